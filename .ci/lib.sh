@@ -18,7 +18,7 @@ step() {
     record_step "$current_step" $((SECONDS - started))
 }
 
-# background NAME COMMAND…: runs it beside the following steps until `join NAME`.
+# background NAME COMMAND…: runs it in parallel with the following steps until `join NAME`.
 background() {
     local name=$1
     shift
@@ -83,11 +83,11 @@ start_postgres() {
     echo "PostgreSQL at ${MOOTHALL_TEST_POSTGRES##*@}"
 }
 
-# start_server NAME COMMAND…: starts it and waits for its line `READY …`, whose rest is left in `ready_line`.
+# start_server NAME COMMAND…: starts it and waits for its line `READY …`; `ready_line` is set to the rest of that line.
 start_server() {
     local log="$scratch/$1.log" _
     shift
-    : >"$log" # exists before the first look
+    : >"$log" # must exist before the first read
     "$@" >"$log" 2>&1 &
     server_pids+=($!)
     for _ in {1..240}; do
@@ -116,7 +116,7 @@ finish() {
         for log in "$scratch"/*.log; do
             [[ -f $log ]] || continue
             printf 'end of %s:\n' "${log##*/}"
-            grep --invert-match '^READY ' "$log" | tail -n 20 || true # it has a password
+            grep --invert-match '^READY ' "$log" | tail -n 20 || true # the READY line contains a password
         done
     fi
     rm -rf "$scratch"

@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# What the gate installs beside cargo's tools: Debian packages, and the clients and servers that npm and pip have.
+# What the gate installs in addition to cargo tools: Debian packages, and clients and servers from npm and pip.
 
 mcp_check="$HOME/.cache/moothall/mcp-check"
 api_check="$HOME/.cache/moothall/api-check"
 
-# What the first steps need.
+# Needed by the first steps.
 install_basic_packages() {
     local missing=()
     command -v c++ >/dev/null || missing+=(build-essential)
@@ -16,7 +16,7 @@ install_basic_packages() {
     install_debian_packages "${missing[@]}"
 }
 
-# Everything that later steps need. The builds of the first steps do not wait for it.
+# Needed by later steps. The builds of the first steps do not wait for this.
 install_packages_and_clients() {
     local missing=()
     command -v qemu-system-x86_64 >/dev/null || missing+=(qemu-system-x86)
@@ -24,6 +24,7 @@ install_packages_and_clients() {
     command -v mksquashfs >/dev/null || missing+=(squashfs-tools)
     command -v runc >/dev/null || missing+=(runc)
     command -v crun >/dev/null || missing+=(crun)
+    command -v strace >/dev/null || missing+=(strace)
     command -v chromium >/dev/null || missing+=(chromium fonts-liberation)
     install_debian_packages "${missing[@]}"
     bash .ci/runsc.sh

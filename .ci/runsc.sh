@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs gVisor's runsc, at least the first version with the `systrap` platform. Does nothing where it is there.
+# Installs gVisor's runsc, at least the first version with the `systrap` platform. Does nothing if it is installed.
 #
-# Debian 12 has an older one; its backports have what we need. They are looked for where this machine gets Debian from,
-# and for this one package only: no source is left behind that other installations would see.
+# Debian 12 has an older version; its backports have a newer one. They are read from this machine's Debian mirror, for this
+# package only: no package source is left behind for other installations.
 set -euo pipefail
 
 oldest=20240729
@@ -14,9 +14,9 @@ main() {
     fi
     local scratch suite uri keys=/usr/share/keyrings/debian-archive-keyring.gpg
     scratch=$(mktemp -d)
-    # shellcheck disable=SC2064  # the folder of now
+    # shellcheck disable=SC2064  # expand now
     trap "rm -rf '$scratch'" EXIT
-    # shellcheck disable=SC1091  # a file of the machine
+    # shellcheck disable=SC1091  # a system file
     suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
     apt-get update -qq
     if is_new_enough "$(candidate_version)"; then
@@ -25,14 +25,14 @@ main() {
         uri=$(debian_source "$suite")
         echo "installing runsc from $suite-backports"
         mkdir -p "$scratch/lists/partial"
-        # Where there is no such file, apt's own keys vouch for it, as they do for the rest of Debian.
+        # Without this file, apt uses its default Debian keys.
         [[ -f $keys ]] && keys="[signed-by=$keys] " || keys=
         echo "deb $keys$uri $suite-backports main" >"$scratch/backports.list"
         local options=(
             -o "Dir::Etc::sourcelist=$scratch/backports.list"
             -o "Dir::Etc::sourceparts=$scratch/none"
             -o "Dir::State::lists=$scratch/lists"
-            # The downloader has a user of its own, who must not need this folder.
+            # apt downloads as another user, which cannot access this folder.
             -o "APT::Sandbox::User=root"
         )
         mkdir "$scratch/none"
@@ -64,7 +64,7 @@ is_new_enough() {
     [[ -n $1 ]] && (($1 >= oldest))
 }
 
-# Where apt gets this release of Debian from.
+# The mirror that apt uses for this Debian release.
 debian_source() {
     # shellcheck disable=SC2016  # the dollars are apt's
     apt-get indextargets --format '$(RELEASE) $(COMPONENT) $(REPO_URI)' 'Identifier: Packages' |

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # The gate's tools at their pinned versions. `bash .ci/tools.sh` installs all of them; `.ci/run` sources this file.
 #
-# They go to a folder of their own, so that nobody's own copy is replaced; a copy of the right version on PATH is used as it is.
+# They are installed in a separate folder, so your own copies are not replaced. A copy of the right version on PATH is used.
 
-# shellcheck disable=SC2034  # the versions are looked up by the name of the tool
+# shellcheck disable=SC2034  # the versions are read by the name of the tool
 declare -A tool_versions=(
     [cargo-nextest]=0.9.143
     [cargo-deny]=0.20.2
@@ -14,7 +14,7 @@ declare -A tool_versions=(
 tools_folder="$HOME/.cache/moothall/tools"
 export PATH="$tools_folder/bin:$PATH"
 
-# Installs one tool if its pinned version is not there.
+# Installs one tool unless its pinned version is present.
 install_tool() {
     local tool=$1 version=${tool_versions[$1]}
     if has_tool "$tool" "$version"; then
@@ -22,7 +22,7 @@ install_tool() {
         return
     fi
     echo "installing $tool $version"
-    # A debug build: half the time to compile, and none of these tools is what we wait for when they run.
+    # A debug build takes half the time to compile, and these tools are fast enough.
     CARGO_TARGET_DIR="$tools_folder/target" CARGO_PROFILE_DEV_DEBUG=0 \
         cargo install --quiet --locked --debug --root "$tools_folder" --version "$version" "$tool"
     has_tool "$tool" "$version"
@@ -39,7 +39,7 @@ install_tools() {
     for tool in cargo-nextest cargo-deny mdbook cargo-fuzz; do
         install_tool "$tool"
     done
-    # Gigabytes that only a second install would want.
+    # Gigabytes that only another install would use.
     rm -rf "$tools_folder/target"
 }
 

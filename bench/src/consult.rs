@@ -1,12 +1,12 @@
-//! What a consultation costs beside its model calls: wall time beyond the latencies that the
-//! protocol needs, CPU and storage per call beside the same debates in LangGraph with its SQLite
-//! saver (`bench/langgraph/`).
+//! Measures the cost of a consultation apart from its model calls: wall time beyond the latencies
+//! that the protocol requires, and CPU and storage per call, compared with the same debates in
+//! LangGraph with its SQLite saver (`bench/langgraph/`).
 //!
-//! The model is a table: the first run asks the demonstration model and keeps its answers, and the
-//! measured runs look them up. So what is measured is ours alone: prompts, hashes, journal, events.
+//! The model is a lookup table: the first run calls the demo model and stores its answers, and the
+//! measured runs look them up. This measures only our own work: prompts, hashes, journal, events.
 
-mod rooms;
-mod script;
+mod microvms;
+mod table_model;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,18 +14,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use moothall_core::access::Owner;
+use moothall_core::access::RunOwner;
 use moothall_core::consult::{
     Consult, ConsultInput, EvidenceSource, GatherRequest, RoleModels, Terms, board, estimate,
 };
-use moothall_core::debate::Calls;
+use moothall_core::debate::CallSettings;
 use moothall_core::model::ModelName;
 use moothall_core::{EffectResult, RunId};
-use moothall_engine::{Driver, Ended, RunRecord, Walls};
+use moothall_engine::{IsolationMode, RunDriver, RunExit, RunRecord};
 use moothall_store::{NewRun, SqliteStore, Store};
 use serde::Deserialize;
 
-pub(crate) use self::script::{Script, evidence};
+pub(crate) use self::table_model::{Script, evidence};
 use crate::{Size, machine, say};
 
 /// The promises of SPECIFICATION.md.
@@ -34,14 +34,15 @@ const CPU_TIMES_LESS: f64 = 2.0;
 const STORAGE_TIMES_LESS: f64 = 10.0;
 const ROOMS_AT_MOST: Duration = Duration::from_secs(3);
 
-/// What a model takes for an answer in the wall measurement.
+/// Latency of each model call in the wall time measurement.
 const LATENCY: Duration = Duration::from_millis(50);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     size: Size,
-    /// A Python that has the packages of bench/langgraph/requirements.txt
+    /// Use this Python interpreter, which must have the packages of
+    /// bench/langgraph/requirements.txt
     #[arg(long)]
     python: PathBuf,
 }
@@ -53,29 +54,28 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         let script = Script::learn(evidence()?).await?;
         let mut runs = Vec::new();
         for _ in 0..repeats {
-            runs.push(measured(&script, LATENCY, Walls::None).await?);
+            runs.push(measured(&script, LATENCY, IsolationMode::None).await?);
         }
         let wall = wall(&runs)?;
         let cost = cost(&mut runs)?;
         let peer = langgraph(&args.python, &cost, repeats)?;
-        let rooms = rooms::overhead(&script, wall.took).await?;
+        let rooms = microvms::overhead(&script, wall.took).await?;
         report(&wall, rooms, &cost, &peer, args.size)
     })
 }
 
-/// A run that was measured.
 struct Measured {
     wall: Duration,
     cpu: Duration,
     calls: u64,
-    /// Bytes that the database holds.
+    /// Size of the database, in bytes.
     stored: u64,
-    /// Bytes that models wrote.
+    /// Bytes of text from models.
     written: u64,
     record: RunRecord,
 }
 
-async fn measured(script: &Script, latency: Duration, walls: Walls) -> Result<Measured> {
+async fn measured(script: &Script, latency: Duration, walls: IsolationMode) -> Result<Measured> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("runs.db");
     let store = SqliteStore::open(&path).await?;
@@ -84,7 +84,7 @@ async fn measured(script: &Script, latency: Duration, walls: Walls) -> Result<Me
     store
         .create_run(NewRun {
             run_id: run_id.clone(),
-            owner: Owner::local(),
+            owner: RunOwner::local(),
             cap: None,
             spec: moothall_core::StoredSpec::from_columns(
                 Consult::NAME,
@@ -98,13 +98,13 @@ async fn measured(script: &Script, latency: Duration, walls: Walls) -> Result<Me
         .await?;
     let store: Arc<dyn Store> = Arc::new(store);
     let performer = Arc::new(script.clone().with_latency(latency));
-    let driver = Driver::new(Arc::clone(&store), performer, run_id.clone()).walls(walls);
+    let driver = RunDriver::new(Arc::clone(&store), performer, run_id.clone()).walls(walls);
     let mut consult = Consult::new(input)?;
     let cpu_before = machine::own_cpu_time()?;
     let begun = Instant::now();
     let ended = driver.drive(&mut consult).await?;
     let (wall, cpu) = (begun.elapsed(), machine::own_cpu_time()? - cpu_before);
-    ensure!(matches!(ended, Ended::Done(_)), "the run did not end: {ended:?}");
+    ensure!(matches!(ended, RunExit::Done(_)), "the run did not end: {ended:?}");
     let record = RunRecord::read(&*store, &run_id).await?;
     let replies = record.journal.values().filter_map(|entry| match &entry.result {
         EffectResult::ModelReplied(reply) => Some(reply.text.len() as u64),
@@ -113,11 +113,11 @@ async fn measured(script: &Script, latency: Duration, walls: Walls) -> Result<Me
     let (calls, written) =
         replies.fold((0, 0), |(calls, bytes), length| (calls + 1, bytes + length));
     drop(store);
-    let stored = script::database_bytes(&path).await?;
+    let stored = table_model::database_bytes(&path).await?;
     Ok(Measured { wall, cpu, calls, stored, written, record })
 }
 
-/// The fictional company before the whole board.
+/// The fictional company with the whole board.
 pub(crate) fn input() -> Result<ConsultInput> {
     let model: ModelName = ModelName::DEMO.parse()?;
     Ok(ConsultInput {
@@ -133,7 +133,7 @@ pub(crate) fn input() -> Result<ConsultInput> {
         committee: board(),
         moves: None,
         models: RoleModels::all(model),
-        calls: Calls::default(),
+        calls: CallSettings::default(),
         accept_findings: false,
         terms: Terms::default(),
     })
@@ -145,7 +145,7 @@ struct Wall {
     ratio: f64,
 }
 
-/// How much longer than the longest chain of calls, each of which needs the one before.
+/// Compares the wall time with the longest chain of calls that depend on each other.
 fn wall(runs: &[Measured]) -> Result<Wall> {
     let rounds = board().rounds;
     let mut best: Option<(Duration, u32)> = None;
@@ -154,9 +154,9 @@ fn wall(runs: &[Measured]) -> Result<Wall> {
             let mut ids = run.record.journal.keys().map(|id| id.as_str());
             u32::from(ids.any(|id| id.starts_with(prefix) && id.ends_with("/rewrite")))
         };
-        // Inference and analysts, their rewrites where there were any, the opening that goes ahead
-        // and fills the provider's cache, an opening, an answer to it, two for each further round,
-        // and the scores.
+        // Inference and analysts, their rewrites if any, the first opening, which fills the
+        // provider's cache, an opening, an answer to it, two calls for each further round, and the
+        // scores.
         let chain = 2 + rewrites("F") + rewrites("m") + 1 + 2 * rounds + 1;
         if best.is_none_or(|(wall, _)| run.wall < wall) {
             best = Some((run.wall, chain));
@@ -207,7 +207,7 @@ fn cost(runs: &mut [Measured]) -> Result<Cost> {
     Ok(cost)
 }
 
-/// What the peer's script prints.
+/// The output of the LangGraph script.
 #[derive(Debug, Deserialize)]
 struct Peer {
     calls: u64,

@@ -1,13 +1,13 @@
-//! What our engine costs beside Restate's bare SDK: the same debates, the same rows, on the same
-//! Restate and the same PostgreSQL, in the same run.
+//! Compares the cost of our engine with Restate's bare SDK: the same debates and the same rows, on
+//! the same Restate and PostgreSQL, in the same run.
 //!
-//! A worker of each side is a process of its own. CPU is that of worker, Restate and PostgreSQL
-//! together: work that one side leaves to a server counts.
+//! Each side has one worker process. CPU is the sum of worker, Restate and PostgreSQL, so work that
+//! one side moves to a server is counted.
 
 mod bare;
 mod ours;
 mod rows;
-mod trial;
+mod workload;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use clap::{Args as ClapArgs, ValueEnum};
 use moothall_core::RunId;
-use moothall_core::access::Owner;
-use moothall_restate::Worker;
+use moothall_core::access::RunOwner;
+use moothall_restate::RestateWorker;
 use moothall_store::{NewRun, PgStore, Store};
 use serde_json::json;
 use sqlx::postgres::PgPool;
@@ -27,18 +27,18 @@ use tokio::task::JoinSet;
 
 use self::bare::{Bare, Plan};
 use self::ours::Ours;
-use self::trial::{LATENCY, MOVES, Trial};
+use self::workload::{LATENCY, MOVES, Trial};
 use crate::servers::{Postgres, Restate, Running, start};
 use crate::{Size, machine, say};
 
-/// Connections of each worker: the default of the product.
+/// Connections per worker: the product's default.
 const CONNECTIONS: u32 = 8;
 
-/// Nothing takes more than so many times what the bare SDK takes. On an idle machine it is less
-/// (SPECIFICATION.md); this is what a busy one keeps.
+/// Maximum ratio of wall time and of CPU to the bare SDK. The ratio is lower on an idle machine
+/// (SPECIFICATION.md); this limit also holds on a busy one.
 const MOST: f64 = 2.0;
 
-/// Variable that hands the address of the database, which holds a password, to the workers.
+/// Variable that hands the address of the database, which must not contain a password, to the workers.
 const DATABASE: &str = "MOOTHALL_BENCH_DATABASE";
 
 #[derive(Debug, ClapArgs)]
@@ -52,16 +52,16 @@ pub(crate) struct WorkerArgs {
     side: Side,
 }
 
-/// Who does it.
+/// The implementation that a worker runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Side {
     /// `moothall-restate`
     Ours,
-    /// Restate's SDK, and sqlx
+    /// Restate's SDK and sqlx
     Bare,
 }
 
-/// What is measured.
+/// A measured configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     Ours,
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     say(&format!("engine benchmark on {}", machine::description()));
     tokio::runtime::Runtime::new()?.block_on(async {
         let scene = Scene::new().await?;
-        // What nobody knows yet is learnt, planned and connected before anything is measured.
+        // Warms up caches, query plans and connections before anything is measured.
         for way in [Way::Ours, Way::BareWithRows, Way::BareWithout] {
             scene.measure(way, 1, MOVES).await?;
         }
@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     })
 }
 
-/// One measured process of a side.
+/// Runs the worker process of one side.
 pub(crate) fn run_worker(args: &WorkerArgs) -> Result<()> {
     let address = std::env::var(DATABASE).context("no database is named")?;
     let trial = Trial::new()?;
@@ -104,8 +104,8 @@ pub(crate) fn run_worker(args: &WorkerArgs) -> Result<()> {
             }
             Side::Ours => {
                 let store = Arc::new(PgStore::open(&address.parse()?, CONNECTIONS).await?);
-                let worker = Worker::new(Arc::new(Ours { store, trial }));
-                let listener = Worker::listen(any)?;
+                let worker = RestateWorker::new(Arc::new(Ours { store, trial }));
+                let listener = RestateWorker::listen(any)?;
                 announce(listener.local_addr()?);
                 let for_ever = std::future::pending();
                 worker.serve(listener, None, for_ever).await.map_err(anyhow::Error::msg)
@@ -114,14 +114,14 @@ pub(crate) fn run_worker(args: &WorkerArgs) -> Result<()> {
     })
 }
 
-/// Says where this worker is.
+/// Prints the address of this worker for the parent process.
 fn announce(address: SocketAddr) {
     say(&format!("http://{address}"));
 }
 
-/// Everything that takes part.
+/// The servers and workers of the benchmark.
 struct Scene {
-    // Workers end before their servers.
+    // Declared first, so workers are dropped before their servers.
     ours: Running,
     bare: Running,
     restate: Restate,
@@ -130,11 +130,10 @@ struct Scene {
     pool: PgPool,
 }
 
-/// What something took.
 #[derive(Debug, Clone, Copy)]
 struct Took {
     wall: Duration,
-    /// Of the worker, Restate and PostgreSQL.
+    /// CPU time of the worker, Restate and PostgreSQL.
     cpu: Duration,
 }
 
@@ -142,7 +141,7 @@ impl Scene {
     async fn new() -> Result<Self> {
         let postgres = Postgres::start()?;
         let restate = Restate::start().await?;
-        // It makes the tables.
+        // Creates the tables.
         let store = PgStore::open(&postgres.address.parse()?, CONNECTIONS).await?;
         let pool = rows::pool(&postgres.address, 1)?;
         let folder = tempfile::tempdir()?;
@@ -167,7 +166,7 @@ impl Scene {
         self.store
             .create_run(NewRun {
                 run_id: run_id.clone(),
-                owner: Owner::local(),
+                owner: RunOwner::local(),
                 cap: None,
                 spec: moothall_core::StoredSpec::from_columns(
                     "debates",
@@ -182,7 +181,7 @@ impl Scene {
         Ok(run_id)
     }
 
-    /// So many runs at once.
+    /// So many concurrent runs.
     async fn measure(&self, way: Way, runs: usize, debates: usize) -> Result<Took> {
         let mut paths = Vec::new();
         for _ in 0..runs {
@@ -208,7 +207,7 @@ impl Scene {
         Ok(Took { wall, cpu: self.cpu_time(way)?.saturating_sub(cpu_before) })
     }
 
-    /// Whether both sides left the same rows: otherwise they did not do the same.
+    /// Checks that both sides leave the same rows, which shows that they did the same work.
     async fn same_rows(&self) -> Result<()> {
         let mut left = Vec::new();
         for way in [Way::Ours, Way::BareWithRows] {
@@ -234,7 +233,7 @@ impl Scene {
         Ok(())
     }
 
-    /// All ways in turn, so that whatever else the machine does meets all of them.
+    /// Measures all configurations in turn, so other load on the machine affects all of them.
     async fn compare(&self, repeats: usize, runs: usize, debates: usize) -> Result<Compared> {
         let mut took: [Vec<Took>; 3] = Default::default();
         for _ in 0..repeats {
@@ -249,7 +248,7 @@ impl Scene {
     }
 }
 
-/// The middle of several, by wall and by CPU.
+/// The medians of wall time and CPU.
 fn middle(took: Vec<Took>) -> Took {
     let of = |time: fn(&Took) -> Duration| {
         let mut times: Vec<Duration> = took.iter().map(time).collect();
@@ -301,7 +300,7 @@ fn worker(side: Side, postgres: &Postgres, folder: &Path) -> Result<(Running, St
     start(&mut command, &folder.join(format!("{name}.log")))
 }
 
-/// A new id, which sorts behind the ones before.
+/// A new id that sorts after all previous ones.
 fn uuid() -> Result<RunId> {
     use std::sync::atomic::{AtomicU64, Ordering};
     static COUNT: AtomicU64 = AtomicU64::new(0);

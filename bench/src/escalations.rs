@@ -1,4 +1,5 @@
-//! How often a person is asked because of the paths of a change alone, in the history of a project:
+//! Measures how many changes in a project's history are escalated to a person because of their
+//! paths alone:
 //!
 //! ```text
 //! git log --no-merges -1000 --format==%h --name-only --diff-filter=AM | moothall-bench escalations
@@ -9,19 +10,20 @@ use std::io::BufRead as _;
 use anyhow::Result;
 use moothall_core::drafts::RelPath;
 use moothall_core::gate::{
-    Action, Content, FileChange, FingerprintKey, Looked, Policy, Rule, Surroundings, Today, judge,
+    CheckResults, FileChange, FileContent, FileContext, FingerprintKey, GateAction, Policy,
+    PolicyDate, Rule, judge,
 };
 
 use crate::say;
 
-/// A line that begins a commit.
+/// First character of a line that starts a commit.
 const COMMIT: char = '=';
-const TODAY: Today = Today { year: 2026, month: 1, day: 1 };
+const TODAY: PolicyDate = PolicyDate { year: 2026, month: 1, day: 1 };
 
 #[derive(Debug, Default)]
 struct Counts {
     all: usize,
-    /// Escalated by other rules than those about files that run by themselves.
+    /// Escalated by rules other than those for files that run automatically.
     without: usize,
     with: usize,
 }
@@ -68,19 +70,20 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// Whether a change of this path is escalated without and with the rules about such files.
+/// Whether a change of this path is escalated without and with the rules for files that run
+/// automatically.
 fn escalated(path: &RelPath) -> (bool, bool) {
-    let content = |bytes| Some(Content { bytes, executable: false });
+    let content = |bytes| Some(FileContent { bytes, executable: false });
     let change = FileChange {
         path,
         rename_to: None,
         base: content(b"a\n"),
         draft: content(b"b\n"),
-        around: Surroundings::default(),
+        around: FileContext::default(),
     };
     let key = FingerprintKey::new([0; 32]);
-    let verdict = judge(&Policy::built_in(), &[change], &Looked::default(), &key, TODAY);
-    let stops = verdict.findings.iter().filter(|one| one.action >= Action::Escalate);
+    let verdict = judge(&Policy::built_in(), &[change], &CheckResults::default(), &key, TODAY);
+    let stops = verdict.findings.iter().filter(|one| one.action >= GateAction::Escalate);
     let of_path =
         |rule| matches!(rule, Rule::PathAutorun | Rule::PathIgnored | Rule::FileGitRepository);
     (stops.clone().any(|one| !of_path(one.rule)), stops.count() > 0)

@@ -1,17 +1,17 @@
-//! What drafts cost: the gate beside `git diff --no-index`, writing a draft beside a plain write that
-//! is flushed, and a journal with many drafts in it. Edits come as a model gives them: an answer that
-//! has to be read first.
+//! Measures the cost of drafts: the gate compared with `git diff --no-index`, writing a draft
+//! compared with a plain write and flush, and a journal with many drafts. Each edit is a model
+//! reply that must be parsed first.
 
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use moothall_core::drafts::{Principal, State};
+use moothall_core::drafts::{DraftState, Principal};
 use moothall_core::edit::read_change;
-use moothall_core::gate::{Action, FingerprintKey, scan_secrets};
-use moothall_core::model::{ModelReply, StopReason, Usage, UsageBasis};
-use moothall_workspace::{Caller, DraftStore, Edit, Existing, Options};
+use moothall_core::gate::{FingerprintKey, GateAction, scan_secrets};
+use moothall_core::model::{ModelReply, StopReason, TokenUsage, UsageBasis};
+use moothall_workspace::{DraftCaller, DraftEdit, DraftStore, DraftStoreOptions, FileRequirement};
 
 use crate::{Size, machine, say};
 
@@ -22,16 +22,16 @@ const WHOLE_P95: Duration = Duration::from_secs(5);
 const OPEN: Duration = Duration::from_secs(5);
 
 const LINES: usize = 2_000;
-/// How much longer a scan may take for four times the text, and the most for 1 MiB.
+/// Maximum growth of the scan time for four times the text, and maximum time for 1 MiB.
 const SCAN_GROWTH: f64 = 5.0;
 const SCAN_MIB: Duration = Duration::from_secs(2);
-/// The longest wait of others while a large submission is judged.
+/// Maximum time that other callers wait while a large submission is judged.
 const WAIT: Duration = Duration::from_secs(3);
-/// Texts that make a careless scan do the same work again and again.
+/// Texts that cause quadratic work in a naive scan.
 const HOSTILE: &str = include_str!("../../crates/moothall-gate/src/gate/secrets_hostile.json");
 
-/// Kept in memory where that is a file system: a journal is flushed with every record, and reading
-/// it is what is measured.
+/// The journal is in memory if this file system exists: every record is flushed, but only reading
+/// is measured.
 const IN_MEMORY: &str = "/dev/shm";
 
 #[derive(Debug, clap::Args)]
@@ -43,9 +43,9 @@ pub(crate) struct Args {
 struct Plan {
     edits: usize,
     drafts: usize,
-    /// Bytes of the texts that are scanned, each four times the one before.
+    /// Sizes of the scanned texts in bytes, each four times the previous one.
     texts: &'static [usize],
-    /// Files of 1 MiB that are submitted together.
+    /// Number of 1 MiB files that are submitted together.
     files: usize,
 }
 
@@ -67,7 +67,6 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// How long each of many took.
 #[derive(Debug, Default)]
 struct Times(Vec<Duration>);
 
@@ -94,38 +93,39 @@ impl Times {
     }
 }
 
-/// Whether the promises about edits hold.
+/// Measures edits and returns whether the thresholds are met.
 fn edits(plan: &Plan) -> Result<bool> {
     let folder = tempfile::tempdir()?;
     let (workspace, plain) = (folder.path().join("ws"), folder.path().join("plain"));
     fs_err::create_dir(&workspace)?;
     let file = workspace.join("a.py");
     fs_err::write(&file, source(0))?;
-    let store = DraftStore::open(Options::new(workspace, folder.path().join("state")))?;
-    let worker = Caller::new(Principal::worker("bench"));
+    let store = DraftStore::open(DraftStoreOptions::new(workspace, folder.path().join("state")))?;
+    let worker = DraftCaller::new(Principal::worker("bench"));
     let [mut writes, mut gates, mut whole, mut flushed, mut diffs] =
         [(); 5].map(|()| Times::default());
     let (mut unreadable, mut violations) = (0, 0);
     for at in 1..=plan.edits {
         let begun = Instant::now();
-        let (draft, text) = store.request(&worker, &format!("t{at}"), "a.py", Existing::Must)?;
+        let (draft, text) =
+            store.request(&worker, &format!("t{at}"), "a.py", FileRequirement::Must)?;
         let texts = [(draft.path.clone(), text.clone())].into();
         let Ok(change) = read_change(&answer(at), &texts) else {
             unreadable += 1;
             continue;
         };
         let new = change.files.get(&draft.path).cloned().flatten().context("another file")?;
-        let edit = Edit::Content(new.clone());
+        let edit = DraftEdit::Content(new.clone());
         writes.of(|| Ok(store.write(&worker, draft.id, edit, None)?))?;
         let judged = gates.of(|| Ok(store.check(&worker, &[draft.id])?))?;
         whole.0.push(begun.elapsed());
-        ensure!(judged.verdict.action == Action::Allow, "edit {at}: {:?}", judged.verdict);
-        // Nothing is in the workspace before the gate has said yes to it.
+        ensure!(judged.verdict.action == GateAction::Allow, "edit {at}: {:?}", judged.verdict);
+        // The workspace must not change before the gate has accepted the draft.
         violations += usize::from(fs_err::read_to_string(&file)? != text);
         flushed.of(|| write_and_flush(&plain, new.as_bytes()))?;
         diffs.of(|| git_diff(&file, &plain))?;
         let submitted = store.submit(&worker, &[draft.id], &change.summary)?;
-        let applied = submitted.drafts.iter().all(|one| one.state == State::Applied);
+        let applied = submitted.drafts.iter().all(|one| one.state == DraftState::Applied);
         violations += usize::from(!applied || fs_err::read_to_string(&file)? != new);
     }
     let p95 = whole.at(95);
@@ -154,7 +154,8 @@ fn edits(plan: &Plan) -> Result<bool> {
         && writes.at(99) < WRITE_P99)
 }
 
-/// Whether a journal of many drafts is read fast enough to be all there is.
+/// Measures how long reading a journal with many drafts takes and returns whether the threshold is
+/// met.
 fn journal(plan: &Plan) -> Result<bool> {
     let in_memory = Path::new(IN_MEMORY);
     let folder = match in_memory.is_dir() {
@@ -164,12 +165,13 @@ fn journal(plan: &Plan) -> Result<bool> {
     let (workspace, state) = (folder.path().join("ws"), folder.path().join("state"));
     fs_err::create_dir(&workspace)?;
     fs_err::write(workspace.join("a.py"), "a = 0\n")?;
-    let options = || Options::new(workspace.clone(), state.clone());
+    let options = || DraftStoreOptions::new(workspace.clone(), state.clone());
     let store = DraftStore::open(options())?;
-    let worker = Caller::new(Principal::worker("bench"));
+    let worker = DraftCaller::new(Principal::worker("bench"));
     for at in 1..=plan.drafts {
-        let (draft, _) = store.request(&worker, &format!("t{at}"), "a.py", Existing::Must)?;
-        store.write(&worker, draft.id, Edit::Content(format!("a = {at}\n")), None)?;
+        let (draft, _) =
+            store.request(&worker, &format!("t{at}"), "a.py", FileRequirement::Must)?;
+        store.write(&worker, draft.id, DraftEdit::Content(format!("a = {at}\n")), None)?;
         store.submit(&worker, &[draft.id], "counts")?;
     }
     let records = store.head()?.seq;
@@ -192,7 +194,7 @@ fn journal(plan: &Plan) -> Result<bool> {
     Ok(opened < OPEN)
 }
 
-/// A source file of this many lines, of which one is changed.
+/// A source file with one changed line.
 fn source(changed: usize) -> String {
     let line = |at: usize| match at == changed % LINES {
         true => format!("    total_{at} = compute({at}, {changed})\n"),
@@ -201,13 +203,13 @@ fn source(changed: usize) -> String {
     (0..LINES).map(line).collect()
 }
 
-/// As a model answers: prose, and a block that names its file.
+/// A typical model reply: prose and a block that names its file.
 fn answer(at: usize) -> ModelReply {
     ModelReply {
         text: format!("Changes a line.\n\n```python a.py\n{}```\n", source(at)),
         stop: StopReason::End,
         model: "script".to_owned(),
-        usage: Usage::default(),
+        usage: TokenUsage::default(),
         usage_basis: UsageBasis::Reported,
         cost_micro_usd: None,
     }
@@ -222,12 +224,12 @@ fn write_and_flush(path: &Path, bytes: &[u8]) -> Result<()> {
 fn git_diff(old: &Path, new: &Path) -> Result<()> {
     let git = ["diff", "--no-index", "--quiet"];
     let status = Command::new("git").args(git).args([old, new]).status()?;
-    // 1 says that they differ.
+    // Exit code 1 means that the files differ.
     ensure!(matches!(status.code(), Some(0 | 1)), "git diff failed");
     Ok(())
 }
 
-/// Whether the scan for credentials is linear on hostile texts.
+/// Measures the credential scan on hostile texts and returns whether it is linear.
 fn scans(plan: &Plan) -> Result<bool> {
     let pieces: Vec<String> = serde_json::from_str(HOSTILE)?;
     let key = FingerprintKey::new([1; 32]);
@@ -236,7 +238,7 @@ fn scans(plan: &Plan) -> Result<bool> {
         let mut before: Option<Duration> = None;
         for bytes in plan.texts {
             let text = piece.repeat(bytes / piece.len());
-            // The middle of three, because one can be held up by anything.
+            // The median of three, because a single measurement can be disturbed.
             let mut times = Times::default();
             for _ in 0..3 {
                 times.of(|| Ok(scan_secrets(text.as_bytes(), &key)))?;
@@ -266,7 +268,8 @@ fn scans(plan: &Plan) -> Result<bool> {
     Ok(growth.0 <= SCAN_GROWTH && slowest <= SCAN_MIB)
 }
 
-/// Whether others can use the drafts while a large submission is judged.
+/// Measures how long other callers wait while a large submission is judged, and returns whether the
+/// threshold is met.
 fn waiting(plan: &Plan) -> Result<bool> {
     let folder = tempfile::tempdir()?;
     let workspace = folder.path().join("ws");
@@ -280,18 +283,18 @@ fn waiting(plan: &Plan) -> Result<bool> {
         ),
     )?;
     let open = || {
-        let mut options = Options::new(workspace.clone(), folder.path().join("state"));
+        let mut options = DraftStoreOptions::new(workspace.clone(), folder.path().join("state"));
         options.organisation_policy = Some(policy.clone());
         DraftStore::open(options)
     };
     let (store, other) = (open()?, open()?);
-    let worker = Caller::new(Principal::worker("bench"));
-    let person = Caller::new(Principal::human("person"));
+    let worker = DraftCaller::new(Principal::worker("bench"));
+    let person = DraftCaller::new(Principal::human("person"));
     let text = "ghp_ password: \\\" eyJ.\n".repeat((1 << 20) / 24);
     let mut ids = Vec::new();
     for at in 0..plan.files {
-        let id = store.request(&worker, "t", &format!("{at}.txt"), Existing::MayNot)?.0.id;
-        store.write(&worker, id, Edit::Content(text.clone()), None)?;
+        let id = store.request(&worker, "t", &format!("{at}.txt"), FileRequirement::MayNot)?.0.id;
+        store.write(&worker, id, DraftEdit::Content(text.clone()), None)?;
         ids.push(id);
     }
     let mut looks = Times::default();

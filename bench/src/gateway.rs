@@ -1,8 +1,9 @@
-//! What the gateway costs beside the bare HTTP client: CPU per call with many calls at once, and
-//! memory per waiting call.
+//! Compares the cost of the gateway with the bare HTTP client: CPU per call with many concurrent
+//! calls, and memory per waiting call.
 //!
-//! The fake provider runs here; every measurement is a process of its own, so that the kernel's
-//! numbers are of the client alone. Both clients send the same bytes and read the same answers.
+//! The fake provider runs in this process. Every measurement runs in a separate process, so the
+//! kernel's numbers cover only the client. Both clients send the same bytes and read the same
+//! responses.
 
 mod client;
 
@@ -30,11 +31,11 @@ pub(crate) struct Args {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Subject {
-    /// reqwest alone: bytes out, bytes in.
+    /// reqwest alone: bytes out, bytes in
     Bare,
-    /// The gateway: budget, lane, encoding, decoding, judging, bill.
+    /// The gateway: budget, rate limits, encoding, decoding, checks, billing
     Gateway,
-    /// The gateway with one slot, so that all calls but one wait for it without a connection.
+    /// The gateway with one slot: all calls but one wait for it without a connection
     GatewayQueued,
 }
 
@@ -75,8 +76,8 @@ async fn measure(plan: &Plan, size: Size) -> Result<()> {
         Behaviour::text("The board asks for a second opinion. ".repeat(10))
             .with_latency(Duration::from_millis(20)),
     );
-    // In pairs, and the middle one of their ratios: other load on the machine hits both of a pair
-    // about alike.
+    // Measured in pairs, using the median of their ratios: other load on the machine affects both
+    // of a pair about equally.
     let mut pairs = Vec::new();
     for _ in 0..plan.repeats {
         let bare = cpu_per_call(&server, Subject::Bare, plan).await?;
@@ -112,13 +113,13 @@ async fn measure(plan: &Plan, size: Size) -> Result<()> {
     Ok(())
 }
 
-/// Microseconds of CPU for one call.
+/// CPU time per call, in microseconds.
 async fn cpu_per_call(server: &FakeProvider, subject: Subject, plan: &Plan) -> Result<f64> {
     let mut child = start(server, subject, plan.at_once, plan.calls_each)?;
     let pid = child.id().context("the client is gone")?;
     let mut lines = BufReader::new(child.stdout.take().context("no stdout")?).lines();
-    // The client says `ready` after its first round, when all connections exist, and `done` at the
-    // end; it then waits to be killed.
+    // The client prints `ready` after its first round, when all connections exist, and `done` at
+    // the end; then it waits to be killed.
     expect(&mut lines, "ready").await?;
     let before = machine::cpu_time(pid)?;
     expect(&mut lines, "done").await?;
@@ -127,7 +128,7 @@ async fn cpu_per_call(server: &FakeProvider, subject: Subject, plan: &Plan) -> R
     Ok(used.as_secs_f64() * 1e6 / f64::from(plan.at_once * plan.calls_each))
 }
 
-/// Bytes of memory for one call that waits for its answer.
+/// Memory per call that waits for its response, in bytes.
 async fn bytes_per_waiting_call(
     server: &FakeProvider,
     subject: Subject,
@@ -145,7 +146,7 @@ async fn bytes_per_waiting_call(
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    // Until the last of them has really gone to sleep.
+    // Gives the last calls time to become idle.
     tokio::time::sleep(Duration::from_millis(500)).await;
     let waiting = server.stats().in_flight;
     if waiting != expected {

@@ -1,4 +1,4 @@
-//! Load on the server: many viewers of one run, and many runs at once.
+//! Load on the server: many viewers of one run, and many concurrent runs.
 //!
 //! The product is started as a user starts it. Every viewer checks what it is sent: numbers without
 //! a gap, none twice, to the last event. One viewer never reads what it is sent, and nobody may
@@ -25,16 +25,15 @@ use crate::{Size, machine, say};
 pub(crate) struct Args {
     #[command(flatten)]
     size: Size,
-    /// The product
+    /// Use this `moothall` binary
     #[arg(long)]
     program: PathBuf,
 }
 
-/// What is asked of the server.
 struct Load {
     viewers: usize,
     runs: usize,
-    /// The highest latency that 99 of 100 events may have.
+    /// Maximum 99th percentile of the event latency.
     p99: Duration,
 }
 
@@ -57,11 +56,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     })
 }
 
-/// Many viewers of one run.
+/// Measures many viewers of one run.
 async fn one_run(server: &Server, load: &Load) -> Result<()> {
     let before = server.resident_bytes()?;
     let run = server.consult(json!({"moves": 15, "rounds": 4})).await?;
-    // One that never reads what it is sent.
+    // A viewer that never reads its events.
     let mut deaf = TcpStream::connect(server.address()).await?;
     let request =
         format!("GET /api/runs/{run}/events HTTP/1.1\r\nhost: {}\r\n\r\n", server.address());
@@ -94,7 +93,7 @@ async fn one_run(server: &Server, load: &Load) -> Result<()> {
     latency.within(load.p99)
 }
 
-/// Many runs at once, each with a viewer. Debates run in the process (class `none`).
+/// Many concurrent runs, each with a viewer. Debates run in the process (class `none`).
 async fn many_runs(server: &Server, load: &Load) -> Result<()> {
     let began = Instant::now();
     let mut viewers = JoinSet::new();
@@ -122,13 +121,13 @@ async fn many_runs(server: &Server, load: &Load) -> Result<()> {
     latency.within(load.p99)
 }
 
-/// What a viewer saw.
+/// The events that a viewer received.
 struct Seen {
     events: u64,
     latencies: Vec<u32>,
 }
 
-/// Follows a run to its end and checks every number.
+/// Follows a run to its end and checks every event number.
 async fn view(client: &Client, url: &str) -> Result<Seen> {
     let mut answer = client.get(url).send().await.context("a viewer cannot connect")?;
     ensure!(answer.status().is_success(), "a viewer is answered with {}", answer.status());
@@ -138,7 +137,7 @@ async fn view(client: &Client, url: &str) -> Result<Seen> {
     let mut ended = false;
     while let Some(bytes) = answer.chunk().await.context("a stream broke off")? {
         rest.extend_from_slice(&bytes);
-        // Only whole frames; the rest of the last one comes later.
+        // Only complete frames; the rest of the last one arrives later.
         let whole = rest.windows(2).rposition(|two| two == b"\n\n").map_or(0, |end| end + 2);
         for frame in std::str::from_utf8(&rest[..whole])?.split("\n\n") {
             let Some(seq) = frame.strip_prefix("id: ").and_then(|rest| rest.split('\n').next())
@@ -152,7 +151,7 @@ async fn view(client: &Client, url: &str) -> Result<Seen> {
             ended = frame.contains("\nevent: pipeline_complete\n");
             let at = frame.split("\"at\":\"").nth(1).and_then(|rest| rest.split('"').next());
             let at = committed_ms(at.unwrap_or_default())?;
-            // What happened before somebody looked has no latency.
+            // Events from before the connection have no latency.
             if at >= connected {
                 seen.latencies.push(u32::try_from(now_ms().saturating_sub(at)).unwrap_or(u32::MAX));
             }
@@ -163,7 +162,7 @@ async fn view(client: &Client, url: &str) -> Result<Seen> {
     Ok(seen)
 }
 
-/// Milliseconds of the day, which is all that a short run needs; viewers run in the same minute.
+/// Milliseconds since midnight, which is enough for a short run: viewers run in the same minute.
 fn committed_ms(at: &str) -> Result<u64> {
     let time = at.get(11..23).context("an event without a time")?;
     let number = |range: std::ops::Range<usize>| -> Result<u64> {
@@ -202,7 +201,7 @@ impl std::fmt::Display for Latency {
     }
 }
 
-/// The product, which ends with this value.
+/// A running server, which is stopped on drop.
 struct Server {
     child: Child,
     base: String,
@@ -231,7 +230,7 @@ impl Server {
             .stdout(fs_err::File::create(&printed)?.into_parts().0)
             .stderr(Stdio::null())
             .spawn()
-            .context("the product cannot be started")?;
+            .context("the cannot start product")?;
         let until = Instant::now() + Duration::from_secs(30);
         let base = loop {
             let text = fs_err::read_to_string(&printed)?;
@@ -243,7 +242,8 @@ impl Server {
             }
             std::thread::sleep(Duration::from_millis(20));
         };
-        // Nothing is encrypted on one machine, but no client is made without.
+        // The client requires a crypto provider even though the loopback connection is not
+        // encrypted.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Arc::new(Client::builder().no_proxy().build()?);
         Ok(Self { child, base, client })
@@ -281,7 +281,7 @@ impl Drop for Server {
     }
 }
 
-/// A connection is a file.
+/// Raises the limit of open files, because every connection uses one.
 fn open_many_files() -> Result<()> {
     let mut limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     limit.current = limit.maximum;

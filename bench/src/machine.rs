@@ -1,4 +1,4 @@
-//! What a process used, as the kernel counts it, and what machine it ran on.
+//! Resource usage of processes, as counted by the kernel, and a description of the machine.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,20 +6,20 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
-/// The kernel's clock tick for process times, fixed at 100 a second on Linux for user space.
+/// The kernel's clock tick for process times, fixed at 100 per second for user space on Linux.
 const TICK: Duration = Duration::from_millis(10);
 
-/// CPU time of a process, all threads, user and kernel.
+/// CPU time of all threads of a process, user and kernel.
 pub(crate) fn cpu_time(pid: u32) -> Result<Duration> {
     let stat = Stat::read(pid)?;
     Ok(TICK * stat.own_ticks)
 }
 
-/// CPU time of a process, of what it started and of what that started, dead or alive.
+/// CPU time of a process and all its descendants, including exited ones.
 pub(crate) fn family_cpu_time(pid: u32) -> Result<Duration> {
     let mut ticks = 0;
     for member in family(pid)? {
-        // One that ended in this moment is counted by its parent.
+        // A process that has just exited is counted by its parent.
         if let Ok(stat) = Stat::read(member) {
             ticks += stat.own_ticks + stat.dead_children_ticks;
         }
@@ -27,7 +27,7 @@ pub(crate) fn family_cpu_time(pid: u32) -> Result<Duration> {
     Ok(TICK * ticks)
 }
 
-/// A process, what it started, and what that started.
+/// A process and all its descendants.
 pub(crate) fn family(pid: u32) -> Result<Vec<u32>> {
     let mut parents = BTreeMap::new();
     for entry in fs_err::read_dir("/proc")? {
@@ -46,7 +46,7 @@ pub(crate) fn family(pid: u32) -> Result<Vec<u32>> {
     Ok(family)
 }
 
-/// What the kernel says about a process.
+/// The contents of `/proc/PID/stat`.
 struct Stat {
     parent: u32,
     own_ticks: u32,
@@ -56,8 +56,7 @@ struct Stat {
 impl Stat {
     fn read(pid: u32) -> Result<Self> {
         let stat = fs_err::read_to_string(format!("/proc/{pid}/stat"))?;
-        // The command's name stands in parentheses and may contain spaces; the numbers begin behind
-        // it.
+        // The command name is in parentheses and may contain spaces; the numbers follow it.
         let numbers = stat.rsplit_once(')').context("/proc/PID/stat has no name")?.1;
         let field = |index: usize| -> Result<u32> {
             numbers
@@ -75,23 +74,23 @@ impl Stat {
     }
 }
 
-/// CPU time of this process, all threads, to the microsecond.
+/// CPU time of all threads of this process, with microsecond precision.
 pub(crate) fn own_cpu_time() -> Result<Duration> {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Ok(Duration::new(u64::try_from(time.tv_sec)?, u32::try_from(time.tv_nsec)?))
 }
 
-/// Memory of a process that is really there.
+/// Resident memory of a process.
 pub(crate) fn resident_bytes(pid: u32) -> Result<u64> {
     bytes_of(&format!("/proc/{pid}/status"), "VmRSS:")
 }
 
-/// The same, with what it shares with others divided among them.
+/// Like [`resident_bytes`], with shared memory divided among the processes that share it.
 pub(crate) fn proportional_bytes(pid: u32) -> Result<u64> {
     bytes_of(&format!("/proc/{pid}/smaps_rollup"), "Pss:")
 }
 
-/// What the kernel writes in kibibytes behind a name.
+/// Reads a value that the kernel reports in KiB after a name.
 fn bytes_of(path: &str, name: &str) -> Result<u64> {
     let text = fs_err::read_to_string(path)?;
     let line = text.lines().find_map(|line| line.strip_prefix(name)).context("no such number")?;
@@ -99,13 +98,13 @@ fn bytes_of(path: &str, name: &str) -> Result<u64> {
     Ok(kibibytes * 1024)
 }
 
-/// The name of a process's program, at most 15 bytes of it.
+/// The name of a process's program, truncated to 15 bytes.
 pub(crate) fn name(pid: u32) -> Result<String> {
     Ok(fs_err::read_to_string(format!("/proc/{pid}/comm"))?.trim().to_owned())
 }
 
-/// Bytes of all files in a folder: what is written, not what a database has set aside on the disk.
-/// What goes away meanwhile has none.
+/// Total size of all files in a directory: the bytes written, not the disk space that a database
+/// has reserved. Files that are deleted while it counts are skipped.
 pub(crate) fn folder_bytes(folder: &Path) -> Result<u64> {
     let mut bytes = 0;
     for entry in fs_err::read_dir(folder)?.flatten() {
@@ -118,7 +117,7 @@ pub(crate) fn folder_bytes(folder: &Path) -> Result<u64> {
     Ok(bytes)
 }
 
-/// Processor and number of cores, for the head of a result.
+/// Processor and number of cores, for the header of a report.
 pub(crate) fn description() -> String {
     let info = fs_err::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name = info

@@ -1,5 +1,5 @@
-//! The benchmarks. `cargo xtask bench NAME` builds this with the `measure` profile and runs one of
-//! them; `--smoke` uses the debug build of the tests.
+//! Benchmarks. `cargo xtask bench NAME` builds this program with the `measure` profile and runs one
+//! of them; `--smoke` uses the debug build of the tests.
 
 mod consult;
 mod engine;
@@ -20,33 +20,34 @@ use clap::Parser;
 
 #[derive(Debug, Parser)]
 enum Bench {
-    /// Wall time, CPU and storage of a consultation, beside LangGraph
+    /// Measure wall time, CPU and storage of a consultation, compared with LangGraph
     Consult(consult::Args),
-    /// Wall time and CPU of debates on Restate, beside Restate's bare SDK
+    /// Measure wall time and CPU of debates on Restate, compared with Restate's bare SDK
     Engine(engine::Args),
-    /// One measured worker of the engine benchmark
+    /// Run one measured worker of the engine benchmark
     #[command(hide = true)]
     EngineWorker(engine::WorkerArgs),
-    /// Share of a project's history that is escalated because of its paths, from `git log`
+    /// Measure how much of a project's history is escalated because of its paths, from `git log`
     Escalations,
-    /// Latency of the gate and of writing drafts, beside `git diff` and a plain write
+    /// Measure latency of the gate and of draft writes, compared with `git diff` and a plain write
     Gate(gate::Args),
-    /// CPU and memory of a model call through the gateway, beside the bare HTTP client
+    /// Measure CPU and memory of a model call through the gateway, compared with the bare HTTP
+    /// client
     Gateway(gateway::Args),
-    /// One measured process of the gateway benchmark
+    /// Run one measured process of the gateway benchmark
     #[command(hide = true)]
     GatewayClient(gateway::ClientArgs),
-    /// Many viewers of one run, and many runs at once, on the server
+    /// Many viewers of one run, and many concurrent runs, on the server
     Load(load::Args),
-    /// Latency of sandboxes, beside the bare engines doing the same
+    /// Measure sandbox latency, compared with the bare engines doing the same work
     Sandbox(sandbox::Args),
-    /// Many consultations at once on two workers: time, memory and storage
+    /// Measure time, memory and storage of many concurrent consultations on two workers
     Scale(scale::Args),
-    /// Commits a second of a store in PostgreSQL, beside SQLite
+    /// Measure commits per second of a PostgreSQL store, compared with SQLite
     Store(store::Args),
 }
 
-/// How much a benchmark does.
+/// The size of a benchmark run.
 #[derive(Debug, Clone, Copy, clap::Args)]
 struct Size {
     /// Run the smallest case that uses every part of the benchmark, and check no threshold
@@ -87,7 +88,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints a line of the result. A closed pipe is no reason to fail.
+/// Prints a line of the report. A closed pipe is not an error.
 fn say(line: &str) {
     let _ = writeln!(std::io::stdout().lock(), "{line}");
 }

@@ -1,15 +1,16 @@
-//! What sandboxes cost beside the bare engines doing the same, and what templates and pools save.
+//! Compares the cost of sandboxes with the bare engines doing the same work, and measures how much
+//! templates and pools save.
 //!
-//! Everything is measured in one run, in pairs of bare and ours directly after each other. Ours is
-//! what every caller gets: records, limits, the agent, and for QEMU the jail. Bare is the engine
-//! alone: `runc run` and `runsc run` of the same bundle with the program in the agent's place, and
-//! the same QEMU command line with a plain socket to the agent.
+//! Everything is measured in one run, in pairs of bare and ours, one directly after the other.
+//! "Ours" is what every caller gets: records, limits, the agent, and for QEMU the jail. "Bare" is
+//! the engine alone: `runc run` and `runsc run` of the same bundle with the program instead of the
+//! agent, and the same QEMU command line with a plain socket to the agent.
 
 mod bare_container;
 mod bare_machine;
-mod scenes;
+mod measurements;
+mod setup;
 mod times;
-mod world;
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -18,15 +19,15 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use moothall_sandbox::{Engine as _, jail};
+use moothall_sandbox::{SandboxEngine as _, jail};
 
-use self::scenes::Plan;
+use self::measurements::Plan;
+use self::setup::World;
+pub(crate) use self::setup::{images, target};
 use self::times::{Pairs, Times};
-use self::world::World;
-pub(crate) use self::world::{images, target};
 use crate::{Size, machine, say};
 
-/// The hidden command by which this program puts QEMU behind walls.
+/// The hidden command with which this program runs QEMU in the jail.
 pub(crate) const JAIL: &str = "jail";
 
 /// The promises of SPECIFICATION.md.
@@ -39,12 +40,12 @@ const SECOND_PROCESS_MS: f64 = 1500.0;
 pub(crate) struct Args {
     #[command(flatten)]
     size: Size,
-    /// The product, for the time that a command takes from its start to its end
+    /// Use this `moothall` binary to measure the duration of a whole command
     #[arg(long, value_name = "FILE")]
     moothall: PathBuf,
 }
 
-/// What [`JAIL`] does: builds the walls and becomes the hypervisor.
+/// Implements [`JAIL`]: enters the jail and executes the hypervisor.
 pub(crate) fn become_inmate(words: impl Iterator<Item = OsString>) -> ExitCode {
     let Err(error) = jail::enter(words);
     let _ = writeln!(std::io::stderr(), "error: {}", error.failure().detail);
@@ -56,7 +57,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     tokio::runtime::Runtime::new()?.block_on(measure(&plan, args))
 }
 
-/// The lines of the result, and which promises did not hold.
+/// Prints the report and collects the thresholds that are not met.
 struct Report {
     broken: Vec<String>,
 }
@@ -75,11 +76,11 @@ async fn measure(plan: &Plan, args: &Args) -> Result<()> {
     let mut report = Report { broken: Vec::new() };
     report.head();
 
-    let runc = scenes::containers(&world, &world.runc, plan.runc).await?;
+    let runc = measurements::containers(&world, &world.runc, plan.runc).await?;
     report.pairs("runc: new sandbox to result", &runc);
-    let runsc = scenes::containers(&world, &world.runsc, plan.runsc).await?;
+    let runsc = measurements::containers(&world, &world.runsc, plan.runsc).await?;
     report.pairs("runsc: new sandbox to result", &runsc);
-    let machines = scenes::machines(&world, plan).await?;
+    let machines = measurements::machines(&world, plan).await?;
     report.pairs("microvm: boot to first answer", &machines.boot_answer);
     report.pairs("microvm: boot to result", &machines.boot_result);
     report.pairs("microvm: clone to first answer", &machines.clone_answer);
@@ -88,7 +89,7 @@ async fn measure(plan: &Plan, args: &Args) -> Result<()> {
         ("microvm", world.cloned(), plan.microvm_hand_overs),
         ("runsc", Arc::clone(&world.runsc), plan.runsc_hand_overs),
     ] {
-        let pooled = scenes::pooled(&world, engine, count, plan.pooled_results).await?;
+        let pooled = measurements::pooled(&world, engine, count, plan.pooled_results).await?;
         report.at_most(
             &format!("{name}: hand-over from the pool"),
             &pooled.hand_over,
@@ -97,7 +98,7 @@ async fn measure(plan: &Plan, args: &Args) -> Result<()> {
         );
         report.line(&format!("{name}: pooled, to result"), &pooled.result, None, "");
     }
-    let second = scenes::second_process(&world, &args.moothall, plan.second_process).await?;
+    let second = measurements::second_process(&world, &args.moothall, plan.second_process).await?;
     report.at_most("`moothall exec`, new process", &second, 95, SECOND_PROCESS_MS);
 
     say("");
@@ -112,7 +113,7 @@ async fn measure(plan: &Plan, args: &Args) -> Result<()> {
         ("runc", Arc::clone(&world.runc), plan.runc_at_once),
     ] {
         if count > 0 {
-            let took = scenes::at_once(&world, engine, count).await?.as_secs_f64();
+            let took = measurements::at_once(&world, engine, count).await?.as_secs_f64();
             say(&format!(
                 "{count} at once on {name}, 2 GiB for all: none failed, {took:.1} s in all, {:.1} a second",
                 f64::from(count) / took
@@ -158,7 +159,7 @@ impl Report {
     }
 
     fn at_most(&mut self, name: &str, times: &Times, percent: usize, most_ms: f64) {
-        // Of few, the slowest one says more about the machine than about us.
+        // With few samples, the slowest one depends more on the machine than on our code.
         let percent = if times.count() < 100 { percent.min(95) } else { percent };
         self.line(name, times, None, &format!("p{percent} at most {most_ms} ms"));
         let found = times.percentile(percent);
@@ -172,7 +173,7 @@ impl Report {
     }
 }
 
-/// A row that people and Markdown can read.
+/// A table row, aligned for terminals and valid in Markdown.
 fn row(cells: [&str; 8]) -> String {
     let [name, n, p50, p95, p99, bare, ratio, promise] = cells;
     format!(
@@ -180,7 +181,7 @@ fn row(cells: [&str; 8]) -> String {
     )
 }
 
-/// What else the machine does.
+/// The load average of the machine.
 fn load() -> String {
     let text = fs_err::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split_whitespace().next().unwrap_or("unknown").to_owned()

@@ -1,12 +1,12 @@
-//! Many consultations at once: a Restate, a PostgreSQL, two workers and a server, all of them real and
-//! on this machine. The model is the demonstration, which takes 50 ms for an answer.
+//! Measures many concurrent consultations on real servers on this machine: Restate, PostgreSQL, two
+//! workers and a server. The demo model takes 50 ms per answer.
 //!
-//! What is asked: every run comes to its end with all its events; ten times the runs take ten times
-//! the time; and what a run takes in the memory of a worker, in Restate and in PostgreSQL.
+//! Checks that every run finishes with all its events and that ten times the runs take ten times
+//! the time, and measures the memory in a worker and the storage in Restate and PostgreSQL per run.
 
+mod cluster;
 mod guests;
 mod plot;
-mod world;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -15,29 +15,29 @@ use anyhow::{Result, ensure};
 use clap::Args as ClapArgs;
 use serde_json::{Value, json};
 
-use self::world::World;
+use self::cluster::World;
 use crate::{Size, machine, say};
 
-/// How often it is looked how far they are.
+/// Interval between progress checks.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// How long nothing may come to an end.
+/// Maximum time in which no run reaches the expected state.
 const PATIENCE: Duration = Duration::from_secs(900);
 
-/// Ten times the runs may take this much more than ten times the time.
+/// Maximum growth of the time per run from the smallest to the largest batch.
 const GROWTH: f64 = 1.25;
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
     #[command(flatten)]
     size: Size,
-    /// The product
+    /// Use this `moothall` binary
     #[arg(long)]
     program: PathBuf,
     /// Write the plot to this file
     #[arg(long)]
     plot: Option<PathBuf>,
-    /// How many runs at once, instead of the usual numbers
+    /// How many concurrent runs, instead of the usual numbers
     #[arg(long, value_delimiter = ',')]
     runs: Vec<usize>,
     /// Leave out the runs in sandboxes
@@ -45,16 +45,16 @@ pub(crate) struct Args {
     no_guests: bool,
 }
 
-/// What so many runs at once took.
+/// What this many concurrent runs took.
 #[derive(Debug, Clone, Copy)]
 struct Batch {
     runs: usize,
     wall: Duration,
     calls: u64,
     events: u64,
-    /// Of both workers, beyond what they had before.
+    /// Memory of both workers, beyond what they used before.
     worker_bytes: u64,
-    /// Of everyone.
+    /// CPU time of all processes.
     cpu: Duration,
     postgres_bytes: u64,
     restate_bytes: u64,
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     })
 }
 
-/// What runs take of the workers that stand still until a person speaks.
+/// Measures the worker memory of runs that are paused for a review.
 async fn wait_for_person(world: &World, runs: usize) -> Result<()> {
     let before = world.workers_bytes()?;
     let what = json!({"moves": 5, "rounds": 1, "pause_after_moves": true});
@@ -99,7 +99,7 @@ async fn wait_for_person(world: &World, runs: usize) -> Result<()> {
     Ok(())
 }
 
-/// So many runs at once, to their end.
+/// So many concurrent runs, to their end.
 async fn batch(world: &World, runs: usize, what: &Value) -> Result<Batch> {
     let before = world.workers_bytes()?;
     let (cpu, postgres, restate) =
@@ -126,7 +126,7 @@ async fn batch(world: &World, runs: usize, what: &Value) -> Result<Batch> {
     })
 }
 
-/// Waits until all of these runs are in a state, and looks meanwhile.
+/// Waits until all of these runs are in a state, and calls a function at each check.
 async fn until(
     world: &World,
     ids: &[sqlx::types::Uuid],

@@ -1,5 +1,5 @@
-//! Real servers for a benchmark: Restate and PostgreSQL on loopback, as `tools/` starts them, and
-//! programs of ours beside them. All of them end with the values that stand for them.
+//! Starts real servers for a benchmark: Restate and PostgreSQL on loopback, through the scripts in
+//! `tools/`, and our own programs. Each process ends when its value is dropped.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
@@ -15,10 +15,10 @@ use tempfile::TempDir;
 
 use crate::machine;
 
-/// How long a server may take to come up.
+/// Time limit for the start of a server.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A process that ends with this value.
+/// A process that is terminated on drop.
 #[derive(Debug)]
 pub(crate) struct Running(Child);
 
@@ -34,7 +34,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // What a server has in a folder of its own it takes away itself.
+        // SIGTERM and not SIGKILL: a server deletes its own directory.
         if let Some(pid) = i32::try_from(self.0.id()).ok().and_then(Pid::from_raw) {
             let _ = kill_process(pid, Signal::TERM);
         }
@@ -42,7 +42,7 @@ impl Drop for Running {
     }
 }
 
-/// Starts a program and waits for its first line.
+/// Starts a program and waits for its first line of output.
 pub(crate) fn start(command: &mut Command, log: &Path) -> Result<(Running, String)> {
     let log_file = fs_err::File::create(log)?.into_parts().0;
     let name = command.get_program().to_string_lossy().into_owned();
@@ -63,10 +63,10 @@ fn tools() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tools")
 }
 
-/// Ports that nobody listens on.
+/// Unused ports.
 pub(crate) fn free_ports<const N: usize>() -> Result<[u16; N]> {
     let mut ports = [0; N];
-    // All of them are held until the last is found, so that none is found twice.
+    // All are bound until the last one is found, which prevents duplicates.
     let mut held = Vec::new();
     for port in &mut ports {
         let listener = TcpListener::bind("127.0.0.1:0")?;
@@ -76,11 +76,11 @@ pub(crate) fn free_ports<const N: usize>() -> Result<[u16; N]> {
     Ok(ports)
 }
 
-/// A PostgreSQL of its own, which leaves nothing behind.
+/// A separate PostgreSQL server, which deletes its data at the end.
 #[derive(Debug)]
 pub(crate) struct Postgres {
     process: Running,
-    /// With its password: never printed.
+    /// Contains the password; never printed.
     pub(crate) address: String,
     _folder: TempDir,
 }
@@ -89,7 +89,7 @@ impl Postgres {
     pub(crate) fn start() -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let mut command = Command::new(tools().join("postgres/up.sh"));
-        // Two hundred runs at once are more than the checkpoints of a small server are made for.
+        // Two hundred concurrent runs are more than the checkpoints of a small server are made for.
         command.args(["max_connections=200", "max_wal_size=4GB", "shared_buffers=512MB"]);
         let (process, line) = start(&mut command, &folder.path().join("log"))?;
         let mut words = line.split(' ');
@@ -103,7 +103,7 @@ impl Postgres {
     }
 }
 
-/// A Restate server of its own.
+/// A separate Restate server.
 #[derive(Debug)]
 pub(crate) struct Restate {
     process: Running,
@@ -125,7 +125,8 @@ impl Restate {
             command.env(name, port.to_string());
         }
         let process = Running(command.spawn().context("tools/restate/up.sh cannot be started")?);
-        // Nothing is encrypted on one machine, but no client is made without.
+        // The client requires a crypto provider even though the loopback connection is not
+        // encrypted.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::builder().no_proxy().tcp_nodelay(true).build()?;
         let at = |port| format!("http://127.0.0.1:{port}");
@@ -154,7 +155,7 @@ impl Restate {
         Ok(())
     }
 
-    /// Makes workers known.
+    /// Registers a worker.
     pub(crate) async fn register(&self, url: &str) -> Result<()> {
         let body = json!({ "uri": url }).to_string();
         let request = self.client.post(format!("{}/deployments", self.admin)).body(body);
@@ -163,7 +164,7 @@ impl Restate {
         Ok(())
     }
 
-    /// Invokes a handler, and waits for its end.
+    /// Invokes a handler and waits for its end.
     pub(crate) fn invoke(
         &self,
         path: &str,
@@ -181,7 +182,7 @@ impl Restate {
         }
     }
 
-    /// The first number that a query of its own tables answers.
+    /// The first number in the result of a query on Restate's own tables.
     pub(crate) async fn count(&self, query: &str) -> Result<u64> {
         let body = json!({ "query": query }).to_string();
         let request = self.client.post(format!("{}/query", self.admin)).body(body);
@@ -197,7 +198,7 @@ impl Restate {
         machine::cpu_time(self.process.id())
     }
 
-    /// Bytes that it has written and keeps.
+    /// Size of the stored data in bytes.
     pub(crate) fn kept_bytes(&self) -> Result<u64> {
         machine::folder_bytes(self.folder.path())
     }

@@ -1,16 +1,17 @@
-//! Commits a second and bytes a run of a store in PostgreSQL, beside SQLite on the same disk.
+//! Measures commits per second and bytes per run of a PostgreSQL store, compared with SQLite on the
+//! same disk.
 //!
-//! One commit is what a step of a debate leaves: an answer and the event that follows from it. Every
-//! writer drives a run of its own, and every commit is on the disk before the next one begins.
+//! One commit is the result of one debate step: an answer and the event that follows from it. Every
+//! writer drives a separate run, and every commit is on disk before the next one starts.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
 use clap::Args as ClapArgs;
-use moothall_core::access::Owner;
-use moothall_core::model::{ModelReply, StopReason, Usage, UsageBasis};
-use moothall_core::receipt::Timing;
+use moothall_core::access::RunOwner;
+use moothall_core::model::{ModelReply, StopReason, TokenUsage, UsageBasis};
+use moothall_core::receipt::EffectTiming;
 use moothall_core::{EffectId, EffectResult, RunEvent, RunEventBody, RunId, Sha256Hex};
 use moothall_store::{Commit, JournalEntry, NewRun, PgStore, SqliteStore, Store};
 use serde_json::json;
@@ -21,10 +22,11 @@ use tokio::task::JoinSet;
 use crate::servers::Postgres;
 use crate::{Size, machine, say};
 
-/// Characters of an answer: what a decision maker says in a round.
+/// Characters of an answer: a decision maker's typical message in a round.
 const ANSWER_CHARS: usize = 1_400;
 
-/// 32 writers commit at least this many times what one writer does. They must not wait in one queue.
+/// 32 writers must make at least this many times the commits of one writer, which shows that they
+/// do not wait in one queue.
 const TIMES_WITH_MANY: f64 = 1.5;
 
 #[derive(Debug, ClapArgs)]
@@ -57,7 +59,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     })
 }
 
-/// Commits a second, and bytes of a commit.
+/// Commits per second and bytes per commit.
 async fn in_file(writers: u32, commits: u32) -> Result<(f64, u64)> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("runs.db");
@@ -77,7 +79,7 @@ async fn in_database(writers: u32, commits: u32) -> Result<(f64, u64)> {
     Ok((speed, bytes / u64::from(writers * commits)))
 }
 
-/// Bytes of all tables of a store with their indices.
+/// Size of all tables of a store with their indexes, in bytes.
 pub(crate) async fn tables_bytes(address: &str) -> Result<u64> {
     let mut connection = address.parse::<PgConnectOptions>()?.connect().await?;
     let bytes: i64 = sqlx::query_scalar(
@@ -89,7 +91,7 @@ pub(crate) async fn tables_bytes(address: &str) -> Result<u64> {
     Ok(u64::try_from(bytes)?)
 }
 
-/// Lets every writer drive a run to the end of its commits, and says how many a second there were.
+/// Lets every writer drive a run to the end of its commits, and returns the commits per second.
 async fn write(store: &Arc<dyn Store>, writers: u32, commits: u32) -> Result<f64> {
     let mut runs = Vec::new();
     for writer in 0..writers {
@@ -118,7 +120,7 @@ async fn write(store: &Arc<dyn Store>, writers: u32, commits: u32) -> Result<f64
 fn new_run(id: &RunId) -> NewRun {
     NewRun {
         run_id: id.clone(),
-        owner: Owner::local(),
+        owner: RunOwner::local(),
         cap: None,
         spec: moothall_core::StoredSpec::from_columns("consult", json!({ "ticker": "HLXI" })),
         title: "HLXI".to_owned(),
@@ -137,14 +139,14 @@ fn step(number: u32) -> Result<Commit> {
         text,
         stop: StopReason::End,
         model: "demo".to_owned(),
-        usage: Usage { input: 7_000, output: 400, ..Usage::default() },
+        usage: TokenUsage { input: 7_000, output: 400, ..TokenUsage::default() },
         usage_basis: UsageBasis::Reported,
         cost_micro_usd: None,
     });
     let entry = JournalEntry {
         request_sha256: Sha256Hex::of(effect_id.as_str().as_bytes()),
         result,
-        timing: Timing { latency_ms: 900, tries: 1 },
+        timing: EffectTiming { latency_ms: 900, tries: 1 },
     };
     let problems = vec!["an objection that stands for an event of usual length".to_owned()];
     let body = RunEventBody::OutputRejected { effect_id: effect_id.clone(), problems };

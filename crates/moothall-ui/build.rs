@@ -1,7 +1,8 @@
-//! Embeds the built web interface, so that a user has one file.
+//! Embeds the built web UI in the binary.
 //!
-//! `cargo xtask web` builds it with Node; cargo only picks it up, so that building the product needs
-//! no Node. Where it is missing a page stands in for it that says so.
+//! `cargo xtask web` builds it with Node; this script only picks up the result, so building the
+//! product does not require Node. If the web UI has not been built, a page that says so is embedded
+//! instead.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -10,11 +11,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use sha2::{Digest as _, Sha256};
 
-/// What `cargo xtask web` makes, seen from this crate.
+/// Output folder of `cargo xtask web`, relative to this crate.
 const BUILT: &str = "../../web/dist";
 
-/// In the target folder; `cargo xtask web` writes it. This script makes it where it is missing:
-/// cargo runs a script on every build that waits for a file that does not exist.
+/// Stamp file in the target folder, updated by `cargo xtask web`. This script creates it if it is
+/// missing, because cargo reruns a script on every build if a watched file does not exist.
 const STAMP: &str = "ui/built";
 
 const HOW: &str = "run `cargo xtask web`";
@@ -23,19 +24,19 @@ fn main() -> Result<()> {
     say("rerun-if-env-changed=MOOTHALL_REQUIRE_UI");
     say("rerun-if-changed=build.rs");
     say("rerun-if-changed=src/missing.html");
-    let out = PathBuf::from(std::env::var_os("OUT_DIR").context("cargo sets OUT_DIR")?);
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").context("OUT_DIR is not set")?);
     watch_stamp(&out)?;
     let built = Path::new(BUILT);
-    let mut table = String::from("static FILES: &[File] = &[\n");
+    let mut table = String::from("static FILES: &[EmbeddedFile] = &[\n");
     if built.join("index.html").exists() {
         say(&format!("rerun-if-changed={BUILT}/index.html"));
         for file in files_below(built)? {
             write_row(&mut table, &out, built, &file)?;
         }
     } else if std::env::var_os("MOOTHALL_REQUIRE_UI").is_some() {
-        bail!("the web interface is not built; {HOW}");
+        bail!("the web UI is not built; {HOW}");
     } else {
-        say(&format!("warning=the web interface is not embedded; {HOW}"));
+        say(&format!("warning=the web UI is not embedded; {HOW}"));
         let page = Path::new("src/missing.html");
         write_row(&mut table, &out, Path::new("src"), page)?;
         table = table.replace("\"/missing.html\"", "\"/index.html\"");
@@ -48,7 +49,7 @@ fn main() -> Result<()> {
 fn watch_stamp(out: &Path) -> Result<()> {
     let target = out
         .ancestors()
-        // Cargo tags only directories that it made itself.
+        // Cargo writes `CACHEDIR.TAG` only to folders that it created itself.
         .find(|folder| {
             ["CACHEDIR.TAG", ".rustc_info.json"].iter().any(|name| folder.join(name).exists())
         })
@@ -62,7 +63,7 @@ fn watch_stamp(out: &Path) -> Result<()> {
     Ok(())
 }
 
-/// All files of a folder in a fixed order, those that only compress another one apart.
+/// Lists all files of a folder in a fixed order, without precompressed copies.
 fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs_err::read_dir(folder)? {
@@ -96,7 +97,7 @@ fn write_row(table: &mut String, out: &Path, folder: &Path, file: &Path) -> Resu
     };
     writeln!(
         table,
-        "    File {{ path: \"/{path}\", tag: \"{tag}\", plain: {}, br: {}, gzip: {} }},",
+        "    EmbeddedFile {{ path: \"/{path}\", tag: \"{tag}\", plain: {}, br: {}, gzip: {} }},",
         include(out, folder, file)?,
         packed(".br")?,
         packed(".gz")?,
@@ -104,16 +105,16 @@ fn write_row(table: &mut String, out: &Path, folder: &Path, file: &Path) -> Resu
     Ok(())
 }
 
-/// Copies a file to where this script's output is and gives the code that includes it. The folder of
-/// the interface is emptied whenever somebody builds it, maybe before the compiler has read it.
+/// Copies a file to the output folder and returns the code that includes it. `cargo xtask web`
+/// empties its output folder, possibly before the compiler has read the file.
 fn include(out: &Path, folder: &Path, file: &Path) -> Result<String> {
     let copy = out.join("files").join(file.strip_prefix(folder)?);
-    fs_err::create_dir_all(copy.parent().context("a file is in a folder")?)?;
+    fs_err::create_dir_all(copy.parent().context("the file has no parent folder")?)?;
     fs_err::copy(file, &copy)?;
     Ok(format!("include_bytes!({copy:?})"))
 }
 
-/// Tells cargo something. A closed pipe is cargo's own end.
+/// Prints a cargo instruction. Errors are ignored: the pipe is closed only when cargo has ended.
 fn say(line: &str) {
     let _ = writeln!(std::io::stdout(), "cargo::{line}");
 }

@@ -1,7 +1,8 @@
-//! Embeds the agent that runs inside sandboxes, so that a user has one file.
+//! Embeds the guest agent that runs inside sandboxes, so that users install a single file.
 //!
-//! `cargo xtask guest` builds it; cargo cannot do so from here, because it needs other flags. So this
-//! script only picks it up, and says so where it is missing or older than its sources.
+//! `cargo xtask guest` builds the agent. A build script cannot, because the agent needs different
+//! compiler flags. This script embeds the existing binary and warns if it is missing or older than
+//! its sources.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -9,17 +10,17 @@ use std::time::SystemTime;
 
 use anyhow::{Context as _, Result, bail};
 
-/// The agent as `cargo xtask guest` leaves it in the target folder.
+/// Output of `cargo xtask guest`, relative to the target directory.
 const AGENT: &str = "guest/moothall-guest";
 
-/// The same as cargo left it. It is as new as the newest build, even where that changed nothing.
+/// Cargo's own output. Its timestamp is updated by every build, even one that changed nothing.
 const BUILT: &str = "guest/x86_64-unknown-linux-gnu/guest/moothall-guest";
 
-/// Changes whenever there is another agent. This script makes it where it is missing: cargo runs a
-/// script on every build that waits for a file that does not exist.
+/// Changes whenever a different agent is built. Created here if missing, because cargo reruns a
+/// build script on every build while a `rerun-if-changed` file does not exist.
 const STAMP: &str = "guest/built";
 
-/// What the agent is built from, seen from this crate.
+/// Sources of the agent, relative to this crate.
 const SOURCES: [&str; 10] = [
     "../moothall-guest/Cargo.toml",
     "../moothall-guest/src",
@@ -51,30 +52,30 @@ fn main() -> Result<()> {
             "Some(include_bytes!(concat!(env!(\"OUT_DIR\"), \"/moothall-guest\")))"
         }
         None if std::env::var_os("MOOTHALL_REQUIRE_GUEST").is_some() => {
-            bail!("the agent for sandboxes is not built; {HOW}")
+            bail!("the guest agent is not built; {HOW}")
         }
         None => {
-            say(&format!("warning=the agent for sandboxes is not embedded; {HOW}"));
+            say(&format!("warning=the guest agent is not embedded; {HOW}"));
             "None"
         }
     };
     let code = format!(
-        "/// The agent that runs inside sandboxes, where it was built before the product.\n\
+        "/// The guest agent, if it was built before this crate.\n\
          pub(crate) static GUEST: Option<&[u8]> = {bytes};\n"
     );
     fs_err::write(out.join("guest_bytes.rs"), code)?;
     Ok(())
 }
 
-/// Looks for the agent in the target folder, which is above the folder of this script's output.
+/// Looks for the agent in the target directory, which is an ancestor of `OUT_DIR`.
 fn find(out: &Path) -> Result<Option<PathBuf>> {
     let target = out
         .ancestors()
-        // Cargo tags only directories that it made itself.
+        // Cargo tags only directories that it created itself.
         .find(|folder| {
             ["CACHEDIR.TAG", ".rustc_info.json"].iter().any(|name| folder.join(name).exists())
         })
-        .context("no target folder above OUT_DIR")?;
+        .context("no target directory above OUT_DIR")?;
     let stamp = target.join(STAMP);
     if !stamp.exists() {
         fs_err::create_dir_all(target.join("guest"))?;
@@ -92,14 +93,15 @@ fn find(out: &Path) -> Result<Option<PathBuf>> {
     let newest = SOURCES.into_iter().filter_map(|source| newest_below(Path::new(source))).max();
     if newest > built {
         if std::env::var_os("MOOTHALL_REQUIRE_GUEST").is_some() {
-            bail!("the agent for sandboxes is older than its sources; {HOW}");
+            bail!("the guest agent is older than its sources; {HOW}");
         }
-        say(&format!("warning=the embedded agent for sandboxes is older than its sources; {HOW}"));
+        say(&format!("warning=the embedded guest agent is older than its sources; {HOW}"));
     }
     Ok(Some(agent))
 }
 
-/// When the newest file below a path was changed. Tests and their snapshots are not part of the agent.
+/// Modification time of the newest file below a path. Tests and their snapshots are not part of the
+/// agent.
 fn newest_below(path: &Path) -> Option<SystemTime> {
     if !path.is_dir() {
         let name = path.to_string_lossy();
@@ -114,7 +116,7 @@ fn changed(path: &Path) -> Option<SystemTime> {
     fs_err::metadata(path).ok()?.modified().ok()
 }
 
-/// Tells cargo something. A closed pipe is cargo's own end.
+/// Write errors are ignored: a closed pipe means that cargo has exited.
 fn say(line: &str) {
     let _ = writeln!(std::io::stdout(), "cargo::{line}");
 }

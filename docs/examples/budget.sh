@@ -3,17 +3,17 @@
 # shellcheck source-path=SCRIPTDIR source=lib/start.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/start.sh"
 
-# The worst case counts a token for each byte of the prompt, 512 for what a provider puts before it, 16 for each message and the whole of --max-tokens.
+# The worst case is one token per prompt byte, 512 for what a provider adds, 16 per message, and all of --max-tokens.
 run 5 ask --model demo --budget-tokens 1000 "What is a moot hall?"
 says "over-budget: the call may use 4644 tokens, but only 1000 of the run's 1000 are left" "$err"
 run 0 ask --model demo --budget-tokens 1000 --max-tokens 400 "What is a moot hall?"
 
-# In dollars: nothing is sent, so no server need be there.
+# In dollars: nothing is sent, so no server is needed.
 run 5 ask --model openai/gpt-4.1-mini --base-url http://127.0.0.1:9/v1 --budget 0.001 "What is a moot hall?"
-says "over-budget: the call may cost \$0.006773, but only \$0.001 of the run's \$0.001 are left" "$err"
-shown docs/src/budgets-and-costs.md "$err"
+says "over-budget: the call may cost \$0.006773, but only \$0.001 of the run's \$0.001 budget is left" "$err"
+shown docs/src/guides/budgets.md "$err"
 
-# A refusal by the budget pauses the run: there is no verdict yet, and so no receipt.
+# A budget refusal pauses the run: it has neither a verdict nor a receipt yet.
 run 5 ask --model demo --budget-tokens 1000 --json --receipt receipt.jsonl --events events.jsonl "What is a moot hall?"
 is over-budget "$(field kind)"
 is true "$(field paused)"
@@ -21,9 +21,9 @@ is null "$(field verdict)"
 [[ ! -e receipt.jsonl ]] || fail "a paused run has a receipt"
 says '"event":"run_paused","number":1,"reason":"budget"' "$(tail -n 1 events.jsonl)"
 
-# The price of the local model is unknown: it can be asked, but not within a budget in dollars.
+# The price of the local model is unknown: it works, but not with a dollar budget.
 run 2 ask --model lab/smollm2-135m --base-url "$local_model/v1" --budget 0.01 "Name a colour."
-says "price-unknown: the run has a budget in dollars, but the price of this model is unknown" "$err"
-shown docs/src/budgets-and-costs.md "$err"
+says "price-unknown: the run has a dollar budget, but the price of this model is unknown" "$err"
+shown docs/src/guides/budgets.md "$err"
 run 0 ask --model lab/smollm2-135m --base-url "$local_model/v1" --max-tokens 40 --budget-tokens 600 "Name a colour."
 says "price unknown" "$err"

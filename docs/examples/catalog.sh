@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A catalog of your own gives a model a price, and with it a budget in dollars.
-# shellcheck disable=SC2016  # the program's own words hold backquotes and dollar signs
+# Your own catalog gives a model a price, which allows a dollar budget.
+# shellcheck disable=SC2016  # expected texts contain backquotes and dollar signs
 # shellcheck source-path=SCRIPTDIR source=lib/start.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/start.sh"
 
@@ -25,9 +25,9 @@ TOML
 
 run 0 models lab
 says "lab/smollm2-135m" "$out"
-says '8k window     $0.20 in     $0.80 out' "$out"
+says '8k context     $0.20 in     $0.80 out' "$out"
 
-# Prompt tokens at $0.20 and answer tokens at $0.80 for a million, rounded up to a millionth of a dollar.
+# $0.20 per million prompt tokens and $0.80 per million answer tokens, rounded up to a millionth of a dollar.
 run 0 ask --max-tokens 40 --json "Name a colour."
 prompt=$(($(field input) + $(field cache_read)))
 millionths=$(((prompt * 20 + $(field output) * 80 + 99) / 100))
@@ -38,8 +38,8 @@ is "$millionths" "$((10#${decimals:0:6}))"
 run 5 ask --budget 0.001 "Name a colour."
 says "over-budget: the call may cost \$0.001747" "$err"
 
-# A row that cannot be read is refused, with its place.
+# An invalid row is refused, with its position.
 echo 'prise = 1' >>prices.toml
 run 2 models lab
-says "prices.toml is not a catalog" "$err"
+says "prices.toml is not a valid catalog" "$err"
 says 'unknown field `prise`' "$err"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A chart comes back as a PNG. On an emulated CPU that takes a while, hence the long time limit.
+# A program returns a chart as PNG. The time limit is long because this is slow on an emulated CPU.
 # shellcheck source-path=SCRIPTDIR source=lib/start.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/start.sh"
 sandboxes auto

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Moves on trial without a key, a network or an image: the ranking, the memo, one conversation, the receipt, a pause and an approval that is not needed.
+# A consultation without a key, network or image: the ranking, the memo, one conversation, the receipt, a pause and an unneeded approval.
 # shellcheck source-path=SCRIPTDIR source=lib/start.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/start.sh"
 
 run 0 consult HLXI --model demo --memo memo.md --receipt receipt.jsonl
-# The page of the book shows the head of the ranking.
-shown docs/src/consult.md "$(head -n 20 <<<"$out")"
-shown README.md "$(head -n 7 <<<"$out")"
+# The book shows the start of the ranking.
+shown docs/src/guides/consult.md "$(head -n 20 <<<"$out")"
+shown README.md "$(grep -A2 '^Recommended' <<<"$out")"
 says "922 calls" "$err"
 says "class none" "$err"
 says "Fictional company" "$(<memo.md)"
@@ -21,22 +21,22 @@ says "rank 1" "$out"
 run 0 show "$id" --move m12 --thread D2
 says "**[Round 10] DECISION MAKER (D2):**" "$out"
 run 0 show "$id" --artifacts documents
-# Fifteen, and doing nothing.
+# Fifteen moves, and doing nothing.
 is "16" "$(find documents -name 'm*.md' | wc -l)"
 is "45" "$(find documents -name 'm*.i?.json' | wc -l)"
 run 0 show "$id" --json
 says '"recommended_moves": [' "$out"
 run 0 replay "$id"
-says "the same end follows" "$out"
+says "results gives the same outcome: ranked" "$out"
 run 2 approve "$id" --move m12 --by somebody
-says "nothing holds it back" "$err"
+says "m12 is already ranked and needs no approval" "$err"
 
 run 0 consult AAPL --model anthropic/claude-haiku-5-5 --estimate
-shown docs/src/consult.md "$out"
+shown docs/src/guides/consult.md "$out"
 
-# A budget that is used up pauses the run; with more it goes on, and what was answered is not asked again.
+# An exhausted budget pauses the run; with more budget it continues and repeats no finished call.
 run 5 consult HLXI --model demo --moves 3 --rounds 3 --budget-tokens 100000
-says "let it go on with more" "$err"
+says "raise the limit with \`moothall resume" "$err"
 run 0 runs --state paused --json
 id=$(field run_id)
 run 0 show "$id" --memo
@@ -44,8 +44,8 @@ says "Not finished" "$out"
 run 0 resume "$id" --budget-tokens 90000000
 says "Recommended" "$out"
 
-# What cannot be a consultation is refused before there is a run.
+# An invalid consultation is refused before a run is created.
 run 2 consult AAPL --model demo
-says "the SEC wants to know who asks" "$err"
+says "the SEC requires a contact address, and none is configured" "$err"
 run 2 consult HLXI --model demo --committee senate
-says "there is no committee called" "$err"
+says "no committee named \`senate\`" "$err"

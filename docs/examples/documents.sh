@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A private company from a folder of documents, with headlines from a file.
-# shellcheck disable=SC2016  # texts with dollar signs
+# shellcheck disable=SC2016  # texts contain dollar signs
 # shellcheck source-path=SCRIPTDIR source=lib/start.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/start.sh"
 
@@ -35,15 +35,15 @@ says "your documents (papers)" "$out"
 says "[U0:" "$(<memo.md)"
 says "[N0:1]" "$(<out/F2.md)"
 
-# A quotation that is wrong by one letter, and a number that no passage has.
+# A quotation with one wrong letter, and a number that is in no passage.
 cat >wrong.md <<'END'
 They "lost too dealers" [U0:plan:2]. Revenue was $14.2 million [U0:sales:3].
 END
 run 3 check wrong.md --files papers
-shown docs/src/documents.md "$(tail -n +2 <<<"$out")"
+shown docs/src/guides/documents.md "$(tail -n +2 <<<"$out")"
 echo 'They "lost two dealers" [U0:plan:2]. Revenue was $14.1 million [U0:sales:3].' >right.md
 run 0 check right.md --files papers
 
-# Both kinds of evidence for a listed company.
+# Filings and documents for a listed company.
 run 0 consult HLXI --source filings,files papers --model demo --moves 2 --rounds 2 --artifacts both
 says "[U0:" "$(<both/F2.md)"

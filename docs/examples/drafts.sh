@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Drafts from request to the workspace: the calls of the sandbox draft pattern, a person's review, a rejected secret, and the journal.
+# Drafts from request to workspace: the calls of the sandbox draft pattern, a review, a rejected secret, and the audit log.
 # shellcheck source-path=SCRIPTDIR source=lib/start.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/start.sh"
 export USER=ada
@@ -23,7 +23,7 @@ run 0 draft submit "$draft" --summary "Added --version handling in main()" --jso
 is true "$(field submitted)"
 is 1 "$(grep --count version src/watchdog.py)"
 
-# What workers cannot do.
+# Actions that agents cannot perform.
 for path in ../outside /etc/passwd .git/hooks/pre-commit .moothall/policy.toml; do
     run 2 draft request "$path" --task t1 --new
 done
@@ -31,7 +31,7 @@ ln -s /etc/passwd link
 run 2 draft request link --task t1
 says "symbolic link" "$err"
 
-# A protected file waits for a person, who approves what was shown.
+# A protected file needs review; the approval covers the version that was shown.
 run 0 draft request Makefile --task build --json
 draft=$(field draft_id)
 run 0 draft edit "$draft" --old "all:" --new "all: build"
@@ -40,34 +40,34 @@ run 0 review
 says "path.protected" "$out"
 run 0 review show "$draft" --json
 seal=$(field seal | head -n 1)
-run 0 review approve "$draft" --seal "$seal"
+run 0 review approve "$draft" --if-match "$seal"
 is "all: build" "$(cat Makefile)"
 run 0 draft undo "$draft"
 is "all:" "$(cat Makefile)"
 
-# A line that is too long to be shown is approved only by who asked to see it whole; a last line break that goes is shown.
+# A long line can be approved only after it was shown in full; a removed final line break is shown.
 run 0 draft request Makefile --task long --json
 draft=$(field draft_id)
 printf 'all:\n# %s && echo hidden' "$(printf 'x%.0s' {1..500})" >../new.mk
 run 0 draft write "$draft" --file ../new.mk
 run 3 draft submit "$draft"
 run 0 review show "$draft"
-says "--full shows all of them, and the seal" "$out"
-[[ $out != *"echo hidden"* && $out != *"--seal"* ]] || fail "a seal for what was not shown"
+says "--full shows them completely, with the seal" "$out"
+[[ $out != *"echo hidden"* && $out != *"--if-match"* ]] || fail "a seal was printed for content that was not shown"
 run 0 review show "$draft" --full
 says "echo hidden" "$out"
 says "No newline at end of file" "$out"
 says "seal " "$out"
 run 0 draft discard "$draft"
 
-# What the policy denies is not read.
+# Denied files cannot be read.
 mkdir -p secrets .moothall
 printf 'one\n' >secrets/key.txt
 printf 'version = 1\n[paths]\ndeny = ["secrets/**"]\n' >.moothall/policy.toml
 run 2 draft request secrets/key.txt --task t1
-says "the policy lets workers neither read nor change it" "$err"
+says "the policy does not allow workers to read or change it" "$err"
 
-# Code that is left out, and a key, come back with a reason.
+# Omitted code and a key are rejected with a reason.
 run 0 draft request src/watchdog.py --task lazy --json
 draft=$(field draft_id)
 printf 'import sys\n# ... rest of the code unchanged ...\n' >../new.py
@@ -82,28 +82,28 @@ says "secret.specific" "$out"
 [[ $out != *"$key"* ]] || fail "the key is printed"
 run 0 draft discard "$draft"
 
-# A plain answer of a model without tools.
+# Import a plain answer from a model without tools.
 printf 'Here it is:\n\n```python src/hello.py\nprint("hello")\n```\n' >../answer.md
 run 0 draft import ../answer.md --task hello --submit
 is 'print("hello")' "$(cat src/hello.py)"
 
-# A policy that came with the workspace only tightens, until a person trusts it.
+# A policy in the workspace can only tighten until a person trusts it.
 printf '[rules]\n"path.tmp" = "allow"\n' >>.moothall/policy.toml
 run 0 policy check
 says "the workspace wants path.tmp = allow; it stays warn" "$out"
-says "files that run by themselves" "$out"
+says "files that run automatically" "$out"
 run 2 policy trust
 says "not trusted yet" "$err"
 run 0 policy trust --yes
 run 0 policy check
 says "the workspace loosens path.tmp = allow" "$out"
 
-# The policy, and the journal.
+# The policy and the audit log.
 run 0 policy explain Makefile
 says "protect **/Makefile" "$out"
 run 0 audit verify
-says "holds" "$out"
+says "audit log verified: " "$out"
 anchor=$(sed -n 's/^anchor //p' <<<"$out")
 run 0 audit verify --anchor "$anchor"
 run 0 audit export -
-[[ $out != *"$key"* ]] || fail "the key is in the journal"
+[[ $out != *"$key"* ]] || fail "the key is in the audit log"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# An agent with hands: "add --version to watchdog.py" from the task to the workspace, with a rejection on the way.
+# The built-in agent: "add --version to watchdog.py" from task to workspace, with one rejection.
 # shellcheck source-path=SCRIPTDIR source=lib/start.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/start.sh"
 export USER=ada
@@ -17,6 +17,6 @@ is 1 "$(grep --count 'print(sys.argv)' project/src/watchdog.py)"
 run 0 verify receipt.ndjson
 run 0 audit verify --workspace project
 
-# What it cannot do it does not pretend to have done.
+# A task that it cannot do is reported as not applied.
 run 1 edit "make it faster" --path project --model demo
 says "not applied" "$err"

@@ -1,30 +1,30 @@
 #!/usr/bin/env bash
-# Facts about the company that comes with the program: no key, no network.
+# Facts about the built-in fictional company: no key, no network.
 # shellcheck source-path=SCRIPTDIR source=lib/start.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/start.sh"
 
 run 0 facts HLXI
 says "this company does not exist" "$out"
-# The page of the book shows the head and the first rows.
-shown docs/src/facts.md "$(head -n 13 <<<"$out")"
-shown docs/src/facts.md "$(grep -A4 '^ *FY2021' <<<"$out")"
+# The book shows the header and the first rows.
+shown docs/src/guides/facts.md "$(head -n 13 <<<"$out")"
+shown docs/src/guides/facts.md "$(grep -A4 '^ *FY2021' <<<"$out")"
 
 run 0 facts HLXI --json
 is 2026-08-13 "$(field as_of)"
 says '"id": "Revenue:FY2025"' "$out"
 says '"value": "1214900000"' "$out"
 
-# Restated since: the day before the correction knows nothing of it.
+# Restated later: a date before the correction shows the old value.
 run 0 facts HLXI --as-of 2025-02-26 --csv
-shown docs/src/facts.md "$(grep '^Inventory:FY2023,' <<<"$out" | tr -d '\r')"
-shown docs/src/facts.md "$err"
+shown docs/src/guides/facts.md "$(grep '^Inventory:FY2023,' <<<"$out" | tr -d '\r')"
+shown docs/src/guides/facts.md "$err"
 run 0 facts HLXI --as-of 2025-02-27 --csv
-shown docs/src/facts.md "$(grep '^Inventory:FY2023,' <<<"$out" | tr -d '\r')"
+shown docs/src/guides/facts.md "$(grep '^Inventory:FY2023,' <<<"$out" | tr -d '\r')"
 
-# Nobody is asked at the SEC without a contact.
+# Without a contact, no request is sent to the SEC.
 run 2 facts AAPL
-says "the SEC wants to know who asks" "$err"
-shown docs/src/facts.md "the SEC wants to know who asks"
+says "the SEC requires a contact address, and none is configured" "$err"
+shown docs/src/guides/facts.md "the SEC requires a contact address, and none is configured"
 
 run 2 facts HLXI --as-of 2018-01-01
 says "no annual report was filed on or before 2018-01-01" "$err"

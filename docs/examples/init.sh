@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A newcomer on a clean account, in a real terminal: four times Enter, and a demonstration is finished, in less than two minutes.
+# A new user in a real terminal: press Enter four times to finish a demo run in less than two minutes.
 # shellcheck source-path=SCRIPTDIR source=lib/start.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/start.sh"
 
@@ -10,7 +10,7 @@ rm -rf "$HOME"
 mkdir "$HOME"
 unset XDG_CONFIG_HOME
 
-# Words of the screen, and what is typed behind them.
+# Waits for a text on the screen, then types a reply.
 answer() {
     local deadline=$((SECONDS + 100))
     until "${terminal[@]}" capture-pane -p -S - -t newcomer | grep --quiet --fixed-strings -- "$1"; do
@@ -23,9 +23,9 @@ answer() {
 started=$SECONDS
 "${terminal[@]}" new-session -d -s newcomer -x 110 -y 50 "env HOME='$HOME' NO_COLOR=1 PATH='$PATH' '$program' init; echo exit code \$?; sleep 600"
 answer "provider/name [demo]" Enter
-answer "Mail address [none]" Enter
-answer "Write this? [Y/n]" Enter
-answer "Consult HLXI now? [Y/n]" Enter
+answer "Email address [none]" Enter
+answer "Write these changes? [Y/n]" Enter
+answer "Run the demo now? [Y/n]" Enter
 answer "exit code 0" ""
 took=$((SECONDS - started))
 ((took < 120)) || fail "it took $took seconds"
@@ -34,8 +34,8 @@ printf 'from the first question to the memo: %s seconds\n' "$took"
 "${terminal[@]}" capture-pane -p -S - -t newcomer | sed "s|$HOME|~|g" >recording.txt
 cat recording.txt
 is 'model = "demo"' "$(<"$HOME/.config/moothall/moothall.toml")"
-[[ -s $HOME/.local/share/moothall/demonstration.md ]] || fail "there is no memo"
+[[ -s $HOME/.local/share/moothall/demonstration.md ]] || fail "the memo is missing or empty"
 
-# The recording in the book is this one: what is asked and what is written.
-shown docs/src/init.md "$(sed -n '1,/Consult HLXI now/p' recording.txt)"
-shown docs/src/init.md "$(grep --after-context=1 '^Done' recording.txt)"
+# The recording in the book matches this session: questions and written settings.
+shown docs/src/get-started/setup.md "$(sed -n '1,/Run the demo now/p' recording.txt)"
+shown docs/src/get-started/setup.md "$(grep --after-context=1 '^Done' recording.txt)"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A real model on this machine: an answer, its usage, an answer that follows a schema, and a prompt that is too long.
+# A real model on this machine: an answer, its usage, an answer that follows a schema, and an overlong prompt.
 # shellcheck source-path=SCRIPTDIR source=lib/start.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/start.sh"
 
@@ -16,7 +16,7 @@ run 0 ask "${model[@]}" --max-tokens 40 "Name a colour."
 [[ -n $out ]] || fail "the answer is empty"
 says "price unknown" "$err"
 
-# Words that were cut off are shown, with a warning.
+# A truncated answer is shown with a warning.
 run 0 ask "${model[@]}" --max-tokens 40 --json "Name a colour."
 is pass "$(field verdict)"
 is output.cut-off "$(field rule)"
@@ -36,9 +36,9 @@ cat >colour.schema.json <<'JSON'
 }
 JSON
 run 0 ask "${model[@]}" --max-tokens 40 --schema colour.schema.json --json "Name a colour."
-[[ $(field colour) =~ ^(red|green|blue)$ ]] || fail "'$(field colour)' is no colour of the schema"
+[[ $(field colour) =~ ^(red|green|blue)$ ]] || fail "'$(field colour)' is not a color of the schema"
 
-# Longer than the window of 8,192 tokens: refused by the server, not cut in silence, and not tried again.
+# Longer than the window of 8,192 tokens: refused by the server, neither truncated nor retried.
 for _ in {1..1200}; do printf 'The board asks whether the plan holds. '; done >long.txt
 run 4 ask "${model[@]}" --max-tokens 40 - <long.txt
 says "context-overflow" "$err"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Drafts for agents: the walls around the server, the calls of an agent over HTTP, what a person decides, and who is not let in.
+# Drafts for agents: the confinement of the server, an agent's calls over HTTP, a review decision, and refused clients.
 # shellcheck source-path=SCRIPTDIR source=lib/start.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/start.sh"
 export USER=ada NO_PROXY=127.0.0.1 no_proxy=127.0.0.1
@@ -8,9 +8,9 @@ mkdir -p ws/src
 printf 'import sys\n\n\ndef main():\n    print(sys.argv)\n' >ws/src/watchdog.py
 printf 'all:\n' >ws/Makefile
 
-# What the part that agents speak to cannot do, found out by trying.
+# Tests what the frontend process cannot do.
 run 0 mcp --workspace ws --check
-shown docs/src/mcp.md "$out"
+shown docs/src/guides/mcp.md "$out"
 
 "$program" mcp --workspace ws --http 127.0.0.1:0 --token-file token >address 2>told &
 server=$!
@@ -21,7 +21,7 @@ until [[ -s address ]]; do
 done
 url=$(<address)
 
-# call TOOL ARGUMENTS: what an agent's client sends. `answer` holds what the tool said.
+# call TOOL ARGUMENTS: sends a call like an agent's client. Sets `answer` to the result.
 call() {
     local meta='{"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientInfo": {"name": "example", "version": "1"},
                  "io.modelcontextprotocol/clientCapabilities": {}}'
@@ -44,11 +44,11 @@ call draft_submit "{\"draft_id\": \"$draft\", \"change_summary\": \"prints the v
 says '"decision":"accepted"' "$answer"
 is 1 "$(grep --count version ws/src/watchdog.py)"
 
-# A refusal says what to do instead.
+# An error says what to do instead.
 call draft_request '{"source_path": "../outside.py", "task_id": "t1"}'
-says 'hint: give a path inside of the workspace' "$answer"
+says 'hint: use a path inside the workspace' "$answer"
 
-# What the gate will not decide waits for a person; the agent asks what became of it.
+# An escalated draft needs review; the agent polls its status.
 call draft_request '{"source_path": "Makefile", "task_id": "build"}'
 draft=$(sed -E 's/.*"draft_id":"([^"]+)".*/\1/' <<<"$answer")
 call draft_edit "{\"draft_id\": \"$draft\", \"old\": \"all:\", \"new\": \"all: build\"}"
@@ -56,11 +56,11 @@ call draft_submit "{\"draft_id\": \"$draft\", \"change_summary\": \"builds by de
 says '"decision":"escalated"' "$answer"
 run 0 review show "$draft" --workspace ws --json
 seal=$(field seal | head -n 1)
-run 0 review approve "$draft" --seal "$seal" --workspace ws
+run 0 review approve "$draft" --if-match "$seal" --workspace ws
 call draft_status "{\"draft_id\": \"$draft\", \"wait_s\": 20}"
 says '"state":"applied"' "$answer"
 
-# Nobody comes in without the token, and no page does with it.
+# Requests without the token are refused, and so are web pages with it.
 knock() { curl --silent --output /dev/null --write-out '%{http_code}' "$url" --data '{}' "$@"; }
 is 401 "$(knock)"
 is 403 "$(knock --header "authorization: Bearer $(<token)" --header 'origin: https://evil.example' --header 'content-type: application/json')"

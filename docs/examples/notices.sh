@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A receiver on this machine is told that a run has ended, with a signature and without content.
-# shellcheck disable=SC2016  # the program's own words hold backquotes
+# Notify a local receiver that a run has ended, with a signature and without content.
+# shellcheck disable=SC2016  # expected texts contain backquotes
 # shellcheck source-path=SCRIPTDIR source=lib/start.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/start.sh"
 
@@ -44,9 +44,9 @@ TOML
 run 0 consult HLXI --model demo --moves 5 --rounds 1 --yes --json
 says 'True {"type":"run.finished","run_id":"'"$(field run_id)"'","state":"finished"' "$(<told)"
 
-# Nobody listens any more: a warning, and the run is what it was.
+# The receiver is gone: a warning, and the run is unaffected.
 kill "$receiver"
 wait "$receiver" || true
 trap 'rm -rf "$scratch"' EXIT
 run 0 consult HLXI --model demo --moves 5 --rounds 1 --yes
-says 'warning: `notify.webhook` was not told' "$err"
+says 'warning: `notify.webhook` failed: ' "$err"

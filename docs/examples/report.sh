@@ -9,18 +9,18 @@ id=$(field run_id)
 
 run 0 report "$id"
 says "## Recommendation" "$out"
-run 0 report "$id" --format html --out memo.html
+run 0 report "$id" --format html --output memo.html
 says "default-src 'none'" "$(<memo.html)"
-run 0 report "$id" --format pdf --out memo.pdf
+run 0 report "$id" --format pdf --output memo.pdf
 is "%PDF-" "$(head -c 5 memo.pdf)"
-run 0 report "$id" --format pdf --paper letter --out letter.pdf
+run 0 report "$id" --format pdf --paper letter --output letter.pdf
 run 0 report "$id" --format csv
 says "rank,move,title,decision_maker,metric,score" "$out"
-run 0 report "$id" --format json --out receipt.jsonl
+run 0 report "$id" --format json --output receipt.jsonl
 run 0 verify receipt.jsonl
 
-# The checker reads a memo like any text, and finds nothing.
-run 0 report "$id" --out memo.md
+# The claim checker finds no problem in the memo.
+run 0 report "$id" --output memo.md
 run 0 check memo.md --facts HLXI
 
 run 2 report no-such-run

@@ -1,18 +1,17 @@
 #!/usr/bin/env bash
-# The three tasks that the demonstration can play: one passes, one is mended at the second attempt, one must not pass.
-# shellcheck disable=SC2016  # the program's own words hold backquotes and dollar signs
+# The three tasks of the demo model: one passes, one passes at the second attempt, one must not pass.
+# shellcheck disable=SC2016  # expected texts contain backquotes and dollar signs
 # shellcheck source-path=SCRIPTDIR source=lib/start.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/start.sh"
 sandboxes microvm
 
 run 0 run --model demo "print the first 20 primes" --expect 'regex:^2\s3\s5'
-shown docs/src/run.md "$err"
-shown README.md "$err"
+shown docs/src/guides/programs.md "$err"
 is 71 "$(tail -n 1 <<<"$out")"
 
-# Without a contract it ran; it did not pass.
+# Without a contract, a program can run but not pass.
 run 0 run --model demo "print the first 20 primes" --receipt receipt.jsonl
-shown docs/src/run.md "$err"
+shown docs/src/guides/programs.md "$err"
 says "ran · 1 attempt" "$err"
 run 0 verify receipt.jsonl
 says "effects   2" "$out"
@@ -20,23 +19,23 @@ says "effects   2" "$out"
 cp "$examples/sales.csv" .
 run 0 run --model demo "Print the sum of the amounts in sales.csv" --input sales.csv --expect text:50.25 --receipt receipt.jsonl --events events.jsonl
 is 50.25 "$out"
-shown docs/src/run.md "$err"
+shown docs/src/guides/programs.md "$err"
 says "passed · 2 attempts" "$err"
 is 1 "$(grep -c '"event":"critiqued"' events.jsonl)"
 run 0 verify receipt.jsonl
 says "effects   5" "$out"
 
-# The program ends with 0 and prints plausible names. It made them up.
+# The program exits with 0 and prints plausible but invented names.
 run 1 run --model demo "Print the usernames in users.json" --expect regex:alice --receipt receipt.jsonl
-shown docs/src/run.md "$err"
+shown docs/src/guides/programs.md "$err"
 says 'input.fabricated: `users.json` was not given, and the program makes its content up' "$err"
 run 1 verify receipt.jsonl
 says "verdict   fail" "$out"
-# With the file there is nothing to make up.
+# With the file, nothing is invented.
 echo '[{"username": "ada"}]' >users.json
 run 0 run --model demo "Print the usernames in users.json" --input users.json --expect text:ada
 
-# A check is a program of yours, in a sandbox of its own.
+# A check is your own program in a separate sandbox.
 cat >check.py <<'PY'
 import sys
 
@@ -61,8 +60,8 @@ run 0 run --model demo "print the first 5 primes" --json
 is ran "$(field result)"
 is pass "$(field verdict)"
 
-# A rule that the page does not explain is a rule that nobody understands.
+# The book explains every rule.
 while read -r rule; do
-    grep --quiet "^| \`$rule\`" "$examples/../src/run.md" || fail "the page has no row for $rule"
+    grep --quiet "^| \`$rule\`" "$examples/../src/guides/programs.md" || fail "the page has no row for $rule"
 done < <(grep -rhoE '"(run|contract|dependency|input|check|exit|network|expectation|output|model|sandbox)\.[a-z-]+"' \
     --include='*.rs' --exclude='*_tests.rs' "$examples/../../crates/moothall-core/src"/reflexion* | tr -d '"' | grep -v '\.py$\|\.txt$' | sort -u)

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# A real model on this machine writes a program that passes. It has 135 million parameters and fails more often than not, so it has a task that is
-# easy and several attempts.
+# A real model on this machine writes a program that passes. It has 135 million parameters and usually fails, so it gets an easy task and several
+# attempts.
 # shellcheck source-path=SCRIPTDIR source=lib/start.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/start.sh"
 sandboxes auto
 
-# A small model writes programs in a block better than inside JSON, and never stops unless it is stopped.
+# Small models write better programs in a code block than inside JSON, and need an output limit.
 cat >catalog.toml <<'TOML'
 dated = "2026-11-15"
 

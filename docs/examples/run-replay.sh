@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Record the replies of a run and repeat it without a model: the programs run again, and the verdict is the same.
+# Record the replies of a run and replay it without a model: the programs run again, and the verdict is the same.
 # shellcheck source-path=SCRIPTDIR source=lib/start.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/start.sh"
 sandboxes microvm
@@ -13,12 +13,12 @@ is 3 "$(find recordings -name '*.json' | wc -l)"
 run 0 "${task[@]}" --replay recordings --receipt two.jsonl
 says "passed · 2 attempts" "$err"
 
-# What was asked and answered, what ran where and how it ended: all the same, so the heads are the same.
+# Calls, executions and results are the same, so the receipt heads are the same.
 run 0 verify one.jsonl --json
 head=$(field head)
 run 0 verify two.jsonl --json
 is "$head" "$(field head)"
 
-# Another task was not recorded, and nobody is asked instead.
+# Another task was not recorded, and no model is called instead.
 run 4 run --model demo "print the first 20 primes" --replay recordings
 says "not-found: no recording in" "$err"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Drafts over HTTP: one that waits for a person is listed, shown, approved by its seal and applied; the journal holds.
+# Drafts over HTTP: list, show, approve by seal and apply a draft that needs review; verify the audit log.
 # shellcheck source-path=SCRIPTDIR source=lib/start.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/start.sh"
 export USER=ada NO_PROXY=127.0.0.1 no_proxy=127.0.0.1
@@ -16,7 +16,7 @@ done
 base=$(<address)
 says '"drafts":[]' "$(curl --silent --fail "$base/api/drafts")"
 
-# A worker drafts a protected file; the gate leaves it to a person.
+# An agent drafts a protected file; the gate requires review.
 run 0 draft request Makefile --task build --workspace ws --json
 draft=$(field draft_id)
 run 0 draft edit "$draft" --old "all:" --new "all: build" --workspace ws
@@ -26,7 +26,7 @@ shown=$(curl --silent "$base/api/drafts/$draft")
 says '"rule":"path.protected"' "$shown"
 says '"text":" build","is_changed":true' "$shown"
 
-# A word holds for what was shown.
+# A decision applies to the version that was shown.
 seal=$(sed -E 's/.*"seal":"([0-9a-f]{64})".*/\1/' <<<"$shown")
 say() { curl --silent --header 'content-type: application/json' --data "$1" "$base/api/drafts/$draft/approve"; }
 says '"code":"seal-differs"' "$(say "{\"seal\": \"${seal//[0-9]/a}\"}")"

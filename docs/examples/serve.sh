@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# The server without a key or a network: a consultation started, followed and exported over HTTP; what is refused; the end.
+# The server without a key or network: start, follow and export a consultation over HTTP; refused requests; shutdown.
 # shellcheck source-path=SCRIPTDIR source=lib/start.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/start.sh"
 
-# Nothing of this leaves the machine.
+# All requests stay on this machine.
 export NO_PROXY=127.0.0.1 no_proxy=127.0.0.1
 
 "$program" serve --auth none --addr 127.0.0.1:0 --model demo --pace 0 >address 2>told &
@@ -16,14 +16,14 @@ done
 base=$(<address)
 is "ok" "$(curl --silent --fail "$base/healthz")"
 
-# Started once, however often the request is made.
+# A repeated request starts only one run.
 wanted='{"workflow": "consult", "ticker": "HLXI", "moves": 5, "rounds": 3, "isolation": "none"}'
 post() { curl --silent --header 'content-type: application/json' "$@"; }
 run_id=$(post --header 'idempotency-key: example' --data "$wanted" "$base/api/runs" | sed -E 's/.*"run_id":"([^"]+)".*/\1/')
 again=$(post --header 'idempotency-key: example' --data "$wanted" "$base/api/runs")
 says "$run_id" "$again"
 
-# The stream ends by itself with the run, and goes on from any event.
+# The stream ends with the run and can continue from any event.
 curl --silent --no-buffer "$base/api/runs/$run_id/events" >events
 says "event: hello" "$(head -n 5 events)"
 says '"type":"pipeline_complete"' "$(tail -n 3 events)"
@@ -32,18 +32,18 @@ curl --silent --no-buffer "$base/api/runs/$run_id/events?after=$((last - 2))" >r
 is "2" "$(grep --count '^id: ' rest)"
 is "204" "$(curl --silent --output /dev/null --write-out '%{http_code}' "$base/api/runs/$run_id/events?after=$last")"
 
-# Where it stands, what was said, and the memo: the same as the commands show.
+# The state, the conversations and the memo, as the commands show them.
 says '"state":"complete"' "$(curl --silent "$base/api/runs/$run_id")"
 says '"role":"critic"' "$(curl --silent --compressed "$base/api/runs/$run_id/moves/m1/threads/D2")"
 run 0 report "$run_id" --format md
 is "$out" "$(curl --silent "$base/api/runs/$run_id/export.md")"
 
-# What is refused says why.
+# Errors explain the reason.
 refused=$(post --data '{"workflow": "consult", "ticker": "HLXI", "rounds": 99}' "$base/api/runs")
 says '"code":"out-of-range"' "$refused"
 is "421" "$(curl --silent --output /dev/null --write-out '%{http_code}' --header 'host: evil.example' "$base/api/runs")"
 
-# The sandboxes of the machine; before there is an image, the cure is named.
+# The sandboxes of this machine; without an image, the response says how to build one.
 says 'moothall image build python' "$(curl --silent "$base/api/doctor")"
 
 kill "$server"

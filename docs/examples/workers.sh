@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A consultation that workers of a Restate server drive. One of them is killed, and nobody notices.
+# A consultation on the workers of a Restate server. One worker is killed without effect on the result.
 # shellcheck source-path=SCRIPTDIR source=lib/start.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/start.sh"
 
@@ -8,7 +8,7 @@ read -r node ingress admin listen < <(free_ports)
 pids=()
 trap 'kill "${pids[@]}" 2>/dev/null || true; wait; rm -rf "$scratch"' EXIT
 
-# The server is the caller's, because it takes its time to install; its data are the example's own.
+# Uses the caller's installed server, because installing it takes long; its data is separate.
 XDG_CACHE_HOME=$caches NODE_PORT=$node INGRESS_PORT=$ingress ADMIN_PORT=$admin \
     "$examples/../../tools/restate/up.sh" "$scratch/restate" >server.log 2>&1 &
 pids+=($!)
@@ -29,19 +29,19 @@ for worker in one two; do
     is "http://127.0.0.1:$listen" "$(<"$worker")"
 done
 
-# The same receipt as on one machine, although a worker dies; its last two lines hold times and ids.
+# The receipt is the same as on one machine although a worker dies, except for its last two lines (times and ids).
 (sleep 1 && kill -9 "${pids[1]}") &
-run 0 consult HLXI --model demo --isolation none --engine "restate=$restate" --receipt many.jsonl
+run 0 consult HLXI --model demo --isolation none --runner "restate=$restate" --receipt many.jsonl
 run 0 consult HLXI --model demo --isolation none --receipt one.jsonl
 run 0 verify many.jsonl
 is "$(head -n -2 one.jsonl | sha256sum)" "$(head -n -2 many.jsonl | sha256sum)"
 
-# A run that waits for a person waits on the cluster.
-run 3 consult HLXI --model demo --isolation none --moves 5 --rounds 1 --pause-after moves --engine "restate=$restate"
+# A run that needs review waits on the cluster.
+run 3 consult HLXI --model demo --isolation none --moves 5 --rounds 1 --pause-after moves --runner "restate=$restate"
 run 0 runs --json
 run_id=$(sed -n 's/.*"run_id": "\([^"]*\)".*/\1/p' "$scratch/out" | head -n 1)
 run 0 resume "$run_id"
 
-# Where there is no cluster, nothing is begun.
-run 4 consult HLXI --model demo --isolation none --engine restate=http://127.0.0.1:1
-says "Restate cannot be reached" "$err"
+# Without a cluster, no run is started.
+run 4 consult HLXI --model demo --isolation none --runner restate=http://127.0.0.1:1
+says "cannot reach Restate at http://127.0.0.1:1" "$err"

@@ -1,30 +1,31 @@
-//! Any text is checked without a panic and alike twice, against any sheet that can be built, with
-//! passages and headlines that are arbitrary too.
+//! Checking arbitrary text never panics and is deterministic, against any sheet that can be built
+//! and with arbitrary passages and headlines.
 #![no_main]
 
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use moothall_core::claims::{
-    Checker, Headline, Known, Support, advice_language, injected_instructions, numbers, sentences,
-};
 use moothall_core::Sha256Hex;
+use moothall_core::claims::{
+    CitableEvidence, ClaimChecker, ClaimSupport, NewsHeadline, advice_language,
+    injected_instructions, numbers, sentences,
+};
 use moothall_core::evidence::documents::{FoundDocument, documents};
 use moothall_core::evidence::{
-    CompanyFacts, Day, DocumentKind, FilingEvent, ItemCode, Passage, Sheet,
+    CalendarDay, CompanyFacts, DocumentKind, FactSheet, FilingEvent, FilingPassage, ItemCode,
 };
 
-/// What parts the input: the text, a passage, a headline, and facts.
+/// Separates the parts of the input: the text, a passage, a headline, and facts.
 const PART: char = '\u{1e}';
 
-/// A made-up company with two years of sales and a loss.
+/// A fictional company with two years of sales and a loss.
 const FACTS: &str = include_str!("claims_check.facts.json");
 
-static SHEET: LazyLock<Option<Sheet>> = LazyLock::new(|| sheet(FACTS));
+static SHEET: LazyLock<Option<FactSheet>> = LazyLock::new(|| sheet(FACTS));
 
-fn sheet(facts: &str) -> Option<Sheet> {
+fn sheet(facts: &str) -> Option<FactSheet> {
     let facts = CompanyFacts::parse(facts.as_bytes()).ok()?;
-    Sheet::build(&facts, Day::MAX).ok()
+    FactSheet::build(&facts, CalendarDay::MAX).ok()
 }
 
 fuzz_target!(|data: &[u8]| {
@@ -36,18 +37,18 @@ fuzz_target!(|data: &[u8]| {
     let events = [FilingEvent {
         accession: "0000000001-25-000007".to_owned(),
         form: "8-K".to_owned(),
-        filed: Day::MIN,
-        report_date: Some(Day::MAX),
+        filed: CalendarDay::MIN,
+        report_date: Some(CalendarDay::MAX),
         items: ItemCode::list("2.02,9.01"),
     }];
-    let passages = [Passage {
+    let passages = [FilingPassage {
         accession: "0000000001-25-000001".to_owned(),
         form: "10-K".to_owned(),
         item: "1A".to_owned(),
         paragraph: 3,
         text: passage.to_owned(),
     }];
-    let headlines = [Headline {
+    let headlines = [NewsHeadline {
         number: 1,
         text: headline.to_owned(),
         url: String::new(),
@@ -62,7 +63,7 @@ fuzz_target!(|data: &[u8]| {
         text: passage.to_owned(),
     };
     let (documents, _) = documents(vec![found]);
-    let checker = Checker::new(Known {
+    let checker = ClaimChecker::new(CitableEvidence {
         sheet: own.as_ref().or(SHEET.as_ref()),
         events: &events,
         passages: &passages,
@@ -75,7 +76,7 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-fn check(checker: &Checker<'_>, text: &str) {
+fn check(checker: &ClaimChecker<'_>, text: &str) {
     let claims = checker.check(text);
     assert_eq!(claims, checker.check(text));
     let found = sentences(text);
@@ -90,6 +91,6 @@ fn check(checker: &Checker<'_>, text: &str) {
             assert!(sentence.get(number.start..number.end).is_some());
         }
     }
-    let support = Support::of(&claims);
+    let support = ClaimSupport::of(&claims);
     assert_eq!(support.supported + support.assumed + support.flagged, support.total);
 }

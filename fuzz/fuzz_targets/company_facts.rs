@@ -1,17 +1,18 @@
-//! No bytes of a filer make a fact sheet panic, and every sheet reads back as it was written.
+//! No bytes from a filer make a fact sheet panic, and every sheet survives a round trip through its
+//! stored format.
 //!
-//! Input: a digit that picks the way, then
+//! Input: a digit that selects the case, then
 //! - `0`: a company facts document;
-//! - `1`: a written sheet;
-//! - `2`: rows of a document, eight bytes each. The document is made here, because bytes seldom are
-//!   one.
+//! - `1`: a stored sheet;
+//! - `2`: rows of a document, eight bytes each. The target builds the document, because random
+//!   bytes rarely form one.
 #![no_main]
 
 use std::collections::BTreeMap;
 
 use libfuzzer_sys::fuzz_target;
 use moothall_core::evidence::metrics::METRICS;
-use moothall_core::evidence::{CompanyFacts, Day, Sheet, Unit};
+use moothall_core::evidence::{CalendarDay, CompanyFacts, FactSheet, FactUnit};
 use moothall_core::tokens_expected;
 
 fuzz_target!(|data: &[u8]| {
@@ -25,23 +26,23 @@ fuzz_target!(|data: &[u8]| {
 
 fn check_document(bytes: &[u8]) {
     let Ok(facts) = CompanyFacts::parse(bytes) else { return };
-    for as_of in [Day::MAX, Day::parse("2021-06-30").unwrap()] {
-        let Ok(sheet) = Sheet::build(&facts, as_of) else { continue };
+    for as_of in [CalendarDay::MAX, CalendarDay::parse("2021-06-30").unwrap()] {
+        let Ok(sheet) = FactSheet::build(&facts, as_of) else { continue };
         let filings = sheet.facts.values().filter_map(|fact| fact.filed());
         assert!(filings.map(|filed| filed.filed).max() <= Some(as_of));
         let written = sheet.to_json();
-        assert_eq!(Sheet::from_json(&written).unwrap(), sheet);
+        assert_eq!(FactSheet::from_json(&written).unwrap(), sheet);
         check_views(&sheet);
     }
 }
 
 fn check_written(bytes: &[u8]) {
-    let Ok(sheet) = Sheet::from_json(bytes) else { return };
+    let Ok(sheet) = FactSheet::from_json(bytes) else { return };
     assert_eq!(sheet.to_json(), bytes);
     check_views(&sheet);
 }
 
-fn check_views(sheet: &Sheet) {
+fn check_views(sheet: &FactSheet) {
     assert!(tokens_expected(&sheet.table(1_500)) <= 1_500);
     assert_eq!(sheet.rows().len(), sheet.facts.len());
     assert!(sheet.facts.keys().all(|id| sheet.words(id).is_some()));
@@ -73,8 +74,8 @@ fn document(bytes: &[u8]) -> String {
         let metric = &METRICS[pick(row[0], METRICS.len())];
         let tag = metric.concepts[pick(row[1], metric.concepts.len())];
         let unit = match metric.unit {
-            Unit::PerShare => "USD/shares",
-            Unit::Shares => "shares",
+            FactUnit::PerShare => "USD/shares",
+            FactUnit::Shares => "shares",
             _ => "USD",
         };
         let year = 2015 + pick(row[2], 12);

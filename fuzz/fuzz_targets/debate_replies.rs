@@ -1,19 +1,22 @@
-//! Arbitrary replies in an arbitrary order: the debate always ends, within the calls that it may
-//! make, and whatever was said stays within its bounds.
+//! Arbitrary replies in an arbitrary order: the debate always ends within its limit of calls, and
+//! all recorded content stays within its size limits.
 //!
-//! Input: a byte that picks rounds and window, then replies parted by a record separator, answered
-//! in turn. A reply's first sign picks what it is: `!` a failure, `~` an answer that was cut off,
-//! `<` and `>` words put into the form of a critic or a decision maker, anything else itself.
+//! Input: a byte that selects rounds and window, then replies separated by a record separator, used
+//! in turn. The first character of a reply selects its kind: `!` a failure, `~` a truncated answer,
+//! `<` and `>` text formatted as the reply of a critic or a decision maker, anything else is used
+//! unchanged.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use moothall_core::consult::board;
-use moothall_core::debate::{Calls, Debate, DebateInput, base_calls, log_json, transcript};
-use moothall_core::model::{FailureKind, ModelFailure, ModelReply, StopReason, Usage, UsageBasis};
-use moothall_core::{Conclusion, Effect, EffectResult, Outcome, Verdict, Workflow};
+use moothall_core::debate::{CallSettings, Debate, DebateInput, base_calls, log_json, transcript};
+use moothall_core::model::{
+    FailureKind, ModelFailure, ModelReply, StopReason, TokenUsage, UsageBasis,
+};
+use moothall_core::{Conclusion, Effect, EffectResult, Outcome, RunVerdict, Workflow};
 use serde_json::json;
 
-/// What parts the replies.
+/// Separates the replies.
 const PART: char = '\u{1e}';
 
 fuzz_target!(|data: &[u8]| {
@@ -43,13 +46,13 @@ fuzz_target!(|data: &[u8]| {
         assert!(debate.resume(&id, result(reply)).is_err());
     };
     assert!(open.is_empty());
-    // Each call may be asked again once.
+    // Each call may be retried once.
     assert!(calls <= 2 * base_calls(rounds, 3) as usize);
     check(&debate, &outcome);
 });
 
 fn check(debate: &Debate, outcome: &Outcome) {
-    assert_eq!(Verdict::of(&outcome.findings), outcome.verdict);
+    assert_eq!(RunVerdict::of(&outcome.findings), outcome.verdict);
     let written = serde_json::to_string(outcome).unwrap();
     assert_eq!(&serde_json::from_str::<Outcome>(&written).unwrap(), outcome);
     if let Conclusion::Debated(debated) = &outcome.conclusion {
@@ -83,13 +86,14 @@ fn result(reply: &str) -> EffectResult {
         text,
         stop,
         model: "m".to_owned(),
-        usage: Usage::default(),
+        usage: TokenUsage::default(),
         usage_basis: UsageBasis::Estimated,
         cost_micro_usd: None,
     })
 }
 
-/// Lines: the message, then ids; each is an objection, and every other one is withdrawn.
+/// Input lines: the message, then ids. Each id becomes an objection, and every other objection is
+/// withdrawn.
 fn critic(text: &str) -> String {
     let mut lines = text.lines();
     let message = lines.next().unwrap_or("");
@@ -106,8 +110,8 @@ fn critic(text: &str) -> String {
     .to_string()
 }
 
-/// Lines: the message, then ids; each is answered, and every other one is conceded. The scores are
-/// the lengths of the lines.
+/// Input lines: the message, then ids. Each id is answered, and every other one is conceded. The
+/// scores are the lengths of the lines.
 fn decision_maker(text: &str) -> String {
     let mut lines = text.lines();
     let message = lines.next().unwrap_or("");
@@ -142,6 +146,6 @@ fn input(rounds: u32, window_tokens: u32) -> DebateInput {
         metrics: board.metrics,
         critic_model: "demo".parse().unwrap(),
         decision_maker_model: "demo".parse().unwrap(),
-        calls: Calls { message_tokens: 200, window_tokens, ..Calls::default() },
+        calls: CallSettings { message_tokens: 200, window_tokens, ..CallSettings::default() },
     }
 }

@@ -1,4 +1,4 @@
-//! Any text is refused, or is a path that stays below its root and reads as itself again.
+//! Any text is either rejected or a path that stays below its root and parses to itself again.
 #![no_main]
 
 use std::path::{Component, Path};

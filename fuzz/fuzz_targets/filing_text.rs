@@ -1,12 +1,14 @@
 //! Any bytes of a filer or of the service are read without a panic, and what comes of them is bounded
-//! and fit for a line: the list of tickers, the list of filings, the words of an annual report.
+//! and fit for a line: the ticker list, the list of filings, the words of an annual report.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use moothall_core::evidence::events::{MAX_EVENTS, events};
 use moothall_core::evidence::passages::{MAX_PASSAGE_CHARS, MAX_PASSAGES, passages};
 use moothall_core::evidence::submissions::is_plain_file_name;
-use moothall_core::evidence::{Accession, Day, Filing, Submissions, Ticker, TickerTable};
+use moothall_core::evidence::{
+    AccessionNumber, CalendarDay, FilerSubmissions, Filing, Ticker, TickerTable,
+};
 
 fuzz_target!(|data: &[u8]| {
     check_tickers(data);
@@ -29,14 +31,14 @@ fn check_tickers(data: &[u8]) {
 }
 
 fn check_filings(data: &[u8]) {
-    let Ok(submissions) = Submissions::parse(data) else { return };
+    let Ok(submissions) = FilerSubmissions::parse(data) else { return };
     assert_line(&submissions.name, 150);
     assert!(submissions.filings.is_sorted_by_key(|filing| std::cmp::Reverse(filing.filed)));
     for filing in &submissions.filings {
         assert_line(&filing.form, 20);
         assert!(filing.primary_document.as_deref().is_none_or(is_plain_file_name));
     }
-    let found = events(submissions.until(Day::MAX));
+    let found = events(submissions.until(CalendarDay::MAX));
     assert!(found.len() <= MAX_EVENTS);
     for event in found {
         assert_line(&event.subjects(), 10_000);
@@ -44,11 +46,11 @@ fn check_filings(data: &[u8]) {
 }
 
 fn check_words(data: &[u8], form: &str) {
-    let Some(accession) = Accession::parse("0000000007-26-000001") else { return };
+    let Some(accession) = AccessionNumber::parse("0000000007-26-000001") else { return };
     let filing = Filing {
         accession,
         form: form.to_owned(),
-        filed: Day::MIN,
+        filed: CalendarDay::MIN,
         report_date: None,
         items: Vec::new(),
         primary_document: None,
@@ -62,7 +64,7 @@ fn check_words(data: &[u8], form: &str) {
     assert_eq!(passages(data, &filing).ok(), Some(found));
 }
 
-/// One line without anything that could drive a terminal.
+/// Checks that the text is one line without terminal control characters.
 fn assert_line(text: &str, longest: usize) {
     assert!(text.chars().count() <= longest);
     assert!(!text.chars().any(char::is_control));

@@ -1,13 +1,14 @@
-//! Any answer is read or refused, any file and draft are judged alike twice, and what the gate
-//! prints as a difference gives the draft again.
+//! Any answer is either parsed or rejected, judging any file and draft is deterministic, and
+//! applying the diff that the gate prints yields the draft.
 #![no_main]
 
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use moothall_core::drafts::{Proposal, RelPath, apply_hunks, read_answer};
+use moothall_core::drafts::{FileProposal, RelPath, apply_hunks, read_answer};
 use moothall_core::gate::{
-    Content, FileChange, FingerprintKey, Looked, Policy, Surroundings, Today, judge, merge, unified,
+    CheckResults, FileChange, FileContent, FileContext, FingerprintKey, Policy, PolicyDate, judge,
+    merge, unified,
 };
 
 const PART: u8 = 0x1e;
@@ -18,35 +19,35 @@ fuzz_target!(|data: &[u8]| {
     let mut parts = data.splitn(2, |byte| *byte == PART);
     let (base, draft) = (parts.next().unwrap_or(b""), parts.next().unwrap_or(b""));
     let Ok(path) = RelPath::parse("src/a.py") else { return };
-    let content = |bytes| Content { bytes, executable: false };
+    let content = |bytes| FileContent { bytes, executable: false };
     let change = FileChange {
         path: &path,
         rename_to: None,
         base: Some(content(base)),
         draft: Some(content(draft)),
-        around: Surroundings::default(),
+        around: FileContext::default(),
     };
     let key = FingerprintKey::new([1; 32]);
-    let today = Today { year: 2026, month: 1, day: 1 };
-    let verdict = judge(&POLICY, &[change], &Looked::default(), &key, today);
-    assert_eq!(verdict, judge(&POLICY, &[change], &Looked::default(), &key, today));
+    let today = PolicyDate { year: 2026, month: 1, day: 1 };
+    let verdict = judge(&POLICY, &[change], &CheckResults::default(), &key, today);
+    assert_eq!(verdict, judge(&POLICY, &[change], &CheckResults::default(), &key, today));
     let (Ok(base), Ok(draft)) = (std::str::from_utf8(base), std::str::from_utf8(draft)) else {
         return;
     };
     let _ = merge(base, draft, "a\nb\n");
     if let Ok(read) = read_answer(draft, Some(&path)) {
         for one in read {
-            if let Proposal::Hunks(hunks) = one.what {
+            if let FileProposal::Hunks(hunks) = one.what {
                 let _ = apply_hunks(base, &hunks);
             }
         }
     }
-    // Lines that end in a lone carriage return are one line for a diff and none for us.
+    // Skips lone carriage returns: a diff treats them as line ends, the gate does not.
     if base != draft && !base.contains('\r') && !draft.contains('\r') {
         let printed = unified("src/a.py", base, draft);
         if let Ok(read) = read_answer(&printed, None)
             && let [one] = read.as_slice()
-            && let Proposal::Hunks(hunks) = &one.what
+            && let FileProposal::Hunks(hunks) = &one.what
         {
             assert_eq!(apply_hunks(base, hunks).as_deref(), Ok(draft));
         }

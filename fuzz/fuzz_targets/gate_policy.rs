@@ -1,22 +1,23 @@
-//! Any text is refused as a policy, or is one that is no looser than the floor; and a layer below
-//! another never loosens it.
+//! Any text is either rejected as a policy or at least as strict as the floor, and a lower layer
+//! never loosens a higher one.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use moothall_core::drafts::RelPath;
-use moothall_core::gate::{Layer, LayerName, Policy, Rule};
+use moothall_core::gate::{Policy, PolicyLayer, PolicyLayerName, Rule};
 
-/// What parts the input into layers.
+/// Separates the layers of the input.
 const PART: char = '\u{1e}';
 
 fuzz_target!(|text: &str| {
     let (above, below) = text.split_once(PART).unwrap_or((text, ""));
-    let layer = |name, text: &str| Layer::new(name, text);
-    let Ok(alone) = Policy::of(&[layer(LayerName::Organisation, above)]) else { return };
+    let layer = |name, text: &str| PolicyLayer::new(name, text);
+    let Ok(alone) = Policy::of(&[layer(PolicyLayerName::Organisation, above)]) else { return };
     for rule in Rule::ALL {
         assert!(alone.rule(*rule) >= rule.floor());
     }
-    let layers = [layer(LayerName::Organisation, above), layer(LayerName::Workspace, below)];
+    let layers =
+        [layer(PolicyLayerName::Organisation, above), layer(PolicyLayerName::Workspace, below)];
     let Ok(both) = Policy::of(&layers) else { return };
     for rule in Rule::ALL {
         assert!(both.rule(*rule) >= alone.rule(*rule));

@@ -1,6 +1,6 @@
-//! Arbitrary bytes as what a host says, in arbitrary pieces: the agent inside a sandbox answers in
-//! frames that can be read, or ends the conversation. Its world is made up: nothing is started and no
-//! file is touched.
+//! Arbitrary bytes from a host, in pieces of arbitrary size: the agent inside a sandbox replies
+//! with valid frames or ends the connection. Its environment is a fake: no program is started and
+//! no file is touched.
 
 #![no_main]
 
@@ -8,10 +8,11 @@ use std::io::Read;
 
 use libfuzzer_sys::fuzz_target;
 use moothall_core::guest::{
-    Channel, Ended, Frame, FrameReader, FromGuest, Place, RunRequest, WayToEnd,
+    ExitCause, FrameReader, GuestFrame, GuestMessage, GuestRunRequest, GuestStream, Place,
+    ProgramExit,
 };
 use moothall_core::sandbox::GuestPath;
-use moothall_guest::{Agent, Incoming, Refusal, World};
+use moothall_guest::{GuestAgent, GuestBackend, GuestRefusal, Incoming};
 
 #[derive(Default)]
 struct Nowhere {
@@ -22,36 +23,36 @@ struct Nowhere {
 struct Nothing;
 
 impl Incoming for Nothing {
-    fn write(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
-        if bytes.len() > 1000 { Err(Refusal::new("too long")) } else { Ok(()) }
+    fn write(&mut self, bytes: &[u8]) -> Result<(), GuestRefusal> {
+        if bytes.len() > 1000 { Err(GuestRefusal::new("too long")) } else { Ok(()) }
     }
 
-    fn finish(self) -> Result<(), Refusal> {
+    fn finish(self) -> Result<(), GuestRefusal> {
         Ok(())
     }
 }
 
-impl World for Nowhere {
-    type Incoming = Nothing;
+impl GuestBackend for Nowhere {
+    type IncomingFile = Nothing;
     type Outgoing = std::io::Take<std::io::Repeat>;
 
-    fn reseed(&mut self, _seed: &[u8; 32], _unix_ms: u64) -> Result<(), Refusal> {
+    fn reseed(&mut self, _seed: &[u8; 32], _unix_ms: u64) -> Result<(), GuestRefusal> {
         Ok(())
     }
 
-    fn put(&mut self, place: Place, _path: &GuestPath) -> Result<Nothing, Refusal> {
+    fn put(&mut self, place: Place, _path: &GuestPath) -> Result<Nothing, GuestRefusal> {
         match place {
             Place::Workspace => Ok(Nothing),
-            Place::Inputs => Err(Refusal::new("no inputs")),
+            Place::Inputs => Err(GuestRefusal::new("no inputs")),
         }
     }
 
-    fn park(&mut self, argv: &[String]) -> Result<(), Refusal> {
+    fn park(&mut self, argv: &[String]) -> Result<(), GuestRefusal> {
         assert!(!argv.is_empty());
         Ok(())
     }
 
-    fn run(&mut self, request: &RunRequest) -> Result<(), Refusal> {
+    fn run(&mut self, request: &GuestRunRequest) -> Result<(), GuestRefusal> {
         assert!(!self.running, "two programs at once");
         assert!(request.argv.iter().all(|word| !word.contains('\0')));
         assert!(request.env.keys().all(|name| !name.contains('=')));
@@ -76,30 +77,34 @@ impl World for Nowhere {
         assert!(self.running);
     }
 
-    fn list(&mut self, _folder: Option<&GuestPath>, _most: u32) -> Result<FromGuest, Refusal> {
-        Ok(FromGuest::Listing { files: Vec::new(), others: Vec::new() })
+    fn list(
+        &mut self,
+        _folder: Option<&GuestPath>,
+        _most: u32,
+    ) -> Result<GuestMessage, GuestRefusal> {
+        Ok(GuestMessage::Listing { files: Vec::new(), others: Vec::new() })
     }
 
-    fn get(&mut self, _path: &GuestPath, most_bytes: u64) -> Result<Self::Outgoing, Refusal> {
+    fn get(&mut self, _path: &GuestPath, most_bytes: u64) -> Result<Self::Outgoing, GuestRefusal> {
         Ok(std::io::repeat(0).take(most_bytes.min(1 << 20)))
     }
 }
 
-/// What was said can be read, and is not kept without bound.
-fn take_output(agent: &mut Agent<Nowhere>, host: &mut FrameReader) {
+/// Checks that the output can be decoded and that its buffer is limited.
+fn take_output(agent: &mut GuestAgent<Nowhere>, host: &mut FrameReader) {
     assert!(agent.output().len() < 16 << 20);
     host.push(agent.output());
     agent.sent(agent.output().len());
-    while let Some(frame) = host.next::<FromGuest>().expect("the host cannot read it") {
-        if let Frame::Data(channel, _) = frame {
-            assert!(matches!(channel, Channel::File | Channel::Stdout));
+    while let Some(frame) = host.next::<GuestMessage>().expect("the host cannot read it") {
+        if let GuestFrame::Data(channel, _) = frame {
+            assert!(matches!(channel, GuestStream::File | GuestStream::Stdout));
         }
     }
 }
 
 fuzz_target!(|data: &[u8]| {
     let Some((&size, bytes)) = data.split_first() else { return };
-    let mut agent = Agent::new(Nowhere::default()).expect("it can say that it is ready");
+    let mut agent = GuestAgent::new(Nowhere::default()).expect("it can say that it is ready");
     let mut host = FrameReader::default();
     for piece in bytes.chunks(usize::from(size).max(1)) {
         while !agent.listens() {
@@ -112,13 +117,13 @@ fuzz_target!(|data: &[u8]| {
         if agent.hear(piece).is_err() {
             return;
         }
-        // The program ends at moments that the input decides.
+        // The input determines when the program ends.
         if agent.world().running && piece.first().is_some_and(|byte| byte % 3 == 0) {
-            agent.printed(Channel::Stdout, piece);
+            agent.printed(GuestStream::Stdout, piece);
             agent.world().running = false;
             agent.world().backlog = 0;
-            let ended = Ended {
-                way: WayToEnd::Exited(0),
+            let ended = ProgramExit {
+                way: ExitCause::Exited(0),
                 stdout_truncated: false,
                 stderr_truncated: false,
                 left_running: 0,

@@ -1,17 +1,17 @@
-//! Arbitrary bytes as what a guest says, in arbitrary pieces: the host's end decodes or refuses them,
-//! holds no more than it was given, and after a fault says nothing but that fault.
+//! Arbitrary bytes from a guest, in pieces of arbitrary size: the host decodes or rejects them,
+//! buffers at most what it received, and after a fault returns only that fault.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use moothall_core::guest::{FrameReader, FromGuest};
+use moothall_core::guest::{FrameReader, GuestMessage};
 
 fuzz_target!(|data: &[u8]| {
     let Some((&size, bytes)) = data.split_first() else { return };
     let mut reader = FrameReader::default();
     let mut pieces = bytes.chunks(usize::from(size).max(1));
     let fault = loop {
-        match reader.next::<FromGuest>() {
+        match reader.next::<GuestMessage>() {
             Ok(Some(_)) => {}
             Ok(None) => match pieces.next() {
                 Some(piece) => reader.push(piece),
@@ -21,5 +21,5 @@ fuzz_target!(|data: &[u8]| {
         }
     };
     reader.push(bytes);
-    assert_eq!(reader.next::<FromGuest>(), Err(fault));
+    assert_eq!(reader.next::<GuestMessage>(), Err(fault));
 });

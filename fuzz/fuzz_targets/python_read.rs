@@ -1,18 +1,20 @@
-//! Any program is read without a panic, and every rule has an answer to it, whatever was asked for
-//! and whatever came of running it.
+//! Any program is parsed without a panic, and every rule gives a result for it, for any task and
+//! any result of running it.
 #![no_main]
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use libfuzzer_sys::fuzz_target;
 use moothall_core::Sha256Hex;
-use moothall_core::model::{ModelReply, StopReason, Usage, UsageBasis};
-use moothall_core::reflexion::findings::{Attempt, of_attempt};
-use moothall_core::reflexion::python::Source;
-use moothall_core::reflexion::{Contract, Expectation, read_program};
-use moothall_core::sandbox::{Attestation, Execution, Exit, IsolationClass, Limits, Output};
+use moothall_core::model::{ModelReply, StopReason, TokenUsage, UsageBasis};
+use moothall_core::program::findings::{AttemptContext, of_attempt};
+use moothall_core::program::python::PythonSource;
+use moothall_core::program::{OutputExpectation, ProgramContract, read_program};
+use moothall_core::sandbox::{
+    CapturedOutput, Exit, IsolationClass, Limits, SandboxAttestation, SandboxExecution,
+};
 
-/// What parts the input: the program, the task, and what was printed.
+/// Separates the parts of the input: the program, the task, stdout and stderr.
 const PART: char = '\u{1e}';
 
 fuzz_target!(|data: &[u8]| {
@@ -20,18 +22,18 @@ fuzz_target!(|data: &[u8]| {
     let mut parts = text.split(PART);
     let mut part = || parts.next().unwrap_or("");
     let (code, task, stdout, stderr) = (part(), part(), part(), part());
-    let source = Source::read(code);
+    let source = PythonSource::read(code);
     check_reading(code, &source);
     check_answer(code);
 
-    let expect = Some(Expectation::Text { text: stdout.to_owned() });
+    let expect = Some(OutputExpectation::Text { text: stdout.to_owned() });
     for (exit, contract) in [
-        (Exit::Exited { code: 0 }, Contract::default()),
-        (Exit::Exited { code: 0 }, Contract { expect, ..Contract::default() }),
-        (Exit::Exited { code: 1 }, Contract::default()),
+        (Exit::Exited { code: 0 }, ProgramContract::default()),
+        (Exit::Exited { code: 0 }, ProgramContract { expect, ..ProgramContract::default() }),
+        (Exit::Exited { code: 1 }, ProgramContract::default()),
     ] {
         let execution = execution(exit, stdout, stderr);
-        let attempt = Attempt {
+        let attempt = AttemptContext {
             task,
             inputs: &BTreeMap::new(),
             packages: &["numpy".to_owned()],
@@ -48,8 +50,9 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// Every word stands in the program, in order, and every line knows its heads.
-fn check_reading(code: &str, source: &Source<'_>) {
+/// Checks that the parsed lines are in the program, in order, and that the heads of a line are
+/// indented less than the line.
+fn check_reading(code: &str, source: &PythonSource<'_>) {
     let ends = code.matches('\n').count() + 1;
     for (index, line) in source.lines.iter().enumerate() {
         assert!(!line.tokens.is_empty());
@@ -58,7 +61,7 @@ fn check_reading(code: &str, source: &Source<'_>) {
         assert!(source.calls(line).iter().all(|call| !call.name().is_empty()));
     }
     assert!(source.lines.is_sorted_by_key(|line| line.number));
-    assert!(source.says_the_same_as(&Source::read(code)));
+    assert!(source.says_the_same_as(&PythonSource::read(code)));
     let _ = (source.imports(), source.file_uses());
 }
 
@@ -67,7 +70,7 @@ fn check_answer(text: &str) {
         text: text.to_owned(),
         stop: StopReason::End,
         model: "m".to_owned(),
-        usage: Usage::default(),
+        usage: TokenUsage::default(),
         usage_basis: UsageBasis::Estimated,
         cost_micro_usd: None,
     };
@@ -77,15 +80,15 @@ fn check_answer(text: &str) {
     }
 }
 
-fn execution(exit: Exit, stdout: &str, stderr: &str) -> Execution {
-    let output = |text: &str| Output { text: text.to_owned(), truncated: false };
-    Execution {
+fn execution(exit: Exit, stdout: &str, stderr: &str) -> SandboxExecution {
+    let output = |text: &str| CapturedOutput { text: text.to_owned(), truncated: false };
+    SandboxExecution {
         exit,
         stdout: output(stdout),
         stderr: output(stderr),
         files: BTreeMap::new(),
         left_behind: Vec::new(),
-        attestation: Attestation {
+        attestation: SandboxAttestation {
             engine: "runsc".to_owned(),
             engine_version: "1".to_owned(),
             class: IsolationClass::UserKernel,

@@ -1,11 +1,11 @@
-//! No bytes make the verifier panic, and what it accepts is exactly what would be written for the
-//! contents it found.
+//! No bytes make the verifier panic, and every receipt it accepts is identical to the receipt
+//! written from the parsed contents.
 //!
-//! Input: a digit that picks the way, then
+//! Input: a digit that selects the case, then
 //! - `0`: the bytes of a receipt;
-//! - `1`: changes to a genuine receipt, which must all be found;
-//! - `2`: records without their hashes, one a line and the notes last. The hashes are made here, as
-//!   somebody who forges a receipt would.
+//! - `1`: changes to a genuine receipt, which must all be detected;
+//! - `2`: records without their hashes, one per line, with the notes last. The target computes the
+//!   hashes, as the forger of a receipt would.
 #![no_main]
 
 use std::collections::BTreeMap;
@@ -13,9 +13,10 @@ use std::collections::BTreeMap;
 use libfuzzer_sys::fuzz_target;
 use moothall_core::model::{FailureKind, ModelFailure};
 use moothall_core::receipt::{
-    EffectRecord, FORMAT, Manifest, Notes, Receipt, Timing, VerifiedReceipt, verify,
+    EffectRecord, EffectTiming, FORMAT, Receipt, ReceiptManifest, ReceiptNotes, VerifiedReceipt,
+    verify,
 };
-use moothall_core::{EffectResult, Finding, RuleId, Severity, Sha256Hex, Verdict};
+use moothall_core::{EffectResult, FindingSeverity, RuleId, RunFinding, RunVerdict, Sha256Hex};
 
 fuzz_target!(|data: &[u8]| {
     let [choice, bytes @ ..] = data else { return };
@@ -28,17 +29,17 @@ fuzz_target!(|data: &[u8]| {
 
 fn check_accepted(bytes: &[u8]) {
     let Ok(VerifiedReceipt { receipt, verdict, .. }) = verify(bytes) else { return };
-    assert_eq!(verdict, Verdict::of(&receipt.findings));
+    assert_eq!(verdict, RunVerdict::of(&receipt.findings));
     assert_eq!(receipt.write().unwrap().as_bytes(), bytes);
 }
 
-/// Each three bytes are one change: where (two bytes), and what is put there.
+/// Every three bytes are one change: the position (two bytes) and the new byte.
 fn check_changed(bytes: &[u8]) {
     let severity = match bytes.len() % 4 {
-        0 => Severity::Note,
-        1 => Severity::Warn,
-        2 => Severity::Escalate,
-        _ => Severity::Block,
+        0 => FindingSeverity::Note,
+        1 => FindingSeverity::Warn,
+        2 => FindingSeverity::Escalate,
+        _ => FindingSeverity::Block,
     };
     let genuine = genuine(severity).write().unwrap().into_bytes();
     let mut changed = genuine.clone();
@@ -84,14 +85,14 @@ fn forged(bytes: &[u8]) -> String {
     receipt
 }
 
-fn genuine(severity: Severity) -> Receipt {
+fn genuine(severity: FindingSeverity) -> Receipt {
     let id = || "answer".parse().unwrap();
     let failure = ModelFailure::new(FailureKind::Overloaded, "busy").with_status(529);
     let record = EffectRecord {
         request_sha256: Sha256Hex::of(b"request"),
         result: EffectResult::ModelFailed(failure),
     };
-    let finding = Finding {
+    let finding = RunFinding {
         rule: RuleId::new("model.failed"),
         severity,
         subject: "answer".to_owned(),
@@ -99,7 +100,7 @@ fn genuine(severity: Severity) -> Receipt {
         evidence: vec!["line 1".to_owned()],
     };
     Receipt {
-        manifest: Manifest {
+        manifest: ReceiptManifest {
             receipt: FORMAT,
             workflow: "ask".to_owned(),
             build: "0.1.0".to_owned(),
@@ -111,10 +112,10 @@ fn genuine(severity: Severity) -> Receipt {
         approvals: Vec::new(),
         conclusion: None,
         findings: vec![finding],
-        notes: Notes {
+        notes: ReceiptNotes {
             run_id: "019a85c0-2f6e-7cc1-a5a0-3b0a4f1d2e3c".parse().unwrap(),
             started_at_ms: 1_762_000_000_000,
-            timing: BTreeMap::from([(id(), Timing { latency_ms: 812, tries: 2 })]),
+            timing: BTreeMap::from([(id(), EffectTiming { latency_ms: 812, tries: 2 })]),
         },
     }
 }

@@ -1,5 +1,5 @@
-//! The work of the scan for credentials grows with the text and not with its square. Steps are
-//! counted, because seconds depend on the machine.
+//! The work of the credential scan grows linearly with the text, not quadratically. Counts steps,
+//! because seconds depend on the machine.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -12,7 +12,7 @@ fuzz_target!(|data: &[u8]| {
         return;
     }
     let key = FingerprintKey::new([1; 32]);
-    // Repeated, because what grows with the square shows only in a long text.
+    // Repeated, because quadratic growth shows only in a long text.
     let steps = |bytes: usize| {
         let scan = scan_secrets(&data.repeat(bytes.div_ceil(data.len())), &key);
         assert!(scan.complete);

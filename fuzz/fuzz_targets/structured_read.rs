@@ -1,10 +1,10 @@
-//! Any text of a model is read without a panic, and JSON is taken only where it is all there is or
-//! stands alone in a fence.
+//! Any text from a model is parsed without a panic, and JSON is accepted only if it is the whole
+//! text or the only fenced block.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use moothall_core::fenced::fenced_blocks;
-use moothall_core::model::{ModelReply, ModelRequest, StopReason, Usage, UsageBasis};
+use moothall_core::model::{ModelReply, ModelRequest, StopReason, TokenUsage, UsageBasis};
 use moothall_core::structured::{OutputFault, ask_again, read_json};
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ fuzz_target!(|data: &[u8]| {
         text: text.clone().into_owned(),
         stop,
         model: "m".to_owned(),
-        usage: Usage::default(),
+        usage: TokenUsage::default(),
         usage_basis: UsageBasis::Estimated,
         cost_micro_usd: None,
     };
@@ -35,7 +35,7 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// The blocks are parts of the text, in order and apart.
+/// Checks that the blocks are parts of the text, in order and without overlap.
 fn check_fences(text: &str) {
     let mut end = text.as_ptr().addr();
     let blocks = fenced_blocks(text);

@@ -1,20 +1,21 @@
-//! Whatever a provider sends is read without a panic, and how a stream was cut makes no difference.
+//! Any bytes from a provider are decoded without a panic, and the result does not depend on how a
+//! stream is split.
 //!
-//! Input: a digit that picks wire and delivery, a byte that picks where the stream is cut, then the
-//! provider's bytes.
+//! Input: a digit that selects protocol and delivery, a byte that selects where the stream is
+//! split, then the provider's bytes.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use moothall_core::model::ModelFailure;
-use moothall_models::settings::Wire;
-use moothall_models::wire::{Answer, AnswerStop, StreamDecoder, decode};
+use moothall_models::settings::WireFormat;
+use moothall_models::wire::{RawReply, RawStopReason, StreamDecoder, decode};
 
 fuzz_target!(|data: &[u8]| {
     let [choice, cut, bytes @ ..] = data else { return };
     let wire = match choice % 3 {
-        0 => Wire::OpenAiChat,
-        1 => Wire::AnthropicMessages,
-        _ => Wire::OllamaChat,
+        0 => WireFormat::OpenAiChat,
+        1 => WireFormat::AnthropicMessages,
+        _ => WireFormat::OllamaChat,
     };
     if choice % 6 < 3 {
         for status in [200, 400, 429] {
@@ -25,18 +26,18 @@ fuzz_target!(|data: &[u8]| {
     let whole = hear(wire, [bytes]);
     let length = usize::from(*cut).max(1);
     assert_eq!(hear(wire, bytes.chunks(length)), whole);
-    // The words of a refusal are no part of what is heard.
+    // The text of a refusal is not passed to the callback.
     if let (text, Ok(answer)) = whole
-        && answer.stop != AnswerStop::Refusal
+        && answer.stop != RawStopReason::Refusal
     {
         assert_eq!(answer.text, text);
     }
 });
 
 fn hear<'a>(
-    wire: Wire,
+    wire: WireFormat,
     pieces: impl IntoIterator<Item = &'a [u8]>,
-) -> (String, Result<Answer, ModelFailure>) {
+) -> (String, Result<RawReply, ModelFailure>) {
     let mut decoder = StreamDecoder::new(wire);
     let mut text = String::new();
     for piece in pieces {

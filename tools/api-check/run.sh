@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Asks a server everything that its own document of the API allows, and much that it does not (schemathesis): no answer may be a failure of ours, and
-# every answer must be of the form that the document says. Streams are left out: they do not end.
+# Tests a server with valid and invalid requests generated from its OpenAPI document (schemathesis): no response may be a server error, and
+# every response must match the document. Streams are skipped because they do not end.
 #
-#   tools/api-check/run.sh PROGRAM FOLDER    PROGRAM is moothall, or --install-only; FOLDER keeps the tool between two runs
+#   tools/api-check/run.sh PROGRAM FOLDER    PROGRAM is moothall, or --install-only; FOLDER caches the tool
 set -euo pipefail
 
 mkdir -p "$2"
@@ -28,7 +28,7 @@ done
 base=$(<address)
 export NO_PROXY=127.0.0.1 no_proxy=127.0.0.1
 
-# One run that is over, so that there is something to read.
+# Create one finished run to read.
 curl --silent --fail --header 'content-type: application/json' "$base/api/runs" \
     --data '{"workflow": "consult", "ticker": "HLXI", "moves": 2, "rounds": 1, "isolation": "none"}' >started
 run=$(sed -E 's/.*"run_id":"([^"]+)".*/\1/' started)

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Builds the container of a folder that `cargo xtask dist` made, starts it as its file says, and asks the server in it.
+# Builds the container from a folder that `cargo xtask dist` created, starts it as its Containerfile describes, and tests its server.
 #
 #   tools/dist-check/container.sh FOLDER
 #
-# Needs podman. Where no registry can be reached, the base is made of Debian's packages (mmdebstrap) and given the base's name: the steps of
-# the file are then the real ones, its base is only of the same packages.
+# Needs podman. If no registry can be reached, the base image is built from Debian packages (mmdebstrap) under the same name: the build steps
+# are then the real ones, on a base with the same packages.
 set -euo pipefail
 
 made=$(realpath "$1")
@@ -32,8 +32,8 @@ echo "-- the program and its images"
 podman run --rm "$name" --version
 podman run --rm "$name" image verify
 podman run --rm "$name" consult HLXI --model demo --moves 3 --rounds 2 >"$scratch/ranked" 2>"$scratch/told" || { cat "$scratch/told" >&2; fail "the consultation failed"; }
-class=$(sed --quiet 's/.*debated in class \([a-z-]*\).*/\1/p' "$scratch/told")
-echo "debated in class $class"
+class=$(sed --quiet 's/.*debated in isolation class \([a-z-]*\).*/\1/p' "$scratch/told")
+echo "debated in isolation class $class"
 [[ $class != none ]] || fail "the debates had no sandbox: $(<"$scratch/told")"
 
 echo "-- the server"
@@ -43,13 +43,13 @@ place=$(podman port "$name" 7777)
 ask() { curl --silent --noproxy '*' --connect-to "moothall.test:80:$place" "http://moothall.test$1" "${@:2}"; }
 for _ in {1..100}; do
     [[ $(ask /healthz) != ok ]] || break
-    [[ $(podman inspect --format '{{.State.Running}}' "$name") == true ]] || fail "the server ended: $(podman logs "$name" 2>&1)"
+    [[ $(podman inspect --format '{{.State.Running}}' "$name") == true ]] || fail "the server exited: $(podman logs "$name" 2>&1)"
     sleep 0.2
 done
-[[ $(ask /healthz) == ok ]] || fail "the server does not answer"
-# Without a token nothing is told.
-[[ $(ask /api/runs --output /dev/null --write-out '%{http_code}') == 401 ]] || fail "somebody without a token was answered"
+[[ $(ask /healthz) == ok ]] || fail "the server does not respond"
+# Requests without a token are refused.
+[[ $(ask /api/runs --output /dev/null --write-out '%{http_code}') == 401 ]] || fail "a request without a token was accepted"
 token=$(podman exec "$name" moothall token create --scope read)
-ask /api/runs --fail --output /dev/null --header "authorization: Bearer $token" || fail "a token is not taken"
+ask /api/runs --fail --output /dev/null --header "authorization: Bearer $token" || fail "the token was refused"
 podman stop --time 20 "$name" >/dev/null
 echo "fine"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What must work on a system that is no Linux, with nothing but a program that was built there: a consultation without walls that says so, the
-# review of drafts, the server. Programs are not run, and the answer says why.
+# Tests a program that was built on a system other than Linux: a consultation that reports its missing isolation, the review of drafts, and the
+# server. Programs are not run, and the error explains why.
 #
 #   tools/dist-check/elsewhere.sh PROGRAM
 set -euo pipefail
@@ -24,7 +24,7 @@ moothall() {
 echo "-- a consultation"
 moothall consult HLXI --model demo --moves 3 --rounds 2 >ranked 2>told || { cat told >&2; fail "the consultation failed"; }
 head -n 6 ranked
-grep -q 'debated in class none' told || fail "it does not say that the debates had no walls: $(cat told)"
+grep -q 'debated in isolation class none' told || fail "the missing isolation is not reported: $(cat told)"
 
 echo "-- a program"
 echo 'print("hello")' >hello.py
@@ -41,10 +41,10 @@ moothall draft submit "$draft" --summary 'another word'
 [[ $(cat notes.txt) == $'one\nthree' ]] || fail "the draft was not applied"
 moothall review --by somebody
 moothall audit verify
-# Nothing outside of the folder is reached.
+# Links out of the workspace are not followed.
 ln -s "$scratch" out-of-here
 if moothall draft request out-of-here/home/secret --task words 2>told; then
-    fail "a link led out of the workspace"
+    fail "a link out of the workspace was followed"
 fi
 cat told
 
@@ -55,8 +55,8 @@ until [[ -s address ]]; do
     kill -0 "$server" || fail "the server did not start: $(cat told)"
     sleep 0.1
 done
-[[ $(curl --silent --noproxy '*' --fail "$(cat address)/healthz") == ok ]] || fail "the server is not well"
+[[ $(curl --silent --noproxy '*' --fail "$(cat address)/healthz") == ok ]] || fail "the health check failed"
 kill "$server"
-wait "$server" || fail "the server did not end well"
+wait "$server" || fail "the server did not exit cleanly"
 server=
 echo "fine"

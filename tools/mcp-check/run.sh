@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Tries `moothall mcp` with clients that others wrote: the inspector of the Model Context Protocol and its Python client. Every era of the protocol over
-# every transport; the schemas by the inspector's strict rules; the calls of the sandbox draft pattern; a person who decides in a form of the client.
+# Tests `moothall mcp` with third-party clients: the MCP inspector and the MCP Python client. Covers every era of the protocol over every transport,
+# the schemas by the inspector's strict rules, the calls of the sandbox draft pattern, and a decision in a form of the client.
 #
-#   tools/mcp-check/run.sh PROGRAM FOLDER    PROGRAM is moothall, or --install-only; FOLDER keeps the clients between two runs
+#   tools/mcp-check/run.sh PROGRAM FOLDER    PROGRAM is moothall, or --install-only; FOLDER caches the clients
 set -euo pipefail
 
 mkdir -p "$2"
@@ -53,7 +53,7 @@ for era in legacy auto modern; do
     ((count == expected)) || fail "$era lists $count tools"
     if grep --quiet --ignore-case 'warn\|error\|problem' strict; then
         cat strict >&2
-        fail "the schemas have problems"
+        fail "the inspector reports schema problems"
     fi
     inspect "${serve[@]}" --method tools/call --tool-name draft_list --protocol-era "$era" >called
     grep --quiet '"drafts"' called || { cat called >&2; fail "draft_list, $era"; }
@@ -78,5 +78,5 @@ for era in legacy auto modern; do
 done
 
 MCP_CHECK_URL=$url MCP_CHECK_TOKEN=$token "$folder/venv/bin/python" "$here/client.py" "$scratch/ws" "${serve[@]}"
-kill -0 "$server" || fail "the server is gone"
+kill -0 "$server" || fail "the server exited"
 "$program" audit verify --workspace ws

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Installs Debian's PostgreSQL, once, and prints the folder of its programs.
+# Installs Debian's PostgreSQL if needed and prints the folder of its programs.
 #
 #   tools/postgres/install.sh [--find]
 #
-# With --find nothing is installed, and it fails where there is nothing.
+# With --find, nothing is installed; fails if PostgreSQL is missing.
 set -euo pipefail
 
-# Debian keeps the programs of each version in a folder of its own, outside of PATH.
+# Debian installs the programs of each version in a separate folder that is not on PATH.
 find_programs() {
     local folder
     for folder in $(printf '%s\n' /usr/lib/postgresql/*/bin | sort --version-sort --reverse); do
@@ -22,7 +22,7 @@ if ! find_programs; then
     [[ ${1:-} != --find ]] || exit 1
     echo "installing postgresql" >&2
     apt-get update -qq >&2
-    # The package would start a cluster for the whole machine; nobody asked for it.
+    # Prevent the package from starting a system-wide cluster.
     mkdir -p /etc/postgresql-common
     [[ -e /etc/postgresql-common/createcluster.conf ]] ||
         echo "create_main_cluster = false" >/etc/postgresql-common/createcluster.conf

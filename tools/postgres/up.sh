@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Starts a PostgreSQL of its own in the foreground, for tests and for trying things out: a new cluster in a temporary
-# folder, on loopback, with a password, a certificate and the settings of deploy/postgres/moothall.conf. It ends, and everything in it is gone, when this script is ended.
+# Starts a temporary PostgreSQL server in the foreground, for tests and experiments: a new cluster in a temporary folder, on
+# loopback, with a password, a certificate and the settings of deploy/postgres/moothall.conf. Stopping the script deletes it.
 #
 #   tools/postgres/up.sh [--install-only] [--port N] [--restart] [SETTING=VALUE …]
 #
-# With --restart a server that was killed is started again, as a supervisor would.
-# When it takes connections it prints one line: READY <address> <file of the certificate>
+# With --restart, a killed server is restarted, as a supervisor would do.
+# When the server accepts connections, it prints one line: READY <address> <certificate file>
 set -euo pipefail
 
 recommended=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../../deploy/postgres/moothall.conf")
@@ -43,11 +43,11 @@ fi
 
 folder=$(mktemp -d)
 server=
-# shellcheck disable=SC2317  # the trap calls it
+# shellcheck disable=SC2317  # called by the trap
 finish() {
     trap - EXIT
     if [[ -n $server ]]; then
-        # SIGQUIT: at once. Nothing here is worth an orderly end.
+        # SIGQUIT stops immediately; the data is temporary.
         kill -QUIT "$server" 2>/dev/null || true
         wait "$server" 2>/dev/null || true
     fi
@@ -59,7 +59,7 @@ trap 'exit 0' TERM INT
 if ((EUID == 0)); then
     chown "$owner" "$folder"
 fi
-cd "$folder" # the account may not see where we are
+cd "$folder" # the account may not have access to the current directory
 password=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
 "${as[@]}" sh -c "umask 077 && printf '%s' '$password' >password &&
     openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost \
@@ -73,13 +73,13 @@ chmod a+rx "$folder" && chmod a+r "$folder/certificate.pem"
 
 start() {
     "${as[@]}" "$programs/postgres" -D data -c listen_addresses=127.0.0.1 -c "port=$chosen" -c unix_socket_directories= \
-        -c shared_buffers=128MB `# the file means a machine of its own` \
+        -c shared_buffers=128MB `# the file assumes a dedicated machine` \
         -c ssl=on -c "ssl_cert_file=$folder/certificate.pem" -c "ssl_key_file=$folder/key.pem" \
         "${settings[@]}" >>server.log 2>&1 &
     server=$!
 }
 
-# Waits until the server takes connections, and makes the database; fails where the server ends before.
+# Waits until the server accepts connections and creates the database; fails if the server exits first.
 until_ready() {
     local _
     for _ in {1..300}; do
@@ -95,7 +95,7 @@ until_ready() {
 
 ready=
 for _ in {1..5}; do
-    # A server cannot be asked for any free port, and one that is free now may be taken a moment later.
+    # PostgreSQL cannot choose a free port itself, and a free port may be taken a moment later.
     chosen=$port
     ((port != 0)) || chosen=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
     start
@@ -109,7 +109,7 @@ if [[ -n $ready ]]; then
     echo "READY postgres://moothall:$password@127.0.0.1:$chosen/moothall $folder/certificate.pem"
     wait "$server" || true
     while [[ -n ${restart:-} ]]; do
-        # It does not start before the last process of the killed one is gone.
+        # It cannot start until the last process of the killed server has exited.
         start
         wait "$server" || true
         sleep 0.2

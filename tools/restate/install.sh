@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Installs Restate's server and cluster tool, once, and prints the folder of their programs.
+# Installs Restate's server and cluster tool if needed and prints the folder of their programs.
 #
 #   tools/restate/install.sh [--find]
 #
-# With --find nothing is installed, and it fails where there is nothing.
+# With --find, nothing is installed; fails if Restate is missing.
 #
-# The packages of the platform are named directly and without scripts: the wrapper packages report installations to a
-# third party. The server is under the Business Source License 1.1: see docs/src/scaling.md.
+# Installs the platform packages directly and without scripts, because the wrapper packages report installations to a
+# third party. The server is under the Business Source License 1.1: see docs/src/operations/workers.md.
 set -euo pipefail
 
-version=1.7.12 # with restate-sdk =0.13.0 in crates/moothall-restate/Cargo.toml
+version=1.7.12 # matches restate-sdk =0.13.0 in crates/moothall-restate/Cargo.toml
 case "$(uname -s)-$(uname -m)" in
     Linux-x86_64) platform=linux-x64 ;;
     Linux-aarch64) platform=linux-arm64 ;;
@@ -22,12 +22,12 @@ case "$(uname -s)-$(uname -m)" in
 esac
 folder="${XDG_CACHE_HOME:-$HOME/.cache}/moothall/restate-$version"
 
-# Built beside its place and renamed at the end, so that an interrupted install is never taken for a whole one.
+# Built next to its final path and renamed at the end, so an interrupted install is never used.
 install() {
     local partial
     mkdir -p "$(dirname "$folder")"
     partial=$(mktemp -d "$folder.partial.XXXXXX")
-    # shellcheck disable=SC2064  # the path of now, not of then
+    # shellcheck disable=SC2064  # expand now
     trap "rm -rf '$partial'" EXIT
     echo "installing Restate $version (about 250 MB) into $folder" >&2
     npm install --prefix "$partial" --no-save --no-audit --no-fund --ignore-scripts --silent \
@@ -35,7 +35,7 @@ install() {
     mkdir "$partial/bin"
     ln -s "../node_modules/@restatedev/restate-server-$platform/bin/restate-server" "$partial/bin/restate-server"
     ln -s "../node_modules/@restatedev/restatectl-$platform/bin/restatectl" "$partial/bin/restatectl"
-    # Somebody else may have finished first; theirs is as good.
+    # Another process may have finished first; use its install.
     [[ -d $folder ]] || mv "$partial" "$folder"
     rm -rf "$partial"
 }

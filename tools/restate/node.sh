@@ -3,8 +3,8 @@
 #
 #   tools/restate/node.sh NUMBER FOLDER
 #
-# Start 1, 2 and 3. They answer after a second or two, but work is done only when every partition has a leader, after
-# about ten: `$(tools/restate/install.sh)/restatectl --address http://127.0.0.1:25121 status` says so.
+# Start 1, 2 and 3. They respond after a second or two, but the cluster works only when every partition has a leader, after
+# about ten: see `$(tools/restate/install.sh)/restatectl --address http://127.0.0.1:25121 status`.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Starts one Restate server on loopback in the foreground; SIGTERM ends it. It is healthy when both addresses answer:
+# Starts one Restate server on loopback in the foreground; SIGTERM stops it. It is healthy when both addresses respond:
 # http://127.0.0.1:$INGRESS_PORT/restate/health and http://127.0.0.1:$ADMIN_PORT/health.
 #
 #   tools/restate/up.sh [--install-only] FOLDER
 #
-# INGRESS_PORT (8080), ADMIN_PORT (9070) and NODE_PORT (5122) choose the ports. Whatever else Restate is configured by
-# (RESTATE_…) is passed on.
+# INGRESS_PORT (8080), ADMIN_PORT (9070) and NODE_PORT (5122) set the ports. Other Restate settings
+# (RESTATE_…) are passed through.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -17,9 +17,9 @@ folder=${1:?where the data of the server is kept}
 mkdir -p "$folder"
 
 export RESTATE_BASE_DIR=$folder
-# Data lies under the node's name: it must stay.
+# The data directory contains the node's name: do not change it.
 export RESTATE_NODE_NAME=${RESTATE_NODE_NAME:-one} RESTATE_CLUSTER_NAME=${RESTATE_CLUSTER_NAME:-moothall}
-# Its ports have no authentication at all: nobody but this machine may reach them.
+# Its ports have no authentication: listen on loopback only.
 export RESTATE_BIND_ADDRESS=127.0.0.1:${NODE_PORT:-5122}
 export RESTATE_ADVERTISED_ADDRESS=http://127.0.0.1:${NODE_PORT:-5122}/
 export RESTATE_INGRESS__BIND_ADDRESS=127.0.0.1:${INGRESS_PORT:-8080}

@@ -56,7 +56,7 @@ test.describe("drafts", () => {
     await page.goto(`${server.url}/drafts/${id}`);
     await expect(page.getByRole("button", { name: "Approve" })).toBeVisible();
     const { seal } = server.run(["review", "show", id]);
-    server.run(["review", "reject", id, "--seal", String(seal), "--reason", "not now"]);
+    server.run(["review", "reject", id, "--if-match", String(seal), "--reason", "not now"]);
     await expect(page.getByText("Rejected by ada.")).toBeVisible();
     await expect(page.getByText("not now")).toBeVisible();
     await expect(page.getByRole("button", { name: "Approve" })).toHaveCount(0);

@@ -1,6 +1,6 @@
 // Everything that a model, a filing or a client writes is shown as text.
 import type { Page } from "@playwright/test";
-import type { Thread } from "../src/gen/api";
+import type { DebateThread } from "../src/gen/api";
 import type { RunView } from "../src/gen/run";
 import { expect, Server, test, visit, watch } from "./server";
 
@@ -18,7 +18,7 @@ async function poison(page: Page): Promise<void> {
       await route.fulfill({ response, json: edit((await response.json()) as T) });
     });
   await change<RunView>(/\/api\/runs\/[^/]+$/, poisoned);
-  await change<Thread>(/\/threads\//, (thread) => ({
+  await change<DebateThread>(/\/threads\//, (thread) => ({
     ...thread,
     turns: thread.turns.map((turn) => ({ ...turn, text: HOSTILE })),
   }));

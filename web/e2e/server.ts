@@ -71,7 +71,7 @@ export class Server {
     return readFileSync(join(this.path("ws"), file), "utf8");
   }
 
-  /** A draft of a file, handed in: what is protected waits for a person. */
+  /** A draft of a file, handed in: what is protected needs review. */
   draft(file: string, text: string, summary = "as the task says"): string {
     const { draft_id } = this.run(["draft", "request", file, "--task", "t1", "--new"]);
     const id = String(draft_id);

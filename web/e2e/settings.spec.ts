@@ -90,7 +90,7 @@ test("two people who edit one move do not overwrite each other unread", async ({
   const headers = { origin: server.url };
   expect((await page.request.post(path, { headers, data: { edit } })).status()).toBe(200);
   await panel.getByRole("button", { name: "Keep" }).click();
-  await expect(panel.getByText("m1 is not what you saw")).toBeVisible();
+  await expect(panel.getByText("m1 has changed since you read it")).toBeVisible();
   await expect(panel.locator(".theirs")).toContainText("Theirs");
   await expect(panel.getByLabel("Title")).toHaveValue("Mine");
   await panel.getByRole("button", { name: "Replace it with my version" }).click();

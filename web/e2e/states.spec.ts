@@ -1,11 +1,11 @@
-import type { Degradation, MoveView, RunView } from "../src/gen/run";
+import type { DebateDegradation, MoveView, RunView } from "../src/gen/run";
 import { expect, Server, startRun, test, visit, watch } from "./server";
 
-const SHORT: Degradation = {
+const SHORT: DebateDegradation = {
   degraded: "ended-early",
   thread: "D2",
   after_round: 2,
-  why: "the model gave no answer",
+  why: "the model did not answer",
 };
 
 test("a ticker that nobody knows is said so, and nothing starts", async ({ page, trouble }) => {
@@ -79,7 +79,7 @@ test("a provider without a key is said so before anything starts", async ({ page
     await page.goto(`${server.url}/`);
     await expect(page.getByText(/Newest filing/)).toBeVisible();
     await page.getByRole("button", { name: "Start run" }).click();
-    await expect(page.getByRole("alert")).toContainText("there is no API key for anthropic");
+    await expect(page.getByRole("alert")).toContainText("no API key for anthropic");
     await expect(page.getByRole("alert")).toContainText("ANTHROPIC_API_KEY");
     await page.goto(`${server.url}/settings`);
     await expect(page.getByRole("region", { name: "Keys" })).toContainText("not set");
@@ -117,7 +117,7 @@ test("a debate that is not as it should be says how, wherever its score is shown
     await route.fulfill({ response, json: { ...view, consult } });
   });
   await page.goto(`/runs/${finished}?layer=3&move=m4`);
-  const words = "D2 ended after round 2: the model gave no answer";
+  const words = "D2 ended after round 2: the model did not answer";
   await expect(page.getByText(words).first()).toBeVisible();
   await page.goto(`/runs/${finished}/results`);
   await expect(page.getByText(words).first()).toBeVisible();

@@ -1,4 +1,4 @@
-//! `cargo xtask bench NAME`: measures a promise of SPECIFICATION.md, written there as `bench:NAME`.
+//! `cargo xtask bench NAME`: runs the benchmark that SPECIFICATION.md refers to as `bench:NAME`.
 
 use std::path::Path;
 
@@ -8,71 +8,75 @@ use clap::{Args, Subcommand};
 use crate::guest;
 use crate::shell::{self, text};
 
-/// One variant per benchmark; the variant's name is the NAME, here and in `bench/`.
+/// One variant per benchmark. The variant's name is NAME, here and in `bench/`.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Bench {
-    /// Wall time, CPU and storage of a consultation, beside LangGraph
-    Consult(Length),
-    /// Wall time and CPU of debates on Restate, beside Restate's bare SDK
-    Engine(Length),
-    /// Latency of the gate and of writing drafts, beside `git diff` and a plain write
-    Gate(Length),
-    /// CPU and memory of a model call through the gateway, beside the bare HTTP client
-    Gateway(Length),
-    /// Many viewers of one run, and many runs at once, on the server
-    Load(Length),
-    /// Latency of sandboxes, beside the bare engines doing the same
-    Sandbox(Length),
-    /// Many consultations at once on two workers: time, memory and storage
-    Scale(Length),
-    /// Commits a second of a store in PostgreSQL, beside SQLite
-    Store(Length),
-    /// Credentials that the gate finds in a generated corpus, beside two published scanners
+pub(crate) enum BenchCommand {
+    /// Measure wall time, CPU and storage of a consultation, compared with LangGraph
+    Consult(BenchSize),
+    /// Measure wall time and CPU of debates on Restate, compared with Restate's bare SDK
+    Engine(BenchSize),
+    /// Measure latency of the gate and of draft writes, compared with `git diff` and a plain write
+    Gate(BenchSize),
+    /// Measure CPU and memory of a model call through the gateway, compared with the bare HTTP
+    /// client
+    Gateway(BenchSize),
+    /// Load the server with many viewers of one run and many concurrent runs
+    Load(BenchSize),
+    /// Measure sandbox latency, compared with the bare engines doing the same work
+    Sandbox(BenchSize),
+    /// Measure time, memory and storage of many concurrent consultations on two workers
+    Scale(BenchSize),
+    /// Measure commits per second of a PostgreSQL store, compared with SQLite
+    Store(BenchSize),
+    /// Count the credentials that the gate finds in a generated corpus, compared with two published
+    /// scanners
     Secrets,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Length {
-    /// Run the smallest case from the debug build that the tests use, and check no threshold
+pub(crate) struct BenchSize {
+    /// Run the smallest case with the debug build that the tests use, and check no threshold
     #[arg(long)]
     smoke: bool,
 }
 
-pub(crate) fn run(bench: &Bench) -> Result<()> {
+pub(crate) fn run(bench: &BenchCommand) -> Result<()> {
     let root = shell::root()?;
     match bench {
-        Bench::Consult(length) => {
+        BenchCommand::Consult(length) => {
             let python = install_peer(&root)?;
             measure(&root, "consult", length, &["--python", &python])
         }
-        Bench::Engine(length) => {
+        BenchCommand::Engine(length) => {
             install_servers(&root)?;
             measure(&root, "engine", length, &[])
         }
-        Bench::Gate(length) => measure(&root, "gate", length, &[]),
-        Bench::Gateway(length) => measure(&root, "gateway", length, &[]),
-        Bench::Load(length) => measure(&root, "load", length, &["--program", PRODUCT]),
-        Bench::Sandbox(length) => measure(&root, "sandbox", length, &["--moothall", PRODUCT]),
-        Bench::Scale(length) => {
+        BenchCommand::Gate(length) => measure(&root, "gate", length, &[]),
+        BenchCommand::Gateway(length) => measure(&root, "gateway", length, &[]),
+        BenchCommand::Load(length) => measure(&root, "load", length, &["--program", PRODUCT]),
+        BenchCommand::Sandbox(length) => {
+            measure(&root, "sandbox", length, &["--moothall", PRODUCT])
+        }
+        BenchCommand::Scale(length) => {
             install_servers(&root)?;
-            // The plot of the book is made by a whole run only.
+            // Only a full run updates the plot in the book.
             let plot = ["--program", PRODUCT, "--plot", "docs/src/scaling.svg"];
             measure(&root, "scale", length, if length.smoke { &plot[..2] } else { &plot })
         }
-        Bench::Store(length) => {
+        BenchCommand::Store(length) => {
             shell::run(&root, &["bash", "tools/postgres/up.sh", "--install-only"])?;
             measure(&root, "store", length, &[])
         }
-        Bench::Secrets => secrets(&root),
+        BenchCommand::Secrets => secrets(&root),
     }
 }
 
-/// Placeholder for the path of the product in the arguments of a benchmark.
+/// Placeholder for the path of the `moothall` binary in a benchmark's arguments.
 const PRODUCT: &str = "PRODUCT";
 
-/// Builds the benchmarks and the product they start, always both, because all benchmarks share one
-/// build; then runs one.
-fn measure(root: &Path, name: &str, length: &Length, more: &[&str]) -> Result<()> {
+/// Runs one benchmark. Always builds both the benchmarks and the `moothall` binary, because all
+/// benchmarks share one build.
+fn measure(root: &Path, name: &str, length: &BenchSize, more: &[&str]) -> Result<()> {
     guest::run()?;
     let profile = if length.smoke { "dev" } else { "measure" };
     let made = shell::build(root, profile, &["moothall", "moothall-bench"])?;
@@ -86,7 +90,8 @@ fn measure(root: &Path, name: &str, length: &Length, more: &[&str]) -> Result<()
     shell::run(root, &command_line)
 }
 
-/// Makes the Python environment of the peer beside the build, once, and returns its interpreter.
+/// Creates the Python environment of LangGraph in the target directory if it is missing or
+/// outdated, and returns its interpreter.
 fn install_peer(root: &Path) -> Result<String> {
     let folder = shell::target_dir(root).join("langgraph");
     let python = folder.join("bin/python");
@@ -106,7 +111,8 @@ fn install_servers(root: &Path) -> Result<()> {
     shell::run(root, &["bash", "tools/restate/up.sh", "--install-only"])
 }
 
-/// The other scanners need a newer compiler than ours, so `bench/secrets` is a separate workspace.
+/// The other scanners need a newer compiler than this workspace, so `bench/secrets` is a separate
+/// workspace.
 fn secrets(root: &Path) -> Result<()> {
     shell::require_nightly(root)?;
     let folder = shell::target_dir(root).join("secrets");
@@ -115,9 +121,9 @@ fn secrets(root: &Path) -> Result<()> {
     shell::run(root, &[&cargo[..], &place].concat())
 }
 
-/// The names that `bench:NAME` may use.
+/// The names that are valid in `bench:NAME`.
 pub(crate) fn names() -> Vec<String> {
-    Bench::augment_subcommands(clap::Command::new("bench"))
+    BenchCommand::augment_subcommands(clap::Command::new("bench"))
         .get_subcommands()
         .map(|command| command.get_name().to_owned())
         .collect()

@@ -1,6 +1,7 @@
-//! `cargo xtask book`: builds the book into the target folder, so that the tree stays clean.
+//! `cargo xtask book`: builds the book into the target directory to keep the working tree clean.
 //!
-//! Links are the `links` rule of tidy: it sees the Markdown, where the line to mend is.
+//! Links are checked by tidy's `links` rule, which reads the Markdown and can report the line to
+//! fix.
 
 use anyhow::{Result, bail};
 

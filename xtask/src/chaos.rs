@@ -1,13 +1,14 @@
-//! `cargo xtask chaos`: consultations whose process is killed with SIGKILL at random moments, or whose
-//! cluster is: workers, nodes of Restate, PostgreSQL. Every one must end as if nobody had touched it.
-//! The tests do a short one.
+//! `cargo xtask chaos`: kills processes with SIGKILL at random moments during consultations: the
+//! `moothall` process itself, or the workers, Restate nodes and PostgreSQL of a cluster. Every
+//! consultation must produce the same result as an undisturbed one. The test suite runs a short
+//! version.
 
 use anyhow::Result;
 use clap::Args as ClapArgs;
 
 use crate::{guest, shell};
 
-/// The tests, and the variable that says how long each is: kills and a seed.
+/// The tests, each with the environment variable that sets its number of kills and its seed.
 const IN_PROCESS: (&str, &str) =
     ("chaos::consultations_killed_anywhere_end_like_one_that_was_not", "MOOTHALL_TEST_CHAOS");
 const IN_MICROVMS: (&str, &str) = (
@@ -20,26 +21,26 @@ const ON_A_CLUSTER: (&str, &str) = (
 );
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Args {
-    /// Kills of consultations whose debates run in the program's own process
+pub(crate) struct ChaosArgs {
+    /// Set the number of kills of consultations whose debates run in the same process
     #[arg(long, default_value_t = 90)]
     kills: u32,
-    /// Kills of consultations whose debates run in microVMs
+    /// Set the number of kills of consultations whose debates run in microVMs
     #[arg(long, default_value_t = 10)]
     microvm: u32,
-    /// Blows to a cluster: its workers, its nodes and its database are killed, stopped for seconds or
-    /// asked to end
+    /// Set the number of faults in a cluster: workers, nodes and the database are killed, stopped
+    /// for seconds or terminated
     #[arg(long, default_value_t = 54)]
     cluster: u32,
-    /// Nodes of Restate in that cluster
+    /// Set the number of Restate nodes in that cluster
     #[arg(long, default_value_t = 3)]
     nodes: u32,
-    /// Decides at which moments
+    /// Set the random seed for the times of the kills
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
 
-pub(crate) fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &ChaosArgs) -> Result<()> {
     let root = shell::root()?;
     if args.microvm > 0 {
         guest::run()?;

@@ -1,5 +1,5 @@
-//! `cargo xtask ci`: the part of the gate that needs no servers and no sandboxes, for use before a
-//! commit. `--changed` runs only what the changed files can break.
+//! `cargo xtask ci`: the part of the gate that needs no servers and no sandboxes, to run before a
+//! commit. `--changed` runs only the checks that the changed files can affect.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,29 +14,30 @@ use crate::{shell, web};
 /// them.
 const REAL_PARTS: &str = "test(/(^|::)(real_[a-z]+|local_model)::/)";
 
-/// Files whose change can break any crate.
+/// A change to one of these files can break any crate.
 const EVERYTHING: &[&str] =
     &["Cargo.toml", "Cargo.lock", "clippy.toml", "rust-toolchain.toml", ".cargo/", ".config/"];
 
-/// Files outside of a crate that the crate embeds.
+/// Files outside a crate's directory that the crate embeds.
 const EMBEDDED: &[(&str, &str)] =
     &[("images/", "moothall-sandbox"), ("deploy/", "moothall"), ("tools/", "moothall")];
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Args {
-    /// Run only what the changed files can break: their crates and all crates that depend on them
+pub(crate) struct CiArgs {
+    /// Run only what the changed files can break: their crates and all dependents
     #[arg(long)]
     changed: bool,
-    /// Compare with this commit; uncommitted changes and commits that are not pushed by default
+    /// Compare with this commit (default: the merge base with upstream, or HEAD without an
+    /// upstream)
     #[arg(long, value_name = "COMMIT", requires = "changed")]
     base: Option<String>,
 }
 
-pub(crate) fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &CiArgs) -> Result<()> {
     let root = shell::root()?;
     let scope = match args.changed {
-        true => Scope::of(&changed_files(&root, args.base.as_deref())?, &crates(&root)?),
-        false => Scope { rust: Tests::All, web: true },
+        true => CheckScope::of(&changed_files(&root, args.base.as_deref())?, &crates(&root)?),
+        false => CheckScope { rust: TestSelection::All, web: true },
     };
     let clippy = ["cargo", "clippy", "--workspace", "--all-targets", "--locked", "--"];
     step(&root, "format", &["cargo", "fmt", "--all", "--check"], "run `cargo fmt --all`")?;
@@ -50,13 +51,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         step(
             &root,
             &format!("tests: {tests}"),
-            // Always the whole workspace, so that every command uses the same features and the
-            // same build; the filter selects what is run.
+            // Always the whole workspace: every command then uses the same features and shares one
+            // build. The filter selects the tests.
             &["cargo", "nextest", "run", "--workspace", "--locked", "-E", &tests],
-            "without cargo-nextest run `bash .ci/tools.sh`; accept a changed snapshot with `INSTA_UPDATE=always` after reading the diff",
+            "if cargo-nextest is missing, run `bash .ci/tools.sh`; accept a changed snapshot with `INSTA_UPDATE=always` after reading the diff",
         )?;
     }
-    if scope.rust == Tests::All {
+    if scope.rust == TestSelection::All {
         step(
             &root,
             "doctests",
@@ -65,11 +66,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         )?;
     }
     if scope.web {
-        shell::note("== checks of the web UI");
+        shell::note("== web UI checks");
         web::check(&root)?;
     }
     shell::note("== tidy");
-    tidy::run(&tidy::Args::default())
+    tidy::run(&tidy::TidyArgs::default())
 }
 
 fn step(root: &Path, name: &str, command: &[&str], hint: &str) -> Result<()> {
@@ -77,7 +78,7 @@ fn step(root: &Path, name: &str, command: &[&str], hint: &str) -> Result<()> {
     shell::run(root, command).map_err(|error| anyhow!("{error:#}\nhint: {hint}"))
 }
 
-/// Paths from the root, of tracked files that differ from the base and of new files.
+/// Paths, relative to the root, of new files and of tracked files that differ from the base.
 fn changed_files(root: &Path, base: Option<&str>) -> Result<Vec<String>> {
     let upstream = ["git", "merge-base", "HEAD", "@{upstream}"];
     let base = match base {
@@ -90,7 +91,7 @@ fn changed_files(root: &Path, base: Option<&str>) -> Result<Vec<String>> {
     Ok(tracked.lines().chain(new.lines()).map(str::to_owned).collect())
 }
 
-/// A crate of the workspace: its name, and its folder from the root with a `/` at the end.
+/// A crate of the workspace: its name, and its directory relative to the root with a trailing `/`.
 type Crate = (String, String);
 
 fn crates(root: &Path) -> Result<Vec<Crate>> {
@@ -99,25 +100,24 @@ fn crates(root: &Path) -> Result<Vec<Crate>> {
     Ok(members.into_iter().map(|member| (member.name, folder(&member.manifest))).collect())
 }
 
-/// What has to be checked.
 #[derive(Debug, PartialEq, Eq)]
-struct Scope {
-    rust: Tests,
+struct CheckScope {
+    rust: TestSelection,
     web: bool,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Tests {
+enum TestSelection {
     All,
-    /// Of these crates and of all that depend on them.
+    /// Tests of these crates and of all their dependents.
     Reached(BTreeSet<String>),
 }
 
-impl Scope {
+impl CheckScope {
     fn of(changed: &[String], crates: &[Crate]) -> Self {
         let web = changed.iter().any(|path| path.starts_with("web/"));
         if changed.iter().any(|path| EVERYTHING.iter().any(|part| path.starts_with(part))) {
-            return Self { rust: Tests::All, web };
+            return Self { rust: TestSelection::All, web };
         }
         let owner = |path: &String| {
             let inside = crates.iter().find(|(_, folder)| path.starts_with(folder));
@@ -126,12 +126,12 @@ impl Scope {
                 .map(|(name, _)| name.clone())
                 .or_else(|| embedded.map(|(_, name)| (*name).to_owned()))
         };
-        Self { rust: Tests::Reached(changed.iter().filter_map(owner).collect()), web }
+        Self { rust: TestSelection::Reached(changed.iter().filter_map(owner).collect()), web }
     }
 }
 
-impl Tests {
-    /// As an expression of nextest; nothing where no crate is reached.
+impl TestSelection {
+    /// The nextest filter expression; `None` if no crate is affected.
     fn filter(&self) -> Option<String> {
         match self {
             Self::All => Some(format!("not {REAL_PARTS}")),

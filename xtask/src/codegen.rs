@@ -8,20 +8,30 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::shell;
+use crate::tree::SourceTree;
+use crate::{messages, shell};
 
-/// A committed file and what to ask of `moothall docs` for it.
+/// A committed file and the source of its text.
 #[derive(Debug)]
 pub(crate) struct Generated {
     pub(crate) path: &'static str,
-    page: &'static str,
+    source: PageSource,
+}
+
+#[derive(Debug)]
+enum PageSource {
+    /// A page that `moothall docs` prints.
+    Docs(&'static str),
+    /// The string literals of the product.
+    Messages,
 }
 
 /// To add a generated file, add a row.
 pub(crate) const GENERATED: &[Generated] = &[
-    Generated { path: "docs/src/reference/cli.md", page: "cli" },
-    Generated { path: "docs/src/reference/config.md", page: "config" },
-    Generated { path: "docs/src/reference/models.md", page: "models" },
+    Generated { path: "docs/src/reference/cli.md", source: PageSource::Docs("cli") },
+    Generated { path: "docs/src/reference/config.md", source: PageSource::Docs("config") },
+    Generated { path: "docs/src/reference/models.md", source: PageSource::Docs("models") },
+    Generated { path: "docs/src/reference/messages.md", source: PageSource::Messages },
 ];
 
 /// Tests that write files, in this order: some read what others wrote.
@@ -33,16 +43,22 @@ const WRITTEN_BY_TESTS: &[&str] = &[
 
 impl Generated {
     /// The file's text as it should be.
-    pub(crate) fn produce(&self, root: &Path) -> Result<String> {
-        let program = shell::build(root, "dev", &["moothall"])?.join("moothall");
-        shell::read(root, &[shell::text(&program)?, "docs", self.page])
+    pub(crate) fn produce(&self, root: &Path, tree: &SourceTree) -> Result<String> {
+        match self.source {
+            PageSource::Docs(page) => {
+                let program = shell::build(root, "dev", &["moothall"])?.join("moothall");
+                shell::read(root, &[shell::text(&program)?, "docs", page])
+            }
+            PageSource::Messages => messages::page(tree),
+        }
     }
 }
 
 pub(crate) fn run() -> Result<()> {
     let root = shell::root()?;
+    let tree = SourceTree::load(&root)?;
     for generated in GENERATED {
-        let fresh = generated.produce(&root)?;
+        let fresh = generated.produce(&root, &tree)?;
         let path = root.join(generated.path);
         if fs_err::read_to_string(&path).ok().as_ref() == Some(&fresh) {
             shell::say(&format!("unchanged {}", generated.path));

@@ -1,5 +1,5 @@
-//! `cargo xtask compilations LOG`: what a gate run compiled, how long it took, and why a crate was
-//! compiled more than once. `.ci/rustc-timer` writes the log.
+//! `cargo xtask compilations LOG`: reports what a gate run compiled, how long it took, and why a
+//! crate was compiled more than once. `.ci/rustc-timer` writes the log.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -10,16 +10,16 @@ use clap::Args as ClapArgs;
 
 use crate::shell;
 
-/// Rows of the two tables.
+/// Maximum number of rows in each of the last two tables.
 const LONGEST: usize = 12;
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Args {
-    /// Log written by `.ci/rustc-timer`
+pub(crate) struct CompilationsArgs {
+    /// Read this log, written by `.ci/rustc-timer`
     log: PathBuf,
 }
 
-pub(crate) fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &CompilationsArgs) -> Result<()> {
     let log = match args.log.exists() {
         true => fs_err::read_to_string(&args.log)?,
         false => String::new(),
@@ -28,25 +28,25 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// One line of the log: one call of the compiler.
+/// One line of the log: one compiler invocation.
 #[derive(Debug, Clone, PartialEq)]
-struct Compilation {
+struct CompilationRecord {
     cpu_seconds: f64,
     crate_name: String,
     kind: String,
     opt_level: String,
     features: String,
-    /// The target folder and profile, such as `guest/release`.
+    /// The target directory and profile, such as `guest/release`.
     folder: String,
 }
 
-fn parse(log: &str) -> Result<Vec<Compilation>> {
+fn parse(log: &str) -> Result<Vec<CompilationRecord>> {
     log.lines()
         .map(|line| parse_line(line).with_context(|| format!("unreadable line `{line}`")))
         .collect()
 }
 
-fn parse_line(line: &str) -> Result<Compilation> {
+fn parse_line(line: &str) -> Result<CompilationRecord> {
     let mut columns = line.split('\t');
     let mut next = || columns.next().context("missing column");
     let cpu_seconds = next()?.split('+').map(str::parse::<f64>).sum::<Result<f64, _>>()?;
@@ -57,17 +57,17 @@ fn parse_line(line: &str) -> Result<Compilation> {
     let folder = folder.split("/deps").next().and_then(|folder| folder.split("/build/").next());
     let parts: Vec<&str> = folder.unwrap_or_default().rsplit('/').take(2).collect();
     let folder = parts.into_iter().rev().collect::<Vec<_>>().join("/");
-    Ok(Compilation { cpu_seconds, crate_name, kind, opt_level, features, folder })
+    Ok(CompilationRecord { cpu_seconds, crate_name, kind, opt_level, features, folder })
 }
 
-fn report(all: &[Compilation]) -> String {
+fn report(all: &[CompilationRecord]) -> String {
     let mut text = format!(
         "{} compilations, {} of CPU time\n\nby kind and place\n",
         all.len(),
         minutes(all.iter().map(|one| one.cpu_seconds).sum())
     );
     let mut places = BTreeMap::<(&str, &str), (usize, f64)>::new();
-    let mut crates = BTreeMap::<&str, Vec<&Compilation>>::new();
+    let mut crates = BTreeMap::<&str, Vec<&CompilationRecord>>::new();
     for one in all {
         let place = places.entry((&one.kind, &one.folder)).or_default();
         place.0 += 1;
@@ -82,17 +82,18 @@ fn report(all: &[Compilation]) -> String {
     }
 
     text.push_str("\nlongest\n");
-    let mut longest: Vec<&Compilation> = all.iter().collect();
+    let mut longest: Vec<&CompilationRecord> = all.iter().collect();
     longest.sort_by(|a, b| b.cpu_seconds.total_cmp(&a.cpu_seconds));
     for one in longest.into_iter().take(LONGEST) {
-        let Compilation { crate_name, kind, folder, .. } = one;
+        let CompilationRecord { crate_name, kind, folder, .. } = one;
         let _ =
             writeln!(text, "  {:>9}  {crate_name} ({kind} in {folder})", minutes(one.cpu_seconds));
     }
 
     text.push_str("\ncompiled more than once\n");
     let repeated = crates.into_iter().filter(|(_, times)| times.len() > 1).collect();
-    let seconds = |times: &Vec<&Compilation>| times.iter().map(|one| one.cpu_seconds).sum::<f64>();
+    let seconds =
+        |times: &Vec<&CompilationRecord>| times.iter().map(|one| one.cpu_seconds).sum::<f64>();
     let repeated = sorted(repeated, seconds);
     let more = repeated.len().saturating_sub(LONGEST);
     for (crate_name, times) in repeated.into_iter().take(LONGEST) {
@@ -108,9 +109,9 @@ fn report(all: &[Compilation]) -> String {
     text
 }
 
-/// In which respects the compilations of one crate differ.
-fn reasons(times: &[&Compilation]) -> Vec<String> {
-    let different = |of: fn(&Compilation) -> &String| -> Vec<String> {
+/// The properties in which the compilations of one crate differ.
+fn reasons(times: &[&CompilationRecord]) -> Vec<String> {
+    let different = |of: fn(&CompilationRecord) -> &String| -> Vec<String> {
         times.iter().map(|one| of(one).clone()).collect::<BTreeSet<_>>().into_iter().collect()
     };
     let mut reasons = Vec::new();
@@ -123,10 +124,10 @@ fn reasons(times: &[&Compilation]) -> Vec<String> {
     }
     let features = different(|one| &one.features).len();
     if features > 1 {
-        reasons.push(format!("{features} sets of features"));
+        reasons.push(format!("{features} feature sets"));
     }
     if reasons.is_empty() {
-        reasons.push("features of its dependencies, or two versions".to_owned());
+        reasons.push("features of a dependency, or two versions".to_owned());
     }
     reasons
 }

@@ -31,7 +31,7 @@ longest
    0.01 min  build_script_build (build-script in t/debug)
 
 compiled more than once
-   0.18 min  3 × serde: kind (build check), place (t/debug x86_64-unknown-linux-gnu/guest), opt-level (0 s), 2 sets of features
+   0.18 min  3 × serde: kind (build check), place (t/debug x86_64-unknown-linux-gnu/guest), opt-level (0 s), 2 feature sets
   and 0 others
 "
     );

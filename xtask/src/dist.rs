@@ -1,6 +1,6 @@
-//! `cargo xtask dist`: what a user downloads: the program with the guest agent and the web UI inside, the
-//! program for PDFs, the images as one file, a container file, licences, and the hashes of all of them.
-//! `--check` and `--container` try what it made, as its new owner would.
+//! `cargo xtask dist`: builds the release package: the `moothall` binary with the guest agent and
+//! the web UI embedded, the PDF binary, the images as one file, a container file, licences, and a
+//! checksum file. `--check` and `--container` test the package the way a user would use it.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
@@ -11,27 +11,27 @@ use clap::Args as ClapArgs;
 
 use crate::{guest, shell, web};
 
-/// What lies beside the program, as it is in the repository.
+/// Files that are copied unchanged from the repository.
 const BESIDE: [&str; 5] =
     ["deploy/Containerfile", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "README.md"];
 
-/// The product and the program it starts for PDFs.
+/// `moothall`, and the binary it starts for PDFs.
 const PROGRAMS: [&str; 2] = ["moothall", "moothall-pdf"];
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Args {
-    /// Leave the images out: they take half a gigabyte, and a user can build them
+pub(crate) struct DistArgs {
+    /// Leave out the images: they take half a gigabyte, and users can build them
     #[arg(long)]
     no_images: bool,
-    /// Make nothing, and try what was made last: checksums, images, a consultation, the server
+    /// Build nothing; test the last package: checksums, images, a consultation, the server
     #[arg(long)]
     check: bool,
-    /// Make nothing, and build and start the container of what was made last; needs podman
+    /// Build no package; build and start the container of the last one (needs podman)
     #[arg(long)]
     container: bool,
 }
 
-pub(crate) fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &DistArgs) -> Result<()> {
     let root = shell::root()?;
     let folder = shell::target_dir(&root).join("package");
     if !args.check && !args.container {
@@ -46,12 +46,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-fn make(root: &Path, folder: &Path, args: &Args) -> Result<()> {
+fn make(root: &Path, folder: &Path, args: &DistArgs) -> Result<()> {
     guest::run()?;
-    web::run(&web::Args::default())?;
+    web::run(&web::WebArgs::default())?;
     let mut build = vec!["cargo", "build", "--locked", "--profile", "dist"];
     build.extend(PROGRAMS.iter().flat_map(|name| ["--package", name]));
-    // A program without its guest agent or web UI must not be published.
+    // A binary without its guest agent or web UI must not be published.
     let required = [("MOOTHALL_REQUIRE_GUEST", "1"), ("MOOTHALL_REQUIRE_UI", "1")];
     shell::run_with(root, &build, &required)?;
     if folder.exists() {
@@ -63,15 +63,16 @@ fn make(root: &Path, folder: &Path, args: &Args) -> Result<()> {
         fs_err::copy(built.join(program), folder.join(program))?;
     }
     for path in BESIDE {
-        let name = Path::new(path).file_name().context("a path without a name")?;
+        let name = Path::new(path).file_name().context("path has no file name")?;
         fs_err::copy(root.join(path), folder.join(name))?;
     }
     if !args.no_images {
         let (program, bundle) = (folder.join("moothall"), folder.join("images.tar"));
         let (program, bundle) = (shell::text(&program)?, shell::text(&bundle)?);
         shell::run(root, &[program, "image", "build"])?;
-        shell::run(root, &[program, "image", "export", "--out", bundle])?;
-        // It was made for its owner's eyes, and whoever installs it or is in the container is another.
+        shell::run(root, &[program, "image", "export", "--output", bundle])?;
+        // `image export` makes the file readable by its owner only, but other users install it, and
+        // the container runs as a different user.
         fs_err::set_permissions(bundle, Permissions::from_mode(0o644))?;
     }
     write_sums(folder)?;
@@ -79,7 +80,7 @@ fn make(root: &Path, folder: &Path, args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// In the form that `sha256sum --check` reads.
+/// Writes the checksums in the format of `sha256sum --check`.
 fn write_sums(folder: &Path) -> Result<()> {
     let mut names: Vec<String> = Vec::new();
     for entry in fs_err::read_dir(folder)? {

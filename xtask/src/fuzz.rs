@@ -1,8 +1,8 @@
-//! `cargo xtask fuzz`: every target of `fuzz/` for a bounded time.
+//! `cargo xtask fuzz`: runs every target of `fuzz/` for a limited time.
 //!
-//! `fuzz/` is a workspace of its own because its targets need nightly. Seeds are committed in
-//! `fuzz/seeds/TARGET`; what the fuzzer finds goes to the target folder, so that a run leaves the
-//! tree clean.
+//! `fuzz/` is a separate workspace because its targets need nightly. Seeds are committed in
+//! `fuzz/seeds/TARGET`; new inputs are written to the target directory to keep the working tree
+//! clean.
 
 use std::path::Path;
 
@@ -13,23 +13,24 @@ use crate::shell;
 const MANIFEST: &str = "fuzz/Cargo.toml";
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    /// Time for each target, in seconds.
+pub(crate) struct FuzzArgs {
+    /// Set the time for each target, in seconds
     #[arg(long, default_value_t = 60)]
     seconds: u32,
-    /// Build without optimization, which takes a third of the time, and run each target for a second
+    /// Build without optimization, which takes a third of the time, and run each target for one
+    /// second
     #[arg(long, conflicts_with = "seconds")]
     smoke: bool,
-    /// Only these targets; all by default.
+    /// Run only these targets (default: all)
     targets: Vec<String>,
 }
 
-pub(crate) fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &FuzzArgs) -> Result<()> {
     let root = shell::root()?;
     let manifest = fs_err::read_to_string(root.join(MANIFEST)).map_err(|error| {
         anyhow!(
-            "there are no fuzz targets: {error}
-hint: they live in `fuzz/`, made with `cargo fuzz init`"
+            "cannot read the fuzz targets: {error}
+hint: create them in `fuzz/` with `cargo fuzz init`"
         )
     })?;
     let targets = chosen(target_names(&manifest)?, &args.targets)?;
@@ -39,12 +40,12 @@ hint: they live in `fuzz/`, made with `cargo fuzz init`"
         shell::note(&format!("== fuzz {target} for {seconds} s"));
         fuzz(&root, target, seconds, args.smoke)?;
     }
-    shell::say(&format!("{} fuzz targets, {seconds} s each: nothing found", targets.len()));
+    shell::say(&format!("{} fuzz targets, {seconds} s each: no failures", targets.len()));
     Ok(())
 }
 
-/// The `[[bin]]` names of a manifest. A fuzz folder without any would pass by doing nothing, so
-/// that is an error.
+/// The `[[bin]]` names of a manifest. No names is an error, because a fuzz run without targets
+/// would pass without testing anything.
 fn target_names(manifest: &str) -> Result<Vec<String>> {
     let manifest: toml::Table =
         toml::from_str(manifest).with_context(|| format!("cannot read `{MANIFEST}`"))?;
@@ -80,7 +81,8 @@ fn require_tools(root: &Path) -> Result<()> {
 fn fuzz(root: &Path, target: &str, seconds: u32, smoke: bool) -> Result<()> {
     let folder = shell::target_dir(root).join("fuzz");
     let found = folder.join(if smoke { "smoke-corpus" } else { "corpus" }).join(target);
-    // A smoke case starts from the seeds alone: reading what hours of fuzzing found takes minutes.
+    // A smoke run starts from the seeds alone: loading the corpus of hours of fuzzing takes
+    // minutes.
     if smoke && found.is_dir() {
         fs_err::remove_dir_all(&found)?;
     }
@@ -97,15 +99,14 @@ fn fuzz(root: &Path, target: &str, seconds: u32, smoke: bool) -> Result<()> {
         command_line.push("--dev");
     }
     command_line.push(target);
-    // libFuzzer writes what it finds to the first folder and only reads the others.
+    // libFuzzer writes new inputs to the first directory and only reads the others.
     command_line.push(&found);
     if seeds.is_dir() {
         command_line.push(&seeds_shown);
     }
     command_line.extend(["--", &limit, "-print_final_stats=1"]);
-    shell::run(root, &command_line).with_context(|| {
-        format!("fuzz target `{target}` found something; the input is named above")
-    })
+    shell::run(root, &command_line)
+        .with_context(|| format!("fuzz target `{target}` failed; the failing input is named above"))
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! `cargo xtask guest`: builds the agent that runs inside sandboxes.
 //!
-//! It is one static file, because it is the first and sometimes the only program of a microVM. It has
-//! a target folder of its own: its flags would otherwise make cargo build everything else anew.
+//! The agent is one static file, because it is the first and sometimes the only program in a
+//! microVM. It has a separate target directory: its compiler flags would otherwise cause a rebuild
+//! of everything else.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,7 +14,7 @@ use crate::shell;
 const NAME: &str = "moothall-guest";
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// It is copied into every initramfs and embedded in the product.
+/// The agent is copied into every initramfs and embedded in the `moothall` binary.
 const MOST_BYTES: usize = 3 << 20;
 
 pub(crate) fn run() -> Result<()> {
@@ -22,21 +23,23 @@ pub(crate) fn run() -> Result<()> {
     build(&root, &folder)?;
     let built = folder.join(TARGET).join("guest").join(NAME);
     let bytes = fs_err::read(&built)?;
-    check_static(&bytes).with_context(|| format!("`{}` is of no use", built.display()))?;
+    check_static(&bytes)
+        .with_context(|| format!("`{}` is not a usable guest agent", built.display()))?;
     if bytes.len() > MOST_BYTES {
-        bail!("the agent has {} bytes; {MOST_BYTES} are allowed", bytes.len());
+        bail!("guest agent is too large: {} bytes (limit: {MOST_BYTES})", bytes.len());
     }
     let kept = folder.join(NAME);
     let stamp = folder.join("built");
     if fs_err::read(&kept).ok().as_ref() != Some(&bytes) {
-        // Renamed into place: a build of the product that runs meanwhile sees the old or the new.
+        // Renamed into place: a concurrent build of the product sees either the old or the new
+        // file.
         let new = folder.join(format!("{NAME}.new"));
         fs_err::copy(&built, &new)?;
         fs_err::rename(&new, &kept)?;
         fs_err::write(&stamp, "")?;
     }
-    // The product's build script watches this file, which exists even where no agent does. Where
-    // cargo had nothing to do it stays as it is, and the product is not built anew.
+    // The product's build script watches this file, which exists even without an agent. If cargo
+    // had nothing to do, the file is not touched and the product is not rebuilt.
     let changed = |path: &Path| fs_err::metadata(path).and_then(|data| data.modified()).ok();
     if changed(&stamp) < changed(&built) {
         fs_err::write(&stamp, "")?;
@@ -47,7 +50,8 @@ pub(crate) fn run() -> Result<()> {
 
 fn build(root: &Path, folder: &Path) -> Result<()> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    // Paths of this machine do not belong into the file, and would give it another hash elsewhere.
+    // Paths of the build machine do not belong in the binary: they would make its hash depend on
+    // the machine.
     let mut flags = vec![
         "-Ctarget-feature=+crt-static".to_owned(),
         format!("--remap-path-prefix={}=/moothall", root.display()),
@@ -67,30 +71,30 @@ fn build(root: &Path, folder: &Path) -> Result<()> {
         .status()
         .context("cannot start cargo")?;
     if !status.success() {
-        bail!("building the agent ended with {status}");
+        bail!("guest agent build failed: {status}");
     }
     Ok(())
 }
 
-/// Refuses a file that needs a loader or libraries: inside a microVM there are none.
+/// Rejects a binary that needs a dynamic loader or libraries: a microVM has neither.
 fn check_static(elf: &[u8]) -> Result<()> {
     const POSITION_INDEPENDENT: usize = 3;
     const INTERPRETER: usize = 3;
     let number = |at: usize, bytes: usize| -> Result<usize> {
-        let field = elf.get(at..at + bytes).context("it ends in its header")?;
+        let field = elf.get(at..at + bytes).context("truncated ELF header")?;
         Ok(field.iter().rev().fold(0, |sum, byte| sum << 8 | usize::from(*byte)))
     };
     if !elf.starts_with(b"\x7fELF\x02\x01") {
-        bail!("it is not an ELF file of 64 bits");
+        bail!("not a 64-bit ELF file");
     }
     if number(16, 2)? != POSITION_INDEPENDENT {
-        bail!("it is not position-independent");
+        bail!("not position-independent");
     }
     let (table, size, count) = (number(32, 8)?, number(54, 2)?, number(56, 2)?);
     for header in 0..count {
         let at = header.checked_mul(size).and_then(|offset| table.checked_add(offset));
-        if number(at.context("its header makes no sense")?, 4)? == INTERPRETER {
-            bail!("it is linked dynamically");
+        if number(at.context("invalid ELF header")?, 4)? == INTERPRETER {
+            bail!("dynamically linked");
         }
     }
     Ok(())

@@ -1,6 +1,6 @@
 use super::*;
 
-/// An ELF header with one program header of this kind.
+/// An ELF header with one program header of this type.
 fn elf(kind: u8, header: u8) -> Vec<u8> {
     let mut elf = vec![0; 64 + 56];
     elf[..6].copy_from_slice(b"\x7fELF\x02\x01");
@@ -25,16 +25,16 @@ fn takes_a_static_file_that_is_position_independent() {
 
 #[test]
 fn refuses_what_needs_a_loader() {
-    check(&elf(3, 3), Err("it is linked dynamically"));
+    check(&elf(3, 3), Err("dynamically linked"));
 }
 
 #[test]
 fn refuses_what_is_not_position_independent() {
-    check(&elf(2, 1), Err("it is not position-independent"));
+    check(&elf(2, 1), Err("not position-independent"));
 }
 
 #[test]
 fn refuses_what_is_no_elf_file_or_ends_early() {
-    check(b"#!/bin/sh", Err("it is not an ELF file of 64 bits"));
-    check(&elf(3, 1)[..60], Err("it ends in its header"));
+    check(b"#!/bin/sh", Err("not a 64-bit ELF file"));
+    check(&elf(3, 1)[..60], Err("truncated ELF header"));
 }

@@ -1,5 +1,5 @@
-//! `cargo xtask leak`: executions on all sandbox engines by processes that are killed at random
-//! moments, after which nothing may be left on the host. The tests do a short one.
+//! `cargo xtask leak`: runs programs on all sandbox engines from processes that are killed at
+//! random moments. Afterwards nothing may remain on the host. The test suite runs a short version.
 
 use anyhow::Result;
 use clap::Args as ClapArgs;
@@ -9,19 +9,19 @@ use crate::{guest, shell};
 const TEST: &str = "test(=real_leak::executions_and_killed_owners_leave_nothing_behind)";
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Args {
-    /// Executions in all
+pub(crate) struct LeakArgs {
+    /// Set the total number of executions
     #[arg(long, default_value_t = 500)]
     executions: u32,
-    /// How often the process that has the sandboxes is killed
+    /// Set how often the process that owns the sandboxes is killed
     #[arg(long, default_value_t = 100)]
     kills: u32,
-    /// Decides what is run and when it is killed
+    /// Set the random seed for the programs and the times of the kills
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
 
-pub(crate) fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &LeakArgs) -> Result<()> {
     let root = shell::root()?;
     guest::run()?;
     let size = format!("{} {} {}", args.executions, args.kills, args.seed);

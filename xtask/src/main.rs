@@ -1,5 +1,5 @@
-//! The project's own tasks. `cargo xtask ci` is what to run before a commit; `.ci/run` is the whole
-//! gate.
+//! Development tasks of this repository. Run `cargo xtask ci` before a commit; `.ci/run` is the
+//! whole gate.
 
 use std::process::ExitCode;
 
@@ -15,7 +15,9 @@ mod dist;
 mod fuzz;
 mod guest;
 mod hits;
+mod language;
 mod leak;
+mod messages;
 mod race;
 mod shell;
 mod tidy;
@@ -23,62 +25,64 @@ mod tokens;
 mod tree;
 mod web;
 
-/// The project's own tasks.
+/// Development tasks of this repository
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
-enum Task {
+enum XtaskCommand {
     /// Run format, clippy, tests and tidy; with `--changed` only what a change can break
     #[command(alias = "check")]
-    Ci(ci::Args),
-    /// House rules that no other tool checks: crate edges, core's purity, file length, fresh files,
-    /// links.
-    Tidy(tidy::Args),
-    /// Writes the generated files that are committed.
+    Ci(ci::CiArgs),
+    /// Check repository rules that no other tool checks: crate edges, core purity, file length,
+    /// generated files, links
+    Tidy(tidy::TidyArgs),
+    /// Write the generated files that are committed
     Codegen,
-    /// Builds the book into the target folder.
+    /// Build the book into the target directory
     Book,
     /// Show what a gate run compiled, how long it took and what was compiled more than once
-    Compilations(compilations::Args),
-    /// Measures a promise of SPECIFICATION.md.
+    Compilations(compilations::CompilationsArgs),
+    /// Run a benchmark of SPECIFICATION.md
     #[command(subcommand)]
-    Bench(bench::Bench),
-    /// Many viewers of one run, and many runs at once, on the server; the same as `bench load`.
-    Load(bench::Length),
-    /// Runs every fuzz target for a while (needs nightly and cargo-fuzz).
-    Fuzz(fuzz::Args),
-    /// Makes what a user downloads: program, images, container file, hashes.
-    Dist(dist::Args),
-    /// Builds the agent that runs inside sandboxes, as one static file.
+    Bench(bench::BenchCommand),
+    /// Load the server with many viewers and many concurrent runs (same as `bench load`)
+    Load(bench::BenchSize),
+    /// Run every fuzz target for a limited time (needs nightly and cargo-fuzz)
+    Fuzz(fuzz::FuzzArgs),
+    /// Build the release package: program, images, container file, checksums
+    Dist(dist::DistArgs),
+    /// Build the agent that runs inside sandboxes, as one static file
     Guest,
-    /// Executes programs in sandboxes while their owner is killed again and again; nothing may stay.
-    Leak(leak::Args),
-    /// Counts what a long debate reads from the local model's cache (`MOOTHALL_TEST_LOCAL_MODEL`).
-    Hits(hits::Args),
-    /// Race drafts against links, renames and people who save
-    Race(race::Args),
-    /// Kills consultations again and again; every one must end as if nobody had touched it.
-    Chaos(chaos::Args),
-    /// Builds the web interface that is embedded in the product; checks it, or tries it in a browser.
-    Web(web::Args),
+    /// Run programs in sandboxes, kill their owner repeatedly, and check that nothing is left on
+    /// the host
+    Leak(leak::LeakArgs),
+    /// Measure how much of a long debate the local model reads from its cache
+    /// (`MOOTHALL_TEST_LOCAL_MODEL`)
+    Hits(hits::HitsArgs),
+    /// Apply drafts while links, renames and user edits change the same files
+    Race(race::RaceArgs),
+    /// Kill consultations repeatedly and check that each result is the same as without kills
+    Chaos(chaos::ChaosArgs),
+    /// Build the web UI that is embedded in the product; check it, or test it in a browser
+    Web(web::WebArgs),
 }
 
 fn main() -> ExitCode {
-    let done = match Task::parse() {
-        Task::Ci(args) => ci::run(&args),
-        Task::Tidy(args) => tidy::run(&args),
-        Task::Codegen => codegen::run(),
-        Task::Book => book::run(),
-        Task::Compilations(args) => compilations::run(&args),
-        Task::Bench(bench) => bench::run(&bench),
-        Task::Load(length) => bench::run(&bench::Bench::Load(length)),
-        Task::Fuzz(args) => fuzz::run(&args),
-        Task::Dist(args) => dist::run(&args),
-        Task::Guest => guest::run(),
-        Task::Leak(args) => leak::run(&args),
-        Task::Hits(args) => hits::run(&args),
-        Task::Race(args) => race::run(&args),
-        Task::Chaos(args) => chaos::run(&args),
-        Task::Web(args) => web::run(&args),
+    let done = match XtaskCommand::parse() {
+        XtaskCommand::Ci(args) => ci::run(&args),
+        XtaskCommand::Tidy(args) => tidy::run(&args),
+        XtaskCommand::Codegen => codegen::run(),
+        XtaskCommand::Book => book::run(),
+        XtaskCommand::Compilations(args) => compilations::run(&args),
+        XtaskCommand::Bench(bench) => bench::run(&bench),
+        XtaskCommand::Load(length) => bench::run(&bench::BenchCommand::Load(length)),
+        XtaskCommand::Fuzz(args) => fuzz::run(&args),
+        XtaskCommand::Dist(args) => dist::run(&args),
+        XtaskCommand::Guest => guest::run(),
+        XtaskCommand::Leak(args) => leak::run(&args),
+        XtaskCommand::Hits(args) => hits::run(&args),
+        XtaskCommand::Race(args) => race::run(&args),
+        XtaskCommand::Chaos(args) => chaos::run(&args),
+        XtaskCommand::Web(args) => web::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

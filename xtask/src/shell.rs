@@ -1,4 +1,4 @@
-//! Child processes and terminal output, so that every task fails with the command line it ran.
+//! Runs child processes and prints to the terminal. Errors include the command line.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -6,25 +6,25 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-/// The root of the workspace that the working directory is in. Not the compiled-in path: clones that
-/// share a target directory share this program.
+/// The root of the workspace that contains the working directory. Not the compiled-in path: clones
+/// that share a target directory share this binary.
 pub(crate) fn root() -> Result<PathBuf> {
     let here = std::env::current_dir()?;
     let root = here.ancestors().find(|folder| folder.join("xtask/Cargo.toml").is_file());
-    Ok(root.context("this is not inside the workspace")?.to_path_buf())
+    Ok(root.context("the current directory is not inside the workspace")?.to_path_buf())
 }
 
-/// Where builds go. Same answer as cargo's for the two ways this project sets it.
+/// The target directory. Matches cargo for the two ways in which this project sets it.
 pub(crate) fn target_dir(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir))
 }
 
-/// Runs a command in the terminal; an exit code other than 0 is an error.
+/// Runs a command in the terminal. An exit code other than 0 is an error.
 pub(crate) fn run(root: &Path, command_line: &[&str]) -> Result<()> {
     run_with(root, command_line, &[])
 }
 
-/// As [`run`], with these variables set.
+/// Like [`run`], with additional environment variables.
 pub(crate) fn run_with(
     root: &Path,
     command_line: &[&str],
@@ -40,19 +40,19 @@ pub(crate) fn run_with(
     Ok(())
 }
 
-/// Runs tests that a filter of nextest selects, with a variable that says how long they are, and
-/// shows what they print.
+/// Runs the tests that a nextest filter selects and shows their output. The environment variable
+/// sets how long they run.
 ///
-/// It names the whole workspace, as everything here does: `-p` would select other features of shared
-/// dependencies and compile most of them again.
+/// Always selects the whole workspace, like every command here: `-p` would select other features of
+/// shared dependencies and recompile most of them.
 pub(crate) fn run_tests(root: &Path, variable: &str, size: &str, filter: &str) -> Result<()> {
     let nextest = ["cargo", "nextest", "run", "--workspace", "--locked", "--profile", "long"];
     let command_line = [&nextest[..], &["--no-capture", "-E", filter]].concat();
     run_with(root, &command_line, &[(variable, size)])
 }
 
-/// Builds programs of the workspace and returns the directory they are in. Like [`run_tests`], it
-/// names the whole workspace.
+/// Builds binaries of the workspace and returns their directory. Like [`run_tests`], it selects the
+/// whole workspace.
 pub(crate) fn build(root: &Path, profile: &str, programs: &[&str]) -> Result<PathBuf> {
     let mut command_line = vec!["cargo", "build", "--quiet", "--locked", "--workspace"];
     command_line.extend(["--profile", profile]);
@@ -61,12 +61,12 @@ pub(crate) fn build(root: &Path, profile: &str, programs: &[&str]) -> Result<Pat
     Ok(target_dir(root).join(if profile == "dev" { "debug" } else { profile }))
 }
 
-/// A path as an argument.
+/// Converts a path to a command-line argument.
 pub(crate) fn text(path: &Path) -> Result<&str> {
     path.to_str().with_context(|| format!("`{}` is not UTF-8", path.display()))
 }
 
-/// Runs a command and returns what it printed; its error output is part of the error.
+/// Runs a command and returns its stdout. On failure the error contains its stderr.
 pub(crate) fn read(root: &Path, command_line: &[&str]) -> Result<String> {
     let shown = command_line.join(" ");
     let output = command(root, command_line)?
@@ -77,16 +77,17 @@ pub(crate) fn read(root: &Path, command_line: &[&str]) -> Result<String> {
         let stderr = String::from_utf8_lossy(&output.stderr);
         bail!("`{shown}` ended with {}: {}", output.status, stderr.trim());
     }
-    String::from_utf8(output.stdout).with_context(|| format!("`{shown}` printed no UTF-8"))
+    String::from_utf8(output.stdout).with_context(|| format!("`{shown}` printed invalid UTF-8"))
 }
 
-/// Whether a command starts and succeeds; used to tell a missing tool from a failing one.
+/// Whether a command starts and succeeds. Tells a missing tool from a failing one.
 pub(crate) fn works(root: &Path, command_line: &[&str]) -> bool {
     read(root, command_line).is_ok()
 }
 
-/// Fails where there is no nightly toolchain. It is used by `rustup run nightly cargo` instead of
-/// `cargo +nightly`: inside `cargo xtask`, `cargo` may be the pinned one, which knows no `+`.
+/// Fails if the nightly toolchain is missing. Callers use `rustup run nightly cargo` and not `cargo
+/// +nightly`: inside `cargo xtask`, `cargo` may be the pinned toolchain's binary, which does not
+/// support `+`.
 pub(crate) fn require_nightly(root: &Path) -> Result<()> {
     if !works(root, &["rustup", "run", "nightly", "cargo", "--version"]) {
         bail!(
@@ -96,12 +97,12 @@ pub(crate) fn require_nightly(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Prints a line of data to stdout. A closed pipe (`| head`) is no reason to fail.
+/// Prints a line of output to stdout. A closed pipe (`| head`) is not an error.
 pub(crate) fn say(line: &str) {
     let _ = writeln!(std::io::stdout().lock(), "{line}");
 }
 
-/// Prints a line about the work to stderr.
+/// Prints a progress or error line to stderr.
 pub(crate) fn note(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{line}");
 }

@@ -1,23 +1,23 @@
 use super::*;
 
-fn context() -> Context {
-    Context { root: PathBuf::from("."), tree: Tree::default() }
+fn context() -> RuleContext {
+    RuleContext { root: PathBuf::from("."), tree: SourceTree::default() }
 }
 
 #[test]
 fn problem_is_printed_with_place_rule_and_hint() {
-    let mut problem = Problem {
+    let mut problem = TidyProblem {
         path: "src/a.rs".to_owned(),
         line: Some(7),
         rule: "some-rule",
-        level: Level::Fail,
+        level: ProblemLevel::Fail,
         message: "is wrong".to_owned(),
         hint: "make it right".to_owned(),
     };
     assert_eq!(problem.to_string(), "src/a.rs:7: [some-rule] is wrong\n  hint: make it right");
 
     problem.line = None;
-    problem.level = Level::Warn;
+    problem.level = ProblemLevel::Warn;
     assert_eq!(
         problem.to_string(),
         "src/a.rs: warning: [some-rule] is wrong\n  hint: make it right"
@@ -26,10 +26,10 @@ fn problem_is_printed_with_place_rule_and_hint() {
 
 #[test]
 fn rule_that_cannot_run_is_a_problem() {
-    let broken = Rule { id: "broken", run: |_| bail!("no cargo") };
+    let broken = TidyRule { id: "broken", run: |_| bail!("no cargo") };
     let problems = run_rule(&broken, &context());
     assert_eq!(headlines(&problems), [".: [broken] could not run: no cargo"]);
-    assert_eq!(problems[0].level, Level::Fail);
+    assert_eq!(problems[0].level, ProblemLevel::Fail);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The project's files in memory, so that tidy's rules are functions of data.
+//! Loads the repository's files into memory, which makes tidy's rules pure functions.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,15 +7,15 @@ use anyhow::Result;
 
 use crate::shell;
 
-/// Every file that git tracks or would track: path with `/` from the root, and its text unless it
-/// is binary.
+/// Every file that git tracks or would track: its path relative to the root, with `/`, and its text
+/// unless it is binary.
 #[derive(Debug, Default)]
-pub(crate) struct Tree {
+pub(crate) struct SourceTree {
     files: BTreeMap<String, Option<String>>,
 }
 
-impl Tree {
-    /// Reads the tree. New files that are not yet added count too; ignored ones do not.
+impl SourceTree {
+    /// Reads the tree. Includes new files that are not added yet, but not ignored files.
     pub(crate) fn load(root: &Path) -> Result<Self> {
         let listed = shell::read(
             root,
@@ -24,7 +24,8 @@ impl Tree {
         let mut files = BTreeMap::new();
         for path in listed.split_terminator('\0') {
             let full = root.join(path);
-            // A tracked file may be deleted in the work tree, and a link to a folder is not a text.
+            // A tracked file may be deleted in the work tree, and a link to a directory is not a
+            // file.
             if full.is_file() {
                 files.insert(path.to_owned(), String::from_utf8(fs_err::read(full)?).ok());
             }
@@ -32,22 +33,20 @@ impl Tree {
         Ok(Self { files })
     }
 
-    /// All text files, by path.
     pub(crate) fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
         self.files.iter().filter_map(|(path, text)| Some((path.as_str(), text.as_deref()?)))
     }
 
-    /// All Rust files, by path.
     pub(crate) fn rust(&self) -> impl Iterator<Item = (&str, &str)> {
         self.texts().filter(|(path, _)| path.ends_with(".rs"))
     }
 
-    /// The text of one file, if it is there and is text.
+    /// The text of one file; `None` if it is missing or binary.
     pub(crate) fn text(&self, path: &str) -> Option<&str> {
         self.files.get(path)?.as_deref()
     }
 
-    /// Whether the path is a file or a folder that holds one.
+    /// Whether the path is a file or a directory with files.
     pub(crate) fn has(&self, path: &str) -> bool {
         let folder = format!("{}/", path.trim_end_matches('/'));
         path.is_empty()
@@ -69,7 +68,7 @@ impl Tree {
     }
 }
 
-/// Whether a Rust file holds tests: a sibling `thing_tests.rs` or anything below a `tests/` folder.
+/// Whether a file belongs to tests: `*_tests.rs`, or anything below a `tests/` directory.
 pub(crate) fn is_test_file(path: &str) -> bool {
     path.ends_with("_tests.rs") || path.split('/').any(|part| part == "tests")
 }

@@ -13,7 +13,7 @@ fn load_sees_new_files_and_leaves_out_ignored_and_deleted_ones() {
     shell::run(root, &["git", "add", "deleted"]).unwrap();
     fs_err::remove_file(root.join("deleted")).unwrap();
 
-    let tree = Tree::load(root).unwrap();
+    let tree = SourceTree::load(root).unwrap();
 
     assert_eq!(tree.texts().collect::<Vec<_>>(), [(".gitignore", "ignored\n"), ("new", "text")]);
     assert!(tree.has("binary"));
@@ -21,7 +21,7 @@ fn load_sees_new_files_and_leaves_out_ignored_and_deleted_ones() {
 
 #[test]
 fn folder_of_a_file_exists_and_a_prefix_of_its_name_does_not() {
-    let tree = Tree::of(&[("docs/src/a.md", "")]);
+    let tree = SourceTree::of(&[("docs/src/a.md", "")]);
     assert!(tree.has("docs"));
     assert!(tree.has("docs/src/"));
     assert!(!tree.has("doc"));

@@ -1,7 +1,7 @@
-//! `cargo xtask web`: builds the web interface into `web/dist`, where `moothall-ui` picks it up.
+//! `cargo xtask web`: builds the web UI into `web/dist`, where `moothall-ui` embeds it.
 //!
-//! Node is a package of the interface itself, so that everybody has the same one; the machine's own
-//! npm only fetches packages.
+//! Node is an npm package of the web UI, so every machine uses the same version; the installed npm
+//! only fetches packages.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,21 +12,21 @@ use sha2::{Digest as _, Sha256};
 
 use crate::shell;
 
-/// What to do with the web interface. Without a flag: build it.
+/// Build, check or test the web UI (default: build)
 #[derive(Debug, Default, Parser)]
-pub(crate) struct Args {
-    /// Format, lint, types and unit tests instead of a build.
+pub(crate) struct WebArgs {
+    /// Check format, lint, types and unit tests instead of building
     #[arg(long)]
     check: bool,
-    /// The browser tests against the real program, which must be built with the interface inside.
+    /// Run the browser tests against the real program, which must be built with the web UI embedded
     #[arg(long)]
     e2e: bool,
-    /// Writes the screenshots of the documentation anew, by the real program.
+    /// Update the screenshots in the documentation, using the real program
     #[arg(long)]
     gallery: bool,
 }
 
-pub(crate) fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &WebArgs) -> Result<()> {
     let root = shell::root()?;
     if args.check {
         return check(&root);
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     build(&root, &web)
 }
 
-/// Format, lint, types and unit tests.
+/// Checks format, lint, types and unit tests.
 pub(crate) fn check(root: &Path) -> Result<()> {
     let web = root.join("web");
     install(&web)?;
@@ -48,8 +48,8 @@ pub(crate) fn check(root: &Path) -> Result<()> {
     node(&web, &["vitest/vitest.mjs", "run"])
 }
 
-/// Builds beside `web/dist` and copies only what differs: cargo compiles the server and everything
-/// above it again when a file there has a new time.
+/// Builds into the target directory and copies only changed files to `web/dist`: cargo recompiles
+/// the server and its dependents if the modification time of a file there changes.
 fn build(root: &Path, web: &Path) -> Result<()> {
     let folder = shell::target_dir(root).join("ui");
     fs_err::create_dir_all(&folder)?;
@@ -67,8 +67,8 @@ fn build(root: &Path, web: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Makes `to` a copy of `from` and returns whether anything changed. Files with the same bytes keep
-/// their modification time.
+/// Makes `to` a copy of `from` and returns whether anything changed. Identical files keep their
+/// modification time.
 fn mirror(from: &Path, to: &Path) -> Result<bool> {
     fs_err::create_dir_all(to)?;
     let mut changed = false;
@@ -96,10 +96,10 @@ fn mirror(from: &Path, to: &Path) -> Result<bool> {
     Ok(changed)
 }
 
-/// Brings the packages of the lock file, unless they are there.
+/// Installs the packages of the lock file if they are missing.
 ///
-/// They are installed below the user's cache, in a folder for each lock file, and linked from here:
-/// a clean clone, such as the gate's, has them at once.
+/// They are installed in the user's cache, in one directory per lock file, and linked into `web/`:
+/// a clean clone, such as the gate's, can use them without an installation.
 fn install(web: &Path) -> Result<()> {
     let lock = fs_err::read(web.join("package-lock.json"))?;
     let home = std::env::var_os("HOME").context("HOME is not set")?;
@@ -108,15 +108,14 @@ fn install(web: &Path) -> Result<()> {
     let installed = folder.join("installed");
     if !installed.exists() {
         if !shell::works(web, &["npm", "--version"]) {
-            bail!("cannot find `npm`\nhint: install Node with npm; any version from 20 on will do");
+            bail!("cannot find `npm`\nhint: install Node.js 20 or later with npm");
         }
         fs_err::create_dir_all(&folder)?;
         for name in ["package.json", "package-lock.json"] {
             fs_err::copy(web.join(name), folder.join(name))?;
         }
-        // Not `npm ci`: that wants the packages of every operating system in the lock file, and
-        // mirrors that hold only some are common. Versions and hashes are the lock file's all the
-        // same.
+        // Not `npm ci`, which requires the packages of every operating system in the lock file;
+        // many mirrors have only some of them. Versions and hashes still come from the lock file.
         let status = Command::new("npm")
             .args(["install", "--no-save", "--no-audit", "--no-fund", "--prefer-offline"])
             .arg("--loglevel=error")
@@ -142,15 +141,14 @@ fn install(web: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The SHA-256 of some bytes.
 fn hex(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn browser(root: &Path, web: &Path, args: &Args) -> Result<()> {
+fn browser(root: &Path, web: &Path, args: &WebArgs) -> Result<()> {
     let program = shell::target_dir(root).join("debug/moothall");
     let mut variables = Vec::new();
-    // A program that somebody named is used; else the one that cargo built last.
+    // `MOOTHALL_BIN` overrides the debug build.
     if std::env::var_os("MOOTHALL_BIN").is_none() {
         variables.push(("MOOTHALL_BIN", program));
     }
@@ -163,7 +161,7 @@ fn browser(root: &Path, web: &Path, args: &Args) -> Result<()> {
     run_node(web, &arguments, &variables)
 }
 
-/// Runs a program of a package, given by its path below `node_modules`.
+/// Runs a script of a package, given by its path below `node_modules`.
 fn node(web: &Path, command_line: &[&str]) -> Result<()> {
     let (program, arguments) = command_line.split_first().context("empty command line")?;
     let mut all = vec![web.join("node_modules").join(program)];

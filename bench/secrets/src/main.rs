@@ -1,5 +1,5 @@
-//! `cargo xtask bench secrets`: what the gate's search for credentials finds in the generated corpus,
-//! beside two published scanners, each as it is when nobody configures it.
+//! `cargo xtask bench secrets`: compares what the gate's credential scan finds in the generated
+//! corpus with two published scanners in their default configuration.
 
 #[path = "../../../crates/moothall-gate/src/gate/secrets_corpus.rs"]
 mod corpus;
@@ -11,12 +11,12 @@ use moothall_core::gate::{FingerprintKey, scan_secrets};
 
 use self::corpus::Corpus;
 
-/// The promises of SPECIFICATION.md, in hundredths.
+/// The promises of SPECIFICATION.md, in percent.
 const AT_LEAST: usize = 97;
-/// As in the test `the_generated_corpus_is_told_apart`.
+/// The same number as in the test `the_generated_corpus_is_told_apart`.
 const SEEDS: u64 = 6;
 
-/// Says whether there is a credential in a file of this name.
+/// Whether a file with this name and content contains a credential.
 type Finds<'a> = Box<dyn Fn(&str, &[u8]) -> Result<bool> + 'a>;
 
 /// The files of all seeds.

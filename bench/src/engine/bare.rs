@@ -1,20 +1,20 @@
-//! The other side: the same debates as somebody writes them who has Restate's SDK and a database and
-//! nothing else. A step is one journaled `ctx.run`, which asks the models of a wave at once and
-//! writes the same rows as we do in one transaction. What models said is in the journal of Restate as
-//! well, because nothing else brings it back after a crash.
+//! The baseline: the same debates, written with only Restate's SDK and a database. A step is one
+//! journaled `ctx.run`, which calls the models of a batch concurrently and writes the same rows as
+//! our engine in one transaction. Model replies are also in Restate's journal, because nothing else
+//! restores them after a crash.
 //!
-//! What it has not got: a budget that holds across workers, cancelling, pausing, answers that are kept
-//! as they come (a crash pays for a whole wave again), a check that an answer belongs to its question.
+//! It lacks a budget shared by all workers, cancelling, pausing, storing replies as they arrive (a
+//! crash repeats and pays for a whole batch), and a check that a reply belongs to its request.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use moothall_core::child::{ChildEnd, ChildRequest, Isolation};
+use moothall_core::child::{ChildEnd, ChildIsolation, ChildRequest};
 use moothall_core::debate::Debate;
 use moothall_core::{
     Effect, EffectId, EffectResult, Outcome, RunEvent, RunEventBody, Sha256Hex, Workflow as _,
 };
-use moothall_engine::Performer as _;
+use moothall_engine::EffectPerformer as _;
 use restate_sdk::prelude::*;
 use serde::{Deserialize, Serialize};
 use sqlx::postgres::PgPool;
@@ -23,21 +23,21 @@ use tokio::task::JoinSet;
 
 use super::ours::end;
 use super::rows::{Rows, write};
-use super::trial::{Asked, Trial};
+use super::workload::{Asked, Trial};
 
-/// What a worker of this side has.
+/// The state of a baseline worker.
 #[derive(Debug)]
-pub(super) struct Bare {
-    pub(super) trial: Trial,
-    pub(super) pool: PgPool,
+pub(crate) struct Bare {
+    pub(crate) trial: Trial,
+    pub(crate) pool: PgPool,
 }
 
-/// What is asked of a run.
+/// The input of a run.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(super) struct Plan {
-    pub(super) debates: usize,
-    /// Whether rows are written.
-    pub(super) rows: bool,
+pub(crate) struct Plan {
+    pub(crate) debates: usize,
+    /// Whether rows are written to the database.
+    pub(crate) rows: bool,
 }
 
 impl Bare {
@@ -48,7 +48,7 @@ impl Bare {
         }
     }
 
-    /// Asks everyone at once, and then writes what happened before and what was said.
+    /// Calls all models concurrently, then writes the earlier events and the replies.
     async fn wave(
         &self,
         plan: Plan,
@@ -77,7 +77,7 @@ impl Bare {
     }
 }
 
-/// A run, keyed by its id.
+/// A run; its key is the run id.
 struct BareRun(Arc<Bare>);
 
 #[restate_sdk::workflow(journal_retention = "1h", workflow_completion_retention = "1d")]
@@ -121,7 +121,7 @@ impl BareRun {
     }
 }
 
-/// A debate, keyed by its run and its number.
+/// A debate; its key is the run id and the debate's number.
 struct BareDebate(Arc<Bare>);
 
 #[restate_sdk::workflow(
@@ -171,14 +171,14 @@ fn last_rows(
     events: Vec<RunEvent>,
 ) -> Result<Rows, HandlerError> {
     let request = ChildRequest::Debate(input).hash()?;
-    let ended = ChildEnd { outcome, isolation: Isolation::none(None) };
+    let ended = ChildEnd { outcome, isolation: ChildIsolation::none(None) };
     let answers: Vec<(EffectId, Sha256Hex, EffectResult)> =
         vec![(id, request, EffectResult::ChildEnded(Box::new(ended)))];
     Ok(Rows { events, answers, ..Rows::default() })
 }
 
-/// Serves until the process ends, with the sockets that our own worker has.
-pub(super) async fn serve(bare: Bare, address: SocketAddr) -> anyhow::Result<()> {
+/// Serves until the process ends, with the same socket options as our worker.
+pub(crate) async fn serve(bare: Bare, address: SocketAddr) -> anyhow::Result<()> {
     let bare = Arc::new(bare);
     let socket = TcpSocket::new_v4()?;
     socket.set_nodelay(true)?;

@@ -1,4 +1,4 @@
-//! Our side: the services of `moothall-restate`, with a workflow that has debates and nothing else.
+//! Our side: the services of `moothall-restate` with a workflow that only runs debates.
 
 use std::sync::Arc;
 
@@ -7,23 +7,24 @@ use moothall_core::{
     Conclusion, Effect, EffectId, EffectResult, Outcome, RunEvent, RunEventBody, RunId, Step,
     StoredSpec, UnexpectedResult, Workflow,
 };
-use moothall_engine::waves::Hands;
-use moothall_engine::{Performer, Walls};
-use moothall_models::{Amount, Budget, Ledger};
-use moothall_restate::{OpenError, OpenFuture, Opened, Program};
+use moothall_engine::durable::PerformerFactory;
+use moothall_engine::{EffectPerformer, IsolationMode};
+use moothall_models::{Budget, CallCost, Ledger};
+use moothall_restate::{OpenError, OpenFuture, OpenedRun, Program};
 use moothall_store::Store;
 
-use super::trial::{Asked, Trial};
+use super::workload::{Asked, Trial};
 
-/// What a call may use at most; the budget of a run has room for all of them, and is asked for each.
+/// Token limit of a call. The budget of a run is large enough for all calls, but is still checked
+/// for each.
 const CALL_TOKENS: u64 = 10_000;
 const RUN_TOKENS: u64 = 1 << 40;
 
-/// The program behind our worker.
+/// The program that our worker serves.
 #[derive(Debug)]
-pub(super) struct Ours {
-    pub(super) store: Arc<dyn Store>,
-    pub(super) trial: Trial,
+pub(crate) struct Ours {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) trial: Trial,
 }
 
 impl Program for Ours {
@@ -39,19 +40,19 @@ impl Program for Ours {
             let count = debates.and_then(|count| count.try_into().ok());
             let debates = self.trial.debates.iter().take(count.unwrap_or_default());
             let debates: Vec<Asked> = debates.cloned().collect();
-            Ok(Opened {
+            Ok(OpenedRun {
                 store: Arc::clone(&self.store),
                 parallel_children: debates.len(),
                 workflow: Box::new(Debates { left: debates.len(), debates }),
                 hands: Arc::new(Table(self.trial.clone())),
-                walls: Walls::None,
+                walls: IsolationMode::None,
                 budget: Budget { usd: None, tokens: Some(RUN_TOKENS) },
             })
         })
     }
 }
 
-/// A run that has debates and ends with the last of them.
+/// A workflow that runs debates and ends with the last one.
 struct Debates {
     debates: Vec<Asked>,
     left: usize,
@@ -86,8 +87,8 @@ impl Workflow for Debates {
     }
 }
 
-/// What a run of debates comes to.
-pub(super) fn end() -> Outcome {
+/// The outcome of a run of debates.
+pub(crate) fn end() -> Outcome {
     let conclusion = Conclusion::Answered { text: "debated".to_owned(), value: None };
     Outcome::new(Vec::new(), conclusion)
 }
@@ -95,15 +96,15 @@ pub(super) fn end() -> Outcome {
 #[derive(Debug)]
 struct Table(Trial);
 
-impl Hands for Table {
-    fn performer(&self, _: Arc<Ledger>) -> Arc<dyn Performer> {
+impl PerformerFactory for Table {
+    fn performer(&self, _: Arc<Ledger>) -> Arc<dyn EffectPerformer> {
         Arc::new(self.0.model.clone())
     }
 
-    fn most_of(&self, effect: &Effect) -> Amount {
+    fn most_of(&self, effect: &Effect) -> CallCost {
         match effect {
-            Effect::CallModel(_) => Amount { usd: None, tokens: CALL_TOKENS },
-            _ => Amount::default(),
+            Effect::CallModel(_) => CallCost { usd: None, tokens: CALL_TOKENS },
+            _ => CallCost::default(),
         }
     }
 }

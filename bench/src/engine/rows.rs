@@ -1,31 +1,30 @@
-//! The rows of a step, written as somebody writes them who has the tables and no store of ours: one
-//! transaction, as few statements as it takes.
+//! Writes the rows of a step without our store: one transaction with as few statements as possible.
 
 use anyhow::{Context as _, Result};
 use moothall_core::{EffectId, EffectResult, Outcome, RunEvent, Sha256Hex};
 use moothall_store::RunState;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
 
-/// What a step leaves.
+/// The rows of one step.
 #[derive(Debug, Default)]
-pub(super) struct Rows {
-    pub(super) events: Vec<RunEvent>,
-    pub(super) answers: Vec<(EffectId, Sha256Hex, EffectResult)>,
-    pub(super) artifacts: Vec<Vec<u8>>,
-    pub(super) outcome: Option<Outcome>,
+pub(crate) struct Rows {
+    pub(crate) events: Vec<RunEvent>,
+    pub(crate) answers: Vec<(EffectId, Sha256Hex, EffectResult)>,
+    pub(crate) artifacts: Vec<Vec<u8>>,
+    pub(crate) outcome: Option<Outcome>,
 }
 
-/// Connections with the settings of our store.
-pub(super) fn pool(address: &str, connections: u32) -> Result<PgPool> {
+/// A connection pool with the settings of our store.
+pub(crate) fn pool(address: &str, connections: u32) -> Result<PgPool> {
     let options: PgConnectOptions = address.parse()?;
     let options =
         options.options([("search_path", "moothall"), ("plan_cache_mode", "force_custom_plan")]);
     Ok(PgPoolOptions::new().max_connections(connections).connect_lazy_with(options))
 }
 
-/// Writes all of it or nothing. Whoever writes to the same run waits at its row.
-pub(super) async fn write(pool: &PgPool, run: &str, rows: Rows) -> Result<()> {
-    let run: sqlx::types::Uuid = run.parse().context("the key is no id of a run")?;
+/// Writes the rows atomically. Concurrent writers of the same run wait for the lock on its row.
+pub(crate) async fn write(pool: &PgPool, run: &str, rows: Rows) -> Result<()> {
+    let run: sqlx::types::Uuid = run.parse().context("the key is not a run id")?;
     let mut transaction = pool.begin().await?;
     let head: i64 = sqlx::query_scalar("SELECT head FROM runs WHERE run_id = $1 FOR NO KEY UPDATE")
         .bind(run)

@@ -1,4 +1,5 @@
-//! One measured process: makes calls, says when, and lets itself be looked at.
+//! A measured process: makes calls, reports its progress, and waits while the parent reads its
+//! usage.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -9,8 +10,8 @@ use moothall_core::MicroUsd;
 use moothall_core::model::{ModelName, ModelRequest};
 use moothall_models::catalog::ModelCard;
 use moothall_models::settings::ProviderSettings;
-use moothall_models::wire::{self, Delivery};
-use moothall_models::{Budget, Catalog, Gateway, GatewayOptions, Ledger, RecordingMode, Secret};
+use moothall_models::wire::{self, ReplyDelivery};
+use moothall_models::{ApiKey, Budget, Catalog, Gateway, GatewayOptions, Ledger, RecordingMode};
 use tokio::sync::Barrier;
 
 use super::Subject;
@@ -26,13 +27,13 @@ pub(crate) struct ClientArgs {
     url: String,
     #[arg(long)]
     at_once: u32,
-    /// 0 for one call that is never answered
+    /// Make this many calls each; 0 makes one call that is never answered
     #[arg(long)]
     calls_each: u32,
 }
 
 pub(crate) fn run(args: &ClientArgs) -> Result<()> {
-    // One thread: the baseline and the subject get the same, and the number is CPU, not speed.
+    // One thread, for both the baseline and the gateway: the benchmark measures CPU, not speed.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(call(args))
 }
@@ -42,7 +43,7 @@ async fn call(args: &ClientArgs) -> Result<()> {
     caller.warm_up(args).await?;
     if args.calls_each == 0 {
         say("idle");
-        // Long enough for the parent to look before the calls begin.
+        // Gives the parent time to read the memory usage before the calls start.
         tokio::time::sleep(Duration::from_millis(300)).await;
         let calls: Vec<_> = (0..args.at_once)
             .map(|_| {
@@ -86,7 +87,7 @@ async fn call(args: &ClientArgs) -> Result<()> {
     std::future::pending().await
 }
 
-/// Makes one call, the one way or the other.
+/// Makes calls with the bare client or through the gateway.
 enum Caller {
     Bare { client: reqwest::Client, url: String, body: Vec<u8> },
     Gateway { gateway: Box<Gateway>, ledger: Ledger, request: Box<ModelRequest> },
@@ -111,8 +112,9 @@ impl Caller {
         if args.subject == Subject::Bare {
             let provider = catalog.provider("openai").context("no provider")?;
             let card: ModelCard = catalog.card(&model);
-            let encoded = wire::encode(provider, &card, &request, Delivery::Whole)?;
-            // The gateway does the same for its own client; installed twice is installed.
+            let encoded = wire::encode(provider, &card, &request, ReplyDelivery::Whole)?;
+            // The gateway does the same for its own client; the error for a second installation is
+            // harmless.
             let _ = rustls::crypto::ring::default_provider().install_default();
             let client = reqwest::Client::builder().no_proxy().build()?;
             return Ok(Self::Bare {
@@ -121,7 +123,7 @@ impl Caller {
                 body: encoded.body,
             });
         }
-        let keys = [("openai".to_owned(), Secret::new("sk-bench".to_owned()))].into();
+        let keys = [("openai".to_owned(), ApiKey::new("sk-bench".to_owned()))].into();
         let gateway = Gateway::new(GatewayOptions {
             catalog,
             keys,
@@ -130,16 +132,16 @@ impl Caller {
         });
         Ok(Self::Gateway {
             gateway: Box::new(gateway),
-            // With a cap that is never reached, so that reserving is part of what is measured.
+            // With a limit that is never reached, so reserving budget is part of the measurement.
             ledger: Ledger::new(Budget { usd: Some(MicroUsd::new(u64::MAX)), tokens: None }),
             request: Box::new(request),
         })
     }
 
-    /// Whatever is made once per process is made before anyone looks.
+    /// Does all one-time work of the process before the measurement starts.
     async fn warm_up(&self, args: &ClientArgs) -> Result<()> {
         if args.calls_each == 0 {
-            // The server never answers here, so the warm-up gives up after a moment.
+            // The server never answers in this case, so the warm-up stops after a short time.
             let _ = tokio::time::timeout(Duration::from_millis(200), self.once()).await;
             return Ok(());
         }

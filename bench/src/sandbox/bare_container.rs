@@ -1,5 +1,5 @@
-//! A container runtime doing the same without us: one command, the same bundle, the program itself
-//! where ours has the agent.
+//! A bare container runtime doing the same work: one command and the same bundle, with the program
+//! itself instead of the agent.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
-use moothall_sandbox::{Engine, EngineName};
+use moothall_sandbox::{EngineName, SandboxEngine};
 use serde_json::{Value, json};
 
-use super::world::{PRINTED, PROGRAM, World, labels, spec};
+use super::setup::{PRINTED, PROGRAM, World, labels, spec};
 
 /// A bundle, and the command that runs it.
-pub(super) struct BareContainer {
+pub(crate) struct BareContainer {
     command_line: Vec<String>,
     bundle: PathBuf,
     config: Value,
@@ -21,9 +21,9 @@ pub(super) struct BareContainer {
 }
 
 impl BareContainer {
-    /// Looks at a sandbox of ours and makes the same by hand, for runc without a user namespace: that is
-    /// ours to pay for.
-    pub(super) async fn like(engine: &Arc<dyn Engine>, world: &World) -> Result<Self> {
+    /// Copies the bundle and the command line of one of our sandboxes. For runc without a user
+    /// namespace, whose cost counts as ours.
+    pub(crate) async fn like(engine: &Arc<dyn SandboxEngine>, world: &World) -> Result<Self> {
         let engine = match engine.name() {
             EngineName::Runc => &world.plain_runc,
             _ => engine,
@@ -44,7 +44,7 @@ impl BareContainer {
     }
 
     fn adapt(&mut self) -> Result<()> {
-        // Kept only where somebody looks at it afterwards.
+        // Keeping the container is needed only if it is inspected afterwards.
         self.command_line.retain(|word| word != "--keep");
         let bundle = self.bundle.display().to_string();
         for (option, value) in [("--root", format!("{bundle}/state")), ("--bundle", bundle)] {
@@ -61,8 +61,8 @@ impl BareContainer {
         Ok(())
     }
 
-    /// One container from nothing to nothing.
-    pub(super) fn run(&mut self) -> Result<Duration> {
+    /// Runs one container, including its creation and removal.
+    pub(crate) fn run(&mut self) -> Result<Duration> {
         self.runs += 1;
         let id = format!("mhbare{}-{}", std::process::id(), self.runs);
         self.config["linux"]["cgroupsPath"] = json!(format!("/moothall/{id}"));

@@ -1,5 +1,5 @@
-//! QEMU doing the same without us: no jail, no records, no runtime, and a plain socket to the agent.
-//! Command lines are those of our own QEMUs, word for word.
+//! Bare QEMU doing the same work: no jail, no records, no async runtime, and a plain socket to the
+//! agent. The command lines are copied from our own QEMU processes.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,42 +14,42 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::{Context as _, Result, bail};
 use command_fds::{CommandFdExt as _, FdMapping};
 use moothall_core::guest::{
-    Channel, Ended, Frame, FrameReader, FromGuest, Place, RunRequest, ToGuest, WayToEnd,
-    write_data, write_message,
+    ExitCause, FrameReader, GuestFrame, GuestMessage, GuestRunRequest, GuestStream, HostMessage,
+    Place, ProgramExit, write_data, write_message,
 };
 use moothall_core::sandbox::Limits;
 use moothall_sandbox::image::init_archive;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use serde_json::{Value, json};
 
-use super::world::{PRINTED, PROGRAM, World, argv, labels, spec};
+use super::setup::{PRINTED, PROGRAM, World, argv, labels, spec};
 
-/// Longer than anything here takes, so that a measurement that hangs ends.
+/// Longer than any step takes; ends a measurement that hangs.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What bare QEMUs are started with.
-pub(super) struct BareMachine {
+/// The command lines and files for bare QEMU.
+pub(crate) struct BareMachine {
     boot: Vec<String>,
     clone: Vec<String>,
     ram_bytes: u64,
     kernel: PathBuf,
     initramfs: PathBuf,
     root: PathBuf,
-    /// A template of ours, in memory as ours are.
+    /// One of our templates, kept in memory like our own.
     template_ram: OwnedFd,
     template_state: PathBuf,
 }
 
-/// How long it took until the agent answered, and until the program's result was there.
+/// Time until the agent answered, and until the program's result arrived.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Taken {
-    pub(super) answer: Duration,
-    pub(super) result: Duration,
+pub(crate) struct Taken {
+    pub(crate) answer: Duration,
+    pub(crate) result: Duration,
 }
 
 impl BareMachine {
-    /// Looks at machines of ours, and at the template that they are cloned from.
-    pub(super) async fn like(world: &World) -> Result<Self> {
+    /// Copies the command lines of our own machines and the template that they are cloned from.
+    pub(crate) async fn like(world: &World) -> Result<Self> {
         let begun = SystemTime::now();
         let boot = boot_command_line(world).await?;
         world.microvm.prepare(&spec()).await?;
@@ -58,7 +58,7 @@ impl BareMachine {
         let clone = super::command_line(leaves.processes.first().context("no process")?.pid)?;
         vessel.end.finish().await;
 
-        // The template is the one that was used last.
+        // Uses the most recently used template.
         let mut templates = Vec::new();
         for entry in fs_err::read_dir(world.cache.join("templates"))? {
             let label = entry?.path().join("label.json");
@@ -89,8 +89,8 @@ impl BareMachine {
         })
     }
 
-    /// From the kernel to the result.
-    pub(super) fn boot(&self) -> Result<Taken> {
+    /// Boots the kernel and waits for the result.
+    pub(crate) fn boot(&self) -> Result<Taken> {
         let started = Instant::now();
         let (mut agent, agent_end) = Agent::pair()?;
         let (_monitor, monitor_end) = UnixStream::pair()?;
@@ -104,7 +104,7 @@ impl BareMachine {
         ];
         let _machine = Machine::start(&self.boot, files)?;
         match agent.hear()? {
-            Frame::Message(FromGuest::Ready { .. }) => {}
+            GuestFrame::Message(GuestMessage::Ready { .. }) => {}
             other => bail!("the agent said {other:?}"),
         }
         let answer = started.elapsed();
@@ -112,8 +112,8 @@ impl BareMachine {
         Ok(Taken { answer, result: started.elapsed() })
     }
 
-    /// From a template to the result.
-    pub(super) fn clone_template(&self) -> Result<Taken> {
+    /// Clones a template and waits for the result.
+    pub(crate) fn clone_template(&self) -> Result<Taken> {
         let started = Instant::now();
         let (mut agent, agent_end) = Agent::pair()?;
         let (monitor, monitor_end) = UnixStream::pair()?;
@@ -139,7 +139,7 @@ impl BareMachine {
         monitor.execute("cont", json!({}))?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
         let unix_ms = u64::try_from(now.as_millis())?;
-        agent.say(&ToGuest::Reseed { seed: "5a".repeat(32), unix_ms })?;
+        agent.say(&HostMessage::Reseed { seed: "5a".repeat(32), unix_ms })?;
         agent.done()?;
         let answer = started.elapsed();
         agent.run()?;
@@ -147,14 +147,14 @@ impl BareMachine {
     }
 }
 
-/// The command line of a QEMU that boots. It is looked at and not waited for.
+/// The command line of a booting QEMU, which is read without waiting for the boot.
 async fn boot_command_line(world: &World) -> Result<Vec<String>> {
     let (spec, labels) = (spec(), labels());
     let look = async {
         loop {
             for pid in children()? {
                 let words = super::command_line(pid).unwrap_or_default();
-                // The jail has the same words behind its own.
+                // The jail process has the same arguments after its own.
                 let is_qemu = words.first().is_some_and(|word| word.contains("qemu-system"));
                 if is_qemu && words.iter().any(|word| word == "-kernel") {
                     return Ok(words);
@@ -171,7 +171,7 @@ async fn boot_command_line(world: &World) -> Result<Vec<String>> {
     }
 }
 
-/// The processes that this one started.
+/// The child processes of this process.
 fn children() -> Result<Vec<i32>> {
     let mut found = Vec::new();
     for task in fs_err::read_dir("/proc/self/task")? {
@@ -181,7 +181,7 @@ fn children() -> Result<Vec<i32>> {
     Ok(found)
 }
 
-/// A QEMU that dies with this value.
+/// A QEMU process, which is killed on drop.
 struct Machine(Child);
 
 impl Machine {
@@ -203,7 +203,7 @@ impl Drop for Machine {
     }
 }
 
-/// The agent, over a socket that blocks.
+/// A connection to the agent over a blocking socket.
 struct Agent {
     stream: UnixStream,
     reader: FrameReader,
@@ -216,13 +216,13 @@ impl Agent {
         Ok((Self { stream, reader: FrameReader::default() }, other))
     }
 
-    fn say(&mut self, message: &ToGuest) -> Result<()> {
+    fn say(&mut self, message: &HostMessage) -> Result<()> {
         let mut frame = Vec::new();
         write_message(&mut frame, message)?;
         Ok(self.stream.write_all(&frame)?)
     }
 
-    fn hear(&mut self) -> Result<Frame<FromGuest>> {
+    fn hear(&mut self) -> Result<GuestFrame<GuestMessage>> {
         let mut piece = [0; 4096];
         loop {
             if let Some(frame) = self.reader.next()? {
@@ -237,31 +237,35 @@ impl Agent {
 
     fn done(&mut self) -> Result<()> {
         match self.hear()? {
-            Frame::Message(FromGuest::Done) => Ok(()),
+            GuestFrame::Message(GuestMessage::Done) => Ok(()),
             other => bail!("the agent said {other:?}"),
         }
     }
 
     fn run(&mut self) -> Result<()> {
         let mut words = Vec::new();
-        let put = ToGuest::Put { place: Place::Workspace, path: "main.py".parse()? };
+        let put = HostMessage::Put { place: Place::Workspace, path: "main.py".parse()? };
         write_message(&mut words, &put)?;
-        write_data(&mut words, Channel::File, PROGRAM.as_bytes());
-        write_message(&mut words, &ToGuest::End)?;
+        write_data(&mut words, GuestStream::File, PROGRAM.as_bytes());
+        write_message(&mut words, &HostMessage::End)?;
         self.stream.write_all(&words)?;
         self.done()?;
         let (env, limits) = (BTreeMap::new(), Limits::default());
         let mut words = Vec::new();
-        write_message(&mut words, &ToGuest::Run(RunRequest { argv: argv(), env, limits }))?;
-        write_message(&mut words, &ToGuest::End)?;
+        write_message(
+            &mut words,
+            &HostMessage::Run(GuestRunRequest { argv: argv(), env, limits }),
+        )?;
+        write_message(&mut words, &HostMessage::End)?;
         self.stream.write_all(&words)?;
         let mut printed = Vec::new();
         loop {
             match self.hear()? {
-                Frame::Data(Channel::Stdout, bytes) => printed.extend(bytes),
-                Frame::Message(FromGuest::Ended(Ended { way: WayToEnd::Exited(0), .. }))
-                    if printed == PRINTED.as_bytes() =>
-                {
+                GuestFrame::Data(GuestStream::Stdout, bytes) => printed.extend(bytes),
+                GuestFrame::Message(GuestMessage::Ended(ProgramExit {
+                    way: ExitCause::Exited(0),
+                    ..
+                })) if printed == PRINTED.as_bytes() => {
                     return Ok(());
                 }
                 other => bail!("the agent said {other:?} after {printed:?}"),
@@ -270,7 +274,7 @@ impl Agent {
     }
 }
 
-/// QEMU's machine protocol, as little of it as possible.
+/// A minimal client for QMP, QEMU's machine protocol.
 struct Monitor {
     reader: BufReader<UnixStream>,
     migrated: bool,
@@ -321,7 +325,7 @@ fn memory(bytes: u64) -> Result<OwnedFd> {
     Ok(file)
 }
 
-/// A file's bytes as memory, without the zeros.
+/// Copies a file into memory. Blocks of zeros are not written, so they take no space.
 fn in_memory(path: &Path) -> Result<(OwnedFd, u64)> {
     let mut from = fs_err::File::open(path)?;
     let bytes = from.metadata()?.len();
@@ -345,7 +349,7 @@ fn open(path: &Path) -> Result<OwnedFd> {
     Ok(fs_err::File::open(path)?.into_parts().0.into())
 }
 
-/// The number of the file that stands behind a text in one of the words.
+/// The file descriptor number that follows a text in one of the arguments.
 fn file_number(command_line: &[String], before: &str) -> Result<i32> {
     let found = command_line.iter().find_map(|word| word.split_once(before));
     let rest = found.with_context(|| format!("QEMU has no `{before}`"))?.1;
@@ -353,7 +357,7 @@ fn file_number(command_line: &[String], before: &str) -> Result<i32> {
     digits.parse().with_context(|| format!("QEMU has no file behind `{before}`"))
 }
 
-/// The number of the file that is an option's value.
+/// The file descriptor number in the value of an option.
 fn word_number(command_line: &[String], option: &str) -> Result<i32> {
     let at = command_line.iter().position(|word| word == option);
     let value = at.and_then(|at| command_line.get(at + 1..=at + 1));

@@ -1,4 +1,4 @@
-//! Runs whose debates are in microVMs: fewer, because each debate has a machine of its own.
+//! Runs with debates in microVMs: fewer, because each debate has a separate microVM.
 
 use std::path::Path;
 use std::time::Instant;
@@ -6,16 +6,16 @@ use std::time::Instant;
 use anyhow::{Result, ensure};
 use serde_json::json;
 
-use super::world::World;
+use super::cluster::World;
 use crate::say;
 
 const RUNS: usize = 10;
 
-/// Mebibytes that the sandboxes of one run on one worker may take, so that ten runs on two workers
-/// fit a machine of 16 GiB.
+/// Memory limit, in MiB, for the sandboxes of one run on one worker: ten runs on two workers fit on
+/// a machine with 16 GiB.
 const MEMORY_MIB: &str = "640";
 
-pub(super) async fn run(program: &Path) -> Result<()> {
+pub(crate) async fn run(program: &Path) -> Result<()> {
     let world = World::start(program, &[("MOOTHALL_ISOLATION__MEMORY_MIB", MEMORY_MIB)]).await?;
     let began = Instant::now();
     let what = json!({"moves": 15, "rounds": 10, "isolation": "microvm"});
@@ -33,7 +33,7 @@ pub(super) async fn run(program: &Path) -> Result<()> {
         }
         let (now, taken) = world.sandboxes()?;
         (sandboxes, bytes) = (now.max(sandboxes), taken.max(bytes));
-        // Debates that were begun and have not ended; those without a sandbox wait for one.
+        // Debates that have started but not ended; debates without a sandbox wait for one.
         let debates = world
             .restate
             .count(

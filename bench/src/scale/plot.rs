@@ -1,8 +1,8 @@
-//! The plot of the book: how long so many runs at once take.
+//! The plot of the book: how long this many concurrent runs take.
 
 use super::Batch;
 
-/// Sizes of the picture, and where the axes are.
+/// Size of the image and its margins.
 const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 360.0;
 const LEFT: f64 = 64.0;
@@ -10,13 +10,12 @@ const RIGHT: f64 = 24.0;
 const TOP: f64 = 40.0;
 const BOTTOM: f64 = 52.0;
 
-/// Readable on a light and on a dark page.
+/// Readable on light and dark pages.
 const INK: &str = "#7d8590";
 const LINE: &str = "#3b82f6";
 
-/// A picture of what was measured, with the line on which the first point and nothing else would
-/// lie.
-pub(super) fn svg(batches: &[Batch]) -> String {
+/// Draws the measurements, with a dashed line that extrapolates the first one linearly.
+pub(crate) fn svg(batches: &[Batch]) -> String {
     let most_runs = batches.iter().map(|batch| batch.runs).max().unwrap_or(1) as f64;
     let seconds = |batch: &Batch| batch.wall.as_secs_f64();
     let most_seconds = step(batches.iter().map(seconds).fold(1.0, f64::max));
@@ -79,7 +78,7 @@ pub(super) fn svg(batches: &[Batch]) -> String {
     parts.join("\n")
 }
 
-/// The next number that four equal parts of an axis end at.
+/// The next higher number that can be divided into four axis sections.
 fn step(most: f64) -> f64 {
     (most / 20.0).ceil() * 20.0
 }

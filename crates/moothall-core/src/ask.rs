@@ -1,37 +1,37 @@
-//! The smallest workflow: one question, and one more where the answer is not what was asked for.
+//! The smallest workflow: one model call, and one retry if the answer does not match its schema.
 
-use crate::model::{ModelFailure, ModelReply, ModelRequest, StopReason};
+use crate::model::{ModelReply, ModelRequest, StopReason};
 use crate::structured::{OutputCheck, OutputFault, ask_again, read_json};
 use crate::{
-    Conclusion, Effect, EffectId, EffectResult, Finding, InvalidId, Outcome, RunEvent,
-    RunEventBody, Severity, Step, UnexpectedResult, Workflow,
+    Conclusion, Effect, EffectId, EffectResult, FindingSeverity, InvalidId, Outcome, RunEvent,
+    RunEventBody, RunFinding, Step, UnexpectedResult, Workflow,
 };
 
-/// Asks a model once; where the request has a schema, checks the answer and asks again once with
-/// the problems shown.
-pub struct Ask {
+/// Calls a model once. If the request has a schema, validates the answer and retries once with the
+/// problems listed.
+pub struct AskWorkflow {
     request: ModelRequest,
     check: Box<dyn OutputCheck>,
     first: EffectId,
     second: EffectId,
-    stage: Stage,
+    stage: AskStage,
 }
 
-impl std::fmt::Debug for Ask {
+impl std::fmt::Debug for AskWorkflow {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Ask").field("stage", &self.stage.name()).finish_non_exhaustive()
+        f.debug_struct("AskWorkflow").field("stage", &self.stage.name()).finish_non_exhaustive()
     }
 }
 
-enum Stage {
+enum AskStage {
     Ready,
-    /// The request is kept where it is still needed: a second question grows out of the first.
+    /// The first request is not stored here: the retry is built from `AskWorkflow::request`.
     Asked,
     AskedAgain(ModelRequest),
     Done,
 }
 
-impl Stage {
+impl AskStage {
     fn name(&self) -> &'static str {
         match self {
             Self::Ready => "not started",
@@ -42,18 +42,18 @@ impl Stage {
     }
 }
 
-impl Ask {
+impl AskWorkflow {
     /// The workflow's name in events and receipts.
     pub const NAME: &str = "ask";
 
-    /// `check` is asked only where the request has a schema.
+    /// `check` runs only if the request has a schema.
     pub fn new(request: ModelRequest, check: Box<dyn OutputCheck>) -> Result<Self, InvalidId> {
         let first: EffectId = "answer".parse()?;
         let second = first.child("ask-2")?;
-        Ok(Self { request, check, first, second, stage: Stage::Ready })
+        Ok(Self { request, check, first, second, stage: AskStage::Ready })
     }
 
-    /// The answer as it was asked for. Words may be cut off and still say something; a value may not.
+    /// Parses the answer. Truncated prose is accepted; truncated JSON is not.
     fn read(&self, reply: &ModelReply) -> Result<Conclusion, OutputFault> {
         let value = match &self.request.schema {
             Some(_) => Some(read_json(reply, self.check.as_ref())?),
@@ -67,18 +67,11 @@ impl Ask {
         vec![(id.clone(), Effect::CallModel(Box::new(request)))]
     }
 
-    fn finish(publish: Vec<RunEvent>, findings: Vec<Finding>, conclusion: Conclusion) -> Step {
+    fn finish(publish: Vec<RunEvent>, findings: Vec<RunFinding>, conclusion: Conclusion) -> Step {
         let outcome = Outcome::new(findings, conclusion);
         let mut publish = publish;
         publish.push(RunEvent::of_run(RunEventBody::RunFinished { verdict: outcome.verdict }));
         Step { perform: Vec::new(), publish, outcome: Some(outcome) }
-    }
-
-    fn fail(id: &EffectId, request: &ModelRequest, failure: ModelFailure) -> Step {
-        let (kind, detail) = (failure.kind, failure.to_string());
-        let found = Finding::new("model.failed", Severity::Block, id.as_str(), &detail);
-        let publish = vec![RunEvent::model_failed(id, request, failure)];
-        Step::failed(publish, found, Conclusion::Failed { kind }, detail)
     }
 
     fn unusable(
@@ -89,17 +82,17 @@ impl Ask {
     ) -> Step {
         publish.push(RunEvent::output_rejected(id, fault));
         let problems = fault.problems().join("; ");
-        let finding = Finding::new(fault.rule(), Severity::Block, id.as_str(), problems);
+        let finding = RunFinding::new(fault.rule(), FindingSeverity::Block, id.as_str(), problems);
         Self::finish(publish, vec![finding], Conclusion::Unusable { text })
     }
 }
 
-impl Workflow for Ask {
+impl Workflow for AskWorkflow {
     fn start(&mut self) -> Step {
-        if !matches!(self.stage, Stage::Ready) {
+        if !matches!(self.stage, AskStage::Ready) {
             return Step::default();
         }
-        self.stage = Stage::Asked;
+        self.stage = AskStage::Asked;
         Step {
             perform: Self::call(&self.first, self.request.clone()),
             publish: vec![RunEvent::of_run(RunEventBody::RunStarted {
@@ -110,17 +103,17 @@ impl Workflow for Ask {
     }
 
     fn resume(&mut self, id: &EffectId, result: EffectResult) -> Result<Step, UnexpectedResult> {
-        let stage = std::mem::replace(&mut self.stage, Stage::Done);
+        let stage = std::mem::replace(&mut self.stage, AskStage::Done);
         match (stage, result) {
-            (Stage::Asked, EffectResult::ModelFailed(failure)) if *id == self.first => {
-                Ok(Self::fail(id, &self.request, failure))
+            (AskStage::Asked, EffectResult::ModelFailed(failure)) if *id == self.first => {
+                Ok(Step::model_failed(id, &self.request, failure))
             }
-            (Stage::AskedAgain(request), EffectResult::ModelFailed(failure))
+            (AskStage::AskedAgain(request), EffectResult::ModelFailed(failure))
                 if *id == self.second =>
             {
-                Ok(Self::fail(id, &request, failure))
+                Ok(Step::model_failed(id, &request, failure))
             }
-            (Stage::Asked, EffectResult::ModelReplied(reply)) if *id == self.first => {
+            (AskStage::Asked, EffectResult::ModelReplied(reply)) if *id == self.first => {
                 let mut publish = vec![RunEvent::model_replied(id, &self.request, &reply)];
                 match self.read(&reply) {
                     Ok(conclusion) => Ok(Self::finish(publish, cut_off(id, &reply), conclusion)),
@@ -130,13 +123,13 @@ impl Workflow for Ask {
                     Err(fault) => {
                         publish.push(RunEvent::output_rejected(id, &fault));
                         let again = ask_again(&self.request, &reply.text, &fault);
-                        self.stage = Stage::AskedAgain(again.clone());
+                        self.stage = AskStage::AskedAgain(again.clone());
                         let perform = Self::call(&self.second, again);
                         Ok(Step { perform, publish, outcome: None })
                     }
                 }
             }
-            (Stage::AskedAgain(request), EffectResult::ModelReplied(reply))
+            (AskStage::AskedAgain(request), EffectResult::ModelReplied(reply))
                 if *id == self.second =>
             {
                 let publish = vec![RunEvent::model_replied(id, &request, &reply)];
@@ -144,7 +137,12 @@ impl Workflow for Ask {
                     Ok(conclusion) => {
                         let (first, why) =
                             (self.first.as_str(), "the first answer could not be used");
-                        let note = Finding::new("output.asked-again", Severity::Note, first, why);
+                        let note = RunFinding::new(
+                            "output.asked-again",
+                            FindingSeverity::Note,
+                            first,
+                            why,
+                        );
                         Ok(Self::finish(publish, vec![note], conclusion))
                     }
                     Err(fault) => Ok(Self::unusable(id, publish, &fault, reply.text)),
@@ -160,14 +158,14 @@ impl Workflow for Ask {
     }
 }
 
-/// Words that were cut off are worth showing, and worth a warning.
-fn cut_off(id: &EffectId, reply: &ModelReply) -> Vec<Finding> {
+/// Truncated prose is kept, with a warning.
+fn cut_off(id: &EffectId, reply: &ModelReply) -> Vec<RunFinding> {
     if reply.stop != StopReason::MaxTokens {
         return Vec::new();
     }
     let fault = OutputFault::CutOff;
     let problems = fault.problems().join("; ");
-    vec![Finding::new(fault.rule(), Severity::Warn, id.as_str(), problems)]
+    vec![RunFinding::new(fault.rule(), FindingSeverity::Warn, id.as_str(), problems)]
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::Verdict;
-use crate::model::{FailureKind, OutputSchema, StopReason, Usage, UsageBasis};
+use crate::RunVerdict;
+use crate::model::{FailureKind, ModelFailure, OutputSchema, StopReason, TokenUsage, UsageBasis};
 
 fn request(schema: Option<&str>) -> ModelRequest {
     let mut request = ModelRequest::ask("openai/gpt-5-mini".parse().unwrap(), "How many?", 50);
@@ -19,7 +19,7 @@ fn reply(text: &str) -> EffectResult {
         text: text.to_owned(),
         stop: StopReason::End,
         model: "gpt-5-mini".to_owned(),
-        usage: Usage { input: 10, output: 3, ..Usage::default() },
+        usage: TokenUsage { input: 10, output: 3, ..TokenUsage::default() },
         usage_basis: UsageBasis::Reported,
         cost_micro_usd: None,
     })
@@ -30,7 +30,7 @@ fn run(
     schema: Option<&str>,
     answers: impl IntoIterator<Item = EffectResult>,
 ) -> (Outcome, Vec<String>) {
-    let mut workflow = Ask::new(request(schema), Box::new(has_count)).unwrap();
+    let mut workflow = AskWorkflow::new(request(schema), Box::new(has_count)).unwrap();
     let mut answers = answers.into_iter();
     let mut step = workflow.start();
     let mut keys = Vec::new();
@@ -58,7 +58,7 @@ fn a_plain_question_ends_with_its_answer() {
 #[test]
 fn an_answer_that_breaks_the_schema_is_asked_for_once_more() {
     let (outcome, keys) = run(Some("{}"), [reply("three"), reply(r#"{"count":3}"#)]);
-    assert_eq!(outcome.verdict, Verdict::Pass);
+    assert_eq!(outcome.verdict, RunVerdict::Pass);
     assert_eq!(
         outcome.conclusion,
         Conclusion::Answered {
@@ -81,7 +81,7 @@ fn an_answer_that_breaks_the_schema_is_asked_for_once_more() {
 #[test]
 fn a_second_bad_answer_is_the_end() {
     let (outcome, keys) = run(Some("{}"), [reply("three"), reply(r#"{"number":3}"#)]);
-    assert_eq!(outcome.verdict, Verdict::Fail);
+    assert_eq!(outcome.verdict, RunVerdict::Fail);
     assert_eq!(outcome.conclusion, Conclusion::Unusable { text: r#"{"number":3}"#.to_owned() });
     assert_eq!(outcome.findings[0].rule.to_string(), "output.schema");
     assert_eq!(keys.last().unwrap(), "run:run_finished");
@@ -104,10 +104,13 @@ fn words_that_were_cut_off_are_shown_with_a_warning_and_nothing_at_all_is_no_ans
         other => other,
     };
     let (outcome, _) = run(None, [cut("Thr")]);
-    assert_eq!((outcome.verdict, outcome.findings[0].severity), (Verdict::Pass, Severity::Warn));
-    // A thinking model can spend all its tokens on thought.
+    assert_eq!(
+        (outcome.verdict, outcome.findings[0].severity),
+        (RunVerdict::Pass, FindingSeverity::Warn)
+    );
+    // A thinking model can use up all its tokens for thinking.
     let (outcome, keys) = run(None, [cut("")]);
-    assert_eq!(outcome.verdict, Verdict::Fail);
+    assert_eq!(outcome.verdict, RunVerdict::Fail);
     assert_eq!(outcome.conclusion, Conclusion::Unusable { text: String::new() });
     assert_eq!(keys.last().unwrap(), "run:run_finished");
 }
@@ -115,7 +118,7 @@ fn words_that_were_cut_off_are_shown_with_a_warning_and_nothing_at_all_is_no_ans
 #[test]
 fn the_same_results_give_the_same_steps() {
     let steps = || {
-        let mut workflow = Ask::new(request(Some("{}")), Box::new(has_count)).unwrap();
+        let mut workflow = AskWorkflow::new(request(Some("{}")), Box::new(has_count)).unwrap();
         let first: EffectId = "answer".parse().unwrap();
         let second = first.child("ask-2").unwrap();
         [
@@ -129,7 +132,7 @@ fn the_same_results_give_the_same_steps() {
 
 #[test]
 fn a_result_nobody_waits_for_changes_nothing() {
-    let mut workflow = Ask::new(request(None), Box::new(has_count)).unwrap();
+    let mut workflow = AskWorkflow::new(request(None), Box::new(has_count)).unwrap();
     let first: EffectId = "answer".parse().unwrap();
     let other: EffectId = "answer/ask-2".parse().unwrap();
     let early = workflow.resume(&first, reply("x")).unwrap_err();

@@ -1,15 +1,15 @@
-//! A workflow inside a workflow: how it is asked for and what is told of its end.
+//! Child workflows: how a workflow starts one, and how its end is reported.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::debate::DebateInput;
-use crate::sandbox::{Attestation, IsolationClass};
-use crate::{NotCanonical, Outcome, Sha256Hex, canonical_json};
+use crate::sandbox::{IsolationClass, SandboxAttestation};
+use crate::{CanonicalJsonError, Outcome, Sha256Hex, canonical_json};
 
-/// A child and what it starts with. Its effect ids begin with the id of the effect that asks for it,
-/// and its events are events of the run.
+/// A child workflow and its input. Its effect ids are prefixed with the id of the effect that
+/// starts it, and its events belong to the parent run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "child", rename_all = "snake_case")]
 pub enum ChildRequest {
@@ -18,41 +18,41 @@ pub enum ChildRequest {
 }
 
 impl ChildRequest {
-    /// The hash of what it starts with.
-    pub fn hash(&self) -> Result<Sha256Hex, NotCanonical> {
+    /// The hash of the request.
+    pub fn hash(&self) -> Result<Sha256Hex, CanonicalJsonError> {
         Ok(Sha256Hex::of(canonical_json(self)?.as_bytes()))
     }
 }
 
-/// How a child ended, and where it ran.
+/// How a child workflow ended, and where it ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChildEnd {
-    /// What it came to.
+    /// The child's outcome.
     pub outcome: Outcome,
-    /// The walls around it.
-    pub isolation: Isolation,
+    /// The isolation it ran with.
+    pub isolation: ChildIsolation,
 }
 
-/// Where a child ran. Nothing in it differs between two equal runs on one host.
+/// Where a child workflow ran. Two equal runs on one host produce equal values.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Isolation {
-    /// The weakest class that any part of it ran in.
+pub struct ChildIsolation {
+    /// The weakest isolation class that any part of the child ran in.
     pub class: IsolationClass,
-    /// Why it is not the class that was wanted, where it is not.
+    /// Why `class` differs from the requested class, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback: Option<String>,
-    /// What is known about the sandbox, where there was one.
+    /// The attestation of the sandbox, if one was used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub attestation: Option<Box<Attestation>>,
-    /// The hashes of the files that were read back from it, by name: `i1.json`.
+    pub attestation: Option<Box<SandboxAttestation>>,
+    /// Hashes of the log files read back from the sandbox, by file name (`i1.json`).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub logs: BTreeMap<String, Sha256Hex>,
 }
 
-impl Isolation {
-    /// In the program's own process.
+impl ChildIsolation {
+    /// No isolation: the child ran in this process.
     pub fn none(fallback: Option<String>) -> Self {
         Self { class: IsolationClass::None, fallback, attestation: None, logs: BTreeMap::new() }
     }

@@ -1,19 +1,20 @@
-//! One move on trial: a critic against the decision makers, round by round, and then the scores.
+//! Debates one move: a critic against the decision makers, round by round, followed by scores.
 //!
 //! ```text
 //! opening ─► decision makers ─► critic ─► decision makers ─► … ─► scores ─► done
 //!   (1)            (3)            (3)           (3)                 (3)
 //! ```
 //!
-//! The opening goes to all; from then on each decision maker has a thread of its own with the
-//! critic. What goes out together is waited for together. A thread whose model fails ends early and
-//! is scored on the rounds that it has; the others go on. What was raised, answered, conceded and
-//! taken back is recorded by code, and what is wrong with a debate is said with its result.
+//! The opening is shared; after it, each decision maker has a separate thread with the critic.
+//! Calls of one stage are sent together, and the next stage starts when all have finished. A thread
+//! whose model fails ends early and is scored on its completed rounds; the other threads continue.
+//! Code, not a model, records which objections were raised, answered, conceded and withdrawn.
+//! Problems of a debate are reported with its result.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::model::{FailureKind, ModelFailure, ModelReply, PromptText, Purpose};
+use crate::model::{CallPurpose, FailureKind, ModelFailure, ModelReply, PromptText};
 use crate::structured::{OutputFault, ask_again};
 use crate::text::one_line;
 use crate::{
@@ -21,21 +22,21 @@ use crate::{
     Workflow,
 };
 
-pub(crate) mod alone;
+pub(crate) mod baseline;
 mod call;
 mod chain;
-mod cites;
-mod debated;
-mod ending;
+mod citations;
 mod ids;
 mod input;
 mod log;
 mod objections;
+mod outcome;
 mod prompt;
+mod result;
+mod sanitize;
 mod scores;
 mod thread;
 mod turn;
-mod words;
 
 #[cfg(test)]
 #[path = "debate/bill_tests.rs"]
@@ -47,38 +48,38 @@ mod properties;
 #[path = "debate/support_tests.rs"]
 mod support;
 
-pub use self::alone::Undebated;
-pub(crate) use self::cites::cites;
-pub use self::debated::{
-    Debated, Degradation, Objection, ObjectionSeverity, ObjectionState, ScoreBasis, Scorecard,
-    Stance,
+pub use self::baseline::BaselineScores;
+pub(crate) use self::citations::cites;
+pub use self::input::{CallSettings, DebateInput, InvalidDebate, base_calls};
+pub use self::log::{DebateLogEntry, log_json, transcript};
+pub use self::result::{
+    DebateDegradation, DebateResult, DebateStance, Objection, ObjectionSeverity, ObjectionState,
+    ScoreBasis, Scorecard,
 };
-pub use self::input::{Calls, DebateInput, InvalidDebate, base_calls};
-pub use self::log::{Entry, log_json, transcript};
-pub use self::turn::{Answer, CriticTurn, DecisionMakerTurn, RaisedObjection, Scores};
+pub use self::turn::{CriticTurn, DecisionMakerTurn, ObjectionAnswer, RaisedObjection, RawScores};
 
-use self::call::{Call, Said, Speaker};
-use self::chain::{Chain, Voice};
-use self::ids::{CallIds, Ids};
-use self::thread::{CRITIC, Spoken, Thread};
-use self::words::{MAX_MESSAGE_BYTES, clean};
+use self::call::{DebateCall, DebateCallKind, ParsedReply};
+use self::chain::{MessageChain, Persona};
+use self::ids::{CallIds, DebateIds};
+use self::sanitize::{MAX_MESSAGE_BYTES, clean};
+use self::thread::{CRITIC, CriticThread, DebateTurn};
 
-/// How much of a turn an event shows.
+/// How many characters of a turn an event shows.
 const PREVIEW_CHARS: usize = 160;
 
-/// See the module documentation.
+/// The debate workflow. See the module documentation.
 pub struct Debate {
     input: DebateInput,
     opening: CallIds,
-    critic: Voice,
-    threads: Vec<Thread>,
-    /// Whether the opening came without its form.
+    critic: Persona,
+    threads: Vec<CriticThread>,
+    /// Whether the opening was not valid JSON.
     opening_unstructured: bool,
-    /// Why there is no opening.
+    /// Why the opening failed, if it did.
     opening_failed: Option<FailureKind>,
-    stage: Stage,
-    /// Calls that are under way.
-    open: BTreeMap<EffectId, Call>,
+    stage: DebateStage,
+    /// Pending calls.
+    open: BTreeMap<EffectId, DebateCall>,
 }
 
 impl fmt::Debug for Debate {
@@ -92,7 +93,7 @@ impl fmt::Debug for Debate {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum DebateStage {
     Ready,
     Opening,
     Critic { round: u32 },
@@ -101,7 +102,7 @@ enum Stage {
     Done,
 }
 
-impl Stage {
+impl DebateStage {
     fn name(self) -> &'static str {
         match self {
             Self::Ready => "not started",
@@ -115,10 +116,10 @@ impl Stage {
 }
 
 impl Debate {
-    /// A debate that has not begun.
+    /// Creates a debate that has not started.
     pub fn new(input: DebateInput) -> Result<Self, InvalidDebate> {
         input.validate()?;
-        let ids = Ids::new(
+        let ids = DebateIds::new(
             &input.move_id,
             input.rounds,
             input.decision_makers.iter().map(|seat| seat.id.as_str()),
@@ -130,7 +131,7 @@ impl Debate {
             .zip(ids.threads)
             .map(|(seat, ids)| {
                 let voice = prompt::decision_maker(&input, seat)?;
-                Ok(Thread::new(seat.clone(), ids, voice, cited.iter().cloned().collect()))
+                Ok(CriticThread::new(seat.clone(), ids, voice, cited.iter().cloned().collect()))
             })
             .collect::<Result<_, InvalidDebate>>()?;
         Ok(Self {
@@ -140,100 +141,109 @@ impl Debate {
             input,
             opening_unstructured: false,
             opening_failed: None,
-            stage: Stage::Ready,
+            stage: DebateStage::Ready,
             open: BTreeMap::new(),
         })
     }
 
-    /// What was said so far, one conversation for each decision maker: `i1`, `i2` and on.
-    pub fn logs(&self) -> BTreeMap<String, Vec<Entry>> {
-        let log = |(thread, number): (&Thread, usize)| (format!("i{number}"), thread.log.clone());
+    /// The messages so far, one log per decision maker: `i1`, `i2`, ….
+    pub fn logs(&self) -> BTreeMap<String, Vec<DebateLogEntry>> {
+        let log =
+            |(thread, number): (&CriticThread, usize)| (format!("i{number}"), thread.log.clone());
         self.threads.iter().zip(1..).map(log).collect()
     }
 
-    /// Rounds that every thread has come through.
+    /// The number of rounds completed by every thread.
     pub fn rounds_done(&self) -> u32 {
         self.threads.iter().map(|thread| thread.rounds_done).min().unwrap_or(0)
     }
 
-    /// What the debate has come to so far; scorecards only of those who have scored.
-    pub fn debated(&self) -> Debated {
-        ending::debated(self)
+    /// The result so far, with scorecards only of decision makers that have scored.
+    pub fn debated(&self) -> DebateResult {
+        outcome::debated(self)
     }
 
-    fn call(&mut self, step: &mut Step, ids: &CallIds, call: Call) {
-        let call = Call { again: Some(ids.again.clone()), ..call };
+    fn call(&mut self, step: &mut Step, ids: &CallIds, call: DebateCall) {
+        let call = DebateCall { again: Some(ids.again.clone()), ..call };
         self.perform(step, ids.first.clone(), call);
     }
 
-    fn perform(&mut self, step: &mut Step, id: EffectId, call: Call) {
+    fn perform(&mut self, step: &mut Step, id: EffectId, call: DebateCall) {
         step.perform.push((id.clone(), Effect::CallModel(Box::new(call.request.clone()))));
         self.open.insert(id, call);
     }
 
     fn ask_opening(&mut self, step: &mut Step) {
-        self.stage = Stage::Opening;
+        self.stage = DebateStage::Opening;
         let asked: PromptText = prompt::open(&self.input).into();
         let nothing = |_, _| String::new();
-        let request = Chain::default().ask(&self.critic, Purpose::Critic, &asked, nothing);
+        let request =
+            MessageChain::default().ask(&self.critic, CallPurpose::Critic, &asked, nothing);
         let ids = self.opening.clone();
-        self.call(step, &ids, Call::new(Speaker::Opening, request, asked));
+        self.call(step, &ids, DebateCall::new(DebateCallKind::Opening, request, asked));
     }
 
     fn ask_critics(&mut self, step: &mut Step, round: u32) {
-        self.stage = Stage::Critic { round };
+        self.stage = DebateStage::Critic { round };
         for thread in 0..self.threads.len() {
             let Some((ids, call)) = self.critic_call(thread, round) else { continue };
             self.call(step, &ids, call);
         }
     }
 
-    fn critic_call(&mut self, index: usize, round: u32) -> Option<(CallIds, Call)> {
+    fn critic_call(&mut self, index: usize, round: u32) -> Option<(CallIds, DebateCall)> {
         let thread = self.threads.get_mut(index).filter(|thread| thread.is_live())?;
         let ids = thread.ids.critic(round)?.clone();
         let (recorded, said) = thread.to_critic();
         let asked: PromptText =
             prompt::press(&self.input, &thread.seat, round, recorded, said).into();
         let request = thread.ask_critic(&self.critic, &asked);
-        Some((ids, Call::new(Speaker::Critic { thread: index, round }, request, asked)))
+        Some((
+            ids,
+            DebateCall::new(DebateCallKind::Critic { thread: index, round }, request, asked),
+        ))
     }
 
     fn ask_decision_makers(&mut self, step: &mut Step, round: u32) {
-        self.stage = Stage::DecisionMakers { round };
+        self.stage = DebateStage::DecisionMakers { round };
         for thread in 0..self.threads.len() {
             let Some((ids, call)) = self.decision_maker_call(thread, round) else { continue };
             self.call(step, &ids, call);
         }
     }
 
-    fn decision_maker_call(&mut self, index: usize, round: u32) -> Option<(CallIds, Call)> {
+    fn decision_maker_call(&mut self, index: usize, round: u32) -> Option<(CallIds, DebateCall)> {
         let thread = self.threads.get_mut(index).filter(|thread| thread.is_live())?;
         let ids = thread.ids.decision_maker(round)?.clone();
         let asked: PromptText =
             prompt::answer(&self.input, round, thread.to_decision_maker()).into();
-        let request = thread.ask_decision_maker(Purpose::DecisionMaker, &asked);
-        let speaker = Speaker::DecisionMaker { thread: index, round };
-        Some((ids, Call::new(speaker, request, asked)))
+        let request = thread.ask_decision_maker(CallPurpose::DecisionMaker, &asked);
+        let speaker = DebateCallKind::DecisionMaker { thread: index, round };
+        Some((ids, DebateCall::new(speaker, request, asked)))
     }
 
     fn ask_scores(&mut self, step: &mut Step) {
-        self.stage = Stage::Scoring;
+        self.stage = DebateStage::Scoring;
         for index in 0..self.threads.len() {
             let Some(thread) = self.threads.get_mut(index) else { continue };
             if thread.rounds_done == 0 {
-                // Whoever heard nothing of the debate has nothing to say about it.
-                thread.card = Some(ending::neutral(&self.input.metrics));
+                // This decision maker has not completed a round, so it has no basis for scores.
+                thread.card = Some(outcome::neutral(&self.input.metrics));
                 continue;
             }
             let asked: PromptText =
                 prompt::score(&self.input, thread.rounds_done, &thread.docket).into();
-            let request = thread.ask_decision_maker(Purpose::Score, &asked);
+            let request = thread.ask_decision_maker(CallPurpose::Score, &asked);
             let ids = thread.ids.score.clone();
-            self.call(step, &ids, Call::new(Speaker::Score { thread: index }, request, asked));
+            self.call(
+                step,
+                &ids,
+                DebateCall::new(DebateCallKind::Score { thread: index }, request, asked),
+            );
         }
     }
 
-    fn replied(&mut self, step: &mut Step, id: &EffectId, call: Call, reply: ModelReply) {
+    fn replied(&mut self, step: &mut Step, id: &EffectId, call: DebateCall, reply: ModelReply) {
         let fault = match self.read(call.speaker, &reply) {
             Ok(said) => return self.accept(step, id, call.asked, said),
             Err(fault) => fault,
@@ -244,7 +254,7 @@ impl Debate {
             Some(again) => {
                 let request = ask_again(&call.request, &text, &fault);
                 let first = Some((id.clone(), text));
-                self.perform(step, again, Call { request, again: None, first, ..call });
+                self.perform(step, again, DebateCall { request, again: None, first, ..call });
             }
             None => {
                 let texts = [Some((id.clone(), text)), call.first];
@@ -253,29 +263,35 @@ impl Debate {
         }
     }
 
-    fn read(&self, speaker: Speaker, reply: &ModelReply) -> Result<Said, OutputFault> {
-        let critic = || Ok(Spoken::critic(turn::read_critic(reply)?, reply.text.clone()));
+    fn read(
+        &self,
+        speaker: DebateCallKind,
+        reply: &ModelReply,
+    ) -> Result<ParsedReply, OutputFault> {
+        let critic = || Ok(DebateTurn::critic(turn::read_critic(reply)?, reply.text.clone()));
         Ok(match speaker {
-            Speaker::Opening => Said::Opening(critic()?),
-            Speaker::Critic { thread, round } => Said::Critic { thread, round, spoken: critic()? },
-            Speaker::DecisionMaker { thread, round } => {
-                let turn = turn::read_decision_maker(reply)?;
-                let spoken = Spoken::decision_maker(turn, reply.text.clone());
-                Said::DecisionMaker { thread, round, spoken }
+            DebateCallKind::Opening => ParsedReply::Opening(critic()?),
+            DebateCallKind::Critic { thread, round } => {
+                ParsedReply::Critic { thread, round, spoken: critic()? }
             }
-            Speaker::Score { thread } => {
+            DebateCallKind::DecisionMaker { thread, round } => {
+                let turn = turn::read_decision_maker(reply)?;
+                let spoken = DebateTurn::decision_maker(turn, reply.text.clone());
+                ParsedReply::DecisionMaker { thread, round, spoken }
+            }
+            DebateCallKind::Score { thread } => {
                 let (scores, reasoning) = turn::read_scores(reply, &self.input.metrics)?;
-                let card = ending::card(scores, &reasoning, ScoreBasis::Structured);
-                Said::Score { thread, card }
+                let card = outcome::card(scores, &reasoning, ScoreBasis::Structured);
+                ParsedReply::Score { thread, card }
             }
         })
     }
 
-    /// Takes what was said without its form, from the newest text that says anything.
+    /// Accepts unstructured text from the newest non-empty answer.
     fn accept_words(
         &mut self,
         step: &mut Step,
-        speaker: Speaker,
+        speaker: DebateCallKind,
         asked: PromptText,
         texts: [Option<(EffectId, String)>; 2],
     ) {
@@ -285,44 +301,47 @@ impl Debate {
             return;
         };
         let said = match speaker {
-            Speaker::Opening => Said::Opening(Spoken::unstructured(text)),
-            Speaker::Critic { thread, round } => {
-                Said::Critic { thread, round, spoken: Spoken::unstructured(text) }
+            DebateCallKind::Opening => ParsedReply::Opening(DebateTurn::unstructured(text)),
+            DebateCallKind::Critic { thread, round } => {
+                ParsedReply::Critic { thread, round, spoken: DebateTurn::unstructured(text) }
             }
-            Speaker::DecisionMaker { thread, round } => {
-                Said::DecisionMaker { thread, round, spoken: Spoken::unstructured(text) }
+            DebateCallKind::DecisionMaker { thread, round } => {
+                ParsedReply::DecisionMaker { thread, round, spoken: DebateTurn::unstructured(text) }
             }
-            Speaker::Score { thread } => {
+            DebateCallKind::Score { thread } => {
                 let texts = texts.iter().map(|(_, text)| text.as_str());
-                Said::Score { thread, card: ending::card_from_texts(texts, &self.input.metrics) }
+                ParsedReply::Score {
+                    thread,
+                    card: outcome::card_from_texts(texts, &self.input.metrics),
+                }
             }
         };
         self.accept(step, id, asked, said);
     }
 
-    fn accept(&mut self, step: &mut Step, id: &EffectId, asked: PromptText, said: Said) {
+    fn accept(&mut self, step: &mut Step, id: &EffectId, asked: PromptText, said: ParsedReply) {
         match said {
-            Said::Opening(spoken) => {
+            ParsedReply::Opening(spoken) => {
                 self.opening_unstructured = spoken.turn.is_none();
                 for thread in &mut self.threads {
                     thread.hear_opening(&asked, &spoken);
                 }
                 step.publish.push(self.turn_event(id, "all", 1, CRITIC, &spoken, None));
             }
-            Said::Critic { thread, round, spoken } => {
+            ParsedReply::Critic { thread, round, spoken } => {
                 let Some(thread) = self.threads.get_mut(thread) else { return };
                 thread.critic_speaks(round, asked, &spoken);
                 let name = thread.seat.id.clone();
                 step.publish.push(self.turn_event(id, &name, round, CRITIC, &spoken, None));
             }
-            Said::DecisionMaker { thread, round, spoken } => {
+            ParsedReply::DecisionMaker { thread, round, spoken } => {
                 let Some(thread) = self.threads.get_mut(thread) else { return };
                 thread.decision_maker_speaks(round, asked, &spoken);
                 let stance = spoken.turn.as_ref().map(|turn| turn.stance);
                 let name = thread.seat.id.clone();
                 step.publish.push(self.turn_event(id, &name, round, &name, &spoken, stance));
             }
-            Said::Score { thread, card } => {
+            ParsedReply::Score { thread, card } => {
                 if let Some(thread) = self.threads.get_mut(thread) {
                     thread.card = Some(card);
                 }
@@ -336,8 +355,8 @@ impl Debate {
         thread: &str,
         round: u32,
         role: &str,
-        spoken: &Spoken<T>,
-        stance: Option<Stance>,
+        spoken: &DebateTurn<T>,
+        stance: Option<DebateStance>,
     ) -> RunEvent {
         let body = RunEventBody::SandboxTurn {
             effect_id: id.clone(),
@@ -352,39 +371,40 @@ impl Debate {
         RunEvent::about(id, body)
     }
 
-    /// There is no answer, after all retries. What the first question was answered still counts as
-    /// words.
-    fn failed(&mut self, step: &mut Step, call: Call, kind: FailureKind) {
+    /// Handles a call that failed after all retries. If it was the second attempt, the text of the
+    /// first answer is used.
+    fn failed(&mut self, step: &mut Step, call: DebateCall, kind: FailureKind) {
         if call.first.is_some() {
             return self.accept_words(step, call.speaker, call.asked, [call.first, None]);
         }
         match call.speaker {
-            Speaker::Opening => self.opening_failed = Some(kind),
-            Speaker::Critic { thread, .. } | Speaker::DecisionMaker { thread, .. } => {
+            DebateCallKind::Opening => self.opening_failed = Some(kind),
+            DebateCallKind::Critic { thread, .. }
+            | DebateCallKind::DecisionMaker { thread, .. } => {
                 if let Some(thread) = self.threads.get_mut(thread) {
                     thread.failed = Some(kind);
                 }
             }
-            Speaker::Score { thread } => {
+            DebateCallKind::Score { thread } => {
                 if let Some(thread) = self.threads.get_mut(thread) {
-                    thread.card = Some(ending::neutral(&self.input.metrics));
+                    thread.card = Some(outcome::neutral(&self.input.metrics));
                 }
             }
         }
     }
 
-    /// Everyone who was asked has answered or failed: the next half round, or the end.
+    /// Starts the next half round, or ends the debate. Called when no call is pending.
     fn advance(&mut self, step: &mut Step) {
         match self.stage {
-            Stage::Ready | Stage::Done => {}
-            Stage::Opening => match self.opening_failed {
-                Some(kind) => ending::not_debated(self, step, kind),
+            DebateStage::Ready | DebateStage::Done => {}
+            DebateStage::Opening => match self.opening_failed {
+                Some(kind) => outcome::not_debated(self, step, kind),
                 None => {
                     self.came_through(step, 1, RoundStatus::CriticResponded);
                     self.ask_decision_makers(step, 1);
                 }
             },
-            Stage::Critic { round } => {
+            DebateStage::Critic { round } => {
                 if self.any_live() {
                     self.came_through(step, round, RoundStatus::CriticResponded);
                     self.ask_decision_makers(step, round);
@@ -392,7 +412,7 @@ impl Debate {
                     self.score_or_end(step);
                 }
             }
-            Stage::DecisionMakers { round } => {
+            DebateStage::DecisionMakers { round } => {
                 if self.any_live() {
                     self.came_through(step, round, RoundStatus::DmResponded);
                 }
@@ -402,7 +422,7 @@ impl Debate {
                     self.score_or_end(step);
                 }
             }
-            Stage::Scoring => ending::finish(self, step),
+            DebateStage::Scoring => outcome::finish(self, step),
         }
     }
 
@@ -411,12 +431,12 @@ impl Debate {
             self.ask_scores(step);
         } else {
             let failed = self.threads.iter().find_map(|thread| thread.failed);
-            ending::not_debated(self, step, failed.unwrap_or(FailureKind::EmptyReply));
+            outcome::not_debated(self, step, failed.unwrap_or(FailureKind::EmptyReply));
         }
     }
 
     fn any_live(&self) -> bool {
-        self.threads.iter().any(Thread::is_live)
+        self.threads.iter().any(CriticThread::is_live)
     }
 
     fn came_through(&self, step: &mut Step, round: u32, status: RoundStatus) {
@@ -429,7 +449,7 @@ impl Debate {
 impl Workflow for Debate {
     fn start(&mut self) -> Step {
         let mut step = Step::default();
-        if self.stage == Stage::Ready {
+        if self.stage == DebateStage::Ready {
             self.ask_opening(&mut step);
         }
         step

@@ -4,21 +4,21 @@ use serde_json::json;
 
 use super::support::{Ran, answers, critic, except, failed, in_form, input, run, said, scores};
 use super::*;
-use crate::model::{CacheFor, ModelRequest, Role};
+use crate::model::{CacheDuration, ModelRequest, PromptRole};
 use crate::sandbox::{SandboxFailure, SandboxFailureKind};
-use crate::{Conclusion, Verdict};
+use crate::{Conclusion, RunVerdict};
 
-fn entry(role: &str, content: &str, round: u32) -> Entry {
-    Entry { role: role.to_owned(), content: content.to_owned(), round }
+fn entry(role: &str, content: &str, round: u32) -> DebateLogEntry {
+    DebateLogEntry { role: role.to_owned(), content: content.to_owned(), round }
 }
 
-/// Source document 000 §13, unit test for critic_round_1.
+/// Design document 000 §13, unit test for critic_round_1.
 #[test]
 fn the_critics_opening_goes_to_all_three_logs() {
     let mut debate = Debate::new(input(10)).unwrap();
     let step = debate.start();
     let [(id, Effect::CallModel(request))] = step.perform.as_slice() else { panic!("{step:?}") };
-    assert_eq!((id.as_str(), request.purpose), ("m7/round-1/critic", Purpose::Critic));
+    assert_eq!((id.as_str(), request.purpose), ("m7/round-1/critic", CallPurpose::Critic));
     let step = debate.resume(id, said(critic("It rests on one year.", &[], &[]))).unwrap();
 
     let opening = vec![entry("critic", "It rests on one year.", 1)];
@@ -37,7 +37,7 @@ fn the_critics_opening_goes_to_all_three_logs() {
     );
 }
 
-/// Source document 000 §13, unit test for dm_respond.
+/// Design document 000 §13, unit test for dm_respond.
 #[test]
 fn three_parallel_answers_go_to_the_logs_of_their_decision_makers() {
     let mut debate = Debate::new(input(2)).unwrap();
@@ -62,7 +62,7 @@ fn three_parallel_answers_go_to_the_logs_of_their_decision_makers() {
     assert_eq!(asked, ["m7/round-2/critic/D1", "m7/round-2/critic/D2", "m7/round-2/critic/D3"]);
 }
 
-/// Source document 000 §13, unit test for scoring.
+/// Design document 000 §13, unit test for scoring.
 #[test]
 fn known_scores_add_up_to_a_total_out_of_a_hundred_and_twenty() {
     let ran = run(
@@ -100,7 +100,7 @@ fn known_scores_add_up_to_a_total_out_of_a_hundred_and_twenty() {
     assert_eq!(ran.outcome.findings, []);
 }
 
-/// Source document 000 §13, integration test for the subgraph.
+/// Design document 000 §13, integration test for the subgraph.
 #[test]
 fn a_full_debate_counts_its_rounds_grows_by_two_entries_each_and_ends_with_scores() {
     let ran = run(input(10), |id| said(in_form(id)));
@@ -134,8 +134,8 @@ fn a_full_debate_counts_its_rounds_grows_by_two_entries_each_and_ends_with_score
 
     let debated = ran.debated();
     assert_eq!((debated.rounds, debated.rounds_done, debated.total_score), (10, 10, 78));
-    assert_eq!(debated.stances.values().collect::<Vec<_>>(), [&Stance::Hold; 3]);
-    assert_eq!((&debated.degraded, ran.outcome.verdict), (&Vec::new(), Verdict::Pass));
+    assert_eq!(debated.stances.values().collect::<Vec<_>>(), [&DebateStance::Hold; 3]);
+    assert_eq!((&debated.degraded, ran.outcome.verdict), (&Vec::new(), RunVerdict::Pass));
     assert_eq!(debated.objections.len(), 2 + 3 * 9);
     let keys: BTreeSet<&str> = ran.keys().into_iter().collect();
     assert_eq!(keys.len(), ran.events.len(), "every event has a key of its own");
@@ -144,7 +144,7 @@ fn a_full_debate_counts_its_rounds_grows_by_two_entries_each_and_ends_with_score
 #[test]
 fn requests_only_ever_grow_at_their_end() {
     let ran = run(input(10), |id| said(in_form(id)));
-    let texts = |request: &ModelRequest| -> Vec<(Role, String)> {
+    let texts = |request: &ModelRequest| -> Vec<(PromptRole, String)> {
         request.turns.iter().map(|turn| (turn.role, turn.block.text.to_string())).collect()
     };
     let chain = |name: &dyn Fn(u32) -> String, first: u32| {
@@ -172,11 +172,11 @@ fn requests_only_ever_grow_at_their_end() {
         expected[..3].fill(true);
         *expected.last_mut().unwrap() = true;
         assert_eq!(marks, expected, "{id}");
-        assert_eq!(dossier.cache, Some(CacheFor::FiveMinutes));
-        let roles: Vec<Role> = request.turns.iter().map(|turn| turn.role).collect();
-        let expected = [Role::User, Role::Assistant].into_iter().cycle();
+        assert_eq!(dossier.cache, Some(CacheDuration::FiveMinutes));
+        let roles: Vec<PromptRole> = request.turns.iter().map(|turn| turn.role).collect();
+        let expected = [PromptRole::User, PromptRole::Assistant].into_iter().cycle();
         assert_eq!(roles, expected.take(roles.len()).collect::<Vec<_>>(), "{id}");
-        assert_eq!(roles.last(), Some(&Role::User));
+        assert_eq!(roles.last(), Some(&PromptRole::User));
     }
 }
 
@@ -205,7 +205,7 @@ fn an_answer_without_its_form_is_asked_for_again_with_what_was_wrong() {
             "m7/round-2/critic/D2/ask-2:sandbox_turn",
         ]
     );
-    // What was wrong does not stay in the chain.
+    // The invalid answer is not kept in the chain.
     let later = ran.question("m7/score/D1");
     assert!(later.turns.iter().all(|turn| !turn.block.text.contains("I think so.")));
 }
@@ -230,14 +230,14 @@ fn words_that_never_come_in_their_form_are_kept_and_marked() {
     assert_eq!(logs["i3"][1], entry("D3", "(nothing was said)", 1));
     let debated = ran.debated();
     let unstructured =
-        |thread: &str| Degradation::Unstructured { thread: thread.to_owned(), messages: 1 };
+        |thread: &str| DebateDegradation::Unstructured { thread: thread.to_owned(), messages: 1 };
     assert_eq!(debated.degraded, [unstructured("opening"), unstructured("D2"), unstructured("D3")]);
-    // The opening's objections are unknown, so those of the second round are all there are.
+    // The opening's objections are unknown, so only those of the second round exist.
     assert!(debated.objections.iter().all(|objection| objection.round == 2));
-    assert_eq!(ran.outcome.verdict, Verdict::Pass);
+    assert_eq!(ran.outcome.verdict, RunVerdict::Pass);
     let rules: Vec<String> = ran.rules().into_iter().map(|(rule, _)| rule).collect();
     assert_eq!(rules, ["debate.unstructured"; 3]);
-    // The turn is told of the call whose answer holds its words.
+    // The event refers to the call whose answer contains the text.
     assert!(ran.keys().contains(&"m7/round-2/D2:sandbox_turn"));
 }
 
@@ -252,7 +252,7 @@ fn a_thread_whose_model_fails_ends_and_is_scored_on_the_rounds_it_has() {
     );
     let debated = ran.debated();
     assert_eq!((debated.rounds, debated.rounds_done), (4, 1));
-    let ended = |thread: &str, after_round, why: &str| Degradation::EndedEarly {
+    let ended = |thread: &str, after_round, why: &str| DebateDegradation::EndedEarly {
         thread: thread.to_owned(),
         after_round,
         why: why.to_owned(),
@@ -261,7 +261,7 @@ fn a_thread_whose_model_fails_ends_and_is_scored_on_the_rounds_it_has() {
     assert_eq!(debated.total_score, 78);
     let lengths: Vec<usize> = ran.debate.logs().values().map(Vec::len).collect();
     assert_eq!(lengths, [8, 5, 2]);
-    // Scored on complete rounds: what D2 did not answer is not in the question.
+    // Scored on complete rounds: the message that D2 did not answer is not in the prompt.
     let score = ran.question("m7/score/D2");
     assert_eq!(score.turns.len(), 5);
     assert!(score.turns[4].block.text.starts_with("The debate is over after round 2 of 4."));
@@ -283,12 +283,12 @@ fn a_thread_without_a_round_gets_neutral_scores_and_is_not_asked() {
     assert_eq!(
         debated.degraded,
         [
-            Degradation::EndedEarly {
+            DebateDegradation::EndedEarly {
                 thread: "D1".to_owned(),
                 after_round: 0,
                 why: "timed-out".to_owned()
             },
-            Degradation::NeutralScore { decision_maker: "D1".to_owned() },
+            DebateDegradation::NeutralScore { decision_maker: "D1".to_owned() },
         ]
     );
 }
@@ -301,7 +301,7 @@ fn a_debate_without_an_opening_or_without_any_answer_to_it_is_none() {
         let ran = run(input(3), except(&failing));
         let why = expected.to_owned();
         assert_eq!(ran.outcome.conclusion, Conclusion::NotDebated { why });
-        assert_eq!(ran.outcome.verdict, Verdict::Fail);
+        assert_eq!(ran.outcome.verdict, RunVerdict::Fail);
         assert_eq!(ran.rules(), [("debate.not-debated".to_owned(), "m7".to_owned())]);
         ran
     }
@@ -343,8 +343,8 @@ fn scores_are_asked_for_again_then_taken_from_prose_and_then_neutral() {
     assert_eq!(
         ran.debated().degraded,
         [
-            Degradation::ScoreFromText { decision_maker: "D2".to_owned() },
-            Degradation::NeutralScore { decision_maker: "D3".to_owned() },
+            DebateDegradation::ScoreFromText { decision_maker: "D2".to_owned() },
+            DebateDegradation::NeutralScore { decision_maker: "D3".to_owned() },
         ]
     );
 }
@@ -374,9 +374,9 @@ fn a_concession_that_nothing_new_was_cited_for_is_noted() {
         input(3),
         except(&[
             ("m7/round-1/critic", said(cited.to_string())),
-            // New evidence came with the objection.
+            // New evidence was cited with the objection.
             ("m7/round-1/D1", said(answers("Granted.", "partial", &[], &["O1"]))),
-            // Nothing was cited that was not before.
+            // Nothing new was cited.
             ("m7/round-2/D2", said(answers("You win [F0:Revenue:FY2024].", "concede", &[], &[]))),
             ("m7/round-3/D2", said(answers("As I said.", "concede", &[], &["d2-o1"]))),
             ("m7/round-3/D3", said(answers("Well.", "hold", &[], &["nobody raised this"]))),
@@ -396,7 +396,7 @@ fn a_concession_that_nothing_new_was_cited_for_is_noted() {
             ("m7/round-3/D2", &*format!("D2 concedes D2-O1, {nothing}")),
         ]
     );
-    assert_eq!(ran.outcome.verdict, Verdict::Pass);
+    assert_eq!(ran.outcome.verdict, RunVerdict::Pass);
     let states: Vec<(&str, ObjectionState, Vec<&str>)> = ran
         .debated()
         .objections
@@ -433,7 +433,7 @@ fn a_turn_is_told_with_its_beginning_its_stance_and_what_it_cites() {
     assert_eq!((thread.as_str(), *round, role.as_str()), ("D2", 1, "D2"));
     assert!(preview.starts_with("We grew [F0:Revenue:FY2025; E0:1-25-1]. word word"), "{preview}");
     assert_eq!((preview.chars().count(), preview.ends_with('…')), (160, true));
-    assert_eq!(*stance, Some(Stance::Partial));
+    assert_eq!(*stance, Some(DebateStance::Partial));
     assert_eq!(cites, &["F0:Revenue:FY2025", "E0:1-25-1", "T0:1-25-1:1A:3"]);
 }
 
@@ -447,7 +447,7 @@ fn the_state_can_be_looked_at_at_any_time() {
     let _ = debate.resume(first, said(answers("Yes.", "partial", &["O1"], &[]))).unwrap();
     let debated = debate.debated();
     assert_eq!((debated.rounds_done, debated.total_score, debated.top_score), (0, 0, 120));
-    assert_eq!(debated.stances, BTreeMap::from([("D1".to_owned(), Stance::Partial)]));
+    assert_eq!(debated.stances, BTreeMap::from([("D1".to_owned(), DebateStance::Partial)]));
     assert_eq!(debated.objections[0].open_in, ["D2", "D3"]);
     assert!(debated.scorecards.is_empty());
 }
@@ -464,7 +464,7 @@ fn what_nobody_waits_for_changes_nothing() {
     let error = debate.resume(&opening, other).unwrap_err().to_string();
     assert_eq!(
         error,
-        "the workflow does not wait for `not_executed` of effect `m7/round-1/critic` while it is waiting for the opening"
+        "unexpected result `not_executed` for effect `m7/round-1/critic` while the workflow is waiting for the opening"
     );
     let unknown: EffectId = "m7/round-1/D1".parse().unwrap();
     debate.resume(&unknown, said("{}")).unwrap_err();

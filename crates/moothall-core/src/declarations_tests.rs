@@ -1,5 +1,5 @@
-//! Declarations in TypeScript of types and of everything they are made of, in a file that is committed.
-//! The tests of the server have the same file.
+//! TypeScript declarations of types and their dependencies, compared with a committed file. The
+//! server's tests include the same file.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ pub(crate) struct Declarations {
 
 impl TypeVisitor for Declarations {
     fn visit<T: TS + 'static + ?Sized>(&mut self) {
-        // Only what has a file of its own has a name.
+        // Only types with an output file have a name.
         if T::output_path().is_none() || self.found.contains_key(&T::ident(&self.config)) {
             return;
         }
@@ -30,7 +30,8 @@ impl Default for Declarations {
 }
 
 impl Declarations {
-    /// Compares them with what is committed below `web/src/gen`, or writes them if that is asked for.
+    /// Compares the declarations with the committed file below `web/src/gen`, or writes it on
+    /// request.
     #[track_caller]
     pub(crate) fn check(self, file: &str, header: &str) {
         let path = format!("{}/../../web/src/gen/{file}", env!("CARGO_MANIFEST_DIR"));

@@ -1,25 +1,25 @@
-//! An agent with hands: it reads files, proposes changes as drafts, hands them to the gate, and
-//! learns from what the gate and people say.
+//! An editing agent: it reads files, proposes changes as drafts, submits them to the gate, and
+//! retries with the feedback of the gate and reviewers.
 //!
 //! ```text
 //! files ─► choose ─► read ─► propose ─► submit ─► applied
 //!                     ▲         ▲          │
-//!                     │         └─ lesson ◄┤ rejected, or sent back by a person
-//!                     └────────────────────┘ the files have changed meanwhile
+//!                     │         └─ lesson ◄┤ rejected, or changes requested by a reviewer
+//!                     └────────────────────┘ conflict: the files have changed
 //! ```
 //!
-//! The model never names a handle and never reaches the workspace: everything goes through the
-//! operations that every worker has ([`DraftCall`]), and the gate judges what comes of it.
+//! The model never sees draft handles and cannot access the workspace: it only uses the operations
+//! available to every worker ([`DraftCall`]), and the gate checks each submission.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::drafts::{JudgedFinding, RelPath, State};
-use crate::model::{ModelFailure, ModelReply, ModelRequest};
+use crate::drafts::{DraftState, JournalFinding, RelPath};
+use crate::model::{ModelReply, ModelRequest};
 use crate::structured::{OutputFault, ask_again};
 use crate::{
-    Conclusion, Effect, EffectId, EffectResult, Finding, Outcome, RunEvent, RunEventBody, Severity,
-    Step, UnexpectedResult, Workflow,
+    Conclusion, Effect, EffectId, EffectResult, FindingSeverity, Outcome, RunEvent, RunEventBody,
+    RunFinding, Step, UnexpectedResult, Workflow,
 };
 
 mod answer;
@@ -29,29 +29,29 @@ mod ids;
 mod input;
 mod prompt;
 
-pub use self::answer::{Change, read_change};
-pub use self::calls::{DraftCall, DraftReply, FileText, Submitted};
-pub use self::input::{EditInput, Edited, InvalidEdit, MAX_ATTEMPTS};
+pub use self::answer::{EditProposal, read_change};
+pub use self::calls::{DraftCall, DraftReply, FileText, SubmissionStatus};
+pub use self::input::{EditInput, EditResult, InvalidEdit, MAX_ATTEMPTS};
 
-use self::ids::Ids;
-use self::prompt::Lesson;
+use self::ids::EditIds;
+use self::prompt::EditFeedback;
 
-/// See the module documentation.
+/// The edit workflow. See the module documentation.
 pub struct EditWorkflow {
     input: EditInput,
-    ids: Vec<Ids>,
-    /// Names of the workspace that the model may choose from.
+    ids: Vec<EditIds>,
+    /// The workspace files the model can choose from.
     names: Vec<RelPath>,
-    /// A choice that could not be used, and why.
+    /// The last unusable file choice, and why it was rejected.
     bad_choice: Option<(String, OutputFault)>,
-    /// The files that it works on.
+    /// The files to work on.
     chosen: Vec<RelPath>,
     texts: BTreeMap<RelPath, String>,
-    lessons: Vec<Lesson>,
-    /// How many attempts were begun.
+    lessons: Vec<EditFeedback>,
+    /// The number of attempts started.
     attempt: usize,
-    last: Edited,
-    stage: Stage,
+    last: EditResult,
+    stage: EditStage,
 }
 
 impl fmt::Debug for EditWorkflow {
@@ -63,29 +63,29 @@ impl fmt::Debug for EditWorkflow {
     }
 }
 
-enum Stage {
+enum EditStage {
     Ready,
     Listing,
     Choosing(ModelRequest),
     Reading,
     Proposing(ModelRequest),
-    /// Answers could not be read, this many; the model was asked in other words.
+    /// Retrying with a different prompt after this many unreadable answers.
     Mending(ModelRequest, usize),
-    /// What was handed in, and the answer that it was taken from.
+    /// Holds the answer from which the submission was taken.
     Submitting(String),
     Waiting(String),
     Done,
 }
 
-impl Stage {
+impl EditStage {
     fn name(&self) -> &'static str {
         match self {
             Self::Ready => "not started",
-            Self::Listing => "waiting for the names of files",
-            Self::Choosing(_) => "waiting for a choice of files",
-            Self::Reading => "waiting for the text of files",
+            Self::Listing => "waiting for the file list",
+            Self::Choosing(_) => "waiting for the choice of files",
+            Self::Reading => "waiting for file contents",
             Self::Proposing(_) => "waiting for a proposal",
-            Self::Mending(..) => "waiting for a proposal in a form that can be read",
+            Self::Mending(..) => "waiting for a readable proposal",
             Self::Submitting(_) => "waiting for the gate",
             Self::Waiting(_) => "waiting for a person",
             Self::Done => "done",
@@ -97,10 +97,10 @@ impl EditWorkflow {
     /// The workflow's name in events and receipts.
     pub const NAME: &str = "edit";
 
-    /// An agent for a task, or why it cannot be one.
+    /// Creates the workflow, or reports why the input is invalid.
     pub fn new(input: EditInput) -> Result<Self, InvalidEdit> {
         input.validate()?;
-        let ids = (1..=input.attempts).map(Ids::of).collect::<Result<_, _>>()?;
+        let ids = (1..=input.attempts).map(EditIds::of).collect::<Result<_, _>>()?;
         let chosen = input.files.clone();
         Ok(Self {
             input,
@@ -111,8 +111,8 @@ impl EditWorkflow {
             texts: BTreeMap::new(),
             lessons: Vec::new(),
             attempt: 0,
-            last: Edited::default(),
-            stage: Stage::Ready,
+            last: EditResult::default(),
+            stage: EditStage::Ready,
         })
     }
 
@@ -120,28 +120,28 @@ impl EditWorkflow {
         u32::try_from(self.attempt).unwrap_or(u32::MAX)
     }
 
-    /// The effects of the attempt under way.
-    fn ids(&self) -> Option<&Ids> {
+    /// The effect ids of the current attempt.
+    fn ids(&self) -> Option<&EditIds> {
         self.attempt.checked_sub(1).and_then(|index| self.ids.get(index))
     }
 
-    /// The effect that is open, where one is.
+    /// The pending effect, if any.
     fn waits_for(&self) -> Option<&EffectId> {
         let ids = self.ids()?;
         match &self.stage {
-            Stage::Ready | Stage::Done => None,
-            Stage::Listing => Some(&ids.list),
-            Stage::Choosing(_) => Some(&ids.choose),
-            Stage::Reading => Some(&ids.read),
-            Stage::Proposing(_) => Some(&ids.propose),
-            Stage::Mending(_, unread) => ids.again.get(unread.wrapping_sub(1)),
-            Stage::Submitting(_) => Some(&ids.submit),
-            Stage::Waiting(_) => Some(&ids.wait),
+            EditStage::Ready | EditStage::Done => None,
+            EditStage::Listing => Some(&ids.list),
+            EditStage::Choosing(_) => Some(&ids.choose),
+            EditStage::Reading => Some(&ids.read),
+            EditStage::Proposing(_) => Some(&ids.propose),
+            EditStage::Mending(_, unread) => ids.again.get(unread.wrapping_sub(1)),
+            EditStage::Submitting(_) => Some(&ids.submit),
+            EditStage::Waiting(_) => Some(&ids.wait),
         }
     }
 
-    /// Begins another attempt with what is known, or ends the run with these findings.
-    fn next(&mut self, mut publish: Vec<RunEvent>, found: Vec<Finding>) -> Step {
+    /// Starts the next attempt, or ends the run with these findings if none is left.
+    fn next(&mut self, mut publish: Vec<RunEvent>, found: Vec<RunFinding>) -> Step {
         let Some(ids) = self.ids.get(self.attempt) else {
             return self.finish(publish, found);
         };
@@ -161,10 +161,10 @@ impl EditWorkflow {
             return self.propose(publish, propose);
         }
         if self.chosen.is_empty() {
-            self.stage = Stage::Listing;
+            self.stage = EditStage::Listing;
             return draft(publish, list, DraftCall::Files);
         }
-        self.stage = Stage::Reading;
+        self.stage = EditStage::Reading;
         draft(publish, read, DraftCall::Read { paths: self.chosen.clone() })
     }
 
@@ -174,14 +174,14 @@ impl EditWorkflow {
         self.names = paths;
         if self.names.len() <= 1 {
             self.chosen.clone_from(&self.names);
-            self.stage = Stage::Reading;
+            self.stage = EditStage::Reading;
             return draft(Vec::new(), read, DraftCall::Read { paths: self.chosen.clone() });
         }
         let mut request = prompt::choose(&self.input, &self.names);
         if let Some((answer, fault)) = &self.bad_choice {
             request = ask_again(&request, answer, fault);
         }
-        self.stage = Stage::Choosing(request.clone());
+        self.stage = EditStage::Choosing(request.clone());
         call(Vec::new(), choose, request)
     }
 
@@ -193,7 +193,7 @@ impl EditWorkflow {
                     return Step::default();
                 };
                 self.chosen = chosen;
-                self.stage = Stage::Reading;
+                self.stage = EditStage::Reading;
                 draft(publish, read, DraftCall::Read { paths: self.chosen.clone() })
             }
             Err(fault) => self.unreadable(publish, id, &fault, &reply.text),
@@ -205,15 +205,20 @@ impl EditWorkflow {
             return Step::default();
         };
         self.texts = files.into_iter().map(|file| (file.path, file.text)).collect();
-        let mut found: Vec<Finding> = refused
+        let mut found: Vec<RunFinding> = refused
             .iter()
-            .map(|why| Finding::new("edit.not-read", Severity::Warn, id.as_str(), why))
+            .map(|why| RunFinding::new("edit.not-read", FindingSeverity::Warn, id.as_str(), why))
             .collect();
-        // A new file needs no text; files that may not be shown leave nothing to do.
+        // A new file has no text to read. If all files were refused, there is nothing to do.
         let publish = if found.is_empty() { Vec::new() } else { vec![self.judged(id, &found)] };
         if self.texts.is_empty() && !refused.is_empty() {
             let message = "there is no file that the model may be shown";
-            found.push(Finding::new("edit.nothing-to-read", Severity::Block, id.as_str(), message));
+            found.push(RunFinding::new(
+                "edit.nothing-to-read",
+                FindingSeverity::Block,
+                id.as_str(),
+                message,
+            ));
             return self.finish(publish, found);
         }
         self.propose(publish, propose)
@@ -221,11 +226,11 @@ impl EditWorkflow {
 
     fn propose(&mut self, publish: Vec<RunEvent>, id: EffectId) -> Step {
         let request = prompt::propose(&self.input, &self.texts, &self.lessons);
-        self.stage = Stage::Proposing(request.clone());
+        self.stage = EditStage::Proposing(request.clone());
         call(publish, id, request)
     }
 
-    /// `unread` answers to the same question could not be read before this one.
+    /// `unread` is the number of earlier answers to this prompt that could not be parsed.
     fn proposed(
         &mut self,
         id: &EffectId,
@@ -244,18 +249,18 @@ impl EditWorkflow {
             Ok(change) => {
                 self.last.summary.clone_from(&change.summary);
                 self.last.paths = change.files.keys().cloned().collect();
-                self.stage = Stage::Submitting(reply.text);
+                self.stage = EditStage::Submitting(reply.text);
                 draft(publish, submit, DraftCall::Submit(change))
             }
             Err(fault) => match again {
-                // Nothing was proposed yet, so this is the same proposal, asked for again.
+                // Nothing was submitted yet, so this does not count as another attempt.
                 Some(again) => {
                     publish.push(RunEvent::output_rejected(id, &fault));
                     let mended = match unread {
                         0 => prompt::mend(&self.input, &self.texts, &fault),
                         _ => prompt::fill_in(&self.input, &self.texts),
                     };
-                    self.stage = Stage::Mending(mended.clone(), unread + 1);
+                    self.stage = EditStage::Mending(mended.clone(), unread + 1);
                     call(publish, again, mended)
                 }
                 None => self.unreadable(publish, id, &fault, &reply.text),
@@ -263,7 +268,7 @@ impl EditWorkflow {
         }
     }
 
-    /// An answer that nobody can use costs an attempt and teaches the next one.
+    /// An unusable answer uses up an attempt and becomes feedback for the next one.
     fn unreadable(
         &mut self,
         mut publish: Vec<RunEvent>,
@@ -273,36 +278,37 @@ impl EditWorkflow {
     ) -> Step {
         publish.push(RunEvent::output_rejected(id, fault));
         let problems = fault.problems().join("; ");
-        let found = vec![Finding::new(fault.rule(), Severity::Block, id.as_str(), &problems)];
+        let found =
+            vec![RunFinding::new(fault.rule(), FindingSeverity::Block, id.as_str(), &problems)];
         publish.push(self.judged(id, &found));
-        // Before there are texts the answer was a choice.
+        // Without texts, the answer was a file choice.
         match self.texts.is_empty() {
             true => self.bad_choice = Some((answer.to_owned(), fault.clone())),
-            false => self.lessons.push(Lesson::unreadable(answer, &problems)),
+            false => self.lessons.push(EditFeedback::unreadable(answer, &problems)),
         }
         self.next(publish, found)
     }
 
-    fn submitted(&mut self, id: &EffectId, answer: String, said: Submitted) -> Step {
+    fn submitted(&mut self, id: &EffectId, answer: String, said: SubmissionStatus) -> Step {
         let found = findings(id, &said);
         let publish = vec![self.judged(id, &found)];
         self.last.state = Some(said.state);
         self.last.drafts.clone_from(&said.drafts);
         match said.state {
-            State::Escalated if self.input.wait_s > 0 => {
+            DraftState::Escalated if self.input.wait_s > 0 => {
                 let Some(wait) = self.ids().map(|ids| ids.wait.clone()) else {
                     return Step::default();
                 };
                 let seconds = self.input.wait_s;
-                self.stage = Stage::Waiting(answer);
+                self.stage = EditStage::Waiting(answer);
                 draft(publish, wait, DraftCall::Wait { drafts: said.drafts, seconds })
             }
-            State::Editing => {
-                self.lessons.push(Lesson::of(&answer, &said));
+            DraftState::Editing => {
+                self.lessons.push(EditFeedback::of(&answer, &said));
                 self.next(publish, found)
             }
-            State::Conflict => {
-                // Somebody changed the files: everything the model knows about them is old.
+            DraftState::Conflict => {
+                // The files changed, so the model's copies and the feedback on them are outdated.
                 self.texts.clear();
                 self.lessons.clear();
                 self.next(publish, found)
@@ -311,35 +317,35 @@ impl EditWorkflow {
         }
     }
 
-    /// A person has decided, or nobody came.
-    fn reviewed(&mut self, id: &EffectId, answer: String, said: Submitted) -> Step {
+    /// Handles the result of waiting: a reviewer decided, or the wait timed out.
+    fn reviewed(&mut self, id: &EffectId, answer: String, said: SubmissionStatus) -> Step {
         let found = findings(id, &said);
         let publish = vec![self.judged(id, &found)];
         self.last.state = Some(said.state);
-        if said.state == State::Editing {
-            self.lessons.push(Lesson::of(&answer, &said));
+        if said.state == DraftState::Editing {
+            self.lessons.push(EditFeedback::of(&answer, &said));
             return self.next(publish, found);
         }
         self.finish(publish, found)
     }
 
-    /// The store refused: the model asked for something that cannot be.
+    /// The draft store refused an invalid request of the model.
     fn refused(&mut self, id: &EffectId, answer: &str, why: &str) -> Step {
-        let found = vec![Finding::new("edit.refused", Severity::Block, id.as_str(), why)];
+        let found = vec![RunFinding::new("edit.refused", FindingSeverity::Block, id.as_str(), why)];
         let publish = vec![self.judged(id, &found)];
-        self.lessons.push(Lesson::unreadable(answer, why));
+        self.lessons.push(EditFeedback::unreadable(answer, why));
         self.next(publish, found)
     }
 
-    fn finish(&mut self, mut publish: Vec<RunEvent>, found: Vec<Finding>) -> Step {
-        self.stage = Stage::Done;
+    fn finish(&mut self, mut publish: Vec<RunEvent>, found: Vec<RunFinding>) -> Step {
+        self.stage = EditStage::Done;
         self.last.attempts = self.number();
         let outcome = Outcome::new(found, Conclusion::Edited(Box::new(self.last.clone())));
         publish.push(RunEvent::of_run(RunEventBody::RunFinished { verdict: outcome.verdict }));
         Step { perform: Vec::new(), publish, outcome: Some(outcome) }
     }
 
-    fn judged(&self, id: &EffectId, found: &[Finding]) -> RunEvent {
+    fn judged(&self, id: &EffectId, found: &[RunFinding]) -> RunEvent {
         let (effect_id, findings) = (id.clone(), found.to_vec());
         RunEvent::about(id, RunEventBody::Judged { effect_id, attempt: self.number(), findings })
     }
@@ -347,7 +353,7 @@ impl EditWorkflow {
 
 impl Workflow for EditWorkflow {
     fn start(&mut self) -> Step {
-        if !matches!(self.stage, Stage::Ready) {
+        if !matches!(self.stage, EditStage::Ready) {
             return Step::default();
         }
         let workflow = Self::NAME.to_owned();
@@ -357,25 +363,31 @@ impl Workflow for EditWorkflow {
 
     fn resume(&mut self, id: &EffectId, result: EffectResult) -> Result<Step, UnexpectedResult> {
         let is_open = self.waits_for() == Some(id);
-        let stage =
-            if is_open { std::mem::replace(&mut self.stage, Stage::Done) } else { Stage::Done };
+        let stage = if is_open {
+            std::mem::replace(&mut self.stage, EditStage::Done)
+        } else {
+            EditStage::Done
+        };
         let result = match result {
             EffectResult::Drafted(reply) => match (stage, *reply) {
-                (Stage::Listing, DraftReply::Files { paths }) => return Ok(self.listed(paths)),
-                (Stage::Reading, DraftReply::Read { files, refused }) => {
+                (EditStage::Listing, DraftReply::Files { paths }) => return Ok(self.listed(paths)),
+                (EditStage::Reading, DraftReply::Read { files, refused }) => {
                     return Ok(self.read(id, files, refused));
                 }
-                (Stage::Submitting(answer), DraftReply::Submitted(said)) => {
+                (EditStage::Submitting(answer), DraftReply::Submitted(said)) => {
                     return Ok(self.submitted(id, answer, said));
                 }
-                (Stage::Waiting(answer), DraftReply::Submitted(said)) => {
+                (EditStage::Waiting(answer), DraftReply::Submitted(said)) => {
                     return Ok(self.reviewed(id, answer, said));
                 }
-                (Stage::Submitting(answer), DraftReply::Refused { why }) => {
+                (EditStage::Submitting(answer), DraftReply::Refused { why }) => {
                     return Ok(self.refused(id, &answer, &why));
                 }
                 (
-                    Stage::Listing | Stage::Reading | Stage::Submitting(_) | Stage::Waiting(_),
+                    EditStage::Listing
+                    | EditStage::Reading
+                    | EditStage::Submitting(_)
+                    | EditStage::Waiting(_),
                     DraftReply::Failed { why } | DraftReply::Refused { why },
                 ) => return Ok(store_failed(id, why)),
                 (stage, reply) => {
@@ -384,9 +396,9 @@ impl Workflow for EditWorkflow {
                 }
             },
             EffectResult::ModelReplied(reply) => match stage {
-                Stage::Choosing(request) => return Ok(self.chose(id, &request, &reply)),
-                Stage::Proposing(request) => return Ok(self.proposed(id, &request, reply, 0)),
-                Stage::Mending(request, unread) => {
+                EditStage::Choosing(request) => return Ok(self.chose(id, &request, &reply)),
+                EditStage::Proposing(request) => return Ok(self.proposed(id, &request, reply, 0)),
+                EditStage::Mending(request, unread) => {
                     return Ok(self.proposed(id, &request, reply, unread));
                 }
                 stage => {
@@ -395,10 +407,10 @@ impl Workflow for EditWorkflow {
                 }
             },
             EffectResult::ModelFailed(failure) => match stage {
-                Stage::Choosing(request)
-                | Stage::Proposing(request)
-                | Stage::Mending(request, _) => {
-                    return Ok(model_failed(id, &request, failure));
+                EditStage::Choosing(request)
+                | EditStage::Proposing(request)
+                | EditStage::Mending(request, _) => {
+                    return Ok(Step::model_failed(id, &request, failure));
                 }
                 stage => {
                     self.put_back(is_open, stage);
@@ -415,7 +427,7 @@ impl Workflow for EditWorkflow {
 }
 
 impl EditWorkflow {
-    fn put_back(&mut self, is_open: bool, stage: Stage) {
+    fn put_back(&mut self, is_open: bool, stage: EditStage) {
         if is_open {
             self.stage = stage;
         }
@@ -430,44 +442,38 @@ fn call(publish: Vec<RunEvent>, id: EffectId, request: ModelRequest) -> Step {
     Step { perform: vec![(id, Effect::CallModel(Box::new(request)))], publish, outcome: None }
 }
 
-fn model_failed(id: &EffectId, request: &ModelRequest, failure: ModelFailure) -> Step {
-    let (kind, detail) = (failure.kind, failure.to_string());
-    let found = Finding::new("model.failed", Severity::Block, id.as_str(), &detail);
-    let publish = vec![RunEvent::model_failed(id, request, failure)];
-    Step::failed(publish, found, Conclusion::Failed { kind }, detail)
-}
-
-/// The store of drafts broke: our failure, and nobody's proposal.
+/// The draft store failed. This is not the fault of the proposal.
 fn store_failed(id: &EffectId, why: String) -> Step {
-    let found = Finding::new("edit.store-failed", Severity::Block, id.as_str(), &why);
+    let found = RunFinding::new("edit.store-failed", FindingSeverity::Block, id.as_str(), &why);
     Step::failed(Vec::new(), found, Conclusion::Edited(Box::default()), why)
 }
 
-/// What the gate and people said, as findings of a run.
-fn findings(id: &EffectId, said: &Submitted) -> Vec<Finding> {
-    let of_gate = |one: &JudgedFinding| {
+/// Converts the gate's findings and the review result to findings of the run.
+fn findings(id: &EffectId, said: &SubmissionStatus) -> Vec<RunFinding> {
+    let of_gate = |one: &JournalFinding| {
         let line = one.line.map(|line| format!(":{line}")).unwrap_or_default();
         let subject = format!("{}{line}", one.path);
-        // A person has decided what the gate escalated.
+        // Once applied, a reviewer has accepted whatever the gate escalated.
         let severity = match (said.state, one.action.severity()) {
-            (State::Applied, severity) => severity.min(Severity::Warn),
+            (DraftState::Applied, severity) => severity.min(FindingSeverity::Warn),
             (_, severity) => severity,
         };
-        Finding::new(one.rule.name(), severity, &subject, &one.message)
+        RunFinding::new(one.rule.name(), severity, &subject, &one.message)
     };
-    let mut found: Vec<Finding> = said.findings.iter().map(of_gate).collect();
-    let blocked = |rule, message| Finding::new(rule, Severity::Block, id.as_str(), message);
+    let mut found: Vec<RunFinding> = said.findings.iter().map(of_gate).collect();
+    let blocked =
+        |rule, message| RunFinding::new(rule, FindingSeverity::Block, id.as_str(), message);
     match said.state {
-        State::Conflict => {
+        DraftState::Conflict => {
             found.push(blocked("edit.conflict", "the files have changed meanwhile"));
         }
-        State::Rejected if said.comment.is_some() => {
+        DraftState::Rejected if said.comment.is_some() => {
             found.push(blocked("edit.rejected", "a person rejected it"));
         }
-        State::Editing if said.comment.is_some() => {
+        DraftState::Editing if said.comment.is_some() => {
             found.push(blocked("edit.sent-back", "a person sent it back"));
         }
-        State::Withdrawn | State::Expired => {
+        DraftState::Withdrawn | DraftState::Expired => {
             found.push(blocked("edit.closed", "the draft was closed"));
         }
         _ => {}

@@ -1,8 +1,8 @@
 use super::*;
-use crate::Verdict;
+use crate::RunVerdict;
 use crate::drafts::DraftId;
-use crate::gate::{Action, Rule};
-use crate::model::{ModelName, Role, StopReason, Usage, UsageBasis};
+use crate::gate::{GateAction, Rule};
+use crate::model::{ModelName, PromptRole, StopReason, TokenUsage, UsageBasis};
 
 const WATCHDOG: &str = "import sys\n\n\ndef main():\n    print(sys.argv)\n";
 
@@ -20,7 +20,7 @@ fn replied(text: &str) -> EffectResult {
         text: text.to_owned(),
         stop: StopReason::End,
         model: "m".to_owned(),
-        usage: Usage::default(),
+        usage: TokenUsage::default(),
         usage_basis: UsageBasis::Reported,
         cost_micro_usd: None,
     })
@@ -30,15 +30,19 @@ fn drafted(reply: DraftReply) -> EffectResult {
     EffectResult::Drafted(Box::new(reply))
 }
 
-fn stands(state: State, findings: &[(Rule, Action)], comment: Option<&str>) -> EffectResult {
-    let finding = |&(rule, action): &(Rule, Action)| JudgedFinding {
+fn stands(
+    state: DraftState,
+    findings: &[(Rule, GateAction)],
+    comment: Option<&str>,
+) -> EffectResult {
+    let finding = |&(rule, action): &(Rule, GateAction)| JournalFinding {
         rule,
         action,
         path: path("src/watchdog.py"),
         line: Some(7),
         message: "words of the gate".to_owned(),
     };
-    drafted(DraftReply::Submitted(Submitted {
+    drafted(DraftReply::Submitted(SubmissionStatus {
         drafts: vec![DraftId::new([1; 16])],
         state,
         findings: findings.iter().map(finding).collect(),
@@ -54,7 +58,7 @@ fn texts() -> EffectResult {
 
 const ANSWER: &str = "It prints the version.\n\n```python src/watchdog.py\nprint('1.0')\n```\n";
 
-/// A workflow under way, with everything it asked for.
+/// A running workflow and everything it requested.
 struct Play {
     workflow: EditWorkflow,
     step: Step,
@@ -67,7 +71,7 @@ impl Play {
         Self { workflow, step }
     }
 
-    /// Answers the only effect that is open; its name.
+    /// Answers the only pending effect and returns its id.
     fn tell(&mut self, result: EffectResult) -> String {
         let id = self.step.perform[0].0.clone();
         self.step = self.workflow.resume(&id, result).unwrap();
@@ -88,7 +92,7 @@ impl Play {
         }
     }
 
-    fn end(&self) -> (Verdict, Edited) {
+    fn end(&self) -> (RunVerdict, EditResult) {
         let outcome = self.step.outcome.as_ref().unwrap();
         match &outcome.conclusion {
             Conclusion::Edited(edited) => (outcome.verdict, (**edited).clone()),
@@ -97,7 +101,7 @@ impl Play {
     }
 }
 
-/// A workflow that is about to be told what became of its first proposal.
+/// A workflow that waits for the result of its first proposal.
 fn proposed(input: EditInput) -> Play {
     let mut play = Play::new(EditInput { files: vec![path("src/watchdog.py")], ..input });
     play.tell(texts());
@@ -105,9 +109,9 @@ fn proposed(input: EditInput) -> Play {
     play
 }
 
-fn changes(files: &[(&str, &str)]) -> Change {
+fn changes(files: &[(&str, &str)]) -> EditProposal {
     let file = |&(name, text): &(&str, &str)| (path(name), Some(text.to_owned()));
-    Change { summary: String::new(), files: files.iter().map(file).collect() }
+    EditProposal { summary: String::new(), files: files.iter().map(file).collect() }
 }
 
 #[test]
@@ -124,66 +128,69 @@ fn an_agent_chooses_files_reads_them_and_hands_a_change_in() {
     play.tell(replied(ANSWER));
     let files = BTreeMap::from([(path("src/watchdog.py"), Some("print('1.0')\n".to_owned()))]);
     let summary = "It prints the version.".to_owned();
-    assert_eq!(*play.call(), DraftCall::Submit(Change { summary: summary.clone(), files }));
-    play.tell(stands(State::Applied, &[], None));
-    let edited = Edited {
+    assert_eq!(*play.call(), DraftCall::Submit(EditProposal { summary: summary.clone(), files }));
+    play.tell(stands(DraftState::Applied, &[], None));
+    let edited = EditResult {
         attempts: 1,
-        state: Some(State::Applied),
+        state: Some(DraftState::Applied),
         drafts: vec![DraftId::new([1; 16])],
         paths: vec![path("src/watchdog.py")],
         summary,
     };
-    assert_eq!(play.end(), (Verdict::Pass, edited));
+    assert_eq!(play.end(), (RunVerdict::Pass, edited));
 }
 
 #[test]
 fn a_rejection_teaches_the_next_attempt() {
     let mut play = proposed(input());
-    play.tell(stands(State::Editing, &[(Rule::ContentPlaceholder, Action::Reject)], None));
+    play.tell(stands(DraftState::Editing, &[(Rule::ContentPlaceholder, GateAction::Reject)], None));
     let turns = &play.asked().turns;
     assert_eq!(
         turns.iter().map(|turn| turn.role).collect::<Vec<_>>(),
-        [Role::User, Role::Assistant, Role::User]
+        [PromptRole::User, PromptRole::Assistant, PromptRole::User]
     );
     let lesson = &*turns[2].block.text;
     for words in ["src/watchdog.py line 7: words of the gate (content.placeholder)", "boom"] {
         assert!(lesson.contains(words), "{lesson}");
     }
     play.tell(replied(ANSWER));
-    play.tell(stands(State::Applied, &[], None));
-    assert_eq!((play.end().0, play.end().1.attempts), (Verdict::Pass, 2));
+    play.tell(stands(DraftState::Applied, &[], None));
+    assert_eq!((play.end().0, play.end().1.attempts), (RunVerdict::Pass, 2));
 }
 
 #[test]
 fn an_agent_that_waits_learns_from_what_a_person_says() {
     let mut play = proposed(EditInput { wait_s: 60, ..input() });
-    let escalated = [(Rule::PathProtected, Action::Escalate)];
-    play.tell(stands(State::Escalated, &escalated, None));
+    let escalated = [(Rule::PathProtected, GateAction::Escalate)];
+    play.tell(stands(DraftState::Escalated, &escalated, None));
     let drafts = vec![DraftId::new([1; 16])];
     assert_eq!(*play.call(), DraftCall::Wait { drafts, seconds: 60 });
-    play.tell(stands(State::Editing, &escalated, Some("keep the tests")));
+    play.tell(stands(DraftState::Editing, &escalated, Some("keep the tests")));
     assert!(play.asked().turns[2].block.text.contains("keep the tests"));
     play.tell(replied(ANSWER));
-    play.tell(stands(State::Escalated, &escalated, None));
-    play.tell(stands(State::Applied, &escalated, Some("")));
-    // What a person approved is a warning on the run's receipt, not a question.
-    assert_eq!(play.end().0, Verdict::Pass);
+    play.tell(stands(DraftState::Escalated, &escalated, None));
+    play.tell(stands(DraftState::Applied, &escalated, Some("")));
+    // A finding that a reviewer approved is a warning on the receipt, not an open question.
+    assert_eq!(play.end().0, RunVerdict::Pass);
 }
 
 #[test]
 fn what_nobody_decides_needs_a_person() {
-    let escalated = [(Rule::PathProtected, Action::Escalate)];
+    let escalated = [(Rule::PathProtected, GateAction::Escalate)];
     let mut play = proposed(input());
-    play.tell(stands(State::Escalated, &escalated, None));
-    assert_eq!((play.end().0, play.end().1.state), (Verdict::NeedsPerson, Some(State::Escalated)));
+    play.tell(stands(DraftState::Escalated, &escalated, None));
+    assert_eq!(
+        (play.end().0, play.end().1.state),
+        (RunVerdict::NeedsPerson, Some(DraftState::Escalated))
+    );
     let mut play = proposed(EditInput { wait_s: 1, ..input() });
-    play.tell(stands(State::Escalated, &escalated, None));
-    play.tell(stands(State::Escalated, &escalated, None));
-    assert_eq!(play.end().0, Verdict::NeedsPerson);
+    play.tell(stands(DraftState::Escalated, &escalated, None));
+    play.tell(stands(DraftState::Escalated, &escalated, None));
+    assert_eq!(play.end().0, RunVerdict::NeedsPerson);
     let mut play = proposed(EditInput { wait_s: 1, ..input() });
-    play.tell(stands(State::Escalated, &escalated, None));
-    play.tell(stands(State::Rejected, &escalated, Some("no")));
-    assert_eq!((play.end().0, play.end().1.attempts), (Verdict::Fail, 1));
+    play.tell(stands(DraftState::Escalated, &escalated, None));
+    play.tell(stands(DraftState::Rejected, &escalated, Some("no")));
+    assert_eq!((play.end().0, play.end().1.attempts), (RunVerdict::Fail, 1));
 }
 
 #[test]
@@ -192,7 +199,7 @@ fn an_answer_that_cannot_be_read_is_asked_for_again_and_costs_no_attempt() {
     play.tell(texts());
     let unnamed = "```python\nprint('1.0')\n```\nOutput:\n```\n1.0\n```\n";
     assert_eq!(play.tell(replied(unnamed)), "attempt-1/propose");
-    // Small models repeat their own words, so these are not shown again.
+    // Small models repeat their own text, so it is not shown again.
     let turns = &play.asked().turns;
     assert_eq!(turns.len(), 1);
     assert!(turns[0].block.text.contains(WATCHDOG), "{turns:?}");
@@ -200,7 +207,7 @@ fn an_answer_that_cannot_be_read_is_asked_for_again_and_costs_no_attempt() {
     assert!(turns[0].block.text.ends_with(words), "{turns:?}");
     assert_eq!(play.asked().schema, None);
     assert_eq!(play.tell(replied("1.0")), "attempt-1/propose-2");
-    // Now the server is told the form, which it can hold the model to.
+    // Now the server receives the schema, which it can enforce.
     let form = serde_json::json!({ "files": [{ "path": "src/watchdog.py", "text": WATCHDOG }] });
     let asked = play.asked();
     assert!(asked.turns[0].block.text.ends_with(&format!("Files:\n{form}\n")), "{asked:?}");
@@ -209,12 +216,12 @@ fn an_answer_that_cannot_be_read_is_asked_for_again_and_costs_no_attempt() {
     assert_eq!(play.tell(replied(filled_in)), "attempt-1/propose-3");
     let change = changes(&[("src/watchdog.py", "VERSION = '1.0'\n")]);
     assert_eq!(*play.call(), DraftCall::Submit(change));
-    play.tell(stands(State::Applied, &[], None));
+    play.tell(stands(DraftState::Applied, &[], None));
     let (verdict, edited) = play.end();
-    assert_eq!((verdict, edited.attempts), (Verdict::Pass, 1));
+    assert_eq!((verdict, edited.attempts), (RunVerdict::Pass, 1));
 }
 
-/// Where a server does not hold its model to the form, nothing is guessed either.
+/// If a server does not enforce the schema, invalid answers are still rejected.
 #[test]
 fn a_form_that_is_not_filled_in_as_asked_is_no_proposal() {
     let watchdog = r#"{"path": "src/watchdog.py", "text": "a\n"}"#;
@@ -250,13 +257,13 @@ fn answers_that_cannot_be_used_cost_attempts() {
         play.tell(replied("I would rather not."));
     }
     let (verdict, edited) = play.end();
-    assert_eq!((verdict, edited.attempts, edited.state), (Verdict::Fail, 3, None));
+    assert_eq!((verdict, edited.attempts, edited.state), (RunVerdict::Fail, 3, None));
 }
 
 #[test]
 fn files_that_changed_meanwhile_are_read_again() {
     let mut play = proposed(input());
-    play.tell(stands(State::Conflict, &[], None));
+    play.tell(stands(DraftState::Conflict, &[], None));
     assert_eq!(*play.call(), DraftCall::Read { paths: vec![path("src/watchdog.py")] });
     play.tell(texts());
     assert_eq!(play.asked().turns.len(), 1, "what was said about old files is forgotten");
@@ -277,7 +284,7 @@ fn a_file_that_may_not_be_shown_is_not_worked_on() {
         .map(|one| one.rule.to_string())
         .collect();
     assert_eq!(rules, ["edit.not-read", "edit.nothing-to-read"]);
-    assert_eq!(play.end().0, Verdict::Fail);
+    assert_eq!(play.end().0, RunVerdict::Fail);
 }
 
 #[test]
@@ -287,7 +294,7 @@ fn a_store_that_breaks_ends_the_run_and_a_refusal_is_a_lesson() {
     assert!(play.asked().turns[2].block.text.contains("no `:`"));
     play.tell(replied(ANSWER));
     play.tell(drafted(DraftReply::Failed { why: "disk full".to_owned() }));
-    assert_eq!((play.end().0, play.end().1.state), (Verdict::Fail, None));
+    assert_eq!((play.end().0, play.end().1.state), (RunVerdict::Fail, None));
 }
 
 #[test]
@@ -300,7 +307,7 @@ fn a_result_that_nobody_waits_for_changes_nothing() {
     assert_eq!(*play.call(), DraftCall::Read { paths: vec![path("a.py")] });
 }
 
-/// Text of a file that holds fences stays data, and is found again as it was.
+/// File content with fences stays data and is extracted unchanged.
 #[test]
 fn the_demonstration_leaves_code_out_first_and_learns() {
     let tricky = format!("{WATCHDOG}# ```\n# File x:\n# ````\n");
@@ -319,7 +326,7 @@ fn the_demonstration_leaves_code_out_first_and_learns() {
     let (answer, first) = change(&play);
     assert!(first.contains("rest of the code unchanged"));
     play.tell(replied(&answer));
-    play.tell(stands(State::Editing, &[(Rule::ContentPlaceholder, Action::Reject)], None));
+    play.tell(stands(DraftState::Editing, &[(Rule::ContentPlaceholder, GateAction::Reject)], None));
     let (_, second) = change(&play);
     assert!(second.contains("\"--version\" in sys.argv[1:]"), "{second}");
     assert!(second.ends_with("    print(sys.argv)\n# ```\n# File x:\n# ````\n"), "{second}");

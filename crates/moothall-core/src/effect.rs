@@ -1,40 +1,40 @@
-//! What a workflow wants from the world, and what it is told.
+//! Effects: what a workflow requests from the outside world, and the results it receives.
 //!
-//! Both are file formats: they stand in journals and receipts. Every variant has a snapshot in
+//! Both are file formats: journals and receipts contain them. Every variant has a snapshot in
 //! `tests/it/formats.rs`.
 
 use serde::{Deserialize, Serialize};
 
 use crate::child::{ChildEnd, ChildRequest};
-use crate::consult::{GatherFailure, GatherRequest, Question, Review};
+use crate::consult::{GatherFailure, GatherRequest, MoveReview, ReviewQuestion};
 use crate::edit::{DraftCall, DraftReply};
 use crate::evidence::Evidence;
 use crate::model::{ModelFailure, ModelReply, ModelRequest};
-use crate::sandbox::{ExecuteRequest, Execution, SandboxFailure};
-use crate::{NotCanonical, Sha256Hex};
+use crate::sandbox::{ExecuteRequest, SandboxExecution, SandboxFailure};
+use crate::{CanonicalJsonError, Sha256Hex};
 
-/// One wish of a workflow that touches the world.
+/// A request of a workflow for I/O.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "effect", rename_all = "snake_case")]
 pub enum Effect {
-    /// Ask a model.
+    /// Call a model.
     CallModel(Box<ModelRequest>),
-    /// Run a program in a sandbox that nobody used before.
+    /// Run a program in a fresh sandbox.
     Execute(Box<ExecuteRequest>),
     /// Gather evidence about a company.
     Gather(Box<GatherRequest>),
-    /// Start a workflow inside this one. Parallelism is the engine's.
+    /// Start a child workflow. The engine decides about parallelism.
     StartChild(ChildRequest),
-    /// Ask a person. Nobody in the program can answer: the run stands still until somebody does.
-    AskPerson(Box<Question>),
+    /// Ask a person. The run is paused until someone answers.
+    AskPerson(Box<ReviewQuestion>),
     /// Work with drafts of files.
     Draft(Box<DraftCall>),
 }
 
 impl Effect {
-    /// The hash that a journal compares when it replays, so that an old answer is never given to a
-    /// new question.
-    pub fn request_hash(&self) -> Result<Sha256Hex, NotCanonical> {
+    /// The request hash that is compared on replay, so a recorded result is never used for a
+    /// different request.
+    pub fn request_hash(&self) -> Result<Sha256Hex, CanonicalJsonError> {
         match self {
             Self::CallModel(request) => request.hash(),
             Self::Execute(request) => request.hash(),
@@ -46,30 +46,30 @@ impl Effect {
     }
 }
 
-/// The answer to an [`Effect`]. A bad answer is a value like any other: the workflow decides what
-/// it means.
+/// The result of an [`Effect`]. Failures are ordinary results: the workflow decides what they mean.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "result", rename_all = "snake_case")]
 pub enum EffectResult {
     /// The model answered.
     ModelReplied(ModelReply),
-    /// There is no usable answer, after all retries.
+    /// No usable answer after all retries.
     ModelFailed(ModelFailure),
-    /// The program ran, well or badly.
-    Executed(Box<Execution>),
-    /// Nothing ran, after all retries.
+    /// The program ran, successfully or not.
+    Executed(Box<SandboxExecution>),
+    /// The program was not run, after all retries.
     NotExecuted(SandboxFailure),
     /// The evidence.
     Gathered(Box<Evidence>),
-    /// There is no evidence, after all retries.
+    /// No evidence after all retries.
     NotGathered(GatherFailure),
-    /// The child came to its end.
+    /// The child workflow ended.
     ChildEnded(Box<ChildEnd>),
     /// A person answered.
-    PersonSaid(Box<Review>),
-    /// What the store of drafts said.
+    PersonSaid(Box<MoveReview>),
+    /// The reply of the draft store.
     Drafted(Box<DraftReply>),
-    /// Nobody in this run performs such effects: a defect of whoever put it together. No workflow takes it for an answer.
+    /// This run has no performer for such effects, which is a bug in how the run was set up.
+    /// Workflows do not accept it as a result.
     NotPerformed,
 }
 

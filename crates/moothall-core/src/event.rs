@@ -1,11 +1,11 @@
-//! What happened in a run, as people and programs follow it.
+//! Events of a run, for people and programs that follow it.
 //!
 //! Events are a file format: every kind has a snapshot in `tests/it/formats.rs`.
 
-mod common;
 mod envelope;
-mod gathered;
+mod evidence_summary;
 mod kind;
+mod model_events;
 mod status;
 
 use std::collections::BTreeMap;
@@ -13,29 +13,29 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::consult::EvidenceSource;
-use crate::debate::{Degradation, Objection, Stance};
-use crate::model::{FailureKind, ModelName, Purpose, Usage, UsageBasis};
+use crate::debate::{DebateDegradation, DebateStance, Objection};
+use crate::model::{CallPurpose, FailureKind, ModelName, TokenUsage, UsageBasis};
 use crate::sandbox::{Exit, FileRef, GuestPath, IsolationClass};
-use crate::{EffectId, Finding, MicroUsd, RunId, Sha256Hex, Verdict};
+use crate::{EffectId, MicroUsd, RunFinding, RunId, RunVerdict, Sha256Hex};
 
-pub use self::envelope::Envelope;
-pub use self::gathered::Gathered;
-pub use self::status::{LayerStatus, PauseReason, RoundStatus};
+pub use self::envelope::EventEnvelope;
+pub use self::evidence_summary::EvidenceSummary;
+pub use self::status::{PauseReason, RoundStatus, StageStatus};
 
-/// Something that happened. Its key is made from what happened, so a replayed run says the same
-/// thing under the same key and a store can drop the repetition.
+/// An event of a run. Its key is derived from its content, so a replayed run produces the same keys
+/// and a store can drop duplicates.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "WrittenEvent")]
 pub struct RunEvent {
-    /// Unique within the run, and the same on every replay. A key that is not made from its event
-    /// cannot be read: it could stand in another event's way.
+    /// Unique within the run and equal on every replay. Deserialization fails if the key does not
+    /// match the event, because it could shadow another event's key.
     pub key: String,
-    /// What happened.
+    /// The event itself.
     #[serde(flatten)]
     pub body: RunEventBody,
 }
 
-/// An event as it stands in a file or a guest's frame, before anyone looked at it.
+/// An event from a file or a guest's frame, before its key is checked.
 #[derive(Deserialize)]
 struct WrittenEvent {
     key: String,
@@ -51,7 +51,7 @@ impl TryFrom<WrittenEvent> for RunEvent {
             Some(effect_id) => Self::about(&effect_id, written.body),
             None => Self::of_run(written.body),
         };
-        if event.key == written.key { Ok(event) } else { Err("the key is not this event's") }
+        if event.key == written.key { Ok(event) } else { Err("event key does not match the event") }
     }
 }
 
@@ -59,7 +59,7 @@ impl RunEvent {
     /// An event about one effect.
     pub fn about(effect_id: &EffectId, body: RunEventBody) -> Self {
         let key = match &body {
-            // One answer may hold several documents.
+            // One answer can contain several documents.
             RunEventBody::ClaimChecked { document, .. } => {
                 format!("{effect_id}:{}:{document}", body.name())
             }
@@ -71,7 +71,7 @@ impl RunEvent {
     /// An event about the run as a whole.
     pub fn of_run(body: RunEventBody) -> Self {
         let key = match &body {
-            // A run may pause more than once.
+            // A run can pause more than once.
             RunEventBody::RunPaused { number, .. } => format!("run:{}:{number}", body.name()),
             RunEventBody::LayerStart { layer, .. } | RunEventBody::LayerComplete { layer, .. } => {
                 format!("layer-{layer}:{}", body.name())
@@ -90,263 +90,262 @@ impl RunEvent {
     }
 }
 
-/// An event with its place in the run.
+/// An event with its position in the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SequencedEvent {
     /// The run.
     pub run_id: RunId,
-    /// From 1, without gaps.
+    /// The sequence number, starting at 1, without gaps.
     pub seq: u64,
-    /// What happened.
+    /// The event.
     #[serde(flatten)]
     pub event: RunEvent,
 }
 
-/// The kinds of events. No kind carries a time or a latency: those differ between two equal runs
-/// and are kept beside them.
+/// The kinds of events. No kind has a time or a latency: those differ between two equal runs and
+/// are stored separately.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 #[cfg_attr(test, derive(ts_rs::TS), ts(tag = "type"))]
 pub enum RunEventBody {
-    /// A workflow began.
+    /// A workflow started.
     RunStarted {
-        /// Which one.
+        /// The workflow's name.
         workflow: String,
     },
-    /// A model answered; the usage is of this call alone.
+    /// A model answered. The usage is of this call only.
     ModelReplied {
         /// The call.
         effect_id: EffectId,
-        /// For whom it spoke.
-        purpose: Purpose,
-        /// Who was asked.
+        /// What the call was for.
+        purpose: CallPurpose,
+        /// The model.
         model: ModelName,
         /// Tokens of this call.
-        usage: Usage,
-        /// Where they come from.
+        usage: TokenUsage,
+        /// How the usage was obtained.
         usage_basis: UsageBasis,
-        /// Absent where the price is unknown.
+        /// The cost; absent if the price is unknown.
         cost_micro_usd: Option<MicroUsd>,
     },
     /// A model gave no usable answer.
     ModelFailed {
         /// The call.
         effect_id: EffectId,
-        /// For whom it would have spoken.
-        purpose: Purpose,
-        /// Who was asked.
+        /// What the call was for.
+        purpose: CallPurpose,
+        /// The model.
         model: ModelName,
-        /// Why.
+        /// The kind of failure.
         kind: FailureKind,
-        /// In words.
+        /// The error message.
         detail: String,
     },
-    /// An answer was not what was asked for; the next effect shows the model why.
+    /// An answer was invalid; the next effect shows the model why.
     OutputRejected {
-        /// The call whose answer it was.
+        /// The call.
         effect_id: EffectId,
-        /// What is wrong with it.
+        /// The problems found.
         problems: Vec<String>,
     },
-    /// Another program is about to be written.
+    /// An attempt to write a program started.
     AttemptStarted {
-        /// The call that writes it.
+        /// The call that writes the program.
         effect_id: EffectId,
-        /// From 1.
+        /// The number of the attempt, starting at 1.
         attempt: u32,
-        /// How many there may be.
+        /// The maximum number of attempts.
         of: u32,
     },
-    /// A model wrote a program. The program itself is in the call's answer, which the journal
-    /// keeps; `reflexion::read_program` takes it out.
+    /// A model wrote a program. The program is in the call's answer in the journal;
+    /// `reflexion::read_program` extracts it.
     CodeGenerated {
-        /// The call whose answer holds it.
+        /// The call whose answer contains it.
         effect_id: EffectId,
         /// The attempt.
         attempt: u32,
         /// The hash of the program's text.
         code_sha256: Sha256Hex,
-        /// How many lines it has.
+        /// The number of lines.
         code_lines: u64,
-        /// Packages that the model says it needs.
+        /// Packages the model says it needs.
         dependencies: Vec<String>,
-        /// How sure the model says it is, in thousandths. Its word, and never used.
+        /// The model's stated confidence in thousandths. Informational only.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         confidence_permille: Option<u16>,
     },
-    /// A program, or the check of its results, was run.
+    /// A program, or the check of its results, ran.
     Executed {
         /// The execution: `attempt-1/execute` or `attempt-1/check`.
         effect_id: EffectId,
         /// The attempt.
         attempt: u32,
-        /// How it ended.
+        /// The exit status.
         exit: Exit,
-        /// What ran it, such as `microvm`.
+        /// The sandbox engine, such as `microvm`.
         engine: String,
-        /// How strong the wall around it was.
+        /// The isolation class.
         class: IsolationClass,
-        /// What was kept of its output.
+        /// Captured bytes of standard output.
         stdout_bytes: u64,
-        /// What was kept of its errors.
+        /// Captured bytes of standard error.
         stderr_bytes: u64,
-        /// Files it left.
+        /// Files the program left.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         files: BTreeMap<GuestPath, FileRef>,
     },
-    /// An attempt was judged. The verdict of the attempt follows from the findings, as that of a
-    /// run does.
+    /// An attempt was checked. Its verdict is derived from the findings, as for a run.
     Judged {
-        /// What was judged: the execution, or the call where it gave no program.
+        /// The execution that was checked, or the model call if it gave no program.
         effect_id: EffectId,
         /// The attempt.
         attempt: u32,
-        /// What was observed.
-        findings: Vec<Finding>,
+        /// The findings.
+        findings: Vec<RunFinding>,
     },
-    /// A model said what went wrong.
+    /// A model explained what went wrong.
     Critiqued {
         /// The call.
         effect_id: EffectId,
-        /// The attempt it is about.
+        /// The attempt it refers to.
         attempt: u32,
-        /// Its words, cut to a bearable length.
+        /// The explanation, truncated.
         text: String,
     },
-    /// A consultation began.
+    /// A consultation started.
     ConsultStarted {
-        /// The ticker, or the name of a company that has none.
+        /// The ticker, or the company's name if it has none.
         ticker: String,
-        /// Whether `ticker` is a ticker. Events of version 0.1 do not say.
+        /// Whether `ticker` is a ticker. Absent in events of version 0.1.
         #[serde(default = "yes", skip_serializing_if = "is_yes")]
         #[cfg_attr(test, ts(optional, as = "Option<bool>"))]
         listed: bool,
-        /// Rounds of each debate.
+        /// The number of rounds per debate.
         rounds: u32,
-        /// Moves that there shall be.
+        /// The planned number of moves.
         moves: u32,
         /// Where the evidence comes from.
         provenance: EvidenceSource,
-        /// Model calls that it takes, rewrites and re-asks apart.
+        /// The estimated number of model calls, without rewrites and retries.
         est_calls: u32,
     },
-    /// A layer began: 0 gather, 1 infer, 2 analyse, 3 debate, 4 rank.
+    /// A layer started: 0 gather, 1 infer, 2 analyse, 3 debate, 4 rank.
     LayerStart {
-        /// Which one.
+        /// The layer.
         layer: u8,
         /// Always `running`.
-        status: LayerStatus,
+        status: StageStatus,
     },
-    /// A layer is done.
+    /// A layer finished.
     LayerComplete {
-        /// Which one.
+        /// The layer.
         layer: u8,
         /// Always `done`.
-        status: LayerStatus,
-        /// The documents that it made: `F1.md`, `m3.md`.
+        status: StageStatus,
+        /// The documents it produced: `F1.md`, `m3.md`.
         artifacts: Vec<String>,
-        /// How many moves were scored, for the layer that scores.
+        /// The number of scored moves, for the scoring layer.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         total_policies_scored: Option<u32>,
-        /// What there is to go on, for the layer that gathers it.
+        /// A summary of the evidence, for the gathering layer.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        gathered: Option<Box<Gathered>>,
+        gathered: Option<Box<EvidenceSummary>>,
     },
-    /// An agent of a layer began.
+    /// An agent of a layer started.
     AgentStart {
         /// The layer.
         layer: u8,
         /// `analyst_3`.
         agent_id: String,
-        /// What people call it.
+        /// The agent's display name.
         persona: String,
     },
-    /// An agent of a layer is done.
+    /// An agent of a layer finished.
     AgentComplete {
         /// The layer.
         layer: u8,
         /// `analyst_3`.
         agent_id: String,
-        /// The first document that it made; absent where it made none.
+        /// The first document it produced; absent if none exists.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         output: Option<String>,
-        /// All documents that it made.
+        /// All documents it produced.
         outputs: Vec<String>,
-        /// What the moves among them are called, by move.
+        /// Titles of the moves among them, by move.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         titles: BTreeMap<String, String>,
     },
-    /// The numbers and citations of a document were checked by code.
+    /// The numbers and citations of a document were checked.
     ClaimChecked {
-        /// The call whose answer it is; the last one, where there was a rewrite.
+        /// The call that wrote the document; the last one if it was rewritten.
         effect_id: EffectId,
         /// `F1.md`, `m3.md`.
         document: String,
-        /// Numbers that were read.
+        /// The number of numbers found.
         numbers: u32,
-        /// Of these, supported or marked as assumptions.
+        /// How many of them are supported or marked as assumptions.
         supported: u32,
-        /// What is flagged.
-        flagged: Vec<Finding>,
-        /// Whether the author is asked to write it again.
+        /// Findings about the others.
+        flagged: Vec<RunFinding>,
+        /// Whether the author is asked to rewrite it.
         rewrite: bool,
     },
-    /// A person has looked at the moves before they are debated.
+    /// A person reviewed the moves before the debates.
     MovesReviewed {
-        /// The question.
+        /// The effect that asked for the review.
         effect_id: EffectId,
-        /// Moves that are not debated.
+        /// Moves that were removed.
         vetoed: Vec<String>,
-        /// Moves that were written anew.
+        /// Moves that were edited.
         edited: Vec<String>,
         /// Moves that were added.
         added: Vec<String>,
-        /// What the edited and added ones are called, by move.
+        /// Titles of the edited and added moves, by move.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         titles: BTreeMap<String, String>,
     },
-    /// The walls around a debate.
+    /// The isolation of a debate.
     Isolation {
-        /// The effect that is the debate: `m7`.
+        /// The effect that started the debate: `m7`.
         effect_id: EffectId,
         /// The move.
         #[serde(rename = "move")]
         move_id: String,
-        /// The class.
+        /// The isolation class.
         class: IsolationClass,
-        /// Why it is not what was wanted, where it is not.
+        /// Why the class differs from the requested one, if it does.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fallback: Option<String>,
     },
-    /// A debate came a half round further.
+    /// A debate completed half a round.
     SandboxRound {
         /// The move.
         #[serde(rename = "move")]
         move_id: String,
-        /// From 1.
+        /// The round, starting at 1.
         round: u32,
-        /// Who has spoken.
+        /// Which side has answered.
         status: RoundStatus,
     },
-    /// Somebody spoke in a debate. The words are in the call's answer.
+    /// A participant of a debate answered. The full text is in the call's answer.
     SandboxTurn {
         /// The call.
         effect_id: EffectId,
         /// The move.
         #[serde(rename = "move")]
         move_id: String,
-        /// The decision maker whose thread it is; `all` for the opening.
+        /// The decision maker of the thread; `all` for the opening.
         thread: String,
-        /// From 1.
+        /// The round, starting at 1.
         round: u32,
         /// `critic` or the decision maker.
         role: String,
-        /// The beginning of what was said.
+        /// The beginning of the message.
         preview: String,
-        /// Where the decision maker stands.
+        /// The decision maker's stance.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        stance: Option<Stance>,
-        /// The evidence that was cited.
+        stance: Option<DebateStance>,
+        /// The cited evidence.
         cites: Vec<String>,
     },
     /// A move was scored.
@@ -356,52 +355,52 @@ pub enum RunEventBody {
         move_id: String,
         /// The sum of all scores.
         score: u32,
-        /// The highest sum there can be.
+        /// The highest possible sum.
         out_of: u32,
         /// Scores by decision maker and metric.
         breakdown: BTreeMap<String, BTreeMap<String, u8>>,
-        /// Rounds that every thread came through.
+        /// The number of rounds completed by every thread.
         rounds_done: u32,
-        /// What is not as it should be.
+        /// Problems of the debate.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        degraded: Vec<Degradation>,
-        /// The hardest objection that still stands.
+        degraded: Vec<DebateDegradation>,
+        /// The hardest open objection.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key_objection: Option<Objection>,
     },
-    /// All moves are ranked. Nothing follows.
+    /// All moves are ranked. This is the last event.
     PipelineComplete {
-        /// What the trial came to.
-        verdict: Verdict,
+        /// The verdict.
+        verdict: RunVerdict,
         /// The recommended moves, best first.
         recommended: Vec<String>,
-        /// All others.
+        /// All other moves.
         other: Vec<String>,
     },
-    /// The run stands still and can go on.
+    /// The run paused and can be resumed.
     RunPaused {
-        /// How often it has paused, this time included.
+        /// How often the run has paused, including this time.
         number: u32,
-        /// What it waits for.
+        /// What the run is waiting for.
         reason: PauseReason,
-        /// In words.
+        /// The reason as text.
         detail: String,
     },
-    /// The run came to its end. Nothing follows.
+    /// The run finished. This is the last event.
     RunFinished {
-        /// What the trial came to.
-        verdict: Verdict,
+        /// The verdict.
+        verdict: RunVerdict,
     },
-    /// The run cannot go on. Nothing follows.
+    /// The run failed. This is the last event.
     RunFailed {
-        /// Why, in words.
+        /// The error message.
         detail: String,
-        /// The kind of the model failure that ended it, if it was one. Events of version 0.1 have none.
+        /// The kind of model failure that ended the run, if any. Absent in events of version 0.1.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(test, ts(optional))]
         model_failure: Option<FailureKind>,
     },
-    /// Someone stopped the run. Nothing follows.
+    /// The run was cancelled. This is the last event.
     RunCancelled,
 }
 
@@ -409,7 +408,7 @@ fn yes() -> bool {
     true
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "signature required by serde")]
 fn is_yes(value: &bool) -> bool {
     *value
 }

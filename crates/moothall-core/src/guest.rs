@@ -1,9 +1,9 @@
-//! What a host and the agent inside a sandbox say to each other.
+//! The protocol between the host and the agent inside a sandbox.
 //!
-//! One byte channel (a virtio-serial port in a microVM, a pipe in a container) carries frames in both
-//! directions. The host starts every exchange; the agent answers. Both ends treat what they read as
-//! hostile: a frame is bounded, its bytes are kept only as they arrive, and a frame that does not
-//! fit where it stands ends the conversation.
+//! One byte channel (a virtio-serial port in a microVM, a pipe in a container) carries frames in
+//! both directions. The host starts every exchange; the agent replies. Both ends treat input as
+//! hostile: frame sizes are limited, memory is only allocated for bytes that have arrived, and an
+//! unexpected frame ends the connection.
 //!
 //! ```text
 //! agent → host   Ready
@@ -23,10 +23,11 @@ mod message;
 mod workflow;
 
 pub use self::frame::{
-    Channel, Frame, FrameFault, FrameReader, MAX_DATA_BYTES, MAX_FRAME_BYTES, write_data,
+    FrameFault, FrameReader, GuestFrame, GuestStream, MAX_DATA_BYTES, MAX_FRAME_BYTES, write_data,
     write_message,
 };
 pub use self::message::{
-    Ended, FoundFile, FromGuest, PROTOCOL, Place, RunRequest, SaidStep, ToGuest, WayToEnd,
+    ExitCause, GuestFile, GuestMessage, GuestRunRequest, HostMessage, PROTOCOL, Place, ProgramExit,
+    StepSummary,
 };
-pub use self::workflow::{GuestMachine, GuestWorkflow, UnknownWorkflow};
+pub use self::workflow::{GuestStateMachine, GuestWorkflow, UnknownWorkflow};

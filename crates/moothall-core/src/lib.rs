@@ -1,13 +1,13 @@
-//! Pure decisions: workflows, findings, verdicts, receipts.
+//! Pure decision logic: workflows, findings, verdicts, receipts.
 //!
 //! Nothing here reads a clock, a file, a socket or a random number, and no map has a random order.
-//! A [`Workflow`] describes what it wants as [`Effect`]s and is told the answers as
-//! [`EffectResult`]s; whoever drives it does the rest. The same results in give the same steps out,
-//! which is what lets a run be replayed, resumed and verified.
+//! A [`Workflow`] requests [`Effect`]s and receives [`EffectResult`]s; the engine performs the I/O.
+//! The same results always give the same steps, so a run can be replayed, resumed and verified.
 
 #![warn(missing_docs)]
 
 pub mod ask;
+pub mod budget;
 pub mod child;
 pub mod consult;
 pub mod debate;
@@ -15,9 +15,8 @@ pub mod edit;
 mod effect;
 mod event;
 pub mod guest;
-pub mod purse;
+pub mod program;
 pub mod receipt;
-pub mod reflexion;
 pub mod replay;
 pub mod report;
 mod run_spec;
@@ -26,8 +25,8 @@ mod workflow;
 
 pub use crate::effect::{Effect, EffectResult};
 pub use crate::event::{
-    Envelope, Gathered, LayerStatus, PauseReason, RoundStatus, RunEvent, RunEventBody,
-    SequencedEvent,
+    EventEnvelope, EvidenceSummary, PauseReason, RoundStatus, RunEvent, RunEventBody,
+    SequencedEvent, StageStatus,
 };
 pub use crate::run_spec::{
     ConsultSpec, EditSpec, IsolationChoice, NewsChoice, ProgramSpec, RunKind, RunSettings, RunSpec,
@@ -36,16 +35,16 @@ pub use crate::run_spec::{
 pub use moothall_evidence::{claims, evidence};
 pub use moothall_gate::{drafts, gate};
 pub use moothall_types::{
-    EffectId, ErrorCode, Finding, InvalidId, MicroUsd, NotCanonical, RuleId, RunId, Severity,
-    Sha256Hex, Verdict, access, canonical_json, causes, fenced, model, money, sandbox, structured,
-    text, tokens_at_most, tokens_expected, with_causes,
+    CanonicalJsonError, EffectId, ErrorCode, FindingSeverity, InvalidId, MicroUsd, RuleId,
+    RunFinding, RunId, RunVerdict, Sha256Hex, access, canonical_json, causes, fenced, model, money,
+    sandbox, structured, text, tokens_at_most, tokens_expected, with_causes,
 };
 
 pub use crate::workflow::{Conclusion, Outcome, Step, UnexpectedResult, Workflow};
 
-/// Real filings, as the tests of the evidence read them.
+/// Real filings, shared with the evidence tests.
 #[cfg(test)]
-#[allow(dead_code, reason = "the tests of the evidence use all of it")]
+#[allow(dead_code, reason = "only the evidence tests use all of it")]
 #[path = "../../moothall-evidence/src/evidence/test_data_tests.rs"]
 mod test_data;
 

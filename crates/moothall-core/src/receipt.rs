@@ -1,56 +1,58 @@
-//! The receipt of a run: lines of JSON, each bound to the one before by its hash.
+//! The receipt of a run: JSON lines, each with the hash of the previous one.
 //!
-//! From a receipt anyone can derive the verdict again, offline and with no model. Three parts, in
-//! this order:
-//! 1. records (manifest, input, effects sorted by id, approvals, conclusion, findings, verdict), each
-//!    with the SHA-256 of the line before it: two equal runs have the same records, byte for byte;
-//! 2. one line of notes with what differs between equal runs (run id, times, latency, tries) and
-//!    the hash of the last record;
-//! 3. one line with the SHA-256 of everything above it, so that a change anywhere is noticed.
+//! Anyone can derive the verdict again from a receipt, offline and without a model. It has three
+//! parts, in this order:
+//! 1. records (manifest, input, effects sorted by id, approvals, conclusion, findings, verdict),
+//!    each with the SHA-256 of the previous line: two equal runs have byte-identical records;
+//! 2. one line of notes with everything that differs between equal runs (run id, times, latency,
+//!    tries) and the hash of the last record;
+//! 3. one line with the SHA-256 of everything above it, which detects any change.
 //!
-//! A receipt shows that it was not changed by accident or in part. It is not signed: whoever can
-//! rewrite the whole file can make another.
+//! A receipt proves that it was not changed by accident or in part. It is not signed: anyone who
+//! can rewrite the whole file can make a different one.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::consult::{Approval, ConsultInput};
+use crate::consult::{ConsultInput, MoveApproval};
 use crate::report::derive;
-use crate::{Conclusion, EffectId, EffectResult, Finding, RunId, RunKind, Sha256Hex, Verdict};
+use crate::{
+    Conclusion, EffectId, EffectResult, RunFinding, RunId, RunKind, RunVerdict, Sha256Hex,
+};
 
-/// What a receipt is written from.
+/// The content of a receipt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Receipt {
-    /// What ran.
-    pub manifest: Manifest,
-    /// What a consultation was asked for: everything else follows from it and the effects.
+    /// The run's manifest.
+    pub manifest: ReceiptManifest,
+    /// The input of a consultation. Together with the effects it determines everything else.
     pub input: Option<Box<ConsultInput>>,
-    /// Every effect with the hash of its request and its result.
+    /// Every effect with its request hash and its result.
     pub effects: BTreeMap<EffectId, EffectRecord>,
-    /// What persons said after the end of a consultation.
-    pub approvals: Vec<Approval>,
-    /// What a consultation came to, approvals included.
+    /// Approvals given after the end of a consultation.
+    pub approvals: Vec<MoveApproval>,
+    /// The conclusion of a consultation, including approvals.
     pub conclusion: Option<Box<Conclusion>>,
-    /// Everything the checks observed.
-    pub findings: Vec<Finding>,
+    /// The findings.
+    pub findings: Vec<RunFinding>,
     /// What differs between two equal runs.
-    pub notes: Notes,
+    pub notes: ReceiptNotes,
 }
 
-/// What ran, without anything that differs between two equal runs.
+/// A description of the run, without anything that differs between two equal runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Manifest {
+pub struct ReceiptManifest {
     /// The version of this format.
     pub receipt: u32,
-    /// The workflow.
+    /// The workflow's name.
     pub workflow: String,
     /// The build that ran it.
     pub build: String,
-    /// The model that was asked for.
+    /// The requested model.
     pub model: String,
-    /// Whether the demonstration model spoke, so that nobody takes its words for an answer.
+    /// Whether the demo model was used, so that its answers are not mistaken for real ones.
     pub demonstration: bool,
 }
 
@@ -59,29 +61,29 @@ pub struct Manifest {
 pub struct EffectRecord {
     /// The hash of the request.
     pub request_sha256: Sha256Hex,
-    /// What came back.
+    /// The result.
     pub result: EffectResult,
 }
 
 /// What differs between two equal runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Notes {
+pub struct ReceiptNotes {
     /// The run.
     pub run_id: RunId,
-    /// When it began, in milliseconds since 1970.
+    /// The start time, in milliseconds since 1970.
     pub started_at_ms: u64,
     /// Latency and tries of each effect.
-    pub timing: BTreeMap<EffectId, Timing>,
+    pub timing: BTreeMap<EffectId, EffectTiming>,
 }
 
-/// How long an effect took.
+/// Duration and number of tries of an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Timing {
-    /// From the wish to the result, waiting and retries included.
+pub struct EffectTiming {
+    /// From the request to the result, including waiting and retries.
     pub latency_ms: u64,
-    /// How often it was tried.
+    /// The number of tries.
     pub tries: u32,
 }
 
@@ -90,24 +92,24 @@ pub const FORMAT: u32 = 2;
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line {
+struct ReceiptLine {
     prev: Option<Sha256Hex>,
-    record: Record,
+    record: ReceiptRecord,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Record {
-    Manifest(Manifest),
+enum ReceiptRecord {
+    Manifest(ReceiptManifest),
     Input(Box<ConsultInput>),
     Effect { id: EffectId, request_sha256: Sha256Hex, result: EffectResult },
-    Approval(Approval),
+    Approval(MoveApproval),
     Conclusion(Box<Conclusion>),
-    Finding(Finding),
-    Verdict(Verdict),
+    Finding(RunFinding),
+    Verdict(RunVerdict),
 }
 
-impl Record {
+impl ReceiptRecord {
     fn name(&self) -> &'static str {
         match self {
             Self::Manifest(_) => "manifest",
@@ -125,7 +127,7 @@ impl Record {
 #[serde(deny_unknown_fields)]
 struct NotesLine {
     head: Sha256Hex,
-    notes: Notes,
+    notes: ReceiptNotes,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -135,25 +137,25 @@ struct SealLine {
 }
 
 impl Receipt {
-    /// The receipt's bytes. The verdict is derived from the findings, never taken from elsewhere.
+    /// Serializes the receipt. The verdict is always derived from the findings.
     pub fn write(&self) -> Result<String, serde_json::Error> {
         let mut text = String::new();
         let mut prev = None;
-        let effects = self.effects.iter().map(|(id, effect)| Record::Effect {
+        let effects = self.effects.iter().map(|(id, effect)| ReceiptRecord::Effect {
             id: id.clone(),
             request_sha256: effect.request_sha256,
             result: effect.result.clone(),
         });
-        let findings = self.findings.iter().map(|finding| Record::Finding(finding.clone()));
-        let records = std::iter::once(Record::Manifest(self.manifest.clone()))
-            .chain(self.input.clone().map(Record::Input))
+        let findings = self.findings.iter().map(|finding| ReceiptRecord::Finding(finding.clone()));
+        let records = std::iter::once(ReceiptRecord::Manifest(self.manifest.clone()))
+            .chain(self.input.clone().map(ReceiptRecord::Input))
             .chain(effects)
-            .chain(self.approvals.iter().cloned().map(Record::Approval))
-            .chain(self.conclusion.clone().map(Record::Conclusion))
+            .chain(self.approvals.iter().cloned().map(ReceiptRecord::Approval))
+            .chain(self.conclusion.clone().map(ReceiptRecord::Conclusion))
             .chain(findings)
-            .chain(std::iter::once(Record::Verdict(Verdict::of(&self.findings))));
+            .chain(std::iter::once(ReceiptRecord::Verdict(RunVerdict::of(&self.findings))));
         for record in records {
-            prev = Some(push_line(&mut text, &Line { prev, record })?);
+            prev = Some(push_line(&mut text, &ReceiptLine { prev, record })?);
         }
         if let Some(head) = prev {
             push_line(&mut text, &NotesLine { head, notes: self.notes.clone() })?;
@@ -172,87 +174,87 @@ fn push_line<T: Serialize>(text: &mut String, line: &T) -> Result<Sha256Hex, ser
     Ok(hash)
 }
 
-/// A receipt that holds together.
+/// A receipt that passed verification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerifiedReceipt {
     /// The contents.
     pub receipt: Receipt,
     /// The verdict, derived again from the findings.
-    pub verdict: Verdict,
+    pub verdict: RunVerdict,
     /// The hash of the last record: two equal runs have the same head.
     pub head: Sha256Hex,
 }
 
-/// Where a receipt does not hold together.
+/// Why a receipt is invalid, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {problem}")]
 pub struct ReceiptFault {
-    /// Counted from 1.
+    /// The line number, starting at 1.
     pub line: usize,
-    /// What is wrong there.
+    /// The problem.
     pub problem: ReceiptProblem,
 }
 
-/// What can be wrong with a receipt.
+/// Problems of a receipt.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReceiptProblem {
-    /// The file breaks off.
-    #[error("the receipt ends here but is not complete")]
+    /// The file is truncated.
+    #[error("the receipt is truncated")]
     Incomplete,
-    /// The bytes are not UTF-8 text.
-    #[error("the line is not text")]
+    /// The bytes are not UTF-8.
+    #[error("the line is not UTF-8")]
     NotText,
-    /// Not JSON, or not the record that belongs here.
-    #[error("the line is not the record that belongs here: {0}")]
+    /// Not JSON, or not the expected record.
+    #[error("invalid record: {0}")]
     Unreadable(String),
-    /// The line is JSON, but not as this program writes it.
-    #[error("the line is not written the way receipts are written")]
+    /// Valid JSON, but not byte-identical to what Moothall writes.
+    #[error("the line is not in the exact form that receipts use")]
     NotAsWritten,
-    /// The hash of the line before does not match.
-    #[error("the line before was changed: its hash is {found}, this line expects {expected}")]
+    /// The hash of the previous line does not match.
+    #[error("the previous line was changed: its hash is {found}, expected {expected}")]
     BrokenChain {
-        /// What this line says.
+        /// The hash in this line.
         expected: Sha256Hex,
-        /// What the line before has.
+        /// The actual hash of the previous line.
         found: Sha256Hex,
     },
-    /// The hash over the whole file does not match.
-    #[error("the file was changed: its hash is {found}, its last line expects {expected}")]
+    /// The hash of the whole file does not match.
+    #[error("the file was changed: its hash is {found}, expected {expected}")]
     BrokenSeal {
-        /// What the last line says.
+        /// The hash in the last line.
         expected: Sha256Hex,
-        /// What the file has.
+        /// The actual hash of the file.
         found: Sha256Hex,
     },
     /// The verdict does not follow from the findings.
-    #[error("the verdict says {written}, but the findings give {derived}")]
+    #[error("the verdict is {written}, but the findings give {derived}")]
     WrongVerdict {
-        /// What the receipt says.
-        written: Verdict,
-        /// What follows from its findings.
-        derived: Verdict,
+        /// The verdict in the receipt.
+        written: RunVerdict,
+        /// The verdict derived from its findings.
+        derived: RunVerdict,
     },
-    /// A newer program wrote it.
-    #[error("the receipt has format {0}, this program reads format {FORMAT}")]
+    /// Written by a version with another receipt format.
+    #[error("unsupported receipt format {0} (this version reads format {FORMAT})")]
     OtherFormat(u32),
-    /// Effects are sorted by id and each stands there once.
-    #[error("the effects are not in order")]
+    /// Effects must be sorted by id, without duplicates.
+    #[error("effects are not sorted by id")]
     OutOfOrder,
-    /// The answers do not lead to what the receipt says.
-    #[error("what is written here does not follow from the rest: {0}")]
+    /// The recorded results do not lead to the recorded conclusion or findings.
+    #[error("cannot be derived from the recorded results: {0}")]
     NotDerived(String),
-    /// There is something after the end.
-    #[error("something follows the end of the receipt")]
+    /// There is data after the end.
+    #[error("unexpected data after the end of the receipt")]
     Trailing,
 }
 
-/// Checks a receipt and derives its verdict again. The input is not trusted.
+/// Verifies a receipt and derives its verdict again. The input is untrusted.
 pub fn verify(bytes: &[u8]) -> Result<VerifiedReceipt, ReceiptFault> {
-    let mut reader = Reader { bytes, at: 0, line: 0, prev: None };
+    let mut reader = ReceiptReader { bytes, at: 0, line: 0, prev: None };
     let manifest = match reader.record()? {
-        Record::Manifest(manifest) if manifest.receipt == FORMAT => manifest,
-        Record::Manifest(manifest) => {
+        ReceiptRecord::Manifest(manifest) if manifest.receipt == FORMAT => manifest,
+        ReceiptRecord::Manifest(manifest) => {
             return Err(reader.fault(ReceiptProblem::OtherFormat(manifest.receipt)));
         }
         other => return Err(reader.misplaced(&other)),
@@ -263,31 +265,33 @@ pub fn verify(bytes: &[u8]) -> Result<VerifiedReceipt, ReceiptFault> {
     let mut conclusion = None;
     let mut findings = Vec::new();
     let mut lines = BTreeMap::new();
-    // Every kind of record has its place; none comes back after a later one.
+    // Records must come in a fixed order by kind.
     let written = loop {
         let record = reader.record()?;
         let before_findings = findings.is_empty();
         let before_conclusion = conclusion.is_none() && before_findings;
         let before_approvals = approvals.is_empty() && before_conclusion;
         match record {
-            Record::Input(found) if input.is_none() && effects.is_empty() && before_approvals => {
+            ReceiptRecord::Input(found)
+                if input.is_none() && effects.is_empty() && before_approvals =>
+            {
                 input = Some(found);
             }
-            Record::Effect { id, request_sha256, result } if before_approvals => {
+            ReceiptRecord::Effect { id, request_sha256, result } if before_approvals => {
                 if effects.last_key_value().is_some_and(|(last, _)| *last >= id) {
                     return Err(reader.fault(ReceiptProblem::OutOfOrder));
                 }
                 lines.insert(id.clone(), reader.line);
                 effects.insert(id, EffectRecord { request_sha256, result });
             }
-            Record::Approval(approval) if before_conclusion => approvals.push(approval),
-            Record::Conclusion(found) if before_conclusion => conclusion = Some(found),
-            Record::Finding(finding) => findings.push(finding),
-            Record::Verdict(verdict) => break verdict,
+            ReceiptRecord::Approval(approval) if before_conclusion => approvals.push(approval),
+            ReceiptRecord::Conclusion(found) if before_conclusion => conclusion = Some(found),
+            ReceiptRecord::Finding(finding) => findings.push(finding),
+            ReceiptRecord::Verdict(verdict) => break verdict,
             other => return Err(reader.misplaced(&other)),
         }
     };
-    let derived = Verdict::of(&findings);
+    let derived = RunVerdict::of(&findings);
     if written != derived {
         return Err(reader.fault(ReceiptProblem::WrongVerdict { written, derived }));
     }
@@ -308,16 +312,16 @@ pub fn verify(bytes: &[u8]) -> Result<VerifiedReceipt, ReceiptFault> {
     Ok(VerifiedReceipt { receipt, verdict: derived, head })
 }
 
-/// Derives a consultation again from its input and its answers, model and network apart, and
-/// compares what comes out with what is written.
+/// Derives a consultation again from its input and its recorded results, without models or network,
+/// and compares the result with the receipt.
 fn derived_again(receipt: &Receipt, lines: &BTreeMap<EffectId, usize>) -> Result<(), ReceiptFault> {
     let fault =
         |line: usize, why: String| ReceiptFault { line, problem: ReceiptProblem::NotDerived(why) };
     let Some(input) = &receipt.input else {
-        // Only a consultation can be derived; one without its input cannot.
+        // Only consultations can be derived, and they require an input.
         let kind = RunKind::parse(&receipt.manifest.workflow);
         return match kind {
-            Some(RunKind::Consult) => Err(fault(1, "a consultation has an input".to_owned())),
+            Some(RunKind::Consult) => Err(fault(1, "the consultation has no input".to_owned())),
             _ => Ok(()),
         };
     };
@@ -327,34 +331,33 @@ fn derived_again(receipt: &Receipt, lines: &BTreeMap<EffectId, usize>) -> Result
     })?;
     let after_effects = 2 + receipt.effects.len() + receipt.approvals.len();
     if receipt.conclusion.as_deref() != Some(&derived.conclusion) {
-        return Err(fault(after_effects + 1, "the ranking is another one".to_owned()));
+        return Err(fault(after_effects + 1, "the ranking differs".to_owned()));
     }
     if receipt.findings != derived.findings {
         let same = receipt.findings.iter().zip(&derived.findings).take_while(|(a, b)| a == b);
         let line = after_effects + 2 + same.count();
-        return Err(fault(line, "the findings are others".to_owned()));
+        return Err(fault(line, "the findings differ".to_owned()));
     }
     Ok(())
 }
 
-struct Reader<'a> {
+struct ReceiptReader<'a> {
     bytes: &'a [u8],
     at: usize,
     line: usize,
     prev: Option<Sha256Hex>,
 }
 
-impl Reader<'_> {
-    fn record(&mut self) -> Result<Record, ReceiptFault> {
+impl ReceiptReader<'_> {
+    fn record(&mut self) -> Result<ReceiptRecord, ReceiptFault> {
         let before = self.prev;
-        let Line { prev, record } = self.line()?;
+        let ReceiptLine { prev, record } = self.line()?;
         self.expect_chain(prev, before)?;
         Ok(record)
     }
 
-    /// Reads one line and insists that writing it again gives the same bytes: white space or a
-    /// repeated key would otherwise be free to vary in the last lines, which no later line vouches
-    /// for.
+    /// Reads one line and requires that serializing it again gives the same bytes. Otherwise
+    /// whitespace or duplicate keys could vary in the last lines, which no later hash covers.
     fn line<T: for<'de> Deserialize<'de> + Serialize>(&mut self) -> Result<T, ReceiptFault> {
         self.line += 1;
         let rest = &self.bytes[self.at..];
@@ -385,12 +388,12 @@ impl Reader<'_> {
                 Err(self.fault(ReceiptProblem::BrokenChain { expected, found }))
             }
             _ => Err(self.fault(ReceiptProblem::Unreadable(
-                "the hash of the line before is missing or misplaced".to_owned(),
+                "the hash of the previous line is missing or misplaced".to_owned(),
             ))),
         }
     }
 
-    fn misplaced(&self, record: &Record) -> ReceiptFault {
+    fn misplaced(&self, record: &ReceiptRecord) -> ReceiptFault {
         let name = record.name();
         self.fault(ReceiptProblem::Unreadable(format!("a {name} record is out of place")))
     }

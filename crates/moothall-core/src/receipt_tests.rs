@@ -1,11 +1,11 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::model::{ModelReply, StopReason, Usage, UsageBasis};
-use crate::{MicroUsd, RuleId, Severity};
+use crate::model::{ModelReply, StopReason, TokenUsage, UsageBasis};
+use crate::{FindingSeverity, MicroUsd, RuleId};
 
-fn finding(severity: Severity) -> Finding {
-    Finding {
+fn finding(severity: FindingSeverity) -> RunFinding {
+    RunFinding {
         rule: RuleId::new("output.schema"),
         severity,
         subject: "answer".to_owned(),
@@ -14,7 +14,7 @@ fn finding(severity: Severity) -> Finding {
     }
 }
 
-fn receipt(findings: Vec<Finding>) -> Receipt {
+fn receipt(findings: Vec<RunFinding>) -> Receipt {
     let id = |text: &str| text.parse::<EffectId>().unwrap();
     let record = |text: &str| EffectRecord {
         request_sha256: Sha256Hex::of(text.as_bytes()),
@@ -22,13 +22,13 @@ fn receipt(findings: Vec<Finding>) -> Receipt {
             text: text.to_owned(),
             stop: StopReason::End,
             model: "gpt-5-mini".to_owned(),
-            usage: Usage { input: 9, output: 2, ..Usage::default() },
+            usage: TokenUsage { input: 9, output: 2, ..TokenUsage::default() },
             usage_basis: UsageBasis::Reported,
             cost_micro_usd: Some(MicroUsd::new(7)),
         }),
     };
     Receipt {
-        manifest: Manifest {
+        manifest: ReceiptManifest {
             receipt: FORMAT,
             workflow: "ask".to_owned(),
             build: "0.1.0".to_owned(),
@@ -43,20 +43,20 @@ fn receipt(findings: Vec<Finding>) -> Receipt {
         approvals: Vec::new(),
         conclusion: None,
         findings,
-        notes: Notes {
+        notes: ReceiptNotes {
             run_id: "019a85c0-2f6e-7cc1-a5a0-3b0a4f1d2e3c".parse().unwrap(),
             started_at_ms: 1_762_000_000_000,
-            timing: BTreeMap::from([(id("answer"), Timing { latency_ms: 812, tries: 2 })]),
+            timing: BTreeMap::from([(id("answer"), EffectTiming { latency_ms: 812, tries: 2 })]),
         },
     }
 }
 
 #[test]
 fn a_receipt_reads_back_and_gives_its_verdict() {
-    let receipt = receipt(vec![finding(Severity::Note), finding(Severity::Block)]);
+    let receipt = receipt(vec![finding(FindingSeverity::Note), finding(FindingSeverity::Block)]);
     let verified = verify(receipt.write().unwrap().as_bytes()).unwrap();
     assert_eq!(verified.receipt, receipt);
-    assert_eq!(verified.verdict, Verdict::Fail);
+    assert_eq!(verified.verdict, RunVerdict::Fail);
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn equal_runs_have_the_same_head_whatever_their_times_and_ids() {
 
 #[test]
 fn every_flipped_bit_is_found() {
-    let text = receipt(vec![finding(Severity::Warn)]).write().unwrap();
+    let text = receipt(vec![finding(FindingSeverity::Warn)]).write().unwrap();
     for at in 0..text.len() {
         for bit in 0..8 {
             let mut bytes = text.clone().into_bytes();
@@ -95,28 +95,28 @@ fn a_changed_record_is_named_by_the_line_that_vouches_for_it() {
 
 #[test]
 fn a_verdict_that_does_not_follow_is_found_even_if_all_hashes_are_made_again() {
-    // The forger changes the verdict and writes every hash anew.
+    // The forger changes the verdict and recomputes every hash.
     let honest = receipt(Vec::new()).write().unwrap();
     let mut forged = String::new();
     let mut prev = None;
     for line in honest.lines().filter(|line| line.contains("\"record\"")) {
-        let Line { record, .. } = serde_json::from_str::<Line>(line).unwrap();
+        let ReceiptLine { record, .. } = serde_json::from_str::<ReceiptLine>(line).unwrap();
         let record = match record {
-            Record::Verdict(_) => Record::Verdict(Verdict::Fail),
+            ReceiptRecord::Verdict(_) => ReceiptRecord::Verdict(RunVerdict::Fail),
             other => other,
         };
-        prev = Some(push_line(&mut forged, &Line { prev, record }).unwrap());
+        prev = Some(push_line(&mut forged, &ReceiptLine { prev, record }).unwrap());
     }
     let fault = verify(forged.as_bytes()).unwrap_err();
     assert_eq!(
         fault.problem,
-        ReceiptProblem::WrongVerdict { written: Verdict::Fail, derived: Verdict::Pass }
+        ReceiptProblem::WrongVerdict { written: RunVerdict::Fail, derived: RunVerdict::Pass }
     );
 }
 
 #[test]
 fn a_receipt_cut_at_any_line_is_incomplete() {
-    let text = receipt(vec![finding(Severity::Warn)]).write().unwrap();
+    let text = receipt(vec![finding(FindingSeverity::Warn)]).write().unwrap();
     let lines = text.lines().count();
     for kept in 0..lines {
         let cut: String = text.split_inclusive('\n').take(kept).collect();

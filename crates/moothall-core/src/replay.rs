@@ -1,63 +1,63 @@
-//! A workflow driven over answers that are known: to show a run, to verify a receipt.
+//! Replays a workflow with recorded results, to show a run or to verify a receipt.
 //!
-//! Nothing is asked. Where no answer is known, the workflow stays where it is.
+//! No effect is performed. Replay stops where no result is recorded.
 
 use std::collections::BTreeMap;
 
 use crate::child::ChildRequest;
 use crate::{
-    Effect, EffectId, EffectResult, NotCanonical, Outcome, Sha256Hex, Step, UnexpectedResult,
+    CanonicalJsonError, Effect, EffectId, EffectResult, Outcome, Sha256Hex, Step, UnexpectedResult,
     Workflow,
 };
 
-/// An answer that is known.
+/// A recorded result.
 #[derive(Debug, Clone, Copy)]
-pub struct Known<'a> {
-    /// The hash of the question that it answers; not compared where nobody says it.
+pub struct RecordedResult<'a> {
+    /// The hash of its request; `None` skips the comparison.
     pub request_sha256: Option<Sha256Hex>,
-    /// The answer.
+    /// The result.
     pub result: &'a EffectResult,
 }
 
-/// A workflow as far as the answers go.
+/// A workflow, advanced as far as the recorded results allow.
 #[derive(Debug)]
-pub struct Replayed<W> {
-    /// The machine, for whoever wants to look into it.
+pub struct ReplayResult<W> {
+    /// The workflow itself, for inspection.
     pub workflow: W,
-    /// Its end, where the answers lead there.
+    /// The outcome, if it was reached.
     pub outcome: Option<Outcome>,
-    /// Every effect that it asked for and that was answered, with the hash of the question.
+    /// The completed effects with the hashes of their requests.
     pub answered: BTreeMap<EffectId, Sha256Hex>,
-    /// Effects that it waits for.
+    /// The pending effects.
     pub open: BTreeMap<EffectId, Effect>,
-    /// Every child that it asked for, answered or not.
+    /// All children it started, finished or not.
     pub children: BTreeMap<EffectId, ChildRequest>,
 }
 
-/// Why a workflow and its answers do not belong together.
+/// Why recorded results do not match a workflow.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplayFault {
-    /// The answer belongs to another question.
-    #[error("`{id}` asks what hashes to {asked}, but the answer is to {answered}")]
+    /// The result belongs to a different request.
+    #[error("`{id}` has the request hash {asked}, but the recorded result is for {answered}")]
     OtherQuestion {
         /// The effect.
         id: EffectId,
-        /// What is asked.
+        /// The hash of the request.
         asked: Sha256Hex,
-        /// What was answered.
+        /// The request hash of the recorded result.
         answered: Sha256Hex,
     },
-    /// The answer is of a kind that the workflow does not wait for.
+    /// The result is not of the kind the workflow waits for.
     #[error(transparent)]
     Unexpected(#[from] UnexpectedResult),
-    /// A question has no hash.
+    /// A request cannot be hashed.
     #[error(transparent)]
-    NotCanonical(#[from] NotCanonical),
+    NotCanonical(#[from] CanonicalJsonError),
 }
 
 impl ReplayFault {
-    /// The effect that it is about, where it is about one.
+    /// The effect it is about, if any.
     pub fn effect_id(&self) -> Option<&EffectId> {
         match self {
             Self::OtherQuestion { id, .. } => Some(id),
@@ -67,12 +67,12 @@ impl ReplayFault {
     }
 }
 
-/// Drives `workflow` as far as `answer` knows answers. Children are not driven: their ends are
-/// answers like others, and [`Replayed::children`] says what they start with.
+/// Advances `workflow` as far as `answer` has results. Children are not replayed: their ends are
+/// recorded results too, and [`ReplayResult::children`] has their inputs.
 pub fn replay<'a, W: Workflow>(
     mut workflow: W,
-    answer: impl Fn(&EffectId) -> Option<Known<'a>>,
-) -> Result<Replayed<W>, ReplayFault> {
+    answer: impl Fn(&EffectId) -> Option<RecordedResult<'a>>,
+) -> Result<ReplayResult<W>, ReplayFault> {
     let mut open = BTreeMap::new();
     let mut answered = BTreeMap::new();
     let mut children = BTreeMap::new();
@@ -91,7 +91,7 @@ pub fn replay<'a, W: Workflow>(
         let found = open.keys().find_map(|id| Some((id.clone(), answer(id)?)));
         let Some((id, known)) = found else { break None };
         let Some(effect) = open.remove(&id) else { break None };
-        // A hash of a long prompt is the dear part; nobody pays it who does not compare.
+        // Hashing a long prompt is expensive, so it is done only for comparison.
         if let Some(expected) = known.request_sha256 {
             let asked = effect.request_hash()?;
             if asked != expected {
@@ -101,5 +101,5 @@ pub fn replay<'a, W: Workflow>(
         }
         step = workflow.resume(&id, known.result.clone())?;
     };
-    Ok(Replayed { workflow, outcome, answered, open, children })
+    Ok(ReplayResult { workflow, outcome, answered, open, children })
 }

@@ -1,12 +1,13 @@
-//! A consultation as its readers see it: a view, an export, a memo; and the proof that all of it
-//! follows from the answers.
+//! Reports of a consultation: a view, an export, a memo, and the proof that they follow from the
+//! recorded results.
 //!
-//! Nothing here is stored. Everything is derived by replaying the pure machines over the answers of
-//! a run, so it works for a run that goes on, stands still or failed as well as for one that ended.
+//! Nothing here is stored. Everything is derived by replaying the workflows with the results of a
+//! run, so it works for running, paused and failed runs as well as for finished ones.
 //!
-//! A memo is made once, as a [`document::Document`]; Markdown, HTML and PDF are renderings of it.
+//! A memo is built once, as a [`document::ReportDocument`]; Markdown, HTML and PDF are renderings of it.
 
 mod artifacts;
+mod consult_report;
 mod csv;
 mod derive;
 mod diff;
@@ -15,21 +16,20 @@ mod export;
 mod html;
 mod markdown;
 mod memo;
-mod say;
 mod scores;
-mod view;
+mod sections;
 mod visible;
 
 pub use self::artifacts::artifacts;
+pub use self::consult_report::{ConsultReport, DebateReport};
 pub use self::csv::csv_line;
 pub use self::derive::{DeriveFault, derive};
 pub use self::diff::{
-    Change, ConsultDiff, Difference, FactDiff, MoveDiff, MovePlace, ScoreDiff, consult_diff,
+    ConsultDiff, DiffKind, FactDiff, MoveDiff, MovePlace, ScoreDiff, ValueDiff, consult_diff,
 };
 pub use self::export::export;
-pub use self::html::{Paper, html};
+pub use self::html::{PaperSize, html};
 pub use self::markdown::markdown;
 pub use self::memo::{CitedFact, RunFacts, cited, memo};
-pub use self::say::{Section, sections};
 pub use self::scores::scores_csv;
-pub use self::view::{ConsultView, DebateView};
+pub use self::sections::{MemoSection, sections};

@@ -1,4 +1,5 @@
-//! The typed request behind every run: commands, the HTTP API and workers exchange it, the store keeps it.
+//! The typed request behind every run. Commands, the HTTP API and workers exchange it, and the
+//! store keeps it.
 //!
 //! API keys are never part of it; each process reads its own.
 
@@ -12,9 +13,9 @@ use crate::MicroUsd;
 use crate::consult::{Consult, ConsultInput};
 use crate::edit::{EditInput, EditWorkflow};
 use crate::model::ModelName;
-use crate::reflexion::{Reflexion, ReflexionInput};
+use crate::program::{ProgramInput, ProgramRun};
 
-/// The version of the stored form. A form without a version was written before versions were, and is version 1.
+/// The version of the stored form. A form without a version predates versioning and is version 1.
 const VERSION: u64 = 1;
 const VERSION_KEY: &str = "version";
 
@@ -34,12 +35,12 @@ impl RunKind {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Consult => Consult::NAME,
-            Self::Program => Reflexion::NAME,
+            Self::Program => ProgramRun::NAME,
             Self::Edit => EditWorkflow::NAME,
         }
     }
 
-    /// The kind of this name.
+    /// The kind with this name.
     pub fn parse(name: &str) -> Option<Self> {
         [Self::Consult, Self::Program, Self::Edit].into_iter().find(|kind| kind.as_str() == name)
     }
@@ -53,7 +54,7 @@ impl fmt::Display for RunKind {
 
 /// What a run does and how: enough to start it, resume it in another process, and verify it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::large_enum_variant, reason = "a process has few of them")]
+#[expect(clippy::large_enum_variant, reason = "few instances exist per process")]
 pub enum RunSpec {
     /// A consultation.
     Consult(ConsultSpec),
@@ -80,7 +81,7 @@ pub struct ConsultSpec {
 pub struct ProgramSpec {
     /// The input of the workflow.
     #[serde(rename = "reflexion")]
-    pub input: ReflexionInput,
+    pub input: ProgramInput,
     /// How it runs.
     pub settings: RunSettings,
 }
@@ -99,20 +100,22 @@ pub struct EditSpec {
     pub settings: RunSettings,
 }
 
-/// How a run runs, beside the input of its workflow. Paths are absolute: a run may be resumed in another directory.
+/// Settings of a run besides the input of its workflow. Paths are absolute, because a run may be
+/// resumed in another directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunSettings {
-    /// The URL of the Restate cluster whose workers drive the run; without one a local process does.
+    /// The URL of the Restate cluster whose workers drive the run; without it a local process
+    /// drives it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restate: Option<String>,
-    /// The sandbox engine; the configuration decides where it is missing.
+    /// The sandbox engine; defaults to the configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolation: Option<IsolationChoice>,
-    /// Lets `auto` choose an engine that shares the kernel of this machine.
+    /// Allows `auto` to choose an engine that shares the host's kernel.
     #[serde(default)]
     pub allow_shared_kernel: bool,
-    /// Debates that run at the same time.
+    /// The number of debates that run in parallel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parallel_moves: Option<u32>,
     /// The budget in dollars.
@@ -121,31 +124,31 @@ pub struct RunSettings {
     /// The budget in tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_tokens: Option<u64>,
-    /// The URL of the model provider, instead of the provider's own.
+    /// The URL of the model provider, if not the default one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
-    /// A folder of recorded filings, instead of the SEC's service.
+    /// A directory of recorded filings to use instead of the SEC's service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offline: Option<PathBuf>,
-    /// The folder that model replies are recorded in.
+    /// The directory where model replies are recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<PathBuf>,
-    /// The folder that model replies are replayed from.
+    /// The directory from which model replies are replayed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<PathBuf>,
-    /// The file that the memo is written to.
+    /// The file the memo is written to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memo: Option<PathBuf>,
-    /// The folder that all documents of a consultation are written to.
+    /// The directory all documents of a consultation are written to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifacts: Option<PathBuf>,
-    /// The folder of the user's own documents.
+    /// The directory of the user's documents.
     #[serde(default, rename = "files", skip_serializing_if = "Option::is_none")]
     pub documents: Option<PathBuf>,
     /// The source of headlines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub news: Option<NewsChoice>,
-    /// The folder that a program's output files are written to.
+    /// The directory a program's output files are written to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<PathBuf>,
 }
@@ -154,17 +157,17 @@ pub struct RunSettings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum IsolationChoice {
-    /// The strongest engine that works on this machine.
+    /// The strongest engine that works on this host.
     Auto,
-    /// QEMU.
+    /// A QEMU microVM.
     Microvm,
     /// gVisor.
     Runsc,
-    /// A container on this machine's kernel.
+    /// A container that shares the host's kernel, run by runc.
     Runc,
-    /// A container on this machine's kernel.
+    /// A container that shares the host's kernel, run by crun.
     Crun,
-    /// No sandbox. Only debates, which are text, can do without.
+    /// No sandbox. Only allowed for debates, which execute no code.
     None,
 }
 
@@ -246,7 +249,7 @@ impl RunSpec {
         }
     }
 
-    /// The model that is asked where no role names another.
+    /// The default model, used by roles without a model of their own.
     pub fn model(&self) -> &ModelName {
         match self {
             Self::Consult(spec) => &spec.input.models.default,
@@ -255,7 +258,7 @@ impl RunSpec {
         }
     }
 
-    /// How it runs.
+    /// The run's settings.
     pub fn settings(&self) -> &RunSettings {
         match self {
             Self::Consult(spec) => &spec.settings,
@@ -264,7 +267,7 @@ impl RunSpec {
         }
     }
 
-    /// How it runs.
+    /// The run's settings, mutable.
     pub fn settings_mut(&mut self) -> &mut RunSettings {
         match self {
             Self::Consult(spec) => &mut spec.settings,
@@ -291,7 +294,11 @@ impl RunSpec {
         match version {
             None => {}
             Some(version) if version == VERSION => {}
-            Some(version) => return Err(format!("form {version} is not known, only {VERSION}")),
+            Some(version) => {
+                return Err(format!(
+                    "unsupported version {version} (this version reads {VERSION})"
+                ));
+            }
         }
         let read = match kind {
             RunKind::Consult => serde_json::from_value(form).map(Self::Consult),
@@ -302,7 +309,8 @@ impl RunSpec {
     }
 }
 
-/// A [`RunSpec`] as a store has it. Runs that another version started may be unreadable, and can still be listed and deleted.
+/// A [`RunSpec`] as stored. Runs started by another version may be unreadable, but can still be
+/// listed and deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoredSpec {
     /// This version can read it.
@@ -311,23 +319,23 @@ pub enum StoredSpec {
     Unreadable(UnreadableSpec),
 }
 
-/// What a store has where this version cannot read it.
+/// A stored request that this version cannot read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the stored request of this `{workflow}` run cannot be read: {reason}")]
+#[error("cannot read the stored request of this `{workflow}` run: {reason}")]
 pub struct UnreadableSpec {
     /// The stored name of the workflow.
     pub workflow: String,
     /// The stored form.
     pub form: Value,
-    /// Why it cannot be read.
+    /// The reason.
     pub reason: String,
 }
 
 impl StoredSpec {
-    /// Reads the two columns of a store.
+    /// Reads the two columns of the store.
     pub fn from_columns(workflow: &str, form: Value) -> Self {
         let read = RunKind::parse(workflow)
-            .ok_or_else(|| "this version does not know the workflow".to_owned())
+            .ok_or_else(|| "unknown workflow".to_owned())
             .and_then(|kind| RunSpec::from_json(kind, &form));
         match read {
             Ok(spec) => Self::Readable(Box::new(spec)),
@@ -353,7 +361,7 @@ impl StoredSpec {
         }
     }
 
-    /// The consultation, if it is one that this version can read.
+    /// The consultation, if it is one and is readable.
     pub fn consult(&self) -> Option<&ConsultSpec> {
         match self {
             Self::Readable(spec) => match &**spec {
@@ -364,7 +372,7 @@ impl StoredSpec {
         }
     }
 
-    /// Whether it is of this kind, readable or not.
+    /// Whether it is of this kind, even if unreadable.
     pub fn is_kind(&self, kind: RunKind) -> bool {
         self.workflow() == kind.as_str()
     }

@@ -3,7 +3,7 @@ use serde_json::json;
 
 use super::*;
 use crate::consult::{EvidenceSource, GatherRequest, RoleModels, Terms, board};
-use crate::debate::Calls;
+use crate::debate::CallSettings;
 
 fn demo() -> ModelName {
     ModelName::DEMO.parse().unwrap()
@@ -44,7 +44,7 @@ fn consult() -> RunSpec {
             committee: board(),
             moves: Some(3),
             models: RoleModels::all(demo()),
-            calls: Calls::default(),
+            calls: CallSettings::default(),
             accept_findings: false,
             terms: Terms::default(),
         },
@@ -53,12 +53,12 @@ fn consult() -> RunSpec {
 }
 
 fn program() -> RunSpec {
-    let input = ReflexionInput::new("print the first ten primes", demo(), "python");
+    let input = ProgramInput::new("print the first ten primes", demo(), "python");
     RunSpec::Program(ProgramSpec { input, settings: settings() })
 }
 
 fn edit() -> RunSpec {
-    // Edits run in this process and have no sandbox.
+    // Edit runs stay in this process and have no sandbox.
     let settings = RunSettings {
         budget_tokens: Some(20_000),
         base_url: Some("http://127.0.0.1:11434".to_owned()),
@@ -71,7 +71,7 @@ fn edit() -> RunSpec {
 
 fn form(spec: RunSpec) -> Value {
     let mut form = serde_json::to_value(StoredSpec::from(spec)).unwrap();
-    // The committee has a snapshot of its own.
+    // The committee has a separate snapshot.
     if let Some(committee) = form.pointer_mut("/consult/committee") {
         *committee = json!("board");
     }
@@ -112,7 +112,7 @@ fn a_form_of_a_later_version_is_kept_whole_and_not_guessed_at() {
     let unreadable = stored.read().unwrap_err();
     assert_eq!(
         unreadable.to_string(),
-        "the stored request of this `run` run cannot be read: form 2 is not known, only 1"
+        "cannot read the stored request of this `run` run: unsupported version 2 (this version reads 1)"
     );
     assert_eq!(serde_json::to_value(&stored).unwrap(), form);
     assert!(stored.is_kind(RunKind::Program));

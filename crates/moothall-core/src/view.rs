@@ -1,168 +1,171 @@
-//! A run as people look at it: the fold of its events.
+//! The state of a run for display, computed by folding its events.
 //!
-//! The same fold stands in the web UI (`web/src/model/reduce.ts`): a page takes a [`RunView`] from
-//! the server and goes on with the events behind it. `web/fixtures` holds runs and the views that
-//! both must come to. So a rule here is simple enough to be written twice, and nothing is looked up
-//! that is not in an event.
+//! The web UI has the same reducer (`web/src/model/reduce.ts`): a page loads a [`RunView`] from the
+//! server and applies later events. `web/fixtures` has runs with the views that both must produce.
+//! Rules here must therefore be simple enough to implement twice and use nothing that is not in an
+//! event.
 
-mod code;
 mod consult;
 mod debates;
+mod program;
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::{Envelope, PauseReason, RunEventBody};
+use crate::event::{EventEnvelope, PauseReason, RunEventBody};
 use crate::model::FailureKind;
 use crate::sandbox::IsolationClass;
-use crate::{EffectId, MicroUsd, RunId, Verdict};
+use crate::{EffectId, MicroUsd, RunId, RunVerdict};
 
-pub use self::code::{Attempt, CodeView, Executed, Program};
-pub use self::consult::{Agent, ConsultView, Layer, Progress, move_number, move_of};
-pub use self::debates::{Cell, Check, MoveView, Round, Scored, Turn};
+pub use self::consult::{AgentView, ConsultView, StageProgress, StageView, move_number, move_of};
+pub use self::debates::{
+    ClaimCheckView, MoveScores, MoveView, RoundView, ThreadRoundView, TurnView,
+};
+pub use self::program::{AttemptView, ExecutionView, Program, ProgramView};
 
-/// Where a run stands.
+/// The state of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct RunView {
-    /// The last event that is in here; whoever follows the run asks for those after it.
+    /// The sequence number of the last event included; clients request the events after it.
     pub as_of_seq: u64,
-    /// What no event says.
-    pub about: About,
-    /// Whether it goes on.
-    pub status: Status,
+    /// Information that is not in events.
+    pub about: RunInfo,
+    /// The status.
+    pub status: RunStatus,
     /// The time of the first event.
     pub started_at: Option<String>,
     /// The time of the last event.
     pub updated_at: Option<String>,
-    /// The time of the event after which nothing follows.
+    /// The time of the final event.
     pub ended_at: Option<String>,
-    /// What its model calls have used.
+    /// The total usage of its model calls.
     pub usage: UsageTotals,
-    /// The weakest walls around anything that ran in it.
+    /// The weakest isolation class of anything that ran in it.
     pub isolation: Option<IsolationClass>,
-    /// Why walls are not what was wanted, each reason once.
+    /// Why isolation was weaker than requested, without duplicates.
     pub fallbacks: Vec<String>,
-    /// A consultation.
+    /// The consultation, if it is one.
     pub consult: Option<ConsultView>,
-    /// A program.
-    pub code: Option<CodeView>,
+    /// The program run, if it is one.
+    pub code: Option<ProgramView>,
 }
 
-/// What is known of a run beside its events.
+/// Information about a run besides its events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
-pub struct About {
+pub struct RunInfo {
     /// The run.
     pub run_id: RunId,
-    /// `consult`, `reflexion` or `ask`.
+    /// The workflow's name: `consult`, `run` or `edit`.
     pub workflow: String,
-    /// What people see in a list.
+    /// The title shown in lists.
     pub title: String,
-    /// The model that was asked for.
+    /// The requested model.
     pub model: String,
-    /// The build that began the run.
+    /// The build that started the run.
     pub build: String,
-    /// When it was made: RFC 3339 in UTC.
+    /// The creation time: RFC 3339 in UTC.
     pub created_at: String,
-    /// The most that it may spend.
+    /// The spend limit.
     pub cap_micro_usd: Option<MicroUsd>,
-    /// The most tokens that it may use.
+    /// The token limit.
     pub cap_tokens: Option<u64>,
-    /// Who debates and scores, in a consultation.
-    pub committee: Option<Seats>,
-    /// Whether it stands still when its moves are made, for a person's review.
+    /// The committee of a consultation.
+    pub committee: Option<CommitteeView>,
+    /// Whether it pauses for a review of the moves before the debates.
     pub pauses_after_moves: bool,
-    /// Whether somebody drives it at the moment. A run that is neither driven nor over can go on.
+    /// Whether a process is driving it now. A run that is neither driven nor finished can be
+    /// resumed.
     pub driven: bool,
 }
 
-/// Who sits on a committee, for the names beside what they say.
+/// The members and metrics of a committee, for display.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
-pub struct Seats {
-    /// What the committee is called.
+pub struct CommitteeView {
+    /// The committee's name.
     pub name: String,
-    /// Who attacks.
-    pub critic: Seat,
-    /// Who defends and scores, in the order of their threads.
-    pub decision_makers: Vec<Seat>,
-    /// What is scored.
-    pub metrics: Vec<Seat>,
+    /// The critic.
+    pub critic: MemberView,
+    /// The decision makers, in the order of their threads.
+    pub decision_makers: Vec<MemberView>,
+    /// The metrics.
+    pub metrics: Vec<MemberView>,
 }
 
-/// A seat or a metric: how events name it, and what people call it.
+/// A committee member or a metric: its id in events and its display name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
-pub struct Seat {
+pub struct MemberView {
     /// `D2`.
     pub id: String,
-    /// What people call it.
+    /// The display name.
     pub name: String,
 }
 
-/// Whether a run goes on.
+/// The status of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "kebab-case")]
 #[cfg_attr(test, derive(ts_rs::TS))]
-pub enum Status {
-    /// It goes on, or did when it was last heard of.
+pub enum RunStatus {
+    /// Running, as of the last event.
     Running,
-    /// It stands still and can go on.
+    /// Paused; it can be resumed.
     Paused {
-        /// What it waits for.
+        /// What it is waiting for.
         reason: PauseReason,
-        /// In words.
+        /// The reason as text.
         detail: String,
     },
-    /// It came to its end.
+    /// Finished.
     Complete {
-        /// What the trial came to.
-        verdict: Verdict,
+        /// The verdict.
+        verdict: RunVerdict,
     },
-    /// It cannot go on.
+    /// Failed.
     Failed {
-        /// Why, in words.
+        /// The error message.
         detail: String,
-        /// The kind of the model failure that ended it, if it was one.
+        /// The kind of model failure that ended it, if any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(test, ts(optional))]
         model_failure: Option<FailureKind>,
     },
-    /// Someone stopped it.
+    /// Cancelled.
     Cancelled,
 }
 
-/// Model calls of a run, added up.
+/// Usage of all model calls of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct UsageTotals {
-    /// Calls that came to an end, without those that ask again.
+    /// Finished calls, without retries.
     pub calls: u32,
-    /// Calls that asked again or asked for a rewrite.
+    /// Retries and rewrites.
     pub extra_calls: u32,
     /// Calls without a usable answer.
     pub failed_calls: u32,
-    /// Answers that were not what was asked for.
+    /// Answers that were rejected as invalid.
     pub rejected: u32,
-    /// Prompt tokens, however they were billed.
+    /// Prompt tokens, cached or not.
     pub prompt_tokens: u64,
-    /// Those of them that were read from a provider's cache.
+    /// Prompt tokens read from a provider's cache.
     pub cached_tokens: u64,
-    /// Tokens of answers.
+    /// Output tokens.
     pub output_tokens: u64,
-    /// What it cost, where prices are known.
+    /// The cost of calls with a known price.
     pub cost_micro_usd: MicroUsd,
-    /// Calls whose price is unknown.
+    /// Calls with an unknown price.
     pub unpriced_calls: u32,
 }
 
 impl RunView {
-    /// A run of which nothing has been heard.
-    pub fn empty(about: About) -> Self {
+    /// A run without events.
+    pub fn empty(about: RunInfo) -> Self {
         Self {
             as_of_seq: 0,
             about,
-            status: Status::Running,
+            status: RunStatus::Running,
             started_at: None,
             updated_at: None,
             ended_at: None,
@@ -174,8 +177,8 @@ impl RunView {
         }
     }
 
-    /// Something happened. What is known already is not counted twice.
-    pub fn apply(&mut self, envelope: &Envelope) {
+    /// Applies an event. Events already included are ignored.
+    pub fn apply(&mut self, envelope: &EventEnvelope) {
         if envelope.seq <= self.as_of_seq {
             return;
         }
@@ -184,16 +187,16 @@ impl RunView {
         self.updated_at = Some(envelope.at.clone());
         self.status = match &envelope.body {
             RunEventBody::RunPaused { reason, detail, .. } => {
-                Status::Paused { reason: *reason, detail: detail.clone() }
+                RunStatus::Paused { reason: *reason, detail: detail.clone() }
             }
             RunEventBody::PipelineComplete { verdict, .. }
-            | RunEventBody::RunFinished { verdict } => Status::Complete { verdict: *verdict },
+            | RunEventBody::RunFinished { verdict } => RunStatus::Complete { verdict: *verdict },
             RunEventBody::RunFailed { detail, model_failure } => {
-                Status::Failed { detail: detail.clone(), model_failure: *model_failure }
+                RunStatus::Failed { detail: detail.clone(), model_failure: *model_failure }
             }
-            RunEventBody::RunCancelled => Status::Cancelled,
-            // Nobody says that a run goes on: it does.
-            _ => Status::Running,
+            RunEventBody::RunCancelled => RunStatus::Cancelled,
+            // There is no event for resuming: any other event means that the run is running.
+            _ => RunStatus::Running,
         };
         if envelope.body.is_terminal() {
             self.ended_at = Some(envelope.at.clone());
@@ -203,7 +206,7 @@ impl RunView {
         match &envelope.body {
             body @ RunEventBody::ConsultStarted { .. } => self.consult = ConsultView::new(body),
             body @ RunEventBody::AttemptStarted { .. } => {
-                self.code.get_or_insert_with(CodeView::default).apply(body);
+                self.code.get_or_insert_with(ProgramView::default).apply(body);
             }
             body => {
                 if let Some(consult) = &mut self.consult {
@@ -260,7 +263,7 @@ impl UsageTotals {
     }
 }
 
-/// Whether a call shows a model what was wrong with its answer.
+/// Whether a call is a retry or a rewrite.
 pub fn asks_again(effect_id: &EffectId) -> bool {
     let last = effect_id.as_str().rsplit('/').next().unwrap_or_default();
     last == "rewrite" || last.starts_with("ask-")

@@ -2,8 +2,8 @@ use super::*;
 use crate::consult::EvidenceSource;
 use crate::event::RoundStatus;
 
-fn about() -> About {
-    About {
+fn about() -> RunInfo {
+    RunInfo {
         run_id: "01890a5d-ac96-774b-bcce-b302099a8057".parse().unwrap(),
         workflow: "consult".to_owned(),
         title: "HLXI".to_owned(),
@@ -22,7 +22,7 @@ fn told(bodies: impl IntoIterator<Item = RunEventBody>) -> RunView {
     let mut view = RunView::empty(about());
     for (seq, body) in (1..).zip(bodies) {
         let at = format!("2026-01-05T09:00:{seq:02}.000Z");
-        view.apply(&Envelope { seq, run_id: about().run_id, at, body });
+        view.apply(&EventEnvelope { seq, run_id: about().run_id, at, body });
     }
     view
 }
@@ -56,7 +56,7 @@ fn event_that_is_known_already_is_not_counted_twice() {
     let mut view = told([consult(), round("m1")]);
     let before = view.clone();
     let at = "2027-01-01T00:00:00.000Z".to_owned();
-    view.apply(&Envelope { seq: 2, run_id: about().run_id, at, body: round("m9") });
+    view.apply(&EventEnvelope { seq: 2, run_id: about().run_id, at, body: round("m9") });
     assert_eq!(view, before);
 }
 
@@ -64,8 +64,8 @@ fn event_that_is_known_already_is_not_counted_twice() {
 fn paused_run_that_says_something_goes_on() {
     let waiting = told([consult(), paused()]);
     let detail = "no money left".to_owned();
-    assert_eq!(waiting.status, Status::Paused { reason: PauseReason::Budget, detail });
-    assert_eq!(told([consult(), paused(), round("m1")]).status, Status::Running);
+    assert_eq!(waiting.status, RunStatus::Paused { reason: PauseReason::Budget, detail });
+    assert_eq!(told([consult(), paused(), round("m1")]).status, RunStatus::Running);
 }
 
 #[test]
@@ -77,8 +77,8 @@ fn moves_stand_in_the_order_of_their_numbers_whoever_speaks_first() {
 
 #[test]
 fn run_that_ended_has_a_time_of_its_end_and_a_verdict() {
-    let view = told([consult(), RunEventBody::RunFinished { verdict: Verdict::NeedsPerson }]);
-    assert_eq!(view.status, Status::Complete { verdict: Verdict::NeedsPerson });
+    let view = told([consult(), RunEventBody::RunFinished { verdict: RunVerdict::NeedsPerson }]);
+    assert_eq!(view.status, RunStatus::Complete { verdict: RunVerdict::NeedsPerson });
     assert_eq!(view.ended_at.as_deref(), Some("2026-01-05T09:00:02.000Z"));
 }
 

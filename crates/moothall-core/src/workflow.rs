@@ -1,23 +1,25 @@
-//! The shape of every workflow: results in, steps out.
+//! The interface of all workflows: results in, steps out.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::consult::{GatherFailureKind, Ranked};
-use crate::debate::Debated;
-use crate::edit::Edited;
-use crate::model::FailureKind;
-use crate::reflexion::Attempted;
+use crate::consult::{ConsultResult, GatherFailureKind};
+use crate::debate::DebateResult;
+use crate::edit::EditResult;
+use crate::model::{FailureKind, ModelFailure, ModelRequest};
+use crate::program::ProgramResult;
 use crate::sandbox::SandboxFailureKind;
-use crate::{Effect, EffectId, EffectResult, Finding, RunEvent, RunEventBody, Verdict};
+use crate::{
+    Effect, EffectId, EffectResult, FindingSeverity, RunEvent, RunEventBody, RunFinding, RunVerdict,
+};
 
-/// A pure state machine that asks for effects and is told their results.
+/// A pure state machine that requests effects and receives their results.
 ///
-/// What implementors promise:
-/// - The same results, in any order in which they can arrive, lead to the same end.
-/// - An effect id is asked for once, and means the same effect on every replay.
-/// - After a step with an outcome there is no further step; a result for an effect that is not open
-///   changes nothing.
+/// Implementations guarantee:
+/// - The same results, in any possible order of arrival, lead to the same outcome.
+/// - An effect id is requested once, and means the same effect on every replay.
+/// - After a step with an outcome there is no further step; a result for an effect that is not
+///   pending changes nothing.
 pub trait Workflow {
     /// The first step.
     fn start(&mut self) -> Step;
@@ -36,7 +38,7 @@ impl<W: Workflow + ?Sized> Workflow for Box<W> {
     }
 }
 
-/// What the machine wants next. A step may be empty: then other effects are still open.
+/// What the workflow requests next. A step may be empty if other effects are still pending.
 #[must_use = "dropping a step stalls the run"]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
@@ -44,15 +46,27 @@ pub struct Step {
     pub perform: Vec<(EffectId, Effect)>,
     /// Events to publish, before the effects are performed.
     pub publish: Vec<RunEvent>,
-    /// The end, where this is the last step.
+    /// The outcome, if this is the last step.
     pub outcome: Option<Outcome>,
 }
 
 impl Step {
-    /// The last step of a run that cannot go on, after `publish`.
+    /// The last step of a run whose model call failed.
+    pub(crate) fn model_failed(
+        id: &EffectId,
+        request: &ModelRequest,
+        failure: ModelFailure,
+    ) -> Self {
+        let (kind, detail) = (failure.kind, failure.to_string());
+        let found = RunFinding::new("model.failed", FindingSeverity::Block, id.as_str(), &detail);
+        let publish = vec![RunEvent::model_failed(id, request, failure)];
+        Self::failed(publish, found, Conclusion::Failed { kind }, detail)
+    }
+
+    /// The last step of a run that cannot continue, after `publish`.
     pub(crate) fn failed(
         mut publish: Vec<RunEvent>,
-        found: Finding,
+        found: RunFinding,
         conclusion: Conclusion,
         detail: String,
     ) -> Self {
@@ -66,23 +80,23 @@ impl Step {
     }
 }
 
-/// How a run ended. One whose verdict does not follow from its findings cannot be read.
+/// The outcome of a run. Deserialization fails if the verdict does not follow from the findings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "WrittenOutcome")]
 pub struct Outcome {
-    /// A function of the findings.
-    pub verdict: Verdict,
-    /// Everything the checks observed.
-    pub findings: Vec<Finding>,
-    /// What the run has to show.
+    /// Derived from the findings.
+    pub verdict: RunVerdict,
+    /// The findings.
+    pub findings: Vec<RunFinding>,
+    /// The result of the run.
     pub conclusion: Conclusion,
 }
 
-/// An outcome as it stands in a file or a guest's frame, before anyone looked at it.
+/// An outcome from a file or a guest's frame, before its verdict is checked.
 #[derive(Deserialize)]
 struct WrittenOutcome {
-    verdict: Verdict,
-    findings: Vec<Finding>,
+    verdict: RunVerdict,
+    findings: Vec<RunFinding>,
     conclusion: Conclusion,
 }
 
@@ -94,81 +108,79 @@ impl TryFrom<WrittenOutcome> for Outcome {
         if outcome.verdict == written.verdict {
             Ok(outcome)
         } else {
-            Err("the verdict does not follow from the findings")
+            Err("the verdict does not match the findings")
         }
     }
 }
 
 impl Outcome {
-    /// Derives the verdict, so that no outcome can contradict its findings.
-    pub fn new(findings: Vec<Finding>, conclusion: Conclusion) -> Self {
-        Self { verdict: Verdict::of(&findings), findings, conclusion }
+    /// Derives the verdict, so no outcome can contradict its findings.
+    pub fn new(findings: Vec<RunFinding>, conclusion: Conclusion) -> Self {
+        Self { verdict: RunVerdict::of(&findings), findings, conclusion }
     }
 }
 
-/// What a run has to show, in the words of its trial.
+/// The result of a run, by workflow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "conclusion", rename_all = "snake_case")]
 pub enum Conclusion {
-    /// A model answered as it was asked to.
+    /// A model gave a valid answer.
     Answered {
-        /// The words.
+        /// The answer.
         text: String,
-        /// The parsed answer, where JSON was asked for.
+        /// The parsed answer, if JSON was requested.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         value: Option<Value>,
     },
-    /// There is an answer, but it is not what was asked for.
+    /// A model answered, but the answer is invalid.
     Unusable {
-        /// The words, for a person to look at.
+        /// The answer, for a person to read.
         text: String,
     },
-    /// There is no answer.
+    /// A model gave no answer.
     Failed {
-        /// Why.
+        /// The kind of failure.
         kind: FailureKind,
     },
-    /// A program ran and ended with 0. Nobody said what it had to do, so nobody knows whether it
-    /// did.
-    Ran(Box<Attempted>),
-    /// A program kept its contract.
-    Passed(Box<Attempted>),
-    /// A program kept its contract, but in a way that a person must look at.
-    Questioned(Box<Attempted>),
-    /// No program did what it had to.
-    NotPassed(Box<Attempted>),
-    /// A program could not be run. It is our failure or the host's, never the program's.
+    /// A program ran and exited with 0, but had no contract, so its correctness is unknown.
+    Ran(Box<ProgramResult>),
+    /// A program fulfilled its contract.
+    Passed(Box<ProgramResult>),
+    /// A program fulfilled its contract, but needs review.
+    Questioned(Box<ProgramResult>),
+    /// No program fulfilled its contract.
+    NotPassed(Box<ProgramResult>),
+    /// A program could not be run, because of Moothall or the host and not of the program.
     NotExecuted {
-        /// Why.
+        /// The kind of failure.
         kind: SandboxFailureKind,
     },
     /// A move was debated and scored.
-    Debated(Box<Debated>),
-    /// A move could not be debated at all.
+    Debated(Box<DebateResult>),
+    /// A move could not be debated.
     NotDebated {
-        /// Why, in words.
+        /// The reason.
         why: String,
     },
-    /// Moves were tried and ranked.
-    Ranked(Box<Ranked>),
-    /// Files were to be changed.
-    Edited(Box<Edited>),
-    /// There was no evidence to begin with.
+    /// Moves were debated and ranked.
+    Ranked(Box<ConsultResult>),
+    /// The result of an edit run.
+    Edited(Box<EditResult>),
+    /// No evidence could be gathered.
     NotGathered {
-        /// Why.
+        /// The kind of failure.
         kind: GatherFailureKind,
     },
 }
 
-/// A result that the machine did not wait for. The driver and the machine disagree, so the run
-/// stops.
+/// A result the workflow does not wait for. The engine and the workflow disagree, so the run stops.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the workflow does not wait for `{result}` of effect `{id}` while it is {stage}")]
+#[error("unexpected result `{result}` for effect `{id}` while the workflow is {stage}")]
 pub struct UnexpectedResult {
     /// The effect.
     pub id: EffectId,
     /// The kind of result.
     pub result: &'static str,
-    /// What the machine is doing.
+    /// The workflow's current stage.
     pub stage: &'static str,
 }

@@ -1,37 +1,39 @@
-//! What a child is: the machine that its request stands for, here and in a room.
+//! Builds the state machine of a child from its request, for this process and for a guest sandbox.
 
 use moothall_core::child::{ChildEnd, ChildRequest};
 use moothall_core::debate::InvalidDebate;
-use moothall_core::guest::{GuestMachine, GuestWorkflow};
-use moothall_core::receipt::Timing;
-use moothall_core::{Conclusion, EffectId, EffectResult, Finding, Outcome, Severity, Sha256Hex};
+use moothall_core::guest::{GuestStateMachine, GuestWorkflow};
+use moothall_core::receipt::EffectTiming;
+use moothall_core::{
+    Conclusion, EffectId, EffectResult, FindingSeverity, Outcome, RunFinding, Sha256Hex,
+};
 use moothall_store::JournalEntry;
 
-/// The machine that a request stands for, ready to start.
-pub(crate) fn build(request: &ChildRequest) -> Result<GuestMachine, InvalidDebate> {
+/// Builds the child's state machine, not yet started.
+pub(crate) fn build(request: &ChildRequest) -> Result<GuestStateMachine, InvalidDebate> {
     match request {
-        ChildRequest::Debate(input) => GuestMachine::new((**input).clone()),
+        ChildRequest::Debate(input) => GuestStateMachine::new((**input).clone()),
     }
 }
 
-/// The same machine, as a room is told of it.
+/// The same workflow in the form that is sent to a guest.
 pub(crate) fn inside(request: &ChildRequest) -> GuestWorkflow {
     match request {
         ChildRequest::Debate(input) => GuestWorkflow::Debate { input: input.clone() },
     }
 }
 
-/// The end of a child as the journal keeps it.
+/// The journal entry for a finished child.
 pub(crate) fn entry_of(request_sha256: Sha256Hex, end: ChildEnd) -> JournalEntry {
     let result = EffectResult::ChildEnded(Box::new(end));
-    // Its calls have times of their own.
-    let timing = Timing { latency_ms: 0, tries: 0 };
+    // The child's own calls are timed separately.
+    let timing = EffectTiming { latency_ms: 0, tries: 0 };
     JournalEntry { request_sha256, result, timing }
 }
 
-/// The end of a child that never came to one. It fails: a trial that could not be held was not
-/// passed.
+/// The outcome of a child that could not run. It counts as failed: a debate that did not take place
+/// must not pass.
 pub(crate) fn not_tried(id: &EffectId, rule: &'static str, why: String) -> Outcome {
-    let finding = Finding::new(rule, Severity::Block, id.as_str(), &why);
+    let finding = RunFinding::new(rule, FindingSeverity::Block, id.as_str(), &why);
     Outcome::new(vec![finding], Conclusion::NotDebated { why })
 }

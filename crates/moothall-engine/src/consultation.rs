@@ -1,30 +1,32 @@
-//! A consultation that is kept, with everything that follows from its answers.
+//! A stored consultation with everything derived from its journal.
 
 use moothall_core::consult::ConsultInput;
-use moothall_core::evidence::Day;
-use moothall_core::report::{ConsultView, DeriveFault, RunFacts};
+use moothall_core::evidence::CalendarDay;
+use moothall_core::report::{ConsultReport, DeriveFault, RunFacts};
 use moothall_core::view::asks_again;
 use moothall_core::{EffectId, EffectResult};
 
 use crate::record::RunRecord;
 
-/// What readers of a consultation see.
+/// A consultation as shown to readers.
 #[derive(Debug, Clone)]
 pub struct Consultation {
-    /// Where it stands.
-    pub view: ConsultView,
-    /// What it took.
+    /// The current state of the consultation.
+    pub view: ConsultReport,
+    /// Calls, usage and cost of the run.
     pub facts: RunFacts,
 }
 
 impl Consultation {
-    /// Reads a run as far as its answers go; nothing where it is no consultation.
+    /// Derives the view from the journal as far as it goes. Returns `None` if the run is not a
+    /// consultation.
     ///
-    /// Errors: where its answers do not make one, as with a run of another version.
+    /// Fails if the journaled results do not fit the workflow, for example because another version
+    /// wrote them.
     pub fn of(record: &RunRecord) -> Option<Result<Self, DeriveFault>> {
         let input = record.consult_input()?;
         let answer = |id: &EffectId| record.journal.get(id).map(|entry| &entry.result);
-        let view = ConsultView::of(input, answer, &record.approvals);
+        let view = ConsultReport::of(input, answer, &record.approvals);
         Some(view.map(|view| Self { view, facts: facts(input, record) }))
     }
 }
@@ -38,7 +40,7 @@ fn facts(input: &ConsultInput, record: &RunRecord) -> RunFacts {
     RunFacts {
         run_id: record.row.run_id.to_string(),
         build: record.row.build.clone(),
-        started_on: Day::from_unix_seconds(seconds).to_string(),
+        started_on: CalendarDay::from_unix_seconds(seconds).to_string(),
         calls: (calls.len() + extra.len()) as u64,
         extra_calls: extra.len() as u64,
         usage: record.usage(),

@@ -1,47 +1,48 @@
-//! Performing what an agent asks of the store of drafts.
+//! Performs an agent's calls to the draft store.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use moothall_core::drafts::{Draft, DraftId, RelPath, State, TaskId};
-use moothall_core::edit::{Change, DraftCall, DraftReply, FileText, Submitted};
-use moothall_core::money::Spent;
-use moothall_core::receipt::Timing;
+use moothall_core::drafts::{Draft, DraftId, DraftState, RelPath, TaskId};
+use moothall_core::edit::{DraftCall, DraftReply, EditProposal, FileText, SubmissionStatus};
+use moothall_core::money::SpendTotals;
+use moothall_core::receipt::EffectTiming;
 use moothall_core::{Effect, EffectId, EffectResult, Sha256Hex};
-use moothall_workspace::{Caller, DraftError, DraftStore, Edit, Existing, Judged};
+use moothall_workspace::{
+    DraftCaller, DraftEdit, DraftError, DraftStore, FileRequirement, GateReport,
+};
 
-use crate::perform::{PerformFuture, Performed, Performer};
+use crate::perform::{EffectPerformer, PerformFuture, TimedResult};
 
-/// How often a waiting agent looks whether a person has decided.
+/// How often a waiting agent checks whether a person has decided.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// Works with drafts as one worker on one task, and performs everything else as another performer
-/// does.
+/// Performs draft calls as one worker on one task, and delegates all other effects.
 ///
-/// A submission that was under way when its driver was killed is looked up, not made again: the
-/// store knows what became of it.
+/// A submission that was in progress when its driver was killed is looked up in the store instead
+/// of being submitted again.
 #[derive(Debug)]
 pub struct DraftPerformer {
-    others: Arc<dyn Performer>,
-    desk: Arc<Desk>,
+    others: Arc<dyn EffectPerformer>,
+    desk: Arc<DraftClient>,
 }
 
 #[derive(Debug)]
-struct Desk {
+struct DraftClient {
     store: Arc<DraftStore>,
-    worker: Caller,
+    worker: DraftCaller,
     task: TaskId,
 }
 
 impl DraftPerformer {
-    /// Drafts are made there, by this worker, for this task.
+    /// Creates drafts in `store` on behalf of `worker` for `task`.
     pub fn new(
-        others: Arc<dyn Performer>,
+        others: Arc<dyn EffectPerformer>,
         store: impl Into<Arc<DraftStore>>,
-        worker: Caller,
+        worker: DraftCaller,
         task: TaskId,
     ) -> Self {
-        Self { others, desk: Arc::new(Desk { store: store.into(), worker, task }) }
+        Self { others, desk: Arc::new(DraftClient { store: store.into(), worker, task }) }
     }
 
     async fn reply(&self, call: &DraftCall) -> DraftReply {
@@ -63,7 +64,7 @@ impl DraftPerformer {
             let undecided = matches!(
                 &reply,
                 DraftReply::Submitted(said)
-                    if matches!(said.state, State::Escalated | State::Accepted | State::Applying)
+                    if matches!(said.state, DraftState::Escalated | DraftState::Accepted | DraftState::Applying)
             );
             if !undecided || Instant::now() >= until {
                 return reply;
@@ -72,13 +73,13 @@ impl DraftPerformer {
         }
     }
 
-    /// The store waits for locks, disks and sandboxes, so it has a thread of its own.
+    /// The store blocks on locks, disks and sandboxes, so it runs on a blocking thread.
     async fn blocking(
         &self,
-        work: impl FnOnce(&Desk) -> Result<DraftReply, DraftError> + Send + 'static,
+        work: impl FnOnce(&DraftClient) -> Result<DraftReply, DraftError> + Send + 'static,
     ) -> DraftReply {
         let desk = Arc::clone(&self.desk);
-        let mut waiting = Waiting(Some(&self.desk.store));
+        let mut waiting = StoreStopGuard(Some(&self.desk.store));
         let done = tokio::task::spawn_blocking(move || work(&desk)).await;
         waiting.0 = None;
         match done {
@@ -90,11 +91,11 @@ impl DraftPerformer {
     }
 }
 
-/// Somebody who waits for the store. A thread cannot be dropped: whoever goes away before the
-/// answer tells it to stop, and then nothing is handed in for a run that is over.
-struct Waiting<'a>(Option<&'a DraftStore>);
+/// Stops the store if the caller is dropped before the reply arrives. A blocking thread cannot be
+/// cancelled, and it must not submit anything for a run that has ended.
+struct StoreStopGuard<'a>(Option<&'a DraftStore>);
 
-impl Drop for Waiting<'_> {
+impl Drop for StoreStopGuard<'_> {
     fn drop(&mut self) {
         if let Some(store) = self.0 {
             store.stop();
@@ -102,7 +103,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-impl Desk {
+impl DraftClient {
     fn reply(&self, call: &DraftCall) -> Result<DraftReply, DraftError> {
         match call {
             DraftCall::Files => Ok(DraftReply::Files { paths: self.store.files()? }),
@@ -115,8 +116,8 @@ impl Desk {
     fn read(&self, paths: &[RelPath]) -> Result<DraftReply, DraftError> {
         let (mut files, mut refused) = (Vec::new(), Vec::new());
         for path in paths {
-            match self.open(path, Existing::MayNot) {
-                // The text goes to a model: what may hold a credential does not.
+            match self.open(path, FileRequirement::MayNot) {
+                // The text goes to a model, so files that may contain a credential are withheld.
                 Ok((draft, text)) if self.store.may_be_shown(&text) => {
                     files.push(FileText { path: draft.path, text });
                 }
@@ -124,7 +125,7 @@ impl Desk {
                     self.store.discard(&self.worker, draft.id)?;
                     refused.push(format!("{path}: it may hold a credential"));
                 }
-                // It names the file by itself.
+                // This error already names the file.
                 Err(error @ DraftError::File { .. }) => refused.push(error.to_string()),
                 Err(error) if error.is_refusal() => refused.push(format!("{path}: {error}")),
                 Err(error) => return Err(error),
@@ -133,24 +134,26 @@ impl Desk {
         Ok(DraftReply::Read { files, refused })
     }
 
-    fn submit(&self, change: &Change) -> Result<DraftReply, DraftError> {
-        // What this task applied or escalated before we were killed is not handed in again.
+    fn submit(&self, change: &EditProposal) -> Result<DraftReply, DraftError> {
+        // Do not resubmit what this task had applied or escalated before the driver was killed.
         if let Some(done) = self.submitted_before(change)? {
             return Ok(DraftReply::Submitted(done));
         }
         let mut ids = Vec::new();
         for (path, text) in &change.files {
-            let existing = if text.is_none() { Existing::Must } else { Existing::MayNot };
+            let existing =
+                if text.is_none() { FileRequirement::Must } else { FileRequirement::MayNot };
             let (draft, _) = self.open(path, existing)?;
-            let edit = text.clone().map_or(Edit::Delete, Edit::Content);
+            let edit = text.clone().map_or(DraftEdit::Delete, DraftEdit::Content);
             ids.push(self.store.write(&self.worker, draft.id, edit, None)?.id);
         }
         let submitted = self.store.submit(&self.worker, &ids, &change.summary)?;
         let mut said = self.standing(&ids)?;
         said.words = self.words(&submitted.judged);
-        if said.state == State::Conflict {
-            // The next look shall be at what all files are now, also at those that this change did
-            // not touch: whoever changed one may have changed them together.
+        if said.state == DraftState::Conflict {
+            // Discard every open draft of the task, so the next read returns the current
+            // version of all files. The conflicting edit may also have changed files that this
+            // change does not touch.
             for draft in self.store.list(&self.worker)? {
                 if draft.task == self.task && draft.state.is_open() {
                     self.store.discard(&self.worker, draft.id)?;
@@ -160,8 +163,11 @@ impl Desk {
         Ok(DraftReply::Submitted(said))
     }
 
-    /// A submission of this task with exactly these contents that is not open any more.
-    fn submitted_before(&self, change: &Change) -> Result<Option<Submitted>, DraftError> {
+    /// A submission of this task with exactly these contents that is already applied or escalated.
+    fn submitted_before(
+        &self,
+        change: &EditProposal,
+    ) -> Result<Option<SubmissionStatus>, DraftError> {
         let mut ids = Vec::new();
         let all = self.store.list(&self.worker)?;
         for (path, text) in &change.files {
@@ -170,7 +176,7 @@ impl Desk {
                 draft.task == self.task
                     && draft.path == *path
                     && draft.head() == wanted
-                    && matches!(draft.state, State::Applied | State::Escalated)
+                    && matches!(draft.state, DraftState::Applied | DraftState::Escalated)
             };
             let Some(draft) = all.iter().rev().find(same) else { return Ok(None) };
             ids.push(draft.id);
@@ -178,12 +184,16 @@ impl Desk {
         self.standing(&ids).map(Some)
     }
 
-    fn open(&self, path: &RelPath, existing: Existing) -> Result<(Draft, String), DraftError> {
+    fn open(
+        &self,
+        path: &RelPath,
+        existing: FileRequirement,
+    ) -> Result<(Draft, String), DraftError> {
         self.store.request(&self.worker, self.task.as_str(), path.as_str(), existing)
     }
 
-    /// Where drafts stand that were handed in together.
-    fn standing(&self, ids: &[DraftId]) -> Result<Submitted, DraftError> {
+    /// The current state of drafts that were submitted together.
+    fn standing(&self, ids: &[DraftId]) -> Result<SubmissionStatus, DraftError> {
         let mut drafts = Vec::new();
         for id in ids {
             drafts.push(self.store.status(&self.worker, *id)?);
@@ -191,17 +201,18 @@ impl Desk {
         let first = drafts.first();
         let submission = first.and_then(|draft| draft.submission.as_ref());
         let comment = submission.and_then(|one| one.reviewed.as_ref()).map(|said| said.2.clone());
-        Ok(Submitted {
+        Ok(SubmissionStatus {
             drafts: ids.to_vec(),
-            state: first.map_or(State::Editing, |draft| draft.state),
+            state: first.map_or(DraftState::Editing, |draft| draft.state),
             findings: submission.map(|one| one.findings.clone()).unwrap_or_default(),
             words: Vec::new(),
             comment,
         })
     }
 
-    /// What checks and a reviewing model say, as far as a model may hear it.
-    fn words(&self, judged: &Judged) -> Vec<String> {
+    /// Output of failed checks and of the reviewing model, without texts that may contain a
+    /// credential.
+    fn words(&self, judged: &GateReport) -> Vec<String> {
         let checks = judged.checks.iter().filter(|check| !check.passed);
         let checks = checks.map(|check| format!("check `{}`:\n{}", check.id, check.output));
         let doubts = judged.doubts.iter().map(|doubt| format!("a reviewer says: {}", doubt.why));
@@ -209,20 +220,20 @@ impl Desk {
     }
 }
 
-impl Performer for DraftPerformer {
+impl EffectPerformer for DraftPerformer {
     fn perform<'a>(&'a self, id: &'a EffectId, effect: &'a Effect) -> PerformFuture<'a> {
         let Effect::Draft(call) = effect else { return self.others.perform(id, effect) };
         Box::pin(async move {
             let begun = Instant::now();
             let reply = self.reply(call).await;
-            tracing::info!(target: "moothall::run", reply = reply.name(), "drafts asked");
+            tracing::info!(target: "moothall::run", reply = reply.name(), "draft call complete");
             let latency_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
             let result = EffectResult::Drafted(Box::new(reply));
-            Performed { result, timing: Timing { latency_ms, tries: 1 } }
+            TimedResult { result, timing: EffectTiming { latency_ms, tries: 1 } }
         })
     }
 
-    fn spent(&self) -> Option<Spent> {
+    fn spent(&self) -> Option<SpendTotals> {
         self.others.spent()
     }
 }

@@ -1,50 +1,46 @@
-//! Why a run could not be driven. A run that fails is not an error: that is an outcome.
+//! Errors while driving a run. A run that fails is not an error but an outcome.
 
-use moothall_core::{EffectId, NotCanonical, RunId, Sha256Hex, UnexpectedResult};
+use moothall_core::{CanonicalJsonError, EffectId, RunId, Sha256Hex, UnexpectedResult};
 use moothall_store::StoreError;
 
-/// The machinery broke. The run can be resumed unless the variant says otherwise.
+/// An internal failure. See [`Self::is_retryable`] for whether the run can be resumed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {
-    /// The store failed.
-    #[error("the store failed")]
+    #[error("store operation failed")]
     Store(#[from] StoreError),
-    /// Another process drives the run.
     #[error("run {0} is being driven by another process")]
     Busy(RunId),
-    /// The lock file could not be used.
-    #[error("the lock of the run cannot be taken")]
+    #[error("cannot take the run lock")]
     Lock(#[source] std::io::Error),
-    /// The journal holds an answer to another question. Nothing was asked again.
-    #[error("effect `{id}` asks {asked}, but the journal answered {answered}")]
+    /// The journaled result belongs to a different request. The effect was not performed again.
+    #[error("journal mismatch for effect `{id}`: request hash is {asked}, journal has {answered}")]
     JournalMismatch {
-        /// The effect.
         id: EffectId,
-        /// The hash of what the workflow asks now.
+        /// Hash of the current request.
         asked: Sha256Hex,
-        /// The hash of what was answered.
+        /// Hash of the journaled request.
         answered: Sha256Hex,
     },
-    /// The workflow and the driver disagree.
+    /// The workflow did not expect this result.
     #[error(transparent)]
     Unexpected(#[from] UnexpectedResult),
-    /// An effect has no hash.
-    #[error("an effect cannot be written canonically")]
-    NotCanonical(#[from] NotCanonical),
-    /// The workflow waits for nothing and has no outcome.
-    #[error("the workflow waits for nothing")]
+    /// The effect cannot be hashed.
+    #[error("cannot serialize an effect as canonical JSON")]
+    NotCanonical(#[from] CanonicalJsonError),
+    /// The workflow has no pending effect and no outcome.
+    #[error("workflow is stalled: no pending effect and no outcome")]
     Stalled,
-    /// What a child starts with is not there, or is not what it was.
-    #[error("what `{0}` starts with cannot be read")]
+    /// The input of a child is missing or has changed.
+    #[error("cannot read the input of child `{0}`")]
     Unreadable(EffectId),
-    /// A task of ours panicked.
-    #[error("an effect could not be performed to its end")]
+    /// A task panicked.
+    #[error("a task panicked while performing an effect")]
     Lost,
 }
 
 impl EngineError {
-    /// Whether driving the run again may succeed, now or after somebody has cured what is broken.
+    /// Whether driving the run again may succeed, now or after a person has fixed the cause.
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Store(error) => !error.is_final(),

@@ -11,7 +11,7 @@ fn run_id() -> RunId {
 fn run() -> NewRun {
     NewRun {
         run_id: run_id(),
-        owner: moothall_core::access::Owner::local(),
+        owner: moothall_core::access::RunOwner::local(),
         cap: None,
         spec: moothall_core::StoredSpec::from_columns("test", serde_json::Value::Null),
         title: "test".to_owned(),

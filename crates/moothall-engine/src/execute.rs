@@ -1,38 +1,39 @@
-//! Performing executions: files from the store into a sandbox, and files from it into the store.
+//! Runs programs in sandboxes, with input and output files in the store.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use moothall_core::money::Spent;
-use moothall_core::receipt::Timing;
+use moothall_core::money::SpendTotals;
+use moothall_core::receipt::EffectTiming;
 use moothall_core::sandbox::{
-    ExecuteRequest, Execution, Exit, FileRef, GuestPath, Labels, SandboxFailure, SandboxFailureKind,
+    ExecuteRequest, Exit, FileRef, GuestPath, SandboxExecution, SandboxFailure, SandboxFailureKind,
+    SandboxLabels,
 };
 use moothall_core::{Effect, EffectId, EffectResult, RunId};
-use moothall_sandbox::{Executor, Job, Ran};
+use moothall_sandbox::{ExecutionJob, ExecutionOutput, ProgramExecutor};
 use moothall_store::{MAX_ARTIFACT_BYTES, Store};
 
-use crate::perform::{PerformFuture, Performed, Performer};
+use crate::perform::{EffectPerformer, PerformFuture, TimedResult};
 
-/// Performs model calls as another performer does, and executions in sandboxes.
+/// Performs executions in sandboxes and delegates all other effects.
 ///
-/// An execution that was under way when its driver was killed is done again: at least once, not
-/// once. That is harmless, because a program in a sandbox has no effect outside of it, and what it
-/// left behind counts only once its result is in the journal.
+/// Executions are at-least-once: one that was in progress when its driver was killed is repeated.
+/// This is safe because a sandboxed program has no effects outside the sandbox, and its output
+/// files count only once the result is journaled.
 #[derive(Debug)]
 pub struct SandboxPerformer {
-    models: Arc<dyn Performer>,
-    executor: Arc<dyn Executor>,
+    models: Arc<dyn EffectPerformer>,
+    executor: Arc<dyn ProgramExecutor>,
     store: Arc<dyn Store>,
     run_id: RunId,
 }
 
 impl SandboxPerformer {
-    /// Files of executions are taken from and kept in `store`, beside the run's journal.
+    /// Reads and writes the files of executions in `store`, next to the run's journal.
     pub fn new(
-        models: Arc<dyn Performer>,
-        executor: Arc<dyn Executor>,
+        models: Arc<dyn EffectPerformer>,
+        executor: Arc<dyn ProgramExecutor>,
         store: Arc<dyn Store>,
         run_id: RunId,
     ) -> Self {
@@ -43,12 +44,12 @@ impl SandboxPerformer {
         &self,
         id: &EffectId,
         request: &ExecuteRequest,
-    ) -> Result<Execution, SandboxFailure> {
+    ) -> Result<SandboxExecution, SandboxFailure> {
         let inputs = self.inputs(request).await?;
-        let labels = Labels::of_effect(&self.run_id, id);
-        let job = Job { labels: &labels, request, inputs };
+        let labels = SandboxLabels::of_effect(&self.run_id, id);
+        let job = ExecutionJob { labels: &labels, request, inputs };
         let begun = Instant::now();
-        let Ran { mut execution, files } = self.executor.execute(job).await?;
+        let ExecutionOutput { mut execution, files } = self.executor.execute(job).await?;
         let exit_code = match execution.exit {
             Exit::Exited { code } => Some(code),
             Exit::Signalled { .. }
@@ -80,10 +81,10 @@ impl SandboxPerformer {
         Ok(inputs)
     }
 
-    /// Keeps what was brought back, and names exactly that in the execution.
+    /// Stores the output files and lists exactly those in the execution.
     async fn keep(
         &self,
-        execution: &mut Execution,
+        execution: &mut SandboxExecution,
         files: BTreeMap<GuestPath, Vec<u8>>,
     ) -> Result<(), SandboxFailure> {
         execution.files.clear();
@@ -103,7 +104,7 @@ impl SandboxPerformer {
     }
 }
 
-impl Performer for SandboxPerformer {
+impl EffectPerformer for SandboxPerformer {
     fn perform<'a>(&'a self, id: &'a EffectId, effect: &'a Effect) -> PerformFuture<'a> {
         match effect {
             Effect::CallModel(_)
@@ -117,16 +118,19 @@ impl Performer for SandboxPerformer {
                     Ok(execution) => EffectResult::Executed(Box::new(execution)),
                     Err(failure) => {
                         let kind = failure.kind;
-                        tracing::warn!(target: "moothall::run", ?kind, "nothing was executed");
+                        tracing::warn!(target: "moothall::run", ?kind, "execution failed");
                         EffectResult::NotExecuted(failure)
                     }
                 };
-                Performed { result, timing: Timing { latency_ms: elapsed_ms(begun), tries: 1 } }
+                TimedResult {
+                    result,
+                    timing: EffectTiming { latency_ms: elapsed_ms(begun), tries: 1 },
+                }
             }),
         }
     }
 
-    fn spent(&self) -> Option<Spent> {
+    fn spent(&self) -> Option<SpendTotals> {
         self.models.spent()
     }
 }

@@ -1,34 +1,37 @@
-//! Drives workflows: performs the effects that `moothall-core` asks for, and survives being killed.
+//! Drives workflows: performs the effects that `moothall-core` requests, and recovers after being
+//! killed.
 //!
-//! The local engine runs in this process, with journal and events in the store. Kill it anywhere and
-//! resume: what was answered is not asked again. It is not a cluster: one run has one driver, on one
-//! machine, and a lock on a file says which.
+//! The local engine runs in this process and keeps journal and events in the store. After a kill at
+//! any point the run can be resumed, and journaled effects are not repeated. It is not a cluster:
+//! each run has one driver on one machine, guarded by a file lock.
 
 mod children;
 mod consultation;
-mod debate_rooms;
+mod debate_sandboxes;
 mod draft_calls;
 mod driver;
+pub mod durable;
 mod error;
 mod execute;
-mod gathering;
-mod guest_machine;
+mod gather_performer;
+mod guest_runner;
+mod guests;
 mod lock;
 mod perform;
 mod record;
-mod rooms;
 mod sandboxes;
-pub mod waves;
 
 pub use crate::consultation::Consultation;
-pub use crate::debate_rooms::DebateRooms;
+pub use crate::debate_sandboxes::DebateSandboxes;
 pub use crate::draft_calls::DraftPerformer;
-pub use crate::driver::{Driver, Ended, Pause, cancel};
+pub use crate::driver::{RunDriver, RunExit, RunPause, cancel};
 pub use crate::error::EngineError;
 pub use crate::execute::SandboxPerformer;
-pub use crate::gathering::GatherPerformer;
+pub use crate::gather_performer::GatherPerformer;
+pub use crate::guests::{
+    GuestFailurePolicy, GuestPool, GuestProvider, GuestSession, IsolationMode, RoomFuture,
+};
 pub use crate::lock::{RunLock, SlotLock};
-pub use crate::perform::{ModelPerformer, PerformFuture, Performed, Performer};
+pub use crate::perform::{EffectPerformer, ModelPerformer, PerformFuture, TimedResult};
 pub use crate::record::{RunRecord, sequenced};
-pub use crate::rooms::{Lobby, OnFailure, Room, RoomFuture, Rooms, Walls};
 pub use crate::sandboxes::SandboxExecutor;

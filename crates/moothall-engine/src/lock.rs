@@ -1,4 +1,4 @@
-//! Who drives a run, and who may ask a provider: locks on files, which the kernel frees when their
+//! File locks for driving a run and for calling a provider. The kernel releases them when the
 //! holder dies.
 
 use std::fs::File;
@@ -10,14 +10,14 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::error::EngineError;
 
-/// The right to drive one run. Dropping it, or dying, gives it up.
+/// The exclusive right to drive one run. Released on drop or when the process dies.
 #[derive(Debug)]
 pub struct RunLock {
     _file: File,
 }
 
 impl RunLock {
-    /// Takes the lock, or says that somebody else has it.
+    /// Takes the lock, or returns [`EngineError::Busy`] if another process holds it.
     pub fn take(folder: &Path, run_id: &RunId) -> Result<Self, EngineError> {
         match lock(folder, run_id.as_str()).map_err(EngineError::Lock)? {
             Some(file) => Ok(Self { _file: file }),
@@ -25,23 +25,23 @@ impl RunLock {
         }
     }
 
-    /// Whether somebody drives the run at the moment.
+    /// Whether a process is driving the run.
     pub fn is_held(folder: &Path, run_id: &RunId) -> bool {
         matches!(Self::take(folder, run_id), Err(EngineError::Busy(_)))
     }
 }
 
-/// One of the slots of a lane that the processes of one machine share. Dropping it, or dying, gives
-/// it up.
+/// One slot of a model limiter that all processes on this machine share. Released on drop or when
+/// the process dies.
 #[derive(Debug)]
 pub struct SlotLock {
     _file: File,
 }
 
 impl SlotLock {
-    /// Takes one of so many slots; nothing where all are taken.
+    /// Takes one of `width` slots; `None` if all are taken.
     pub fn take(folder: &Path, lane: &str, width: u32) -> Result<Option<Self>, EngineError> {
-        // What a lane is called may be no name of a file.
+        // The name may not be a valid file name, so use its hash.
         let lane = Sha256Hex::of(lane.as_bytes());
         for slot in 1..=width {
             let file = lock(folder, &format!("{lane}-{slot}")).map_err(EngineError::Lock)?;
@@ -53,10 +53,10 @@ impl SlotLock {
     }
 }
 
-/// Locks a file of this name; nothing where somebody else has it.
+/// Locks the file with this name; `None` if another process holds it.
 fn lock(folder: &Path, name: &str) -> io::Result<Option<File>> {
     fs_err::create_dir_all(folder)?;
-    // The file stays: deleting it would let two processes lock two files of one name.
+    // The file is never deleted: otherwise two processes could lock two files with the same name.
     let file = fs_err::File::create(folder.join(format!("{name}.lock")))?.into_parts().0;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(Some(file)),

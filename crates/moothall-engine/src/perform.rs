@@ -1,4 +1,4 @@
-//! Performing effects.
+//! Performers turn effects into results.
 
 use std::fmt;
 use std::future::Future;
@@ -7,44 +7,43 @@ use std::sync::Arc;
 
 use moothall_core::consult::{GatherFailure, GatherFailureKind};
 use moothall_core::edit::DraftReply;
-use moothall_core::money::Spent;
-use moothall_core::receipt::Timing;
+use moothall_core::money::SpendTotals;
+use moothall_core::receipt::EffectTiming;
 use moothall_core::sandbox::{SandboxFailure, SandboxFailureKind};
 use moothall_core::{Effect, EffectId, EffectResult};
-use moothall_models::{Gateway, Ledger, Listener};
+use moothall_models::{Gateway, Ledger, ReplyListener};
 
-/// Turns a wish into its result.
+/// Performs effects.
 ///
-/// What implementors promise:
+/// Implementors must guarantee:
 /// - A bad answer is a result, never a panic.
 /// - Dropping the future stops the work.
-pub trait Performer: fmt::Debug + Send + Sync {
+pub trait EffectPerformer: fmt::Debug + Send + Sync {
     /// Performs one effect of a run.
     fn perform<'a>(&'a self, id: &'a EffectId, effect: &'a Effect) -> PerformFuture<'a>;
 
-    /// What the run has spent by now, with everything under way counted in full; `None` where
-    /// nothing costs anything.
-    fn spent(&self) -> Option<Spent> {
+    /// What the run has spent so far, counting calls in progress at their maximum cost; `None` if
+    /// nothing has a cost.
+    fn spent(&self) -> Option<SpendTotals> {
         None
     }
 }
 
 /// The future of one effect. Boxed because the performer is chosen at run time.
-pub type PerformFuture<'a> = Pin<Box<dyn Future<Output = Performed> + Send + 'a>>;
+pub type PerformFuture<'a> = Pin<Box<dyn Future<Output = TimedResult> + Send + 'a>>;
 
-/// A result and how long it took.
+/// A result and its timing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Performed {
-    /// What came back.
+pub struct TimedResult {
     pub result: EffectResult,
-    /// Latency and tries.
-    pub timing: Timing,
+    /// Latency and number of attempts.
+    pub timing: EffectTiming,
 }
 
-/// Makes the listener of a call, where somebody watches.
-type Listeners = dyn Fn(&EffectId) -> Option<Box<dyn Listener>> + Send + Sync;
+/// Creates the listener for a call, if the call is observed.
+type Listeners = dyn Fn(&EffectId) -> Option<Box<dyn ReplyListener>> + Send + Sync;
 
-/// Performs model calls through the gateway, on one ledger.
+/// Performs model calls through the gateway and charges them to one ledger.
 pub struct ModelPerformer {
     gateway: Arc<Gateway>,
     ledger: Arc<Ledger>,
@@ -58,33 +57,34 @@ impl fmt::Debug for ModelPerformer {
 }
 
 impl ModelPerformer {
-    /// Nobody watches.
+    /// Creates a performer without listeners.
     pub fn new(gateway: Arc<Gateway>, ledger: Arc<Ledger>) -> Self {
         Self { gateway, ledger, listeners: Box::new(|_| None) }
     }
 
-    /// Lets somebody watch the calls for which `listeners` gives a listener.
+    /// Observes the calls for which `listeners` returns a listener.
     #[must_use]
     pub fn watched_by(
         self,
-        listeners: impl Fn(&EffectId) -> Option<Box<dyn Listener>> + Send + Sync + 'static,
+        listeners: impl Fn(&EffectId) -> Option<Box<dyn ReplyListener>> + Send + Sync + 'static,
     ) -> Self {
         Self { listeners: Box::new(listeners), ..self }
     }
 }
 
-impl Performer for ModelPerformer {
+impl EffectPerformer for ModelPerformer {
     fn perform<'a>(&'a self, id: &'a EffectId, effect: &'a Effect) -> PerformFuture<'a> {
         Box::pin(async move {
             match effect {
                 Effect::CallModel(request) => {
                     let mut listener = (self.listeners)(id);
                     let listener =
-                        listener.as_mut().map(|listener| &mut **listener as &mut dyn Listener);
+                        listener.as_mut().map(|listener| &mut **listener as &mut dyn ReplyListener);
                     let report = self.gateway.call(request, &self.ledger, listener).await;
-                    Performed { result: report.result.into(), timing: report.timing }
+                    TimedResult { result: report.result.into(), timing: report.timing }
                 }
-                // A run that may execute programs or gather evidence has a performer that can.
+                // Runs that execute programs or gather evidence wrap this performer in one that
+                // can.
                 Effect::Execute(_) => without_means(EffectResult::NotExecuted(SandboxFailure {
                     kind: SandboxFailureKind::NoEngine,
                     detail: "this run has no sandbox".to_owned(),
@@ -97,7 +97,7 @@ impl Performer for ModelPerformer {
                     let why = "this run has no store of drafts".to_owned();
                     without_means(EffectResult::Drafted(Box::new(DraftReply::Failed { why })))
                 }
-                // The driver's own. No performer makes an answer up.
+                // The driver handles these; a performer never makes up an answer.
                 Effect::StartChild(_) | Effect::AskPerson(_) => {
                     without_means(EffectResult::NotPerformed)
                 }
@@ -105,12 +105,12 @@ impl Performer for ModelPerformer {
         })
     }
 
-    fn spent(&self) -> Option<Spent> {
+    fn spent(&self) -> Option<SpendTotals> {
         Some(self.ledger.spent_at_most())
     }
 }
 
-/// The answer to a wish that this run has no means for.
-fn without_means(result: EffectResult) -> Performed {
-    Performed { result, timing: Timing { latency_ms: 0, tries: 0 } }
+/// The result of an effect that this run cannot perform.
+fn without_means(result: EffectResult) -> TimedResult {
+    TimedResult { result, timing: EffectTiming { latency_ms: 0, tries: 0 } }
 }

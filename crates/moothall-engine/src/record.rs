@@ -1,29 +1,31 @@
-//! A run as the store holds it, read as a whole.
+//! A complete run, read from the store.
 
 use std::collections::BTreeMap;
 
-use moothall_core::consult::{Approval, Consult, ConsultInput, Review, settle};
-use moothall_core::model::{ModelName, ModelReply, Usage};
-use moothall_core::receipt::{EffectRecord, FORMAT, Manifest, Notes, Receipt, Timing};
+use moothall_core::consult::{Consult, ConsultInput, MoveApproval, MoveReview, settle};
+use moothall_core::model::{ModelName, ModelReply, TokenUsage};
+use moothall_core::receipt::{
+    EffectRecord, EffectTiming, FORMAT, Receipt, ReceiptManifest, ReceiptNotes,
+};
 use moothall_core::{
     EffectId, EffectResult, MicroUsd, PauseReason, RunEventBody, RunId, SequencedEvent, Sha256Hex,
 };
 use moothall_store::{JournalEntry, RunRow, Store, StoreError, StoredEvent};
 
-/// How many events are read at once.
+/// Events read per page.
 const PAGE: u32 = 1000;
 
-/// Everything that is known about a run.
+/// Everything the store has about a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunRecord {
-    /// Where it stands.
+    /// State and metadata.
     pub row: RunRow,
-    /// What was answered.
+    /// Results by effect.
     pub journal: BTreeMap<EffectId, JournalEntry>,
-    /// What happened, in order.
+    /// Events in order.
     pub events: Vec<StoredEvent>,
-    /// What persons said about moves of a consultation.
-    pub approvals: Vec<Approval>,
+    /// People's approvals of the moves of a consultation.
+    pub approvals: Vec<MoveApproval>,
 }
 
 impl RunRecord {
@@ -46,8 +48,8 @@ impl RunRecord {
         }
     }
 
-    /// The receipt, where the run came to an outcome. It follows from what is stored and from
-    /// nothing else, so it can be written at any time.
+    /// The receipt, if the run has an outcome. It is derived only from stored data, so it can be
+    /// created at any time.
     pub fn receipt(&self) -> Option<Receipt> {
         let input = self.consult_input();
         let outcome = settle(self.row.outcome.clone()?, &self.approvals);
@@ -59,7 +61,7 @@ impl RunRecord {
         let timing = self.journal.iter().map(|(id, entry)| (id.clone(), entry.timing));
         let model: Result<ModelName, _> = self.row.model.parse();
         Some(Receipt {
-            manifest: Manifest {
+            manifest: ReceiptManifest {
                 receipt: FORMAT,
                 workflow: self.row.spec.workflow().to_owned(),
                 build: self.row.build.clone(),
@@ -71,7 +73,7 @@ impl RunRecord {
             approvals: self.approvals.clone(),
             conclusion,
             findings: outcome.findings,
-            notes: Notes {
+            notes: ReceiptNotes {
                 run_id: self.row.run_id.clone(),
                 started_at_ms: self.row.created_at_ms,
                 timing: timing.collect(),
@@ -79,12 +81,12 @@ impl RunRecord {
         })
     }
 
-    /// The input of the workflow, where the run is a consultation.
+    /// The input of the workflow, if the run is a consultation.
     pub fn consult_input(&self) -> Option<&ConsultInput> {
         self.row.spec.consult().map(|spec| &spec.input)
     }
 
-    /// Whether a person was asked about the moves and has not let the run go on since.
+    /// Whether the run is paused for a review of the moves that has not happened yet.
     pub fn waits_for_person(&self) -> bool {
         let asked = |stored: &StoredEvent| match &stored.event.body {
             RunEventBody::RunPaused { reason, .. } => *reason == PauseReason::Question,
@@ -93,40 +95,40 @@ impl RunRecord {
         !self.row.state.is_terminal() && !self.was_reviewed() && self.events.iter().any(asked)
     }
 
-    /// Whether a person has said something about the moves, or let them stand as they are.
+    /// Whether a person has reviewed the moves, with or without changes.
     pub fn was_reviewed(&self) -> bool {
         self.journal.keys().any(|id| id.as_str() == Consult::REVIEW)
     }
 
-    /// The record as it were if a person had said this. It is for showing, not for keeping.
+    /// A copy of the record as if a person had given this review. For previews only; never stored.
     #[must_use]
-    pub fn reviewed(&self, review: Review) -> Self {
+    pub fn reviewed(&self, review: MoveReview) -> Self {
         let mut record = self.clone();
         if let Ok(id) = Consult::REVIEW.parse() {
             let result = EffectResult::PersonSaid(Box::new(review));
-            let timing = Timing { latency_ms: 0, tries: 0 };
+            let timing = EffectTiming { latency_ms: 0, tries: 0 };
             let request_sha256 = Sha256Hex::of(&[]);
             record.journal.insert(id, JournalEntry { request_sha256, result, timing });
         }
         record
     }
 
-    /// The time that all effects took.
-    pub fn timing(&self) -> Timing {
-        let sum = |sum: Timing, entry: &JournalEntry| Timing {
+    /// The summed timing of all effects.
+    pub fn timing(&self) -> EffectTiming {
+        let sum = |sum: EffectTiming, entry: &JournalEntry| EffectTiming {
             latency_ms: sum.latency_ms.saturating_add(entry.timing.latency_ms),
             tries: sum.tries.saturating_add(entry.timing.tries),
         };
-        self.journal.values().fold(Timing { latency_ms: 0, tries: 0 }, sum)
+        self.journal.values().fold(EffectTiming { latency_ms: 0, tries: 0 }, sum)
     }
 
-    /// The tokens of all answers.
-    pub fn usage(&self) -> Usage {
-        self.replies().fold(Usage::default(), |sum, reply| sum.plus(&reply.usage))
+    /// Token usage of all model replies.
+    pub fn usage(&self) -> TokenUsage {
+        self.replies().fold(TokenUsage::default(), |sum, reply| sum.plus(&reply.usage))
     }
 
-    /// What all answers cost together; unknown where one of them is. Tries that failed are not in
-    /// it, they are in what the run has spent.
+    /// Total cost of all model replies; `None` if the cost of any of them is unknown. Failed
+    /// attempts are not included; they count in what the run has spent.
     pub fn cost(&self) -> Option<MicroUsd> {
         self.replies().map(|reply| reply.cost_micro_usd).sum()
     }
@@ -146,13 +148,13 @@ impl RunRecord {
         })
     }
 
-    /// The events as they stand in files.
+    /// The events in their export format.
     pub fn sequenced(&self) -> impl Iterator<Item = SequencedEvent> {
         self.events.iter().map(|event| sequenced(&self.row.run_id, event))
     }
 }
 
-/// An event as it stands in files.
+/// An event in its export format.
 pub fn sequenced(run_id: &RunId, stored: &StoredEvent) -> SequencedEvent {
     SequencedEvent { run_id: run_id.clone(), seq: stored.seq, event: stored.event.clone() }
 }

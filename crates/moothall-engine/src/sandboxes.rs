@@ -1,29 +1,31 @@
-//! The sandboxes of this host as the executor of a run.
+//! Executes programs in the sandboxes of this host.
 
 use std::sync::{Mutex, PoisonError};
 
-use moothall_sandbox::{ExecuteFuture, Executed, Executor, Job, Ran, Sandboxes};
+use moothall_sandbox::{
+    ExecuteFuture, ExecutionJob, ExecutionOutput, LeaseOutcome, ProgramExecutor, SandboxRunner,
+};
 use tokio::task::JoinHandle;
 
-/// Executes in sandboxes of this host, and knows which of them are still being cleaned up.
+/// Executes programs in sandboxes of this host and tracks pending cleanups.
 #[derive(Debug)]
 pub struct SandboxExecutor {
-    sandboxes: Sandboxes,
-    /// Nobody waits for an end but whoever ends the process.
+    sandboxes: SandboxRunner,
+    /// Cleanups in progress. Only `shut_down` awaits them.
     ending: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl SandboxExecutor {
-    /// Executes in these.
-    pub fn new(sandboxes: Sandboxes) -> Self {
+    /// Uses the given sandboxes.
+    pub fn new(sandboxes: SandboxRunner) -> Self {
         Self { sandboxes, ending: Mutex::default() }
     }
 
-    /// Waits until everything is gone: what ran, and what waited for a program.
+    /// Waits until all sandboxes have shut down, used and idle ones.
     pub async fn shut_down(&self) {
         let ending = std::mem::take(&mut *self.ending());
         for end in ending {
-            // A clean-up that fails is the reaper's.
+            // The reaper removes what a failed cleanup leaves behind.
             let _ = end.await;
         }
         self.sandboxes.shut_down().await;
@@ -34,17 +36,17 @@ impl SandboxExecutor {
     }
 }
 
-impl Executor for SandboxExecutor {
-    fn execute<'a>(&'a self, job: Job<'a>) -> ExecuteFuture<'a> {
+impl ProgramExecutor for SandboxExecutor {
+    fn execute<'a>(&'a self, job: ExecutionJob<'a>) -> ExecuteFuture<'a> {
         Box::pin(async move {
-            let Job { labels, request, inputs } = job;
+            let ExecutionJob { labels, request, inputs } = job;
             let executed = self.sandboxes.execute(labels, request, &inputs, None).await;
-            let Executed { execution, files, clean_up } =
+            let LeaseOutcome { execution, files, clean_up } =
                 executed.map_err(|error| error.failure())?;
             let mut ending = self.ending();
             ending.retain(|end| !end.is_finished());
             ending.push(clean_up);
-            Ok(Ran { execution, files })
+            Ok(ExecutionOutput { execution, files })
         })
     }
 }

@@ -1,87 +1,88 @@
-//! The claim checker: plain code that decides whether a sentence is supported by what it cites.
+//! Checks whether each sentence of a text is supported by what it cites.
 //!
-//! A number is checked against the facts that its own sentence cites, never against everything that
-//! is known: with thousands of facts, most wrong numbers equal one of them by chance. No model takes
-//! part, so the same text has the same verdicts for ever.
+//! A number is checked only against the facts cited in its own sentence, never against all known
+//! facts: with thousands of facts, most wrong numbers equal one of them by chance. No model is
+//! involved, so the same text always gets the same verdicts.
 //!
-//! From a text to its claims: [`sentences`] → citations resolved against [`Known`] → [`numbers`] →
-//! a verdict for each. It reads English only, and knows numbers, quotations and dates, not meaning:
-//! whether "driven by services" is true remains for people and critics.
+//! The steps: [`sentences`] → citations resolved against [`CitableEvidence`] → [`numbers`] → one verdict per
+//! number. The checker reads English only and understands numbers, quotations and dates, not
+//! meaning: whether "driven by services" is true is left to people and critics.
 
-mod about;
 mod advice;
 mod candidates;
+mod check_number;
 mod citations;
+mod cited_text;
+mod claim_regex;
 mod clause;
 mod context;
 mod diagnose;
 mod digits;
-mod forward;
+mod fact_index;
+mod flagged_phrase;
+mod forward_looking;
 mod injection;
-mod judge;
-mod known;
 mod masking;
-mod moment;
+mod metric_terms;
+mod number_words;
 mod numbers;
-mod passages;
-mod pattern;
+mod period_cues;
 mod periods;
-mod phrase;
 mod printed_number;
 mod ranges;
 mod sentences;
-mod spelled;
 mod tolerance;
 mod units;
 mod verdict;
 
 use std::ops::Range;
 
+use self::check_number::{NumberCheckInput, judge};
 use self::clause::first_bytes;
-use self::context::Context;
-use self::judge::{Surroundings, judge};
-use self::known::Index;
+use self::context::SentenceContext;
+use self::fact_index::EvidenceIndex;
 
 pub use self::advice::advice_language;
-pub use self::clause::{Comparator, Direction, Loss};
-pub use self::digits::Sign;
+pub use self::clause::{ChangeDirection, LossMention, NumberComparator};
+pub use self::digits::PrintedSign;
+pub use self::fact_index::CitableEvidence;
+pub use self::flagged_phrase::FlaggedPhrase;
 pub use self::injection::injected_instructions;
-pub use self::known::Known;
-pub use self::moment::Moment;
 pub use self::numbers::numbers;
-pub use self::phrase::Phrase;
+pub use self::period_cues::PeriodCue;
 pub use self::printed_number::PrintedNumber;
 pub use self::sentences::sentences;
-pub use self::units::{Currency, PrintedUnit};
-pub use crate::evidence::Headline;
+pub use self::units::{PrintedCurrency, PrintedUnit};
+pub use crate::evidence::NewsHeadline;
 
-pub use self::verdict::{Claim, ClaimKind, ClaimVerdict, Support};
+pub use self::verdict::{Claim, ClaimKind, ClaimSupport, ClaimVerdict};
 
-/// The longest text that is checked. What is beyond is a claim of its own, [`ClaimVerdict::Unchecked`].
+/// Limit on the checked text. A longer text adds one [`ClaimVerdict::Unchecked`] claim for the
+/// rest.
 pub const MAX_TEXT_BYTES: usize = 64 * 1024;
 
-/// The most sentences that are checked.
+/// Limit on checked sentences per text.
 pub const MAX_SENTENCES: usize = 2000;
 
-/// The most numbers of one sentence that are checked.
+/// Limit on checked numbers per sentence.
 pub const MAX_NUMBERS: usize = 100;
 
-/// The longest piece of a text that a claim repeats, in characters.
+/// Limit on the text quoted in a claim, in characters.
 const MAX_PRINTED: usize = 160;
 
-/// Checks texts against what is known about one company.
+/// Checks texts against the evidence about one company.
 #[derive(Debug)]
-pub struct Checker<'a> {
-    index: Index<'a>,
+pub struct ClaimChecker<'a> {
+    index: EvidenceIndex<'a>,
 }
 
-impl<'a> Checker<'a> {
-    /// Indexes what is known, once for all texts.
-    pub fn new(known: Known<'a>) -> Self {
-        Self { index: Index::new(known) }
+impl<'a> ClaimChecker<'a> {
+    /// Builds the index once; it is reused for every text.
+    pub fn new(known: CitableEvidence<'a>) -> Self {
+        Self { index: EvidenceIndex::new(known) }
     }
 
-    /// Everything that the text claims, sentence by sentence.
+    /// Returns all claims of the text, in sentence order.
     pub fn check(&self, text: &str) -> Vec<Claim> {
         let checked = first_bytes(text, MAX_TEXT_BYTES);
         let mut claims = Vec::new();
@@ -101,19 +102,19 @@ impl<'a> Checker<'a> {
             verdict,
             detail,
         };
-        let context = Context::of(text, &self.index);
+        let context = SentenceContext::of(text, &self.index);
         for refused in &context.refused {
             let detail = refused.detail.clone();
             claims.push(claim(ClaimKind::Citation, &refused.printed, refused.verdict, detail));
         }
         let words = without_citations(text);
         let newest_year = self.index.sheet().map(|sheet| sheet.newest_year);
-        let around = Surroundings {
+        let around = NumberCheckInput {
             context: &context,
             sheet: self.index.sheet(),
             sentence: text,
             lower: &words.to_lowercase(),
-            is_forward: forward::is_forward(&words, newest_year),
+            is_forward: forward_looking::is_forward(&words, newest_year),
         };
         let found = numbers(text);
         for number in found.iter().take(MAX_NUMBERS) {
@@ -126,7 +127,7 @@ impl<'a> Checker<'a> {
         }
         if !context.passages.is_empty() || !context.headlines.is_empty() {
             let cited = context.passages.iter().chain(&context.headlines);
-            for quotation in passages::misquoted(cited, text) {
+            for quotation in cited_text::misquoted(cited, text) {
                 let detail = "the cited passage does not have these words".to_owned();
                 claims.push(claim(ClaimKind::Words, &quotation, ClaimVerdict::Miscited, detail));
             }
@@ -150,7 +151,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// What of the text nobody looked at.
+/// Reports the part of the text that exceeds a limit and was not checked.
 fn beyond(text_bytes: usize, found: &[Range<usize>]) -> Option<Claim> {
     let (printed, detail) = if found.len() > MAX_SENTENCES {
         (format!("{} sentences", found.len()), format!("only {MAX_SENTENCES} are checked"))
@@ -169,7 +170,6 @@ fn beyond(text_bytes: usize, found: &[Range<usize>]) -> Option<Claim> {
     })
 }
 
-/// The sentence's own words.
 fn without_citations(sentence: &str) -> String {
     let mut words = String::with_capacity(sentence.len());
     let mut at = 0;

@@ -2,30 +2,30 @@ use proptest::prelude::*;
 
 use super::support_tests::{events, passages, sheet};
 use super::{
-    Checker, Claim, ClaimKind, ClaimVerdict, Headline, Known, MAX_NUMBERS, MAX_SENTENCES,
-    MAX_TEXT_BYTES, advice_language, injected_instructions, numbers, sentences,
+    CitableEvidence, Claim, ClaimChecker, ClaimKind, ClaimVerdict, MAX_NUMBERS, MAX_SENTENCES,
+    MAX_TEXT_BYTES, NewsHeadline, advice_language, injected_instructions, numbers, sentences,
 };
 
-/// Every claim of a text as its verdict and what is printed.
+/// Checks every claim of a text as its verdict and printed text.
 #[track_caller]
 fn check(text: &str, expected: &[(&str, &str)]) {
     let sheet = sheet();
     let (events, passages) = (events(), passages());
-    let headlines = [Headline {
+    let headlines = [NewsHeadline {
         number: 4,
         text: "Mill Works to cut 900 jobs".to_owned(),
         url: "https://news.example/4".to_owned(),
         source: "news.example".to_owned(),
         published: None,
     }];
-    let known = Known {
+    let known = CitableEvidence {
         sheet: Some(&sheet),
         events: &events,
         passages: &passages,
         documents: &[],
         headlines: &headlines,
     };
-    let claims = Checker::new(known).check(text);
+    let claims = ClaimChecker::new(known).check(text);
     let found: Vec<(String, String)> =
         claims.iter().map(|claim| (claim.verdict.to_string(), claim.printed.clone())).collect();
     let found: Vec<(&str, &str)> =
@@ -62,7 +62,7 @@ fn a_number_without_a_citation_is_flagged() {
     check("We assume $3 billion [A1: guess].", &[("ASSUMPTION", "$3 billion")]);
 }
 
-/// An assumption beside a citation once excused every wrong number of the sentence.
+/// Regression: an assumption beside a citation excused every wrong number of the sentence.
 #[test]
 fn an_assumption_excuses_no_slip_of_a_cited_fact() {
     let text = "Of revenue of $1.25 billion we assume 7% [F0:Revenue:FY2025][A1: guess].";
@@ -84,7 +84,8 @@ fn a_citation_must_name_something_that_exists() {
     ] {
         check(&format!("It is so {citation}."), &[("BAD_CITATION", citation)]);
     }
-    let claims = Checker::new(Known::default()).check("It is so [F0:Revenue:FY2025].");
+    let claims =
+        ClaimChecker::new(CitableEvidence::default()).check("It is so [F0:Revenue:FY2025].");
     assert_eq!(claims[0].verdict, ClaimVerdict::BadCitation);
 }
 
@@ -129,7 +130,11 @@ fn words_must_name_the_cited_period() {
 fn what_is_beyond_the_bounds_is_said() {
     let last = |text: &str| {
         let sheet = sheet();
-        let claims = Checker::new(Known { sheet: Some(&sheet), ..Known::default() }).check(text);
+        let claims = ClaimChecker::new(CitableEvidence {
+            sheet: Some(&sheet),
+            ..CitableEvidence::default()
+        })
+        .check(text);
         let claim: Option<Claim> = claims.last().cloned();
         claim.map(|claim| (claim.kind, claim.verdict))
     };
@@ -142,11 +147,13 @@ fn what_is_beyond_the_bounds_is_said() {
     assert_eq!(last(&"5% ".repeat(MAX_NUMBERS + 1)), bound);
     let citations = "[F0:Revenue:FY2025]".repeat(25);
     let sheet = sheet();
-    let claims = Checker::new(Known { sheet: Some(&sheet), ..Known::default() }).check(&citations);
+    let claims =
+        ClaimChecker::new(CitableEvidence { sheet: Some(&sheet), ..CitableEvidence::default() })
+            .check(&citations);
     assert_eq!(claims[0].verdict, ClaimVerdict::Unchecked);
 }
 
-/// Pieces that texts are made of, in any order.
+/// Fragments that texts are built from, in any order.
 fn pieces() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("Revenue "),
@@ -198,9 +205,13 @@ fn pieces() -> impl Strategy<Value = String> {
 fn check_any(text: &str) -> Result<(), TestCaseError> {
     let sheet = sheet();
     let (events, passages) = (events(), passages());
-    let known =
-        Known { sheet: Some(&sheet), events: &events, passages: &passages, ..Known::default() };
-    let checker = Checker::new(known);
+    let known = CitableEvidence {
+        sheet: Some(&sheet),
+        events: &events,
+        passages: &passages,
+        ..CitableEvidence::default()
+    };
+    let checker = ClaimChecker::new(known);
     let claims = checker.check(text);
     prop_assert_eq!(&claims, &checker.check(text));
     let found = sentences(text);

@@ -1,10 +1,11 @@
-//! Evidence and what may be said of it: fact sheets of filings and documents, and the claims that texts make about them.
+//! Evidence and claim checking: fact sheets from filings and documents, and checks of a text's
+//! claims against them.
 //!
-//! Pure: bytes and texts in, facts and findings out.
+//! This crate does no I/O: bytes and text in, facts and findings out.
 
 #![warn(missing_docs)]
 
 pub mod claims;
 pub mod evidence;
 
-use moothall_types::{Finding, RuleId, Severity, Sha256Hex, text, tokens_expected};
+use moothall_types::{FindingSeverity, RuleId, RunFinding, Sha256Hex, text, tokens_expected};

@@ -1,29 +1,36 @@
-//! Drafts: what a worker proposes to do to the files of a workspace, and what becomes of it.
+//! The draft state machine: proposed changes to workspace files and their life cycle.
 //!
-//! A draft is bound to one file when it is requested, by an opaque [`DraftId`] that means nothing
-//! but itself. Several drafts may be submitted together, and are then applied all or not at all.
-//! [`decide`] says what a command leads to and [`Drafts::evolve`] what an event changes; neither
-//! touches a file. The events are the journal, and the journal is the truth.
+//! A draft is bound to one file when it is requested and is identified by an opaque [`DraftId`].
+//! Drafts that are submitted together are applied atomically. [`decide`] turns a command into
+//! events and [`DraftSet::evolve`] applies an event to the state; neither touches a file. The journal
+//! of events is the source of truth.
 
 mod decide;
 mod event;
+mod handoff;
+mod identity;
 mod import;
-mod names;
-mod news;
+mod notifications;
 mod path;
 mod state;
 mod steps;
-mod view;
 
-pub use self::decide::{Command, Limits, MAX_TEXT_CHARS, Refusal, Reviewers, decide};
-pub use self::event::{Change, End, Event, FileState, JudgedFinding, Record, Say, Step};
-pub use self::import::{Hunk, ImportFault, Proposal, Proposed, apply_hunks, read_answer};
-pub use self::names::{Account, Client, DraftId, Principal, PrincipalKind, TaskId};
-pub use self::news::{News, NewsKind, news};
+pub use self::decide::{
+    ApprovalRules, DraftOperation, DraftRefusal, Limits, MAX_TEXT_CHARS, decide,
+};
+pub use self::event::{
+    ApplyOutcome, AuditRecord, DraftEvent, FileState, FileStep, JournalFinding, ProposedChange,
+    ReviewDecision,
+};
+pub use self::handoff::{HandoffFile, VIEW, handoff_files, transition};
+pub use self::identity::{Client, DraftId, Principal, PrincipalAccount, PrincipalKind, TaskId};
+pub use self::import::{
+    DiffHunk, FileProposal, ImportFault, ProposedFile, apply_hunks, read_answer,
+};
+pub use self::notifications::{DraftNotificationKind, News, notifications_for};
 pub use self::path::{PathFault, RelPath};
-pub use self::state::{Draft, Drafts, State, Submission};
-pub use self::steps::{Retention, kept_blobs, steps, undo_steps};
-pub use self::view::{VIEW, ViewFile, transition, view};
+pub use self::state::{Draft, DraftSet, DraftState, DraftSubmission};
+pub use self::steps::{BlobRetention, kept_blobs, steps, undo_steps};
 
 #[cfg(test)]
 #[path = "drafts_tests.rs"]

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::Sha256Hex;
-use crate::gate::{Action, Rule};
+use crate::gate::{GateAction, Rule};
 
 const DAY: u64 = 24 * 60 * 60 * 1000;
 
@@ -24,8 +24,8 @@ fn file(text: &str) -> FileState {
     FileState { sha256: Sha256Hex::of(text.as_bytes()), executable: false }
 }
 
-fn content(text: &str) -> Change {
-    Change { file: Some(file(text)), rename_to: None }
+fn content(text: &str) -> ProposedChange {
+    ProposedChange { file: Some(file(text)), rename_to: None }
 }
 
 fn path(text: &str) -> RelPath {
@@ -36,30 +36,38 @@ fn task() -> TaskId {
     TaskId::parse("t1").unwrap()
 }
 
-/// Drafts that are told commands one after another.
+/// Drafts and a clock, driven by commands.
 struct World {
-    drafts: Drafts,
+    drafts: DraftSet,
     now: u64,
-    reviewers: Reviewers,
+    reviewers: ApprovalRules,
 }
 
 impl World {
     fn new() -> Self {
-        Self { drafts: Drafts::default(), now: 1, reviewers: Reviewers::default() }
+        Self { drafts: DraftSet::default(), now: 1, reviewers: ApprovalRules::default() }
     }
 
-    fn tell(&mut self, who: &Principal, command: Command) -> Result<Vec<Event>, Refusal> {
+    fn tell(
+        &mut self,
+        who: &Principal,
+        command: DraftOperation,
+    ) -> Result<Vec<DraftEvent>, DraftRefusal> {
         let events = decide(&self.drafts, who, command, &limits(), &self.reviewers, self.now)?;
         for event in &events {
-            let record =
-                Record { ts: self.now, actor: who.clone(), client: None, event: event.clone() };
+            let record = AuditRecord {
+                ts: self.now,
+                actor: who.clone(),
+                client: None,
+                event: event.clone(),
+            };
             self.drafts.evolve(&record);
         }
         Ok(events)
     }
 
     fn requested(&mut self, number: u8, name: &str) -> DraftId {
-        let command = Command::Request {
+        let command = DraftOperation::Request {
             id: id(number),
             task: task(),
             path: path(name),
@@ -79,11 +87,11 @@ impl World {
         self.tell(&worker(), submit(drafts)).unwrap();
     }
 
-    fn judged(&mut self, drafts: &[DraftId], action: Action) {
+    fn judged(&mut self, drafts: &[DraftId], action: GateAction) {
         self.tell(&Principal::gate(), judge(drafts, action)).unwrap();
     }
 
-    fn state(&self, draft: DraftId) -> State {
+    fn state(&self, draft: DraftId) -> DraftState {
         self.drafts.of(&Principal::gate(), draft).unwrap().state
     }
 }
@@ -92,24 +100,29 @@ fn worker() -> Principal {
     Principal::worker("ada/one")
 }
 
-fn write(draft: DraftId, text: &str) -> Command {
-    Command::Write { draft, change: content(text), bytes: text.len() as u64, if_match: None }
+fn write(draft: DraftId, text: &str) -> DraftOperation {
+    DraftOperation::Write { draft, change: content(text), bytes: text.len() as u64, if_match: None }
 }
 
-fn submit(drafts: &[DraftId]) -> Command {
-    Command::Submit { drafts: drafts.to_vec(), summary: "why".to_owned() }
+fn submit(drafts: &[DraftId]) -> DraftOperation {
+    DraftOperation::Submit { drafts: drafts.to_vec(), summary: "why".to_owned() }
 }
 
 fn policy() -> Sha256Hex {
     Sha256Hex::of(b"policy")
 }
 
-fn judge(drafts: &[DraftId], action: Action) -> Command {
-    Command::Judge { drafts: drafts.to_vec(), policy: policy(), action, findings: Vec::new() }
+fn judge(drafts: &[DraftId], action: GateAction) -> DraftOperation {
+    DraftOperation::Judge {
+        drafts: drafts.to_vec(),
+        policy: policy(),
+        action,
+        findings: Vec::new(),
+    }
 }
 
-fn review(draft: DraftId, seal: Sha256Hex, say: Say) -> Command {
-    Command::Review { draft, seal, policy: policy(), say, reason: String::new() }
+fn review(draft: DraftId, seal: Sha256Hex, say: ReviewDecision) -> DraftOperation {
+    DraftOperation::Review { draft, seal, policy: policy(), say, reason: String::new() }
 }
 
 #[test]
@@ -147,16 +160,17 @@ fn a_task_has_no_more_than_sixteen_open_drafts() {
     for number in 0..16 {
         world.requested(number, &format!("f{number}"));
     }
-    let command = Command::Request { id: id(99), task: task(), path: path("one-more"), base: None };
-    let refused = Refusal::Limit { what: "open drafts of a task", limit: 16 };
+    let command =
+        DraftOperation::Request { id: id(99), task: task(), path: path("one-more"), base: None };
+    let refused = DraftRefusal::Limit { what: "open drafts in the task", limit: 16 };
     assert_eq!(world.tell(&worker(), command), Err(refused));
 }
 
-/// A worker names its tasks itself, so their number must not be what bounds it.
+/// Workers choose their own task names, so a limit per task alone bounds nothing.
 #[test]
 fn a_worker_has_no_more_than_so_many_open_drafts_whatever_its_tasks() {
     let mut world = World::new();
-    let request = |number: u16| Command::Request {
+    let request = |number: u16| DraftOperation::Request {
         id: DraftId::new(
             [number.to_be_bytes()[0], number.to_be_bytes()[1]].repeat(8).try_into().unwrap(),
         ),
@@ -167,7 +181,7 @@ fn a_worker_has_no_more_than_so_many_open_drafts_whatever_its_tasks() {
     for number in 0..256 {
         world.tell(&worker(), request(number)).unwrap();
     }
-    let refused = Refusal::Limit { what: "open drafts of a worker", limit: 256 };
+    let refused = DraftRefusal::Limit { what: "open drafts for the worker", limit: 256 };
     assert_eq!(world.tell(&worker(), request(256)), Err(refused));
     world.tell(&Principal::worker("ada/two"), request(256)).unwrap();
 }
@@ -177,9 +191,9 @@ fn another_workers_handle_is_unknown_in_the_same_words() {
     let mut world = World::new();
     let draft = world.written(1, "a");
     let stranger = Principal::worker("ada/two");
-    assert_eq!(world.tell(&stranger, write(draft, "x")), Err(Refusal::Unknown));
-    assert_eq!(world.tell(&stranger, write(id(77), "x")), Err(Refusal::Unknown));
-    assert_eq!(world.tell(&stranger, submit(&[draft])), Err(Refusal::Unknown));
+    assert_eq!(world.tell(&stranger, write(draft, "x")), Err(DraftRefusal::Unknown));
+    assert_eq!(world.tell(&stranger, write(id(77), "x")), Err(DraftRefusal::Unknown));
+    assert_eq!(world.tell(&stranger, submit(&[draft])), Err(DraftRefusal::Unknown));
     assert_eq!(world.drafts.of(&stranger, draft), None);
 }
 
@@ -188,12 +202,14 @@ fn nothing_is_written_or_submitted_after_it_was_applied() {
     let mut world = World::new();
     let draft = world.written(1, "a");
     world.submitted(&[draft]);
-    world.judged(&[draft], Action::Allow);
+    world.judged(&[draft], GateAction::Allow);
     let gate = Principal::gate();
-    world.tell(&gate, Command::Apply { drafts: vec![draft], steps: Vec::new() }).unwrap();
-    world.tell(&gate, Command::End { drafts: vec![draft], end: End::Done }).unwrap();
-    assert_eq!(world.state(draft), State::Applied);
-    let refused = |what| Err(Refusal::State { state: State::Applied, what });
+    world.tell(&gate, DraftOperation::Apply { drafts: vec![draft], steps: Vec::new() }).unwrap();
+    world
+        .tell(&gate, DraftOperation::End { drafts: vec![draft], end: ApplyOutcome::Done })
+        .unwrap();
+    assert_eq!(world.state(draft), DraftState::Applied);
+    let refused = |what| Err(DraftRefusal::State { state: DraftState::Applied, what });
     assert_eq!(world.tell(&worker(), write(draft, "x")), refused("written"));
     assert_eq!(world.tell(&worker(), submit(&[draft])), refused("submitted"));
 }
@@ -202,14 +218,14 @@ fn nothing_is_written_or_submitted_after_it_was_applied() {
 fn a_write_for_an_older_revision_is_refused() {
     let mut world = World::new();
     let draft = world.written(1, "a");
-    let stale = Command::Write {
+    let stale = DraftOperation::Write {
         draft,
         change: content("newer"),
         bytes: 5,
         if_match: Some(Sha256Hex::of(b"old")),
     };
     let head = Sha256Hex::of(b"new").to_string();
-    assert_eq!(world.tell(&worker(), stale), Err(Refusal::Stale { head }));
+    assert_eq!(world.tell(&worker(), stale), Err(DraftRefusal::Stale { head }));
 }
 
 #[test]
@@ -217,21 +233,21 @@ fn an_expired_draft_says_so() {
     let mut world = World::new();
     let draft = world.written(1, "a");
     world.now += 7 * DAY;
-    assert_eq!(world.tell(&Principal::gate(), Command::Expire), Ok(Vec::new()));
+    assert_eq!(world.tell(&Principal::gate(), DraftOperation::Expire), Ok(Vec::new()));
     world.now += 1;
-    world.tell(&Principal::gate(), Command::Expire).unwrap();
-    let refused = Refusal::State { state: State::Expired, what: "written" };
+    world.tell(&Principal::gate(), DraftOperation::Expire).unwrap();
+    let refused = DraftRefusal::State { state: DraftState::Expired, what: "written" };
     assert_eq!(world.tell(&worker(), write(draft, "x")), Err(refused.clone()));
-    assert_eq!(refused.to_string(), "the draft is expired: it cannot be written");
+    assert_eq!(refused.to_string(), "draft is expired and cannot be written");
 }
 
 #[test]
 fn a_rejected_draft_may_be_mended_until_the_last_rejection() {
     let mut world = World::new();
     let draft = world.written(1, "a");
-    for state in [State::Editing, State::Rejected] {
+    for state in [DraftState::Editing, DraftState::Rejected] {
         world.submitted(&[draft]);
-        world.judged(&[draft], Action::Reject);
+        world.judged(&[draft], GateAction::Reject);
         assert_eq!(world.state(draft), state);
     }
 }
@@ -241,52 +257,55 @@ fn an_approval_holds_for_what_was_shown_and_for_nothing_else() {
     let mut world = World::new();
     let draft = world.written(1, "a");
     world.submitted(&[draft]);
-    world.judged(&[draft], Action::Escalate);
+    world.judged(&[draft], GateAction::Escalate);
     let shown = world.drafts.seal(&[draft]);
     world.tell(&worker(), write(draft, "swapped")).unwrap();
     let ada = Principal::human("ada");
-    let refused = Err(Refusal::State { state: State::Editing, what: "reviewed" });
-    assert_eq!(world.tell(&ada, review(draft, shown, Say::Approve)), refused);
+    let refused = Err(DraftRefusal::State { state: DraftState::Editing, what: "reviewed" });
+    assert_eq!(world.tell(&ada, review(draft, shown, ReviewDecision::Approve)), refused);
     world.submitted(&[draft]);
-    world.judged(&[draft], Action::Escalate);
+    world.judged(&[draft], GateAction::Escalate);
     let now = world.drafts.seal(&[draft]);
-    let refused = Err(Refusal::Seal { seal: now });
-    assert_eq!(world.tell(&ada, review(draft, shown, Say::Approve)), refused);
-    world.tell(&ada, review(draft, now, Say::Approve)).unwrap();
-    assert_eq!(world.state(draft), State::Accepted);
-    let again = Err(Refusal::State { state: State::Accepted, what: "reviewed" });
-    assert_eq!(world.tell(&ada, review(draft, now, Say::Approve)), again);
+    let refused = Err(DraftRefusal::Seal { seal: now });
+    assert_eq!(world.tell(&ada, review(draft, shown, ReviewDecision::Approve)), refused);
+    world.tell(&ada, review(draft, now, ReviewDecision::Approve)).unwrap();
+    assert_eq!(world.state(draft), DraftState::Accepted);
+    let again = Err(DraftRefusal::State { state: DraftState::Accepted, what: "reviewed" });
+    assert_eq!(world.tell(&ada, review(draft, now, ReviewDecision::Approve)), again);
 }
 
 #[test]
 fn only_people_on_the_list_approve_and_nobody_their_own() {
     let mut world = World::new();
     world.reviewers.approvers = vec!["uid:1000".to_owned(), "token:0123456789ab".to_owned()];
-    let ada = Principal::human("ada").with_account(Account::User(1000));
-    let own = Command::Request { id: id(1), task: task(), path: path("a"), base: None };
+    let ada = Principal::human("ada").with_account(PrincipalAccount::User(1000));
+    let own = DraftOperation::Request { id: id(1), task: task(), path: path("a"), base: None };
     world.tell(&ada, own).unwrap();
     world.tell(&ada, write(id(1), "new")).unwrap();
     world.tell(&ada, submit(&[id(1)])).unwrap();
-    world.judged(&[id(1)], Action::Escalate);
+    world.judged(&[id(1)], GateAction::Escalate);
     let seal = world.drafts.seal(&[id(1)]);
-    let approve = review(id(1), seal, Say::Approve);
-    assert_eq!(world.tell(&worker(), approve.clone()), Err(Refusal::NotHuman));
-    assert_eq!(world.tell(&worker(), judge(&[id(1)], Action::Allow)), Err(Refusal::NotGate));
-    // A name proves nothing, and neither does an account of another kind.
+    let approve = review(id(1), seal, ReviewDecision::Approve);
+    assert_eq!(world.tell(&worker(), approve.clone()), Err(DraftRefusal::NotHuman));
+    assert_eq!(
+        world.tell(&worker(), judge(&[id(1)], GateAction::Allow)),
+        Err(DraftRefusal::NotGate)
+    );
+    // Neither a name nor another kind of account proves an identity.
     let ada_by_name = Principal::human("ada");
     let others = [
         ada_by_name.clone(),
-        ada_by_name.clone().with_account(Account::User(1001)),
-        ada_by_name.with_account(Account::Elicitation(1000)),
+        ada_by_name.clone().with_account(PrincipalAccount::User(1001)),
+        ada_by_name.with_account(PrincipalAccount::Elicitation(1000)),
         Principal::human("uid:1000"),
     ];
     for who in others {
-        let refused = Refusal::NotApprover { who: Box::new(who.clone()) };
+        let refused = DraftRefusal::NotApprover { who: Box::new(who.clone()) };
         assert_eq!(world.tell(&who, approve.clone()), Err(refused));
     }
-    assert_eq!(world.tell(&ada, approve.clone()), Err(Refusal::Author));
-    let renamed = Principal::human("bob").with_account(Account::User(1000));
-    assert_eq!(world.tell(&renamed, approve.clone()), Err(Refusal::Author));
+    assert_eq!(world.tell(&ada, approve.clone()), Err(DraftRefusal::Author));
+    let renamed = Principal::human("bob").with_account(PrincipalAccount::User(1000));
+    assert_eq!(world.tell(&renamed, approve.clone()), Err(DraftRefusal::Author));
     world.reviewers.author_may_approve = true;
     assert!(world.tell(&ada, approve).is_ok());
 }
@@ -297,11 +316,11 @@ fn plain_names_among_the_approvers_match_nobody() {
     world.reviewers.approvers = vec!["ada".to_owned(), "uid:01000".to_owned()];
     let draft = world.written(1, "a");
     world.submitted(&[draft]);
-    world.judged(&[draft], Action::Escalate);
-    let approve = review(draft, world.drafts.seal(&[draft]), Say::Approve);
-    let account = |number| Principal::human("ada").with_account(Account::User(number));
+    world.judged(&[draft], GateAction::Escalate);
+    let approve = review(draft, world.drafts.seal(&[draft]), ReviewDecision::Approve);
+    let account = |number| Principal::human("ada").with_account(PrincipalAccount::User(number));
     for who in [Principal::human("ada"), account(0), account(1000)] {
-        let refused = Refusal::NotApprover { who: Box::new(who.clone()) };
+        let refused = DraftRefusal::NotApprover { who: Box::new(who.clone()) };
         assert_eq!(world.tell(&who, approve.clone()), Err(refused));
     }
     assert_eq!(world.reviewers.plain_names().collect::<Vec<_>>(), ["ada", "uid:01000"]);
@@ -312,20 +331,22 @@ fn person_under_the_name_of_a_worker_cannot_review() {
     let mut world = World::new();
     let draft = world.written(1, "a");
     world.submitted(&[draft]);
-    world.judged(&[draft], Action::Escalate);
+    world.judged(&[draft], GateAction::Escalate);
     let seal = world.drafts.seal(&[draft]);
-    let who = Principal::human(worker().id).with_account(Account::User(1000));
-    for say in [Say::Approve, Say::Reject, Say::SendBack] {
-        let refused = Refusal::WorkerName { id: worker().id };
+    let who = Principal::human(worker().id).with_account(PrincipalAccount::User(1000));
+    for say in [ReviewDecision::Approve, ReviewDecision::Reject, ReviewDecision::SendBack] {
+        let refused = DraftRefusal::WorkerName { id: worker().id };
         assert_eq!(world.tell(&who, review(draft, seal, say)), Err(refused));
     }
-    assert!(world.tell(&Principal::human("ada"), review(draft, seal, Say::Approve)).is_ok());
+    assert!(
+        world.tell(&Principal::human("ada"), review(draft, seal, ReviewDecision::Approve)).is_ok()
+    );
 }
 
 #[test]
 fn accounts_are_written_in_one_way() {
     for text in ["uid:0", "uid:4294967295", "token:0123456789ab", "elicitation:uid:1000"] {
-        let account = Account::parse(text).unwrap();
+        let account = PrincipalAccount::parse(text).unwrap();
         assert_eq!(account.to_string(), text);
         let principal = Principal::human("ada").with_account(account);
         let written = serde_json::to_string(&principal).unwrap();
@@ -334,7 +355,7 @@ fn accounts_are_written_in_one_way() {
     for text in
         ["ada", "", "uid:", "uid:+1", "uid:01", "uid:4294967296", "UID:1", "token:ada", "1000"]
     {
-        assert_eq!(Account::parse(text), None, "{text}");
+        assert_eq!(PrincipalAccount::parse(text), None, "{text}");
     }
     // A record of a version without accounts.
     let older = r#"{"kind":"human","id":"ada"}"#;
@@ -347,16 +368,16 @@ fn an_approval_under_another_policy_is_refused() {
     let mut world = World::new();
     let draft = world.written(1, "a");
     world.submitted(&[draft]);
-    world.judged(&[draft], Action::Escalate);
+    world.judged(&[draft], GateAction::Escalate);
     let seal = world.drafts.seal(&[draft]);
-    let command = Command::Review {
+    let command = DraftOperation::Review {
         draft,
         seal,
         policy: Sha256Hex::of(b"another"),
-        say: Say::Approve,
+        say: ReviewDecision::Approve,
         reason: String::new(),
     };
-    assert_eq!(world.tell(&Principal::human("ada"), command), Err(Refusal::Policy));
+    assert_eq!(world.tell(&Principal::human("ada"), command), Err(DraftRefusal::Policy));
 }
 
 #[test]
@@ -364,33 +385,33 @@ fn one_write_voids_what_was_said_about_the_whole_submission() {
     let mut world = World::new();
     let (one, two) = (world.written(1, "a"), world.written(2, "b"));
     world.submitted(&[one, two]);
-    world.judged(&[one, two], Action::Escalate);
+    world.judged(&[one, two], GateAction::Escalate);
     world.tell(&worker(), write(one, "other")).unwrap();
-    assert_eq!([world.state(one), world.state(two)], [State::Editing, State::Editing]);
+    assert_eq!([world.state(one), world.state(two)], [DraftState::Editing, DraftState::Editing]);
 }
 
 #[test]
 fn one_file_is_not_submitted_twice_together() {
     let mut world = World::new();
     let (one, two) = (world.written(1, "a"), world.written(2, "b"));
-    assert_eq!(world.tell(&worker(), submit(&[one, one])), Err(Refusal::Set));
-    assert_eq!(world.tell(&worker(), submit(&[])), Err(Refusal::Set));
-    let onto = Change { file: Some(file("new")), rename_to: Some(path("b")) };
-    let rename = Command::Write { draft: one, change: onto, bytes: 3, if_match: None };
+    assert_eq!(world.tell(&worker(), submit(&[one, one])), Err(DraftRefusal::Set));
+    assert_eq!(world.tell(&worker(), submit(&[])), Err(DraftRefusal::Set));
+    let onto = ProposedChange { file: Some(file("new")), rename_to: Some(path("b")) };
+    let rename = DraftOperation::Write { draft: one, change: onto, bytes: 3, if_match: None };
     world.tell(&worker(), rename).unwrap();
-    assert_eq!(world.tell(&worker(), submit(&[one, two])), Err(Refusal::Set));
+    assert_eq!(world.tell(&worker(), submit(&[one, two])), Err(DraftRefusal::Set));
 }
 
 #[test]
 fn a_rename_is_a_new_file_and_the_end_of_the_old_one_and_can_be_undone() {
     let mut world = World::new();
     let draft = world.requested(1, "a");
-    let onto = Change { file: Some(file("new")), rename_to: Some(path("b")) };
+    let onto = ProposedChange { file: Some(file("new")), rename_to: Some(path("b")) };
     world
-        .tell(&worker(), Command::Write { draft, change: onto, bytes: 3, if_match: None })
+        .tell(&worker(), DraftOperation::Write { draft, change: onto, bytes: 3, if_match: None })
         .unwrap();
     let there = steps(&world.drafts, &[draft], |at| format!("t{at}"));
-    let step = |name: &str, from: Option<&str>, to: Option<&str>, at: usize| Step {
+    let step = |name: &str, from: Option<&str>, to: Option<&str>, at: usize| FileStep {
         path: path(name),
         from: from.map(file),
         to: to.map(file),
@@ -406,22 +427,22 @@ fn content_with_a_credential_is_not_kept_and_not_submitted_again() {
     let mut world = World::new();
     let draft = world.written(1, "a");
     world.submitted(&[draft]);
-    let found = JudgedFinding {
+    let found = JournalFinding {
         rule: Rule::SecretSpecific,
-        action: Action::Reject,
+        action: GateAction::Reject,
         path: path("a"),
         line: Some(1),
         message: "a credential".to_owned(),
     };
-    let verdict = Command::Judge {
+    let verdict = DraftOperation::Judge {
         drafts: vec![draft],
         policy: policy(),
-        action: Action::Reject,
+        action: GateAction::Reject,
         findings: vec![found],
     };
     world.tell(&Principal::gate(), verdict).unwrap();
-    assert_eq!(world.tell(&worker(), submit(&[draft])), Err(Refusal::ContentRemoved));
-    let kept = kept_blobs(&world.drafts, Retention::default(), world.now);
+    assert_eq!(world.tell(&worker(), submit(&[draft])), Err(DraftRefusal::ContentRemoved));
+    let kept = kept_blobs(&world.drafts, BlobRetention::default(), world.now);
     assert_eq!(kept.into_iter().collect::<Vec<_>>(), [file("old").sha256]);
 }
 
@@ -430,86 +451,93 @@ fn contents_are_kept_while_something_can_become_of_them() {
     let mut world = World::new();
     let draft = world.written(1, "a");
     let kept = |world: &World, after: u64| {
-        kept_blobs(&world.drafts, Retention::default(), world.now + after).len()
+        kept_blobs(&world.drafts, BlobRetention::default(), world.now + after).len()
     };
     assert_eq!(kept(&world, 400 * DAY), 2);
-    world.tell(&worker(), Command::Withdraw { draft }).unwrap();
+    world.tell(&worker(), DraftOperation::Withdraw { draft }).unwrap();
     assert_eq!((kept(&world, 7 * DAY), kept(&world, 7 * DAY + 1)), (2, 0));
 }
 
 #[test]
 fn every_record_keeps_its_form_and_is_read_as_it_was_written() {
     let (one, sha) = (id(1), Sha256Hex::of(b"x"));
-    let step = Step {
+    let step = FileStep {
         path: path("a"),
         from: Some(file("old")),
         to: None,
         staged_as: ".moothall-1-0".to_owned(),
     };
-    let found = JudgedFinding {
+    let found = JournalFinding {
         rule: Rule::PathHome,
-        action: Action::Reject,
+        action: GateAction::Reject,
         path: path("a"),
         line: Some(3),
         message: "words".to_owned(),
     };
-    let renamed = Change { file: Some(file("new")), rename_to: Some(path("b")) };
-    let conflict = End::Conflict { path: path("a"), found: Some(sha), left: vec![path("b")] };
+    let renamed = ProposedChange { file: Some(file("new")), rename_to: Some(path("b")) };
+    let conflict =
+        ApplyOutcome::Conflict { path: path("a"), found: Some(sha), left: vec![path("b")] };
     let events = [
-        Event::Requested { draft: one, task: task(), path: path("a"), base: Some(file("old")) },
-        Event::Written { draft: one, change: renamed.clone(), bytes: 3 },
-        Event::Submitted { drafts: vec![one], seal: sha, summary: "why".to_owned() },
-        Event::Judged {
+        DraftEvent::Requested {
+            draft: one,
+            task: task(),
+            path: path("a"),
+            base: Some(file("old")),
+        },
+        DraftEvent::Written { draft: one, change: renamed.clone(), bytes: 3 },
+        DraftEvent::Submitted { drafts: vec![one], seal: sha, summary: "why".to_owned() },
+        DraftEvent::Judged {
             drafts: vec![one],
             seal: sha,
             policy: sha,
-            action: Action::Reject,
+            action: GateAction::Reject,
             findings: vec![found],
             last: false,
         },
-        Event::Reviewed {
+        DraftEvent::Reviewed {
             drafts: vec![one],
             seal: sha,
             policy: sha,
-            say: Say::SendBack,
+            say: ReviewDecision::SendBack,
             reason: "smaller".to_owned(),
         },
-        Event::Applying { drafts: vec![one], undo: false, steps: vec![step] },
-        Event::Ended { drafts: vec![one], end: End::Done },
-        Event::Ended { drafts: vec![one], end: conflict },
-        Event::Salvaged { path: path("a"), kept_as: "a.saved".to_owned(), sha256: sha },
-        Event::Rebased { draft: one, base: None, change: renamed, clean: true },
-        Event::Withdrawn { draft: one },
-        Event::Expired { draft: one },
-        Event::Purged { blobs: 4 },
-        Event::PolicyDiffers { policy: sha },
-        Event::PolicyTrusted { text: sha },
-        Event::Rotated { next: 2 },
+        DraftEvent::Applying { drafts: vec![one], undo: false, steps: vec![step] },
+        DraftEvent::Ended { drafts: vec![one], end: ApplyOutcome::Done },
+        DraftEvent::Ended { drafts: vec![one], end: conflict },
+        DraftEvent::Salvaged { path: path("a"), kept_as: "a.saved".to_owned(), sha256: sha },
+        DraftEvent::Rebased { draft: one, base: None, change: renamed, clean: true },
+        DraftEvent::Withdrawn { draft: one },
+        DraftEvent::Expired { draft: one },
+        DraftEvent::Purged { blobs: 4 },
+        DraftEvent::PolicyDiffers { policy: sha },
+        DraftEvent::PolicyTrusted { text: sha },
+        DraftEvent::Rotated { next: 2 },
     ];
     let mut written = String::new();
     for event in events {
         let client = Client { name: "moothall".to_owned(), version: "1".to_owned() };
-        let record = Record { ts: 5, actor: worker(), client: Some(client), event };
+        let record = AuditRecord { ts: 5, actor: worker(), client: Some(client), event };
         let line = serde_json::to_string(&record).unwrap();
-        // The journal adds fields of its own around these.
+        // The journal adds its own fields around these.
         let chained = line.replacen('{', "{\"seq\":1,\"prev\":\"0\",", 1);
         let chained = format!("{},\"hash\":\"0\"}}", chained.strip_suffix('}').unwrap());
-        assert_eq!(serde_json::from_str::<Record>(&chained).unwrap(), record);
+        assert_eq!(serde_json::from_str::<AuditRecord>(&chained).unwrap(), record);
         written.push_str(&line);
         written.push('\n');
     }
     insta::assert_snapshot!(written);
 }
 
-fn commands() -> impl Strategy<Value = (u8, Command)> {
+fn commands() -> impl Strategy<Value = (u8, DraftOperation)> {
     let ids = (0_u8..4).prop_map(id);
-    let action = prop_oneof![Just(Action::Allow), Just(Action::Escalate), Just(Action::Reject)];
+    let action =
+        prop_oneof![Just(GateAction::Allow), Just(GateAction::Escalate), Just(GateAction::Reject)];
     let end = prop_oneof![
-        Just(End::Done),
-        Just(End::Conflict { path: path("a"), found: None, left: Vec::new() })
+        Just(ApplyOutcome::Done),
+        Just(ApplyOutcome::Conflict { path: path("a"), found: None, left: Vec::new() })
     ];
     let command = prop_oneof![
-        (0_u8..4, "[ab]").prop_map(|(number, name)| Command::Request {
+        (0_u8..4, "[ab]").prop_map(|(number, name)| DraftOperation::Request {
             id: id(number),
             task: task(),
             path: path(&name),
@@ -519,14 +547,14 @@ fn commands() -> impl Strategy<Value = (u8, Command)> {
         prop::collection::vec(ids.clone(), 0..3).prop_map(|drafts| submit(&drafts)),
         (prop::collection::vec(ids.clone(), 1..3), action)
             .prop_map(|(drafts, action)| judge(&drafts, action)),
-        ids.clone().prop_map(|draft| Command::Withdraw { draft }),
+        ids.clone().prop_map(|draft| DraftOperation::Withdraw { draft }),
         prop::collection::vec(ids.clone(), 1..3)
-            .prop_map(|drafts| Command::Apply { drafts, steps: Vec::new() }),
+            .prop_map(|drafts| DraftOperation::Apply { drafts, steps: Vec::new() }),
         prop::collection::vec(ids.clone(), 1..3)
-            .prop_map(|drafts| Command::Undo { drafts, steps: Vec::new() }),
+            .prop_map(|drafts| DraftOperation::Undo { drafts, steps: Vec::new() }),
         (prop::collection::vec(ids, 1..3), end)
-            .prop_map(|(drafts, end)| Command::End { drafts, end }),
-        Just(Command::Expire),
+            .prop_map(|(drafts, end)| DraftOperation::End { drafts, end }),
+        Just(DraftOperation::Expire),
     ];
     (0_u8..4, command)
 }
@@ -548,12 +576,12 @@ proptest! {
             let Ok(events) = world.tell(&who, command) else { continue };
             for event in events {
                 match event {
-                    Event::Judged { drafts, action: Action::Allow, .. } => {
+                    DraftEvent::Judged { drafts, action: GateAction::Allow, .. } => {
                         for draft in drafts {
                             accepted.insert(draft, world.drafts.seal(&[draft]));
                         }
                     }
-                    Event::Applying { drafts, .. } => {
+                    DraftEvent::Applying { drafts, .. } => {
                         for draft in drafts {
                             prop_assert_eq!(
                                 accepted.get(&draft),

@@ -1,28 +1,30 @@
-//! The gate: what a policy makes of a set of changed files.
+//! The gate: judges a set of changed files by a policy.
 //!
-//! [`judge`] is a pure and total function. It reads no clock, asks no model and cannot fail: what
-//! it cannot compare, it escalates. Findings come from code; a model may add one and never remove
-//! one. No message holds a byte of the draft, so findings may stand in the journal.
+//! [`judge`] is pure and total. It reads no clock, calls no model and cannot fail: files it cannot
+//! compare are escalated. Findings come from code; a model can add findings but never remove one.
+//! Messages never contain bytes of the draft, so findings are safe to store in the journal.
 
 mod autorun;
 mod checks;
-mod code;
+mod code_rules;
 mod compare;
-mod content;
+mod content_rules;
 mod policy;
 pub mod reviewer;
 mod rule;
 mod secrets;
 
-pub use self::autorun::{AUTO_RUN, AutoRun, auto_run_by};
+pub use self::autorun::{AUTO_RUN, AutoRunEntry, auto_run_by};
 pub use self::checks::{CheckOutcome, CheckResult, check_outcome, check_request};
-pub use self::compare::{Comparison, LineStats, merge, unified};
+pub use self::compare::{FileComparison, LineStats, merge, unified};
 pub use self::policy::{
-    Channel, Check, Elicitation, Exception, Layer, LayerName, Policy, PolicyFault, Preview, Today,
-    duration_ms, made_by_tools,
+    ElicitationMode, Policy, PolicyCheck, PolicyDate, PolicyException, PolicyFault, PolicyLayer,
+    PolicyLayerName, PreviewMode, ReviewChannel, duration_ms, made_by_tools,
 };
-pub use self::rule::{Action, Rule};
-pub use self::secrets::{FingerprintKey, Scan, Secret, Tier, scan as scan_secrets};
+pub use self::rule::{GateAction, Rule};
+pub use self::secrets::{
+    FingerprintKey, SecretFinding, SecretScan, SecretTier, scan as scan_secrets,
+};
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,96 +35,96 @@ use serde::Serialize;
 use crate::Sha256Hex;
 use crate::drafts::RelPath;
 
-/// One file of a submission, with what it was made from.
+/// One file of a submission and its base.
 #[derive(Debug, Clone, Copy)]
 pub struct FileChange<'a> {
-    /// Where the file is, or will be if it is new.
+    /// Current path, or the path of a new file.
     pub path: &'a RelPath,
-    /// Where it goes, if not where it is.
+    /// New path, if the file is renamed.
     pub rename_to: Option<&'a RelPath>,
-    /// What is there; none: nothing.
-    pub base: Option<Content<'a>>,
-    /// What shall be there; none: nothing.
-    pub draft: Option<Content<'a>>,
-    /// What is around it in the workspace.
-    pub around: Surroundings<'a>,
+    /// Content before the change, or `None` if the file does not exist.
+    pub base: Option<FileContent<'a>>,
+    /// Content after the change, or `None` if the file is deleted.
+    pub draft: Option<FileContent<'a>>,
+    /// Context in the workspace.
+    pub around: FileContext<'a>,
 }
 
-/// What is around a file in the workspace; the default for a file on its own.
+/// Context of a file in the workspace. The default is a file without context.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Surroundings<'a> {
-    /// Names beside a new file that some file system takes for the same.
+pub struct FileContext<'a> {
+    /// Names in the same directory that some file systems treat as equal to a new file's name.
     pub twins: &'a [String],
-    /// Whether git ignores it.
+    /// Whether git ignores the file.
     pub ignored: bool,
-    /// Whether a directory above it has a file `HEAD`, which git may take for a repository.
+    /// Whether a parent directory has a file `HEAD`, so that git may treat it as a repository.
     pub below_head: bool,
-    /// What the file was before the first change by a worker within the last day, if there was one:
-    /// many small deletions are judged as the large one that they make.
-    pub origin: Option<Content<'a>>,
+    /// Content before the first change by a worker in the last 24 hours, if there was one. Many
+    /// small deletions are judged as one large deletion.
+    pub origin: Option<FileContent<'a>>,
 }
 
-/// The bytes of a file and whether it may be run.
+/// Bytes and mode of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Content<'a> {
-    /// The bytes.
+pub struct FileContent<'a> {
+    /// The content.
     pub bytes: &'a [u8],
-    /// Whether its owner may run it.
+    /// Whether the owner's executable bit is set.
     pub executable: bool,
 }
 
-/// What others found out about a submission before it is judged.
+/// Results collected before a submission is judged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Looked {
-    /// Checks that ran, or could not.
+pub struct CheckResults {
+    /// Checks that ran or could not be run.
     pub checks: Vec<CheckResult>,
-    /// What the reviewing model said; none: nobody asked it.
-    pub review: Option<reviewer::Review>,
+    /// The reviewing model's answer, or `None` if no model was asked.
+    pub review: Option<reviewer::ModelReview>,
 }
 
-/// One observation.
+/// A rule's observation with the action of the policy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Finding {
-    /// Which rule.
+pub struct GateFinding {
+    /// The rule.
     pub rule: Rule,
-    /// What the policy does about it.
-    pub action: Action,
-    /// Which file.
+    /// The policy's action.
+    pub action: GateAction,
+    /// The file.
     pub path: RelPath,
-    /// Which line of the draft, from 1.
+    /// Line in the draft, from 1.
     pub line: Option<usize>,
-    /// What was observed, in words of ours only.
+    /// Fixed text of the rule; never quotes the draft.
     pub message: String,
-    /// A keyed hash of a credential, to recognise it by without knowing it.
+    /// A keyed hash that identifies a credential without revealing it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
 }
 
-/// What the gate makes of a submission.
+/// The gate's decision on a submission.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Verdict {
-    /// The heaviest action of all findings.
-    pub action: Action,
-    /// The policy by which it was judged.
+pub struct GateDecision {
+    /// The most severe action of all findings.
+    pub action: GateAction,
+    /// Hash of the policy.
     pub policy: Sha256Hex,
-    /// Everything that was observed, in the order of files and lines.
-    pub findings: Vec<Finding>,
-    /// Lines of all files.
+    /// Ordered by file and line.
+    pub findings: Vec<GateFinding>,
+    /// Totals over all files.
     pub stats: LineStats,
 }
 
-/// What a rule saw, before the policy says what to do about it.
+/// A rule's observation, before the policy assigns an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Seen {
+pub(crate) struct RuleMatch {
     rule: Rule,
     line: Option<usize>,
     message: String,
-    secret: Option<Secret>,
-    /// What one check says instead of its rule.
-    instead: Option<Action>,
+    secret: Option<SecretFinding>,
+    /// Action set by a single check, which overrides the rule's.
+    instead: Option<GateAction>,
 }
 
-impl Seen {
+impl RuleMatch {
     fn new(rule: Rule, line: Option<usize>, message: impl Into<String>) -> Self {
         Self { rule, line, message: message.into(), secret: None, instead: None }
     }
@@ -132,37 +134,37 @@ impl Seen {
 pub fn judge(
     policy: &Policy,
     changes: &[FileChange<'_>],
-    looked: &Looked,
+    looked: &CheckResults,
     key: &FingerprintKey,
-    today: Today,
-) -> Verdict {
+    today: PolicyDate,
+) -> GateDecision {
     judge_until(policy, changes, looked, key, today, &AtomicBool::new(false))
 }
 
-/// As [`judge`], for a caller that may give up: after `stop` it ends soon, with a verdict that nobody
-/// should use.
+/// Like [`judge`], but can be cancelled: once `stop` is set it returns soon, with an incomplete
+/// verdict that must be discarded.
 pub fn judge_until(
     policy: &Policy,
     changes: &[FileChange<'_>],
-    looked: &Looked,
+    looked: &CheckResults,
     key: &FingerprintKey,
-    today: Today,
+    today: PolicyDate,
     stop: &AtomicBool,
-) -> Verdict {
+) -> GateDecision {
     let mut findings = Vec::new();
     let mut stats = LineStats::default();
     for change in changes {
         if stop.load(Ordering::Relaxed) {
             break;
         }
-        let comparison = Comparison::of(change);
+        let comparison = FileComparison::of(change);
         stats.add(&comparison.stats);
         let mut seen = of_paths(policy, change);
         seen.extend(of_file(change));
         seen.extend(of_git(change));
         if change.draft.is_some() {
-            seen.extend(content::look(policy, change, &comparison));
-            seen.extend(code::look(policy, change, &comparison));
+            seen.extend(content_rules::look(policy, change, &comparison));
+            seen.extend(code_rules::look(policy, change, &comparison));
             seen.extend(secrets::look(change, key, stop));
         }
         if change.base.is_some() && change.draft.is_some() {
@@ -180,30 +182,35 @@ pub fn judge_until(
         let mut seen = checks::look(policy, changes, &looked.checks);
         if changed > policy.limits.max_changed_lines {
             let most = policy.limits.max_changed_lines;
-            let words = format!("{changed} changed lines, more than {most}");
-            seen.push(Seen::new(Rule::DiffMaxLines, None, words));
+            let words = format!("{changed} changed lines (limit: {most})");
+            seen.push(RuleMatch::new(Rule::DiffMaxLines, None, words));
         }
-        if policy.preview == Preview::Always {
-            let words = "the policy lets a person see every change";
-            seen.push(Seen::new(Rule::ReviewPreview, None, words));
+        if policy.preview == PreviewMode::Always {
+            let words = "the policy requires review of every change";
+            seen.push(RuleMatch::new(Rule::ReviewPreview, None, words));
         }
         findings.extend(seen.into_iter().filter_map(|one| weighed(policy, path, one, today)));
         for (path, doubt) in reviewer::look(policy, changes, looked.review.as_ref()) {
             findings.extend(weighed(policy, path, doubt, today));
         }
     }
-    let action = findings.iter().map(|finding| finding.action).max().unwrap_or(Action::Allow);
-    Verdict { action, policy: policy.hash(), findings, stats }
+    let action = findings.iter().map(|finding| finding.action).max().unwrap_or(GateAction::Allow);
+    GateDecision { action, policy: policy.hash(), findings, stats }
 }
 
-/// A finding with the policy's action, or nothing where the policy allows it.
-fn weighed(policy: &Policy, path: &RelPath, seen: Seen, today: Today) -> Option<Finding> {
+/// Assigns the policy's action. Returns `None` if the policy allows the finding.
+fn weighed(
+    policy: &Policy,
+    path: &RelPath,
+    seen: RuleMatch,
+    today: PolicyDate,
+) -> Option<GateFinding> {
     let value = seen.secret.as_ref().map(|secret| secret.sha256);
     let action = match (policy.action(seen.rule, path, value, today), seen.instead) {
-        (Action::Allow, _) | (_, None) => policy.action(seen.rule, path, value, today),
+        (GateAction::Allow, _) | (_, None) => policy.action(seen.rule, path, value, today),
         (_, Some(instead)) => instead,
     };
-    (action > Action::Allow).then(|| Finding {
+    (action > GateAction::Allow).then(|| GateFinding {
         rule: seen.rule,
         action,
         path: path.clone(),
@@ -213,57 +220,65 @@ fn weighed(policy: &Policy, path: &RelPath, seen: Seen, today: Today) -> Option<
     })
 }
 
-fn of_paths(policy: &Policy, change: &FileChange<'_>) -> Vec<Seen> {
+fn of_paths(policy: &Policy, change: &FileChange<'_>) -> Vec<RuleMatch> {
     let mut seen = Vec::new();
     for path in std::iter::once(change.path).chain(change.rename_to) {
         if policy.denies(path) {
-            let words = "the policy does not let workers change this path";
-            seen.push(Seen::new(Rule::PathDenied, None, words));
+            let words = "the policy does not allow workers to change this path";
+            seen.push(RuleMatch::new(Rule::PathDenied, None, words));
         } else if policy.protects(path) {
-            seen.push(Seen::new(Rule::PathProtected, None, "a protected path"));
+            seen.push(RuleMatch::new(Rule::PathProtected, None, "protected path"));
         } else if let Some(runner) = auto_run_by(path) {
-            let words = format!("run or obeyed without being asked: {runner}");
-            seen.push(Seen::new(Rule::PathAutorun, None, words));
+            let words = format!("loaded or run automatically by {runner}");
+            seen.push(RuleMatch::new(Rule::PathAutorun, None, words));
         }
     }
     if change.around.ignored || made_by_tools(change.rename_to.unwrap_or(change.path)) {
-        seen.push(Seen::new(Rule::PathIgnored, None, "no diff of git shows a change of this path"));
+        seen.push(RuleMatch::new(
+            Rule::PathIgnored,
+            None,
+            "changes to this path do not show up in `git diff`",
+        ));
     }
     if !change.around.twins.is_empty() {
-        let words = "differs from a name beside it only by case or Unicode form";
-        seen.push(Seen::new(Rule::PathTwin, None, words));
+        let words = "differs from a neighboring file name only in case or Unicode form";
+        seen.push(RuleMatch::new(Rule::PathTwin, None, words));
     }
     seen
 }
 
-fn of_file(change: &FileChange<'_>) -> Vec<Seen> {
+fn of_file(change: &FileChange<'_>) -> Vec<RuleMatch> {
     let mut seen = Vec::new();
     if change.rename_to.is_some() {
-        seen.push(Seen::new(Rule::FileRename, None, "the file is renamed"));
+        seen.push(RuleMatch::new(Rule::FileRename, None, "file is renamed"));
     }
     match (change.base, change.draft) {
-        (Some(_), None) => seen.push(Seen::new(Rule::FileDelete, None, "the file is deleted")),
+        (Some(_), None) => seen.push(RuleMatch::new(Rule::FileDelete, None, "file is deleted")),
         (None, Some(draft)) if draft.executable => {
-            seen.push(Seen::new(Rule::FileNewExecutable, None, "a new file that can be run"));
+            seen.push(RuleMatch::new(Rule::FileNewExecutable, None, "new executable file"));
         }
         (Some(base), Some(draft)) if base.executable != draft.executable => {
             let words = match draft.executable {
-                true => "the file becomes executable",
-                false => "the file is no longer executable",
+                true => "file becomes executable",
+                false => "file is no longer executable",
             };
-            seen.push(Seen::new(Rule::FileMode, None, words));
+            seen.push(RuleMatch::new(Rule::FileMode, None, words));
         }
         (None, None) => {
-            seen.push(Seen::new(Rule::DiffEmpty, None, "nothing is there and nothing comes"));
+            seen.push(RuleMatch::new(
+                Rule::DiffEmpty,
+                None,
+                "file does not exist and is not created",
+            ));
         }
         _ => {}
     }
     seen
 }
 
-/// A directory with `HEAD`, `objects` and `refs` is a repository for git, whatever its name, and its
-/// `config` may name programs that `git status` starts. Nothing else needs a file called `HEAD`.
-fn of_git(change: &FileChange<'_>) -> Option<Seen> {
+/// Git treats any directory with `HEAD`, `objects` and `refs` as a repository, and its `config` can
+/// name programs that `git status` runs. A file called `HEAD` has no other common use.
+fn of_git(change: &FileChange<'_>) -> Option<RuleMatch> {
     static RUNS_PROGRAMS: LazyLock<Option<Regex>> = LazyLock::new(|| {
         let keys = "fsmonitor|hookspath|sshcommand|pager|editor|askpass|gitproxy|textconv|clean|smudge|\
                     process|helper|driver|command|uploadpack|receivepack|program|worktree|insteadof";
@@ -273,8 +288,8 @@ fn of_git(change: &FileChange<'_>) -> Option<Seen> {
     let path = change.rename_to.unwrap_or(change.path).folded();
     let name = path.rsplit('/').next().unwrap_or_default();
     if name == "head" || change.around.below_head {
-        let words = "git takes a directory with HEAD, objects and refs for a repository";
-        return Some(Seen::new(Rule::FileGitRepository, None, words));
+        let words = "git treats a directory with HEAD, objects and refs as a repository";
+        return Some(RuleMatch::new(Rule::FileGitRepository, None, words));
     }
     let settings = matches!(name, "config" | "config.worktree" | "gitconfig" | ".gitconfig");
     let runs = || {
@@ -282,48 +297,51 @@ fn of_git(change: &FileChange<'_>) -> Option<Seen> {
         RUNS_PROGRAMS.as_ref().is_none_or(|pattern| pattern.is_match(&text))
     };
     (settings && runs())
-        .then(|| Seen::new(Rule::FileGitRepository, None, "settings with which git runs programs"))
+        .then(|| RuleMatch::new(Rule::FileGitRepository, None, "git settings that run programs"))
 }
 
-fn of_difference(policy: &Policy, change: &FileChange<'_>, comparison: &Comparison) -> Vec<Seen> {
+fn of_difference(
+    policy: &Policy,
+    change: &FileChange<'_>,
+    comparison: &FileComparison,
+) -> Vec<RuleMatch> {
     let (Some(base), Some(draft)) = (change.base, change.draft) else { return Vec::new() };
     let mut seen = Vec::new();
     if base == draft && change.rename_to.is_none() {
-        seen.push(Seen::new(Rule::DiffEmpty, None, "nothing is changed"));
+        seen.push(RuleMatch::new(Rule::DiffEmpty, None, "no changes"));
     }
     let blank = |bytes: &[u8]| bytes.iter().all(u8::is_ascii_whitespace);
     if blank(draft.bytes) && !blank(base.bytes) {
-        seen.push(Seen::new(Rule::DiffEmptied, None, "nothing is left of the file"));
+        seen.push(RuleMatch::new(Rule::DiffEmptied, None, "file is emptied"));
     }
     if comparison.gave_up {
         let words = "too many lines to compare";
-        seen.push(Seen::new(Rule::GateError, None, words));
+        seen.push(RuleMatch::new(Rule::GateError, None, words));
     }
     let stats = &comparison.stats;
     let lost = stats.removed - stats.moved;
     if stats.base_lines >= policy.limits.min_lines_for_ratio
         && policy.limits.exceeds_ratio(lost, stats.base_lines)
     {
-        let words = format!("{lost} of {} lines are deleted", stats.base_lines);
-        seen.push(Seen::new(Rule::DiffDeletionRatio, None, words));
+        let words = format!("{lost} of {} lines deleted", stats.base_lines);
+        seen.push(RuleMatch::new(Rule::DiffDeletionRatio, None, words));
     }
     seen
 }
 
-/// What all changes within the last day delete together, where this one alone says
-/// nothing.
-fn of_origin(policy: &Policy, change: &FileChange<'_>, known: &[Seen]) -> Vec<Seen> {
+/// Finds deletions that only show when all changes of the last 24 hours are taken together.
+fn of_origin(policy: &Policy, change: &FileChange<'_>, known: &[RuleMatch]) -> Vec<RuleMatch> {
     let since = FileChange { base: change.around.origin, ..*change };
-    let comparison = Comparison::of(&since);
+    let comparison = FileComparison::of(&since);
     let mut seen = of_difference(policy, &since, &comparison);
-    seen.extend(code::look_gutted(policy, &since, &comparison));
-    let new = |one: &Seen| {
+    seen.extend(code_rules::look_gutted(policy, &since, &comparison));
+    let new = |one: &RuleMatch| {
         matches!(one.rule, Rule::DiffDeletionRatio | Rule::DiffGutted | Rule::DiffEmptied)
             && known.iter().all(|other| other.rule != one.rule)
     };
     seen.retain(new);
     for one in &mut seen {
-        one.message.push_str(" by the changes of the last 24 hours");
+        one.message.push_str(" (all changes in the last 24 hours)");
     }
     seen
 }

@@ -1,10 +1,11 @@
-//! The gate: what becomes of a draft, and what a submission is judged by.
+//! The gate: the draft state machine, and the policy that judges submissions.
 //!
-//! Pure: drafts, policies and file contents in, events and findings out. No model decides, and nothing here touches a file.
+//! Pure: takes drafts, policies and file contents and returns events and findings. It calls no
+//! model and touches no file.
 
 #![warn(missing_docs)]
 
 pub mod drafts;
 pub mod gate;
 
-use moothall_types::{Severity, Sha256Hex, access, model, sandbox, structured, text};
+use moothall_types::{FindingSeverity, Sha256Hex, access, model, sandbox, structured, text};

@@ -1,4 +1,5 @@
-//! PID 1 of a microVM: modules, file systems, the control group, and the port to the host.
+//! PID 1 of a microVM: loads modules, mounts file systems, creates the cgroup and opens the port to
+//! the host.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::OwnedFd;
@@ -8,24 +9,24 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::mount::MountFlags;
 
-use crate::cgroup::Cgroup;
+use crate::cgroup::ProgramCgroup;
 use crate::error::GuestError;
-use crate::machine::{Home, Machine, MicroVm, Root};
-use crate::serve::{Line, Silence};
+use crate::event_loop::{DisconnectPolicy, HostConnection};
+use crate::machine::{GuestEnvironment, GuestMicroVm, ProgramRoot, SandboxBackend};
 
-/// The word of the kernel's command line without which nothing is mounted: a container's PID 1 is
-/// not a machine's.
+/// Kernel parameter that must be present before anything is mounted, because in a container PID 1
+/// must not do that.
 const AGENT_WORD: &str = "moothall.agent=vm";
 
-/// How large `/workspace` and `/tmp` are, each.
+/// Kernel parameter for the size of `/workspace` and `/tmp`, each.
 const DISK_WORD: &str = "moothall.disk=";
 
-/// How large `/inputs` is.
+/// Kernel parameter for the size of `/inputs`.
 const INPUTS_WORD: &str = "moothall.inputs=";
 
 const DISK_BYTES: u64 = 64 << 20;
 
-/// The most files and folders in each.
+/// Limit of files and folders in each file system.
 const MOST_INODES: u32 = 16_384;
 
 const PORT_NAME: &str = "moothall.agent";
@@ -33,27 +34,28 @@ const DISK: &str = "/dev/vda";
 const ROOT: &CStr = c"/image";
 const CGROUPS: &str = "/cgroup";
 
-/// Settings of the kernel.
+/// Kernel settings.
 const SETTINGS: [(&str, &str); 4] = [
-    // No program needs these, and they are a large part of what it could attack.
+    // Programs do not need these, and they are a large attack surface.
     ("user/max_user_namespaces", "0"),
     ("kernel/unprivileged_bpf_disabled", "1"),
     ("kernel/dmesg_restrict", "1"),
-    // A program that takes more than its memory is killed for it, as in a container, however it asks.
+    // Programs that exceed their memory limit are killed, as in a container; allocations do not
+    // fail.
     ("vm/overcommit_memory", "1"),
 ];
 
-/// How long the disk may take to appear after its driver was loaded; it is there at once, or there
-/// is none.
+/// How long to wait for the disk after its driver was loaded. It appears immediately, or there is
+/// none.
 const DISK_WAIT: Duration = Duration::from_millis(250);
 
-/// How long the port may take to appear.
+/// How long to wait for the port.
 const PORT_WAIT: Duration = Duration::from_secs(20);
 
-/// Boots and gives the machine and the line to the host.
-pub(crate) fn boot() -> Result<(Machine, Line), GuestError> {
+/// Boots and returns the machine and the connection to the host.
+pub(crate) fn boot() -> Result<(SandboxBackend, HostConnection), GuestError> {
     let words = command_line()?;
-    rustix::system::sethostname(b"sandbox").map_err(GuestError::setup("name the machine"))?;
+    rustix::system::sethostname(b"sandbox").map_err(GuestError::setup("set the host name"))?;
     mount("dev", "/dev", "devtmpfs", MountFlags::NOSUID, c"")?;
     mount("sys", "/sys", "sysfs", LOCKED, c"")?;
     load_modules()?;
@@ -64,7 +66,7 @@ pub(crate) fn boot() -> Result<(Machine, Line), GuestError> {
         } else {
             (None, mount_workspace(&words)?)
         };
-    let machine = Machine::new(Home::MicroVm(MicroVm { root }), workspace)?;
+    let machine = SandboxBackend::new(GuestEnvironment::MicroVm(GuestMicroVm { root }), workspace)?;
     let port = wait_for(PORT_WAIT, find_port).ok_or_else(|| {
         GuestError::setup("find the port to the host")(std::io::Error::from(
             std::io::ErrorKind::NotFound,
@@ -73,11 +75,11 @@ pub(crate) fn boot() -> Result<(Machine, Line), GuestError> {
     let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOCTTY;
     let port = rustix::fs::open(&port, flags, Mode::empty())
         .map_err(GuestError::setup("open the port to the host"))?;
-    let line = Line::new(port.try_clone()?, port, Silence::Away)?;
+    let line = HostConnection::new(port.try_clone()?, port, DisconnectPolicy::Away)?;
     Ok((machine, line))
 }
 
-/// Says why on the kernel's log and restarts, which ends a microVM.
+/// Writes the error to the kernel log and reboots, which ends a microVM.
 pub(crate) fn give_up(error: &GuestError) {
     let flags = OFlags::WRONLY | OFlags::CLOEXEC;
     if let Ok(log) = rustix::fs::open("/dev/kmsg", flags, Mode::empty()) {
@@ -89,7 +91,7 @@ pub(crate) fn give_up(error: &GuestError) {
 
 const LOCKED: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV).union(MountFlags::NOEXEC);
 
-/// The kernel's command line; `/proc` is mounted for it where it is not.
+/// Reads the kernel command line. Mounts `/proc` if needed.
 fn command_line() -> Result<Vec<String>, GuestError> {
     if !Path::new("/proc/cmdline").exists() {
         mount("proc", "/proc", "proc", LOCKED, c"")?;
@@ -103,7 +105,7 @@ fn bytes_of(words: &[String], prefix: &str) -> Option<u64> {
     words.iter().find_map(|word| word.strip_prefix(prefix)?.parse().ok())
 }
 
-/// A module that is built into the kernel is not listed, and one that is listed must load.
+/// Listed modules must load. Modules built into the kernel are not listed.
 fn load_modules() -> Result<(), GuestError> {
     let order = Path::new("/modules/order");
     if !order.exists() {
@@ -126,7 +128,7 @@ fn load_modules() -> Result<(), GuestError> {
     Ok(())
 }
 
-fn mount_root(words: &[String]) -> Result<(Root, OwnedFd), GuestError> {
+fn mount_root(words: &[String]) -> Result<(ProgramRoot, OwnedFd), GuestError> {
     let quiet = MountFlags::NOSUID | MountFlags::NODEV;
     let disk = bytes_of(words, DISK_WORD).unwrap_or(DISK_BYTES);
     let inputs = bytes_of(words, INPUTS_WORD).unwrap_or(disk);
@@ -143,17 +145,17 @@ fn mount_root(words: &[String]) -> Result<(Root, OwnedFd), GuestError> {
     mount("proc", "/image/proc", "proc", LOCKED, c"hidepid=2")?;
     make_devices()?;
     for (name, value) in SETTINGS {
-        // A kernel that does not know a setting does not have what it is about.
+        // A kernel without this setting does not have the feature.
         let _ = fs_err::write(Path::new("/proc/sys").join(name), value);
     }
     mount("cgroup", CGROUPS, "cgroup2", LOCKED, c"")?;
-    let cgroup = Cgroup::create(Path::new(CGROUPS))?;
+    let cgroup = ProgramCgroup::create(Path::new(CGROUPS))?;
     let workspace = open_folder("/image/workspace")?;
     let inputs = open_folder("/image/inputs")?;
-    Ok((Root { path: ROOT.to_owned(), inputs, cgroup }, workspace))
+    Ok((ProgramRoot { path: ROOT.to_owned(), inputs, cgroup }, workspace))
 }
 
-/// Where nothing can be run, a workflow writes down what was said.
+/// Without a root file system nothing can be run, but workflows still write their transcripts.
 fn mount_workspace(words: &[String]) -> Result<OwnedFd, GuestError> {
     let disk = bytes_of(words, DISK_WORD).unwrap_or(DISK_BYTES);
     mount("tmpfs", "/workspace", "tmpfs", LOCKED, &tmpfs(disk, "mode=755")?)?;
@@ -171,10 +173,10 @@ fn tmpfs(bytes: u64, rest: &str) -> Result<CString, GuestError> {
         .map_err(|_| GuestError::Usage)
 }
 
-/// The few devices that programs expect, and then nothing can be added.
+/// Creates the few devices that programs expect, then makes the folder read-only.
 fn make_devices() -> Result<(), GuestError> {
     let setup = |error: rustix::io::Errno| {
-        GuestError::setup::<std::io::Error>("make the devices")(error.into())
+        GuestError::setup::<std::io::Error>("create devices")(error.into())
     };
     let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
     mount("tmpfs", "/image/dev", "tmpfs", flags, c"size=64k,nr_inodes=32,mode=755")?;
@@ -191,7 +193,7 @@ fn make_devices() -> Result<(), GuestError> {
         ("stdin", "/proc/self/fd/0"),
         ("stdout", "/proc/self/fd/1"),
         ("stderr", "/proc/self/fd/2"),
-        // Named semaphores; what is kept there counts as files in /tmp.
+        // For named semaphores. Files there count towards the size of /tmp.
         ("shm", "/tmp"),
     ] {
         rustix::fs::symlinkat(target, &folder, name).map_err(setup)?;
@@ -199,7 +201,7 @@ fn make_devices() -> Result<(), GuestError> {
     rustix::mount::mount_remount("/image/dev", flags | MountFlags::RDONLY, "").map_err(setup)
 }
 
-/// The device of the port that bears our name.
+/// Finds the device of the port with our name.
 fn find_port() -> Option<String> {
     let ports = fs_err::read_dir("/sys/class/virtio-ports").ok()?;
     ports.flatten().find_map(|entry| {
@@ -222,7 +224,7 @@ fn wait_for<T>(most: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T>
     }
 }
 
-/// Mounts, and makes the place first where it can be made.
+/// Mounts a file system and creates the mount point if needed.
 fn mount(
     source: &str,
     target: &str,

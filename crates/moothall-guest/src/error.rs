@@ -1,38 +1,38 @@
-//! Why the agent gives up, and why it does not do what it was asked.
+//! Errors of the agent: [`GuestError`] ends it, [`GuestRefusal`] rejects one request.
 
 use std::fmt::Display;
 use std::io;
 
 use moothall_core::guest::FrameFault;
 
-/// Why the agent ends. Whatever runs is stopped; the host sees that the sandbox died.
+/// Why the agent exits. Running programs are killed, and the host sees that the sandbox died.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GuestError {
-    /// The host cannot be understood, or an answer cannot be sent.
-    #[error("the conversation broke")]
+    /// A message cannot be decoded or encoded.
+    #[error("invalid frame")]
     Frame(#[from] FrameFault),
-    /// Something came where it does not belong.
-    #[error("{0} came where it does not belong")]
+    /// A message or data arrived in the wrong state.
+    #[error("unexpected {0}")]
     OutOfPlace(&'static str),
-    /// The host is gone.
-    #[error("the host is gone")]
+    /// The host closed the connection.
+    #[error("the host closed the connection")]
     HostGone,
-    /// The sandbox is not what it must be.
+    /// The sandbox could not be set up.
     #[error("cannot {doing}")]
     Setup {
-        /// What was tried.
+        /// The failed action, for messages.
         doing: String,
-        /// Why it did not work.
+        /// The underlying error.
         source: io::Error,
     },
-    /// A system call that must work did not.
-    #[error("the system failed")]
+    /// A system call failed unexpectedly.
+    #[error("system call failed")]
     Io(#[from] io::Error),
-    /// Processes that cannot be killed.
-    #[error("processes of the program do not die")]
+    /// Processes of the program survived being killed.
+    #[error("processes of the program did not exit after they were killed")]
     Undead,
-    /// The command line makes no sense.
+    /// The command line is invalid.
     #[error("usage: moothall-guest serve [--workspace FOLDER]")]
     Usage,
 }
@@ -44,33 +44,33 @@ impl From<rustix::io::Errno> for GuestError {
 }
 
 impl GuestError {
-    /// For `map_err` while the sandbox is set up.
+    /// Builds a [`Setup`](Self::Setup) error, for `map_err`.
     pub(crate) fn setup<E: Into<io::Error>>(doing: impl Display) -> impl FnOnce(E) -> Self {
         move |source| Self::Setup { doing: doing.to_string(), source: source.into() }
     }
 }
 
-/// Why something was not done. The agent goes on.
+/// Why a request was refused. The agent keeps running.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal(String);
+pub struct GuestRefusal(String);
 
-/// The longest reason that is told.
+/// Maximum length of a reason.
 const WHY_BYTES: usize = 500;
 
-impl Refusal {
-    /// A reason in words.
+impl GuestRefusal {
+    /// Creates a refusal. Long reasons are truncated.
     pub fn new(why: impl Display) -> Self {
         let mut why = why.to_string();
         why.truncate(why.floor_char_boundary(WHY_BYTES));
         Self(why)
     }
 
-    /// For `map_err`: what was tried, and what the system said.
+    /// For `map_err`: combines what was tried with the error.
     pub(crate) fn because<E: Display>(trying: impl Display) -> impl FnOnce(E) -> Self {
         move |error| Self::new(format_args!("cannot {trying}: {error}"))
     }
 
-    /// The words.
+    /// The reason as text.
     pub fn why(self) -> String {
         self.0
     }

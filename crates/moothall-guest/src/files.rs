@@ -1,86 +1,87 @@
-//! Files below a folder, without ever following a link.
+//! File access below a folder that never follows links.
 //!
-//! A path is walked part by part with `O_NOFOLLOW`, which every kernel knows, gVisor's too. What a
-//! program left behind is looked at only after all its processes are dead.
+//! Paths are walked one component at a time with `O_NOFOLLOW`, which every kernel supports,
+//! including gVisor. A program's files are read only after all of its processes are dead.
 
 use std::ffi::CStr;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 
-use moothall_core::guest::{FoundFile, FromGuest};
+use moothall_core::guest::{GuestFile, GuestMessage};
 use moothall_core::sandbox::GuestPath;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::thread::{Gid, Uid};
 
 use crate::agent::Incoming;
-use crate::error::Refusal;
+use crate::error::GuestRefusal;
 
-/// The most files that a listing names: with the longest paths it still fits into one frame.
+/// Maximum number of files in a listing. Even with the longest paths it fits into one frame.
 const MOST_FILES: usize = 4096;
 
-/// The most words about other things in a listing.
+/// Maximum number of notes about other entries in a listing.
 const MOST_OTHERS: usize = 100;
 
-/// The most entries that are looked at for one listing.
+/// Maximum number of entries inspected for one listing.
 const MOST_ENTRIES: usize = 20_000;
 
-/// Not blocking, and no terminal: whatever has taken a folder's place must not stop the agent.
+/// Non-blocking and without a controlling terminal, so a pipe or device in place of a folder
+/// cannot block the agent.
 const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY)
     .union(OFlags::CLOEXEC);
 
-/// Who owns new files, and what others may do with them.
+/// Owner and mode of new files.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ownership {
-    /// `None`: whoever the agent is.
+pub(crate) struct FileOwnership {
+    /// `None` keeps the agent as owner.
     pub(crate) owner: Option<(Uid, Gid)>,
     pub(crate) mode: Mode,
 }
 
-/// A file that is being written.
+/// A file being written.
 #[derive(Debug)]
-pub(crate) struct NewFile {
+pub(crate) struct PendingFile {
     file: File,
-    ownership: Ownership,
-    /// Where it is, for when it must go again.
+    ownership: FileOwnership,
+    /// Parent folder, for deleting the file again.
     folder: OwnedFd,
     name: String,
     kept: bool,
 }
 
-impl Incoming for NewFile {
-    fn write(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
-        self.file.write_all(bytes).map_err(Refusal::because("write the file"))
+impl Incoming for PendingFile {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), GuestRefusal> {
+        self.file.write_all(bytes).map_err(GuestRefusal::because("write the file"))
     }
 
-    fn finish(mut self) -> Result<(), Refusal> {
+    fn finish(mut self) -> Result<(), GuestRefusal> {
         set_ownership(&self.file, self.ownership, self.ownership.mode)
-            .map_err(Refusal::because("give the file to the program"))?;
+            .map_err(GuestRefusal::because("change the owner of the file"))?;
         self.kept = true;
         Ok(())
     }
 }
 
-impl Drop for NewFile {
+impl Drop for PendingFile {
     fn drop(&mut self) {
         if !self.kept {
-            // Where even this fails, the file stays half written; the host was told that it failed.
+            // If this fails too, a partial file remains; the host has already received the error.
             let _ = rustix::fs::unlinkat(&self.folder, &self.name, AtFlags::empty());
         }
     }
 }
 
-/// Makes a new file and the folders that lead to it. What exists is not touched.
+/// Creates a file and its parent folders. Fails if the file exists.
 pub(crate) fn create(
     base: impl AsFd,
     path: &GuestPath,
-    ownership: Ownership,
-) -> Result<NewFile, Refusal> {
-    let refusal = |error| Refusal::because(format_args!("make `{path}`"))(error);
+    ownership: FileOwnership,
+) -> Result<PendingFile, GuestRefusal> {
+    let refusal = |error| GuestRefusal::because(format_args!("create `{path}`"))(error);
     let (folder, name) = walk(base, path, Some(ownership)).map_err(refusal)?;
     let flags = OFlags::WRONLY
         | OFlags::CREATE
@@ -90,16 +91,16 @@ pub(crate) fn create(
         | OFlags::CLOEXEC;
     let file =
         rustix::fs::openat(&folder, name, flags, Mode::RUSR | Mode::WUSR).map_err(refusal)?;
-    Ok(NewFile { file: file.into(), ownership, folder, name: name.to_owned(), kept: false })
+    Ok(PendingFile { file: file.into(), ownership, folder, name: name.to_owned(), kept: false })
 }
 
-/// Makes a folder at the top, where there is nothing yet.
+/// Creates a top-level folder unless it exists.
 pub(crate) fn make_folder(
     base: impl AsFd,
     name: &str,
-    ownership: Ownership,
-) -> Result<(), Refusal> {
-    let refusal = |error| Refusal::because(format_args!("make `{name}`"))(error);
+    ownership: FileOwnership,
+) -> Result<(), GuestRefusal> {
+    let refusal = |error| GuestRefusal::because(format_args!("create `{name}`"))(error);
     match rustix::fs::mkdirat(&base, name, Mode::RWXU) {
         Ok(()) => {}
         Err(Errno::EXIST) => return Ok(()),
@@ -109,40 +110,40 @@ pub(crate) fn make_folder(
     set_ownership(&made, ownership, Mode::from_raw_mode(0o755)).map_err(refusal)
 }
 
-/// Opens a regular file of at most so many bytes.
+/// Opens a regular file of at most `most_bytes` bytes.
 pub(crate) fn open(
     base: impl AsFd,
     path: &GuestPath,
     most_bytes: u64,
-) -> Result<std::io::Take<File>, Refusal> {
-    let refusal = |error| Refusal::because(format_args!("open `{path}`"))(error);
+) -> Result<std::io::Take<File>, GuestRefusal> {
+    let refusal = |error| GuestRefusal::because(format_args!("open `{path}`"))(error);
     let (folder, name) = walk(base, path, None).map_err(refusal)?;
-    // Not blocking, and no terminal: a pipe or a device must not stop the agent. It is looked at
-    // after it was opened, so that it cannot be another one.
+    // Non-blocking and without a controlling terminal, so a pipe or device cannot block the
+    // agent. The type is checked after opening, so the file cannot be swapped in between.
     let flags =
         OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = rustix::fs::openat(&folder, name, flags, Mode::empty()).map_err(refusal)?;
     let stat = rustix::fs::fstat(&file).map_err(refusal)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-        return Err(Refusal::new(format_args!("`{path}` is not a regular file")));
+        return Err(GuestRefusal::new(format_args!("`{path}` is not a regular file")));
     }
     let bytes = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
     if bytes > most_bytes {
-        return Err(Refusal::new(format_args!(
-            "`{path}` has {bytes} bytes; {most_bytes} were asked for at most"
+        return Err(GuestRefusal::new(format_args!(
+            "`{path}` has {bytes} bytes (limit: {most_bytes})"
         )));
     }
     Ok(File::from(file).take(most_bytes))
 }
 
-/// The regular files below a folder, or all below the base, sorted. A folder that is not there has
+/// Lists the regular files in a folder, or in the whole base, sorted by path. A missing folder has
 /// none.
 pub(crate) fn list(
     base: impl AsFd,
     folder: Option<&GuestPath>,
     most: u32,
-) -> Result<FromGuest, Refusal> {
-    let mut listing = Listing {
+) -> Result<GuestMessage, GuestRefusal> {
+    let mut listing = FolderListing {
         files: Vec::new(),
         others: Vec::new(),
         more_others: 0,
@@ -159,18 +160,18 @@ pub(crate) fn list(
     match opened {
         Ok(opened) => listing.enter(opened, ""),
         Err(Errno::NOENT) => {}
-        Err(Errno::NOTDIR) => listing.note(folder, "is not a folder"),
-        Err(error) => return Err(Refusal::because(format_args!("list `{folder}`"))(error)),
+        Err(Errno::NOTDIR) => listing.note(folder, "is not a directory"),
+        Err(error) => return Err(GuestRefusal::because(format_args!("list `{folder}`"))(error)),
     }
     Ok(listing.into_message())
 }
 
-/// Goes to the folder in which the path's last part is. With an ownership, folders that are missing
-/// are made.
+/// Opens the parent folder of a path and returns it with the last component. If `make` is given,
+/// missing folders are created.
 fn walk(
     base: impl AsFd,
     path: &GuestPath,
-    make: Option<Ownership>,
+    make: Option<FileOwnership>,
 ) -> Result<(OwnedFd, &str), Errno> {
     let mut at = open_folder(base, ".")?;
     let mut parts = path.parts().peekable();
@@ -190,12 +191,12 @@ fn walk(
         }
         at = open_folder(&at, part)?;
     }
-    // A path has at least one part.
+    // Unreachable: a path has at least one component.
     Err(Errno::INVAL)
 }
 
-/// Opens a folder, and never a link to one. What it is, is looked at after it was opened: asked with
-/// `O_DIRECTORY`, gVisor follows a link in spite of `O_NOFOLLOW`.
+/// Opens a folder but never a link to one. The type is checked after opening, because gVisor
+/// follows links with `O_DIRECTORY` in spite of `O_NOFOLLOW`.
 fn open_folder(at: impl AsFd, name: impl rustix::path::Arg) -> Result<OwnedFd, Errno> {
     let opened = match rustix::fs::openat(at, name, FOLDER, Mode::empty()) {
         Err(Errno::LOOP) => return Err(Errno::NOTDIR),
@@ -207,8 +208,8 @@ fn open_folder(at: impl AsFd, name: impl rustix::path::Arg) -> Result<OwnedFd, E
     }
 }
 
-fn set_ownership(of: impl AsFd, ownership: Ownership, mode: Mode) -> Result<(), Errno> {
-    // In this order: what belongs to somebody else is not ours to change.
+fn set_ownership(of: impl AsFd, ownership: FileOwnership, mode: Mode) -> Result<(), Errno> {
+    // Mode first, because it cannot be changed after the file belongs to another user.
     rustix::fs::fchmod(&of, mode)?;
     if let Some((user, group)) = ownership.owner {
         rustix::fs::fchown(&of, Some(user), Some(group))?;
@@ -216,16 +217,17 @@ fn set_ownership(of: impl AsFd, ownership: Ownership, mode: Mode) -> Result<(), 
     Ok(())
 }
 
-struct Listing {
-    files: Vec<FoundFile>,
+struct FolderListing {
+    files: Vec<GuestFile>,
     others: Vec<String>,
     more_others: usize,
     most: usize,
     looked_at: usize,
 }
 
-impl Listing {
-    /// Depth is bounded by the parts that a path may have: a deeper folder is named and left.
+impl FolderListing {
+    /// The depth is bounded by the maximum number of components of a path; deeper folders are noted
+    /// and skipped.
     fn enter(&mut self, folder: OwnedFd, prefix: &str) {
         let mut names = Vec::new();
         let mut entries = match Dir::read_from(&folder) {
@@ -238,7 +240,7 @@ impl Listing {
                 continue;
             }
             if self.looked_at >= MOST_ENTRIES {
-                self.note(prefix, "holds more than was looked at");
+                self.note(prefix, "has more entries than were inspected");
                 break;
             }
             self.looked_at += 1;
@@ -256,19 +258,24 @@ impl Listing {
         let shown = if prefix.is_empty() { text.into_owned() } else { format!("{prefix}/{text}") };
         let stat = match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
-            Err(error) => return self.note(&shown, &format!("cannot be looked at: {error}")),
+            Err(error) => return self.note(&shown, &format!("cannot be inspected: {error}")),
         };
         let path = match name.to_str().map(|_| shown.parse::<GuestPath>()) {
             Ok(Ok(path)) => path,
-            _ => return self.note(&shown, "has a name that is too long, too deep or not plain"),
+            _ => {
+                return self.note(
+                    &shown,
+                    "has an invalid name (too long, too deep or with special characters)",
+                );
+            }
         };
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile if self.files.len() >= self.most => {
-                self.note(&shown, "is one file too many");
+                self.note(&shown, "exceeds the file limit");
             }
             FileType::RegularFile => {
                 let bytes = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
-                self.files.push(FoundFile { path, bytes });
+                self.files.push(GuestFile { path, bytes });
             }
             FileType::Directory => match open_folder(folder, name) {
                 Ok(inner) => self.enter(inner, &shown),
@@ -278,7 +285,7 @@ impl Listing {
             FileType::Fifo => self.note(&shown, "is a pipe"),
             FileType::Socket => self.note(&shown, "is a socket"),
             FileType::CharacterDevice | FileType::BlockDevice => self.note(&shown, "is a device"),
-            FileType::Unknown => self.note(&shown, "is of an unknown kind"),
+            FileType::Unknown => self.note(&shown, "has an unknown file type"),
         }
     }
 
@@ -293,13 +300,13 @@ impl Listing {
         self.others.push(format!("`{}{dots}` {words}", short.escape_debug()));
     }
 
-    fn into_message(mut self) -> FromGuest {
+    fn into_message(mut self) -> GuestMessage {
         if self.more_others > 0 {
             self.others.push(format!("{} more", self.more_others));
         }
         // Folders were walked in order, but `a-b` sorts before `a/b`.
         self.files.sort_by(|a, b| a.path.cmp(&b.path));
-        FromGuest::Listing { files: self.files, others: self.others }
+        GuestMessage::Listing { files: self.files, others: self.others }
     }
 }
 

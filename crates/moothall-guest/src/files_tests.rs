@@ -5,7 +5,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-const OURS: Ownership = Ownership { owner: None, mode: Mode::from_raw_mode(0o644) };
+const OURS: FileOwnership = FileOwnership { owner: None, mode: Mode::from_raw_mode(0o644) };
 
 fn path(text: &str) -> GuestPath {
     text.parse().unwrap()
@@ -18,21 +18,24 @@ fn folder() -> (TempDir, OwnedFd) {
 }
 
 fn put(base: &OwnedFd, to: &str, bytes: &[u8]) -> Result<(), String> {
-    let mut file = create(base, &path(to), OURS).map_err(Refusal::why)?;
+    let mut file = create(base, &path(to), OURS).map_err(GuestRefusal::why)?;
     file.write(bytes).unwrap();
-    file.finish().map_err(Refusal::why)
+    file.finish().map_err(GuestRefusal::why)
 }
 
 fn get(base: &OwnedFd, from: &str, most_bytes: u64) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
-    open(base, &path(from), most_bytes).map_err(Refusal::why)?.read_to_end(&mut bytes).unwrap();
+    open(base, &path(from), most_bytes)
+        .map_err(GuestRefusal::why)?
+        .read_to_end(&mut bytes)
+        .unwrap();
     Ok(bytes)
 }
 
 fn listed(base: &OwnedFd, of: &str, most: u32) -> (Vec<String>, Vec<String>) {
     match list(base, Some(&path(of)), most).unwrap() {
-        FromGuest::Listing { files, others } => {
-            let show = |file: FoundFile| format!("{} {}", file.path, file.bytes);
+        GuestMessage::Listing { files, others } => {
+            let show = |file: GuestFile| format!("{} {}", file.path, file.bytes);
             (files.into_iter().map(show).collect(), others)
         }
         other => panic!("{other:?}"),
@@ -53,15 +56,15 @@ fn touches_nothing_that_exists() {
     symlink("nowhere", keep.path().join("link")).unwrap();
     assert_eq!(
         put(&base, "a", b"second"),
-        Err("cannot make `a`: File exists (os error 17)".into())
+        Err("cannot create `a`: File exists (os error 17)".into())
     );
     assert_eq!(
         put(&base, "link", b""),
-        Err("cannot make `link`: File exists (os error 17)".into())
+        Err("cannot create `link`: File exists (os error 17)".into())
     );
     assert_eq!(
         put(&base, "a/b", b""),
-        Err("cannot make `a/b`: Not a directory (os error 20)".into())
+        Err("cannot create `a/b`: Not a directory (os error 20)".into())
     );
     assert_eq!(get(&base, "a", 5), Ok(b"first".to_vec()));
 }
@@ -85,11 +88,11 @@ fn follows_no_link_on_the_way_or_at_its_end() {
     symlink(outside.path().join("secret"), keep.path().join("end")).unwrap();
     let not_a_folder = |what: &str| format!("cannot {what}: Not a directory (os error 20)");
     assert_eq!(get(&base, "way/secret", 9), Err(not_a_folder("open `way/secret`")));
-    assert_eq!(put(&base, "way/new", b""), Err(not_a_folder("make `way/new`")));
-    assert_eq!(put(&base, "way/d/new", b""), Err(not_a_folder("make `way/d/new`")));
+    assert_eq!(put(&base, "way/new", b""), Err(not_a_folder("create `way/new`")));
+    assert_eq!(put(&base, "way/d/new", b""), Err(not_a_folder("create `way/d/new`")));
     let looped = "cannot open `end`: Too many levels of symbolic links (os error 40)";
     assert_eq!(get(&base, "end", 9), Err(looped.to_owned()));
-    assert_eq!(listed(&base, "way", 9), (Vec::new(), vec!["`way` is not a folder".to_owned()]));
+    assert_eq!(listed(&base, "way", 9), (Vec::new(), vec!["`way` is not a directory".to_owned()]));
     assert_eq!(fs_err::read_dir(outside.path()).unwrap().count(), 1);
 }
 
@@ -98,9 +101,9 @@ fn gives_only_regular_files_and_only_as_much_as_was_asked_for() {
     let (keep, base) = folder();
     put(&base, "a/large", b"123456").unwrap();
     rustix::fs::mkfifoat(CWD, keep.path().join("a/pipe"), Mode::RWXU).unwrap();
-    let large = "`a/large` has 6 bytes; 5 were asked for at most";
+    let large = "`a/large` has 6 bytes (limit: 5)";
     assert_eq!(get(&base, "a/large", 5), Err(large.to_owned()));
-    // Nobody writes to that pipe: whoever waited for it would wait for ever.
+    // The pipe has no writer, so a blocking open would never return.
     assert_eq!(get(&base, "a/pipe", 5), Err("`a/pipe` is not a regular file".to_owned()));
     assert_eq!(get(&base, "a", 5), Err("`a` is not a regular file".to_owned()));
 }
@@ -122,7 +125,8 @@ fn lists_files_sorted_and_describes_the_rest() {
             vec!["a-b 3".into(), "a/y/x 0".into(), "a/z 1".into(), "b 2".into()],
             vec![
                 "`link` is a link".into(),
-                "`new\\nline` has a name that is too long, too deep or not plain".into(),
+                "`new\\nline` has an invalid name (too long, too deep or with special characters)"
+                    .into(),
                 "`pipe` is a pipe".into(),
                 "`socket` is a socket".into(),
             ]
@@ -139,7 +143,7 @@ fn lists_no_more_than_was_asked_for_and_says_so() {
     let (files, others) = listed(&base, "out", 2);
     assert_eq!(files, ["000 0", "001 0"]);
     assert_eq!(others.len(), 101);
-    assert_eq!(others.first().unwrap(), "`002` is one file too many");
+    assert_eq!(others.first().unwrap(), "`002` exceeds the file limit");
     assert_eq!(others.last().unwrap(), "48 more");
 }
 
@@ -152,8 +156,10 @@ fn goes_no_deeper_than_a_path_may() {
     }
     fs_err::create_dir_all(&deep).unwrap();
     let (files, others) = listed(&base, "out", 9);
-    let expected =
-        format!("`{}d` has a name that is too long, too deep or not plain", "d/".repeat(16));
+    let expected = format!(
+        "`{}d` has an invalid name (too long, too deep or with special characters)",
+        "d/".repeat(16)
+    );
     assert_eq!((files, others), (Vec::new(), vec![expected]));
 }
 

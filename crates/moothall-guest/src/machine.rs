@@ -1,112 +1,113 @@
-//! The real world: a sandbox with its folders, its program and its interpreter that waits.
+//! The real sandbox: its folders, its program and its parked interpreter.
 
 use std::ffi::CString;
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use moothall_core::guest::{Channel, Ended, FromGuest, Place, RunRequest, WayToEnd};
+use moothall_core::guest::{
+    ExitCause, GuestMessage, GuestRunRequest, GuestStream, Place, ProgramExit,
+};
 use moothall_core::sandbox::{ExecuteRequest, GuestPath};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Resource, Rlimit};
 use rustix::thread::{Gid, Uid};
 use rustix::time::{ClockId, Timespec};
 
-use crate::agent::World;
-use crate::cgroup::Cgroup;
-use crate::error::{GuestError, Refusal};
-use crate::files::{self, NewFile, Ownership};
-use crate::parked::Parked;
+use crate::agent::GuestBackend;
+use crate::cgroup::ProgramCgroup;
+use crate::error::{GuestError, GuestRefusal};
+use crate::files::{self, FileOwnership, PendingFile};
+use crate::parked_interpreter::ParkedInterpreter;
 use crate::processes;
-use crate::program::{self, Kernel, Program, Streams};
-use crate::sys::{self, Walls};
+use crate::program::{self, KernelSharing, ProgramStreams, RunningProgram};
+use crate::sys::{self, ProcessRestrictions};
 
-/// Whom programs run as, where the agent is root.
+/// User and group id of programs if the agent is root.
 const USER: u32 = 1000;
 
-/// Where the agent lives.
+/// The environment in which the agent runs.
 #[derive(Debug)]
-pub(crate) enum Home {
-    /// It is PID 1 of a microVM and has root's rights.
-    MicroVm(MicroVm),
-    /// A container runtime has built the outer walls.
-    Container(Container),
+pub(crate) enum GuestEnvironment {
+    /// PID 1 of a microVM, as root.
+    MicroVm(GuestMicroVm),
+    /// A container, whose runtime provides the isolation.
+    Container(GuestContainer),
 }
 
-/// A container that was started.
+/// A running container.
 #[derive(Debug)]
-pub(crate) struct Container {
-    /// Where programs start.
+pub(crate) struct GuestContainer {
+    /// Working directory of programs.
     workspace: CString,
-    /// Whom they run as; where the agent is not root, it cannot make them anybody else.
+    /// User of programs. `None` if the agent is not root and cannot switch users.
     user: Option<(Uid, Gid)>,
-    /// Where files go that the program may only read: there must be somebody else to own them.
+    /// Folder of read-only inputs. `None` without a second user, because the program could change
+    /// them.
     inputs: Option<OwnedFd>,
 }
 
-/// A microVM that has booted.
+/// A booted microVM.
 #[derive(Debug)]
-pub(crate) struct MicroVm {
-    /// What the program sees. Without it there is nothing to run.
-    pub(crate) root: Option<Root>,
+pub(crate) struct GuestMicroVm {
+    /// Root file system of programs. Without it nothing can be run.
+    pub(crate) root: Option<ProgramRoot>,
 }
 
-/// The root file system of a program.
 #[derive(Debug)]
-pub(crate) struct Root {
+pub(crate) struct ProgramRoot {
     pub(crate) path: CString,
     pub(crate) inputs: OwnedFd,
-    pub(crate) cgroup: Cgroup,
+    pub(crate) cgroup: ProgramCgroup,
 }
 
-/// A sandbox from inside.
+/// A sandbox as seen from inside.
 #[derive(Debug)]
-pub(crate) struct Machine {
-    home: Home,
+pub(crate) struct SandboxBackend {
+    home: GuestEnvironment,
     workspace: OwnedFd,
-    /// Becomes readable when a child changed.
+    /// Becomes readable when a child changes state.
     children: OwnedFd,
-    parked: Option<Parked>,
-    program: Option<Program>,
+    parked: Option<ParkedInterpreter>,
+    program: Option<RunningProgram>,
 }
 
-impl Machine {
-    /// A container, whose folders are there already. An agent that is root in it becomes somebody
-    /// else for its programs.
+impl SandboxBackend {
+    /// A container with existing folders. If the agent is root, it runs programs as another user.
     pub(crate) fn in_container() -> Result<Self, GuestError> {
         let root = rustix::process::geteuid().is_root();
         let user = root.then(|| (Uid::from_raw(USER), Gid::from_raw(USER)));
         let inputs = if root { Some(open_folder("/inputs")?) } else { None };
-        let container = Container { workspace: c"/workspace".to_owned(), user, inputs };
-        Self::new(Home::Container(container), open_folder("/workspace")?)
+        let container = GuestContainer { workspace: c"/workspace".to_owned(), user, inputs };
+        Self::new(GuestEnvironment::Container(container), open_folder("/workspace")?)
     }
 
-    /// A folder of a host, without walls of its own, for trying the agent out.
+    /// A folder on the host, without isolation, for trying out the agent.
     pub(crate) fn in_folder(workspace: &str) -> Result<Self, GuestError> {
         let folder = CString::new(workspace).map_err(|_| GuestError::Usage)?;
-        let container = Container { workspace: folder, user: None, inputs: None };
-        Self::new(Home::Container(container), open_folder(workspace)?)
+        let container = GuestContainer { workspace: folder, user: None, inputs: None };
+        Self::new(GuestEnvironment::Container(container), open_folder(workspace)?)
     }
 
-    pub(crate) fn new(home: Home, workspace: OwnedFd) -> Result<Self, GuestError> {
+    pub(crate) fn new(home: GuestEnvironment, workspace: OwnedFd) -> Result<Self, GuestError> {
         let children = sys::watch_children()?;
         Ok(Self { home, workspace, children, parked: None, program: None })
     }
 
-    /// Becomes readable when a child ended or stopped.
+    /// Becomes readable when a child exits or stops.
     pub(crate) fn children(&self) -> BorrowedFd<'_> {
         self.children.as_fd()
     }
 
-    pub(crate) fn program(&mut self) -> Option<&mut Program> {
+    pub(crate) fn program(&mut self) -> Option<&mut RunningProgram> {
         self.program.as_mut()
     }
 
-    pub(crate) fn running(&self) -> Option<&Program> {
+    pub(crate) fn running(&self) -> Option<&RunningProgram> {
         self.program.as_ref()
     }
 
-    /// Takes the dead: the program, the one that waits, and orphans.
+    /// Reaps the program, the parked interpreter and orphans.
     pub(crate) fn reap(&mut self) {
         processes::forget_changes(self.children.as_fd());
         while let Some((pid, status)) = processes::reap() {
@@ -117,23 +118,23 @@ impl Machine {
         }
     }
 
-    /// Stops whatever is left of the program. What it printed can still be read.
+    /// Kills all processes of the program. Its output can still be read.
     pub(crate) fn stop(&mut self) -> Result<u32, GuestError> {
         self.parked = None;
         let first = self.program.as_ref().map(|program| program.pid);
         Ok(processes::kill_everything(self.children.as_fd(), first)?.others)
     }
 
-    /// Puts the program away.
-    pub(crate) fn close(&mut self, way: WayToEnd, left_running: u32) -> Option<Ended> {
+    /// Removes the program and returns how it ended.
+    pub(crate) fn close(&mut self, way: ExitCause, left_running: u32) -> Option<ProgramExit> {
         let program = self.program.take()?;
-        let counted = self.cgroup().map_or(0, Cgroup::killed_for_memory);
+        let counted = self.cgroup().map_or(0, ProgramCgroup::killed_for_memory);
         let starved = counted > program.killed_for_memory_before;
         let way = match way {
-            WayToEnd::Signalled(SIGKILL) if starved => WayToEnd::OutOfMemory,
+            ExitCause::Signalled(SIGKILL) if starved => ExitCause::OutOfMemory,
             way => way,
         };
-        Some(Ended {
+        Some(ProgramExit {
             way,
             stdout_truncated: program.stdout_truncated(),
             stderr_truncated: program.stderr_truncated(),
@@ -141,56 +142,64 @@ impl Machine {
         })
     }
 
-    fn cgroup(&self) -> Option<&Cgroup> {
+    fn cgroup(&self) -> Option<&ProgramCgroup> {
         match &self.home {
-            Home::MicroVm(MicroVm { root: Some(root) }) => Some(&root.cgroup),
-            Home::MicroVm(MicroVm { root: None }) | Home::Container(_) => None,
+            GuestEnvironment::MicroVm(GuestMicroVm { root: Some(root) }) => Some(&root.cgroup),
+            GuestEnvironment::MicroVm(GuestMicroVm { root: None })
+            | GuestEnvironment::Container(_) => None,
         }
     }
 
-    fn kernel(&self) -> Kernel {
+    fn kernel(&self) -> KernelSharing {
         match &self.home {
-            Home::MicroVm(_) => Kernel::Own,
-            Home::Container(_) => Kernel::Shared,
+            GuestEnvironment::MicroVm(_) => KernelSharing::Own,
+            GuestEnvironment::Container(_) => KernelSharing::Shared,
         }
     }
 
-    fn walls(&self, limits: Vec<(Resource, Rlimit)>) -> Result<Walls, Refusal> {
+    fn walls(&self, limits: Vec<(Resource, Rlimit)>) -> Result<ProcessRestrictions, GuestRefusal> {
         match &self.home {
-            Home::Container(Container { workspace, user, .. }) => Ok(Walls {
-                cgroup: None,
-                root: None,
-                folder: workspace.clone(),
-                user: *user,
-                limits,
-            }),
-            Home::MicroVm(MicroVm { root: None }) => Err(no_root()),
-            Home::MicroVm(MicroVm { root: Some(root) }) => Ok(Walls {
-                cgroup: Some(
-                    root.cgroup
-                        .procs()
-                        .map_err(Refusal::because("open the program's control group"))?,
-                ),
-                root: Some(root.path.clone()),
-                folder: c"/workspace".to_owned(),
-                user: Some((Uid::from_raw(USER), Gid::from_raw(USER))),
-                limits,
-            }),
+            GuestEnvironment::Container(GuestContainer { workspace, user, .. }) => {
+                Ok(ProcessRestrictions {
+                    cgroup: None,
+                    root: None,
+                    folder: workspace.clone(),
+                    user: *user,
+                    limits,
+                })
+            }
+            GuestEnvironment::MicroVm(GuestMicroVm { root: None }) => Err(no_root()),
+            GuestEnvironment::MicroVm(GuestMicroVm { root: Some(root) }) => {
+                Ok(ProcessRestrictions {
+                    cgroup: Some(
+                        root.cgroup
+                            .procs()
+                            .map_err(GuestRefusal::because("open the program's cgroup"))?,
+                    ),
+                    root: Some(root.path.clone()),
+                    folder: c"/workspace".to_owned(),
+                    user: Some((Uid::from_raw(USER), Gid::from_raw(USER))),
+                    limits,
+                })
+            }
         }
     }
 
-    /// What belongs to the program.
-    fn programs_own(&self) -> Ownership {
+    /// Ownership of files that belong to the program.
+    fn programs_own(&self) -> FileOwnership {
         let owner = match &self.home {
-            Home::MicroVm(_) => Some((Uid::from_raw(USER), Gid::from_raw(USER))),
-            Home::Container(container) => container.user,
+            GuestEnvironment::MicroVm(_) => Some((Uid::from_raw(USER), Gid::from_raw(USER))),
+            GuestEnvironment::Container(container) => container.user,
         };
-        Ownership { owner, mode: Mode::from_raw_mode(0o644) }
+        FileOwnership { owner, mode: Mode::from_raw_mode(0o644) }
     }
 
-    /// Hands the program to the interpreter that waits. One that has died meanwhile is no reason
-    /// not to run it.
-    fn launch_parked(&mut self, request: &RunRequest) -> Result<Option<(Pid, Streams)>, Refusal> {
+    /// Runs the program in the parked interpreter. If that fails, for example because the
+    /// interpreter died, returns `None` and the caller starts a new one.
+    fn launch_parked(
+        &mut self,
+        request: &GuestRunRequest,
+    ) -> Result<Option<(Pid, ProgramStreams)>, GuestRefusal> {
         let Some(parked) = self.parked.take() else { return Ok(None) };
         let used = parked.cpu_seconds_used();
         let limits = program::process_limits(&request.limits, self.kernel(), used);
@@ -198,15 +207,15 @@ impl Machine {
             return Ok(Some(launched));
         }
         processes::kill_everything(self.children.as_fd(), None)
-            .map_err(Refusal::because("stop the parked interpreter"))?;
+            .map_err(GuestRefusal::because("stop the parked interpreter"))?;
         Ok(None)
     }
 
-    /// Kills the interpreter that waits.
-    fn unpark(&mut self) -> Result<(), Refusal> {
+    /// Kills the parked interpreter.
+    fn unpark(&mut self) -> Result<(), GuestRefusal> {
         if self.parked.take().is_some() {
             processes::kill_everything(self.children.as_fd(), None)
-                .map_err(Refusal::because("stop the parked interpreter"))?;
+                .map_err(GuestRefusal::because("stop the parked interpreter"))?;
         }
         Ok(())
     }
@@ -220,71 +229,71 @@ fn open_folder(path: &str) -> Result<OwnedFd, GuestError> {
         .map_err(|error| GuestError::setup(format_args!("open `{path}`"))(error))
 }
 
-fn no_root() -> Refusal {
-    Refusal::new("this sandbox has no root file system")
+fn no_root() -> GuestRefusal {
+    GuestRefusal::new("this sandbox has no root file system")
 }
 
-impl World for Machine {
-    type Incoming = NewFile;
+impl GuestBackend for SandboxBackend {
+    type IncomingFile = PendingFile;
     type Outgoing = std::io::Take<File>;
 
-    fn reseed(&mut self, seed: &[u8; 32], unix_ms: u64) -> Result<(), Refusal> {
+    fn reseed(&mut self, seed: &[u8; 32], unix_ms: u64) -> Result<(), GuestRefusal> {
         match self.home {
-            // The kernel is the host's, and so are its randomness and its clock.
-            Home::Container(_) => Ok(()),
-            Home::MicroVm(_) => {
+            // A container shares the host's kernel, randomness and clock.
+            GuestEnvironment::Container(_) => Ok(()),
+            GuestEnvironment::MicroVm(_) => {
                 let flags = OFlags::RDWR | OFlags::CLOEXEC;
                 let random = rustix::fs::open("/dev/urandom", flags, Mode::empty())
-                    .map_err(Refusal::because("open /dev/urandom"))?;
-                sys::add_entropy(&random, seed).map_err(Refusal::because("reseed"))?;
+                    .map_err(GuestRefusal::because("open /dev/urandom"))?;
+                sys::add_entropy(&random, seed).map_err(GuestRefusal::because("reseed"))?;
                 let now = Timespec::try_from(Duration::from_millis(unix_ms))
-                    .map_err(Refusal::because("read the time"))?;
+                    .map_err(GuestRefusal::because("convert the time"))?;
                 rustix::time::clock_settime(ClockId::Realtime, now)
-                    .map_err(Refusal::because("set the clock"))
+                    .map_err(GuestRefusal::because("set the clock"))
             }
         }
     }
 
-    fn put(&mut self, place: Place, path: &GuestPath) -> Result<NewFile, Refusal> {
-        let given = Ownership { owner: None, mode: Mode::from_raw_mode(0o444) };
+    fn put(&mut self, place: Place, path: &GuestPath) -> Result<PendingFile, GuestRefusal> {
+        let given = FileOwnership { owner: None, mode: Mode::from_raw_mode(0o444) };
         match (place, &self.home) {
             (Place::Workspace, _) => {
                 files::create(self.workspace.as_fd(), path, self.programs_own())
             }
-            (Place::Inputs, Home::Container(Container { inputs, .. })) => {
-                let none = || Refusal::new("nobody here could keep the program from writing to it");
+            (Place::Inputs, GuestEnvironment::Container(GuestContainer { inputs, .. })) => {
+                let none = || GuestRefusal::new("read-only inputs need an agent that runs as root");
                 files::create(inputs.as_ref().ok_or_else(none)?, path, given)
             }
-            (Place::Inputs, Home::MicroVm(MicroVm { root })) => {
+            (Place::Inputs, GuestEnvironment::MicroVm(GuestMicroVm { root })) => {
                 let inputs = &root.as_ref().ok_or_else(no_root)?.inputs;
                 files::create(inputs, path, given)
             }
         }
     }
 
-    fn park(&mut self, argv: &[String]) -> Result<(), Refusal> {
+    fn park(&mut self, argv: &[String]) -> Result<(), GuestRefusal> {
         self.unpark()?;
         if let Some(cgroup) = self.cgroup() {
             cgroup.lift()?;
         }
         let walls = self.walls(Vec::new())?;
-        match Parked::start(argv, walls, self.children.as_fd()) {
+        match ParkedInterpreter::start(argv, walls, self.children.as_fd()) {
             Ok(parked) => {
                 self.parked = Some(parked);
                 Ok(())
             }
             Err(refusal) => {
                 processes::kill_everything(self.children.as_fd(), None)
-                    .map_err(Refusal::because("stop the interpreter"))?;
+                    .map_err(GuestRefusal::because("stop the interpreter"))?;
                 Err(refusal)
             }
         }
     }
 
-    fn run(&mut self, request: &RunRequest) -> Result<(), Refusal> {
+    fn run(&mut self, request: &GuestRunRequest) -> Result<(), GuestRefusal> {
         let program = &request.argv.first().map_or("", String::as_str);
         let limits = &request.limits;
-        // Programs are told to leave files there; most do not make it themselves.
+        // Programs are told to write output files there, and most do not create the folder.
         let own = self.programs_own();
         files::make_folder(self.workspace.as_fd(), ExecuteRequest::OUTPUT_FOLDER, own)?;
         if !self.parked.as_ref().is_some_and(|parked| parked.fits(request)) {
@@ -293,18 +302,18 @@ impl World for Machine {
         if let Some(cgroup) = self.cgroup() {
             cgroup.limit(limits)?;
         }
-        let killed_before = self.cgroup().map_or(0, Cgroup::killed_for_memory);
-        let hunger = self.cgroup().map(Cgroup::hunger).transpose()?;
+        let killed_before = self.cgroup().map_or(0, ProgramCgroup::killed_for_memory);
+        let hunger = self.cgroup().map(ProgramCgroup::hunger).transpose()?;
         let trying = format!("start `{program}`");
         let (pid, streams) = match self.launch_parked(request)? {
             Some(launched) => launched,
             None => {
                 let walls = self.walls(program::process_limits(limits, self.kernel(), 0))?;
                 program::start(&request.argv, &request.env, walls)
-                    .map_err(Refusal::because(trying))?
+                    .map_err(GuestRefusal::because(trying))?
             }
         };
-        let mut program = Program::new(pid, streams, limits);
+        let mut program = RunningProgram::new(pid, streams, limits);
         program.killed_for_memory_before = killed_before;
         program.hunger = hunger;
         self.program = Some(program);
@@ -324,7 +333,7 @@ impl World for Machine {
     }
 
     fn backlog(&self) -> usize {
-        self.program.as_ref().map_or(0, Program::backlog)
+        self.program.as_ref().map_or(0, RunningProgram::backlog)
     }
 
     fn kill(&mut self) {
@@ -333,16 +342,20 @@ impl World for Machine {
         }
     }
 
-    fn list(&mut self, folder: Option<&GuestPath>, most: u32) -> Result<FromGuest, Refusal> {
+    fn list(
+        &mut self,
+        folder: Option<&GuestPath>,
+        most: u32,
+    ) -> Result<GuestMessage, GuestRefusal> {
         files::list(self.workspace.as_fd(), folder, most)
     }
 
-    fn get(&mut self, path: &GuestPath, most_bytes: u64) -> Result<Self::Outgoing, Refusal> {
+    fn get(&mut self, path: &GuestPath, most_bytes: u64) -> Result<Self::Outgoing, GuestRefusal> {
         files::open(self.workspace.as_fd(), path, most_bytes)
     }
 }
 
-impl Machine {
-    /// Both streams that a program prints to.
-    pub(crate) const PRINTED: [Channel; 2] = [Channel::Stdout, Channel::Stderr];
+impl SandboxBackend {
+    /// The output streams of a program.
+    pub(crate) const PRINTED: [GuestStream; 2] = [GuestStream::Stdout, GuestStream::Stderr];
 }

@@ -1,4 +1,4 @@
-//! The agent inside a sandbox; all of it is in the library.
+//! Entry point of the agent inside a sandbox.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -9,7 +9,7 @@ fn main() -> ExitCode {
     match moothall_guest::run(std::env::args().skip(1)) {
         GuestError::HostGone => ExitCode::SUCCESS,
         error => {
-            // Where nobody listens, nobody is told.
+            // Standard error may be closed.
             let _ = writeln!(std::io::stderr(), "moothall-guest: {error}");
             ExitCode::FAILURE
         }

@@ -1,4 +1,4 @@
-//! Processes of the program: reaping them, and making sure that none is left.
+//! Reaps and kills the processes of the program.
 
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
@@ -10,31 +10,31 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use crate::error::GuestError;
 use crate::sys;
 
-/// How long processes may take to die. A killed process lives on only inside the kernel.
+/// How long to wait for killed processes. Only those blocked in the kernel take long.
 const DYING: Duration = Duration::from_secs(20);
 
-/// What [`kill_everything`] found.
+/// Result of [`kill_everything`].
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Killed {
-    /// How the program's first process ended, where it was still there.
+pub(crate) struct KillSummary {
+    /// How the program's first process ended, if it was still running.
     pub(crate) first: Option<WaitStatus>,
-    /// Others that were running.
+    /// Number of other processes that were running.
     pub(crate) others: u32,
 }
 
-/// The next child that has ended, if there is one.
+/// Reaps the next child that has exited.
 pub(crate) fn reap() -> Option<(Pid, WaitStatus)> {
     rustix::process::wait(WaitOptions::NOHANG).ok().flatten()
 }
 
-/// Kills every process below the agent and waits until all are gone. As PID 1, and as the one to
-/// whom orphans are given, the agent is an ancestor of whatever a program can start.
+/// Kills all descendants of the agent and waits until they are gone. As PID 1 or subreaper, the
+/// agent is an ancestor of everything that a program starts.
 pub(crate) fn kill_everything(
     children: BorrowedFd<'_>,
     first: Option<Pid>,
-) -> Result<Killed, GuestError> {
-    let mut killed = Killed { first: None, others: 0 };
-    // Whoever is dead already was not left running.
+) -> Result<KillSummary, GuestError> {
+    let mut killed = KillSummary { first: None, others: 0 };
+    // Processes that are already dead do not count as left running.
     while let Some((pid, status)) = reap() {
         if Some(pid) == first {
             killed.first = Some(status);
@@ -57,7 +57,7 @@ pub(crate) fn kill_everything(
     Err(GuestError::Undead)
 }
 
-/// Waits until a child changed, or for so long.
+/// Waits until a child changes state, at most for `most`.
 pub(crate) fn wait_for_change(children: BorrowedFd<'_>, most: Duration) -> Result<(), GuestError> {
     let timeout = Timespec::try_from(most).ok();
     let mut fds = [PollFd::from_borrowed_fd(children, PollFlags::IN)];
@@ -69,7 +69,7 @@ pub(crate) fn wait_for_change(children: BorrowedFd<'_>, most: Duration) -> Resul
     Ok(())
 }
 
-/// Empties the pipe that says that children changed.
+/// Drains the pipe that signals child changes.
 pub(crate) fn forget_changes(children: BorrowedFd<'_>) {
     let mut bytes = [0; 256];
     while rustix::io::read(children, &mut bytes).is_ok_and(|length| length > 0) {}
@@ -80,13 +80,13 @@ fn kill_all_below() {
         sys::kill_all_others();
     } else {
         for pid in descendants(rustix::process::getpid()) {
-            // It may be gone by now.
+            // It may already be gone.
             let _ = rustix::process::kill_process(pid, Signal::KILL);
         }
     }
 }
 
-/// Everyone below a process. Only outside a sandbox, where there are processes of others.
+/// All descendants of a process. Needed only outside of a sandbox, where other processes exist.
 fn descendants(of: Pid) -> Vec<Pid> {
     let mut parents = Vec::new();
     for entry in fs_err::read_dir("/proc").into_iter().flatten().flatten() {
@@ -94,7 +94,8 @@ fn descendants(of: Pid) -> Vec<Pid> {
             continue;
         };
         let Ok(stat) = fs_err::read_to_string(entry.path().join("stat")) else { continue };
-        // The name may hold spaces and brackets; the parent is the second word after the last one.
+        // The name may contain spaces and brackets; the parent is the second field after the last
+        // bracket.
         let parent = stat
             .rsplit_once(')')
             .and_then(|(_, rest)| rest.split_whitespace().nth(1)?.parse::<i32>().ok());

@@ -1,20 +1,20 @@
-//! A program: how it is started, fed, listened to and limited.
+//! A running program: starts it, passes input and output, and applies its limits.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use moothall_core::guest::{Channel, WayToEnd};
+use moothall_core::guest::{ExitCause, GuestStream};
 use moothall_core::sandbox::Limits;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, Resource, Rlimit, WaitStatus};
 
-use crate::sys::{self, Walls};
+use crate::sys::{self, ProcessRestrictions};
 
-/// What every program finds in its environment.
+/// Default environment variables of programs.
 const VARIABLES: [(&str, &str); 7] = [
     ("PATH", "/usr/local/bin:/usr/bin:/bin"),
     ("HOME", "/workspace"),
@@ -25,27 +25,27 @@ const VARIABLES: [(&str, &str); 7] = [
     ("MPLBACKEND", "Agg"),
 ];
 
-/// Nobody waits longer for a program, whatever the host says.
+/// Upper bound of the time limit, whatever the host requests.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
-/// The agent's ends of a program's three streams.
+/// The agent's ends of a program's standard streams.
 #[derive(Debug)]
-pub(crate) struct Streams {
+pub(crate) struct ProgramStreams {
     pub(crate) stdin: OwnedFd,
     pub(crate) stdout: OwnedFd,
     pub(crate) stderr: OwnedFd,
 }
 
-/// Starts a process with nothing open but its three streams, and what `handed_over` holds.
+/// Starts a process with only its three standard streams open.
 pub(crate) fn start(
     argv: &[String],
     variables: &BTreeMap<String, String>,
-    walls: Walls,
-) -> std::io::Result<(Pid, Streams)> {
+    walls: ProcessRestrictions,
+) -> std::io::Result<(Pid, ProgramStreams)> {
     let (program, arguments) = argv.split_first().ok_or(std::io::ErrorKind::InvalidInput)?;
-    let (stdin_read, stdin) = pipe(End::Write)?;
-    let (stdout, stdout_write) = pipe(End::Read)?;
-    let (stderr, stderr_write) = pipe(End::Read)?;
+    let (stdin_read, stdin) = pipe(PipeEnd::Write)?;
+    let (stdout, stdout_write) = pipe(PipeEnd::Read)?;
+    let (stderr, stderr_write) = pipe(PipeEnd::Read)?;
     let mut command = Command::new(program);
     command
         .args(arguments)
@@ -58,39 +58,40 @@ pub(crate) fn start(
     sys::put_behind(&mut command, walls);
     let child = command.spawn()?;
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    Ok((pid.ok_or(std::io::ErrorKind::Other)?, Streams { stdin, stdout, stderr }))
+    Ok((pid.ok_or(std::io::ErrorKind::Other)?, ProgramStreams { stdin, stdout, stderr }))
 }
 
-/// Which end stays with the agent.
-enum End {
+/// Which end the agent keeps.
+enum PipeEnd {
     Read,
     Write,
 }
 
-fn pipe(ours: End) -> std::io::Result<(OwnedFd, OwnedFd)> {
+fn pipe(ours: PipeEnd) -> std::io::Result<(OwnedFd, OwnedFd)> {
     let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
     let end = match ours {
-        End::Read => &read,
-        End::Write => &write,
+        PipeEnd::Read => &read,
+        PipeEnd::Write => &write,
     };
     rustix::fs::fcntl_setfl(end, OFlags::NONBLOCK)?;
     Ok((read, write))
 }
 
-/// Who counts a user's processes.
+/// Whether other sandboxes share the kernel and its per-user process counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kernel {
-    /// A kernel of our own: the program is the only one of its user.
+pub(crate) enum KernelSharing {
+    /// The sandbox's own kernel: no other process has the program's user.
     Own,
-    /// The host's: other sandboxes may have the same user, so a limit on a user's processes would
-    /// count theirs. The host holds that limit with a control group.
+    /// The host's kernel: a per-user process limit would also count other sandboxes with the same
+    /// user, so the host enforces it with a cgroup.
     Shared,
 }
 
-/// The limits of one process. They can only be lowered, so what is in force already is the most.
+/// Resource limits of the program. Limits can only be lowered, so they are capped at the current
+/// ones.
 pub(crate) fn process_limits(
     limits: &Limits,
-    kernel: Kernel,
+    kernel: KernelSharing,
     cpu_seconds_used: u64,
 ) -> Vec<(Resource, Rlimit)> {
     let cpu = limits.cpu_seconds.saturating_add(cpu_seconds_used);
@@ -98,16 +99,16 @@ pub(crate) fn process_limits(
         (Resource::Core, 0, 0),
         (Resource::Nofile, limits.open_files.into(), limits.open_files.into()),
         (Resource::Fsize, limits.file_bytes, limits.file_bytes),
-        // First SIGXCPU, which says why; a second later SIGKILL.
+        // SIGXCPU first, which shows the reason, and SIGKILL one second later.
         (Resource::Cpu, cpu, cpu.saturating_add(1)),
     ];
-    if kernel == Kernel::Own {
+    if kernel == KernelSharing::Own {
         wanted.push((Resource::Nproc, limits.pids.into(), limits.pids.into()));
     }
     wanted
         .into_iter()
         .map(|(resource, soft, hard)| {
-            // No limit is written as the largest number that every language can read.
+            // Capped at `i64::MAX`, which the Python loader can also represent.
             let most = rustix::process::getrlimit(resource).maximum.unwrap_or(u64::MAX);
             let most = most.min(i64::MAX.unsigned_abs());
             let limit = Rlimit { current: Some(soft.min(most)), maximum: Some(hard.min(most)) };
@@ -116,35 +117,36 @@ pub(crate) fn process_limits(
         .collect()
 }
 
-/// A program that runs.
 #[derive(Debug)]
-pub(crate) struct Program {
+pub(crate) struct RunningProgram {
     pub(crate) pid: Pid,
     stdin: Option<OwnedFd>,
     unread: VecDeque<u8>,
     input_over: bool,
-    stdout: Output,
-    stderr: Output,
+    stdout: ProgramOutput,
+    stderr: ProgramOutput,
     deadline: Instant,
     killed: bool,
     status: Option<WaitStatus>,
-    /// What the control group had counted before.
+    /// Out-of-memory kills in the cgroup before this program.
     pub(crate) killed_for_memory_before: u64,
-    /// Tells that it only waits for memory; where the kernel is the host's, so is that matter.
+    /// Signals that the program is stalled on memory. `None` in a container, where the host handles
+    /// it.
     pub(crate) hunger: Option<OwnedFd>,
     starved: bool,
 }
 
 #[derive(Debug)]
-struct Output {
+struct ProgramOutput {
     fd: Option<OwnedFd>,
     left: u64,
     truncated: bool,
 }
 
-impl Program {
-    pub(crate) fn new(pid: Pid, streams: Streams, limits: &Limits) -> Self {
-        let output = |fd| Output { fd: Some(fd), left: limits.output_bytes, truncated: false };
+impl RunningProgram {
+    pub(crate) fn new(pid: Pid, streams: ProgramStreams, limits: &Limits) -> Self {
+        let output =
+            |fd| ProgramOutput { fd: Some(fd), left: limits.output_bytes, truncated: false };
         Self {
             pid,
             stdin: Some(streams.stdin),
@@ -161,7 +163,7 @@ impl Program {
         }
     }
 
-    /// How long it may still run.
+    /// Remaining run time.
     pub(crate) fn time_left(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
     }
@@ -170,7 +172,7 @@ impl Program {
         self.killed = true;
     }
 
-    /// It waits for memory and will do nothing else any more.
+    /// Marks the program as permanently stalled on memory.
     pub(crate) fn starves(&mut self) {
         self.starved = true;
     }
@@ -179,23 +181,23 @@ impl Program {
         self.status.get_or_insert(status);
     }
 
-    /// The way in which it is over, if it is.
-    pub(crate) fn way_to_end(&self) -> Option<WayToEnd> {
+    /// How the program ended, or `None` while it runs.
+    pub(crate) fn way_to_end(&self) -> Option<ExitCause> {
         if let Some(status) = self.status {
             return Some(match (status.exit_status(), status.terminating_signal()) {
-                (Some(code), _) => WayToEnd::Exited(code),
-                (None, Some(signal)) => WayToEnd::Signalled(signal),
-                // Only ends are waited for, so there is no other case.
-                (None, None) => WayToEnd::Killed,
+                (Some(code), _) => ExitCause::Exited(code),
+                (None, Some(signal)) => ExitCause::Signalled(signal),
+                // Unreachable: only exited processes are waited for.
+                (None, None) => ExitCause::Killed,
             });
         }
         if self.killed {
-            return Some(WayToEnd::Killed);
+            return Some(ExitCause::Killed);
         }
         if self.starved {
-            return Some(WayToEnd::OutOfMemory);
+            return Some(ExitCause::OutOfMemory);
         }
-        self.time_left().is_zero().then_some(WayToEnd::TimedOut)
+        self.time_left().is_zero().then_some(ExitCause::TimedOut)
     }
 
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
@@ -213,12 +215,12 @@ impl Program {
         self.unread.len()
     }
 
-    /// Where input can be written, while there is some.
+    /// Standard input, if there is data to write.
     pub(crate) fn hungry(&self) -> Option<BorrowedFd<'_>> {
         self.stdin.as_ref().filter(|_| !self.unread.is_empty()).map(AsFd::as_fd)
     }
 
-    /// Writes what the program takes now.
+    /// Writes as much input as the program accepts now.
     pub(crate) fn write_input(&mut self) {
         while let Some(stdin) = &self.stdin {
             let (piece, _) = self.unread.as_slices();
@@ -231,7 +233,7 @@ impl Program {
                 }
                 Err(Errno::AGAIN) => return,
                 Err(Errno::INTR) => {}
-                // It does not want any.
+                // The program closed its input.
                 Err(_) => {
                     self.stdin = None;
                     self.unread.clear();
@@ -247,23 +249,23 @@ impl Program {
         }
     }
 
-    /// Where output can be read.
-    pub(crate) fn output(&self, channel: Channel) -> Option<BorrowedFd<'_>> {
+    /// The output stream, if it is open.
+    pub(crate) fn output(&self, channel: GuestStream) -> Option<BorrowedFd<'_>> {
         match channel {
-            Channel::Stdout => self.stdout.fd.as_ref().map(AsFd::as_fd),
-            Channel::Stderr => self.stderr.fd.as_ref().map(AsFd::as_fd),
-            Channel::Stdin | Channel::File => None,
+            GuestStream::Stdout => self.stdout.fd.as_ref().map(AsFd::as_fd),
+            GuestStream::Stderr => self.stderr.fd.as_ref().map(AsFd::as_fd),
+            GuestStream::Stdin | GuestStream::File => None,
         }
     }
 
-    /// Reads once. Gives how many bytes count, or nothing where nothing can be read now or ever.
-    /// What is beyond the limit is read and does not count, so that the program goes on and runs
-    /// into the limit of its time.
-    pub(crate) fn read_output(&mut self, channel: Channel, piece: &mut [u8]) -> Option<usize> {
+    /// Reads once and returns how many bytes to keep, or `None` if nothing can be read. Output
+    /// beyond the limit is read and discarded, so the program does not block and runs until
+    /// its time limit.
+    pub(crate) fn read_output(&mut self, channel: GuestStream, piece: &mut [u8]) -> Option<usize> {
         let output = match channel {
-            Channel::Stdout => &mut self.stdout,
-            Channel::Stderr => &mut self.stderr,
-            Channel::Stdin | Channel::File => return None,
+            GuestStream::Stdout => &mut self.stdout,
+            GuestStream::Stderr => &mut self.stderr,
+            GuestStream::Stdin | GuestStream::File => return None,
         };
         match rustix::io::read(output.fd.as_ref()?, piece) {
             Ok(0) => {

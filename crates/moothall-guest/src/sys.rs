@@ -1,6 +1,6 @@
-//! The calls that the compiler cannot check: between fork and exec, the signal handler, two ioctls.
+//! Unsafe system calls: between fork and exec, in the signal handler, and two ioctls.
 
-#![allow(unsafe_code, reason = "fork, a signal handler and ioctls have no safe form")]
+#![allow(unsafe_code, reason = "fork, signal handlers and these ioctls have no safe API")]
 
 use std::ffi::CString;
 use std::io;
@@ -14,34 +14,35 @@ use rustix::pipe::PipeFlags;
 use rustix::process::{DumpableBehavior, Resource, Rlimit};
 use rustix::thread::{CapabilitySet, Gid, Uid};
 
-/// The walls around a program, put up by the program's own process before it becomes the program.
+/// Restrictions of a program, applied by its own process before exec.
 #[derive(Debug)]
-pub(crate) struct Walls {
-    /// The `cgroup.procs` of its group, open for writing.
+pub(crate) struct ProcessRestrictions {
+    /// The cgroup's `cgroup.procs`, opened for writing.
     pub(crate) cgroup: Option<OwnedFd>,
-    /// What it sees as `/`, where that is not what the agent sees.
+    /// The program's root folder, if it differs from the agent's.
     pub(crate) root: Option<CString>,
-    /// Where it starts, as it sees it.
+    /// The working directory inside that root.
     pub(crate) folder: CString,
-    /// Whom it becomes, where that is not who the agent is.
+    /// The program's user and group, if they differ from the agent's.
     pub(crate) user: Option<(Uid, Gid)>,
-    /// What its process may use.
+    /// Resource limits.
     pub(crate) limits: Vec<(Resource, Rlimit)>,
 }
 
-/// Makes the command put up these walls first. What cannot be put up fails the start.
-pub(crate) fn put_behind(command: &mut Command, walls: Walls) {
-    // SAFETY: between fork and exec only system calls are made, through rustix's thin wrappers, with
-    // memory that was made before the fork; nothing allocates, locks or unwinds.
+/// Makes the command apply these restrictions before exec. If one cannot be applied, the start
+/// fails.
+pub(crate) fn put_behind(command: &mut Command, walls: ProcessRestrictions) {
+    // SAFETY: between fork and exec only system calls are made, through rustix's thin wrappers,
+    // with memory that was allocated before the fork; nothing allocates, locks or unwinds.
     unsafe { command.pre_exec(move || walls.put_up()) };
 }
 
-impl Walls {
+impl ProcessRestrictions {
     fn put_up(&self) -> io::Result<()> {
         rustix::process::setsid()?;
-        // The kernel shall take the program before the agent. The file belongs to root as long as
-        // the process is as closed as the agent is; the exec opens it up anyway. Nothing depends on
-        // it: where it cannot be said, the host sees that the sandbox died.
+        // Makes the kernel kill the program before the agent when memory runs out. `oom_score_adj`
+        // belongs to root while the process is not dumpable; exec would make it dumpable anyway.
+        // Best effort: if it fails, the host sees that the sandbox died.
         let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable);
         let flags = OFlags::WRONLY | OFlags::CLOEXEC;
         if let Ok(score) = rustix::fs::open(c"/proc/self/oom_score_adj", flags, Mode::empty()) {
@@ -57,8 +58,8 @@ impl Walls {
         if let Some((user, group)) = self.user {
             for capability in CapabilitySet::all().iter() {
                 match rustix::thread::remove_capability_from_bounding_set(capability) {
-                    // A capability that this kernel does not know, or an agent that may not: then
-                    // whoever built the container has taken them, and none can be gained anyway.
+                    // The kernel does not know the capability, or the agent may not drop it. In
+                    // that case the container runtime has removed it and it cannot be regained.
                     Ok(()) | Err(rustix::io::Errno::INVAL | rustix::io::Errno::PERM) => {}
                     Err(error) => return Err(error.into()),
                 }
@@ -75,12 +76,12 @@ impl Walls {
     }
 }
 
-/// The end of the pipe that the signal handler writes to.
+/// Write end of the pipe used by the signal handler.
 static CHILD_CHANGED: AtomicI32 = AtomicI32::new(-1);
 
 extern "C" fn on_child(_: libc::c_int) {
-    // SAFETY: errno is this thread's own, and the interrupted code must find it as it was; `write`
-    // may be called in a signal handler, and the byte is static. The pipe never blocks.
+    // SAFETY: `errno` belongs to this thread and is restored for the interrupted code; `write` is
+    // async-signal-safe, and the byte is static. The pipe never blocks.
     unsafe {
         let errno = libc::__errno_location();
         let before = *errno;
@@ -89,12 +90,12 @@ extern "C" fn on_child(_: libc::c_int) {
     }
 }
 
-/// A pipe that becomes readable whenever a child ended or stopped. Call it once.
+/// Returns a pipe that becomes readable whenever a child exits or stops. Call it only once.
 pub(crate) fn watch_children() -> io::Result<OwnedFd> {
     let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-    // The handler uses it as long as the process lives, so nobody closes it.
+    // Never closed, because the handler uses it for the life of the process.
     CHILD_CHANGED.store(write.into_raw_fd(), Ordering::Relaxed);
-    // SAFETY: all of `action` is set before it is used; the handler does only what a handler may.
+    // SAFETY: `action` is fully initialized before it is used; the handler is async-signal-safe.
     let set = unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = on_child as *const () as libc::sighandler_t;
@@ -104,19 +105,20 @@ pub(crate) fn watch_children() -> io::Result<OwnedFd> {
     if set == 0 { Ok(read) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Kills every process but this one. Only PID 1 may: for anyone else that is the whole machine.
+/// Kills every other process. Restricted to PID 1, because otherwise it would affect the whole
+/// machine.
 pub(crate) fn kill_all_others() {
     if rustix::process::getpid().is_init() {
-        // SAFETY: a signal to others touches no memory of ours.
+        // SAFETY: sending a signal touches no memory of this process.
         unsafe { libc::kill(-1, libc::SIGKILL) };
     }
 }
 
-/// Closes whatever was left open by whoever started the agent, beside the three usual streams.
-/// Call it before anything is opened.
+/// Closes all inherited file descriptors except the standard three. Call it before anything is
+/// opened.
 pub(crate) fn close_inherited() {
-    // SAFETY: nothing of this process is open yet beside the three streams, so nobody's descriptor
-    // is closed under them. Closing what is not open does nothing.
+    // SAFETY: this process has not opened anything beyond the three streams yet, so no descriptor
+    // in use is closed. Closing an unused descriptor does nothing.
     unsafe {
         if libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, 0_u32) != 0 {
             for fd in 3..1024 {
@@ -126,9 +128,9 @@ pub(crate) fn close_inherited() {
     }
 }
 
-/// What `RNDADDENTROPY` takes.
+/// Argument of `RNDADDENTROPY`.
 #[repr(C)]
-struct Entropy {
+struct RandPoolInfo {
     bits: libc::c_int,
     bytes: libc::c_int,
     seed: [u8; 32],
@@ -137,16 +139,16 @@ struct Entropy {
 const RNDADDENTROPY: rustix::ioctl::Opcode = 0x4008_5203;
 const RNDRESEEDCRNG: rustix::ioctl::Opcode = 0x5207;
 
-/// Mixes a seed into the kernel's randomness and makes the kernel use it at once.
+/// Adds a seed to the kernel's random pool and reseeds its generator immediately.
 pub(crate) fn add_entropy(random: impl AsFd, seed: &[u8; 32]) -> io::Result<()> {
-    let entropy = Entropy { bits: 256, bytes: 32, seed: *seed };
-    // SAFETY: the kernel reads two integers and as many bytes as the second says, which is what
-    // `Entropy` holds.
+    let entropy = RandPoolInfo { bits: 256, bytes: 32, seed: *seed };
+    // SAFETY: the kernel reads two integers and as many bytes as the second one says, which matches
+    // the layout of `RandPoolInfo`.
     unsafe {
-        let add = rustix::ioctl::Setter::<RNDADDENTROPY, Entropy>::new(entropy);
+        let add = rustix::ioctl::Setter::<RNDADDENTROPY, RandPoolInfo>::new(entropy);
         rustix::ioctl::ioctl(&random, add)?;
     }
-    // SAFETY: this one takes no argument.
+    // SAFETY: this ioctl takes no argument.
     unsafe {
         let reseed = rustix::ioctl::NoArg::<RNDRESEEDCRNG>::new();
         rustix::ioctl::ioctl(&random, reseed)?;

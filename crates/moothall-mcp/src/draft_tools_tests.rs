@@ -1,17 +1,17 @@
-//! The gate does not believe the front: it looks at everything again.
+//! The gate does not trust the frontend: it validates everything itself.
 
 use moothall_core::drafts::Principal;
-use moothall_workspace::{DraftStore, Options};
+use moothall_workspace::{DraftStore, DraftStoreOptions};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
-use super::{Gate, Terms};
-use crate::ipc::{Answer, Ask};
+use super::{DraftGate, DraftGateSettings};
+use crate::ipc::{IpcRequest, IpcResponse};
 use crate::tools::ToolName;
 
 const FORMS: &str = "version = 1\n[review]\nelicitation = \"form\"\n";
 
-fn gate(policy: &str) -> (TempDir, Gate) {
+fn gate(policy: &str) -> (TempDir, DraftGate) {
     let folder = tempfile::tempdir().unwrap();
     let workspace = folder.path().join("ws");
     fs_err::create_dir_all(&workspace).unwrap();
@@ -20,26 +20,29 @@ fn gate(policy: &str) -> (TempDir, Gate) {
     fs_err::write(workspace.join("Makefile"), "all:\n").unwrap();
     let long: String = (0..40).map(|number| format!("value_{number} = {number}\n")).collect();
     fs_err::write(workspace.join("big.py"), long).unwrap();
-    let mut options = Options::new(workspace, folder.path().join("state"));
+    let mut options = DraftStoreOptions::new(workspace, folder.path().join("state"));
     options.organisation_policy = Some(organisation_policy);
     let store = DraftStore::open(options).unwrap();
     let worker = Principal::worker("ada/mcp");
     (
         folder,
-        Gate::new(store, Terms { worker, user: "ada".to_owned(), uid: 1000, review_url: None }),
+        DraftGate::new(
+            store,
+            DraftGateSettings { worker, user: "ada".to_owned(), uid: 1000, review_url: None },
+        ),
     )
 }
 
-fn call(gate: &Gate, tool: ToolName, arguments: Value) -> Value {
+fn call(gate: &DraftGate, tool: ToolName, arguments: Value) -> Value {
     let Value::Object(arguments) = arguments else { panic!("no object") };
-    match gate.answer(Ask::Call { tool, arguments, client: None }) {
-        Answer::Done { result, .. } => result,
+    match gate.answer(IpcRequest::Call { tool, arguments, client: None }) {
+        IpcResponse::Done { result, .. } => result,
         other => panic!("{other:?}"),
     }
 }
 
-/// A submission that a person has to look at: its draft and its seal.
-fn escalated(gate: &Gate, path: &str, content: &str) -> (String, String) {
+/// Creates a submission that needs review; returns its draft and seal.
+fn escalated(gate: &DraftGate, path: &str, content: &str) -> (String, String) {
     let asked = json!({ "source_path": path, "task_id": "t" });
     let draft = call(gate, ToolName::DraftRequest, asked)["draft_id"].clone();
     call(gate, ToolName::DraftWrite, json!({ "draft_id": draft, "content": content }));
@@ -50,8 +53,8 @@ fn escalated(gate: &Gate, path: &str, content: &str) -> (String, String) {
     (text(&draft), text(&told["message_id"]))
 }
 
-fn approve(gate: &Gate, draft: &str, seal: &str) -> Answer {
-    gate.answer(Ask::Decide {
+fn approve(gate: &DraftGate, draft: &str, seal: &str) -> IpcResponse {
+    gate.answer(IpcRequest::Decide {
         draft: draft.to_owned(),
         seal: seal.to_owned(),
         approve: true,
@@ -60,9 +63,9 @@ fn approve(gate: &Gate, draft: &str, seal: &str) -> Answer {
     })
 }
 
-fn refusal(answer: Answer) -> String {
+fn refusal(answer: IpcResponse) -> String {
     match answer {
-        Answer::Refused { words, .. } => words,
+        IpcResponse::Refused { words, .. } => words,
         other => panic!("{other:?}"),
     }
 }
@@ -74,7 +77,7 @@ fn a_decision_that_the_policy_does_not_take_from_clients_is_refused() {
         let (folder, gate) = gate(&policy);
         let (draft, seal) = escalated(&gate, "big.py", "value_0 = 0\n");
         let words = refusal(approve(&gate, &draft, &seal));
-        assert_eq!(words, "the policy takes no decisions from a client");
+        assert_eq!(words, "the policy does not accept decisions from a client");
         let now = fs_err::read_to_string(folder.path().join("ws/big.py")).unwrap();
         assert_ne!(now, "value_0 = 0\n");
     }
@@ -85,7 +88,7 @@ fn a_decision_about_a_guarded_path_is_refused_whatever_the_front_says() {
     let (folder, gate) = gate(FORMS);
     let (draft, seal) = escalated(&gate, "Makefile", "all: build\n");
     let words = refusal(approve(&gate, &draft, &seal));
-    assert_eq!(words, "the policy takes no decision about this from a client");
+    assert_eq!(words, "the policy does not accept a decision from a client about this change");
     assert_eq!(fs_err::read_to_string(folder.path().join("ws/Makefile")).unwrap(), "all:\n");
 }
 
@@ -97,26 +100,29 @@ fn a_list_of_approvers_names_clients_it_trusts() {
     let words = refusal(approve(&stranger, &draft, &seal));
     assert_eq!(
         words,
-        "human:elicitation/ada (elicitation:uid:1000) is not among the approvers of the policy"
+        "human:elicitation/ada (elicitation:uid:1000) is not an approver in the policy"
     );
 
     let (folder, trusted) = gate(&listed("\"elicitation:uid:1000\""));
     let (draft, seal) = escalated(&trusted, "big.py", "value_0 = 0\n");
-    let Answer::Done { result, .. } = approve(&trusted, &draft, &seal) else { panic!("refused") };
+    let IpcResponse::Done { result, .. } = approve(&trusted, &draft, &seal) else {
+        panic!("refused")
+    };
     assert_eq!(result["decision"], "accepted");
     let now = fs_err::read_to_string(folder.path().join("ws/big.py")).unwrap();
     assert_eq!(now, "value_0 = 0\n");
 }
 
-/// A check that nobody can run would be escalated each time: it is looked at once, when it is handed
-/// in.
+/// A check that cannot run escalates each time, so it runs only once, on submission.
 #[test]
 fn what_became_of_a_submission_is_told_as_it_was_judged_and_not_judged_again() {
     let check = "[[check]]\nid = \"tests\"\nrun = [\"make\"]\ntimeout = \"1m\"\n";
     let (_folder, gate) = gate(&format!("version = 1\n[limits]\nmax_looks_per_hour = 1\n{check}"));
     let (draft, seal) = escalated(&gate, "big.py", "value_0 = 0\n");
     for _ in 0..2 {
-        let Answer::Done { result, .. } = gate.answer(Ask::Outcome { draft: draft.clone() }) else {
+        let IpcResponse::Done { result, .. } =
+            gate.answer(IpcRequest::Outcome { draft: draft.clone() })
+        else {
             panic!("refused")
         };
         assert_eq!(
@@ -142,20 +148,20 @@ fn a_draft_whose_credential_was_removed_says_so_everywhere() {
     let submit = json!({ "draft_id": draft, "change_summary": "x" });
     assert_eq!(call(&gate, ToolName::DraftSubmit, submit)["decision"], "rejected");
     let name = draft.as_str().unwrap().to_owned();
-    let Answer::Done { result, .. } = gate.answer(Ask::Outcome { draft: name.clone() }) else {
+    let IpcResponse::Done { result, .. } = gate.answer(IpcRequest::Outcome { draft: name.clone() })
+    else {
         panic!("refused")
     };
     assert_eq!((&result["decision"], &result["diff"]), (&json!("rejected"), &json!("")));
     assert_eq!(result["findings"][0]["rule"], "secret.specific");
-    let next = "its content held a credential and was removed: draft_write all of it without, then \
-                draft_submit";
+    let next = "the content contained a credential and was removed: write it again with draft_write, without the credential, then draft_submit";
     let status = call(&gate, ToolName::DraftStatus, json!({ "draft_id": draft }));
     assert_eq!(status["next"], next);
-    // The same draft, from where it began.
+    // The same draft with its original content.
     let again = call(&gate, ToolName::DraftRequest, asked);
     assert_eq!((&again["draft_id"], &again["content"]), (&draft, &first["content"]));
-    let words = "the content was removed because it held a credential: write it again";
-    assert_eq!(refusal(gate.answer(Ask::Diff { draft: name })), words);
+    let words = "content was removed because it contained a credential: write it again";
+    assert_eq!(refusal(gate.answer(IpcRequest::Diff { draft: name })), words);
 }
 
 #[test]
@@ -168,7 +174,7 @@ fn what_a_client_calls_itself_is_short_and_plain_in_the_journal() {
             .into_iter()
             .collect();
     let tool = ToolName::DraftRequest;
-    gate.answer(Ask::Call { tool, arguments, client: Some(client) });
+    gate.answer(IpcRequest::Call { tool, arguments, client: Some(client) });
     let journal = fs_err::read_to_string(folder.path().join("state/audit/000001.ndjson")).unwrap();
     assert!(journal.contains(&format!("[31m{}\"", "x".repeat(60))), "{journal}");
 }

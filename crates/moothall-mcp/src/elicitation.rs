@@ -1,7 +1,8 @@
-//! Asking the person at the client, in both eras of the protocol.
+//! Asks the person at the client for a decision (MCP elicitation), in the old and the new version
+//! of the protocol.
 //!
-//! An address is opened by the client and the decision is made there, out of its reach. A form is
-//! answered through the client, so it counts only where the policy says so.
+//! With a URL, the client opens a page and the decision is made there, beyond the client's control.
+//! A form is answered through the client, so it counts only if the policy allows it.
 
 use std::time::Duration;
 
@@ -15,31 +16,31 @@ use rmcp::service::{RequestContext, RoleServer};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::front::{Front, client_of, said};
-use crate::ipc::{Ask, Asking};
+use crate::frontend::{McpFrontend, client_of, said};
+use crate::ipc::{ElicitationPrompt, IpcRequest};
 
-/// How long a question may stay unanswered.
+/// How long a question waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(15 * 60);
-/// The name of the question in an answer that asks for more.
+/// Name of the question in a result that requests input.
 const QUESTION: &str = "review";
 
-/// What the client gives back with the person's answer, sealed.
+/// State that the client returns with the answer, sealed against changes.
 #[derive(Debug, Serialize, Deserialize)]
-struct Pending {
+struct PendingElicitation {
     draft: String,
-    /// None: a page was shown, and there is nothing to decide here.
+    /// `None` if a page was shown, so that there is no decision to apply here.
     seal: Option<String>,
 }
 
-/// A person's answer to a form.
+/// Content of an answered form.
 #[derive(Debug, Deserialize)]
-struct Filled {
+struct ElicitationAnswer {
     decision: String,
     #[serde(default)]
     reason: String,
 }
 
-impl Asking {
+impl ElicitationPrompt {
     fn request(&self) -> Result<ElicitRequestParams, ErrorData> {
         match self {
             Self::Url { draft, url, message } => Ok(ElicitRequestParams::UrlElicitationParams {
@@ -56,21 +57,22 @@ impl Asking {
         }
     }
 
-    fn pending(&self) -> Pending {
+    fn pending(&self) -> PendingElicitation {
         match self {
-            Self::Url { draft, .. } => Pending { draft: draft.clone(), seal: None },
+            Self::Url { draft, .. } => PendingElicitation { draft: draft.clone(), seal: None },
             Self::Form { draft, seal, .. } => {
-                Pending { draft: draft.clone(), seal: Some(seal.clone()) }
+                PendingElicitation { draft: draft.clone(), seal: Some(seal.clone()) }
             }
         }
     }
 }
 
-impl Front {
-    /// Asks, if the client can; `None`: it cannot, or nobody answered, and the plain result stands.
-    pub(super) async fn ask_person(
+impl McpFrontend {
+    /// Asks the person if the client supports it. Returns `None` if it does not or there was no
+    /// answer; the caller then returns the plain result.
+    pub(crate) async fn ask_person(
         &self,
-        asking: &Asking,
+        asking: &ElicitationPrompt,
         arguments: &JsonObject,
         context: &RequestContext<RoleServer>,
     ) -> Result<Option<CallToolResponse>, ErrorData> {
@@ -100,8 +102,8 @@ impl Front {
         self.decided(&asking.pending(), &answer, context).await.map(Some)
     }
 
-    /// A call that comes back with the person's answer. It submits nothing a second time.
-    pub(super) async fn resumed(
+    /// Handles a repeated call that carries the person's answer. It does not submit again.
+    pub(crate) async fn resumed(
         &self,
         state: &str,
         answers: Option<&InputResponses>,
@@ -109,9 +111,12 @@ impl Front {
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let bound = bound_to(arguments)?;
-        let pending: Pending =
+        let pending: PendingElicitation =
             self.codec.open_json_with(state, bound.as_bytes()).map_err(|_| {
-                ErrorData::invalid_params("the request state is not of this call, or too old", None)
+                ErrorData::invalid_params(
+                    "the request state belongs to another call or has expired",
+                    None,
+                )
             })?;
         let answer = answers.and_then(|all| all.get(QUESTION)).cloned().unwrap_or_default();
         self.decided(&pending, &answer, context).await
@@ -119,32 +124,32 @@ impl Front {
 
     async fn decided(
         &self,
-        pending: &Pending,
+        pending: &PendingElicitation,
         answer: &Value,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let ask = match (&pending.seal, approval(answer)) {
-            (Some(seal), Some((approve, reason))) => Ask::Decide {
+            (Some(seal), Some((approve, reason))) => IpcRequest::Decide {
                 draft: pending.draft.clone(),
                 seal: seal.clone(),
                 approve,
                 reason,
                 client: client_of(context),
             },
-            // Looked at, or put off: what became of it meanwhile is the answer.
-            _ => Ask::Outcome { draft: pending.draft.clone() },
+            // Only viewed or postponed: return the current result.
+            _ => IpcRequest::Outcome { draft: pending.draft.clone() },
         };
         Ok(said(self.gate.ask(&ask).await).0.into())
     }
 }
 
-/// Yes or no and why, where a person said one of them. To decline the form is not to reject the
-/// draft: it stays where it is.
+/// Returns the decision and its reason. Declining the form does not reject the draft; its state
+/// stays the same.
 fn approval(answer: &Value) -> Option<(bool, String)> {
     if answer["action"] != "accept" {
         return None;
     }
-    let filled = Filled::deserialize(&answer["content"]).ok()?;
+    let filled = ElicitationAnswer::deserialize(&answer["content"]).ok()?;
     match filled.decision.as_str() {
         "approve" => Some((true, filled.reason)),
         "reject" => Some((false, filled.reason)),
@@ -152,21 +157,21 @@ fn approval(answer: &Value) -> Option<(bool, String)> {
     }
 }
 
-/// What a sealed state belongs to: this call with these arguments, in whatever order.
+/// Binds a sealed state to a call with these arguments, in any order.
 fn bound_to(arguments: &JsonObject) -> Result<String, ErrorData> {
     let text = canonical_json(arguments)
         .map_err(|error| ErrorData::invalid_params(error.to_string(), None))?;
     Ok(format!("draft_submit {text}"))
 }
 
-/// A client that says nothing about modes knows forms only.
-fn can_be_asked(context: &RequestContext<RoleServer>, asking: &Asking) -> bool {
+/// A client that lists no modes supports only forms.
+fn can_be_asked(context: &RequestContext<RoleServer>, asking: &ElicitationPrompt) -> bool {
     let Some(can) = context.client_capabilities().and_then(|all| all.elicitation) else {
         return false;
     };
     match asking {
-        Asking::Url { .. } => can.url.is_some(),
-        Asking::Form { .. } => can.form.is_some() || can.url.is_none(),
+        ElicitationPrompt::Url { .. } => can.url.is_some(),
+        ElicitationPrompt::Form { .. } => can.form.is_some() || can.url.is_none(),
     }
 }
 

@@ -1,8 +1,8 @@
-//! The protocol over HTTP, on this machine only.
+//! MCP over HTTP, on this machine only.
 //!
-//! Pages of strangers can make a browser knock here, so whoever comes needs the token of the file
-//! that only the user can read; a request that a page sent is refused all the same, and so is a name
-//! that points here but is not ours.
+//! Foreign web pages can make a browser send requests here, so callers need the token from a file
+//! that only the user can read. In addition, requests sent by a page and requests with an unknown
+//! host name are refused.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,18 +19,18 @@ use rmcp::transport::streamable_http_server::session::local::LocalSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio_util::sync::CancellationToken;
 
-use crate::front::Front;
+use crate::frontend::McpFrontend;
 use moothall_server::{ClientAddress, ConnectionLimits, serve_connections};
 
-/// Where the protocol is spoken.
+/// Path of the MCP endpoint.
 const PATH: &str = "/mcp";
 
-/// What a caller has to show. Kept as a hash, so that comparing takes as long for every guess.
+/// The expected bearer token, stored as a hash so that comparing it has no timing side channel.
 #[derive(Debug, Clone, Copy)]
-pub struct Bearer(Sha256Hex);
+pub struct BearerToken(Sha256Hex);
 
-impl Bearer {
-    /// Of this token.
+impl BearerToken {
+    /// Creates the check for this token.
     pub fn of(token: &str) -> Self {
         Self(Sha256Hex::of(token.as_bytes()))
     }
@@ -42,18 +42,18 @@ impl Bearer {
     }
 }
 
-/// What one request may take.
+/// Limits on requests and connections.
 #[derive(Debug, Clone, Copy)]
-pub struct HttpLimits {
-    /// Bytes of its body.
+pub struct McpHttpLimits {
+    /// Maximum size of a request body, in bytes.
     pub body_bytes: usize,
-    /// Time until all of it is here.
+    /// Time limit for receiving the whole body.
     pub body_within: Duration,
-    /// Limits on the connections that requests come through.
+    /// Connection limits.
     pub connections: ConnectionLimits,
 }
 
-impl Default for HttpLimits {
+impl Default for McpHttpLimits {
     fn default() -> Self {
         Self {
             body_bytes: 8 << 20,
@@ -64,26 +64,26 @@ impl Default for HttpLimits {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Door {
-    bearer: Option<Bearer>,
-    limits: HttpLimits,
+struct McpHttpGuard {
+    bearer: Option<BearerToken>,
+    limits: McpHttpLimits,
 }
 
-/// Serves until `closing`, or until a process behind is gone. Without a `bearer` it is the listener
-/// that keeps others out: a socket file of the user's.
+/// Serves until `closing` is cancelled or the gate or runner process has ended. Without a `bearer`,
+/// the listener itself must keep others out, such as a Unix socket in the user's own folder.
 pub async fn serve_http<L>(
     listener: L,
-    front: Front,
-    bearer: Option<Bearer>,
+    front: McpFrontend,
+    bearer: Option<BearerToken>,
     hosts: Vec<String>,
-    limits: HttpLimits,
+    limits: McpHttpLimits,
     closing: CancellationToken,
 ) -> std::io::Result<()>
 where
     L: Listener,
     L::Addr: ClientAddress,
 {
-    // Whoever listens on a socket file has no name that a page could point at it.
+    // A Unix socket has no host name that a web page could point to it.
     let config = StreamableHttpServerConfig::default()
         .with_allowed_hosts(hosts)
         .enforce_origin_validation()
@@ -97,33 +97,32 @@ where
     );
     let router = Router::new()
         .route_service(PATH, service)
-        .layer(from_fn_with_state(Door { bearer, limits }, let_in));
+        .layer(from_fn_with_state(McpHttpGuard { bearer, limits }, let_in));
     let served = serve_connections(listener, router, limits.connections, closing);
     tokio::select! {
         () = served => Ok(()),
-        () = watching.lost() => Err(std::io::Error::other(crate::LinkError)),
+        () = watching.lost() => Err(std::io::Error::other(crate::IpcError)),
     }
 }
 
-/// Looks at the token first, and reads no byte of who has none. The whole body is here before
-/// anything is made of it: a client that goes away in the middle has asked for nothing.
-async fn let_in(State(door): State<Door>, request: Request, next: Next) -> Response {
+/// Checks the token before reading the body. The whole body is received before the call is handled,
+/// so a client that disconnects midway triggers nothing.
+async fn let_in(State(door): State<McpHttpGuard>, request: Request, next: Next) -> Response {
     if let Some(bearer) = door.bearer
         && !bearer.is_shown(&request)
     {
         let wanted = [(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))];
-        return (StatusCode::UNAUTHORIZED, wanted, "the token is missing or wrong\n")
-            .into_response();
+        return (StatusCode::UNAUTHORIZED, wanted, "missing or wrong token\n").into_response();
     }
     let (parts, body) = request.into_parts();
     let reading = axum::body::to_bytes(body, door.limits.body_bytes);
     let bytes = match tokio::time::timeout(door.limits.body_within, reading).await {
         Ok(Ok(bytes)) => bytes,
         Ok(Err(_)) => {
-            return (StatusCode::PAYLOAD_TOO_LARGE, "the request is too large\n").into_response();
+            return (StatusCode::PAYLOAD_TOO_LARGE, "request too large\n").into_response();
         }
         Err(_) => {
-            return (StatusCode::REQUEST_TIMEOUT, "the request took too long\n").into_response();
+            return (StatusCode::REQUEST_TIMEOUT, "request timed out\n").into_response();
         }
     };
     next.run(Request::from_parts(parts, Body::from(bytes))).await

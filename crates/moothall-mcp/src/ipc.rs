@@ -1,7 +1,7 @@
-//! What the front asks of the gate and the runner, and the socket between them.
+//! Requests from the frontend to the gate and the runner, and the socket between them.
 //!
-//! A frame is its length in four bytes and one JSON value. Answers carry the number of what they
-//! answer, so a call that waits holds up no other.
+//! A frame is a length of four bytes and one JSON value. Answers carry the id of their request, so
+//! a waiting call does not block others.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read as _, Write as _};
@@ -19,104 +19,104 @@ use tokio_util::sync::CancellationToken;
 
 use crate::tools::ToolName;
 
-/// The longest frame: a file, its difference, and what JSON makes of them.
+/// Maximum frame size: a file and its diff with JSON escaping.
 const MAX_FRAME_BYTES: usize = 64 << 20;
-/// Frames that wait to be written.
+/// Maximum frames that wait to be written.
 const QUEUE: usize = 64;
 
-/// What the front wants to know or have done.
+/// A request from the frontend.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Ask {
-    /// A tool is called. The arguments are as the client sent them.
+pub enum IpcRequest {
+    /// Call a tool. The arguments are passed as the client sent them.
     Call {
-        /// Which.
+        /// The tool.
         tool: ToolName,
-        /// With what.
+        /// The arguments.
         arguments: Map<String, Value>,
-        /// Through what, as it says.
+        /// The client, as it identifies itself.
         client: Option<Client>,
     },
-    /// The difference that a draft comes to.
+    /// Get the diff of a draft.
     Diff {
-        /// Which.
+        /// Id of the draft.
         draft: String,
     },
-    /// The open drafts of the worker.
+    /// List the agent's open drafts.
     Drafts,
-    /// What became of a submission.
+    /// Get the result of a submission.
     Outcome {
-        /// One of its drafts.
+        /// Id of one of its drafts.
         draft: String,
     },
-    /// What a person said in a form of their client.
+    /// Apply a decision that a person made in a form of the client.
     Decide {
-        /// About which draft.
+        /// Id of the draft.
         draft: String,
-        /// What was shown.
+        /// Hash of the submission that the form showed.
         seal: String,
-        /// What they said.
+        /// Whether the person approved it.
         approve: bool,
-        /// And why.
+        /// The person's reason.
         reason: String,
-        /// Through what.
+        /// The client, as it identifies itself.
         client: Option<Client>,
     },
 }
 
-/// What came of it.
+/// The answer to a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Answer {
-    /// It is done, and this is what the tool says.
+pub enum IpcResponse {
+    /// Success.
     Done {
         /// The tool's structured result.
         result: Value,
-        /// What a person should be asked, if the client can.
+        /// What to ask the person, if the client supports it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        asking: Option<Asking>,
+        asking: Option<ElicitationPrompt>,
     },
-    /// It is not done; the caller can mend it.
+    /// Refused; the caller can fix the request.
     Refused {
-        /// Why.
+        /// The reason.
         words: String,
-        /// And how to mend it.
+        /// How to fix it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hint: Option<String>,
     },
-    /// It could not be done; whoever keeps the machine can mend it.
+    /// Failed; only the operator of the machine can fix it.
     Broken {
-        /// Why.
+        /// The reason.
         words: String,
     },
 }
 
-/// What a person should be asked about a submission.
+/// A question to the person about a submission.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "by", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Asking {
-    /// To look at a page.
+pub enum ElicitationPrompt {
+    /// Open a review page.
     Url {
-        /// The draft.
+        /// Id of the draft.
         draft: String,
-        /// The page.
+        /// URL of the page.
         url: String,
-        /// Why.
+        /// Why a review is needed.
         message: String,
     },
-    /// To decide in a form.
+    /// Decide in a form.
     Form {
-        /// The draft.
+        /// Id of the draft.
         draft: String,
-        /// The hash of what the form shows.
+        /// Hash of the submission that the form shows.
         seal: String,
-        /// What it shows.
+        /// Text of the form.
         message: String,
     },
 }
 
-impl Answer {
-    /// A result about which nobody is asked anything.
+impl IpcResponse {
+    /// A successful result without a question to the person.
     pub fn done(result: &impl Serialize) -> Self {
         match serde_json::to_value(result) {
             Ok(result) => Self::Done { result, asking: None },
@@ -125,44 +125,46 @@ impl Answer {
     }
 }
 
-/// The other process is gone, or does not keep to the frames.
+/// The other process has ended or violated the frame format.
 #[derive(Debug, thiserror::Error)]
-#[error("the process behind this server is gone")]
-pub struct LinkError;
+#[error("the gate or runner process has exited")]
+pub struct IpcError;
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Numbered<T> {
+struct IpcMessage<T> {
     id: u64,
     what: T,
 }
 
-// --- the side that answers: threads, no runtime -----------------------------------------------------
+// --- answering side: threads, no async runtime ---
 
-/// Says that it is ready, and answers until the other side is gone, which `gone` is told at once.
-/// `at_once` are answered at a time; others wait in the socket.
+/// Reports readiness and answers requests until the other side disconnects; `gone` is called
+/// immediately then. Up to `at_once` requests are answered in parallel; the others wait in the
+/// socket.
 pub fn answer_all(
     stream: UnixStream,
     at_once: usize,
-    answer: impl Fn(Ask) -> Answer + Sync,
+    answer: impl Fn(IpcRequest) -> IpcResponse + Sync,
     gone: impl FnOnce(),
 ) -> io::Result<()> {
     let mut reading = stream.try_clone()?;
     let writing = Mutex::new(stream);
     write_frame(&writing, &"ready")?;
-    let (queue, jobs) = mpsc::sync_channel::<Numbered<Ask>>(at_once);
+    let (queue, jobs) = mpsc::sync_channel::<IpcMessage<IpcRequest>>(at_once);
     let jobs = Mutex::new(jobs);
     std::thread::scope(|scope| {
         for _ in 0..at_once {
             scope.spawn(|| {
                 loop {
                     let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
-                    let Ok(Numbered { id, what }) = job else { return };
-                    // Nobody may be there any more; what was begun is finished all the same. An
-                    // answer that is too long is still one: whoever asked would wait for ever.
-                    if write_frame(&writing, &Numbered { id, what: answer(what) }).is_err() {
+                    let Ok(IpcMessage { id, what }) = job else { return };
+                    // Ignore a disconnected client: work in progress is still completed. If the
+                    // answer is too long, send an error, because the caller would wait forever
+                    // otherwise.
+                    if write_frame(&writing, &IpcMessage { id, what: answer(what) }).is_err() {
                         let words = "the answer is too long".to_owned();
-                        let what = Answer::Broken { words };
-                        let _ = write_frame(&writing, &Numbered { id, what });
+                        let what = IpcResponse::Broken { words };
+                        let _ = write_frame(&writing, &IpcMessage { id, what });
                     }
                 }
             });
@@ -184,7 +186,7 @@ pub fn answer_all(
     })
 }
 
-/// Waits for the other side to say that it is ready. `false`: it ended instead.
+/// Waits until the other side reports readiness. Returns `false` if it ended instead.
 pub fn wait_until_ready(stream: &mut UnixStream) -> io::Result<bool> {
     Ok(read_frame::<String>(stream)?.is_some_and(|word| word == "ready"))
 }
@@ -194,7 +196,7 @@ fn frame_of(value: &impl Serialize) -> io::Result<Vec<u8>> {
     serde_json::to_writer(&mut frame, value)?;
     let length = frame.len() - 4;
     let fits = u32::try_from(length).ok().filter(|_| length <= MAX_FRAME_BYTES);
-    let length = fits.ok_or_else(|| io::Error::other("a frame is too long"))?;
+    let length = fits.ok_or_else(|| io::Error::other("frame too long"))?;
     frame[..4].copy_from_slice(&length.to_be_bytes());
     Ok(frame)
 }
@@ -218,33 +220,33 @@ fn read_frame<T: DeserializeOwned>(stream: &mut UnixStream) -> io::Result<Option
 fn bounded(length: [u8; 4]) -> io::Result<usize> {
     let length = u32::from_be_bytes(length) as usize;
     if length > MAX_FRAME_BYTES {
-        return Err(io::Error::other("a frame is too long"));
+        return Err(io::Error::other("frame too long"));
     }
     Ok(length)
 }
 
-// --- the side that asks: a runtime --------------------------------------------------------------------
+// --- asking side: async runtime ---
 
-/// The way to a process that answers.
+/// Connection to a process that answers requests.
 #[derive(Debug, Clone)]
-pub struct Link {
+pub struct IpcClient {
     frames: tokio::sync::mpsc::Sender<Vec<u8>>,
     waiting: Arc<Waiting>,
     next: Arc<AtomicU64>,
     lost: CancellationToken,
 }
 
-type Waiting = Mutex<BTreeMap<u64, oneshot::Sender<Answer>>>;
+type Waiting = Mutex<BTreeMap<u64, oneshot::Sender<IpcResponse>>>;
 
-impl Link {
-    /// Takes the socket into the runtime that this is called in.
+impl IpcClient {
+    /// Registers the socket with the current async runtime.
     pub fn open(stream: UnixStream) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
         let (mut reading, mut writing) = tokio::net::UnixStream::from_std(stream)?.into_split();
         let (frames, mut queue) = tokio::sync::mpsc::channel::<Vec<u8>>(QUEUE);
         let waiting = Arc::<Waiting>::default();
         let lost = CancellationToken::new();
-        // A task of its own writes: a caller that goes away in the middle leaves no half frame.
+        // A separate task writes, so a cancelled caller never leaves a partial frame.
         tokio::spawn(async move {
             while let Some(frame) = queue.recv().await {
                 if writing.write_all(&frame).await.is_err() {
@@ -254,7 +256,7 @@ impl Link {
         });
         let (answered, ended) = (Arc::clone(&waiting), lost.clone());
         tokio::spawn(async move {
-            while let Some(Numbered { id, what }) = next_answer(&mut reading).await {
+            while let Some(IpcMessage { id, what }) = next_answer(&mut reading).await {
                 let asker = answered.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
                 if let Some(asker) = asker {
                     let _ = asker.send(what);
@@ -266,27 +268,29 @@ impl Link {
         Ok(Self { frames, waiting, next: Arc::default(), lost })
     }
 
-    /// Asks, and waits for the answer.
-    pub async fn ask(&self, ask: &Ask) -> Result<Answer, LinkError> {
+    /// Sends a request and waits for the answer.
+    pub async fn ask(&self, ask: &IpcRequest) -> Result<IpcResponse, IpcError> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let frame = frame_of(&Numbered { id, what: ask }).map_err(|_| LinkError)?;
+        let frame = frame_of(&IpcMessage { id, what: ask }).map_err(|_| IpcError)?;
         let (asker, answer) = oneshot::channel();
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(id, asker);
         let sent = self.frames.send(frame).await;
         if sent.is_err() || self.lost.is_cancelled() {
             self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
-            return Err(LinkError);
+            return Err(IpcError);
         }
-        answer.await.map_err(|_| LinkError)
+        answer.await.map_err(|_| IpcError)
     }
 
-    /// Waits until the other side is gone.
+    /// Completes when the other side has disconnected.
     pub async fn lost(&self) {
         self.lost.cancelled().await;
     }
 }
 
-async fn next_answer(reading: &mut tokio::net::unix::OwnedReadHalf) -> Option<Numbered<Answer>> {
+async fn next_answer(
+    reading: &mut tokio::net::unix::OwnedReadHalf,
+) -> Option<IpcMessage<IpcResponse>> {
     let mut length = [0; 4];
     reading.read_exact(&mut length).await.ok()?;
     let mut frame = vec![0; bounded(length).ok()?];

@@ -3,41 +3,42 @@ use std::os::unix::net::UnixStream;
 
 use serde_json::json;
 
-use super::{Answer, Ask, Link, answer_all, wait_until_ready};
+use super::{IpcClient, IpcRequest, IpcResponse, answer_all, wait_until_ready};
 
-fn echo(ask: Ask) -> Answer {
+fn echo(ask: IpcRequest) -> IpcResponse {
     match ask {
-        Ask::Diff { draft } => Answer::done(&draft),
-        _ => Answer::Broken { words: "not asked here".to_owned() },
+        IpcRequest::Diff { draft } => IpcResponse::done(&draft),
+        _ => IpcResponse::Broken { words: "not asked here".to_owned() },
     }
 }
 
 #[tokio::test]
 async fn answers_find_who_asked_whatever_their_order() {
     let (mut ours, theirs) = UnixStream::pair().unwrap();
-    // The first is answered when the second was asked for: answers come in another order.
+    // The first request is answered only after the second has arrived, so the answers are out of
+    // order.
     let (quick_came, quick) = std::sync::mpsc::channel();
     let quick = std::sync::Mutex::new(quick);
-    let answer = move |ask: Ask| {
+    let answer = move |ask: IpcRequest| {
         match &ask {
-            Ask::Diff { draft } if draft == "slow" => quick.lock().unwrap().recv().unwrap(),
-            Ask::Diff { draft } if draft == "quick" => quick_came.send(()).unwrap(),
+            IpcRequest::Diff { draft } if draft == "slow" => quick.lock().unwrap().recv().unwrap(),
+            IpcRequest::Diff { draft } if draft == "quick" => quick_came.send(()).unwrap(),
             _ => {}
         }
         echo(ask)
     };
     let answering = std::thread::spawn(move || answer_all(theirs, 4, answer, || {}));
     assert!(wait_until_ready(&mut ours).unwrap());
-    let link = Link::open(ours).unwrap();
+    let link = IpcClient::open(ours).unwrap();
     let ask = |draft: &str| {
         let (link, draft) = (link.clone(), draft.to_owned());
-        async move { link.ask(&Ask::Diff { draft }).await.unwrap() }
+        async move { link.ask(&IpcRequest::Diff { draft }).await.unwrap() }
     };
     let long = "x".repeat(1 << 20);
     let (slow, quick, large) = tokio::join!(ask("slow"), ask("quick"), ask(&long));
-    assert_eq!(slow, Answer::done(&"slow"));
-    assert_eq!(quick, Answer::done(&"quick"));
-    assert_eq!(large, Answer::done(&json!(long)));
+    assert_eq!(slow, IpcResponse::done(&"slow"));
+    assert_eq!(quick, IpcResponse::done(&"quick"));
+    assert_eq!(large, IpcResponse::done(&json!(long)));
     drop(link);
     tokio::task::spawn_blocking(move || answering.join().unwrap().unwrap()).await.unwrap();
 }
@@ -59,7 +60,7 @@ async fn whoever_asks_one_that_is_gone_is_told_so() {
     let ending = std::thread::spawn(move || drop(theirs));
     ending.join().unwrap();
     assert!(!wait_until_ready(&mut ours).unwrap());
-    let link = Link::open(ours).unwrap();
+    let link = IpcClient::open(ours).unwrap();
     link.lost().await;
-    assert!(link.ask(&Ask::Drafts).await.is_err());
+    assert!(link.ask(&IpcRequest::Drafts).await.is_err());
 }

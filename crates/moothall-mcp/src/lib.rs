@@ -1,30 +1,31 @@
-//! The Model Context Protocol: drafts as tools for any agent that speaks it.
+//! Model Context Protocol server: drafts as tools for MCP agents.
 //!
 //! ```text
-//! client ─► front (front.rs, http.rs)   speaks the protocol, behind walls: no file, no program, no network
-//!             ├─ ipc.rs ─► gate (draft_tools.rs)   another process: owns the store, the journal, every write
-//!             └─ ipc.rs ─► runner           another process: runs commands of this program, if asked to
+//! client ─► frontend (frontend.rs, http.rs)   speaks MCP, sandboxed: no files, no programs, no network
+//!             ├─ ipc.rs ─► gate (draft_tools.rs)   separate process: owns the store, the journal, all writes
+//!             └─ ipc.rs ─► runner                  separate process: runs moothall commands, if enabled
 //! ```
 //!
-//! The front parses what strangers send, so it is the part that may be taken over. It holds no file
-//! and no right: it passes calls on, and the gate reads their arguments, knows by itself who the
-//! caller is and decides. No string of a caller is a path on the write side.
+//! The frontend parses untrusted input, so it is the process most likely to be compromised. It has
+//! no files and no permissions: it forwards calls, and the gate parses their arguments, determines
+//! the caller itself and decides. No string from a caller is used as a path for writing.
 
 mod command_schemas;
 mod draft_schemas;
 mod draft_tools;
+mod draft_watcher;
 mod elicitation;
-mod front;
+mod frontend;
 mod http;
 mod ipc;
 mod tools;
-mod watch;
 
 pub use self::command_schemas::{
-    CheckTextArgs, CheckTextOut, ClaimOut, FactsArgs, FactsOut, SandboxRunArgs, SandboxRunOut,
+    CheckTextOut, CheckTextToolArgs, ClaimOut, FactsOut, FactsToolArgs, SandboxRunOut,
+    SandboxRunToolArgs,
 };
-pub use self::draft_tools::{Gate, Terms};
-pub use self::front::{Front, serve_streams};
-pub use self::http::{Bearer, HttpLimits, serve_http};
-pub use self::ipc::{Answer, Ask, Link, LinkError, answer_all, wait_until_ready};
+pub use self::draft_tools::{DraftGate, DraftGateSettings};
+pub use self::frontend::{McpFrontend, serve_streams};
+pub use self::http::{BearerToken, McpHttpLimits, serve_http};
+pub use self::ipc::{IpcClient, IpcError, IpcRequest, IpcResponse, answer_all, wait_until_ready};
 pub use self::tools::{ToolName, ToolNames, ToolSet};

@@ -1,6 +1,6 @@
-//! Which tools there are, under which names, and how they are described.
+//! The tools, their names and their descriptions.
 //!
-//! Descriptions are constants: nothing that a file or a client says ever stands in one.
+//! Descriptions are constants: they never contain text from a file or a client.
 
 use std::sync::Arc;
 
@@ -12,63 +12,63 @@ use serde_json::Value;
 
 use crate::{command_schemas, draft_schemas};
 
-/// A tool, whatever it is called.
+/// A tool, independent of the name it is listed under.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolName {
     /// Open a draft.
     DraftRequest,
-    /// Read it.
+    /// Read a draft.
     DraftRead,
-    /// Replace its content.
+    /// Replace the content of a draft.
     DraftWrite,
-    /// Change a part of it.
+    /// Change part of a draft.
     DraftEdit,
-    /// Ask what the gate would say.
+    /// Check a draft without submitting it.
     DraftCheck,
-    /// Hand it in.
+    /// Submit a draft.
     DraftSubmit,
-    /// See what became of it.
+    /// Get the status of a draft.
     DraftStatus,
-    /// See all of them.
+    /// List drafts.
     DraftList,
-    /// Give it up.
+    /// Discard a draft.
     DraftDiscard,
-    /// Move it onto the file as it is now.
+    /// Merge a draft with the current file.
     DraftRebase,
     /// Run a program in a sandbox.
     SandboxRun,
-    /// What a company filed.
+    /// Get the facts a company filed.
     Facts,
-    /// Compare a text with what a company filed.
+    /// Compare a text with a company's filings.
     Check,
 }
 
-/// Which tools are offered.
+/// The set of offered tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolSet {
-    /// Those of drafts.
+    /// Only the draft tools.
     Drafts,
-    /// And those that run commands of this program.
+    /// The draft tools and the tools that run moothall commands.
     All,
 }
 
-/// Under which names.
+/// The names under which tools are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolNames {
     /// `draft_request` and so on.
     Neutral,
-    /// `ollama_request_draft` and so on, where the draft pattern has a name.
+    /// `ollama_request_draft` and so on, for tools that have a name in the draft pattern.
     Seed,
-    /// Both.
+    /// Both names.
     Both,
 }
 
-/// How a tool behaves, as clients are told.
+/// Behavior of a tool, reported to clients as annotations.
 #[derive(Debug, Clone, Copy)]
-enum Manner {
+enum ToolBehavior {
     Reads,
-    /// Changes a draft, and doing it twice is doing it once.
+    /// Changes a draft; idempotent.
     Drafts,
     /// May change a file of the workspace.
     Applies,
@@ -91,7 +91,7 @@ impl ToolName {
     ];
     const RUN: [Self; 3] = [Self::SandboxRun, Self::Facts, Self::Check];
 
-    /// The tool of a name, if this set has it. Both names are understood, whichever are listed.
+    /// Finds a tool of this set by name. Both names are accepted, whichever are listed.
     pub fn find(name: &str, set: ToolSet) -> Option<Self> {
         Self::of(set).find(|tool| tool.name() == name || tool.seed_name() == Some(name))
     }
@@ -104,12 +104,12 @@ impl ToolName {
         Self::DRAFTS.iter().chain(run).copied()
     }
 
-    /// Whether the runner does it, and not the gate.
+    /// Reports whether the runner executes the tool, rather than the gate.
     pub fn is_run(self) -> bool {
         Self::RUN.contains(&self)
     }
 
-    /// Its name.
+    /// Returns the name of the tool.
     pub fn name(self) -> &'static str {
         match self {
             Self::DraftRequest => "draft_request",
@@ -128,7 +128,7 @@ impl ToolName {
         }
     }
 
-    /// Its name in the draft pattern, where it has one.
+    /// Returns the name in the draft pattern, if there is one.
     fn seed_name(self) -> Option<&'static str> {
         match self {
             Self::DraftRequest => Some("ollama_request_draft"),
@@ -141,104 +141,126 @@ impl ToolName {
 
     fn tool(self) -> Tool {
         match self {
-            Self::DraftRequest => tool::<draft_schemas::RequestArgs, draft_schemas::ContentOut>(
-                self,
-                "Open a draft",
-                "Open a draft of one file of the workspace, or get the one that is open for this \
-                 task. Returns its draft_id and the content. The file itself stays as it is until \
-                 a submission is accepted. A draft that nobody touches expires after 7 days.",
-                Manner::Drafts,
-            ),
-            Self::DraftRead => tool::<draft_schemas::DraftArgs, draft_schemas::ContentOut>(
-                self,
-                "Read a draft",
-                "Read the content of a draft as it is now.",
-                Manner::Reads,
-            ),
-            Self::DraftWrite => tool::<draft_schemas::WriteArgs, draft_schemas::WrittenOut>(
-                self,
-                "Write a draft",
-                "Replace the whole content of a draft. Write the complete file: words such as \
-                 `rest unchanged` are rejected. For a small change, draft_edit is safer.",
-                Manner::Drafts,
-            ),
-            Self::DraftEdit => tool::<draft_schemas::EditArgs, draft_schemas::WrittenOut>(
-                self,
-                "Change a part of a draft",
-                "Replace one piece of text of a draft: `old` must stand there exactly once. \
-                 Instead of `old` and `new`, one of `rename_to`, `delete` and `executable` says \
-                 what else shall become of the file.",
-                Manner::Drafts,
-            ),
-            Self::DraftCheck => tool::<draft_schemas::CheckArgs, draft_schemas::CheckOut>(
-                self,
-                "Ask what the gate would say",
-                "Show the difference and what the gate would say about it, without submitting.",
-                Manner::Reads,
-            ),
-            Self::DraftSubmit => tool::<draft_schemas::SubmitArgs, draft_schemas::SubmitOut>(
-                self,
-                "Submit a draft",
-                "Hand a draft in. The decision is `accepted` (it is in the workspace), `rejected` \
-                 (mend what the findings name and submit again), `escalated` (a person decides: \
-                 ask draft_status) or `conflict` (the file changed: draft_rebase).",
-                Manner::Applies,
-            ),
-            Self::DraftStatus => tool::<draft_schemas::StatusArgs, draft_schemas::StatusOut>(
-                self,
-                "See what became of a draft",
-                "Say where a draft stands, what the gate found and what a person said. With \
-                 `wait_s` it answers as soon as something changes, at the latest after so many \
-                 seconds.",
-                Manner::Reads,
-            ),
-            Self::DraftList => tool::<draft_schemas::ListArgs, draft_schemas::ListOut>(
-                self,
-                "List drafts",
-                "List your drafts that are open; with `all`, the closed ones too.",
-                Manner::Reads,
-            ),
-            Self::DraftDiscard => tool::<draft_schemas::DraftArgs, draft_schemas::StatusOut>(
-                self,
-                "Give a draft up",
-                "Give a draft up. The workspace stays as it is.",
-                Manner::Withdraws,
-            ),
-            Self::DraftRebase => tool::<draft_schemas::DraftArgs, draft_schemas::WrittenOut>(
-                self,
-                "Move a draft onto the present file",
-                "Merge a draft with the file as it is now, after a conflict. If `clean` is false, \
-                 conflict markers are in it: mend them. It has to be submitted again.",
-                Manner::Drafts,
-            ),
-            Self::SandboxRun => {
-                tool::<command_schemas::SandboxRunArgs, command_schemas::SandboxRunOut>(
+            Self::DraftRequest => {
+                tool::<draft_schemas::DraftRequestToolArgs, draft_schemas::DraftContentOut>(
                     self,
-                    "Run a Python program in a sandbox",
-                    "Run a Python program in a sandbox of its own, without network and without the \
-                 files of this machine. Nothing of it stays.",
-                    Manner::Runs,
+                    "Open a draft",
+                    "Open a draft of one file of the workspace, or return the draft already open for this \
+                 task. Returns its draft_id and the content. The file itself does not change until \
+                 a submission is accepted. An unused draft expires after 7 days.",
+                    ToolBehavior::Drafts,
                 )
             }
-            Self::Facts => tool::<command_schemas::FactsArgs, command_schemas::FactsOut>(
+            Self::DraftRead => {
+                tool::<draft_schemas::DraftIdToolArgs, draft_schemas::DraftContentOut>(
+                    self,
+                    "Read a draft",
+                    "Read the current content of a draft.",
+                    ToolBehavior::Reads,
+                )
+            }
+            Self::DraftWrite => {
+                tool::<draft_schemas::DraftWriteToolArgs, draft_schemas::DraftWriteOut>(
+                    self,
+                    "Write a draft",
+                    "Replace the whole content of a draft. Write the complete file: placeholders such as \
+                 `rest unchanged` are rejected. For a small change, draft_edit is safer.",
+                    ToolBehavior::Drafts,
+                )
+            }
+            Self::DraftEdit => {
+                tool::<draft_schemas::DraftEditToolArgs, draft_schemas::DraftWriteOut>(
+                    self,
+                    "Change part of a draft",
+                    "Replace one piece of text in a draft: `old` must occur exactly once. \
+                 Instead of `old` and `new`, pass one of `rename_to`, `delete` and `executable` \
+                 to rename the file, delete it or set its executable bit.",
+                    ToolBehavior::Drafts,
+                )
+            }
+            Self::DraftCheck => {
+                tool::<draft_schemas::DraftCheckToolArgs, draft_schemas::DraftCheckOut>(
+                    self,
+                    "Check a draft",
+                    "Show the diff and the gate's decision without submitting the draft.",
+                    ToolBehavior::Reads,
+                )
+            }
+            Self::DraftSubmit => {
+                tool::<draft_schemas::DraftSubmitToolArgs, draft_schemas::DraftSubmitOut>(
+                    self,
+                    "Submit a draft",
+                    "Submit a draft. The decision is `accepted` (the change is in the workspace), `rejected` \
+                 (fix the findings and submit again), `escalated` (a person decides: \
+                 call draft_status) or `conflict` (the file changed: call draft_rebase).",
+                    ToolBehavior::Applies,
+                )
+            }
+            Self::DraftStatus => {
+                tool::<draft_schemas::DraftStatusToolArgs, draft_schemas::DraftStatusOut>(
+                    self,
+                    "Get the status of a draft",
+                    "Get the state of a draft, the gate's findings and the review. With \
+                 `wait_s`, returns as soon as something changes, or after this many \
+                 seconds.",
+                    ToolBehavior::Reads,
+                )
+            }
+            Self::DraftList => {
+                tool::<draft_schemas::DraftListToolArgs, draft_schemas::DraftListOut>(
+                    self,
+                    "List drafts",
+                    "List your open drafts; with `all`, closed ones too.",
+                    ToolBehavior::Reads,
+                )
+            }
+            Self::DraftDiscard => {
+                tool::<draft_schemas::DraftIdToolArgs, draft_schemas::DraftStatusOut>(
+                    self,
+                    "Discard a draft",
+                    "Discard a draft. The workspace does not change.",
+                    ToolBehavior::Withdraws,
+                )
+            }
+            Self::DraftRebase => {
+                tool::<draft_schemas::DraftIdToolArgs, draft_schemas::DraftWriteOut>(
+                    self,
+                    "Merge a draft with the current file",
+                    "Merge a draft with the current file after a conflict. If `clean` is false, the draft \
+                 contains conflict markers: resolve them. Then submit the draft again.",
+                    ToolBehavior::Drafts,
+                )
+            }
+            Self::SandboxRun => {
+                tool::<command_schemas::SandboxRunToolArgs, command_schemas::SandboxRunOut>(
+                    self,
+                    "Run a Python program in a sandbox",
+                    "Run a Python program in a new sandbox, without network access and without access to the \
+                 files of this machine. The sandbox is deleted afterwards.",
+                    ToolBehavior::Runs,
+                )
+            }
+            Self::Facts => tool::<command_schemas::FactsToolArgs, command_schemas::FactsOut>(
                 self,
-                "What a company filed",
-                "The sheet of facts of a listed company, from its filings and from no model. A \
-                 cell is cited as [F0:Revenue:FY2025]. HLXI is fictional and needs no network.",
-                Manner::Runs,
+                "Get the facts a company filed",
+                "Get the fact sheet of a listed company, taken from its filings and not from a model. \
+                 Cite a cell as [F0:Revenue:FY2025]. HLXI is fictional and needs no network.",
+                ToolBehavior::Runs,
             ),
-            Self::Check => tool::<command_schemas::CheckTextArgs, command_schemas::CheckTextOut>(
-                self,
-                "Check the numbers of a text",
-                "Compare every number of a text with the facts that its own sentence cites.",
-                Manner::Runs,
-            ),
+            Self::Check => {
+                tool::<command_schemas::CheckTextToolArgs, command_schemas::CheckTextOut>(
+                    self,
+                    "Check the numbers in a text",
+                    "Compare every number in a text with the facts that its sentence cites.",
+                    ToolBehavior::Runs,
+                )
+            }
         }
     }
 }
 
-/// All tools, in an order that never changes.
-pub(super) fn listed(set: ToolSet, names: ToolNames) -> Vec<Tool> {
+/// Returns all tools in a stable order.
+pub(crate) fn listed(set: ToolSet, names: ToolNames) -> Vec<Tool> {
     let mut all = Vec::new();
     for tool in ToolName::of(set) {
         let seed = tool.seed_name().filter(|_| names != ToolNames::Neutral);
@@ -252,7 +274,7 @@ pub(super) fn listed(set: ToolSet, names: ToolNames) -> Vec<Tool> {
     all
 }
 
-/// The tool under the name of the draft pattern, whose clients say `draft_path`.
+/// Renames a tool to its draft pattern name. Clients of that pattern send `draft_path`.
 fn as_seed(mut tool: Tool, name: &'static str) -> Tool {
     tool.name = name.into();
     let mut schema = (*tool.input_schema).clone();
@@ -276,14 +298,14 @@ fn tool<I: JsonSchema, O: JsonSchema>(
     name: ToolName,
     title: &'static str,
     description: &'static str,
-    manner: Manner,
+    manner: ToolBehavior,
 ) -> Tool {
     let (reads, destroys, idempotent, open) = match manner {
-        Manner::Reads => (true, false, true, false),
-        Manner::Drafts => (false, false, true, false),
-        Manner::Applies => (false, true, false, false),
-        Manner::Withdraws => (false, true, true, false),
-        Manner::Runs => (true, false, true, true),
+        ToolBehavior::Reads => (true, false, true, false),
+        ToolBehavior::Drafts => (false, false, true, false),
+        ToolBehavior::Applies => (false, true, false, false),
+        ToolBehavior::Withdraws => (false, true, true, false),
+        ToolBehavior::Runs => (true, false, true, true),
     };
     let annotations = ToolAnnotations::with_title(title)
         .read_only(reads)
@@ -296,7 +318,7 @@ fn tool<I: JsonSchema, O: JsonSchema>(
         .with_annotations(annotations)
 }
 
-/// A schema that every dialect reads: one object without references or names of Rust.
+/// Generates a schema that every client can read: one object without references or Rust type names.
 fn schema_of<T: JsonSchema>() -> Arc<JsonObject> {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
@@ -310,7 +332,7 @@ fn schema_of<T: JsonSchema>() -> Arc<JsonObject> {
     }
 }
 
-/// Takes away what only Rust knows: names of types, widths of numbers.
+/// Removes Rust-specific details: type names and integer widths.
 fn plain(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {

@@ -1,4 +1,4 @@
-//! Where answers come from.
+//! The interface to sources of model replies.
 
 use std::fmt;
 use std::future::Future;
@@ -7,76 +7,72 @@ use std::pin::Pin;
 use moothall_core::model::{ModelFailure, ModelRequest};
 
 use crate::catalog::ModelCard;
-use crate::ledger::Reservation;
-use crate::wire::Answer;
+use crate::ledger::BudgetReservation;
+use crate::wire::RawReply;
 
-/// One source of answers: a provider, the demonstration model, a script.
+/// A source of replies: a provider, the demo model or a script.
 ///
-/// What implementors promise:
-/// - One `answer` is one try: no retry inside, because the gateway counts and bills each.
-/// - Dropping the future stops the work and frees what it holds.
-/// - Everything in the answer is untrusted; the gateway judges it.
+/// Implementations guarantee:
+/// - One `answer` is one attempt, without retries, because the gateway counts and bills each
+///   attempt.
+/// - Dropping the future stops the work and frees its resources.
 ///
-/// Boxed futures because the backend is chosen at run time from the model's name.
-pub trait Backend: fmt::Debug + Send + Sync {
-    /// Answers a request, handing out pieces as they come where the caller listens.
-    fn answer<'a>(&'a self, call: Call<'a>) -> AnswerFuture<'a>;
+/// Replies are untrusted; the gateway checks them. Futures are boxed because the backend is chosen
+/// at run time from the model's name.
+pub trait ModelBackend: fmt::Debug + Send + Sync {
+    /// Answers a request and passes partial text to the listener, if there is one.
+    fn answer<'a>(&'a self, call: ModelAttempt<'a>) -> AnswerFuture<'a>;
 }
 
-/// The future of one try.
-pub type AnswerFuture<'a> = Pin<Box<dyn Future<Output = Result<Answered, FailedTry>> + Send + 'a>>;
+pub type AnswerFuture<'a> =
+    Pin<Box<dyn Future<Output = Result<BackendReply, FailedAttempt>> + Send + 'a>>;
 
-/// One try.
-pub struct Call<'a> {
-    /// What is asked.
+/// One attempt of a model call.
+pub struct ModelAttempt<'a> {
     pub request: &'a ModelRequest,
-    /// What is known about the model.
+    /// The catalog entry of the model.
     pub card: &'a ModelCard,
-    /// Is told when the request leaves, because from then on it may be billed.
-    pub reservation: &'a Reservation<'a>,
-    /// Who listens while the answer is written.
-    pub listener: Option<&'a mut (dyn Listener + 'a)>,
+    /// Must be marked when the request is sent, because it may be billed from then on.
+    pub reservation: &'a BudgetReservation<'a>,
+    /// Receives partial text.
+    pub listener: Option<&'a mut (dyn ReplyListener + 'a)>,
 }
 
-impl fmt::Debug for Call<'_> {
+impl fmt::Debug for ModelAttempt<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Call").field("model", &self.request.model).finish_non_exhaustive()
+        f.debug_struct("ModelAttempt").field("model", &self.request.model).finish_non_exhaustive()
     }
 }
 
-/// Hears an answer while it is written. What it hears is for live views only: it is never stored,
-/// and may be taken back.
-pub trait Listener: Send {
-    /// More text.
+/// Receives a reply while it is generated, for live views only. Partial text is never stored and
+/// may be discarded.
+pub trait ReplyListener: Send {
     fn text(&mut self, piece: &str);
 
-    /// The try broke off; everything since the last start is void.
+    /// The attempt failed; discard all text since its start.
     fn restart(&mut self);
 }
 
-/// An answer, and the window it had to fit.
+/// A reply and the context window that applied to it.
 #[derive(Debug)]
-pub struct Answered {
-    /// What was said.
-    pub answer: Answer,
-    /// The window in tokens, where the request set or knew it.
+pub struct BackendReply {
+    pub answer: RawReply,
+    /// The context window in tokens, if the request set it or it is known.
     pub window: Option<u64>,
 }
 
-/// A try without an answer.
+/// An attempt without a reply.
 #[derive(Debug)]
-pub struct FailedTry {
-    /// Why.
+pub struct FailedAttempt {
     pub failure: ModelFailure,
-    /// Whether the provider may bill it.
-    pub bill: Bill,
+    pub bill: BillingRisk,
 }
 
-/// Whether a failed try may cost money.
+/// Whether a failed attempt may cost money.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bill {
-    /// The provider refused it or never saw it.
+pub enum BillingRisk {
+    /// The provider rejected or never received the request.
     None,
-    /// The provider began to work on it; nobody knows what it bills.
+    /// The provider started to process the request; the cost is unknown.
     Possible,
 }

@@ -1,7 +1,7 @@
-//! The dated table of providers and models, and what users add to it.
+//! The catalog of providers and models, including user-defined ones.
 
+mod catalog_file;
 mod price;
-mod rows;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -9,95 +9,88 @@ use std::time::Duration;
 
 use moothall_core::model::ModelName;
 
-pub use self::price::{Price, Prices};
-pub use self::rows::{CatalogError, SchemaForm};
-use self::rows::{ModelRow, ProviderRow, Table};
-use crate::settings::{ProviderSettings, Wire};
+pub use self::catalog_file::{CatalogError, SchemaForm};
+use self::catalog_file::{CatalogFile, ModelRow, ProviderRow};
+pub use self::price::{ModelPrices, TokenPrice};
+use crate::settings::{ProviderSettings, WireFormat};
 
 const BUILT_IN: &str = include_str!("catalog/catalog.toml");
 
-/// How long one try may take where nothing else is said: long answers of thinking models take
-/// minutes.
+/// Default time limit of one attempt. Long replies of reasoning models take minutes.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(180);
 
-/// Calls at once to one model where nothing else is said.
+/// Default limit of concurrent calls to one model.
 const DEFAULT_CONCURRENT: u32 = 8;
 
-/// Providers and models with all layers merged: built-in rows, the user's rows, the user's
-/// settings.
+/// Providers and models, merged from the built-in rows, the user's rows and the user's settings.
 #[derive(Debug, Clone)]
 pub struct Catalog {
     dated: String,
-    providers: BTreeMap<String, Provider>,
+    providers: BTreeMap<String, ModelProvider>,
     models: BTreeMap<String, ModelRow>,
 }
 
-/// One provider, ready to be spoken to.
+/// A configured provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Provider {
+pub struct ModelProvider {
     /// Its name in `provider/model`.
     pub name: String,
-    /// Which language it speaks.
-    pub wire: Wire,
-    /// What the wire's paths are added to.
+    /// Its API format.
+    pub wire: WireFormat,
+    /// The base of its API paths.
     pub base_url: String,
-    /// Whether the address is the user's own instead of the built-in one; then a key is sent if
-    /// there is one, but none is demanded.
+    /// Whether the user set the address. A key is then sent if there is one, but not required.
     pub own_address: bool,
-    /// Environment variables that may hold its key, best first.
+    /// Environment variables for its API key, in order of preference.
     pub key_env: Vec<String>,
-    /// The model that is asked when only the provider is known.
+    /// The model used if only the provider is given.
     pub default_model: Option<String>,
-    /// What it costs nothing to ask: it runs on the user's machine.
+    /// Whether calls cost nothing because it runs on the user's machine.
     pub free: bool,
-    /// Which JSON schemas its decoder takes.
+    /// The JSON schemas it supports.
     pub schema: SchemaForm,
-    /// The name of the field that limits the answer, on the OpenAI wire.
+    /// The request field that limits output tokens, for the OpenAI API format.
     pub max_tokens_field: String,
-    /// Whether cache breakpoints go into message parts, on the OpenAI wire.
+    /// Whether cache breakpoints are set in message parts, for the OpenAI API format.
     pub cache_control_in_parts: bool,
-    /// How hard it may be pressed.
     pub limits: Limits,
-    /// How long one try may take.
+    /// Time limit of one attempt.
     pub timeout: Duration,
 }
 
-/// How hard one model of a provider may be pressed.
+/// Rate limits of one model of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Requests started in any minute.
     pub requests_per_minute: Option<NonZeroU32>,
-    /// Tokens in any minute.
     pub tokens_per_minute: Option<NonZeroU32>,
-    /// Calls under way at once.
+    /// Concurrent calls.
     pub concurrent: NonZeroU32,
 }
 
-/// What is known about one model.
+/// The capabilities and prices of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelCard {
-    /// The model.
     pub model: ModelName,
-    /// Its window in tokens, where known.
+    /// The context window in tokens, if known.
     pub context: Option<u64>,
-    /// The longest answer, where known.
+    /// The output token limit, if known.
     pub max_output: Option<u32>,
-    /// Whether it takes a temperature.
+    /// Whether it accepts a temperature.
     pub temperature: bool,
-    /// Whether it takes an effort.
+    /// Whether it accepts a reasoning effort.
     pub effort: bool,
-    /// Whether the provider can hold it to a JSON schema.
+    /// Whether the provider can enforce a JSON schema.
     pub structured: bool,
-    /// The shortest prefix that is cached, where known.
+    /// Minimum length of a cached prefix, if known.
     pub cache_minimum: Option<u64>,
-    /// What it costs; absent where unknown.
-    pub prices: Option<Prices>,
-    /// Whether the table has a row for it.
+    /// `None` if unknown.
+    pub prices: Option<ModelPrices>,
+    /// Whether the catalog has a row for it.
     pub listed: bool,
 }
 
 impl Catalog {
-    /// The built-in table.
+    /// The built-in catalog.
     pub fn built_in() -> Result<Self, CatalogError> {
         let mut catalog =
             Self { dated: String::new(), providers: BTreeMap::new(), models: BTreeMap::new() };
@@ -105,14 +98,14 @@ impl Catalog {
         Ok(catalog)
     }
 
-    /// Adds the rows of a table in the same form; rows with the same name are replaced.
+    /// Adds rows in the catalog's TOML format; rows with the same name are replaced.
     pub fn add(&mut self, text: &str) -> Result<(), CatalogError> {
-        let table = Table::parse(text)?;
+        let table = CatalogFile::parse(text)?;
         if let Some(dated) = table.dated {
             self.dated = dated;
         }
         for (name, row) in table.provider {
-            let provider = Provider::from_row(&name, row)?;
+            let provider = ModelProvider::from_row(&name, row)?;
             self.providers.insert(name, provider);
         }
         for (name, row) in table.model {
@@ -123,7 +116,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Applies the user's `[provider.NAME]` sections. A new name with an address defines a
+    /// Applies the user's `[provider.NAME]` sections. A new name with a `base_url` defines a
     /// provider.
     pub fn configure(
         &mut self,
@@ -132,7 +125,7 @@ impl Catalog {
         for (name, own) in settings {
             let mut provider = match (self.providers.get(name).cloned(), &own.base_url) {
                 (Some(provider), _) => provider,
-                (None, Some(base_url)) => Provider::compatible(name, base_url),
+                (None, Some(base_url)) => ModelProvider::compatible(name, base_url),
                 (None, None) => return Err(CatalogError::NoAddress(name.clone())),
             };
             provider.apply(own)?;
@@ -141,28 +134,26 @@ impl Catalog {
         Ok(())
     }
 
-    /// The date of the newest rows.
     pub fn dated(&self) -> &str {
         &self.dated
     }
 
-    /// All providers by name.
-    pub fn providers(&self) -> impl Iterator<Item = &Provider> {
+    /// All providers, sorted by name.
+    pub fn providers(&self) -> impl Iterator<Item = &ModelProvider> {
         self.providers.values()
     }
 
-    /// One provider.
-    pub fn provider(&self, name: &str) -> Option<&Provider> {
+    pub fn provider(&self, name: &str) -> Option<&ModelProvider> {
         self.providers.get(name)
     }
 
-    /// Cards of all listed models of a provider, by name.
+    /// The listed models of a provider, sorted by name.
     pub fn models_of(&self, provider: &str) -> Vec<ModelCard> {
         let names = self.models.keys().filter_map(|name| name.parse::<ModelName>().ok());
         names.filter(|model| model.provider() == provider).map(|model| self.card(&model)).collect()
     }
 
-    /// What is known about a model. An unlisted one gets the most careful assumptions and no price.
+    /// The card of a model. Unlisted models get conservative defaults and no price.
     pub fn card(&self, model: &ModelName) -> ModelCard {
         if model.is_demo() {
             return ModelCard::demo(model);
@@ -179,7 +170,7 @@ impl Catalog {
             effort: row.effort,
             structured: row.structured,
             cache_minimum: row.cache_minimum,
-            prices: row.prices().or_else(|| free.then(Prices::free)),
+            prices: row.prices().or_else(|| free.then(ModelPrices::free)),
             listed,
         }
     }
@@ -195,20 +186,20 @@ impl ModelCard {
             effort: true,
             structured: true,
             cache_minimum: None,
-            prices: Some(Prices::free()),
+            prices: Some(ModelPrices::free()),
             listed: true,
         }
     }
 }
 
-impl Provider {
+impl ModelProvider {
     fn from_row(name: &str, row: ProviderRow) -> Result<Self, CatalogError> {
         let concurrent = NonZeroU32::new(row.concurrent.unwrap_or(DEFAULT_CONCURRENT))
             .ok_or_else(|| CatalogError::Zero(name.to_owned()))?;
         Ok(Self {
             name: name.to_owned(),
             wire: row.wire,
-            base_url: rows::checked_address(name, &row.base_url)?,
+            base_url: catalog_file::checked_address(name, &row.base_url)?,
             own_address: false,
             key_env: row.key_env,
             default_model: row.default_model,
@@ -221,19 +212,18 @@ impl Provider {
         })
     }
 
-    /// A provider that is known by its address alone and speaks the OpenAI wire, as most servers
-    /// do.
+    /// A user-defined provider, assumed to use the OpenAI API format like most servers.
     fn compatible(name: &str, base_url: &str) -> Self {
         Self {
             name: name.to_owned(),
-            wire: Wire::OpenAiChat,
+            wire: WireFormat::OpenAiChat,
             base_url: base_url.to_owned(),
             own_address: true,
             key_env: vec![key_variable_of(name)],
             default_model: None,
             free: false,
             schema: SchemaForm::Full,
-            max_tokens_field: rows::MAX_TOKENS.to_owned(),
+            max_tokens_field: catalog_file::MAX_TOKENS.to_owned(),
             cache_control_in_parts: false,
             limits: Limits {
                 requests_per_minute: None,
@@ -246,10 +236,10 @@ impl Provider {
 
     fn apply(&mut self, own: &ProviderSettings) -> Result<(), CatalogError> {
         if let Some(base_url) = &own.base_url {
-            self.base_url = rows::checked_address(&self.name, base_url)?;
+            self.base_url = catalog_file::checked_address(&self.name, base_url)?;
             self.own_address = true;
-            // A server that is only compatible may enforce more than the original or less; the
-            // plain form is understood by all.
+            // A compatible server may enforce more or less than the original; all of them accept
+            // the full form.
             self.schema = SchemaForm::Full;
         }
         if let Some(wire) = own.wire {
@@ -270,13 +260,13 @@ impl Provider {
         Ok(())
     }
 
-    /// Whether calls without a key are pointless.
+    /// Whether calls fail without an API key.
     pub fn needs_key(&self) -> bool {
         !self.key_env.is_empty() && !self.own_address && !self.free
     }
 }
 
-/// The variable that holds the key of a provider which names no other.
+/// The default environment variable for a provider's API key.
 pub fn key_variable_of(provider: &str) -> String {
     format!("{}_API_KEY", provider.to_ascii_uppercase().replace('-', "_"))
 }

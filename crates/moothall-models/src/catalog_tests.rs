@@ -1,5 +1,5 @@
 use moothall_core::MicroUsd;
-use moothall_core::model::{ModelRequest, Usage};
+use moothall_core::model::{ModelRequest, TokenUsage};
 use proptest::prelude::*;
 
 use super::*;
@@ -52,8 +52,8 @@ fn every_listed_model_has_a_provider_a_window_that_holds_its_answer_and_a_price_
         assert!(card.context.unwrap() >= u64::from(card.max_output.unwrap()), "{name}");
         let prices = card.prices.unwrap();
         assert_eq!(prices.is_free(), provider.free, "{name}");
-        // Reading a cache never costs more than not having one, and long prompts never cost less
-        // than short ones.
+        // Cached tokens never cost more than uncached ones, and long prompts never less than short
+        // ones.
         let above = prices.above.map_or(prices.base, |(_, above)| above);
         for price in [prices.base, above] {
             assert!(price.cache_read.unwrap_or_default() <= price.input, "{name}");
@@ -93,7 +93,7 @@ fn an_unlisted_model_gets_careful_assumptions_and_no_price() {
 #[test]
 fn an_unlisted_model_on_the_users_own_machine_is_free() {
     let card = card(&built_in(), "ollama/some-model:1b");
-    assert_eq!((card.listed, card.prices), (false, Some(Prices::free())));
+    assert_eq!((card.listed, card.prices), (false, Some(ModelPrices::free())));
 }
 
 #[test]
@@ -114,15 +114,15 @@ fn rows_of_the_user_replace_rows_of_the_same_name_and_leave_the_others() {
         "#,
     );
     let replaced = card(&catalog, "openai/gpt-5-mini");
-    let price = Price {
+    let price = TokenPrice {
         input: MicroUsd::new(1_000_000),
         output: MicroUsd::new(2_500_000),
-        ..Price::default()
+        ..TokenPrice::default()
     };
     let expected = ModelCard {
         model: "openai/gpt-5-mini".parse().unwrap(),
         context: Some(1000),
-        prices: Some(Prices { base: price, above: None }),
+        prices: Some(ModelPrices { base: price, above: None }),
         listed: true,
         ..card(&built_in(), "openai/gpt-99")
     };
@@ -142,10 +142,10 @@ fn rows_of_the_user_may_add_a_provider() {
         timeout_seconds = 5
         "#,
     );
-    let expected = Provider {
+    let expected = ModelProvider {
         name: "lab".to_owned(),
-        wire: Wire::OpenAiChat,
-        // Without the slash at the end, because paths begin with one.
+        wire: WireFormat::OpenAiChat,
+        // Without the trailing slash, because paths start with one.
         base_url: "https://lab.example/v1".to_owned(),
         own_address: false,
         key_env: Vec::new(),
@@ -172,13 +172,13 @@ fn check_bad_rows(rows: &str, expected: &str) {
 
 #[test]
 fn rows_that_make_no_sense_are_refused() {
-    check_bad_rows("[model", "the table cannot be read");
+    check_bad_rows("[model", "cannot read the catalog");
     check_bad_rows("[modell.\"a/b\"]", "unknown field `modell`");
     check_bad_rows("[model.\"a/b\"]\nprize = 1", "unknown field `prize`");
     check_bad_rows("[model.\"a/b\"]\nprice = { input = 1 }", "missing field `output`");
     check_bad_rows(
         "[model.\"a/b\"]\nprice = { input = -1, output = 1 }",
-        "the table cannot be read",
+        "cannot read the catalog",
     );
     check_bad_rows(
         "[model.\"a/b\"]\nprice = { input = 1, output = 1, cache_raed = 1 }",
@@ -188,14 +188,14 @@ fn rows_that_make_no_sense_are_refused() {
         "[model.\"a/b\"]\nprice_above = { prompt_tokens = 1, input = 1, output = 1, cache_raed = 1 }",
         "unknown field `cache_raed`",
     );
-    check_bad_rows("[model.gpt]", "`gpt` does not name a model; write provider/name");
+    check_bad_rows("[model.gpt]", "`gpt` is not a model name; expected provider/name");
     check_bad_rows(
         "[provider.lab]\nwire = \"openai-chat\"\nbase_url = \"https://lab.example\"\nconcurrent = 0",
         "provider `lab` allows no concurrent calls",
     );
     check_bad_rows(
         "[provider.lab]\nwire = \"openai-chat\"\nbase_url = \"lab.example\"",
-        "the base_url of provider `lab` cannot be used: it is not a URL",
+        "invalid `base_url` of provider `lab`: not a URL",
     );
 }
 
@@ -211,7 +211,7 @@ fn settings_replace_what_they_name_and_nothing_else() {
         ..ProviderSettings::default()
     };
     let catalog = configured("openai", settings).unwrap();
-    let expected = Provider {
+    let expected = ModelProvider {
         key_env: vec!["MY_KEY".to_owned()],
         default_model: Some("gpt-5-mini".to_owned()),
         limits: Limits {
@@ -235,7 +235,7 @@ fn a_built_in_provider_at_the_users_own_address_demands_no_key_and_takes_any_sch
         ..ProviderSettings::default()
     };
     let catalog = configured("openai", settings).unwrap();
-    let expected = Provider {
+    let expected = ModelProvider {
         base_url: "http://127.0.0.1:8080/v1".to_owned(),
         own_address: true,
         schema: SchemaForm::Full,
@@ -252,9 +252,9 @@ fn a_new_provider_needs_only_an_address() {
         ..ProviderSettings::default()
     };
     let catalog = configured("lab", settings).unwrap();
-    let expected = Provider {
+    let expected = ModelProvider {
         name: "lab".to_owned(),
-        wire: Wire::OpenAiChat,
+        wire: WireFormat::OpenAiChat,
         base_url: "https://lab.example/v1".to_owned(),
         own_address: true,
         key_env: vec!["LAB_API_KEY".to_owned()],
@@ -283,7 +283,7 @@ fn check_address(base_url: &str, expected: Result<&str, &str>) {
         ProviderSettings { base_url: Some(base_url.to_owned()), ..ProviderSettings::default() };
     let got = configured("lab", settings)
         .map(|catalog| catalog.provider("lab").unwrap().base_url.clone());
-    let bad = |reason: &str| format!("the base_url of provider `lab` cannot be used: {reason}");
+    let bad = |reason: &str| format!("invalid `base_url` of provider `lab`: {reason}");
     assert_eq!(
         got.map_err(|error| error.to_string()),
         expected.map(str::to_owned).map_err(bad),
@@ -297,25 +297,27 @@ fn an_address_is_a_plain_http_address() {
     check_address("https://lab.example/", Ok("https://lab.example"));
     check_address("https://lab.example/v1//", Ok("https://lab.example/v1"));
     check_address("http://[::1]:8080/v1", Ok("http://[::1]:8080/v1"));
-    // What was looked at is what is used.
+    // The validated form is the one that is used.
     check_address(" https://LAB.example/v1\n", Ok("https://lab.example/v1"));
     check_address("https:\\\\lab.example\\v1", Ok("https://lab.example/v1"));
     for text in ["", "lab.example/v1", "//lab.example", "https://", "https://a b/"] {
-        check_address(text, Err("it is not a URL"));
+        check_address(text, Err("not a URL"));
     }
     for text in ["ftp://lab.example", "file:///etc/passwd", "data:text/plain,a", "localhost:8080"] {
-        check_address(text, Err("it must begin with https:// or http://"));
+        check_address(text, Err("expected https:// or http://"));
     }
     for text in
         ["https://ada@lab.example", "https://ada:key@lab.example", "https://:key@lab.example"]
     {
         check_address(
             text,
-            Err("it holds a user name or password; keys come from the environment or a key file"),
+            Err(
+                "it contains a user name or password; set API keys in the environment or a key file",
+            ),
         );
     }
     for text in ["https://lab.example?key=1", "https://lab.example/v1?", "https://lab.example/#a"] {
-        check_address(text, Err("it holds a query or fragment"));
+        check_address(text, Err("it contains a query or fragment"));
     }
 }
 
@@ -329,18 +331,22 @@ fn a_refused_setting_leaves_the_provider_as_it_was() {
     assert_eq!(catalog.provider("openai"), built_in().provider("openai"));
 }
 
-fn price(input: &str, output: &str) -> Price {
-    Price { input: input.parse().unwrap(), output: output.parse().unwrap(), ..Price::default() }
+fn price(input: &str, output: &str) -> TokenPrice {
+    TokenPrice {
+        input: input.parse().unwrap(),
+        output: output.parse().unwrap(),
+        ..TokenPrice::default()
+    }
 }
 
 #[track_caller]
-fn check_cost(price: Price, usage: Usage, expected: u64) {
-    assert_eq!(Prices { base: price, above: None }.cost(&usage), MicroUsd::new(expected));
+fn check_cost(price: TokenPrice, usage: TokenUsage, expected: u64) {
+    assert_eq!(ModelPrices { base: price, above: None }.cost(&usage), MicroUsd::new(expected));
 }
 
 #[test]
 fn a_cost_is_rounded_up_once_for_the_whole_call() {
-    let usage = |input, output| Usage { input, output, ..Usage::default() };
+    let usage = |input, output| TokenUsage { input, output, ..TokenUsage::default() };
     check_cost(price("0.01", "0"), usage(1, 0), 1);
     check_cost(price("0.01", "0"), usage(100, 0), 1);
     check_cost(price("0.01", "0"), usage(101, 0), 2);
@@ -353,14 +359,14 @@ fn a_cost_is_rounded_up_once_for_the_whole_call() {
 #[test]
 fn a_cost_beyond_all_numbers_is_held_at_the_largest() {
     let most = MicroUsd::new(u64::MAX);
-    let price = Price {
+    let price = TokenPrice {
         input: most,
         output: most,
         cache_read: Some(most),
         cache_write_5m: Some(most),
         cache_write_1h: Some(most),
     };
-    let usage = Usage {
+    let usage = TokenUsage {
         input: u64::MAX,
         cache_read: u64::MAX,
         cache_write_5m: u64::MAX,
@@ -388,10 +394,10 @@ proptest! {
         let prompt = request.prompt_tokens_at_most();
         let [input, cache_read, cache_write_5m, cache_write_1h] = parts.map(|part| prompt / 4 * part / 1000);
         let output = u64::from(max_tokens) * output / 1000;
-        let usage = Usage { input, cache_read, cache_write_5m, cache_write_1h, output, reasoning: 0 };
+        let usage = TokenUsage { input, cache_read, cache_write_5m, cache_write_1h, output, reasoning: 0 };
         let prices = card.prices.unwrap();
         prop_assert!(prices.cost(&usage) <= prices.cost_at_most(&request));
-        let longest = Usage { input: 0, cache_write_1h: prompt, output: max_tokens.into(), ..Usage::default() };
+        let longest = TokenUsage { input: 0, cache_write_1h: prompt, output: max_tokens.into(), ..TokenUsage::default() };
         prop_assert!(prices.cost(&longest) <= prices.cost_at_most(&request));
     }
 }

@@ -1,11 +1,10 @@
-//! What everyone who opens a connection must know: who is on this machine, and what may be said of a
-//! connection that failed.
+//! Helpers for HTTP connections: loopback detection and safe error messages.
 
 use std::net::IpAddr;
 
 use reqwest::Url;
 
-/// Whether whoever answers there is on this machine.
+/// Whether the URL points to this machine.
 pub fn is_loopback(url: &Url) -> bool {
     match url.host_str() {
         Some("localhost") => true,
@@ -17,10 +16,9 @@ pub fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// An error with its causes, without the address: people put keys there, and whoever was asked is
-/// named anyway.
+/// An error and its causes without the URL, which may contain a key.
 pub fn causes(error: &reqwest::Error) -> String {
-    let mut text = "the connection failed".to_owned();
+    let mut text = "connection failed".to_owned();
     for cause in moothall_core::causes(error) {
         text.push_str(&format!(": {cause}"));
     }

@@ -1,55 +1,55 @@
-//! The demonstration model: deterministic, needs no key and no network, and says what it is in
-//! every answer. What it says as a part of a workflow is written beside that workflow in core.
+//! The demo model: deterministic, without API key and network, and labelled as a demo in every
+//! reply. Its replies for a workflow are defined next to that workflow in core.
 
-use moothall_core::model::{ModelRequest, Purpose, Role, Usage};
-use moothall_core::{consult, edit, reflexion, tokens_expected};
+use moothall_core::model::{CallPurpose, ModelRequest, PromptRole, TokenUsage};
+use moothall_core::{consult, edit, program, tokens_expected};
 use serde_json::{Map, Value, json};
 
-use crate::backend::{AnswerFuture, Answered, Backend, Call};
-use crate::wire::{Answer, AnswerStop};
+use crate::backend::{AnswerFuture, BackendReply, ModelAttempt, ModelBackend};
+use crate::wire::{RawReply, RawStopReason};
 
-/// The model's name in answers; it stands wherever a model's name is shown.
+/// The demo model's name in replies and wherever a model name is shown.
 pub const DEMO_MODEL: &str = "demo (a demonstration, not a model)";
 
-/// How deep a schema may refer to itself before the demonstration stops following it.
+/// Recursion limit for schemas that refer to themselves.
 const MAX_DEPTH: usize = 12;
 
-/// How much it writes at most, whatever lengths a schema asks for.
+/// Size limit of a generated reply, whatever lengths a schema requires.
 const MAX_BYTES: usize = 256 * 1024;
 
-/// See the module documentation.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Demo;
+pub struct DemoBackend;
 
-impl Backend for Demo {
-    fn answer<'a>(&'a self, call: Call<'a>) -> AnswerFuture<'a> {
+impl ModelBackend for DemoBackend {
+    fn answer<'a>(&'a self, call: ModelAttempt<'a>) -> AnswerFuture<'a> {
         Box::pin(async move {
             let text = answer_text(call.request);
             if let Some(listener) = call.listener {
-                // Word by word, as a model would: live views show the same thing with and without a
-                // key.
+                // Send word by word, so that live views look the same as with a real model.
                 text.split_inclusive(' ').for_each(|piece| listener.text(piece));
             }
             let output = tokens_expected(&text).min(u64::from(call.request.max_tokens));
-            let usage =
-                Usage { input: call.request.prompt_tokens_expected(), output, ..Usage::default() };
-            let answer = Answer {
+            let usage = TokenUsage {
+                input: call.request.prompt_tokens_expected(),
+                output,
+                ..TokenUsage::default()
+            };
+            let answer = RawReply {
                 text,
-                stop: AnswerStop::End,
+                stop: RawStopReason::End,
                 usage: Some(usage),
                 model: Some(DEMO_MODEL.to_owned()),
             };
-            Ok(Answered { answer, window: None })
+            Ok(BackendReply { answer, window: None })
         })
     }
 }
 
 fn answer_text(request: &ModelRequest) -> String {
     let known = match request.purpose {
-        Purpose::Generate | Purpose::Critique => reflexion::demonstration::answer(request),
-        Purpose::Edit => edit::demonstration::answer(request),
-        // A demonstration has no doubts.
-        Purpose::Review => Some(r#"{"doubts": []}"#.to_owned()),
+        CallPurpose::Generate | CallPurpose::Critique => program::demonstration::answer(request),
+        CallPurpose::Edit => edit::demonstration::answer(request),
+        CallPurpose::Review => Some(r#"{"doubts": []}"#.to_owned()),
         _ => consult::demonstration::answer(request),
     };
     if let Some(answer) = known {
@@ -57,32 +57,32 @@ fn answer_text(request: &ModelRequest) -> String {
     }
     if let Some(schema) = &request.schema {
         let schema: Value = serde_json::from_str(schema.text()).unwrap_or(Value::Null);
-        let example = Example { root: &schema, room: MAX_BYTES }.of(&schema, 0);
+        let example = ExampleGenerator { root: &schema, room: MAX_BYTES }.of(&schema, 0);
         return example.unwrap_or(Value::Null).to_string();
     }
     let question = request
         .turns
         .iter()
         .rev()
-        .find(|turn| turn.role == Role::User)
+        .find(|turn| turn.role == PromptRole::User)
         .map_or("", |turn| &turn.block.text);
     let characters = question.chars().count();
     format!(
-        "This is a demonstration: no model was asked. Your question has {characters} characters. To get a real answer, set a key such as ANTHROPIC_API_KEY, \
-         or run a local model, and choose it with --model."
+        "This is a demonstration: the demo model makes no API call. Your question has {characters} characters. To get a real answer, set an API key such as ANTHROPIC_API_KEY, \
+         or run a local model, and select it with --model."
     )
 }
 
-/// A value that follows a JSON schema: the first of every choice, the smallest of every range.
-/// Nothing where the schema goes on for ever; then the choice, the optional field or the list that
-/// holds it does without.
-struct Example<'a> {
+/// Generates a value that matches a JSON schema: the first alternative and the smallest number.
+/// Returns `None` for an endless recursion; the enclosing choice, optional field or list then omits
+/// the value.
+struct ExampleGenerator<'a> {
     root: &'a Value,
-    /// Bytes that may still be written.
+    /// Remaining size limit in bytes.
     room: usize,
 }
 
-impl Example<'_> {
+impl ExampleGenerator<'_> {
     fn of(&mut self, schema: &Value, depth: usize) -> Option<Value> {
         self.room = self.room.checked_sub(8)?;
         let schema = match schema {
@@ -113,7 +113,7 @@ impl Example<'_> {
         }
     }
 
-    /// What `anyOf`, `oneOf` and `allOf` ask for, and the fields beside them.
+    /// Values required by `anyOf`, `oneOf` and `allOf`, plus the schema's own properties.
     fn parts(&mut self, schema: &Map<String, Value>, depth: usize) -> Option<Vec<Value>> {
         let mut parts = Vec::new();
         for choices in ["anyOf", "oneOf"].into_iter().filter_map(|keyword| schema.get(keyword)) {
@@ -209,7 +209,7 @@ fn smallest_integer(schema: &Map<String, Value>) -> i64 {
 
 fn smallest_number(schema: &Map<String, Value>) -> Value {
     let bound = |keyword: &str| bound(schema, keyword);
-    // Half of the way where the other end is known, one step where it is not.
+    // The midpoint if the upper bound is known, otherwise one above the lower bound.
     let above = bound("exclusiveMinimum").map(|above| {
         let end = smaller(bound("maximum"), bound("exclusiveMaximum"));
         end.map_or(above + 1.0, |end| f64::midpoint(above, end))
@@ -228,8 +228,7 @@ fn smaller(a: Option<f64>, b: Option<f64>) -> Option<f64> {
     a.zip(b).map(|(a, b)| a.min(b)).or(a).or(b)
 }
 
-/// The smallest number of a range, or else 1 or the largest; rounded to a whole number of steps
-/// where the schema has steps.
+/// The lower bound of a range, otherwise 1 or the upper bound; rounded to a multiple of `multipleOf`.
 fn in_steps(schema: &Map<String, Value>, from: Option<f64>, until: Option<f64>) -> f64 {
     let step = bound(schema, "multipleOf").filter(|step| *step > 0.0);
     match (from, step) {

@@ -1,19 +1,19 @@
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use moothall_core::model::{OutputSchema, Turn};
+use moothall_core::model::{OutputSchema, PromptTurn};
 use moothall_core::structured::OutputCheck;
 
 use super::*;
 use crate::SchemaCheck;
-use crate::backend::Listener;
+use crate::backend::ReplyListener;
 use crate::catalog::Catalog;
-use crate::ledger::{Amount, Ledger};
+use crate::ledger::{CallCost, Ledger};
 
 #[derive(Default)]
 struct Pieces(Vec<String>);
 
-impl Listener for Pieces {
+impl ReplyListener for Pieces {
     fn text(&mut self, piece: &str) {
         self.0.push(piece.to_owned());
     }
@@ -31,16 +31,16 @@ fn ask_for(schema: &str) -> ModelRequest {
     ModelRequest { schema: Some(OutputSchema::parse("s", schema).unwrap()), ..ask("Fill it in.") }
 }
 
-fn answer(request: &ModelRequest) -> (Answer, Vec<String>) {
+fn answer(request: &ModelRequest) -> (RawReply, Vec<String>) {
     let card = Catalog::built_in().unwrap().card(&request.model);
     let mut pieces = Pieces::default();
     let ledger = Ledger::unlimited();
     let mut context = Context::from_waker(Waker::noop());
-    let reserved = pin!(ledger.reserve(Amount::default())).as_mut().poll(&mut context);
-    let Poll::Ready(Ok(reservation)) = reserved else { panic!("there is no cap") };
-    let listener: Option<&mut dyn Listener> = Some(&mut pieces);
-    let call = Call { request, card: &card, reservation: &reservation, listener };
-    let polled = pin!(Demo.answer(call)).as_mut().poll(&mut context);
+    let reserved = pin!(ledger.reserve(CallCost::default())).as_mut().poll(&mut context);
+    let Poll::Ready(Ok(reservation)) = reserved else { panic!("missing cap") };
+    let listener: Option<&mut dyn ReplyListener> = Some(&mut pieces);
+    let call = ModelAttempt { request, card: &card, reservation: &reservation, listener };
+    let polled = pin!(DemoBackend.answer(call)).as_mut().poll(&mut context);
     let Poll::Ready(Ok(answered)) = polled else { panic!("the demonstration always answers") };
     (answered.answer, pieces.0)
 }
@@ -48,17 +48,16 @@ fn answer(request: &ModelRequest) -> (Answer, Vec<String>) {
 #[test]
 fn the_demonstration_says_what_it_is_and_how_to_get_a_real_answer() {
     let (answer, _) = answer(&ask("What is a moot hall?"));
-    let text = "This is a demonstration: no model was asked. Your question has 20 characters. To get a real answer, set a key such as \
-                ANTHROPIC_API_KEY, or run a local model, and choose it with --model.";
+    let text = "This is a demonstration: the demo model makes no API call. Your question has 20 characters. To get a real answer, set an API key such as ANTHROPIC_API_KEY, or run a local model, and select it with --model.";
     assert_eq!(
         answer,
-        Answer {
+        RawReply {
             text: text.to_owned(),
-            stop: AnswerStop::End,
-            usage: Some(Usage {
+            stop: RawStopReason::End,
+            usage: Some(TokenUsage {
                 input: ask("What is a moot hall?").prompt_tokens_expected(),
                 output: tokens_expected(text),
-                ..Usage::default()
+                ..TokenUsage::default()
             }),
             model: Some(DEMO_MODEL.to_owned()),
         }
@@ -68,8 +67,8 @@ fn the_demonstration_says_what_it_is_and_how_to_get_a_real_answer() {
 #[test]
 fn the_last_words_of_the_user_are_answered() {
     let mut request = ask("one");
-    request.turns.extend([Turn::assistant("a b c d"), Turn::user("one two three")]);
-    request.turns.push(Turn::assistant("x"));
+    request.turns.extend([PromptTurn::assistant("a b c d"), PromptTurn::user("one two three")]);
+    request.turns.push(PromptTurn::assistant("x"));
     assert!(answer(&request).0.text.contains("Your question has 13 characters."));
 }
 
@@ -157,9 +156,9 @@ fn a_schema_of_our_own_types_is_answered_with_a_value_of_the_type() {
     #[derive(schemars::JsonSchema, serde::Deserialize)]
     #[expect(dead_code, reason = "only whether it can be read matters")]
     enum Verdict {
-        /// It holds.
+        /// The claim is correct.
         Holds,
-        /// It does not.
+        /// The claim is wrong.
         Fails { why: String },
     }
     #[derive(schemars::JsonSchema, serde::Deserialize)]
@@ -217,32 +216,32 @@ mod plays_reflexion {
     use std::collections::BTreeMap;
 
     use moothall_core::model::{ModelReply, StopReason, UsageBasis};
-    use moothall_core::reflexion::{Contract, Expectation, Reflexion, ReflexionInput};
+    use moothall_core::program::{OutputExpectation, ProgramContract, ProgramInput, ProgramRun};
     use moothall_core::sandbox::{
-        Attestation, Execution, Exit, FileRef, IsolationClass, Limits, Output,
+        CapturedOutput, Exit, FileRef, IsolationClass, Limits, SandboxAttestation, SandboxExecution,
     };
     use moothall_core::{
-        Conclusion, Effect, EffectResult, Outcome, Sha256Hex, Verdict, Workflow as _,
+        Conclusion, Effect, EffectResult, Outcome, RunVerdict, Sha256Hex, Workflow as _,
     };
 
     use super::*;
 
-    fn input(task: &str) -> ReflexionInput {
-        ReflexionInput::new(task, "demo".parse().unwrap(), "python")
+    fn input(task: &str) -> ProgramInput {
+        ProgramInput::new(task, "demo".parse().unwrap(), "python")
     }
 
-    /// What came of a program: its exit code, its output and its errors.
+    /// Exit code, output and errors of a program.
     type Ran = (i32, &'static str, &'static str);
 
     fn executed((code, stdout, stderr): Ran) -> EffectResult {
-        let output = |text: &str| Output { text: text.to_owned(), truncated: false };
-        EffectResult::Executed(Box::new(Execution {
+        let output = |text: &str| CapturedOutput { text: text.to_owned(), truncated: false };
+        EffectResult::Executed(Box::new(SandboxExecution {
             exit: Exit::Exited { code },
             stdout: output(stdout),
             stderr: output(stderr),
             files: BTreeMap::new(),
             left_behind: Vec::new(),
-            attestation: Attestation {
+            attestation: SandboxAttestation {
                 engine: "runsc".to_owned(),
                 engine_version: "1".to_owned(),
                 class: IsolationClass::UserKernel,
@@ -256,10 +255,9 @@ mod plays_reflexion {
         }))
     }
 
-    /// Plays a run: the demonstration speaks, and programs end as `ends` says, by a piece of
-    /// their text.
-    fn play(input: ReflexionInput, ends: &[(&str, Ran)]) -> Outcome {
-        let mut workflow = Reflexion::new(input, Box::new(|_: &Value| Vec::new())).unwrap();
+    /// Plays a run with the demo model. `ends` maps a fragment of a program's text to its result.
+    fn play(input: ProgramInput, ends: &[(&str, Ran)]) -> Outcome {
+        let mut workflow = ProgramRun::new(input, Box::new(|_: &Value| Vec::new())).unwrap();
         let mut step = workflow.start();
         loop {
             if let Some(outcome) = step.outcome {
@@ -271,7 +269,7 @@ mod plays_reflexion {
                     text: answer(request).0.text,
                     stop: StopReason::End,
                     model: DEMO_MODEL.to_owned(),
-                    usage: Usage::default(),
+                    usage: TokenUsage::default(),
                     usage_basis: UsageBasis::Estimated,
                     cost_micro_usd: None,
                 }),
@@ -286,9 +284,12 @@ mod plays_reflexion {
         }
     }
 
-    fn expecting(task: &str, text: &str) -> ReflexionInput {
-        let expect = Some(Expectation::Text { text: text.to_owned() });
-        ReflexionInput { contract: Contract { expect, ..Contract::default() }, ..input(task) }
+    fn expecting(task: &str, text: &str) -> ProgramInput {
+        let expect = Some(OutputExpectation::Text { text: text.to_owned() });
+        ProgramInput {
+            contract: ProgramContract { expect, ..ProgramContract::default() },
+            ..input(task)
+        }
     }
 
     #[test]
@@ -298,21 +299,21 @@ mod plays_reflexion {
             expecting("print the first 20 primes", primes),
             &[("while len(primes) < 20:", (0, primes, ""))],
         );
-        assert_eq!((outcome.verdict, outcome.findings), (Verdict::Pass, Vec::new()));
+        assert_eq!((outcome.verdict, outcome.findings), (RunVerdict::Pass, Vec::new()));
         assert!(matches!(outcome.conclusion, Conclusion::Passed(last) if last.attempts == 1));
     }
 
     #[test]
     fn the_sales_are_mended_at_the_second_attempt() {
         let file = FileRef { sha256: Sha256Hex::of(b"sales"), bytes: 5 };
-        let input = ReflexionInput {
+        let input = ProgramInput {
             inputs: BTreeMap::from([("sales.csv".parse().unwrap(), file)]),
             ..expecting("parse the given sales.csv and print the total", "12.50")
         };
         let stumbled = "ValueError: could not convert string to float: 'amount'";
         let outcome =
             play(input, &[("next(rows)", (0, "12.50\n", "")), ("csv", (1, "", stumbled))]);
-        assert_eq!((outcome.verdict, outcome.findings), (Verdict::Pass, Vec::new()));
+        assert_eq!((outcome.verdict, outcome.findings), (RunVerdict::Pass, Vec::new()));
         assert!(matches!(outcome.conclusion, Conclusion::Passed(last) if last.attempts == 2));
     }
 
@@ -323,7 +324,7 @@ mod plays_reflexion {
             input("Read data from users.json and print usernames"),
             &[("sample_data", (0, "alice\nbob\ncharlie\n", "")), ("open", (1, "", missing))],
         );
-        assert_eq!(outcome.verdict, Verdict::Fail);
+        assert_eq!(outcome.verdict, RunVerdict::Fail);
         assert!(matches!(outcome.conclusion, Conclusion::NotPassed(_)));
         assert_eq!(outcome.findings[0].rule.to_string(), "input.fabricated");
     }
@@ -331,7 +332,7 @@ mod plays_reflexion {
     #[test]
     fn a_task_it_cannot_play_fails_and_is_not_tried_for_ever() {
         let outcome = play(input("dance"), &[("sys.exit", (1, "", "This is a demonstration"))]);
-        assert_eq!(outcome.verdict, Verdict::Fail);
+        assert_eq!(outcome.verdict, RunVerdict::Fail);
         assert!(matches!(outcome.conclusion, Conclusion::NotPassed(last) if last.attempts == 2));
     }
 }
@@ -339,20 +340,20 @@ mod plays_reflexion {
 mod plays_consult {
     use std::collections::VecDeque;
 
-    use moothall_core::child::{ChildEnd, ChildRequest, Isolation};
+    use moothall_core::child::{ChildEnd, ChildIsolation, ChildRequest};
     use moothall_core::consult::{
         Consult, ConsultInput, EvidenceSource, GatherRequest, RoleModels, Terms, board,
     };
-    use moothall_core::debate::{Calls, Debate};
-    use moothall_core::evidence::{Company, Evidence, Provenance, Ticker};
+    use moothall_core::debate::{CallSettings, Debate};
+    use moothall_core::evidence::{CompanyProfile, Evidence, Provenance, Ticker};
     use moothall_core::model::{ModelReply, StopReason, UsageBasis};
-    use moothall_core::{Conclusion, Effect, EffectResult, Outcome, Verdict, Workflow};
+    use moothall_core::{Conclusion, Effect, EffectResult, Outcome, RunVerdict, Workflow};
 
     use super::*;
 
     fn evidence() -> Evidence {
         Evidence {
-            company: Company {
+            company: CompanyProfile {
                 name: "Small Works".to_owned(),
                 ticker: Some(Ticker::parse("SMW").unwrap()),
                 cik: None,
@@ -382,13 +383,13 @@ mod plays_consult {
                     text: answer(&request).0.text,
                     stop: StopReason::End,
                     model: DEMO_MODEL.to_owned(),
-                    usage: Usage::default(),
+                    usage: TokenUsage::default(),
                     usage_basis: UsageBasis::Estimated,
                     cost_micro_usd: None,
                 }),
                 Effect::StartChild(ChildRequest::Debate(input)) => {
                     let outcome = play(&mut Debate::new(*input).unwrap());
-                    let isolation = Isolation::none(None);
+                    let isolation = ChildIsolation::none(None);
                     EffectResult::ChildEnded(Box::new(ChildEnd { outcome, isolation }))
                 }
                 other => panic!("{other:?} is no effect of this workflow"),
@@ -418,12 +419,12 @@ mod plays_consult {
             committee,
             moves: Some(5),
             models: RoleModels::all("demo".parse().unwrap()),
-            calls: Calls::default(),
+            calls: CallSettings::default(),
             accept_findings: false,
             terms: Terms::default(),
         };
         let outcome = play(&mut Consult::new(input).unwrap());
-        assert_eq!(outcome.verdict, Verdict::Pass);
+        assert_eq!(outcome.verdict, RunVerdict::Pass);
         let Conclusion::Ranked(ranked) = outcome.conclusion else { panic!("{outcome:?}") };
         assert_eq!((ranked.recommended.len(), ranked.other.len()), (3, 2));
         let debates = ranked.moves().map(|one| one.debated.as_ref().unwrap());

@@ -1,4 +1,4 @@
-//! The one way to a model: budget, replay, limits, retries, bill.
+//! Makes all model calls: budget, replay, rate limits, retries and billing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,78 +9,73 @@ use moothall_core::MicroUsd;
 use moothall_core::model::{
     FailureKind, ModelFailure, ModelName, ModelReply, ModelRequest, UsageBasis,
 };
-use moothall_core::receipt::Timing;
+use moothall_core::receipt::EffectTiming;
 
-use crate::backend::{Backend, Bill, Call, FailedTry, Listener};
+use crate::api_key::ApiKey;
+use crate::backend::{BillingRisk, FailedAttempt, ModelAttempt, ModelBackend, ReplyListener};
 use crate::catalog::{Catalog, ModelCard};
-use crate::demo::Demo;
-use crate::http::{Clients, HttpBackend};
-use crate::judge::{Judged, judge};
-use crate::lane::LONGEST_PAUSE;
-use crate::ledger::{Amount, Ledger, Reservation};
-use crate::recording::Recordings;
-use crate::secret::Secret;
+use crate::demo::DemoBackend;
+use crate::http::{HttpBackend, HttpClients};
+use crate::ledger::{BudgetReservation, CallCost, Ledger};
+use crate::model_limiter::LONGEST_PAUSE;
+use crate::recording::RecordingStore;
+use crate::reply_check::{CheckedReply, judge};
 use crate::settings::RetrySettings;
-use crate::turnstile::Turnstile;
+use crate::shared_limiter::SharedLimiter;
 
-/// What a gateway is made from.
+/// Options of a [`Gateway`].
 #[derive(Debug)]
 pub struct GatewayOptions {
-    /// Providers and models.
     pub catalog: Catalog,
-    /// Keys by provider.
-    pub keys: BTreeMap<String, Secret>,
-    /// How often and when to try again.
+    /// API keys by provider.
+    pub keys: BTreeMap<String, ApiKey>,
     pub retry: RetrySettings,
-    /// Whether replies are kept or repeated.
     pub recording: RecordingMode,
 }
 
-/// Whether replies are kept or repeated.
+/// Whether replies are recorded or replayed.
 #[derive(Debug, Clone, Default)]
 pub enum RecordingMode {
-    /// Neither.
     #[default]
     Off,
-    /// Ask, and keep every reply.
-    Record(Recordings),
-    /// Never ask; repeat what was kept.
-    Replay(Recordings),
+    /// Call the model and record every reply.
+    Record(RecordingStore),
+    /// Return recorded replies and never call a model.
+    Replay(RecordingStore),
 }
 
-/// The one way to a model. Cheap to share; one per process, because its limits are per process.
+/// Makes all model calls. Create one per process, because its rate limits apply per process.
 #[derive(Debug)]
 pub struct Gateway {
     catalog: Catalog,
-    backends: BTreeMap<String, Arc<dyn Backend>>,
+    backends: BTreeMap<String, Arc<dyn ModelBackend>>,
     retry: RetrySettings,
     recording: RecordingMode,
 }
 
-/// What came of a call, and how long it took.
+/// The result of a call and its timing.
 #[derive(Debug)]
 pub struct CallReport {
-    /// The reply, or why there is none.
     pub result: Result<ModelReply, ModelFailure>,
-    /// Latency and tries; kept apart because they differ between equal runs.
-    pub timing: Timing,
+    /// Latency and attempts. Separate because they differ between identical runs.
+    pub timing: EffectTiming,
 }
 
 impl Gateway {
-    /// Makes a gateway. Nothing is connected yet.
+    /// Creates a gateway without connecting.
     pub fn new(options: GatewayOptions) -> Self {
         Self::make(options, None)
     }
 
-    /// Makes a gateway whose calls go through a turnstile.
-    pub fn behind(options: GatewayOptions, turnstile: Arc<dyn Turnstile>) -> Self {
+    /// Creates a gateway that shares its limits with other processes.
+    pub fn behind(options: GatewayOptions, turnstile: Arc<dyn SharedLimiter>) -> Self {
         Self::make(options, Some(turnstile))
     }
 
-    fn make(options: GatewayOptions, turnstile: Option<Arc<dyn Turnstile>>) -> Self {
+    fn make(options: GatewayOptions, turnstile: Option<Arc<dyn SharedLimiter>>) -> Self {
         let GatewayOptions { catalog, mut keys, retry, recording } = options;
-        let clients = Arc::new(Clients::default());
-        let mut backends: BTreeMap<String, Arc<dyn Backend>> = BTreeMap::new();
+        let clients = Arc::new(HttpClients::default());
+        let mut backends: BTreeMap<String, Arc<dyn ModelBackend>> = BTreeMap::new();
         for provider in catalog.providers() {
             let backend = HttpBackend::new(
                 provider.clone(),
@@ -90,25 +85,24 @@ impl Gateway {
             );
             backends.insert(provider.name.clone(), Arc::new(backend));
         }
-        backends.insert(ModelName::DEMO.to_owned(), Arc::new(Demo));
+        backends.insert(ModelName::DEMO.to_owned(), Arc::new(DemoBackend));
         Self { catalog, backends, retry, recording }
     }
 
-    /// Puts another source of answers in the place of a provider.
+    /// Replaces the backend of a provider.
     #[must_use]
-    pub fn with_backend(mut self, provider: &str, backend: Arc<dyn Backend>) -> Self {
+    pub fn with_backend(mut self, provider: &str, backend: Arc<dyn ModelBackend>) -> Self {
         self.backends.insert(provider.to_owned(), backend);
         self
     }
 
-    /// Providers and models as this gateway knows them.
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
     }
 
-    /// The most that one try can use.
-    pub fn most_of(&self, request: &ModelRequest) -> Amount {
-        Amount {
+    /// Upper bound on the cost and tokens of one attempt.
+    pub fn most_of(&self, request: &ModelRequest) -> CallCost {
+        CallCost {
             usd: self
                 .catalog
                 .card(&request.model)
@@ -118,20 +112,20 @@ impl Gateway {
         }
     }
 
-    /// Asks a model. Retries, waiting for limits and the bill happen inside; whatever happens, the
-    /// ledger is right afterwards. Dropping the future cancels the call: what was not sent yet is
-    /// given back, what was sent counts as the most that it can cost.
+    /// Calls a model, including retries, rate limits and billing. The ledger is correct whatever
+    /// happens. Dropping the future cancels the call: a reservation that was not sent is released,
+    /// and a sent request counts with its maximum cost.
     #[tracing::instrument(name = "model_call", skip_all, fields(model = %request.model, purpose = ?request.purpose))]
     pub async fn call(
         &self,
         request: &ModelRequest,
         ledger: &Ledger,
-        listener: Option<&mut dyn Listener>,
+        listener: Option<&mut dyn ReplyListener>,
     ) -> CallReport {
         let started = Instant::now();
         let mut tries = 0;
-        // Boxed: the retry loop is large, and a call that waits should cost a pointer in its
-        // caller's state.
+        // Boxed because the retry loop's future is large and would be stored in every caller's
+        // state.
         let result = Box::pin(self.call_until_done(request, ledger, listener, &mut tries)).await;
         let latency_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         match &result {
@@ -148,14 +142,14 @@ impl Gateway {
                 tracing::info!(tries, latency_ms, kind = failure.kind.code(), "model call failed")
             }
         }
-        CallReport { result, timing: Timing { latency_ms, tries } }
+        CallReport { result, timing: EffectTiming { latency_ms, tries } }
     }
 
     async fn call_until_done(
         &self,
         request: &ModelRequest,
         ledger: &Ledger,
-        mut listener: Option<&mut dyn Listener>,
+        mut listener: Option<&mut dyn ReplyListener>,
         tries: &mut u32,
     ) -> Result<ModelReply, ModelFailure> {
         let card = self.catalog.card(&request.model);
@@ -175,7 +169,7 @@ impl Gateway {
             let reservation = reserved.map_err(|refusal| refused_after(refusal, before.take()))?;
             *tries += 1;
             let listener_of_try =
-                listener.as_mut().map(|listener| &mut **listener as &mut dyn Listener);
+                listener.as_mut().map(|listener| &mut **listener as &mut dyn ReplyListener);
             let (failure, cost) = match try_once(
                 backend.as_ref(),
                 request,
@@ -201,7 +195,7 @@ impl Gateway {
             let delay = asked.map_or(delay, |asked| asked.max(delay));
             let (kind, delay_ms) =
                 (failure.kind.code(), u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
-            tracing::warn!(kind, delay_ms, tries = *tries, "model call failed, trying again");
+            tracing::warn!(kind, delay_ms, tries = *tries, "model call failed, retrying");
             if let Some(listener) = &mut listener {
                 listener.restart();
             }
@@ -210,17 +204,17 @@ impl Gateway {
         }
     }
 
-    /// A reply that cannot be kept is still a reply, and it is paid for.
+    /// A failure to record does not discard the reply, which is already paid for.
     fn record(&self, request: &ModelRequest, reply: &ModelReply) {
         if let RecordingMode::Record(recordings) = &self.recording
             && let Err(failure) = recordings.keep(request, reply)
         {
-            tracing::error!(detail = failure.detail, "reply could not be recorded");
+            tracing::error!(detail = failure.detail, "could not record the reply");
         }
     }
 }
 
-/// The pauses between tries: growing, jittered, and never longer than the longest.
+/// Delays between attempts: exponential, with jitter, capped at `max_delay`.
 fn delays(retry: &RetrySettings) -> impl Iterator<Item = Duration> + use<> {
     let longest = retry.max_delay;
     ExponentialBuilder::default()
@@ -232,65 +226,65 @@ fn delays(retry: &RetrySettings) -> impl Iterator<Item = Duration> + use<> {
         .map(move |delay| delay.min(longest))
 }
 
-/// One try and its bill. A failure comes with the most that it can have cost.
+/// Makes one attempt and settles its cost. A failure includes the maximum it can have cost.
 async fn try_once(
-    backend: &dyn Backend,
+    backend: &dyn ModelBackend,
     request: &ModelRequest,
     card: &ModelCard,
-    reservation: Reservation<'_>,
-    listener: Option<&mut dyn Listener>,
+    reservation: BudgetReservation<'_>,
+    listener: Option<&mut dyn ReplyListener>,
 ) -> Result<ModelReply, (ModelFailure, Option<MicroUsd>)> {
-    let listener = listener.map(|listener| &mut *listener as &mut dyn Listener);
-    let call = Call { request, card, reservation: &reservation, listener };
+    let listener = listener.map(|listener| &mut *listener as &mut dyn ReplyListener);
+    let call = ModelAttempt { request, card, reservation: &reservation, listener };
     let answered = backend.answer(call).await;
     let worst = reservation.worst();
     match answered {
         Ok(answered) => {
-            let Judged { amount, basis, result } = judge(request, card, answered);
+            let CheckedReply { amount, basis, result } = judge(request, card, answered);
             settle(reservation, amount, basis);
             result.map_err(|failure| (failure, amount.usd))
         }
-        Err(FailedTry { failure, bill: Bill::None }) => {
+        Err(FailedAttempt { failure, bill: BillingRisk::None }) => {
             reservation.release();
             Err((failure, Some(MicroUsd::ZERO)))
         }
-        Err(FailedTry { failure, bill: Bill::Possible }) => {
+        Err(FailedAttempt { failure, bill: BillingRisk::Possible }) => {
             reservation.settle_unknown();
             Err((failure, worst.usd))
         }
     }
 }
 
-fn settle(reservation: Reservation<'_>, amount: Amount, basis: UsageBasis) {
+fn settle(reservation: BudgetReservation<'_>, amount: CallCost, basis: UsageBasis) {
     match basis {
         UsageBasis::Reported | UsageBasis::Bounded => reservation.settle(amount),
-        // An answer without a bill is billed all the same, thinking included.
+        // The provider bills replies without usage data too, including reasoning tokens.
         UsageBasis::Estimated => reservation.settle_unknown(),
     }
 }
 
-/// A budget that ends a call between two tries must not hide why there was a second one.
+/// Keeps the error of the previous attempt if the budget does not allow another one.
 fn refused_after(refusal: ModelFailure, before: Option<ModelFailure>) -> ModelFailure {
     let Some(before) = before else { return refusal };
-    let detail = format!("{}; the try before failed: {before}", refusal.detail);
+    let detail = format!("{}; the previous attempt failed: {before}", refusal.detail);
     ModelFailure {
         cost_at_most_micro_usd: before.cost_at_most_micro_usd,
         ..ModelFailure::new(refusal.kind, detail)
     }
 }
 
-/// A repetition counts against the budget like the original, so that the same run stops at the same
-/// place.
+/// A replayed reply counts against the budget like the original, so a replay stops at the same
+/// point.
 async fn replay(
-    recordings: &Recordings,
+    recordings: &RecordingStore,
     request: &ModelRequest,
     ledger: &Ledger,
-    worst: Amount,
-    listener: Option<&mut dyn Listener>,
+    worst: CallCost,
+    listener: Option<&mut dyn ReplyListener>,
 ) -> Result<ModelReply, ModelFailure> {
     let reservation = ledger.reserve(worst).await?;
     let reply = recordings.find(request)?;
-    let amount = Amount { usd: reply.cost_micro_usd, tokens: reply.usage.total() };
+    let amount = CallCost { usd: reply.cost_micro_usd, tokens: reply.usage.total() };
     settle(reservation, amount, reply.usage_basis);
     if let Some(listener) = listener {
         listener.text(&reply.text);
@@ -299,10 +293,7 @@ async fn replay(
 }
 
 fn unknown_provider(model: &ModelName) -> ModelFailure {
-    ModelFailure::new(
-        FailureKind::NotFound,
-        format!("there is no provider called `{}`", model.provider()),
-    )
+    ModelFailure::new(FailureKind::NotFound, format!("unknown provider `{}`", model.provider()))
 }
 
 #[cfg(test)]

@@ -13,6 +13,6 @@ fn pauses_grow_stay_below_the_longest_and_differ_between_callers() {
         assert!(pauses[0] >= Duration::from_millis(100) && pauses[1] >= Duration::from_millis(200));
         assert!(pauses.iter().all(|pause| *pause <= retry.max_delay), "{pauses:?}");
     }
-    // The jitter once had a fixed seed: all callers came back at the same moment.
+    // Regression: the jitter had a fixed seed, so all callers retried at the same time.
     assert!(sequences.iter().any(|pauses| pauses != &sequences[0]), "{sequences:?}");
 }

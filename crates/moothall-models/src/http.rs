@@ -1,4 +1,4 @@
-//! The provider backend: real sockets.
+//! The HTTP backend of model providers.
 
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -7,94 +7,100 @@ use moothall_core::model::{FailureKind, ModelFailure};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, RequestBuilder, Response, Url};
 
-use crate::backend::{AnswerFuture, Answered, Backend, Bill, Call, FailedTry, Listener};
-use crate::catalog::Provider;
+use crate::api_key::ApiKey;
+use crate::backend::{
+    AnswerFuture, BackendReply, BillingRisk, FailedAttempt, ModelAttempt, ModelBackend,
+    ReplyListener,
+};
+use crate::catalog::ModelProvider;
 use crate::connection::{causes, is_loopback};
-use crate::lanes::Lanes;
-use crate::secret::Secret;
-use crate::turnstile::Turnstile;
-use crate::wire::{self, Answer, Delivery, Encoded, MAX_BODY_BYTES, StreamDecoder};
+use crate::model_limiters::ModelLimiters;
+use crate::shared_limiter::SharedLimiter;
+use crate::wire::{self, EncodedRequest, MAX_BODY_BYTES, RawReply, ReplyDelivery, StreamDecoder};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The longest complaint that is read. What does not fit is not worth reading.
+/// Size limit of an error response.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
 
-/// HTTP clients that all providers share. They are made when first needed: reading the system's
-/// certificates takes milliseconds that a run without a provider should not pay.
+/// HTTP clients shared by all providers. Built on first use, because loading the system's
+/// certificates takes milliseconds that a run without a provider should not spend.
 #[derive(Debug, Default)]
-pub(crate) struct Clients {
+pub(crate) struct HttpClients {
     direct: OnceLock<Result<Client, String>>,
     by_proxy: OnceLock<Result<Client, String>>,
 }
 
-impl Clients {
-    /// Servers on this machine are never reached through the system's proxy.
+impl HttpClients {
+    /// Loopback servers are never reached through the system's proxy.
     fn for_address(&self, url: &Url) -> Result<&Client, ModelFailure> {
         let (cell, proxy) = if is_loopback(url) {
-            (&self.direct, Proxy::Never)
+            (&self.direct, ProxyMode::Never)
         } else {
-            (&self.by_proxy, Proxy::AsSystem)
+            (&self.by_proxy, ProxyMode::AsSystem)
         };
         let made = cell.get_or_init(|| build(proxy).map_err(|error| error.to_string()));
         made.as_ref().map_err(|error| {
-            ModelFailure::new(FailureKind::Transport, format!("no HTTP client: {error}"))
+            ModelFailure::new(
+                FailureKind::Transport,
+                format!("cannot create an HTTP client: {error}"),
+            )
         })
     }
 }
 
-enum Proxy {
+enum ProxyMode {
     Never,
     AsSystem,
 }
 
-fn build(proxy: Proxy) -> Result<Client, reqwest::Error> {
-    // The first caller in the process decides; any provider will do, so a refusal is not an error.
+fn build(proxy: ProxyMode) -> Result<Client, reqwest::Error> {
+    // Fails if another caller has installed a provider already; any provider will do.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = Client::builder()
         .connect_timeout(CONNECT_TIMEOUT)
         .pool_idle_timeout(Duration::from_secs(60))
         .user_agent(concat!("moothall/", env!("CARGO_PKG_VERSION")))
-        // A redirect would carry the key to an address that nobody configured.
+        // A redirect would send the API key to an address that was not configured.
         .redirect(reqwest::redirect::Policy::none());
     match proxy {
-        Proxy::Never => builder.no_proxy(),
-        Proxy::AsSystem => builder,
+        ProxyMode::Never => builder.no_proxy(),
+        ProxyMode::AsSystem => builder,
     }
     .build()
 }
 
-/// One provider over HTTP.
+/// A provider reached over HTTP.
 #[derive(Debug)]
 pub(crate) struct HttpBackend {
-    provider: Provider,
-    key: Option<Secret>,
-    clients: Arc<Clients>,
-    lanes: Lanes,
-    turnstile: Option<Arc<dyn Turnstile>>,
-    /// The same for every call, so it is made once; or why no call can be made.
-    target: Result<Target, ModelFailure>,
+    provider: ModelProvider,
+    key: Option<ApiKey>,
+    clients: Arc<HttpClients>,
+    lanes: ModelLimiters,
+    turnstile: Option<Arc<dyn SharedLimiter>>,
+    /// URL and headers, the same for every call; or the reason no call can be made.
+    target: Result<RequestTarget, ModelFailure>,
 }
 
 #[derive(Debug)]
-struct Target {
+struct RequestTarget {
     url: Url,
     headers: HeaderMap,
 }
 
 impl HttpBackend {
     pub(crate) fn new(
-        provider: Provider,
-        key: Option<Secret>,
-        clients: Arc<Clients>,
-        turnstile: Option<Arc<dyn Turnstile>>,
+        provider: ModelProvider,
+        key: Option<ApiKey>,
+        clients: Arc<HttpClients>,
+        turnstile: Option<Arc<dyn SharedLimiter>>,
     ) -> Self {
-        let lanes = Lanes::new(provider.limits);
-        let target = Target::new(&provider, key.as_ref());
+        let lanes = ModelLimiters::new(provider.limits);
+        let target = RequestTarget::new(&provider, key.as_ref());
         Self { provider, key, clients, lanes, turnstile, target }
     }
 
-    async fn try_once(&self, call: Call<'_>) -> Result<Answered, FailedTry> {
+    async fn try_once(&self, call: ModelAttempt<'_>) -> Result<BackendReply, FailedAttempt> {
         let lane = self.lanes.of(call.request.model.name());
         let request = call.request;
         let tokens = || request.prompt_tokens_expected() + u64::from(request.max_tokens);
@@ -106,10 +112,11 @@ impl HttpBackend {
             }
             None => None,
         };
-        // Written only now: thousands of calls that wait for their turn hold no bodies. And before
-        // the clock starts: the first call makes the HTTP client, which takes longer than some
-        // timeouts.
-        let delivery = if call.listener.is_some() { Delivery::Streamed } else { Delivery::Whole };
+        // Encode only after the permit, so that thousands of waiting calls hold no bodies, and
+        // before the timeout starts, because the first call builds the HTTP client, which takes
+        // longer than some timeouts.
+        let delivery =
+            if call.listener.is_some() { ReplyDelivery::Streamed } else { ReplyDelivery::Whole };
         let encoded =
             wire::encode(&self.provider, call.card, request, delivery).map_err(unbilled)?;
         let window = encoded.window;
@@ -119,12 +126,12 @@ impl HttpBackend {
         let exchange = self.exchange(outgoing, call.listener);
         let outcome = match tokio::time::timeout(timeout, exchange).await {
             Ok(outcome) => outcome,
-            Err(_) => Err(FailedTry {
+            Err(_) => Err(FailedAttempt {
                 failure: ModelFailure::new(
                     FailureKind::TimedOut,
-                    format!("no complete answer within {timeout:?}"),
+                    format!("no complete reply within {timeout:?}"),
                 ),
-                bill: Bill::Possible,
+                bill: BillingRisk::Possible,
             }),
         };
         match &outcome {
@@ -135,13 +142,13 @@ impl HttpBackend {
             Err(_) => drop(permit),
         }
         match outcome {
-            Ok(answer) => Ok(Answered { answer: self.answer_without_key(answer), window }),
+            Ok(answer) => Ok(BackendReply { answer: self.answer_without_key(answer), window }),
             Err(failed) => Err(self.without_key(failed)),
         }
     }
 
-    fn outgoing(&self, encoded: Encoded) -> Result<RequestBuilder, ModelFailure> {
-        let Target { url, headers } = self.target.as_ref().map_err(Clone::clone)?;
+    fn outgoing(&self, encoded: EncodedRequest) -> Result<RequestBuilder, ModelFailure> {
+        let RequestTarget { url, headers } = self.target.as_ref().map_err(Clone::clone)?;
         let client = self.clients.for_address(url)?;
         Ok(client.post(url.clone()).headers(headers.clone()).body(encoded.body))
     }
@@ -149,11 +156,14 @@ impl HttpBackend {
     async fn exchange(
         &self,
         outgoing: RequestBuilder,
-        listener: Option<&mut dyn Listener>,
-    ) -> Result<Answer, FailedTry> {
+        listener: Option<&mut dyn ReplyListener>,
+    ) -> Result<RawReply, FailedAttempt> {
         let response = outgoing.send().await.map_err(|error| {
-            let bill = if error.is_connect() { Bill::None } else { Bill::Possible };
-            FailedTry { failure: ModelFailure::new(FailureKind::Transport, causes(&error)), bill }
+            let bill = if error.is_connect() { BillingRisk::None } else { BillingRisk::Possible };
+            FailedAttempt {
+                failure: ModelFailure::new(FailureKind::Transport, causes(&error)),
+                bill,
+            }
         })?;
         match (listener, response.status().is_success()) {
             (Some(listener), true) => self.read_stream(response, listener).await,
@@ -161,7 +171,7 @@ impl HttpBackend {
         }
     }
 
-    async fn read_whole(&self, response: Response) -> Result<Answer, FailedTry> {
+    async fn read_whole(&self, response: Response) -> Result<RawReply, FailedAttempt> {
         let status = response.status();
         let retry_after = retry_after_ms(response.headers());
         let longest = if status.is_success() { MAX_BODY_BYTES } else { MAX_ERROR_BYTES };
@@ -169,17 +179,18 @@ impl HttpBackend {
         match body {
             Ok(body) => wire::decode(self.provider.wire, status.as_u16(), retry_after, &body)
                 .map_err(|failure| {
-                    let bill = if status.is_success() { Bill::Possible } else { Bill::None };
-                    FailedTry { failure, bill }
+                    let bill =
+                        if status.is_success() { BillingRisk::Possible } else { BillingRisk::None };
+                    FailedAttempt { failure, bill }
                 }),
-            // A refusal is a refusal even if its explanation broke off.
+            // The status alone is enough to classify a refusal whose body broke off.
             Err(_) if !status.is_success() => {
                 wire::decode(self.provider.wire, status.as_u16(), retry_after, b"")
                     .map_err(unbilled)
             }
-            Err(failure) => Err(FailedTry {
+            Err(failure) => Err(FailedAttempt {
                 failure: failure.with_status(status.as_u16()),
-                bill: Bill::Possible,
+                bill: BillingRisk::Possible,
             }),
         }
     }
@@ -187,18 +198,19 @@ impl HttpBackend {
     async fn read_stream(
         &self,
         mut response: Response,
-        listener: &mut dyn Listener,
-    ) -> Result<Answer, FailedTry> {
-        let possible = |failure: ModelFailure| FailedTry { failure, bill: Bill::Possible };
+        listener: &mut dyn ReplyListener,
+    ) -> Result<RawReply, FailedAttempt> {
+        let possible =
+            |failure: ModelFailure| FailedAttempt { failure, bill: BillingRisk::Possible };
         let mut decoder = StreamDecoder::new(self.provider.wire);
-        let mut ear = Ear { key: self.key.as_ref(), pending: String::new(), listener };
+        let mut ear = KeyRedactor { key: self.key.as_ref(), pending: String::new(), listener };
         let answer = loop {
             match response.chunk().await {
                 Ok(Some(piece)) => {
                     decoder.push(&piece, &mut |text| ear.text(text)).map_err(possible)?;
                 }
                 Ok(None) => break decoder.finish().map_err(possible)?,
-                // The answer may have been complete before the connection broke; the decoder knows.
+                // The reply may have been complete before the connection broke; the decoder knows.
                 Err(error) => {
                     let broken = ModelFailure::new(FailureKind::Truncated, causes(&error));
                     break decoder.finish().map_err(|_| possible(broken))?;
@@ -209,16 +221,15 @@ impl HttpBackend {
         Ok(answer)
     }
 
-    fn without_key(&self, mut failed: FailedTry) -> FailedTry {
+    fn without_key(&self, mut failed: FailedAttempt) -> FailedAttempt {
         if let Some(key) = &self.key {
             failed.failure.detail = key.remove_from(&failed.failure.detail);
         }
         failed
     }
 
-    /// An answer goes into files and onto screens; a server that repeats the key does not get it
-    /// there.
-    fn answer_without_key(&self, mut answer: Answer) -> Answer {
+    /// Removes the API key if a server echoes it, because replies are stored and displayed.
+    fn answer_without_key(&self, mut answer: RawReply) -> RawReply {
         if let Some(key) = &self.key {
             for text in std::iter::once(&mut answer.text).chain(&mut answer.model) {
                 if key.is_in(text) {
@@ -230,14 +241,14 @@ impl HttpBackend {
     }
 }
 
-/// Passes text on without the key, also where the key comes in pieces.
-struct Ear<'a> {
-    key: Option<&'a Secret>,
+/// Forwards text with the API key removed, even if the key is split across chunks.
+struct KeyRedactor<'a> {
+    key: Option<&'a ApiKey>,
     pending: String,
-    listener: &'a mut dyn Listener,
+    listener: &'a mut dyn ReplyListener,
 }
 
-impl Ear<'_> {
+impl KeyRedactor<'_> {
     fn text(&mut self, text: &str) {
         let Some(key) = self.key else { return self.listener.text(text) };
         self.pending.push_str(text);
@@ -247,7 +258,7 @@ impl Ear<'_> {
         }
     }
 
-    /// What was held back was not the key after all.
+    /// Forwards the withheld text, which turned out not to be the key.
     fn end(self) {
         if !self.pending.is_empty() {
             self.listener.text(&self.pending);
@@ -255,12 +266,12 @@ impl Ear<'_> {
     }
 }
 
-impl Target {
-    fn new(provider: &Provider, key: Option<&Secret>) -> Result<Self, ModelFailure> {
+impl RequestTarget {
+    fn new(provider: &ModelProvider, key: Option<&ApiKey>) -> Result<Self, ModelFailure> {
         let endpoint = wire::endpoint(provider.wire);
         let address = format!("{}{}", provider.base_url, endpoint.path);
         let url = Url::parse(&address).map_err(|error| {
-            ModelFailure::new(FailureKind::BadRequest, format!("bad base URL: {error}"))
+            ModelFailure::new(FailureKind::BadRequest, format!("invalid base URL: {error}"))
         })?;
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -274,7 +285,7 @@ impl Target {
             }
             None if provider.needs_key() => {
                 let (name, wanted) = (&provider.name, provider.key_env.join(" or "));
-                let detail = format!("there is no API key for {name}: set {wanted}");
+                let detail = format!("no API key for {name}: set {wanted}");
                 return Err(ModelFailure::new(FailureKind::Auth, detail));
             }
             None => {}
@@ -283,20 +294,20 @@ impl Target {
     }
 }
 
-fn key_value(prefix: &str, key: &Secret, url: &Url) -> Result<HeaderValue, ModelFailure> {
+fn key_value(prefix: &str, key: &ApiKey, url: &Url) -> Result<HeaderValue, ModelFailure> {
     if url.scheme() == "http" && !is_loopback(url) {
-        let detail = "a key is never sent over plain http to another machine; use https";
+        let detail = "an API key is never sent over plain http to another machine; use https";
         return Err(ModelFailure::new(FailureKind::Auth, detail));
     }
     let mut value = HeaderValue::try_from(format!("{prefix}{}", key.expose())).map_err(|_| {
-        ModelFailure::new(FailureKind::Auth, "the key holds characters that no key has")
+        ModelFailure::new(FailureKind::Auth, "the API key contains invalid characters")
     })?;
     value.set_sensitive(true);
     Ok(value)
 }
 
-impl Backend for HttpBackend {
-    fn answer<'a>(&'a self, call: Call<'a>) -> AnswerFuture<'a> {
+impl ModelBackend for HttpBackend {
+    fn answer<'a>(&'a self, call: ModelAttempt<'a>) -> AnswerFuture<'a> {
         Box::pin(self.try_once(call))
     }
 }
@@ -309,7 +320,7 @@ async fn read_body(mut response: Response, longest: usize) -> Result<Vec<u8>, Mo
         .map_err(|error| ModelFailure::new(FailureKind::Truncated, causes(&error)))?
     {
         if body.len() + piece.len() > longest {
-            return Err(ModelFailure::new(FailureKind::Malformed, "the answer has no end"));
+            return Err(ModelFailure::new(FailureKind::Malformed, "the reply is too long"));
         }
         body.extend_from_slice(&piece);
     }
@@ -323,14 +334,13 @@ fn retry_after_ms(headers: &HeaderMap) -> Option<u64> {
     wire::retry_after_ms(|name| headers.get(name).and_then(|value| value.to_str().ok()), now_ms)
 }
 
-/// The provider asked everybody to wait longer than a call sits out.
+/// The provider requested a longer pause than a call waits for.
 fn stopped(pause: Duration) -> ModelFailure {
-    let detail =
-        format!("the provider asked for a pause that lasts {} more seconds", pause.as_secs());
+    let detail = format!("the provider requested a pause; {} seconds are left", pause.as_secs());
     let pause_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
     ModelFailure::new(FailureKind::RateLimited, detail).with_retry_after_ms(Some(pause_ms))
 }
 
-fn unbilled(failure: ModelFailure) -> FailedTry {
-    FailedTry { failure, bill: Bill::None }
+fn unbilled(failure: ModelFailure) -> FailedAttempt {
+    FailedAttempt { failure, bill: BillingRisk::None }
 }

@@ -1,48 +1,44 @@
-//! The budget of one run: reserve the worst case, then settle for what it really was.
+//! The budget of one run: reserves the worst case, then settles the actual cost.
 //!
-//! Invariants: while providers keep to the limits of a request, spent + reserved never exceeds the
-//! cap; spent never shrinks. A call that can
-//! never fit is refused at once; one that only others' reservations hold back waits, in the order
-//! of asking.
+//! Invariants: as long as providers respect a request's limits, spent + reserved never exceeds the
+//! cap; spent never decreases. A call that can never fit is refused immediately. One that does not
+//! fit only because of other reservations waits, first come, first served.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use moothall_core::MicroUsd;
+pub use moothall_core::budget::Budget;
 use moothall_core::model::{FailureKind, ModelFailure};
-pub use moothall_core::money::Spent;
-pub use moothall_core::purse::Budget;
+pub use moothall_core::money::SpendTotals;
 use tokio::sync::Notify;
 
-/// What a call may use at most, or did use.
+/// Money and tokens that a call used or may use at most.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Amount {
-    /// Money; absent where the price is unknown.
+pub struct CallCost {
+    /// `None` if the price is unknown.
     pub usd: Option<MicroUsd>,
-    /// Tokens.
     pub tokens: u64,
 }
 
-/// The one ledger of a run.
+/// The ledger of a run. There is one per run.
 #[derive(Debug)]
 pub struct Ledger {
     budget: Budget,
-    state: Mutex<State>,
+    state: Mutex<LedgerState>,
     changed: Notify,
-    /// Held while waiting for room: a fair lock, so that a large call is not starved by a stream of
-    /// small ones.
+    /// Held while waiting for budget. A fair lock, so that small calls do not starve a large one.
     turn: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    spent: Spent,
+struct LedgerState {
+    spent: SpendTotals,
     reserved_usd: MicroUsd,
     reserved_tokens: u64,
 }
 
 impl Ledger {
-    /// A ledger with nothing spent.
     pub fn new(budget: Budget) -> Self {
         Self {
             budget,
@@ -52,8 +48,8 @@ impl Ledger {
         }
     }
 
-    /// The ledger of a run that goes on: what was spent before counts against the budget.
-    pub fn resume(budget: Budget, spent: Spent) -> Self {
+    /// The ledger of a resumed run. `spent` counts against the budget.
+    pub fn resume(budget: Budget, spent: SpendTotals) -> Self {
         let ledger = Self::new(budget);
         ledger.state().spent = spent;
         ledger
@@ -64,14 +60,13 @@ impl Ledger {
         Self::new(Budget::default())
     }
 
-    /// The totals so far.
-    pub fn spent(&self) -> Spent {
+    pub fn spent(&self) -> SpendTotals {
         self.state().spent
     }
 
-    /// The totals as they would be if everything under way were billed in full. Whoever keeps this
-    /// keeps enough for the case that the process dies before the bills arrive.
-    pub fn spent_at_most(&self) -> Spent {
+    /// The totals if all calls in progress were billed in full. Storing this covers the case that
+    /// the process dies before the actual costs are known.
+    pub fn spent_at_most(&self) -> SpendTotals {
         let state = self.state();
         let mut spent = state.spent;
         if state.reserved_tokens > 0 || state.reserved_usd > MicroUsd::ZERO {
@@ -80,15 +75,16 @@ impl Ledger {
         spent
     }
 
-    /// Reserves room for a call. Dropping the reservation gives the room back.
-    pub async fn reserve(&self, worst: Amount) -> Result<Reservation<'_>, ModelFailure> {
+    /// Reserves budget for a call, waiting if necessary. Dropping an unsent reservation releases
+    /// it.
+    pub async fn reserve(&self, worst: CallCost) -> Result<BudgetReservation<'_>, ModelFailure> {
         if self.budget.usd.is_some() && worst.usd.is_none() {
             return Err(ModelFailure::new(
                 FailureKind::PriceUnknown,
-                "the run has a budget in dollars, but the price of this model is unknown",
+                "the run has a dollar budget, but the price of this model is unknown",
             ));
         }
-        // Without waiting first: what cannot fit now can never fit, because spent only grows.
+        // Check before waiting: spent only grows, so what exceeds the cap now can never fit.
         self.refuse_if_hopeless(worst)?;
         if self.budget == Budget::default() {
             return Ok(self.take(worst));
@@ -104,14 +100,14 @@ impl Ledger {
         }
     }
 
-    fn take(&self, worst: Amount) -> Reservation<'_> {
+    fn take(&self, worst: CallCost) -> BudgetReservation<'_> {
         let mut state = self.state();
         state.reserved_usd = state.reserved_usd.saturating_add(worst.usd.unwrap_or_default());
         state.reserved_tokens = state.reserved_tokens.saturating_add(worst.tokens);
-        Reservation { ledger: self, worst, settled: None, sent: AtomicBool::new(false) }
+        BudgetReservation { ledger: self, worst, settled: None, sent: AtomicBool::new(false) }
     }
 
-    fn fits_beside_others(&self, worst: Amount) -> bool {
+    fn fits_beside_others(&self, worst: CallCost) -> bool {
         let state = self.state();
         let usd = state
             .spent
@@ -124,14 +120,15 @@ impl Ledger {
             && self.budget.tokens.is_none_or(|cap| tokens <= cap)
     }
 
-    fn refuse_if_hopeless(&self, worst: Amount) -> Result<(), ModelFailure> {
+    fn refuse_if_hopeless(&self, worst: CallCost) -> Result<(), ModelFailure> {
         let spent = self.state().spent;
         if let (Some(cap), Some(needed)) = (self.budget.usd, worst.usd)
             && spent.usd.saturating_add(needed) > cap
         {
             let left = cap.saturating_sub(spent.usd);
-            let detail =
-                format!("the call may cost {needed}, but only {left} of the run's {cap} are left");
+            let detail = format!(
+                "the call may cost {needed}, but only {left} of the run's {cap} budget is left"
+            );
             return Err(ModelFailure::new(FailureKind::OverBudget, detail));
         }
         if let Some(cap) = self.budget.tokens
@@ -146,72 +143,75 @@ impl Ledger {
         Ok(())
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        // Every change is a few assignments, so a panic elsewhere cannot leave them half done.
+    fn state(&self) -> MutexGuard<'_, LedgerState> {
+        // Changes are a few assignments, so a panic elsewhere cannot leave them incomplete.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Room that one try holds.
+/// Budget reserved for one attempt.
 ///
-/// Dropping it gives the room back, unless the request was sent: then the provider may bill it, and
-/// the whole reservation counts as spent. So a call that is cancelled on its way costs what it may
-/// have cost.
+/// Dropping it releases the budget, unless the request was sent: then the provider may bill it, and
+/// the whole reservation counts as spent. A call cancelled in progress therefore counts with its
+/// maximum cost.
 #[derive(Debug)]
-#[must_use = "a dropped reservation gives its room back"]
-pub struct Reservation<'a> {
+#[must_use = "dropping a reservation releases its budget"]
+pub struct BudgetReservation<'a> {
     ledger: &'a Ledger,
-    worst: Amount,
-    settled: Option<Settlement>,
+    worst: CallCost,
+    settled: Option<ReservationOutcome>,
     sent: AtomicBool,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Settlement {
-    Used(Amount),
+enum ReservationOutcome {
+    Used(CallCost),
     Unknown,
     Free,
 }
 
-impl Reservation<'_> {
-    /// The request is about to leave: from here on nobody knows whether it is billed.
+impl BudgetReservation<'_> {
+    /// Call this before sending the request. From then on it may be billed.
     pub fn mark_sent(&self) {
         self.sent.store(true, Ordering::Relaxed);
     }
 
-    /// The try used this much. It can be more than was reserved only if the provider ignored the
-    /// limits of the request; it is counted all the same.
-    pub fn settle(mut self, used: Amount) {
-        self.settled = Some(Settlement::Used(used));
+    /// Settles the actual usage. It can exceed the reservation only if the provider ignored the
+    /// request's limits, and is then counted in full.
+    pub fn settle(mut self, used: CallCost) {
+        self.settled = Some(ReservationOutcome::Used(used));
     }
 
-    /// Nobody knows what the provider bills: the whole reservation counts as spent.
+    /// Counts the whole reservation as spent, because the actual cost is unknown.
     pub fn settle_unknown(mut self) {
-        self.settled = Some(Settlement::Unknown);
+        self.settled = Some(ReservationOutcome::Unknown);
     }
 
-    /// The provider refused the request or never saw it: nothing is billed.
+    /// Releases the reservation: the provider rejected or never received the request.
     pub fn release(mut self) {
-        self.settled = Some(Settlement::Free);
+        self.settled = Some(ReservationOutcome::Free);
     }
 
-    /// What was reserved.
-    pub fn worst(&self) -> Amount {
+    /// The reserved amount.
+    pub fn worst(&self) -> CallCost {
         self.worst
     }
 }
 
-impl Drop for Reservation<'_> {
+impl Drop for BudgetReservation<'_> {
     fn drop(&mut self) {
-        let unsaid =
-            if self.sent.load(Ordering::Relaxed) { Settlement::Unknown } else { Settlement::Free };
+        let unsaid = if self.sent.load(Ordering::Relaxed) {
+            ReservationOutcome::Unknown
+        } else {
+            ReservationOutcome::Free
+        };
         let mut state = self.ledger.state();
         state.reserved_usd = state.reserved_usd.saturating_sub(self.worst.usd.unwrap_or_default());
         state.reserved_tokens = state.reserved_tokens.saturating_sub(self.worst.tokens);
         match self.settled.unwrap_or(unsaid) {
-            Settlement::Free => {}
-            Settlement::Used(used) => state.spent.count(used.usd, used.tokens),
-            Settlement::Unknown => {
+            ReservationOutcome::Free => {}
+            ReservationOutcome::Used(used) => state.spent.count(used.usd, used.tokens),
+            ReservationOutcome::Unknown => {
                 state.spent.count_uncertain(self.worst.usd, self.worst.tokens);
             }
         }

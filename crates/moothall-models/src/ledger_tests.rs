@@ -11,8 +11,8 @@ fn usd(micros: u64) -> MicroUsd {
     MicroUsd::new(micros)
 }
 
-fn amount(micros: u64, tokens: u64) -> Amount {
-    Amount { usd: Some(usd(micros)), tokens }
+fn amount(micros: u64, tokens: u64) -> CallCost {
+    CallCost { usd: Some(usd(micros)), tokens }
 }
 
 fn dollars(cap_micros: u64) -> Ledger {
@@ -23,8 +23,8 @@ fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// What a reservation that needs no waiting gives.
-fn now(ledger: &Ledger, worst: Amount) -> Result<Reservation<'_>, ModelFailure> {
+/// The result of a reservation that does not have to wait.
+fn now(ledger: &Ledger, worst: CallCost) -> Result<BudgetReservation<'_>, ModelFailure> {
     match poll(pin!(ledger.reserve(worst))) {
         Poll::Ready(result) => result,
         Poll::Pending => panic!("the reservation waits"),
@@ -32,7 +32,7 @@ fn now(ledger: &Ledger, worst: Amount) -> Result<Reservation<'_>, ModelFailure> 
 }
 
 #[track_caller]
-fn check_refused(ledger: &Ledger, worst: Amount, kind: FailureKind, detail: &str) {
+fn check_refused(ledger: &Ledger, worst: CallCost, kind: FailureKind, detail: &str) {
     let failure = now(ledger, worst).unwrap_err();
     assert_eq!(failure, ModelFailure::new(kind, detail));
 }
@@ -41,14 +41,13 @@ fn check_refused(ledger: &Ledger, worst: Amount, kind: FailureKind, detail: &str
 fn a_call_that_can_never_fit_is_refused_at_once_with_the_numbers() {
     let ledger = dollars(2_500_000);
     now(&ledger, amount(1_000_000, 10)).unwrap().settle(amount(900_000, 5));
-    // Somebody else's reservation is no reason to wait: it does not fit even if all of it is given
-    // back.
+    // Other reservations are no reason to wait: it would not fit even if they were released.
     let _others = now(&ledger, amount(1_600_000, 1)).unwrap();
     check_refused(
         &ledger,
         amount(1_600_001, 0),
         FailureKind::OverBudget,
-        "the call may cost $1.600001, but only $1.60 of the run's $2.50 are left",
+        "the call may cost $1.600001, but only $1.60 of the run's $2.50 budget is left",
     );
 }
 
@@ -56,10 +55,11 @@ fn a_call_that_can_never_fit_is_refused_at_once_with_the_numbers() {
 fn what_is_under_way_counts_in_full_for_whoever_fears_to_die() {
     let ledger = dollars(2_500_000);
     now(&ledger, amount(10, 10)).unwrap().settle(amount(3, 4));
-    let settled = Spent { usd: usd(3), tokens: 4, ..Spent::default() };
+    let settled = SpendTotals { usd: usd(3), tokens: 4, ..SpendTotals::default() };
     assert_eq!(ledger.spent_at_most(), settled);
     let under_way = now(&ledger, amount(50, 60)).unwrap();
-    let expected = Spent { usd: usd(53), tokens: 64, uncertain_usd: usd(50), unpriced_calls: 0 };
+    let expected =
+        SpendTotals { usd: usd(53), tokens: 64, uncertain_usd: usd(50), unpriced_calls: 0 };
     assert_eq!((ledger.spent(), ledger.spent_at_most()), (settled, expected));
     under_way.release();
     assert_eq!(ledger.spent_at_most(), settled);
@@ -71,11 +71,11 @@ fn tokens_have_their_own_cap() {
     now(&ledger, amount(1, 400)).unwrap().settle(amount(1, 300));
     check_refused(
         &ledger,
-        Amount { usd: None, tokens: 701 },
+        CallCost { usd: None, tokens: 701 },
         FailureKind::OverBudget,
         "the call may use 701 tokens, but only 700 of the run's 1000 are left",
     );
-    assert!(now(&ledger, Amount { usd: None, tokens: 700 }).is_ok());
+    assert!(now(&ledger, CallCost { usd: None, tokens: 700 }).is_ok());
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn the_whole_budget_can_be_used() {
         &ledger,
         amount(1, 1),
         FailureKind::OverBudget,
-        "the call may cost $0.000001, but only $0.00 of the run's $0.00001 are left",
+        "the call may cost $0.000001, but only $0.00 of the run's $0.00001 budget is left",
     );
 }
 
@@ -143,12 +143,17 @@ fn a_waiting_call_that_gives_up_lets_the_next_one_go() {
 fn a_dropped_reservation_gives_its_room_back_and_counts_nothing() {
     let ledger = dollars(10);
     drop(now(&ledger, amount(10, 7)).unwrap());
-    assert_eq!(ledger.spent(), Spent::default());
+    assert_eq!(ledger.spent(), SpendTotals::default());
     assert!(now(&ledger, amount(10, 7)).is_ok());
 }
 
 #[track_caller]
-fn check_spent(budget: Budget, worst: Amount, end: impl Fn(Reservation<'_>), expected: Spent) {
+fn check_spent(
+    budget: Budget,
+    worst: CallCost,
+    end: impl Fn(BudgetReservation<'_>),
+    expected: SpendTotals,
+) {
     let ledger = Ledger::new(budget);
     end(now(&ledger, worst).unwrap());
     assert_eq!(ledger.spent(), expected);
@@ -162,7 +167,7 @@ fn what_a_call_used_is_spent() {
         CAPPED,
         amount(50, 60),
         |reservation| reservation.settle(amount(3, 4)),
-        Spent { usd: usd(3), tokens: 4, ..Spent::default() },
+        SpendTotals { usd: usd(3), tokens: 4, ..SpendTotals::default() },
     );
 }
 
@@ -172,7 +177,7 @@ fn a_call_that_used_more_than_it_reserved_is_counted_all_the_same() {
         CAPPED,
         amount(50, 60),
         |reservation| reservation.settle(amount(51, 61)),
-        Spent { usd: usd(51), tokens: 61, ..Spent::default() },
+        SpendTotals { usd: usd(51), tokens: 61, ..SpendTotals::default() },
     );
 }
 
@@ -185,9 +190,9 @@ fn a_call_that_is_dropped_after_it_was_sent_counts_whole_and_as_uncertain() {
             reservation.mark_sent();
             drop(reservation);
         },
-        Spent { usd: usd(50), tokens: 60, uncertain_usd: usd(50), ..Spent::default() },
+        SpendTotals { usd: usd(50), tokens: 60, uncertain_usd: usd(50), ..SpendTotals::default() },
     );
-    // A provider that refused it bills nothing.
+    // A rejected request is not billed.
     check_spent(
         CAPPED,
         amount(50, 60),
@@ -195,13 +200,13 @@ fn a_call_that_is_dropped_after_it_was_sent_counts_whole_and_as_uncertain() {
             reservation.mark_sent();
             reservation.release();
         },
-        Spent::default(),
+        SpendTotals::default(),
     );
 }
 
 #[test]
 fn a_run_that_goes_on_has_spent_what_it_spent_before() {
-    let spent = Spent { usd: usd(900_000), ..Spent::default() };
+    let spent = SpendTotals { usd: usd(900_000), ..SpendTotals::default() };
     let ledger = Ledger::resume(dollars(1_000_000).budget, spent);
     assert_eq!(ledger.spent(), spent);
     assert!(now(&ledger, amount(100_001, 0)).is_err());
@@ -214,7 +219,7 @@ fn a_call_with_an_unknown_bill_counts_whole_and_as_uncertain() {
         CAPPED,
         amount(50, 60),
         |reservation| reservation.settle_unknown(),
-        Spent { usd: usd(50), tokens: 60, uncertain_usd: usd(50), unpriced_calls: 0 },
+        SpendTotals { usd: usd(50), tokens: 60, uncertain_usd: usd(50), unpriced_calls: 0 },
     );
 }
 
@@ -222,16 +227,16 @@ fn a_call_with_an_unknown_bill_counts_whole_and_as_uncertain() {
 fn a_model_without_a_price_is_refused_where_dollars_are_capped() {
     check_refused(
         &dollars(u64::MAX),
-        Amount { usd: None, tokens: 1 },
+        CallCost { usd: None, tokens: 1 },
         FailureKind::PriceUnknown,
-        "the run has a budget in dollars, but the price of this model is unknown",
+        "the run has a dollar budget, but the price of this model is unknown",
     );
 }
 
 #[test]
 fn a_model_without_a_price_is_counted_where_they_are_not() {
-    let unpriced = Amount { usd: None, tokens: 5 };
-    let expected = Spent { tokens: 5, unpriced_calls: 1, ..Spent::default() };
+    let unpriced = CallCost { usd: None, tokens: 5 };
+    let expected = SpendTotals { tokens: 5, unpriced_calls: 1, ..SpendTotals::default() };
     let tokens_only = Budget { usd: None, tokens: Some(5) };
     for budget in [Budget::default(), tokens_only] {
         check_spent(budget, unpriced, |reservation| reservation.settle(unpriced), expected);
@@ -249,7 +254,7 @@ fn a_ledger_without_caps_never_waits_and_never_overflows() {
     second.settle_unknown();
     assert_eq!(
         ledger.spent(),
-        Spent {
+        SpendTotals {
             usd: usd(u64::MAX),
             tokens: u64::MAX,
             uncertain_usd: usd(u64::MAX),
@@ -258,7 +263,7 @@ fn a_ledger_without_caps_never_waits_and_never_overflows() {
     );
 }
 
-/// Spent and reserved together, in one look.
+/// Spent plus reserved, read atomically.
 fn in_use(ledger: &Ledger) -> (u64, u64) {
     let state = ledger.state();
     (
@@ -269,8 +274,8 @@ fn in_use(ledger: &Ledger) -> (u64, u64) {
 
 #[derive(Debug, Clone, Copy)]
 enum Act {
-    Reserve(Amount),
-    Settle { which: prop::sample::Index, used: Amount },
+    Reserve(CallCost),
+    Settle { which: prop::sample::Index, used: CallCost },
     Lose { which: prop::sample::Index },
     Drop { which: prop::sample::Index },
 }
@@ -291,17 +296,17 @@ proptest! {
     #[test]
     fn spent_and_reserved_never_exceed_the_cap_and_spent_never_shrinks(acts in acts()) {
         let ledger = Ledger::new(CAPPED);
-        let mut held: Vec<Reservation<'_>> = Vec::new();
-        let (mut reserved, mut spent) = (amount(0, 0), Spent::default());
+        let mut held: Vec<BudgetReservation<'_>> = Vec::new();
+        let (mut reserved, mut spent) = (amount(0, 0), SpendTotals::default());
         for act in acts {
             let mut take = |which: prop::sample::Index| {
                 (!held.is_empty()).then(|| held.swap_remove(which.index(held.len())))
             };
             match act {
                 Act::Reserve(worst) => {
-                    // One that waits gives up at once, which must leave no trace.
+                    // A waiting call is cancelled immediately, which must leave no trace.
                     let reservation = poll(pin!(ledger.reserve(worst)));
-                    let micros = |amount: Amount| amount.usd.unwrap_or_default().micros();
+                    let micros = |amount: CallCost| amount.usd.unwrap_or_default().micros();
                     let fits = spent.usd.micros() + micros(reserved) + micros(worst) <= 100
                         && spent.tokens + reserved.tokens + worst.tokens <= 100;
                     let can_ever_fit = spent.usd.micros() + micros(worst) <= 100
@@ -320,10 +325,10 @@ proptest! {
                 }
                 Act::Settle { which, used } => {
                     if let Some(reservation) = take(which) {
-                        // A provider that keeps to the limits of the request.
+                        // A provider that respects the request's limits.
                         let worst = reservation.worst();
                         let usd = used.usd.min(worst.usd);
-                        reservation.settle(Amount { usd, tokens: used.tokens.min(worst.tokens) });
+                        reservation.settle(CallCost { usd, tokens: used.tokens.min(worst.tokens) });
                     }
                 }
                 Act::Lose { which } => {
@@ -333,7 +338,7 @@ proptest! {
                 }
                 Act::Drop { which } => drop(take(which)),
             }
-            let sum = |tokens: fn(&Amount) -> u64| held.iter().map(|held| tokens(&held.worst())).sum::<u64>();
+            let sum = |tokens: fn(&CallCost) -> u64| held.iter().map(|held| tokens(&held.worst())).sum::<u64>();
             reserved = amount(sum(|worst| worst.usd.unwrap_or_default().micros()), sum(|worst| worst.tokens));
             let after = ledger.spent();
             prop_assert!(after.usd >= spent.usd && after.tokens >= spent.tokens);
@@ -346,7 +351,7 @@ proptest! {
     }
 }
 
-/// A few bits that differ from call to call; the same on every run.
+/// Deterministic pseudo-random bits.
 fn scrambled(seed: u64) -> u64 {
     let mut bits = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -378,8 +383,8 @@ async fn many_calls_at_once_keep_the_cap_and_all_of_them_finish() {
                 let mut served = 0;
                 for turn in 0..100 {
                     let bits = scrambled(caller * 1000 + turn);
-                    // Most of the cap each, so that nearly everyone waits for someone; next to
-                    // nothing used, so that it lasts.
+                    // Each reserves most of the cap, so that nearly all calls wait, and uses almost
+                    // nothing, so the budget lasts.
                     let worst = amount(1 + bits % 700, 1 + (bits >> 16) % 1400);
                     let Ok(reservation) = ledger.reserve(worst).await else { continue };
                     served += 1;
@@ -397,7 +402,7 @@ async fn many_calls_at_once_keep_the_cap_and_all_of_them_finish() {
         .collect();
     let mut served = 0;
     for call in calls {
-        // A lost wake-up shows as a call that never ends.
+        // A lost wake-up shows as a call that never finishes.
         let waited = tokio::time::timeout(std::time::Duration::from_secs(30), call).await;
         served += waited.expect("a call never ends").unwrap();
     }
@@ -410,11 +415,10 @@ async fn many_calls_at_once_keep_the_cap_and_all_of_them_finish() {
 
 #[test]
 fn room_that_is_given_back_at_the_very_moment_of_asking_is_not_missed() {
-    // Nobody else ever gives room back here, so that one lost wake-up is one call that waits for
-    // ever.
+    // Nothing else releases budget here, so a single lost wake-up makes a call wait forever.
     let ledger = dollars(10);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-    let (hand_over, handed_over) = std::sync::mpsc::channel::<(Reservation<'_>, u64)>();
+    let (hand_over, handed_over) = std::sync::mpsc::channel::<(BudgetReservation<'_>, u64)>();
     std::thread::scope(|scope| {
         scope.spawn(move || {
             for (reservation, pause) in handed_over {

@@ -1,34 +1,37 @@
-//! One gateway to every model: wires, retry, rate limits, budget, cost, record and replay.
+//! The gateway to all models: API formats, retries, rate limits, budget, cost, recording and
+//! replay.
 //!
-//! Every model call of every workflow goes through [`Gateway::call`], so each of those is solved
-//! once. What a call says is decided in `moothall-core`; what a provider's bytes mean is decided by
-//! the pure functions in [`wire`].
+//! Every model call of every workflow goes through [`Gateway::call`]. `moothall-core` decides what
+//! a call contains; the pure functions in [`wire`] convert it to and from a provider's API format.
 
+mod api_key;
 mod backend;
 pub mod catalog;
 pub mod connection;
 mod demo;
 mod gateway;
 mod http;
-mod judge;
-mod lane;
-mod lanes;
 mod ledger;
+mod model_limiter;
+mod model_limiters;
 mod recording;
+mod reply_check;
 mod schema_check;
-mod scripted;
-mod secret;
+mod scripted_backend;
 pub mod settings;
-mod turnstile;
+mod shared_limiter;
 pub mod wire;
 
-pub use crate::backend::{AnswerFuture, Answered, Backend, Bill, Call, FailedTry, Listener};
+pub use crate::api_key::ApiKey;
+pub use crate::backend::{
+    AnswerFuture, BackendReply, BillingRisk, FailedAttempt, ModelAttempt, ModelBackend,
+    ReplyListener,
+};
 pub use crate::catalog::Catalog;
-pub use crate::demo::{DEMO_MODEL, Demo};
+pub use crate::demo::{DEMO_MODEL, DemoBackend};
 pub use crate::gateway::{CallReport, Gateway, GatewayOptions, RecordingMode};
-pub use crate::ledger::{Amount, Budget, Ledger, Reservation, Spent};
-pub use crate::recording::Recordings;
+pub use crate::ledger::{Budget, BudgetReservation, CallCost, Ledger, SpendTotals};
+pub use crate::recording::RecordingStore;
 pub use crate::schema_check::{SchemaCheck, UnusableSchema};
-pub use crate::scripted::{Scripted, said};
-pub use crate::secret::Secret;
-pub use crate::turnstile::{EnterFuture, Pass, Turnstile};
+pub use crate::scripted_backend::{ScriptedBackend, said};
+pub use crate::shared_limiter::{EnterFuture, Pass, SharedLimiter};

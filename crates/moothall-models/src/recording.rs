@@ -1,33 +1,32 @@
-//! Recordings: request hash → reply, one file each, so that a run can be repeated word for word
-//! without a provider.
+//! Recorded replies, one file per request hash, so a run can be repeated exactly without a
+//! provider.
 //!
-//! Replaying is strict: a request without a recording is a failure that names the nearest recording
-//! and the first difference, because a silent call to a provider would make the repetition a lie.
+//! Replay is strict: a request without a recording fails and names the nearest recording and the
+//! first difference. Calling the provider instead would no longer be a repetition.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use moothall_core::model::{FailureKind, ModelFailure, ModelReply, ModelRequest, Purpose};
+use moothall_core::model::{CallPurpose, FailureKind, ModelFailure, ModelReply, ModelRequest};
 use moothall_core::{Sha256Hex, canonical_json};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A folder of recordings.
 #[derive(Debug, Clone)]
-pub struct Recordings {
+pub struct RecordingStore {
     folder: PathBuf,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Recording {
+struct ReplyRecording {
     request: ModelRequest,
     reply: ModelReply,
 }
 
-impl Recordings {
-    /// A folder that need not exist yet.
+impl RecordingStore {
+    /// The folder does not have to exist yet.
     pub fn at(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into() }
     }
@@ -36,42 +35,39 @@ impl Recordings {
     pub fn find(&self, request: &ModelRequest) -> Result<ModelReply, ModelFailure> {
         let path = self.path(hash(request)?);
         match read(&path) {
-            // The name is only a name: a file that was renamed or edited answers another question.
+            // Do not rely on the file name: the file may have been renamed or edited.
             Ok(recording) if recording.request.hash() != request.hash() => {
-                let detail = format!("the recording {} holds another request", path.display());
+                let detail =
+                    format!("the recording {} contains a different request", path.display());
                 Err(ModelFailure::new(FailureKind::NotFound, detail))
             }
             Ok(recording) => Ok(recording.reply),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Err(self.miss(request)),
             Err(error) => Err(ModelFailure::new(
                 FailureKind::NotFound,
-                format!("a recording cannot be read: {error}"),
+                format!("cannot read a recording: {error}"),
             )),
         }
     }
 
-    /// Keeps a reply. The file appears whole or not at all.
+    /// Records a reply. Writes the file atomically.
     pub fn keep(&self, request: &ModelRequest, reply: &ModelReply) -> Result<(), ModelFailure> {
         let failed = |error: io::Error| {
-            ModelFailure::new(
-                FailureKind::NotFound,
-                format!("the reply cannot be recorded: {error}"),
-            )
+            ModelFailure::new(FailureKind::NotFound, format!("cannot record the reply: {error}"))
         };
         let path = self.path(hash(request)?);
-        let recording = Recording { request: request.clone(), reply: reply.clone() };
+        let recording = ReplyRecording { request: request.clone(), reply: reply.clone() };
         let text =
             serde_json::to_string_pretty(&recording).map_err(|error| failed(error.into()))?;
         fs_err::create_dir_all(&self.folder).map_err(failed)?;
-        // A name of its own for each: two equal requests may be answered at the same moment.
+        // Use a unique name, because identical requests may be answered at the same time.
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let (process, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let partial = path.with_extension(format!("partial-{process}-{count}"));
         let kept =
             fs_err::write(&partial, text + "\n").and_then(|()| fs_err::rename(&partial, &path));
         kept.map_err(|error| {
-            // Nothing can be done about a remnant that cannot be removed, and the first error says
-            // more.
+            // Best effort; the original error is more useful.
             let _ = fs_err::remove_file(&partial);
             failed(error)
         })
@@ -91,12 +87,14 @@ impl Recordings {
         let detail = match nearest.max_by(|a, b| (a.0, &b.1).cmp(&(b.0, &a.1))) {
             Some((_, name, other)) => {
                 let place = first_difference(&wanted, &other)
-                    .unwrap_or_else(|| "nothing that can be seen".to_owned());
+                    .unwrap_or_else(|| "an unknown place".to_owned());
                 format!(
-                    "no recording in {folder} answers this request; the nearest is {name}, which differs at {place}"
+                    "no recording in {folder} matches this request; the nearest is {name}, which differs at {place}"
                 )
             }
-            None => format!("no recording in {folder} answers this request; the folder holds none"),
+            None => format!(
+                "no recording in {folder} matches this request; the folder contains no recordings"
+            ),
         };
         ModelFailure::new(FailureKind::NotFound, detail)
     }
@@ -116,7 +114,7 @@ impl Recordings {
     }
 }
 
-fn read(path: &Path) -> io::Result<Recording> {
+fn read(path: &Path) -> io::Result<ReplyRecording> {
     serde_json::from_str(&fs_err::read_to_string(path)?).map_err(|error| {
         let named = format!("`{}`: {error}", path.display());
         io::Error::new(io::ErrorKind::InvalidData, named)
@@ -125,17 +123,17 @@ fn read(path: &Path) -> io::Result<Recording> {
 
 fn hash(request: &ModelRequest) -> Result<Sha256Hex, ModelFailure> {
     request.hash().map_err(|error| {
-        ModelFailure::new(FailureKind::BadRequest, format!("the request has no hash: {error}"))
+        ModelFailure::new(FailureKind::BadRequest, format!("cannot hash the request: {error}"))
     })
 }
 
-/// Without what the hash leaves out: it cannot be why a recording was missed.
+/// Removes the fields that are not hashed, because they cannot be the reason for a miss.
 fn canonical(request: &ModelRequest) -> String {
-    let counted = ModelRequest { purpose: Purpose::Ask, timeout_ms: None, ..request.clone() };
+    let counted = ModelRequest { purpose: CallPurpose::Ask, timeout_ms: None, ..request.clone() };
     canonical_json(&counted).unwrap_or_default()
 }
 
-/// How much two requests share: what they begin with and what they end with.
+/// Similarity of two requests: the length of their common prefix and suffix.
 fn common_bytes(a: &str, b: &str) -> usize {
     let shared =
         |pairs: &mut dyn Iterator<Item = (u8, u8)>| pairs.take_while(|(a, b)| a == b).count();

@@ -1,7 +1,9 @@
 use std::sync::Arc;
 
 use moothall_core::MicroUsd;
-use moothall_core::model::{Block, Purpose, StopReason, Turn, Usage, UsageBasis};
+use moothall_core::model::{
+    CallPurpose, PromptBlock, PromptTurn, StopReason, TokenUsage, UsageBasis,
+};
 use tempfile::TempDir;
 
 use super::*;
@@ -9,7 +11,7 @@ use super::*;
 fn request(question: &str) -> ModelRequest {
     let model = "openai/gpt-5-mini".parse().unwrap();
     ModelRequest {
-        system: vec![Block::new("Be brief.")],
+        system: vec![PromptBlock::new("Be brief.")],
         ..ModelRequest::ask(model, question, 100)
     }
 }
@@ -19,19 +21,19 @@ fn reply(text: &str) -> ModelReply {
         text: text.to_owned(),
         stop: StopReason::End,
         model: "gpt-5-mini-2025-08-07".to_owned(),
-        usage: Usage { input: 20, cache_read: 3, output: 2, ..Usage::default() },
+        usage: TokenUsage { input: 20, cache_read: 3, output: 2, ..TokenUsage::default() },
         usage_basis: UsageBasis::Reported,
         cost_micro_usd: Some(MicroUsd::new(9)),
     }
 }
 
-fn folder() -> (TempDir, Recordings) {
+fn folder() -> (TempDir, RecordingStore) {
     let folder = TempDir::new().unwrap();
-    let recordings = Recordings::at(folder.path().join("recordings"));
+    let recordings = RecordingStore::at(folder.path().join("recordings"));
     (folder, recordings)
 }
 
-fn files(recordings: &Recordings) -> Vec<String> {
+fn files(recordings: &RecordingStore) -> Vec<String> {
     let entries = fs_err::read_dir(&recordings.folder).unwrap();
     let mut names: Vec<_> =
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -54,7 +56,7 @@ fn what_was_kept_is_found_word_for_word() {
 fn who_asks_and_how_long_it_may_take_do_not_matter() {
     let (_folder, recordings) = folder();
     recordings.keep(&request("Why?"), &reply("a")).unwrap();
-    let same = ModelRequest { purpose: Purpose::Probe, timeout_ms: Some(5), ..request("Why?") };
+    let same = ModelRequest { purpose: CallPurpose::Probe, timeout_ms: Some(5), ..request("Why?") };
     assert_eq!(recordings.find(&same), Ok(reply("a")));
 }
 
@@ -69,7 +71,8 @@ fn a_reply_that_is_kept_again_replaces_the_first_and_leaves_nothing_else_behind(
 
 #[test]
 fn equal_requests_that_are_kept_at_the_same_moment_do_not_disturb_each_other() {
-    // They shared one partial file: one renamed it away under the other, whose call then failed.
+    // Regression: both shared one partial file; one renamed it while the other was writing, whose
+    // call then failed.
     let (_folder, recordings) = folder();
     let recordings = Arc::new(recordings);
     let threads: Vec<_> = (0..8)
@@ -90,12 +93,12 @@ fn equal_requests_that_are_kept_at_the_same_moment_do_not_disturb_each_other() {
 #[test]
 fn a_reply_that_cannot_be_kept_is_a_failure_and_leaves_no_partial_file() {
     let (_folder, recordings) = folder();
-    // A folder stands where the file should be.
+    // A folder exists at the file's path.
     let taken = recordings.path(request("Why?").hash().unwrap());
     fs_err::create_dir_all(taken.join("inner")).unwrap();
     let failure = recordings.keep(&request("Why?"), &reply("a")).unwrap_err();
     assert_eq!(failure.kind, FailureKind::NotFound);
-    assert!(failure.detail.starts_with("the reply cannot be recorded: "), "{failure}");
+    assert!(failure.detail.starts_with("cannot record the reply: "), "{failure}");
     assert_eq!(files(&recordings), [file_of(&request("Why?"))]);
 }
 
@@ -108,9 +111,9 @@ fn a_recording_keeps_its_form() {
 }
 
 #[track_caller]
-fn check_miss(recordings: &Recordings, wanted: &ModelRequest, rest: &str) {
+fn check_miss(recordings: &RecordingStore, wanted: &ModelRequest, rest: &str) {
     let expected =
-        format!("no recording in {} answers this request; {rest}", recordings.folder.display());
+        format!("no recording in {} matches this request; {rest}", recordings.folder.display());
     assert_eq!(recordings.find(wanted), Err(ModelFailure::new(FailureKind::NotFound, expected)));
 }
 
@@ -118,7 +121,7 @@ fn check_miss(recordings: &Recordings, wanted: &ModelRequest, rest: &str) {
 fn a_miss_names_the_nearest_recording_and_the_first_difference() {
     let (_folder, recordings) = folder();
     let near = request("What is a moot hall, and who met there in the evening?");
-    let far = ModelRequest { turns: vec![Turn::user("x"); 3], ..request("y") };
+    let far = ModelRequest { turns: vec![PromptTurn::user("x"); 3], ..request("y") };
     recordings.keep(&near, &reply("near")).unwrap();
     recordings.keep(&far, &reply("far")).unwrap();
     let differs =
@@ -128,7 +131,7 @@ fn a_miss_names_the_nearest_recording_and_the_first_difference() {
     let longer = ModelRequest { max_tokens: 101, ..near.clone() };
     check_miss(&recordings, &longer, &differs("/max_tokens"));
     let mut one_more = near.clone();
-    one_more.turns.push(Turn::assistant("I think"));
+    one_more.turns.push(PromptTurn::assistant("I think"));
     check_miss(&recordings, &one_more, &differs("/turns/1"));
     let without_system = ModelRequest { system: Vec::new(), ..near.clone() };
     check_miss(&recordings, &without_system, &differs("/system/0"));
@@ -139,11 +142,12 @@ fn a_miss_names_the_nearest_recording_and_the_first_difference() {
 
 #[test]
 fn what_does_not_matter_is_not_named_as_the_difference() {
-    // The purpose is not part of the hash, so it cannot be why a recording was missed; yet it was
-    // named first.
+    // Regression: the purpose is not hashed and cannot cause a miss, but it was reported as the
+    // first difference.
     let (_folder, recordings) = folder();
     recordings.keep(&request("Why?"), &reply("a")).unwrap();
-    let wanted = ModelRequest { purpose: Purpose::Probe, timeout_ms: Some(5), ..request("Who?") };
+    let wanted =
+        ModelRequest { purpose: CallPurpose::Probe, timeout_ms: Some(5), ..request("Who?") };
     let place = format!(
         "the nearest is {}, which differs at /turns/0/block/text",
         file_of(&request("Why?"))
@@ -154,11 +158,11 @@ fn what_does_not_matter_is_not_named_as_the_difference() {
 #[test]
 fn a_folder_without_recordings_is_named_as_such() {
     let (_folder, recordings) = folder();
-    check_miss(&recordings, &request("Why?"), "the folder holds none");
+    check_miss(&recordings, &request("Why?"), "the folder contains no recordings");
     fs_err::create_dir_all(&recordings.folder).unwrap();
     fs_err::write(recordings.folder.join("notes.txt"), "not a recording").unwrap();
     fs_err::write(recordings.folder.join("broken.json"), "{").unwrap();
-    check_miss(&recordings, &request("Why?"), "the folder holds none");
+    check_miss(&recordings, &request("Why?"), "the folder contains no recordings");
 }
 
 #[track_caller]
@@ -169,7 +173,7 @@ fn check_unreadable(text: &[u8]) {
     fs_err::write(recordings.folder.join(&name), text).unwrap();
     let failure = recordings.find(&request("Why?")).unwrap_err();
     assert_eq!(failure.kind, FailureKind::NotFound);
-    assert!(failure.detail.starts_with("a recording cannot be read: "), "{failure}");
+    assert!(failure.detail.starts_with("cannot read a recording: "), "{failure}");
     assert!(failure.detail.contains(&name), "{failure}");
 }
 
@@ -189,5 +193,5 @@ fn a_recording_under_another_requests_name_is_not_an_answer_to_it() {
     let to = recordings.folder.join(file_of(&request("Who?")));
     fs_err::rename(from, to).unwrap();
     let failure = recordings.find(&request("Who?")).unwrap_err();
-    assert!(failure.detail.ends_with("holds another request"), "{failure}");
+    assert!(failure.detail.ends_with("contains a different request"), "{failure}");
 }

@@ -1,29 +1,30 @@
-//! Checking an answer against a schema that a user brought.
+//! Checks a reply against a user-provided JSON schema.
 //!
-//! Here and not in core because the validator pulls in a source of randomness; our own types are
-//! checked in core by serde and ranges.
+//! Not in core because the validator depends on a source of randomness; core checks its own types
+//! with serde and ranges.
 
 use jsonschema::Validator;
 use moothall_core::model::OutputSchema;
 use moothall_core::structured::{MAX_PROBLEMS, OutputCheck};
 use serde_json::Value;
 
-/// The longest problem. The validator quotes the faulty value, which may be the whole answer.
+/// Limit of one problem's text. The validator quotes the faulty value, which may be the whole
+/// reply.
 const MAX_PROBLEM_CHARS: usize = 200;
 
-/// A schema that cannot be used for checking.
+/// The schema cannot be used for checking.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the schema is not valid: {0}")]
+#[error("invalid JSON schema: {0}")]
 pub struct UnusableSchema(String);
 
-/// Checks answers against a JSON schema.
+/// Checks replies against a JSON schema.
 #[derive(Debug)]
 pub struct SchemaCheck {
     validator: Validator,
 }
 
 impl SchemaCheck {
-    /// Compiles the schema. References to other documents are refused: nothing is fetched.
+    /// Compiles the schema. Rejects references to other documents, so nothing is fetched.
     pub fn new(schema: &OutputSchema) -> Result<Self, UnusableSchema> {
         let unusable = |error: String| UnusableSchema(error);
         let value: Value =

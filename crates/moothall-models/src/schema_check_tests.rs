@@ -73,8 +73,8 @@ fn a_schema_that_refers_only_to_itself_neither_hangs_nor_crashes() {
 
 #[test]
 fn a_problem_does_not_repeat_a_long_answer() {
-    // The validator quotes the faulty value, which may be the whole answer of a model, and what it
-    // says goes into the next prompt.
+    // The validator quotes the faulty value, which may be the model's whole reply, and its message
+    // is sent in the next prompt.
     let text = r#"{"type": "object", "properties": {"a": {"maxLength": 3}}}"#;
     let long = "é".repeat(100_000);
     let problems = SchemaCheck::new(&schema(text)).unwrap().problems(&json!({"a": long}));

@@ -1,8 +1,7 @@
-//! The part of the configuration that the gateway needs, as finished structs.
+//! The gateway's part of the configuration.
 //!
-//! Only the binary reads files and the environment; it fills these and hands them over. The field
-//! docs are printed in the reference manual, so they are written for a person who edits
-//! `moothall.toml`.
+//! Only the binary reads files and the environment; it fills in these structs. The field docs are
+//! printed in the reference manual, so write them for users who edit `moothall.toml`.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -11,70 +10,68 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How one provider is reached, and how hard it may be pressed.
+/// Connection and rate limits of one provider.
 ///
-/// Everything is optional: a built-in provider brings its own values, and what is set here replaces
-/// them one by one. A new `NAME` needs only a `base_url`. API keys are never written here.
+/// All fields are optional and replace the values of a built-in provider. A new `NAME` needs only a
+/// `base_url`. API keys are never set here.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ProviderSettings {
-    /// Address that the wire's paths are added to, such as `"http://127.0.0.1:8080/v1"`. It must
-    /// hold no user name, password or query: keys have their own place.
+    /// Base URL of the provider's API, such as `"http://127.0.0.1:8080/v1"`. Must not contain a
+    /// user name, a password or a query; set API keys with `key_env` or `key_file`.
     pub base_url: Option<String>,
-    /// Language that the provider speaks. A provider that is not built in speaks `openai-chat`
-    /// unless told otherwise.
-    pub wire: Option<Wire>,
-    /// Name of the environment variable that holds the API key, such as `"LAB_API_KEY"`. The key
-    /// itself does not belong here. Without it the usual variable of the provider is read, such as
-    /// `OPENAI_API_KEY`; for a new provider that is its name followed by `_API_KEY`.
+    /// API format of the provider. Defaults to `openai-chat` for providers that are not built in.
+    pub wire: Option<WireFormat>,
+    /// Name of the environment variable that contains the API key, such as `"LAB_API_KEY"`; never
+    /// the key itself. Defaults to the provider's usual variable, such as `OPENAI_API_KEY`; for a
+    /// new provider, its name followed by `_API_KEY`.
     pub key_env: Option<String>,
-    /// File that holds nothing but the API key. It must belong to you and be closed to everyone
-    /// else (`chmod 600`). A relative path starts at the folder of the configuration file.
+    /// File that contains only the API key. You must own it, and no one else may access it (`chmod
+    /// 600`). A relative path is resolved against the folder of the configuration file.
     #[schemars(extend("x-type" = "path"))]
     pub key_file: Option<PathBuf>,
-    /// Requests started in one minute, at most, for each model of this provider.
+    /// Maximum requests per minute for each model of this provider.
     pub requests_per_minute: Option<NonZeroU32>,
-    /// Tokens sent and received in one minute, at most, for each model of this provider.
+    /// Maximum tokens sent and received per minute for each model of this provider.
     pub tokens_per_minute: Option<NonZeroU32>,
-    /// Requests under way at the same time, at most, for each model of this provider.
+    /// Maximum concurrent requests for each model of this provider.
     pub concurrent: Option<NonZeroU32>,
-    /// How long one attempt may take, such as `"2m"`.
+    /// Time limit of one attempt, such as `"2m"`.
     #[serde(with = "humantime_serde")]
     #[schemars(with = "Option<String>", extend("x-type" = "duration"))]
     pub timeout: Option<Duration>,
-    /// Model that is asked when this provider is chosen without a model, by the name the provider
-    /// gives it.
+    /// Model to use if only the provider is given, by the provider's own name for it.
     pub default_model: Option<String>,
 }
 
-/// The language that a provider speaks.
+/// The API format of a provider.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
-pub enum Wire {
-    /// `POST /chat/completions` as OpenAI defined it and most others copied it.
+pub enum WireFormat {
+    /// OpenAI's `POST /chat/completions`, which most other providers support.
     #[serde(rename = "openai-chat")]
     OpenAiChat,
-    /// `POST /v1/messages` of Anthropic.
+    /// Anthropic's `POST /v1/messages`.
     #[serde(rename = "anthropic-messages")]
     AnthropicMessages,
-    /// `POST /api/chat` of Ollama, which sizes the context window to the request.
+    /// Ollama's `POST /api/chat`, which sizes the context window to the request.
     #[serde(rename = "ollama-chat")]
     OllamaChat,
 }
 
-/// The `[retry]` section: what happens after a failure that may pass by itself.
+/// The `[retry]` section: retries after temporary failures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetrySettings {
-    /// Attempts after the first one. 0 gives up at once.
+    /// Attempts after the first one. 0 disables retries.
     pub retries: u32,
-    /// Wait before the first retry; each further one waits about twice as long.
+    /// Delay before the first retry; it about doubles with each further one.
     #[serde(with = "humantime_serde")]
     #[schemars(with = "String", extend("x-type" = "duration"))]
     pub first_delay: Duration,
-    /// The longest wait between two attempts; a provider that asks for more gets it, up to five
-    /// minutes.
+    /// Maximum delay between two attempts. A longer delay requested by the provider is respected up
+    /// to five minutes.
     #[serde(with = "humantime_serde")]
     #[schemars(with = "String", extend("x-type" = "duration"))]
     pub max_delay: Duration,

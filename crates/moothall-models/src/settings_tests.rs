@@ -42,7 +42,7 @@ fn every_provider_setting_is_read_and_written_back() {
         "#,
         Some(ProviderSettings {
             base_url: Some("http://127.0.0.1:8080/v1".to_owned()),
-            wire: Some(Wire::OllamaChat),
+            wire: Some(WireFormat::OllamaChat),
             key_env: Some("LAB_API_KEY".to_owned()),
             key_file: Some("lab.key".into()),
             requests_per_minute: NonZeroU32::new(60),
@@ -57,9 +57,9 @@ fn every_provider_setting_is_read_and_written_back() {
 #[test]
 fn each_wire_has_one_spelling() {
     for (text, wire) in [
-        ("openai-chat", Wire::OpenAiChat),
-        ("anthropic-messages", Wire::AnthropicMessages),
-        ("ollama-chat", Wire::OllamaChat),
+        ("openai-chat", WireFormat::OpenAiChat),
+        ("anthropic-messages", WireFormat::AnthropicMessages),
+        ("ollama-chat", WireFormat::OllamaChat),
     ] {
         check(
             &format!("wire = \"{text}\""),

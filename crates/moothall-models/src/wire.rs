@@ -1,8 +1,8 @@
-//! Three languages that model providers speak, as pure functions: no socket, no clock, no key.
+//! The three API formats of model providers, as pure functions: no socket, no clock, no key.
 //!
-//! Ours because the crates that offer it lose what we need: the class of a failure in the middle of
-//! a stream, cache breakpoints behind some providers, the schema on others. `ARCHITECTURE.md` has
-//! the comparison.
+//! Our own code, because existing crates lose information we need: the kind of a failure in the
+//! middle of a stream, cache breakpoints for some providers, the schema for others.
+//! `ARCHITECTURE.md` has the comparison.
 
 mod anthropic;
 mod failure;
@@ -12,41 +12,44 @@ mod openai;
 mod parts;
 mod schema;
 
-use moothall_core::model::{Block, FailureKind, ModelFailure, ModelRequest, OutputSchema, Usage};
+use moothall_core::model::{
+    FailureKind, ModelFailure, ModelRequest, OutputSchema, PromptBlock, TokenUsage,
+};
 
 use serde::Serialize;
 
-use self::framing::Framing;
-use crate::catalog::{ModelCard, Provider};
-use crate::settings::Wire;
+use self::framing::MessageFramer;
+use crate::catalog::{ModelCard, ModelProvider};
+use crate::settings::WireFormat;
 
 pub use self::failure::retry_after_ms;
 
-/// The longest body, line or text that we take from a provider. A chat answer is thousands of times
-/// smaller.
+/// Size limit of a body, line or text from a provider. Chat replies are thousands of times smaller.
 pub const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
 
-/// Where a wire's requests go, and what every one of them carries beside content type and key.
+/// The path and headers of an API format, apart from content type and key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Endpoint {
-    /// What is added to the provider's base URL.
+pub struct ApiEndpoint {
+    /// Appended to the provider's base URL.
     pub path: &'static str,
-    /// Headers of the wire.
     pub headers: &'static [(&'static str, &'static str)],
-    /// The header that carries the key.
+    /// The header for the API key.
     pub key_header: &'static str,
-    /// What stands before the key in it.
+    /// The text before the key in that header.
     pub key_prefix: &'static str,
 }
 
-/// The endpoint of a wire.
-pub fn endpoint(wire: Wire) -> Endpoint {
-    let bearer =
-        |path| Endpoint { path, headers: &[], key_header: "authorization", key_prefix: "Bearer " };
+pub fn endpoint(wire: WireFormat) -> ApiEndpoint {
+    let bearer = |path| ApiEndpoint {
+        path,
+        headers: &[],
+        key_header: "authorization",
+        key_prefix: "Bearer ",
+    };
     match wire {
-        Wire::OpenAiChat => bearer("/chat/completions"),
-        Wire::OllamaChat => bearer("/api/chat"),
-        Wire::AnthropicMessages => Endpoint {
+        WireFormat::OpenAiChat => bearer("/chat/completions"),
+        WireFormat::OllamaChat => bearer("/api/chat"),
+        WireFormat::AnthropicMessages => ApiEndpoint {
             path: "/messages",
             headers: &[("anthropic-version", "2023-06-01")],
             key_header: "x-api-key",
@@ -55,143 +58,143 @@ pub fn endpoint(wire: Wire) -> Endpoint {
     }
 }
 
-/// A request as it goes out.
+/// An encoded request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Encoded {
-    /// The JSON body.
+pub struct EncodedRequest {
     pub body: Vec<u8>,
-    /// The window in tokens, where the request itself sets or knows it.
+    /// The context window in tokens, if the request sets it or it is known.
     pub window: Option<u64>,
 }
 
-/// How the answer should come.
+/// How the reply is delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Delivery {
-    /// In one piece.
+pub enum ReplyDelivery {
+    /// In one response.
     Whole,
-    /// In pieces, as it is written.
+    /// As a stream.
     Streamed,
 }
 
-/// What a provider said, before anyone judged whether it can be used.
+/// A decoded reply, not yet checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
-    /// The words.
+pub struct RawReply {
     pub text: String,
-    /// Why it stopped.
-    pub stop: AnswerStop,
-    /// The tokens, where the provider reported them.
-    pub usage: Option<Usage>,
-    /// The model as the provider names it.
+    pub stop: RawStopReason,
+    /// The token counts, if reported.
+    pub usage: Option<TokenUsage>,
+    /// The model name reported by the provider.
     pub model: Option<String>,
 }
 
-/// Why an answer stopped, in the words that the wires share.
+/// Why a reply stopped, common to all API formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AnswerStop {
-    /// It had said what it wanted.
+pub enum RawStopReason {
+    /// The reply is complete.
     End,
-    /// It was cut off at the limit.
+    /// The reply reached the token limit.
     MaxTokens,
-    /// The model or its filter declined.
+    /// The model or a content filter refused.
     Refusal,
-    /// Anything else.
     Other,
 }
 
-/// Writes a request in the provider's language. The same request always gives the same bytes.
+/// Encodes a request in the provider's API format. Deterministic.
 pub fn encode(
-    provider: &Provider,
+    provider: &ModelProvider,
     card: &ModelCard,
     request: &ModelRequest,
-    delivery: Delivery,
-) -> Result<Encoded, ModelFailure> {
+    delivery: ReplyDelivery,
+) -> Result<EncodedRequest, ModelFailure> {
     let in_words = request
         .schema
         .as_ref()
         .filter(|_| !card.structured)
         .map(|schema| with_schema_in_words(request, schema));
     let request = in_words.as_ref().unwrap_or(request);
-    if provider.wire == Wire::OllamaChat
+    if provider.wire == WireFormat::OllamaChat
         && let Some(window) =
             card.context.filter(|window| request.prompt_tokens_expected() > *window)
     {
-        // Older servers would drop its beginning and say nothing.
-        let detail = format!("the prompt does not fit the model's window of {window} tokens");
+        // Older servers drop the start of the prompt without an error.
+        let detail = format!("the prompt exceeds the model's context window of {window} tokens");
         return Err(ModelFailure::new(FailureKind::ContextOverflow, detail));
     }
     let encoded = match provider.wire {
-        Wire::OpenAiChat => openai::encode(provider, card, request, delivery),
-        Wire::AnthropicMessages => anthropic::encode(provider, card, request, delivery),
-        Wire::OllamaChat => ollama::encode(card, request, delivery),
+        WireFormat::OpenAiChat => openai::encode(provider, card, request, delivery),
+        WireFormat::AnthropicMessages => anthropic::encode(provider, card, request, delivery),
+        WireFormat::OllamaChat => ollama::encode(card, request, delivery),
     };
     encoded.map_err(|error| {
         ModelFailure::new(
             FailureKind::BadRequest,
-            format!("the request cannot be written as JSON: {error}"),
+            format!("cannot encode the request as JSON: {error}"),
         )
     })
 }
 
-/// Models without a schema mode are told the schema in words; whether they follow it is checked
-/// like any other answer.
+/// Adds the schema to the prompt for models without a schema mode. Their replies are checked like
+/// any other.
 fn with_schema_in_words(request: &ModelRequest, schema: &OutputSchema) -> ModelRequest {
     let mut request = request.clone();
-    request.system.push(Block::new(format!(
+    request.system.push(PromptBlock::new(format!(
         "Answer with one JSON value that follows this JSON schema, and with nothing else:\n{}",
         schema.text()
     )));
     request
 }
 
-/// Reads an answer that came in one piece.
+/// Decodes a reply that was delivered in one response.
 pub fn decode(
-    wire: Wire,
+    wire: WireFormat,
     status: u16,
     retry_after_ms: Option<u64>,
     body: &[u8],
-) -> Result<Answer, ModelFailure> {
+) -> Result<RawReply, ModelFailure> {
     if !(200..300).contains(&status) {
         return Err(failure::of_status(status, retry_after_ms, body));
     }
     let answer = match wire {
-        Wire::OpenAiChat => openai::decode(body),
-        Wire::AnthropicMessages => anthropic::decode(body),
-        Wire::OllamaChat => ollama::decode(body),
+        WireFormat::OpenAiChat => openai::decode(body),
+        WireFormat::AnthropicMessages => anthropic::decode(body),
+        WireFormat::OllamaChat => ollama::decode(body),
     };
     answer.map_err(|failure| failure.with_status(status))
 }
 
-/// Reads an answer that comes in pieces: push bytes as they arrive, then ask for the whole.
+/// Decodes a streamed reply: push bytes as they arrive, then call [`StreamDecoder::finish`].
 #[derive(Debug)]
 pub struct StreamDecoder {
-    framing: Framing,
-    state: State,
+    framing: MessageFramer,
+    state: StreamDecoderState,
 }
 
 #[derive(Debug)]
-enum State {
-    OpenAi(openai::Stream),
-    Anthropic(anthropic::Stream),
-    Ollama(ollama::Stream),
+enum StreamDecoderState {
+    OpenAi(openai::OpenAiStreamReader),
+    Anthropic(anthropic::AnthropicStreamReader),
+    Ollama(ollama::OllamaStreamReader),
 }
 
 impl StreamDecoder {
-    /// A decoder for one answer.
-    pub fn new(wire: Wire) -> Self {
+    pub fn new(wire: WireFormat) -> Self {
         let (framing, state) = match wire {
-            Wire::OpenAiChat => {
-                (Framing::server_sent_events(), State::OpenAi(openai::Stream::default()))
-            }
-            Wire::AnthropicMessages => {
-                (Framing::server_sent_events(), State::Anthropic(anthropic::Stream::default()))
-            }
-            Wire::OllamaChat => (Framing::lines(), State::Ollama(ollama::Stream::default())),
+            WireFormat::OpenAiChat => (
+                MessageFramer::server_sent_events(),
+                StreamDecoderState::OpenAi(openai::OpenAiStreamReader::default()),
+            ),
+            WireFormat::AnthropicMessages => (
+                MessageFramer::server_sent_events(),
+                StreamDecoderState::Anthropic(anthropic::AnthropicStreamReader::default()),
+            ),
+            WireFormat::OllamaChat => (
+                MessageFramer::lines(),
+                StreamDecoderState::Ollama(ollama::OllamaStreamReader::default()),
+            ),
         };
         Self { framing, state }
     }
 
-    /// Takes the next bytes, however they were cut, and hands out the text that they complete.
+    /// Takes the next bytes, split anywhere, and passes completed text to `on_text`.
     pub fn push(
         &mut self,
         bytes: &[u8],
@@ -200,17 +203,17 @@ impl StreamDecoder {
         self.framing.push(bytes)?;
         while let Some(message) = self.framing.next_message() {
             let text = match &mut self.state {
-                State::OpenAi(stream) => stream.message(&message)?,
-                State::Anthropic(stream) => stream.message(&message)?,
-                State::Ollama(stream) => stream.message(&message)?,
+                StreamDecoderState::OpenAi(stream) => stream.message(&message)?,
+                StreamDecoderState::Anthropic(stream) => stream.message(&message)?,
+                StreamDecoderState::Ollama(stream) => stream.message(&message)?,
             };
             let held_bytes = match &self.state {
-                State::OpenAi(stream) => stream.text_bytes(),
-                State::Anthropic(stream) => stream.text_bytes(),
-                State::Ollama(stream) => stream.text_bytes(),
+                StreamDecoderState::OpenAi(stream) => stream.text_bytes(),
+                StreamDecoderState::Anthropic(stream) => stream.text_bytes(),
+                StreamDecoderState::Ollama(stream) => stream.text_bytes(),
             };
             if held_bytes > MAX_BODY_BYTES {
-                return Err(ModelFailure::new(FailureKind::Malformed, "the answer has no end"));
+                return Err(ModelFailure::new(FailureKind::Malformed, "the reply is too long"));
             }
             if let Some(text) = text.filter(|text| !text.is_empty()) {
                 on_text(&text);
@@ -219,39 +222,40 @@ impl StreamDecoder {
         Ok(())
     }
 
-    /// The whole answer, if the provider really ended it. A stream that just stops is not an
-    /// answer.
-    pub fn finish(self) -> Result<Answer, ModelFailure> {
+    /// The complete reply. Fails if the stream stopped without the provider's end marker.
+    pub fn finish(self) -> Result<RawReply, ModelFailure> {
         let answer = match self.state {
-            State::OpenAi(stream) => stream.finish(),
-            State::Anthropic(stream) => stream.finish(),
-            State::Ollama(stream) => stream.finish(),
+            StreamDecoderState::OpenAi(stream) => stream.finish(),
+            StreamDecoderState::Anthropic(stream) => stream.finish(),
+            StreamDecoderState::Ollama(stream) => stream.finish(),
         };
         answer.ok_or_else(|| {
-            ModelFailure::new(FailureKind::Truncated, "the stream ended before the answer did")
+            ModelFailure::new(
+                FailureKind::Truncated,
+                "the stream ended before the reply was complete",
+            )
         })
     }
 }
 
-/// Writes a body into one allocation: prompts are long, and a buffer that grows copies them again
-/// and again.
+/// Serializes a body into one allocation. Prompts are long, and a growing buffer would copy them
+/// repeatedly.
 fn write_body<T: Serialize>(
     request: &ModelRequest,
     body: &T,
 ) -> Result<Vec<u8>, serde_json::Error> {
     const FRAME_BYTES: usize = 1024;
     let prompt: usize = request.prompt_texts().map(str::len).sum();
-    // An eighth for escapes: most text has a few quotes and line breaks.
+    // One eighth for escapes: most text has a few quotes and line breaks.
     let mut bytes = Vec::with_capacity(prompt + prompt / 8 + FRAME_BYTES);
     serde_json::to_writer(&mut bytes, body)?;
     Ok(bytes)
 }
 
-/// The failure of an answer that is not what its wire promises.
 fn malformed(error: impl std::fmt::Display) -> ModelFailure {
     ModelFailure::new(
         FailureKind::Malformed,
-        format!("the answer is not what this provider's API promises: {error}"),
+        format!("the reply does not match the provider's API format: {error}"),
     )
 }
 

@@ -16,7 +16,7 @@ data: [DONE]
 
 "#;
 
-/// Comments while the model warms up, then a refusal.
+/// Comments while the model loads, then a refusal.
 const OPENROUTER: &str = r#": OPENROUTER PROCESSING
 
 : OPENROUTER PROCESSING
@@ -33,7 +33,7 @@ data: [DONE]
 
 "#;
 
-/// Usage in every chunk, the last one counts; thinking only in the total; no `[DONE]`.
+/// Usage in every chunk, of which the last one counts; reasoning only in the total; no `[DONE]`.
 const GOOGLE: &str = r#"data: {"choices":[{"delta":{"content":"The sum","role":"assistant"},"index":0}],"created":1762000000,"id":"x","model":"gemini-3.1-flash-lite","object":"chat.completion.chunk","usage":{"completion_tokens":2,"prompt_tokens":20,"total_tokens":100}}
 
 data: {"choices":[{"delta":{"content":" is 36.","role":"assistant"},"finish_reason":"stop","index":0}],"created":1762000000,"id":"x","model":"gemini-3.1-flash-lite","object":"chat.completion.chunk","usage":{"completion_tokens":6,"prompt_tokens":20,"total_tokens":104}}
@@ -84,22 +84,22 @@ const OLLAMA: &str = r#"{"model":"qwen3","created_at":"2026-11-15T02:00:00Z","me
 {"model":"qwen3","created_at":"2026-11-15T02:00:01Z","message":{"role":"assistant","content":""},"done":true,"done_reason":"stop","total_duration":5,"load_duration":1,"prompt_eval_count":26,"prompt_eval_duration":2,"eval_count":9,"eval_duration":2}
 "#;
 
-const STREAMS: [(Wire, &str); 5] = [
-    (Wire::OpenAiChat, OPENAI),
-    (Wire::OpenAiChat, OPENROUTER),
-    (Wire::OpenAiChat, GOOGLE),
-    (Wire::AnthropicMessages, ANTHROPIC),
-    (Wire::OllamaChat, OLLAMA),
+const STREAMS: [(WireFormat, &str); 5] = [
+    (WireFormat::OpenAiChat, OPENAI),
+    (WireFormat::OpenAiChat, OPENROUTER),
+    (WireFormat::OpenAiChat, GOOGLE),
+    (WireFormat::AnthropicMessages, ANTHROPIC),
+    (WireFormat::OllamaChat, OLLAMA),
 ];
 
-/// What a stream gives: the text as it was heard, and the answer.
+/// The result of a stream: the streamed text and the reply.
 #[derive(Debug, PartialEq)]
 struct Heard {
     text: String,
-    answer: Result<Answer, ModelFailure>,
+    answer: Result<RawReply, ModelFailure>,
 }
 
-fn hear<'a>(wire: Wire, pieces: impl IntoIterator<Item = &'a [u8]>) -> Heard {
+fn hear<'a>(wire: WireFormat, pieces: impl IntoIterator<Item = &'a [u8]>) -> Heard {
     let mut decoder = StreamDecoder::new(wire);
     let mut text = String::new();
     for piece in pieces {
@@ -110,64 +110,66 @@ fn hear<'a>(wire: Wire, pieces: impl IntoIterator<Item = &'a [u8]>) -> Heard {
     Heard { text, answer: decoder.finish() }
 }
 
-fn hear_whole(wire: Wire, stream: &str) -> Heard {
+fn hear_whole(wire: WireFormat, stream: &str) -> Heard {
     hear(wire, [stream.as_bytes()])
 }
 
 #[track_caller]
-fn check(wire: Wire, stream: &str, expected: Answer) {
-    // The words of a refusal are told afterwards, as the reason; nobody hears them as an answer.
+fn check(wire: WireFormat, stream: &str, expected: RawReply) {
+    // The text of a refusal is reported afterwards as the reason and never streamed.
     let text = match expected.stop {
-        AnswerStop::Refusal => String::new(),
-        AnswerStop::End | AnswerStop::MaxTokens | AnswerStop::Other => expected.text.clone(),
+        RawStopReason::Refusal => String::new(),
+        RawStopReason::End | RawStopReason::MaxTokens | RawStopReason::Other => {
+            expected.text.clone()
+        }
     };
     assert_eq!(hear_whole(wire, stream), Heard { text, answer: Ok(expected) });
 }
 
-fn answer(text: &str, stop: AnswerStop, usage: Usage, model: &str) -> Answer {
-    Answer { text: text.to_owned(), stop, usage: Some(usage), model: Some(model.to_owned()) }
+fn answer(text: &str, stop: RawStopReason, usage: TokenUsage, model: &str) -> RawReply {
+    RawReply { text: text.to_owned(), stop, usage: Some(usage), model: Some(model.to_owned()) }
 }
 
 #[test]
 fn streams_of_all_wires_are_read() {
-    let usage = Usage::default();
+    let usage = TokenUsage::default();
     check(
-        Wire::OpenAiChat,
+        WireFormat::OpenAiChat,
         OPENAI,
         answer(
             "Forty-two, né en été 🦀 🦀\n",
-            AnswerStop::End,
-            Usage { input: 40, cache_read: 200, output: 9, reasoning: 4, ..usage },
+            RawStopReason::End,
+            TokenUsage { input: 40, cache_read: 200, output: 9, reasoning: 4, ..usage },
             "gpt-6-luna",
         ),
     );
     check(
-        Wire::OpenAiChat,
+        WireFormat::OpenAiChat,
         OPENROUTER,
         answer(
             "I'm sorry, no.",
-            AnswerStop::Refusal,
-            Usage { input: 20, cache_write_5m: 10, output: 5, ..usage },
+            RawStopReason::Refusal,
+            TokenUsage { input: 20, cache_write_5m: 10, output: 5, ..usage },
             "openai/gpt-4.1-mini",
         ),
     );
     check(
-        Wire::OpenAiChat,
+        WireFormat::OpenAiChat,
         GOOGLE,
         answer(
             "The sum is 36.",
-            AnswerStop::End,
-            Usage { input: 20, output: 84, ..usage },
+            RawStopReason::End,
+            TokenUsage { input: 20, output: 84, ..usage },
             "gemini-3.1-flash-lite",
         ),
     );
     check(
-        Wire::AnthropicMessages,
+        WireFormat::AnthropicMessages,
         ANTHROPIC,
         answer(
             "Forty-two \"é\" 🦀",
-            AnswerStop::End,
-            Usage {
+            RawStopReason::End,
+            TokenUsage {
                 input: 12,
                 cache_read: 4096,
                 cache_write_5m: 100,
@@ -179,12 +181,12 @@ fn streams_of_all_wires_are_read() {
         ),
     );
     check(
-        Wire::OllamaChat,
+        WireFormat::OllamaChat,
         OLLAMA,
         answer(
             "Forty-two, né en été 🦀",
-            AnswerStop::End,
-            Usage { input: 26, output: 9, ..usage },
+            RawStopReason::End,
+            TokenUsage { input: 26, output: 9, ..usage },
             "qwen3",
         ),
     );
@@ -222,15 +224,15 @@ fn a_stream_that_stops_early_is_truncated_unless_the_answer_was_complete() {
             let heard = hear(wire, [&stream.as_bytes()[..end]]);
             assert!(complete.text.starts_with(&heard.text), "{wire:?} ended at {end}");
             match heard.answer {
-                // A refusal is one from its first word.
-                Ok(Answer { text, stop: AnswerStop::Refusal, .. }) => {
+                // A refusal is recognized from its first word.
+                Ok(RawReply { text, stop: RawStopReason::Refusal, .. }) => {
                     assert!(complete.text.starts_with(&text), "{wire:?} ended at {end}");
-                    assert_eq!(complete.stop, AnswerStop::Refusal, "{wire:?} ended at {end}");
+                    assert_eq!(complete.stop, RawStopReason::Refusal, "{wire:?} ended at {end}");
                 }
-                // Only the bill may be missing from an answer that ended early.
+                // A reply that ended early may lack only its usage.
                 Ok(answer) => assert_eq!(
-                    Answer { usage: None, ..answer },
-                    Answer { usage: None, ..complete.clone() },
+                    RawReply { usage: None, ..answer },
+                    RawReply { usage: None, ..complete.clone() },
                     "{wire:?} ended at {end}"
                 ),
                 Err(failure) => {
@@ -243,11 +245,11 @@ fn a_stream_that_stops_early_is_truncated_unless_the_answer_was_complete() {
 
 #[test]
 fn an_empty_reason_to_stop_is_no_end() {
-    // Some compatible servers write "" instead of null; read as an end, it would make half an
-    // answer of every broken stream a whole one.
+    // Some compatible servers send "" instead of null. Taken as an end, it would make every broken
+    // stream look complete.
     let stream =
         "data: {\"choices\":[{\"delta\":{\"content\":\"Half an\"},\"finish_reason\":\"\"}]}\n\n";
-    let heard = hear_whole(Wire::OpenAiChat, stream);
+    let heard = hear_whole(WireFormat::OpenAiChat, stream);
     assert_eq!(heard.answer.map_err(|failure| failure.kind), Err(FailureKind::Truncated));
 }
 
@@ -269,34 +271,37 @@ fn data_in_several_lines_comments_and_empty_events_are_read_as_the_standard_says
         event: ping\n\
         \n";
     check(
-        Wire::OpenAiChat,
+        WireFormat::OpenAiChat,
         stream,
-        Answer { text: "one".to_owned(), stop: AnswerStop::End, usage: None, model: None },
+        RawReply { text: "one".to_owned(), stop: RawStopReason::End, usage: None, model: None },
     );
 }
 
 #[test]
 fn empty_lines_between_the_lines_of_ollama_are_passed_over() {
     let stream = OLLAMA.replace('\n', "\n\n  \r\n");
-    assert_eq!(hear_whole(Wire::OllamaChat, &stream), hear_whole(Wire::OllamaChat, OLLAMA));
+    assert_eq!(
+        hear_whole(WireFormat::OllamaChat, &stream),
+        hear_whole(WireFormat::OllamaChat, OLLAMA)
+    );
 }
 
 #[test]
 fn bytes_that_are_not_text_are_malformed_however_the_answer_comes() {
-    // Replaced by question marks they would pass for the model's words.
+    // Replacement characters would look like the model's own text.
     let event = b"data: {\"choices\":[{\"delta\":{\"content\":\"\xff\xfe\"},\"finish_reason\":\"stop\"}]}\n\n";
-    let heard = hear(Wire::OpenAiChat, [event.as_slice()]);
+    let heard = hear(WireFormat::OpenAiChat, [event.as_slice()]);
     assert_eq!(heard.answer.map_err(|failure| failure.kind), Err(FailureKind::Malformed));
     let whole =
         b"{\"choices\":[{\"message\":{\"content\":\"\xff\xfe\"},\"finish_reason\":\"stop\"}]}";
-    let decoded = decode(Wire::OpenAiChat, 200, None, whole);
+    let decoded = decode(WireFormat::OpenAiChat, 200, None, whole);
     assert_eq!(decoded.map_err(|failure| failure.kind), Err(FailureKind::Malformed));
 }
 
 const MIB: usize = 1024 * 1024;
 
 #[track_caller]
-fn check_refused<'a>(wire: Wire, pieces: impl IntoIterator<Item = &'a [u8]>, detail: &str) {
+fn check_refused<'a>(wire: WireFormat, pieces: impl IntoIterator<Item = &'a [u8]>, detail: &str) {
     let failure = hear(wire, pieces).answer.unwrap_err();
     assert_eq!(failure, ModelFailure::new(FailureKind::Malformed, detail), "{wire:?}");
 }
@@ -305,8 +310,8 @@ fn check_refused<'a>(wire: Wire, pieces: impl IntoIterator<Item = &'a [u8]>, det
 fn a_line_without_an_end_is_refused() {
     let long = vec![b'a'; 17 * MIB];
     for (wire, _) in STREAMS {
-        check_refused(wire, [long.as_slice()], "a line of the stream has no end");
-        check_refused(wire, long.chunks(MIB), "a line of the stream has no end");
+        check_refused(wire, [long.as_slice()], "a line of the stream is too long");
+        check_refused(wire, long.chunks(MIB), "a line of the stream is too long");
     }
 }
 
@@ -314,7 +319,7 @@ fn a_line_without_an_end_is_refused() {
 fn an_event_without_an_end_is_refused() {
     let line = format!("data: {}\n", "a".repeat(MIB));
     let lines = std::iter::repeat_n(line.as_bytes(), 17);
-    check_refused(Wire::OpenAiChat, lines, "a line of the stream has no end");
+    check_refused(WireFormat::OpenAiChat, lines, "a line of the stream is too long");
 }
 
 #[test]
@@ -322,38 +327,41 @@ fn a_text_without_an_end_is_refused() {
     let words = "a".repeat(MIB);
     for (wire, piece) in [
         (
-            Wire::OpenAiChat,
+            WireFormat::OpenAiChat,
             format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"{words}\"}}}}]}}\n\n"),
         ),
         (
-            Wire::OpenAiChat,
+            WireFormat::OpenAiChat,
             format!("data: {{\"choices\":[{{\"delta\":{{\"refusal\":\"{words}\"}}}}]}}\n\n"),
         ),
         (
-            Wire::AnthropicMessages,
+            WireFormat::AnthropicMessages,
             format!(
                 "data: {{\"type\":\"content_block_delta\",\"delta\":{{\"type\":\"text_delta\",\"text\":\"{words}\"}}}}\n\n"
             ),
         ),
-        (Wire::OllamaChat, format!("{{\"message\":{{\"content\":\"{words}\"}},\"done\":false}}\n")),
+        (
+            WireFormat::OllamaChat,
+            format!("{{\"message\":{{\"content\":\"{words}\"}},\"done\":false}}\n"),
+        ),
     ] {
-        check_refused(wire, std::iter::repeat_n(piece.as_bytes(), 17), "the answer has no end");
+        check_refused(wire, std::iter::repeat_n(piece.as_bytes(), 17), "the reply is too long");
     }
 }
 
-/// An error after the first words of an answer.
+/// An error after the first words of a reply.
 #[track_caller]
-fn check_breaks(wire: Wire, error: &str, expected: FailureKind, detail: &str) {
+fn check_breaks(wire: WireFormat, error: &str, expected: FailureKind, detail: &str) {
     let (first, error) = match wire {
-        Wire::OpenAiChat => (
+        WireFormat::OpenAiChat => (
             "data: {\"choices\":[{\"delta\":{\"content\":\"Half\"}}]}\n\n",
             format!("data: {error}\n\n"),
         ),
-        Wire::AnthropicMessages => (
+        WireFormat::AnthropicMessages => (
             "data: {\"type\":\"content_block_delta\",\"delta\":{\"text\":\"Half\"}}\n\n",
             format!("event: error\ndata: {error}\n\n"),
         ),
-        Wire::OllamaChat => {
+        WireFormat::OllamaChat => {
             ("{\"message\":{\"content\":\"Half\"},\"done\":false}\n", format!("{error}\n"))
         }
     };
@@ -366,45 +374,46 @@ fn check_breaks(wire: Wire, error: &str, expected: FailureKind, detail: &str) {
 #[test]
 fn an_error_in_the_middle_of_a_stream_is_classed_by_what_it_says() {
     check_breaks(
-        Wire::AnthropicMessages,
+        WireFormat::AnthropicMessages,
         r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
         FailureKind::Overloaded,
         "Overloaded",
     );
     check_breaks(
-        Wire::AnthropicMessages,
+        WireFormat::AnthropicMessages,
         r#"{"type":"error","error":{"details":null,"type":"api_error","message":"Internal server error"},"request_id":"req_1"}"#,
         FailureKind::Server,
         "Internal server error",
     );
     check_breaks(
-        Wire::AnthropicMessages,
+        WireFormat::AnthropicMessages,
         r#"{"type":"error","error":{"type":"rate_limit_error","message":"Number of tokens has exceeded your limit"}}"#,
         FailureKind::RateLimited,
         "Number of tokens has exceeded your limit",
     );
     check_breaks(
-        Wire::OpenAiChat,
+        WireFormat::OpenAiChat,
         r#"{"error":{"message":"The server had an error while processing your request.","type":"server_error","param":null,"code":null}}"#,
         FailureKind::Server,
         "The server had an error while processing your request.",
     );
-    // OpenRouter: the code is the status of the provider behind, and the choice says that it broke.
+    // OpenRouter: the code is the status of the upstream provider, and the choice reports the
+    // failure.
     check_breaks(
-        Wire::OpenAiChat,
+        WireFormat::OpenAiChat,
         r#"{"id":"gen-1","choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}],"error":{"code":429,"message":"Provider returned error"}}"#,
         FailureKind::RateLimited,
         "Provider returned error",
     );
-    // Groq and others say it only in the code, and in a word.
+    // Groq and others report it only in the code, as a string.
     check_breaks(
-        Wire::OpenAiChat,
+        WireFormat::OpenAiChat,
         r#"{"error":{"message":"Please try again in 2 s","type":"tokens","code":"rate_limit_exceeded"}}"#,
         FailureKind::RateLimited,
         "Please try again in 2 s",
     );
-    // llama.cpp, whose errors look the same on every path it offers.
-    for wire in [Wire::OpenAiChat, Wire::AnthropicMessages, Wire::OllamaChat] {
+    // llama.cpp, whose errors have the same format in every API.
+    for wire in [WireFormat::OpenAiChat, WireFormat::AnthropicMessages, WireFormat::OllamaChat] {
         check_breaks(
             wire,
             r#"{"error":{"code":400,"message":"request (9031 tokens) exceeds the available context size (8192 tokens), try increasing it","type":"exceed_context_size_error","n_prompt_tokens":9031,"n_ctx":8192}}"#,
@@ -412,7 +421,7 @@ fn an_error_in_the_middle_of_a_stream_is_classed_by_what_it_says() {
             "request (9031 tokens) exceeds the available context size (8192 tokens), try increasing it",
         );
     }
-    for wire in [Wire::OpenAiChat, Wire::AnthropicMessages, Wire::OllamaChat] {
+    for wire in [WireFormat::OpenAiChat, WireFormat::AnthropicMessages, WireFormat::OllamaChat] {
         check_breaks(
             wire,
             r#"{"error":"an error was encountered while running the model: unexpected EOF"}"#,
@@ -421,13 +430,13 @@ fn an_error_in_the_middle_of_a_stream_is_classed_by_what_it_says() {
         );
     }
     check_breaks(
-        Wire::OllamaChat,
+        WireFormat::OllamaChat,
         r#"{"error":"server busy, please try again.  maximum pending requests exceeded; overloaded"}"#,
         FailureKind::Overloaded,
         "server busy, please try again.  maximum pending requests exceeded; overloaded",
     );
     check_breaks(
-        Wire::OpenAiChat,
+        WireFormat::OpenAiChat,
         r#"{"error":{}}"#,
         FailureKind::Server,
         "the provider reported an error without a message",
@@ -438,20 +447,24 @@ fn an_error_in_the_middle_of_a_stream_is_classed_by_what_it_says() {
 fn a_page_instead_of_a_stream_is_malformed_or_empty_but_never_an_answer() {
     let page = "<html>\n<body>data: soon</body>\n</html>\n\n";
     for (wire, expected) in [
-        (Wire::OpenAiChat, FailureKind::Truncated),
-        (Wire::AnthropicMessages, FailureKind::Truncated),
-        (Wire::OllamaChat, FailureKind::Malformed),
+        (WireFormat::OpenAiChat, FailureKind::Truncated),
+        (WireFormat::AnthropicMessages, FailureKind::Truncated),
+        (WireFormat::OllamaChat, FailureKind::Malformed),
     ] {
         let heard = hear_whole(wire, page);
         assert_eq!(heard.answer.map_err(|failure| failure.kind), Err(expected), "{wire:?}");
     }
 }
 
-fn wires() -> impl Strategy<Value = Wire> {
-    prop::sample::select(vec![Wire::OpenAiChat, Wire::AnthropicMessages, Wire::OllamaChat])
+fn wires() -> impl Strategy<Value = WireFormat> {
+    prop::sample::select(vec![
+        WireFormat::OpenAiChat,
+        WireFormat::AnthropicMessages,
+        WireFormat::OllamaChat,
+    ])
 }
 
-/// Small damage of the kinds that networks and careless servers do.
+/// Small damage as caused by networks and faulty servers.
 #[derive(Debug, Clone)]
 enum Damage {
     Set(prop::sample::Index, u8),
@@ -526,7 +539,7 @@ proptest! {
         let whole = hear(wire, [bytes.as_slice()]);
         let cut = hear(wire, bytes.chunks(cut));
         prop_assert_eq!(&cut, &whole);
-        if let Ok(answer) = &whole.answer && answer.stop != AnswerStop::Refusal {
+        if let Ok(answer) = &whole.answer && answer.stop != RawStopReason::Refusal {
             prop_assert_eq!(&answer.text, &whole.text);
         }
     }
@@ -538,8 +551,8 @@ proptest! {
         damages in damages(),
         status in prop::sample::select(vec![200_u16, 400, 429, 500]),
     ) {
-        // Every message of a stream is also a JSON document that a confused server could send
-        // whole.
+        // Every message of a stream is also a JSON document that a faulty server could send as a
+        // complete reply.
         let (wire, stream) = stream;
         let lines: Vec<_> = stream.lines().filter(|line| line.contains('{')).collect();
         let line = lines[line.index(lines.len())].trim_start_matches("data: ");

@@ -1,8 +1,10 @@
-use moothall_core::model::{CacheFor, Effort, Purpose, Role, Temperature, Turn};
+use moothall_core::model::{
+    CacheDuration, CallPurpose, PromptRole, PromptTurn, ReasoningEffort, Temperature,
+};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::catalog::{Catalog, Prices, SchemaForm};
+use crate::catalog::{Catalog, ModelPrices, SchemaForm};
 
 const SCORE: &str = r##"{
     "type": "object",
@@ -18,47 +20,47 @@ const SCORE: &str = r##"{
 fn rich(model: &str) -> ModelRequest {
     ModelRequest {
         model: model.parse().unwrap(),
-        purpose: Purpose::Ask,
+        purpose: CallPurpose::Ask,
         system: vec![
-            Block::new("The dossier of Ada & Sons.").cached(CacheFor::OneHour),
-            Block::new("You are the critic.\nBe \"brief\".").cached(CacheFor::FiveMinutes),
+            PromptBlock::new("The dossier of Ada & Sons.").cached(CacheDuration::OneHour),
+            PromptBlock::new("You are the critic.\nBe \"brief\".")
+                .cached(CacheDuration::FiveMinutes),
         ],
         turns: vec![
-            Turn::user("Open the case."),
-            Turn::assistant("The plan is thin."),
-            Turn {
-                role: Role::User,
-                block: Block::new("Go on: 7 → 8?").cached(CacheFor::FiveMinutes),
+            PromptTurn::user("Open the case."),
+            PromptTurn::assistant("The plan is thin."),
+            PromptTurn {
+                role: PromptRole::User,
+                block: PromptBlock::new("Go on: 7 → 8?").cached(CacheDuration::FiveMinutes),
             },
         ],
         max_tokens: 512,
         temperature: Temperature::from_thousandths(700),
-        effort: Some(Effort::Low),
+        effort: Some(ReasoningEffort::Low),
         schema: Some(OutputSchema::parse("score", SCORE).unwrap()),
         timeout_ms: Some(1000),
     }
 }
 
-fn built_in(request: &ModelRequest) -> Provider {
+fn built_in(request: &ModelRequest) -> ModelProvider {
     Catalog::built_in().unwrap().provider(request.model.provider()).unwrap().clone()
 }
 
-fn encoded(request: &ModelRequest, delivery: Delivery) -> Encoded {
+fn encoded(request: &ModelRequest, delivery: ReplyDelivery) -> EncodedRequest {
     let catalog = Catalog::built_in().unwrap();
     encode(&built_in(request), &catalog.card(&request.model), request, delivery).unwrap()
 }
 
-fn body(encoded: &Encoded) -> Value {
+fn body(encoded: &EncodedRequest) -> Value {
     serde_json::from_slice(&encoded.body).unwrap()
 }
 
-/// A request as a person would review it: address, headers, window, the body, and what a streamed
-/// delivery changes in it.
+/// A request in reviewable form: URL, headers, window, body, and the differences when streamed.
 fn shown(model: &str) -> String {
     let request = rich(model);
-    let whole = encoded(&request, Delivery::Whole);
-    let streamed = encoded(&request, Delivery::Streamed);
-    let Endpoint { path, headers, .. } = endpoint(built_in(&request).wire);
+    let whole = encoded(&request, ReplyDelivery::Whole);
+    let streamed = encoded(&request, ReplyDelivery::Streamed);
+    let ApiEndpoint { path, headers, .. } = endpoint(built_in(&request).wire);
     let window = whole.window;
     assert_eq!(window, streamed.window);
     let (whole, mut changed) = (body(&whole), body(&streamed));
@@ -108,13 +110,13 @@ fn a_schema_in_words_keeps_its_form() {
     insta::assert_snapshot!(shown("groq/llama-3.3-70b-versatile"));
 }
 
-/// A provider and a card that take everything, so that a test can take one thing away.
-fn able(wire: Wire) -> (Provider, ModelCard) {
+/// A provider and a model card that support everything, so a test can remove one feature.
+fn able(wire: WireFormat) -> (ModelProvider, ModelCard) {
     let catalog = Catalog::built_in().unwrap();
     let name = match wire {
-        Wire::OpenAiChat => "openai",
-        Wire::AnthropicMessages => "anthropic",
-        Wire::OllamaChat => "ollama",
+        WireFormat::OpenAiChat => "openai",
+        WireFormat::AnthropicMessages => "anthropic",
+        WireFormat::OllamaChat => "ollama",
     };
     let card = ModelCard {
         model: format!("{name}/m").parse().unwrap(),
@@ -124,25 +126,25 @@ fn able(wire: Wire) -> (Provider, ModelCard) {
         effort: true,
         structured: true,
         cache_minimum: None,
-        prices: Some(Prices::free()),
+        prices: Some(ModelPrices::free()),
         listed: true,
     };
     (catalog.provider(name).unwrap().clone(), card)
 }
 
-const WIRES: [Wire; 3] = [Wire::OpenAiChat, Wire::AnthropicMessages, Wire::OllamaChat];
+const WIRES: [WireFormat; 3] =
+    [WireFormat::OpenAiChat, WireFormat::AnthropicMessages, WireFormat::OllamaChat];
 
-/// What a card that lacks something leaves out is exactly the part at `pointer`.
+/// Checks that a card without a feature omits exactly the part at `pointer`.
 #[track_caller]
-fn check_left_out(wire: Wire, lacks: impl Fn(&mut ModelCard), pointer: &str) {
+fn check_left_out(wire: WireFormat, lacks: impl Fn(&mut ModelCard), pointer: &str) {
     let (provider, card) = able(wire);
-    // The schema is told in words where it cannot be enforced, so for the other parts it is not
-    // asked for.
+    // Without a schema mode the schema is added to the prompt, so the other cases leave it out.
     let request = ModelRequest { schema: None, ..rich(&card.model.to_string()) };
     let mut less = card.clone();
     lacks(&mut less);
     let json =
-        |card: &ModelCard| body(&encode(&provider, card, &request, Delivery::Whole).unwrap());
+        |card: &ModelCard| body(&encode(&provider, card, &request, ReplyDelivery::Whole).unwrap());
     let mut expected = json(&card);
     let (parent, key) = pointer.rsplit_once('/').unwrap();
     let removed = expected.pointer_mut(parent).unwrap().as_object_mut().unwrap().remove(key);
@@ -153,17 +155,17 @@ fn check_left_out(wire: Wire, lacks: impl Fn(&mut ModelCard), pointer: &str) {
 #[test]
 fn a_model_that_takes_no_temperature_gets_none() {
     let lacks = |card: &mut ModelCard| card.temperature = false;
-    check_left_out(Wire::OpenAiChat, lacks, "/temperature");
-    check_left_out(Wire::AnthropicMessages, lacks, "/temperature");
-    check_left_out(Wire::OllamaChat, lacks, "/options/temperature");
+    check_left_out(WireFormat::OpenAiChat, lacks, "/temperature");
+    check_left_out(WireFormat::AnthropicMessages, lacks, "/temperature");
+    check_left_out(WireFormat::OllamaChat, lacks, "/options/temperature");
 }
 
 #[test]
 fn a_model_that_takes_no_effort_gets_none() {
     let lacks = |card: &mut ModelCard| card.effort = false;
-    check_left_out(Wire::OpenAiChat, lacks, "/reasoning_effort");
-    check_left_out(Wire::AnthropicMessages, lacks, "/output_config");
-    check_left_out(Wire::OllamaChat, lacks, "/think");
+    check_left_out(WireFormat::OpenAiChat, lacks, "/reasoning_effort");
+    check_left_out(WireFormat::AnthropicMessages, lacks, "/output_config");
+    check_left_out(WireFormat::OllamaChat, lacks, "/think");
 }
 
 #[test]
@@ -172,15 +174,15 @@ fn a_model_without_a_schema_mode_is_told_the_schema_in_words_after_all_cached_bl
         let (provider, card) = able(wire);
         let request = rich(&card.model.to_string());
         let less = ModelCard { structured: false, ..card.clone() };
-        let told = encode(&provider, &less, &request, Delivery::Whole).unwrap();
+        let told = encode(&provider, &less, &request, ReplyDelivery::Whole).unwrap();
 
         let text = request.schema.as_ref().unwrap().text();
         let words = format!(
             "Answer with one JSON value that follows this JSON schema, and with nothing else:\n{text}"
         );
         let mut by_hand = ModelRequest { schema: None, ..request };
-        by_hand.system.push(Block::new(words));
-        let expected = encode(&provider, &card, &by_hand, Delivery::Whole).unwrap();
+        by_hand.system.push(PromptBlock::new(words));
+        let expected = encode(&provider, &card, &by_hand, ReplyDelivery::Whole).unwrap();
         assert_eq!(body(&told), body(&expected), "{wire:?}");
     }
 }
@@ -189,7 +191,7 @@ fn a_model_without_a_schema_mode_is_told_the_schema_in_words_after_all_cached_bl
 fn the_same_request_always_gives_the_same_bytes() {
     for wire in WIRES {
         let (provider, card) = able(wire);
-        for delivery in [Delivery::Whole, Delivery::Streamed] {
+        for delivery in [ReplyDelivery::Whole, ReplyDelivery::Streamed] {
             let once = |request: &ModelRequest| encode(&provider, &card, request, delivery);
             let request = rich(&card.model.to_string());
             let read_back: ModelRequest =
@@ -204,10 +206,10 @@ fn a_question_without_instructions_sends_no_empty_system_part() {
     for wire in WIRES {
         let (provider, card) = able(wire);
         let request = ModelRequest::ask(card.model.clone(), "Why?", 9);
-        let body = body(&encode(&provider, &card, &request, Delivery::Whole).unwrap());
+        let body = body(&encode(&provider, &card, &request, ReplyDelivery::Whole).unwrap());
         let content = match wire {
-            Wire::AnthropicMessages => json!([{"type": "text", "text": "Why?"}]),
-            Wire::OpenAiChat | Wire::OllamaChat => json!("Why?"),
+            WireFormat::AnthropicMessages => json!([{"type": "text", "text": "Why?"}]),
+            WireFormat::OpenAiChat | WireFormat::OllamaChat => json!("Why?"),
         };
         assert_eq!(body["messages"], json!([{"role": "user", "content": content}]));
         assert_eq!(body.get("system"), None, "{wire:?}");
@@ -216,11 +218,11 @@ fn a_question_without_instructions_sends_no_empty_system_part() {
 
 #[test]
 fn strict_decoding_is_demanded_only_where_every_field_is_required() {
-    let (mut provider, card) = able(Wire::OpenAiChat);
-    let strict = |provider: &Provider, schema: &str| {
+    let (mut provider, card) = able(WireFormat::OpenAiChat);
+    let strict = |provider: &ModelProvider, schema: &str| {
         let schema = Some(OutputSchema::parse("s", schema).unwrap());
         let request = ModelRequest { schema, ..ModelRequest::ask(card.model.clone(), "?", 9) };
-        let encoded = encode(provider, &card, &request, Delivery::Whole).unwrap();
+        let encoded = encode(provider, &card, &request, ReplyDelivery::Whole).unwrap();
         body(&encoded)["response_format"]["json_schema"]["strict"].clone()
     };
     let complete = r#"{"type":"object","properties":{"a":{}},"required":["a"]}"#;
@@ -242,10 +244,10 @@ fn each_wire_has_its_own_place_for_the_key() {
 
 #[track_caller]
 fn check_window(prompt_letters: usize, max_tokens: u32, context: Option<u64>, expected: u64) {
-    let (provider, card) = able(Wire::OllamaChat);
+    let (provider, card) = able(WireFormat::OllamaChat);
     let card = ModelCard { context, ..card };
     let request = ModelRequest::ask(card.model.clone(), "a".repeat(prompt_letters), max_tokens);
-    let encoded = encode(&provider, &card, &request, Delivery::Whole).unwrap();
+    let encoded = encode(&provider, &card, &request, ReplyDelivery::Whole).unwrap();
     let sent = body(&encoded)["options"]["num_ctx"].as_u64();
     assert_eq!((encoded.window, sent), (Some(expected), Some(expected)));
 }
@@ -253,7 +255,7 @@ fn check_window(prompt_letters: usize, max_tokens: u32, context: Option<u64>, ex
 #[test]
 fn ollama_is_given_a_window_in_steps_that_fits_the_request_and_the_model() {
     check_window(10, 100, None, 4096);
-    // 4,000 letters are about 1,040 tokens; with framing and a quarter to spare 1,340.
+    // 4,000 letters are about 1,040 tokens; 1,340 with framing and a margin of 25 %.
     check_window(4000, 2756, None, 4096);
     check_window(4000, 2757, None, 8192);
     check_window(100_000, 1000, None, 36_864);
@@ -262,18 +264,18 @@ fn ollama_is_given_a_window_in_steps_that_fits_the_request_and_the_model() {
 }
 
 #[track_caller]
-fn check(wire: Wire, body: &str, expected: Answer) {
+fn check(wire: WireFormat, body: &str, expected: RawReply) {
     assert_eq!(decode(wire, 200, None, body.as_bytes()), Ok(expected));
 }
 
-fn answer(text: &str, stop: AnswerStop, usage: Option<Usage>, model: &str) -> Answer {
-    Answer { text: text.to_owned(), stop, usage, model: Some(model.to_owned()) }
+fn answer(text: &str, stop: RawStopReason, usage: Option<TokenUsage>, model: &str) -> RawReply {
+    RawReply { text: text.to_owned(), stop, usage, model: Some(model.to_owned()) }
 }
 
 #[test]
 fn a_whole_answer_of_openai_is_read() {
     check(
-        Wire::OpenAiChat,
+        WireFormat::OpenAiChat,
         r#"{
           "id": "chatcmpl-B9MBs8CjcvOU2jLn4n570S5qMJKcT", "object": "chat.completion", "created": 1762000000,
           "model": "gpt-6-luna-2026-08-07",
@@ -291,13 +293,13 @@ fn a_whole_answer_of_openai_is_read() {
         }"#,
         answer(
             "Forty-two.\nÉté 🦀",
-            AnswerStop::End,
-            Some(Usage {
+            RawStopReason::End,
+            Some(TokenUsage {
                 input: 86,
                 cache_read: 1920,
                 output: 300,
                 reasoning: 256,
-                ..Usage::default()
+                ..TokenUsage::default()
             }),
             "gpt-6-luna-2026-08-07",
         ),
@@ -307,7 +309,7 @@ fn a_whole_answer_of_openai_is_read() {
 #[test]
 fn a_refusal_of_openai_is_a_refusal_although_it_stopped_like_an_answer() {
     check(
-        Wire::OpenAiChat,
+        WireFormat::OpenAiChat,
         r#"{
           "id": "chatcmpl-1", "object": "chat.completion", "created": 1762000000, "model": "gpt-4.1-mini-2025-04-14",
           "choices": [{
@@ -322,8 +324,8 @@ fn a_refusal_of_openai_is_a_refusal_although_it_stopped_like_an_answer() {
         }"#,
         answer(
             "I'm sorry, I cannot assist with that request.",
-            AnswerStop::Refusal,
-            Some(Usage { input: 81, output: 11, ..Usage::default() }),
+            RawStopReason::Refusal,
+            Some(TokenUsage { input: 81, output: 11, ..TokenUsage::default() }),
             "gpt-4.1-mini-2025-04-14",
         ),
     );
@@ -331,10 +333,10 @@ fn a_refusal_of_openai_is_a_refusal_although_it_stopped_like_an_answer() {
 
 #[test]
 fn the_thinking_of_google_counts_as_output() {
-    // Google leaves thinking out of `completion_tokens`, bills it as output, and shows it only in
-    // the total.
+    // Google excludes reasoning from `completion_tokens`, bills it as output, and includes it only
+    // in the total.
     check(
-        Wire::OpenAiChat,
+        WireFormat::OpenAiChat,
         r#"{
           "choices": [{"finish_reason": "stop", "index": 0, "message": {"content": "36", "role": "assistant"}}],
           "created": 1762000000, "id": "0f4HaYHkL", "model": "gemini-3.1-flash-lite", "object": "chat.completion",
@@ -342,8 +344,8 @@ fn the_thinking_of_google_counts_as_output() {
         }"#,
         answer(
             "36",
-            AnswerStop::End,
-            Some(Usage { input: 20, output: 603, ..Usage::default() }),
+            RawStopReason::End,
+            Some(TokenUsage { input: 20, output: 603, ..TokenUsage::default() }),
             "gemini-3.1-flash-lite",
         ),
     );
@@ -352,7 +354,7 @@ fn the_thinking_of_google_counts_as_output() {
 #[test]
 fn a_whole_answer_of_groq_is_read() {
     check(
-        Wire::OpenAiChat,
+        WireFormat::OpenAiChat,
         r#"{
           "id": "chatcmpl-34a9110d-c39d-423b-9ab9-9c748747b204", "object": "chat.completion", "created": 1762000000,
           "model": "openai/gpt-oss-20b", "system_fingerprint": "fp_dbffcd8265",
@@ -369,8 +371,8 @@ fn a_whole_answer_of_groq_is_read() {
         }"#,
         answer(
             "Low latency",
-            AnswerStop::MaxTokens,
-            Some(Usage { input: 18, output: 64, reasoning: 40, ..Usage::default() }),
+            RawStopReason::MaxTokens,
+            Some(TokenUsage { input: 18, output: 64, reasoning: 40, ..TokenUsage::default() }),
             "openai/gpt-oss-20b",
         ),
     );
@@ -379,7 +381,7 @@ fn a_whole_answer_of_groq_is_read() {
 #[test]
 fn a_whole_answer_of_openrouter_is_read() {
     check(
-        Wire::OpenAiChat,
+        WireFormat::OpenAiChat,
         r#"{
           "id": "gen-1762000000-abc", "provider": "Anthropic", "model": "anthropic/claude-haiku-5.5", "object": "chat.completion", "created": 1762000000,
           "choices": [{
@@ -395,13 +397,13 @@ fn a_whole_answer_of_openrouter_is_read() {
         }"#,
         answer(
             "Done.",
-            AnswerStop::End,
-            Some(Usage {
+            RawStopReason::End,
+            Some(TokenUsage {
                 input: 100,
                 cache_read: 4100,
                 cache_write_5m: 1000,
                 output: 7,
-                ..Usage::default()
+                ..TokenUsage::default()
             }),
             "anthropic/claude-haiku-5.5",
         ),
@@ -411,7 +413,7 @@ fn a_whole_answer_of_openrouter_is_read() {
 #[test]
 fn a_whole_answer_of_anthropic_is_read_without_its_thinking() {
     check(
-        Wire::AnthropicMessages,
+        WireFormat::AnthropicMessages,
         r#"{
           "id": "msg_01XFDUDYJgAACzvnptvVoYEL", "type": "message", "role": "assistant", "model": "claude-haiku-5-5",
           "content": [
@@ -430,8 +432,8 @@ fn a_whole_answer_of_anthropic_is_read_without_its_thinking() {
         }"#,
         answer(
             "Forty-two.",
-            AnswerStop::End,
-            Some(Usage {
+            RawStopReason::End,
+            Some(TokenUsage {
                 input: 12,
                 cache_read: 4096,
                 cache_write_5m: 200,
@@ -447,13 +449,13 @@ fn a_whole_answer_of_anthropic_is_read_without_its_thinking() {
 #[test]
 fn a_refusal_of_anthropic_is_a_refusal() {
     check(
-        Wire::AnthropicMessages,
+        WireFormat::AnthropicMessages,
         r#"{"id":"msg_1","type":"message","role":"assistant","model":"claude-opus-5-5","content":[{"type":"text","text":"I can't"}],
             "stop_reason":"refusal","stop_sequence":null,"usage":{"input_tokens":9,"output_tokens":3}}"#,
         answer(
             "I can't",
-            AnswerStop::Refusal,
-            Some(Usage { input: 9, output: 3, ..Usage::default() }),
+            RawStopReason::Refusal,
+            Some(TokenUsage { input: 9, output: 3, ..TokenUsage::default() }),
             "claude-opus-5-5",
         ),
     );
@@ -462,7 +464,7 @@ fn a_refusal_of_anthropic_is_a_refusal() {
 #[test]
 fn a_whole_answer_of_ollama_is_read_without_its_thinking() {
     check(
-        Wire::OllamaChat,
+        WireFormat::OllamaChat,
         r#"{
           "model": "qwen3", "created_at": "2026-11-15T02:00:00.123456789Z",
           "message": {"role": "assistant", "content": "Forty-two.", "thinking": "Okay, the user wants a number."},
@@ -471,8 +473,8 @@ fn a_whole_answer_of_ollama_is_read_without_its_thinking() {
         }"#,
         answer(
             "Forty-two.",
-            AnswerStop::End,
-            Some(Usage { input: 26, output: 282, ..Usage::default() }),
+            RawStopReason::End,
+            Some(TokenUsage { input: 26, output: 282, ..TokenUsage::default() }),
             "qwen3",
         ),
     );
@@ -481,9 +483,9 @@ fn a_whole_answer_of_ollama_is_read_without_its_thinking() {
 #[test]
 fn an_answer_of_ollama_without_all_counts_has_no_usage() {
     check(
-        Wire::OllamaChat,
+        WireFormat::OllamaChat,
         r#"{"model":"qwen3","message":{"role":"assistant","content":"a"},"done":true,"done_reason":"length","eval_count":1}"#,
-        answer("a", AnswerStop::MaxTokens, None, "qwen3"),
+        answer("a", RawStopReason::MaxTokens, None, "qwen3"),
     );
 }
 
@@ -499,31 +501,31 @@ fn why_an_answer_stopped_is_told_in_the_words_of_its_wire() {
         format!(r#"{{"message":{{"content":"a"}},"done":true,"done_reason":"{word}"}}"#)
     };
     for (wire, body, expected) in [
-        (Wire::OpenAiChat, openai("stop"), AnswerStop::End),
-        (Wire::OpenAiChat, openai("length"), AnswerStop::MaxTokens),
-        (Wire::OpenAiChat, openai("content_filter"), AnswerStop::Refusal),
-        (Wire::OpenAiChat, openai("tool_calls"), AnswerStop::Other),
-        (Wire::AnthropicMessages, anthropic("end_turn"), AnswerStop::End),
-        (Wire::AnthropicMessages, anthropic("stop_sequence"), AnswerStop::End),
-        (Wire::AnthropicMessages, anthropic("max_tokens"), AnswerStop::MaxTokens),
+        (WireFormat::OpenAiChat, openai("stop"), RawStopReason::End),
+        (WireFormat::OpenAiChat, openai("length"), RawStopReason::MaxTokens),
+        (WireFormat::OpenAiChat, openai("content_filter"), RawStopReason::Refusal),
+        (WireFormat::OpenAiChat, openai("tool_calls"), RawStopReason::Other),
+        (WireFormat::AnthropicMessages, anthropic("end_turn"), RawStopReason::End),
+        (WireFormat::AnthropicMessages, anthropic("stop_sequence"), RawStopReason::End),
+        (WireFormat::AnthropicMessages, anthropic("max_tokens"), RawStopReason::MaxTokens),
         (
-            Wire::AnthropicMessages,
+            WireFormat::AnthropicMessages,
             anthropic("model_context_window_exceeded"),
-            AnswerStop::MaxTokens,
+            RawStopReason::MaxTokens,
         ),
-        (Wire::AnthropicMessages, anthropic("refusal"), AnswerStop::Refusal),
-        (Wire::AnthropicMessages, anthropic("pause_turn"), AnswerStop::Other),
-        (Wire::OllamaChat, ollama("stop"), AnswerStop::End),
-        (Wire::OllamaChat, ollama("length"), AnswerStop::MaxTokens),
-        (Wire::OllamaChat, ollama("unload"), AnswerStop::Other),
+        (WireFormat::AnthropicMessages, anthropic("refusal"), RawStopReason::Refusal),
+        (WireFormat::AnthropicMessages, anthropic("pause_turn"), RawStopReason::Other),
+        (WireFormat::OllamaChat, ollama("stop"), RawStopReason::End),
+        (WireFormat::OllamaChat, ollama("length"), RawStopReason::MaxTokens),
+        (WireFormat::OllamaChat, ollama("unload"), RawStopReason::Other),
     ] {
-        let expected = Answer { text: "a".to_owned(), stop: expected, usage: None, model: None };
+        let expected = RawReply { text: "a".to_owned(), stop: expected, usage: None, model: None };
         check(wire, &body, expected);
     }
 }
 
 #[track_caller]
-fn check_fails(wire: Wire, body: &str, expected: FailureKind) {
+fn check_fails(wire: WireFormat, body: &str, expected: FailureKind) {
     let failure = decode(wire, 200, None, body.as_bytes()).unwrap_err();
     assert_eq!((failure.kind, failure.status), (expected, Some(200)), "{body}: {failure}");
 }
@@ -543,19 +545,19 @@ fn what_is_not_an_answer_of_the_wire_is_malformed() {
             check_fails(wire, body, FailureKind::Malformed);
         }
     }
-    check_fails(Wire::OpenAiChat, r#"{"choices":[]}"#, FailureKind::Malformed);
+    check_fails(WireFormat::OpenAiChat, r#"{"choices":[]}"#, FailureKind::Malformed);
     check_fails(
-        Wire::OpenAiChat,
+        WireFormat::OpenAiChat,
         r#"{"choices":[{"message":{"content":"a"},"finish_reason":null}]}"#,
         FailureKind::Malformed,
     );
     check_fails(
-        Wire::AnthropicMessages,
+        WireFormat::AnthropicMessages,
         r#"{"content":[{"type":"text","text":"a"}],"stop_reason":null}"#,
         FailureKind::Malformed,
     );
     check_fails(
-        Wire::OllamaChat,
+        WireFormat::OllamaChat,
         r#"{"message":{"content":"a"},"done":false}"#,
         FailureKind::Malformed,
     );
@@ -564,17 +566,17 @@ fn what_is_not_an_answer_of_the_wire_is_malformed() {
 #[test]
 fn an_error_with_a_good_status_is_still_an_error() {
     check_fails(
-        Wire::OpenAiChat,
+        WireFormat::OpenAiChat,
         r#"{"error":{"message":"Provider returned error","code":502}}"#,
         FailureKind::Server,
     );
     check_fails(
-        Wire::AnthropicMessages,
+        WireFormat::AnthropicMessages,
         r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
         FailureKind::Overloaded,
     );
     check_fails(
-        Wire::OllamaChat,
+        WireFormat::OllamaChat,
         r#"{"error":"llama runner process has terminated"}"#,
         FailureKind::Server,
     );
@@ -582,9 +584,9 @@ fn an_error_with_a_good_status_is_still_an_error() {
 
 #[test]
 fn an_answer_that_ended_in_an_error_of_the_provider_behind_is_not_an_answer() {
-    // OpenRouter reports a provider that broke off in the choice, beside half a text.
+    // OpenRouter reports a failed upstream provider in the choice, beside a partial text.
     check_fails(
-        Wire::OpenAiChat,
+        WireFormat::OpenAiChat,
         r#"{"id":"gen-1","choices":[{"index":0,"message":{"role":"assistant","content":"The plan"},"finish_reason":"error",
             "native_finish_reason":"error","error":{"code":502,"message":"Upstream idle timeout exceeded"}}]}"#,
         FailureKind::Server,

@@ -5,7 +5,7 @@
 use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
 
-use moothall_pdf::{MAX_BYTES, Paper, PdfError, typeset};
+use moothall_pdf::{MAX_BYTES, PdfError, PdfPaperSize, typeset};
 
 /// Exit code for a wrong command line, as in `moothall`.
 const USAGE: u8 = 2;
@@ -17,8 +17,8 @@ fn main() -> ExitCode {
             let _ = writeln!(std::io::stdout(), "moothall-pdf {}", env!("CARGO_PKG_VERSION"));
             return ExitCode::SUCCESS;
         }
-        (Some("a4"), None) => Paper::A4,
-        (Some("letter"), None) => Paper::Letter,
+        (Some("a4"), None) => PdfPaperSize::A4,
+        (Some("letter"), None) => PdfPaperSize::Letter,
         _ => {
             let usage = "usage: moothall-pdf a4|letter <document.json >memo.pdf";
             let _ = writeln!(std::io::stderr(), "error: {usage}");
@@ -34,9 +34,9 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(paper: Paper) -> Result<(), PdfError> {
+fn run(paper: PdfPaperSize) -> Result<(), PdfError> {
     let mut document = String::new();
-    // One byte more than allowed is enough to see that it is too long.
+    // One byte over the limit is enough to detect a document that is too long.
     let most = u64::try_from(MAX_BYTES).unwrap_or(u64::MAX).saturating_add(1);
     std::io::stdin().lock().take(most).read_to_string(&mut document)?;
     let pdf = typeset(document, paper)?;

@@ -1,4 +1,4 @@
-//! What the template sees: itself, the document and the fonts.
+//! The typst environment of the template: itself, the document and the fonts.
 
 use typst::diag::{FileError, FileResult};
 use typst::foundations::{Bytes, Datetime, Dict, Duration, IntoValue};
@@ -7,11 +7,12 @@ use typst::text::{Font, FontBook};
 use typst::utils::LazyHash;
 use typst::{Library, LibraryExt, World};
 
-use crate::{Paper, PdfError};
+use crate::{PdfError, PdfPaperSize};
 
 const TEMPLATE: &str = include_str!("memo.typ");
 
-/// The styles that the template uses. `typst-assets` has them too, together with 8 MB of others.
+/// The font styles that the template uses. `typst-assets` also contains them, but with 8 MB of
+/// other fonts.
 const FONTS: [&[u8]; 6] = [
     include_bytes!("../fonts/LibertinusSerif-Regular.otf"),
     include_bytes!("../fonts/LibertinusSerif-Bold.otf"),
@@ -21,19 +22,19 @@ const FONTS: [&[u8]; 6] = [
     include_bytes!("../fonts/DejaVuSansMono-Bold.ttf"),
 ];
 
-/// A world with one file and nothing else.
-pub(crate) struct OneFile {
+/// A typst world with a single source file.
+pub(crate) struct TemplateWorld {
     library: LazyHash<Library>,
     book: LazyHash<FontBook>,
     fonts: Vec<Font>,
     template: Source,
 }
 
-impl OneFile {
-    pub(crate) fn new(document: String, paper: Paper) -> Result<Self, PdfError> {
+impl TemplateWorld {
+    pub(crate) fn new(document: String, paper: PdfPaperSize) -> Result<Self, PdfError> {
         let paper = match paper {
-            Paper::A4 => "a4",
-            Paper::Letter => "us-letter",
+            PdfPaperSize::A4 => "a4",
+            PdfPaperSize::Letter => "us-letter",
         };
         let inputs: Dict =
             [("document".into(), document.into_value()), ("paper".into(), paper.into_value())]
@@ -54,7 +55,7 @@ impl OneFile {
     }
 }
 
-impl World for OneFile {
+impl World for TemplateWorld {
     fn library(&self) -> &LazyHash<Library> {
         &self.library
     }

@@ -1,33 +1,33 @@
-//! Which program a worker is.
+//! The build that a worker runs.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The longest name of a build.
+/// Maximum length of a build name.
 const MAX_CHARS: usize = 40;
 
-/// A program that workers run. Runs end on the build that they began on, so what calls itself the same
-/// build must do the same.
+/// The name of a worker's program version. A run ends on the build it started on, so workers with
+/// the same build name must behave identically.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Build(String);
+pub struct WorkerBuild(String);
 
-/// Not a name of a build.
+/// The text is not a valid build name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("it has at most {MAX_CHARS} letters, digits, dots, dashes and underscores")]
+#[error("expected 1 to {MAX_CHARS} letters, digits, dots, dashes or underscores")]
 pub struct InvalidBuild;
 
-impl Build {
+impl WorkerBuild {
     pub(crate) fn of_version() -> Self {
         Self(env!("CARGO_PKG_VERSION").to_owned())
     }
 
-    /// The service that drives children for workers of this build, and for nobody else.
+    /// The service that drives children on workers of this build only.
     pub(crate) fn debate(&self) -> String {
         format!("Debate-{self}")
     }
 }
 
-impl FromStr for Build {
+impl FromStr for WorkerBuild {
     type Err = InvalidBuild;
 
     fn from_str(text: &str) -> Result<Self, InvalidBuild> {
@@ -39,7 +39,7 @@ impl FromStr for Build {
     }
 }
 
-impl fmt::Display for Build {
+impl fmt::Display for WorkerBuild {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }

@@ -1,4 +1,4 @@
-//! Restate as its clients see it: over HTTP, on a network that nobody else can reach.
+//! HTTP clients for Restate's ingress and admin APIs. Both must be on a private network.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,31 +10,31 @@ use reqwest::{Client, Method, StatusCode};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::build::Build;
+use crate::build::WorkerBuild;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Nothing that is asked here takes long: runs are started, not waited for.
+/// All requests are short: runs are started, not awaited.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A Restate server or cluster, where it takes requests.
+/// The ingress API of a Restate server or cluster.
 #[derive(Debug, Clone)]
-pub struct Cluster(Address);
+pub struct RestateIngress(NodeClient);
 
-/// A Restate server or cluster, where it is administered.
+/// The admin API of a Restate server or cluster.
 #[derive(Debug, Clone)]
-pub struct Admin(Address);
+pub struct RestateAdmin(NodeClient);
 
-/// What drives a run.
+/// The Restate service that drives a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Service {
+pub enum RestateService {
     /// Consultations.
     Consultation,
-    /// Runs that write a program, which may take long.
+    /// Runs that write a program, which may take hours.
     CodeRun,
 }
 
-impl Service {
+impl RestateService {
     fn name(self) -> &'static str {
         match self {
             Self::Consultation => "Consultation",
@@ -44,48 +44,48 @@ impl Service {
 }
 
 #[derive(Debug, Clone)]
-struct Address {
+struct NodeClient {
     client: Client,
-    /// Where its nodes are; each answers for all.
+    /// The URLs of its nodes. Each node can serve every request.
     urls: Vec<String>,
-    /// The node that answered last.
+    /// Index of the node that responded last.
     answers: Arc<AtomicUsize>,
 }
 
-/// Restate did not do what it was asked.
+/// A request to Restate failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClusterError {
-    /// Nobody answered.
-    #[error("Restate cannot be reached at {address}")]
+    /// No node responded.
+    #[error("cannot reach Restate at {address}")]
     Unreachable {
-        /// Where it was looked for.
+        /// The URL of the node.
         address: String,
-        /// Why.
+        /// The underlying error.
         #[source]
         source: reqwest::Error,
     },
-    /// It said no.
+    /// Restate rejected the request.
     #[error("Restate answered {status}: {words}")]
     Refused {
-        /// The status of HTTP.
+        /// The HTTP status.
         status: u16,
-        /// What it said, cut to a bearable length.
+        /// The response body, cut to 300 characters.
         words: String,
     },
-    /// It knows workers of another build there.
+    /// Workers of another build are registered at this address.
     #[error("Restate knows another build at {address}")]
     OtherBuild {
-        /// Where both listen.
+        /// The address of the workers.
         address: String,
     },
-    /// It answered something else than it should.
-    #[error("Restate's answer cannot be understood")]
+    /// The response is not as expected.
+    #[error("invalid response from Restate")]
     Unreadable(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl ClusterError {
-    /// Whether what was asked for was surely not done. A request that nobody answered may have been.
+    /// Whether the request definitely had no effect. A request without a response may have had one.
     pub fn nothing_happened(&self) -> bool {
         match self {
             Self::Unreachable { source, .. } => source.is_connect(),
@@ -96,24 +96,24 @@ impl ClusterError {
     }
 }
 
-impl Cluster {
-    /// One at this address, such as `http://127.0.0.1:8080`; or at the addresses of its nodes, with
-    /// commas between them.
+impl RestateIngress {
+    /// Connects to an address such as `http://127.0.0.1:8080`, or to several nodes separated by
+    /// commas.
     pub fn new(ingress: &str) -> Result<Self, ClusterError> {
-        Address::new(ingress).map(Self)
+        NodeClient::new(ingress).map(Self)
     }
 
-    /// Starts a run that the store knows. To start it twice is to start it once.
-    pub async fn start(&self, service: Service, run_id: &RunId) -> Result<(), ClusterError> {
+    /// Starts a run that is in the store. Idempotent.
+    pub async fn start(&self, service: RestateService, run_id: &RunId) -> Result<(), ClusterError> {
         let path = format!("{}/{run_id}/run/send", service.name());
         self.0.ask(Method::POST, &path, None::<&()>).await.map(drop)
     }
 
-    /// Lets a run go on after its pause, counted from 1; what is absent of the budget stays. It is fine
-    /// if somebody else did.
+    /// Resumes a run after this pause (numbered from 1). Absent budget limits stay unchanged.
+    /// Succeeds if the run was already resumed.
     pub async fn go_on(
         &self,
-        service: Service,
+        service: RestateService,
         run_id: &RunId,
         pause: u32,
         budget: Budget,
@@ -122,28 +122,29 @@ impl Cluster {
         self.0.ask(Method::POST, &path, Some(&(pause, budget))).await.map(drop)
     }
 
-    /// Whether somebody takes requests there.
+    /// Checks that the ingress accepts requests.
     pub async fn health(&self) -> Result<(), ClusterError> {
         self.0.ask(Method::GET, "restate/health", None::<&()>).await.map(drop)
     }
 }
 
-impl Admin {
-    /// One at this address, such as `http://127.0.0.1:9070`.
+impl RestateAdmin {
+    /// Connects to an address such as `http://127.0.0.1:9070`.
     pub fn new(admin: &str) -> Result<Self, ClusterError> {
-        Address::new(admin).map(Self)
+        NodeClient::new(admin).map(Self)
     }
 
-    /// Makes workers of this build known at this address: runs that begin from now on go to them, and
-    /// runs under way stay where they are. To do it twice is to do it once.
-    pub async fn register(&self, url: &str, build: &Build) -> Result<(), ClusterError> {
+    /// Registers workers of this build at this address. New runs go to them; runs in progress stay
+    /// where they are. Idempotent.
+    pub async fn register(&self, url: &str, build: &WorkerBuild) -> Result<(), ClusterError> {
         let body = json!({ "uri": url, "force": false });
         match self.0.ask(Method::POST, "deployments", Some(&body)).await {
             Ok(_) => {}
             Err(ClusterError::Refused { status, .. }) if status == StatusCode::CONFLICT => {}
             Err(error) => return Err(error),
         }
-        // What is known at an address is not asked for again.
+        // Restate does not query an address again that it already knows, so check which build it
+        // has there.
         let path = format!("services/{}", build.debate());
         match self.0.ask(Method::GET, &path, None::<&()>).await {
             Err(ClusterError::Refused { status, .. }) if status == StatusCode::NOT_FOUND => {
@@ -153,18 +154,19 @@ impl Admin {
         }
     }
 
-    /// Whether work is done: every partition has somebody who leads it. In a cluster that just
-    /// started this takes longer than health does.
+    /// Checks that work can be done: every partition has a leader. In a cluster that has just
+    /// started this takes longer than [`RestateIngress::health`].
     pub async fn ready(&self) -> Result<(), ClusterError> {
-        // Reading any table asks the leaders of all partitions, and fails where one has none.
+        // Reading any table queries the leaders of all partitions and fails if one has none.
         let body = json!({ "query": "SELECT count(*) FROM sys_invocation_status" });
         self.0.ask(Method::POST, "query", Some(&body)).await.map(drop)
     }
 }
 
-impl Address {
+impl NodeClient {
     fn new(url: &str) -> Result<Self, ClusterError> {
-        // The first caller in the process decides; any provider will do, so a refusal is not an error.
+        // Only the first call in a process installs a provider. Any provider works, so ignore the
+        // error.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::builder()
             .connect_timeout(CONNECT_TIMEOUT)
@@ -178,7 +180,7 @@ impl Address {
         Ok(Self { client, urls, answers: Arc::default() })
     }
 
-    /// Asks one node after the other, until one answers. Whatever is asked here may be asked twice.
+    /// Tries each node until one responds. All requests sent here are idempotent.
     async fn ask(
         &self,
         method: Method,
@@ -188,11 +190,12 @@ impl Address {
         let body = body.map(serde_json::to_vec).transpose();
         let body = body.map_err(|error| ClusterError::Unreadable(error.into()))?;
         let (first, nodes) = (self.answers.load(Ordering::Relaxed), self.urls.len());
-        let mut failed = ClusterError::Unreadable("there is no address to ask".into());
+        let mut failed = ClusterError::Unreadable("no Restate address given".into());
         for at in (first..first + nodes).map(|at| at % nodes) {
             let Some(url) = self.urls.get(at) else { continue };
             match self.ask_node(url, method.clone(), path, body.clone()).await {
-                // One that may have heard it counts more than those that surely did not.
+                // Prefer the error of a node that may have processed the request over errors of
+                // nodes that certainly did not.
                 Err(error @ ClusterError::Unreachable { .. }) => {
                     if !matches!(failed, ClusterError::Unreachable { .. })
                         || failed.nothing_happened()

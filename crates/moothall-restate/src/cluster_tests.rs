@@ -3,7 +3,7 @@ use tokio::net::TcpListener;
 
 use super::*;
 
-/// A node that says this to whoever asks; nothing where it hangs up without a word.
+/// A node that sends this response to every request; it hangs up if the response is empty.
 async fn node(says: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -17,7 +17,7 @@ async fn node(says: &'static str) -> String {
     url
 }
 
-/// An address where nobody listens.
+/// An address that no process listens on.
 async fn nobody() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     format!("http://{}", listener.local_addr().unwrap())
@@ -28,7 +28,7 @@ const UNKNOWN: &str = "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection
 
 async fn started(urls: &[String]) -> Result<(), ClusterError> {
     let run_id = "01932b5c-7d4e-7a31-9c55-3f6f0e8a4b17".parse().unwrap();
-    Cluster::new(&urls.join(",")).unwrap().start(Service::Consultation, &run_id).await
+    RestateIngress::new(&urls.join(",")).unwrap().start(RestateService::Consultation, &run_id).await
 }
 
 #[tokio::test]

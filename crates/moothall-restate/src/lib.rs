@@ -1,20 +1,20 @@
-//! Runs on many machines: the workflows of `moothall-core` as services of Restate.
+//! Runs the workflows of `moothall-core` on several machines, as Restate services.
 //!
 //! ```text
-//! moothall consult ─ Cluster ─► Restate ─ HTTP/2 ─► worker ─► moothall_engine::waves
-//!                                                                  │ answers, events, budgets
+//! moothall consult ─ Cluster ─► Restate ─ HTTP/2 ─► worker ─► moothall_engine
+//!                                                                  │ results, events, budgets
 //!                                                                  ▼
 //!                                                                store
 //! ```
 //!
-//! | service | key | what it is |
+//! | service | key | purpose |
 //! |---|---|---|
-//! | `Consultation` | run | the workflow of a run; stands still on durable promises |
-//! | `CodeRun` | run | the same for a run that writes a program, whose steps may last for hours |
-//! | `Debate-BUILD` | run, move, pauses | one child, on whichever worker of its run's build is free |
+//! | `Consultation` | run | the workflow of a run; pauses on durable promises |
+//! | `CodeRun` | run | the same for a run that writes a program, whose steps may take hours |
+//! | `Debate-BUILD` | run, move, pauses | one child, on any free worker of its run's build |
 //!
-//! Only `sdk` knows Restate's SDK, and `cargo xtask tidy` keeps it so. Restate's journal holds that
-//! steps were made and no words of models; those are in the store.
+//! Only the module `sdk` uses Restate's SDK; `cargo xtask tidy` enforces this. Restate's journal
+//! records only that steps completed. Model output is in the store.
 
 #![warn(missing_docs)]
 
@@ -23,6 +23,6 @@ mod cluster;
 mod sdk;
 mod worker;
 
-pub use crate::build::{Build, InvalidBuild};
-pub use crate::cluster::{Admin, Cluster, ClusterError, Service};
-pub use crate::worker::{OpenError, OpenFuture, Opened, Program, Worker};
+pub use crate::build::{InvalidBuild, WorkerBuild};
+pub use crate::cluster::{ClusterError, RestateAdmin, RestateIngress, RestateService};
+pub use crate::worker::{OpenError, OpenFuture, OpenedRun, Program, RestateWorker};

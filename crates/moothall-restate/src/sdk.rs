@@ -1,8 +1,9 @@
-//! Restate's SDK, and nobody else's business.
+//! The Restate services. The only module that uses Restate's SDK.
 //!
-//! The SDK lets several `ctx.run` be awaited together, and after the first crash no such invocation
-//! ever ends: a replay finds them in another order. [`Steps`] is the only way to a context here, and
-//! it has one step at a time, because [`Durable`] borrows it for as long as a step takes.
+//! The SDK allows several `ctx.run` calls to be awaited together, but after a crash such an
+//! invocation never ends, because the replay finds them in a different order. [`RestateSteps`] is the only
+//! access to a context here and runs one step at a time, because [`DurableEngine`] borrows it for the
+//! duration of a step.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,11 +14,12 @@ use std::time::Duration;
 use moothall_core::with_causes;
 use moothall_core::{EffectId, RunEvent, RunEventBody, RunId};
 use moothall_engine::EngineError;
-use moothall_engine::waves::{
-    ChildCall, ChildLeft, Durable, Noted, RunLeft, Stage, Work, drive_child, drive_run,
+use moothall_engine::durable::{
+    ChildCall, ChildExit, DurableEngine, DurableRunExit, RunContext, StepRecord, Work, drive_child,
+    drive_run,
 };
 use moothall_models::Budget;
-use moothall_store::{Commit, RunState, StoreError, Wish as Wanted, now_ms};
+use moothall_store::{Commit, ControlRequest as Wanted, RunState, StoreError, now_ms};
 use restate_sdk::context::{DurableFuture, RequestTarget};
 use restate_sdk::discovery::{self, ServiceName};
 use restate_sdk::endpoint::ContextInternal;
@@ -26,16 +28,16 @@ use restate_sdk::service::macro_support::{ServiceBoxFuture, service_definition};
 use restate_sdk::service::{Discoverable as _, Service};
 use tokio::net::{TcpListener, TcpSocket};
 
-use crate::worker::{OpenError, Worker};
+use crate::worker::{OpenError, RestateWorker};
 
-/// What Restate answers where somebody cancelled an invocation.
+/// Error code that Restate returns for a cancelled invocation.
 const CANCELLED: u16 = 409;
 
 /// Why a handler stops.
 enum Halt {
-    /// For good.
+    /// Permanently.
     Terminal(TerminalError),
-    /// Restate tries again.
+    /// Until Restate retries it.
     Again(HandlerError),
 }
 
@@ -73,33 +75,33 @@ impl From<Halt> for HandlerError {
 }
 
 type Left<'ctx> =
-    Pin<Box<dyn DurableFuture<Output = Result<Json<ChildLeft>, TerminalError>> + Send + 'ctx>>;
+    Pin<Box<dyn DurableFuture<Output = Result<Json<ChildExit>, TerminalError>> + Send + 'ctx>>;
 
-/// A context of Restate as a machine of ours may use it.
-struct Steps<'a, 'ctx> {
-    worker: &'a Worker,
+/// Implements [`DurableEngine`] on a Restate context.
+struct RestateSteps<'a, 'ctx> {
+    worker: &'a RestateWorker,
     ctx: &'a WorkflowContext<'ctx>,
     run_id: RunId,
-    /// In the order in which they were started.
+    /// In start order.
     started: Vec<EffectId>,
     children: DurableFuturesUnordered<Left<'ctx>>,
 }
 
-impl<'a, 'ctx> Steps<'a, 'ctx> {
-    fn new(worker: &'a Worker, ctx: &'a WorkflowContext<'ctx>, run_id: RunId) -> Self {
+impl<'a, 'ctx> RestateSteps<'a, 'ctx> {
+    fn new(worker: &'a RestateWorker, ctx: &'a WorkflowContext<'ctx>, run_id: RunId) -> Self {
         let children = DurableFuturesUnordered::new();
         Self { worker, ctx, run_id, started: Vec::new(), children }
     }
 }
 
-impl Durable for Steps<'_, '_> {
+impl DurableEngine for RestateSteps<'_, '_> {
     type Halt = Halt;
 
-    async fn step(&mut self, name: String, work: Work) -> Result<Noted, Halt> {
+    async fn step(&mut self, name: String, work: Work) -> Result<StepRecord, Halt> {
         let worker = self.worker.clone();
         let step = move || async move {
             let Some(_busy) = worker.begin() else {
-                return Err("this worker is leaving".into());
+                return Err("worker is shutting down".into());
             };
             work.await.map(Json).map_err(|error| Halt::from(error).into())
         };
@@ -109,21 +111,21 @@ impl Durable for Steps<'_, '_> {
     fn start_child(&mut self, call: ChildCall) {
         let key = format!("{}/{}/{}", self.run_id, call.id, call.pauses);
         self.started.push(call.id.clone());
-        // By the name of this build: Restate gives whatever begins to the newest one otherwise, and a
-        // run would be half of one build and half of another.
+        // Address this build's service by name. Otherwise Restate would send new invocations to the
+        // newest build, and one run would be driven by two builds.
         let target = RequestTarget::workflow(self.worker.build.debate(), key, "run");
-        let debate = self.ctx.request::<Json<ChildCall>, Json<ChildLeft>>(target, Json(call));
+        let debate = self.ctx.request::<Json<ChildCall>, Json<ChildExit>>(target, Json(call));
         self.children.push(Box::pin(debate.call()));
     }
 
-    async fn child_left(&mut self) -> Result<(EffectId, ChildLeft), Halt> {
+    async fn child_left(&mut self) -> Result<(EffectId, ChildExit), Halt> {
         let Some((index, left)) = self.children.next().await? else {
             return Err(EngineError::Stalled.into());
         };
         let id = self.started.get(index).cloned().ok_or(EngineError::Stalled)?;
         let left = match left {
             Ok(Json(left)) => left,
-            Err(error) => ChildLeft::Broken(error.message().to_owned()),
+            Err(error) => ChildExit::Broken(error.message().to_owned()),
         };
         Ok((id, left))
     }
@@ -134,16 +136,17 @@ impl Durable for Steps<'_, '_> {
     }
 }
 
-/// The promise that a run waits for after a pause.
+/// Name of the promise that a paused run waits for.
 fn promise(pause: u32) -> String {
     format!("go-on-{pause}")
 }
 
-/// The workflow of a run, keyed by it. The two kinds differ in how long Restate waits for a step.
+/// The workflow service of a run, keyed by run id. The two services differ in how long Restate
+/// waits for a step.
 macro_rules! workflow {
     ($(#[$doc:meta])* $Name:ident, $abort_timeout:tt) => {
         $(#[$doc])*
-        struct $Name(Worker);
+        struct $Name(RestateWorker);
 
         #[restate_sdk::workflow(
             abort_timeout = $abort_timeout,
@@ -156,7 +159,7 @@ macro_rules! workflow {
                 drive(&self.0, &ctx).await
             }
 
-            /// Lets the run go on after a pause.
+            /// Resumes the run after a pause.
             #[handler]
             async fn go_on(
                 &self,
@@ -172,19 +175,19 @@ macro_rules! workflow {
 workflow!(Consultation, "2h");
 
 workflow!(
-    /// A run that writes a program. A step of it lasts as long as the program does, which may be an hour, and waits for a free sandbox
-    /// before; Restate hears nothing meanwhile, and does not interrupt it either. Whoever cancels the run is heard within the step: it
-    /// looks for the wish.
+    /// A run that writes a program. One step lasts as long as the program runs, possibly an hour,
+    /// plus the wait for a free sandbox; Restate gets no message in the meantime and must not interrupt
+    /// it. The step itself polls for cancel requests.
     CodeRun,
     "12h"
 );
 
-async fn drive(worker: &Worker, ctx: &WorkflowContext<'_>) -> HandlerResult<()> {
+async fn drive(worker: &RestateWorker, ctx: &WorkflowContext<'_>) -> HandlerResult<()> {
     let run_id = run_id(ctx.key())?;
     let (stage, mut workflow) = worker.open(&run_id).await.map_err(Halt::from)?;
-    let mut steps = Steps::new(worker, ctx, run_id);
+    let mut steps = RestateSteps::new(worker, ctx, run_id);
     let driven = drive_run(&mut steps, &stage, &mut *workflow).await;
-    // Nothing may be said behind a step that is made again: the replay would say it elsewhere.
+    // Do not add a step after one that will be retried: the replay would place it elsewhere.
     if let Err(Halt::Again(error)) = driven {
         return Err(error);
     }
@@ -193,7 +196,7 @@ async fn drive(worker: &Worker, ctx: &WorkflowContext<'_>) -> HandlerResult<()> 
         ctx.run(move || give_up(stage, error)).name("given up").await?;
     }
     match driven? {
-        RunLeft::Done | RunLeft::Cancelled => Ok(()),
+        DurableRunExit::Done | DurableRunExit::Cancelled => Ok(()),
     }
 }
 
@@ -202,8 +205,8 @@ fn go_on(ctx: &SharedWorkflowContext<'_>, (pause, budget): (u32, Budget)) -> Han
     Ok(())
 }
 
-/// One child of a run, keyed by both and by how often the run had paused when it was started.
-struct Debate(Worker);
+/// One child of a run, keyed by run, move and the number of pauses when it was started.
+struct DebateService(RestateWorker);
 
 #[restate_sdk::workflow(
     ingress_private,
@@ -211,26 +214,26 @@ struct Debate(Worker);
     journal_retention = "1h",
     workflow_completion_retention = "1h"
 )]
-impl Debate {
+impl DebateService {
     #[handler]
     async fn run(
         &self,
         ctx: WorkflowContext<'_>,
         Json(call): Json<ChildCall>,
-    ) -> HandlerResult<Json<ChildLeft>> {
+    ) -> HandlerResult<Json<ChildExit>> {
         let run_id = run_id(ctx.key().split('/').next().unwrap_or_default())?;
         let (stage, _) = self.0.open(&run_id).await.map_err(Halt::from)?;
-        let mut steps = Steps::new(&self.0, &ctx, run_id);
+        let mut steps = RestateSteps::new(&self.0, &ctx, run_id);
         let left = drive_child(&mut steps, &stage, &call).await?;
         Ok(Json(left))
     }
 }
 
-/// [`Debate`] under a name that the SDK's macro cannot know, because it has the build in it. This is
-/// what the macro makes for a service with one handler.
-struct OfBuild(Arc<Debate>);
+/// [`DebateService`] with a service name that contains the build, which the SDK's macro cannot generate.
+/// This mirrors what the macro generates for a service with one handler.
+struct BuildDebateService(Arc<DebateService>);
 
-impl Service for OfBuild {
+impl Service for BuildDebateService {
     type Future = ServiceBoxFuture;
 
     fn handle(&self, ctx: ContextInternal) -> Self::Future {
@@ -245,24 +248,24 @@ impl Service for OfBuild {
     }
 }
 
-impl OfBuild {
-    fn definition(worker: Worker) -> Result<ServiceDefinition, String> {
+impl BuildDebateService {
+    fn definition(worker: RestateWorker) -> Result<ServiceDefinition, String> {
         let name = ServiceName::try_from(worker.build.debate());
         let name = name.map_err(|error| error.to_string())?;
-        let discovery = discovery::Service { name, ..Debate::discover() };
-        Ok(service_definition(Self(Arc::new(Debate(worker))), discovery))
+        let discovery = discovery::Service { name, ..DebateService::discover() };
+        Ok(service_definition(Self(Arc::new(DebateService(worker))), discovery))
     }
 }
 
 fn run_id(key: &str) -> Result<RunId, TerminalError> {
-    key.parse().map_err(|_| TerminalError::new_with_code(400, "the key is no id of a run"))
+    key.parse().map_err(|_| TerminalError::new_with_code(400, "the key is not a run id"))
 }
 
-/// A run that cannot go on says so, so that nobody waits for it.
-async fn give_up(stage: Arc<Stage>, error: TerminalError) -> HandlerResult<()> {
+/// Marks a run that cannot continue as failed or cancelled, so that clients stop waiting for it.
+async fn give_up(stage: Arc<RunContext>, error: TerminalError) -> HandlerResult<()> {
     let (body, state) = match error.code() {
         CANCELLED => {
-            // Calls under way are not interrupted by Restate; they look for this.
+            // Restate does not interrupt calls in progress; they poll for this request.
             let asked = stage.store.ask(&stage.run_id, Wanted::Cancel).await;
             if let Err(error) = asked
                 && !error.is_final()
@@ -284,11 +287,11 @@ async fn give_up(stage: Arc<Stage>, error: TerminalError) -> HandlerResult<()> {
     }
 }
 
-/// Listens where Restate will send work.
+/// Binds the socket that Restate sends work to.
 ///
-/// Without `TCP_NODELAY`, which sockets inherit from their listener, every step takes 40 ms longer.
-/// With `SO_REUSEPORT` several workers of one machine stand behind one address, which is what
-/// Restate knows a build by.
+/// Without `TCP_NODELAY`, which accepted sockets inherit, every step takes 40 ms longer.
+/// `SO_REUSEPORT` lets several workers on one machine share an address, because Restate identifies
+/// a build by its address.
 pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = match address {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
@@ -301,8 +304,8 @@ pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(1024)
 }
 
-/// How often Restate tries again what failed. Its own policy gives up after 70 tries, and then a run
-/// would stand still until an operator finds it; these are most of a year.
+/// Retry policy of all services. Restate's default gives up after 70 attempts, which would leave a
+/// run stuck until an operator notices; this policy retries for most of a year.
 fn patient() -> ServiceOptions {
     ServiceOptions::new()
         .retry_policy_initial_interval(Duration::from_millis(500))
@@ -312,9 +315,9 @@ fn patient() -> ServiceOptions {
         .retry_policy_pause_on_max_attempts()
 }
 
-/// Serves until `done`. With a key, whoever is not this Restate is turned away.
+/// Serves until `done` resolves. With a key, requests not signed by that Restate are rejected.
 pub(crate) async fn serve(
-    worker: Worker,
+    worker: RestateWorker,
     listener: TcpListener,
     identity_key: Option<&str>,
     done: impl Future<Output = ()>,
@@ -322,7 +325,7 @@ pub(crate) async fn serve(
     let mut endpoint = Endpoint::builder()
         .bind(Consultation(worker.clone()).into_service_definition().options(patient()))
         .bind(CodeRun(worker.clone()).into_service_definition().options(patient()))
-        .bind(OfBuild::definition(worker)?.options(patient()));
+        .bind(BuildDebateService::definition(worker)?.options(patient()));
     if let Some(key) = identity_key {
         endpoint = endpoint.identity_key(key).map_err(|error| error.to_string())?;
     }

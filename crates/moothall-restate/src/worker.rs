@@ -1,4 +1,4 @@
-//! A worker: drives whatever part of a run it is given.
+//! A worker process that drives runs and children for Restate.
 
 use std::fmt::{self, Debug};
 use std::io;
@@ -8,45 +8,45 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use moothall_core::{RunId, Workflow};
-use moothall_engine::Walls;
-use moothall_engine::waves::{Hands, Heard, Lookout, Stage};
+use moothall_engine::IsolationMode;
+use moothall_engine::durable::{CancelPoller, PerformerFactory, RecentResults, RunContext};
 use moothall_models::Budget;
 use moothall_store::Store;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::build::Build;
+use crate::build::WorkerBuild;
 use crate::sdk;
 
-/// What a worker needs of the program around it: models, evidence, sandboxes.
+/// What a worker needs from the host program: models, evidence, sandboxes.
 pub trait Program: Debug + Send + Sync {
-    /// Finds what a run needs on this machine.
+    /// Loads what a run needs on this machine.
     fn open<'a>(&'a self, run_id: &'a RunId) -> OpenFuture<'a>;
 }
 
 /// The future of [`Program::open`].
-pub type OpenFuture<'a> = Pin<Box<dyn Future<Output = Result<Opened, OpenError>> + Send + 'a>>;
+pub type OpenFuture<'a> = Pin<Box<dyn Future<Output = Result<OpenedRun, OpenError>> + Send + 'a>>;
 
-/// A run that can be driven on this machine.
-pub struct Opened {
-    /// Where it is kept.
+/// A run that is ready to be driven on this machine.
+pub struct OpenedRun {
+    /// The store of the run.
     pub store: Arc<dyn Store>,
-    /// Its workflow, at its beginning.
+    /// The workflow, not yet started.
     pub workflow: Box<dyn Workflow + Send>,
-    /// Who performs its effects.
-    pub hands: Arc<dyn Hands>,
-    /// Where its children live.
-    pub walls: Walls,
-    /// The budget with which it began.
+    /// Creates the performers of its effects.
+    pub hands: Arc<dyn PerformerFactory>,
+    /// Where its children are executed.
+    pub walls: IsolationMode,
+    /// The initial budget.
     pub budget: Budget,
-    /// Children that live at once, at most.
+    /// Maximum number of concurrent children.
     pub parallel_children: usize,
 }
 
-impl Debug for Opened {
+impl Debug for OpenedRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Opened").field("budget", &self.budget).finish_non_exhaustive()
+        f.debug_struct("OpenedRun").field("budget", &self.budget).finish_non_exhaustive()
     }
 }
 
@@ -54,46 +54,47 @@ impl Debug for Opened {
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{words}")]
 pub struct OpenError {
-    /// In words, without anything secret: Restate keeps them.
+    /// The message. Must not contain secrets, because Restate stores it.
     pub words: String,
-    /// Whether it may be otherwise later, or on another machine.
+    /// Whether it may succeed later or on another machine.
     pub is_retryable: bool,
 }
 
-/// One process that drives runs for Restate.
+/// A process that drives runs for Restate.
 #[derive(Debug, Clone)]
-pub struct Worker {
+pub struct RestateWorker {
     pub(crate) program: Arc<dyn Program>,
-    pub(crate) build: Build,
+    pub(crate) build: WorkerBuild,
     leaving: CancellationToken,
-    lookout: Arc<Lookout>,
-    /// Steps under way.
+    lookout: Arc<CancelPoller>,
+    /// Number of steps in progress.
     busy: watch::Sender<usize>,
 }
 
-impl Worker {
-    /// A worker that nobody has given anything yet. Its build is this version, unless it is said more
-    /// closely.
+impl RestateWorker {
+    /// Creates a worker. Its build is the package version unless [`Self::of_build`] is called.
     pub fn new(program: Arc<dyn Program>) -> Self {
         let (leaving, busy) = (CancellationToken::new(), watch::Sender::new(0));
         let lookout = Arc::default();
-        Self { program, build: Build::of_version(), leaving, lookout, busy }
+        Self { program, build: WorkerBuild::of_version(), leaving, lookout, busy }
     }
 
-    /// The same, of this build.
+    /// Sets the build.
     #[must_use]
-    pub fn of_build(self, build: Build) -> Self {
+    pub fn of_build(self, build: WorkerBuild) -> Self {
         Self { build, ..self }
     }
 
-    /// Listens where Restate will send work; several workers of one machine may share an address.
+    /// Binds the socket that Restate sends work to. Several workers on one machine can share an
+    /// address.
     pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
         sdk::listen(address)
     }
 
-    /// Serves until `done`. With Restate's public key (`publickeyv1_…`) nobody else is served.
+    /// Serves until `done` resolves. If Restate's public key (`publickeyv1_…`) is given, all other
+    /// clients are rejected.
     ///
-    /// Errors: where the key is none.
+    /// Errors: the key is invalid.
     pub async fn serve(
         &self,
         listener: TcpListener,
@@ -103,48 +104,49 @@ impl Worker {
         sdk::serve(self.clone(), listener, identity_key, done).await
     }
 
-    /// Begins no further step, and waits at most so long for those under way: their answers are paid
-    /// for. Restate gives what is left to other workers.
+    /// Starts no new steps and waits up to `patience` for those in progress, because their results
+    /// are paid for. Restate gives the remaining work to other workers.
     pub async fn leave(&self, patience: Duration) {
         self.leaving.cancel();
         let mut busy = self.busy.subscribe();
-        // The sender lives as long as we do; whoever is not done by then is done again elsewhere.
+        // The wait itself cannot fail, because `self` owns the sender. Steps that time out are
+        // repeated by another worker.
         let _ = tokio::time::timeout(patience, busy.wait_for(|busy| *busy == 0)).await;
     }
 
-    /// Whether steps are under way.
+    /// Whether steps are in progress.
     pub fn is_busy(&self) -> bool {
         *self.busy.borrow() > 0
     }
 
-    /// Counts a step as long as the guard lives; `None` where no step may begin.
-    pub(crate) fn begin(&self) -> Option<Busy> {
+    /// Counts a step until the guard is dropped; `None` if the worker is shutting down.
+    pub(crate) fn begin(&self) -> Option<StepGuard> {
         if self.leaving.is_cancelled() {
             return None;
         }
         self.busy.send_modify(|busy| *busy += 1);
-        Some(Busy(self.busy.clone()))
+        Some(StepGuard(self.busy.clone()))
     }
 
     pub(crate) async fn open(
         &self,
         run_id: &RunId,
-    ) -> Result<(Arc<Stage>, Box<dyn Workflow + Send>), OpenError> {
+    ) -> Result<(Arc<RunContext>, Box<dyn Workflow + Send>), OpenError> {
         let opened = self.program.open(run_id).await?;
-        let Opened { store, workflow, hands, walls, budget, parallel_children } = opened;
-        let (run_id, heard) = (run_id.clone(), Heard::default());
+        let OpenedRun { store, workflow, hands, walls, budget, parallel_children } = opened;
+        let (run_id, heard) = (run_id.clone(), RecentResults::default());
         let lookout = Arc::clone(&self.lookout);
         let stage =
-            Stage { store, run_id, hands, budget, walls, parallel_children, heard, lookout };
+            RunContext { store, run_id, hands, budget, walls, parallel_children, heard, lookout };
         Ok((Arc::new(stage), workflow))
     }
 }
 
-/// A step under way.
+/// Guard of a step in progress.
 #[derive(Debug)]
-pub(crate) struct Busy(watch::Sender<usize>);
+pub(crate) struct StepGuard(watch::Sender<usize>);
 
-impl Drop for Busy {
+impl Drop for StepGuard {
     fn drop(&mut self) {
         self.0.send_modify(|busy| *busy = busy.saturating_sub(1));
     }

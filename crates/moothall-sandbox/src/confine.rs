@@ -1,10 +1,10 @@
-//! Walls that a process of ours builds around itself, before strangers speak to it.
+//! Confines the current process before it handles untrusted input.
 //!
-//! Afterwards it has the files and sockets it already held, and nothing else: it opens no file,
-//! starts no program and reaches nobody. Landlock closes files and TCP; a filter of system calls
-//! closes what Landlock does not know of, such as UDP, sockets of other programs, modes and owners
-//! of files, and signals. What holds is found out by trying, and a wall that does not hold is an
-//! error.
+//! Afterwards the process keeps the files and sockets it already has open and nothing else: it
+//! cannot open a file, start a program or make a connection. Landlock blocks file and TCP access; a
+//! seccomp filter blocks what Landlock does not cover, such as UDP, Unix sockets of other programs,
+//! file modes and owners, and signals. Every restriction is tested, and one that does not take
+//! effect is an error.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -24,13 +24,15 @@ use seccompiler::{
 };
 
 use crate::SandboxError;
-use crate::raw;
+use crate::ffi;
 
-/// What is asked of Landlock, and the least that will do: from there on it knows TCP.
+/// The Landlock ABI that is requested, and the lowest one accepted: TCP rules exist since version
+/// 4.
 const LANDLOCK: ABI = ABI::V7;
 const LEAST: u32 = 4;
 
-/// What no confined process calls. Sockets that it holds go on working: `accept` is not among them.
+/// System calls that a confined process never needs. `accept` is allowed, so sockets that are
+/// already open keep working.
 const DENIED: &[i64] = &[
     libc::SYS_socket,
     libc::SYS_connect,
@@ -42,7 +44,7 @@ const DENIED: &[i64] = &[
     libc::SYS_process_vm_readv,
     libc::SYS_process_vm_writev,
     libc::SYS_pidfd_getfd,
-    // Does all of the above without calling it.
+    // Can perform all of the above without the system call.
     libc::SYS_io_uring_setup,
     libc::SYS_bpf,
     libc::SYS_perf_event_open,
@@ -74,7 +76,7 @@ const DENIED: &[i64] = &[
     libc::SYS_clock_settime,
     libc::SYS_clock_adjtime,
     libc::SYS_adjtimex,
-    // What Landlock lets pass even where it lets no file be opened.
+    // File operations that Landlock does not restrict.
     libc::SYS_chmod,
     libc::SYS_fchmod,
     libc::SYS_fchmodat,
@@ -99,15 +101,15 @@ const DENIED: &[i64] = &[
     libc::SYS_removexattr,
     libc::SYS_lremovexattr,
     libc::SYS_fremovexattr,
-    // The same, by folder: setxattrat, getxattrat, listxattrat, removexattrat; file_getattr and
-    // file_setattr. `libc` does not know them yet.
+    // The `*at` variants: setxattrat, getxattrat, listxattrat, removexattrat; also file_getattr and
+    // file_setattr. `libc` does not define them yet.
     463,
     464,
     465,
     466,
     468,
     469,
-    // Landlock knows signals since its sixth version only.
+    // Landlock restricts signals only since version 6.
     libc::SYS_kill,
     libc::SYS_tkill,
     libc::SYS_rt_sigqueueinfo,
@@ -116,20 +118,22 @@ const DENIED: &[i64] = &[
     libc::SYS_pidfd_send_signal,
 ];
 
-/// From here on the same calls have other numbers, which a filter of numbers would not know.
+/// The x32 ABI repeats the system calls from this number on, which a filter of exact numbers would
+/// miss.
 const OTHER_NUMBERS: u32 = 0x4000_0000;
 
-/// Builds the walls, tries them on the files that matter, and says what was denied.
+/// Confines this process, tests the restrictions on `workspace` and `state`, and returns the
+/// operations that were denied.
 ///
-/// Must be called before the process has a second thread, which would stand outside.
+/// Must be called while the process has one thread, because other threads would not be confined.
 pub fn confine(workspace: &Path, state: &Path) -> Result<Vec<&'static str>, SandboxError> {
     let threads = fs_err::read_dir("/proc/self/task").map(Iterator::count);
-    if threads.map_err(SandboxError::host("threads cannot be counted"))? != 1 {
-        let words = "a second thread would stand outside the walls";
+    if threads.map_err(SandboxError::host("cannot count threads"))? != 1 {
+        let words = "the process has a second thread, which would not be confined";
         return Err(SandboxError::Request(words.to_owned()));
     }
     let landlock = |error: landlock::RulesetError| SandboxError::Host {
-        what: "the walls of Landlock cannot be built".to_owned(),
+        what: "cannot apply Landlock rules".to_owned(),
         source: io::Error::other(error),
     };
     let status = Ruleset::default()
@@ -144,7 +148,7 @@ pub fn confine(workspace: &Path, state: &Path) -> Result<Vec<&'static str>, Sand
         LandlockStatus::NotEnabled | LandlockStatus::NotImplemented => 0,
     };
     if known < LEAST {
-        let words = format!("the kernel knows Landlock {known}, and {LEAST} is needed");
+        let words = format!("the kernel supports Landlock ABI {known}, but {LEAST} is required");
         return Err(SandboxError::Host { what: words, source: io::ErrorKind::Unsupported.into() });
     }
     filter_calls()?;
@@ -153,12 +157,13 @@ pub fn confine(workspace: &Path, state: &Path) -> Result<Vec<&'static str>, Sand
 
 fn filter_calls() -> Result<(), SandboxError> {
     let cannot = |error: &dyn std::fmt::Display| SandboxError::Host {
-        what: "system calls cannot be filtered".to_owned(),
+        what: "cannot install the system call filter".to_owned(),
         source: io::Error::other(error.to_string()),
     };
     let mut calls: BTreeMap<i64, Vec<SeccompRule>> =
         DENIED.iter().map(|call| (*call, Vec::new())).collect();
-    // What a process may do to itself: the C library ends it by a signal, and asks for its limits.
+    // Allowed only on the process itself: the C library aborts with a signal and reads its own
+    // limits.
     let myself = u64::from(getpid().as_raw_nonzero().get().unsigned_abs());
     for (call, is_me) in [(libc::SYS_tgkill, myself), (libc::SYS_prlimit64, 0)] {
         let (first, whole) = (0, SeccompCmpArgLen::Dword);
@@ -175,11 +180,11 @@ fn filter_calls() -> Result<(), SandboxError> {
     apply_filter(&no_other_numbers()).map_err(|error| cannot(&error))
 }
 
-/// Denies every call from [`OTHER_NUMBERS`] on. `SeccompFilter` knows single numbers only.
+/// Denies every system call from [`OTHER_NUMBERS`] on. `SeccompFilter` supports only exact numbers.
 fn no_other_numbers() -> [sock_filter; 4] {
     let step = |code: u32, jt: u8, jf: u8, k: u32| sock_filter { code: code as u16, jt, jf, k };
     [
-        // The number is the first field of what a filter is shown.
+        // The system call number is the first field of `seccomp_data`.
         step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
         step(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K, 0, 1, OTHER_NUMBERS),
         step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
@@ -187,7 +192,7 @@ fn no_other_numbers() -> [sock_filter; 4] {
     ]
 }
 
-/// Tries everything that must not work.
+/// Tries every operation that must fail.
 fn denied(workspace: &Path, state: &Path) -> Result<Vec<&'static str>, SandboxError> {
     let nowhere = "127.0.0.1:9";
     let exec = || {
@@ -200,32 +205,32 @@ fn denied(workspace: &Path, state: &Path) -> Result<Vec<&'static str>, SandboxEr
     let errno = |result: rustix::io::Result<()>| result.map_err(io::Error::from);
     let tried: [(&'static str, io::Result<()>); 13] = [
         ("list the workspace", fs_err::read_dir(workspace).map(drop)),
-        ("make a folder in the workspace", try_folder(workspace)),
-        ("write the store", write(&lock)),
+        ("create a folder in the workspace", try_folder(workspace)),
+        ("write to the store", write(&lock)),
         ("change the mode of a file", errno(sys::chmod(&lock, Mode::RUSR | Mode::WUSR))),
         ("change the owner of a file", std::os::unix::fs::chown(&lock, None, None)),
         ("change an attribute of a file", errno(sys::removexattr(&lock, "user.moothall"))),
-        ("read a file of the system", fs_err::read("/etc/hostname").map(drop)),
-        ("reach a network", TcpStream::connect(nowhere).map(drop)),
+        ("read a system file", fs_err::read("/etc/hostname").map(drop)),
+        ("connect to the network", TcpStream::connect(nowhere).map(drop)),
         ("send a datagram", UdpSocket::bind("127.0.0.1:0").map(drop)),
-        ("reach a socket of another program", UnixStream::connect(&lock).map(drop)),
+        ("connect to another program's socket", UnixStream::connect(&lock).map(drop)),
         ("start a program", exec()),
         ("send a signal", errno(test_kill_process(getpid()))),
-        ("call the kernel by other numbers", raw::call_of_another_abi(OTHER_NUMBERS)),
+        ("make system calls through the x32 ABI", ffi::call_of_another_abi(OTHER_NUMBERS)),
     ];
     tried
         .into_iter()
         .map(|(what, result)| match result {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(what),
             other => Err(SandboxError::Host {
-                what: format!("a wall does not hold: the process could {what}"),
-                source: other.err().unwrap_or_else(|| io::Error::other("it worked")),
+                what: format!("confinement failed: the process could {what}"),
+                source: other.err().unwrap_or_else(|| io::Error::other("the operation succeeded")),
             }),
         })
         .collect()
 }
 
-/// Leaves nothing behind where it works.
+/// Removes the folder again if creating it succeeds.
 fn try_folder(workspace: &Path) -> io::Result<()> {
     let path = workspace.join(format!(".moothall-wall-{}", std::process::id()));
     fs_err::create_dir(&path)?;

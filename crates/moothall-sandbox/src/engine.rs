@@ -1,4 +1,4 @@
-//! What an engine is: it starts vessels, and that is all that differs between engines.
+//! The [`SandboxEngine`] trait: how one kind of sandbox is started.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Debug};
@@ -7,59 +7,64 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use moothall_core::Sha256Hex;
-use moothall_core::sandbox::{Attestation, IsolationClass, Labels, LimitName, Limits, SelfTest};
+use moothall_core::sandbox::{
+    IsolationClass, LimitName, Limits, SandboxAttestation, SandboxLabels, SelfTest,
+};
 use serde::{Deserialize, Serialize};
 
-use crate::{SandboxError, Session};
+use crate::{AgentSession, SandboxError};
 
-/// The future of one request to an engine. Boxed because the engine is chosen at run time.
+/// A boxed future, because the engine is chosen at run time.
 pub type EngineFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, SandboxError>> + Send + 'a>>;
 
 /// Starts sandboxes of one kind.
 ///
-/// What implementors promise:
-/// - A vessel is new: nothing ran in it but the agent (and a parked interpreter that has seen no
-///   program), its randomness and clock are its own, and it has no network and no file of the host
-///   but the image, read-only.
-/// - A vessel that is dropped or ended takes everything in it along; what the kernel does not clean
-///   up is written down for the reaper before it is made.
+/// Implementations guarantee:
+/// - A sandbox is new: nothing has run in it except the agent (and a parked interpreter that has
+///   seen no program), it has its own randomness and clock, and it has no network and no host files
+///   except the read-only image.
+/// - Dropping or ending a sandbox ends everything in it. Resources that the kernel does not clean
+///   up are recorded for the reaper before they are created.
 /// - Dropping the future leaves nothing behind.
-pub trait Engine: Debug + Send + Sync {
-    /// Which one.
+pub trait SandboxEngine: Debug + Send + Sync {
     fn name(&self) -> EngineName;
 
-    /// The version of what runs the sandboxes, as it says itself.
+    /// The version that the underlying runtime reports.
     fn version(&self) -> &str;
 
-    /// How strong the wall is, if it holds what it promises.
+    /// The isolation class that this engine claims.
     fn class(&self) -> IsolationClass;
 
-    /// Who holds each limit here; a limit that nobody holds is left out.
+    /// What enforces each limit. Limits that are not enforced are left out.
     fn holds(&self) -> BTreeMap<LimitName, String>;
 
-    /// What the engine knows about its own walls, beside what a probe finds out from inside. What
-    /// does not hold here keeps it from being used.
+    /// Self-tests of the engine itself, in addition to what the probe tests from inside. A failed
+    /// test disables the engine.
     fn self_tests(&self) -> Vec<SelfTest> {
         Vec::new()
     }
 
-    /// The same engine with the host's user ids, for a host on which ids of their own do not work;
-    /// nothing where this engine has none.
-    fn without_user_namespace(&self) -> Option<Arc<dyn Engine>> {
+    /// The same engine with the host's user ids, for hosts where user namespaces do not work.
+    /// `None` if this engine does not use a user namespace.
+    fn without_user_namespace(&self) -> Option<Arc<dyn SandboxEngine>> {
         None
     }
 
-    /// The memory of the host that one sandbox of this kind may take, for budgets.
-    fn footprint_bytes(&self, spec: &Spec) -> u64;
+    /// Host memory that one sandbox may use, for memory budgets.
+    fn footprint_bytes(&self, spec: &SandboxSpec) -> u64;
 
-    /// Whether starting one takes so long that a pool is worth its memory.
+    /// Whether starting a sandbox is slow enough to justify the memory of a pool.
     fn is_worth_pooling(&self) -> bool;
 
-    /// Starts a sandbox whose agent has said that it is ready and has been given its randomness.
-    fn start<'a>(&'a self, spec: &'a Spec, labels: &'a Labels) -> EngineFuture<'a, Vessel>;
+    /// Starts a sandbox. On return its agent has reported ready and has been seeded with
+    /// randomness.
+    fn start<'a>(
+        &'a self,
+        spec: &'a SandboxSpec,
+        labels: &'a SandboxLabels,
+    ) -> EngineFuture<'a, StartedSandbox>;
 }
 
-/// The engines by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EngineName {
@@ -67,17 +72,16 @@ pub enum EngineName {
     Microvm,
     /// gVisor.
     Runsc,
-    /// The reference container runtime.
+    /// The reference OCI runtime.
     Runc,
-    /// The small container runtime.
+    /// A lightweight OCI runtime.
     Crun,
 }
 
 impl EngineName {
-    /// All of them.
     pub const ALL: [Self; 4] = [Self::Microvm, Self::Runsc, Self::Runc, Self::Crun];
 
-    /// The word as it stands on the command line.
+    /// The name used on the command line.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Microvm => "microvm",
@@ -94,23 +98,20 @@ impl fmt::Display for EngineName {
     }
 }
 
-/// What kind of sandbox is wanted. Two equal specs can be served from one pool.
+/// The kind of sandbox to start. Equal specs can share a pool.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spec {
-    /// The image's name.
+pub struct SandboxSpec {
     pub image: String,
-    /// What its program will be allowed.
+    /// Limits of the program that will run in it.
     pub limits: Limits,
 }
 
 /// The agent's static binary: bytes for an initramfs, a file for a bind mount.
 #[derive(Clone)]
 pub struct GuestBinary {
-    /// The file, readable by everyone.
+    /// World-readable file.
     pub path: PathBuf,
-    /// Its bytes.
     pub bytes: Arc<[u8]>,
-    /// Their hash.
     pub sha256: Sha256Hex,
 }
 
@@ -120,47 +121,44 @@ impl Debug for GuestBinary {
     }
 }
 
-/// A started sandbox: the conversation with its agent, which is ready, and the means to end it.
+/// A started sandbox: a session with its agent, which is ready, and a handle to end it.
 #[derive(Debug)]
-pub struct Vessel {
-    /// The conversation.
-    pub session: Session,
-    /// The end.
-    pub end: Box<dyn VesselEnd>,
-    /// The hash of the image's manifest.
+pub struct StartedSandbox {
+    pub session: AgentSession,
+    pub end: Box<dyn SandboxHandle>,
+    /// Hash of the image manifest.
     pub image_sha256: Sha256Hex,
-    /// The hash of the agent inside.
+    /// Hash of the agent binary.
     pub guest_sha256: Sha256Hex,
 }
 
-/// The means to end a sandbox. Dropping it ends it too, as far as that is possible without waiting;
-/// the reaper does the rest.
-pub trait VesselEnd: Debug + Send {
-    /// Its name among all sandboxes of this host.
+/// Ends a sandbox. Dropping it also ends the sandbox as far as possible without blocking; the
+/// reaper does the rest.
+pub trait SandboxHandle: Debug + Send {
+    /// Name of the sandbox, unique on this host.
     fn name(&self) -> &str;
 
-    /// Says whose it is from now on, where that was not known at its start.
-    fn assign(&mut self, labels: &Labels);
+    /// Sets the owner labels if they were not known at start.
+    fn assign(&mut self, labels: &SandboxLabels);
 
-    /// Whether the host saw the program die for its memory. Asked before the end.
+    /// Whether the host saw an out-of-memory kill. Must be called before `finish`.
     fn was_out_of_memory(&mut self) -> bool;
 
-    /// What the engine said on its standard error, for messages; at most a few lines.
+    /// The last few lines that the engine wrote to standard error, for error messages.
     fn last_words(&mut self) -> String;
 
-    /// Stops everything in it and cleans up. A clean-up that fails is for the reaper and is
-    /// logged, not returned.
+    /// Stops everything in the sandbox and cleans up. Cleanup failures are logged and left to the
+    /// reaper.
     fn finish(self: Box<Self>) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 }
 
-/// What is known about a vessel.
 pub(crate) fn attestation(
-    engine: &dyn Engine,
-    vessel: &Vessel,
-    spec: &Spec,
+    engine: &dyn SandboxEngine,
+    vessel: &StartedSandbox,
+    spec: &SandboxSpec,
     self_tests: Vec<SelfTest>,
-) -> Attestation {
-    Attestation {
+) -> SandboxAttestation {
+    SandboxAttestation {
         engine: engine.name().to_string(),
         engine_version: engine.version().to_owned(),
         class: engine.class(),

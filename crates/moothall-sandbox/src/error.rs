@@ -1,74 +1,55 @@
-//! Why nothing could be run. A program that fails is not an error: that is an
-//! [`Execution`](moothall_core::sandbox::Execution).
+//! Errors that prevent a program from running. A program that fails is not an error but an
+//! [`SandboxExecution`](moothall_core::sandbox::Execution).
 
 use std::time::Duration;
 
 use moothall_core::guest::FrameFault;
 use moothall_core::sandbox::{IsolationClass, SandboxFailure, SandboxFailureKind};
 
-/// What broke on our side of the wall.
+/// A failure on the host's side of the sandbox.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SandboxError {
-    /// The host lacks a program. Fix the host; a retry cannot help.
+    /// A required program is not installed. Retrying does not help.
     #[error("cannot find `{program}`")]
-    Missing {
-        /// What to install.
-        program: String,
-    },
-    /// The host is no Linux.
+    Missing { program: String },
+    /// The host does not run Linux.
     #[error("{what} needs Linux")]
-    NeedsLinux {
-        /// What was asked for.
-        what: String,
-    },
-    /// No engine of this host is strong enough.
+    NeedsLinux { what: String },
+    /// No engine on this host provides the required isolation.
     #[error("no sandbox on this host is at least {minimum}: {found}")]
     TooWeak {
-        /// What was asked for.
+        /// The required isolation class.
         minimum: IsolationClass,
-        /// What there is.
+        /// What the available engines provide.
         found: String,
     },
     /// The image is missing or broken.
     #[error("image `{image}`: {problem}")]
-    Image {
-        /// Its name.
-        image: String,
-        /// What is wrong with it.
-        problem: String,
-    },
-    /// The request cannot be carried out, in this sandbox or any other.
-    #[error("the program cannot be run: {0}")]
+    Image { image: String, problem: String },
+    /// The request cannot be run in any sandbox.
+    #[error("cannot run the program: {0}")]
     Request(String),
-    /// A sandbox did not come up in time.
+    /// A sandbox did not become ready in time.
     #[error("{what} was not ready after {waited:?}")]
-    NotReady {
-        /// What was waited for.
-        what: &'static str,
-        /// How long.
-        waited: Duration,
-    },
-    /// A sandbox could not be started.
+    NotReady { what: &'static str, waited: Duration },
     #[error("{engine} cannot start a sandbox: {problem}")]
     Start {
-        /// Which engine.
         engine: String,
-        /// What it said.
+        /// What the engine reported.
         problem: String,
     },
-    /// The agent inside said something it may not say.
-    #[error("the guest does not keep to the protocol: {0}")]
+    /// The agent violated the protocol.
+    #[error("the guest agent violated the protocol: {0}")]
     Protocol(String),
-    /// The way to the agent broke.
-    #[error("lost contact with the guest")]
+    /// The connection to the agent broke.
+    #[error("lost contact with the guest agent")]
     Lost(#[source] std::io::Error),
-    /// Something of the host failed.
+    /// An operation on the host failed.
     #[error("{what}")]
     Host {
-        /// What was tried.
+        /// The failed operation, for messages.
         what: String,
-        /// What came of it.
         #[source]
         source: std::io::Error,
     },
@@ -91,7 +72,7 @@ impl SandboxError {
         }
     }
 
-    /// The failure as a workflow is told of it.
+    /// Converts the error to the failure that workflows record.
     pub fn failure(&self) -> SandboxFailure {
         let kind = match self {
             Self::Missing { .. } | Self::NeedsLinux { .. } | Self::TooWeak { .. } => {
@@ -112,7 +93,7 @@ impl SandboxError {
         SandboxFailure { kind, detail }
     }
 
-    /// Something of the host failed.
+    /// Builds a [`Host`](Self::Host) error, for `map_err`.
     pub(crate) fn host(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
         let what = what.into();
         move |source| Self::Host { what, source }

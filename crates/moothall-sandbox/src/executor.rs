@@ -1,49 +1,48 @@
-//! The port through which others run programs, whichever sandboxes there are.
+//! The interface that other crates use to run programs, independent of the sandbox engine.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 
-use moothall_core::sandbox::{ExecuteRequest, Execution, GuestPath, Labels, SandboxFailure};
+use moothall_core::sandbox::{
+    ExecuteRequest, GuestPath, SandboxExecution, SandboxFailure, SandboxLabels,
+};
 
-/// Runs programs, each in a sandbox that nobody used before.
+/// Runs programs, each in a fresh sandbox.
 ///
-/// What implementors promise:
+/// Implementations guarantee:
 /// - A program that crashes, hangs or prints too much is `Ok`; an error means that nothing ran,
 ///   after all retries.
-/// - Dropping the future kills the program and everything that belongs to it.
+/// - Dropping the future kills the program and all of its processes.
 ///
-/// Boxed futures because the sandbox is chosen at run time from configuration.
-pub trait Executor: fmt::Debug + Send + Sync {
-    /// Runs one program.
-    fn execute<'a>(&'a self, job: Job<'a>) -> ExecuteFuture<'a>;
+/// Futures are boxed because the sandbox is chosen at run time from the configuration.
+pub trait ProgramExecutor: fmt::Debug + Send + Sync {
+    fn execute<'a>(&'a self, job: ExecutionJob<'a>) -> ExecuteFuture<'a>;
 }
 
-/// The future of one execution.
-pub type ExecuteFuture<'a> = Pin<Box<dyn Future<Output = Result<Ran, SandboxFailure>> + Send + 'a>>;
+pub type ExecuteFuture<'a> =
+    Pin<Box<dyn Future<Output = Result<ExecutionOutput, SandboxFailure>> + Send + 'a>>;
 
-/// One execution to be done.
-pub struct Job<'a> {
-    /// Whose it is.
-    pub labels: &'a Labels,
-    /// What is run.
+/// One program to run.
+pub struct ExecutionJob<'a> {
+    /// Owner of the sandbox.
+    pub labels: &'a SandboxLabels,
     pub request: &'a ExecuteRequest,
-    /// The bytes of `request.inputs`.
+    /// Contents of the files in `request.inputs`.
     pub inputs: BTreeMap<GuestPath, Vec<u8>>,
 }
 
-impl fmt::Debug for Job<'_> {
+impl fmt::Debug for ExecutionJob<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Job").field("labels", &self.labels).finish_non_exhaustive()
+        f.debug_struct("ExecutionJob").field("labels", &self.labels).finish_non_exhaustive()
     }
 }
 
-/// What an execution left behind.
+/// Result of one execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ran {
-    /// What is known about it.
-    pub execution: Execution,
-    /// The bytes of the files that were brought back.
+pub struct ExecutionOutput {
+    pub execution: SandboxExecution,
+    /// Contents of the output files.
     pub files: BTreeMap<GuestPath, Vec<u8>>,
 }

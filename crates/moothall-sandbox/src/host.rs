@@ -1,5 +1,5 @@
-//! The sandboxes that this host has: which engines there are, what they are worth, and what a dead
-//! process left of them.
+//! The sandbox engines of this host: discovers and probes them, caches probe results, and cleans up
+//! after processes that are gone.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,76 +12,74 @@ use serde::{Deserialize, Serialize};
 use crate::image::ImageStore;
 use crate::jail::JailCommand;
 #[cfg(target_os = "linux")]
-use crate::microvm::{AccelChoice, MicroVm, MicroVmOptions};
+use crate::microvm::{AcceleratorChoice, MicroVmEngine, MicroVmOptions};
 #[cfg(target_os = "linux")]
-use crate::oci::{Oci, OciOptions, UserNamespace};
+use crate::oci::{OciEngine, OciOptions, UserNamespace};
 use crate::probe::{PROGRAM, ProbeReport, probe};
 use crate::registry::boot_id;
-use crate::sandboxes::{Policy, ProbedEngine, choose};
-use crate::{Engine, EngineName, GuestBinary, ProcessId, Registry, SandboxError};
+use crate::sandbox_runner::{ProbedEngine, SandboxPolicy, choose};
+use crate::{EngineName, GuestBinary, ProcessId, SandboxEngine, SandboxError, SandboxRegistry};
 
-/// How long writing a small file may take.
+/// Age after which a temporary cache file whose writer is gone counts as abandoned.
 const WRITING: Duration = Duration::from_secs(10);
 
-/// Where things are on this host.
+/// Paths on this host.
 #[derive(Debug, Clone)]
 pub struct HostOptions {
-    /// The images.
+    /// Folder of the images.
     pub images: PathBuf,
-    /// What can be made again: templates, results of probes, the agent's file.
+    /// Data that can be recreated: templates, probe results, the agent binary.
     pub cache: PathBuf,
-    /// Records of sandboxes, bundles, state of container runtimes.
+    /// Sandbox records, bundles and the state of container runtimes.
     pub state: PathBuf,
-    /// The agent.
+    /// The agent binary.
     pub guest: &'static [u8],
-    /// How a hypervisor is put behind walls of its own.
+    /// Command that confines a hypervisor.
     pub jail: JailCommand,
 }
 
-/// The engines of this host.
 #[derive(Debug)]
-pub struct Host {
+pub struct SandboxHost {
     options: HostOptions,
     guest: GuestBinary,
     images: ImageStore,
-    registry: Registry,
+    registry: SandboxRegistry,
 }
 
-/// The result of a probe and what it is true for.
+/// A cached probe result and the hash of everything it depends on.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct KeptProbe {
+struct CachedProbe {
     key: Sha256Hex,
     report: ProbeReport,
 }
 
-impl Host {
-    /// Looks at the host, and cleans up what processes that are gone left of their sandboxes.
+impl SandboxHost {
+    /// Unpacks the agent, and cleans up the sandboxes of processes that are gone.
     pub fn open(options: HostOptions) -> Result<Self, SandboxError> {
         remove_half_written(&options.cache);
         let guest = guest_file(&options.cache, options.guest)?;
         let records = Self::records(&options.state);
-        for name in Registry::reap(&records)? {
-            tracing::info!(sandbox = name, "cleaned up after a process that is gone");
+        for name in SandboxRegistry::reap(&records)? {
+            tracing::info!(sandbox = name, "cleaned up a sandbox of a process that is gone");
         }
-        let registry = Registry::open(&records)?;
+        let registry = SandboxRegistry::open(&records)?;
         let images = ImageStore::at(&options.images);
         Ok(Self { options, guest, images, registry })
     }
 
-    /// The folder of records below a state folder.
+    /// The folder of sandbox records inside a state folder.
     pub fn records(state: &Path) -> PathBuf {
         state.join("sandboxes")
     }
 
-    /// The images.
     pub fn images(&self) -> &ImageStore {
         &self.images
     }
 
-    /// One engine, or why it is not here.
+    /// Opens one engine, or reports why it is unavailable.
     #[cfg(target_os = "linux")]
-    pub async fn engine(&self, name: EngineName) -> Result<Arc<dyn Engine>, SandboxError> {
+    pub async fn engine(&self, name: EngineName) -> Result<Arc<dyn SandboxEngine>, SandboxError> {
         let (images, guest, registry) =
             (self.images.clone(), self.guest.clone(), self.registry.clone());
         Ok(match name {
@@ -93,12 +91,12 @@ impl Host {
                     guest,
                     cache: self.options.cache.clone(),
                     registry,
-                    accel: AccelChoice::Automatic,
+                    accel: AcceleratorChoice::Automatic,
                 };
-                Arc::new(MicroVm::open(options).await?)
+                Arc::new(MicroVmEngine::open(options).await?)
             }
             EngineName::Runsc | EngineName::Runc | EngineName::Crun => {
-                Arc::new(Oci::new(OciOptions {
+                Arc::new(OciEngine::new(OciOptions {
                     runtime: name,
                     images,
                     guest,
@@ -110,24 +108,28 @@ impl Host {
         })
     }
 
-    /// Why there is no engine.
+    /// Always fails: engines need Linux.
     #[cfg(not(target_os = "linux"))]
-    pub async fn engine(&self, name: EngineName) -> Result<Arc<dyn Engine>, SandboxError> {
+    pub async fn engine(&self, name: EngineName) -> Result<Arc<dyn SandboxEngine>, SandboxError> {
         Err(SandboxError::NeedsLinux { what: name.to_string() })
     }
 
-    /// The engine that a policy wants, tried out. What was tried on this boot of the host with the
-    /// same parts is not tried again.
-    pub async fn choose(&self, policy: &Policy, image: &str) -> Result<ProbedEngine, SandboxError> {
+    /// Chooses and probes the engine for a policy. Cached probe results are reused while the boot
+    /// and all inputs are unchanged.
+    pub async fn choose(
+        &self,
+        policy: &SandboxPolicy,
+        image: &str,
+    ) -> Result<ProbedEngine, SandboxError> {
         let mut candidates = Vec::new();
         let mut missing = Vec::new();
-        // One that is not asked for is not even looked for.
+        // Skip engines that the policy does not name.
         let wanted = |name: &EngineName| policy.engine.is_none_or(|wanted| wanted == *name);
         for name in EngineName::ALL.into_iter().filter(wanted) {
             match self.engine(name).await {
                 Ok(engine) if policy.allows(name, engine.class()) => candidates.push(engine),
                 Ok(engine) => missing.push(format!("{name} is {}", engine.class())),
-                // Named and not there: its own words are the answer.
+                // The policy names this engine, so its error is the most useful one.
                 Err(error) if policy.engine.is_some() => return Err(error),
                 Err(error) => missing.push(format!("{name}: {error}")),
             }
@@ -137,12 +139,12 @@ impl Host {
         for (at, engine) in candidates.iter().enumerate() {
             match self.probed(Arc::clone(engine), image).await {
                 Ok(found) => probed.push(found),
-                // An image that is not there is missing for every engine.
+                // A missing image affects every engine.
                 Err(error @ SandboxError::Image { .. }) => return Err(error),
                 Err(error) if policy.engine.is_some() => return Err(error),
                 Err(error) => missing.push(format!("{}: {error}", engine.name())),
             }
-            // Nothing that follows can be stronger.
+            // Stop when no remaining candidate can be stronger.
             let next = candidates.get(at + 1).map(|engine| engine.class());
             if let Ok(chosen) = choose(&probed, policy)
                 && next.is_none_or(|next| chosen.report.class >= next)
@@ -158,11 +160,11 @@ impl Host {
         })
     }
 
-    /// Tries an engine out, whatever was found out before, and keeps what was found out now. Where user
-    /// ids of its own do not work, it is tried without; its version says so.
+    /// Probes an engine, ignoring cached results, and caches the new result. If user namespaces do
+    /// not work, probes again without one; the engine's version then says so.
     pub async fn try_out(
         &self,
-        engine: Arc<dyn Engine>,
+        engine: Arc<dyn SandboxEngine>,
         image: &str,
     ) -> Result<ProbedEngine, SandboxError> {
         let plain = engine.without_user_namespace();
@@ -171,7 +173,7 @@ impl Host {
         match plain {
             Some(plain) if !works => {
                 let engine = plain.name();
-                tracing::warn!(%engine, "containers cannot have user ids of their own here");
+                tracing::warn!(%engine, "user namespaces do not work for containers on this host; using the host's user ids");
                 self.try_once(plain, image).await
             }
             _ => found,
@@ -180,26 +182,26 @@ impl Host {
 
     async fn try_once(
         &self,
-        engine: Arc<dyn Engine>,
+        engine: Arc<dyn SandboxEngine>,
         image: &str,
     ) -> Result<ProbedEngine, SandboxError> {
         let image_sha256 = self.images.find(image)?.sha256;
         let report = probe(&engine, image).await?;
         let key = self.probe_key(engine.as_ref(), image_sha256);
-        self.keep_probe(&KeptProbe { key, report: report.clone() });
+        self.keep_probe(&CachedProbe { key, report: report.clone() });
         Ok(ProbedEngine { engine, report })
     }
 
-    /// An engine with what was found out about it, now or before.
+    /// Returns an engine with its cached probe result, or probes it.
     async fn probed(
         &self,
-        engine: Arc<dyn Engine>,
+        engine: Arc<dyn SandboxEngine>,
         image: &str,
     ) -> Result<ProbedEngine, SandboxError> {
         let image_sha256 = self.images.find(image)?.sha256;
         let kept = fs::read(self.probe_file(engine.name())).ok();
-        let kept = kept.and_then(|bytes| serde_json::from_slice::<KeptProbe>(&bytes).ok());
-        let is_for = |engine: &Arc<dyn Engine>, kept: &KeptProbe| {
+        let kept = kept.and_then(|bytes| serde_json::from_slice::<CachedProbe>(&bytes).ok());
+        let is_for = |engine: &Arc<dyn SandboxEngine>, kept: &CachedProbe| {
             kept.key == self.probe_key(engine.as_ref(), image_sha256)
         };
         let Some(kept) = kept else { return self.try_out(engine, image).await };
@@ -216,8 +218,9 @@ impl Host {
         self.options.cache.join("probes").join(format!("{engine}.json"))
     }
 
-    /// What a probe is true for: this boot, this kernel, this user and these parts.
-    fn probe_key(&self, engine: &dyn Engine, image_sha256: Sha256Hex) -> Sha256Hex {
+    /// Hash of everything a probe result depends on: boot, kernel, user, and the engine's
+    /// components.
+    fn probe_key(&self, engine: &dyn SandboxEngine, image_sha256: Sha256Hex) -> Sha256Hex {
         let boot = boot_id().unwrap_or_default();
         let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         let user = rustix::process::geteuid().as_raw();
@@ -230,28 +233,29 @@ impl Host {
         Sha256Hex::of(parts.as_bytes())
     }
 
-    fn keep_probe(&self, kept: &KeptProbe) {
+    fn keep_probe(&self, kept: &CachedProbe) {
         let path = self.probe_file(kept.report.engine);
-        // A probe that is not kept is made again; that is slow and not wrong.
+        // A missing cache entry only costs time: the engine is probed again.
         let written = path
             .parent()
             .map(fs::create_dir_all)
             .transpose()
             .and_then(|_| replace_file(&path, &serde_json::to_vec(kept)?, 0o644));
         if let Err(error) = written {
-            tracing::warn!(%error, "the result of a probe is not kept");
+            tracing::warn!(%error, "cannot cache the probe result");
         }
     }
 }
 
-/// Writes a file of the cache as a whole: beside it, under the name that [`remove_half_written`]
-/// knows, and then over it.
+/// Writes a cache file atomically: to a temporary file whose name [`remove_half_written`]
+/// recognizes, which then replaces `path`.
 pub(crate) fn replace_file(path: &Path, bytes: &[u8], mode: u32) -> std::io::Result<()> {
     use std::io::Write as _;
     use std::os::unix::fs::PermissionsExt as _;
 
     let (folder, name) = (path.parent(), path.file_name().unwrap_or_default());
-    // A name of its own for each: two parts of one process may write the same file at once.
+    // A unique name per write, because two tasks of one process may write the same file
+    // concurrently.
     let mut fresh = tempfile::Builder::new()
         .prefix(&format!("{}.", name.display()))
         .suffix(&format!(".{}.new", std::process::id()))
@@ -262,13 +266,13 @@ pub(crate) fn replace_file(path: &Path, bytes: &[u8], mode: u32) -> std::io::Res
     Ok(())
 }
 
-/// Removes files of the cache that processes were writing when they were killed. Best effort.
+/// Removes temporary cache files left by killed processes. Best effort.
 fn remove_half_written(cache: &Path) {
     for folder in [cache.to_owned(), cache.join("guest"), cache.join("probes")] {
         let Ok(entries) = fs::read_dir(folder) else { continue };
         for path in entries.flatten().map(|entry| entry.path()) {
-            // `NAME.….PID.new`, for a moment. One that a process on another host or in another
-            // container writes may look as if nobody did; it is not that old.
+            // Temporary files are named `NAME.….PID.new`. The PID of a writer on another host or in
+            // another container is not visible here, so recent files are kept.
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             let writer =
                 name.strip_suffix(".new").and_then(|name| name.rsplit('.').next()?.parse().ok());
@@ -283,13 +287,14 @@ fn remove_half_written(cache: &Path) {
     }
 }
 
-/// The agent as a file, which containers mount. Named by its hash and written once.
+/// Writes the agent to a file that containers mount. The file is named by its hash and written
+/// once.
 fn guest_file(cache: &Path, bytes: &'static [u8]) -> Result<GuestBinary, SandboxError> {
-    let unusable = || SandboxError::host("the guest agent cannot be unpacked");
+    let unusable = || SandboxError::host("cannot unpack the guest agent");
     let sha256 = Sha256Hex::of(bytes);
     let folder = cache.join("guest");
     let path = folder.join(format!("moothall-guest-{sha256}"));
-    // Compared, not only looked for: a file that broke off must not run.
+    // Compare the content: a truncated file must not be executed.
     if fs::read(&path).ok().as_deref() != Some(bytes) {
         fs::create_dir_all(&folder).map_err(unusable())?;
         replace_file(&path, bytes, 0o755).map_err(unusable())?;

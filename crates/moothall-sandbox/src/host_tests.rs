@@ -21,7 +21,7 @@ fn what_a_killed_process_was_writing_is_removed() {
         file(format!("guest/moothall-guest-0.{dead}.new"), old),
         file(format!("microvm-host.{dead}.new"), old),
         file(format!("microvm-host.{own}.new"), old),
-        // It may be another host's, which is writing it now.
+        // A process on another host may be writing it.
         file(format!("other.{dead}.new"), SystemTime::now()),
         file("microvm-host.json".to_owned(), old),
     ];

@@ -1,7 +1,7 @@
-//! Images: the kernel and the root file systems that sandboxes are made of.
+//! Images: the kernel and root file systems that sandboxes run from.
 //!
-//! An image is a folder named by the hash of its manifest, and the manifest holds the hash of
-//! everything else in it. A tag, a small file, says which image a name means:
+//! An image is a folder named by the hash of its manifest; the manifest holds the hash of every
+//! other file in it. A tag file maps a name to an image:
 //!
 //! ```text
 //! <images>/tags/python             the digest and a line break
@@ -14,19 +14,19 @@
 //! <images>/building/               work in progress
 //! ```
 //!
-//! Images are built once, by [`ImageBuilder`], and never changed. Nothing fetches anything when a
-//! sandbox starts.
+//! [`ImageBuilder`] builds images; they never change afterwards. Starting a sandbox downloads
+//! nothing.
 
-mod archive;
+mod apt_sources;
 mod build;
+mod build_tools;
 mod bundle;
+mod initramfs;
 mod manifest;
 mod recipe;
-mod sources;
-mod tool;
 mod tree;
 mod verify;
-mod work;
+mod work_folder;
 
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -34,10 +34,13 @@ use std::time::SystemTime;
 
 use moothall_core::Sha256Hex;
 
-pub use self::archive::init_archive;
-pub use self::build::{BuildOptions, BuildStep, Built, Existing, ImageBuilder, Progress, Rebuilt};
-pub use self::bundle::Bundled;
-pub use self::manifest::{FileEntry, Manifest, Package};
+pub use self::build::{
+    BuildOptions, BuildOutcome, BuildProgress, BuildStep, ExistingImagePolicy, ImageBuilder,
+    RebuildComparison,
+};
+pub use self::bundle::BundleEntry;
+pub use self::initramfs::init_archive;
+pub use self::manifest::{DebianPackage, FileEntry, ImageManifest};
 pub use self::recipe::{KernelRecipe, Recipe, RootRecipe};
 pub use self::verify::{ImageProblem, ImageProblemKind};
 use crate::SandboxError;
@@ -51,69 +54,63 @@ const ROOTFS: &str = "rootfs.sqfs";
 const ROOT: &str = "root";
 const TREE: &str = "tree.json";
 
-/// The most that is read of a manifest or of the list of a tree. The largest of ours has 3 MB.
+/// Size limit for manifests and tree lists. The largest current one is 3 MB.
 const LARGEST_LIST: u64 = 64 * 1024 * 1024;
 
-/// The images of one folder.
+/// The images in one folder.
 #[derive(Debug, Clone)]
 pub struct ImageStore {
     folder: PathBuf,
 }
 
-/// An image that is there.
+/// An installed image.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Image {
-    /// Its name.
+pub struct SandboxImage {
     pub name: String,
-    /// The hash of its manifest, and so of everything in it.
+    /// Hash of the manifest, which covers all other files.
     pub sha256: Sha256Hex,
-    /// Its folder.
     pub folder: PathBuf,
-    /// The kernel.
     pub vmlinuz: PathBuf,
-    /// The first part of the initramfs. [`init_archive`] makes the second.
+    /// First part of the initramfs. [`init_archive`] makes the second.
     pub modules: PathBuf,
-    /// The root file system as squashfs.
+    /// Root file system as squashfs.
     pub rootfs: Option<PathBuf>,
-    /// The root file system as a folder.
+    /// Root file system as a folder.
     pub root_tree: Option<PathBuf>,
-    /// Its Debian packages, by name.
-    pub packages: Vec<Package>,
-    /// Top-level modules that Python finds beyond its standard library, by name.
+    /// Installed Debian packages, sorted by name.
+    pub packages: Vec<DebianPackage>,
+    /// Top-level Python modules outside the standard library, sorted by name.
     pub python_modules: Vec<String>,
-    /// The kernel's release.
+    /// Kernel release.
     pub kernel: String,
-    /// The hash of its recipe.
+    /// Hash of the recipe.
     pub recipe: Sha256Hex,
-    /// What it takes on disk.
+    /// Size on disk.
     pub bytes: u64,
 }
 
-/// A tag, and what it leads to.
+/// A tag and the image it points to.
 #[derive(Debug)]
-pub struct Listed {
-    /// The name.
+pub struct ImageListing {
     pub name: String,
-    /// When the image was built.
     pub built: Option<SystemTime>,
     /// The image, or why it cannot be used.
-    pub image: Result<Image, SandboxError>,
+    pub image: Result<SandboxImage, SandboxError>,
 }
 
 impl ImageStore {
-    /// The images in `folder`, which need not exist yet.
+    /// Opens the store in `folder`, which need not exist yet.
     pub fn at(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into() }
     }
 
-    /// Its folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The image of that name. Sizes are compared here and hashes by [`verify`](Self::verify): this
-    /// is asked before every start of a sandbox.
-    pub fn find(&self, name: &str) -> Result<Image, SandboxError> {
+    /// Finds the image with this name. Compares only file sizes, because it is called before every
+    /// sandbox start; [`verify`](Self::verify) compares hashes.
+    pub fn find(&self, name: &str) -> Result<SandboxImage, SandboxError> {
         let (sha256, manifest) = self.manifest(name)?;
         let folder = self.folder.join(sha256.to_string());
         for file in &manifest.files {
@@ -131,7 +128,7 @@ impl ImageStore {
             let problem = format!("`{ROOT}` is missing");
             return Err(SandboxError::Image { image: name.to_owned(), problem });
         }
-        Ok(Image {
+        Ok(SandboxImage {
             vmlinuz: path(VMLINUZ),
             modules: path(MODULES),
             rootfs: manifest.file(ROOTFS).map(|_| path(ROOTFS)),
@@ -147,8 +144,8 @@ impl ImageStore {
         })
     }
 
-    /// All names that were given, in their order.
-    pub fn list(&self) -> Result<Vec<Listed>, SandboxError> {
+    /// All tagged images, sorted by name.
+    pub fn list(&self) -> Result<Vec<ImageListing>, SandboxError> {
         let mut names = Vec::new();
         match fs_err::read_dir(self.folder.join(TAGS)) {
             Ok(entries) => {
@@ -156,26 +153,26 @@ impl ImageStore {
                 names.extend(entries.filter(|name| recipe::is_name(name)));
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(SandboxError::host("the images cannot be listed")(error)),
+            Err(error) => return Err(SandboxError::host("cannot list the images")(error)),
         }
         names.sort();
         let listed = |name: String| {
             let image = self.find(&name);
             let manifest = image.as_ref().ok().map(|image| image.folder.join(MANIFEST));
             let built = manifest.and_then(|path| path.metadata().ok()?.modified().ok());
-            Listed { name, built, image }
+            ImageListing { name, built, image }
         };
         Ok(names.into_iter().map(listed).collect())
     }
 
-    /// The digests of images that no name leads to any more: older builds.
+    /// Digests of images without a tag, which are older builds.
     pub fn untagged(&self) -> Result<Vec<Sha256Hex>, SandboxError> {
         let tagged: Vec<_> =
             self.list()?.iter().filter_map(|listed| self.tag(&listed.name).ok()).collect();
         let entries = match fs_err::read_dir(&self.folder) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(SandboxError::host("the images cannot be listed")(error)),
+            Err(error) => return Err(SandboxError::host("cannot list the images")(error)),
         };
         let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
         let digests = names.filter_map(|name| Sha256Hex::parse(&name));
@@ -184,16 +181,16 @@ impl ImageStore {
         Ok(untagged)
     }
 
-    /// Which image a name means, and its manifest, whose hash is compared.
-    fn manifest(&self, name: &str) -> Result<(Sha256Hex, Manifest), SandboxError> {
+    /// Resolves a name to its digest and manifest. Checks the manifest's hash.
+    fn manifest(&self, name: &str) -> Result<(Sha256Hex, ImageManifest), SandboxError> {
         let broken = |problem: String| SandboxError::Image { image: name.to_owned(), problem };
         let sha256 = self.tag(name)?;
         let path = self.folder.join(sha256.to_string()).join(MANIFEST);
         let bytes = read_bounded(&path)
-            .map_err(|error| broken(format!("its manifest cannot be read: {error}")))?;
-        let manifest = Manifest::from_bytes(&bytes, sha256).map_err(broken)?;
+            .map_err(|error| broken(format!("cannot read its manifest: {error}")))?;
+        let manifest = ImageManifest::from_bytes(&bytes, sha256).map_err(broken)?;
         if manifest.name != name {
-            return Err(broken(format!("its tag leads to an image called `{}`", manifest.name)));
+            return Err(broken(format!("its tag points to an image named `{}`", manifest.name)));
         }
         Ok((sha256, manifest))
     }
@@ -204,7 +201,9 @@ impl ImageStore {
             problem: problem.to_owned(),
         };
         if !recipe::is_name(name) {
-            return Err(broken("a name has lower-case letters, digits and `-`"));
+            return Err(broken(
+                "an image name may contain only lower-case letters, digits and `-`",
+            ));
         }
         match read_bounded(&self.folder.join(TAGS).join(name)) {
             Ok(text) => str::from_utf8(&text)
@@ -214,12 +213,12 @@ impl ImageStore {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Err(broken("it has not been built"))
             }
-            Err(error) => Err(SandboxError::host("a tag cannot be read")(error)),
+            Err(error) => Err(SandboxError::host("cannot read an image tag")(error)),
         }
     }
 
-    /// Moves a finished image to its place and gives it a name. `retired` is where the one goes that
-    /// may be there already: it has the same digest, and its files may have been damaged since.
+    /// Moves a finished image into the store and tags it. An existing image with the same digest,
+    /// whose files may be damaged, is moved to `retired`.
     fn place(
         &self,
         draft: &Path,
@@ -230,7 +229,7 @@ impl ImageStore {
         let place = || -> io::Result<()> {
             let folder = self.folder.join(sha256.to_string());
             if fs_err::rename(draft, &folder).is_err() {
-                // Somebody who builds the same at the same time may have been quicker, twice.
+                // A concurrent build of the same image may have been faster both times.
                 let _ = fs_err::rename(&folder, retired);
                 if let Err(error) = fs_err::rename(draft, &folder)
                     && !folder.is_dir()
@@ -244,7 +243,7 @@ impl ImageStore {
             fs_err::write(&new, format!("{sha256}\n"))?;
             fs_err::rename(new, tags.join(name))
         };
-        place().map_err(SandboxError::host(format!("image `{name}` cannot be put in its place")))
+        place().map_err(SandboxError::host(format!("cannot install image `{name}`")))
     }
 }
 

@@ -5,15 +5,15 @@ use moothall_core::canonical_json;
 use super::manifest::FORMAT;
 use super::*;
 
-/// A small image with everything that a real one has.
-pub(super) struct Fixture {
+/// A small image with all parts of a real one.
+pub(crate) struct Fixture {
     folder: tempfile::TempDir,
-    pub(super) store: ImageStore,
-    pub(super) sha256: Sha256Hex,
+    pub(crate) store: ImageStore,
+    pub(crate) sha256: Sha256Hex,
 }
 
 impl Fixture {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = ImageStore::at(folder.path().join("images"));
         let draft = folder.path().join("draft");
@@ -32,13 +32,13 @@ impl Fixture {
             let sha256 = Sha256Hex::of(text.as_bytes());
             files.push(FileEntry { path: name.to_owned(), bytes: text.len() as u64, sha256 });
         }
-        let manifest = Manifest {
+        let manifest = ImageManifest {
             format: FORMAT,
             name: "python".to_owned(),
             recipe: Sha256Hex::of(b"recipe"),
             suite: "bookworm".to_owned(),
             kernel: "6.1".to_owned(),
-            packages: vec![Package { name: "dash".to_owned(), version: "1".to_owned() }],
+            packages: vec![DebianPackage { name: "dash".to_owned(), version: "1".to_owned() }],
             python_modules: vec!["numpy".to_owned()],
             tools: [].into(),
             files,
@@ -61,7 +61,7 @@ impl Fixture {
     }
 }
 
-/// What `verify` finds after the image was poisoned.
+/// Checks what `verify` reports after the image was modified.
 #[track_caller]
 fn check(poison: impl FnOnce(&Fixture), expected: &[&str]) {
     let fixture = Fixture::new();
@@ -76,7 +76,7 @@ fn untouched_image_is_what_its_digest_says() {
 
 #[test]
 fn changed_byte_is_found_in_every_file() {
-    // Of the same length, so that only a hash can tell.
+    // Same length, so that only the hash differs.
     check(|it| fs_err::write(it.path(VMLINUZ), "kernal").unwrap(), &["vmlinuz was changed"]);
     check(|it| fs_err::write(it.path(MODULES), "modulus").unwrap(), &["modules.cpio was changed"]);
     check(|it| fs_err::write(it.path(ROOTFS), "rootfz").unwrap(), &["rootfs.sqfs was changed"]);
@@ -132,7 +132,7 @@ fn changed_mode_kind_and_link_are_found() {
 #[test]
 fn image_is_found_by_its_name() {
     let fixture = Fixture::new();
-    let expected = Image {
+    let expected = SandboxImage {
         name: "python".to_owned(),
         sha256: fixture.sha256,
         folder: fixture.store.folder().join(fixture.sha256.to_string()),
@@ -140,7 +140,7 @@ fn image_is_found_by_its_name() {
         modules: fixture.path(MODULES),
         rootfs: Some(fixture.path(ROOTFS)),
         root_tree: Some(fixture.path(ROOT)),
-        packages: vec![Package { name: "dash".to_owned(), version: "1".to_owned() }],
+        packages: vec![DebianPackage { name: "dash".to_owned(), version: "1".to_owned() }],
         python_modules: vec!["numpy".to_owned()],
         kernel: "6.1".to_owned(),
         recipe: Sha256Hex::of(b"recipe"),
@@ -162,7 +162,7 @@ fn image_that_cannot_be_used_is_not_found() {
     check_refused(
         |_| {},
         "../python",
-        "image `../python`: a name has lower-case letters, digits and `-`",
+        "image `../python`: an image name may contain only lower-case letters, digits and `-`",
     );
     check_refused(
         |it| fs_err::write(it.path(ROOTFS), "cut").unwrap(),
@@ -183,7 +183,7 @@ fn image_that_cannot_be_used_is_not_found() {
         let tags = it.store.folder().join(TAGS);
         fs_err::copy(tags.join("python"), tags.join("data")).unwrap();
     };
-    check_refused(other_tag, "data", "image `data`: its tag leads to an image called `python`");
+    check_refused(other_tag, "data", "image `data`: its tag points to an image named `python`");
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn list_has_the_names_and_what_is_wrong_with_them() {
     let fixture = Fixture::new();
     let words = |fixture: &Fixture| -> Vec<_> {
         let listed = fixture.store.list().unwrap();
-        let state = |it: Listed| match it.image {
+        let state = |it: ImageListing| match it.image {
             Ok(image) => (it.name, image.sha256.to_string(), it.built.is_some()),
             Err(error) => (it.name, error.to_string(), it.built.is_some()),
         };

@@ -1,10 +1,10 @@
-//! The walls around a hypervisor. A guest that breaks out of its virtual machine finds itself in a
-//! process that may read programs and libraries and nothing else, as a user that owns nothing.
+//! Confines the hypervisor. A guest that escapes its virtual machine ends up in a process that can
+//! read only programs and libraries and runs as an unprivileged user.
 //!
-//! A process cannot be put behind walls from outside without `unsafe` code between `fork` and
-//! `exec`. So the hypervisor is started through a program of ours, which builds the walls around
-//! itself and then becomes the hypervisor: [`enter`]. What it could not build it reports; the
-//! report becomes part of what is known about the sandbox.
+//! Confining a child process would need `unsafe` code between `fork` and `exec`. Instead, the
+//! hypervisor is started through a small program that confines itself and then execs the
+//! hypervisor: [`enter`]. It reports the restrictions that took effect, and the report becomes part
+//! of the sandbox's attestation.
 
 use std::convert::Infallible;
 use std::ffi::OsString;
@@ -29,30 +29,30 @@ use rustix::thread::{set_no_new_privs, set_thread_groups, set_thread_res_gid, se
 use serde::{Deserialize, Serialize};
 use tokio::io::AsyncReadExt as _;
 
-use crate::{SandboxError, raw};
+use crate::{SandboxError, ffi};
 
-/// Who owns nothing.
+/// User and group id of `nobody`.
 const NOBODY: u32 = 65_534;
 
-/// Over this file the walls are reported. It is closed when the program starts.
+/// File descriptor for the report. It is closed when the program starts.
 const REPORT_FD: i32 = 3;
 
-/// The first of the files that the program keeps.
+/// First file descriptor passed on to the program.
 pub(crate) const FIRST_FD: i32 = 4;
 
-/// A file that the program writes: the state of a template has 60 kB.
+/// Size limit of a file that the program writes. A template's state takes 60 kB.
 const LARGEST_FILE: u64 = 16 << 20;
 
-/// Open files: a hypervisor of ours has about 40.
+/// Limit of open files. The hypervisor uses about 40.
 const OPEN_FILES: u64 = 256;
 
-/// The longest report.
+/// Size limit of the report, in bytes.
 const LONGEST_REPORT: u64 = 4 << 10;
 
-/// What is asked of Landlock. A kernel that knows less holds less, and the report says so.
+/// The requested Landlock ABI. Older kernels enforce less, which the report states.
 const LANDLOCK: ABI = ABI::V7;
 
-/// Where programs and their libraries are.
+/// Locations of programs and libraries.
 const PROGRAMS: [&str; 10] = [
     "/usr",
     "/bin",
@@ -66,100 +66,99 @@ const PROGRAMS: [&str; 10] = [
     "/etc/ld.so.preload",
 ];
 
-/// How the jail is started: a program and its first arguments, after which [`enter`] is called with
-/// the rest.
+/// The command that starts the jail. Its process must call [`enter`] with the arguments that follow
+/// `args`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JailCommand {
-    /// The program.
     pub program: PathBuf,
-    /// Its first arguments.
+    /// Arguments that come before those for [`enter`].
     pub args: Vec<String>,
 }
 
-/// The walls that stand.
+/// The restrictions that took effect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JailReport {
-    /// The user it runs as.
+    /// User id of the program.
     pub uid: u32,
-    /// Whether it could never have more rights than now.
+    /// Whether gaining privileges is ruled out (`no_new_privs`).
     pub no_new_privileges: bool,
-    /// Whether files, connections and signals are held back by Landlock.
-    pub landlock: Landlock,
-    /// The version of Landlock that the kernel has; 0 is none.
+    /// What Landlock restricts.
+    pub landlock: LandlockCoverage,
+    /// Landlock ABI of the kernel; 0 if it has none.
     pub landlock_abi: u32,
 }
 
-/// How much of what was asked of Landlock holds.
+/// How much of the requested Landlock rules is enforced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Landlock {
+pub enum LandlockCoverage {
     /// Files, TCP, signals and abstract sockets.
     Full,
-    /// What an older kernel can: files, and perhaps TCP.
+    /// What an older kernel supports: files and perhaps TCP.
     Partial,
-    /// Nothing.
     None,
 }
 
 impl JailReport {
-    /// The walls that must stand. That older kernels hold no network and no signals is told in the
-    /// engine's version: there is no network in the guest, and nobody else has its user.
+    /// The required restrictions. Missing TCP and signal rules on older kernels are only noted in
+    /// the engine's version: the guest has no network, and no other process runs as its user.
     pub fn self_tests(&self) -> Vec<SelfTest> {
         [
             ("jail.not-root", self.uid != 0),
             ("jail.no-new-privileges", self.no_new_privileges),
-            // A user who owns nothing has nothing to read; the user's own self has.
-            ("jail.files", self.landlock != Landlock::None || self.uid == NOBODY),
+            // `nobody` has no private files to protect; the calling user has, so Landlock is
+            // required then.
+            ("jail.files", self.landlock != LandlockCoverage::None || self.uid == NOBODY),
         ]
         .map(|(rule, held)| SelfTest { rule: RuleId::new(rule), held })
         .to_vec()
     }
 }
 
-/// What the jail is told, as its first argument.
+/// The jail's first argument, as JSON.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Order {
-    /// The process that must be its parent.
+struct JailConfig {
+    /// Expected parent process id.
     parent: u32,
-    /// Folders and files that may be read.
+    /// Files and folders the program may read.
     read: Vec<PathBuf>,
-    /// Devices that may be used.
+    /// Devices the program may use.
     devices: Vec<PathBuf>,
-    /// A group that is kept, for a device.
+    /// Group to keep, for access to a device.
     group: Option<u32>,
-    /// How many files beside the standard three the program keeps, from [`FIRST_FD`] on.
+    /// How many file descriptors, from [`FIRST_FD`] on, the program inherits.
     files: u32,
 }
 
-/// What the jail says.
+/// A message on the report pipe.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Word {
+enum JailMessage {
     Walls(JailReport),
     Failed(String),
 }
 
-/// A program to be jailed.
+/// A program to start in the jail.
 #[derive(Debug)]
-pub(crate) struct Inmate {
+pub(crate) struct JailedProcess {
     pub(crate) program: PathBuf,
     pub(crate) args: Vec<String>,
-    /// What it may use beside programs and libraries.
+    /// Devices it may use.
     pub(crate) devices: Vec<PathBuf>,
     pub(crate) group: Option<u32>,
-    /// They become the files from [`FIRST_FD`] on.
+    /// Inherited as file descriptors from [`FIRST_FD`] on.
     pub(crate) files: Vec<OwnedFd>,
 }
 
 impl JailCommand {
-    /// The command that starts the inmate behind walls, with its standard error as a pipe, and the
-    /// way on which the walls are reported.
-    pub(crate) fn command(&self, inmate: Inmate) -> io::Result<(Command, PipeReader)> {
+    /// Builds the command that starts the program in the jail, with standard error piped, and the
+    /// pipe for the report.
+    pub(crate) fn command(&self, inmate: JailedProcess) -> io::Result<(Command, PipeReader)> {
         let mut read: Vec<PathBuf> = PROGRAMS.iter().map(PathBuf::from).collect();
         read.extend(own_files(&inmate.program));
-        let order = Order {
+        let order = JailConfig {
             parent: std::process::id(),
             read,
             devices: inmate.devices,
@@ -187,8 +186,8 @@ impl JailCommand {
     }
 }
 
-/// The program itself, and where it is installed, as far as that is a place for programs: one in
-/// `/opt/qemu/bin` has its libraries below `/opt/qemu`, and one in a home folder has that for itself.
+/// The program and its install prefix: a program in `/opt/qemu/bin` has its libraries below
+/// `/opt/qemu`. A program that is not in a `bin` folder gets only its own file.
 fn own_files(program: &Path) -> Vec<PathBuf> {
     let mut files = vec![program.to_owned()];
     if let Some(folder) = program.parent()
@@ -201,9 +200,9 @@ fn own_files(program: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Reads what the jail reports, to the end, which comes when the inmate starts.
+/// Reads the jail's report. The pipe closes when the program starts.
 pub(crate) async fn read_report(from: PipeReader) -> Result<JailReport, SandboxError> {
-    let unreadable = || SandboxError::host("the jail's report cannot be read");
+    let unreadable = || SandboxError::host("cannot read the jail's report");
     let failed = |problem| SandboxError::Start { engine: "the jail".to_owned(), problem };
     let mut text = String::new();
     let from = tokio::net::unix::pipe::Receiver::from_owned_fd(from.into()).map_err(unreadable())?;
@@ -211,26 +210,27 @@ pub(crate) async fn read_report(from: PipeReader) -> Result<JailReport, SandboxE
     let mut report = None;
     for line in text.lines() {
         match serde_json::from_str(line) {
-            Ok(Word::Walls(walls)) => report = Some(walls),
-            Ok(Word::Failed(problem)) => return Err(failed(problem)),
-            Err(_) => return Err(failed("it reports what nobody understands".to_owned())),
+            Ok(JailMessage::Walls(walls)) => report = Some(walls),
+            Ok(JailMessage::Failed(problem)) => return Err(failed(problem)),
+            Err(_) => return Err(failed("the report is not valid".to_owned())),
         }
     }
-    report.ok_or_else(|| failed("it ended before it had built its walls".to_owned()))
+    report.ok_or_else(|| failed("it exited before it was confined".to_owned()))
 }
 
-/// Builds the walls and becomes the program. `args` are an order and the program with its
+/// Confines this process and execs the program. `args` are the JSON order, the program and its
 /// arguments, as the microVM engine passes them.
 ///
-/// Must be called first in a process, before it has opened anything or has a second thread: users,
-/// groups and Landlock belong to threads.
+/// Must be called first in a process, before it opens files or starts a second thread: users,
+/// groups and Landlock rules apply per thread.
 pub fn enter(args: impl IntoIterator<Item = OsString>) -> Result<Infallible, SandboxError> {
     let refused = |why: &str| SandboxError::Request(why.to_owned());
-    raw::take_inherited_files().map_err(SandboxError::host("open files cannot be counted"))?;
-    let report = take_fd_ownership(REPORT_FD).map_err(|_| refused("nobody wants the report"))?;
+    ffi::take_inherited_files().map_err(SandboxError::host("cannot count open files"))?;
+    let report = take_fd_ownership(REPORT_FD)
+        .map_err(|_| refused("the report file descriptor is missing"))?;
     let mut report = std::fs::File::from(report);
     let Err(error) = become_inmate(args, &mut report);
-    tell(&mut report, &Word::Failed(error.failure().detail));
+    tell(&mut report, &JailMessage::Failed(error.failure().detail));
     Err(error)
 }
 
@@ -240,33 +240,35 @@ fn become_inmate(
 ) -> Result<Infallible, SandboxError> {
     let refused = |why: &str| SandboxError::Request(why.to_owned());
     let mut args = args.into_iter();
-    let order = args.next().ok_or_else(|| refused("an order is missing"))?;
-    let order: Order = order
+    let order = args.next().ok_or_else(|| refused("the jail configuration is missing"))?;
+    let order: JailConfig = order
         .to_str()
         .and_then(|text| serde_json::from_str(text).ok())
-        .ok_or_else(|| refused("the order is not understood"))?;
-    let program = args.next().ok_or_else(|| refused("a program is missing"))?;
+        .ok_or_else(|| refused("the jail configuration is not valid"))?;
+    let program = args.next().ok_or_else(|| refused("the program to start is missing"))?;
     let threads = fs_err::read_dir("/proc/self/task").map(Iterator::count);
-    if threads.map_err(SandboxError::host("threads cannot be counted"))? != 1 {
-        return Err(refused("a second thread would stand outside the walls"));
+    if threads.map_err(SandboxError::host("cannot count threads"))? != 1 {
+        return Err(refused("the process has a second thread, which would not be confined"));
     }
 
     let walls = build_walls(&order)?;
     for number in (FIRST_FD..).take(order.files as usize) {
-        let file = take_fd_ownership(number).map_err(|_| refused("a file is missing"))?;
-        fcntl_setfd(file.as_fd(), FdFlags::empty()).map_err(wall("a file cannot be passed on"))?;
-        // It is the program's from here on; closing it when this value ends would take it away.
+        let file = take_fd_ownership(number)
+            .map_err(|_| refused("an inherited file descriptor is missing"))?;
+        fcntl_setfd(file.as_fd(), FdFlags::empty())
+            .map_err(wall("cannot pass on a file descriptor"))?;
+        // The program inherits it, so it must not be closed on drop.
         let _ = std::os::fd::IntoRawFd::into_raw_fd(file);
     }
-    tell(report, &Word::Walls(walls));
+    tell(report, &JailMessage::Walls(walls));
     let error = Command::new(&program).args(args).env_clear().exec();
-    Err(SandboxError::host(format!("`{}` cannot be started", program.to_string_lossy()))(error))
+    Err(SandboxError::host(format!("cannot start `{}`", program.to_string_lossy()))(error))
 }
 
-fn build_walls(order: &Order) -> Result<JailReport, SandboxError> {
-    // The rules name files, so they are made while those can still be opened.
+fn build_walls(order: &JailConfig) -> Result<JailReport, SandboxError> {
+    // Rules open the files they name, so create them while that is still allowed.
     let landlock = |error: landlock::RulesetError| SandboxError::Host {
-        what: "the walls of Landlock cannot be built".to_owned(),
+        what: "cannot apply Landlock rules".to_owned(),
         source: io::Error::other(error),
     };
     let device = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev;
@@ -284,19 +286,19 @@ fn build_walls(order: &Order) -> Result<JailReport, SandboxError> {
     if rustix::process::geteuid().is_root() {
         let (user, group) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));
         let groups: Vec<Gid> = order.group.map(Gid::from_raw).into_iter().collect();
-        set_thread_groups(&groups).map_err(wall("groups cannot be dropped"))?;
-        set_thread_res_gid(group, group, group).map_err(wall("the group cannot be changed"))?;
-        set_thread_res_uid(user, user, user).map_err(wall("the user cannot be changed"))?;
+        set_thread_groups(&groups).map_err(wall("cannot drop supplementary groups"))?;
+        set_thread_res_gid(group, group, group).map_err(wall("cannot change the group"))?;
+        set_thread_res_uid(user, user, user).map_err(wall("cannot change the user"))?;
     }
-    // After the change of user, which makes the kernel forget it.
+    // After changing the user, because that clears the setting.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
-        .map_err(wall("the parent's death cannot be watched"))?;
-    // A parent that died before that is noticed here.
+        .map_err(wall("cannot set the parent death signal"))?;
+    // The parent may have died before the signal was set.
     let parent = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get().unsigned_abs());
     if parent != Some(order.parent) {
-        return Err(SandboxError::Request("its parent is gone".to_owned()));
+        return Err(SandboxError::Request("the parent process is gone".to_owned()));
     }
-    set_no_new_privs(true).map_err(wall("privileges cannot be given up"))?;
+    set_no_new_privs(true).map_err(wall("cannot set no_new_privs"))?;
     for (resource, most) in [
         (Resource::Core, 0),
         (Resource::Fsize, LARGEST_FILE),
@@ -304,16 +306,16 @@ fn build_walls(order: &Order) -> Result<JailReport, SandboxError> {
         (Resource::Msgqueue, 0),
     ] {
         let limit = Rlimit { current: Some(most), maximum: Some(most) };
-        rustix::process::setrlimit(resource, limit).map_err(wall("a limit cannot be set"))?;
+        rustix::process::setrlimit(resource, limit).map_err(wall("cannot set a resource limit"))?;
     }
     let status = rules.restrict_self().map_err(landlock)?;
     Ok(JailReport {
         uid: rustix::process::getuid().as_raw(),
         no_new_privileges: status.no_new_privs,
         landlock: match status.ruleset {
-            RulesetStatus::FullyEnforced => Landlock::Full,
-            RulesetStatus::PartiallyEnforced => Landlock::Partial,
-            RulesetStatus::NotEnforced => Landlock::None,
+            RulesetStatus::FullyEnforced => LandlockCoverage::Full,
+            RulesetStatus::PartiallyEnforced => LandlockCoverage::Partial,
+            RulesetStatus::NotEnforced => LandlockCoverage::None,
         },
         landlock_abi: match status.landlock {
             LandlockStatus::Available { effective_abi, .. } => effective_abi as u32,
@@ -326,8 +328,8 @@ fn wall(what: &'static str) -> impl FnOnce(rustix::io::Errno) -> SandboxError {
     move |error| SandboxError::host(what)(error.into())
 }
 
-/// Best effort: whoever would hear it sees that nothing came.
-fn tell(report: &mut std::fs::File, word: &Word) {
+/// Best effort: the reader treats a missing report as a failure.
+fn tell(report: &mut std::fs::File, word: &JailMessage) {
     if let Ok(mut line) = serde_json::to_vec(word) {
         line.push(b'\n');
         let _ = report.write_all(&line);

@@ -5,18 +5,20 @@ use std::process::Stdio;
 
 use moothall_core::sandbox::SelfTest;
 
-use super::{FIRST_FD, Inmate, JailCommand, JailReport, Landlock, own_files, read_report};
+use super::{
+    FIRST_FD, JailCommand, JailReport, JailedProcess, LandlockCoverage, own_files, read_report,
+};
 use crate::SandboxError;
 use crate::microvm::real_microvm::jail;
 use crate::spawner::spawn;
 
-/// Runs a script behind the walls; what was reported, and what the script printed.
+/// Runs a script in the jail and returns the report and the script's output.
 async fn jailed(
     jail: &JailCommand,
     script: &str,
     files: Vec<OwnedFd>,
 ) -> (Result<JailReport, SandboxError>, String) {
-    let inmate = Inmate {
+    let inmate = JailedProcess {
         program: "/bin/sh".into(),
         args: vec!["-c".to_owned(), script.to_owned()],
         devices: vec!["/dev/null".into()],
@@ -36,8 +38,8 @@ async fn jailed(
 async fn behind_the_walls_there_is_nothing_to_read_write_or_inherit() {
     let secret = tempfile::NamedTempFile::new().unwrap();
     fs_err::write(secret.path(), "secret").unwrap();
-    // One that a careless part of this process lets its children have. Its number is one that the
-    // shell does not use for itself.
+    // A file descriptor that leaks to children by mistake. The shell does not use this number
+    // itself.
     let leaked = rustix::io::fcntl_dupfd_cloexec(tempfile::tempfile().unwrap(), 200).unwrap();
     rustix::io::fcntl_setfd(&leaked, rustix::io::FdFlags::empty()).unwrap();
     let script = format!(
@@ -75,17 +77,18 @@ async fn behind_the_walls_there_is_nothing_to_read_write_or_inherit() {
 #[tokio::test]
 async fn a_jail_whose_parent_is_another_does_not_start_anything() {
     let inner = jail().program.display().to_string();
-    // A shell in between, as if the real parent had died and someone else had taken the child.
+    // A shell in between, as if the real parent had died and the child had been reparented.
     let args = ["-c", "\"$@\" & wait", "sh", &inner].map(ToOwned::to_owned).to_vec();
     let between = JailCommand { program: "/bin/sh".into(), args };
     let (report, printed) = jailed(&between, "echo started", Vec::new()).await;
-    let problem = "the jail cannot start a sandbox: the program cannot be run: its parent is gone";
+    let problem =
+        "the jail cannot start a sandbox: cannot run the program: the parent process is gone";
     assert_eq!((report.unwrap_err().to_string().as_str(), printed.as_str()), (problem, ""));
 }
 
 #[tokio::test]
 async fn a_program_that_is_not_there_is_reported() {
-    let inmate = Inmate {
+    let inmate = JailedProcess {
         program: "/nowhere/qemu".into(),
         args: Vec::new(),
         devices: Vec::new(),
@@ -95,7 +98,7 @@ async fn a_program_that_is_not_there_is_reported() {
     let (command, report) = jail().command(inmate).unwrap();
     let _process = spawn(command).await.unwrap();
     let error = read_report(report).await.unwrap_err().to_string();
-    assert!(error.contains("`/nowhere/qemu` cannot be started"), "{error}");
+    assert!(error.contains("cannot start `/nowhere/qemu`"), "{error}");
 }
 
 #[test]
@@ -125,8 +128,8 @@ async fn a_report_is_walls_or_a_failure_and_nothing_else() {
         r#"{"walls":{"uid":65534,"no_new_privileges":true,"landlock":"full","landlock_abi":7}}"#;
     check(&format!("{walls}\n"), Ok(65_534)).await;
     check(&format!("{walls}\n{{\"failed\":\"no such program\"}}\n"), Err("no such program")).await;
-    check("", Err("it ended before it had built its walls")).await;
-    check("{}", Err("it reports what nobody understands")).await;
+    check("", Err("it exited before it was confined")).await;
+    check("{}", Err("the report is not valid")).await;
 }
 
 #[test]
@@ -141,8 +144,16 @@ fn walls_that_do_not_stand_are_told() {
         assert_eq!(held, expected.map(|(rule, held)| (rule.to_owned(), held)));
     };
     let [root, privileges] = ["jail.not-root", "jail.no-new-privileges"];
-    // A user of this machine owns files, and without Landlock a hypervisor could read them.
-    check(1000, Landlock::None, [(root, true), (privileges, true), ("jail.files", false)]);
-    check(1000, Landlock::Partial, [(root, true), (privileges, true), ("jail.files", true)]);
-    check(super::NOBODY, Landlock::None, [(root, true), (privileges, true), ("jail.files", true)]);
+    // A regular user owns files that a hypervisor could read without Landlock.
+    check(1000, LandlockCoverage::None, [(root, true), (privileges, true), ("jail.files", false)]);
+    check(
+        1000,
+        LandlockCoverage::Partial,
+        [(root, true), (privileges, true), ("jail.files", true)],
+    );
+    check(
+        super::NOBODY,
+        LandlockCoverage::None,
+        [(root, true), (privileges, true), ("jail.files", true)],
+    );
 }

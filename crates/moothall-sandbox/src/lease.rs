@@ -1,101 +1,100 @@
-//! A sandbox in someone's hands, for one execution.
+//! A sandbox checked out for one execution.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use moothall_core::guest::{Place, RunRequest, WayToEnd};
+use moothall_core::guest::{ExitCause, GuestRunRequest, Place};
 use moothall_core::sandbox::{
-    Attestation, ExecuteRequest, Execution, Exit, FileRef, GuestPath, Output,
+    CapturedOutput, ExecuteRequest, Exit, FileRef, GuestPath, SandboxAttestation, SandboxExecution,
 };
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::session::{Ran, RanEnd};
-use crate::{Listener, SandboxError, Session, Spec, Vessel, VesselEnd};
+use crate::session::{SessionRun, SessionRunEnd};
+use crate::{
+    AgentSession, OutputListener, SandboxError, SandboxHandle, SandboxSpec, StartedSandbox,
+};
 
-/// The most files that are brought back.
+/// Limit of collected files.
 const MOST_FILES: u32 = 200;
 
-/// The most bytes of one file that is brought back.
+/// Size limit of one collected file.
 const MOST_FILE_BYTES: u64 = 16 << 20;
 
-/// The most bytes that are brought back in all.
+/// Size limit of all collected files together.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// How long all files together may take: an agent that drips them must not hold on to a run.
+/// Time limit for collecting all files, so a slow agent cannot block a run.
 const FETCHING: Duration = Duration::from_secs(90);
 
-/// A sandbox that nobody used before. Executing consumes it: it cannot be used twice. Dropping it
-/// ends it.
+/// A fresh sandbox. Executing consumes it, so it cannot be reused. Dropping it ends the sandbox.
 #[derive(Debug)]
-pub struct Lease {
-    session: Session,
-    end: Box<dyn VesselEnd>,
-    spec: Spec,
-    attestation: Attestation,
-    /// Its part of the memory that all sandboxes together may take. Given back when it has ended.
+pub struct SandboxLease {
+    session: AgentSession,
+    end: Box<dyn SandboxHandle>,
+    spec: SandboxSpec,
+    attestation: SandboxAttestation,
+    /// Share of the memory budget of all sandboxes, released when the sandbox has ended.
     share: Option<OwnedSemaphorePermit>,
 }
 
-/// What an execution left behind.
+/// Result of one execution.
 #[derive(Debug)]
-pub struct Executed {
-    /// What is known about it.
-    pub execution: Execution,
-    /// The bytes of the files that were brought back, by path below the output folder.
+pub struct LeaseOutcome {
+    pub execution: SandboxExecution,
+    /// Contents of the collected files, by path below the output folder.
     pub files: BTreeMap<GuestPath, Vec<u8>>,
-    /// The end of the sandbox. Nobody needs to wait for it; whoever wants to be sure that
-    /// everything is gone does.
+    /// Cleanup task of the sandbox. Await it only to be sure that everything is gone.
     pub clean_up: tokio::task::JoinHandle<()>,
 }
 
-impl Lease {
-    /// A lease of a vessel that was started for `spec`.
+impl SandboxLease {
     pub(crate) fn new(
-        vessel: Vessel,
-        spec: Spec,
-        attestation: Attestation,
+        vessel: StartedSandbox,
+        spec: SandboxSpec,
+        attestation: SandboxAttestation,
         share: Option<OwnedSemaphorePermit>,
     ) -> Self {
         Self { session: vessel.session, end: vessel.end, spec, attestation, share }
     }
 
-    /// The sandbox's name among all sandboxes of this host.
+    /// Name of the sandbox, unique on this host.
     pub fn name(&self) -> &str {
         self.end.name()
     }
 
-    /// What is known about the sandbox.
-    pub fn attestation(&self) -> &Attestation {
+    pub fn attestation(&self) -> &SandboxAttestation {
         &self.attestation
     }
 
-    /// What it was made for.
-    pub fn spec(&self) -> &Spec {
+    pub fn spec(&self) -> &SandboxSpec {
         &self.spec
     }
 
-    /// The conversation, for workflows that run inside.
-    pub fn session(&mut self) -> &mut Session {
+    /// The session with the agent, for workflows that run inside.
+    pub fn session(&mut self) -> &mut AgentSession {
         &mut self.session
     }
 
-    /// Whether its agent can no longer be asked anything.
+    /// Whether the connection to its agent is broken.
     pub(crate) fn is_broken(&self) -> bool {
         self.session.is_broken()
     }
 
-    /// Takes everything out of `/workspace`, as far as it may be brought back: regular files, and
-    /// no more of them than a program may leave.
+    /// Collects the regular files in `/workspace`, within the same limits as program output.
     pub(crate) async fn pack(&mut self) -> Result<BTreeMap<GuestPath, Vec<u8>>, SandboxError> {
-        let mut brought = Brought::default();
+        let mut brought = CollectedFiles::default();
         self.fetch(None, &mut brought).await?;
         for left in &brought.left_behind {
-            tracing::warn!(sandbox = self.name(), left, "not kept while a sandbox rests");
+            tracing::warn!(
+                sandbox = self.name(),
+                left,
+                "file not kept while the sandbox is suspended"
+            );
         }
         Ok(brought.files)
     }
 
-    /// Puts files into `/workspace`.
+    /// Writes files into `/workspace`.
     pub(crate) async fn unpack(
         &mut self,
         files: &BTreeMap<GuestPath, Vec<u8>>,
@@ -106,48 +105,49 @@ impl Lease {
         Ok(())
     }
 
-    /// Ends it.
     pub async fn end(self) {
         self.end.finish().await;
     }
 
-    /// Runs one program. The wall limit counts from now. A program that crashes, hangs or prints
-    /// too much is `Ok`; an error means that it did not run, and says whether another sandbox may
-    /// do better. Dropping the future kills the program.
+    /// Runs one program. The wall-clock limit starts now. A program that crashes, hangs or prints
+    /// too much is `Ok`; an error means that it did not run and tells whether a retry in another
+    /// sandbox may help. Dropping the future kills the program.
     pub async fn execute(
         mut self,
         request: &ExecuteRequest,
         inputs: &BTreeMap<GuestPath, Vec<u8>>,
-        listener: Option<&mut dyn Listener>,
-    ) -> Result<Executed, SandboxError> {
+        listener: Option<&mut dyn OutputListener>,
+    ) -> Result<LeaseOutcome, SandboxError> {
         let ran = self.put_and_run(request, inputs, listener).await?;
-        // Asked while the sandbox still stands: its end takes the counters along.
+        // Must be read before the sandbox ends, because the counters end with it.
         let out_of_memory = self.end.was_out_of_memory();
-        let told = matches!(ran.end, RanEnd::Told(_));
+        let told = matches!(ran.end, SessionRunEnd::Told(_));
         let mut left_running = 0;
         let (mut stdout_truncated, mut stderr_truncated) =
             (ran.stdout_truncated, ran.stderr_truncated);
         let exit = match ran.end {
-            RanEnd::Told(ended) => {
+            SessionRunEnd::Told(ended) => {
                 stdout_truncated |= ended.stdout_truncated;
                 stderr_truncated |= ended.stderr_truncated;
                 left_running = ended.left_running;
                 match ended.way {
-                    WayToEnd::OutOfMemory => Exit::OutOfMemory,
-                    WayToEnd::TimedOut => Exit::TimedOut,
-                    // 137 is what a shell says of a program that was killed.
-                    WayToEnd::Signalled(9) | WayToEnd::Exited(137) if out_of_memory => {
+                    ExitCause::OutOfMemory => Exit::OutOfMemory,
+                    ExitCause::TimedOut => Exit::TimedOut,
+                    // Shells report 137 for a killed program.
+                    ExitCause::Signalled(9) | ExitCause::Exited(137) if out_of_memory => {
                         Exit::OutOfMemory
                     }
-                    WayToEnd::Exited(code) => Exit::Exited { code },
-                    WayToEnd::Signalled(signal) => Exit::Signalled { signal },
-                    WayToEnd::Killed => Exit::Signalled { signal: 9 },
+                    ExitCause::Exited(code) => Exit::Exited { code },
+                    ExitCause::Signalled(signal) => Exit::Signalled { signal },
+                    ExitCause::Killed => Exit::Signalled { signal: 9 },
                 }
             }
-            RanEnd::Silent => Exit::TimedOut,
-            RanEnd::Broken(SandboxError::Request(why)) => return Err(SandboxError::Request(why)),
-            RanEnd::Broken(_) if out_of_memory => Exit::OutOfMemory,
-            RanEnd::Broken(error) => {
+            SessionRunEnd::Silent => Exit::TimedOut,
+            SessionRunEnd::Broken(SandboxError::Request(why)) => {
+                return Err(SandboxError::Request(why));
+            }
+            SessionRunEnd::Broken(_) if out_of_memory => Exit::OutOfMemory,
+            SessionRunEnd::Broken(error) => {
                 let words = self.end.last_words();
                 let detail = match words.is_empty() {
                     true => error.failure().detail,
@@ -156,12 +156,13 @@ impl Lease {
                 Exit::SandboxDied { detail }
             }
         };
-        let mut brought = Brought::default();
+        let mut brought = CollectedFiles::default();
         if told && request.collect {
-            // Files that cannot be fetched are left behind; what the program printed is not.
+            // A failed download only loses files, not the program's output.
             let fetched = match ExecuteRequest::OUTPUT_FOLDER.parse() {
                 Ok(folder) => {
-                    let late = SandboxError::NotReady { what: "the last file", waited: FETCHING };
+                    let late =
+                        SandboxError::NotReady { what: "the last output file", waited: FETCHING };
                     let fetch = self.fetch(Some(&folder), &mut brought);
                     tokio::time::timeout(FETCHING, fetch).await.unwrap_or(Err(late))
                 }
@@ -172,9 +173,11 @@ impl Lease {
             }
         }
         if left_running > 0 {
-            brought.left_behind.push(format!("{left_running} processes, which were stopped"));
+            brought
+                .left_behind
+                .push(format!("{left_running} processes were still running and were stopped"));
         }
-        let execution = Execution {
+        let execution = SandboxExecution {
             exit,
             stdout: output(&ran.stdout, stdout_truncated),
             stderr: output(&ran.stderr, stderr_truncated),
@@ -194,22 +197,22 @@ impl Lease {
             end.finish().await;
             drop(share);
         });
-        Ok(Executed { execution, files: brought.files, clean_up })
+        Ok(LeaseOutcome { execution, files: brought.files, clean_up })
     }
 
     async fn put_and_run(
         &mut self,
         request: &ExecuteRequest,
         inputs: &BTreeMap<GuestPath, Vec<u8>>,
-        listener: Option<&mut dyn Listener>,
-    ) -> Result<Ran, SandboxError> {
+        listener: Option<&mut dyn OutputListener>,
+    ) -> Result<SessionRun, SandboxError> {
         for (path, bytes) in inputs {
             self.session.put(Place::Inputs, path, bytes).await?;
         }
         for (path, text) in &request.sources {
             self.session.put(Place::Workspace, path, text.as_bytes()).await?;
         }
-        let run = RunRequest {
+        let run = GuestRunRequest {
             argv: request.argv.clone(),
             env: request.env.clone(),
             limits: request.limits,
@@ -220,7 +223,7 @@ impl Lease {
     async fn fetch(
         &mut self,
         folder: Option<&GuestPath>,
-        brought: &mut Brought,
+        brought: &mut CollectedFiles,
     ) -> Result<(), SandboxError> {
         let (found, others) = self.session.list(folder, MOST_FILES).await?;
         brought.left_behind.extend(others);
@@ -236,7 +239,7 @@ impl Lease {
                 None => Ok(file.path.clone()),
             };
             let Ok(inside) = inside else {
-                brought.left_behind.push(format!("{}: its path is too long", file.path));
+                brought.left_behind.push(format!("{}: path is too long", file.path));
                 continue;
             };
             match self.session.get(&inside, room).await? {
@@ -252,11 +255,11 @@ impl Lease {
 }
 
 #[derive(Debug, Default)]
-struct Brought {
+struct CollectedFiles {
     files: BTreeMap<GuestPath, Vec<u8>>,
     left_behind: Vec<String>,
 }
 
-fn output(bytes: &[u8], truncated: bool) -> Output {
-    Output { text: String::from_utf8_lossy(bytes).into_owned(), truncated }
+fn output(bytes: &[u8], truncated: bool) -> CapturedOutput {
+    CapturedOutput { text: String::from_utf8_lossy(bytes).into_owned(), truncated }
 }

@@ -1,21 +1,21 @@
-//! Runs programs that nobody trusts, each in a sandbox that nobody used before.
+//! Runs untrusted programs, each in a fresh sandbox.
 //!
-//! Two kinds of engines stand behind one trait: `microvm` (QEMU, on KVM or emulated) and `oci`
-//! (runsc, runc or crun). An [`Engine`] starts a [`Vessel`]: a byte channel to the agent inside and
-//! the means to end it. Everything that is said over the channel is one implementation,
-//! [`Session`], and everything that a caller sees is a [`Lease`], used for one execution.
+//! Two kinds of engines implement one trait: `microvm` (QEMU, on KVM or emulated) and `oci` (runsc,
+//! runc or crun). An [`SandboxEngine`] starts a [`StartedSandbox`]: a byte channel to the agent inside and a
+//! handle to end it. [`AgentSession`] implements the protocol on that channel, and callers get a
+//! [`SandboxLease`], which is good for one execution.
 //!
-//! Both need Linux. On other systems there is no engine, and who asks for one is told so.
+//! Engines need Linux. On other systems, opening one returns [`SandboxError::NeedsLinux`].
 
 #[cfg(target_os = "linux")]
 pub mod confine;
-#[cfg(not(target_os = "linux"))]
-mod elsewhere;
 mod engine;
 mod error;
 mod executor;
 #[cfg(test)]
-mod fake;
+mod fake_engine;
+#[cfg(target_os = "linux")]
+mod ffi;
 mod host;
 pub mod image;
 #[cfg(target_os = "linux")]
@@ -23,33 +23,38 @@ pub mod jail;
 mod lease;
 #[cfg(target_os = "linux")]
 pub mod microvm;
-mod named;
+mod named_sandboxes;
 #[cfg(target_os = "linux")]
 pub mod oci;
 mod pool;
 mod probe;
-#[cfg(target_os = "linux")]
-mod raw;
 mod registry;
 mod runtime_version;
-mod sandboxes;
+mod sandbox_runner;
 mod session;
 #[cfg(target_os = "linux")]
 mod spawner;
+#[cfg(not(target_os = "linux"))]
+mod unsupported;
 
-#[cfg(not(target_os = "linux"))]
-use crate::elsewhere::oci;
-#[cfg(not(target_os = "linux"))]
-pub use crate::elsewhere::{confine, jail};
-pub use crate::engine::{Engine, EngineFuture, EngineName, GuestBinary, Spec, Vessel, VesselEnd};
+pub use crate::engine::{
+    EngineFuture, EngineName, GuestBinary, SandboxEngine, SandboxHandle, SandboxSpec,
+    StartedSandbox,
+};
 pub use crate::error::SandboxError;
-pub use crate::executor::{ExecuteFuture, Executor, Job, Ran};
-pub use crate::host::{Host, HostOptions};
-pub use crate::lease::{Executed, Lease};
-pub use crate::named::{NamedSandboxes, Visit};
+pub use crate::executor::{ExecuteFuture, ExecutionJob, ExecutionOutput, ProgramExecutor};
+pub use crate::host::{HostOptions, SandboxHost};
+pub use crate::lease::{LeaseOutcome, SandboxLease};
+pub use crate::named_sandboxes::{NamedSandboxGuard, NamedSandboxes};
 pub use crate::pool::PoolOptions;
 pub use crate::probe::{ProbeReport, probe};
-pub use crate::registry::{Container, Leaves, ProcessId, Record, RecordGuard, Registry};
+pub use crate::registry::{
+    CleanupList, ContainerRef, ProcessId, RecordGuard, SandboxRecord, SandboxRegistry,
+};
 pub use crate::runtime_version::version_warning;
-pub use crate::sandboxes::{Policy, ProbedEngine, Sandboxes, SharedKernel, choose};
-pub use crate::session::{Listener, Session};
+pub use crate::sandbox_runner::{ProbedEngine, SandboxPolicy, SandboxRunner, SharedKernel, choose};
+pub use crate::session::{AgentSession, OutputListener};
+#[cfg(not(target_os = "linux"))]
+use crate::unsupported::oci;
+#[cfg(not(target_os = "linux"))]
+pub use crate::unsupported::{confine, jail};

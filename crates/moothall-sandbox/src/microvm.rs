@@ -1,26 +1,26 @@
-//! The engine `microvm`: QEMU's smallest machine, on KVM or emulated, jailed, and cloned from a
+//! The `microvm` engine: QEMU's `microvm` machine, on KVM or emulated, jailed, and cloned from a
 //! template that was booted once.
 //!
 //! ```text
-//! start ─► template ─► in memory ─────────────┐
-//!             ├─ on disk  (shelf.rs)  60 ms ──┤
-//!             └─ boot     (template.rs)  6 s ─┤
-//!                                             ▼
-//!          clone: jail ─► QEMU ─► load state ─► go on ─► reseed ─► vessel     100 ms
+//! start ─► template ─► in memory ─────────────────────┐
+//!             ├─ on disk  (template_cache.rs)  60 ms ─┤
+//!             └─ boot     (template.rs)          6 s ─┤
+//!                                                     ▼
+//!          clone: jail ─► QEMU ─► load state ─► resume ─► reseed ─► sandbox     100 ms
 //! ```
 //!
-//! KVM or emulation makes a difference of speed and of how strong the wall is, and none in how it
-//! is done. Whether KVM works is found out by booting: the device alone proves nothing.
+//! KVM and emulation differ in speed and isolation strength but use the same code. KVM is tested by
+//! booting a guest, because an existing device does not mean that it works.
 
-mod host;
+mod host_info;
 mod machine;
 mod memory;
 mod qmp;
 #[cfg(test)]
 #[path = "microvm/real_microvm_tests.rs"]
 pub(crate) mod real_microvm;
-mod shelf;
 mod template;
+mod template_cache;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -30,74 +30,72 @@ use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use moothall_core::Sha256Hex;
-use moothall_core::sandbox::{IsolationClass, Labels, LimitName, Limits, SelfTest};
+use moothall_core::sandbox::{IsolationClass, LimitName, Limits, SandboxLabels, SelfTest};
 use serde_json::json;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-use self::host::{Notes, Program};
-use self::machine::{LastWords, Launcher, Machine};
-use self::shelf::Shelf;
-use self::template::{Recipe, Template};
-use crate::image::{Image, ImageStore};
+use self::host_info::{HostInfo, ProgramFile};
+use self::machine::{QemuLauncher, QemuMachine, QemuStderrTail};
+use self::template::{MicroVmTemplate, Recipe};
+use self::template_cache::Shelf;
+use crate::image::{ImageStore, SandboxImage};
 use crate::jail::{JailCommand, JailReport};
-use crate::spawner::Process;
+use crate::spawner::ChildProcess;
 use crate::{
-    Engine, EngineFuture, EngineName, GuestBinary, Leaves, ProcessId, RecordGuard, Registry,
-    SandboxError, Spec, Vessel, VesselEnd,
+    CleanupList, EngineFuture, EngineName, GuestBinary, ProcessId, RecordGuard, SandboxEngine,
+    SandboxError, SandboxHandle, SandboxRegistry, SandboxSpec, StartedSandbox,
 };
 
-/// What QEMU itself takes beside its guest's memory.
+/// Memory that QEMU uses in addition to the guest's.
 const QEMU_BYTES: u64 = 50 << 20;
 
-/// How long a killed QEMU may take to be gone.
+/// How long to wait for a killed QEMU to exit.
 const DYING: Duration = Duration::from_secs(5);
 
-/// What the engine needs to know.
 #[derive(Debug, Clone)]
 pub struct MicroVmOptions {
-    /// QEMU: a path, or a name that is looked for where programs are installed. Usually
+    /// QEMU: a path, or a name to search for in the standard program folders. Usually
     /// [`MicroVmOptions::QEMU`].
     pub qemu: PathBuf,
-    /// How the jail is started.
+    /// Command that starts the jail.
     pub jail: JailCommand,
-    /// Where images are.
     pub images: ImageStore,
-    /// The agent.
+    /// The agent binary.
     pub guest: GuestBinary,
-    /// A folder for what takes long to make: templates. It is made where it is missing.
+    /// Folder for cached templates. Created if missing.
     pub cache: PathBuf,
-    /// Where sandboxes are written down.
-    pub registry: Registry,
-    /// What runs the guest's instructions.
-    pub accel: AccelChoice,
+    /// Registry for sandbox records.
+    pub registry: SandboxRegistry,
+    /// How guest code is executed.
+    pub accel: AcceleratorChoice,
 }
 
 impl MicroVmOptions {
-    /// The usual name of QEMU.
+    /// Default name of the QEMU binary.
     pub const QEMU: &str = "qemu-system-x86_64";
 }
 
-/// What is wanted to run a guest's instructions.
+/// Requested accelerator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AccelChoice {
-    /// KVM where it works, and emulation elsewhere.
+pub enum AcceleratorChoice {
+    /// KVM if it works, otherwise emulation.
     Automatic,
-    /// This and nothing else.
-    Only(Accel),
+    /// Exactly this accelerator.
+    Only(VmAccelerator),
 }
 
-/// What runs a guest's instructions.
+/// QEMU accelerator: how guest code is executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Accel {
-    /// The CPU, by Linux's KVM.
+pub enum VmAccelerator {
+    /// Linux KVM, on the CPU's virtualization support.
     Kvm,
     /// QEMU's emulator.
     Tcg,
 }
 
-impl Accel {
-    /// The word as QEMU knows it.
+impl VmAccelerator {
+    /// The name QEMU uses.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Kvm => "kvm",
@@ -106,39 +104,41 @@ impl Accel {
     }
 }
 
-/// The engine.
 #[derive(Debug)]
-pub struct MicroVm {
+pub struct MicroVmEngine {
     images: ImageStore,
     guest: GuestBinary,
-    registry: Registry,
-    launcher: Launcher,
+    registry: SandboxRegistry,
+    launcher: QemuLauncher,
     shelf: Shelf,
-    accel: Accel,
+    accel: VmAccelerator,
     version: String,
     tsc_khz: u64,
-    /// What else of this host a template depends on.
+    /// Other properties of this host that templates depend on.
     machine: serde_json::Value,
     templates: StdMutex<BTreeMap<Sha256Hex, Place>>,
 }
 
-/// Where a template is or will be. Whoever holds the lock makes it.
-type Place = Arc<Mutex<Option<Arc<Template>>>>;
+/// Slot for a template in memory. The holder of the lock builds it.
+type Place = Arc<Mutex<Option<Arc<MicroVmTemplate>>>>;
 
-impl MicroVm {
-    /// Finds QEMU, looks whether KVM works, and opens the cache. Nothing is started but what finds
-    /// that out, and that is remembered until the next boot.
+impl MicroVmEngine {
+    /// Finds QEMU, tests KVM and opens the template cache. Results are cached until the next boot
+    /// of the host.
     pub async fn open(options: MicroVmOptions) -> Result<Self, SandboxError> {
         let shelf = Shelf::open(&options.cache)?;
         let notes_file = options.cache.join("microvm-host.json");
-        let (mut notes, qemu) = Notes::take(&notes_file, &options.qemu, &options.jail).await?;
+        let (mut notes, qemu) = HostInfo::take(&notes_file, &options.qemu, &options.jail).await?;
         let accel = match options.accel {
-            AccelChoice::Only(accel) => accel,
-            AccelChoice::Automatic if notes.kvm == Some(true) => Accel::Kvm,
-            AccelChoice::Automatic => Accel::Tcg,
+            AcceleratorChoice::Only(accel) => accel,
+            AcceleratorChoice::Automatic if notes.kvm == Some(true) => VmAccelerator::Kvm,
+            AcceleratorChoice::Automatic => VmAccelerator::Tcg,
         };
-        let launcher =
-            Launcher { qemu: qemu.path.clone(), jail: options.jail, walls: notes.walls.clone() };
+        let launcher = QemuLauncher {
+            qemu: qemu.path.clone(),
+            jail: options.jail,
+            walls: notes.walls.clone(),
+        };
         let mut engine = Self {
             images: options.images,
             guest: options.guest,
@@ -152,53 +152,60 @@ impl MicroVm {
             templates: StdMutex::default(),
         };
         engine.settle(accel, &notes, &qemu);
-        if options.accel == AccelChoice::Automatic
+        if options.accel == AcceleratorChoice::Automatic
             && notes.kvm.is_none()
-            && host::kvm_is_plausible()
+            && host_info::kvm_is_plausible()
         {
-            engine.settle(Accel::Kvm, &notes, &qemu);
+            engine.settle(VmAccelerator::Kvm, &notes, &qemu);
             match engine.try_boot().await {
                 Ok(tried) => {
                     notes.kvm = tried.then_some(true);
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "KVM is there and does not work; guests are emulated");
+                    tracing::warn!(%error, "KVM is available but does not work; falling back to emulation");
                     notes.kvm = Some(false);
                 }
             }
             notes.keep(&notes_file);
             if notes.kvm != Some(true) {
-                engine.settle(Accel::Tcg, &notes, &qemu);
+                engine.settle(VmAccelerator::Tcg, &notes, &qemu);
             }
         }
         Ok(engine)
     }
 
-    /// What runs the guests' instructions.
-    pub fn accel(&self) -> Accel {
+    pub fn accel(&self) -> VmAccelerator {
         self.accel
     }
 
-    /// The walls around every QEMU.
+    /// The restrictions that every QEMU process runs under.
     pub fn walls(&self) -> &JailReport {
         &self.launcher.walls
     }
 
-    /// Makes the template for this spec ready, so that the next start only clones.
-    pub async fn prepare(&self, spec: &Spec) -> Result<(), SandboxError> {
+    /// Prepares the template for `spec`, so the next start only clones it.
+    pub async fn prepare(&self, spec: &SandboxSpec) -> Result<(), SandboxError> {
         let image = self.images.find(&spec.image)?;
         let recipe = self.recipe(&image, &spec.limits)?;
         self.template(&image, &recipe, spec).await.map(|_| ())
     }
 
-    /// Boots a sandbox from its kernel, without a template: for measuring what a template is worth.
-    pub async fn start_cold(&self, spec: &Spec, labels: &Labels) -> Result<Vessel, SandboxError> {
+    /// Boots a sandbox without a template, to measure how much time a template saves.
+    pub async fn start_cold(
+        &self,
+        spec: &SandboxSpec,
+        labels: &SandboxLabels,
+    ) -> Result<StartedSandbox, SandboxError> {
         let image = self.images.find(&spec.image)?;
         let machine = self.boot(&image, &spec.limits).await?;
         self.vessel(machine, spec, labels, image.sha256)
     }
 
-    async fn boot(&self, image: &Image, limits: &Limits) -> Result<Machine, SandboxError> {
+    async fn boot(
+        &self,
+        image: &SandboxImage,
+        limits: &Limits,
+    ) -> Result<QemuMachine, SandboxError> {
         let recipe = self.recipe(image, limits)?;
         let ram = template::blank_ram(&recipe)?;
         let root = template::open_root(image)?;
@@ -209,7 +216,7 @@ impl MicroVm {
         Ok(machine)
     }
 
-    /// Whether a guest comes up; `false` where there is no image to try with.
+    /// Boots a guest as a test. Returns `false` if there is no image to boot.
     async fn try_boot(&self) -> Result<bool, SandboxError> {
         let images = self.images.list()?;
         let Some(image) = images.into_iter().find_map(|listed| listed.image.ok()) else {
@@ -218,8 +225,8 @@ impl MicroVm {
         self.boot(&image, &Limits::default()).await.map(|_| true)
     }
 
-    /// Decides what runs the guests' instructions, and everything that follows from it.
-    fn settle(&mut self, accel: Accel, notes: &Notes, qemu: &Program) {
+    /// Sets the accelerator and everything derived from it.
+    fn settle(&mut self, accel: VmAccelerator, notes: &HostInfo, qemu: &ProgramFile) {
         let walls = &notes.walls;
         self.accel = accel;
         self.version = format!(
@@ -230,13 +237,13 @@ impl MicroVm {
             walls.landlock_abi
         );
         let cpu = match accel {
-            Accel::Kvm => host::cpu_kind().to_string(),
-            Accel::Tcg => "emulated".to_owned(),
+            VmAccelerator::Kvm => host_info::cpu_kind().to_string(),
+            VmAccelerator::Tcg => "emulated".to_owned(),
         };
         self.machine = json!({ "qemu": qemu, "version": notes.version, "cpu": cpu });
     }
 
-    fn recipe(&self, image: &Image, limits: &Limits) -> Result<Recipe, SandboxError> {
+    fn recipe(&self, image: &SandboxImage, limits: &Limits) -> Result<Recipe, SandboxError> {
         Recipe::new(self.accel, self.tsc_khz, &self.machine, image, &self.guest, limits)
     }
 
@@ -245,13 +252,13 @@ impl MicroVm {
         Arc::clone(places.entry(recipe.key).or_default())
     }
 
-    /// The template for a recipe: from memory, from disk, or made now.
+    /// Returns the template for a recipe from memory or disk, or builds it.
     async fn template(
         &self,
-        image: &Image,
+        image: &SandboxImage,
         recipe: &Recipe,
-        spec: &Spec,
-    ) -> Result<Arc<Template>, SandboxError> {
+        spec: &SandboxSpec,
+    ) -> Result<Arc<MicroVmTemplate>, SandboxError> {
         let place = self.place(recipe);
         let mut place = place.lock().await;
         if let Some(template) = &*place {
@@ -267,26 +274,27 @@ impl MicroVm {
 
     async fn make_template(
         &self,
-        image: &Image,
+        image: &SandboxImage,
         recipe: &Recipe,
-        spec: &Spec,
-    ) -> Result<Arc<Template>, SandboxError> {
+        spec: &SandboxSpec,
+    ) -> Result<Arc<MicroVmTemplate>, SandboxError> {
         let turn = self.shelf.turn(recipe).await?;
-        // Whoever had the turn before may have made it.
+        // The previous holder of the lock may have built it.
         if let Some(template) = self.shelf.load(recipe, image).await {
             return Ok(Arc::new(template));
         }
         let started = Instant::now();
-        let template = Template::build(&self.launcher, recipe, image, &self.guest, spec).await?;
+        let template =
+            MicroVmTemplate::build(&self.launcher, recipe, image, &self.guest, spec).await?;
         let elapsed_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        tracing::info!(image = image.name, elapsed_ms, "a template was made");
+        tracing::info!(image = image.name, elapsed_ms, "built a microVM template");
         let template = Arc::new(template);
         self.shelf.keep(recipe, &template, turn).await;
         Ok(template)
     }
 
-    /// Forgets a template that is no good, here and on disk.
-    async fn discard(&self, recipe: &Recipe, template: &Arc<Template>) {
+    /// Removes a broken template from memory and disk.
+    async fn discard(&self, recipe: &Recipe, template: &Arc<MicroVmTemplate>) {
         let place = self.place(recipe);
         let mut place = place.lock().await;
         if place.as_ref().is_some_and(|current| Arc::ptr_eq(current, template)) {
@@ -295,13 +303,17 @@ impl MicroVm {
         }
     }
 
-    async fn clone_for(&self, spec: &Spec, labels: &Labels) -> Result<Vessel, SandboxError> {
+    async fn clone_for(
+        &self,
+        spec: &SandboxSpec,
+        labels: &SandboxLabels,
+    ) -> Result<StartedSandbox, SandboxError> {
         let image = self.images.find(&spec.image)?;
         let recipe = self.recipe(&image, &spec.limits)?;
         let template = self.template(&image, &recipe, spec).await?;
         let machine = match template.machine(&self.launcher).await {
             Err(error) if !template.proven.load(Ordering::Relaxed) => {
-                tracing::warn!(%error, "a template from disk does not come to life");
+                tracing::warn!(%error, "discarding a cached template that does not start");
                 self.discard(&recipe, &template).await;
                 let template = self.template(&image, &recipe, spec).await?;
                 template.machine(&self.launcher).await?
@@ -313,25 +325,26 @@ impl MicroVm {
 
     fn vessel(
         &self,
-        machine: Machine,
-        spec: &Spec,
-        labels: &Labels,
+        machine: QemuMachine,
+        spec: &SandboxSpec,
+        labels: &SandboxLabels,
         image_sha256: Sha256Hex,
-    ) -> Result<Vessel, SandboxError> {
-        let Machine { process, session, words, .. } = machine;
+    ) -> Result<StartedSandbox, SandboxError> {
+        let QemuMachine { process, session, words, .. } = machine;
         let name = self.registry.name_for(labels);
-        // It dies with us; the record is for people who look, and for the reaper as a second net.
+        // QEMU dies with this process. The record is for operators, and lets the reaper clean up if
+        // that fails.
         let pid = i32::try_from(process.id()).ok();
         let processes = pid.and_then(ProcessId::of).into_iter().collect();
-        let leaves = Leaves { processes, ..Leaves::default() };
+        let leaves = CleanupList { processes, ..CleanupList::default() };
         let (engine, class) = (self.name(), self.class());
         let record = self.registry.record(&name, engine, class, &spec.image, labels, leaves)?;
-        let end = Box::new(End { name, process, words, record: Some(record) });
-        Ok(Vessel { session, end, image_sha256, guest_sha256: self.guest.sha256 })
+        let end = Box::new(MicroVmHandle { name, process, words, record: Some(record) });
+        Ok(StartedSandbox { session, end, image_sha256, guest_sha256: self.guest.sha256 })
     }
 }
 
-impl Engine for MicroVm {
+impl SandboxEngine for MicroVmEngine {
     fn name(&self) -> EngineName {
         EngineName::Microvm
     }
@@ -342,8 +355,8 @@ impl Engine for MicroVm {
 
     fn class(&self) -> IsolationClass {
         match self.accel {
-            Accel::Kvm => IsolationClass::HardwareVm,
-            Accel::Tcg => IsolationClass::EmulatedVm,
+            VmAccelerator::Kvm => IsolationClass::HardwareVm,
+            VmAccelerator::Tcg => IsolationClass::EmulatedVm,
         }
     }
 
@@ -367,10 +380,10 @@ impl Engine for MicroVm {
         self.walls().self_tests()
     }
 
-    fn footprint_bytes(&self, spec: &Spec) -> u64 {
+    fn footprint_bytes(&self, spec: &SandboxSpec) -> u64 {
         let translated = match self.accel {
-            Accel::Kvm => 0,
-            Accel::Tcg => machine::TRANSLATED_MIB << 20,
+            VmAccelerator::Kvm => 0,
+            VmAccelerator::Tcg => machine::TRANSLATED_MIB << 20,
         };
         template::ram_bytes(spec.limits.memory_bytes)
             .saturating_add(QEMU_BYTES)
@@ -381,32 +394,36 @@ impl Engine for MicroVm {
         true
     }
 
-    fn start<'a>(&'a self, spec: &'a Spec, labels: &'a Labels) -> EngineFuture<'a, Vessel> {
+    fn start<'a>(
+        &'a self,
+        spec: &'a SandboxSpec,
+        labels: &'a SandboxLabels,
+    ) -> EngineFuture<'a, StartedSandbox> {
         Box::pin(self.clone_for(spec, labels))
     }
 }
 
-/// The end of a virtual machine. Dropping it kills QEMU.
+/// Ends a virtual machine. Dropping it kills QEMU.
 #[derive(Debug)]
-struct End {
+struct MicroVmHandle {
     name: String,
-    process: Process,
-    words: LastWords,
+    process: ChildProcess,
+    words: QemuStderrTail,
     record: Option<RecordGuard>,
 }
 
-impl VesselEnd for End {
+impl SandboxHandle for MicroVmHandle {
     fn name(&self) -> &str {
         &self.name
     }
 
-    fn assign(&mut self, labels: &Labels) {
+    fn assign(&mut self, labels: &SandboxLabels) {
         if let Some(record) = &mut self.record {
             record.assign(labels);
         }
     }
 
-    /// The agent sees it: the guest's kernel holds the limit.
+    /// The guest's kernel enforces the limit, so the agent reports it.
     fn was_out_of_memory(&mut self) -> bool {
         false
     }
@@ -421,17 +438,19 @@ impl VesselEnd for End {
             match timeout(DYING, self.process.wait()).await {
                 Ok(Ok(_)) => {}
                 Ok(Err(error)) => {
-                    tracing::warn!(sandbox = self.name, %error, "QEMU's end is unseen")
+                    tracing::warn!(sandbox = self.name, %error, "cannot wait for QEMU to exit")
                 }
-                Err(_) => tracing::warn!(sandbox = self.name, "QEMU does not die"),
+                Err(_) => {
+                    tracing::warn!(sandbox = self.name, "QEMU did not exit after it was killed")
+                }
             }
         })
     }
 }
 
-impl Drop for End {
+impl Drop for MicroVmHandle {
     fn drop(&mut self) {
-        // Nothing survives this signal, so nothing is left for the reaper.
+        // SIGKILL cannot be ignored, so nothing is left for the reaper.
         self.process.kill();
         if let Some(record) = self.record.take() {
             record.remove();

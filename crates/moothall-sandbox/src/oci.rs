@@ -1,19 +1,19 @@
-//! The `oci` engine: containers of runsc (gVisor), runc or crun, from one bundle writer.
+//! The `oci` engine: containers run by runsc (gVisor), runc or crun.
 //!
-//! A container gets the image's root file system, read-only and shared by all, the agent's binary and
-//! file systems in memory. The agent is root inside, with the few capabilities that it needs to
-//! become somebody else for the program. The runtime runs in the foreground; its standard input and
-//! output are the way to the agent, which ends when that way ends.
+//! A container gets the image's shared, read-only root file system, the agent binary and in-memory
+//! file systems. The agent is root inside, with only the capabilities it needs to switch to another
+//! user for the program. The runtime runs in the foreground; its standard input and output are the
+//! channel to the agent, which exits when the channel closes.
 //!
-//! All limits that processes share are held by control groups, which only root can make: without
-//! root there is no such engine.
+//! Limits shared by several processes are enforced with cgroups, which only root can create.
+//! Without root, this engine is not available.
 
 mod bundle;
 mod cgroup;
+mod container_handle;
 mod runtime;
 mod seccomp;
 mod user_namespace;
-mod vessel;
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -25,110 +25,114 @@ use std::time::Duration;
 
 use fs_err as fs;
 use moothall_core::Sha256Hex;
-use moothall_core::sandbox::{IsolationClass, Labels, LimitName};
+use moothall_core::sandbox::{IsolationClass, LimitName, SandboxLabels};
 use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::net::unix::pipe;
 
-use self::bundle::{AGENT, Bundle, MOUNT_POINTS};
-use self::cgroup::{Cgroups, Controller};
+use self::bundle::{AGENT, MOUNT_POINTS, OciBundle};
+use self::cgroup::{CgroupController, CgroupSupport};
+use self::container_handle::OciHandle;
 pub(crate) use self::runtime::program;
-use self::runtime::{Kind, Runtime};
+use self::runtime::{OciRuntime, OciRuntimeKind};
 pub use self::user_namespace::UserNamespace;
 use self::user_namespace::{IdRange, UserNamespaceSupport};
-use self::vessel::OciEnd;
 use crate::image::ImageStore;
 use crate::{
-    Container, Engine, EngineFuture, EngineName, GuestBinary, Leaves, Registry, SandboxError,
-    Session, Spec, Vessel, spawner,
+    AgentSession, CleanupList, ContainerRef, EngineFuture, EngineName, GuestBinary, SandboxEngine,
+    SandboxError, SandboxRegistry, SandboxSpec, StartedSandbox, spawner,
 };
 
-/// Which kernel a sandbox's programs talk to.
+/// The kernel that handles a sandbox's system calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kernel {
+enum SandboxKernel {
     Host,
     Gvisor,
 }
 
-/// How long a container may take to start. It takes a tenth of a second on a host that has time.
+/// Start time limit. On an idle host a start takes a tenth of a second.
 const STARTING: Duration = Duration::from_secs(30);
 
-/// A runtime is not to make anything before its process is on record. If we die before that, it finds
-/// the end of its input instead of a line, and goes.
+/// Delays the runtime until its process is on record. If this process dies before that, `read` sees
+/// end of file and the shell exits.
 const GATE: &str = r#"read -r _ && exec "$@""#;
 
-/// What an engine is made of.
 #[derive(Debug, Clone)]
 pub struct OciOptions {
     /// `runsc`, `runc` or `crun`.
     pub runtime: EngineName,
-    /// The images.
     pub images: ImageStore,
-    /// The agent.
+    /// The agent binary.
     pub guest: GuestBinary,
-    /// Where sandboxes are written down.
-    pub registry: Registry,
-    /// A folder for bundles and the runtimes' state. Its path should be short: runsc has a socket
-    /// in it, and a socket's path has at most 107 bytes.
+    /// Registry for sandbox records.
+    pub registry: SandboxRegistry,
+    /// Folder for bundles and runtime state. Keep its path short: runsc creates a socket in it, and
+    /// socket paths are limited to 107 bytes.
     pub state: PathBuf,
-    /// Whether containers have user ids of their own.
+    /// Whether containers get their own user ids.
     pub user_namespace: UserNamespace,
 }
 
-/// Starts containers.
+/// The engine for one OCI runtime.
 #[derive(Debug)]
-pub struct Oci(Arc<Inner>);
+pub struct OciEngine(Arc<OciEngineInner>);
 
 #[derive(Debug)]
-struct Inner {
+struct OciEngineInner {
     options: OciOptions,
-    runtime: Runtime,
-    /// The runtime's version, and whose user ids containers have.
+    runtime: OciRuntime,
+    /// The runtime's version and whether it uses a user namespace.
     version: String,
-    /// Nothing where containers have the host's user ids.
+    /// `None` if containers use the host's user ids.
     staging: Option<UserNamespaceSupport>,
-    cgroups: Cgroups,
-    /// The root file system of images that have none.
+    cgroups: CgroupSupport,
+    /// Root file system for images without one.
     bare_root: PathBuf,
 }
 
-/// What a runtime is started with.
-struct Prepared {
-    end: OciEnd,
+/// Everything needed to start a runtime.
+struct PreparedContainer {
+    end: OciHandle,
     command: Command,
-    /// The host's ends of the way to the agent.
+    /// The host's ends of the channel to the agent.
     from: OwnedFd,
     to: OwnedFd,
     image_sha256: Sha256Hex,
 }
 
-impl Oci {
-    /// Looks for the runtime and for what it needs. Whether it really holds is for a probe to find
-    /// out.
+impl OciEngine {
+    /// Finds the runtime and checks its requirements. Only a probe shows whether isolation works.
     pub fn new(options: OciOptions) -> Result<Self, SandboxError> {
-        let kind = Kind::of(options.runtime).ok_or_else(|| SandboxError::Start {
+        let kind = OciRuntimeKind::of(options.runtime).ok_or_else(|| SandboxError::Start {
             engine: options.runtime.to_string(),
-            problem: "it is not an OCI runtime".to_owned(),
+            problem: "not an OCI runtime".to_owned(),
         })?;
-        let runtime = Runtime::find(kind)?;
-        let cgroups = Cgroups::detect()?;
+        let runtime = OciRuntime::find(kind)?;
+        let cgroups = CgroupSupport::detect()?;
         runtime.check(&cgroups)?;
         let bare_root = options.state.join("bare");
         make_bare_root(&bare_root)
-            .map_err(SandboxError::host("an empty root file system cannot be made"))?;
+            .map_err(SandboxError::host("cannot create an empty root file system"))?;
         let staging = match options.user_namespace {
             UserNamespace::Private => UserNamespaceSupport::detect(kind),
             UserNamespace::Host => None,
         };
         let version = match (kind.kernel(), &staging) {
-            (Kernel::Gvisor, _) => runtime.version.clone(),
-            (Kernel::Host, Some(_)) => format!("{} (user namespace)", runtime.version),
-            (Kernel::Host, None) => format!("{} (no user namespace)", runtime.version),
+            (SandboxKernel::Gvisor, _) => runtime.version.clone(),
+            (SandboxKernel::Host, Some(_)) => format!("{} (user namespace)", runtime.version),
+            (SandboxKernel::Host, None) => format!("{} (no user namespace)", runtime.version),
         };
-        Ok(Self(Arc::new(Inner { options, runtime, version, staging, cgroups, bare_root })))
+        Ok(Self(Arc::new(OciEngineInner {
+            options,
+            runtime,
+            version,
+            staging,
+            cgroups,
+            bare_root,
+        })))
     }
 }
 
-impl Engine for Oci {
+impl SandboxEngine for OciEngine {
     fn name(&self) -> EngineName {
         self.0.runtime.kind.name()
     }
@@ -143,8 +147,8 @@ impl Engine for Oci {
 
     fn holds(&self) -> BTreeMap<LimitName, String> {
         let kernel = match self.0.runtime.kind.kernel() {
-            Kernel::Gvisor => "gvisor",
-            Kernel::Host => "host kernel",
+            SandboxKernel::Gvisor => "gvisor",
+            SandboxKernel::Host => "host kernel",
         };
         let mut holds = BTreeMap::from([
             (LimitName::Wall, "agent and host".to_owned()),
@@ -155,9 +159,9 @@ impl Engine for Oci {
             (LimitName::OpenFiles, format!("{kernel} process limit")),
         ]);
         for (controller, limit) in [
-            (Controller::Cpu, LimitName::CpuShare),
-            (Controller::Memory, LimitName::Memory),
-            (Controller::Pids, LimitName::Pids),
+            (CgroupController::Cpu, LimitName::CpuShare),
+            (CgroupController::Memory, LimitName::Memory),
+            (CgroupController::Pids, LimitName::Pids),
         ] {
             if self.0.cgroups.holds(controller) {
                 holds.insert(limit, self.0.runtime.kind.holder(controller));
@@ -166,54 +170,62 @@ impl Engine for Oci {
         holds
     }
 
-    fn footprint_bytes(&self, spec: &Spec) -> u64 {
+    fn footprint_bytes(&self, spec: &SandboxSpec) -> u64 {
         spec.limits.memory_bytes.saturating_add(self.0.runtime.kind.own_bytes())
     }
 
     fn is_worth_pooling(&self) -> bool {
         match self.0.runtime.kind {
-            Kind::Runsc => true,
-            Kind::Runc | Kind::Crun => false,
+            OciRuntimeKind::Runsc => true,
+            OciRuntimeKind::Runc | OciRuntimeKind::Crun => false,
         }
     }
 
-    fn without_user_namespace(&self) -> Option<Arc<dyn Engine>> {
+    fn without_user_namespace(&self) -> Option<Arc<dyn SandboxEngine>> {
         self.0.staging.as_ref()?;
         let user_namespace = UserNamespace::Host;
         let plain = Self::new(OciOptions { user_namespace, ..self.0.options.clone() });
-        plain.ok().map(|plain| Arc::new(plain) as Arc<dyn Engine>)
+        plain.ok().map(|plain| Arc::new(plain) as Arc<dyn SandboxEngine>)
     }
 
-    fn start<'a>(&'a self, spec: &'a Spec, labels: &'a Labels) -> EngineFuture<'a, Vessel> {
+    fn start<'a>(
+        &'a self,
+        spec: &'a SandboxSpec,
+        labels: &'a SandboxLabels,
+    ) -> EngineFuture<'a, StartedSandbox> {
         Box::pin(self.0.start(spec, labels))
     }
 }
 
-impl Inner {
-    async fn start(self: &Arc<Self>, spec: &Spec, labels: &Labels) -> Result<Vessel, SandboxError> {
+impl OciEngineInner {
+    async fn start(
+        self: &Arc<Self>,
+        spec: &SandboxSpec,
+        labels: &SandboxLabels,
+    ) -> Result<StartedSandbox, SandboxError> {
         let kind = self.runtime.kind;
         let resources = kind.resources(&spec.limits);
         let (inner, spec, labels) = (Arc::clone(self), spec.clone(), labels.clone());
-        // Whatever was prepared goes with its end, also if nobody waits for it any more.
+        // `OciHandle` cleans up whatever was prepared, even if this future is dropped.
         let prepared = tokio::task::spawn_blocking(move || inner.prepare(&spec, &labels));
-        let Prepared { mut end, command, from, to, image_sha256 } =
+        let PreparedContainer { mut end, command, from, to, image_sha256 } =
             prepared.await.map_err(|error| self.failed(error.to_string()))??;
         let process = spawner::spawn(command).await.map_err(|error| {
-            self.failed(format!("`{}` cannot be run: {error}", self.runtime.program.display()))
+            self.failed(format!("cannot run `{}`: {error}", self.runtime.program.display()))
         })?;
         end.started(process)?;
         open_gate(&to)?;
         let mut session = session(from, to)
-            .map_err(SandboxError::host("the way to a container cannot be used"))?;
+            .map_err(SandboxError::host("cannot open the channel to a container"))?;
         match session.ready(STARTING).await {
             Ok(()) => {
-                if kind == Kind::Runsc {
+                if kind == OciRuntimeKind::Runsc {
                     end.limit_cpu(&resources)?;
                 }
                 let guest_sha256 = self.options.guest.sha256;
-                Ok(Vessel { session, end: Box::new(end), image_sha256, guest_sha256 })
+                Ok(StartedSandbox { session, end: Box::new(end), image_sha256, guest_sha256 })
             }
-            // It ended before it began: the runtime says why.
+            // The container exited before the agent was ready; the runtime's output says why.
             Err(SandboxError::Lost(error)) => {
                 let words = end.hear_out().await;
                 Err(self.failed(if words.is_empty() { error.to_string() } else { words }))
@@ -222,30 +234,34 @@ impl Inner {
         }
     }
 
-    /// Writes down and makes everything that a container needs.
-    fn prepare(&self, spec: &Spec, labels: &Labels) -> Result<Prepared, SandboxError> {
+    /// Records the sandbox and creates everything that its container needs.
+    fn prepare(
+        &self,
+        spec: &SandboxSpec,
+        labels: &SandboxLabels,
+    ) -> Result<PreparedContainer, SandboxError> {
         let image = self.options.images.find(&spec.image)?;
         let root = image.root_tree.as_deref().unwrap_or(&self.bare_root);
         check_root(root, &spec.image)?;
-        // Not every runtime says what it misses.
+        // Not every runtime reports a missing file clearly.
         let agent = &self.options.guest.path;
         if !agent.is_file() {
-            return Err(self.failed(format!("the agent `{}` is missing", agent.display())));
+            return Err(self.failed(format!("the agent binary `{}` is missing", agent.display())));
         }
 
         let kind = self.runtime.kind;
         let name = self.options.registry.name_for(labels);
-        // Short, because paths of sockets are; the last part of the name is the random one.
+        // Short, because socket paths are limited; the last part of the name is random.
         let id = format!("mh{}", name.rsplit('-').next().unwrap_or(&name));
         let folder = self.options.state.join(&id);
         let state = folder.join("state");
         let group = self.cgroups.group(&name);
-        let container = Container {
+        let container = ContainerRef {
             runtime: self.runtime.program.clone(),
             root: state.clone(),
             id: id.clone(),
         };
-        let leaves = Leaves {
+        let leaves = CleanupList {
             processes: Vec::new(),
             container: Some(container.clone()),
             cgroups: group.folders.clone(),
@@ -254,14 +270,16 @@ impl Inner {
         let registry = &self.options.registry;
         let record =
             registry.record(&name, kind.name(), kind.class(), &spec.image, labels, leaves)?;
-        let end = OciEnd::new(record, container, group.clone(), folder.clone());
+        let end = OciHandle::new(record, container, group.clone(), folder.clone());
 
         let resources = kind.resources(&spec.limits);
         let staged = match &self.staging {
             Some(staging) => {
                 let needed: [&Path; 4] = [root, agent, &self.options.state, &self.runtime.program];
                 let stage = staging.stage(&needed).ok_or_else(|| {
-                    self.failed("no folder can be covered for a user namespace".to_owned())
+                    self.failed(
+                        "no folder is available to stage mounts for a user namespace".to_owned(),
+                    )
                 })?;
                 Some((staging.command(&stage, root, agent), stage.root(), stage.agent()))
             }
@@ -271,7 +289,7 @@ impl Inner {
             Some((_, root, agent)) => (root.as_path(), agent.as_path()),
             None => (root, agent.as_path()),
         };
-        let bundle = Bundle {
+        let bundle = OciBundle {
             root: seen_root,
             agent: seen_agent,
             ids: staged.is_some().then(|| IdRange::of(&id)),
@@ -285,20 +303,19 @@ impl Inner {
             fs::create_dir_all(&state)?;
             fs::write(folder.join("config.json"), serde_json::to_vec(&config)?)
         };
-        write().map_err(SandboxError::host("a bundle cannot be written"))?;
-        if kind == Kind::Runsc {
-            // It leaves groups alone that it finds, so that their counters outlive it. And half a
-            // CPU would let gVisor itself take twice as long to start.
-            group
-                .create(&resources)
-                .map_err(SandboxError::host("a control group cannot be made"))?;
+        write().map_err(SandboxError::host("cannot write the bundle"))?;
+        if kind == OciRuntimeKind::Runsc {
+            // runsc does not remove groups that already exist, so their counters can be read after
+            // it exits. The CPU limit is set later, because half a CPU would double gVisor's start
+            // time.
+            group.create(&resources).map_err(SandboxError::host("cannot create a cgroup"))?;
         }
 
         let pipes = || -> rustix::io::Result<_> {
             Ok((pipe_with(PipeFlags::CLOEXEC)?, pipe_with(PipeFlags::CLOEXEC)?))
         };
         let ((stdin, to), (from, stdout)) =
-            pipes().map_err(|error| SandboxError::host("no pipe can be made")(error.into()))?;
+            pipes().map_err(|error| SandboxError::host("cannot create a pipe")(error.into()))?;
         let mut command = match staged {
             Some((command, _, _)) => command,
             None => {
@@ -316,7 +333,7 @@ impl Inner {
             .stdin(Stdio::from(stdin))
             .stdout(Stdio::from(stdout))
             .stderr(Stdio::piped());
-        Ok(Prepared { end, command, from, to, image_sha256: image.sha256 })
+        Ok(PreparedContainer { end, command, from, to, image_sha256: image.sha256 })
     }
 
     fn failed(&self, problem: String) -> SandboxError {
@@ -324,29 +341,30 @@ impl Inner {
     }
 }
 
-/// What was started is written down: it may go on.
+/// Lets the waiting runtime continue, after its process was recorded.
 fn open_gate(gate: &OwnedFd) -> Result<(), SandboxError> {
-    let closed = SandboxError::host("a container cannot be told to start");
+    let closed = SandboxError::host("cannot signal the container to start");
     match rustix::io::write(gate, b"\n") {
         Ok(_) => Ok(()),
         Err(error) => Err(closed(error.into())),
     }
 }
 
-fn session(from: OwnedFd, to: OwnedFd) -> std::io::Result<Session> {
+fn session(from: OwnedFd, to: OwnedFd) -> std::io::Result<AgentSession> {
     let from = pipe::Receiver::from_owned_fd(from)?;
     let to = pipe::Sender::from_owned_fd(to)?;
-    Ok(Session::new(Box::new(from), Box::new(to)))
+    Ok(AgentSession::new(Box::new(from), Box::new(to)))
 }
 
-/// A runtime makes mount points that are missing, in the image that all share. So none may be.
+/// Checks that all mount points exist. A runtime would create missing ones in the image that all
+/// sandboxes share.
 fn check_root(root: &Path, image: &str) -> Result<(), SandboxError> {
     let broken = |missing: &str| SandboxError::Image {
         image: image.to_owned(),
         problem: format!("`/{missing}` is missing in its root file system"),
     };
     for folder in MOUNT_POINTS {
-        // Not a link: the runtime would follow it.
+        // A link is not accepted, because the runtime would follow it.
         if !root.join(folder).symlink_metadata().is_ok_and(|found| found.is_dir()) {
             return Err(broken(folder));
         }
@@ -358,12 +376,12 @@ fn check_root(root: &Path, image: &str) -> Result<(), SandboxError> {
     }
 }
 
-/// A root file system with nothing but mount points.
+/// Creates a root file system with only mount points.
 fn make_bare_root(root: &Path) -> std::io::Result<()> {
     for folder in MOUNT_POINTS {
         fs::create_dir_all(root.join(folder))?;
     }
-    // Whatever the umask says: the users of a container are no users of the host.
+    // Independent of the umask, because users in the container are other users on the host.
     fs::set_permissions(root, PermissionsExt::from_mode(0o755))?;
     let agent = root.join(AGENT.trim_start_matches('/'));
     fs::OpenOptions::new().create(true).append(true).open(agent)?;

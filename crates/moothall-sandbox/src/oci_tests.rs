@@ -10,7 +10,7 @@ fn takes_a_root_file_system_that_has_every_mount_point() {
     let root = folder.path().join("bare");
     make_bare_root(&root).unwrap();
     check_root(&root, "x").unwrap();
-    // Made once and used by all.
+    // Created once and reused.
     make_bare_root(&root).unwrap();
 }
 
@@ -25,7 +25,7 @@ fn refuses_a_root_file_system_in_which_a_runtime_would_make_something() {
         "image `x`: `/moothall-guest` is missing in its root file system"
     );
     fs::remove_dir(root.join("tmp")).unwrap();
-    // A link would be followed, out of the image.
+    // A link would be followed out of the image.
     std::os::unix::fs::symlink("/tmp", root.join("tmp")).unwrap();
     assert_eq!(
         problem(check_root(root, "x")),

@@ -1,94 +1,95 @@
-//! Sandboxes that wait for someone to use them, each for the first and last time.
+//! A pool of idle sandboxes, each of which is used once.
 //!
-//! A pool holds only sandboxes that nobody used; a used one is never put back. It is filled in the
-//! background after one was taken, within a budget of memory that sandboxes in use count against
-//! too. Who asks when the budget is used up waits; nothing runs for them meanwhile, so no limit of
-//! theirs does either.
+//! A pool has only unused sandboxes; used ones are never returned. It is refilled in the
+//! background, within a memory budget that also covers sandboxes in use. When the budget is
+//! exhausted, callers wait; their time limits have not started yet.
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use moothall_core::sandbox::Labels;
+use moothall_core::sandbox::SandboxLabels;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::{Engine, SandboxError, Spec, Vessel};
+use crate::{SandboxEngine, SandboxError, SandboxSpec, StartedSandbox};
 
-/// The unit of the budget: a semaphore counts to 2^29 or so, bytes do not fit.
+/// Unit of the budget. Bytes would exceed the maximum of a semaphore.
 const MIB: u64 = 1 << 20;
 
-/// How long the end of a pool waits for sandboxes that are just being started.
+/// How long `drain` waits for sandboxes that are being started.
 const COMING: Duration = Duration::from_secs(2);
 
-/// How a pool is filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PoolOptions {
-    /// Sandboxes that wait, for each spec that was asked for. Zero means that each is started when
-    /// it is asked for.
+    /// Number of idle sandboxes for each spec. With zero, every sandbox is started on demand.
     pub idle: usize,
-    /// Memory of the host that all sandboxes together may take, used and waiting.
+    /// Host memory limit of all sandboxes together, idle and in use.
     pub memory_bytes: u64,
 }
 
-/// A vessel with its share of the memory budget.
+/// A sandbox with its share of the memory budget.
 #[derive(Debug)]
-pub(crate) struct Held {
-    pub(crate) vessel: Vessel,
+pub(crate) struct PooledSandbox {
+    pub(crate) vessel: StartedSandbox,
     pub(crate) share: OwnedSemaphorePermit,
 }
 
-/// Sandboxes of one engine.
+/// The sandbox pool of one engine.
 #[derive(Debug, Clone)]
-pub(crate) struct Pool {
-    inner: Arc<Inner>,
+pub(crate) struct SandboxPool {
+    inner: Arc<SandboxPoolInner>,
 }
 
 #[derive(Debug)]
-struct Inner {
-    engine: Arc<dyn Engine>,
+struct SandboxPoolInner {
+    engine: Arc<dyn SandboxEngine>,
     options: PoolOptions,
     memory: Arc<Semaphore>,
-    state: Mutex<State>,
-    /// Told whenever a sandbox comes to a shelf.
+    state: Mutex<SandboxPoolState>,
+    /// Notified whenever a sandbox is added to a slot.
     put: Notify,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    /// By spec; the specs asked for last stand last.
-    shelves: Vec<Shelf>,
+struct SandboxPoolState {
+    /// One per spec, least recently requested first.
+    shelves: Vec<PoolSlot>,
     fillers: JoinSet<()>,
     closed: bool,
 }
 
 #[derive(Debug)]
-struct Shelf {
-    spec: Spec,
-    waiting: Vec<Held>,
-    /// Sandboxes that are being started for this shelf.
+struct PoolSlot {
+    spec: SandboxSpec,
+    waiting: Vec<PooledSandbox>,
+    /// Sandboxes being started for this slot.
     coming: usize,
 }
 
-/// Specs that sandboxes are kept ready for at once; the one asked for longest ago makes room.
+/// Maximum number of specs with idle sandboxes. The least recently requested one is evicted.
 const MOST_SHELVES: usize = 4;
 
-impl Pool {
-    pub(crate) fn new(engine: Arc<dyn Engine>, options: PoolOptions) -> Self {
+impl SandboxPool {
+    pub(crate) fn new(engine: Arc<dyn SandboxEngine>, options: PoolOptions) -> Self {
         let units = usize::try_from(options.memory_bytes / MIB).unwrap_or(usize::MAX);
         let memory = Arc::new(Semaphore::new(units.min(Semaphore::MAX_PERMITS)));
         let (state, put) = (Mutex::default(), Notify::new());
-        Self { inner: Arc::new(Inner { engine, options, memory, state, put }) }
+        Self { inner: Arc::new(SandboxPoolInner { engine, options, memory, state, put }) }
     }
 
-    /// A sandbox that nobody used: one that waits, or a new one. Who has to wait for memory takes
-    /// one that comes to the shelf meanwhile, and ends one that comes to another shelf: they may be
-    /// what holds the memory.
-    pub(crate) async fn take(&self, spec: &Spec, labels: &Labels) -> Result<Held, SandboxError> {
+    /// Returns an unused sandbox: an idle one or a new one. While waiting for memory, takes a
+    /// sandbox that becomes idle for this spec, and ends one that becomes idle for another spec,
+    /// because it may hold the memory.
+    pub(crate) async fn take(
+        &self,
+        spec: &SandboxSpec,
+        labels: &SandboxLabels,
+    ) -> Result<PooledSandbox, SandboxError> {
         let mut share = pin!(self.share(spec));
         let taken = loop {
-            // Listened to before the shelf is looked at, so that nothing comes in between.
+            // Register before checking the slot, so no notification is missed.
             let mut put = pin!(self.inner.put.notified());
             put.as_mut().enable();
             if let Some(mut held) = self.inner.pop(spec) {
@@ -100,7 +101,7 @@ impl Pool {
                 share = &mut share => {
                     let share = share?;
                     let started = self.inner.engine.start(spec, labels).await;
-                    break started.map(|vessel| Held { vessel, share });
+                    break started.map(|vessel| PooledSandbox { vessel, share });
                 }
                 () = put => {
                     if self.waiting(spec) == 0 && let Some(other) = self.inner.pop_other(spec) {
@@ -113,19 +114,19 @@ impl Pool {
         taken
     }
 
-    /// Makes a shelf for this spec and fills it.
-    pub(crate) fn expect(&self, spec: &Spec) {
+    /// Creates a slot for this spec and fills it.
+    pub(crate) fn expect(&self, spec: &SandboxSpec) {
         self.inner.lock().shelf(spec);
         self.fill(spec);
     }
 
-    /// Starts what is missing on the shelf of this spec, as far as memory allows without waiting.
-    pub(crate) fn fill(&self, spec: &Spec) {
+    /// Starts the missing sandboxes for this spec, as far as memory is available without waiting.
+    pub(crate) fn fill(&self, spec: &SandboxSpec) {
         let mut state = self.inner.lock();
         if state.closed {
             return;
         }
-        // Results of fillers that are done are not needed.
+        // Discard the results of finished tasks.
         while state.fillers.try_join_next().is_some() {}
         let shelf = state.shelf(spec);
         let there = shelf.waiting.len() + shelf.coming;
@@ -137,8 +138,8 @@ impl Pool {
             state.shelf(spec).coming += 1;
             let (inner, spec) = (Arc::clone(&self.inner), spec.clone());
             state.fillers.spawn(async move {
-                let started = inner.engine.start(&spec, &Labels::default()).await;
-                let held = started.map(|vessel| Held { vessel, share });
+                let started = inner.engine.start(&spec, &SandboxLabels::default()).await;
+                let held = started.map(|vessel| PooledSandbox { vessel, share });
                 if let Some(unwanted) = inner.put(&spec, held) {
                     unwanted.vessel.end.finish().await;
                 }
@@ -146,15 +147,15 @@ impl Pool {
         }
     }
 
-    /// Ends every sandbox that waits, and takes no more.
+    /// Ends all idle sandboxes and closes the pool.
     pub(crate) async fn drain(&self) {
         let (shelves, mut fillers) = {
             let mut state = self.inner.lock();
             state.closed = true;
             (std::mem::take(&mut state.shelves), std::mem::take(&mut state.fillers))
         };
-        // Those that come now end at once. One that is given up in the middle of its start is gone
-        // later, or at the next start of this program.
+        // Sandboxes that finish starting now are ended immediately. An interrupted start is cleaned
+        // up later, or by the reaper the next time the program starts.
         let _ = timeout(COMING, async { while fillers.join_next().await.is_some() {} }).await;
         fillers.shutdown().await;
         for held in shelves.into_iter().flat_map(|shelf| shelf.waiting) {
@@ -162,26 +163,26 @@ impl Pool {
         }
     }
 
-    /// Sandboxes that wait for this spec now.
-    pub(crate) fn waiting(&self, spec: &Spec) -> usize {
+    /// Number of idle sandboxes for this spec.
+    pub(crate) fn waiting(&self, spec: &SandboxSpec) -> usize {
         let state = self.inner.lock();
         state.shelves.iter().find(|shelf| shelf.spec == *spec).map_or(0, |s| s.waiting.len())
     }
 
-    fn units(&self, spec: &Spec) -> u32 {
+    fn units(&self, spec: &SandboxSpec) -> u32 {
         let units = self.inner.engine.footprint_bytes(spec).div_ceil(MIB);
         u32::try_from(units).unwrap_or(u32::MAX)
     }
 
-    async fn share(&self, spec: &Spec) -> Result<OwnedSemaphorePermit, SandboxError> {
+    async fn share(&self, spec: &SandboxSpec) -> Result<OwnedSemaphorePermit, SandboxError> {
         let units = self.units(spec);
         let budget = self.inner.options.memory_bytes / MIB;
         if u64::from(units) > budget {
             return Err(SandboxError::Request(format!(
-                "one sandbox takes {units} MiB, all together may take {budget} MiB"
+                "one sandbox needs {units} MiB, but the limit for all sandboxes is {budget} MiB"
             )));
         }
-        // What waits on another shelf must not keep a person waiting.
+        // Idle sandboxes for other specs must not block a request.
         let memory = Arc::clone(&self.inner.memory);
         loop {
             if let Ok(share) = Arc::clone(&memory).try_acquire_many_owned(units) {
@@ -197,12 +198,12 @@ impl Pool {
     }
 }
 
-impl State {
-    /// The shelf of a spec, which becomes the newest. Where there are too many, the oldest goes;
-    /// dropping it ends what waited there.
-    fn shelf(&mut self, spec: &Spec) -> &mut Shelf {
+impl SandboxPoolState {
+    /// Returns the slot for a spec and marks it as most recently used. If there are too many, drops
+    /// the oldest one, which ends its sandboxes.
+    fn shelf(&mut self, spec: &SandboxSpec) -> &mut PoolSlot {
         let at = self.shelves.iter().position(|shelf| shelf.spec == *spec);
-        let shelf = at.map(|at| self.shelves.remove(at)).unwrap_or_else(|| Shelf {
+        let shelf = at.map(|at| self.shelves.remove(at)).unwrap_or_else(|| PoolSlot {
             spec: spec.clone(),
             waiting: Vec::new(),
             coming: 0,
@@ -214,16 +215,16 @@ impl State {
     }
 }
 
-impl Inner {
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+impl SandboxPoolInner {
+    fn lock(&self) -> std::sync::MutexGuard<'_, SandboxPoolState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn pop(&self, spec: &Spec) -> Option<Held> {
+    fn pop(&self, spec: &SandboxSpec) -> Option<PooledSandbox> {
         self.lock().shelf(spec).waiting.pop()
     }
 
-    fn pop_other(&self, spec: &Spec) -> Option<Held> {
+    fn pop_other(&self, spec: &SandboxSpec) -> Option<PooledSandbox> {
         let mut state = self.lock();
         state
             .shelves
@@ -232,8 +233,12 @@ impl Inner {
             .find_map(|shelf| shelf.waiting.pop())
     }
 
-    /// Puts a sandbox on its shelf, or gives it back where nobody wants it any more.
-    fn put(&self, spec: &Spec, started: Result<Held, SandboxError>) -> Option<Held> {
+    /// Adds a sandbox to its slot, or returns it if it is no longer needed.
+    fn put(
+        &self,
+        spec: &SandboxSpec,
+        started: Result<PooledSandbox, SandboxError>,
+    ) -> Option<PooledSandbox> {
         let mut state = self.lock();
         let closed = state.closed;
         let shelf = state.shelves.iter_mut().find(|shelf| shelf.spec == *spec);
@@ -244,8 +249,8 @@ impl Inner {
                 shelf.waiting.push(held);
                 self.put.notify_waiters();
             }
-            // Whoever asks next starts one in the foreground and is told what is wrong.
-            Err(error) => tracing::warn!(%error, "a sandbox for the pool did not start"),
+            // The next request starts one in the foreground and gets the error.
+            Err(error) => tracing::warn!(%error, "cannot start a sandbox for the pool"),
         }
         None
     }

@@ -1,9 +1,9 @@
-//! Which sandboxes exist on this host, and who cleans up after a process that was killed.
+//! Records the sandboxes of this host and cleans up after killed processes.
 //!
-//! A process that starts sandboxes holds a lock on a file of its own, which the kernel frees when
-//! the process dies, however it dies. Before a sandbox takes anything that outlives a process (a
-//! container, a cgroup, a folder), a record is written that says what. Whoever finds a record whose
-//! owner's lock is free may clean up: that is the reaper.
+//! A process that starts sandboxes holds a lock on its own lock file, which the kernel releases
+//! when the process dies. Before a sandbox creates anything that outlives the process (a container,
+//! a cgroup, a folder), a record of it is written. The reaper cleans up records whose owner's lock
+//! is free.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,147 +13,139 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fs_err as fs;
-use moothall_core::sandbox::{IsolationClass, Labels};
+use moothall_core::sandbox::{IsolationClass, SandboxLabels};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use crate::{EngineName, SandboxError};
 
-/// How long the reaper waits for processes that it killed.
+/// How long the reaper waits for killed processes.
 const DYING: Duration = Duration::from_secs(5);
 
-/// How long a runtime may take to delete a container.
+/// Time limit for a runtime to delete a container.
 const DELETING: Duration = Duration::from_secs(20);
 
-/// The cgroup under which all of ours are.
+/// Parent of all cgroups created here.
 pub(crate) const CGROUP_PARENT: &str = "moothall";
 
-/// The folder of records, and this process's place in it.
+/// The folder of records, with this process as an owner.
 #[derive(Debug, Clone)]
-pub struct Registry(Arc<Inner>);
+pub struct SandboxRegistry(Arc<SandboxRegistryInner>);
 
 #[derive(Debug)]
-struct Inner {
+struct SandboxRegistryInner {
     folder: PathBuf,
     owner: String,
     lock_path: PathBuf,
-    /// Held as long as the process lives.
+    /// Held while the process lives.
     _lock: File,
 }
 
-impl Drop for Inner {
+impl Drop for SandboxRegistryInner {
     fn drop(&mut self) {
-        // Best effort: an empty lock file of a process that is gone is removed by the next reaper.
+        // Best effort: the next reaper removes leftover lock files.
         let _ = fs::remove_file(&self.lock_path);
     }
 }
 
-/// What the reaper must know about a sandbox, and what people see in a list.
+/// The record of one sandbox, used by the reaper and shown in listings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Record {
-    /// Its name among all sandboxes of this host.
+pub struct SandboxRecord {
+    /// Name, unique on this host.
     pub name: String,
-    /// The engine.
     pub engine: EngineName,
-    /// How strong it is.
     pub class: IsolationClass,
-    /// The image's name.
     pub image: String,
-    /// Whose it is.
-    pub labels: Labels,
-    /// Who started it.
+    pub labels: SandboxLabels,
+    /// Id of the process that started it.
     pub owner: String,
-    /// When, in milliseconds since 1970.
+    /// Start time in milliseconds since 1970.
     pub started_at_ms: u64,
-    /// The boot of the host in which: process numbers mean nothing in another.
+    /// Boot id of the host. Process ids are valid only within one boot.
     pub boot: String,
-    /// What outlives the process that started it.
-    pub leaves: Leaves,
+    /// Resources that outlive the owner.
+    pub leaves: CleanupList,
 }
 
-/// What a sandbox may leave behind when its owner is killed.
+/// Resources to clean up if the owner is killed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Leaves {
-    /// Processes, by id and start time, so that a reused id is not mistaken.
+pub struct CleanupList {
+    /// Processes, by id and start time to detect reused ids.
     pub processes: Vec<ProcessId>,
-    /// A container of an OCI runtime.
-    pub container: Option<Container>,
-    /// Control groups, by folder.
+    /// Container of an OCI runtime.
+    pub container: Option<ContainerRef>,
+    /// Cgroup folders.
     pub cgroups: Vec<PathBuf>,
-    /// Folders of ours.
+    /// Folders created for the sandbox.
     pub folders: Vec<PathBuf>,
 }
 
-/// A process that cannot be mistaken for another.
+/// Identifies a process even if its id is reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProcessId {
-    /// The kernel's number.
     pub pid: i32,
-    /// When it started, in the kernel's ticks since boot.
+    /// Start time in clock ticks since boot.
     pub start_ticks: u64,
 }
 
-/// How to remove a container.
+/// What is needed to delete a container.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Container {
-    /// The runtime's program.
+pub struct ContainerRef {
+    /// Path of the runtime.
     pub runtime: PathBuf,
-    /// The folder of its state.
+    /// The runtime's state folder.
     pub root: PathBuf,
-    /// The container's id.
     pub id: String,
 }
 
-/// A record on disk. Dropping it leaves it there: only [`RecordGuard::remove`] says that
-/// everything it lists is gone.
+/// A record on disk. Dropping it keeps the record; call [`RecordGuard::remove`] once everything it
+/// lists is gone.
 #[derive(Debug)]
 pub struct RecordGuard {
     path: PathBuf,
-    record: Record,
+    record: SandboxRecord,
 }
 
 impl RecordGuard {
-    /// What is written there.
-    pub fn record(&self) -> &Record {
+    pub fn record(&self) -> &SandboxRecord {
         &self.record
     }
 
-    /// Writes down something more that the sandbox leaves behind.
-    pub fn update(&mut self, change: impl FnOnce(&mut Leaves)) -> Result<(), SandboxError> {
+    /// Changes the recorded resources.
+    pub fn update(&mut self, change: impl FnOnce(&mut CleanupList)) -> Result<(), SandboxError> {
         change(&mut self.record.leaves);
         write(&self.path, &self.record)
     }
 
-    /// Says whose it is from now on. That the list stays as it was is worth a line in the log and
-    /// no more.
-    pub fn assign(&mut self, labels: &Labels) {
+    /// Sets the owner labels. A failed write is only logged, because labels are informational.
+    pub fn assign(&mut self, labels: &SandboxLabels) {
         self.record.labels = labels.clone();
         if let Err(error) = write(&self.path, &self.record) {
-            tracing::warn!(sandbox = self.record.name, %error, "a sandbox keeps its old labels");
+            tracing::warn!(sandbox = self.record.name, %error, "cannot update the labels of a sandbox");
         }
     }
 
-    /// Everything is gone.
+    /// Removes the record.
     pub fn remove(self) {
         if let Err(error) = fs::remove_file(&self.path)
             && error.kind() != ErrorKind::NotFound
         {
-            tracing::warn!(sandbox = self.record.name, %error, "the record of a sandbox stays");
+            tracing::warn!(sandbox = self.record.name, %error, "cannot remove the record of a sandbox");
         }
     }
 }
 
 impl ProcessId {
-    /// The living process with this number.
+    /// The running process with this id.
     pub fn of(pid: i32) -> Option<Self> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name stands in brackets and may hold anything; the rest follows the last bracket.
+        // The process name is in brackets and may contain anything, so search for the last bracket.
         let rest = stat.rsplit_once(") ")?.1;
-        // One that has died and is only waited for holds nothing any more.
+        // A zombie no longer holds any resources.
         if rest.starts_with('Z') {
             return None;
         }
@@ -165,8 +157,8 @@ impl ProcessId {
         Self::of(self.pid) == Some(self)
     }
 
-    /// Kills this process and no other: it is looked at again after it was taken hold of, so its
-    /// number cannot have become somebody else's in between.
+    /// Kills exactly this process: its start time is checked again after the pidfd was opened, so a
+    /// reused id cannot be hit.
     #[cfg(target_os = "linux")]
     fn kill(self) {
         use rustix::process::{PidfdFlags, Signal};
@@ -178,15 +170,15 @@ impl ProcessId {
         }
     }
 
-    /// Processes are known by `/proc`: where there is none, none is ours.
+    /// Processes are identified through `/proc`, which only Linux has.
     #[cfg(not(target_os = "linux"))]
     fn kill(self) {}
 }
 
-impl Registry {
-    /// The registry in this folder, with this process as an owner.
+impl SandboxRegistry {
+    /// Opens the registry and registers this process as an owner.
     pub fn open(folder: &Path) -> Result<Self, SandboxError> {
-        let unusable = || SandboxError::host("the registry of sandboxes cannot be used");
+        let unusable = || SandboxError::host("cannot open the sandbox registry");
         make_own_folder(folder).map_err(unusable())?;
         check_own_folder(folder)?;
         let mut tries = 0;
@@ -195,13 +187,18 @@ impl Registry {
             let lock_path = folder.join(format!("{owner}.lock"));
             let lock: File = fs::File::create_new(&lock_path).map_err(unusable())?.into_parts().0;
             let locked = flock(&lock, FlockOperation::NonBlockingLockExclusive);
-            // A reaper that came between the file and its lock takes it for a dead one's, and may
-            // have removed it already: a lock that nobody finds would protect nothing.
+            // A reaper may have removed the file before it was locked. A lock on a deleted file
+            // protects nothing, so try again.
             let is_there = rustix::fs::fstat(&lock).is_ok_and(|found| found.st_nlink > 0);
             match locked {
                 Ok(()) if is_there => {
                     let folder = folder.to_owned();
-                    return Ok(Self(Arc::new(Inner { folder, owner, lock_path, _lock: lock })));
+                    return Ok(Self(Arc::new(SandboxRegistryInner {
+                        folder,
+                        owner,
+                        lock_path,
+                        _lock: lock,
+                    })));
                 }
                 _ if tries < 10 => tries += 1,
                 Ok(()) => return Err(unusable()(ErrorKind::NotFound.into())),
@@ -210,17 +207,17 @@ impl Registry {
         }
     }
 
-    /// Writes down a sandbox before it takes anything.
+    /// Records a sandbox before it creates anything.
     pub fn record(
         &self,
         name: &str,
         engine: EngineName,
         class: IsolationClass,
         image: &str,
-        labels: &Labels,
-        leaves: Leaves,
+        labels: &SandboxLabels,
+        leaves: CleanupList,
     ) -> Result<RecordGuard, SandboxError> {
-        let record = Record {
+        let record = SandboxRecord {
             name: name.to_owned(),
             engine,
             class,
@@ -236,8 +233,8 @@ impl Registry {
         Ok(RecordGuard { path, record })
     }
 
-    /// A name that no other sandbox has: the labels' run where there is one, and something random.
-    pub fn name_for(&self, labels: &Labels) -> String {
+    /// A unique name: the run from the labels, if any, and a random part.
+    pub fn name_for(&self, labels: &SandboxLabels) -> String {
         let run = labels.0.get("run").map_or("loose", |run| run.as_str());
         let run: String =
             run.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(36).collect();
@@ -245,15 +242,15 @@ impl Registry {
         format!("moothall-{run}-{}", &random[20..])
     }
 
-    /// All sandboxes of this host, the oldest first.
-    pub fn list(folder: &Path) -> Result<Vec<Record>, SandboxError> {
-        let mut records: Vec<Record> = records(folder)?.into_values().collect();
+    /// All sandboxes of this host, oldest first.
+    pub fn list(folder: &Path) -> Result<Vec<SandboxRecord>, SandboxError> {
+        let mut records: Vec<SandboxRecord> = records(folder)?.into_values().collect();
         records.sort_by(|a, b| (a.started_at_ms, &a.name).cmp(&(b.started_at_ms, &b.name)));
         Ok(records)
     }
 
-    /// Cleans up after processes that are gone. Returns the names of what was removed. What cannot
-    /// be removed stays on record for the next time.
+    /// Cleans up after processes that are gone and returns the names of the removed sandboxes.
+    /// Anything that cannot be removed stays on record for the next time.
     pub fn reap(folder: &Path) -> Result<Vec<String>, SandboxError> {
         if !folder.exists() {
             return Ok(Vec::new());
@@ -273,7 +270,11 @@ impl Registry {
                         reaped.push(record.name);
                     }
                     Err(problem) => {
-                        tracing::warn!(sandbox = record.name, problem, "not cleaned up yet");
+                        tracing::warn!(
+                            sandbox = record.name,
+                            problem,
+                            "cannot clean up a sandbox yet"
+                        );
                         free.insert(record.owner.clone(), None);
                     }
                 }
@@ -291,7 +292,7 @@ impl Registry {
                 let _ = fs::remove_file(&entry);
             }
         }
-        // A lock is held until its file is gone, so that two reapers do not fall over each other.
+        // Locks are held until their files are removed, so that two reapers do not interfere.
         for (owner, _lock) in free.iter().filter(|(_, lock)| lock.is_some()) {
             let _ = fs::remove_file(folder.join(format!("{owner}.lock")));
         }
@@ -299,8 +300,8 @@ impl Registry {
     }
 }
 
-/// The lock of an owner that is gone; `None` while it lives. An owner without a lock file is gone:
-/// the lock is the first thing that it makes and the last that it removes.
+/// Takes the lock of an owner that is gone; `None` while the owner lives. An owner without a lock
+/// file is gone, because it creates the lock first and removes it last.
 fn take_over(folder: &Path, owner: &str) -> Option<File> {
     let path = folder.join(format!("{owner}.lock"));
     let file: File = fs::OpenOptions::new()
@@ -314,15 +315,18 @@ fn take_over(folder: &Path, owner: &str) -> Option<File> {
     flock(&file, FlockOperation::NonBlockingLockExclusive).ok().map(|()| file)
 }
 
-/// Whether a record says only what this program writes. A record is a file, and what it names is
-/// killed and removed: it may name what is below our own folders and nothing else.
-fn vouch_for(record: &Record, folder: &Path) -> Result<(), String> {
+/// Checks that a record names only resources that this program creates. The reaper kills and
+/// deletes what a record names, so everything must be below our own folders.
+fn vouch_for(record: &SandboxRecord, folder: &Path) -> Result<(), String> {
     let plain = |path: &Path| !path.components().any(|part| part == Component::ParentDir);
     let state = folder.parent().unwrap_or(folder);
     let ours = |path: &Path| plain(path) && path != state && path.starts_with(state);
     let leaves = &record.leaves;
     if let Some(stranger) = leaves.folders.iter().find(|path| !ours(path)) {
-        return Err(format!("its record names a folder that is not ours: {}", stranger.display()));
+        return Err(format!(
+            "its record names a folder that moothall does not own: {}",
+            stranger.display()
+        ));
     }
     let of_ours = |path: &Path| {
         let parent = path.parent().and_then(Path::file_name);
@@ -331,26 +335,32 @@ fn vouch_for(record: &Record, folder: &Path) -> Result<(), String> {
             && parent.is_some_and(|parent| parent == CGROUP_PARENT)
     };
     if let Some(stranger) = leaves.cgroups.iter().find(|path| !of_ours(path)) {
-        return Err(format!("its record names a cgroup that is not ours: {}", stranger.display()));
+        return Err(format!(
+            "its record names a cgroup that moothall does not own: {}",
+            stranger.display()
+        ));
     }
     if let Some(container) = &leaves.container {
         let named = container.id.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
         let known = crate::oci::program(record.engine).as_deref() == Some(&*container.runtime);
         if !named || !known || !ours(&container.root) {
-            return Err(format!("its record names a container that is not ours: {}", container.id));
+            return Err(format!(
+                "its record names a container that moothall does not own: {}",
+                container.id
+            ));
         }
     }
     Ok(())
 }
 
-fn reap_one(record: &Record) -> Result<(), String> {
+fn reap_one(record: &SandboxRecord) -> Result<(), String> {
     let leaves = &record.leaves;
     let same_boot = record.boot == boot_id().unwrap_or_default();
     for process in leaves.processes.iter().filter(|_| same_boot) {
         process.kill();
     }
     if let Some(container) = &leaves.container {
-        // Its words do not matter: what counts is whether its state is gone.
+        // The exit status is ignored: the check below is whether its state is gone.
         let deleting = std::process::Command::new(&container.runtime)
             .arg("--root")
             .arg(&container.root)
@@ -363,13 +373,13 @@ fn reap_one(record: &Record) -> Result<(), String> {
             wait_or_kill(deleting, DELETING);
         }
         if container.root.join(&container.id).exists() {
-            return Err(format!("container {} is still there", container.id));
+            return Err(format!("container {} still exists", container.id));
         }
     }
     let until = std::time::Instant::now() + DYING;
     while same_boot && leaves.processes.iter().any(|process| process.is_alive()) {
         if std::time::Instant::now() > until {
-            return Err("a process does not die".to_owned());
+            return Err("a killed process did not exit".to_owned());
         }
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -385,7 +395,7 @@ fn reap_one(record: &Record) -> Result<(), String> {
     Ok(())
 }
 
-/// Waits for a command, and not for ever.
+/// Waits for a command and kills it after `most`.
 fn wait_or_kill(mut command: std::process::Child, most: Duration) {
     let until = std::time::Instant::now() + most;
     while matches!(command.try_wait(), Ok(None)) {
@@ -398,7 +408,7 @@ fn wait_or_kill(mut command: std::process::Child, most: Duration) {
     }
 }
 
-/// This boot of the host, which no other has.
+/// The boot id of the host.
 pub(crate) fn boot_id() -> std::io::Result<String> {
     let id = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
     Ok(id.trim().to_owned())
@@ -421,21 +431,21 @@ fn make_own_folder(folder: &Path) -> std::io::Result<()> {
     }
 }
 
-/// Records are acted upon, so nobody else may write them.
+/// Records are acted upon, so other users must not be able to write them.
 fn check_own_folder(folder: &Path) -> Result<(), SandboxError> {
     use std::os::unix::fs::MetadataExt as _;
-    let found = fs::metadata(folder)
-        .map_err(SandboxError::host("the registry of sandboxes cannot be read"))?;
+    let found =
+        fs::metadata(folder).map_err(SandboxError::host("cannot read the sandbox registry"))?;
     if found.uid() != rustix::process::geteuid().as_raw() || found.mode() & 0o022 != 0 {
         return Err(SandboxError::host(format!(
-            "{} belongs to somebody else, or others may write to it",
+            "{} belongs to another user or is writable by others",
             folder.display()
         ))(ErrorKind::PermissionDenied.into()));
     }
     Ok(())
 }
 
-/// Kills what is in a cgroup and removes it. It is fine if there is none.
+/// Kills all processes in a cgroup and removes it, if it exists.
 pub(crate) fn remove_cgroup(folder: &Path) -> std::io::Result<()> {
     let until = std::time::Instant::now() + DYING;
     loop {
@@ -455,18 +465,18 @@ pub(crate) fn remove_cgroup(folder: &Path) -> std::io::Result<()> {
     }
 }
 
-fn write(path: &Path, record: &Record) -> Result<(), SandboxError> {
-    let unwritable = || SandboxError::host("a sandbox cannot be written down");
+fn write(path: &Path, record: &SandboxRecord) -> Result<(), SandboxError> {
+    let unwritable = || SandboxError::host("cannot write the record of a sandbox");
     let text = serde_json::to_vec(record).map_err(|error| unwritable()(error.into()))?;
-    // Beside it and then over it: a reaper never reads half a record. The owner stands in the name,
-    // so that what a killed process left there is removed as well.
+    // Write to a temporary file and rename it, so a reaper never reads a partial record. The
+    // name has the owner, so that leftovers of a killed process are removed as well.
     let fresh = path.with_file_name(format!("{}.{}.new", record.name, record.owner));
     fs::write(&fresh, text).map_err(unwritable())?;
     fs::rename(&fresh, path).map_err(unwritable())
 }
 
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, SandboxError> {
-    let unreadable = || SandboxError::host("the registry of sandboxes cannot be read");
+    let unreadable = || SandboxError::host("cannot read the sandbox registry");
     let read = match fs::read_dir(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         other => other.map_err(unreadable())?,
@@ -479,11 +489,11 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, SandboxError> {
     Ok(paths)
 }
 
-fn records(folder: &Path) -> Result<BTreeMap<PathBuf, Record>, SandboxError> {
+fn records(folder: &Path) -> Result<BTreeMap<PathBuf, SandboxRecord>, SandboxError> {
     let mut records = BTreeMap::new();
     for path in entries(folder)? {
         if path.extension().is_some_and(|extension| extension == "json")
-            // One that was removed meanwhile, or that another version wrote, is not ours to judge.
+            // Skip records that were just removed or that another version wrote.
             && let Ok(bytes) = fs::read(&path)
             && let Ok(record) = serde_json::from_slice(&bytes)
         {

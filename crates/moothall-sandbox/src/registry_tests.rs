@@ -2,25 +2,25 @@ use std::process::{Command, Stdio};
 
 use super::*;
 
-fn labels() -> Labels {
-    Labels(BTreeMap::from([("run".to_owned(), "r-1".to_owned())]))
+fn labels() -> SandboxLabels {
+    SandboxLabels(BTreeMap::from([("run".to_owned(), "r-1".to_owned())]))
 }
 
-fn record(registry: &Registry, name: &str, leaves: Leaves) -> RecordGuard {
+fn record(registry: &SandboxRegistry, name: &str, leaves: CleanupList) -> RecordGuard {
     let class = IsolationClass::EmulatedVm;
     registry.record(name, EngineName::Microvm, class, "python", &labels(), leaves).unwrap()
 }
 
 fn names(folder: &Path) -> Vec<String> {
-    Registry::list(folder).unwrap().into_iter().map(|record| record.name).collect()
+    SandboxRegistry::list(folder).unwrap().into_iter().map(|record| record.name).collect()
 }
 
 #[test]
 fn what_a_living_process_owns_is_not_reaped() {
     let folder = tempfile::tempdir().unwrap();
-    let registry = Registry::open(folder.path()).unwrap();
-    let guard = record(&registry, "one", Leaves::default());
-    assert_eq!(Registry::reap(folder.path()).unwrap(), Vec::<String>::new());
+    let registry = SandboxRegistry::open(folder.path()).unwrap();
+    let guard = record(&registry, "one", CleanupList::default());
+    assert_eq!(SandboxRegistry::reap(folder.path()).unwrap(), Vec::<String>::new());
     assert_eq!(names(folder.path()), ["one"]);
     guard.remove();
     assert_eq!(names(folder.path()), Vec::<String>::new());
@@ -34,8 +34,8 @@ fn what_a_dead_process_left_is_reaped_with_everything_it_wrote_down() {
     fs::create_dir_all(left_folder.join("deep")).unwrap();
     let mut sleeper = Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap();
     let process = ProcessId::of(sleeper.id().try_into().unwrap()).unwrap();
-    let registry = Registry::open(&folder).unwrap();
-    let mut guard = record(&registry, "one", Leaves::default());
+    let registry = SandboxRegistry::open(&folder).unwrap();
+    let mut guard = record(&registry, "one", CleanupList::default());
     guard
         .update(|leaves| {
             leaves.processes.push(process);
@@ -43,9 +43,9 @@ fn what_a_dead_process_left_is_reaped_with_everything_it_wrote_down() {
         })
         .unwrap();
     drop((guard, registry));
-    // The child is ours, so it stays a zombie until somebody asks for it.
+    // It is our child, so it stays a zombie until it is waited for.
     let waiter = std::thread::spawn(move || sleeper.wait().unwrap());
-    assert_eq!(Registry::reap(&folder).unwrap(), ["one"]);
+    assert_eq!(SandboxRegistry::reap(&folder).unwrap(), ["one"]);
     assert_eq!(waiter.join().unwrap().code(), None);
     assert!(!left_folder.exists());
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
@@ -54,32 +54,32 @@ fn what_a_dead_process_left_is_reaped_with_everything_it_wrote_down() {
 #[test]
 fn a_record_that_was_being_written_when_its_owner_was_killed_is_removed() {
     let folder = tempfile::tempdir().unwrap();
-    let registry = Registry::open(folder.path()).unwrap();
+    let registry = SandboxRegistry::open(folder.path()).unwrap();
     let half = folder.path().join(format!("one.{}.new", registry.0.owner));
     fs::write(&half, "{").unwrap();
-    Registry::reap(folder.path()).unwrap();
+    SandboxRegistry::reap(folder.path()).unwrap();
     assert!(half.exists());
     drop(registry);
-    Registry::reap(folder.path()).unwrap();
+    SandboxRegistry::reap(folder.path()).unwrap();
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
 #[test]
 fn a_process_id_that_was_given_to_another_process_is_left_alone() {
     let folder = tempfile::tempdir().unwrap();
-    let registry = Registry::open(folder.path()).unwrap();
+    let registry = SandboxRegistry::open(folder.path()).unwrap();
     let me = ProcessId::of(std::process::id().try_into().unwrap()).unwrap();
     let other = ProcessId { start_ticks: me.start_ticks + 1, ..me };
-    let leaves = Leaves { processes: vec![other], ..Leaves::default() };
+    let leaves = CleanupList { processes: vec![other], ..CleanupList::default() };
     drop((record(&registry, "one", leaves), registry));
-    // We are still here to say so.
-    assert_eq!(Registry::reap(folder.path()).unwrap(), ["one"]);
+    // This process is still alive, so the reaper did not kill it.
+    assert_eq!(SandboxRegistry::reap(folder.path()).unwrap(), ["one"]);
 }
 
 #[test]
 fn names_carry_the_run_and_differ() {
     let folder = tempfile::tempdir().unwrap();
-    let registry = Registry::open(folder.path()).unwrap();
+    let registry = SandboxRegistry::open(folder.path()).unwrap();
     let (one, two) = (registry.name_for(&labels()), registry.name_for(&labels()));
     assert!(one.starts_with("moothall-r-1-"), "{one}");
     assert_ne!(one, two);
@@ -90,7 +90,7 @@ fn a_record_that_names_what_is_not_ours_is_not_acted_upon() {
     let elsewhere = tempfile::tempdir().unwrap();
     let victim = elsewhere.path().join("victim");
     fs::create_dir(&victim).unwrap();
-    let container = |runtime: &str, root: &Path| Container {
+    let container = |runtime: &str, root: &Path| ContainerRef {
         runtime: runtime.into(),
         root: root.to_owned(),
         id: "one".to_owned(),
@@ -98,22 +98,25 @@ fn a_record_that_names_what_is_not_ours_is_not_acted_upon() {
     let state = tempfile::tempdir().unwrap();
     let inside = state.path().join("oci");
     let cases = [
-        Leaves { folders: vec![victim.clone()], ..Leaves::default() },
-        Leaves { folders: vec![inside.join("../../victim")], ..Leaves::default() },
-        Leaves { folders: vec![state.path().to_owned()], ..Leaves::default() },
-        Leaves { cgroups: vec![victim.clone()], ..Leaves::default() },
-        Leaves { cgroups: vec!["/sys/fs/cgroup/system.slice".into()], ..Leaves::default() },
-        Leaves { container: Some(container("./evil", &inside)), ..Leaves::default() },
-        Leaves { container: Some(container("/bin/true", &inside)), ..Leaves::default() },
+        CleanupList { folders: vec![victim.clone()], ..CleanupList::default() },
+        CleanupList { folders: vec![inside.join("../../victim")], ..CleanupList::default() },
+        CleanupList { folders: vec![state.path().to_owned()], ..CleanupList::default() },
+        CleanupList { cgroups: vec![victim.clone()], ..CleanupList::default() },
+        CleanupList {
+            cgroups: vec!["/sys/fs/cgroup/system.slice".into()],
+            ..CleanupList::default()
+        },
+        CleanupList { container: Some(container("./evil", &inside)), ..CleanupList::default() },
+        CleanupList { container: Some(container("/bin/true", &inside)), ..CleanupList::default() },
     ];
     for leaves in cases {
         let folder = state.path().join("sandboxes");
-        let registry = Registry::open(&folder).unwrap();
+        let registry = SandboxRegistry::open(&folder).unwrap();
         let class = IsolationClass::SharedKernel;
         let record =
             registry.record("one", EngineName::Runc, class, "python", &labels(), leaves.clone());
         drop((record.unwrap(), registry));
-        assert_eq!(Registry::reap(&folder).unwrap(), Vec::<String>::new(), "{leaves:?}");
+        assert_eq!(SandboxRegistry::reap(&folder).unwrap(), Vec::<String>::new(), "{leaves:?}");
         assert_eq!(names(&folder), ["one"]);
         fs::remove_dir_all(&folder).unwrap();
     }
@@ -127,6 +130,6 @@ fn a_registry_that_others_may_write_is_not_used() {
     let folder = state.path().join("sandboxes");
     fs::create_dir(&folder).unwrap();
     fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o777)).unwrap();
-    assert!(Registry::open(&folder).is_err());
-    assert!(Registry::reap(&folder).is_err());
+    assert!(SandboxRegistry::open(&folder).is_err());
+    assert!(SandboxRegistry::reap(&folder).is_err());
 }

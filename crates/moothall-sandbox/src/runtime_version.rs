@@ -1,23 +1,23 @@
-//! Versions of container runtimes with known escapes. Distributions fix older versions without changing
-//! their number, so an old version is a reason to warn and not to refuse.
+//! Known vulnerabilities in container runtimes. Distributions fix old versions without changing the
+//! number, so an old version causes a warning and not an error.
 
-/// The first runc without CVE-2024-21626: a descriptor of the host leaks into the container, and a
-/// working directory below it is outside of the container.
+/// The first runc without CVE-2024-21626: a leaked host file descriptor lets a container's working
+/// directory be outside the container.
 const RUNC_LEAKED_DESCRIPTOR: RuncVersion = RuncVersion(1, 1, 12);
 
-/// The first runc of each branch without CVE-2025-31133, CVE-2025-52565 and CVE-2025-52881: races while
-/// masked paths are mounted give a container write access to files of the host's `/proc`. Older branches
-/// than the first were not fixed, newer ones than the last were never open.
+/// The first runc of each branch without CVE-2025-31133, CVE-2025-52565 and CVE-2025-52881: races
+/// while masked paths are mounted give a container write access to files in the host's `/proc`.
+/// Branches before the first were not fixed; branches after the last are not affected.
 const RUNC_MASKED_PATHS: [RuncVersion; 2] = [RuncVersion(1, 2, 8), RuncVersion(1, 3, 3)];
 
-/// The day of the oldest runsc that the tests of sandboxes ran on.
+/// Release date of the oldest runsc that the sandbox tests ran on.
 pub(crate) const RUNSC_MINIMUM: u32 = 20_240_729;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct RuncVersion(u32, u32, u32);
 
 impl RuncVersion {
-    /// The numbers at the start of `1.1.5+ds1`.
+    /// Parses the leading numbers of a version such as `1.1.5+ds1`.
     fn parse(text: &str) -> Option<Self> {
         let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
         let mut numbers = text[..end].split('.').map(str::parse::<u32>);
@@ -39,10 +39,10 @@ impl std::fmt::Display for RuncVersion {
     }
 }
 
-/// What is known to be open in this version of an engine, as `moothall doctor` and results say it;
-/// nothing where nothing is known, or where the engine does not say its version in numbers.
+/// Warns about known vulnerabilities in this engine version, for `moothall doctor` and results.
+/// `None` if none are known or the version has no numbers.
 pub fn version_warning(engine: &str, version: &str) -> Option<String> {
-    // Behind it stands what we found out ourselves.
+    // The engine's version is followed by our own remarks.
     let version = version.split(' ').next().unwrap_or(version);
     match engine {
         "runc" => runc_warning(version),
@@ -72,12 +72,12 @@ fn runsc_warning(version: &str) -> Option<String> {
     let date = release_date(version)?;
     (date < RUNSC_MINIMUM).then(|| {
         format!(
-            "runsc {version} is older than {RUNSC_MINIMUM}, the oldest that was tested: update it"
+            "runsc {version} is older than {RUNSC_MINIMUM}, the oldest tested release; update it"
         )
     })
 }
 
-/// The day of a version of gVisor such as `release-20240729.0` or `0.0~20240729.0`.
+/// The release date in a gVisor version such as `release-20240729.0` or `0.0~20240729.0`.
 pub(crate) fn release_date(version: &str) -> Option<u32> {
     let digits = version.split(|c: char| !c.is_ascii_digit());
     digits.filter(|part| part.len() == 8).find_map(|part| part.parse().ok())

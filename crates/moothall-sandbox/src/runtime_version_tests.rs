@@ -28,7 +28,7 @@ fn runc_is_judged_by_the_fixes_of_its_branch() {
 
 #[test]
 fn runsc_is_judged_by_the_day_of_its_release() {
-    check("runsc", "0.0~20221219.0", &["older than 20240729, the oldest that was tested"]);
+    check("runsc", "0.0~20221219.0", &["older than 20240729, the oldest tested release"]);
     check("runsc", "0.0~20240729.0", &[]);
     check("runsc", "release-20260302.0", &[]);
 }

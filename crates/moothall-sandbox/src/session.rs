@@ -1,11 +1,11 @@
-//! The host's side of the conversation with an agent. Whatever arrives is hostile: every frame is
-//! bounded, every exchange has a deadline, and an answer that does not fit ends the conversation.
+//! The host's side of the agent protocol. The guest is untrusted: every frame is bounded, every
+//! exchange has a deadline, and an unexpected reply ends the session.
 
 use std::time::Duration;
 
 use moothall_core::guest::{
-    Channel, Ended, FoundFile, Frame, FrameReader, FromGuest, GuestWorkflow, PROTOCOL, Place,
-    RunRequest, SaidStep, ToGuest, write_data, write_message,
+    FrameReader, GuestFile, GuestFrame, GuestMessage, GuestRunRequest, GuestStream, GuestWorkflow,
+    HostMessage, PROTOCOL, Place, ProgramExit, StepSummary, write_data, write_message,
 };
 use moothall_core::sandbox::GuestPath;
 use moothall_core::{EffectId, EffectResult};
@@ -14,68 +14,64 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::SandboxError;
 
-/// How long a short exchange may take. An emulated machine on a busy host is slow.
+/// Time limit for a short exchange. Emulated machines on busy hosts are slow.
 const EXCHANGE: Duration = Duration::from_secs(20);
 
-/// How long the agent may be silent after the program's time is over. It stops the program itself;
-/// this is for an agent that does not.
+/// How long to wait for the agent after the program's time limit. The agent normally stops the
+/// program itself.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How much more output than agreed an agent may send before we stop listening: one frame that was
-/// under way for each stream.
+/// How much output beyond the limit is tolerated: one frame in transit per stream.
 const SLACK_BYTES: u64 = 128 << 10;
 
-/// The most files and other things that a listing may name.
+/// Maximum number of entries in a listing.
 const MOST_LISTED: usize = 2_000;
 
-/// Hears what a program prints, while it prints it.
-pub trait Listener: Send {
-    /// A piece of standard output.
+/// Receives a program's output as it is printed.
+pub trait OutputListener: Send {
     fn stdout(&mut self, bytes: &[u8]);
-    /// A piece of standard error.
     fn stderr(&mut self, bytes: &[u8]);
 }
 
-/// A conversation with one agent.
-pub struct Session {
+/// The protocol session with one agent.
+pub struct AgentSession {
     from: Box<dyn AsyncRead + Send + Unpin>,
     to: Box<dyn AsyncWrite + Send + Unpin>,
     reader: FrameReader,
     buffer: Box<[u8]>,
-    /// An exchange that was begun and did not come to its end: whatever is said next may be its
-    /// answer, so nothing is asked any more.
+    /// Set while an exchange is incomplete. After an interrupted exchange, the next message may be
+    /// its reply, so nothing more is sent.
     unfinished: bool,
 }
 
-impl std::fmt::Debug for Session {
+impl std::fmt::Debug for AgentSession {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Session").finish_non_exhaustive()
+        f.debug_struct("AgentSession").finish_non_exhaustive()
     }
 }
 
-/// What came of a program, as far as this side of the channel saw it.
+/// Result of a program as seen by the host.
 #[derive(Debug)]
-pub(crate) struct Ran {
-    pub(crate) end: RanEnd,
+pub(crate) struct SessionRun {
+    pub(crate) end: SessionRunEnd,
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: Vec<u8>,
-    /// Whether this side cut something off.
+    /// Whether the host truncated the output.
     pub(crate) stdout_truncated: bool,
     pub(crate) stderr_truncated: bool,
 }
 
 #[derive(Debug)]
-pub(crate) enum RanEnd {
-    /// The agent said how.
-    Told(Ended),
-    /// The agent was still silent when the time was over.
+pub(crate) enum SessionRunEnd {
+    /// The agent reported how it ended.
+    Told(ProgramExit),
+    /// The agent did not report before the deadline.
     Silent,
-    /// The channel ended, or what came over it made no sense.
+    /// The connection ended or the agent violated the protocol.
     Broken(SandboxError),
 }
 
-impl Session {
-    /// A conversation that has not begun.
+impl AgentSession {
     pub fn new(
         from: Box<dyn AsyncRead + Send + Unpin>,
         to: Box<dyn AsyncWrite + Send + Unpin>,
@@ -84,15 +80,15 @@ impl Session {
         Self { from, to, reader: FrameReader::default(), buffer, unfinished: false }
     }
 
-    /// Whether an exchange failed or was given up in the middle. Then nothing can be asked any more.
+    /// Whether an exchange failed or was interrupted. The session cannot be used any more.
     pub fn is_broken(&self) -> bool {
         self.unfinished
     }
 
-    /// Begins an exchange. It counts as given up until it is [finished](Self::finished).
+    /// Begins an exchange. It counts as interrupted until [`finished`](Self::finished) is called.
     fn begin(&mut self) -> Result<(), SandboxError> {
         if self.unfinished {
-            let before = "an exchange before this one did not come to its end";
+            let before = "a previous exchange was interrupted";
             return Err(SandboxError::Protocol(before.to_owned()));
         }
         self.unfinished = true;
@@ -103,35 +99,35 @@ impl Session {
         self.unfinished = false;
     }
 
-    /// Waits for the agent to say that it is there.
+    /// Waits until the agent reports that it is ready.
     pub async fn ready(&mut self, within: Duration) -> Result<(), SandboxError> {
         self.begin()?;
         let deadline = Instant::now() + within;
-        let late = SandboxError::NotReady { what: "the guest", waited: within };
+        let late = SandboxError::NotReady { what: "the guest agent", waited: within };
         match timeout_at(deadline, self.message()).await.map_err(|_| late)?? {
-            FromGuest::Ready { protocol: PROTOCOL } => {
+            GuestMessage::Ready { protocol: PROTOCOL } => {
                 self.finished();
                 Ok(())
             }
-            FromGuest::Ready { protocol } => Err(SandboxError::Protocol(format!(
-                "it speaks version {protocol}, this program speaks {PROTOCOL}"
+            GuestMessage::Ready { protocol } => Err(SandboxError::Protocol(format!(
+                "it uses protocol version {protocol}, but this program uses {PROTOCOL}"
             ))),
             other => Err(unexpected(&other)),
         }
     }
 
-    /// Gives the guest its own randomness and the time.
+    /// Sets the guest's randomness and clock.
     pub async fn reseed(&mut self, seed: [u8; 32], unix_ms: u64) -> Result<(), SandboxError> {
         let seed = seed.iter().map(|byte| format!("{byte:02x}")).collect();
-        self.done(&ToGuest::Reseed { seed, unix_ms }, EXCHANGE).await
+        self.done(&HostMessage::Reseed { seed, unix_ms }, EXCHANGE).await
     }
 
-    /// Lets an interpreter start and wait for a program.
+    /// Starts an interpreter that waits for a program.
     pub async fn park(&mut self, argv: Vec<String>, within: Duration) -> Result<(), SandboxError> {
-        self.done(&ToGuest::Park { argv }, within).await
+        self.done(&HostMessage::Park { argv }, within).await
     }
 
-    /// Puts a file into the guest.
+    /// Writes a file into the guest.
     pub async fn put(
         &mut self,
         place: Place,
@@ -140,60 +136,63 @@ impl Session {
     ) -> Result<(), SandboxError> {
         self.begin()?;
         let deadline = Instant::now() + EXCHANGE;
-        self.say(&ToGuest::Put { place, path: path.clone() }, deadline).await?;
+        self.say(&HostMessage::Put { place, path: path.clone() }, deadline).await?;
         for piece in bytes.chunks(1 << 20) {
             let mut frames = Vec::with_capacity(piece.len() + 128);
-            write_data(&mut frames, Channel::File, piece);
+            write_data(&mut frames, GuestStream::File, piece);
             self.send(&frames, Instant::now() + EXCHANGE).await?;
         }
-        self.done_after(&ToGuest::End, EXCHANGE).await
+        self.done_after(&HostMessage::End, EXCHANGE).await
     }
 
-    /// Runs a program and hears it out. `wall` counts from now; what came until the end is kept
-    /// whatever the end is.
+    /// Runs a program and collects its output. The wall-clock limit starts now; output is kept
+    /// however the program ends.
     pub(crate) async fn run(
         &mut self,
-        request: RunRequest,
+        request: GuestRunRequest,
         stdin: &[u8],
-        mut listener: Option<&mut dyn Listener>,
-    ) -> Ran {
+        mut listener: Option<&mut dyn OutputListener>,
+    ) -> SessionRun {
         let deadline = Instant::now() + Duration::from_millis(request.limits.wall_ms) + GRACE;
         let keep = request.limits.output_bytes;
-        let mut ran = Ran {
-            end: RanEnd::Silent,
+        let mut ran = SessionRun {
+            end: SessionRunEnd::Silent,
             stdout: Vec::new(),
             stderr: Vec::new(),
             stdout_truncated: false,
             stderr_truncated: false,
         };
         if let Err(error) = self.begin() {
-            ran.end = RanEnd::Broken(error);
+            ran.end = SessionRunEnd::Broken(error);
             return ran;
         }
         let mut words = Vec::new();
-        if let Err(fault) = write_message(&mut words, &ToGuest::Run(request)) {
-            ran.end = RanEnd::Broken(fault.into());
+        if let Err(fault) = write_message(&mut words, &HostMessage::Run(request)) {
+            ran.end = SessionRunEnd::Broken(fault.into());
             return ran;
         }
-        write_data(&mut words, Channel::Stdin, stdin);
-        if let Err(fault) = write_message(&mut words, &ToGuest::End) {
-            ran.end = RanEnd::Broken(fault.into());
+        write_data(&mut words, GuestStream::Stdin, stdin);
+        if let Err(fault) = write_message(&mut words, &HostMessage::End) {
+            ran.end = SessionRunEnd::Broken(fault.into());
             return ran;
         }
-        // Both directions at once: a program that prints before it reads must not stall us.
+        // Read and write concurrently: a program that prints before it reads must not block.
         let (from, to, reader, buffer) =
             (&mut self.from, &mut self.to, &mut self.reader, &mut self.buffer);
         let mut hear = Box::pin(async {
             let mut heard = 0_u64;
             loop {
                 match next_frame(from, reader, buffer).await? {
-                    Frame::Data(channel @ (Channel::Stdout | Channel::Stderr), bytes) => {
+                    GuestFrame::Data(
+                        channel @ (GuestStream::Stdout | GuestStream::Stderr),
+                        bytes,
+                    ) => {
                         heard += bytes.len() as u64;
                         if heard > 2 * keep + SLACK_BYTES {
-                            let flood = "it sends more output than was agreed";
+                            let flood = "it sends more output than the limit";
                             return Err(SandboxError::Protocol(flood.to_owned()));
                         }
-                        let out = channel == Channel::Stdout;
+                        let out = channel == GuestStream::Stdout;
                         let (kept, cut) = if out {
                             (&mut ran.stdout, &mut ran.stdout_truncated)
                         } else {
@@ -209,12 +208,12 @@ impl Session {
                             None => {}
                         }
                     }
-                    Frame::Message(FromGuest::Ended(ended)) => return Ok(ended),
-                    Frame::Message(FromGuest::Refused { why }) => {
+                    GuestFrame::Message(GuestMessage::Ended(ended)) => return Ok(ended),
+                    GuestFrame::Message(GuestMessage::Refused { why }) => {
                         return Err(SandboxError::Request(shortened(&why)));
                     }
-                    Frame::Message(other) => return Err(unexpected(&other)),
-                    Frame::Data(..) => return Err(misplaced_data()),
+                    GuestFrame::Message(other) => return Err(unexpected(&other)),
+                    GuestFrame::Data(..) => return Err(misplaced_data()),
                 }
             }
         });
@@ -231,7 +230,7 @@ impl Session {
         let heard = timeout_at(deadline, async {
             tokio::select! {
                 heard = &mut hear => heard,
-                // What the agent hears is its business; the end is what it says.
+                // A failed write does not matter; the agent's report decides.
                 _ = say => hear.as_mut().await,
             }
         })
@@ -244,39 +243,41 @@ impl Session {
             }
         }
         ran.end = match heard {
-            Ok(Ok(ended)) => RanEnd::Told(ended),
-            Ok(Err(error)) => RanEnd::Broken(error),
-            Err(_) => RanEnd::Silent,
+            Ok(Ok(ended)) => SessionRunEnd::Told(ended),
+            Ok(Err(error)) => SessionRunEnd::Broken(error),
+            Err(_) => SessionRunEnd::Silent,
         };
         ran
     }
 
-    /// The files below a folder of `/workspace`, or in all of it, and in words whatever else is
-    /// there.
+    /// Lists the files in a folder of `/workspace`, or in all of it, and describes other entries as
+    /// text.
     pub(crate) async fn list(
         &mut self,
         folder: Option<&GuestPath>,
         most: u32,
-    ) -> Result<(Vec<FoundFile>, Vec<String>), SandboxError> {
+    ) -> Result<(Vec<GuestFile>, Vec<String>), SandboxError> {
         self.begin()?;
         let deadline = Instant::now() + EXCHANGE;
-        self.say(&ToGuest::List { folder: folder.cloned(), most }, deadline).await?;
+        self.say(&HostMessage::List { folder: folder.cloned(), most }, deadline).await?;
         let answer = self.answer(deadline).await?;
         self.finished();
         match answer {
-            FromGuest::Listing { files, others } => {
+            GuestMessage::Listing { files, others } => {
                 if files.len() > most as usize || others.len() > MOST_LISTED {
-                    return Err(SandboxError::Protocol("it lists more than was asked".to_owned()));
+                    return Err(SandboxError::Protocol(
+                        "it lists more files than requested".to_owned(),
+                    ));
                 }
                 Ok((files, others.iter().map(|other| shortened(other)).collect()))
             }
-            // There is no such folder: the program made none.
-            FromGuest::Refused { .. } => Ok((Vec::new(), Vec::new())),
+            // The program did not create the folder.
+            GuestMessage::Refused { .. } => Ok((Vec::new(), Vec::new())),
             other => Err(unexpected(&other)),
         }
     }
 
-    /// One file from below `/workspace`, or why not.
+    /// Reads a file from `/workspace`, or returns why that failed.
     pub async fn get(
         &mut self,
         path: &GuestPath,
@@ -284,7 +285,7 @@ impl Session {
     ) -> Result<Result<Vec<u8>, String>, SandboxError> {
         self.begin()?;
         let deadline = Instant::now() + EXCHANGE;
-        self.say(&ToGuest::Get { path: path.clone(), most_bytes }, deadline).await?;
+        self.say(&HostMessage::Get { path: path.clone(), most_bytes }, deadline).await?;
         let mut file = Vec::new();
         loop {
             let frame = timeout_at(
@@ -292,67 +293,67 @@ impl Session {
                 next_frame(&mut self.from, &mut self.reader, &mut self.buffer),
             );
             match frame.await.map_err(|_| late())?? {
-                Frame::Data(Channel::File, bytes) => {
+                GuestFrame::Data(GuestStream::File, bytes) => {
                     if (file.len() + bytes.len()) as u64 > most_bytes {
-                        let more = "it sends more of a file than was asked";
+                        let more = "it sends more of a file than requested";
                         return Err(SandboxError::Protocol(more.to_owned()));
                     }
                     file.extend_from_slice(&bytes);
                 }
-                Frame::Message(FromGuest::End) => {
+                GuestFrame::Message(GuestMessage::End) => {
                     self.finished();
                     return Ok(Ok(file));
                 }
-                Frame::Message(FromGuest::Refused { why }) => {
+                GuestFrame::Message(GuestMessage::Refused { why }) => {
                     self.finished();
                     return Ok(Err(shortened(&why)));
                 }
-                Frame::Message(other) => return Err(unexpected(&other)),
-                Frame::Data(..) => return Err(misplaced_data()),
+                GuestFrame::Message(other) => return Err(unexpected(&other)),
+                GuestFrame::Data(..) => return Err(misplaced_data()),
             }
         }
     }
 
-    /// Starts a workflow inside; its first step.
+    /// Starts a workflow in the guest and returns its first step.
     pub async fn start_workflow(
         &mut self,
         workflow: GuestWorkflow,
-    ) -> Result<SaidStep, SandboxError> {
-        self.step(&ToGuest::Start(Box::new(workflow))).await
+    ) -> Result<StepSummary, SandboxError> {
+        self.step(&HostMessage::Start(Box::new(workflow))).await
     }
 
-    /// Tells the workflow inside a result; its next step. What the step asks for is the guest's
-    /// wish and nothing more: the caller decides what is performed.
+    /// Passes a result to the workflow and returns its next step. The effects in the step are
+    /// untrusted requests: the caller decides which to perform.
     pub async fn tell_result(
         &mut self,
         id: EffectId,
         result: EffectResult,
-    ) -> Result<SaidStep, SandboxError> {
-        self.step(&ToGuest::Result { id, result: Box::new(result) }).await
+    ) -> Result<StepSummary, SandboxError> {
+        self.step(&HostMessage::Result { id, result: Box::new(result) }).await
     }
 
-    async fn step(&mut self, message: &ToGuest) -> Result<SaidStep, SandboxError> {
+    async fn step(&mut self, message: &HostMessage) -> Result<StepSummary, SandboxError> {
         self.begin()?;
         let deadline = Instant::now() + EXCHANGE;
         self.say(message, deadline).await?;
         let answer = self.answer(deadline).await?;
         self.finished();
         match answer {
-            FromGuest::Step(step) => Ok(*step),
-            FromGuest::Refused { why } => Err(SandboxError::Request(shortened(&why))),
+            GuestMessage::Step(step) => Ok(*step),
+            GuestMessage::Refused { why } => Err(SandboxError::Request(shortened(&why))),
             other => Err(unexpected(&other)),
         }
     }
 
-    async fn done(&mut self, message: &ToGuest, within: Duration) -> Result<(), SandboxError> {
+    async fn done(&mut self, message: &HostMessage, within: Duration) -> Result<(), SandboxError> {
         self.begin()?;
         self.done_after(message, within).await
     }
 
-    /// The last message of an exchange, and that it was done.
+    /// Sends the last message of an exchange and waits for confirmation.
     async fn done_after(
         &mut self,
-        message: &ToGuest,
+        message: &HostMessage,
         within: Duration,
     ) -> Result<(), SandboxError> {
         let deadline = Instant::now() + within;
@@ -360,13 +361,13 @@ impl Session {
         let answer = self.answer(deadline).await?;
         self.finished();
         match answer {
-            FromGuest::Done => Ok(()),
-            FromGuest::Refused { why } => Err(SandboxError::Request(shortened(&why))),
+            GuestMessage::Done => Ok(()),
+            GuestMessage::Refused { why } => Err(SandboxError::Request(shortened(&why))),
             other => Err(unexpected(&other)),
         }
     }
 
-    async fn say(&mut self, message: &ToGuest, deadline: Instant) -> Result<(), SandboxError> {
+    async fn say(&mut self, message: &HostMessage, deadline: Instant) -> Result<(), SandboxError> {
         let mut frame = Vec::new();
         write_message(&mut frame, message)?;
         self.send(&frame, deadline).await
@@ -380,14 +381,14 @@ impl Session {
         timeout_at(deadline, send).await.map_err(|_| late())?.map_err(SandboxError::Lost)
     }
 
-    async fn answer(&mut self, deadline: Instant) -> Result<FromGuest, SandboxError> {
+    async fn answer(&mut self, deadline: Instant) -> Result<GuestMessage, SandboxError> {
         timeout_at(deadline, self.message()).await.map_err(|_| late())?
     }
 
-    async fn message(&mut self) -> Result<FromGuest, SandboxError> {
+    async fn message(&mut self) -> Result<GuestMessage, SandboxError> {
         match next_frame(&mut self.from, &mut self.reader, &mut self.buffer).await? {
-            Frame::Message(message) => Ok(message),
-            Frame::Data(..) => Err(misplaced_data()),
+            GuestFrame::Message(message) => Ok(message),
+            GuestFrame::Data(..) => Err(misplaced_data()),
         }
     }
 }
@@ -396,7 +397,7 @@ async fn next_frame(
     from: &mut Box<dyn AsyncRead + Send + Unpin>,
     reader: &mut FrameReader,
     buffer: &mut [u8],
-) -> Result<Frame<FromGuest>, SandboxError> {
+) -> Result<GuestFrame<GuestMessage>, SandboxError> {
     loop {
         if let Some(frame) = reader.next()? {
             return Ok(frame);
@@ -408,8 +409,8 @@ async fn next_frame(
     }
 }
 
-/// What must still be said after a program ended that did not read all its input: the frame that was
-/// under way, and that there is no more. Whatever is said next would be taken for input otherwise.
+/// What to send after a program ended without reading all of its input: the rest of the current
+/// frame and the end marker. Otherwise the next message would be taken as input.
 fn rest_of_input(words: &[u8], sent: usize) -> Vec<u8> {
     let mut at = 0;
     while at < sent
@@ -419,35 +420,35 @@ fn rest_of_input(words: &[u8], sent: usize) -> Vec<u8> {
     }
     let mut rest = words.get(sent..at).unwrap_or_default().to_vec();
     if at < words.len()
-        && let Err(fault) = write_message(&mut rest, &ToGuest::End)
+        && let Err(fault) = write_message(&mut rest, &HostMessage::End)
     {
-        tracing::warn!(%fault, "the end of a program's input cannot be said");
+        tracing::warn!(%fault, "cannot signal the end of a program's input");
     }
     rest
 }
 
 fn late() -> SandboxError {
-    SandboxError::NotReady { what: "the guest's answer", waited: EXCHANGE }
+    SandboxError::NotReady { what: "the guest agent's reply", waited: EXCHANGE }
 }
 
 fn misplaced_data() -> SandboxError {
-    SandboxError::Protocol("it sends data that nobody asked for".to_owned())
+    SandboxError::Protocol("it sends unexpected data".to_owned())
 }
 
-fn unexpected(message: &FromGuest) -> SandboxError {
+fn unexpected(message: &GuestMessage) -> SandboxError {
     let name = match message {
-        FromGuest::Ready { .. } => "ready",
-        FromGuest::Done => "done",
-        FromGuest::Refused { .. } => "refused",
-        FromGuest::Ended(_) => "ended",
-        FromGuest::Listing { .. } => "listing",
-        FromGuest::End => "end",
-        FromGuest::Step(_) => "step",
+        GuestMessage::Ready { .. } => "ready",
+        GuestMessage::Done => "done",
+        GuestMessage::Refused { .. } => "refused",
+        GuestMessage::Ended(_) => "ended",
+        GuestMessage::Listing { .. } => "listing",
+        GuestMessage::End => "end",
+        GuestMessage::Step(_) => "step",
     };
-    SandboxError::Protocol(format!("it says `{name}` where that is no answer"))
+    SandboxError::Protocol(format!("it sends an unexpected `{name}` message"))
 }
 
-/// A guest's words in a message of ours: one line, not long.
+/// Limits text from the guest to one short line.
 fn shortened(words: &str) -> String {
     words.chars().map(|c| if c.is_control() { ' ' } else { c }).take(300).collect()
 }

@@ -1,22 +1,22 @@
 use std::collections::BTreeMap;
 
-use moothall_core::guest::WayToEnd;
+use moothall_core::guest::ExitCause;
 use moothall_core::sandbox::Limits;
 
 use super::*;
-use crate::fake::FakeAgent;
+use crate::fake_engine::FakeAgent;
 
-fn request(wall_ms: u64, output_bytes: u64) -> RunRequest {
-    RunRequest {
+fn request(wall_ms: u64, output_bytes: u64) -> GuestRunRequest {
+    GuestRunRequest {
         argv: vec!["python3".to_owned()],
         env: BTreeMap::new(),
         limits: Limits { wall_ms, output_bytes, ..Limits::default() },
     }
 }
 
-fn ended() -> Ended {
-    Ended {
-        way: WayToEnd::Exited(0),
+fn ended() -> ProgramExit {
+    ProgramExit {
+        way: ExitCause::Exited(0),
         stdout_truncated: false,
         stderr_truncated: false,
         left_running: 0,
@@ -25,8 +25,8 @@ fn ended() -> Ended {
 
 async fn run_against<F: Future<Output = ()> + Send + 'static>(
     agent: impl FnOnce(FakeAgent) -> F,
-    request: RunRequest,
-) -> Ran {
+    request: GuestRunRequest,
+) -> SessionRun {
     let (mut session, fake) = FakeAgent::pair();
     let task = tokio::spawn(agent(fake));
     let ran = session.run(request, b"", None).await;
@@ -34,9 +34,9 @@ async fn run_against<F: Future<Output = ()> + Send + 'static>(
     ran
 }
 
-fn problem(ran: &Ran) -> String {
+fn problem(ran: &SessionRun) -> String {
     match &ran.end {
-        RanEnd::Broken(error) => error.failure().detail,
+        SessionRunEnd::Broken(error) => error.failure().detail,
         other => panic!("{other:?}"),
     }
 }
@@ -44,7 +44,7 @@ fn problem(ran: &Ran) -> String {
 #[tokio::test]
 async fn what_a_program_prints_is_heard_and_kept() {
     struct Heard(Vec<u8>, Vec<u8>);
-    impl Listener for Heard {
+    impl OutputListener for Heard {
         fn stdout(&mut self, bytes: &[u8]) {
             self.0.extend_from_slice(bytes);
         }
@@ -54,16 +54,16 @@ async fn what_a_program_prints_is_heard_and_kept() {
     }
     let (mut session, mut agent) = FakeAgent::pair();
     let task = tokio::spawn(async move {
-        agent.hear_until(&ToGuest::End).await;
-        agent.data(Channel::Stdout, b"out ").await;
-        agent.data(Channel::Stderr, b"err").await;
-        agent.data(Channel::Stdout, b"more").await;
-        agent.say(&FromGuest::Ended(ended())).await;
+        agent.hear_until(&HostMessage::End).await;
+        agent.data(GuestStream::Stdout, b"out ").await;
+        agent.data(GuestStream::Stderr, b"err").await;
+        agent.data(GuestStream::Stdout, b"more").await;
+        agent.say(&GuestMessage::Ended(ended())).await;
     });
     let mut heard = Heard(Vec::new(), Vec::new());
     let ran = session.run(request(1000, 100), b"input", Some(&mut heard)).await;
     task.await.unwrap();
-    assert!(matches!(ran.end, RanEnd::Told(told) if told == ended()));
+    assert!(matches!(ran.end, SessionRunEnd::Told(told) if told == ended()));
     assert_eq!((&*ran.stdout, &*ran.stderr), (&b"out more"[..], &b"err"[..]));
     assert_eq!((heard.0, heard.1), (ran.stdout, ran.stderr));
 }
@@ -71,12 +71,12 @@ async fn what_a_program_prints_is_heard_and_kept() {
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_never_answers_is_given_up_at_the_wall_limit() {
     let silent = |mut agent: FakeAgent| async move {
-        agent.data(Channel::Stdout, b"so far").await;
+        agent.data(GuestStream::Stdout, b"so far").await;
         std::future::pending::<()>().await;
     };
     let began = Instant::now();
     let ran = run_against(silent, request(5_000, 100)).await;
-    assert!(matches!(ran.end, RanEnd::Silent));
+    assert!(matches!(ran.end, SessionRunEnd::Silent));
     assert_eq!(ran.stdout, b"so far");
     assert_eq!(began.elapsed(), Duration::from_secs(7));
 }
@@ -86,17 +86,17 @@ async fn an_agent_that_does_not_even_read_is_given_up_too() {
     let (mut session, agent) = FakeAgent::pair();
     let stdin = vec![b'x'; 4 << 20];
     let ran = session.run(request(1_000, 100), &stdin, None).await;
-    assert!(matches!(ran.end, RanEnd::Silent));
+    assert!(matches!(ran.end, SessionRunEnd::Silent));
     drop(agent);
 }
 
 #[tokio::test]
 async fn an_agent_that_goes_away_is_a_broken_conversation() {
     let gone = |mut agent: FakeAgent| async move {
-        agent.data(Channel::Stdout, b"last").await;
+        agent.data(GuestStream::Stdout, b"last").await;
     };
     let ran = run_against(gone, request(5_000, 100)).await;
-    assert_eq!(problem(&ran), "lost contact with the guest: unexpected end of file");
+    assert_eq!(problem(&ran), "lost contact with the guest agent: unexpected end of file");
     assert_eq!(ran.stdout, b"last");
 }
 
@@ -104,13 +104,13 @@ async fn an_agent_that_goes_away_is_a_broken_conversation() {
 async fn an_agent_that_sends_more_than_agreed_is_not_listened_to() {
     let flood = |mut agent: FakeAgent| async move {
         loop {
-            agent.data(Channel::Stdout, &[b'x'; 60_000]).await;
+            agent.data(GuestStream::Stdout, &[b'x'; 60_000]).await;
         }
     };
     let ran = run_against(flood, request(5_000, 1_000)).await;
     assert_eq!(
         problem(&ran),
-        "the guest does not keep to the protocol: it sends more output than was agreed"
+        "the guest agent violated the protocol: it sends more output than the limit"
     );
     assert_eq!((ran.stdout.len(), ran.stdout_truncated), (1_000, true));
 }
@@ -118,11 +118,11 @@ async fn an_agent_that_sends_more_than_agreed_is_not_listened_to() {
 #[tokio::test]
 async fn frames_that_make_no_sense_end_the_conversation() {
     let cases: [(&[u8], &str); 5] = [
-        (&[0xff; 8], "a frame of 4294967295 bytes was announced"),
-        (&[0, 0, 0, 0], "a frame of 0 bytes was announced"),
-        (&[0, 0, 0, 2, b'z', b'!'], "a frame of the unknown kind 0x7a arrived"),
-        (&[0, 0, 0, 3, b'j', b'{', b'}'], "a message cannot be read: missing field `from_guest`"),
-        (&[0, 0, 0, 2, b'f', b'x'], "it sends data that nobody asked for"),
+        (&[0xff; 8], "invalid frame length: 4294967295 bytes"),
+        (&[0, 0, 0, 0], "invalid frame length: 0 bytes"),
+        (&[0, 0, 0, 2, b'z', b'!'], "unknown frame kind 0x7a"),
+        (&[0, 0, 0, 3, b'j', b'{', b'}'], "invalid message: missing field `from_guest`"),
+        (&[0, 0, 0, 2, b'f', b'x'], "it sends unexpected data"),
     ];
     for (bytes, expected) in cases {
         let agent = move |mut agent: FakeAgent| async move {
@@ -144,18 +144,18 @@ async fn a_second_answer_is_no_answer_to_the_next_question() {
     let error = session.reseed([0; 32], 0).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the guest does not keep to the protocol: it says `ready` where that is no answer"
+        "the guest agent violated the protocol: it sends an unexpected `ready` message"
     );
 }
 
 #[tokio::test]
 async fn an_agent_of_another_version_is_not_talked_to() {
     let (mut session, mut agent) = FakeAgent::pair();
-    agent.say(&FromGuest::Ready { protocol: 99 }).await;
+    agent.say(&GuestMessage::Ready { protocol: 99 }).await;
     let error = session.ready(Duration::from_secs(1)).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the guest does not keep to the protocol: it speaks version 99, this program speaks 2"
+        "the guest agent violated the protocol: it uses protocol version 99, but this program uses 2"
     );
 }
 
@@ -164,14 +164,14 @@ async fn a_file_that_is_longer_than_asked_is_not_taken() {
     let (mut session, mut agent) = FakeAgent::pair();
     let task = tokio::spawn(async move {
         agent.hear().await;
-        agent.data(Channel::File, b"123456").await;
-        agent.say(&FromGuest::End).await;
+        agent.data(GuestStream::File, b"123456").await;
+        agent.say(&GuestMessage::End).await;
         agent.hear().await
     });
     let error = session.get(&"out/a".parse().unwrap(), 5).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the guest does not keep to the protocol: it sends more of a file than was asked"
+        "the guest agent violated the protocol: it sends more of a file than requested"
     );
     drop(session);
     task.await.unwrap();
@@ -180,13 +180,13 @@ async fn a_file_that_is_longer_than_asked_is_not_taken() {
 #[tokio::test]
 async fn a_listing_that_is_longer_than_asked_is_not_taken() {
     let (mut session, mut agent) = FakeAgent::pair();
-    let file = |name: &str| FoundFile { path: name.parse().unwrap(), bytes: 1 };
+    let file = |name: &str| GuestFile { path: name.parse().unwrap(), bytes: 1 };
     let files = vec![file("a"), file("b")];
-    agent.say(&FromGuest::Listing { files, others: Vec::new() }).await;
+    agent.say(&GuestMessage::Listing { files, others: Vec::new() }).await;
     let error = session.list("out".parse().ok().as_ref(), 1).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the guest does not keep to the protocol: it lists more than was asked"
+        "the guest agent violated the protocol: it lists more files than requested"
     );
 }
 
@@ -194,19 +194,19 @@ async fn a_listing_that_is_longer_than_asked_is_not_taken() {
 async fn an_agent_that_answers_too_late_has_not_answered() {
     let late = |mut agent: FakeAgent| async move {
         tokio::time::sleep(Duration::from_secs(10)).await;
-        agent.say(&FromGuest::Ended(ended())).await;
+        agent.say(&GuestMessage::Ended(ended())).await;
         std::future::pending::<()>().await;
     };
     let ran = run_against(late, request(5_000, 100)).await;
-    assert!(matches!(ran.end, RanEnd::Silent));
+    assert!(matches!(ran.end, SessionRunEnd::Silent));
 
     let (mut session, mut agent) = FakeAgent::pair();
     let task = tokio::spawn(async move {
         tokio::time::sleep(EXCHANGE * 2).await;
-        agent.say(&FromGuest::Done).await;
+        agent.say(&GuestMessage::Done).await;
     });
     let error = session.reseed([0; 32], 0).await.unwrap_err();
-    assert_eq!(error.to_string(), "the guest's answer was not ready after 20s");
+    assert_eq!(error.to_string(), "the guest agent's reply was not ready after 20s");
     task.abort();
 }
 
@@ -217,7 +217,7 @@ async fn a_frame_that_never_becomes_whole_is_given_up_at_the_wall_limit() {
         std::future::pending::<()>().await;
     };
     let ran = run_against(half, request(5_000, 100)).await;
-    assert!(matches!(ran.end, RanEnd::Silent));
+    assert!(matches!(ran.end, SessionRunEnd::Silent));
     assert_eq!(ran.stdout, b"");
 }
 
@@ -225,35 +225,33 @@ async fn a_frame_that_never_becomes_whole_is_given_up_at_the_wall_limit() {
 async fn an_end_that_comes_byte_by_byte_is_an_end() {
     let dripping = |mut agent: FakeAgent| async move {
         let mut frames = Vec::new();
-        write_data(&mut frames, Channel::Stdout, b"out");
-        write_message(&mut frames, &FromGuest::Ended(ended())).unwrap();
+        write_data(&mut frames, GuestStream::Stdout, b"out");
+        write_message(&mut frames, &GuestMessage::Ended(ended())).unwrap();
         for byte in frames {
             agent.bytes(&[byte]).await;
         }
         std::future::pending::<()>().await;
     };
     let ran = run_against(dripping, request(5_000, 100)).await;
-    assert!(matches!(ran.end, RanEnd::Told(told) if told == ended()));
+    assert!(matches!(ran.end, SessionRunEnd::Told(told) if told == ended()));
     assert_eq!(ran.stdout, b"out");
 }
 
 #[tokio::test]
 async fn what_an_agent_says_after_the_end_is_no_answer() {
     let mut end = Vec::new();
-    write_message(&mut end, &FromGuest::Ended(ended())).unwrap();
+    write_message(&mut end, &GuestMessage::Ended(ended())).unwrap();
     let mut more = Vec::new();
-    write_data(&mut more, Channel::Stdout, b"more");
-    let cases = [
-        (&end, "it says `ended` where that is no answer"),
-        (&more, "it sends data that nobody asked for"),
-    ];
+    write_data(&mut more, GuestStream::Stdout, b"more");
+    let cases =
+        [(&end, "it sends an unexpected `ended` message"), (&more, "it sends unexpected data")];
     for (after, expected) in cases {
         let (mut session, mut agent) = FakeAgent::pair();
         agent.bytes(&[end.as_slice(), after].concat()).await;
         let ran = session.run(request(5_000, 100), b"", None).await;
-        assert!(matches!(ran.end, RanEnd::Told(_)));
+        assert!(matches!(ran.end, SessionRunEnd::Told(_)));
         let error = session.list("out".parse().ok().as_ref(), 1).await.unwrap_err();
-        let expected = format!("the guest does not keep to the protocol: {expected}");
+        let expected = format!("the guest agent violated the protocol: {expected}");
         assert_eq!(error.to_string(), expected);
     }
 }
@@ -263,13 +261,13 @@ async fn a_file_that_never_ends_is_given_up() {
     let (mut session, mut agent) = FakeAgent::pair();
     let task = tokio::spawn(async move {
         loop {
-            agent.data(Channel::File, b"x").await;
+            agent.data(GuestStream::File, b"x").await;
             tokio::time::sleep(Duration::from_secs(5)).await;
         }
     });
     let began = Instant::now();
     let error = session.get(&"out/a".parse().unwrap(), 1_000).await.unwrap_err();
-    assert_eq!(error.to_string(), "the guest's answer was not ready after 20s");
+    assert_eq!(error.to_string(), "the guest agent's reply was not ready after 20s");
     assert_eq!(began.elapsed(), EXCHANGE);
     task.abort();
 }
@@ -293,47 +291,46 @@ async fn a_listing_that_leaves_its_folder_cannot_be_read() {
 async fn an_agents_words_are_short_and_plain() {
     let (mut session, mut agent) = FakeAgent::pair();
     let why = format!("\x1b[2J\n{}", "x".repeat(100_000));
-    agent.say(&FromGuest::Refused { why }).await;
+    agent.say(&GuestMessage::Refused { why }).await;
     let error = session.reseed([0; 32], 0).await.unwrap_err();
     let problem = error.failure().detail;
     assert!(problem.len() < 400 && !problem.contains(char::is_control), "{problem}");
 }
 
-/// The rest of what a program did not read was cut off in the middle of a frame, and the next request
-/// was taken for input.
+/// Regression: unread program input was cut off in the middle of a frame, and the next request was
+/// taken as input.
 #[tokio::test]
 async fn input_that_nobody_read_does_not_swallow_the_next_request() {
     let (mut session, mut agent) = FakeAgent::pair();
     let stdin = vec![b'x'; 8 << 20];
     let task = tokio::spawn(async move {
-        // It says that the program ended before it has heard more than the pipe holds.
+        // The agent reports the end before it has read more than the pipe holds.
         agent.hear().await;
-        agent.say(&FromGuest::Ended(ended())).await;
-        agent.hear_until(&ToGuest::End).await;
+        agent.say(&GuestMessage::Ended(ended())).await;
+        agent.hear_until(&HostMessage::End).await;
         let asked = agent.hear().await;
-        agent.say(&FromGuest::Listing { files: Vec::new(), others: Vec::new() }).await;
+        agent.say(&GuestMessage::Listing { files: Vec::new(), others: Vec::new() }).await;
         asked
     });
     let ran = session.run(request(5_000, 100), &stdin, None).await;
-    assert!(matches!(ran.end, RanEnd::Told(_)));
+    assert!(matches!(ran.end, SessionRunEnd::Told(_)));
     let folder: Option<GuestPath> = "out".parse().ok();
     assert_eq!(session.list(folder.as_ref(), 1).await.unwrap(), (Vec::new(), Vec::new()));
-    let asked = Frame::Message(ToGuest::List { folder, most: 1 });
+    let asked = GuestFrame::Message(HostMessage::List { folder, most: 1 });
     assert_eq!(task.await.unwrap(), Some(asked));
 }
 
-/// The step that came too late was taken for the answer to the next result.
+/// Regression: a late step was taken as the reply to the next result.
 #[tokio::test(start_paused = true)]
 async fn after_an_exchange_that_was_given_up_nothing_is_asked_any_more() {
     let (mut session, mut agent) = FakeAgent::pair();
     let late = session.reseed([0; 32], 0).await.unwrap_err();
-    assert_eq!(late.to_string(), "the guest's answer was not ready after 20s");
-    agent.say(&FromGuest::Done).await;
+    assert_eq!(late.to_string(), "the guest agent's reply was not ready after 20s");
+    agent.say(&GuestMessage::Done).await;
     assert!(session.is_broken());
     let error = session.reseed([1; 32], 0).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the guest does not keep to the protocol: \
-         an exchange before this one did not come to its end"
+        "the guest agent violated the protocol: a previous exchange was interrupted"
     );
 }

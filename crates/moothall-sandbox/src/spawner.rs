@@ -1,9 +1,9 @@
-//! Starts the processes of sandboxes, sees them die, and lets none of them stay.
+//! Starts and reaps the processes of sandboxes.
 //!
-//! A child asks the kernel to be killed when its parent dies (`PR_SET_PDEATHSIG`). The kernel means
-//! the *thread* that forked, not the process: a child that is started from a thread of an async
-//! runtime's pool is killed when that pool shrinks. So all of them are started by one thread that
-//! lives as long as the process.
+//! A child asks the kernel to kill it when its parent dies (`PR_SET_PDEATHSIG`). That refers to the
+//! *thread* that forked, not the process: a child started from an async runtime's thread pool is
+//! killed when the pool shrinks. So one thread that lives as long as the process starts all
+//! children.
 
 use std::io;
 use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus};
@@ -13,70 +13,69 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-/// How long nobody looks whether a process that is waited for has ended.
+/// Longest interval between checks whether a process has exited.
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
-/// A child that dies with this value, and with this process.
+/// A child process that is killed when this value is dropped or this process dies.
 #[derive(Debug)]
-pub(crate) struct Process {
-    /// `None` once it was waited for, or while it is handed on.
+pub(crate) struct ChildProcess {
+    /// `None` after it was waited for or handed over.
     child: Option<Child>,
     pid: u32,
 }
 
-struct Order {
+struct SpawnRequest {
     command: Command,
-    answer: oneshot::Sender<io::Result<Process>>,
+    answer: oneshot::Sender<io::Result<ChildProcess>>,
 }
 
-/// Starts a program from the thread that lives as long as the process. If nobody waits for the
-/// answer any more, the child is killed.
-pub(crate) async fn spawn(command: Command) -> io::Result<Process> {
-    static SPAWNER: OnceLock<Option<Sender<Order>>> = OnceLock::new();
-    let gone = || io::Error::other("the thread that starts processes is gone");
+/// Starts a program from the spawner thread. If the caller stops waiting, the child is killed.
+pub(crate) async fn spawn(command: Command) -> io::Result<ChildProcess> {
+    static SPAWNER: OnceLock<Option<Sender<SpawnRequest>>> = OnceLock::new();
+    let gone = || io::Error::other("the spawner thread is gone");
     let spawner = SPAWNER
         .get_or_init(|| {
-            thread("moothall-spawner", |mut order: Order| {
+            thread("moothall-spawner", |mut order: SpawnRequest| {
                 let child = order.command.spawn();
-                // Its copies of what was handed to the child: as long as they are open, nobody
-                // on the other side sees the end of anything.
+                // Close our copies of the child's file descriptors, because the other ends see end
+                // of file only when all copies are closed.
                 drop(order.command);
-                let process = child.map(|child| Process { pid: child.id(), child: Some(child) });
-                // An answer that nobody takes is dropped, and the process dies with it.
+                let process =
+                    child.map(|child| ChildProcess { pid: child.id(), child: Some(child) });
+                // If the receiver is gone, the process is dropped and killed.
                 let _ = order.answer.send(process);
             })
         })
         .as_ref()
         .ok_or_else(gone)?;
     let (answer, told) = oneshot::channel();
-    spawner.send(Order { command, answer }).map_err(|_| gone())?;
+    spawner.send(SpawnRequest { command, answer }).map_err(|_| gone())?;
     told.await.map_err(|_| gone())?
 }
 
-impl Process {
-    /// The kernel's number for it.
+impl ChildProcess {
     pub(crate) fn id(&self) -> u32 {
         self.pid
     }
 
-    /// What it prints, if that is a pipe and was not taken before.
+    /// Standard output, if it is piped and was not taken before.
     pub(crate) fn take_stdout(&mut self) -> Option<ChildStdout> {
         self.child.as_mut().and_then(|child| child.stdout.take())
     }
 
-    /// What it says on its standard error, if that is a pipe and was not taken before.
+    /// Standard error, if it is piped and was not taken before.
     pub(crate) fn take_stderr(&mut self) -> Option<ChildStderr> {
         self.child.as_mut().and_then(|child| child.stderr.take())
     }
 
-    /// Stops it, if it still runs. It is not gone before [`Process::wait`] says so.
+    /// Kills the process. It may still exist until [`ChildProcess::wait`] returns.
     pub(crate) fn kill(&mut self) {
         if let Some(child) = &mut self.child {
             let _ = child.kill();
         }
     }
 
-    /// Waits until it is gone. `None` if it was gone before.
+    /// Waits until the process has exited. `None` if that was already reported.
     pub(crate) async fn wait(&mut self) -> io::Result<Option<ExitStatus>> {
         let mut pause = Duration::from_millis(1);
         while let Some(child) = &mut self.child {
@@ -84,8 +83,8 @@ impl Process {
                 self.child = None;
                 return Ok(Some(status));
             }
-            // Looked at again and again, because the safe ways to be told of a child's end want
-            // to have started it themselves.
+            // Polls, because the safe ways to be notified work only for children that they started
+            // themselves.
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
@@ -93,7 +92,7 @@ impl Process {
     }
 }
 
-impl Drop for Process {
+impl Drop for ChildProcess {
     fn drop(&mut self) {
         static UNDERTAKER: OnceLock<Option<Sender<Child>>> = OnceLock::new();
         let Some(mut child) = self.child.take() else { return };
@@ -101,8 +100,8 @@ impl Drop for Process {
         if matches!(child.try_wait(), Ok(Some(_))) {
             return;
         }
-        // It takes a moment to give its memory back, and nobody should have to stand by. A dead
-        // child that nobody waits for would stay in the kernel's table.
+        // Releasing its memory takes a moment, so another thread waits for it. Without a wait, the
+        // child would remain as a zombie.
         let undertaker = UNDERTAKER.get_or_init(|| {
             thread("moothall-undertaker", |mut child: Child| {
                 let _ = child.wait();
@@ -114,7 +113,7 @@ impl Drop for Process {
     }
 }
 
-/// A thread that does one thing for everything it is sent, as long as the process lives.
+/// Starts a thread that handles every received value and lives as long as the process.
 fn thread<T: Send + 'static>(
     name: &str,
     mut each: impl FnMut(T) + Send + 'static,

@@ -5,7 +5,7 @@ use super::spawn;
 use crate::ProcessId;
 
 fn sleeper() -> Command {
-    // As the children of sandboxes do, it asks to be killed when the thread that started it ends.
+    // Like the children of sandboxes, it asks to be killed when the thread that started it ends.
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "KILL", "sleep", "600"]).stdin(Stdio::null());
     command
@@ -35,7 +35,7 @@ async fn dropping_a_process_ends_it_and_leaves_no_zombie() {
 
 #[tokio::test]
 async fn a_child_outlives_the_runtime_that_asked_for_it() {
-    // Started in a runtime whose threads are gone when it is looked at.
+    // Started in a runtime whose threads are gone by the time of the check.
     let process = std::thread::spawn(|| {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)

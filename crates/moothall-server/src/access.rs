@@ -1,16 +1,16 @@
-//! Who calls: from a token or a session to a [`Who`](crate::Who), before anything else looks at a
-//! request.
+//! Authentication: maps the token or session of a request to a [`CallerIdentity`](crate::CallerIdentity) before any
+//! handler runs.
 //!
 //! ```text
-//! identify.rs   token or session of a request ─► Who; the pace of a token; CSRF
-//! session.rs    /login, /api/session, /api/logout: a browser signs in and out
-//! tokens.rs     /api/tokens: the tokens of a team
-//! streams.rs    open event streams of each token
-//! login_throttle.rs   failed sign-ins of each address
+//! identify.rs         token or session of a request ─► caller; rate limit per token; CSRF
+//! session.rs          /login, /api/session, /api/logout: browser sign-in and sign-out
+//! tokens.rs           /api/tokens: the tokens of a team
+//! streams.rs          open event streams per token
+//! login_throttle.rs   failed sign-ins per address
 //! ```
 //!
-//! Single sign-on has its place in `session.rs`: whatever an identity provider says ends, as a login
-//! code does, in [`Access::begin_session`] with a team and scopes.
+//! Single sign-on belongs in `session.rs`: an identity provider's response, like a login code, must
+//! end in [`AccessControl::begin_session`] with a team and scopes.
 
 mod cookies;
 mod identify;
@@ -23,53 +23,56 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use moothall_core::access::{Pace, Scope, Scopes, TeamName, TokenId, Wait};
-use moothall_store::{Accounts, Credential, LoginCode, NewSession, StoreError, Teams, now_ms};
+use moothall_core::access::{
+    AccessScope, CredentialRateLimiter, RateLimitError, ScopeSet, TeamName, TokenId,
+};
+use moothall_store::{AccountStore, Credential, LoginCode, NewSession, StoreError, Teams, now_ms};
 
-pub(crate) use self::cookies::Cookies;
+pub(crate) use self::cookies::SessionCookie;
 pub(crate) use self::identify::identify;
 use self::login_throttle::LoginThrottle;
 use self::streams::StreamLimiter;
 pub(crate) use self::streams::StreamPermit;
-use crate::{App, Problem, Who};
+use crate::{AppState, CallerIdentity, Problem};
 
-/// How long a browser stays signed in.
+/// Lifetime of a browser session.
 const SESSION_LASTS: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// How long a login link counts.
+/// Lifetime of a login link.
 const CODE_LASTS: Duration = Duration::from_secs(10 * 60);
 
-/// Paces that nobody would miss are forgotten when there are so many.
+/// Idle rate-limit entries are dropped once there are this many.
 const MOST_PACES: usize = 10_000;
 
-/// Who is let in.
+/// Which requests the server admits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admits {
-    /// Whoever reaches the server. Only for a server that listens to its own machine.
+    /// Every request, without credentials. Only for a server that listens on the local machine.
     Everyone,
-    /// Whoever has a token, or signed in with one or with a login code.
+    /// Requests with a token, or with a session created from a token or a login code.
     Credentials,
 }
 
-/// What a server knows about credentials.
+/// Credential checks and rate limits of a server.
 #[derive(Debug)]
-pub struct Access {
+pub struct AccessControl {
     pub(crate) admits: Admits,
-    pub(crate) accounts: Arc<dyn Accounts>,
-    pub(crate) cookies: Cookies,
+    pub(crate) accounts: Arc<dyn AccountStore>,
+    pub(crate) cookies: SessionCookie,
     pub(crate) streams: StreamLimiter,
     login_throttle: LoginThrottle,
-    paces: Mutex<BTreeMap<TokenId, Pace>>,
+    paces: Mutex<BTreeMap<TokenId, CredentialRateLimiter>>,
     began: Instant,
 }
 
-impl Access {
-    /// Of a server that browsers reach under this address, such as `http://127.0.0.1:7777`.
-    pub fn new(accounts: Arc<dyn Accounts>, admits: Admits, origin: &str) -> Self {
+impl AccessControl {
+    /// Creates the access control of a server that browsers reach at `origin`, such as
+    /// `http://127.0.0.1:7777`.
+    pub fn new(accounts: Arc<dyn AccountStore>, admits: Admits, origin: &str) -> Self {
         Self {
             admits,
             accounts,
-            cookies: Cookies::of(origin),
+            cookies: SessionCookie::of(origin),
             streams: StreamLimiter::default(),
             login_throttle: LoginThrottle::default(),
             paces: Mutex::default(),
@@ -77,12 +80,12 @@ impl Access {
         }
     }
 
-    /// Begins a session for a browser, and gives its secret.
+    /// Creates a browser session and returns its secret.
     pub(crate) async fn begin_session(
         &self,
         team: TeamName,
         token: Option<TokenId>,
-        scopes: Scopes,
+        scopes: ScopeSet,
     ) -> Result<Credential, AccessError> {
         let (secret, page_word) = (Credential::passing()?, Credential::passing()?);
         let created_at_ms = now_ms();
@@ -99,8 +102,8 @@ impl Access {
         Ok(secret)
     }
 
-    /// Counts a request with a token.
-    fn count(&self, token: &TokenId, a_minute: u32) -> Result<(), Wait> {
+    /// Counts a request against the token's rate limit.
+    fn count(&self, token: &TokenId, a_minute: u32) -> Result<(), RateLimitError> {
         let now_us = u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX);
         let mut paces = self.paces.lock().unwrap_or_else(PoisonError::into_inner);
         if paces.len() >= MOST_PACES {
@@ -110,46 +113,53 @@ impl Access {
     }
 }
 
-/// Makes a login code: whoever opens its link within ten minutes, once, is signed in for everything
-/// in the team.
+/// Creates a login code. Its link works once, within ten minutes, and signs the browser in to the
+/// team with the given scope.
 ///
-/// Errors: the store's, or there is no randomness.
+/// # Errors
+///
+/// Fails if the store fails or the system has no randomness.
 pub async fn login_code(
-    accounts: &dyn Accounts,
+    accounts: &dyn AccountStore,
     team: TeamName,
-    scope: Scope,
+    scope: AccessScope,
 ) -> Result<Credential, AccessError> {
     let secret = Credential::passing()?;
     let now_ms = now_ms();
     let code = LoginCode {
         secret: secret.sha256(),
         team,
-        scopes: Scopes::only(scope),
+        scopes: ScopeSet::only(scope),
         expires_at_ms: now_ms.saturating_add(millis(CODE_LASTS)),
     };
     accounts.create_login_code(code, now_ms).await?;
     Ok(secret)
 }
 
-/// The link that a login code is opened with.
+/// Returns the link that redeems a login code.
 pub fn login_link(origin: &str, code: &Credential) -> String {
     format!("{origin}/login?code={}", code.reveal())
 }
 
-/// Why a credential could not be made.
+/// Error from creating a credential.
 #[derive(Debug, thiserror::Error)]
 pub enum AccessError {
-    /// The store did not keep it.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The machine gave no randomness.
-    #[error("the machine gives no randomness")]
+    /// The system random number generator failed.
+    #[error("the system random number generator failed")]
     Randomness(#[from] getrandom::Error),
 }
 
-/// What an administrator called the token with which somebody came, if they came with one. Who says
-/// something is told from their credential and never from what they send.
-pub(crate) async fn token_label(app: &App, who: &Who) -> Result<Option<String>, Problem> {
+/// Returns the label of the caller's token, or its id if the label is empty; `None` without a
+/// token.
+///
+/// Names recorded for a caller come from the credential, never from the request.
+pub(crate) async fn token_label(
+    app: &AppState,
+    who: &CallerIdentity,
+) -> Result<Option<String>, Problem> {
     let owner = who.owner()?;
     let Some(id) = owner.token else { return Ok(None) };
     let rows = app.access.accounts.tokens(Teams::Only(owner.team)).await?;

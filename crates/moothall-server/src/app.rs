@@ -1,57 +1,59 @@
-//! What all requests share.
+//! Application state shared by all requests.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use moothall_core::ErrorCode;
-use moothall_core::access::Scope;
+use moothall_core::access::AccessScope;
 use moothall_store::{RunMatch, RunRow, Store, Teams};
 use tokio_util::sync::CancellationToken;
 
-use crate::shelf::Shelf;
+use crate::consultation_cache::ConsultationCache;
 use crate::team_limiter::TeamLimiter;
-use crate::{Access, Desk, Feed, Metrics, Problem, Who, Workspaces};
+use crate::{
+    AccessControl, CallerIdentity, EventFeed, Problem, RunService, ServerMetrics, WorkspaceRegistry,
+};
 
-/// Runs that are replayed at once, to show what they wrote.
+/// Maximum concurrent replays of runs for documents and artifacts.
 const READINGS: usize = 16;
 const READINGS_PER_TEAM: usize = 4;
 
-/// PDF exports that run at once; each is a process that takes about a second of one core.
+/// Maximum concurrent PDF exports. Each one is a process that uses one core for about a second.
 const PDF_EXPORTS: usize = 4;
 const PDF_EXPORTS_PER_TEAM: usize = 2;
 
-/// What a server is made of.
+/// Shared state of a server.
 #[derive(Clone)]
-pub struct App {
+pub struct AppState {
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) desk: Arc<dyn Desk>,
-    pub(crate) feed: Arc<Feed>,
-    pub(crate) access: Arc<Access>,
-    pub(crate) metrics: Arc<Metrics>,
-    pub(crate) shelf: Arc<Shelf>,
-    pub(crate) workspaces: Arc<Workspaces>,
-    /// Runs that are read and replayed.
+    pub(crate) desk: Arc<dyn RunService>,
+    pub(crate) feed: Arc<EventFeed>,
+    pub(crate) access: Arc<AccessControl>,
+    pub(crate) metrics: Arc<ServerMetrics>,
+    pub(crate) shelf: Arc<ConsultationCache>,
+    pub(crate) workspaces: Arc<WorkspaceRegistry>,
+    /// Limits concurrent replays of runs.
     pub(crate) readings: Arc<TeamLimiter>,
-    /// Processes that typeset memos as PDF.
+    /// Limits concurrent processes that typeset memos as PDF.
     pub(crate) pdf_exports: Arc<TeamLimiter>,
-    pub(crate) options: Options,
-    /// Cancelled when the server is about to end: streams say goodbye.
+    pub(crate) options: EventStreamOptions,
+    /// Cancelled on shutdown; streams then send a final message and end.
     pub(crate) closing: CancellationToken,
 }
 
-/// How streams behave.
+/// Timing of event streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Options {
-    /// Between two signs of life on a stream.
+pub struct EventStreamOptions {
+    /// Interval between keep-alive messages on a stream.
     pub heartbeat: Duration,
-    /// After about so long a stream ends and its reader comes back.
+    /// A stream ends after about this time, and its client reconnects.
     pub max_age: Duration,
-    /// How long a request for a page of events may wait for one.
+    /// Maximum time that a request for a page of events waits for new events.
     pub longest_wait: Duration,
 }
 
-impl Default for Options {
+impl Default for EventStreamOptions {
     fn default() -> Self {
         Self {
             heartbeat: Duration::from_secs(15),
@@ -61,22 +63,22 @@ impl Default for Options {
     }
 }
 
-impl fmt::Debug for App {
+impl fmt::Debug for AppState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("App").field("options", &self.options).finish_non_exhaustive()
+        f.debug_struct("AppState").field("options", &self.options).finish_non_exhaustive()
     }
 }
 
-/// The build, as streams say it: a page of another build reloads itself.
+/// Build version that streams announce. A page of another build reloads itself.
 pub(crate) const BUILD: &str = env!("CARGO_PKG_VERSION");
 
-impl App {
-    /// A server over this store. `closing` ends its streams.
+impl AppState {
+    /// Creates a server over this store. Cancelling `closing` ends its streams.
     pub fn new(
         store: Arc<dyn Store>,
-        desk: Arc<dyn Desk>,
-        feed: Arc<Feed>,
-        access: Access,
+        desk: Arc<dyn RunService>,
+        feed: Arc<EventFeed>,
+        access: AccessControl,
         closing: CancellationToken,
     ) -> Self {
         Self {
@@ -89,51 +91,51 @@ impl App {
             workspaces: Arc::default(),
             readings: Arc::new(TeamLimiter::new(READINGS_PER_TEAM, READINGS)),
             pdf_exports: Arc::new(TeamLimiter::new(PDF_EXPORTS_PER_TEAM, PDF_EXPORTS)),
-            options: Options::default(),
+            options: EventStreamOptions::default(),
             closing,
         }
     }
 
-    /// Counts in these metrics, which others may count in, too.
+    /// Uses these metrics, which may be shared with other components.
     #[must_use]
-    pub fn with_metrics(self, metrics: Arc<Metrics>) -> Self {
+    pub fn with_metrics(self, metrics: Arc<ServerMetrics>) -> Self {
         Self { metrics, ..self }
     }
 
-    /// Shows the drafts of these workspaces.
+    /// Serves the drafts of these workspaces.
     #[must_use]
-    pub fn with_workspaces(self, workspaces: Arc<Workspaces>) -> Self {
+    pub fn with_workspaces(self, workspaces: Arc<WorkspaceRegistry>) -> Self {
         Self { workspaces, ..self }
     }
 
-    /// With other times.
+    /// Sets the stream timing.
     #[must_use]
-    pub fn with_options(self, options: Options) -> Self {
+    pub fn with_options(self, options: EventStreamOptions) -> Self {
         Self { options, ..self }
     }
 
-    /// The run that a caller means by its id or an unmistakable beginning of it, if they may do this
-    /// to it. Every request about a run comes through here.
+    /// Finds a run by its id or an unambiguous prefix, and checks that the caller has `scope` on
+    /// it. Every request for a run must use this function.
     pub(crate) async fn find(
         &self,
-        who: &Who,
-        scope: Scope,
+        who: &CallerIdentity,
+        scope: AccessScope,
         words: &str,
     ) -> Result<RunRow, Problem> {
         let shaped = words.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
         if words.len() < 4 || words.len() > 36 || !shaped {
             return Err(Problem::no_such_run(words));
         }
-        // What another team has is not there, not even as a reason to write more of an id.
+        // Search only the caller's team: runs of other teams must not even make a prefix ambiguous.
         let id = match self.store.find_runs(words, Teams::Only(who.owner()?.team)).await? {
             RunMatch::One(id) => id,
             RunMatch::None => return Err(Problem::no_such_run(words)),
             RunMatch::Several(_) => {
                 return Err(Problem::conflict(
                     ErrorCode::RunAmbiguous,
-                    "this is the beginning of several ids",
+                    "ambiguous run id: several runs start with it",
                 )
-                .with_hint("write more of it"));
+                .with_hint("use a longer prefix of the id"));
             }
         };
         let row = self.store.run(&id).await?.ok_or_else(|| Problem::no_such_run(words))?;

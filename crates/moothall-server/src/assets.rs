@@ -1,4 +1,4 @@
-//! The web UI.
+//! Serves the web UI.
 
 use axum::body::Body;
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
@@ -6,14 +6,14 @@ use axum::response::{IntoResponse as _, Response};
 
 use crate::Problem;
 
-/// Styles of pages that are not part of the web UI. They are files because the policy of pages allows
-/// no styles in HTML.
+/// Style sheets of pages outside the web UI. They are separate files because the content security
+/// policy forbids inline styles.
 const STYLES: [(&str, &str); 2] = [
     ("/plain-page.css", include_str!("plain_page.css")),
     ("/api-docs.css", include_str!("openapi/page.css")),
 ];
 
-/// Answers everything that is not the API: a file of the web UI, or its page.
+/// Handles every path outside the API: serves a file of the web UI or its page.
 pub(crate) async fn serve(method: Method, uri: Uri, headers: HeaderMap) -> Response {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if !matches!(method, Method::GET | Method::HEAD) {
@@ -53,5 +53,5 @@ pub(crate) async fn serve(method: Method, uri: Uri, headers: HeaderMap) -> Respo
 }
 
 fn not_found() -> Response {
-    Problem::not_found("there is nothing at this address").into_response()
+    Problem::not_found("page not found").into_response()
 }

@@ -1,79 +1,90 @@
-//! Who calls, and what they may do: the one place where that is decided.
+//! The caller of a request and the permission checks.
 
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use moothall_core::access::{Caller, Member, Object, Owner, Refusal, Scope, decide};
+use moothall_core::access::{
+    AccessCaller, AccessObject, AccessRefusal, AccessScope, RunOwner, TeamMember, decide,
+};
 
 use crate::Problem;
 
-/// What a caller must be allowed to do.
+/// The permission that a route requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Needs {
-    /// Nothing: anybody may know.
+pub enum RoutePermission {
+    /// No permission; the route is public.
     Nothing,
-    /// This, to what is common.
-    Scope(Scope),
-    /// This, to the run that the address names.
-    ScopeOnRun(Scope),
-    /// This, to the token that the address names.
-    ScopeOnToken(Scope),
-    /// This, to the server itself, which belongs to the team `local`.
-    ScopeOnServer(Scope),
+    /// The scope, on resources shared by all teams.
+    Scope(AccessScope),
+    /// The scope, on the run in the path.
+    ScopeOnRun(AccessScope),
+    /// The scope, on the token in the path.
+    ScopeOnToken(AccessScope),
+    /// The scope, on the server itself, which belongs to the team `local`.
+    ScopeOnServer(AccessScope),
 }
 
-/// Whoever sent a request. Without the layer below, nobody: a router that forgets it refuses
-/// everything.
+/// The caller of a request. Without the `identify` middleware it is `AccessCaller::Nobody`, so a router
+/// that omits the middleware refuses everything.
 #[derive(Debug, Clone)]
-pub struct Who(pub Caller);
+pub struct CallerIdentity(pub AccessCaller);
 
-impl Who {
-    /// Whether they may do this to what belongs to nobody.
-    pub fn may(&self, scope: Scope) -> Result<(), Problem> {
-        decide(&self.0, scope, Object::Common).map_err(Problem::from)
+impl CallerIdentity {
+    /// Checks that the caller has `scope` on shared resources.
+    pub fn may(&self, scope: AccessScope) -> Result<(), Problem> {
+        decide(&self.0, scope, AccessObject::Common).map_err(Problem::from)
     }
 
-    /// Whether they may do this to something of `owner`.
-    pub fn may_with(&self, scope: Scope, owner: &Owner) -> Result<(), Problem> {
-        decide(&self.0, scope, Object::Of(&owner.team)).map_err(Problem::from)
+    /// Checks that the caller has `scope` on a resource of `owner`.
+    pub fn may_with(&self, scope: AccessScope, owner: &RunOwner) -> Result<(), Problem> {
+        decide(&self.0, scope, AccessObject::Of(&owner.team)).map_err(Problem::from)
     }
 }
 
-impl Who {
-    /// Who they are.
-    pub(crate) fn member(&self) -> Result<&Member, Problem> {
+impl CallerIdentity {
+    /// Returns the signed-in member.
+    pub(crate) fn member(&self) -> Result<&TeamMember, Problem> {
         match &self.0 {
-            Caller::Known(member) => Ok(member),
-            Caller::Nobody | Caller::Unknown | Caller::Expired | Caller::Revoked => {
-                Err(Refusal::SignInFirst.into())
-            }
+            AccessCaller::Known(member) => Ok(member),
+            AccessCaller::Nobody
+            | AccessCaller::Unknown
+            | AccessCaller::Expired
+            | AccessCaller::Revoked => Err(AccessRefusal::SignInFirst.into()),
         }
     }
 
-    /// Whom they act for.
-    pub(crate) fn owner(&self) -> Result<Owner, Problem> {
+    /// Returns the owner for whom the caller acts.
+    pub(crate) fn owner(&self) -> Result<RunOwner, Problem> {
         Ok(self.member()?.owner.clone())
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for Who {
+impl<S: Send + Sync> FromRequestParts<S> for CallerIdentity {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        Ok(parts.extensions.get::<Self>().cloned().unwrap_or(Self(Caller::Nobody)))
+        Ok(parts.extensions.get::<Self>().cloned().unwrap_or(Self(AccessCaller::Nobody)))
     }
 }
 
-/// Lets only those through who may do this.
-pub(crate) async fn require(State(needs): State<Needs>, request: Request, next: Next) -> Response {
-    let who = request.extensions().get::<Who>().cloned().unwrap_or(Who(Caller::Nobody));
+/// Middleware that rejects callers without the required permission.
+pub(crate) async fn require(
+    State(needs): State<RoutePermission>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let who = request
+        .extensions()
+        .get::<CallerIdentity>()
+        .cloned()
+        .unwrap_or(CallerIdentity(AccessCaller::Nobody));
     let may = match needs {
-        Needs::Nothing => Ok(()),
-        Needs::Scope(scope) | Needs::ScopeOnRun(scope) | Needs::ScopeOnToken(scope) => {
-            who.may(scope)
-        }
-        Needs::ScopeOnServer(scope) => who.may_with(scope, &Owner::local()),
+        RoutePermission::Nothing => Ok(()),
+        RoutePermission::Scope(scope)
+        | RoutePermission::ScopeOnRun(scope)
+        | RoutePermission::ScopeOnToken(scope) => who.may(scope),
+        RoutePermission::ScopeOnServer(scope) => who.may_with(scope, &RunOwner::local()),
     };
     match may {
         Ok(()) => next.run(request).await,

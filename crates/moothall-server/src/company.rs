@@ -1,17 +1,18 @@
-//! What there is to know before a run: companies, facts, checks, prices, settings.
+//! Endpoints that need no run: companies, facts, checks, estimates, settings.
 
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::asked::{Asked, Body, Named};
-use crate::wire::{
-    CheckText, CommitteeList, Doctor, FactsQuery, Settings, StartConsult, TickerList,
+use crate::dto::{
+    CheckTextRequest, CommitteeList, DoctorResponse, FactsQuery, ServerSettings,
+    StartConsultRequest, TickerList,
 };
-use crate::{App, Problem};
+use crate::extract::{JsonBody, PathParams, QueryParams};
+use crate::{AppState, Problem};
 
-/// The longest words that are searched for.
+/// Longer search terms are truncated to this many characters.
 const MAX_WORDS: usize = 80;
 
 #[derive(Debug, Deserialize)]
@@ -21,43 +22,45 @@ pub(crate) struct TickerQuery {
 }
 
 pub(crate) async fn tickers(
-    State(app): State<App>,
-    Asked(query): Asked<TickerQuery>,
+    State(app): State<AppState>,
+    QueryParams(query): QueryParams<TickerQuery>,
 ) -> Result<Json<TickerList>, Problem> {
     let words: String = query.q.trim().chars().take(MAX_WORDS).collect();
     app.desk.tickers(words).await.map(Json)
 }
 
 pub(crate) async fn facts(
-    State(app): State<App>,
-    Named(ticker): Named<String>,
-    Asked(query): Asked<FactsQuery>,
+    State(app): State<AppState>,
+    PathParams(ticker): PathParams<String>,
+    QueryParams(query): QueryParams<FactsQuery>,
 ) -> Result<Json<Value>, Problem> {
     app.desk.facts(ticker, query).await.map(Json)
 }
 
 pub(crate) async fn check(
-    State(app): State<App>,
-    Body(request): Body<CheckText>,
+    State(app): State<AppState>,
+    JsonBody(request): JsonBody<CheckTextRequest>,
 ) -> Result<Json<Value>, Problem> {
     app.desk.check(request).await.map(Json)
 }
 
 pub(crate) async fn estimate(
-    State(app): State<App>,
-    Body(request): Body<StartConsult>,
+    State(app): State<AppState>,
+    JsonBody(request): JsonBody<StartConsultRequest>,
 ) -> Result<Json<Value>, Problem> {
     app.desk.estimate(request).await.map(Json)
 }
 
-pub(crate) async fn committees(State(app): State<App>) -> Result<Json<CommitteeList>, Problem> {
+pub(crate) async fn committees(
+    State(app): State<AppState>,
+) -> Result<Json<CommitteeList>, Problem> {
     app.desk.committees().map(Json)
 }
 
-pub(crate) async fn settings(State(app): State<App>) -> Result<Json<Settings>, Problem> {
+pub(crate) async fn settings(State(app): State<AppState>) -> Result<Json<ServerSettings>, Problem> {
     app.desk.settings().await.map(Json)
 }
 
-pub(crate) async fn doctor(State(app): State<App>) -> Result<Json<Doctor>, Problem> {
+pub(crate) async fn doctor(State(app): State<AppState>) -> Result<Json<DoctorResponse>, Problem> {
     app.desk.doctor().await.map(Json)
 }

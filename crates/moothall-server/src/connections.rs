@@ -1,9 +1,9 @@
-//! Serves HTTP connections, with limits on how many there are and how long they may stay silent.
+//! Serves HTTP connections, with limits on their number and idle time.
 //!
-//! `moothall serve` and `moothall mcp --http` both use it. A connection costs memory and a file
-//! descriptor before anything is known about its sender. So a connection has to send a complete
-//! request header within [`ConnectionLimits::header_within`], and when a limit is reached, one
-//! without a request makes room for the new one. Half-open connections cannot keep others out.
+//! Used by `moothall serve` and `moothall mcp --http`. A connection costs memory and a file
+//! descriptor before its sender is known. It must therefore send a complete request header within
+//! [`ConnectionLimits::header_within`], and when a limit is reached, a connection without a request
+//! is closed in favor of the new one. Half-open connections cannot block other clients.
 
 mod first_header;
 mod registry;
@@ -33,22 +33,22 @@ use tokio_util::sync::CancellationToken;
 use self::first_header::{PrefixedStream, read_first_header};
 use self::registry::{ActiveRequest, ConnectionHandle, ConnectionRegistry};
 
-/// Open connections of one server.
+/// Maximum open connections per server.
 const MAX_CONNECTIONS: usize = 4_096;
 
-/// Open connections of one remote address. The machine's own addresses are exempt: a reverse proxy
-/// or a benchmark on the same machine uses one address for all its clients.
+/// Maximum open connections per remote address. Loopback addresses are exempt: a reverse proxy or a
+/// benchmark on the same machine uses one address for all its clients.
 const MAX_CONNECTIONS_PER_ADDRESS: usize = 1_024;
 
-/// Connections that have not sent a complete request header yet. Each costs what it has sent, and
+/// Maximum connections without a complete request header. Each costs the bytes it has sent plus
 /// about 2 kB.
 const MAX_WAITING_CONNECTIONS: usize = 3_072;
 
-/// Of these, connections that speak HTTP/2 or have sent a very long header. Each costs about 20 kB or
+/// Maximum of these that use HTTP/2 or have sent a very long header. Each costs about 20 kB or
 /// more.
 const MAX_NEGOTIATING_CONNECTIONS: usize = 512;
 
-/// File descriptors that connections leave to the store, the journals and the sandboxes.
+/// File descriptors reserved for the store, the journals and the sandboxes.
 const RESERVED_FILES: usize = 256;
 
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -64,9 +64,10 @@ pub struct ConnectionLimits {
     pub per_address: usize,
     /// Connections that have not sent a complete request header.
     pub waiting: usize,
-    /// Of these, connections that the HTTP implementation holds already: HTTP/2 without a request.
+    /// Of these, connections already handed to the HTTP implementation: HTTP/2 without a request.
     pub negotiating: usize,
-    /// Time for a complete request header. An idle HTTP/1 connection is closed after the same time.
+    /// Time limit for a complete request header. Idle HTTP/1 connections are closed after the same
+    /// time.
     pub header_within: Duration,
 }
 
@@ -83,7 +84,7 @@ impl Default for ConnectionLimits {
 }
 
 impl ConnectionLimits {
-    /// The default limits, lowered for a process that may open only so many files.
+    /// Returns the default limits, lowered for a process that may open `files` files.
     pub fn for_open_files(files: u64) -> Self {
         let files = usize::try_from(files).unwrap_or(usize::MAX);
         let available = files.saturating_sub(RESERVED_FILES).max(files / 2);
@@ -98,13 +99,13 @@ impl ConnectionLimits {
     }
 }
 
-/// Where a request came from, as a request extension.
+/// Remote address of a request, stored as a request extension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PeerAddress(pub(crate) Option<IpAddr>);
 
-/// The address of a client, if clients of this kind of listener have one.
+/// Address of a client, if this kind of listener has one.
 pub trait ClientAddress: Send + fmt::Debug {
-    /// The IP address, or `None` for a client of a socket file.
+    /// The IP address, or `None` for a client of a Unix socket.
     fn ip(&self) -> Option<IpAddr>;
 }
 
@@ -120,8 +121,9 @@ impl ClientAddress for tokio::net::unix::SocketAddr {
     }
 }
 
-/// Serves until `closing`. Then it accepts no more connections, closes those without a request, and
-/// returns when all responses in progress are complete. Dropping the future closes everything.
+/// Serves until `closing` is cancelled. Then it accepts no more connections, closes those without a
+/// request, and returns when all responses in progress are complete. Dropping the future closes
+/// everything.
 pub async fn serve_connections<L>(
     mut listener: L,
     router: Router,
@@ -133,7 +135,7 @@ pub async fn serve_connections<L>(
 {
     let registry = Arc::new(ConnectionRegistry::new(limits));
     let builder = Arc::new(builder(limits));
-    // Made once: `axum::serve` copies the table of routes for every connection, about 70 kB.
+    // Built once: `axum::serve` copies the route table for every connection, about 70 kB.
     let router = TowerToHyperService::new(router);
     let mut tasks = JoinSet::new();
     loop {
@@ -147,7 +149,7 @@ pub async fn serve_connections<L>(
             accepted = accepted => accepted,
         };
         let address = address.ip();
-        // Dropping `io` closes it.
+        // Dropping `io` closes the connection.
         let Some(handle) = registry.admit(address.and_then(limited_address)) else { continue };
         let (builder, router, closing) = (Arc::clone(&builder), router.clone(), closing.clone());
         tasks.spawn(async move {
@@ -173,7 +175,7 @@ fn limited_address(address: IpAddr) -> Option<IpAddr> {
     (!address.is_loopback()).then(|| address_group(address))
 }
 
-/// What limits per address count as one address: an IPv6 client usually owns a /64.
+/// Groups addresses for the limits per address: an IPv6 client usually owns a /64.
 pub(crate) fn address_group(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
@@ -199,11 +201,11 @@ async fn serve_connection<I>(
         () = handle.evicted() => return,
         () = closing.cancelled() => return,
     };
-    // It took too long, the client left, or it did not send a byte.
+    // Timeout, disconnect, or no bytes sent.
     let Ok(Ok(Some(header))) = header else { return };
     handle.begin_protocol();
     let io = TokioIo::new(PrefixedStream::new(header, io));
-    // In a box of its own: a waiting connection has no room for it.
+    // Boxed, so that waiting connections do not reserve memory for this future.
     let served = serve_requests(io, address, handle, builder, router, limits, closing);
     Box::pin(served).await;
 }
@@ -232,12 +234,12 @@ async fn serve_requests<I>(
         }
     });
     let mut connection = pin!(builder.serve_connection(io, service));
-    // The parser of HTTP/1 has its own timer. This one is for HTTP/2.
+    // HTTP/1 has its own header timeout; this one covers HTTP/2.
     let mut first_request = pin!(tokio::time::sleep(limits.header_within));
     let (mut is_timed, mut is_closing) = (true, false);
     loop {
         tokio::select! {
-            // An error here is the client's: it left, or did not speak HTTP.
+            // Errors are the client's: it disconnected or did not speak HTTP.
             _ = connection.as_mut() => return,
             () = handle.evicted() => return,
             () = first_request.as_mut(), if is_timed => {
@@ -257,7 +259,7 @@ async fn serve_requests<I>(
     }
 }
 
-/// A response body that keeps its connection counted as busy until it is sent or dropped.
+/// A response body that marks its connection as busy until it is sent or dropped.
 struct TrackedBody {
     body: Body,
     _active: ActiveRequest,

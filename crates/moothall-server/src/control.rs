@@ -1,35 +1,37 @@
-//! What a person does to a run: cancel, pause, resume, approve, and review its moves.
+//! Run control: cancel, pause, resume, approve, and review moves.
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use moothall_core::ErrorCode;
-use moothall_core::access::Scope;
-use moothall_core::consult::{Approval, NotHeld, Ranked, settle};
+use moothall_core::access::AccessScope;
+use moothall_core::consult::{ApprovalRefusal, ConsultResult, MoveApproval, settle};
 use moothall_core::{Conclusion, RunId, RunKind};
 use moothall_engine::RunRecord;
-use moothall_store::{RunRow, Wish, now_ms};
+use moothall_store::{ControlRequest, RunRow, now_ms};
 use serde_json::Value;
 
 use crate::access::token_label;
-use crate::asked::{Body, Named, OptionalBody};
+use crate::dto::{
+    ApproveMoveRequest, ApproveMoveResponse, EditMovesRequest, ResumeRunRequest, RunControlResponse,
+};
+use crate::extract::{JsonBody, OptionalJsonBody, PathParams};
 use crate::runs::is_driven;
-use crate::wire::{Accepted, ApproveMove, Approved, ChangeMoves, ResumeRun};
-use crate::{App, Problem, Who};
+use crate::{AppState, CallerIdentity, Problem};
 
-/// The longest name and note that are kept.
+/// Length limits for the stored name and note.
 const MAX_BY_CHARS: usize = 80;
 const MAX_NOTE_CHARS: usize = 2_000;
 
-/// Who speaks where nobody says a name.
-const WEB_USER: &str = "the user of the web interface";
+/// Name that is recorded when the caller gives none.
+const WEB_USER: &str = "the web UI user";
 
 pub(crate) async fn cancel(
-    State(app): State<App>,
-    who: Who,
-    Named(run): Named<String>,
-) -> Result<(StatusCode, Json<Accepted>), Problem> {
-    let row = app.find(&who, Scope::Run, &run).await?;
+    State(app): State<AppState>,
+    who: CallerIdentity,
+    PathParams(run): PathParams<String>,
+) -> Result<(StatusCode, Json<RunControlResponse>), Problem> {
+    let row = app.find(&who, AccessScope::Run, &run).await?;
     refuse_if_over(&row)?;
     let run_id = row.run_id.clone();
     app.desk.cancel(row).await?;
@@ -37,29 +39,30 @@ pub(crate) async fn cancel(
 }
 
 pub(crate) async fn pause(
-    State(app): State<App>,
-    who: Who,
-    Named(run): Named<String>,
-) -> Result<(StatusCode, Json<Accepted>), Problem> {
-    let row = app.find(&who, Scope::Run, &run).await?;
+    State(app): State<AppState>,
+    who: CallerIdentity,
+    PathParams(run): PathParams<String>,
+) -> Result<(StatusCode, Json<RunControlResponse>), Problem> {
+    let row = app.find(&who, AccessScope::Run, &run).await?;
     refuse_if_over(&row)?;
-    // Nobody would hear the wish, and it would stop whoever lets the run go on.
+    // A request for an inactive run would only take effect on the next resume and stop it
+    // immediately.
     if is_driven(&app, &row).await? {
-        app.store.ask(&row.run_id, Wish::Pause).await?;
+        app.store.ask(&row.run_id, ControlRequest::Pause).await?;
     }
     accepted(&app, &row.run_id).await
 }
 
 pub(crate) async fn resume(
-    State(app): State<App>,
-    who: Who,
-    Named(run): Named<String>,
-    OptionalBody(request): OptionalBody<ResumeRun>,
-) -> Result<(StatusCode, Json<Accepted>), Problem> {
-    let row = app.find(&who, Scope::Run, &run).await?;
+    State(app): State<AppState>,
+    who: CallerIdentity,
+    PathParams(run): PathParams<String>,
+    OptionalJsonBody(request): OptionalJsonBody<ResumeRunRequest>,
+) -> Result<(StatusCode, Json<RunControlResponse>), Problem> {
+    let row = app.find(&who, AccessScope::Run, &run).await?;
     refuse_if_over(&row)?;
     if is_driven(&app, &row).await? {
-        return Err(Problem::conflict(ErrorCode::RunBusy, "the run goes on already"));
+        return Err(Problem::conflict(ErrorCode::RunBusy, "the run is already active"));
     }
     let run_id = row.run_id.clone();
     app.desk.resume(row, request.unwrap_or_default()).await?;
@@ -67,24 +70,24 @@ pub(crate) async fn resume(
 }
 
 pub(crate) async fn approve(
-    State(app): State<App>,
-    who: Who,
-    Named(run): Named<String>,
-    Body(request): Body<ApproveMove>,
-) -> Result<Json<Approved>, Problem> {
-    let row = app.find(&who, Scope::Review, &run).await?;
+    State(app): State<AppState>,
+    who: CallerIdentity,
+    PathParams(run): PathParams<String>,
+    JsonBody(request): JsonBody<ApproveMoveRequest>,
+) -> Result<Json<ApproveMoveResponse>, Problem> {
+    let row = app.find(&who, AccessScope::Review, &run).await?;
     let record = RunRecord::read(&*app.store, &row.run_id).await?;
     let before = ranked(&record)?;
-    let ApproveMove { move_id, note, by } = request;
+    let ApproveMoveRequest { move_id, note, by } = request;
     let shown: String = move_id.chars().filter(|c| c.is_ascii_alphanumeric()).take(8).collect();
     before.waits_for_word(&record.approvals, &move_id).map_err(|why| match why {
-        NotHeld::Unknown => Problem::not_found(format!("there is no move `{shown}`")),
-        NotHeld::Approved(given) => {
-            let words = format!("{shown} is approved already, by {}", given.by);
+        ApprovalRefusal::Unknown => Problem::not_found(format!("move `{shown}` not found")),
+        ApprovalRefusal::Approved(given) => {
+            let words = format!("move `{shown}` was already approved by {}", given.by);
             Problem::conflict(ErrorCode::ApprovedAlready, words)
         }
-        NotHeld::Vetoed(_) | NotHeld::NotDebated | NotHeld::Ranked => {
-            let words = format!("{shown} is not held back, so it waits for nobody's word");
+        ApprovalRefusal::Vetoed(_) | ApprovalRefusal::NotDebated | ApprovalRefusal::Ranked => {
+            let words = format!("move `{shown}` needs no approval: it is not held back");
             Problem::conflict(ErrorCode::NotHeld, words)
         }
     })?;
@@ -92,7 +95,7 @@ pub(crate) async fn approve(
         Some(label) => label,
         None => by.unwrap_or_else(|| WEB_USER.to_owned()),
     };
-    let approval = Approval {
+    let approval = MoveApproval {
         move_id: move_id.clone(),
         by: bounded("by", by, MAX_BY_CHARS)?,
         note: bounded("note", note.unwrap_or_default(), MAX_NOTE_CHARS)?,
@@ -102,27 +105,27 @@ pub(crate) async fn approve(
     let record = RunRecord::read(&*app.store, &row.run_id).await?;
     let after = ranked(&record)?;
     let rank = after.moves().find(|one| one.move_id == move_id).and_then(|one| one.rank);
-    Ok(Json(Approved { move_id, rank }))
+    Ok(Json(ApproveMoveResponse { move_id, rank }))
 }
 
-/// The moves of a consultation, as a person who reviews them sees them.
+/// Returns the moves of a consultation for review.
 pub(crate) async fn moves(
-    State(app): State<App>,
-    who: Who,
-    Named(run): Named<String>,
+    State(app): State<AppState>,
+    who: CallerIdentity,
+    PathParams(run): PathParams<String>,
 ) -> Result<Json<Value>, Problem> {
-    let row = app.find(&who, Scope::Read, &run).await?;
+    let row = app.find(&who, AccessScope::Read, &run).await?;
     app.desk.moves(row, None).await.map(Json)
 }
 
-/// Changes them before they are debated.
+/// Edits the moves before they are debated.
 pub(crate) async fn change_moves(
-    State(app): State<App>,
-    who: Who,
-    Named(run): Named<String>,
-    Body(change): Body<ChangeMoves>,
+    State(app): State<AppState>,
+    who: CallerIdentity,
+    PathParams(run): PathParams<String>,
+    JsonBody(change): JsonBody<EditMovesRequest>,
 ) -> Result<Json<Value>, Problem> {
-    let row = app.find(&who, Scope::Review, &run).await?;
+    let row = app.find(&who, AccessScope::Review, &run).await?;
     let by = token_label(&app, &who).await?.unwrap_or_else(|| WEB_USER.to_owned());
     app.desk.moves(row, Some((change, by))).await.map(Json)
 }
@@ -130,19 +133,21 @@ pub(crate) async fn change_moves(
 pub(crate) fn bounded(name: &str, text: String, most: usize) -> Result<String, Problem> {
     let text = text.trim().to_owned();
     match text.chars().count() > most || text.chars().any(|c| c.is_control() && c != '\n') {
-        true => Err(Problem::bad_request(format!("`{name}` has at most {most} plain characters"))),
+        true => Err(Problem::bad_request(format!(
+            "`{name}` must have at most {most} characters and no control characters"
+        ))),
         false => Ok(text),
     }
 }
 
-/// The ranking of a consultation that has come to its end, settled with what persons said.
-fn ranked(record: &RunRecord) -> Result<Ranked, Problem> {
+/// The ranking of a finished consultation, with approvals applied.
+fn ranked(record: &RunRecord) -> Result<ConsultResult, Problem> {
     let Some(outcome) = record.row.outcome.clone() else {
-        let words = "only when everything is on the table a person's word counts";
+        let words = "the run has not finished; moves can be approved only after it ends";
         return Err(Problem::conflict(ErrorCode::RunNotOver, words));
     };
     if !record.row.spec.is_kind(RunKind::Consult) {
-        return Err(Problem::conflict(ErrorCode::NoMoves, "the run is no consultation"));
+        return Err(Problem::conflict(ErrorCode::NoMoves, "the run is not a consultation"));
     }
     match settle(outcome, &record.approvals).conclusion {
         Conclusion::Ranked(ranked) => Ok(*ranked),
@@ -153,14 +158,17 @@ fn ranked(record: &RunRecord) -> Result<Ranked, Problem> {
 pub(crate) fn refuse_if_over(row: &RunRow) -> Result<(), Problem> {
     match row.state.is_terminal() {
         true => {
-            Err(Problem::conflict(ErrorCode::RunOver, format!("the run is {} already", row.state)))
+            Err(Problem::conflict(ErrorCode::RunOver, format!("the run is already {}", row.state)))
         }
         false => Ok(()),
     }
 }
 
-async fn accepted(app: &App, run_id: &RunId) -> Result<(StatusCode, Json<Accepted>), Problem> {
+async fn accepted(
+    app: &AppState,
+    run_id: &RunId,
+) -> Result<(StatusCode, Json<RunControlResponse>), Problem> {
     let row = app.store.run(run_id).await?;
     let row = row.ok_or_else(|| Problem::no_such_run(run_id.as_str()))?;
-    Ok((StatusCode::ACCEPTED, Json(Accepted { run_id: row.run_id, state: row.state })))
+    Ok((StatusCode::ACCEPTED, Json(RunControlResponse { run_id: row.run_id, state: row.state })))
 }

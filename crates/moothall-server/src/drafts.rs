@@ -1,10 +1,11 @@
-//! `/api/drafts`: what workers propose, and what people say about it.
+//! `/api/drafts`: draft listing and review.
 //!
-//! The journal of a workspace is the truth, and [`DraftStore`] reads it; nothing is kept here. Its
-//! operations wait for locks and the disk, so each runs where waiting is allowed.
+//! The journal of each workspace is the source of truth and is read through [`DraftStore`]; this
+//! module keeps no state. Store operations block on locks and the disk, so they run on blocking
+//! threads.
 
 mod audit;
-mod live;
+mod draft_events;
 mod rows;
 
 use std::path::Path;
@@ -16,50 +17,52 @@ use axum::extract::State as Shared;
 use axum::http::StatusCode;
 use moothall_core::ErrorCode;
 use moothall_core::Sha256Hex;
-use moothall_core::access::{Owner, Scope};
-use moothall_core::drafts::{Account, Client, Draft, DraftId, Principal, Refusal, Say, State};
-use moothall_core::gate::Channel;
-use moothall_workspace::{Caller, DraftError, DraftStore, workspace_id};
+use moothall_core::access::{AccessScope, RunOwner};
+use moothall_core::drafts::{
+    Client, Draft, DraftId, DraftRefusal, DraftState, Principal, PrincipalAccount, ReviewDecision,
+};
+use moothall_core::gate::ReviewChannel;
+use moothall_workspace::{DraftCaller, DraftError, DraftStore, workspace_id};
 use serde::Deserialize;
 use tokio::sync::Semaphore;
 
 pub(crate) use self::audit::show as audit;
-use self::live::Bell;
-pub(crate) use self::live::events;
+use self::draft_events::DraftNotifier;
+pub(crate) use self::draft_events::events;
 use crate::access::token_label;
 use crate::app::BUILD;
-use crate::asked::{Asked, Body, Named};
 use crate::control::bounded;
+use crate::dto::{DraftDetail, DraftList, DraftReviewRequest, DraftReviewResponse, WorkspaceRow};
+use crate::extract::{JsonBody, PathParams, QueryParams};
 use crate::team_limiter::busy;
-use crate::wire::{DraftDetail, DraftList, SaidOnDraft, SayOnDraft, WorkspaceRow};
-use crate::{App, Problem, Who};
+use crate::{AppState, CallerIdentity, Problem};
 
 const USUAL_LIMIT: usize = 200;
 const MOST: usize = 1_000;
 const MAX_REASON_CHARS: usize = 2_000;
 
-/// Requests that use the drafts of one workspace at once. Each holds a blocking thread, and may wait
-/// there for another process that holds the lock of the store.
+/// Maximum concurrent draft requests per workspace. Each holds a blocking thread and may wait there
+/// for another process that holds the store lock.
 const MAX_REQUESTS_PER_WORKSPACE: usize = 8;
 
-/// Streams that read the news of one workspace at once.
+/// Maximum concurrent journal reads by event streams per workspace.
 const MAX_STREAM_READS_PER_WORKSPACE: usize = 2;
 
-/// How long a request waits for others before it is refused as `busy`.
+/// How long a request waits for a permit before it is refused as `busy`.
 const BUSY_AFTER: Duration = Duration::from_secs(1);
 
-/// The workspaces whose drafts are shown.
+/// The workspaces whose drafts the server serves.
 #[derive(Debug, Default)]
-pub struct Workspaces {
-    all: Vec<Workspace>,
+pub struct WorkspaceRegistry {
+    all: Vec<ServedWorkspace>,
     person: String,
-    account: Option<Account>,
-    bell: Bell,
+    account: Option<PrincipalAccount>,
+    bell: DraftNotifier,
 }
 
-/// A workspace whose drafts are shown.
+/// A workspace whose drafts the server serves.
 #[derive(Debug, Clone)]
-pub struct Workspace {
+pub struct ServedWorkspace {
     id: String,
     name: String,
     store: Arc<DraftStore>,
@@ -67,10 +70,12 @@ pub struct Workspace {
     stream_reads: Arc<Semaphore>,
 }
 
-impl Workspace {
-    /// The workspace in this folder.
+impl ServedWorkspace {
+    /// Opens the workspace in this folder.
     ///
-    /// Errors: those of the folder.
+    /// # Errors
+    ///
+    /// Fails if the folder cannot be read.
     pub fn new(folder: &Path, store: DraftStore) -> std::io::Result<Self> {
         let id = workspace_id(folder)?;
         let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
@@ -84,24 +89,25 @@ impl Workspace {
     }
 }
 
-impl Workspaces {
-    /// These. Whoever comes without a token is this person.
-    pub fn new(all: Vec<Workspace>, person: String) -> Self {
-        Self { all, person, account: None, bell: Bell::default() }
+impl WorkspaceRegistry {
+    /// Serves these workspaces. Requests without a token are attributed to `person`.
+    pub fn new(all: Vec<ServedWorkspace>, person: String) -> Self {
+        Self { all, person, account: None, bell: DraftNotifier::default() }
     }
 
-    /// That person is this user of the machine.
+    /// Sets the user id of that person on this machine.
     pub fn with_user(self, uid: u32) -> Self {
-        Self { account: Some(Account::User(uid)), ..self }
+        Self { account: Some(PrincipalAccount::User(uid)), ..self }
     }
 
     fn rows(&self) -> Vec<WorkspaceRow> {
-        let row = |one: &Workspace| WorkspaceRow { id: one.id.clone(), name: one.name.clone() };
+        let row =
+            |one: &ServedWorkspace| WorkspaceRow { id: one.id.clone(), name: one.name.clone() };
         self.all.iter().map(row).collect()
     }
 
-    /// Whether the journals of all workspaces can be written, as far as is known. One whose last
-    /// write failed is tried.
+    /// Reports whether the journals of all workspaces are writable. Only journals whose last write
+    /// failed are tested again.
     pub(crate) async fn check_journals(&self) -> bool {
         for one in self.all.iter().filter(|one| one.store.is_journal_failing()) {
             let store = Arc::clone(&one.store);
@@ -113,41 +119,42 @@ impl Workspaces {
         true
     }
 
-    /// The workspace of a draft, and the draft.
-    fn find(&self, id: DraftId) -> Result<(&Workspace, Draft), DraftError> {
-        let gate = Caller::new(Principal::gate());
+    /// Finds a draft and its workspace.
+    fn find(&self, id: DraftId) -> Result<(&ServedWorkspace, Draft), DraftError> {
+        let gate = DraftCaller::new(Principal::gate());
         for one in &self.all {
             match one.store.status(&gate, id) {
-                Err(DraftError::Refused(Refusal::Unknown)) => {}
+                Err(DraftError::Refused(DraftRefusal::Unknown)) => {}
                 found => return Ok((one, found?)),
             }
         }
-        Err(Refusal::Unknown.into())
+        Err(DraftRefusal::Unknown.into())
     }
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct ListQuery {
-    state: Option<State>,
+pub(crate) struct DraftListQuery {
+    state: Option<DraftState>,
     limit: Option<usize>,
 }
 
 pub(crate) async fn list(
-    Shared(app): Shared<App>,
-    Asked(query): Asked<ListQuery>,
+    Shared(app): Shared<AppState>,
+    QueryParams(query): QueryParams<DraftListQuery>,
 ) -> Result<Json<DraftList>, Problem> {
     let limit = query.limit.unwrap_or(USUAL_LIMIT).clamp(1, MOST);
     blocking(app, move |app| {
-        let gate = Caller::new(Principal::gate());
+        let gate = DraftCaller::new(Principal::gate());
         let mut found = Vec::new();
-        let mut cursor = live::Cursor::default();
+        let mut cursor = draft_events::DraftStreamCursor::default();
         for one in &app.workspaces.all {
-            // Before: what happens in between is heard twice rather than never.
+            // Read the cursor before the list: an event in between is then delivered twice instead
+            // of being lost.
             cursor.set(&one.id, one.store.heard(u64::MAX).head);
             let drafts = one.store.list(&gate)?;
             found.extend(drafts.into_iter().map(|draft| (one, draft)));
         }
-        let waiting = found.iter().filter(|(_, one)| one.state == State::Escalated).count();
+        let waiting = found.iter().filter(|(_, one)| one.state == DraftState::Escalated).count();
         found.retain(|(_, draft)| query.state.is_none_or(|state| draft.state == state));
         found.sort_by_key(|(_, draft)| std::cmp::Reverse((draft.touched, draft.id)));
         let drafts = found.iter().take(limit).map(|(one, draft)| rows::row(one, draft));
@@ -162,8 +169,8 @@ pub(crate) async fn list(
 }
 
 pub(crate) async fn show(
-    Shared(app): Shared<App>,
-    Named(draft): Named<String>,
+    Shared(app): Shared<AppState>,
+    PathParams(draft): PathParams<String>,
 ) -> Result<Json<DraftDetail>, Problem> {
     let id = id_of(&draft)?;
     blocking(app, move |app| {
@@ -174,105 +181,107 @@ pub(crate) async fn show(
 }
 
 pub(crate) async fn approve(
-    app: Shared<App>,
-    who: Who,
-    draft: Named<String>,
-    body: Body<SayOnDraft>,
-) -> Result<Json<SaidOnDraft>, Problem> {
-    say(app, who, draft, body, Say::Approve).await
+    app: Shared<AppState>,
+    who: CallerIdentity,
+    draft: PathParams<String>,
+    body: JsonBody<DraftReviewRequest>,
+) -> Result<Json<DraftReviewResponse>, Problem> {
+    say(app, who, draft, body, ReviewDecision::Approve).await
 }
 
 pub(crate) async fn reject(
-    app: Shared<App>,
-    who: Who,
-    draft: Named<String>,
-    body: Body<SayOnDraft>,
-) -> Result<Json<SaidOnDraft>, Problem> {
-    say(app, who, draft, body, Say::Reject).await
+    app: Shared<AppState>,
+    who: CallerIdentity,
+    draft: PathParams<String>,
+    body: JsonBody<DraftReviewRequest>,
+) -> Result<Json<DraftReviewResponse>, Problem> {
+    say(app, who, draft, body, ReviewDecision::Reject).await
 }
 
 pub(crate) async fn send_back(
-    app: Shared<App>,
-    who: Who,
-    draft: Named<String>,
-    body: Body<SayOnDraft>,
-) -> Result<Json<SaidOnDraft>, Problem> {
-    say(app, who, draft, body, Say::SendBack).await
+    app: Shared<AppState>,
+    who: CallerIdentity,
+    draft: PathParams<String>,
+    body: JsonBody<DraftReviewRequest>,
+) -> Result<Json<DraftReviewResponse>, Problem> {
+    say(app, who, draft, body, ReviewDecision::SendBack).await
 }
 
 async fn say(
-    Shared(app): Shared<App>,
-    who: Who,
-    Named(draft): Named<String>,
-    Body(request): Body<SayOnDraft>,
-    say: Say,
-) -> Result<Json<SaidOnDraft>, Problem> {
-    who.may_with(Scope::Review, &Owner::local())?;
+    Shared(app): Shared<AppState>,
+    who: CallerIdentity,
+    PathParams(draft): PathParams<String>,
+    JsonBody(request): JsonBody<DraftReviewRequest>,
+    say: ReviewDecision,
+) -> Result<Json<DraftReviewResponse>, Problem> {
+    who.may_with(AccessScope::Review, &RunOwner::local())?;
     let id = id_of(&draft)?;
     let seal = Sha256Hex::parse(&request.seal)
-        .ok_or_else(|| Problem::bad_request("a seal is 64 hexadecimal digits"))?;
+        .ok_or_else(|| Problem::bad_request("`seal` must be 64 hexadecimal digits"))?;
     let reason = bounded("reason", request.reason.unwrap_or_default(), MAX_REASON_CHARS)?;
     let person = reviewer(&app, &who).await?;
     let said = blocking(app.clone(), move |app| {
         let (one, _) = app.workspaces.find(id)?;
-        if say == Say::Approve && !one.store.policy().channels.contains(&Channel::Web) {
+        if say == ReviewDecision::Approve
+            && !one.store.policy().channels.contains(&ReviewChannel::Web)
+        {
             return Ok(None);
         }
-        if say == Say::Approve && !rows::detail(one, id)?.shows_all {
+        if say == ReviewDecision::Approve && !rows::detail(one, id)?.shows_all {
             return Err(DraftError::Input(
-                "not all of it fits into a page: `moothall review` shows and approves it"
+                "the change is too large to show in full here; review it with `moothall review`"
                     .to_owned(),
             ));
         }
         let drafts = one.store.review(&person, id, seal, say, &reason)?;
         let drafts = drafts.iter().map(|draft| rows::row(one, draft)).collect();
-        Ok(Some(SaidOnDraft { drafts }))
+        Ok(Some(DraftReviewResponse { drafts }))
     });
     let Json(said) = said.await?;
-    // Others need not wait until somebody looks.
+    // Notify open streams immediately instead of at the next poll.
     app.workspaces.bell.ring();
     said.map(Json).ok_or_else(|| {
         Problem::new(
             StatusCode::FORBIDDEN,
             ErrorCode::ChannelClosed,
-            "the policy does not let people approve here",
+            "the policy does not allow approvals in the web UI",
         )
-        .with_hint("its `[review] channels` does not name `web`; `moothall review` may do")
+        .with_hint("add `web` to `[review] channels` in the policy, or use `moothall review`")
     })
 }
 
-/// Who speaks: the token, or the person who started the server.
-async fn reviewer(app: &App, who: &Who) -> Result<Caller, Problem> {
+/// The reviewer: the caller's token, or the person who started the server.
+async fn reviewer(app: &AppState, who: &CallerIdentity) -> Result<DraftCaller, Problem> {
     let label = token_label(app, who).await?;
     let name = label.unwrap_or_else(|| app.workspaces.person.clone());
     let account = match who.owner()?.token {
-        Some(id) => Some(Account::Token(id)),
+        Some(id) => Some(PrincipalAccount::Token(id)),
         None => app.workspaces.account.clone(),
     };
     let client = Client { name: "moothall serve".to_owned(), version: BUILD.to_owned() };
-    Ok(Caller { who: Principal { account, ..Principal::human(name) }, client: Some(client) })
+    Ok(DraftCaller { who: Principal { account, ..Principal::human(name) }, client: Some(client) })
 }
 
 fn id_of(text: &str) -> Result<DraftId, Problem> {
-    DraftId::parse(text).ok_or_else(|| problem(Refusal::Unknown.into()))
+    DraftId::parse(text).ok_or_else(|| problem(DraftRefusal::Unknown.into()))
 }
 
-/// Runs work on the drafts of all workspaces, which waits for locks and the disk.
+/// Runs blocking work that may use the drafts of any workspace.
 async fn blocking<T: Send + 'static>(
-    app: App,
-    work: impl FnOnce(&App) -> Result<T, DraftError> + Send + 'static,
+    app: AppState,
+    work: impl FnOnce(&AppState) -> Result<T, DraftError> + Send + 'static,
 ) -> Result<Json<T>, Problem> {
     let all: Vec<Arc<Semaphore>> =
         app.workspaces.all.iter().map(|one| Arc::clone(&one.requests)).collect();
     blocking_with(app, all, work).await
 }
 
-/// Runs work on the drafts of the workspaces with these limits. The permits belong to the thread: a
-/// request that times out leaves its thread waiting.
+/// Runs blocking work under these limits. The thread owns the permits, because it keeps running
+/// when its request times out.
 async fn blocking_with<T: Send + 'static>(
-    app: App,
+    app: AppState,
     limits: Vec<Arc<Semaphore>>,
-    work: impl FnOnce(&App) -> Result<T, DraftError> + Send + 'static,
+    work: impl FnOnce(&AppState) -> Result<T, DraftError> + Send + 'static,
 ) -> Result<Json<T>, Problem> {
     let acquire = async {
         let mut permits = Vec::new();
@@ -290,20 +299,25 @@ async fn blocking_with<T: Send + 'static>(
     done.await.map_err(|error| Problem::internal(&error))?.map(Json).map_err(problem)
 }
 
-/// The one place where errors of the draft store become answers.
+/// Maps errors of the draft store to HTTP problems.
 fn problem(error: DraftError) -> Problem {
     let code = error.code();
     let (status, hint) = match code {
         ErrorCode::Busy => return busy(),
         ErrorCode::Internal => return Problem::internal(&error),
-        ErrorCode::DraftNotFound => (StatusCode::NOT_FOUND, "`GET /api/drafts` lists them"),
+        ErrorCode::DraftNotFound => {
+            (StatusCode::NOT_FOUND, "list the drafts with `GET /api/drafts`")
+        }
         ErrorCode::SealDiffers => {
-            (StatusCode::CONFLICT, "look at it again: somebody wrote it meanwhile")
+            (StatusCode::CONFLICT, "reload the draft: it has changed since you read it")
         }
-        ErrorCode::PolicyChanged => (StatusCode::CONFLICT, "look at it again: it is judged anew"),
-        ErrorCode::DraftState => {
-            (StatusCode::CONFLICT, "somebody was faster, or its worker took it back")
+        ErrorCode::PolicyChanged => {
+            (StatusCode::CONFLICT, "reload the draft: it was checked again under the new policy")
         }
+        ErrorCode::DraftState => (
+            StatusCode::CONFLICT,
+            "another reviewer decided first, or the agent withdrew the draft",
+        ),
         ErrorCode::NotAReviewer => (StatusCode::FORBIDDEN, ""),
         ErrorCode::ContentGone => (StatusCode::GONE, ""),
         _ => (StatusCode::CONFLICT, ""),

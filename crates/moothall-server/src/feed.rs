@@ -1,13 +1,13 @@
-//! Events on their way to those who follow runs.
+//! Delivers run events to the clients that follow them.
 //!
-//! The log is the truth, and every reader has a cursor in it. What is here only makes reading it
-//! cheap: for each run that somebody follows, the newest events as bytes that are ready to be sent,
-//! made once for all readers, and a number that says how far the log goes. A driver in this process
-//! tells about its commits; for those of other processes one task asks the store, for all runs in
-//! one question, when the store has heard of something or a moment has passed. Nobody waits for a
-//! reader: who is slow finds that the bytes are gone, and reads from the store.
+//! The event log in the store is the source of truth, and every client has a cursor into it. The
+//! feed makes reading cheap: for each followed run it holds the newest events as encoded frames,
+//! shared by all clients, and the sequence number of the log's end. Drivers in this process report
+//! their commits directly. Commits of other processes are found by one task that queries the store
+//! for all concurrent runs, when the store reports activity or the poll interval has passed. Slow
+//! clients do not block others: once their frames have been dropped from memory, they read from the store.
 
-mod tail;
+mod frame_buffer;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,71 +15,73 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
-use moothall_core::{Envelope, RunId};
+use moothall_core::{EventEnvelope, RunId};
 use moothall_store::{Store, StoreError, StoredEvent};
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
-use self::tail::Tail;
+use self::frame_buffer::FrameBuffer;
 use crate::times::rfc3339;
 
-/// How many events are read from the store at once, and so how many a slow reader holds.
+/// Events per read from the store; also the maximum that a slow client holds in memory.
 const PAGE: u32 = 128;
 
-/// Readers that may be in the store at once: they share its connections with everybody else.
+/// Maximum concurrent reads by the feed, because it shares the store's connections with all other
+/// requests.
 const STORE_READERS: usize = 3;
 
-/// How often the store is asked for what other processes wrote.
+/// Polling of the store for events from other processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Timing {
-    /// Between two questions.
+pub struct FeedTiming {
+    /// Poll interval.
     pub look_again: Duration,
 }
 
-impl Default for Timing {
+impl Default for FeedTiming {
     fn default() -> Self {
         Self { look_again: Duration::from_millis(150) }
     }
 }
 
-/// Events of all runs that somebody follows.
-pub struct Feed {
+/// Events of all followed runs.
+pub struct EventFeed {
     store: Arc<dyn Store>,
     runs: Mutex<BTreeMap<RunId, Weak<RunFeed>>>,
     readers: Semaphore,
 }
 
-impl fmt::Debug for Feed {
+impl fmt::Debug for EventFeed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Feed").field("runs", &self.runs().keys()).finish_non_exhaustive()
+        f.debug_struct("EventFeed").field("runs", &self.runs().keys()).finish_non_exhaustive()
     }
 }
 
-/// How far the log of a run goes.
+/// End of a run's event log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Head {
+pub(crate) struct EventLogHead {
     pub(crate) seq: u64,
-    /// Nothing follows.
+    /// No more events will follow.
     pub(crate) terminal: bool,
     /// The run was deleted.
     pub(crate) gone: bool,
 }
 
-/// The events of one run.
+/// Events of one followed run.
 pub(crate) struct RunFeed {
     run_id: RunId,
-    tail: Mutex<Tail>,
-    head: watch::Sender<Head>,
+    tail: Mutex<FrameBuffer>,
+    head: watch::Sender<EventLogHead>,
 }
 
-impl Feed {
-    /// A feed of what is in this store. [`Feed::watch`] keeps it going.
+impl EventFeed {
+    /// Creates a feed for this store. [`EventFeed::watch`] must run to pick up events from other
+    /// processes.
     pub fn new(store: Arc<dyn Store>) -> Arc<Self> {
         let readers = Semaphore::new(STORE_READERS);
         Arc::new(Self { store, runs: Mutex::default(), readers })
     }
 
-    /// A driver of this process has committed an event.
+    /// Reports an event committed by this process.
     pub fn committed(&self, run_id: &RunId, stored: &StoredEvent) {
         let followed = self.runs().get(run_id).and_then(Weak::upgrade);
         if let Some(run) = followed {
@@ -87,8 +89,8 @@ impl Feed {
         }
     }
 
-    /// Looks for what other processes wrote, until `closing`.
-    pub async fn watch(self: Arc<Self>, timing: Timing, closing: CancellationToken) {
+    /// Polls for events from other processes until `closing` is cancelled.
+    pub async fn watch(self: Arc<Self>, timing: FeedTiming, closing: CancellationToken) {
         let mut seen = 0;
         loop {
             tokio::select! {
@@ -101,17 +103,18 @@ impl Feed {
         }
     }
 
-    /// The events of a run that exists.
+    /// Returns the feed of an existing run.
     pub(crate) async fn follow(&self, run_id: &RunId) -> Result<Arc<RunFeed>, StoreError> {
         if let Some(run) = self.runs().get(run_id).and_then(Weak::upgrade) {
             return Ok(run);
         }
         let row = self.store.run(run_id).await?;
         let row = row.ok_or_else(|| StoreError::UnknownRun(run_id.clone()))?;
-        let head = Head { seq: row.events, terminal: row.state.is_terminal(), gone: false };
-        // What most readers want is the whole of a run, so the end of it is read once for all.
-        let from = row.events.saturating_sub(tail::MOST_FRAMES as u64);
-        let mut tail = Tail::after(from);
+        let head = EventLogHead { seq: row.events, terminal: row.state.is_terminal(), gone: false };
+        // Most clients read a run from its start, so load as much of it as fits once for all of
+        // them.
+        let from = row.events.saturating_sub(frame_buffer::MOST_FRAMES as u64);
+        let mut tail = FrameBuffer::after(from);
         while tail.end() < head.seq {
             let page = self.page(run_id, tail.end()).await?;
             if page.is_empty() {
@@ -126,10 +129,10 @@ impl Feed {
         let made = Arc::new(RunFeed {
             run_id: run_id.clone(),
             tail: Mutex::new(tail),
-            head: watch::Sender::new(Head { seq: end, terminal, gone: false }),
+            head: watch::Sender::new(EventLogHead { seq: end, terminal, gone: false }),
         });
         let mut runs = self.runs();
-        // Another reader may have been faster, and its feed may know more.
+        // Another client may have created the feed first, and it may be further ahead.
         if let Some(run) = runs.get(run_id).and_then(Weak::upgrade) {
             return Ok(run);
         }
@@ -137,7 +140,7 @@ impl Feed {
         Ok(made)
     }
 
-    /// Events after a cursor, from the store.
+    /// Reads the events after a cursor from the store.
     pub(crate) async fn page(
         &self,
         run_id: &RunId,
@@ -147,7 +150,7 @@ impl Feed {
         self.store.events(run_id, after, PAGE).await
     }
 
-    /// One look at the store for every run that somebody follows.
+    /// Queries the store once for all followed runs.
     async fn look(&self) -> Result<(), StoreError> {
         let followed: Vec<Arc<RunFeed>> = {
             let mut runs = self.runs();
@@ -186,13 +189,13 @@ impl Feed {
 }
 
 impl RunFeed {
-    /// How far the log goes.
-    pub(crate) fn head(&self) -> Head {
+    /// Returns the end of the log.
+    pub(crate) fn head(&self) -> EventLogHead {
         *self.head.borrow()
     }
 
-    /// Hears when it goes further.
-    pub(crate) fn changes(&self) -> watch::Receiver<Head> {
+    /// Subscribes to changes of the head.
+    pub(crate) fn changes(&self) -> watch::Receiver<EventLogHead> {
         self.head.subscribe()
     }
 
@@ -201,8 +204,8 @@ impl RunFeed {
         head.terminal || head.gone
     }
 
-    /// Bytes of events after a cursor that are ready, with the number of the last one; nothing where
-    /// they are not here.
+    /// Returns encoded events after a cursor with the sequence number of the last one; `None` if
+    /// they are not in memory.
     pub(crate) fn ready(&self, after: u64) -> Option<(u64, Bytes)> {
         self.tail().after_cursor(after, PAGE as usize)
     }
@@ -211,7 +214,7 @@ impl RunFeed {
         let mut tail = self.tail();
         let mut terminal = false;
         for one in stored {
-            // What is known came twice; what leaves a gap comes again when the store is asked.
+            // Skip duplicates. An event after a gap is read again at the next poll.
             if one.seq == tail.end().saturating_add(1) {
                 tail.push(one.seq, frame(&self.run_id, one));
                 terminal |= one.event.body.is_terminal();
@@ -229,7 +232,7 @@ impl RunFeed {
         });
     }
 
-    fn tail(&self) -> MutexGuard<'_, Tail> {
+    fn tail(&self) -> MutexGuard<'_, FrameBuffer> {
         self.tail.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -240,9 +243,9 @@ impl fmt::Debug for RunFeed {
     }
 }
 
-/// An event as it travels.
-pub(crate) fn envelope(run_id: &RunId, stored: &StoredEvent) -> Envelope {
-    Envelope {
+/// Builds the response form of an event.
+pub(crate) fn envelope(run_id: &RunId, stored: &StoredEvent) -> EventEnvelope {
+    EventEnvelope {
         seq: stored.seq,
         run_id: run_id.clone(),
         at: rfc3339(stored.at_ms),
@@ -250,8 +253,8 @@ pub(crate) fn envelope(run_id: &RunId, stored: &StoredEvent) -> Envelope {
     }
 }
 
-/// An event as a frame of a stream. Numbers and our own names are all that stands outside of the
-/// JSON, which has no line breaks.
+/// Encodes an event as a server-sent event frame. Only numbers and fixed names appear outside the
+/// JSON, and the JSON has no line breaks, so content cannot forge a frame.
 pub(crate) fn frame(run_id: &RunId, stored: &StoredEvent) -> Bytes {
     let json = serde_json::to_string(&envelope(run_id, stored)).unwrap_or_default();
     let (seq, name) = (stored.seq, stored.event.body.name());

@@ -1,4 +1,4 @@
-use moothall_core::{RunEvent, RunEventBody, Verdict};
+use moothall_core::{RunEvent, RunEventBody, RunVerdict};
 use moothall_store::{Commit, NewRun, RunState, SqliteStore};
 
 use super::*;
@@ -11,7 +11,7 @@ async fn store() -> Arc<dyn Store> {
     let store = SqliteStore::in_memory().await.unwrap();
     let run = NewRun {
         run_id: run_id(),
-        owner: moothall_core::access::Owner::local(),
+        owner: moothall_core::access::RunOwner::local(),
         cap: None,
         spec: moothall_core::StoredSpec::from_columns("consult", serde_json::Value::Null),
         title: "HLXI".to_owned(),
@@ -40,7 +40,7 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// The numbers of the frames after a cursor.
+/// The sequence numbers of the frames after a cursor.
 fn numbers(run: &RunFeed, after: u64) -> Vec<u64> {
     let text = run.ready(after).map(|(_, bytes)| String::from_utf8(bytes.to_vec()).unwrap());
     let text = text.unwrap_or_default();
@@ -52,16 +52,16 @@ fn numbers(run: &RunFeed, after: u64) -> Vec<u64> {
 fn commits_of_this_process_and_of_others_are_heard_once_and_in_order() {
     runtime().block_on(async {
         let store = store().await;
-        let feed = Feed::new(store.clone());
+        let feed = EventFeed::new(store.clone());
         commit(&store, vec![step(1), step(2)]).await;
         let run = feed.follow(&run_id()).await.unwrap();
         assert_eq!(numbers(&run, 0), [1, 2]);
-        // Another process: only a look at the store tells.
+        // A commit by another process is found only by polling the store.
         commit(&store, vec![step(3)]).await;
         assert_eq!(run.head().seq, 2);
         feed.look().await.unwrap();
         assert_eq!(run.head().seq, 3);
-        // This process tells, also what was seen already and what leaves a gap.
+        // Reports from this process may contain duplicates and gaps.
         let fourth = commit(&store, vec![step(4)]).await;
         let fifth = commit(&store, vec![step(5)]).await;
         feed.committed(&run_id(), &fifth[0]);
@@ -78,12 +78,12 @@ fn commits_of_this_process_and_of_others_are_heard_once_and_in_order() {
 fn end_of_a_run_is_told_with_its_last_event() {
     runtime().block_on(async {
         let store = store().await;
-        let feed = Feed::new(store.clone());
+        let feed = EventFeed::new(store.clone());
         let run = feed.follow(&run_id()).await.unwrap();
-        let done = RunEvent::of_run(RunEventBody::RunFinished { verdict: Verdict::Pass });
+        let done = RunEvent::of_run(RunEventBody::RunFinished { verdict: RunVerdict::Pass });
         commit(&store, vec![step(1), done]).await;
         feed.look().await.unwrap();
-        assert_eq!(run.head(), Head { seq: 2, terminal: true, gone: false });
+        assert_eq!(run.head(), EventLogHead { seq: 2, terminal: true, gone: false });
     });
 }
 
@@ -91,7 +91,7 @@ fn end_of_a_run_is_told_with_its_last_event() {
 fn run_that_is_deleted_is_gone_for_those_who_follow_it() {
     runtime().block_on(async {
         let store = store().await;
-        let feed = Feed::new(store.clone());
+        let feed = EventFeed::new(store.clone());
         let run = feed.follow(&run_id()).await.unwrap();
         store.delete_runs(&[run_id()]).await.unwrap();
         feed.look().await.unwrap();
@@ -106,7 +106,7 @@ fn run_that_is_deleted_is_gone_for_those_who_follow_it() {
 fn nothing_is_held_for_a_run_that_nobody_follows() {
     runtime().block_on(async {
         let store = store().await;
-        let feed = Feed::new(store.clone());
+        let feed = EventFeed::new(store.clone());
         let run = feed.follow(&run_id()).await.unwrap();
         drop(run);
         feed.look().await.unwrap();

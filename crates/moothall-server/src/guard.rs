@@ -1,9 +1,9 @@
-//! What keeps other people's pages away from a server on one's own machine, and what every answer
-//! tells the browser.
+//! Protects a local server from requests by other sites, and sets the security headers of every
+//! response.
 //!
-//! A page of a stranger can make a browser send requests to 127.0.0.1, and can have its own name
-//! point there (DNS rebinding). So the name that was asked for must be one of this machine's, and
-//! whoever changes something must come from our own page or from no page at all.
+//! A foreign page can make a browser send requests to 127.0.0.1, and can point its own host name
+//! there (DNS rebinding). Therefore the `SandboxHost` must be a known name of this server, and requests
+//! that change data must come from a page of this server or from no page.
 
 use moothall_core::ErrorCode;
 use std::net::SocketAddr;
@@ -17,22 +17,23 @@ use axum::response::{IntoResponse as _, Response};
 use crate::Problem;
 use crate::plain_page::plain_page;
 
-/// The policy of every page: nothing from elsewhere, no script or style in the HTML, no frame around
-/// it. React sets single properties of elements by script, which this allows.
+/// Content security policy of every page: same-origin resources only, no inline scripts or styles,
+/// no framing. React sets single style properties by script, which this allows.
 const CSP: &str = "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; \
                    form-action 'self'; frame-ancestors 'none'";
 
-/// The policy of an exported memo, which is one file with its style in it, and without scripts.
+/// Content security policy of an exported memo: one file with inline styles and no scripts.
 pub(crate) const EXPORT_CSP: &str = "default-src 'none'; style-src 'unsafe-inline'; \
                                      base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// For a year, browsers ask for this host with TLS only. Sent only if the public URL has TLS.
+/// Tells browsers to use TLS for this host for one year. Sent only if the public URL uses TLS.
 const HSTS: &str = "max-age=31536000";
 
 /// Sent with every response.
 const HEADERS: [(HeaderName, &str); 5] = [
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    // Not `no-referrer`: with it, browsers send `Origin: null` even from our own sign-in form.
+    // Not `no-referrer`: with it, browsers send `Origin: null` even from this server's own sign-in
+    // form.
     (header::REFERRER_POLICY, "same-origin"),
     (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
@@ -42,20 +43,20 @@ const HEADERS: [(HeaderName, &str); 5] = [
     ),
 ];
 
-/// The names under which a server may be asked for.
+/// The host names that a server accepts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Guard {
-    /// As `Host` has them, in small letters.
+pub struct OriginGuard {
+    /// In the form of the `SandboxHost` header, in lower case.
     hosts: Vec<String>,
-    /// How our own pages are fetched.
+    /// Scheme of this server's own pages.
     scheme: &'static str,
 }
 
-/// Asked by machines under whatever address they know, and answered without looking at anything.
+/// Health probes are exempt: orchestrators call them by any address, and they disclose nothing.
 const PROBES: [&str; 2] = ["/healthz", "/readyz"];
 
-impl Guard {
-    /// Of a server that listens on this address of its own machine.
+impl OriginGuard {
+    /// For a server that listens on this local address.
     pub fn local(address: SocketAddr) -> Self {
         let port = address.port();
         let mut hosts: Vec<String> = ["127.0.0.1", "localhost", "[::1]"]
@@ -69,8 +70,8 @@ impl Guard {
         Self { hosts, scheme: "http://" }
     }
 
-    /// Of a server that browsers reach under this address, such as `https://moothall.example.com`,
-    /// and under no other. `None` where it is not an address of that form.
+    /// For a server that browsers reach only at `origin`, such as `https://moothall.example.com`.
+    /// Returns `None` if `origin` does not have this form.
     pub fn named(origin: &str) -> Option<Self> {
         let (scheme, host) = ["https://", "http://"]
             .into_iter()
@@ -88,7 +89,7 @@ impl Guard {
                 Problem::new(
                     StatusCode::MISDIRECTED_REQUEST,
                     ErrorCode::HostRefused,
-                    "this server is not called by that name",
+                    "this server does not accept the host name of the request",
                 )
                 .with_hint("use the address that `moothall serve` prints"),
             );
@@ -99,13 +100,13 @@ impl Guard {
             name.map(str::to_ascii_lowercase).as_deref() != Some(&*host)
         });
         let changes = !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
-        // A link on another page may lead here, but nothing else there may reach us.
+        // Other sites may link here; any other kind of request from them is refused.
         let foreign_site = text(&SEC_FETCH_SITE).is_some_and(|site| match site {
             "same-origin" | "none" => false,
             _ => changes || text(&SEC_FETCH_MODE) != Some("navigate"),
         });
         (foreign_origin || foreign_site).then(|| {
-            let words = "this comes from a page of another site";
+            let words = "the request came from a page of another site";
             Problem::new(StatusCode::FORBIDDEN, ErrorCode::OriginRefused, words)
         })
     }
@@ -115,9 +116,9 @@ const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
 const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 
-/// Refuses what the guard refuses.
+/// Middleware that rejects requests with a wrong host or a foreign origin.
 pub(crate) async fn check(
-    State(guard): State<Arc<Guard>>,
+    State(guard): State<Arc<OriginGuard>>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -127,14 +128,14 @@ pub(crate) async fn check(
     let headers = request.headers();
     let mut named = headers.get_all(header::HOST).iter().map(|host| host.to_str().unwrap_or("?"));
     let host = match (named.next(), named.next()) {
-        // HTTP/2 says it in the address.
+        // HTTP/2 sends the host as the URI authority.
         (None, _) => request.uri().authority().map(|name| name.as_str()),
         (Some(host), None) => Some(host),
-        // Whoever stands between us and the caller may have looked at the other one.
+        // Two `SandboxHost` headers are refused: a proxy in between may have checked the other one.
         (Some(_), Some(_)) => None,
     };
     match guard.refuse(request.method(), headers, host) {
-        // A person who followed a link or sent a form sees a page, not JSON.
+        // Browser navigation gets an HTML page instead of JSON.
         Some(problem) if headers.get(SEC_FETCH_DEST).is_some_and(|dest| dest == "document") => {
             refusal_page(&problem)
         }
@@ -147,20 +148,20 @@ fn refusal_page(problem: &Problem) -> Response {
     let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::FORBIDDEN);
     let advice = match status {
         StatusCode::MISDIRECTED_REQUEST => {
-            "This server does not answer to the name in the address bar. \
+            "This server does not accept the host name in the address bar. \
              Use the address that <code>moothall serve</code> prints."
         }
         _ => {
-            "This request came from a page of another site, so nothing was done. \
+            "This request came from a page of another site and was refused. \
              <a href=\"/\">Open Moothall</a> and try again there."
         }
     };
     plain_page(status, "Request refused", &format!("<p>{advice}</p>"))
 }
 
-/// Adds the headers of every response.
+/// Middleware that adds the security headers to every response.
 pub(crate) async fn headers(
-    State(guard): State<Arc<Guard>>,
+    State(guard): State<Arc<OriginGuard>>,
     request: Request,
     next: Next,
 ) -> Response {

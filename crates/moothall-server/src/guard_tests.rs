@@ -1,7 +1,7 @@
 use super::*;
 
 fn asked(method: Method, host: &str, said: &[(&'static str, &str)]) -> Option<u16> {
-    let guard = Guard::local("127.0.0.1:7777".parse().unwrap());
+    let guard = OriginGuard::local("127.0.0.1:7777".parse().unwrap());
     let headers = said
         .iter()
         .map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()))
@@ -34,7 +34,7 @@ fn page_of_another_site_may_neither_read_nor_change_anything() {
 
 #[test]
 fn server_behind_a_name_answers_to_that_name_over_its_own_scheme_only() {
-    let guard = Guard::named("https://moothall.example").unwrap();
+    let guard = OriginGuard::named("https://moothall.example").unwrap();
     let asked = |host: &str, origin: &str| {
         let headers = [(header::ORIGIN, origin.parse().unwrap())].into_iter().collect();
         guard.refuse(&Method::POST, &headers, Some(host)).map(|problem| problem.status)
@@ -46,7 +46,7 @@ fn server_behind_a_name_answers_to_that_name_over_its_own_scheme_only() {
     for wrong in
         ["moothall.example", "ftp://a", "https://", "https://a/b", "https://a?b", "https://u@a"]
     {
-        assert_eq!(Guard::named(wrong), None, "{wrong}");
+        assert_eq!(OriginGuard::named(wrong), None, "{wrong}");
     }
 }
 

@@ -1,5 +1,5 @@
-//! What the API is, for programs (`/api/openapi.json`) and for people (`/api/docs`), made from the
-//! router's own table and the types of requests and answers.
+//! The API description as OpenAPI (`/api/openapi.json`) and HTML (`/api/docs`), generated from the
+//! router's table and the request and response types.
 
 mod page;
 
@@ -12,40 +12,40 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::app::BUILD;
-use crate::caller::Needs;
-use crate::router::{Route, routes};
-use crate::{Problem, wire};
+use crate::caller::RoutePermission;
+use crate::router::{ApiRoute, routes};
+use crate::{Problem, dto};
 
-/// The document, for programs.
+/// `GET /api/openapi.json`.
 pub(crate) async fn json() -> Json<Value> {
     Json(document())
 }
 
-/// The document, for people.
+/// `GET /api/docs`.
 pub(crate) async fn page() -> Html<String> {
     Html(page::page(&document()))
 }
 
-/// An event. What else it holds depends on its `type`; `web/src/gen/run.ts` has every kind.
+/// An event of a run. The other fields depend on `type`; `web/src/gen/run.ts` defines every kind.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Envelope")]
 pub(crate) struct AnyEvent {
-    /// From 1, without gaps.
+    /// Sequence number, from 1 without gaps.
     seq: u64,
-    /// The run.
+    /// Id of the run.
     run_id: String,
-    /// When it was committed, in UTC.
+    /// Time of the commit, in UTC.
     at: String,
-    /// What happened.
+    /// Kind of event.
     r#type: String,
 }
 
-/// Where a run stands.
+/// State of a run.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "RunState")]
-#[expect(dead_code, reason = "only its schema is used")]
-pub(crate) enum State {
+#[expect(dead_code, reason = "only used for its schema")]
+pub(crate) enum RunStateSchema {
     Running,
     Paused,
     Finished,
@@ -53,35 +53,35 @@ pub(crate) enum State {
     Cancelled,
 }
 
-/// A run folded from its events. `web/src/gen/run.ts` has every field.
+/// Current view of a run, computed from its events. `web/src/gen/run.ts` defines every field.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "RunView")]
 struct AnyView {
-    /// The last event that is in it.
+    /// Sequence number of the last event included.
     as_of_seq: u64,
-    /// What no event says: id, workflow, title, model, caps, committee.
+    /// Data that is not in the events: id, workflow, title, model, caps, committee.
     about: Map<String, Value>,
-    /// Whether it goes on: `state` is running, paused, complete, failed or cancelled.
+    /// Status of the run: `state` is running, paused, complete, failed or cancelled.
     status: Map<String, Value>,
-    /// Model calls and what they used.
+    /// Model calls and their usage.
     usage: Map<String, Value>,
-    /// Layers, agents, moves and debates of a consultation.
+    /// Stages, agents, moves and debates of a consultation.
     consult: Option<Map<String, Value>>,
-    /// Attempts of a program.
+    /// Attempts of a program run.
     code: Option<Map<String, Value>>,
 }
 
-/// What one address takes and gives.
-struct Operation {
+/// Request and response of one endpoint.
+struct ApiOperation {
     summary: &'static str,
     query: &'static [(&'static str, &'static str, &'static str)],
     takes: Option<Schema>,
-    gives: Gives,
+    gives: ResponseSpec,
 }
 
-enum Gives {
+enum ResponseSpec {
     Json(&'static str, Schema),
-    /// In one of these forms.
+    /// A response with one of these media types.
     Text(&'static [&'static str]),
     Nothing,
 }
@@ -91,7 +91,7 @@ const DOCUMENTS: &[&str] = &["application/json", "text/plain"];
 const EXPORTS: &[&str] =
     &["application/json", "application/pdf", "text/csv", "text/html", "text/markdown"];
 
-/// The whole document.
+/// Builds the OpenAPI document.
 pub(crate) fn document() -> Value {
     let settings = SchemaSettings::draft2020_12()
         .with(|settings| settings.definitions_path = "/components/schemas".into());
@@ -112,7 +112,7 @@ pub(crate) fn document() -> Value {
         "info": {
             "title": "Moothall",
             "version": BUILD,
-            "description": "Runs started, followed event by event, read and controlled.",
+            "description": "Start, follow, read and control runs; review drafts.",
             "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
         },
         "paths": paths,
@@ -120,8 +120,8 @@ pub(crate) fn document() -> Value {
     })
 }
 
-fn described(route: &Route, operation: Operation, problem: &Schema) -> Value {
-    let Operation { summary, query, takes, gives } = operation;
+fn described(route: &ApiRoute, operation: ApiOperation, problem: &Schema) -> Value {
+    let ApiOperation { summary, query, takes, gives } = operation;
     let in_path =
         route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
     let in_path = in_path.map(
@@ -131,22 +131,24 @@ fn described(route: &Route, operation: Operation, problem: &Schema) -> Value {
         json!({"name": name, "in": "query", "description": about, "schema": {"type": kind}})
     });
     let (status, content) = match gives {
-        Gives::Json(status, schema) => (status, json!({"application/json": {"schema": schema}})),
-        Gives::Text(kinds) => {
+        ResponseSpec::Json(status, schema) => {
+            (status, json!({"application/json": {"schema": schema}}))
+        }
+        ResponseSpec::Text(kinds) => {
             let content = kinds.iter().map(|kind| ((*kind).to_owned(), json!({})));
             ("200", Value::Object(content.collect()))
         }
-        Gives::Nothing => ("204", json!({})),
+        ResponseSpec::Nothing => ("204", json!({})),
     };
     let needs = match route.needs {
-        Needs::Nothing => "anybody",
-        Needs::Scope(scope)
-        | Needs::ScopeOnRun(scope)
-        | Needs::ScopeOnToken(scope)
-        | Needs::ScopeOnServer(scope) => scope.as_str(),
+        RoutePermission::Nothing => "anybody",
+        RoutePermission::Scope(scope)
+        | RoutePermission::ScopeOnRun(scope)
+        | RoutePermission::ScopeOnToken(scope)
+        | RoutePermission::ScopeOnServer(scope) => scope.as_str(),
     };
     let mut why_not = json!({"application/problem+json": {"schema": problem}});
-    // A person who is refused at the door sees a page, too; limits are the guard's to tell.
+    // `/login` answers refused sign-ins with an HTML page.
     if route.path == "/login" {
         why_not["text/html"] = json!({});
     }
@@ -154,8 +156,8 @@ fn described(route: &Route, operation: Operation, problem: &Schema) -> Value {
         "summary": summary,
         "parameters": in_path.chain(in_query).collect::<Vec<_>>(),
         "responses": {
-            status: {"description": "As asked.", "content": content},
-            "default": {"description": "Why not.", "content": why_not},
+            status: {"description": "Success.", "content": content},
+            "default": {"description": "Error.", "content": why_not},
         },
         "x-scope": needs,
     });
@@ -166,161 +168,179 @@ fn described(route: &Route, operation: Operation, problem: &Schema) -> Value {
     described
 }
 
-/// What an address does. The test beside this knows that none is left out.
-fn operation(route: &Route, schemas: &mut SchemaGenerator) -> Option<Operation> {
-    let ask = |summary, gives| Operation { summary, query: &[], takes: None, gives };
+/// Describes one endpoint. A test checks that none is missing.
+fn operation(route: &ApiRoute, schemas: &mut SchemaGenerator) -> Option<ApiOperation> {
+    let ask = |summary, gives| ApiOperation { summary, query: &[], takes: None, gives };
     let is_post = route.method == Method::POST;
     Some(match route.path {
-        "/healthz" => ask("Whether the server is up", Gives::Text(&["text/plain"])),
-        "/readyz" => {
-            ask("Whether the server can read runs and record drafts", Gives::Text(&["text/plain"]))
-        }
-        "/metrics" => ask("Numbers for Prometheus", Gives::Text(&["application/openmetrics-text"])),
-        "/login" if is_post => ask("Sign in with a token", Gives::Text(&["text/html"])),
-        "/login" => Operation {
-            query: &[("code", "string", "The code of a link that signs in once")],
-            ..ask("Sign in", Gives::Text(&["text/html"]))
+        "/healthz" => ask("Check that the server is up", ResponseSpec::Text(&["text/plain"])),
+        "/readyz" => ask(
+            "Check that the server can read runs and record drafts",
+            ResponseSpec::Text(&["text/plain"]),
+        ),
+        "/metrics" => ask(
+            "Get metrics in OpenMetrics format for Prometheus",
+            ResponseSpec::Text(&["application/openmetrics-text"]),
+        ),
+        "/login" if is_post => ask("Sign in with a token", ResponseSpec::Text(&["text/html"])),
+        "/login" => ApiOperation {
+            query: &[("code", "string", "The single-use code of a login link")],
+            ..ask("Sign in", ResponseSpec::Text(&["text/html"]))
         },
-        "/api/session" => ask("Who is signed in", answer::<wire::Session>(schemas)),
-        "/api/logout" => ask("Sign out", Gives::Nothing),
-        "/api/tokens" if is_post => Operation {
-            takes: Some(schemas.subschema_for::<wire::MakeToken>()),
+        "/api/session" => ask("Get the current session", answer::<dto::SessionInfo>(schemas)),
+        "/api/logout" => ask("Sign out", ResponseSpec::Nothing),
+        "/api/tokens" if is_post => ApiOperation {
+            takes: Some(schemas.subschema_for::<dto::CreateTokenRequest>()),
             ..ask(
-                "Make a token of the team; it is shown once",
-                Gives::Json("201", schemas.subschema_for::<wire::MadeToken>()),
+                "Create a token for the team; its secret is returned only once",
+                ResponseSpec::Json("201", schemas.subschema_for::<dto::CreateTokenResponse>()),
             )
         },
-        "/api/tokens" => ask("The tokens of the team", answer::<wire::TokenList>(schemas)),
-        "/api/tokens/{token}/revoke" => {
-            ask("Take a token back", answer::<wire::TokenSummary>(schemas))
-        }
-        "/api/runs" if is_post => Operation {
-            takes: Some(schemas.subschema_for::<wire::StartRun>()),
+        "/api/tokens" => ask("List the team's tokens", answer::<dto::TokenList>(schemas)),
+        "/api/tokens/{token}/revoke" => ask("Revoke a token", answer::<dto::TokenSummary>(schemas)),
+        "/api/runs" if is_post => ApiOperation {
+            takes: Some(schemas.subschema_for::<dto::StartRunRequest>()),
             ..ask(
-                "Start a run; once for an Idempotency-Key",
-                Gives::Json("201", schemas.subschema_for::<wire::Started>()),
+                "Start a run; requests with the same Idempotency-Key start it once",
+                ResponseSpec::Json("201", schemas.subschema_for::<dto::StartRunResponse>()),
             )
         },
-        "/api/runs" => Operation {
+        "/api/runs" => ApiOperation {
             query: &[
-                ("state", "string", "Only those in this state"),
-                ("limit", "integer", "At most so many, 50 where nothing is said"),
+                ("state", "string", "Return only runs in this state"),
+                ("limit", "integer", "Maximum number of runs (default: 50)"),
             ],
-            ..ask("Runs, the newest first", answer::<wire::RunList>(schemas))
+            ..ask("List runs, newest first", answer::<dto::RunList>(schemas))
         },
-        "/api/runs/{run}" => ask("Where a run stands", answer::<AnyView>(schemas)),
-        "/api/runs/{run}/events" => Operation {
-            query: &[("after", "integer", "The number of the last event that is known")],
-            ..ask("Events as they happen", Gives::Text(&["text/event-stream"]))
+        "/api/runs/{run}" => ask("Get the current view of a run", answer::<AnyView>(schemas)),
+        "/api/runs/{run}/events" => ApiOperation {
+            query: &[("after", "integer", "Sequence number of the last known event")],
+            ..ask("Stream events as they happen", ResponseSpec::Text(&["text/event-stream"]))
         },
-        "/api/runs/{run}/events.json" => Operation {
+        "/api/runs/{run}/events.json" => ApiOperation {
             query: &[
-                ("after", "integer", "The number of the last event that is known"),
-                ("limit", "integer", "At most so many, 500 where nothing is said"),
-                ("wait", "integer", "Seconds to wait for one where there is nothing new"),
+                ("after", "integer", "Sequence number of the last known event"),
+                ("limit", "integer", "Maximum number of events (default: 500)"),
+                ("wait", "integer", "Seconds to wait for a new event"),
             ],
-            ..ask("Events in pages", answer::<wire::EventPage>(schemas))
+            ..ask("Get a page of events", answer::<dto::EventPage>(schemas))
         },
         "/api/runs/{run}/moves/{move}/threads/{thread}" => {
-            ask("One conversation of a debate", answer::<wire::Thread>(schemas))
+            ask("Get one conversation of a debate", answer::<dto::DebateThread>(schemas))
         }
         "/api/runs/{run}/artifacts" => {
-            ask("The documents of a run", answer::<wire::ArtifactList>(schemas))
+            ask("List the documents of a run", answer::<dto::ArtifactList>(schemas))
         }
-        "/api/runs/{run}/artifacts/{name}" => ask("One document", Gives::Text(DOCUMENTS)),
-        "/api/runs/{run}/facts/{id}" => {
-            ask("What a citation leads to", answer::<moothall_core::report::CitedFact>(schemas))
+        "/api/runs/{run}/artifacts/{name}" => {
+            ask("Get one document", ResponseSpec::Text(DOCUMENTS))
         }
-        "/api/runs/{run}/{export}" => {
-            ask("The memo or the scores: export.md, .html, .pdf, .csv, .json", Gives::Text(EXPORTS))
-        }
-        "/api/runs/{run}/cancel" => ask("End a run for good", accepted(schemas)),
-        "/api/runs/{run}/pause" => ask("Let a run stand still", accepted(schemas)),
-        "/api/runs/{run}/resume" => Operation {
-            takes: Some(schemas.subschema_for::<wire::ResumeRun>()),
-            ..ask("Let a run go on", accepted(schemas))
+        "/api/runs/{run}/facts/{id}" => ask(
+            "Get the fact behind a citation",
+            answer::<moothall_core::report::CitedFact>(schemas),
+        ),
+        "/api/runs/{run}/{export}" => ask(
+            "Export the memo or the scores: export.md, .html, .pdf, .csv, .json",
+            ResponseSpec::Text(EXPORTS),
+        ),
+        "/api/runs/{run}/cancel" => ask("Cancel a run", accepted(schemas)),
+        "/api/runs/{run}/pause" => ask("Pause a run", accepted(schemas)),
+        "/api/runs/{run}/resume" => ApiOperation {
+            takes: Some(schemas.subschema_for::<dto::ResumeRunRequest>()),
+            ..ask("Resume a run", accepted(schemas))
         },
-        "/api/runs/{run}/approve" => Operation {
-            takes: Some(schemas.subschema_for::<wire::ApproveMove>()),
-            ..ask("Let a move be ranked that is held back", answer::<wire::Approved>(schemas))
+        "/api/runs/{run}/approve" => ApiOperation {
+            takes: Some(schemas.subschema_for::<dto::ApproveMoveRequest>()),
+            ..ask(
+                "Approve a held-back move for the ranking",
+                answer::<dto::ApproveMoveResponse>(schemas),
+            )
         },
-        "/api/runs/{run}/moves" if is_post => Operation {
-            takes: Some(schemas.subschema_for::<wire::ChangeMoves>()),
-            ..ask("Change moves that wait for a review", answer::<Map<String, Value>>(schemas))
+        "/api/runs/{run}/moves" if is_post => ApiOperation {
+            takes: Some(schemas.subschema_for::<dto::EditMovesRequest>()),
+            ..ask("Edit moves that wait for review", answer::<Map<String, Value>>(schemas))
         },
         "/api/runs/{run}/moves" => {
-            ask("The moves of a consultation", answer::<Map<String, Value>>(schemas))
+            ask("List the moves of a consultation", answer::<Map<String, Value>>(schemas))
         }
-        "/api/estimate" => Operation {
-            takes: Some(schemas.subschema_for::<wire::StartConsult>()),
-            ..ask("What a consultation would take", answer::<Map<String, Value>>(schemas))
+        "/api/estimate" => ApiOperation {
+            takes: Some(schemas.subschema_for::<dto::StartConsultRequest>()),
+            ..ask(
+                "Estimate the calls and cost of a consultation",
+                answer::<Map<String, Value>>(schemas),
+            )
         },
-        "/api/check" => Operation {
-            takes: Some(schemas.subschema_for::<wire::CheckText>()),
-            ..ask("A text against what a company filed", answer::<Map<String, Value>>(schemas))
+        "/api/check" => ApiOperation {
+            takes: Some(schemas.subschema_for::<dto::CheckTextRequest>()),
+            ..ask("Check a text against a company's filings", answer::<Map<String, Value>>(schemas))
         },
-        "/api/facts/{ticker}" => Operation {
+        "/api/facts/{ticker}" => ApiOperation {
             query: &[
-                ("as_of", "string", "Only what was filed on or before this day"),
-                ("allow_stale", "boolean", "Takes a company that has filed nothing for long"),
+                ("as_of", "string", "Use only filings made on or before this day"),
+                ("allow_stale", "boolean", "Accept a company without recent filings"),
             ],
-            ..ask("What a company filed", answer::<Map<String, Value>>(schemas))
+            ..ask("Get the facts a company filed", answer::<Map<String, Value>>(schemas))
         },
-        "/api/tickers" => Operation {
-            query: &[("q", "string", "The beginning of a ticker or a name")],
-            ..ask("Companies", answer::<wire::TickerList>(schemas))
+        "/api/tickers" => ApiOperation {
+            query: &[("q", "string", "Start of a ticker or company name")],
+            ..ask("Companies", answer::<dto::TickerList>(schemas))
         },
-        "/api/committees" => ask("Committees", answer::<wire::CommitteeList>(schemas)),
-        "/api/settings" => ask("What is configured", answer::<wire::Settings>(schemas)),
-        "/api/doctor" => {
-            ask("What the sandboxes of the machine are worth", answer::<wire::Doctor>(schemas))
-        }
-        "/api/drafts" => Operation {
+        "/api/committees" => ask("Committees", answer::<dto::CommitteeList>(schemas)),
+        "/api/settings" => ask("Get the server's settings", answer::<dto::ServerSettings>(schemas)),
+        "/api/doctor" => ask(
+            "Test the isolation of this machine's sandboxes",
+            answer::<dto::DoctorResponse>(schemas),
+        ),
+        "/api/drafts" => ApiOperation {
             query: &[
-                ("state", "string", "Only those in this state, such as escalated"),
-                ("limit", "integer", "At most so many, 200 where nothing is said"),
+                ("state", "string", "Return only drafts in this state, such as escalated"),
+                ("limit", "integer", "Maximum number of drafts (default: 200)"),
             ],
-            ..ask("Drafts, the one touched last first", answer::<wire::DraftList>(schemas))
+            ..ask("List drafts, most recently changed first", answer::<dto::DraftList>(schemas))
         },
-        "/api/drafts/events" => Operation {
-            query: &[("after", "string", "The cursor of the list, or of the last event")],
-            ..ask("What becomes of drafts", Gives::Text(&["text/event-stream"]))
+        "/api/drafts/events" => ApiOperation {
+            query: &[("after", "string", "Cursor from the list or from the last event")],
+            ..ask("Stream draft changes", ResponseSpec::Text(&["text/event-stream"]))
         },
         "/api/drafts/{draft}" => {
-            ask("A draft and all that was handed in with it", answer::<wire::DraftDetail>(schemas))
+            ask("Get a draft and all drafts submitted with it", answer::<dto::DraftDetail>(schemas))
         }
-        "/api/drafts/{draft}/approve" => on_draft("Let a draft into the workspace", schemas),
-        "/api/drafts/{draft}/reject" => on_draft("Close a draft for good", schemas),
-        "/api/drafts/{draft}/send-back" => on_draft("Give a draft back to its worker", schemas),
-        "/api/audit" => Operation {
+        "/api/drafts/{draft}/approve" => on_draft("Approve a draft", schemas),
+        "/api/drafts/{draft}/reject" => on_draft("Reject a draft", schemas),
+        "/api/drafts/{draft}/send-back" => on_draft("Send a draft back for changes", schemas),
+        "/api/audit" => ApiOperation {
             query: &[
-                ("workspace", "string", "The id of a workspace; else the first"),
-                ("before", "integer", "Only records before this one"),
-                ("limit", "integer", "At most so many, 50 where nothing is said"),
+                ("workspace", "string", "Id of a workspace (default: the first)"),
+                ("before", "integer", "Return only records before this sequence number"),
+                ("limit", "integer", "Maximum number of records (default: 50)"),
             ],
-            ..ask("The journal of drafts, checked", answer::<wire::AuditPage>(schemas))
+            ..ask(
+                "Verify the draft journal and list its records",
+                answer::<dto::AuditPage>(schemas),
+            )
         },
-        "/api/openapi.json" => ask("This document", answer::<Map<String, Value>>(schemas)),
-        "/api/docs" => ask("This document for people", Gives::Text(&["text/html"])),
+        "/api/openapi.json" => {
+            ask("Get this document as JSON", answer::<Map<String, Value>>(schemas))
+        }
+        "/api/docs" => ask("Get this document as HTML", ResponseSpec::Text(&["text/html"])),
         _ => return None,
     })
 }
 
-fn on_draft(summary: &'static str, schemas: &mut SchemaGenerator) -> Operation {
-    Operation {
+fn on_draft(summary: &'static str, schemas: &mut SchemaGenerator) -> ApiOperation {
+    ApiOperation {
         summary,
         query: &[],
-        takes: Some(schemas.subschema_for::<wire::SayOnDraft>()),
-        gives: answer::<wire::SaidOnDraft>(schemas),
+        takes: Some(schemas.subschema_for::<dto::DraftReviewRequest>()),
+        gives: answer::<dto::DraftReviewResponse>(schemas),
     }
 }
 
-fn answer<T: JsonSchema>(schemas: &mut SchemaGenerator) -> Gives {
-    Gives::Json("200", schemas.subschema_for::<T>())
+fn answer<T: JsonSchema>(schemas: &mut SchemaGenerator) -> ResponseSpec {
+    ResponseSpec::Json("200", schemas.subschema_for::<T>())
 }
 
-fn accepted(schemas: &mut SchemaGenerator) -> Gives {
-    Gives::Json("202", schemas.subschema_for::<wire::Accepted>())
+fn accepted(schemas: &mut SchemaGenerator) -> ResponseSpec {
+    ResponseSpec::Json("202", schemas.subschema_for::<dto::RunControlResponse>())
 }
 
 #[cfg(test)]

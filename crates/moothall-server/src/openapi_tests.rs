@@ -36,7 +36,7 @@ fn every_error_code_is_in_the_document() {
     let document = document();
     let codes = document["components"]["schemas"]["ErrorCode"]["oneOf"].as_array().unwrap();
     for code in codes {
-        // A code that the document names is one that the program knows, and it says what it means.
+        // Every code in the document is known to the program and has a description.
         serde_json::from_value::<ErrorCode>(code["const"].clone()).unwrap();
         assert!(code["description"].as_str().is_some_and(|words| !words.is_empty()), "{code}");
     }

@@ -1,42 +1,42 @@
-//! Errors as answers: `application/problem+json` (RFC 9457) with a code for programs and a hint for
-//! people.
+//! Errors as responses: `application/problem+json` (RFC 9457) with a machine-readable code and a
+//! hint.
 
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use moothall_core::ErrorCode;
-use moothall_core::access::Refusal;
+use moothall_core::access::AccessRefusal;
 use moothall_core::with_causes;
 use moothall_store::StoreError;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Why a request is not answered as it was asked.
+/// Error response of the API.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Problem {
-    /// Always `about:blank`: `code` says what it is.
+    /// Always `about:blank`; `code` identifies the error.
     #[serde(rename = "type")]
     kind: &'static str,
-    /// The status in words.
+    /// Name of the HTTP status.
     title: &'static str,
-    /// The status of the answer.
+    /// HTTP status code.
     pub status: u16,
-    /// What it is, for programs.
+    /// Machine-readable error code.
     pub code: ErrorCode,
-    /// What is wrong, for a person.
+    /// Error message.
     pub detail: String,
-    /// The cure, where it is known.
+    /// How to fix the error, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, ts(optional))]
     pub hint: Option<String>,
-    /// Seconds after which it may be tried again.
+    /// Value of the `Retry-After` header, in seconds.
     #[serde(skip)]
     retry_after: Option<u32>,
 }
 
 impl Problem {
-    /// A problem of this status and code.
+    /// Creates a problem with this status and code.
     pub fn new(status: StatusCode, code: ErrorCode, detail: impl Into<String>) -> Self {
         Self {
             kind: "about:blank",
@@ -49,55 +49,47 @@ impl Problem {
         }
     }
 
-    /// With the cure.
+    /// Adds a hint.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// With the time after which it may be tried again.
+    /// Adds a `Retry-After` header.
     #[must_use]
     pub fn retry_after(mut self, seconds: u32) -> Self {
         self.retry_after = Some(seconds);
         self
     }
 
-    /// The request cannot be understood.
+    /// 400: the request is malformed.
     pub fn bad_request(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, ErrorCode::BadRequest, detail)
     }
 
-    /// There is no such run.
+    /// 404: unknown run.
     pub fn no_such_run(words: &str) -> Self {
         let shown: String = words.chars().filter(|c| !c.is_control()).take(40).collect();
-        Self::new(
-            StatusCode::NOT_FOUND,
-            ErrorCode::RunNotFound,
-            format!("there is no run `{shown}`"),
-        )
-        .with_hint("`GET /api/runs` lists them")
+        Self::new(StatusCode::NOT_FOUND, ErrorCode::RunNotFound, format!("run `{shown}` not found"))
+            .with_hint("list the runs with `GET /api/runs`")
     }
 
-    /// There is no such thing of a run.
+    /// 404: unknown resource.
     pub fn not_found(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, ErrorCode::NotFound, detail)
     }
 
-    /// It does not fit where the run stands.
+    /// 409: the request conflicts with the current state.
     pub fn conflict(code: ErrorCode, detail: impl Into<String>) -> Self {
         Self::new(StatusCode::CONFLICT, code, detail)
     }
 
-    /// Something broke here. What it was is in the log, not in the answer.
+    /// 500: internal error. The cause is logged, not returned.
     pub fn internal(error: &(dyn std::error::Error + 'static)) -> Self {
-        tracing::error!(target: "moothall::server", error = %with_causes(error), "a request failed");
-        Self::new(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            ErrorCode::Internal,
-            "something broke on the way",
-        )
-        .with_hint("the server's log says what; trying again may help")
+        tracing::error!(target: "moothall::server", error = %with_causes(error), "request failed");
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::Internal, "internal server error")
+            .with_hint("see the server log for the cause, or try again")
     }
 }
 
@@ -106,28 +98,26 @@ impl From<StoreError> for Problem {
         match &error {
             StoreError::UnknownRun(run_id) => Self::no_such_run(run_id.as_str()),
             StoreError::RunEnded { .. } => {
-                Self::conflict(ErrorCode::RunOver, "the run is over already")
+                Self::conflict(ErrorCode::RunOver, "the run has already ended")
             }
-            StoreError::Busy(_) => Self::new(
-                StatusCode::SERVICE_UNAVAILABLE,
-                ErrorCode::Busy,
-                "the runs cannot be read at the moment",
-            )
-            .retry_after(1),
+            StoreError::Busy(_) => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, ErrorCode::Busy, "the run store is busy")
+                    .retry_after(1)
+            }
             _ => Self::internal(&error),
         }
     }
 }
 
-impl From<Refusal> for Problem {
-    fn from(refusal: Refusal) -> Self {
+impl From<AccessRefusal> for Problem {
+    fn from(refusal: AccessRefusal) -> Self {
         let status = match refusal {
-            Refusal::SignInFirst
-            | Refusal::UnknownCredential
-            | Refusal::ExpiredCredential
-            | Refusal::RevokedCredential => StatusCode::UNAUTHORIZED,
-            Refusal::ScopeMissing(_) => StatusCode::FORBIDDEN,
-            Refusal::NotThere => StatusCode::NOT_FOUND,
+            AccessRefusal::SignInFirst
+            | AccessRefusal::UnknownCredential
+            | AccessRefusal::ExpiredCredential
+            | AccessRefusal::RevokedCredential => StatusCode::UNAUTHORIZED,
+            AccessRefusal::ScopeMissing(_) => StatusCode::FORBIDDEN,
+            AccessRefusal::NotThere => StatusCode::NOT_FOUND,
         };
         Self::new(status, refusal.code(), refusal.to_string()).with_hint(refusal.hint())
     }

@@ -1,4 +1,4 @@
-//! Which address is what, and what all of them have in common.
+//! The route table and the middleware that all routes share.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodRouter, get, post};
 use moothall_core::ErrorCode;
-use moothall_core::access::Scope;
+use moothall_core::access::AccessScope;
 use moothall_store::{RunFilter, Teams};
 use tokio::net::TcpListener;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -19,21 +19,21 @@ use tower_http::compression::CompressionLayer;
 use tower_http::timeout::TimeoutLayer;
 
 use crate::access::{self, session, tokens};
-use crate::caller::Needs;
+use crate::caller::RoutePermission;
 use crate::connections::{ConnectionLimits, serve_connections};
 use crate::{
-    App, Guard, Problem, assets, caller, company, control, drafts, guard, openapi, pages, reading,
-    runs, stream, telemetry,
+    AppState, OriginGuard, Problem, assets, caller, company, control, documents, drafts,
+    event_pages, event_stream, guard, openapi, runs, telemetry,
 };
 
-/// What one request may take.
+/// Limits on requests and connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of a request.
+    /// Maximum size of a request body, in bytes.
     pub body_bytes: usize,
-    /// Time until an answer begins. Streams go on after that.
+    /// Time limit until a response starts. Streams may continue after it.
     pub answer_within: Duration,
-    /// Limits on the connections that requests come through.
+    /// Connection limits.
     pub connections: ConnectionLimits,
 }
 
@@ -47,86 +47,94 @@ impl Default for Limits {
     }
 }
 
-/// An address of the API.
+/// An endpoint of the API.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Route {
+pub struct ApiRoute {
     /// `GET` or `POST`.
     pub method: Method,
-    /// With names in braces for what differs.
+    /// Path with parameters in braces.
     pub path: &'static str,
-    /// What whoever calls it must be allowed to do.
-    pub needs: Needs,
+    /// The permission that callers need.
+    pub needs: RoutePermission,
 }
 
-/// All addresses of the API. The router is made of this and of nothing else.
-pub fn routes() -> Vec<Route> {
+/// All endpoints of the API. The router is built from this table alone.
+pub fn routes() -> Vec<ApiRoute> {
     table().into_iter().map(|(route, _)| route).collect()
 }
 
-fn table() -> Vec<(Route, MethodRouter<App>)> {
-    let read = Needs::Scope(Scope::Read);
-    let of_run = Needs::ScopeOnRun;
-    let of_server = Needs::ScopeOnServer;
-    let look = |path, needs, handler| (Route { method: Method::GET, path, needs }, handler);
-    let act = |path, needs, handler| (Route { method: Method::POST, path, needs }, handler);
+fn table() -> Vec<(ApiRoute, MethodRouter<AppState>)> {
+    let read = RoutePermission::Scope(AccessScope::Read);
+    let of_run = RoutePermission::ScopeOnRun;
+    let of_server = RoutePermission::ScopeOnServer;
+    let look = |path, needs, handler| (ApiRoute { method: Method::GET, path, needs }, handler);
+    let act = |path, needs, handler| (ApiRoute { method: Method::POST, path, needs }, handler);
     let thread = "/api/runs/{run}/moves/{move}/threads/{thread}";
     let revoke = "/api/tokens/{token}/revoke";
     let document = "/api/runs/{run}/artifacts/{name}";
     vec![
-        look("/healthz", Needs::Nothing, get(async || "ok")),
-        look("/readyz", Needs::Nothing, get(ready)),
-        look("/metrics", of_server(Scope::Admin), get(telemetry::show)),
-        look("/login", Needs::Nothing, get(session::open)),
-        act("/login", Needs::Nothing, post(session::enter)),
+        look("/healthz", RoutePermission::Nothing, get(async || "ok")),
+        look("/readyz", RoutePermission::Nothing, get(ready)),
+        look("/metrics", of_server(AccessScope::Admin), get(telemetry::show)),
+        look("/login", RoutePermission::Nothing, get(session::open)),
+        act("/login", RoutePermission::Nothing, post(session::enter)),
         look("/api/session", read, get(session::show)),
         act("/api/logout", read, post(session::leave)),
-        look("/api/tokens", Needs::Scope(Scope::Admin), get(tokens::list)),
-        act("/api/tokens", Needs::Scope(Scope::Admin), post(tokens::make)),
-        act(revoke, Needs::ScopeOnToken(Scope::Admin), post(tokens::revoke)),
+        look("/api/tokens", RoutePermission::Scope(AccessScope::Admin), get(tokens::list)),
+        act("/api/tokens", RoutePermission::Scope(AccessScope::Admin), post(tokens::make)),
+        act(revoke, RoutePermission::ScopeOnToken(AccessScope::Admin), post(tokens::revoke)),
         look("/api/runs", read, get(runs::list)),
-        act("/api/runs", Needs::Scope(Scope::Run), post(runs::start)),
-        look("/api/runs/{run}", of_run(Scope::Read), get(runs::snapshot)),
-        look("/api/runs/{run}/events", of_run(Scope::Read), get(stream::events)),
-        look("/api/runs/{run}/events.json", of_run(Scope::Read), get(pages::events_json)),
-        look(thread, of_run(Scope::Read), get(reading::thread)),
-        look("/api/runs/{run}/artifacts", of_run(Scope::Read), get(reading::artifacts)),
-        look(document, of_run(Scope::Read), get(reading::artifact)),
-        look("/api/runs/{run}/facts/{id}", of_run(Scope::Read), get(reading::fact)),
-        look("/api/runs/{run}/{export}", of_run(Scope::Read), get(reading::export)),
-        act("/api/runs/{run}/cancel", of_run(Scope::Run), post(control::cancel)),
-        act("/api/runs/{run}/pause", of_run(Scope::Run), post(control::pause)),
-        act("/api/runs/{run}/resume", of_run(Scope::Run), post(control::resume)),
-        act("/api/runs/{run}/approve", of_run(Scope::Review), post(control::approve)),
-        look("/api/runs/{run}/moves", of_run(Scope::Read), get(control::moves)),
-        act("/api/runs/{run}/moves", of_run(Scope::Review), post(control::change_moves)),
+        act("/api/runs", RoutePermission::Scope(AccessScope::Run), post(runs::start)),
+        look("/api/runs/{run}", of_run(AccessScope::Read), get(runs::snapshot)),
+        look("/api/runs/{run}/events", of_run(AccessScope::Read), get(event_stream::events)),
+        look(
+            "/api/runs/{run}/events.json",
+            of_run(AccessScope::Read),
+            get(event_pages::events_json),
+        ),
+        look(thread, of_run(AccessScope::Read), get(documents::thread)),
+        look("/api/runs/{run}/artifacts", of_run(AccessScope::Read), get(documents::artifacts)),
+        look(document, of_run(AccessScope::Read), get(documents::artifact)),
+        look("/api/runs/{run}/facts/{id}", of_run(AccessScope::Read), get(documents::fact)),
+        look("/api/runs/{run}/{export}", of_run(AccessScope::Read), get(documents::export)),
+        act("/api/runs/{run}/cancel", of_run(AccessScope::Run), post(control::cancel)),
+        act("/api/runs/{run}/pause", of_run(AccessScope::Run), post(control::pause)),
+        act("/api/runs/{run}/resume", of_run(AccessScope::Run), post(control::resume)),
+        act("/api/runs/{run}/approve", of_run(AccessScope::Review), post(control::approve)),
+        look("/api/runs/{run}/moves", of_run(AccessScope::Read), get(control::moves)),
+        act("/api/runs/{run}/moves", of_run(AccessScope::Review), post(control::change_moves)),
         act("/api/estimate", read, post(company::estimate)),
         act("/api/check", read, post(company::check)),
         look("/api/facts/{ticker}", read, get(company::facts)),
         look("/api/tickers", read, get(company::tickers)),
         look("/api/committees", read, get(company::committees)),
         look("/api/settings", read, get(company::settings)),
-        look("/api/doctor", of_server(Scope::Admin), get(company::doctor)),
-        look("/api/drafts", of_server(Scope::Read), get(drafts::list)),
-        look("/api/drafts/events", of_server(Scope::Read), get(drafts::events)),
-        look("/api/drafts/{draft}", of_server(Scope::Read), get(drafts::show)),
-        act("/api/drafts/{draft}/approve", of_server(Scope::Review), post(drafts::approve)),
-        act("/api/drafts/{draft}/reject", of_server(Scope::Review), post(drafts::reject)),
-        act("/api/drafts/{draft}/send-back", of_server(Scope::Review), post(drafts::send_back)),
-        look("/api/audit", of_server(Scope::Read), get(drafts::audit)),
-        look("/api/openapi.json", Needs::Nothing, get(openapi::json)),
-        look("/api/docs", Needs::Nothing, get(openapi::page)),
+        look("/api/doctor", of_server(AccessScope::Admin), get(company::doctor)),
+        look("/api/drafts", of_server(AccessScope::Read), get(drafts::list)),
+        look("/api/drafts/events", of_server(AccessScope::Read), get(drafts::events)),
+        look("/api/drafts/{draft}", of_server(AccessScope::Read), get(drafts::show)),
+        act("/api/drafts/{draft}/approve", of_server(AccessScope::Review), post(drafts::approve)),
+        act("/api/drafts/{draft}/reject", of_server(AccessScope::Review), post(drafts::reject)),
+        act(
+            "/api/drafts/{draft}/send-back",
+            of_server(AccessScope::Review),
+            post(drafts::send_back),
+        ),
+        look("/api/audit", of_server(AccessScope::Read), get(drafts::audit)),
+        look("/api/openapi.json", RoutePermission::Nothing, get(openapi::json)),
+        look("/api/docs", RoutePermission::Nothing, get(openapi::page)),
     ]
 }
 
-/// All addresses, behind a guard.
-pub fn router(app: App, guard: Guard, limits: Limits) -> Router {
+/// Builds the router with all middleware.
+pub fn router(app: AppState, guard: OriginGuard, limits: Limits) -> Router {
     let api = table().into_iter().fold(Router::new(), |router, (route, handler)| {
-        // Before anything of the request is read; what it is about is looked at where it is found
-        // (`App::find`).
+        // Checks the scope before the request is read. `AppState::find` checks access to the individual
+        // run.
         let handler = handler.layer(from_fn_with_state(route.needs, caller::require));
         router.route(route.path, handler)
     });
-    // Who calls is found out here, for everything above.
+    // Identifies the caller for all routes above.
     let api = api.layer(from_fn_with_state(Arc::clone(&app.access), access::identify));
     let metrics = Arc::clone(&app.metrics);
     let guard = Arc::new(guard);
@@ -134,12 +142,12 @@ pub fn router(app: App, guard: Guard, limits: Limits) -> Router {
         .merge(api)
         .fallback(assets::serve)
         .method_not_allowed_fallback(async || {
-            let words = "this address does not take that method";
+            let words = "method not allowed for this path";
             Problem::new(StatusCode::METHOD_NOT_ALLOWED, ErrorCode::MethodNotAllowed, words)
         })
         .layer(DefaultBodyLimit::max(limits.body_bytes))
         .layer(TimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, limits.answer_within))
-        // Streams are left alone: whoever compresses holds frames back.
+        // Event streams are not compressed, because compression delays frames.
         .layer(CompressionLayer::new())
         .layer(CatchPanicLayer::custom(panicked))
         .layer(from_fn_with_state(Arc::clone(&guard), guard::check))
@@ -148,13 +156,16 @@ pub fn router(app: App, guard: Guard, limits: Limits) -> Router {
         .with_state(app)
 }
 
-/// Serves until `closing`; then streams say goodbye, and answers under way are given.
+/// Serves until `closing` is cancelled; then ends streams with a final message and completes
+/// responses in progress.
 ///
-/// Errors: those of the socket.
+/// # Errors
+///
+/// Fails if the socket fails.
 pub async fn serve(
     listener: TcpListener,
-    app: App,
-    guard: Guard,
+    app: AppState,
+    guard: OriginGuard,
     limits: Limits,
 ) -> std::io::Result<()> {
     let closing = app.closing.clone();
@@ -163,18 +174,18 @@ pub async fn serve(
     Ok(())
 }
 
-/// Whether runs can be read and drafts can be recorded.
-async fn ready(State(app): State<App>) -> Response {
+/// Reports whether runs can be read and drafts can be recorded.
+async fn ready(State(app): State<AppState>) -> Response {
     let runs = app.store.runs(RunFilter { state: None, teams: Teams::All, limit: 1 }).await;
     if runs.is_err() {
-        return not_ready("the runs cannot be read");
+        return not_ready("cannot read the run store");
     }
     if app.closing.is_cancelled() {
-        return not_ready("the server is about to end");
+        return not_ready("the server is shutting down");
     }
     match app.workspaces.check_journals().await {
         true => "ready".into_response(),
-        false => not_ready("the journal of drafts cannot be written"),
+        false => not_ready("cannot write the draft journal"),
     }
 }
 
@@ -184,9 +195,9 @@ fn not_ready(words: &str) -> Response {
         .into_response()
 }
 
-/// A request that panics must not take the server down, nor tell how it is made.
+/// Answers a panicking request without stopping the server or disclosing internals.
 fn panicked(_: Box<dyn Any + Send + 'static>) -> Response {
-    tracing::error!(target: "moothall::server", "a request panicked");
-    let words = "something broke on the way";
+    tracing::error!(target: "moothall::server", "request handler panicked");
+    let words = "internal server error";
     Problem::new(StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::Internal, words).into_response()
 }

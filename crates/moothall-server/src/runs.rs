@@ -1,41 +1,41 @@
-//! `/api/runs`: starting runs, listing them, and where one stands.
+//! `/api/runs`: starts runs, lists them and returns their current view.
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use moothall_core::access::Scope;
+use moothall_core::access::AccessScope;
 use moothall_core::consult::{Committee, committee};
-use moothall_core::view::{About, RunView, Seat, Seats};
+use moothall_core::view::{CommitteeView, MemberView, RunInfo, RunView};
 use moothall_core::{RunId, RunSpec, Sha256Hex};
 use moothall_store::{RunFilter, RunRow, RunState, StoredEvent, Teams};
 use serde::Deserialize;
 
-use crate::asked::{Asked, Body, Named};
+use crate::dto::{RunList, RunSummary, StartRunRequest, StartRunResponse};
+use crate::extract::{JsonBody, PathParams, QueryParams};
 use crate::feed::envelope;
 use crate::times::rfc3339;
-use crate::wire::{RunList, RunSummary, StartRun, Started};
-use crate::{App, Begun, Once, Order, Problem, Who};
+use crate::{AppState, CallerIdentity, Problem, StartIdempotencyKey, StartOutcome, StartRequest};
 
 const USUAL_LIMIT: u32 = 50;
 const MOST: u32 = 500;
 
-/// How many events are folded at once.
+/// Events applied per read from the store.
 const PAGE: u32 = 1000;
 
-/// The longest key of a request that may be repeated.
+/// Maximum length of an idempotency key.
 const MAX_KEY_BYTES: usize = 200;
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct ListQuery {
+pub(crate) struct RunListQuery {
     state: Option<RunState>,
     limit: Option<u32>,
 }
 
 pub(crate) async fn list(
-    State(app): State<App>,
-    who: Who,
-    Asked(query): Asked<ListQuery>,
+    State(app): State<AppState>,
+    who: CallerIdentity,
+    QueryParams(query): QueryParams<RunListQuery>,
 ) -> Result<Json<RunList>, Problem> {
     let limit = query.limit.unwrap_or(USUAL_LIMIT).clamp(1, MOST);
     let teams = Teams::Only(who.owner()?.team);
@@ -63,21 +63,22 @@ fn summary(row: &RunRow, driven: bool) -> RunSummary {
     }
 }
 
-/// Whether somebody drives a run that has not ended.
-pub(crate) async fn is_driven(app: &App, row: &RunRow) -> Result<bool, Problem> {
+/// Reports whether a run that has not ended is active in some process.
+pub(crate) async fn is_driven(app: &AppState, row: &RunRow) -> Result<bool, Problem> {
     if row.state.is_terminal() {
         return Ok(false);
     }
     Ok(!app.desk.driven(vec![row.clone()]).await?.is_empty())
 }
 
-/// Where a run stands: the fold of its events. Whoever has it goes on with those after `as_of_seq`.
+/// Returns the view of a run computed from its events. Clients continue with the events after
+/// `as_of_seq`.
 pub(crate) async fn snapshot(
-    State(app): State<App>,
-    who: Who,
-    Named(run): Named<String>,
+    State(app): State<AppState>,
+    who: CallerIdentity,
+    PathParams(run): PathParams<String>,
 ) -> Result<Json<RunView>, Problem> {
-    let row = app.find(&who, Scope::Read, &run).await?;
+    let row = app.find(&who, AccessScope::Read, &run).await?;
     let driven = is_driven(&app, &row).await?;
     let mut view = RunView::empty(about(&row, driven));
     loop {
@@ -89,17 +90,17 @@ pub(crate) async fn snapshot(
     }
 }
 
-fn about(row: &RunRow, driven: bool) -> About {
+fn about(row: &RunRow, driven: bool) -> RunInfo {
     let settings = row.spec.read().ok().map(RunSpec::settings);
     let consult = row.spec.consult().map(|spec| &spec.input);
-    About {
+    RunInfo {
         run_id: row.run_id.clone(),
         workflow: row.spec.workflow().to_owned(),
         title: row.title.clone(),
         model: row.model.clone(),
         build: row.build.clone(),
         created_at: rfc3339(row.created_at_ms),
-        // Whoever resumes a run may give it more than it was started with.
+        // A resume may raise the cap set at the start.
         cap_micro_usd: row.cap.or_else(|| settings.and_then(|settings| settings.budget_micro_usd)),
         cap_tokens: settings.and_then(|settings| settings.budget_tokens),
         committee: consult.map(|input| seats(&input.committee)),
@@ -108,11 +109,15 @@ fn about(row: &RunRow, driven: bool) -> About {
     }
 }
 
-/// Who sits on the committee that a consultation was started with.
-fn seats(committee: &Committee) -> Seats {
-    let seat = |seat: &committee::Seat| Seat { id: seat.id.clone(), name: seat.name.clone() };
-    let metric = |one: &committee::Metric| Seat { id: one.id.clone(), name: one.name.clone() };
-    Seats {
+/// The committee that a consultation was started with.
+fn seats(committee: &Committee) -> CommitteeView {
+    let seat = |seat: &committee::CommitteeMember| MemberView {
+        id: seat.id.clone(),
+        name: seat.name.clone(),
+    };
+    let metric =
+        |one: &committee::ScoreMetric| MemberView { id: one.id.clone(), name: one.name.clone() };
+    CommitteeView {
         critic: seat(&committee.critic),
         decision_makers: committee.decision_makers.iter().map(seat).collect(),
         metrics: committee.metrics.iter().map(metric).collect(),
@@ -120,21 +125,21 @@ fn seats(committee: &Committee) -> Seats {
     }
 }
 
-/// Starts a run. A request with an `Idempotency-Key` can be repeated, also after a crash, and starts
-/// one run.
+/// Starts a run. A request with an `Idempotency-Key` can be repeated, even after a crash, and
+/// starts one run.
 pub(crate) async fn start(
-    State(app): State<App>,
-    who: Who,
+    State(app): State<AppState>,
+    who: CallerIdentity,
     headers: HeaderMap,
-    Body(request): Body<StartRun>,
+    JsonBody(request): JsonBody<StartRunRequest>,
 ) -> Result<Response, Problem> {
     let text = serde_json::to_string(&request).map_err(|error| Problem::internal(&error))?;
     let request_sha256 = Sha256Hex::of(text.as_bytes());
-    let once = key(&headers)?.map(|key| Once { key, request_sha256 });
-    let order = Order { request, owner: who.owner()?, once };
+    let once = key(&headers)?.map(|key| StartIdempotencyKey { key, request_sha256 });
+    let order = StartRequest { request, owner: who.owner()?, once };
     Ok(match app.desk.start(order).await? {
-        Begun::Now(run_id) => started(StatusCode::CREATED, run_id),
-        Begun::Before(run_id) => started(StatusCode::OK, run_id),
+        StartOutcome::Now(run_id) => started(StatusCode::CREATED, run_id),
+        StartOutcome::Before(run_id) => started(StatusCode::OK, run_id),
     })
 }
 
@@ -142,11 +147,11 @@ fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
     match value.to_str() {
         Ok(key) if !key.is_empty() && key.len() <= MAX_KEY_BYTES => Ok(Some(key.to_owned())),
-        _ => Err(Problem::bad_request("an `Idempotency-Key` has 1 to 200 visible characters")),
+        _ => Err(Problem::bad_request("`Idempotency-Key` must have 1 to 200 visible characters")),
     }
 }
 
 fn started(status: StatusCode, run_id: RunId) -> Response {
     let location = [(header::LOCATION, format!("/api/runs/{run_id}"))];
-    (status, location, Json(Started { run_id })).into_response()
+    (status, location, Json(StartRunResponse { run_id })).into_response()
 }

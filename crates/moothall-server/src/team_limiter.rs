@@ -1,4 +1,4 @@
-//! Limits on work that takes long, so that one team does not hold up the others.
+//! Limits slow work per team, so that one team cannot block the others.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -11,7 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::Problem;
 
-/// How many pieces of work run at once: for each team, and for all teams together.
+/// Limits concurrent jobs per team and in total.
 #[derive(Debug)]
 pub(crate) struct TeamLimiter {
     per_team: usize,
@@ -19,7 +19,7 @@ pub(crate) struct TeamLimiter {
     teams: Mutex<BTreeMap<TeamName, Weak<Semaphore>>>,
 }
 
-/// A place of a team. Dropping it frees the place.
+/// Permission to run one job. Dropping it frees the slot.
 #[derive(Debug)]
 pub(crate) struct TeamPermit {
     _team: OwnedSemaphorePermit,
@@ -31,14 +31,14 @@ impl TeamLimiter {
         Self { per_team, total: Arc::new(Semaphore::new(total)), teams: Mutex::default() }
     }
 
-    /// Waits for a place of this team, at most this long; then the answer is 503 `busy`.
+    /// Waits for a slot of this team, at most `within`; then fails with 503 `busy`.
     pub(crate) async fn acquire(
         &self,
         team: &TeamName,
         within: Duration,
     ) -> Result<TeamPermit, Problem> {
         let (of_team, total) = (self.of_team(team), Arc::clone(&self.total));
-        // The place of the team first: a team that waits takes no place of the others.
+        // Acquire the team's slot first: a waiting team must not occupy slots of others.
         let both = async move {
             let team = of_team.acquire_owned().await.ok()?;
             let total = total.acquire_owned().await.ok()?;
@@ -59,7 +59,7 @@ impl TeamLimiter {
     }
 }
 
-/// The server has too much to do; the same request may succeed in a moment.
+/// 503 `busy`: the same request may succeed shortly.
 pub(crate) fn busy() -> Problem {
     Problem::new(
         StatusCode::SERVICE_UNAVAILABLE,

@@ -4,7 +4,8 @@ use super::*;
 
 const SOON: Duration = Duration::from_millis(50);
 
-/// Many exports of one team took every blocking thread, and those of other teams timed out.
+/// Regression: many exports of one team took every blocking thread, and those of other teams timed
+/// out.
 #[tokio::test]
 async fn team_at_its_limit_waits_while_others_are_served() {
     let limiter = TeamLimiter::new(2, 3);
@@ -14,7 +15,7 @@ async fn team_at_its_limit_waits_while_others_are_served() {
     let refused = limiter.acquire(&team("north"), SOON).await.unwrap_err();
     assert_eq!((refused.status, refused.code), (503, ErrorCode::Busy));
     let other = limiter.acquire(&team("south"), SOON).await.unwrap();
-    // All places are taken now, whoever asks.
+    // All slots are taken now, for every team.
     assert!(limiter.acquire(&team("west"), SOON).await.is_err());
     drop(other);
     assert!(limiter.acquire(&team("west"), SOON).await.is_ok());

@@ -1,16 +1,16 @@
-//! What a server tells about its work: numbers for Prometheus, spans for a collector.
+//! Metrics for Prometheus and spans for an OpenTelemetry collector.
 //!
-//! Spans are those of `tracing`, which the whole program has anyway. They leave as OTLP over HTTP in
-//! its JSON form, by the HTTP client that is there already: the usual exporter would add eleven crates
-//! and end the span of a request only when the run that it started has ended.
+//! Spans come from `tracing` and are exported as OTLP over HTTP in JSON with the existing HTTP
+//! client. The standard exporter would add eleven crates, and would end a request's span only when
+//! the run that it started has ended.
 
 mod metrics;
 mod otlp;
 mod spans;
 mod traceparent;
 
-pub use self::metrics::Metrics;
+pub use self::metrics::ServerMetrics;
 pub(crate) use self::metrics::{count, show};
-pub use self::otlp::{Exporter, exporter};
-pub use self::spans::Spans;
+pub use self::otlp::{SpanExporter, exporter};
+pub use self::spans::SpanLayer;
 pub(crate) use self::traceparent::TraceParent;

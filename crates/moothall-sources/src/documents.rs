@@ -1,10 +1,10 @@
-//! A user's own documents: which files of a folder are read, and how.
+//! Reads the user's own documents from a folder.
 //!
-//! Plain text is read here. A PDF is a program for a reader that nobody audits whole, so its text is
-//! taken out in a sandbox and never in this process.
+//! Plain text is read in this process. PDF parsers are too large to audit, so PDF text is extracted
+//! in a sandbox and never in this process.
 
+mod folder_walker;
 mod pdf;
-mod walk;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,50 +15,49 @@ use moothall_core::consult::GatherFailureKind;
 use moothall_core::evidence::documents::{FoundDocument, documents, text_of};
 use moothall_core::evidence::{DocumentKind, SourceFile, UserDocument};
 
-use self::walk::{File, Walked, walk};
+use self::folder_walker::{DocumentFile, FolderWalkResult, walk};
 use crate::gatherer::GatherError;
-use moothall_sandbox::Executor;
+use moothall_sandbox::ProgramExecutor;
 
-/// More PDFs are named as missing: each takes a sandbox of its own.
+/// Each PDF needs its own sandbox. PDFs over this limit are reported as missing.
 const MAX_PDFS: usize = 20;
-/// How long the reader of one PDF may take: emulated CPUs are slow, and reports are long.
+/// Time limit for extracting one PDF. Generous because emulated CPUs are slow and reports are long.
 const PDF_PATIENCE: Duration = Duration::from_secs(120);
-/// What is missing is told in at most so many lines.
+/// Upper limit on the number of `missing` lines.
 const MAX_MISSING: usize = 30;
 
-/// A folder of documents. Nothing is read before somebody asks.
+/// A folder of documents. Nothing is read until [`DocumentFolder::read`] is called.
 #[derive(Debug)]
 pub struct DocumentFolder {
     path: PathBuf,
-    pdf: Option<Arc<dyn Executor>>,
+    pdf: Option<Arc<dyn ProgramExecutor>>,
     pdf_patience: Duration,
 }
 
-/// What a folder holds.
+/// The documents read from a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Documents {
-    /// In the order of their names.
+pub struct FolderDocuments {
+    /// Sorted by name.
     pub documents: Vec<UserDocument>,
-    /// What could not be read, one line each.
+    /// Files that could not be read, one line each.
     pub missing: Vec<String>,
-    /// The files behind them.
+    /// Hashes and sizes of the files the documents were read from.
     pub sources: Vec<SourceFile>,
 }
 
 impl DocumentFolder {
-    /// The documents in this folder. PDFs are read by a program that `pdf` executes; without it
-    /// they are named as missing.
-    pub fn new(path: PathBuf, pdf: Option<Arc<dyn Executor>>) -> Self {
+    /// PDFs are extracted with the `pdf` executor. Without one they are reported as missing.
+    pub fn new(path: PathBuf, pdf: Option<Arc<dyn ProgramExecutor>>) -> Self {
         Self { path, pdf, pdf_patience: PDF_PATIENCE }
     }
 
-    /// Stops the reader of one PDF after so long.
+    /// Sets the time limit for extracting one PDF.
     #[must_use]
     pub fn with_pdf_patience(self, pdf_patience: Duration) -> Self {
         Self { pdf_patience, ..self }
     }
 
-    /// What a folder is called in evidence: its own name, never where it is.
+    /// The folder's name as shown in evidence. Never includes its path.
     pub fn label(path: &Path) -> String {
         let name = path.file_name().map(|name| name.to_string_lossy());
         let name: String = name.unwrap_or_default().chars().filter(|c| !c.is_control()).collect();
@@ -66,19 +65,19 @@ impl DocumentFolder {
         if name.is_empty() { "documents".to_owned() } else { name }
     }
 
-    /// Reads the folder. A folder without a single document that can be read is a failure, because
-    /// whoever named it expects some.
-    pub async fn read(&self) -> Result<Documents, GatherError> {
+    /// Reads the folder. Fails if no document is readable, because a user who names a folder
+    /// expects documents in it.
+    pub async fn read(&self) -> Result<FolderDocuments, GatherError> {
         let root = self.path.clone();
         let walked = tokio::task::spawn_blocking(move || walk(&root)).await;
-        let Walked { files, mut missing } = match walked {
+        let FolderWalkResult { files, mut missing } = match walked {
             Ok(Ok(walked)) => walked,
             Ok(Err(error)) => {
-                let detail = format!("the folder of documents cannot be read: {error}");
+                let detail = format!("cannot read the documents folder: {error}");
                 return Err(GatherError::new(GatherFailureKind::NoDocuments, detail));
             }
             Err(_) => {
-                let detail = "the documents could not be read to their end";
+                let detail = "reading the documents was interrupted";
                 return Err(GatherError::new(GatherFailureKind::NoDocuments, detail));
             }
         };
@@ -89,14 +88,14 @@ impl DocumentFolder {
                 self.pdf_text(&file, pdfs).await
             } else {
                 let text = text_of(&file.bytes).map(str::to_owned);
-                text.ok_or_else(|| "it is not UTF-8 text".to_owned())
+                text.ok_or_else(|| "not UTF-8 text".to_owned())
             };
             match text {
                 Ok(text) => {
                     let (sha256, bytes) = (Sha256Hex::of(&file.bytes), file.bytes.len() as u64);
                     let url = format!("document:{}", file.name);
                     sources.push(SourceFile { url, sha256, bytes });
-                    let File { name, kind, .. } = file;
+                    let DocumentFile { name, kind, .. } = file;
                     found.push(FoundDocument { name, kind, sha256, bytes, text });
                 }
                 Err(why) => missing.push(format!("{}: {why}", file.name)),
@@ -106,11 +105,12 @@ impl DocumentFolder {
         missing.extend(unread);
         if documents.is_empty() {
             let why = match missing.first() {
-                Some(first) => format!("none of the documents could be read; {first}"),
-                None => "the folder holds no documents".to_owned(),
+                Some(first) => format!("no document could be read; {first}"),
+                None => "the folder contains no documents".to_owned(),
             };
-            return Err(GatherError::new(GatherFailureKind::NoDocuments, why)
-                .with_hint("Markdown (.md), text (.txt), tables (.csv, .tsv) and .pdf are read"));
+            return Err(GatherError::new(GatherFailureKind::NoDocuments, why).with_hint(
+                "supported files: Markdown (.md), text (.txt), tables (.csv, .tsv) and .pdf",
+            ));
         }
         sources.retain(|source| {
             documents.iter().any(|one| source.url == format!("document:{}", one.name))
@@ -121,16 +121,16 @@ impl DocumentFolder {
             missing.truncate(MAX_MISSING);
             missing.push(format!("documents: {more} more could not be read"));
         }
-        Ok(Documents { documents, missing, sources })
+        Ok(FolderDocuments { documents, missing, sources })
     }
 
-    async fn pdf_text(&self, file: &File, number: usize) -> Result<String, String> {
+    async fn pdf_text(&self, file: &DocumentFile, number: usize) -> Result<String, String> {
         if number > MAX_PDFS {
-            return Err(format!("no more than {MAX_PDFS} PDFs are read"));
+            return Err(format!("too many PDFs (limit: {MAX_PDFS})"));
         }
         match &self.pdf {
             Some(executor) => pdf::text(&**executor, &file.bytes, self.pdf_patience).await,
-            None => Err("a PDF is read in a sandbox only, and there is none".to_owned()),
+            None => Err("PDFs are only read in a sandbox, and none is available".to_owned()),
         }
     }
 }

@@ -1,8 +1,8 @@
-//! The SEC's service: documents by their kind, with a limiter, retries and a cache.
+//! Client for the SEC's EDGAR service, with a rate limiter, retries and a cache.
 //!
-//! Our own client, because what the SEC demands is small and must be kept exactly: a contact address
-//! in every request, and less than ten requests a second over everything that this process does. Its
-//! answers forbid caching and carry no marks to ask by, so what may be used again is decided here.
+//! The SEC's requirements are few and strict: a contact address in every request, and fewer than
+//! ten requests per second across the whole process. Its responses forbid caching and carry no
+//! validators for conditional requests, so this module decides how long a response may be reused.
 
 mod cache;
 mod contact;
@@ -14,43 +14,41 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use moothall_core::Sha256Hex;
-use moothall_core::evidence::{Accession, Cik, Day};
-use moothall_models::Turnstile;
+use moothall_core::evidence::{AccessionNumber, CalendarDay, Cik};
+use moothall_models::SharedLimiter;
 
-use self::cache::{Cache, Entry};
-pub use self::contact::{Contact, InvalidContact};
-use self::fetch::Fetcher;
+use self::cache::{EdgarCache, EdgarCacheEntry};
+pub use self::contact::{InvalidContact, SecContact};
+use self::fetch::EdgarFetcher;
 
-/// The longest document that is read. The largest seen, an annual report of a bank, has 40 MB.
+/// Size limit of one document. The largest one seen, a bank's annual report, is 40 MB.
 pub(crate) const MAX_BODY_BYTES: usize = 64 << 20;
 
-/// How long an answer that has just arrived is not asked for again.
+/// A response younger than this is always reused.
 const JUST_ASKED: Duration = Duration::from_secs(60);
 
-/// A document of the service.
+/// A file that EDGAR serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EdgarFile {
-    /// Tickers and their filers.
+    /// All tickers and their filers.
     Tickers,
-    /// The same with exchanges; not the same rows everywhere.
+    /// Tickers with exchanges. Its rows differ from those of [`EdgarFile::Tickers`].
     TickersWithExchanges,
-    /// A filer and what it filed.
+    /// A filer and its list of filings.
     Submissions(Cik),
-    /// Every tagged value that a filer reported.
+    /// All XBRL values a filer has reported.
     CompanyFacts(Cik),
-    /// A file of a filing.
+    /// One file of a filing.
     Archive {
-        /// Whose filing.
         cik: Cik,
-        /// Which one.
-        accession: Accession,
-        /// The name of the file, a plain one.
+        accession: AccessionNumber,
+        /// A file name without a path.
         document: String,
     },
 }
 
 impl EdgarFile {
-    /// Its path at the service.
+    /// The path of its URL.
     pub fn path(&self) -> String {
         match self {
             Self::Tickers => "/files/company_tickers.json".to_owned(),
@@ -63,28 +61,27 @@ impl EdgarFile {
         }
     }
 
-    /// Its address at the SEC, whoever answers.
+    /// Its URL at the SEC, even if another server is configured.
     pub fn public_url(&self) -> String {
-        Endpoints::sec().url(self)
+        EdgarEndpoints::sec().url(self)
     }
 }
 
-/// Where the service is: two hosts, both the SEC's.
+/// The base URLs of EDGAR's two hosts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Endpoints {
-    /// Lists of filings and facts.
+pub struct EdgarEndpoints {
+    /// Host of submissions and company facts.
     pub data: String,
-    /// Tickers and archives.
+    /// Host of tickers and archives.
     pub www: String,
 }
 
-impl Endpoints {
-    /// The SEC itself.
+impl EdgarEndpoints {
     pub fn sec() -> Self {
         Self { data: "https://data.sec.gov".to_owned(), www: "https://www.sec.gov".to_owned() }
     }
 
-    /// One server that answers for both hosts.
+    /// Uses one server for both hosts.
     pub fn at(base: &str) -> Self {
         Self { data: base.to_owned(), www: base.to_owned() }
     }
@@ -100,20 +97,20 @@ impl Endpoints {
     }
 }
 
-/// How often and how long is tried.
+/// Retry and timeout settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
-    /// Tries after the first.
+pub struct EdgarRetrySettings {
+    /// Retries after the first attempt.
     pub retries: usize,
-    /// The pause before the second try; each further one is twice as long.
+    /// Delay before the first retry; doubles with each further one.
     pub first_delay: Duration,
-    /// The longest pause between two tries, also one that the service asks for.
+    /// Upper limit of a delay, including one requested with `Retry-After`.
     pub longest_delay: Duration,
-    /// How long one try may take, its body included.
+    /// Time limit of one attempt, including its body.
     pub timeout: Duration,
 }
 
-impl Default for Patience {
+impl Default for EdgarRetrySettings {
     fn default() -> Self {
         Self {
             retries: 3,
@@ -124,42 +121,41 @@ impl Default for Patience {
     }
 }
 
-/// What a client needs to know.
+/// Options of an [`EdgarClient`].
 #[derive(Debug, Clone)]
 pub struct EdgarOptions {
-    /// Where the service is.
-    pub endpoints: Endpoints,
-    /// Who asks. The SEC turns away whoever does not say so; a recording does not care.
-    pub contact: Option<Contact>,
-    /// The folder in which answers are kept; without one none are.
+    pub endpoints: EdgarEndpoints,
+    /// Contact address. The SEC rejects requests without one; recordings do not need it.
+    pub contact: Option<SecContact>,
+    /// Cache folder. `None` disables the cache.
     pub cache: Option<PathBuf>,
-    /// How often and how long is tried.
-    pub patience: Patience,
+    pub patience: EdgarRetrySettings,
 }
 
-/// When a kept answer may be used again.
+/// How long a cached response may be reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Freshness {
-    /// What is filed never changes.
+pub enum CacheFreshness {
+    /// For documents that never change, such as filed reports.
     Forever,
-    /// For so long.
+    /// For a fixed time.
     For(Duration),
-    /// Until something is filed on a later day, or on the day it was fetched.
+    /// Until something is filed after the day of the fetch, or on that day.
     UntilFiled {
-        /// The newest day on which anything was filed that may change it.
-        newest: Option<Day>,
+        /// Date of the newest filing that may change the document.
+        newest: Option<CalendarDay>,
     },
 }
 
-impl Freshness {
+impl CacheFreshness {
     fn allows(self, fetched_at_ms: u64, now_ms: u64) -> bool {
-        // A time in the future says that a clock was wrong, so nothing is known about its age.
+        // A fetch time in the future means a clock was wrong, so the age is unknown.
         let Some(age_ms) = now_ms.checked_sub(fetched_at_ms) else { return false };
         let younger = |than: Duration| u128::from(age_ms) <= than.as_millis();
         match self {
             Self::Forever => true,
             Self::For(duration) => younger(duration),
-            // Documents are public a moment after they are filed, but which moment is not told.
+            // EDGAR publishes data shortly after a filing, without saying when. A copy fetched on
+            // the filing day may therefore be outdated.
             Self::UntilFiled { newest: Some(newest) } => {
                 day_of(fetched_at_ms) > newest || younger(JUST_ASKED)
             }
@@ -168,58 +164,48 @@ impl Freshness {
     }
 }
 
-/// The day of a moment, in UTC.
-pub(crate) fn day_of(unix_ms: u64) -> Day {
-    Day::from_unix_seconds(i64::try_from(unix_ms / 1000).unwrap_or(i64::MAX))
+/// The UTC date of a Unix timestamp.
+pub(crate) fn day_of(unix_ms: u64) -> CalendarDay {
+    CalendarDay::from_unix_seconds(i64::try_from(unix_ms / 1000).unwrap_or(i64::MAX))
 }
 
-/// A document that was read.
+/// A document from EDGAR or the cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Document {
-    /// Its bytes.
+pub struct EdgarDocument {
     pub bytes: Arc<[u8]>,
-    /// Their hash.
     pub sha256: Sha256Hex,
 }
 
-/// Why there is no document.
+/// Why a document could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EdgarError {
-    /// Requests to the SEC must say who asks.
-    #[error("the SEC wants to know who asks, and no contact is configured")]
+    /// The SEC requires a contact in every request.
+    #[error("the SEC requires a contact address, and none is configured")]
     NoContact,
     /// 404.
-    #[error("there is no such document")]
+    #[error("document not found")]
     NotFound,
     /// 401 or 403.
-    #[error("the service refused the request with status {status}")]
-    Refused {
-        /// The status.
-        status: u16,
-    },
-    /// 429, also after waiting.
-    #[error("the service wants fewer requests")]
+    #[error("the server refused the request with status {status}")]
+    Refused { status: u16 },
+    /// 429, even after retries.
+    #[error("the server's rate limit was exceeded")]
     RateLimited,
-    /// Any other status.
-    #[error("the service answered with status {status}")]
-    Status {
-        /// The status.
-        status: u16,
-    },
-    /// No connection, or one that broke.
+    #[error("the server returned status {status}")]
+    Status { status: u16 },
+    /// The connection failed or broke.
     #[error("{0}")]
     Transport(String),
-    /// No complete answer in time.
-    #[error("no complete answer within {0:?}")]
+    #[error("no complete response within {0:?}")]
     TimedOut(Duration),
-    /// Longer than is read.
-    #[error("the document is longer than {MAX_BODY_BYTES} bytes")]
+    /// The document exceeds the size limit.
+    #[error("document is larger than {MAX_BODY_BYTES} bytes")]
     TooLarge,
 }
 
 impl EdgarError {
-    /// Whether the same request may succeed a moment later.
+    /// Whether a retry may succeed.
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::RateLimited | Self::Transport(_) | Self::TimedOut(_) => true,
@@ -229,50 +215,56 @@ impl EdgarError {
     }
 }
 
-/// Reads documents of the service.
 #[derive(Debug)]
 pub struct EdgarClient {
-    endpoints: Endpoints,
-    cache: Option<Cache>,
-    fetcher: Fetcher,
+    endpoints: EdgarEndpoints,
+    cache: Option<EdgarCache>,
+    fetcher: EdgarFetcher,
 }
 
 impl EdgarClient {
-    /// A client. Nothing is asked yet.
+    /// Creates a client without connecting.
     pub fn new(options: EdgarOptions) -> Self {
         let EdgarOptions { endpoints, contact, cache, patience } = options;
-        Self { endpoints, cache: cache.map(Cache::new), fetcher: Fetcher::new(contact, patience) }
+        Self {
+            endpoints,
+            cache: cache.map(EdgarCache::new),
+            fetcher: EdgarFetcher::new(contact, patience),
+        }
     }
 
-    /// Shares what the service allows with others.
+    /// Shares the SEC's rate limit with other processes.
     #[must_use]
-    pub fn behind(self, turnstile: Arc<dyn Turnstile>) -> Self {
+    pub fn behind(self, turnstile: Arc<dyn SharedLimiter>) -> Self {
         Self { fetcher: self.fetcher.behind(turnstile), ..self }
     }
 
-    /// Reads a document: one that was kept, if it is fresh enough, else the service's.
+    /// Returns the cached document if it is fresh enough, otherwise fetches it.
     ///
-    /// What was kept and is broken is fetched again; an answer that cannot be kept is used all the
-    /// same.
+    /// A damaged cache entry is fetched again. A failure to write the cache is not an error.
     pub async fn get(
         &self,
         file: &EdgarFile,
-        freshness: Freshness,
+        freshness: CacheFreshness,
         now_ms: u64,
-    ) -> Result<Document, EdgarError> {
+    ) -> Result<EdgarDocument, EdgarError> {
         let url = self.endpoints.url(file);
         if let Some(cache) = &self.cache
             && let Some(kept) =
                 cache.find(&url, move |entry| freshness.allows(entry.fetched_at_ms, now_ms)).await
         {
-            tracing::debug!(path = file.path(), bytes = kept.bytes.len(), "document was kept");
+            tracing::debug!(
+                path = file.path(),
+                bytes = kept.bytes.len(),
+                "document found in cache"
+            );
             return Ok(kept);
         }
         let bytes = self.fetcher.fetch(&url).await?;
-        let document = Document { sha256: Sha256Hex::of(&bytes), bytes: bytes.into() };
+        let document = EdgarDocument { sha256: Sha256Hex::of(&bytes), bytes: bytes.into() };
         tracing::info!(path = file.path(), bytes = document.bytes.len(), "document fetched");
         if let Some(cache) = &self.cache {
-            let entry = Entry {
+            let entry = EdgarCacheEntry {
                 url,
                 sha256: document.sha256,
                 bytes: document.bytes.len() as u64,

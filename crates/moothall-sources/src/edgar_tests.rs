@@ -2,8 +2,8 @@ use super::*;
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
-fn day(text: &str) -> Day {
-    Day::parse(text).unwrap()
+fn day(text: &str) -> CalendarDay {
+    CalendarDay::parse(text).unwrap()
 }
 
 fn cik() -> Cik {
@@ -14,7 +14,7 @@ fn cik() -> Cik {
 fn documents_have_the_addresses_of_the_service() {
     let archive = EdgarFile::Archive {
         cik: cik(),
-        accession: Accession::parse("0000320193-25-000079").unwrap(),
+        accession: AccessionNumber::parse("0000320193-25-000079").unwrap(),
         document: "aapl-20250927.htm".to_owned(),
     };
     let urls = [
@@ -39,34 +39,34 @@ fn documents_have_the_addresses_of_the_service() {
 
 #[test]
 fn base_address_may_end_with_a_slash() {
-    let endpoints = Endpoints::at("http://127.0.0.1:1/");
+    let endpoints = EdgarEndpoints::at("http://127.0.0.1:1/");
     assert_eq!(endpoints.url(&EdgarFile::Tickers), "http://127.0.0.1:1/files/company_tickers.json");
 }
 
 #[track_caller]
-fn check(freshness: Freshness, fetched_at_ms: u64, now_ms: u64, expected: bool) {
+fn check(freshness: CacheFreshness, fetched_at_ms: u64, now_ms: u64, expected: bool) {
     assert_eq!(freshness.allows(fetched_at_ms, now_ms), expected);
 }
 
 #[test]
 fn kept_answer_is_fresh_for_its_time_and_not_longer() {
-    let minute = Freshness::For(Duration::from_secs(60));
+    let minute = CacheFreshness::For(Duration::from_secs(60));
     check(minute, 1_000, 61_000, true);
     check(minute, 1_000, 61_001, false);
-    check(Freshness::Forever, 0, u64::MAX, true);
+    check(CacheFreshness::Forever, 0, u64::MAX, true);
 }
 
 #[test]
 fn kept_answer_from_the_future_is_not_fresh() {
-    check(Freshness::Forever, 1_001, 1_000, false);
-    check(Freshness::For(Duration::from_secs(60)), 1_001, 1_000, false);
+    check(CacheFreshness::Forever, 1_001, 1_000, false);
+    check(CacheFreshness::For(Duration::from_secs(60)), 1_001, 1_000, false);
 }
 
 #[test]
 fn facts_are_fresh_until_something_is_filed_on_their_day_or_later() {
     // Fetched on 1970-01-11.
     let fetched = 10 * DAY_MS + 5;
-    let until = |text: &str| Freshness::UntilFiled { newest: Some(day(text)) };
+    let until = |text: &str| CacheFreshness::UntilFiled { newest: Some(day(text)) };
     check(until("1970-01-10"), fetched, fetched + 300 * DAY_MS, true);
     check(until("1970-01-11"), fetched, fetched + 60_000, true);
     check(until("1970-01-11"), fetched, fetched + 60_001, false);
@@ -75,7 +75,7 @@ fn facts_are_fresh_until_something_is_filed_on_their_day_or_later() {
 
 #[test]
 fn facts_without_a_list_of_filings_are_fresh_for_a_day() {
-    let unknown = Freshness::UntilFiled { newest: None };
+    let unknown = CacheFreshness::UntilFiled { newest: None };
     check(unknown, 0, DAY_MS, true);
     check(unknown, 0, DAY_MS + 1, false);
 }

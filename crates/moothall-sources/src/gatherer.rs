@@ -1,43 +1,37 @@
-//! Evidence about a company, gathered from the SEC's service or from a recording of it.
+//! Gathers evidence about a company from EDGAR or from a recording of it.
 
 mod failure;
 
 use moothall_core::consult::{GatherFailure, GatherFailureKind, GatherRequest};
 use moothall_core::evidence::bundle::{newest_annual, newest_filing};
 use moothall_core::evidence::events::{FilingEvent, events};
-use moothall_core::evidence::passages::{Passage, passages};
+use moothall_core::evidence::passages::{FilingPassage, passages};
 use moothall_core::evidence::submissions::is_stale;
 use moothall_core::evidence::{
-    Company, CompanyFacts, Day, Evidence, EvidenceError, Filing, Listing, Provenance, Sheet,
-    SourceFile, Submissions, Ticker, TickerRefusal, TickerTable,
+    CalendarDay, CompanyFacts, CompanyProfile, Evidence, EvidenceError, FactSheet,
+    FilerSubmissions, Filing, Provenance, SourceFile, Ticker, TickerListing, TickerLookupError,
+    TickerTable,
 };
 
 use self::failure::{ambiguous, other_filer, unavailable, unknown, unreadable};
-use crate::edgar::{Document, EdgarClient, EdgarError, EdgarFile, Freshness, day_of};
+use crate::edgar::{CacheFreshness, EdgarClient, EdgarDocument, EdgarError, EdgarFile, day_of};
 
 const TICKERS_FOR: std::time::Duration = std::time::Duration::from_secs(24 * 60 * 60);
 const SUBMISSIONS_FOR: std::time::Duration = std::time::Duration::from_secs(60);
 
-/// Whose answers are used, which decides what "now" is.
+/// Where responses come from. Determines the default `as_of` date and what counts as today.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
-    /// The SEC's: now is today.
+pub enum EvidenceOrigin {
+    /// The SEC. The default date is today.
     Service,
-    /// Answers recorded before, or a server that is not the SEC's. Without a day, everything that
-    /// the company filed in it counts, so that the same recording gives the same evidence; whether
-    /// the company is stale is judged by today.
-    Recording {
-        /// What it is called.
-        name: String,
-    },
-    /// A recording about a company that does not exist, for which time stands still.
-    Fiction {
-        /// What it is called.
-        name: String,
-    },
+    /// A recording, or a server other than the SEC's. Without an `as_of` date every filing counts,
+    /// so the same recording always gives the same evidence. Staleness is measured from today.
+    Recording { name: String },
+    /// A recording about a fictional company. Staleness is measured from its newest filing.
+    Fiction { name: String },
 }
 
-impl Origin {
+impl EvidenceOrigin {
     fn provenance(&self) -> Provenance {
         match self {
             Self::Service => Provenance::Filings,
@@ -48,17 +42,16 @@ impl Origin {
     }
 }
 
-/// Why nothing was gathered.
+/// Why gathering failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{detail}")]
 pub struct GatherError {
-    /// The class.
     pub kind: GatherFailureKind,
-    /// What is wrong, in a line.
+    /// What is wrong, in one line.
     pub detail: String,
-    /// The cure, if it is known.
+    /// How to fix it, if known.
     pub hint: Option<String>,
-    /// Whether the same request may succeed later.
+    /// Whether a retry may succeed.
     pub is_retryable: bool,
 }
 
@@ -73,7 +66,7 @@ impl GatherError {
 }
 
 impl From<GatherError> for GatherFailure {
-    /// A journal has one text for both, so that whoever reads it there is told the cure as well.
+    /// The journal stores a single text, so the hint is appended to the detail.
     fn from(error: GatherError) -> Self {
         let detail = match &error.hint {
             Some(hint) => format!("{}; {hint}", error.detail),
@@ -83,23 +76,23 @@ impl From<GatherError> for GatherFailure {
     }
 }
 
-/// Gathers evidence.
+/// Gathers evidence from SEC filings.
 #[derive(Debug)]
-pub struct Gatherer {
+pub struct FilingGatherer {
     client: EdgarClient,
-    origin: Origin,
+    origin: EvidenceOrigin,
 }
 
-impl Gatherer {
-    /// Gathers with this client, whose answers are from there.
-    pub fn new(client: EdgarClient, origin: Origin) -> Self {
+impl FilingGatherer {
+    pub fn new(client: EdgarClient, origin: EvidenceOrigin) -> Self {
         Self { client, origin }
     }
 
-    /// Gathers what is asked for. `now_ms` is the time since 1970: it decides what must be fetched
-    /// again and who is stale.
+    /// Gathers the evidence for a request. `now_ms`, in Unix milliseconds, decides which cached
+    /// documents are fetched again and whether the company is stale.
     ///
-    /// Numbers must be there; a list of filings, events and words that are not are named as missing.
+    /// Facts are required. Without a list of filings, events or passages, the gap is reported as
+    /// missing.
     #[tracing::instrument(skip_all, fields(ticker = request.ticker))]
     pub async fn gather(
         &self,
@@ -109,21 +102,26 @@ impl Gatherer {
         let ticker = Ticker::parse(&request.ticker).map_err(|error| {
             GatherError::new(GatherFailureKind::UnknownTicker, error.to_string())
         })?;
-        let work =
-            Work { gatherer: self, request, now_ms, sources: Vec::new(), missing: Vec::new() };
+        let work = GatherTask {
+            gatherer: self,
+            request,
+            now_ms,
+            sources: Vec::new(),
+            missing: Vec::new(),
+        };
         work.gather(&ticker).await
     }
 }
 
-struct Work<'a> {
-    gatherer: &'a Gatherer,
+struct GatherTask<'a> {
+    gatherer: &'a FilingGatherer,
     request: &'a GatherRequest,
     now_ms: u64,
     sources: Vec<SourceFile>,
     missing: Vec<String>,
 }
 
-impl Work<'_> {
+impl GatherTask<'_> {
     async fn gather(mut self, ticker: &Ticker) -> Result<Evidence, GatherError> {
         let listing = self.listing(ticker).await?;
         let submissions = self.submissions(&listing).await?;
@@ -133,7 +131,7 @@ impl Work<'_> {
         let sheet = if as_of == everything.as_of {
             everything
         } else {
-            let built = tokio::task::spawn_blocking(move || Sheet::build(&facts, as_of));
+            let built = tokio::task::spawn_blocking(move || FactSheet::build(&facts, as_of));
             read(built.await)?
         };
         self.refuse_stale(ticker, &sheet, submissions.as_ref(), as_of)?;
@@ -154,15 +152,19 @@ impl Work<'_> {
         })
     }
 
-    async fn get(&self, file: &EdgarFile, freshness: Freshness) -> Result<Document, EdgarError> {
+    async fn get(
+        &self,
+        file: &EdgarFile,
+        freshness: CacheFreshness,
+    ) -> Result<EdgarDocument, EdgarError> {
         self.gatherer.client.get(file, freshness, self.now_ms).await
     }
 
-    fn used(&mut self, file: &EdgarFile, document: &Document) {
+    fn used(&mut self, file: &EdgarFile, document: &EdgarDocument) {
         let url = match &self.gatherer.origin {
-            Origin::Service | Origin::Recording { .. } => file.public_url(),
-            // Nobody shall look for it at the SEC.
-            Origin::Fiction { name } => format!("recording:{name}{}", file.path()),
+            EvidenceOrigin::Service | EvidenceOrigin::Recording { .. } => file.public_url(),
+            // The SEC has no such document, so its URL must not point there.
+            EvidenceOrigin::Fiction { name } => format!("recording:{name}{}", file.path()),
         };
         self.sources.push(SourceFile {
             url,
@@ -171,40 +173,43 @@ impl Work<'_> {
         });
     }
 
-    /// The filer behind a symbol. The two tables of the service do not hold the same rows, so the
-    /// second is asked where the first does not know.
-    async fn listing(&self, ticker: &Ticker) -> Result<Listing, GatherError> {
+    /// Finds the filer of a ticker. EDGAR's two ticker tables differ, so the second is searched if
+    /// the first has no match.
+    async fn listing(&self, ticker: &Ticker) -> Result<TickerListing, GatherError> {
         let mut known = Vec::new();
         for file in [EdgarFile::Tickers, EdgarFile::TickersWithExchanges] {
-            let document = match self.get(&file, Freshness::For(TICKERS_FOR)).await {
+            let document = match self.get(&file, CacheFreshness::For(TICKERS_FOR)).await {
                 Ok(document) => document,
                 Err(EdgarError::NotFound) => continue,
-                Err(error) => return Err(unavailable("the list of tickers", &error)),
+                Err(error) => return Err(unavailable("the ticker list", &error)),
             };
             let table = TickerTable::parse(&document.bytes).map_err(unreadable)?;
             match table.find(ticker) {
                 Ok(listing) => return Ok(listing.clone()),
-                Err(TickerRefusal::Ambiguous(several)) => return Err(ambiguous(ticker, &several)),
-                Err(TickerRefusal::Unknown) => known.extend(table.listings().cloned()),
+                Err(TickerLookupError::Ambiguous(several)) => {
+                    return Err(ambiguous(ticker, &several));
+                }
+                Err(TickerLookupError::Unknown) => known.extend(table.listings().cloned()),
             }
         }
         Err(unknown(ticker, &known))
     }
 
-    async fn submissions(&mut self, listing: &Listing) -> Result<Option<Submissions>, GatherError> {
+    async fn submissions(
+        &mut self,
+        listing: &TickerListing,
+    ) -> Result<Option<FilerSubmissions>, GatherError> {
         let file = EdgarFile::Submissions(listing.cik);
-        let document = match self.get(&file, Freshness::For(SUBMISSIONS_FOR)).await {
+        let document = match self.get(&file, CacheFreshness::For(SUBMISSIONS_FOR)).await {
             Ok(document) => document,
             Err(EdgarError::NotFound) => {
-                self.missing.push(
-                    "list of filings: it is not there, so there are no events and no passages"
-                        .to_owned(),
-                );
+                self.missing
+                    .push("list of filings: not found; events and passages are missing".to_owned());
                 return Ok(None);
             }
             Err(error) => return Err(unavailable("the list of filings", &error)),
         };
-        let submissions = Submissions::parse(&document.bytes).map_err(unreadable)?;
+        let submissions = FilerSubmissions::parse(&document.bytes).map_err(unreadable)?;
         if submissions.cik != listing.cik {
             return Err(other_filer("list of filings"));
         }
@@ -212,41 +217,43 @@ impl Work<'_> {
         Ok(Some(submissions))
     }
 
-    /// The facts, and the sheet of everything that the request lets in without knowing its day.
+    /// The facts, and a sheet of all of them up to the latest day the request allows.
     async fn facts(
         &mut self,
-        listing: &Listing,
-        submissions: Option<&Submissions>,
-    ) -> Result<(CompanyFacts, Sheet), GatherError> {
+        listing: &TickerListing,
+        submissions: Option<&FilerSubmissions>,
+    ) -> Result<(CompanyFacts, FactSheet), GatherError> {
         let file = EdgarFile::CompanyFacts(listing.cik);
-        let newest = submissions.and_then(Submissions::newest_numbers);
-        let document = match self.get(&file, Freshness::UntilFiled { newest }).await {
+        let newest = submissions.and_then(FilerSubmissions::newest_numbers);
+        let document = match self.get(&file, CacheFreshness::UntilFiled { newest }).await {
             Ok(document) => document,
             Err(EdgarError::NotFound) => {
                 let title = &listing.title;
                 let (detail, hint) = match &self.gatherer.origin {
-                    Origin::Service => (
-                        format!("{title} has filed no numbers that can be read"),
+                    EvidenceOrigin::Service => (
+                        format!("{title} has filed no machine-readable numbers"),
                         "funds, trusts and new companies often have none",
                     ),
-                    Origin::Recording { name } | Origin::Fiction { name } => (
-                        format!("the recording {name} has no numbers of {title}"),
-                        "without `--offline` the SEC is asked",
+                    EvidenceOrigin::Recording { name } | EvidenceOrigin::Fiction { name } => (
+                        format!("the recording {name} contains no numbers for {title}"),
+                        "run without `--offline` to use the SEC's data",
                     ),
                 };
                 return Err(GatherError::new(GatherFailureKind::NoFacts, detail).with_hint(hint));
             }
-            Err(error) => return Err(unavailable("the facts", &error)),
+            Err(error) => return Err(unavailable("the company facts", &error)),
         };
         self.used(&file, &document);
         let until = match (&self.gatherer.origin, self.request.as_of) {
             (_, Some(day)) => day,
-            (Origin::Service, None) => day_of(self.now_ms),
-            (Origin::Recording { .. } | Origin::Fiction { .. }, None) => Day::MAX,
+            (EvidenceOrigin::Service, None) => day_of(self.now_ms),
+            (EvidenceOrigin::Recording { .. } | EvidenceOrigin::Fiction { .. }, None) => {
+                CalendarDay::MAX
+            }
         };
         let built = tokio::task::spawn_blocking(move || {
             let facts = CompanyFacts::parse(&document.bytes)?;
-            let sheet = Sheet::build(&facts, until)?;
+            let sheet = FactSheet::build(&facts, until)?;
             Ok((facts, sheet))
         });
         let (facts, sheet) = read(built.await)?;
@@ -256,27 +263,27 @@ impl Work<'_> {
         Ok((facts, sheet))
     }
 
-    /// The day up to which filings count. Without one, a recording ends with its newest filing.
-    fn as_of(&self, newest: Day) -> Day {
+    /// The day up to which filings count. For a recording it defaults to the newest filing.
+    fn as_of(&self, newest: CalendarDay) -> CalendarDay {
         match (&self.gatherer.origin, self.request.as_of) {
             (_, Some(day)) => day,
-            (Origin::Service, None) => day_of(self.now_ms),
-            (Origin::Recording { .. } | Origin::Fiction { .. }, None) => newest,
+            (EvidenceOrigin::Service, None) => day_of(self.now_ms),
+            (EvidenceOrigin::Recording { .. } | EvidenceOrigin::Fiction { .. }, None) => newest,
         }
     }
 
     fn refuse_stale(
         &self,
         ticker: &Ticker,
-        sheet: &Sheet,
-        submissions: Option<&Submissions>,
-        as_of: Day,
+        sheet: &FactSheet,
+        submissions: Option<&FilerSubmissions>,
+        as_of: CalendarDay,
     ) -> Result<(), GatherError> {
         let listed = submissions.and_then(|list| list.newest_annual(as_of)).map(|one| one.filed);
         let used = newest_annual(sheet).map(|filed| filed.filed);
         let newest = listed.max(used);
         let today = match (&self.gatherer.origin, self.request.as_of) {
-            (Origin::Fiction { .. }, None) | (_, Some(_)) => as_of,
+            (EvidenceOrigin::Fiction { .. }, None) | (_, Some(_)) => as_of,
             (_, None) => day_of(self.now_ms),
         };
         if self.request.allow_stale || !is_stale(newest, today) {
@@ -284,18 +291,18 @@ impl Work<'_> {
         }
         let detail = match newest {
             Some(filed) => format!(
-                "the last annual report of {ticker} is of {filed}, more than 18 months before {today}"
+                "the last annual report of {ticker} was filed on {filed}, more than 18 months before {today}"
             ),
             None => format!("{ticker} has filed no annual report"),
         };
         let last = newest_filing(sheet).map_or(sheet.as_of, |filed| filed.filed);
         let hint = match self.gatherer.origin {
-            Origin::Service => {
-                "the ticker may have passed to another company; `--allow-stale` uses it all the same"
+            EvidenceOrigin::Service => {
+                "the ticker may now belong to another company; use it anyway with `--allow-stale`"
                     .to_owned()
             }
-            Origin::Recording { .. } | Origin::Fiction { .. } => format!(
-                "`--as-of {last}` looks at it as it was then; `--allow-stale` uses it all the same"
+            EvidenceOrigin::Recording { .. } | EvidenceOrigin::Fiction { .. } => format!(
+                "use `--as-of {last}` for the company as of that day, or `--allow-stale` to use it anyway"
             ),
         };
         Err(GatherError::new(GatherFailureKind::Stale, detail).with_hint(hint))
@@ -303,19 +310,19 @@ impl Work<'_> {
 
     async fn words(
         &mut self,
-        listing: &Listing,
-        submissions: &Submissions,
-        as_of: Day,
-    ) -> Result<(Vec<FilingEvent>, Vec<Passage>), GatherError> {
+        listing: &TickerListing,
+        submissions: &FilerSubmissions,
+        as_of: CalendarDay,
+    ) -> Result<(Vec<FilingEvent>, Vec<FilingPassage>), GatherError> {
         let events = events(submissions.until(as_of));
         if let Some(oldest) = submissions.filings.last()
             && submissions.has_older
             && as_of < oldest.filed
         {
             self.missing
-                .push(format!("list of filings: it begins with {}, after {as_of}", oldest.filed));
+                .push(format!("list of filings: starts on {}, after {as_of}", oldest.filed));
         }
-        // Amended reports often hold nothing but the part that was amended.
+        // Amended reports often contain only the amended part.
         let report = submissions.until(as_of).find(|filing| {
             matches!(filing.form.as_str(), "10-K" | "10-KT" | "20-F")
                 && filing.primary_document.is_some()
@@ -323,7 +330,7 @@ impl Work<'_> {
         let passages = match report {
             Some(report) => self.passages(listing, report).await?,
             None => {
-                self.missing.push(format!("annual report: none is listed up to {as_of}"));
+                self.missing.push(format!("annual report: none listed up to {as_of}"));
                 Vec::new()
             }
         };
@@ -332,16 +339,16 @@ impl Work<'_> {
 
     async fn passages(
         &mut self,
-        listing: &Listing,
+        listing: &TickerListing,
         report: &Filing,
-    ) -> Result<Vec<Passage>, GatherError> {
+    ) -> Result<Vec<FilingPassage>, GatherError> {
         let file = EdgarFile::Archive {
             cik: listing.cik,
             accession: report.accession.clone(),
             document: report.primary_document.clone().unwrap_or_default(),
         };
-        let what = format!("words of the annual report ({} of {})", report.form, report.filed);
-        let document = match self.get(&file, Freshness::Forever).await {
+        let what = format!("text of the annual report ({} of {})", report.form, report.filed);
+        let document = match self.get(&file, CacheFreshness::Forever).await {
             Ok(document) => document,
             Err(error @ (EdgarError::NotFound | EdgarError::TooLarge)) => {
                 self.missing.push(format!("{what}: {error}"));
@@ -353,7 +360,7 @@ impl Work<'_> {
         let found = tokio::task::spawn_blocking(move || passages(&bytes, &filing));
         let found = read(found.await)?;
         if found.is_empty() {
-            self.missing.push(format!("{what}: its items were not found by their headings"));
+            self.missing.push(format!("{what}: item headings not found"));
         } else {
             self.used(&file, &document);
         }
@@ -363,37 +370,37 @@ impl Work<'_> {
     fn company(
         &self,
         ticker: &Ticker,
-        listing: &Listing,
-        submissions: Option<Submissions>,
-        sheet: &Sheet,
-    ) -> Company {
+        listing: &TickerListing,
+        submissions: Option<FilerSubmissions>,
+        sheet: &FactSheet,
+    ) -> CompanyProfile {
         let named = submissions.as_ref().map(|list| list.name.clone());
-        let known = Company {
+        let known = CompanyProfile {
             name: named.filter(|name| !name.is_empty()).unwrap_or_else(|| sheet.entity.clone()),
             ticker: Some(ticker.clone()),
             cik: Some(listing.cik),
             industry: None,
             fiscal_year_end: None,
             former_names: Vec::new(),
-            fictional: matches!(self.gatherer.origin, Origin::Fiction { .. }),
+            fictional: matches!(self.gatherer.origin, EvidenceOrigin::Fiction { .. }),
         };
         match submissions {
-            Some(Submissions { industry, fiscal_year_end, former_names, .. }) => {
-                Company { industry, fiscal_year_end, former_names, ..known }
+            Some(FilerSubmissions { industry, fiscal_year_end, former_names, .. }) => {
+                CompanyProfile { industry, fiscal_year_end, former_names, ..known }
             }
             None => known,
         }
     }
 }
 
-/// The newest day of anything in a recording of a company.
-fn newest_day(sheet: &Sheet, submissions: Option<&Submissions>) -> Day {
+/// Date of the newest filing in the facts or the list of filings.
+fn newest_day(sheet: &FactSheet, submissions: Option<&FilerSubmissions>) -> CalendarDay {
     let listed = submissions.and_then(|list| list.filings.first()).map(|filing| filing.filed);
     let used = newest_filing(sheet).map(|filed| filed.filed);
     listed.max(used).unwrap_or(sheet.as_of)
 }
 
-/// What a task of ours came to.
+/// Unwraps the result of a blocking task.
 fn read<T>(
     joined: Result<Result<T, EvidenceError>, tokio::task::JoinError>,
 ) -> Result<T, GatherError> {
@@ -401,7 +408,7 @@ fn read<T>(
         Ok(built) => built.map_err(unreadable),
         Err(_) => Err(GatherError::new(
             GatherFailureKind::Unreadable,
-            "the evidence could not be read to its end",
+            "reading the evidence was interrupted",
         )),
     }
 }

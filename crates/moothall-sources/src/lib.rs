@@ -1,17 +1,17 @@
 //! Evidence about a company: SEC filings, the user's own documents, and headlines.
 //!
-//! Everything here reads what strangers wrote: sizes, times and redirects are bounded, and PDF files are read in a sandbox. What the
-//! bytes mean is decided in `moothall-core`.
+//! All input is untrusted: sizes, times and redirects are limited, and PDFs are read in a sandbox.
+//! `moothall-core` interprets the bytes.
 
+mod combined_gatherer;
 mod documents;
 pub mod edgar;
+mod evidence_gatherer;
 mod gatherer;
-mod gathering;
 mod news;
-mod sources;
 
-pub use crate::documents::{DocumentFolder, Documents};
-pub use crate::gatherer::{GatherError, Gatherer, Origin};
-pub use crate::gathering::{GatherFuture, Gathering};
+pub use crate::combined_gatherer::CombinedGatherer;
+pub use crate::documents::{DocumentFolder, FolderDocuments};
+pub use crate::evidence_gatherer::{EvidenceGatherer, GatherFuture};
+pub use crate::gatherer::{EvidenceOrigin, FilingGatherer, GatherError};
 pub use crate::news::{News, NewsSource};
-pub use crate::sources::Sources;

@@ -2,7 +2,7 @@ use super::*;
 
 fn parsed(text: &str) -> Vec<(String, String, String, Option<String>)> {
     let found = parse(text.as_bytes()).unwrap();
-    let plain = |one: FoundHeadline| {
+    let plain = |one: FeedHeadline| {
         (one.title, one.url, one.source, one.published.map(|day| day.to_string()))
     };
     found.into_iter().map(plain).collect()
@@ -57,7 +57,7 @@ fn what_is_no_feed_is_refused_whatever_it_is() {
     for text in
         ["", "<", "<html></html>", "<rss", &deep, entities, "\u{feff}<feed", "{\"items\": 1}"]
     {
-        // An end is all that is asked for: no panic, no overflow, no flood.
+        // It only has to return: no panic, no overflow, no excessive output.
         let _ = parse(text.as_bytes());
     }
 }

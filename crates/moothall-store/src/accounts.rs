@@ -1,71 +1,73 @@
-//! Teams and their credentials, whatever they are kept in.
+//! Storage interface for teams and their credentials.
 
 use std::fmt::{self, Debug};
 
 use moothall_core::Sha256Hex;
-use moothall_core::access::{Caller, Limits, Member, Owner, Scopes, TeamName, TokenId};
+use moothall_core::access::{
+    AccessCaller, Limits, RunOwner, ScopeSet, TeamMember, TeamName, TokenId,
+};
 
 use crate::{StoreFuture, Teams};
 
-/// The longest label of a token.
+/// Maximum length of a token label.
 pub const MAX_LABEL_BYTES: usize = 200;
 
-/// Where teams and credentials live.
+/// Stores teams and credentials.
 ///
-/// What implementors promise, beside what [`Store`](crate::Store) promises of requests:
-/// - *Hashes.* Of a secret only its SHA-256 is ever handed over or kept. Secrets are 256 random
-///   bits, so that a plain hash is as good as a slow one.
-/// - *Once.* A login code is taken at most once, however many processes try.
-/// - *The end of a token* is the end of every session that was begun with it.
-pub trait Accounts: Debug + Send + Sync {
-    /// Makes a team.
+/// Implementors must guarantee, in addition to the request guarantees of [`Store`](crate::Store):
+/// - *Hashes.* Only the SHA-256 of a secret is passed in or stored. Secrets have 256 random bits,
+///   so a plain hash is as safe as a slow one.
+/// - *Once.* A login code can be taken only once, even by concurrent processes.
+/// - *Revocation.* Revoking a token ends every session started with it.
+pub trait AccountStore: Debug + Send + Sync {
+    /// Creates a team.
     ///
     /// Errors: [`StoreError::TeamExists`](crate::StoreError::TeamExists).
     fn create_team(&self, name: &TeamName, at_ms: u64) -> StoreFuture<'_, ()>;
 
-    /// All teams, by name.
+    /// All teams, sorted by name.
     fn teams(&self) -> StoreFuture<'_, Vec<TeamRow>>;
 
-    /// Keeps a new token.
+    /// Stores a new token.
     ///
     /// Errors: [`StoreError::UnknownTeam`](crate::StoreError::UnknownTeam),
     /// [`StoreError::TokenExists`](crate::StoreError::TokenExists),
     /// [`StoreError::TooLarge`](crate::StoreError::TooLarge) for its label.
     fn create_token(&self, token: NewToken) -> StoreFuture<'_, ()>;
 
-    /// The tokens of these teams, the oldest first. Also those that have had their time.
+    /// The tokens of these teams, oldest first, including expired and revoked ones.
     fn tokens(&self, teams: Teams) -> StoreFuture<'_, Vec<TokenRow>>;
 
     /// The token with this secret.
     fn token(&self, secret: &Sha256Hex) -> StoreFuture<'_, Option<TokenRow>>;
 
-    /// Notes that a token was used.
+    /// Records the time a token was used.
     fn note_use(&self, id: &TokenId, at_ms: u64) -> StoreFuture<'_, ()>;
 
-    /// Takes a token back, and ends its sessions. The first time stays where it was taken back
-    /// before.
+    /// Revokes a token and ends its sessions. A token that is already revoked keeps its first
+    /// revocation time.
     ///
     /// Errors: [`StoreError::UnknownToken`](crate::StoreError::UnknownToken).
     fn revoke_token(&self, id: &TokenId, at_ms: u64) -> StoreFuture<'_, ()>;
 
-    /// Keeps a session, and forgets those that have had their time.
+    /// Stores a session and deletes expired ones.
     ///
     /// Errors: [`StoreError::UnknownTeam`](crate::StoreError::UnknownTeam),
     /// [`StoreError::UnknownToken`](crate::StoreError::UnknownToken).
     fn create_session(&self, session: NewSession) -> StoreFuture<'_, ()>;
 
-    /// The session with this secret, with its token as it stands now.
+    /// The session with this secret, with the current state of its token.
     fn session(&self, secret: &Sha256Hex) -> StoreFuture<'_, Option<SessionRow>>;
 
-    /// Ends a session. It is fine if there is none.
+    /// Ends a session, if it exists.
     fn end_session(&self, secret: &Sha256Hex) -> StoreFuture<'_, ()>;
 
-    /// Keeps a login code, and forgets those that have had their time.
+    /// Stores a login code and deletes expired ones.
     ///
     /// Errors: [`StoreError::UnknownTeam`](crate::StoreError::UnknownTeam).
     fn create_login_code(&self, code: LoginCode, at_ms: u64) -> StoreFuture<'_, ()>;
 
-    /// Takes a login code; it is gone afterwards. `None` where there is none, or it had its time.
+    /// Takes a login code, which deletes it. `None` if it does not exist or has expired.
     fn take_login_code(&self, secret: &Sha256Hex, at_ms: u64)
     -> StoreFuture<'_, Option<LoginCode>>;
 }
@@ -73,169 +75,170 @@ pub trait Accounts: Debug + Send + Sync {
 /// A team.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TeamRow {
-    /// Its name.
+    /// The name.
     pub name: TeamName,
-    /// When it was made, in milliseconds since 1970; 0 for the one that is always there.
+    /// Creation time in milliseconds since 1970; 0 for the built-in team.
     pub created_at_ms: u64,
 }
 
-/// A token that is about to be given out.
+/// A token to create.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewToken {
-    /// What it is called.
+    /// The id.
     pub id: TokenId,
-    /// Whom it acts for.
+    /// The team it acts for.
     pub team: TeamName,
-    /// What a person wrote down about it.
+    /// Description given by a person.
     pub label: String,
     /// The hash of its secret.
     pub secret: Sha256Hex,
-    /// What it covers.
-    pub scopes: Scopes,
-    /// How much of it.
+    /// Granted scopes.
+    pub scopes: ScopeSet,
+    /// Usage limits.
     pub limits: Limits,
-    /// When it is made, in milliseconds since 1970.
+    /// Creation time in milliseconds since 1970.
     pub created_at_ms: u64,
-    /// From when on it does not count, if ever.
+    /// Expiry time in milliseconds since 1970, if any.
     pub expires_at_ms: Option<u64>,
 }
 
-/// A token as it stands.
+/// A stored token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenRow {
-    /// What it is called.
+    /// The id.
     pub id: TokenId,
-    /// Whom it acts for.
+    /// The team it acts for.
     pub team: TeamName,
-    /// What a person wrote down about it.
+    /// Description given by a person.
     pub label: String,
-    /// What it covers.
-    pub scopes: Scopes,
-    /// How much of it.
+    /// Granted scopes.
+    pub scopes: ScopeSet,
+    /// Usage limits.
     pub limits: Limits,
-    /// When it was made, in milliseconds since 1970.
+    /// Creation time in milliseconds since 1970.
     pub created_at_ms: u64,
-    /// From when on it does not count, if ever.
+    /// Expiry time in milliseconds since 1970, if any.
     pub expires_at_ms: Option<u64>,
-    /// When it was last used, as far as anybody noted it.
+    /// Last recorded use, if any.
     pub last_used_at_ms: Option<u64>,
-    /// When it was taken back.
+    /// Revocation time, if revoked.
     pub revoked_at_ms: Option<u64>,
 }
 
 impl TokenRow {
-    /// Who calls with this token at this time.
-    pub fn caller(&self, at_ms: u64) -> Caller {
+    /// The caller that this token identifies at this time.
+    pub fn caller(&self, at_ms: u64) -> AccessCaller {
         if self.revoked_at_ms.is_some() {
-            return Caller::Revoked;
+            return AccessCaller::Revoked;
         }
         if self.expires_at_ms.is_some_and(|end| end <= at_ms) {
-            return Caller::Expired;
+            return AccessCaller::Expired;
         }
-        let owner = Owner { team: self.team.clone(), token: Some(self.id.clone()) };
-        Caller::Known(Member { owner, scopes: self.scopes, limits: self.limits })
+        let owner = RunOwner { team: self.team.clone(), token: Some(self.id.clone()) };
+        AccessCaller::Known(TeamMember { owner, scopes: self.scopes, limits: self.limits })
     }
 }
 
-/// A session that is about to begin.
+/// A session to create.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewSession {
     /// The hash of its secret.
     pub secret: Sha256Hex,
-    /// Whom it acts for.
+    /// The team it acts for.
     pub team: TeamName,
-    /// The token it was begun with; none with a login code.
+    /// The token used to sign in; `None` for a login code.
     pub token: Option<TokenId>,
-    /// What it covers where there is no token.
-    pub scopes: Scopes,
-    /// When it begins, in milliseconds since 1970.
+    /// Scopes of a session without a token.
+    pub scopes: ScopeSet,
+    /// Creation time in milliseconds since 1970.
     pub created_at_ms: u64,
-    /// From when on it does not count.
+    /// Expiry time in milliseconds since 1970.
     pub expires_at_ms: u64,
-    /// What a page has to send beside the cookie when it changes something. It is kept in clear text,
-    /// because pages ask for it; without the cookie it is worth nothing.
+    /// CSRF token that a page must send with the cookie when it changes something. Stored in clear
+    /// text because pages read it back; it is useless without the cookie.
     pub page_word: Credential,
 }
 
-/// A session as it stands.
+/// A stored session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionRow {
-    /// Whom it acts for.
+    /// The team it acts for.
     pub team: TeamName,
-    /// The token it was begun with, as it stands now.
+    /// The current state of the token used to sign in.
     pub token: Option<TokenRow>,
-    /// What it covers where there is no token.
-    pub scopes: Scopes,
-    /// From when on it does not count.
+    /// Scopes of a session without a token.
+    pub scopes: ScopeSet,
+    /// Expiry time in milliseconds since 1970.
     pub expires_at_ms: u64,
-    /// What a page has to send beside the cookie when it changes something.
+    /// CSRF token that a page must send with the cookie when it changes something.
     pub page_word: Credential,
 }
 
 impl SessionRow {
-    /// Who calls with this session at this time. What is true of its token is true of it.
-    pub fn caller(&self, at_ms: u64) -> Caller {
+    /// The caller that this session identifies at this time. A session is valid only while its
+    /// token is.
+    pub fn caller(&self, at_ms: u64) -> AccessCaller {
         if self.expires_at_ms <= at_ms {
-            return Caller::Expired;
+            return AccessCaller::Expired;
         }
         match &self.token {
             Some(token) => token.caller(at_ms),
             None => {
-                let owner = Owner { team: self.team.clone(), token: None };
+                let owner = RunOwner { team: self.team.clone(), token: None };
                 let limits = Limits::default();
-                Caller::Known(Member { owner, scopes: self.scopes, limits })
+                AccessCaller::Known(TeamMember { owner, scopes: self.scopes, limits })
             }
         }
     }
 }
 
-/// Something that is exchanged once for a session.
+/// A code that can be exchanged once for a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoginCode {
     /// The hash of its secret.
     pub secret: Sha256Hex,
-    /// Whom the session will act for.
+    /// The team of the resulting session.
     pub team: TeamName,
-    /// What it will cover.
-    pub scopes: Scopes,
-    /// From when on the code does not count, in milliseconds since 1970.
+    /// The scopes of the resulting session.
+    pub scopes: ScopeSet,
+    /// Expiry time in milliseconds since 1970.
     pub expires_at_ms: u64,
 }
 
-/// A secret that we give out: 256 random bits behind a word that says what they are for.
+/// A secret issued by us: 256 random bits, for tokens with a prefix that identifies them.
 ///
-/// It is shown once and never kept, and it cannot be printed by accident.
+/// It is shown once and stored only as a hash, and its `Debug` output is redacted.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credential(String);
 
-/// How many random bytes a secret has.
+/// Number of random bytes in a secret.
 const SECRET_BYTES: usize = 32;
 
 impl Credential {
-    /// What every token begins with, so that people and scanners recognise one.
+    /// Prefix of every token, so that people and secret scanners recognize it.
     pub const TOKEN_PREFIX: &'static str = "moot_";
 
-    /// A new token.
+    /// Generates a token.
     pub fn token() -> Result<Self, getrandom::Error> {
         Ok(Self(format!("{}{}", Self::TOKEN_PREFIX, random_digits::<SECRET_BYTES>()?)))
     }
 
-    /// A new secret of a session or a login code.
+    /// Generates a secret for a session or a login code.
     pub fn passing() -> Result<Self, getrandom::Error> {
         random_digits::<SECRET_BYTES>().map(Self)
     }
 
-    /// What someone sent. Nothing is known about it but its hash.
+    /// Wraps a secret received from a client, which is not validated.
     pub fn sent(text: &str) -> Self {
         Self(text.to_owned())
     }
 
-    /// The hash under which it is kept.
+    /// The hash under which it is stored.
     pub fn sha256(&self) -> Sha256Hex {
         Sha256Hex::of(self.0.as_bytes())
     }
 
-    /// The secret itself, for whoever it is given to.
+    /// The secret itself.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -247,7 +250,7 @@ impl Debug for Credential {
     }
 }
 
-/// The digits of a new [`TokenId`].
+/// Generates a random [`TokenId`].
 pub fn random_token_id() -> Result<TokenId, getrandom::Error> {
     random_digits::<6>()?.parse().map_err(|_| getrandom::Error::UNEXPECTED)
 }

@@ -1,20 +1,20 @@
-//! Teams, tokens, sessions and login codes as rows. Both databases take the same statements, but sqlx has types of its own for each
-//! of them, so the code is a macro that each store uses once.
+//! SQL for teams, tokens, sessions and login codes. Both databases accept the same statements, but
+//! sqlx has different types for each, so the code is a macro that each store invokes once.
 
-/// Implements [`crate::Accounts`] for a store that has `reads`, `writes` and `begin_writing`.
+/// Implements [`crate::AccountStore`] for a store that has `reads`, `writes` and `begin_writing`.
 macro_rules! accounts {
     ($Store:ident, $Connection:ident) => {
         use moothall_core::Sha256Hex;
         use moothall_core::access::{TeamName, TokenId};
 
-        use crate::prepared::text;
+        use crate::prepared_commit::text;
         use crate::rows::{self, to_sql};
         use crate::{
-            Accounts, LoginCode, NewSession, NewToken, SessionRow, StoreError, StoreFuture, TeamRow,
-            Teams, TokenRow, rules,
+            AccountStore, LoginCode, NewSession, NewToken, SessionRow, StoreError, StoreFuture, TeamRow,
+            Teams, TokenRow, validation,
         };
 
-        impl Accounts for $Store {
+        impl AccountStore for $Store {
             fn create_team(&self, name: &TeamName, at_ms: u64) -> StoreFuture<'_, ()> {
                 let name = name.clone();
                 Box::pin(async move {
@@ -41,7 +41,7 @@ macro_rules! accounts {
 
             fn create_token(&self, token: NewToken) -> StoreFuture<'_, ()> {
                 Box::pin(async move {
-                    rules::check_label(&token)?;
+                    validation::check_label(&token)?;
                     let limits = text("limits", &token.limits)?;
                     let mut transaction = self.begin_writing().await?;
                     know_team(&mut transaction, &token.team).await?;
@@ -94,7 +94,7 @@ macro_rules! accounts {
             fn note_use(&self, id: &TokenId, at_ms: u64) -> StoreFuture<'_, ()> {
                 let id = id.clone();
                 Box::pin(async move {
-                    // The clock of another process may be behind.
+                    // Another process's clock may be behind.
                     sqlx::query(
                         "UPDATE tokens SET last_used_at_ms = CASE WHEN last_used_at_ms > $1
                            THEN last_used_at_ms ELSE $1 END
@@ -222,7 +222,7 @@ macro_rules! accounts {
             ) -> StoreFuture<'_, Option<LoginCode>> {
                 let secret = secret.to_string();
                 Box::pin(async move {
-                    // One statement: of many who try, one deletes the row and has it.
+                    // A single statement, so only one of several concurrent callers gets the row.
                     let taken = sqlx::query("DELETE FROM login_codes WHERE secret_sha256 = $1 RETURNING *")
                         .bind(secret)
                         .fetch_optional(self.writes())
@@ -233,8 +233,8 @@ macro_rules! accounts {
             }
         }
 
-        /// Refuses a team that is not there.
-        pub(super) async fn know_team(
+        /// Fails if the team does not exist.
+        pub(crate) async fn know_team(
             connection: &mut $Connection,
             team: &TeamName,
         ) -> Result<(), StoreError> {

@@ -28,8 +28,8 @@ fn caller_of_a_token_is_what_the_token_is_at_that_time() {
         last_used_at_ms: None,
         revoked_at_ms: None,
     };
-    let owner = Owner { team: TeamName::local(), token: Some(row.id.clone()) };
-    let known = Caller::Known(Member { owner, scopes: row.scopes, limits: row.limits });
+    let owner = RunOwner { team: TeamName::local(), token: Some(row.id.clone()) };
+    let known = AccessCaller::Known(TeamMember { owner, scopes: row.scopes, limits: row.limits });
     let session = |row: &TokenRow| SessionRow {
         team: TeamName::local(),
         token: Some(row.clone()),
@@ -37,14 +37,14 @@ fn caller_of_a_token_is_what_the_token_is_at_that_time() {
         expires_at_ms: 50,
         page_word: Credential::sent("word"),
     };
-    for (at_ms, expected) in [(99, &known), (100, &Caller::Expired)] {
+    for (at_ms, expected) in [(99, &known), (100, &AccessCaller::Expired)] {
         assert_eq!(row.caller(at_ms), *expected);
     }
-    // A session never covers more than its token, and never lives longer.
-    for (at_ms, expected) in [(49, &known), (50, &Caller::Expired)] {
+    // A session never has more scopes than its token and never outlives it.
+    for (at_ms, expected) in [(49, &known), (50, &AccessCaller::Expired)] {
         assert_eq!(session(&row).caller(at_ms), *expected);
     }
     let revoked = TokenRow { revoked_at_ms: Some(1), ..row };
-    assert_eq!(revoked.caller(200), Caller::Revoked);
-    assert_eq!(session(&revoked).caller(2), Caller::Revoked);
+    assert_eq!(revoked.caller(200), AccessCaller::Revoked);
+    assert_eq!(session(&revoked).caller(2), AccessCaller::Revoked);
 }

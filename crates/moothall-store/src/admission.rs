@@ -1,54 +1,58 @@
-//! How a run begins and how its cap changes: what both stores decide alike. The statements are theirs.
+//! Admission of runs and changes of their spending caps: the logic that both stores share. Each
+//! store provides the SQL.
 
-use moothall_core::access::{Excess, InUse, Limits, TeamName, TokenId, admit as within_limits};
+use moothall_core::access::{
+    CredentialUsage, Excess, Limits, TeamName, TokenId, admit as within_limits,
+};
 use moothall_core::{MicroUsd, RunId};
 
 use crate::rows::{digest, run_id};
-use crate::{Admission, NewRun, Once, RunState, StoreError, Terms, rules};
+use crate::{Admission, IdempotencyKey, NewRun, RunState, StoreError, Terms};
 
-/// A connection inside of a transaction. Nobody else starts a run with the same key or token until it ends.
-pub(crate) trait Admitting: Send {
-    /// The digest and the run of a request that came with the same key before.
+/// A connection inside a transaction. No other run with the same key or token can start until the
+/// transaction ends.
+pub(crate) trait AdmissionConnection: Send {
+    /// The request hash and run id of an earlier request with the same key.
     async fn asked_before(
         &mut self,
         team: &TeamName,
-        once: &Once,
+        once: &IdempotencyKey,
     ) -> Result<Option<(String, String)>, StoreError>;
 
-    /// Remembers the request of a run that was just made.
-    async fn remember(&mut self, run: &NewRun, once: &Once) -> Result<(), StoreError>;
+    /// Stores the idempotency key of a run that was just created.
+    async fn remember(&mut self, run: &NewRun, once: &IdempotencyKey) -> Result<(), StoreError>;
 
-    /// Makes a run whose team is there and whose id is new.
+    /// Creates a run. Its team must exist and its id must be new.
     async fn make(&mut self, run: &NewRun) -> Result<(), StoreError>;
 
-    /// The token that a run began with.
+    /// The token that started a run.
     async fn token_of(&mut self, id: &RunId) -> Result<Option<TokenId>, StoreError>;
 
-    /// The state of a run that nobody else changes until the end.
+    /// The state of a run, locked until the end of the transaction.
     async fn held_state(&mut self, id: &RunId) -> Result<RunState, StoreError>;
 
     async fn set_cap(&mut self, id: &RunId, cap: Option<MicroUsd>) -> Result<(), StoreError>;
 
     async fn limits_of(&mut self, token: &TokenId) -> Result<Limits, StoreError>;
 
-    async fn in_use(&mut self, day: &Day<'_>) -> Result<InUse, StoreError>;
+    async fn in_use(&mut self, day: &TokenDay<'_>) -> Result<CredentialUsage, StoreError>;
 }
 
-/// The runs of a token that count in a day: those that began in it, and those that have not ended.
-pub(crate) struct Day<'a> {
+/// The runs that count against a token's daily limits: those started that day and those that have
+/// not ended.
+pub(crate) struct TokenDay<'a> {
     pub(crate) token: &'a TokenId,
     pub(crate) began_at_ms: u64,
-    /// This one does not count.
+    /// Run to exclude.
     pub(crate) but: &'a RunId,
 }
 
-/// Makes a run on terms.
+/// Creates a run if the terms allow it.
 pub(crate) async fn admit(
-    connection: &mut impl Admitting,
+    connection: &mut impl AdmissionConnection,
     run: &NewRun,
     terms: &Terms,
 ) -> Result<Admission, StoreError> {
-    rules::check_key(terms)?;
     if let Some(once) = &terms.once
         && let Some((request, made)) = connection.asked_before(&run.owner.team, once).await?
     {
@@ -60,7 +64,7 @@ pub(crate) async fn admit(
     }
     if let Some(token) = &run.owner.token {
         let limits = connection.limits_of(token).await?;
-        let day = Day { token, began_at_ms: terms.day_began_at_ms, but: &run.run_id };
+        let day = TokenDay { token, began_at_ms: terms.day_began_at_ms, but: &run.run_id };
         if let Err(excess) = within_limits(limits, connection.in_use(&day).await?, run.cap) {
             return Ok(Admission::Refused(excess));
         }
@@ -72,15 +76,15 @@ pub(crate) async fn admit(
     Ok(Admission::Made)
 }
 
-/// Gives a run another cap, if the rest of its token's day leaves room for it.
+/// Changes a run's cap if the token's daily limits allow it.
 pub(crate) async fn change_cap(
-    connection: &mut impl Admitting,
+    connection: &mut impl AdmissionConnection,
     id: &RunId,
     cap: Option<MicroUsd>,
     day_began_at_ms: u64,
 ) -> Result<Result<(), Excess>, StoreError> {
     let token = connection.token_of(id).await?;
-    // The token before the run, as for a run that is made: two who need both never wait for each other.
+    // Lock the token before the run, in the same order as `admit`, to avoid deadlocks.
     let limits = match &token {
         Some(token) => Some((token, connection.limits_of(token).await?)),
         None => None,
@@ -90,9 +94,9 @@ pub(crate) async fn change_cap(
         return Err(StoreError::RunEnded { run_id: id.clone(), state });
     }
     if let Some((token, limits)) = limits {
-        // It is one of the runs at once already.
+        // The run already counts as one of the concurrent runs.
         let limits = Limits { runs_at_once: None, ..limits };
-        let day = Day { token, began_at_ms: day_began_at_ms, but: id };
+        let day = TokenDay { token, began_at_ms: day_began_at_ms, but: id };
         if let Err(excess) = within_limits(limits, connection.in_use(&day).await?, cap) {
             return Ok(Err(excess));
         }

@@ -1,4 +1,4 @@
-//! Why a store did not do what it was asked.
+//! Store errors.
 
 use std::error::Error;
 use std::io;
@@ -12,125 +12,125 @@ use sqlx::sqlite::SqliteError;
 
 use crate::RunState;
 
-/// Why the store refused or broke. Whatever the reason, nothing of the request was written.
+/// Why a store operation failed. In every case nothing of the request was written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// A run with this id is there already.
-    #[error("run {0} exists already")]
+    /// A run with this id already exists.
+    #[error("run {0} already exists")]
     RunExists(RunId),
-    /// There is no such run, or it was deleted.
-    #[error("there is no run {0}")]
+    /// The run does not exist or was deleted.
+    #[error("run {0} not found")]
     UnknownRun(RunId),
-    /// A team with this name is there already.
-    #[error("team `{0}` exists already")]
+    /// A team with this name already exists.
+    #[error("team `{0}` already exists")]
     TeamExists(TeamName),
-    /// There is no such team.
-    #[error("there is no team `{0}`")]
+    /// The team does not exist.
+    #[error("team `{0}` not found")]
     UnknownTeam(TeamName),
-    /// A token with this id or secret is there already.
-    #[error("token {0} exists already")]
+    /// A token with this id or secret already exists.
+    #[error("token {0} already exists")]
     TokenExists(TokenId),
-    /// There is no such token.
-    #[error("there is no token {0}")]
+    /// The token does not exist.
+    #[error("token {0} not found")]
     UnknownToken(TokenId),
-    /// The run is over, and what was offered is not a repetition of what is stored.
-    #[error("run {run_id} is {state}; nothing can follow")]
+    /// The run has ended, and the request does not merely repeat what is stored.
+    #[error("run {run_id} is already {state}")]
     RunEnded {
         /// The run.
         run_id: RunId,
-        /// How it ended.
+        /// Its final state.
         state: RunState,
     },
-    /// The journal holds something else under this effect id.
-    #[error("the journal of run {run_id} disagrees about effect `{effect_id}`: {mismatch}")]
+    /// The journal has a different entry for this effect id.
+    #[error("journal conflict in run {run_id} for effect `{effect_id}`: {mismatch}")]
     JournalConflict {
         /// The run.
         run_id: RunId,
         /// The effect.
         effect_id: EffectId,
-        /// In what they differ.
+        /// How the entries differ.
         mismatch: JournalMismatch,
     },
-    /// The parts of the request contradict each other or cannot be stored; a caller's mistake.
-    #[error("the request does not hold together: {0}")]
+    /// The request is inconsistent or cannot be stored; a bug in the caller.
+    #[error("invalid store request: {0}")]
     Misfit(&'static str),
-    /// A single value is larger than a store takes.
-    #[error("{what} has {bytes} bytes, the limit is {limit}")]
+    /// A value exceeds the size limit.
+    #[error("{what} is too large: {bytes} bytes (limit: {limit})")]
     TooLarge {
         /// Which value.
         what: &'static str,
-        /// Its size as it would be stored.
+        /// Its size as stored.
         bytes: usize,
-        /// What a store takes.
+        /// The limit in bytes.
         limit: usize,
     },
-    /// The server of the database does not answer, or went away in the middle of the request.
+    /// The database server does not respond, or the connection was lost during the request.
     #[error("the database cannot be reached")]
     Unreachable(#[source] sqlx::Error),
-    /// The server or the database would not keep what it promises.
-    #[error("the database {place} cannot hold runs: {problem}")]
+    /// The server or database does not meet the durability requirements.
+    #[error("database {place} cannot be used: {problem}")]
     Unsuitable {
-        /// Where it is, as `host:port/database`.
+        /// Location as `host:port/database`.
         place: String,
-        /// Why.
+        /// The reason.
         problem: &'static str,
     },
-    /// Others wrote for longer than we wait.
+    /// Timed out waiting for other writers.
     #[error("the store is busy")]
     Busy(#[source] sqlx::Error),
-    /// A newer program wrote the file, or the tables in the database.
+    /// The file or the tables were written by a newer version.
     #[error(
-        "`{}` has format {found}, this program reads up to {known}: use a newer moothall",
+        "`{}` has format {found}, but this version supports up to {known}: upgrade moothall",
         path.display()
     )]
     NewerFormat {
-        /// The file, or where the database is.
+        /// The file, or the location of the database.
         path: PathBuf,
         /// Its format.
         found: i64,
-        /// The newest format that this build knows.
+        /// The newest format that this build supports.
         known: i64,
     },
-    /// The file is something else.
+    /// The file is not a database.
     #[error("`{}` is not a database", path.display())]
     NotADatabase {
         /// The file.
         path: PathBuf,
     },
-    /// The file is a database, but not one of ours; or another program's tables have the place of
-    /// ours. Nothing was touched.
+    /// The database belongs to another program, or another program's tables use our names. Nothing
+    /// was changed.
     #[error("`{}` is a database of another program", path.display())]
     ForeignDatabase {
-        /// The file, or where the database is.
+        /// The file, or the location of the database.
         path: PathBuf,
     },
-    /// A stored value is not what this build understands.
-    #[error("cannot understand the stored {what}")]
+    /// This build cannot read a stored value.
+    #[error("cannot read the stored {what}")]
     Unreadable {
         /// Which value.
         what: &'static str,
-        /// Why.
+        /// The cause.
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
-    /// The file or its folder cannot be made.
+    /// The file or its directory cannot be created.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// Anything else the database says: disk full, damaged file, lost connection.
-    #[error("the database failed")]
+    /// Any other database error, such as a full disk or a damaged file.
+    #[error("database error")]
     Database(#[source] sqlx::Error),
 }
 
 impl StoreError {
-    /// Whether the same request may succeed if it is simply made again.
+    /// Whether repeating the same request may succeed.
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Busy(_) | Self::Unreachable(_))
     }
 
-    /// Whether the request would be refused however often it is made, and whatever is done about the
-    /// store meanwhile. A disk that is full, a store that is being closed and a server that is gone
-    /// are not: whoever must not lose a run waits until somebody has cured them.
+    /// Whether the request will always be rejected, whatever is done about the store. A full disk,
+    /// a closing store and a missing server are not final: a caller that must not lose a run waits
+    /// until they are fixed.
     pub fn is_final(&self) -> bool {
         match self {
             Self::RunExists(_)
@@ -163,41 +163,41 @@ impl StoreError {
     }
 }
 
-/// In what a journal entry differs from the one that is stored.
+/// How a journal entry differs from the stored one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum JournalMismatch {
-    /// Another question was asked under the same id.
-    #[error("stored is the answer to request {stored}, offered the answer to {offered}")]
+    /// The requests under the same id differ.
+    #[error("the journal has request {stored}, the new entry has {offered}")]
     Request {
-        /// The hash in the journal.
+        /// The request hash in the journal.
         stored: Sha256Hex,
-        /// The hash of the refused entry.
+        /// The request hash of the rejected entry.
         offered: Sha256Hex,
     },
-    /// The same question, another answer.
-    #[error("both answer the same request, but the results differ")]
+    /// The requests are the same, but the results differ.
+    #[error("the requests are the same, but the results differ")]
     Result,
 }
 
-/// Tells apart what may pass by itself.
+/// Separates transient errors from permanent ones.
 impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> Self {
-        /// SQLite's result code for every kind of busy, without its extension.
+        /// SQLite's primary result code for all kinds of busy.
         const SQLITE_BUSY: i32 = 5;
-        /// Waited for a lock, or for a statement, longer than we do; a deadlock; too many connections.
+        /// Lock timeout, statement timeout, serialization failure, deadlock, too many connections.
         const BUSY: [&str; 5] = ["55P03", "57014", "40001", "40P01", "53300"];
-        /// The server ends, was ended, or is starting; or it stands by while another one takes over.
+        /// The server is shutting down, crashed or starting, or is a standby during a failover.
         const AWAY: [&str; 5] = ["57P01", "57P02", "57P03", "25006", "08006"];
-        /// A text with the character NUL, or one that is too long for an index.
+        /// A text that contains NUL or is too long for an index.
         const UNFIT: [&str; 2] = ["22021", "54000"];
         match (sqlite_code(&error), postgres_code(&error), &error) {
             (Some(SQLITE_BUSY), ..) | (.., sqlx::Error::PoolTimedOut) => Self::Busy(error),
             (_, Some(code), _) if BUSY.contains(&code) => Self::Busy(error),
             (_, Some(code), _) if AWAY.contains(&code) => Self::Unreachable(error),
             (_, Some(code), _) if UNFIT.contains(&code) => {
-                Self::Misfit("a text holds a character NUL, or is too long to be found again")
+                Self::Misfit("a text contains a NUL character or is too long to index")
             }
-            // A certificate that nobody vouches for does not become better.
+            // An invalid certificate is not a transient error.
             (.., sqlx::Error::Io(cause)) if cause.kind() != io::ErrorKind::InvalidData => {
                 Self::Unreachable(error)
             }
@@ -206,7 +206,7 @@ impl From<sqlx::Error> for StoreError {
     }
 }
 
-/// SQLite's result code without its extension.
+/// SQLite's primary result code, without the extended bits.
 pub(crate) fn sqlite_code(error: &sqlx::Error) -> Option<i32> {
     let error = error.as_database_error()?.try_downcast_ref::<SqliteError>()?;
     let code: i32 = error.code()?.parse().ok()?;

@@ -1,44 +1,45 @@
-//! Runs with their journal, events and artefacts, kept; and whom they belong to.
+//! Stores runs with their journal, events and artifacts, and the teams that own them.
 //!
-//! A [`Store`] is what a run is resumed and followed from. It holds the results of effects and the
-//! hashes of their requests, never the requests: what it needs is linear in what models wrote.
+//! A [`Store`] is what runs are resumed and followed from. It holds the results of effects and the
+//! hashes of their requests, never the requests themselves, so its size is linear in the model
+//! output.
 //!
-//! [`Accounts`] is where a server finds out who calls: teams, tokens, sessions.
+//! [`AccountStore`] holds teams, tokens and sessions, which a server uses to authenticate callers.
 //!
-//! [`SqliteStore`] keeps everything in one SQLite file, for a laptop or one server; [`PgStore`] in a
-//! PostgreSQL database, for many machines. Every implementation runs the same contract tests
-//! (`tests/it/contract.rs`, `accounts.rs`, `admission.rs`, `model.rs`).
+//! [`SqliteStore`] keeps everything in one SQLite file, for a laptop or one server; [`PgStore`]
+//! uses a PostgreSQL database, for several machines. Every implementation runs the same contract
+//! tests (`tests/it/contract.rs`, `accounts.rs`, `admission.rs`, `model.rs`).
 
 #![warn(missing_docs)]
 
 mod accounts;
 mod accounts_sql;
 mod admission;
+mod batch;
+mod common_methods;
 mod error;
 mod postgres;
-mod prepared;
-mod requests;
+mod prepared_commit;
 mod rows;
-mod rules;
 mod sqlite;
 mod store;
-mod wave;
+mod validation;
 
 pub use crate::accounts::{
-    Accounts, Credential, LoginCode, MAX_LABEL_BYTES, NewSession, NewToken, SessionRow, TeamRow,
-    TokenRow, random_token_id,
+    AccountStore, Credential, LoginCode, MAX_LABEL_BYTES, NewSession, NewToken, SessionRow,
+    TeamRow, TokenRow, random_token_id,
 };
+pub use crate::batch::{BatchAdmission, BatchStart};
 pub use crate::error::{JournalMismatch, StoreError};
 pub use crate::postgres::{InvalidPgAddress, PgAddress, PgLock, PgStore};
 pub use crate::sqlite::SqliteStore;
 pub use crate::store::{
-    Admission, Commit, JournalEntry, MAX_ARTIFACT_BYTES, MAX_REQUEST_KEY_BYTES, MAX_TEXT_BYTES,
-    NewRun, Once, RunFilter, RunMatch, RunRow, RunState, Store, StoreFuture, StoredEvent, Teams,
-    Terms, UnknownRunState, Wish,
+    Admission, Commit, ControlRequest, IdempotencyKey, JournalEntry, MAX_ARTIFACT_BYTES,
+    MAX_REQUEST_KEY_BYTES, MAX_TEXT_BYTES, NewRun, RunFilter, RunMatch, RunRow, RunState, Store,
+    StoreFuture, StoredEvent, Teams, Terms, UnknownRunState,
 };
-pub use crate::wave::{Beginning, Begun};
 
-/// Milliseconds since 1970, as rows have them.
+/// Current time in milliseconds since 1970, as stored in rows.
 pub fn now_ms() -> u64 {
     let now =
         std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();

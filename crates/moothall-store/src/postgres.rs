@@ -6,22 +6,22 @@ use std::time::{Duration, Instant};
 
 use backon::{BackoffBuilder as _, ExponentialBuilder};
 use moothall_core::access::Excess;
-use moothall_core::consult::{Approval, Change};
+use moothall_core::consult::{MoveApproval, ReviewChange};
 use moothall_core::{EffectId, MicroUsd, RunId, Sha256Hex};
 use sqlx::postgres::{PgConnection, PgPool, PgPoolOptions, PgRow};
 use sqlx::{Postgres, Transaction};
 use uuid::Uuid;
 
-use self::commit::{Calls, Reply, Request};
-use self::convoy::Convoy;
-use self::watch::Watch;
-use crate::prepared::Prepared;
-use crate::requests::common_requests;
-use crate::rows::{self, Record as _, is_a_record, to_sql};
-use crate::rules::{self, CANDIDATES};
+use self::commit::{BatchCalls, WriteReply, WriteRequest};
+use self::notifications::ChangeWatcher;
+use self::write_coalescer::WriteCoalescer;
+use crate::common_methods::common_requests;
+use crate::prepared_commit::PreparedCommit;
+use crate::rows::{self, RowReader as _, is_a_record, to_sql};
+use crate::validation::{self, CANDIDATES};
 use crate::{
-    Admission, Beginning, Begun, Commit, JournalEntry, NewRun, RunFilter, RunMatch, RunRow,
-    RunState, Store, StoreError, StoreFuture, StoredEvent, Teams, Terms, Wish,
+    Admission, BatchAdmission, BatchStart, Commit, ControlRequest, JournalEntry, NewRun, RunFilter,
+    RunMatch, RunRow, RunState, Store, StoreError, StoreFuture, StoredEvent, Teams, Terms,
 };
 
 mod accounts;
@@ -30,34 +30,34 @@ mod admit;
 mod artifacts;
 mod changes;
 mod commit;
-mod convoy;
-mod driving;
+mod control_requests;
+mod locks;
+mod notifications;
 mod open;
 mod space;
-mod watch;
-mod wishes;
+mod write_coalescer;
 
 pub use self::address::{InvalidPgAddress, PgAddress};
-pub use self::driving::PgLock;
+pub use self::locks::PgLock;
 
-/// How long a request stands in the queue of its own process for a connection. A server that is
-/// starting again is waited for as long.
+/// How long a request waits in its own process for a connection, including while the server
+/// restarts.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long a request is made again that a restart of the server or a change of its primary broke.
+/// How long a request is retried after a server restart or failover.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The first pause before it is made again; each one is twice as long as the last. A random part of at
-/// most its own length is added to each.
+/// First retry delay; it doubles each time. Each delay gets a random addition of up to its own
+/// length.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 
-/// The longest pause, without the random part.
+/// Maximum retry delay, without the random addition.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// A connection that nobody needed for so long is given back: servers have few.
+/// Connections idle for this long are closed, because servers allow few.
 const IDLE: Duration = Duration::from_secs(300);
 
-/// The columns of a run as [`rows::run_row`] reads them.
+/// The columns of a run that [`rows::run_row`] reads.
 macro_rules! run_columns {
     () => {
         "run_id::text, team, token_id, cap_micro_usd, workflow, title, input, model, build,
@@ -67,23 +67,23 @@ macro_rules! run_columns {
 
 /// The store in a PostgreSQL database, for many processes on many machines.
 ///
-/// Not through a pooler that gives a transaction any connection: settings of a session, prepared
-/// statements and `LISTEN` do not work there.
+/// Does not work through a transaction-level connection pooler: session settings, prepared
+/// statements and `LISTEN` would break.
 #[derive(Debug)]
 pub struct PgStore {
     address: PgAddress,
     pool: PgPool,
-    convoy: Convoy,
-    watch: Watch,
-    holder: driving::Holder,
+    convoy: WriteCoalescer,
+    watch: ChangeWatcher,
+    holder: locks::LockHolder,
 }
 
 impl PgStore {
-    /// Opens the database with at most so many connections. If our tables are missing they are made,
-    /// in a schema of their own; older ones are brought up to date.
+    /// Opens the database with at most `connections` connections. Creates missing tables in a
+    /// separate schema and migrates older ones.
     ///
     /// Errors: [`StoreError::Unsuitable`], [`StoreError::ForeignDatabase`],
-    /// [`StoreError::NewerFormat`] and [`StoreError::Unreachable`] leave the database as it was.
+    /// [`StoreError::NewerFormat`] and [`StoreError::Unreachable`] leave the database unchanged.
     pub async fn open(address: &PgAddress, connections: u32) -> Result<Self, StoreError> {
         open::prepare(address).await?;
         let pool = PgPoolOptions::new()
@@ -91,18 +91,18 @@ impl PgStore {
             .acquire_timeout(QUEUE_TIMEOUT)
             .idle_timeout(IDLE)
             .connect_lazy_with(address.options());
-        let watch = Watch::new(&pool, address.options());
-        let holder = driving::Holder::default();
-        let convoy = Convoy::default();
+        let watch = ChangeWatcher::new(&pool, address.options());
+        let holder = locks::LockHolder::default();
+        let convoy = WriteCoalescer::default();
         Ok(Self { address: address.clone(), pool, convoy, watch, holder })
     }
 
-    /// Where the database is, as `host:port/database`.
+    /// Location as `host:port/database`.
     pub fn place(&self) -> String {
         self.address.place()
     }
 
-    /// The version of the server, in its own words.
+    /// The version string of the server.
     pub async fn server_version(&self) -> Result<String, StoreError> {
         sqlx::query_scalar("SHOW server_version")
             .fetch_one(&self.pool)
@@ -110,30 +110,30 @@ impl PgStore {
             .map_err(StoreError::from)
     }
 
-    /// Takes the right to drive a run; nothing where a process has it, on whatever machine.
+    /// Takes the lock for driving a run; `None` if another process holds it, on any machine.
     pub async fn drive(&self, id: &RunId) -> Result<Option<PgLock>, StoreError> {
         self.holder.drive(&self.address.options(), id).await
     }
 
-    /// Takes one of so many slots of a lane that all processes share, on whatever machine; nothing where
-    /// all are taken, or where the server has just started.
+    /// Takes one of `width` slots of a model limiter shared by all processes on all machines;
+    /// `None` if all are taken or the server has just started.
     pub async fn slot(&self, lane: &str, width: u32) -> Result<Option<PgLock>, StoreError> {
         self.holder.slot(&self.address.options(), lane, width).await
     }
 
-    /// Which of these runs a process drives at the moment, on whatever machine.
+    /// The runs among `ids` that are being driven by some process, on any machine.
     pub async fn driven(&self, ids: &[RunId]) -> Result<BTreeSet<RunId>, StoreError> {
-        driving::driven(&self.pool, ids).await
+        locks::driven(&self.pool, ids).await
     }
 
-    /// Gives all connections back once the requests under way are done.
+    /// Closes all connections once the requests in progress are done.
     pub async fn close(&self) {
         self.watch.close().await;
         self.pool.close().await;
     }
 
-    /// Writes to a run, together with others who do.
-    async fn send(&self, id: &RunId, request: Request) -> Result<Reply, StoreError> {
+    /// Writes to a run, in one transaction with concurrent writes to it.
+    async fn send(&self, id: &RunId, request: WriteRequest) -> Result<WriteReply, StoreError> {
         let reply = self.convoy.send(&self.pool, id, request).await?;
         if !reply.stored.is_empty() {
             self.watch.tell();
@@ -141,7 +141,7 @@ impl PgStore {
         Ok(reply)
     }
 
-    /// What was answered to these effects of a run, or to all.
+    /// The journal entries of these effects, or of all.
     async fn journal_of(
         &self,
         id: &RunId,
@@ -174,7 +174,7 @@ impl PgStore {
         Ok(self.pool.begin().await?)
     }
 
-    /// Nothing written means that there was nothing to do, or that there is no such run.
+    /// If no row was written, checks that the run exists.
     async fn ensure_known(&self, id: &RunId, rows_written: u64) -> Result<(), StoreError> {
         match rows_written {
             0 => self.or_unknown(id, Vec::new()).await.map(drop),
@@ -182,7 +182,7 @@ impl PgStore {
         }
     }
 
-    /// An empty answer means that there is nothing, or that there is no such run.
+    /// If the result is empty, checks that the run exists.
     async fn or_unknown(&self, id: &RunId, rows: Vec<PgRow>) -> Result<Vec<PgRow>, StoreError> {
         if rows.is_empty() {
             sqlx::query("SELECT 1 FROM runs WHERE run_id = $1")
@@ -195,7 +195,7 @@ impl PgStore {
     }
 }
 
-/// Makes a request again while the server is away. Only for those that may be repeated.
+/// Retries a request while the server is unreachable. Only for idempotent requests.
 async fn patiently<T, Asked>(ask: impl Fn() -> Asked) -> Result<T, StoreError>
 where
     Asked: Future<Output = Result<T, StoreError>>,
@@ -212,8 +212,8 @@ where
     }
 }
 
-/// The pauses between repeated requests, without end. Each is random within its range, so that processes
-/// that lost the same server do not all come back at the same moments.
+/// An endless sequence of retry delays. They are randomized so that processes that lost the same
+/// server do not all reconnect at the same time.
 fn pauses() -> impl Iterator<Item = Duration> {
     ExponentialBuilder::new()
         .with_min_delay(FIRST_PAUSE)
@@ -223,42 +223,46 @@ fn pauses() -> impl Iterator<Item = Duration> {
         .build()
 }
 
-/// The id as the database knows it.
+/// The run id as a UUID.
 fn key(id: &RunId) -> Result<Uuid, StoreError> {
-    id.as_str().parse().map_err(|_| StoreError::Misfit("the id of the run is not a UUID"))
+    id.as_str().parse().map_err(|_| StoreError::Misfit("the run id is not a UUID"))
 }
 
-/// How the row of a run is held until the end of a transaction.
+/// How a run's row is locked until the end of a transaction.
 #[derive(Debug, Clone, Copy)]
-enum Hold {
-    /// Nobody else writes to the run.
+enum RowLock {
+    /// Exclusively: no other writer.
     Alone,
-    /// Others may hold it as well; it neither ends nor goes away meanwhile.
+    /// Shared: others may hold it too, but the run cannot end or be deleted.
     Shared,
 }
 
-/// The run's row as a request finds it.
-struct Found {
+/// The run's row as locked by a request.
+struct PgRunHead {
     head: i64,
     state: RunState,
     spent: Option<String>,
     purse: Option<String>,
 }
 
-/// Holds the row of a run.
-async fn hold(connection: &mut PgConnection, id: &RunId, hold: Hold) -> Result<Found, StoreError> {
+/// Locks the row of a run.
+async fn hold(
+    connection: &mut PgConnection,
+    id: &RunId,
+    hold: RowLock,
+) -> Result<PgRunHead, StoreError> {
     let statement = match hold {
-        Hold::Alone => {
+        RowLock::Alone => {
             "SELECT head, state, spent, purse FROM runs WHERE run_id = $1 FOR NO KEY UPDATE"
         }
-        Hold::Shared => "SELECT head, state, spent, purse FROM runs WHERE run_id = $1 FOR SHARE",
+        RowLock::Shared => "SELECT head, state, spent, purse FROM runs WHERE run_id = $1 FOR SHARE",
     };
     let row = sqlx::query(statement)
         .bind(key(id)?)
         .fetch_optional(connection)
         .await?
         .ok_or_else(|| StoreError::UnknownRun(id.clone()))?;
-    Ok(Found {
+    Ok(PgRunHead {
         head: row.number("head")?,
         state: rows::run_state(&row)?,
         spent: row.optional_text("spent")?.map(str::to_owned),
@@ -266,11 +270,11 @@ async fn hold(connection: &mut PgConnection, id: &RunId, hold: Hold) -> Result<F
     })
 }
 
-/// The first and the last id that begin so; nothing where no id does.
+/// The first and last id with this prefix; `None` if the prefix is invalid.
 fn ids_that_begin(prefix: &str) -> Option<(Uuid, Uuid)> {
     let filled = |rest: &str| {
         let text = format!("{prefix}{}", rest.get(prefix.len()..)?);
-        // What is read as an id in another spelling is not one of ours.
+        // Reject other UUID spellings, which are not valid run ids.
         text.parse::<RunId>().ok()?;
         text.parse().ok()
     };
@@ -325,22 +329,26 @@ impl Store for PgStore {
             .bind(teams.only())
             .fetch_all(&self.pool)
             .await?;
-            rules::run_match(&ids)
+            validation::run_match(&ids)
         })
     }
 
     fn commit<'a>(&'a self, id: &'a RunId, commit: Commit) -> StoreFuture<'a, Vec<StoredEvent>> {
         Box::pin(async move {
-            let request = Request { prepared: Prepared::new(commit)?, calls: None };
+            let request = WriteRequest { prepared: PreparedCommit::new(commit)?, calls: None };
             Ok(self.send(id, request).await?.stored)
         })
     }
 
-    fn begin<'a>(&'a self, id: &'a RunId, beginning: Beginning) -> StoreFuture<'a, Begun> {
+    fn begin<'a>(
+        &'a self,
+        id: &'a RunId,
+        beginning: BatchStart,
+    ) -> StoreFuture<'a, BatchAdmission> {
         Box::pin(async move {
-            let Beginning { commit, effects, reserve } = beginning;
-            let calls = Some(Calls { effects, reserve });
-            let request = Request { prepared: Prepared::new(commit)?, calls };
+            let BatchStart { commit, effects, reserve } = beginning;
+            let calls = Some(BatchCalls { effects, reserve });
+            let request = WriteRequest { prepared: PreparedCommit::new(commit)?, calls };
             Ok(self.send(id, request).await?.begun)
         })
     }
@@ -416,27 +424,31 @@ impl Store for PgStore {
         })
     }
 
-    fn ask<'a>(&'a self, id: &'a RunId, wish: Wish) -> StoreFuture<'a, ()> {
-        Box::pin(async move { wishes::add(self, id, wish).await })
+    fn ask<'a>(&'a self, id: &'a RunId, wish: ControlRequest) -> StoreFuture<'a, ()> {
+        Box::pin(async move { control_requests::add(self, id, wish).await })
     }
 
-    fn withdraw<'a>(&'a self, id: &'a RunId, wish: Wish) -> StoreFuture<'a, ()> {
-        Box::pin(async move { wishes::take_back(self, id, wish).await })
+    fn withdraw<'a>(&'a self, id: &'a RunId, wish: ControlRequest) -> StoreFuture<'a, ()> {
+        Box::pin(async move { control_requests::take_back(self, id, wish).await })
     }
 
-    fn wishes<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, BTreeSet<Wish>> {
-        Box::pin(async move { patiently(|| wishes::all(self, id)).await })
+    fn wishes<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, BTreeSet<ControlRequest>> {
+        Box::pin(async move { patiently(|| control_requests::all(self, id)).await })
     }
 
-    fn wished<'a>(&'a self, ids: &'a [RunId], wish: Wish) -> StoreFuture<'a, BTreeSet<RunId>> {
-        Box::pin(wishes::of(self, ids, wish))
+    fn wished<'a>(
+        &'a self,
+        ids: &'a [RunId],
+        wish: ControlRequest,
+    ) -> StoreFuture<'a, BTreeSet<RunId>> {
+        Box::pin(control_requests::of(self, ids, wish))
     }
 
-    fn approve<'a>(&'a self, id: &'a RunId, approval: Approval) -> StoreFuture<'a, ()> {
+    fn approve<'a>(&'a self, id: &'a RunId, approval: MoveApproval) -> StoreFuture<'a, ()> {
         Box::pin(async move {
-            rules::check_approval(&approval)?;
+            validation::check_approval(&approval)?;
             let mut transaction = self.begin_writing().await?;
-            hold(&mut transaction, id, Hold::Shared).await?;
+            hold(&mut transaction, id, RowLock::Shared).await?;
             sqlx::query(
                 "INSERT INTO approvals (run_id, move_id, approved_by, note, at_ms)
                  VALUES ($1, $2, $3, $4, $5) ON CONFLICT (run_id, move_id) DO NOTHING",
@@ -452,7 +464,7 @@ impl Store for PgStore {
         })
     }
 
-    fn approvals<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, Vec<Approval>> {
+    fn approvals<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, Vec<MoveApproval>> {
         Box::pin(async move {
             let rows = sqlx::query(
                 "SELECT move_id, approved_by, note, at_ms FROM approvals

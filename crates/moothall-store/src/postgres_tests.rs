@@ -22,7 +22,8 @@ fn ids_are_found_by_any_beginning_that_an_id_can_have() {
     }
 }
 
-/// All workers once came back in step, and fell upon a server that had just started.
+/// Regression test: all workers once reconnected in step and overloaded a server that had just
+/// started.
 #[test]
 fn workers_that_lost_the_same_server_come_back_at_different_moments() {
     let pauses_of = |_| pauses().take(12).collect::<Vec<Duration>>();

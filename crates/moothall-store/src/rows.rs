@@ -1,32 +1,32 @@
-//! Between rows and values.
+//! Conversions between rows and values.
 
 use std::error::Error;
 use std::str::FromStr;
 
-use moothall_core::access::{Owner, TokenId};
-use moothall_core::consult::{Approval, Change};
-use moothall_core::money::{MicroUsd, Spent};
-use moothall_core::receipt::Timing;
+use moothall_core::access::{RunOwner, TokenId};
+use moothall_core::consult::{MoveApproval, ReviewChange};
+use moothall_core::money::{MicroUsd, SpendTotals};
+use moothall_core::receipt::EffectTiming;
 use moothall_core::{EffectId, RunEvent, RunId, Sha256Hex, StoredSpec};
 use serde::de::DeserializeOwned;
 
 use crate::{
-    Credential, JournalEntry, LoginCode, RunRow, RunState, SessionRow, StoreError, StoredEvent,
-    TeamRow, TokenRow, Wish,
+    ControlRequest, Credential, JournalEntry, LoginCode, RunRow, RunState, SessionRow, StoreError,
+    StoredEvent, TeamRow, TokenRow,
 };
 
-/// A row of whatever database: what a column of ours can hold.
-pub(crate) trait Record {
+/// A row of either database, with the column types we use.
+pub(crate) trait RowReader {
     fn text(&self, column: &str) -> Result<&str, StoreError>;
     fn optional_text(&self, column: &str) -> Result<Option<&str>, StoreError>;
     fn number(&self, column: &str) -> Result<i64, StoreError>;
     fn optional_number(&self, column: &str) -> Result<Option<i64>, StoreError>;
 }
 
-/// Rows of one database are records; the error is said in its own way.
+/// Implements [`RowReader`] for the row type of one database.
 macro_rules! is_a_record {
     ($row:ty) => {
-        impl crate::rows::Record for $row {
+        impl crate::rows::RowReader for $row {
             fn text(&self, column: &str) -> Result<&str, crate::StoreError> {
                 Ok(sqlx::Row::try_get(self, column)?)
             }
@@ -47,9 +47,9 @@ macro_rules! is_a_record {
 }
 pub(crate) use is_a_record;
 
-/// Integers of databases have a sign.
+/// SQL integers are signed.
 pub(crate) fn to_sql(number: u64) -> Result<i64, StoreError> {
-    i64::try_from(number).map_err(|_| StoreError::Misfit("a number is beyond 2^63"))
+    i64::try_from(number).map_err(|_| StoreError::Misfit("a number exceeds 2^63 - 1"))
 }
 
 pub(crate) fn unsigned(number: i64) -> Result<u64, StoreError> {
@@ -68,7 +68,7 @@ pub(crate) fn run_id(text: &str) -> Result<RunId, StoreError> {
     text.parse().map_err(|error| StoreError::unreadable("run id", error))
 }
 
-/// The token of a run that was looked for.
+/// The token of a run, from the result of a query.
 pub(crate) fn token_id(
     run: &RunId,
     found: Option<Option<String>>,
@@ -79,16 +79,17 @@ pub(crate) fn token_id(
     token.map(parse).transpose()
 }
 
-pub(crate) fn wish(row: &impl Record) -> Result<Wish, StoreError> {
-    Wish::parse(row.text("wish")?).ok_or_else(|| StoreError::unreadable("wish", "not a wish"))
+pub(crate) fn wish(row: &impl RowReader) -> Result<ControlRequest, StoreError> {
+    ControlRequest::parse(row.text("wish")?)
+        .ok_or_else(|| StoreError::unreadable("wish", "unknown control request"))
 }
 
-/// From the column `state`.
-pub(crate) fn run_state(row: &impl Record) -> Result<RunState, StoreError> {
+/// Reads the column `state`.
+pub(crate) fn run_state(row: &impl RowReader) -> Result<RunState, StoreError> {
     row.text("state")?.parse().map_err(|error| StoreError::unreadable("state", error))
 }
 
-pub(crate) fn run_row(row: &impl Record) -> Result<RunRow, StoreError> {
+pub(crate) fn run_row(row: &impl RowReader) -> Result<RunRow, StoreError> {
     Ok(RunRow {
         run_id: run_id(row.text("run_id")?)?,
         owner: owner(row)?,
@@ -106,32 +107,32 @@ pub(crate) fn run_row(row: &impl Record) -> Result<RunRow, StoreError> {
     })
 }
 
-/// From the columns `team` and `token_id`.
-fn owner(row: &impl Record) -> Result<Owner, StoreError> {
+/// Reads the columns `team` and `token_id`.
+fn owner(row: &impl RowReader) -> Result<RunOwner, StoreError> {
     let token = row.optional_text("token_id")?;
-    Ok(Owner {
+    Ok(RunOwner {
         team: parsed("team", row.text("team")?)?,
         token: token.map(|text| parsed("token id", text)).transpose()?,
     })
 }
 
-/// From the column `cap_micro_usd`.
-pub(crate) fn cap(row: &impl Record) -> Result<Option<MicroUsd>, StoreError> {
+/// Reads the column `cap_micro_usd`.
+pub(crate) fn cap(row: &impl RowReader) -> Result<Option<MicroUsd>, StoreError> {
     Ok(row.optional_number("cap_micro_usd")?.map(unsigned).transpose()?.map(MicroUsd::new))
 }
 
-pub(crate) fn spent(row: &impl Record) -> Result<Option<Spent>, StoreError> {
+pub(crate) fn spent(row: &impl RowReader) -> Result<Option<SpendTotals>, StoreError> {
     row.optional_text("spent")?.map(|text| json("amount", text)).transpose()
 }
 
-pub(crate) fn team(row: &impl Record) -> Result<TeamRow, StoreError> {
+pub(crate) fn team(row: &impl RowReader) -> Result<TeamRow, StoreError> {
     Ok(TeamRow {
         name: parsed("team", row.text("name")?)?,
         created_at_ms: unsigned(row.number("created_at_ms")?)?,
     })
 }
 
-pub(crate) fn token(row: &impl Record) -> Result<TokenRow, StoreError> {
+pub(crate) fn token(row: &impl RowReader) -> Result<TokenRow, StoreError> {
     Ok(TokenRow {
         id: parsed("token id", row.text("token_id")?)?,
         team: parsed("team", row.text("team")?)?,
@@ -145,8 +146,8 @@ pub(crate) fn token(row: &impl Record) -> Result<TokenRow, StoreError> {
     })
 }
 
-/// The session itself and the id of its token.
-pub(crate) fn session(row: &impl Record) -> Result<(SessionRow, Option<TokenId>), StoreError> {
+/// The session, and the id of its token.
+pub(crate) fn session(row: &impl RowReader) -> Result<(SessionRow, Option<TokenId>), StoreError> {
     let token = row.optional_text("token_id")?;
     let session = SessionRow {
         team: parsed("team", row.text("team")?)?,
@@ -158,7 +159,7 @@ pub(crate) fn session(row: &impl Record) -> Result<(SessionRow, Option<TokenId>)
     Ok((session, token.map(|text| parsed("token id", text)).transpose()?))
 }
 
-pub(crate) fn login_code(row: &impl Record) -> Result<LoginCode, StoreError> {
+pub(crate) fn login_code(row: &impl RowReader) -> Result<LoginCode, StoreError> {
     Ok(LoginCode {
         secret: digest(row.text("secret_sha256")?)?,
         team: parsed("team", row.text("team")?)?,
@@ -167,7 +168,7 @@ pub(crate) fn login_code(row: &impl Record) -> Result<LoginCode, StoreError> {
     })
 }
 
-fn time(row: &impl Record, name: &str) -> Result<Option<u64>, StoreError> {
+fn time(row: &impl RowReader, name: &str) -> Result<Option<u64>, StoreError> {
     row.optional_number(name)?.map(unsigned).transpose()
 }
 
@@ -178,7 +179,7 @@ where
     text.parse().map_err(|error| StoreError::unreadable(what, error))
 }
 
-pub(crate) fn stored_event(row: &impl Record) -> Result<StoredEvent, StoreError> {
+pub(crate) fn stored_event(row: &impl RowReader) -> Result<StoredEvent, StoreError> {
     Ok(StoredEvent {
         seq: unsigned(row.number("seq")?)?,
         at_ms: unsigned(row.number("at_ms")?)?,
@@ -189,8 +190,8 @@ pub(crate) fn stored_event(row: &impl Record) -> Result<StoredEvent, StoreError>
     })
 }
 
-pub(crate) fn approval(row: &impl Record) -> Result<Approval, StoreError> {
-    Ok(Approval {
+pub(crate) fn approval(row: &impl RowReader) -> Result<MoveApproval, StoreError> {
+    Ok(MoveApproval {
         move_id: row.text("move_id")?.to_owned(),
         by: row.text("approved_by")?.to_owned(),
         note: row.text("note")?.to_owned(),
@@ -198,16 +199,16 @@ pub(crate) fn approval(row: &impl Record) -> Result<Approval, StoreError> {
     })
 }
 
-pub(crate) fn change(row: &impl Record) -> Result<Change, StoreError> {
+pub(crate) fn change(row: &impl RowReader) -> Result<ReviewChange, StoreError> {
     json("change", row.text("change")?)
 }
 
-pub(crate) fn journal_entry(row: &impl Record) -> Result<(EffectId, JournalEntry), StoreError> {
+pub(crate) fn journal_entry(row: &impl RowReader) -> Result<(EffectId, JournalEntry), StoreError> {
     let id = row.text("effect_id")?;
     let entry = JournalEntry {
         request_sha256: digest(row.text("request_sha256")?)?,
         result: json("result", row.text("result")?)?,
-        timing: Timing {
+        timing: EffectTiming {
             latency_ms: unsigned(row.number("latency_ms")?)?,
             tries: u32::try_from(row.number("tries")?)
                 .map_err(|error| StoreError::unreadable("number", error))?,

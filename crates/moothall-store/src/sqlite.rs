@@ -5,67 +5,67 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use moothall_core::access::Excess;
-use moothall_core::consult::{Approval, Change};
+use moothall_core::consult::{MoveApproval, ReviewChange};
 use moothall_core::{EffectId, MicroUsd, RunId, Sha256Hex};
 use sqlx::sqlite::{SqlitePool, SqlitePoolOptions, SqliteRow};
 use sqlx::{Sqlite, Transaction};
 
-use crate::prepared::{Prepared, text};
-use crate::requests::common_requests;
+use crate::common_methods::common_requests;
+use crate::prepared_commit::{PreparedCommit, text};
 use crate::rows::{self, is_a_record, to_sql};
-use crate::rules::{self, CANDIDATES};
+use crate::validation::{self, CANDIDATES};
 use crate::{
-    Admission, Beginning, Begun, Commit, JournalEntry, NewRun, RunFilter, RunMatch, RunRow,
-    RunState, Store, StoreError, StoreFuture, StoredEvent, Teams, Terms, Wish,
+    Admission, BatchAdmission, BatchStart, Commit, ControlRequest, JournalEntry, NewRun, RunFilter,
+    RunMatch, RunRow, RunState, Store, StoreError, StoreFuture, StoredEvent, Teams, Terms,
 };
 
 mod accounts;
 mod admit;
 mod artifacts;
+mod batch;
 mod changes;
 mod commit;
 mod copy;
 mod open;
 mod space;
-mod wave;
 
-/// Readers beside the one writer. SQLite's readers do not wait for a writer in WAL mode.
+/// Number of reader connections. In WAL mode readers do not wait for the writer.
 const READERS: u32 = 4;
 
-/// How long to wait before a file that is busy is opened again.
+/// Delay before retrying to open a busy file.
 const OPEN_AGAIN: Duration = Duration::from_millis(10);
 
-/// How long a request stands in the queue of its own process.
+/// How long a request waits in its own process for a connection.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// SQLite's name for a database without a file.
+/// SQLite's name for an in-memory database.
 const IN_MEMORY: &str = ":memory:";
 
 /// The store in one SQLite file, for a laptop or one server.
 ///
-/// Any number of processes on one machine may open the same file. Not on a network file system:
-/// SQLite's locks and shared memory do not work there.
+/// Any number of processes on one machine can open the same file. Do not use it on a network file
+/// system: SQLite's locks and shared memory do not work there.
 #[derive(Debug)]
 pub struct SqliteStore {
     path: PathBuf,
-    /// Exactly one connection. Two writers of one process would only wait for each other inside
-    /// SQLite, which polls; here they stand in a queue.
+    /// Exactly one connection. Two writers in one process would only wait for each other inside
+    /// SQLite, which polls; the pool queues them instead.
     writer: SqlitePool,
     readers: SqlitePool,
 }
 
 impl SqliteStore {
-    /// Opens the file. If it is missing it is made, readable for its owner alone, and so are the
-    /// folders above it.
+    /// Opens the file. Creates it, readable only by its owner, and its parent directories if they
+    /// are missing.
     ///
     /// Errors: [`StoreError::NotADatabase`], [`StoreError::ForeignDatabase`] and
-    /// [`StoreError::NewerFormat`] leave the file as it was.
+    /// [`StoreError::NewerFormat`] leave the file unchanged.
     pub async fn open(path: &Path) -> Result<Self, StoreError> {
         let deadline = Instant::now() + open::BUSY_TIMEOUT;
         loop {
             match Self::try_open(path).await {
-                // While another process switches the file to WAL or closes it as the last one,
-                // SQLite answers at once instead of waiting as it was told to.
+                // While another process switches the file to WAL or is the last to close it, SQLite
+                // returns busy immediately and ignores the busy timeout.
                 Err(StoreError::Busy(_)) if Instant::now() < deadline => {
                     tokio::time::sleep(OPEN_AGAIN).await;
                 }
@@ -84,10 +84,9 @@ impl SqliteStore {
         })
     }
 
-    /// A store that nobody else sees and that ends with this value, for a run that is not worth
-    /// keeping.
+    /// A private in-memory store that is dropped with this value, for runs that are not kept.
     pub async fn in_memory() -> Result<Self, StoreError> {
-        // Every connection to memory has a database of its own, so there is exactly one.
+        // Each in-memory connection has a separate database, so use exactly one.
         let only = pool(1).connect_with(open::memory()).await?;
         let mut connection = only.acquire().await?;
         open::prepare_connection(Path::new(IN_MEMORY), &mut connection).await?;
@@ -95,27 +94,27 @@ impl SqliteStore {
         Ok(Self { path: PathBuf::from(IN_MEMORY), writer: only.clone(), readers: only })
     }
 
-    /// The file; `:memory:` where there is none.
+    /// The path of the file, or `:memory:`.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Writes everything as it stands at one moment into a new file, while others go on reading and
-    /// writing. What was deleted is not in it.
+    /// Writes a consistent snapshot to a new file while others keep reading and writing. Deleted
+    /// data is not included.
     pub async fn copy_to(&self, path: &Path) -> Result<(), StoreError> {
         copy::write(&self.path, path).await
     }
 
-    /// Opens a file that comes from elsewhere, makes sure that all of it can be read and that there
-    /// is nothing in it but what this program makes, and says how many runs it holds.
+    /// Opens an untrusted file, checks that all of it is readable and that it contains only objects
+    /// created by this program, and returns the number of runs.
     ///
     /// Errors: those of [`Self::open`], and [`StoreError::Unreadable`].
     pub async fn check_copy(path: &Path) -> Result<u64, StoreError> {
         copy::check(path).await
     }
 
-    /// Closes the file once the requests under way are done. Without it nothing is lost; with it
-    /// the `-wal` file is folded into the main file, if nobody else has it open.
+    /// Closes the file once the requests in progress are done. Nothing is lost without it; with it,
+    /// the `-wal` file is merged into the main file unless another process has it open.
     pub async fn close(&self) {
         self.readers.close().await;
         self.writer.close().await;
@@ -129,13 +128,14 @@ impl SqliteStore {
         &self.writer
     }
 
-    /// A transaction that has the write lock from its beginning: one that begins by reading could find, when it wants to write, that
-    /// its view is out of date. Dropped before its end, it is rolled back.
+    /// Starts a transaction that takes the write lock immediately. One that starts with a read
+    /// could find its snapshot outdated when it first writes. Dropping it without a commit rolls it
+    /// back.
     async fn begin_writing(&self) -> Result<Transaction<'_, Sqlite>, StoreError> {
         Ok(self.writer.begin_with("BEGIN IMMEDIATE").await?)
     }
 
-    /// Nothing written means that there was nothing to do, or that there is no such run.
+    /// If no row was written, checks that the run exists.
     async fn ensure_known(&self, id: &RunId, rows_written: u64) -> Result<(), StoreError> {
         match rows_written {
             0 => self.or_unknown(id, Vec::new()).await.map(drop),
@@ -143,7 +143,7 @@ impl SqliteStore {
         }
     }
 
-    /// An empty answer means that there is nothing, or that there is no such run.
+    /// If the result is empty, checks that the run exists.
     async fn or_unknown(
         &self,
         id: &RunId,
@@ -164,7 +164,7 @@ fn pool(connections: u32) -> SqlitePoolOptions {
     SqlitePoolOptions::new()
         .max_connections(connections)
         .acquire_timeout(QUEUE_TIMEOUT)
-        // A connection to a file does not go stale.
+        // File connections do not go stale.
         .test_before_acquire(false)
         .max_lifetime(None)
         .idle_timeout(None)
@@ -200,8 +200,8 @@ impl Store for SqliteStore {
 
     fn find_runs<'a>(&'a self, prefix: &'a str, teams: Teams) -> StoreFuture<'a, RunMatch> {
         Box::pin(async move {
-            // A range instead of `LIKE`: no character is special, and the index is used. Ids hold
-            // digits, a to f and dashes, all of which sort before `g`.
+            // A range instead of `LIKE`: it has no special characters and uses the index. Ids
+            // consist of digits, a to f and dashes, which all sort before `g`.
             let ids: Vec<String> = sqlx::query_scalar(
                 "SELECT run_id FROM runs WHERE run_id >= ?1 AND run_id < ?1 || 'g'
                    AND (?3 IS NULL OR team = ?3)
@@ -212,13 +212,13 @@ impl Store for SqliteStore {
             .bind(teams.only())
             .fetch_all(&self.readers)
             .await?;
-            rules::run_match(&ids)
+            validation::run_match(&ids)
         })
     }
 
     fn commit<'a>(&'a self, id: &'a RunId, commit: Commit) -> StoreFuture<'a, Vec<StoredEvent>> {
         Box::pin(async move {
-            let prepared = Prepared::new(commit)?;
+            let prepared = PreparedCommit::new(commit)?;
             let mut transaction = self.begin_writing().await?;
             let stored = commit::write(&mut transaction, id, &prepared).await?;
             transaction.commit().await?;
@@ -226,12 +226,16 @@ impl Store for SqliteStore {
         })
     }
 
-    fn begin<'a>(&'a self, id: &'a RunId, beginning: Beginning) -> StoreFuture<'a, Begun> {
+    fn begin<'a>(
+        &'a self,
+        id: &'a RunId,
+        beginning: BatchStart,
+    ) -> StoreFuture<'a, BatchAdmission> {
         Box::pin(async move {
-            let Beginning { commit, effects, reserve } = beginning;
-            let prepared = Prepared::new(commit)?;
+            let BatchStart { commit, effects, reserve } = beginning;
+            let prepared = PreparedCommit::new(commit)?;
             let mut transaction = self.begin_writing().await?;
-            let begun = wave::begin(&mut transaction, id, &prepared, &effects, &reserve).await?;
+            let begun = batch::begin(&mut transaction, id, &prepared, &effects, &reserve).await?;
             transaction.commit().await?;
             Ok(begun)
         })
@@ -292,7 +296,7 @@ impl Store for SqliteStore {
 
     fn heads<'a>(&'a self, ids: &'a [RunId]) -> StoreFuture<'a, BTreeMap<RunId, u64>> {
         Box::pin(async move {
-            // One parameter for all of them: whoever follows thousands of runs asks one question.
+            // One parameter for all ids, so that following thousands of runs takes one query.
             let ids = text("the ids", &ids)?;
             let rows: Vec<(String, i64)> = sqlx::query_as(
                 "SELECT run_id, head FROM json_each(?) JOIN runs ON run_id = json_each.value",
@@ -321,7 +325,7 @@ impl Store for SqliteStore {
         })
     }
 
-    fn ask<'a>(&'a self, id: &'a RunId, wish: Wish) -> StoreFuture<'a, ()> {
+    fn ask<'a>(&'a self, id: &'a RunId, wish: ControlRequest) -> StoreFuture<'a, ()> {
         Box::pin(async move {
             let mut transaction = self.begin_writing().await?;
             let row = sqlx::query("SELECT state FROM runs WHERE run_id = ?")
@@ -345,7 +349,7 @@ impl Store for SqliteStore {
         })
     }
 
-    fn withdraw<'a>(&'a self, id: &'a RunId, wish: Wish) -> StoreFuture<'a, ()> {
+    fn withdraw<'a>(&'a self, id: &'a RunId, wish: ControlRequest) -> StoreFuture<'a, ()> {
         Box::pin(async move {
             let done = sqlx::query(
                 "DELETE FROM wishes
@@ -359,7 +363,7 @@ impl Store for SqliteStore {
         })
     }
 
-    fn wishes<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, BTreeSet<Wish>> {
+    fn wishes<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, BTreeSet<ControlRequest>> {
         Box::pin(async move {
             let rows =
                 sqlx::query("SELECT wish FROM wishes JOIN runs USING (run) WHERE run_id = ?")
@@ -370,7 +374,11 @@ impl Store for SqliteStore {
         })
     }
 
-    fn wished<'a>(&'a self, ids: &'a [RunId], wish: Wish) -> StoreFuture<'a, BTreeSet<RunId>> {
+    fn wished<'a>(
+        &'a self,
+        ids: &'a [RunId],
+        wish: ControlRequest,
+    ) -> StoreFuture<'a, BTreeSet<RunId>> {
         Box::pin(async move {
             let found: Vec<String> = sqlx::query_scalar(
                 "SELECT run_id FROM json_each(?) JOIN runs ON run_id = json_each.value
@@ -384,9 +392,9 @@ impl Store for SqliteStore {
         })
     }
 
-    fn approve<'a>(&'a self, id: &'a RunId, approval: Approval) -> StoreFuture<'a, ()> {
+    fn approve<'a>(&'a self, id: &'a RunId, approval: MoveApproval) -> StoreFuture<'a, ()> {
         Box::pin(async move {
-            rules::check_approval(&approval)?;
+            validation::check_approval(&approval)?;
             let done = sqlx::query(
                 "INSERT INTO approvals (run, move_id, approved_by, note, at_ms)
                  SELECT run, ?, ?, ?, ? FROM runs WHERE run_id = ?
@@ -403,7 +411,7 @@ impl Store for SqliteStore {
         })
     }
 
-    fn approvals<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, Vec<Approval>> {
+    fn approvals<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, Vec<MoveApproval>> {
         Box::pin(async move {
             let rows = sqlx::query(
                 "SELECT move_id, approved_by, note, at_ms FROM approvals JOIN runs USING (run)

@@ -1,4 +1,4 @@
-//! What a store is, whatever it is made of.
+//! The store interface.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Debug};
@@ -6,62 +6,62 @@ use std::pin::Pin;
 use std::str::FromStr;
 use std::time::Duration;
 
-use moothall_core::access::{Excess, Owner, TeamName};
-use moothall_core::consult::{Approval, Change};
-use moothall_core::money::{MicroUsd, Spent};
-use moothall_core::purse::Word;
-use moothall_core::receipt::Timing;
+use moothall_core::access::{Excess, RunOwner, TeamName};
+use moothall_core::budget::Settlement;
+use moothall_core::consult::{MoveApproval, ReviewChange};
+use moothall_core::money::{MicroUsd, SpendTotals};
+use moothall_core::receipt::EffectTiming;
 use moothall_core::{EffectId, EffectResult, Outcome, RunEvent, RunId, Sha256Hex, StoredSpec};
 use serde::{Deserialize, Serialize};
 
-use crate::{Beginning, Begun, StoreError};
+use crate::{BatchAdmission, BatchStart, StoreError};
 
-/// The most that one value (a result, an event, an outcome, an input) may take when stored.
+/// Maximum stored size of one value (a result, an event, an outcome, an input).
 pub const MAX_TEXT_BYTES: usize = 32 * 1024 * 1024;
 
-/// The most that one artefact may take.
+/// Maximum size of one artifact.
 pub const MAX_ARTIFACT_BYTES: usize = 16 * 1024 * 1024;
 
-/// The longest key of a request to start a run.
+/// Maximum length of an idempotency key.
 pub const MAX_REQUEST_KEY_BYTES: usize = 200;
 
 /// The future of one request to a [`Store`].
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
-/// Where runs live.
+/// Stores runs.
 ///
-/// What implementors promise:
-/// - *Atomicity.* A request happens as a whole, or it returns an error and nothing happened.
-/// - *Durability.* What was answered with `Ok` survives `kill -9` and a loss of power.
-/// - *Repetition.* A commit may be made again: an event is known by its key and a result by its
-///   effect id, the first one stays, and nothing is published twice. So a request whose answer was
-///   lost is simply made again.
-/// - *Numbers.* Events of a run are numbered from 1 without gaps, in the order in which commits
-///   took place, and a reader never sees a number before all smaller ones.
-/// - *Cancellation.* A request whose future is dropped happens as a whole or not at all, and the
-///   store stays usable.
-/// - *Concurrency.* Several handles, in several processes, may use the same store at once. Which
-///   process drives a run is not the store's business.
-/// - *The end.* After a terminal state a run takes nothing more than repetitions.
+/// Implementors must guarantee:
+/// - *Atomicity.* A request takes effect completely, or returns an error and has no effect.
+/// - *Durability.* What was acknowledged with `Ok` survives `kill -9` and power loss.
+/// - *Idempotency.* A commit can be repeated: events are identified by key and results by effect
+///   id, the first one is kept, and nothing is published twice. So a request whose response was
+///   lost can simply be repeated.
+/// - *Numbering.* The events of a run are numbered from 1 without gaps in commit order, and a
+///   reader never sees a number before all smaller ones.
+/// - *Cancellation.* A request whose future is dropped takes effect completely or not at all, and
+///   the store stays usable.
+/// - *Concurrency.* Several handles in several processes can use the same store concurrently. The
+///   store does not decide which process drives a run.
+/// - *Termination.* A run in a terminal state accepts only repetitions.
 ///
-/// Boxed futures because the store is chosen at run time from configuration.
+/// Futures are boxed because the store is chosen at run time from the configuration.
 pub trait Store: Debug + Send + Sync {
-    /// Makes a run, in the state [`RunState::Running`] and without events.
+    /// Creates a run in the state [`RunState::Running`], without events.
     ///
     /// Errors: [`StoreError::RunExists`], [`StoreError::UnknownTeam`].
     fn create_run(&self, run: NewRun) -> StoreFuture<'_, ()>;
 
-    /// Makes a run on terms: at most one for the key of a request, and only within the limits of
-    /// the token that it is started with. Key, limits and run are one transaction, so requests that
-    /// come at the same time, to any number of processes, cannot get around them. A request that
-    /// is made again is answered before limits are looked at.
+    /// Creates a run if the terms allow it: at most one per idempotency key, and only within the
+    /// limits of its token. Key, limits and run are handled in one transaction, so concurrent
+    /// requests to any number of processes cannot bypass them. A repeated request returns its run
+    /// before the limits are checked.
     ///
     /// Errors: those of [`Self::create_run`], [`StoreError::UnknownToken`], and
     /// [`StoreError::TooLarge`] for the key.
     fn admit_run(&self, run: NewRun, terms: Terms) -> StoreFuture<'_, Admission>;
 
-    /// Gives a run another cap, within the limits of the token that it was started with, and says
-    /// why not where it does not fit. The day began at `day_began_at_ms`, as for [`Terms`].
+    /// Changes a run's cap within the limits of its token, or returns the exceeded limit.
+    /// `day_began_at_ms` is the start of the day, as in [`Terms`].
     ///
     /// Errors: [`StoreError::UnknownRun`], [`StoreError::RunEnded`].
     fn change_cap<'a>(
@@ -74,39 +74,40 @@ pub trait Store: Debug + Send + Sync {
     /// One run.
     fn run<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, Option<RunRow>>;
 
-    /// Runs, the newest first.
+    /// Runs, newest first.
     fn runs(&self, filter: RunFilter) -> StoreFuture<'_, Vec<RunRow>>;
 
-    /// How many runs are in this state.
+    /// Number of runs in this state.
     fn count_runs(&self, state: RunState) -> StoreFuture<'_, u64>;
 
-    /// Finds the run of these teams that a person means by the beginning of an id. Runs of others do
-    /// not make it ambiguous.
+    /// Finds a run by an id prefix among the runs of these teams. Runs of other teams do not make
+    /// it ambiguous.
     fn find_runs<'a>(&'a self, prefix: &'a str, teams: Teams) -> StoreFuture<'a, RunMatch>;
 
-    /// Writes what one step of a run brought, and returns the events that were new.
+    /// Writes the results of one or more steps and returns the new events.
     ///
-    /// An event whose key is there already is skipped, whatever it says. A journal entry that is
-    /// there already is skipped if request and result are the same; timing does not count.
+    /// An event whose key already exists is skipped, whatever its content. A journal entry that
+    /// already exists is skipped if request and result are equal; timing is ignored.
     ///
     /// Errors: [`StoreError::UnknownRun`], [`StoreError::JournalConflict`],
-    /// [`StoreError::RunEnded`], [`StoreError::Misfit`] where the commit breaks a rule that
-    /// [`Commit`] states, [`StoreError::TooLarge`].
+    /// [`StoreError::RunEnded`], [`StoreError::Misfit`] if the commit breaks a rule of [`Commit`],
+    /// [`StoreError::TooLarge`].
     fn commit<'a>(&'a self, id: &'a RunId, commit: Commit) -> StoreFuture<'a, Vec<StoredEvent>>;
 
-    /// Publishes what happened until now and takes room in the run's budget for the calls that
-    /// follow, as one transaction; of several workers that do so at once, each sees what the others
-    /// have. Nothing is reserved where somebody left a wish, or where one of the calls is answered.
+    /// Publishes events and reserves budget for the calls that follow, in one transaction.
+    /// Concurrent workers see each other's reservations. Nothing is reserved if there is a control
+    /// request or if one of the calls already has a result.
     ///
-    /// Errors: those of [`Self::commit`]; [`StoreError::RunEnded`] also where nothing is new.
-    fn begin<'a>(&'a self, id: &'a RunId, beginning: Beginning) -> StoreFuture<'a, Begun>;
+    /// Errors: those of [`Self::commit`]; [`StoreError::RunEnded`] even if nothing is new.
+    fn begin<'a>(&'a self, id: &'a RunId, beginning: BatchStart)
+    -> StoreFuture<'a, BatchAdmission>;
 
-    /// Everything that was answered in a run.
+    /// All journal entries of a run.
     ///
     /// Errors: [`StoreError::UnknownRun`].
     fn journal<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, BTreeMap<EffectId, JournalEntry>>;
 
-    /// What was answered to these effects of a run; who has no answer yet is left out.
+    /// The journal entries of these effects. Effects without a result are omitted.
     ///
     /// Errors: [`StoreError::UnknownRun`].
     fn answers<'a>(
@@ -122,10 +123,9 @@ pub trait Store: Debug + Send + Sync {
         })
     }
 
-    /// At most `limit` events with a number above `after`, in order.
+    /// Up to `limit` events with a number above `after`, in order.
     ///
-    /// Errors: [`StoreError::UnknownRun`], so that someone who follows a run notices that it was
-    /// deleted.
+    /// Errors: [`StoreError::UnknownRun`], so a follower notices a deleted run.
     fn events<'a>(
         &'a self,
         id: &'a RunId,
@@ -133,14 +133,14 @@ pub trait Store: Debug + Send + Sync {
         limit: u32,
     ) -> StoreFuture<'a, Vec<StoredEvent>>;
 
-    /// How many events each of these runs has; a run that does not exist is left out. It is asked
-    /// several times a second, by whoever follows runs that another process may drive.
+    /// The number of events of each run; unknown runs are omitted. Called several times a second by
+    /// followers of runs that another process may drive.
     fn heads<'a>(&'a self, ids: &'a [RunId]) -> StoreFuture<'a, BTreeMap<RunId, u64>>;
 
-    /// Waits until it is worth asking for [`Self::heads`] again: until a run of any process moved,
-    /// where the store hears of that, and for `look_again` where it does not. `seen` is what the last
-    /// wait returned, and 0 at first: what moved between two waits ends the second at once. It may
-    /// return early, and does so now and then, because a word can be lost.
+    /// Waits until [`Self::heads`] may have changed: until a run of any process has new events if
+    /// the store has notifications, otherwise for `look_again`. `seen` is the value returned by the
+    /// last wait, initially 0; a change between two waits ends the second one immediately. May
+    /// return early, and does so occasionally, because notifications can be lost.
     fn movement(
         &self,
         seen: u64,
@@ -152,182 +152,184 @@ pub trait Store: Debug + Send + Sync {
         })
     }
 
-    /// Keeps a file of a run under the hash of its bytes, which is returned. To keep it twice is to
-    /// keep it once.
+    /// Stores an artifact of a run and returns its hash. Idempotent.
     ///
-    /// Errors: [`StoreError::UnknownRun`], [`StoreError::TooLarge`], [`StoreError::RunEnded`] where
-    /// it is not there already.
+    /// Errors: [`StoreError::UnknownRun`], [`StoreError::TooLarge`], [`StoreError::RunEnded`]
+    /// unless it is already stored.
     fn keep_artifact<'a>(&'a self, id: &'a RunId, content: &'a [u8]) -> StoreFuture<'a, Sha256Hex>;
 
-    /// The bytes of a file that was kept. They have this hash, whatever happened to the disk.
+    /// The content of an artifact, verified against its hash.
     ///
-    /// Errors: [`StoreError::UnknownRun`], [`StoreError::Unreadable`] where they are not what they
-    /// were.
+    /// Errors: [`StoreError::UnknownRun`], [`StoreError::Unreadable`] if the content has changed.
     fn artifact<'a>(
         &'a self,
         id: &'a RunId,
         sha256: &'a Sha256Hex,
     ) -> StoreFuture<'a, Option<Vec<u8>>>;
 
-    /// Leaves a wish for whoever drives the run. To leave it twice is to leave it once.
+    /// Leaves a control request for the driver of the run. Idempotent.
     ///
     /// Errors: [`StoreError::UnknownRun`], [`StoreError::RunEnded`].
-    fn ask<'a>(&'a self, id: &'a RunId, wish: Wish) -> StoreFuture<'a, ()>;
+    fn ask<'a>(&'a self, id: &'a RunId, wish: ControlRequest) -> StoreFuture<'a, ()>;
 
-    /// Takes a wish back, such as [`Wish::Pause`] when a person lets the run go on. It is fine if
-    /// there is none.
+    /// Clears a control request, if there is one, such as [`ControlRequest::Pause`] when a person resumes the
+    /// run.
     ///
     /// Errors: [`StoreError::UnknownRun`].
-    fn withdraw<'a>(&'a self, id: &'a RunId, wish: Wish) -> StoreFuture<'a, ()>;
+    fn withdraw<'a>(&'a self, id: &'a RunId, wish: ControlRequest) -> StoreFuture<'a, ()>;
 
-    /// The wishes that were left and not taken back.
+    /// The pending control requests.
     ///
     /// Errors: [`StoreError::UnknownRun`].
-    fn wishes<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, BTreeSet<Wish>>;
+    fn wishes<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, BTreeSet<ControlRequest>>;
 
-    /// Those of these runs that somebody left this wish for. It is asked several times a second, by
-    /// whoever drives many runs.
-    fn wished<'a>(&'a self, ids: &'a [RunId], wish: Wish) -> StoreFuture<'a, BTreeSet<RunId>>;
+    /// The runs among `ids` that have this control request pending. Called several times a second
+    /// by processes that drive many runs.
+    fn wished<'a>(
+        &'a self,
+        ids: &'a [RunId],
+        wish: ControlRequest,
+    ) -> StoreFuture<'a, BTreeSet<RunId>>;
 
-    /// Keeps a person's word on a move. Only the first word on a move stays. It may come after the
-    /// end: it changes how the moves are ranked, not what happened.
+    /// Stores a person's approval of a move. Only the first one per move is kept. It can arrive
+    /// after the run has ended, because it changes only the ranking of the moves.
     ///
     /// Errors: [`StoreError::UnknownRun`], [`StoreError::TooLarge`].
-    fn approve<'a>(&'a self, id: &'a RunId, approval: Approval) -> StoreFuture<'a, ()>;
+    fn approve<'a>(&'a self, id: &'a RunId, approval: MoveApproval) -> StoreFuture<'a, ()>;
 
-    /// The words that were kept, by move.
+    /// The stored approvals, by move.
     ///
     /// Errors: [`StoreError::UnknownRun`].
-    fn approvals<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, Vec<Approval>>;
+    fn approvals<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, Vec<MoveApproval>>;
 
-    /// Keeps what a person wants changed in the moves, behind what was said before; all of it or
-    /// nothing. The run hears of it when it goes on.
+    /// Appends changes that a person requests to the moves, all or none. The run reads them when it
+    /// is resumed.
     ///
     /// Errors: [`StoreError::UnknownRun`], [`StoreError::TooLarge`].
-    fn add_changes<'a>(&'a self, id: &'a RunId, changes: Vec<Change>) -> StoreFuture<'a, ()>;
+    fn add_changes<'a>(&'a self, id: &'a RunId, changes: Vec<ReviewChange>) -> StoreFuture<'a, ()>;
 
-    /// The changes that were kept, in the order in which they came.
+    /// The stored changes, in the order they were added.
     ///
     /// Errors: [`StoreError::UnknownRun`].
-    fn changes<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, Vec<Change>>;
+    fn changes<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, Vec<ReviewChange>>;
 
-    /// Takes all changes back. It is fine if there are none.
+    /// Deletes all changes, if there are any.
     ///
     /// Errors: [`StoreError::UnknownRun`].
     fn forget_changes<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, ()>;
 
-    /// How many bytes a run holds: its input and outcome, its journal, its events and its files. What
-    /// they take on the disk is a little more.
+    /// Size of a run in bytes: input, outcome, journal, events and artifacts. The disk usage is
+    /// slightly larger.
     ///
     /// Errors: [`StoreError::UnknownRun`].
     fn run_bytes<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, u64>;
 
-    /// Removes runs and everything that belongs to them: all of them, or none. It is fine if there is
-    /// none. A store that owns its file overwrites the content.
+    /// Deletes runs and everything that belongs to them, all or none. Unknown runs are ignored. A
+    /// store that owns its file overwrites the content.
     fn delete_runs<'a>(&'a self, ids: &'a [RunId]) -> StoreFuture<'a, ()>;
 
-    /// Gives the space of what was deleted to runs to come, and back to the machine where that can be
-    /// done while others read and write; says how many bytes the machine has back. Nothing is lost
-    /// where it is interrupted.
+    /// Makes the space of deleted data reusable, and returns it to the operating system where that
+    /// is possible while others read and write. Returns the number of bytes returned to the system.
+    /// Safe to interrupt.
     fn give_back(&self) -> StoreFuture<'_, u64>;
 }
 
-/// A run that is about to begin.
+/// A run to create.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewRun {
-    /// Its id.
+    /// The id.
     pub run_id: RunId,
-    /// Whom it belongs to.
-    pub owner: Owner,
-    /// The most that it may cost, where there is a cap.
+    /// The owner.
+    pub owner: RunOwner,
+    /// The spending cap, if any.
     pub cap: Option<MicroUsd>,
-    /// What it does.
+    /// The workflow and its input.
     pub spec: StoredSpec,
-    /// What people see in a list.
+    /// The title shown in lists.
     pub title: String,
-    /// The model that was asked for.
+    /// The requested model.
     pub model: String,
-    /// The build that began the run.
+    /// The build that started the run.
     pub build: String,
-    /// When, in milliseconds since 1970.
+    /// Creation time in milliseconds since 1970.
     pub created_at_ms: u64,
 }
 
-/// On what terms a run may begin.
+/// The conditions for creating a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Terms {
-    /// The request that asks for it, where it may be made again.
-    pub once: Option<Once>,
-    /// When the day began in which the runs of its token are counted, in milliseconds since 1970.
+    /// The idempotency key, if the request may be repeated.
+    pub once: Option<IdempotencyKey>,
+    /// Start of the day for which the token's runs are counted, in milliseconds since 1970.
     pub day_began_at_ms: u64,
 }
 
-/// A request that may come more than once and counts once.
+/// Identifies a request that may be sent more than once but must take effect once.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Once {
-    /// What the client calls it; a name within its team.
+pub struct IdempotencyKey {
+    /// The key chosen by the client, unique within its team.
     pub key: String,
-    /// The hash of what it asks for.
+    /// The hash of the request.
     pub request_sha256: Sha256Hex,
 }
 
-/// What came of a request to start a run.
+/// The result of a request to start a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Admission {
-    /// The run was made.
+    /// The run was created.
     Made,
-    /// The same request was made before, and made this run.
+    /// The same request already created this run.
     MadeBefore(RunId),
-    /// Another request had this key.
+    /// A different request has used this key.
     OtherRequest,
-    /// The limits do not allow it.
+    /// A limit would be exceeded.
     Refused(Excess),
 }
 
-/// A run as it stands.
+/// A stored run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunRow {
-    /// Its id.
+    /// The id.
     pub run_id: RunId,
-    /// Whom it belongs to.
-    pub owner: Owner,
-    /// The most that it may cost, where there is a cap.
+    /// The owner.
+    pub owner: RunOwner,
+    /// The spending cap, if any.
     pub cap: Option<MicroUsd>,
-    /// What it does.
+    /// The workflow and its input.
     pub spec: StoredSpec,
-    /// What people see in a list.
+    /// The title shown in lists.
     pub title: String,
-    /// The model that was asked for.
+    /// The requested model.
     pub model: String,
-    /// The build that began the run.
+    /// The build that started the run.
     pub build: String,
-    /// When it was made, in milliseconds since 1970.
+    /// Creation time in milliseconds since 1970.
     pub created_at_ms: u64,
-    /// Where it stands.
+    /// The current state.
     pub state: RunState,
-    /// When something last changed, in milliseconds since 1970.
+    /// Time of the last change in milliseconds since 1970.
     pub updated_at_ms: u64,
-    /// How many events it has, which is also the number of the last one.
+    /// Number of events, which is also the number of the last one.
     pub events: u64,
-    /// How it ended, where it ended with an outcome.
+    /// The outcome, if the run ended with one.
     pub outcome: Option<Outcome>,
-    /// What it has spent, where anybody said so.
-    pub spent: Option<Spent>,
+    /// What it has spent, if known.
+    pub spent: Option<SpendTotals>,
 }
 
-/// Where a run stands.
+/// The state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunState {
-    /// Someone drives it, or did when they were last heard of.
+    /// It is being driven, or was when last updated.
     Running,
-    /// It stands still and can go on.
+    /// It is paused and can be resumed.
     Paused,
-    /// It came to its end.
+    /// It reached its outcome.
     Finished,
-    /// It cannot go on.
+    /// It cannot continue.
     Failed,
-    /// Someone stopped it.
+    /// It was cancelled.
     Cancelled,
 }
 
@@ -336,7 +338,7 @@ impl RunState {
     pub const ALL: [Self; 5] =
         [Self::Running, Self::Paused, Self::Finished, Self::Failed, Self::Cancelled];
 
-    /// The word as it stands in tables and on the command line.
+    /// The name used in tables and on the command line.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -347,7 +349,7 @@ impl RunState {
         }
     }
 
-    /// Whether nothing can follow.
+    /// Whether the run has ended.
     pub fn is_terminal(self) -> bool {
         match self {
             Self::Running | Self::Paused => false,
@@ -370,22 +372,22 @@ impl FromStr for RunState {
     }
 }
 
-/// A word that is not the name of a state.
+/// The text is not the name of a run state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not a state of a run: expected running, paused, finished, failed or cancelled")]
+#[error("unknown run state: expected running, paused, finished, failed or cancelled")]
 pub struct UnknownRunState;
 
-/// Whose things are meant.
+/// Selects teams.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Teams {
-    /// Everyone's.
+    /// All teams.
     All,
-    /// Those of this team.
+    /// Only this team.
     Only(TeamName),
 }
 
 impl Teams {
-    /// The one team, if it is one.
+    /// The name of the selected team; `None` for all.
     pub(crate) fn only(&self) -> Option<&str> {
         match self {
             Self::All => None,
@@ -394,86 +396,86 @@ impl Teams {
     }
 }
 
-/// Which runs to list.
+/// Selects runs to list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunFilter {
-    /// Only those of these teams.
+    /// Only runs of these teams.
     pub teams: Teams,
-    /// Only those in this state.
+    /// Only runs in this state.
     pub state: Option<RunState>,
-    /// At most so many.
+    /// Maximum number of runs.
     pub limit: u32,
 }
 
-/// What the beginning of an id stands for.
+/// The runs that match an id prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunMatch {
     /// No run.
     None,
-    /// This run.
+    /// Exactly one run.
     One(RunId),
-    /// More than one: the newest ten of them.
+    /// Several runs: the newest ten.
     Several(Vec<RunId>),
 }
 
-/// The answer to an effect, as a replay needs it.
+/// A journaled result, used for replay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JournalEntry {
-    /// The hash of the request, so that an old answer is never given to a new question.
+    /// The hash of the request, so a result is never used for a different request.
     pub request_sha256: Sha256Hex,
-    /// What came back.
+    /// The result.
     pub result: EffectResult,
-    /// How long it took.
-    pub timing: Timing,
+    /// Latency and number of attempts.
+    pub timing: EffectTiming,
 }
 
-/// What one or more steps of a run brought. It is written as a whole.
+/// The results of one or more steps, written atomically.
 ///
-/// A terminal event is the last one, and stands in the commit that sets a terminal state; an
-/// outcome stands there too.
+/// A terminal event must be the last one, in the commit that sets a terminal state; so must an
+/// outcome.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Commit {
-    /// The effects that were answered. Several, because a flush to the disk costs the same for many
-    /// as for one.
+    /// Results by effect. Several, because a flush to disk costs the same for many as for one.
     pub results: Vec<(EffectId, JournalEntry)>,
-    /// What happened, in this order.
+    /// Events in order.
     pub events: Vec<RunEvent>,
-    /// Where the run stands now; `None` leaves it where it is.
+    /// The new state; `None` leaves it unchanged.
     pub state: Option<RunState>,
-    /// How the run ended.
+    /// The outcome of the run.
     pub outcome: Option<Outcome>,
-    /// What the whole run has spent by now, failed tries included; `None` leaves it as it is. It
-    /// stands beside the journal, because tries that brought no result cost money as well.
-    pub spent: Option<Spent>,
-    /// What became of a reservation of [`Store::begin`]. What the run has spent follows from it.
-    pub purse: Option<Word>,
-    /// When, in milliseconds since 1970.
+    /// What the whole run has spent so far, including failed attempts; `None` leaves it unchanged.
+    /// Stored separately from the journal, because attempts without a result also cost money.
+    pub spent: Option<SpendTotals>,
+    /// The settlement of a reservation made with [`Store::begin`]. The run's spending is derived
+    /// from it.
+    pub purse: Option<Settlement>,
+    /// Time of the commit in milliseconds since 1970.
     pub at_ms: u64,
 }
 
-/// An event with its place in the run.
+/// An event with its sequence number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredEvent {
-    /// From 1, without gaps.
+    /// Sequence number, from 1 without gaps.
     pub seq: u64,
-    /// The time of the commit that brought it, in milliseconds since 1970.
+    /// Time of its commit in milliseconds since 1970.
     pub at_ms: u64,
-    /// What happened.
+    /// The event.
     pub event: RunEvent,
 }
 
-/// What a person in another process wants of a run.
+/// A request from another process to the driver of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Wish {
-    /// Stop for good.
+pub enum ControlRequest {
+    /// Cancel the run.
     Cancel,
-    /// Stand still.
+    /// Pause the run.
     Pause,
 }
 
-impl Wish {
-    /// The word as it stands in tables.
+impl ControlRequest {
+    /// The name used in tables.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Cancel => "cancel",

@@ -1,98 +1,97 @@
-//! How one call is treated: a reply, what goes wrong with it, and how long it takes.
+//! How the server handles one call: the reply, its fault and its latency.
 
 use std::time::{Duration, SystemTime};
 
-use crate::reply::{Reply, Reported, Stop, Usage};
+use crate::reply::{FakeReply, ReplyStop, ReplyUsage, UsageReport};
 
-/// How the server treats one call. The crate documentation has the table of what goes over the
-/// wire.
+/// How the server handles one call. The crate documentation lists what each behaviour sends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Behaviour {
-    /// Time between the last byte of the request and the first of the answer, whatever that answer
-    /// is.
+    /// Time between the last byte of the request and the first byte of the response, with or
+    /// without a fault.
     pub latency: Duration,
-    /// What goes wrong in getting the reply to the client, if anything.
+    /// The fault in delivering the reply, if any.
     pub fault: Option<Fault>,
-    /// What the model says. Faults that prevent an answer leave it unsaid.
-    pub reply: Reply,
+    /// The model's reply. Not sent if the fault prevents a response.
+    pub reply: FakeReply,
 }
 
 impl Behaviour {
-    /// A healthy answer.
+    /// A reply with this text and no fault.
     pub fn text(text: impl Into<String>) -> Self {
-        Self::reply(Reply::text(text))
+        Self::reply(FakeReply::text(text))
     }
 
-    /// An answer as described.
-    pub fn reply(reply: Reply) -> Self {
+    /// This reply without a fault.
+    pub fn reply(reply: FakeReply) -> Self {
         Self { latency: Duration::ZERO, fault: None, reply }
     }
 
-    /// An answer without a word.
+    /// A reply with an empty text.
     pub fn empty_text() -> Self {
         Self::text("")
     }
 
-    /// The model declines, in each wire's way of saying so.
+    /// The model refuses, encoded as each protocol does.
     pub fn refusal(text: impl Into<String>) -> Self {
-        Self::text(text).with_stop(Stop::Refusal)
+        Self::text(text).with_stop(ReplyStop::Refusal)
     }
 
-    /// Valid JSON that no schema of ours asks for.
+    /// Valid JSON that matches none of our schemas.
     pub fn wrong_schema() -> Self {
         Self::text(r#"{"unexpected":true}"#)
     }
 
-    /// A healthy looking answer to the little of the prompt that fitted into `window` tokens: its
-    /// usage adds up to the window.
+    /// A normal reply to a prompt that was cut to fit into `window` tokens: its usage adds up to
+    /// the window.
     pub fn silent_truncation(window: u64) -> Self {
-        Self::reply(Reply {
+        Self::reply(FakeReply {
             truncated_to: Some(window),
-            ..Reply::text("I answered the part of the question that I saw.")
+            ..FakeReply::text("I answered the part of the question that I saw.")
         })
     }
 
-    /// A healthy answer whose usage is missing or absurd.
-    pub fn wrong_usage(reported: Reported) -> Self {
+    /// A normal reply whose usage is missing or wrong.
+    pub fn wrong_usage(reported: UsageReport) -> Self {
         Self::text("The numbers beside this text are wrong.").reporting(reported)
     }
 
-    /// Waits this long before answering.
+    /// Delays the response.
     #[must_use]
     pub fn with_latency(mut self, latency: Duration) -> Self {
         self.latency = latency;
         self
     }
 
-    /// Lets something go wrong with this reply.
+    /// Adds a fault.
     #[must_use]
     pub fn with_fault(mut self, fault: Fault) -> Self {
         self.fault = Some(fault);
         self
     }
 
-    /// Sets what is billed, instead of an estimate.
+    /// Sets the billed usage, which is estimated otherwise.
     #[must_use]
-    pub fn with_usage(mut self, usage: Usage) -> Self {
+    pub fn with_usage(mut self, usage: ReplyUsage) -> Self {
         self.reply.usage = Some(usage);
         self
     }
 
-    /// Sets what the answer says about its usage, instead of the truth.
+    /// Sets the usage that the response reports, if it differs from the billed usage.
     #[must_use]
-    pub fn reporting(mut self, reported: Reported) -> Self {
+    pub fn reporting(mut self, reported: UsageReport) -> Self {
         self.reply.reported = reported;
         self
     }
 
-    /// Sets why the model stopped.
+    /// Sets the stop reason.
     #[must_use]
-    pub fn with_stop(mut self, stop: Stop) -> Self {
+    pub fn with_stop(mut self, stop: ReplyStop) -> Self {
         self.reply.stop = stop;
         self
     }
 
-    /// Answers in the name of another model than the one asked for.
+    /// Sets the model named in the response, if it differs from the requested model.
     #[must_use]
     pub fn with_model(mut self, model: impl Into<String>) -> Self {
         self.reply.model = Some(model.into());
@@ -112,51 +111,52 @@ impl From<Fault> for Behaviour {
     }
 }
 
-/// What goes wrong in getting a reply to the client.
+/// A fault in delivering a reply to the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
-    /// 429: the client asks too often.
+    /// 429: too many requests.
     RateLimited {
-        /// The header that says when to come back, if there is one.
+        /// The retry header, if the response has one.
         retry_after: Option<RetryAfter>,
     },
     /// 500.
     ServerError,
-    /// 529 on the Anthropic wire, 503 on the others.
+    /// 529 for Anthropic, 503 for the others.
     Overloaded,
-    /// 401: the key is wrong.
+    /// 401: invalid API key.
     Unauthorized,
     /// 400: the prompt is larger than the context window.
     ContextOverflow {
         /// The window named in the message, in tokens.
         window: u64,
     },
-    /// The connection is reset before any byte of an answer.
+    /// The connection is reset before the first byte of a response.
     ConnectionReset,
     /// The connection is reset after the first delta, or half a unary body.
     ResetMidBody,
-    /// The connection is closed before the promised end of the body.
+    /// The connection is closed before the announced end of the body.
     HalfBody,
-    /// The body ends as HTTP asks, but before the reply does: a stream without its final events.
+    /// The body ends correctly at the HTTP level, but before the reply does: a stream without its
+    /// final events.
     EarlyEnd,
-    /// 200 with broken JSON.
+    /// 200 with invalid JSON.
     InvalidJson,
-    /// 200 with a web page, as proxies like to send.
+    /// 200 with an HTML page, as sent by some proxies.
     HtmlBody,
     /// An error event after the first delta. A unary call gets a 500.
     MidStreamError,
-    /// The body comes in small pieces.
+    /// The body is sent in small pieces.
     SlowDrip {
-        /// Bytes a piece, at least one.
+        /// Bytes per piece, at least one.
         chunk: usize,
         /// Pause before each piece.
         every: Duration,
     },
-    /// No answer, until the client gives up.
+    /// No response until the client disconnects.
     Hang,
 }
 
-/// When a rate limited client may come back, in each of the forms that providers use.
+/// When a rate-limited client may retry, in each of the formats that providers use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryAfter {
     /// `retry-after: 7`.
@@ -168,7 +168,7 @@ pub enum RetryAfter {
 }
 
 impl RetryAfter {
-    /// The header line, without its end.
+    /// The header line without its line ending.
     pub(crate) fn header(self) -> String {
         match self {
             Self::Seconds(seconds) => format!("retry-after: {seconds}"),

@@ -1,4 +1,4 @@
-//! One call as it arrived.
+//! A received model call.
 
 use std::{fmt, time::Instant};
 
@@ -9,37 +9,39 @@ use serde::{
 };
 use serde_json::Value;
 
-use crate::{problem::Problem, request::MOST_HEADERS, wire::Wire};
+use crate::{error_response::ErrorResponse, protocol::Wire, request::MOST_HEADERS};
 
-/// One call as it arrived.
+/// A received model call.
 ///
-/// Keeps the bytes of the request and parses them when asked, so that a bench does not pay for what
-/// it never looks at.
+/// Keeps the bytes of the request and parses them on demand, so benchmarks do not pay for fields
+/// they do not read.
 #[derive(Clone)]
-pub struct Call {
-    /// Counts from zero in order of arrival, and so is the index into
+pub struct ProviderCall {
+    /// Counts from zero in order of arrival: the index into
     /// [`FakeProvider::calls`](crate::FakeProvider::calls).
     pub number: u64,
-    /// The wire, told by the path.
+    /// The protocol, determined by the path.
     pub wire: Wire,
-    /// The model asked for; empty if none was named.
+    /// The requested model; empty if the request names none.
     pub model: String,
-    /// Whether the client wants a stream, by the wire's own default where it does not say.
+    /// Whether the client wants a stream. If the request does not say, the protocol's default
+    /// applies.
     pub stream: bool,
     /// Bytes of text in the system prompt and all messages.
     pub prompt_bytes: usize,
-    /// When the last byte of the request had arrived.
+    /// When the last byte of the request arrived.
     pub arrived: Instant,
-    /// Whether a stream shall carry usage. Only the OpenAI wire asks.
+    /// Whether a stream must include usage. Optional only in the OpenAI protocol.
     pub(crate) wants_usage: bool,
     head: Bytes,
     body: Bytes,
 }
 
-impl Call {
-    /// Understands a request, or says why a provider would not.
-    pub(crate) fn read(wire: Wire, head: Bytes, body: Bytes) -> Result<Self, Problem> {
-        let glance: Glance = serde_json::from_slice(&body).map_err(|_| Problem::NotJson)?;
+impl ProviderCall {
+    /// Parses a request, or returns the error that a provider would send.
+    pub(crate) fn read(wire: Wire, head: Bytes, body: Bytes) -> Result<Self, ErrorResponse> {
+        let glance: CallFields =
+            serde_json::from_slice(&body).map_err(|_| ErrorResponse::NotJson)?;
         Ok(Self {
             number: 0,
             wire,
@@ -58,16 +60,16 @@ impl Call {
     pub fn path(&self) -> &str {
         let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
         let mut request = httparse::Request::new(&mut headers);
-        // The head has been parsed before, so this cannot fail.
+        // Cannot fail: the head was parsed on arrival.
         let _ = request.parse(&self.head);
         request.path.unwrap_or_default()
     }
 
-    /// All headers in order. A value that is not UTF-8 comes out empty.
+    /// All headers in order. A value that is not UTF-8 is returned as an empty string.
     pub fn headers(&self) -> Vec<(&str, &str)> {
         let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
         let mut request = httparse::Request::new(&mut headers);
-        // The head has been parsed before, so this cannot fail.
+        // Cannot fail: the head was parsed on arrival.
         let _ = request.parse(&self.head);
         request
             .headers
@@ -76,7 +78,7 @@ impl Call {
             .collect()
     }
 
-    /// The first header of this name, in any case.
+    /// The first header with this name, ignoring case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers()
             .into_iter()
@@ -86,21 +88,21 @@ impl Call {
 
     /// The body as JSON.
     pub fn body(&self) -> Value {
-        // The body has been parsed before, so this cannot fail.
+        // Cannot fail: the body was parsed on arrival.
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 
-    /// The body as it came, for tests that compare bytes.
+    /// The unparsed body, for tests that compare bytes.
     pub fn raw_body(&self) -> &[u8] {
         &self.body
     }
 }
 
-impl fmt::Debug for Call {
+impl fmt::Debug for ProviderCall {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // No headers: they carry keys, and a failing assertion prints this.
+        // Without headers: they contain API keys, and failing assertions print this.
         formatter
-            .debug_struct("Call")
+            .debug_struct("ProviderCall")
             .field("number", &self.number)
             .field("wire", &self.wire)
             .field("path", &self.path())
@@ -112,12 +114,12 @@ impl fmt::Debug for Call {
     }
 }
 
-/// The little of a request that an answer depends on.
+/// The fields of a request that affect the response.
 #[derive(Deserialize)]
-struct Glance {
+struct CallFields {
     model: Option<String>,
     stream: Option<bool>,
-    stream_options: Option<StreamOptions>,
+    stream_options: Option<CallStreamOptions>,
     #[serde(default)]
     messages: TextBytes,
     #[serde(default)]
@@ -125,13 +127,13 @@ struct Glance {
 }
 
 #[derive(Deserialize)]
-struct StreamOptions {
+struct CallStreamOptions {
     #[serde(default)]
     include_usage: bool,
 }
 
-/// Counts the bytes of text in messages of any shape, without keeping the text: strings count,
-/// lists add up, and of an object only its `content` and `text` count.
+/// Counts the bytes of text in messages of any shape without keeping the text. Strings count, lists
+/// are summed, and in objects only `content` and `text` count.
 #[derive(Default)]
 struct TextBytes(usize);
 
@@ -164,10 +166,10 @@ impl<'de> Visitor<'de> for TextVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<usize, A::Error> {
         let mut sum = 0;
-        while let Some(field) = fields.next_key::<Field>()? {
+        while let Some(field) = fields.next_key::<TextField>()? {
             match field {
-                Field::Content | Field::Text => sum += fields.next_value::<TextBytes>()?.0,
-                Field::Other => {
+                TextField::Content | TextField::Text => sum += fields.next_value::<TextBytes>()?.0,
+                TextField::Other => {
                     fields.next_value::<IgnoredAny>()?;
                 }
             }
@@ -198,7 +200,7 @@ impl<'de> Visitor<'de> for TextVisitor {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Field {
+enum TextField {
     Content,
     Text,
     #[serde(other)]

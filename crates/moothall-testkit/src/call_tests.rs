@@ -1,14 +1,14 @@
 use bytes::Bytes;
 use serde_json::json;
 
-use super::Call;
-use crate::{problem::Problem, wire::Wire};
+use super::ProviderCall;
+use crate::{error_response::ErrorResponse, protocol::Wire};
 
 const HEAD: &[u8] =
     b"POST /v1/messages?beta=1 HTTP/1.1\r\nX-Api-Key: secret-key\r\naccept: */*\r\n\r\n";
 
-fn call(wire: Wire, body: &serde_json::Value) -> Call {
-    Call::read(wire, Bytes::from_static(HEAD), Bytes::from(body.to_string())).unwrap()
+fn call(wire: Wire, body: &serde_json::Value) -> ProviderCall {
+    ProviderCall::read(wire, Bytes::from_static(HEAD), Bytes::from(body.to_string())).unwrap()
 }
 
 #[track_caller]
@@ -48,9 +48,12 @@ fn only_ollama_streams_unless_told_otherwise() {
 
 #[test]
 fn a_body_that_is_not_json_is_refused() {
-    let read =
-        Call::read(Wire::OpenAi, Bytes::from_static(HEAD), Bytes::from_static(b"{\"model\":"));
-    assert_eq!(read.err(), Some(Problem::NotJson));
+    let read = ProviderCall::read(
+        Wire::OpenAi,
+        Bytes::from_static(HEAD),
+        Bytes::from_static(b"{\"model\":"),
+    );
+    assert_eq!(read.err(), Some(ErrorResponse::NotJson));
 }
 
 #[test]

@@ -1,7 +1,7 @@
-//! One client's connection, from its first byte to its last.
+//! Serves one client connection.
 //!
-//! HTTP/1.1 by hand on a TCP stream, because resets, half bodies and slow drips need control below
-//! any HTTP framework.
+//! Implements HTTP/1.1 directly on a TCP stream, because resets, half bodies and slow responses
+//! need more control than HTTP frameworks give.
 
 use std::{future::pending, io, sync::Arc, time::Duration};
 
@@ -12,78 +12,79 @@ use tokio::{
 };
 
 use crate::{
-    answer::{Answer, Delivery, Ending, answer, refusal},
-    call::Call,
-    desk::{Desk, Turn},
-    problem::Problem,
-    request::{Framing, Head, chunked::Decoder, parse_head},
-    wire::Wire,
+    call::ProviderCall,
+    error_response::ErrorResponse,
+    protocol::Wire,
+    provider_state::{ActiveCall, ProviderState},
+    request::{BodyFraming, RequestHead, chunked::ChunkedDecoder, parse_head},
+    response::{ConnectionEnd, ProviderResponse, ResponseDelivery, answer, refusal},
 };
 
-/// Room made for a read. Most requests of a test fit, and thousands of idle connections stay cheap.
+/// Buffer space reserved for a read. Enough for most test requests, and small enough for thousands
+/// of idle connections.
 const READ_SIZE: usize = 4 << 10;
 
-/// Room below which more is made, lest a request arrive in crumbs.
+/// More buffer space is reserved below this size, to avoid many small reads.
 const SMALLEST_READ: usize = 512;
 
-/// How much of an answer goes out after its call is counted as ended. Small answers, which are
-/// most, leave in one write; of a long one the rest fits into the socket's buffer.
+/// How many bytes of a response are sent after its call is counted as ended. Most responses are
+/// smaller and are sent in one write; the last part of a longer one fits into the socket buffer.
 const LAST_WRITE: usize = 64 << 10;
 
-/// How much a client may send ahead while it waits for an answer.
+/// How many bytes a client may send ahead while it waits for a response.
 const MOST_READ_AHEAD: usize = 64 << 10;
 
-/// Serves one client until it leaves or a behaviour ends the connection.
-pub(crate) async fn serve(stream: TcpStream, desk: Arc<Desk>) {
-    // Without this option small answers only leave later, so its failure does not matter.
+/// Serves one client until it disconnects or a behaviour ends the connection.
+pub(crate) async fn serve(stream: TcpStream, desk: Arc<ProviderState>) {
+    // Failure is harmless: without this option small responses are only sent later.
     let _ = stream.set_nodelay(true);
-    let mut connection = Connection { stream, buffer: BytesMut::new() };
-    // An I/O error means that the client is gone, and there is nobody left to tell.
-    while let Ok(Next::Request) = connection.exchange(&desk).await {}
+    let mut connection = ClientConnection { stream, buffer: BytesMut::new() };
+    // An I/O error means that the client has disconnected, so the error cannot be reported.
+    while let Ok(NextAction::Request) = connection.exchange(&desk).await {}
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Next {
+enum NextAction {
     Request,
     Close,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Client {
+enum ClientPresence {
     Present,
     Gone,
 }
 
-enum Received {
-    Request { head: Head, head_bytes: Bytes, body: Bytes },
-    Problem(Problem),
+enum ReceiveOutcome {
+    Request { head: RequestHead, head_bytes: Bytes, body: Bytes },
+    Problem(ErrorResponse),
     Closed,
 }
 
-struct Connection {
+struct ClientConnection {
     stream: TcpStream,
-    /// What was read and not yet understood.
+    /// Bytes that are read but not parsed yet.
     buffer: BytesMut,
 }
 
-impl Connection {
-    /// One request and its answer.
-    async fn exchange(&mut self, desk: &Desk) -> io::Result<Next> {
+impl ClientConnection {
+    /// Handles one request.
+    async fn exchange(&mut self, desk: &ProviderState) -> io::Result<NextAction> {
         let (head, head_bytes, body) = match self.receive().await? {
-            Received::Request { head, head_bytes, body } => (head, head_bytes, body),
-            Received::Closed => return Ok(Next::Close),
-            Received::Problem(problem) => {
-                // Where the next request would begin is unknown, so there is none.
+            ReceiveOutcome::Request { head, head_bytes, body } => (head, head_bytes, body),
+            ReceiveOutcome::Closed => return Ok(NextAction::Close),
+            ReceiveOutcome::Problem(problem) => {
+                // The start of the next request is unknown, so the connection is closed.
                 self.reject(desk, Wire::OpenAi, problem).await?;
-                return Ok(Next::Close);
+                return Ok(NextAction::Close);
             }
         };
-        let after = if head.keep_alive { Next::Request } else { Next::Close };
+        let after = if head.keep_alive { NextAction::Request } else { NextAction::Close };
         let Some(wire) = head.wire else {
-            self.reject(desk, Wire::OpenAi, Problem::NotFound).await?;
+            self.reject(desk, Wire::OpenAi, ErrorResponse::NotFound).await?;
             return Ok(after);
         };
-        let call = match Call::read(wire, head_bytes, body) {
+        let call = match ProviderCall::read(wire, head_bytes, body) {
             Ok(call) => call,
             Err(problem) => {
                 self.reject(desk, wire, problem).await?;
@@ -92,26 +93,30 @@ impl Connection {
         };
         let (mut turn, choice) = desk.open(call);
         let behaviour = choice.behaviour(&turn.call);
-        if self.pause(behaviour.latency).await == Client::Gone {
-            return Ok(Next::Close);
+        if self.pause(behaviour.latency).await == ClientPresence::Gone {
+            return Ok(NextAction::Close);
         }
         match answer(&turn.call, &behaviour) {
-            Answer::Hang => {
+            ProviderResponse::Hang => {
                 self.client_leaves().await;
-                Ok(Next::Close)
+                Ok(NextAction::Close)
             }
-            Answer::Deliver(delivery) => {
-                Ok(if self.deliver(delivery, &mut turn).await? == Next::Request {
+            ProviderResponse::Deliver(delivery) => {
+                Ok(if self.deliver(delivery, &mut turn).await? == NextAction::Request {
                     after
                 } else {
-                    Next::Close
+                    NextAction::Close
                 })
             }
         }
     }
 
-    async fn deliver(&mut self, delivery: Delivery, turn: &mut Turn<'_>) -> io::Result<Next> {
-        let Delivery { head, body, drip, ending, bill } = delivery;
+    async fn deliver(
+        &mut self,
+        delivery: ResponseDelivery,
+        turn: &mut ActiveCall<'_>,
+    ) -> io::Result<NextAction> {
+        let ResponseDelivery { head, body, drip, ending, bill } = delivery;
         if let Some(bill) = bill {
             turn.bill(bill);
         }
@@ -119,8 +124,8 @@ impl Connection {
             self.stream.write_all(head.as_bytes()).await?;
             let mut pieces = body.chunks(drip.chunk).peekable();
             while let Some(piece) = pieces.next() {
-                if self.pause(drip.every).await == Client::Gone {
-                    return Ok(Next::Close);
+                if self.pause(drip.every).await == ClientPresence::Gone {
+                    return Ok(NextAction::Close);
                 }
                 if pieces.peek().is_none() {
                     turn.end();
@@ -137,93 +142,102 @@ impl Connection {
             self.stream.write_all_buf(&mut Buf::chain(first, late)).await?;
         }
         match ending {
-            Ending::KeepAlive => Ok(Next::Request),
-            Ending::Close => Ok(Next::Close),
-            Ending::Reset => {
+            ConnectionEnd::KeepAlive => Ok(NextAction::Request),
+            ConnectionEnd::Close => Ok(NextAction::Close),
+            ConnectionEnd::Reset => {
                 self.stream.set_zero_linger()?;
-                Ok(Next::Close)
+                Ok(NextAction::Close)
             }
         }
     }
 
-    /// Answers a request that is no call.
-    async fn reject(&mut self, desk: &Desk, wire: Wire, problem: Problem) -> io::Result<()> {
+    /// Responds to a request that is not a model call.
+    async fn reject(
+        &mut self,
+        desk: &ProviderState,
+        wire: Wire,
+        problem: ErrorResponse,
+    ) -> io::Result<()> {
         desk.reject();
-        let Delivery { head, body, .. } = refusal(wire, problem, "req_rejected", None);
+        let ResponseDelivery { head, body, .. } = refusal(wire, problem, "req_rejected", None);
         self.stream.write_all_buf(&mut Buf::chain(head.as_bytes(), &body[..])).await
     }
 
-    async fn receive(&mut self) -> io::Result<Received> {
+    async fn receive(&mut self) -> io::Result<ReceiveOutcome> {
         let head = loop {
             match parse_head(&self.buffer) {
                 Ok(Some(head)) => break head,
-                Ok(None) if self.fill().await? == Client::Gone => return Ok(Received::Closed),
+                Ok(None) if self.fill().await? == ClientPresence::Gone => {
+                    return Ok(ReceiveOutcome::Closed);
+                }
                 Ok(None) => {}
-                Err(problem) => return Ok(Received::Problem(problem)),
+                Err(problem) => return Ok(ReceiveOutcome::Problem(problem)),
             }
         };
         let head_bytes = match head.framing {
-            // Taken together with the body below, which saves a copy of both.
-            Framing::Length(_) => Bytes::new(),
-            Framing::Chunked => self.buffer.split_to(head.length).freeze(),
+            // Split off together with the body below, which avoids copying both.
+            BodyFraming::Length(_) => Bytes::new(),
+            BodyFraming::Chunked => self.buffer.split_to(head.length).freeze(),
         };
         if head.expects_continue {
             self.stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await?;
         }
         match head.framing {
-            Framing::Length(length) => {
+            BodyFraming::Length(length) => {
                 let whole = head.length + length;
                 self.buffer.reserve(whole.saturating_sub(self.buffer.len()));
                 while self.buffer.len() < whole {
-                    if self.fill().await? == Client::Gone {
-                        return Ok(Received::Closed);
+                    if self.fill().await? == ClientPresence::Gone {
+                        return Ok(ReceiveOutcome::Closed);
                     }
                 }
                 let mut head_bytes = self.buffer.split_to(whole).freeze();
                 let body = head_bytes.split_off(head.length);
-                Ok(Received::Request { head, head_bytes, body })
+                Ok(ReceiveOutcome::Request { head, head_bytes, body })
             }
-            Framing::Chunked => {
-                let mut decoder = Decoder::default();
+            BodyFraming::Chunked => {
+                let mut decoder = ChunkedDecoder::default();
                 loop {
                     match decoder.feed(&mut self.buffer) {
-                        Ok(Some(body)) => return Ok(Received::Request { head, head_bytes, body }),
-                        Ok(None) if self.fill().await? == Client::Gone => {
-                            return Ok(Received::Closed);
+                        Ok(Some(body)) => {
+                            return Ok(ReceiveOutcome::Request { head, head_bytes, body });
+                        }
+                        Ok(None) if self.fill().await? == ClientPresence::Gone => {
+                            return Ok(ReceiveOutcome::Closed);
                         }
                         Ok(None) => {}
-                        Err(problem) => return Ok(Received::Problem(problem)),
+                        Err(problem) => return Ok(ReceiveOutcome::Problem(problem)),
                     }
                 }
             }
         }
     }
 
-    /// Reads what there is.
-    async fn fill(&mut self) -> io::Result<Client> {
+    /// Reads the available bytes.
+    async fn fill(&mut self) -> io::Result<ClientPresence> {
         if self.buffer.capacity() - self.buffer.len() < SMALLEST_READ {
             self.buffer.reserve(READ_SIZE);
         }
         let read = self.stream.read_buf(&mut self.buffer).await?;
-        Ok(if read == 0 { Client::Gone } else { Client::Present })
+        Ok(if read == 0 { ClientPresence::Gone } else { ClientPresence::Present })
     }
 
-    /// Waits, but not for a client that has left.
-    async fn pause(&mut self, duration: Duration) -> Client {
+    /// Waits, but returns early if the client disconnects.
+    async fn pause(&mut self, duration: Duration) -> ClientPresence {
         if duration.is_zero() {
-            return Client::Present;
+            return ClientPresence::Present;
         }
         tokio::select! {
             biased;
-            () = tokio::time::sleep(duration) => Client::Present,
-            () = self.client_leaves() => Client::Gone,
+            () = tokio::time::sleep(duration) => ClientPresence::Present,
+            () = self.client_leaves() => ClientPresence::Gone,
         }
     }
 
-    /// Ends when the client closes its side. Requests sent ahead are kept.
+    /// Returns when the client disconnects. Requests sent ahead are kept.
     async fn client_leaves(&mut self) {
         if self.buffer.is_empty() {
-            // Gives the memory back: this is where thousands of connections wait.
+            // Frees the memory: thousands of connections may wait here.
             self.buffer = BytesMut::new();
         }
         loop {

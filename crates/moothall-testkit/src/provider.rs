@@ -1,4 +1,4 @@
-//! The server.
+//! The fake provider's server.
 
 use std::{
     fmt, io,
@@ -14,29 +14,28 @@ use tokio::{
 
 use crate::{
     behaviour::Behaviour,
-    call::Call,
+    call::ProviderCall,
     connection::serve,
-    desk::{Choice, Desk},
-    stats::Stats,
-    wire::Wire,
+    protocol::Wire,
+    provider_state::{BehaviourSource, ProviderState},
+    stats::ProviderStats,
 };
 
-/// Connections that may wait to be accepted. With fewer, a burst of thousands would see retried
-/// handshakes of a second each.
+/// Maximum number of connections waiting to be accepted. With fewer, a burst of thousands of
+/// clients would see handshake retries of one second each.
 const BACKLOG: u32 = 8192;
 
-/// Pause after a failed `accept`, which mostly means that file descriptors have run out.
+/// Pause after a failed `accept`, usually caused by a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
-/// A model provider on loopback that does as told. Dropping it stops the server and closes what is
-/// still open.
+/// A fake model provider on loopback. Dropping it stops the server and closes all connections.
 ///
-/// Every call takes the next behaviour of the [script](Self::script); when there is none, the
-/// default decides, which is whatever [`always`](Self::always) or
-/// [`respond_with`](Self::respond_with) set last.
+/// Every call takes the next behaviour of the [script](Self::script). When the script is empty, the
+/// default applies, as last set by [`always`](Self::always) or
+/// [`respond_with`](Self::respond_with).
 pub struct FakeProvider {
     address: SocketAddr,
-    desk: Arc<Desk>,
+    desk: Arc<ProviderState>,
     accepting: JoinHandle<()>,
 }
 
@@ -45,7 +44,7 @@ impl FakeProvider {
     ///
     /// # Errors
     ///
-    /// When the port cannot be had.
+    /// If the port cannot be bound.
     pub async fn start() -> io::Result<Self> {
         Self::start_on((Ipv4Addr::LOCALHOST, 0).into()).await
     }
@@ -54,62 +53,63 @@ impl FakeProvider {
     ///
     /// # Errors
     ///
-    /// When the address cannot be had.
+    /// If the address cannot be bound.
     pub async fn start_on(address: SocketAddr) -> io::Result<Self> {
         let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
         socket.set_reuseaddr(true)?;
         socket.bind(address)?;
         let listener = socket.listen(BACKLOG)?;
         let address = listener.local_addr()?;
-        let desk = Arc::new(Desk::default());
+        let desk = Arc::new(ProviderState::default());
         let accepting = tokio::spawn(accept(listener, Arc::clone(&desk)));
         Ok(Self { address, desk, accepting })
     }
 
-    /// Where the server listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The base URL to configure a client with: `http://127.0.0.1:PORT/v1`, for Ollama without the
-    /// `/v1`.
+    /// The base URL for a client: `http://127.0.0.1:PORT/v1`, for Ollama without the `/v1`.
     pub fn base_url(&self, wire: Wire) -> String {
         format!("http://{}{}", self.address, wire.base_path())
     }
 
-    /// Treats every call like this.
+    /// Sets the default behaviour.
     pub fn always(&self, behaviour: impl Into<Behaviour>) {
-        self.desk.set_fallback(Choice::Fixed(Arc::new(behaviour.into())));
+        self.desk.set_fallback(BehaviourSource::Fixed(Arc::new(behaviour.into())));
     }
 
-    /// Treats every call as this function says. It may run on several threads at once.
-    pub fn respond_with(&self, function: impl Fn(&Call) -> Behaviour + Send + Sync + 'static) {
-        self.desk.set_fallback(Choice::Function(Arc::new(function)));
+    /// Sets a function that determines the default behaviour of each call. It may run on several
+    /// threads concurrently.
+    pub fn respond_with(
+        &self,
+        function: impl Fn(&ProviderCall) -> Behaviour + Send + Sync + 'static,
+    ) {
+        self.desk.set_fallback(BehaviourSource::Function(Arc::new(function)));
     }
 
-    /// Appends to the script: one behaviour a call, in order of arrival, before the default
-    /// applies.
+    /// Appends to the script: one behaviour per call, in order of arrival, used before the default.
     pub fn script(&self, behaviours: impl IntoIterator<Item = impl Into<Behaviour>>) {
         self.desk.extend_script(behaviours.into_iter().map(Into::into));
     }
 
-    /// How many behaviours of the script no call has taken yet.
+    /// The number of unused behaviours in the script.
     pub fn script_left(&self) -> usize {
         self.desk.script_length()
     }
 
     /// Every call so far, in order of arrival.
-    pub fn calls(&self) -> Vec<Arc<Call>> {
+    pub fn calls(&self) -> Vec<Arc<ProviderCall>> {
         self.desk.calls()
     }
 
-    /// The numbers so far.
-    pub fn stats(&self) -> Stats {
+    /// The statistics so far.
+    pub fn stats(&self) -> ProviderStats {
         self.desk.stats()
     }
 
-    /// From now on keeps neither calls nor single bills, and forgets those it has: for benches,
-    /// whose memory they would fill.
+    /// Stops recording calls and individual bills and deletes the existing ones. For benchmarks,
+    /// where they would use too much memory.
     pub fn keep_only_totals(&self) {
         self.desk.keep_only_totals();
     }
@@ -126,12 +126,12 @@ impl fmt::Debug for FakeProvider {
 
 impl Drop for FakeProvider {
     fn drop(&mut self) {
-        // The task owns the listener and the set of connections, which end with it.
+        // The task owns the listener and the set of connections, which are dropped with it.
         self.accepting.abort();
     }
 }
 
-async fn accept(listener: TcpListener, desk: Arc<Desk>) {
+async fn accept(listener: TcpListener, desk: Arc<ProviderState>) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
@@ -141,7 +141,7 @@ async fn accept(listener: TcpListener, desk: Arc<Desk>) {
                 }
                 Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
             },
-            // Frees ended connections. A panic of a test's own function has already printed itself.
+            // Frees closed connections. A panic in a test's own function has already been printed.
             Some(_) = connections.join_next() => {}
         }
     }

@@ -1,24 +1,24 @@
-//! What the pretended model says, and what the provider claims that it cost.
+//! The reply of the fake model and the usage that the provider bills and reports.
 
-/// Token counts of one call. The three input counts do not overlap, as on the Anthropic wire; the
-/// other two wires report their sum.
+/// Token counts of one call. The three input counts do not overlap, as in the Anthropic protocol;
+/// the other two protocols report their sum.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Usage {
+pub struct ReplyUsage {
     /// Prompt tokens neither read from nor written to the cache.
     pub input: u64,
-    /// Prompt tokens read from the cache. Ollama cannot say this.
+    /// Prompt tokens read from the cache. Ollama cannot report this.
     pub cache_read: u64,
-    /// Prompt tokens written to the cache. Ollama cannot say this.
+    /// Prompt tokens written to the cache. Ollama cannot report this.
     pub cache_write: u64,
-    /// Tokens of the answer.
+    /// Tokens of the reply.
     pub output: u64,
 }
 
-impl Usage {
-    /// Nothing at all. As a claim it is wrong: every real call has prompt tokens.
+impl ReplyUsage {
+    /// Zero tokens. Never correct for a real call, which always has prompt tokens.
     pub const ZERO: Self = Self { input: 0, cache_read: 0, cache_write: 0, output: 0 };
 
-    /// More than any model can read or write.
+    /// More tokens than any model can read or write.
     pub const HUGE: Self =
         Self { input: 1_000_000_000_000, cache_read: 0, cache_write: 0, output: 1_000_000_000_000 };
 
@@ -27,7 +27,7 @@ impl Usage {
         self.input.saturating_add(self.cache_read).saturating_add(self.cache_write)
     }
 
-    /// Prompt and answer together.
+    /// Prompt and reply together.
     pub fn total(self) -> u64 {
         self.prompt().saturating_add(self.output)
     }
@@ -44,87 +44,90 @@ impl Usage {
     }
 }
 
-/// Why the pretended model stopped.
+/// Why the fake model stopped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Stop {
-    /// It had said everything.
+pub enum ReplyStop {
+    /// The reply is complete.
     #[default]
     End,
-    /// It reached the limit of output tokens.
+    /// The limit of output tokens was reached.
     MaxTokens,
-    /// It declined; the text is its refusal.
+    /// The model refused; the text is its refusal.
     Refusal,
-    /// A filter of the provider stopped it; the text is what came out before.
+    /// A content filter of the provider stopped the reply; the text is the part before that.
     ContentFilter,
 }
 
-/// What the answer says about its usage.
+/// The usage that the response reports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Reported {
-    /// What is billed.
+pub enum UsageReport {
+    /// The billed usage.
     #[default]
     AsBilled,
-    /// No usage at all.
+    /// No usage.
     Nothing,
-    /// Other numbers than those billed, such as [`Usage::ZERO`] or [`Usage::HUGE`].
-    Instead(Usage),
+    /// Numbers that differ from the billed ones, such as [`ReplyUsage::ZERO`] or [`ReplyUsage::HUGE`].
+    Instead(ReplyUsage),
 }
 
-/// One answer of the pretended model.
+/// One reply of the fake model.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reply {
-    /// The text. An empty one is a fault that real models have.
+pub struct FakeReply {
+    /// The text. May be empty, which also happens with real models.
     pub text: String,
     /// Why the model stopped.
-    pub stop: Stop,
-    /// What is billed. `None` counts a token per four bytes of prompt and text.
-    pub usage: Option<Usage>,
-    /// A context window that cut the prompt without a word, so that usage fills it exactly. Ignored
-    /// when `usage` is given.
+    pub stop: ReplyStop,
+    /// The billed usage. `None` counts one token per four bytes of prompt and text.
+    pub usage: Option<ReplyUsage>,
+    /// A context window to which the prompt was cut without an error, so usage fills it exactly.
+    /// Ignored if `usage` is set.
     pub truncated_to: Option<u64>,
-    /// What the answer says about usage.
-    pub reported: Reported,
-    /// The model named in the answer. `None` repeats the one asked for.
+    /// The usage that the response reports.
+    pub reported: UsageReport,
+    /// The model named in the response. `None` repeats the requested one.
     pub model: Option<String>,
 }
 
-impl Reply {
-    /// A healthy answer.
+impl FakeReply {
+    /// A complete reply with this text.
     pub fn text(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
-            stop: Stop::End,
+            stop: ReplyStop::End,
             usage: None,
             truncated_to: None,
-            reported: Reported::AsBilled,
+            reported: UsageReport::AsBilled,
             model: None,
         }
     }
 
-    /// What a call with a prompt of this many bytes is billed.
-    pub(crate) fn billed(&self, prompt_bytes: usize) -> Usage {
-        let estimate =
-            Usage { input: tokens(prompt_bytes), output: tokens(self.text.len()), ..Usage::ZERO };
+    /// The billed usage of a call with a prompt of this many bytes.
+    pub(crate) fn billed(&self, prompt_bytes: usize) -> ReplyUsage {
+        let estimate = ReplyUsage {
+            input: tokens(prompt_bytes),
+            output: tokens(self.text.len()),
+            ..ReplyUsage::ZERO
+        };
         match (self.usage, self.truncated_to) {
             (Some(usage), _) => usage,
             (None, Some(window)) => {
-                Usage { input: window.saturating_sub(estimate.output), ..estimate }
+                ReplyUsage { input: window.saturating_sub(estimate.output), ..estimate }
             }
             (None, None) => estimate,
         }
     }
 
-    /// What the answer says, given what is billed.
-    pub(crate) fn claimed(&self, billed: Usage) -> Option<Usage> {
+    /// The reported usage, given the billed usage.
+    pub(crate) fn claimed(&self, billed: ReplyUsage) -> Option<ReplyUsage> {
         match self.reported {
-            Reported::AsBilled => Some(billed),
-            Reported::Nothing => None,
-            Reported::Instead(usage) => Some(usage),
+            UsageReport::AsBilled => Some(billed),
+            UsageReport::Nothing => None,
+            UsageReport::Instead(usage) => Some(usage),
         }
     }
 }
 
-/// Four bytes a token is near enough to the truth for prose.
+/// Estimates tokens: four bytes per token is close enough for prose.
 pub(crate) fn tokens(bytes: usize) -> u64 {
     bytes.div_ceil(4) as u64
 }

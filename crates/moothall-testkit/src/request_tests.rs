@@ -1,18 +1,18 @@
 use bytes::BytesMut;
 
-use super::{Framing, Head, LARGEST_BODY, chunked::Decoder, parse_head};
-use crate::{problem::Problem, wire::Wire};
+use super::{BodyFraming, LARGEST_BODY, RequestHead, chunked::ChunkedDecoder, parse_head};
+use crate::{error_response::ErrorResponse, protocol::Wire};
 
 #[track_caller]
-fn check(lines: &str, expected: Result<Option<Head>, Problem>) {
+fn check(lines: &str, expected: Result<Option<RequestHead>, ErrorResponse>) {
     assert_eq!(parse_head(lines.replace('\n', "\r\n").as_bytes()), expected);
 }
 
-fn head(length: usize) -> Head {
-    Head {
+fn head(length: usize) -> RequestHead {
+    RequestHead {
         length,
         wire: Some(Wire::OpenAi),
-        framing: Framing::Length(0),
+        framing: BodyFraming::Length(0),
         keep_alive: true,
         expects_continue: false,
     }
@@ -40,11 +40,11 @@ fn the_path_tells_the_wire_whatever_stands_before_and_after_it() {
 fn an_old_client_or_one_that_says_so_is_not_kept_alive() {
     check(
         "POST /v1/chat/completions HTTP/1.0\n\n",
-        Ok(Some(Head { keep_alive: false, ..head(38) })),
+        Ok(Some(RequestHead { keep_alive: false, ..head(38) })),
     );
     check(
         "POST /v1/chat/completions HTTP/1.1\nConnection: Close\n\n",
-        Ok(Some(Head { keep_alive: false, ..head(57) })),
+        Ok(Some(RequestHead { keep_alive: false, ..head(57) })),
     );
 }
 
@@ -52,22 +52,22 @@ fn an_old_client_or_one_that_says_so_is_not_kept_alive() {
 fn a_body_over_the_limit_is_refused_before_it_is_read() {
     check(
         &format!("POST /v1/chat/completions HTTP/1.1\ncontent-length: {}\n\n", LARGEST_BODY + 1),
-        Err(Problem::TooLarge),
+        Err(ErrorResponse::TooLarge),
     );
 }
 
 #[test]
 fn nonsense_is_broken_http() {
-    check("\u{1}\u{2}\u{3}\n\n", Err(Problem::BrokenHttp));
-    check("POST / HTTP/1.1\ncontent-length: many\n\n", Err(Problem::BrokenHttp));
-    check("POST / HTTP/1.1\ntransfer-encoding: gzip\n\n", Err(Problem::BrokenHttp));
+    check("\u{1}\u{2}\u{3}\n\n", Err(ErrorResponse::BrokenHttp));
+    check("POST / HTTP/1.1\ncontent-length: many\n\n", Err(ErrorResponse::BrokenHttp));
+    check("POST / HTTP/1.1\ntransfer-encoding: gzip\n\n", Err(ErrorResponse::BrokenHttp));
 }
 
 #[test]
 fn a_chunked_body_comes_out_the_same_however_it_arrives() {
     let encoded = b"5\r\nhello\r\n1;extension=1\r\n \r\n5\r\nworld\r\n0\r\ntrailer: x\r\n\r\nnext";
     for size in 1..=encoded.len() {
-        let mut decoder = Decoder::default();
+        let mut decoder = ChunkedDecoder::default();
         let mut buffer = BytesMut::new();
         let mut decoded = None;
         for piece in encoded.chunks(size) {
@@ -84,11 +84,11 @@ fn a_chunked_body_comes_out_the_same_however_it_arrives() {
 #[test]
 fn a_chunked_body_over_the_limit_is_refused_at_its_announcement() {
     let mut buffer = BytesMut::from(format!("{:x}\r\n", LARGEST_BODY + 1).as_bytes());
-    assert_eq!(Decoder::default().feed(&mut buffer), Err(Problem::TooLarge));
+    assert_eq!(ChunkedDecoder::default().feed(&mut buffer), Err(ErrorResponse::TooLarge));
 }
 
 #[test]
 fn a_chunk_longer_than_its_size_is_broken_http() {
     let mut buffer = BytesMut::from(&b"2\r\nhello\r\n"[..]);
-    assert_eq!(Decoder::default().feed(&mut buffer), Err(Problem::BrokenHttp));
+    assert_eq!(ChunkedDecoder::default().feed(&mut buffer), Err(ErrorResponse::BrokenHttp));
 }

@@ -1,42 +1,42 @@
-//! The numbers that a test compares with its own.
+//! Statistics that tests compare with their own.
 
-use crate::reply::Usage;
+use crate::reply::ReplyUsage;
 
-/// What the server saw and what a provider would bill for it.
+/// The calls that the server received and what a provider would bill for them.
 ///
-/// A call is counted as ended just before the last bytes of its answer leave, so a client that has
-/// read an answer always finds it here. At all times `received == answered + abandoned +
-/// in_flight`.
+/// A call is counted as ended just before the last bytes of its response are sent, so a client that
+/// has read a response always finds it here. `received == answered + abandoned + in_flight` holds
+/// at all times.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Stats {
-    /// Calls that arrived whole.
+pub struct ProviderStats {
+    /// Calls that arrived completely.
     pub received: u64,
-    /// Calls that were treated as their behaviour says, errors and resets included.
+    /// Calls that were handled as their behaviour requires, including errors and resets.
     pub answered: u64,
-    /// Calls whose client left before that.
+    /// Calls whose client disconnected before that.
     pub abandoned: u64,
-    /// Calls that are being treated now.
+    /// Calls in progress.
     pub in_flight: u64,
-    /// The most calls ever in flight at once. A client that gives up a call and at once makes
-    /// another may be seen with both for a moment.
+    /// The maximum number of concurrent calls. A client that abandons a call and immediately makes
+    /// another may briefly count twice.
     pub max_concurrent: u64,
-    /// Requests that were no call: an unknown path (404), a body that is not JSON (400) or too
-    /// large (413), broken HTTP (400).
+    /// Requests that are not model calls: an unknown path (404), a body that is not JSON (400) or
+    /// too large (413), broken HTTP (400).
     pub rejected: u64,
     /// The sum of all bills.
-    pub billed: Usage,
-    /// One bill per billed call, in the order of the call numbers.
-    pub bills: Vec<Bill>,
+    pub billed: ReplyUsage,
+    /// One bill per billed call, ordered by call number.
+    pub bills: Vec<CallBill>,
 }
 
 /// What a provider would bill for one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bill {
-    /// The number of the call.
+pub struct CallBill {
+    /// The call number.
     pub call: u64,
-    /// What is billed.
-    pub usage: Usage,
-    /// What a client that read the whole answer was told. `None` if the answer was cut or spoilt,
-    /// or said nothing of usage.
-    pub reported: Option<Usage>,
+    /// The billed usage.
+    pub usage: ReplyUsage,
+    /// The usage that a client learns if it reads the whole response. `None` if the response was
+    /// cut off or corrupted, or reports no usage.
+    pub reported: Option<ReplyUsage>,
 }

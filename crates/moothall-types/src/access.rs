@@ -1,8 +1,8 @@
-//! Who may do what in a server that several people use.
+//! Access control for a server with several users.
 //!
-//! A server finds out who calls ([`Caller`]) and what they call about ([`Object`]); [`decide`] says
-//! whether they may. Every run belongs to a team. What belongs to another team is treated exactly
-//! as what does not exist, so that nobody learns from an answer that there is something to find.
+//! The server identifies the [`AccessCaller`] and the [`AccessObject`] of a request; [`decide`] allows or
+//! refuses it. Every run belongs to a team. An object of another team gets the same response as one
+//! that does not exist, so a response never reveals that it exists.
 
 mod limits;
 mod scope;
@@ -14,22 +14,22 @@ use std::sync::Arc;
 use crate::ErrorCode;
 use serde::{Deserialize, Serialize};
 
-pub use self::limits::{Excess, InUse, Limits, Pace, Wait, admit};
-pub use self::scope::{Scope, Scopes, UnknownScope};
+pub use self::limits::{
+    CredentialRateLimiter, CredentialUsage, Excess, Limits, RateLimitError, admit,
+};
+pub use self::scope::{AccessScope, ScopeSet, UnknownScope};
 
-/// The longest name of a team.
 const MAX_TEAM_NAME_BYTES: usize = 40;
 
-/// How many digits the id of a token has.
 const TOKEN_ID_DIGITS: usize = 12;
 
-/// The name of a team: what everything in a server belongs to.
+/// The name of a team. Every run on a server belongs to a team.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct TeamName(Arc<str>);
 
 impl TeamName {
-    /// The team of whoever uses the program on their own machine. It is always there.
+    /// The built-in team of a local user.
     pub fn local() -> Self {
         Self("local".into())
     }
@@ -52,13 +52,14 @@ impl FromStr for TeamName {
         if shaped {
             Ok(Self(text.into()))
         } else {
-            let expected = "at most 40 small letters, digits and dashes, a letter first";
-            Err(InvalidName { what: "name of a team", expected })
+            let expected =
+                "at most 40 lowercase letters, digits and dashes, starting with a letter";
+            Err(InvalidName { what: "team name", expected })
         }
     }
 }
 
-/// What a token is called in lists and logs. It says nothing about the token's secret.
+/// The public id of a token, used in lists and logs. Reveals nothing about the token's secret.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct TokenId(Arc<str>);
@@ -78,13 +79,13 @@ impl FromStr for TokenId {
         if text.len() == TOKEN_ID_DIGITS && text.bytes().all(digit) {
             Ok(Self(text.into()))
         } else {
-            let expected = "12 digits of 0 to 9 and a to f";
-            Err(InvalidName { what: "id of a token", expected })
+            let expected = "12 lowercase hexadecimal digits";
+            Err(InvalidName { what: "token id", expected })
         }
     }
 }
 
-/// A text that is not the name it should be.
+/// The text is not a valid team name or token id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a valid {what}: expected {expected}")]
 pub struct InvalidName {
@@ -119,107 +120,111 @@ macro_rules! text_conversions {
 text_conversions!(TeamName);
 text_conversions!(TokenId);
 
-/// Whom a run belongs to, and who answers for what it costs.
+/// The team a run belongs to, and the token its cost is charged to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Owner {
-    /// The team.
+pub struct RunOwner {
+    /// The owning team.
     pub team: TeamName,
-    /// The token with which it was started; none where it was started on the machine itself.
+    /// The token that started the run; `None` for local runs.
     pub token: Option<TokenId>,
 }
 
-impl Owner {
-    /// Whoever uses the program on their own machine.
+impl RunOwner {
+    /// The owner of local runs.
     pub fn local() -> Self {
         Self { team: TeamName::local(), token: None }
     }
 }
 
-/// Who calls, as far as their credential says.
+/// The caller of a request, as identified by its credential.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Caller {
-    /// Someone without a credential.
+pub enum AccessCaller {
+    /// No credential was sent.
     Nobody,
-    /// Someone with a credential that was never given out, or is forgotten.
+    /// The credential was never issued or has been deleted.
     Unknown,
-    /// Someone whose credential has had its time.
+    /// The credential has expired.
     Expired,
-    /// Someone whose credential was taken back.
+    /// The credential was revoked.
     Revoked,
-    /// Someone we know.
-    Known(Member),
+    /// The credential is valid.
+    Known(TeamMember),
 }
 
-/// Someone with a credential that counts.
+/// A caller with a valid credential.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Member {
-    /// Whom they act for.
-    pub owner: Owner,
-    /// What they may do there.
-    pub scopes: Scopes,
-    /// How much of it.
+pub struct TeamMember {
+    /// The team and token it acts for.
+    pub owner: RunOwner,
+    /// What it may do.
+    pub scopes: ScopeSet,
+    /// How much it may do.
     pub limits: Limits,
 }
 
-/// What someone calls about.
+/// The object of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Object<'a> {
-    /// Something that belongs to nobody, such as what a company filed, or the caller's own team as
-    /// a whole.
+pub enum AccessObject<'a> {
+    /// Something without an owner, such as a company's filings, or the caller's own team as a
+    /// whole.
     Common,
-    /// Something of this team.
+    /// An object of this team.
     Of(&'a TeamName),
-    /// Something that does not exist.
+    /// An object that does not exist.
     Missing,
 }
 
-/// Whether a caller may do something that needs a scope, to an object.
+/// Decides whether a caller may do something that needs `needed` to an object.
 ///
-/// The scope is looked at before the object: whoever may not do a thing hears the same, whatever
-/// they would do it to.
-pub fn decide(caller: &Caller, needed: Scope, object: Object<'_>) -> Result<(), Refusal> {
+/// The scope is checked before the object, so a caller without the scope gets the same refusal for
+/// every object.
+pub fn decide(
+    caller: &AccessCaller,
+    needed: AccessScope,
+    object: AccessObject<'_>,
+) -> Result<(), AccessRefusal> {
     let member = match caller {
-        Caller::Nobody => return Err(Refusal::SignInFirst),
-        Caller::Unknown => return Err(Refusal::UnknownCredential),
-        Caller::Expired => return Err(Refusal::ExpiredCredential),
-        Caller::Revoked => return Err(Refusal::RevokedCredential),
-        Caller::Known(member) => member,
+        AccessCaller::Nobody => return Err(AccessRefusal::SignInFirst),
+        AccessCaller::Unknown => return Err(AccessRefusal::UnknownCredential),
+        AccessCaller::Expired => return Err(AccessRefusal::ExpiredCredential),
+        AccessCaller::Revoked => return Err(AccessRefusal::RevokedCredential),
+        AccessCaller::Known(member) => member,
     };
     if !member.scopes.allow(needed) {
-        return Err(Refusal::ScopeMissing(needed));
+        return Err(AccessRefusal::ScopeMissing(needed));
     }
     match object {
-        Object::Common => Ok(()),
-        Object::Of(team) if *team == member.owner.team => Ok(()),
-        Object::Of(_) | Object::Missing => Err(Refusal::NotThere),
+        AccessObject::Common => Ok(()),
+        AccessObject::Of(team) if *team == member.owner.team => Ok(()),
+        AccessObject::Of(_) | AccessObject::Missing => Err(AccessRefusal::NotThere),
     }
 }
 
-/// Why someone may not.
+/// Why a request was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// There was no credential.
-    #[error("this needs a credential")]
+pub enum AccessRefusal {
+    /// No credential was sent.
+    #[error("sign-in required")]
     SignInFirst,
-    /// The credential is none that was given out.
-    #[error("this credential is not known here")]
+    /// The credential was never issued or has been deleted.
+    #[error("unknown credential")]
     UnknownCredential,
-    /// The credential has had its time.
-    #[error("this credential has expired")]
+    /// The credential has expired.
+    #[error("the credential has expired")]
     ExpiredCredential,
-    /// The credential was taken back.
-    #[error("this credential was revoked")]
+    /// The credential was revoked.
+    #[error("the credential was revoked")]
     RevokedCredential,
-    /// The credential counts, and does not cover this.
+    /// The credential is valid but lacks this scope.
     #[error("this needs the scope `{0}`")]
-    ScopeMissing(Scope),
-    /// There is no such thing, or it belongs to another team.
-    #[error("there is no such thing here")]
+    ScopeMissing(AccessScope),
+    /// The object does not exist or belongs to another team.
+    #[error("not found")]
     NotThere,
 }
 
-impl Refusal {
-    /// Its name for programs.
+impl AccessRefusal {
+    /// The machine-readable error code.
     pub fn code(self) -> ErrorCode {
         match self {
             Self::SignInFirst => ErrorCode::SignInFirst,
@@ -231,20 +236,22 @@ impl Refusal {
         }
     }
 
-    /// What a person can do about it.
+    /// How to fix it.
     pub fn hint(self) -> &'static str {
         match self {
             Self::SignInFirst => {
                 "open the link that `moothall login` prints, or send `Authorization: Bearer moot_…`"
             }
             Self::UnknownCredential => {
-                "sign in again; `moothall token list` shows the tokens that were given out"
+                "sign in again; `moothall token list` shows all issued tokens"
             }
             Self::ExpiredCredential | Self::RevokedCredential => {
-                "sign in again; `moothall token create` makes a new token"
+                "sign in again, or create a new token with `moothall token create`"
             }
-            Self::ScopeMissing(_) => "`moothall token create --scope` makes a token that covers it",
-            Self::NotThere => "`GET /api/runs` lists what your team has",
+            Self::ScopeMissing(_) => {
+                "create a token with this scope: `moothall token create --scope`"
+            }
+            Self::NotThere => "`GET /api/runs` lists your team's runs",
         }
     }
 }

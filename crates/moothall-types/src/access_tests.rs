@@ -4,21 +4,27 @@ fn team(name: &str) -> TeamName {
     name.parse().unwrap()
 }
 
-fn member(scopes: &str) -> Caller {
-    Caller::Known(Member {
-        owner: Owner { team: team("north"), token: None },
+fn member(scopes: &str) -> AccessCaller {
+    AccessCaller::Known(TeamMember {
+        owner: RunOwner { team: team("north"), token: None },
         scopes: scopes.parse().unwrap(),
         limits: Limits::default(),
     })
 }
 
-/// What a caller hears about each scope, for own things, foreign ones, missing ones and common ones.
+/// Checks the decision for each scope on own, foreign, missing and common objects.
 #[track_caller]
-fn check(caller: &Caller, expected: [(Scope, [Heard; 4]); 4]) {
+fn check(caller: &AccessCaller, expected: [(AccessScope, [Heard; 4]); 4]) {
     let (own, foreign) = (team("north"), team("south"));
-    let objects = [Object::Of(&own), Object::Of(&foreign), Object::Missing, Object::Common];
-    let heard = Scope::ALL.map(|scope| {
-        let words = objects.map(|object| decide(caller, scope, object).map_err(Refusal::code));
+    let objects = [
+        AccessObject::Of(&own),
+        AccessObject::Of(&foreign),
+        AccessObject::Missing,
+        AccessObject::Common,
+    ];
+    let heard = AccessScope::ALL.map(|scope| {
+        let words =
+            objects.map(|object| decide(caller, scope, object).map_err(AccessRefusal::code));
         (scope, words)
     });
     assert_eq!(heard, expected);
@@ -31,14 +37,14 @@ const MAY_NOT: [Heard; 4] = [Err(ErrorCode::ScopeMissing); 4];
 
 #[test]
 fn every_caller_hears_what_the_table_says_about_every_scope_and_object() {
-    use Scope::{Admin, Read, Review, Run};
+    use AccessScope::{Admin, Read, Review, Run};
     for (caller, code) in [
-        (Caller::Nobody, ErrorCode::SignInFirst),
-        (Caller::Unknown, ErrorCode::UnknownCredential),
-        (Caller::Expired, ErrorCode::ExpiredCredential),
-        (Caller::Revoked, ErrorCode::RevokedCredential),
+        (AccessCaller::Nobody, ErrorCode::SignInFirst),
+        (AccessCaller::Unknown, ErrorCode::UnknownCredential),
+        (AccessCaller::Expired, ErrorCode::ExpiredCredential),
+        (AccessCaller::Revoked, ErrorCode::RevokedCredential),
     ] {
-        check(&caller, Scope::ALL.map(|scope| (scope, [Err(code); 4])));
+        check(&caller, AccessScope::ALL.map(|scope| (scope, [Err(code); 4])));
     }
     for (scopes, [run, review, admin]) in [
         ("read", [MAY_NOT, MAY_NOT, MAY_NOT]),
@@ -46,7 +52,7 @@ fn every_caller_hears_what_the_table_says_about_every_scope_and_object() {
         ("review", [MAY_NOT, MAY, MAY_NOT]),
         ("run,review", [MAY, MAY, MAY_NOT]),
         ("admin", [MAY, MAY, MAY]),
-        (&Scopes::all().to_string(), [MAY, MAY, MAY]),
+        (&ScopeSet::all().to_string(), [MAY, MAY, MAY]),
     ] {
         check(&member(scopes), [(Read, MAY), (Run, run), (Review, review), (Admin, admin)]);
     }
@@ -55,12 +61,12 @@ fn every_caller_hears_what_the_table_says_about_every_scope_and_object() {
 #[test]
 fn every_refusal_says_what_to_do() {
     for refusal in [
-        Refusal::SignInFirst,
-        Refusal::UnknownCredential,
-        Refusal::ExpiredCredential,
-        Refusal::RevokedCredential,
-        Refusal::ScopeMissing(Scope::Run),
-        Refusal::NotThere,
+        AccessRefusal::SignInFirst,
+        AccessRefusal::UnknownCredential,
+        AccessRefusal::ExpiredCredential,
+        AccessRefusal::RevokedCredential,
+        AccessRefusal::ScopeMissing(AccessScope::Run),
+        AccessRefusal::NotThere,
     ] {
         assert!(!refusal.hint().is_empty(), "{refusal:?}");
     }
@@ -74,12 +80,12 @@ fn scopes_are_read_as_they_are_written_and_in_one_order() {
         ("admin,read,admin", "read,admin"),
         ("read,run,review,admin", "read,run,review,admin"),
     ] {
-        let scopes: Scopes = text.parse().unwrap();
+        let scopes: ScopeSet = text.parse().unwrap();
         assert_eq!(scopes.to_string(), written);
         assert_eq!(written.parse(), Ok(scopes));
     }
     for wrong in ["", "read,", ",read", "Read", "read run", "all", "read,run,"] {
-        assert_eq!(wrong.parse::<Scopes>(), Err(UnknownScope), "{wrong:?}");
+        assert_eq!(wrong.parse::<ScopeSet>(), Err(UnknownScope), "{wrong:?}");
     }
 }
 

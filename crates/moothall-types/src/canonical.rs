@@ -1,40 +1,40 @@
-//! Canonical JSON: one value, one spelling, so that its hash means something.
+//! Canonical JSON: every value has exactly one encoding, so that equal values have equal hashes.
 //!
-//! By hand because the published schemes (RFC 8785 and its crates) spend their effort on floating
-//! point, which we refuse: hashed values hold objects with ASCII keys, arrays, strings, integers,
-//! booleans and null. Money is in millionths, temperature in thousandths, decimals are strings.
+//! Hand-written because RFC 8785 and its crates mostly deal with floating point, which is rejected
+//! here: hashed values contain objects with ASCII keys, arrays, strings, integers, booleans and
+//! null. Money is in millionths, temperature in thousandths, and decimals are strings.
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// A value that has no canonical spelling.
+/// The value has no canonical encoding.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum NotCanonical {
-    /// Floating point numbers have many spellings.
+pub enum CanonicalJsonError {
+    /// Floating-point numbers have no unique encoding.
     #[error("a number is not an integer")]
     Float,
-    /// Keys are sorted by byte, which is only obvious for ASCII.
+    /// Keys are sorted by byte, which is unambiguous only for ASCII.
     #[error("an object key is not ASCII")]
     NonAsciiKey,
-    /// The type does not serialise to JSON at all.
-    #[error("the value does not serialise: {0}")]
+    /// The value cannot be serialized to JSON.
+    #[error("cannot serialize the value: {0}")]
     Serialise(String),
 }
 
-/// Writes `value` with sorted keys and no white space.
-pub fn canonical_json<T: Serialize>(value: &T) -> Result<String, NotCanonical> {
-    let value =
-        serde_json::to_value(value).map_err(|error| NotCanonical::Serialise(error.to_string()))?;
+/// Serializes `value` with sorted keys and no whitespace.
+pub fn canonical_json<T: Serialize>(value: &T) -> Result<String, CanonicalJsonError> {
+    let value = serde_json::to_value(value)
+        .map_err(|error| CanonicalJsonError::Serialise(error.to_string()))?;
     let mut text = String::new();
     write(&value, &mut text)?;
     Ok(text)
 }
 
-fn write(value: &Value, text: &mut String) -> Result<(), NotCanonical> {
+fn write(value: &Value, text: &mut String) -> Result<(), CanonicalJsonError> {
     match value {
-        Value::Number(number) if number.is_f64() => return Err(NotCanonical::Float),
-        // serde_json has one spelling for each of these, and escapes only what JSON requires.
+        Value::Number(number) if number.is_f64() => return Err(CanonicalJsonError::Float),
+        // `serde_json` has one encoding for each of these and escapes only what JSON requires.
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
             text.push_str(&value.to_string())
         }
@@ -54,7 +54,7 @@ fn write(value: &Value, text: &mut String) -> Result<(), NotCanonical> {
             text.push('{');
             for (index, (key, field)) in sorted.into_iter().enumerate() {
                 if !key.is_ascii() {
-                    return Err(NotCanonical::NonAsciiKey);
+                    return Err(CanonicalJsonError::NonAsciiKey);
                 }
                 if index > 0 {
                     text.push(',');

@@ -4,7 +4,7 @@ use serde_json::json;
 use super::*;
 
 #[track_caller]
-fn check(value: Value, expected: Result<&str, NotCanonical>) {
+fn check(value: Value, expected: Result<&str, CanonicalJsonError>) {
     assert_eq!(canonical_json(&value), expected.map(str::to_owned));
 }
 
@@ -18,8 +18,8 @@ fn keys_are_sorted_at_every_depth_and_white_space_is_gone() {
 
 #[test]
 fn what_has_no_single_spelling_is_refused() {
-    check(json!({"a": 1.5}), Err(NotCanonical::Float));
-    check(json!({"ä": 1}), Err(NotCanonical::NonAsciiKey));
+    check(json!({"a": 1.5}), Err(CanonicalJsonError::Float));
+    check(json!({"ä": 1}), Err(CanonicalJsonError::NonAsciiKey));
 }
 
 fn json_without_floats() -> impl Strategy<Value = Value> {

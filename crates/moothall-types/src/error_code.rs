@@ -1,9 +1,9 @@
-//! Names of errors for programs.
+//! Machine-readable error codes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What went wrong, for programs. A code never changes its meaning; new ones may be added.
+/// A machine-readable error code. The meaning of a code never changes; new codes may be added.
 #[derive(
     Debug,
     Clone,
@@ -22,127 +22,127 @@ use serde::{Deserialize, Serialize};
 #[non_exhaustive]
 pub enum ErrorCode {
     // The request
-    /// The request is not understood.
+    /// The request is invalid.
     BadRequest,
-    /// The address is not understood.
+    /// The path of the URL is invalid.
     BadAddress,
-    /// The query of the address is not understood.
+    /// The query string is invalid.
     BadQuery,
-    /// The body does not fit the schema.
+    /// The body does not match the schema.
     BadBody,
-    /// The body is not declared as JSON.
+    /// The content type is not JSON.
     NotJson,
     /// The body is larger than allowed.
     TooLarge,
-    /// The address does not know this method.
+    /// The path does not support this method.
     MethodNotAllowed,
-    /// There is nothing at this address, or nothing that the caller may see.
+    /// There is nothing at this path, or the caller may not see it.
     NotFound,
-    /// An `Idempotency-Key` was used before with another request.
+    /// The `Idempotency-Key` was already used with a different request.
     IdempotencyKeyReused,
-    /// A cursor of a stream is not the number of an event.
+    /// The cursor of an event stream is not an event number.
     BadCursor,
-    /// A cursor of a stream is beyond the last event.
+    /// The cursor of an event stream is beyond the last event.
     CursorBeyondHead,
 
-    // Who asks
-    /// The server is not called by the host name of the request.
+    // Authentication and origin
+    /// The `SandboxHost` header names a host that this server does not serve.
     HostRefused,
     /// The request comes from a page of another site.
     OriginRefused,
-    /// A request of a browser lacks the page word.
+    /// A browser request lacks the page token in its `X-Moothall-Page` header.
     PageWordMissing,
-    /// Nobody is signed in.
+    /// The request has no credential.
     SignInFirst,
-    /// The token is not known.
+    /// The token is unknown.
     UnknownCredential,
     /// The token has expired.
     ExpiredCredential,
     /// The token was revoked.
     RevokedCredential,
-    /// The token does not cover this.
+    /// The token lacks the required scope.
     ScopeMissing,
-    /// There is no such token.
+    /// Unknown token.
     TokenNotFound,
 
     // Limits
-    /// The server has too much to do. The same request may succeed in a moment.
+    /// The server is overloaded. Retry later.
     Busy,
     /// The server is starting or stopping.
     NotReady,
-    /// The caller asks too often.
+    /// The caller sends too many requests.
     TooManyRequests,
     /// The token has too many open event streams.
     TooManyStreams,
     /// The token has too many runs in progress.
     TooManyRuns,
-    /// The token may not spend more.
+    /// The token's spending limit is reached.
     SpendLimit,
 
     // Starting a run
-    /// The ticker is not well-formed.
+    /// The ticker is malformed.
     BadTicker,
     /// The SEC lists no company with this ticker.
     UnknownTicker,
     /// Several companies have this ticker.
     AmbiguousTicker,
-    /// The company has filed nothing for too long.
+    /// The company has not filed an annual report for too long.
     StaleCompany,
-    /// The filings have no figures.
+    /// The filings contain no figures.
     NoFacts,
-    /// The SEC asks for a contact, and none is configured.
+    /// The SEC requires a contact, and none is configured.
     NoContact,
-    /// The sources of evidence cannot be read.
+    /// The evidence cannot be read.
     EvidenceUnavailable,
     /// The request has no task.
     NoTask,
-    /// The model's name is not understood.
+    /// The model name is invalid.
     BadModel,
-    /// The budget is not an amount.
+    /// The budget is not a valid amount.
     BadBudget,
-    /// There is no such isolation.
+    /// The isolation class is unknown.
     BadIsolation,
-    /// There is no such committee.
+    /// The committee is unknown.
     UnknownCommittee,
     /// A number is outside its range.
     OutOfRange,
-    /// The key of a model's provider is missing.
+    /// The API key of a model provider is missing.
     KeyMissing,
-    /// This machine cannot start a sandbox of the wanted class.
+    /// This machine cannot start a sandbox of the requested isolation class.
     NoSandbox,
 
     // Runs
-    /// There is no such run.
+    /// Unknown run.
     RunNotFound,
-    /// Several runs begin with this id.
+    /// Several runs have an id that starts with this prefix.
     RunAmbiguous,
-    /// The run is in progress already.
+    /// The run is already in progress.
     RunBusy,
-    /// The run has ended.
+    /// The run has already ended.
     RunOver,
     /// The run has not ended yet.
     RunNotOver,
-    /// The run is in progress outside of this server.
+    /// The run is in progress in another process.
     ResumeElsewhere,
     /// The run is not a consultation.
     NoConsultation,
     /// The run has no moves.
     NoMoves,
-    /// The move changed since it was read.
+    /// The move has changed since it was read.
     MoveChanged,
-    /// The move was approved before.
+    /// The move was already approved.
     ApprovedAlready,
-    /// The move is not held back.
+    /// The move is not waiting for review.
     NotHeld,
 
     // Drafts
-    /// There is no such draft.
+    /// Unknown draft.
     DraftNotFound,
-    /// The draft changed since it was read.
+    /// The draft has changed since it was read.
     SealDiffers,
-    /// The policy changed since the draft was judged.
+    /// The policy has changed since the draft was checked.
     PolicyChanged,
-    /// The draft's state does not allow it.
+    /// The draft's state does not allow this.
     DraftState,
     /// The caller may not review this draft.
     NotAReviewer,
@@ -152,20 +152,21 @@ pub enum ErrorCode {
     PathRefused,
     /// The file does not exist.
     FileNotFound,
-    /// The file exists already.
+    /// The file already exists.
     FileExists,
-    /// The file cannot be drafted: not text, too large, not a plain file, or denied by the policy.
+    /// The file cannot be drafted: not text, too large, not a regular file, or denied by the
+    /// policy.
     FileUnusable,
-    /// The text to replace is empty, missing, or there more than once.
+    /// The text to replace is empty, was not found, or occurs more than once.
     OldText,
-    /// A stored content is gone.
+    /// The stored content is missing.
     ContentGone,
 
-    // Everything else
-    /// The request is understood and refused; `detail` says why.
+    // Other
+    /// The request is valid but was refused; `detail` gives the reason.
     Refused,
-    /// Something that the request needs failed; `detail` says what.
+    /// Something the request depends on failed; `detail` says what.
     Failed,
-    /// The server failed. Its log says more.
+    /// The server failed. See its log.
     Internal,
 }

@@ -1,26 +1,26 @@
-//! Fenced code blocks in model text.
+//! Finds fenced code blocks in model output.
 //!
-//! By hand because we need the blocks of half-finished and careless Markdown too: a small model
-//! that stops before the closing fence has still written its program, and a Markdown parser would
-//! not say that the fence was missing.
+//! Hand-written because unfinished and invalid Markdown must work too: a small model that omits the
+//! closing fence has still written its program, and a Markdown parser would not report the missing
+//! fence.
 
 /// One fenced block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FencedBlock<'a> {
-    /// The first word after the opening fence, such as `python`; empty where there is none.
+    /// The first word after the opening fence, such as `python`; may be empty.
     pub language: &'a str,
-    /// The lines between the fences, with their line ends.
+    /// The lines between the fences, including line endings.
     pub text: &'a str,
-    /// Whether the closing fence was there.
+    /// Whether there is a closing fence.
     pub closed: bool,
 }
 
-/// All fenced blocks, in order. A fence is a line that begins, after at most three spaces, with
-/// three or more backticks or tildes; the closing fence is at least as long and has nothing after
-/// it.
+/// Returns all fenced blocks in order. A fence is a line that starts, after at most three spaces,
+/// with three or more backticks or tildes; the closing fence is at least as long, with nothing
+/// after it.
 pub fn fenced_blocks(text: &str) -> Vec<FencedBlock<'_>> {
     let mut blocks = Vec::new();
-    let mut open: Option<Opening<'_>> = None;
+    let mut open: Option<OpenFence<'_>> = None;
     let mut at = 0;
     for line in text.split_inclusive('\n') {
         let next = at + line.len();
@@ -29,7 +29,7 @@ pub fn fenced_blocks(text: &str) -> Vec<FencedBlock<'_>> {
                 open = fence(line)
                     // An info string with a backtick is inline code, not a fence.
                     .filter(|(kind, _, rest)| *kind != '`' || !rest.contains('`'))
-                    .map(|(kind, length, rest)| Opening {
+                    .map(|(kind, length, rest)| OpenFence {
                         kind,
                         length,
                         language: first_word(rest),
@@ -61,14 +61,14 @@ pub fn fenced_blocks(text: &str) -> Vec<FencedBlock<'_>> {
     blocks
 }
 
-struct Opening<'a> {
+struct OpenFence<'a> {
     kind: char,
     length: usize,
     language: &'a str,
     start: usize,
 }
 
-/// The fence character, its count and what follows it, trimmed.
+/// The fence character, its count and the trimmed rest of the line.
 fn fence(line: &str) -> Option<(char, usize, &str)> {
     let body = line.trim_start_matches(' ');
     let kind = body.chars().next().filter(|c| matches!(c, '`' | '~'))?;

@@ -1,34 +1,33 @@
-//! Findings and the verdict that follows from them.
+//! Findings and the verdict derived from them.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// One structured observation from a check. Code or a model may add findings; a model may never
-/// remove one.
+/// The result of one check. Code and models may add findings; a model can never remove one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[derive(ts_rs::TS)]
-pub struct Finding {
-    /// Which rule speaks, such as `output.schema`.
+pub struct RunFinding {
+    /// The rule that was checked, such as `output.schema`.
     pub rule: RuleId,
-    /// How much it weighs.
-    pub severity: Severity,
-    /// What it is about: an effect id, a path, a move.
+    /// How serious it is.
+    pub severity: FindingSeverity,
+    /// The subject: an effect id, a path or a move.
     pub subject: String,
-    /// What was observed, for a person.
+    /// What was found, for people.
     pub message: String,
-    /// What the observation rests on: citations, lines, hashes.
+    /// Supporting evidence: citations, lines or hashes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<String>,
 }
 
-impl Finding {
-    /// A finding that rests on nothing but what it says.
+impl RunFinding {
+    /// Creates a finding without evidence.
     pub fn new(
         rule: &'static str,
-        severity: Severity,
+        severity: FindingSeverity,
         subject: impl Into<String>,
         message: impl Into<String>,
     ) -> Self {
@@ -37,7 +36,7 @@ impl Finding {
     }
 }
 
-/// The name of a rule: an area and a rule joined by a dot.
+/// The name of a rule: an area and a rule, joined by a dot.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 #[derive(ts_rs::TS)]
@@ -56,7 +55,7 @@ impl TryFrom<String> for RuleId {
             Some((area, rule)) if name.len() <= 60 && plain(area) && plain(rule) => {
                 Ok(Self(Cow::Owned(name)))
             }
-            _ => Err("a rule is an area and a rule joined by a dot"),
+            _ => Err("expected an area and a rule joined by a dot"),
         }
     }
 }
@@ -68,7 +67,7 @@ impl From<RuleId> for String {
 }
 
 impl RuleId {
-    /// A rule that the code knows.
+    /// A rule defined in code.
     pub const fn new(name: &'static str) -> Self {
         Self(Cow::Borrowed(name))
     }
@@ -80,27 +79,27 @@ impl fmt::Display for RuleId {
     }
 }
 
-/// The weight of a finding, lightest first.
+/// The severity of a finding, in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[derive(ts_rs::TS)]
-pub enum Severity {
-    /// Worth knowing.
+pub enum FindingSeverity {
+    /// For information.
     Note,
-    /// Worth a look; changes nothing.
+    /// Should be looked at, but does not affect the verdict.
     Warn,
     /// A person must decide.
     Escalate,
-    /// Cannot pass.
+    /// Fails the check.
     Block,
 }
 
-/// What a trial comes to.
+/// The overall result of a set of findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[derive(ts_rs::TS)]
-pub enum Verdict {
-    /// Nothing stands against it.
+pub enum RunVerdict {
+    /// No finding requires action.
     Pass,
     /// A person must decide.
     NeedsPerson,
@@ -108,19 +107,18 @@ pub enum Verdict {
     Fail,
 }
 
-impl Verdict {
-    /// The verdict is a function of the heaviest finding and of nothing else, so anyone can derive
-    /// it again.
-    pub fn of<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Self {
+impl RunVerdict {
+    /// Derives the verdict from the highest severity alone, so it can be recomputed by anyone.
+    pub fn of<'a>(findings: impl IntoIterator<Item = &'a RunFinding>) -> Self {
         match findings.into_iter().map(|finding| finding.severity).max() {
-            None | Some(Severity::Note | Severity::Warn) => Self::Pass,
-            Some(Severity::Escalate) => Self::NeedsPerson,
-            Some(Severity::Block) => Self::Fail,
+            None | Some(FindingSeverity::Note | FindingSeverity::Warn) => Self::Pass,
+            Some(FindingSeverity::Escalate) => Self::NeedsPerson,
+            Some(FindingSeverity::Block) => Self::Fail,
         }
     }
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for RunVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Pass => "pass",

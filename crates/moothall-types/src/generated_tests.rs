@@ -1,4 +1,4 @@
-//! The table of hidden characters for the web UI. `cargo xtask codegen` writes it.
+//! The table of hidden characters for the web UI, written by `cargo xtask codegen`.
 
 use std::fmt::Write as _;
 

@@ -1,11 +1,11 @@
-//! SHA-256 digests as they stand in files: 64 lower-case hexadecimal digits.
+//! SHA-256 digests, written as 64 lowercase hexadecimal digits.
 
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, de, ser};
 use sha2::{Digest, Sha256};
 
-/// The SHA-256 of some bytes.
+/// A SHA-256 digest.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ts_rs::TS)]
 #[ts(type = "string")]
 pub struct Sha256Hex([u8; 32]);
@@ -16,18 +16,18 @@ impl Sha256Hex {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// A digest that was kept as bytes.
+    /// Wraps an existing digest.
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// The bytes themselves.
+    /// The digest's bytes.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// Reads 64 lower-case hexadecimal digits; anything else is `None`, so that one digest has one
-    /// spelling.
+    /// Parses 64 lowercase hexadecimal digits. Rejects everything else, so that each digest has
+    /// only one encoding.
     pub fn parse(text: &str) -> Option<Self> {
         fn nibble(digit: u8) -> Option<u8> {
             match digit {
@@ -44,8 +44,8 @@ impl Sha256Hex {
         Some(Self(bytes))
     }
 
-    /// The 64 digits. Requests have one digest for every message, so they are not written one by
-    /// one.
+    /// Encodes the digest in one pass; requests contain a digest for every message, so `format!`
+    /// per byte would be slow.
     fn digits(&self) -> [u8; 64] {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
         let mut digits = [0; 64];
@@ -81,6 +81,6 @@ impl<'de> Deserialize<'de> for Sha256Hex {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         Self::parse(&text)
-            .ok_or_else(|| de::Error::custom("a digest is 64 lower-case hexadecimal digits"))
+            .ok_or_else(|| de::Error::custom("expected 64 lowercase hexadecimal digits"))
     }
 }

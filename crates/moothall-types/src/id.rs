@@ -1,4 +1,4 @@
-//! Names that mean something and stay the same across replays.
+//! Ids that stay the same across replays.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,14 +6,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// The longest effect id we accept; ids are journal keys and trace names, and a guest may propose
-/// them.
+/// Ids are journal keys and trace names, and a guest may propose them, so their length is limited.
 const MAX_EFFECT_ID_BYTES: usize = 200;
 
-/// The path of an effect inside its run, such as `m7/round-3/critic/D2`.
+/// The path of an effect within its run, such as `m7/round-3/critic/D2`.
 ///
-/// It is the journal key, the trace span's name and the event's subject, so it is built from what
-/// the effect *is*, never from a counter that depends on the order in which answers arrive.
+/// It is the journal key, the name of the trace span and the subject of the event. It describes the
+/// effect and must never contain a counter that depends on the order in which replies arrive.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 #[derive(ts_rs::TS)]
@@ -57,7 +56,7 @@ impl fmt::Display for EffectId {
     }
 }
 
-/// The id of a run: a UUID in its usual lower-case spelling (version 7, so ids sort by start time).
+/// The id of a run: a lowercase UUID (version 7, so ids sort by start time).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 #[derive(ts_rs::TS)]
@@ -83,7 +82,7 @@ impl FromStr for RunId {
         if shaped {
             Ok(Self(text.into()))
         } else {
-            Err(InvalidId { what: "run id", expected: "a lower-case UUID" })
+            Err(InvalidId { what: "run id", expected: "a lowercase UUID" })
         }
     }
 }
@@ -94,7 +93,7 @@ impl fmt::Display for RunId {
     }
 }
 
-/// A text that is not the id it should be.
+/// The text is not a valid id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a valid {what}: expected {expected}")]
 pub struct InvalidId {
@@ -102,8 +101,7 @@ pub struct InvalidId {
     expected: &'static str,
 }
 
-/// The serde conversions go through the parser, so a file cannot smuggle in an id that the code
-/// could not make.
+/// Deserialization goes through the parser, so a file cannot contain an invalid id.
 macro_rules! string_conversions {
     ($type:ty) => {
         impl TryFrom<String> for $type {

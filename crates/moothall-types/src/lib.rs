@@ -1,12 +1,13 @@
-//! The vocabulary of Moothall: ids, hashes, money, findings, and the requests that models and sandboxes are sent.
+//! Shared types of Moothall: ids, hashes, money, findings, and the requests to models and
+//! sandboxes.
 //!
-//! Nothing here reads a clock, a file, a socket or a random number, and nothing decides about a run.
+//! Pure data: no access to clocks, files, sockets or random numbers, and no decisions about runs.
 
 #![warn(missing_docs)]
 
 pub mod access;
 mod canonical;
-mod causes;
+mod error_chain;
 mod error_code;
 pub mod fenced;
 mod finding;
@@ -19,10 +20,10 @@ pub mod structured;
 pub mod text;
 mod tokens;
 
-pub use crate::canonical::{NotCanonical, canonical_json};
-pub use crate::causes::{causes, with_causes};
+pub use crate::canonical::{CanonicalJsonError, canonical_json};
+pub use crate::error_chain::{causes, with_causes};
 pub use crate::error_code::ErrorCode;
-pub use crate::finding::{Finding, RuleId, Severity, Verdict};
+pub use crate::finding::{FindingSeverity, RuleId, RunFinding, RunVerdict};
 pub use crate::hash::Sha256Hex;
 pub use crate::id::{EffectId, InvalidId, RunId};
 pub use crate::money::MicroUsd;

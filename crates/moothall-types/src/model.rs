@@ -1,15 +1,14 @@
-//! What we ask a model and what comes back, in our own words; no provider's wire format appears
-//! here.
+//! Provider-independent requests to models and their replies.
 
 mod failure;
+mod prompt_text;
 mod reply;
 mod request;
-mod text;
 
 pub use self::failure::{FailureKind, ModelFailure};
-pub use self::reply::{ModelReply, StopReason, Usage, UsageBasis};
+pub use self::prompt_text::PromptText;
+pub use self::reply::{ModelReply, StopReason, TokenUsage, UsageBasis};
 pub use self::request::{
-    Block, CacheFor, Effort, InvalidModelName, InvalidSchema, ModelName, ModelRequest,
-    OutputSchema, Purpose, Role, Temperature, Turn,
+    CacheDuration, CallPurpose, InvalidModelName, InvalidSchema, ModelName, ModelRequest,
+    OutputSchema, PromptBlock, PromptRole, PromptTurn, ReasoningEffort, Temperature,
 };
-pub use self::text::PromptText;

@@ -1,5 +1,4 @@
-//! Money as whole millionths of a US dollar: budgets are added and compared exactly, never in
-//! floating point.
+//! Money in integer millionths of a US dollar, so that budgets are added and compared exactly.
 
 use std::fmt;
 use std::iter::Sum;
@@ -7,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// An amount of US dollars in millionths.
+/// An amount in millionths of a US dollar.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -18,10 +17,10 @@ pub struct MicroUsd(u64);
 const MICROS_PER_DOLLAR: u64 = 1_000_000;
 
 impl MicroUsd {
-    /// No money.
+    /// Zero dollars.
     pub const ZERO: Self = Self(0);
 
-    /// An amount given in millionths of a dollar.
+    /// Creates an amount from millionths of a dollar.
     pub const fn new(micros: u64) -> Self {
         Self(micros)
     }
@@ -31,12 +30,12 @@ impl MicroUsd {
         self.0
     }
 
-    /// The sum, held at the largest amount instead of wrapping around.
+    /// Adds two amounts; saturates at the maximum.
     pub const fn saturating_add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 
-    /// The difference, held at zero.
+    /// Subtracts an amount; saturates at zero.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
@@ -49,7 +48,7 @@ impl Sum for MicroUsd {
 }
 
 impl fmt::Display for MicroUsd {
-    /// At least cents, and as many further digits as the amount has.
+    /// At least two decimals, and more if the amount needs them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("$")?;
         f.write_str(&self.decimal())
@@ -70,20 +69,20 @@ impl MicroUsd {
 /// What a run has spent so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Spent {
-    /// Money that was billed, or may have been.
+pub struct SpendTotals {
+    /// Cost that was or may have been billed.
     pub usd: MicroUsd,
-    /// Tokens that were used, or may have been.
+    /// Tokens that were or may have been used.
     pub tokens: u64,
-    /// How much of `usd` is the worst case of tries whose bill nobody knows, because the answer
-    /// broke off.
+    /// The part of `usd` that is an upper bound for attempts whose bill is unknown because the
+    /// reply broke off.
     pub uncertain_usd: MicroUsd,
-    /// Calls whose price is unknown, so that `usd` says nothing about them.
+    /// Calls without a known price, which `usd` does not include.
     pub unpriced_calls: u64,
 }
 
-impl Spent {
-    /// Counts one try; without a price it counts as unpriced.
+impl SpendTotals {
+    /// Counts one attempt. `None` means the price is unknown.
     pub fn count(&mut self, usd: Option<MicroUsd>, tokens: u64) {
         match usd {
             Some(usd) => self.usd = self.usd.saturating_add(usd),
@@ -92,16 +91,18 @@ impl Spent {
         self.tokens = self.tokens.saturating_add(tokens);
     }
 
-    /// Counts the worst case of one try whose bill nobody knows.
+    /// Counts the maximum cost of an attempt whose bill is unknown.
     pub fn count_uncertain(&mut self, usd: Option<MicroUsd>, tokens: u64) {
         self.uncertain_usd = self.uncertain_usd.saturating_add(usd.unwrap_or_default());
         self.count(usd, tokens);
     }
 }
 
-/// A text that is not an amount of dollars.
+/// The text is not an amount of dollars.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not an amount of dollars; write it like 2.50, with at most six decimals")]
+#[error(
+    "`{0}` is not a valid dollar amount; expected a number such as 2.50, with at most six decimals"
+)]
 pub struct InvalidAmount(String);
 
 impl FromStr for MicroUsd {
@@ -126,8 +127,7 @@ impl FromStr for MicroUsd {
     }
 }
 
-/// Reads and writes dollars the way people write them in files: `2.5`, `3` or `"$2.50"`; written as
-/// `"2.50"`.
+/// Serde format for dollars in files: accepts `2.5`, `3` or `"$2.50"`, and writes `"2.50"`.
 pub mod dollars {
     use serde::{Deserialize, Deserializer, Serializer, de};
 
@@ -135,39 +135,39 @@ pub mod dollars {
 
     #[derive(Deserialize)]
     #[serde(untagged)]
-    enum Written {
+    enum DollarInput {
         Whole(u64),
         Decimal(f64),
         Text(String),
     }
 
-    /// Serialises as a decimal string.
+    /// Serializes as a decimal string.
     pub fn serialize<S: Serializer>(amount: &MicroUsd, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&amount.decimal())
     }
 
     /// Accepts a number or a string.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<MicroUsd, D::Error> {
-        let text = match Written::deserialize(deserializer)? {
-            Written::Whole(dollars) => dollars.to_string(),
-            // The shortest decimal that reads back as this float is what the person typed.
-            Written::Decimal(dollars) => dollars.to_string(),
-            Written::Text(text) => text,
+        let text = match DollarInput::deserialize(deserializer)? {
+            DollarInput::Whole(dollars) => dollars.to_string(),
+            // The shortest decimal that parses to this float is what the user typed.
+            DollarInput::Decimal(dollars) => dollars.to_string(),
+            DollarInput::Text(text) => text,
         };
         text.parse().map_err(de::Error::custom)
     }
 }
 
-/// As [`dollars`], for an amount that may be absent.
+/// Like [`dollars`], for optional amounts.
 pub mod dollars_option {
     use serde::{Deserialize, Deserializer, Serializer};
 
     use super::MicroUsd;
 
     #[derive(Deserialize)]
-    struct Amount(#[serde(with = "super::dollars")] MicroUsd);
+    struct DollarAmount(#[serde(with = "super::dollars")] MicroUsd);
 
-    /// Serialises as a decimal string or nothing.
+    /// Serializes as a decimal string or null.
     pub fn serialize<S: Serializer>(
         amount: &Option<MicroUsd>,
         serializer: S,
@@ -178,11 +178,11 @@ pub mod dollars_option {
         }
     }
 
-    /// Accepts a number, a string or nothing.
+    /// Accepts a number, a string or null.
     pub fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<MicroUsd>, D::Error> {
-        Ok(Option::<Amount>::deserialize(deserializer)?.map(|Amount(amount)| amount))
+        Ok(Option::<DollarAmount>::deserialize(deserializer)?.map(|DollarAmount(amount)| amount))
     }
 }
 

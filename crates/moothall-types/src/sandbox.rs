@@ -1,7 +1,6 @@
-//! The words for running a program that nobody trusts: how strong a sandbox is, what it may use, what
-//! is run in it and what came of it.
+//! Types for running untrusted programs: isolation classes, limits, execution requests and results.
 //!
-//! These are file formats: they stand in journals, receipts and guest frames.
+//! These are file formats, used in journals, receipts and guest frames.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,13 +10,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::{EffectId, NotCanonical, RuleId, Sha256Hex, canonical_json};
+use crate::{CanonicalJsonError, EffectId, RuleId, Sha256Hex, canonical_json};
 
-mod path;
+mod guest_path;
 
-pub use self::path::{GuestPath, InvalidGuestPath};
+pub use self::guest_path::{GuestPath, InvalidGuestPath};
 
-/// How strong the wall between a program and the host is, weakest first. Measured by running it,
+/// How strongly a program is isolated from the host, weakest first. Measured by tests on the host,
 /// never assumed.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
@@ -25,25 +24,25 @@ pub use self::path::{GuestPath, InvalidGuestPath};
 #[serde(rename_all = "kebab-case")]
 #[derive(ts_rs::TS)]
 pub enum IsolationClass {
-    /// No wall at all: in the program's own process. Only for text, never for programs.
+    /// No isolation: runs in this process. Only for text, never for programs.
     None,
-    /// A container: the program talks to the host's own kernel.
+    /// A container: the program uses the host's kernel.
     SharedKernel,
-    /// A virtual machine on an emulated CPU: a kernel of its own, but the emulator is not a
-    /// boundary that its makers vouch for.
+    /// A virtual machine on an emulated CPU: it has its own kernel, but the emulator's developers
+    /// do not support it as a security boundary.
     EmulatedVm,
-    /// A kernel in user space (gVisor) stands between the program and the host's kernel.
+    /// A user-space kernel (gVisor) between the program and the host's kernel.
     UserKernel,
-    /// A virtual machine on the CPU's own virtualisation.
+    /// A virtual machine with hardware virtualization.
     HardwareVm,
 }
 
 impl IsolationClass {
-    /// All classes that a sandbox can have, the strongest first.
+    /// All sandbox classes, strongest first.
     pub const STRONGEST_FIRST: [Self; 4] =
         [Self::HardwareVm, Self::UserKernel, Self::EmulatedVm, Self::SharedKernel];
 
-    /// The word as it stands in files and on screens.
+    /// The name used in files and output.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -72,37 +71,37 @@ impl FromStr for IsolationClass {
     }
 }
 
-/// A word that is not the name of a class.
+/// The text is not the name of an isolation class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected hardware-vm, user-kernel, emulated-vm or shared-kernel")]
 pub struct UnknownIsolationClass;
 
-/// The most that one execution may use.
+/// Resource limits of one execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
-    /// From the moment the sandbox is handed over to the end of the program.
+    /// Wall-clock time from handing over the sandbox to the end of the program.
     pub wall_ms: u64,
-    /// CPU time of the program's longest-running process.
+    /// CPU time of the process that uses the most.
     pub cpu_seconds: u64,
     /// Share of one CPU in thousandths.
     pub cpu_permille: u32,
-    /// Memory of the program and of the files it keeps in memory.
+    /// Memory of the program, including files in memory-backed file systems.
     pub memory_bytes: u64,
-    /// Processes and threads at once.
+    /// Concurrent processes and threads.
     pub pids: u32,
-    /// Standard output and standard error, each.
+    /// Size of standard output and of standard error, each.
     pub output_bytes: u64,
-    /// One file.
+    /// Size of one file.
     pub file_bytes: u64,
-    /// All files under `/workspace`, and all under `/tmp`, each.
+    /// Total size of the files under `/workspace` and under `/tmp`, each.
     pub disk_bytes: u64,
-    /// Open files of one process.
+    /// Open files per process.
     pub open_files: u32,
 }
 
 impl Default for Limits {
-    /// 256 MiB, half a CPU, 64 MiB of files.
+    /// 256 MiB of memory, half a CPU, 64 MiB of files.
     fn default() -> Self {
         Self {
             wall_ms: 30_000,
@@ -118,7 +117,7 @@ impl Default for Limits {
     }
 }
 
-/// A limit by name, for attestations and findings.
+/// The name of a limit, for attestations and findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LimitName {
@@ -173,36 +172,36 @@ impl fmt::Display for LimitName {
     }
 }
 
-/// A program to run in a sandbox that nobody used before.
+/// A program to run in a fresh sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExecuteRequest {
-    /// The image: `python`, `data`, `debate`.
+    /// The image, such as `python`, `data` or `debate`.
     pub image: String,
-    /// The program's files by path under `/workspace`, put there before it starts. The program may
+    /// The program's files by path under `/workspace`, written before it starts. The program may
     /// change them.
     pub sources: BTreeMap<GuestPath, String>,
-    /// Files that were given: by path under `/inputs`, which the program can read and not change.
-    /// Their bytes are kept beside the journal.
+    /// Input files by path under `/inputs`, read-only for the program. Their content is stored
+    /// beside the journal.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub inputs: BTreeMap<GuestPath, FileRef>,
-    /// The command, first the program. Run in `/workspace`.
+    /// The command and its arguments. Runs in `/workspace`.
     pub argv: Vec<String>,
-    /// Variables beside the usual ones.
+    /// Environment variables in addition to the default ones.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
     /// Standard input.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub stdin: String,
-    /// The most it may use.
+    /// Resource limits.
     pub limits: Limits,
-    /// Whether files that the program left under `/workspace/out` are brought back.
+    /// Whether to return the files the program leaves under `/workspace/out`.
     #[serde(default)]
     pub collect: bool,
 }
 
 impl ExecuteRequest {
-    /// A Python program of one file, with the usual limits and nothing else.
+    /// A single-file Python program with default limits.
     pub fn python(image: impl Into<String>, script: GuestPath, source: impl Into<String>) -> Self {
         Self {
             image: image.into(),
@@ -216,12 +215,12 @@ impl ExecuteRequest {
         }
     }
 
-    /// The folder below `/workspace` whose files are brought back.
+    /// The folder below `/workspace` whose files are returned.
     pub const OUTPUT_FOLDER: &str = "out";
 
-    /// The hash that a journal compares when it replays. Maps count as lists of pairs, because
-    /// file names need not be ASCII; sources count by their hashes.
-    pub fn hash(&self) -> Result<Sha256Hex, NotCanonical> {
+    /// The hash a replay compares with the journal. Maps are hashed as lists of pairs, because file
+    /// names may be non-ASCII; sources are hashed by their digests.
+    pub fn hash(&self) -> Result<Sha256Hex, CanonicalJsonError> {
         let sources: Vec<_> = self
             .sources
             .iter()
@@ -241,42 +240,42 @@ impl ExecuteRequest {
     }
 }
 
-/// A file by its content.
+/// A reference to a file by its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[derive(ts_rs::TS)]
 pub struct FileRef {
-    /// The hash of its bytes.
+    /// The hash of its content.
     pub sha256: Sha256Hex,
-    /// How many there are.
+    /// Its size in bytes.
     pub bytes: u64,
 }
 
 impl FileRef {
-    /// The file that holds these bytes.
+    /// The reference for this content.
     pub fn of(bytes: &[u8]) -> Self {
         Self { sha256: Sha256Hex::of(bytes), bytes: bytes.len() as u64 }
     }
 }
 
-/// What came of running a program. A program that fails is not an error: that is what is said here.
+/// The result of running a program. A failing program is a valid result, not an error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Execution {
-    /// How it ended.
+pub struct SandboxExecution {
+    /// How the program ended.
     pub exit: Exit,
-    /// What it printed. Bytes that are not text are replaced.
-    pub stdout: Output,
-    /// What it printed on standard error.
-    pub stderr: Output,
-    /// Files it left under `/workspace/out`, by path from there.
+    /// Standard output. Invalid UTF-8 is replaced.
+    pub stdout: CapturedOutput,
+    /// Standard error.
+    pub stderr: CapturedOutput,
+    /// Files left under `/workspace/out`, by path relative to it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<GuestPath, FileRef>,
-    /// Files that were not brought back, and why: links, devices, too many, too large.
+    /// Files that were not returned, with the reason: links, devices, too many or too large.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_behind: Vec<String>,
-    /// The sandbox it ran in.
-    pub attestation: Attestation,
+    /// The sandbox the program ran in.
+    pub attestation: SandboxAttestation,
 }
 
 /// How a program ended.
@@ -284,29 +283,29 @@ pub struct Execution {
 #[serde(tag = "exit", rename_all = "snake_case", deny_unknown_fields)]
 #[derive(ts_rs::TS)]
 pub enum Exit {
-    /// By itself.
+    /// The program exited.
     Exited {
-        /// 0 is what programs call success. It is not what we call success.
+        /// The exit code. 0 alone does not count as success.
         code: i32,
     },
-    /// By a signal that was not ours.
+    /// The program was killed by a signal that the sandbox did not send.
     Signalled {
-        /// Its number.
+        /// The signal number.
         signal: i32,
     },
-    /// It was stopped at the wall limit.
+    /// The program was stopped at the wall-clock limit.
     TimedOut,
-    /// It was stopped because it used up the memory.
+    /// The program was stopped at the memory limit.
     OutOfMemory,
-    /// The sandbox itself ended under it. What it printed until then is kept.
+    /// The sandbox crashed. Output up to that point is kept.
     SandboxDied {
-        /// What is known about it.
+        /// The known details.
         detail: String,
     },
 }
 
 impl Exit {
-    /// Whether the program ended by itself with 0.
+    /// Whether the program exited with code 0.
     pub fn is_zero(&self) -> bool {
         matches!(self, Self::Exited { code: 0 })
     }
@@ -324,65 +323,65 @@ impl fmt::Display for Exit {
     }
 }
 
-/// One of the two streams.
+/// Standard output or standard error.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Output {
-    /// What was kept.
+pub struct CapturedOutput {
+    /// The text, up to the limit.
     pub text: String,
-    /// Whether there was more than the limit.
+    /// Whether output was cut at the limit.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
 }
 
-/// What is known about the sandbox in which something ran.
+/// Describes the sandbox a program ran in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Attestation {
-    /// `microvm`, `runsc`, `runc`, `crun`.
+pub struct SandboxAttestation {
+    /// The engine: `microvm`, `runsc`, `runc` or `crun`.
     pub engine: String,
-    /// The version of what runs it, as it says itself.
+    /// The version the engine reports.
     pub engine_version: String,
-    /// How strong the wall is.
+    /// The isolation class.
     pub class: IsolationClass,
     /// The image's name.
     pub image: String,
     /// The hash of the image's manifest.
     pub image_sha256: Sha256Hex,
-    /// The hash of the agent inside.
+    /// The hash of the guest agent.
     pub guest_sha256: Sha256Hex,
-    /// What was allowed.
+    /// The limits of the execution.
     pub limits: Limits,
-    /// Who holds each limit, such as `guest cgroup`; a limit that nobody holds is not listed.
+    /// What enforces each limit, such as `guest cgroup`. Unenforced limits are not listed.
     pub held_by: BTreeMap<LimitName, String>,
-    /// What was tried on this engine before anything ran on it, and whether it held.
+    /// Self-tests run on this engine before any program, and their results.
     pub self_tests: Vec<SelfTest>,
 }
 
-impl Attestation {
-    /// The limits that nobody holds.
+impl SandboxAttestation {
+    /// The limits that are not enforced.
     pub fn not_held(&self) -> Vec<LimitName> {
         LimitName::ALL.into_iter().filter(|limit| !self.held_by.contains_key(limit)).collect()
     }
 }
 
-/// One thing that was tried in a sandbox to see whether it holds.
+/// The result of one isolation test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SelfTest {
-    /// Such as `sandbox.root-read-only`.
+    /// The rule tested, such as `sandbox.root-read-only`.
     pub rule: RuleId,
-    /// Whether it held.
+    /// Whether the test passed.
     pub held: bool,
 }
 
-/// Why nothing could be run. It is our failure or the host's, never the program's.
+/// Why a program could not be run. The cause is Moothall or the host, never the program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SandboxFailure {
-    /// What kind.
+    /// The kind of failure.
     pub kind: SandboxFailureKind,
-    /// In words.
+    /// A readable message.
     pub detail: String,
 }
 
@@ -390,13 +389,13 @@ pub struct SandboxFailure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SandboxFailureKind {
-    /// No engine on this host is as strong as it must be.
+    /// No engine on this host is strong enough.
     NoEngine,
-    /// The image is not there, or it is not what it was.
+    /// The image is missing or has changed.
     Image,
-    /// A file that was to be given is missing, or the request cannot be carried out.
+    /// An input file is missing, or the request is invalid.
     Request,
-    /// A sandbox could not be started, or the way to it broke, after all retries.
+    /// The sandbox could not be started, or its connection broke, after all retries.
     Lost,
 }
 
@@ -406,13 +405,13 @@ impl fmt::Display for SandboxFailure {
     }
 }
 
-/// Whose a sandbox is, for people who look at a list of them.
+/// Labels that identify a sandbox in listings.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Labels(pub BTreeMap<String, String>);
+pub struct SandboxLabels(pub BTreeMap<String, String>);
 
-impl Labels {
-    /// The usual labels of an effect of a run.
+impl SandboxLabels {
+    /// The labels of a run's effect.
     pub fn of_effect(run: &crate::RunId, effect: &EffectId) -> Self {
         let pairs = [("run", run.as_str()), ("effect", effect.as_str()), ("project", "moothall")];
         Self(pairs.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect())

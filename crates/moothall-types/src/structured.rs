@@ -1,23 +1,22 @@
-//! Reading JSON out of a model's reply, and telling the model what was wrong with it.
+//! Parses and checks JSON in a model's reply, and builds the follow-up request if it is invalid.
 //!
-//! The order is fixed: stop reason, parse, full check, then one more question that shows the model
-//! its error. Decoders drop ranges and patterns from schemas, so the full check is ours even where
-//! a provider promises to enforce the schema. Prose is never searched for something that looks like
-//! JSON.
+//! The order is fixed: stop reason, parse, full check, then one retry that shows the model its
+//! error. Providers ignore ranges and patterns in schemas, so the full check is needed even if a
+//! provider enforces the schema. Prose is never searched for fragments that look like JSON.
 
 use std::fmt;
 
 use serde_json::Value;
 
 use crate::fenced::fenced_blocks;
-use crate::model::{ModelReply, ModelRequest, StopReason, Turn};
+use crate::model::{ModelReply, ModelRequest, PromptTurn, StopReason};
 
-/// The most problems that are shown to a model or a person; the first few say enough.
+/// Limit on the problems shown to a model or a person.
 pub const MAX_PROBLEMS: usize = 8;
 
-/// Says what is wrong with a parsed answer; an empty list means that it is as asked.
+/// Checks a parsed reply. An empty list means it is valid.
 ///
-/// What implementors promise: the same value gives the same problems, because a replay asks again.
+/// Implementations must be deterministic, because a replay checks again.
 pub trait OutputCheck: Send + Sync {
     /// The problems of `value`, most important first.
     fn problems(&self, value: &Value) -> Vec<String>;
@@ -29,26 +28,26 @@ impl<F: Fn(&Value) -> Vec<String> + Send + Sync> OutputCheck for F {
     }
 }
 
-/// Why an answer is not the JSON it should be.
+/// Why a reply is not valid JSON output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OutputFault {
-    /// The answer was cut off, so whatever parses is not what the model meant.
+    /// The reply was cut off, so even JSON that parses may be incomplete.
     CutOff,
-    /// The answer is not JSON.
+    /// The reply is not JSON.
     NotJson {
-        /// What the parser says.
+        /// The parser's error.
         error: String,
     },
-    /// The answer is JSON of another shape.
+    /// The JSON does not match the schema.
     Invalid {
-        /// What is wrong with it.
+        /// The problems found.
         problems: Vec<String>,
     },
 }
 
 impl OutputFault {
-    /// The problems as lines for a model, an event or a finding.
+    /// The problems, one line each, for a model, an event or a finding.
     pub fn problems(&self) -> Vec<String> {
         match self {
             Self::CutOff => vec!["the answer was cut off before its end".to_owned()],
@@ -59,7 +58,7 @@ impl OutputFault {
         }
     }
 
-    /// The rule that a finding about this fault names.
+    /// The rule for findings about this fault.
     pub fn rule(&self) -> &'static str {
         match self {
             Self::CutOff => "output.cut-off",
@@ -75,7 +74,7 @@ impl fmt::Display for OutputFault {
     }
 }
 
-/// The JSON value of a reply, or why there is none.
+/// Parses and checks the JSON value of a reply.
 pub fn read_json(reply: &ModelReply, check: &dyn OutputCheck) -> Result<Value, OutputFault> {
     if reply.stop == StopReason::MaxTokens {
         return Err(OutputFault::CutOff);
@@ -86,13 +85,13 @@ pub fn read_json(reply: &ModelReply, check: &dyn OutputCheck) -> Result<Value, O
     if problems.is_empty() { Ok(value) } else { Err(OutputFault::Invalid { problems }) }
 }
 
-/// The same request with the faulty answer and its problems appended, so that the provider's cache
-/// still serves the prefix.
+/// Appends the faulty reply and its problems to the request. The prefix stays the same, so the
+/// provider's cache still applies.
 pub fn ask_again(request: &ModelRequest, answer: &str, fault: &OutputFault) -> ModelRequest {
     let mut again = request.clone();
-    // Providers refuse an assistant turn without text.
+    // Providers reject an assistant message without text.
     if !answer.trim().is_empty() {
-        again.turns.push(Turn::assistant(answer));
+        again.turns.push(PromptTurn::assistant(answer));
     }
     let problems: String =
         fault.problems().iter().map(|problem| format!("- {problem}\n")).collect();
@@ -101,14 +100,13 @@ pub fn ask_again(request: &ModelRequest, answer: &str, fault: &OutputFault) -> M
     } else {
         ""
     };
-    again.turns.push(Turn::user(format!(
+    again.turns.push(PromptTurn::user(format!(
         "Your answer cannot be used:\n{problems}Answer again with one JSON value that follows the schema, and nothing else.{shorter}"
     )));
     again
 }
 
-/// The whole text as JSON, or else the only fenced block in it: small models like to wrap what they
-/// were asked to give bare.
+/// Parses the whole text, otherwise its only fenced block: small models often add a fence.
 fn parse(text: &str) -> Result<Value, String> {
     let whole = match serde_json::from_str(text) {
         Ok(value) => return Ok(value),

@@ -2,14 +2,14 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::model::{Role, Usage, UsageBasis};
+use crate::model::{PromptRole, TokenUsage, UsageBasis};
 
 fn reply(text: &str, stop: StopReason) -> ModelReply {
     ModelReply {
         text: text.to_owned(),
         stop,
         model: "test".to_owned(),
-        usage: Usage::default(),
+        usage: TokenUsage::default(),
         usage_basis: UsageBasis::Reported,
         cost_micro_usd: None,
     }
@@ -76,7 +76,7 @@ fn asking_again_appends_and_leaves_the_prefix_untouched() {
         &OutputFault::Invalid { problems: vec!["too large".to_owned()] },
     );
     assert_eq!(again.turns[..1], request.turns[..]);
-    assert_eq!(again.turns[1].role, Role::Assistant);
+    assert_eq!(again.turns[1].role, PromptRole::Assistant);
     assert!(again.turns[2].block.text.contains("- too large\n"));
     assert_eq!(again.turns.len(), 3);
 }
@@ -88,7 +88,7 @@ fn an_empty_answer_is_not_sent_back_as_an_empty_turn() {
         ask_again(&request, "  ", &OutputFault::NotJson { error: "nothing there".to_owned() });
     assert_eq!(
         again.turns.iter().map(|turn| turn.role).collect::<Vec<_>>(),
-        [Role::User, Role::User]
+        [PromptRole::User, PromptRole::User]
     );
 }
 

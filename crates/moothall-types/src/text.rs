@@ -1,7 +1,7 @@
-//! Words of models and filings, made fit for prompts, files and events of ours.
+//! Sanitizes untrusted text from models and filings for prompts, files and events.
 
-/// The text on one line, without what could drive a terminal or hide words, at most `longest`
-/// characters.
+/// Puts the text on one line of at most `longest` characters and removes control and hidden
+/// characters, which could control a terminal or hide words.
 pub fn one_line(text: &str, longest: usize) -> String {
     let visible = text.chars().map(|c| if c.is_whitespace() { ' ' } else { c });
     let mut line = String::new();
@@ -10,7 +10,7 @@ pub fn one_line(text: &str, longest: usize) -> String {
         if sign != ' ' || !(line.is_empty() || line.ends_with(' ')) {
             line.push(sign);
             length += 1;
-            // What follows is cut off.
+            // The rest is cut off below.
             if length > longest && sign != ' ' {
                 break;
             }
@@ -19,7 +19,7 @@ pub fn one_line(text: &str, longest: usize) -> String {
     cut(line.trim_end(), longest)
 }
 
-/// The beginning of a text, with a sign that there was more.
+/// Truncates a text and marks the cut with an ellipsis.
 fn cut(text: &str, longest: usize) -> String {
     match text.char_indices().nth(longest) {
         None => text.to_owned(),
@@ -31,15 +31,15 @@ fn cut(text: &str, longest: usize) -> String {
     }
 }
 
-/// Text that nobody vouches for, behind a fence that it cannot close.
+/// Puts untrusted text in a fence that it cannot close.
 pub fn fenced(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     format!("{fence}\n{}\n{fence}", text.trim_end())
 }
 
-/// A template with `{{name}}` replaced, in one pass: what is filled in is never searched for places,
-/// whoever wrote it. The file's last line end is not a part of the prompt.
+/// Replaces each `{{name}}` in a template. Uses a single pass, so placeholders in inserted values,
+/// which may be untrusted, are never expanded. The template's final newline is dropped.
 pub fn fill(template: &str, values: &[(&str, &str)]) -> String {
     let mut text = String::new();
     let mut rest = template.strip_suffix('\n').unwrap_or(template);
@@ -58,19 +58,20 @@ pub fn fill(template: &str, values: &[(&str, &str)]) -> String {
     text
 }
 
-/// Why a character is not shown as it is.
+/// Why a character is not displayed as is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HiddenKind {
-    /// It changes the direction of the text around it, which can make a text look like another.
+    /// Changes the direction of the surrounding text, which can make it look like a different text.
     Direction,
-    /// It has no ink. It can hide words from readers that a model or a search sees.
+    /// Invisible. Can hide words from people that a model or a search still sees.
     NoInk,
-    /// It chooses the form of the character before it, as in emoji. Only names and secrets must not have it.
+    /// Selects a variant of the preceding character, as in emoji. Forbidden only in names and
+    /// secrets.
     Variation,
 }
 
-/// The one table of characters that readers do not see, beside control characters. Terminal, memo, gate and web UI use it; the web UI's copy is
-/// generated.
+/// The only table of hidden characters, apart from control characters. Used by the terminal, memos,
+/// the gate and the web UI, whose copy is generated from it.
 const HIDDEN: &[(char, char, HiddenKind)] = &[
     ('\u{ad}', '\u{ad}', HiddenKind::NoInk),
     ('\u{34f}', '\u{34f}', HiddenKind::NoInk),
@@ -96,9 +97,9 @@ const HIDDEN: &[(char, char, HiddenKind)] = &[
     ('\u{e0000}', '\u{e0fff}', HiddenKind::NoInk),
 ];
 
-/// Why a character is not shown as it is; nothing for one that is. Control characters are not in the table.
+/// Why a character is hidden; `None` if it is visible. Does not cover control characters.
 pub fn hidden_kind(c: char) -> Option<HiddenKind> {
-    // Nearly all text is below the first row.
+    // Fast path: nearly all text is below the first row.
     if c < '\u{ad}' {
         return None;
     }
@@ -106,12 +107,14 @@ pub fn hidden_kind(c: char) -> Option<HiddenKind> {
     HIDDEN.get(row).filter(|(first, ..)| *first <= c).map(|(.., kind)| *kind)
 }
 
-/// Whether a character has no place in a text that is shown: control characters, and what changes direction or has no ink.
+/// Whether a character must not appear in displayed text: control, direction and invisible
+/// characters.
 pub fn is_hidden(c: char) -> bool {
     c.is_control() || matches!(hidden_kind(c), Some(HiddenKind::Direction | HiddenKind::NoInk))
 }
 
-/// Whether readers do not see a character, or see others differently because of it. For names, which must be what they look like.
+/// Whether a character is invisible or changes how others look. For names, which must be what they
+/// look like.
 pub fn is_unseen(c: char) -> bool {
     hidden_kind(c).is_some()
 }
@@ -121,21 +124,21 @@ pub fn turns_direction(c: char) -> bool {
     hidden_kind(c) == Some(HiddenKind::Direction)
 }
 
-/// The text of somebody else, safe to show on a terminal or a page: a control character or a change of direction becomes a replacement character,
-/// and what has no ink is left out. Tabs and line breaks stay.
+/// Makes untrusted text safe to show on a terminal or a page: replaces control and direction
+/// characters with U+FFFD and removes invisible ones. Keeps tabs and line breaks.
 pub fn shown(text: &str) -> String {
     text.chars()
         .filter_map(|c| if matches!(c, '\n' | '\t') { Some(c) } else { shown_char(c) })
         .collect()
 }
 
-/// As [`shown`], for a place inside a line: a line break or tab would let the text pretend to be a line of ours.
+/// Like [`shown`], for text within a line, where a line break or tab could fake program output.
 pub fn shown_line(text: &str) -> String {
     text.chars().filter_map(shown_char).collect()
 }
 
-/// The text of somebody else with everything that cannot be seen spelled out, for a place where readers judge exactly what is there.
-/// Tabs stay.
+/// Escapes everything invisible in untrusted text, for reviews where the exact content matters.
+/// Keeps tabs.
 pub fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -147,7 +150,7 @@ pub fn escaped(text: &str) -> String {
     escaped
 }
 
-/// As [`escaped`], with line breaks kept.
+/// Like [`escaped`], but keeps line breaks.
 pub fn escaped_lines(text: &str) -> String {
     text.split('\n').map(escaped).collect::<Vec<_>>().join("\n")
 }

@@ -58,7 +58,7 @@ fn no_character_that_is_shown_drives_a_terminal_hides_or_turns() {
             '\n' | '\t' => assert_eq!(text, format!("a{c}b")),
             _ => assert_eq!(text, line),
         }
-        // Whitespace separates words; the rest is left out.
+        // Whitespace separates words; other hidden characters are removed.
         assert!(["ab", "a b"].contains(&one_line(&format!("a{c}b"), 9).as_str()), "{c:?}");
     }
     assert_eq!(shown("👩\u{200d}💻 co\u{ad}op ❤\u{fe0f}"), "👩💻 coop ❤\u{fe0f}");

@@ -1,17 +1,16 @@
-//! How many tokens a text has, without the tokenizer of the model that will read it.
+//! Estimates the number of tokens of a text without the model's tokenizer.
 //!
-//! Two questions, two functions. A reservation needs a number that is never too small; a plan (does
-//! it fit the window, what will it cost) needs one that is close. Digits are the reason for
-//! counting kinds of characters instead of dividing bytes: a fact sheet has about 1.3 bytes a
-//! token, prose about 3.7.
+//! Reservations need an upper bound; planning (does it fit the window, what will it cost) needs a
+//! close estimate. The estimate counts characters by kind instead of dividing bytes because of
+//! digits: a fact sheet has about 1.3 bytes per token, prose about 3.7.
 
-/// A number of tokens that no tokenizer in use exceeds: byte-level and byte-fallback vocabularies
-/// never need more than one token a byte.
+/// Upper bound on the tokens of a text: byte-level and byte-fallback vocabularies never need more
+/// than one token per byte.
 pub fn tokens_at_most(text: &str) -> u64 {
     text.len() as u64
 }
 
-/// The number of tokens to expect, within a quarter for prose, tables and JSON.
+/// Estimated tokens of a text, accurate to about 25 % for prose, tables and JSON.
 pub fn tokens_expected(text: &str) -> u64 {
     let bytes = text.as_bytes();
     let letters = count(bytes, is_letter);
@@ -20,11 +19,11 @@ pub fn tokens_expected(text: &str) -> u64 {
     let breaks = count(bytes, |byte| byte.wrapping_sub(b'\t') < 5);
     let beyond_ascii = count(bytes, |byte| byte >= 0x80);
     let signs = bytes.len() as u64 - letters - digits - spaces - breaks - beyond_ascii;
-    // A line of dashes is a few tokens, not one for each dash: what repeats itself counts once.
+    // Repeated characters count once: a line of dashes is a few tokens, not one per dash.
     let repeated_signs = repeats(bytes, 1, is_sign);
     let repeated_beyond = repeats(bytes, 3, |byte| byte >= 0x80);
-    // Thousandths of a token for each byte, by kind; fitted to SmolLM2's tokenizer on prose, JSON
-    // and fact sheets.
+    // Thousandths of a token per byte, by kind; fitted to SmolLM2's tokenizer on prose, JSON and
+    // fact sheets.
     let thousandths = letters * 260
         + digits * 1000
         + spaces * 30
@@ -35,14 +34,14 @@ pub fn tokens_expected(text: &str) -> u64 {
     thousandths.saturating_sub(merged).div_ceil(1000)
 }
 
-/// Counts in steps that fit a byte, which the compiler turns into vector instructions: this runs
-/// over every prompt.
+/// Sums in chunks that fit a `u8`, so the compiler vectorizes the loop: this runs over every
+/// prompt.
 fn count(bytes: &[u8], is: impl Fn(u8) -> bool) -> u64 {
     let chunk = |chunk: &[u8]| u64::from(chunk.iter().map(|&byte| u8::from(is(byte))).sum::<u8>());
     bytes.chunks(255).map(chunk).sum()
 }
 
-/// How many bytes of a kind are the same as the one `distance` before them.
+/// Counts the bytes of a kind that equal the byte `distance` before them.
 fn repeats(bytes: &[u8], distance: usize, is: impl Fn(u8) -> bool) -> u64 {
     let later = bytes.get(distance..).unwrap_or_default();
     let chunk = |(before, after): (&[u8], &[u8])| {
@@ -60,7 +59,7 @@ fn is_digit(byte: u8) -> bool {
     byte.wrapping_sub(b'0') < 10
 }
 
-/// Without short cuts, which vector instructions do not have.
+/// Uses `&` instead of `&&`, because short-circuiting prevents vectorization.
 fn is_sign(byte: u8) -> bool {
     (byte.wrapping_sub(b'!') < 94) & !is_letter(byte) & !is_digit(byte)
 }

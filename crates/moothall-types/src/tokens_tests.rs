@@ -34,7 +34,8 @@ fn every_byte_is_counted_once_and_by_its_kind() {
 
 #[test]
 fn lines_of_one_sign_are_a_few_tokens() {
-    // Tokenizers merge them; an estimate that does not would accuse the provider of cutting.
+    // Tokenizers merge repeated characters; otherwise the estimate would suggest a truncated
+    // prompt.
     assert!(tokens_expected(&"-".repeat(1000)) <= 60);
     assert!(tokens_expected(&"─".repeat(1000)) <= 80);
 }

@@ -1,45 +1,45 @@
-//! The web interface as bytes: what a server answers to a browser that asks for a path.
+//! The web UI as embedded files.
 //!
-//! The files are made by `cargo xtask web` from `web/` and compressed there once, not per request.
-//! This crate knows no HTTP library, so whoever serves decides on headers; [`Asset`] says what they
-//! should be.
+//! `cargo xtask web` builds the files from `web/` and compresses them once, so there is no
+//! compression per request. This crate does not depend on an HTTP library; [`Asset`] tells the
+//! server which headers to send.
 
 use std::borrow::Cow;
 
 include!(concat!(env!("OUT_DIR"), "/files.rs"));
 
-/// Names of files below this folder hold a hash of their content.
+/// File names in this folder contain a hash of the content.
 const HASHED: &str = "/assets/";
 
-/// One answer to a browser.
+/// A response for a browser.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asset {
     /// The body.
     pub bytes: Cow<'static, [u8]>,
-    /// For `Content-Type`.
+    /// Value of `Content-Type`.
     pub content_type: &'static str,
-    /// For `Content-Encoding`.
+    /// Value of `Content-Encoding`.
     pub encoding: Option<&'static str>,
-    /// For `ETag`, with its quotes. Every encoding has its own.
+    /// Value of `ETag` with quotes. Each encoding has its own.
     pub etag: String,
-    /// Whether this path will never hold anything else, so that a browser need not ask again.
+    /// Whether the content of this path never changes, so that browsers can cache it forever.
     pub immutable: bool,
 }
 
-/// A file of the interface, in up to three forms.
-struct File {
+/// An embedded file, with up to two precompressed copies.
+struct EmbeddedFile {
     path: &'static str,
-    /// From the hash of the plain form.
+    /// Derived from the hash of the uncompressed content.
     tag: &'static str,
     plain: &'static [u8],
     br: Option<&'static [u8]>,
     gzip: Option<&'static [u8]>,
 }
 
-/// What to answer to a path such as `/runs/7f3a`, given the browser's `Accept-Encoding`.
+/// Returns the response for a path such as `/runs/7f3a`, given the browser's `Accept-Encoding`.
 ///
-/// The interface finds its way by the address, so every path that is not a file is answered with its
-/// one page; except below `/api` and `/assets`, where that would hide a mistake.
+/// The web UI does its own routing, so every path that is not a file gets its single page, except
+/// below `/api` and `/assets`, where that would hide errors.
 pub fn asset(path: &str, accept_encoding: &str) -> Option<Asset> {
     let is_own = |folder: &str| {
         path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -66,16 +66,16 @@ pub fn asset(path: &str, accept_encoding: &str) -> Option<Asset> {
     })
 }
 
-/// Whether the interface is inside, and not the page that stands in for it.
+/// Reports whether the web UI is embedded, rather than the placeholder page.
 pub fn is_built() -> bool {
     FILES.iter().any(|file| file.path.starts_with(HASHED))
 }
 
-fn file(path: &str) -> Option<&'static File> {
+fn file(path: &str) -> Option<&'static EmbeddedFile> {
     FILES.iter().find(|file| file.path == path)
 }
 
-/// Whether `Accept-Encoding` names the encoding and does not forbid it by `q=0`.
+/// Reports whether `Accept-Encoding` lists the encoding without `q=0`.
 fn accepts(accept_encoding: &str, encoding: &str) -> bool {
     accept_encoding.split(',').any(|offer| {
         let (name, weight) = offer.split_once(';').unwrap_or((offer, ""));
@@ -98,7 +98,7 @@ fn content_type(path: &str) -> &'static str {
         Some("txt") => "text/plain; charset=utf-8",
         Some("webmanifest") => "application/manifest+json",
         Some("woff2") => "font/woff2",
-        // With `nosniff` a browser saves this instead of guessing.
+        // With `nosniff`, browsers download this instead of guessing the type.
         _ => "application/octet-stream",
     }
 }

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Path, `Accept-Encoding` → type and encoding, or nothing.
+/// Maps a path and `Accept-Encoding` to the expected type and encoding, or to `None`.
 #[track_caller]
 fn check(path: &str, accept_encoding: &str, expected: Option<(&str, Option<&str>)>) {
     let found = asset(path, accept_encoding);

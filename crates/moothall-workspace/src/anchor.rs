@@ -1,7 +1,7 @@
-//! The newest record of a journal, kept in a file outside of the store's directory.
+//! The journal anchor: the newest record of a journal, stored outside of the store's directory.
 //!
-//! A journal that was cut or replaced no longer holds the record that the anchor names, which the
-//! journal itself cannot show.
+//! If the journal is truncated or replaced, it no longer contains the anchored record. The journal
+//! alone cannot show that.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,101 +9,102 @@ use std::path::{Path, PathBuf};
 use moothall_core::Sha256Hex;
 
 use super::error::DraftError;
-use super::head::Head;
+use super::journal_head::JournalHead;
 
-/// A record that a journal must hold.
+/// A record that the journal must contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Anchor {
-    /// The record.
-    pub head: Head,
-    /// The record of the last signed checkpoint; 0 where none is known.
+pub struct JournalAnchor {
+    pub head: JournalHead,
+    /// Sequence number of the last signed checkpoint, or 0 if none is known.
     pub checkpoint: u64,
 }
 
-impl From<Head> for Anchor {
-    fn from(head: Head) -> Self {
+impl From<JournalHead> for JournalAnchor {
+    fn from(head: JournalHead) -> Self {
         Self { head, checkpoint: 0 }
     }
 }
 
-impl Anchor {
-    /// Reads `SEQ:HASH`, alone or followed by lines that the anchor file has besides.
+impl JournalAnchor {
+    /// Parses `SEQ:HASH`, optionally followed by the other lines of an anchor file.
     pub fn parse(text: &str) -> Option<Self> {
         let mut lines = text.lines();
         let (seq, hash) = lines.next()?.split_once(':')?;
-        let head = Head { seq: seq.parse().ok()?, hash: Sha256Hex::parse(hash)? };
+        let head = JournalHead { seq: seq.parse().ok()?, hash: Sha256Hex::parse(hash)? };
         let checkpoint = lines.find_map(|line| line.strip_prefix("checkpoint ")?.parse().ok());
         Some(Self { head, checkpoint: checkpoint.unwrap_or(0) })
     }
 
-    /// The anchor in a file; none if there is no such file.
+    /// Reads an anchor file, or returns `None` if none exists.
     pub fn read(path: &Path) -> Result<Option<Self>, DraftError> {
         let read = || match fs_err::read_to_string(path) {
             Ok(text) => Self::parse(&text).map(Some).ok_or_else(|| {
-                io::Error::other(format!("{} does not hold an anchor", path.display()))
+                io::Error::other(format!("{} is not a valid anchor file", path.display()))
             }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         };
-        read().map_err(DraftError::io("the anchor of the journal cannot be read"))
+        read().map_err(DraftError::io("cannot read the journal anchor"))
     }
 
     fn text(&self) -> String {
-        let Self { head: Head { seq, hash }, checkpoint } = self;
+        let Self { head: JournalHead { seq, hash }, checkpoint } = self;
         format!("{seq}:{hash}\ncheckpoint {checkpoint}\n")
     }
 }
 
-/// Moves the anchor along with a journal, as long as the journal continues what the anchor names.
+/// Updates the anchor as the journal grows, as long as the journal contains the anchored record.
 #[derive(Debug)]
-pub(super) struct AnchorWriter {
+pub(crate) struct AnchorWriter {
     path: PathBuf,
     state: AnchorState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AnchorState {
-    /// The journal must hold this record before the anchor may move.
-    Expected(Head),
-    /// It does.
+    /// The journal must contain this record before the anchor may be updated.
+    Expected(JournalHead),
+    /// The journal contains the anchored record.
     Confirmed,
-    /// It does not, or the anchor cannot be read or written; the user has been warned.
+    /// The journal does not contain the record, or the anchor cannot be read. The anchor stays as
+    /// it is; a warning was logged.
     Kept,
 }
 
 impl AnchorWriter {
-    pub(super) fn open(path: &Path) -> Self {
-        let state = match Anchor::read(path) {
+    pub(crate) fn open(path: &Path) -> Self {
+        let state = match JournalAnchor::read(path) {
             Ok(Some(anchor)) => AnchorState::Expected(anchor.head),
             Ok(None) => AnchorState::Confirmed,
             Err(error) => {
-                tracing::warn!(path = %path.display(), %error, "the anchor is not updated");
+                tracing::warn!(path = %path.display(), %error, "journal anchor is not updated");
                 AnchorState::Kept
             }
         };
         Self { path: path.to_owned(), state }
     }
 
-    /// Whether a record before this one has to be compared.
-    pub(super) fn expects_before(&self, seq: u64) -> bool {
+    /// Whether the anchored record comes before this one and must still be compared.
+    pub(crate) fn expects_before(&self, seq: u64) -> bool {
         matches!(self.state, AnchorState::Expected(head) if head.seq < seq)
     }
 
-    /// Compares a record of the journal with the anchor.
-    pub(super) fn compare(&mut self, head: Head) {
+    /// Compares a journal record with the anchor.
+    pub(crate) fn compare(&mut self, head: JournalHead) {
         if let AnchorState::Expected(wanted) = self.state
             && wanted.seq == head.seq
         {
             match wanted.hash == head.hash {
                 true => self.state = AnchorState::Confirmed,
-                false => self.keep("the journal does not hold the record that the anchor names"),
+                false => self.keep("the journal does not contain the anchored record"),
             }
         }
     }
 
-    /// Writes the anchor after a record. Not flushed: an anchor that a power failure sets back
-    /// names an older record of the same journal. A failure is logged and stops nobody.
-    pub(super) fn write(&mut self, head: Head, checkpoint: u64) {
+    /// Writes the anchor after a record. Not flushed: after a power failure it may name an older
+    /// record of the same journal, which is still valid. A failure is logged and does not stop the
+    /// caller.
+    pub(crate) fn write(&mut self, head: JournalHead, checkpoint: u64) {
         match self.state {
             AnchorState::Confirmed => {}
             AnchorState::Expected(_) => return self.keep("the journal ends before its anchor"),
@@ -114,16 +115,16 @@ impl AnchorWriter {
             if let Some(folder) = self.path.parent() {
                 fs_err::create_dir_all(folder)?;
             }
-            fs_err::write(&staged, Anchor { head, checkpoint }.text())?;
+            fs_err::write(&staged, JournalAnchor { head, checkpoint }.text())?;
             fs_err::rename(&staged, &self.path)
         };
         if let Err(error) = write() {
-            tracing::warn!(path = %self.path.display(), %error, "the anchor cannot be written");
+            tracing::warn!(path = %self.path.display(), %error, "cannot write the journal anchor");
         }
     }
 
     fn keep(&mut self, why: &'static str) {
         self.state = AnchorState::Kept;
-        tracing::warn!(path = %self.path.display(), why, "the anchor is not updated");
+        tracing::warn!(path = %self.path.display(), why, "journal anchor is not updated");
     }
 }

@@ -1,31 +1,30 @@
-//! What was found out lately, so that nobody finds it out twice, and how often something had to be
-//! found out: whoever speaks to a gate can neither keep a machine busy nor spend a user's money
-//! without end.
+//! Caches check and review results, and limits how many run per hour, so a client of the gate
+//! cannot keep the machine busy or spend the user's money without bound.
 
 use std::collections::VecDeque;
 
 use moothall_core::Sha256Hex;
 use moothall_core::gate::CheckOutcome;
-use moothall_core::gate::reviewer::Doubt;
+use moothall_core::gate::reviewer::ReviewDoubt;
 
-/// Answers that are kept of each kind.
+/// Results kept per kind.
 const MOST_KEPT: usize = 64;
 const HOUR_MS: u64 = 60 * 60 * 1000;
 
-/// Of one process; it ends with it.
+/// Lives as long as the process.
 #[derive(Debug, Default)]
-pub(super) struct Memory {
-    /// How checks ended and what is told about it, by the hash of what they ran on.
-    pub(super) checks: Recent<(CheckOutcome, String)>,
-    /// What a model doubts, by the hash of what it was asked.
-    pub(super) reviews: Recent<Vec<Doubt>>,
-    /// When something was begun, within the last hour.
+pub(crate) struct CheckCache {
+    /// Outcome and output of checks, by the hash of their request.
+    pub(crate) checks: ResultCache<(CheckOutcome, String)>,
+    /// Doubts of the reviewing model, by the hash of the request.
+    pub(crate) reviews: ResultCache<Vec<ReviewDoubt>>,
+    /// Start times within the last hour.
     begun: VecDeque<u64>,
 }
 
-impl Memory {
-    /// Counts a beginning; `false`: there were as many as there may be.
-    pub(super) fn begin(&mut self, now_ms: u64, most_per_hour: usize) -> bool {
+impl CheckCache {
+    /// Counts a start. Returns false if the hourly limit is reached.
+    pub(crate) fn begin(&mut self, now_ms: u64, most_per_hour: usize) -> bool {
         self.begun.retain(|at| now_ms.saturating_sub(*at) < HOUR_MS);
         if self.begun.len() >= most_per_hour {
             return false;
@@ -35,22 +34,22 @@ impl Memory {
     }
 }
 
-/// The last answers by their question.
+/// The most recent results by request hash.
 #[derive(Debug)]
-pub(super) struct Recent<T>(VecDeque<(Sha256Hex, T)>);
+pub(crate) struct ResultCache<T>(VecDeque<(Sha256Hex, T)>);
 
-impl<T> Default for Recent<T> {
+impl<T> Default for ResultCache<T> {
     fn default() -> Self {
         Self(VecDeque::new())
     }
 }
 
-impl<T: Clone> Recent<T> {
-    pub(super) fn get(&self, asked: Sha256Hex) -> Option<T> {
+impl<T: Clone> ResultCache<T> {
+    pub(crate) fn get(&self, asked: Sha256Hex) -> Option<T> {
         self.0.iter().find(|(one, _)| *one == asked).map(|(_, answer)| answer.clone())
     }
 
-    pub(super) fn keep(&mut self, asked: Sha256Hex, answer: T) {
+    pub(crate) fn keep(&mut self, asked: Sha256Hex, answer: T) {
         if self.0.len() >= MOST_KEPT {
             self.0.pop_front();
         }

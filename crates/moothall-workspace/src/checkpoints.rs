@@ -1,6 +1,6 @@
-//! Signed checkpoints of the journal, in the text form of C2SP's signed notes.
+//! Signed checkpoints of the journal, in the C2SP signed note format.
 //!
-//! A checkpoint that is kept elsewhere shows that nothing before it was rewritten or cut off.
+//! A checkpoint stored elsewhere proves that nothing before it was rewritten or truncated.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
@@ -16,66 +16,65 @@ use sha2::{Digest as _, Sha256};
 use tempfile::NamedTempFile;
 
 use super::error::DraftError;
-use super::head::Head;
+use super::journal_head::JournalHead;
 
 const NAME: &str = "moothall-audit";
-/// Begins the line of a note that names the note before it; older notes have no such line.
+/// Prefix of the line that names the previous note. Older notes have no such line.
 const PREVIOUS: &str = "previous ";
-/// The number of Ed25519 among the kinds of signatures.
+/// Signature type of Ed25519 in signed notes.
 const ED25519_KIND: u8 = 1;
 
-/// What a signed note says about one record.
+/// The content of a signed note about one record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Checkpoint {
-    /// The hash of the record.
-    pub(super) hash: Sha256Hex,
-    /// The record of the checkpoint before this one, 0 for the first; unknown in older notes.
-    pub(super) previous: Option<u64>,
+pub(crate) struct JournalCheckpoint {
+    pub(crate) hash: Sha256Hex,
+    /// Sequence number of the previous checkpoint, or 0 for the first. Unknown in older notes.
+    pub(crate) previous: Option<u64>,
 }
 
 #[derive(Debug)]
-pub(super) struct Signer {
+pub(crate) struct CheckpointSigner {
     pair: Ed25519KeyPair,
     folder: PathBuf,
 }
 
-impl Signer {
-    /// The key of this store; made when there is none.
-    pub(super) fn open(state: &Path) -> Result<Self, DraftError> {
+impl CheckpointSigner {
+    /// Opens the signing key of this store, or creates one.
+    pub(crate) fn open(state: &Path) -> Result<Self, DraftError> {
         let path = key_path(state);
         if !path.exists() {
             let make = || -> io::Result<()> {
                 let keys = state.join("keys");
                 std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&keys)?;
                 let made = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new())
-                    .map_err(|_| io::Error::other("no randomness"))?;
+                    .map_err(|_| io::Error::other("no randomness available"))?;
                 write_private(&path, made.as_ref())
             };
-            make().map_err(DraftError::io("the key of the journal cannot be made"))?;
+            make().map_err(DraftError::io("cannot create the journal key"))?;
         }
         Self::open_existing(state)
     }
 
-    pub(super) fn open_existing(state: &Path) -> Result<Self, DraftError> {
-        let what = "the key of the journal cannot be read";
+    pub(crate) fn open_existing(state: &Path) -> Result<Self, DraftError> {
+        let what = "cannot read the journal key";
         let bytes = fs_err::read(key_path(state)).map_err(DraftError::io(what))?;
         let pair = Ed25519KeyPair::from_pkcs8(&bytes)
-            .map_err(|_| DraftError::io(what)(io::Error::other("not a key")))?;
+            .map_err(|_| DraftError::io(what)(io::Error::other("not an Ed25519 key")))?;
         let folder = state.join("checkpoints");
         Ok(Self { pair, folder })
     }
 
-    /// The public key in the form that verifiers of signed notes read.
-    pub(super) fn public(&self) -> String {
+    /// The public key in the format of signed note verifiers.
+    pub(crate) fn public(&self) -> String {
         let mut key = vec![ED25519_KIND];
         key.extend_from_slice(self.pair.public_key().as_ref());
         let id: String = self.id().iter().map(|byte| format!("{byte:02x}")).collect();
         format!("{NAME}+{id}+{}", STANDARD.encode(key))
     }
 
-    /// Signs where the chain stands, and writes it down. The note names the one before it, so that
-    /// a note that is missing in between is found.
-    pub(super) fn checkpoint(&self, head: Head) -> Result<(), DraftError> {
+    /// Signs the head of the journal and writes the note. It names the previous note, so a
+    /// missing note is detected.
+    pub(crate) fn checkpoint(&self, head: JournalHead) -> Result<(), DraftError> {
         let hash = STANDARD.encode(head.hash.as_bytes());
         let previous = self.seqs().filter(|seq| *seq < head.seq).max().unwrap_or(0);
         let text = format!("{NAME}\n{}\n{hash}\n{PREVIOUS}{previous}\n", head.seq);
@@ -91,19 +90,19 @@ impl Signer {
             fs_err::rename(staged, path)?;
             fs_err::File::open(&self.folder)?.sync_all()
         };
-        write().map_err(DraftError::io("a checkpoint cannot be written"))
+        write().map_err(DraftError::io("cannot write a checkpoint"))
     }
 
-    /// The record of the last checkpoint and when it was written, in milliseconds since 1970; zeros
-    /// where there is none. Only to know when the next one is due.
-    pub(super) fn last(&self) -> (u64, u64) {
+    /// Sequence number and time of the last checkpoint, in milliseconds since 1970, or zeros if
+    /// there is none. Only used to decide when the next one is due.
+    pub(crate) fn last(&self) -> (u64, u64) {
         let Some(seq) = self.seqs().max() else { return (0, 0) };
         let written = fs_err::metadata(self.path(seq)).and_then(|file| file.modified());
         let since = written.ok().and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
         (seq, since.map_or(0, |since| since.as_millis() as u64))
     }
 
-    /// The records that have a checkpoint, by the names of the files, in no order.
+    /// Sequence numbers of all checkpoints, from the file names, unordered.
     fn seqs(&self) -> impl Iterator<Item = u64> {
         let entries = fs_err::read_dir(&self.folder).into_iter().flatten().flatten();
         entries.filter_map(|entry| {
@@ -115,10 +114,10 @@ impl Signer {
         self.folder.join(format!("{seq:012}.note"))
     }
 
-    /// All checkpoints by the record that each names. One whose signature is not ours is an error,
-    /// because somebody put it there.
-    pub(super) fn notes(&self) -> Result<BTreeMap<u64, Checkpoint>, DraftError> {
-        let read = || -> io::Result<BTreeMap<u64, Checkpoint>> {
+    /// All checkpoints by sequence number. A note that is not signed with our key is an error,
+    /// because someone else put it there.
+    pub(crate) fn notes(&self) -> Result<BTreeMap<u64, JournalCheckpoint>, DraftError> {
+        let read = || -> io::Result<BTreeMap<u64, JournalCheckpoint>> {
             let mut notes = BTreeMap::new();
             if !self.folder.exists() {
                 return Ok(notes);
@@ -135,10 +134,10 @@ impl Signer {
             }
             Ok(notes)
         };
-        read().map_err(DraftError::io("a checkpoint cannot be read"))
+        read().map_err(DraftError::io("cannot read a checkpoint"))
     }
 
-    fn read(&self, note: &str) -> Option<(u64, Checkpoint)> {
+    fn read(&self, note: &str) -> Option<(u64, JournalCheckpoint)> {
         let (text, signatures) = note.split_once("\n\n")?;
         let text = format!("{text}\n");
         let signed = signatures.strip_prefix(&format!("\u{2014} {NAME} "))?.strip_suffix('\n')?;
@@ -150,7 +149,7 @@ impl Signer {
         let (name, seq, hash) = (lines.next()?, lines.next()?, lines.next()?);
         let hash = <[u8; 32]>::try_from(STANDARD.decode(hash).ok()?).ok()?;
         let previous = lines.next().and_then(|line| line.strip_prefix(PREVIOUS)?.parse().ok());
-        let checkpoint = Checkpoint { hash: Sha256Hex::from_bytes(hash), previous };
+        let checkpoint = JournalCheckpoint { hash: Sha256Hex::from_bytes(hash), previous };
         (name == NAME).then_some((seq.parse().ok()?, checkpoint))
     }
 
@@ -169,13 +168,13 @@ fn key_path(state: &Path) -> PathBuf {
     state.join("keys/checkpoint.pk8")
 }
 
-/// Writes a file that only its owner reads, all of it or nothing.
-pub(super) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Writes a file atomically, readable only by its owner.
+pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut staged = NamedTempFile::new_in(path.parent().unwrap_or_else(|| Path::new(".")))?;
     staged.write_all(bytes)?;
     staged.as_file().sync_all()?;
     match staged.persist_noclobber(path) {
-        // The first one wins where two start at once.
+        // If two processes start at the same time, the first one wins.
         Err(lost) if lost.error.kind() != io::ErrorKind::AlreadyExists => Err(lost.error),
         _ => Ok(()),
     }

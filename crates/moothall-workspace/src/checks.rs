@@ -1,102 +1,107 @@
-//! What is found out about drafts before they are judged: checks that run in a sandbox, and a model
-//! that reviews. Both take long and are not trusted, so the lock of the store is not held meanwhile.
-//! What was found counts only for exactly the drafts that were looked at.
+//! Runs the sandboxed checks and the model review before drafts are judged. Both are slow and
+//! untrusted, so the store lock is not held in the meantime. Results count only for exactly the drafts
+//! that were checked.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, PoisonError};
 
 use moothall_core::Sha256Hex;
-use moothall_core::gate::reviewer::{self, Doubt, MAX_DIFF_BYTES, Review};
+use moothall_core::gate::reviewer::{self, MAX_DIFF_BYTES, ModelReview, ReviewDoubt};
 use moothall_core::gate::{
-    Action, Check, CheckOutcome, CheckResult, Looked, check_outcome, check_request, scan_secrets,
+    CheckOutcome, CheckResult, CheckResults, GateAction, PolicyCheck, check_outcome, check_request,
+    scan_secrets,
 };
 use moothall_core::model::{ModelReply, ModelRequest};
-use moothall_core::sandbox::{ExecuteRequest, Execution, FileRef, GuestPath};
+use moothall_core::sandbox::{ExecuteRequest, FileRef, GuestPath, SandboxExecution};
 use moothall_core::structured::ask_again;
 use tokio_util::sync::CancellationToken;
 
 use super::DraftStore;
-use super::check_cache::Memory;
+use super::check_cache::CheckCache;
 use super::error::DraftError;
-use super::prepared::{Owned, Prepared, difference};
+use super::prepared_drafts::{PreparedDrafts, PreparedFile, difference};
 use super::workspace::TreeFile;
 
-/// How much of a check's output whoever submitted is shown.
+/// The submitter sees at most this much of a check's output.
 const MAX_OUTPUT_BYTES: usize = 4_000;
 
-/// Runs programs in sandboxes, each in one that nobody used before.
-pub trait Checker: fmt::Debug + Send + Sync {
-    /// Runs one; an error says in words why nothing ran. `engine` is what the policy asks for. Ends
-    /// soon after `stop`.
+/// Runs programs, each in a fresh sandbox.
+pub trait CheckRunner: fmt::Debug + Send + Sync {
+    /// Runs one program. The error says why nothing ran. `engine` is the sandbox engine the policy
+    /// requires. Returns soon after `stop` is cancelled.
     fn execute(
         &self,
         engine: Option<&str>,
         request: &ExecuteRequest,
         inputs: &BTreeMap<GuestPath, Vec<u8>>,
         stop: &CancellationToken,
-    ) -> Result<Execution, String>;
+    ) -> Result<SandboxExecution, String>;
 }
 
-/// Asks the model that reviews.
-pub trait Reviewer: fmt::Debug + Send + Sync {
-    /// Asks; an error says in words why there is no answer. Ends soon after `stop`.
+/// Calls the reviewing model.
+pub trait ModelReviewer: fmt::Debug + Send + Sync {
+    /// Sends the request. The error says why there is no answer. Returns soon after `stop` is
+    /// cancelled.
     fn ask(&self, request: &ModelRequest, stop: &CancellationToken) -> Result<ModelReply, String>;
 }
 
-/// A check as whoever submitted is told about it. Its words are not for the journal.
+/// A check result for the submitter. Not written to the journal.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct CheckReport {
-    /// Which.
     pub id: String,
-    /// Whether it passed.
     pub passed: bool,
-    /// What it printed, or why it did not run.
+    /// The output, or why the check did not run.
     pub output: String,
 }
 
-/// What was found out, and about what.
+/// Results for the drafts with this seal.
 #[derive(Debug, Clone)]
-pub(super) struct Found {
-    pub(super) seal: Sha256Hex,
-    pub(super) looked: Looked,
-    pub(super) checks: Vec<CheckReport>,
-    pub(super) doubts: Vec<Doubt>,
+pub(crate) struct DraftCheckRun {
+    pub(crate) seal: Sha256Hex,
+    pub(crate) looked: CheckResults,
+    pub(crate) checks: Vec<CheckReport>,
+    pub(crate) doubts: Vec<ReviewDoubt>,
 }
 
 impl DraftStore {
-    /// Runs what the policy asks for. Nothing where it asks for nothing, or where code alone already
-    /// rejects: then nobody needs to wait for more reasons.
+    /// Runs the checks and the review that the policy requires. Returns `None` if it requires none.
+    /// Skips them if the rules alone already reject the drafts, so the submitter does not wait
+    /// for more reasons.
     ///
-    /// One look at a time: workers shall not fill the machine with sandboxes, and what two of them
-    /// ask at once is found out once.
-    pub(super) fn look(
+    /// Runs one set of checks at a time, so that workers cannot fill the machine with sandboxes and
+    /// two equal requests run only once.
+    pub(crate) fn look(
         &self,
-        prepared: &Prepared,
+        prepared: &PreparedDrafts,
         summary: &str,
-    ) -> Result<Option<Found>, DraftError> {
+    ) -> Result<Option<DraftCheckRun>, DraftError> {
         if self.policy.checks.is_empty() && self.policy.reviewing_model.is_none() {
             return Ok(None);
         }
-        let Prepared { seal, files } = prepared;
+        let PreparedDrafts { seal, files } = prepared;
         let seal = *seal;
         let paths =
             || files.iter().flat_map(|one| std::iter::once(&one.path).chain(&one.rename_to));
         let wanted = self.policy.checks_for(paths());
-        let spotless = Looked {
+        let spotless = CheckResults {
             checks: wanted
                 .iter()
                 .map(|check| CheckResult { id: check.id.clone(), outcome: CheckOutcome::Passed })
                 .collect(),
-            review: Some(Review::Said(Vec::new())),
+            review: Some(ModelReview::Said(Vec::new())),
         };
         let without = self.verdict(Arc::clone(files), spotless.clone());
-        if without.action == Action::Reject {
+        if without.action == GateAction::Reject {
             let (checks, doubts) = (Vec::new(), Vec::new());
-            return Ok(Some(Found { seal, looked: spotless, checks, doubts }));
+            return Ok(Some(DraftCheckRun { seal, looked: spotless, checks, doubts }));
         }
-        let mut found =
-            Found { seal, looked: Looked::default(), checks: Vec::new(), doubts: Vec::new() };
+        let mut found = DraftCheckRun {
+            seal,
+            looked: CheckResults::default(),
+            checks: Vec::new(),
+            doubts: Vec::new(),
+        };
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         for check in wanted {
             let (outcome, output) = self.checked(&mut memory, check, files)?;
@@ -106,7 +111,7 @@ impl DraftStore {
             found.looked.checks.push(CheckResult { id, outcome });
         }
         if let Some(review) = self.reviewed(&mut memory, files, summary)? {
-            if let Review::Said(doubts) = &review {
+            if let ModelReview::Said(doubts) = &review {
                 found.doubts.clone_from(doubts);
             }
             found.looked.review = Some(review);
@@ -114,16 +119,17 @@ impl DraftStore {
         Ok(Some(found))
     }
 
-    /// How a check ended, and what whoever submitted is told about it.
+    /// Returns the outcome of a check and the output for the submitter.
     fn checked(
         &self,
-        memory: &mut Memory,
-        check: &Check,
-        files: &[Owned],
+        memory: &mut CheckCache,
+        check: &PolicyCheck,
+        files: &[PreparedFile],
     ) -> Result<(CheckOutcome, String), DraftError> {
         let (asked, ran) = match self.tree_request(check, files) {
             Ok((request, inputs)) => {
-                // The hash is of the whole tree: what others changed in it is another question.
+                // The hash covers the whole tree, so a change by anyone else is a different
+                // request.
                 let asked = request.hash().map_err(|error| DraftError::Input(error.to_string()))?;
                 let asked = Sha256Hex::of(format!("{} {asked}", check.id).as_bytes());
                 if let Some(known) = memory.checks.get(asked) {
@@ -141,21 +147,21 @@ impl DraftStore {
             Ok(execution) => (check_outcome(&execution.exit), output_of(&execution)),
             Err(why) => (CheckOutcome::NotRun, why),
         };
-        // Workers are models: what a check read in the workspace is not theirs to hear. Before
-        // the beginning goes, because that is what many credentials are known by.
+        // Workers are models, so they must not see secrets that a check read in the workspace. Scan
+        // before truncating: many credentials are recognized by their prefix.
         let output = match self.may_be_shown(&output) {
             true => end_of(&output),
-            false => "(withheld: it looks like it holds a credential)".to_owned(),
+            false => "(withheld: may contain a credential)".to_owned(),
         };
-        // What the machine had no time or no sandbox for, it may have the next time.
+        // Do not cache timeouts or a missing sandbox; the next attempt may succeed.
         if let (Some(asked), CheckOutcome::Passed | CheckOutcome::Failed) = (asked, outcome) {
             memory.checks.keep(asked, (outcome, output.clone()));
         }
         Ok((outcome, output))
     }
 
-    /// Counts what is about to begin, or refuses it.
-    fn may_begin(&self, memory: &mut Memory) -> Result<(), DraftError> {
+    /// Counts a start against the hourly limit.
+    fn may_begin(&self, memory: &mut CheckCache) -> Result<(), DraftError> {
         if self.stopped.is_cancelled() {
             return Err(DraftError::Stopped);
         }
@@ -168,19 +174,19 @@ impl DraftStore {
 
     fn run(
         &self,
-        check: &Check,
+        check: &PolicyCheck,
         request: &ExecuteRequest,
         inputs: &BTreeMap<GuestPath, Vec<u8>>,
-    ) -> Result<Execution, String> {
-        let checker = self.options.checker.as_ref().ok_or("there is no sandbox here")?;
+    ) -> Result<SandboxExecution, String> {
+        let checker = self.options.checker.as_ref().ok_or("no sandbox is available")?;
         checker.execute(check.sandbox.as_deref(), request, inputs, &self.stopped)
     }
 
-    /// What a check is given: the workspace with the drafts applied.
+    /// Builds the request for a check: the workspace with the drafts applied.
     fn tree_request(
         &self,
-        check: &Check,
-        files: &[Owned],
+        check: &PolicyCheck,
+        files: &[PreparedFile],
     ) -> Result<(ExecuteRequest, BTreeMap<GuestPath, Vec<u8>>), String> {
         let mut tree =
             self.workspace.tree(&self.policy, check).map_err(|error| error.to_string())?;
@@ -196,7 +202,7 @@ impl DraftStore {
             let inside: GuestPath = path
                 .as_str()
                 .parse()
-                .map_err(|_| format!("{path}: too long or too deep a path"))?;
+                .map_err(|_| format!("{path}: path is too long or too deep"))?;
             named.insert(inside.clone(), (FileRef::of(&bytes), executable));
             inputs.insert(inside, bytes);
         }
@@ -204,40 +210,42 @@ impl DraftStore {
         Ok((request, inputs))
     }
 
-    /// Asks the model, if the policy names one. Files that hold something like a credential are not
-    /// shown to it, whether the credential is new or not.
+    /// Asks the reviewing model, if the policy names one. Files that may contain a credential, new
+    /// or old, are not sent.
     fn reviewed(
         &self,
-        memory: &mut Memory,
-        files: &[Owned],
+        memory: &mut CheckCache,
+        files: &[PreparedFile],
         summary: &str,
-    ) -> Result<Option<Review>, DraftError> {
+    ) -> Result<Option<ModelReview>, DraftError> {
         let Some(model) = &self.policy.reviewing_model else { return Ok(None) };
         let sides = files.iter().flat_map(|file| [&file.base, &file.after]).flatten();
         let mut texts = sides.map(|(bytes, _)| bytes.as_slice()).chain([summary.as_bytes()]);
         if texts.any(|text| !scan_secrets(text, &self.key).is_clean()) {
-            return Ok(Some(Review::Withheld));
+            return Ok(Some(ModelReview::Withheld));
         }
         let diff: String = files.iter().map(difference).collect();
         if diff.len() > MAX_DIFF_BYTES {
-            return Ok(Some(Review::TooLong));
+            return Ok(Some(ModelReview::TooLong));
         }
         let request = reviewer::request(model, summary, &diff);
         let asked = request.hash().map_err(|error| DraftError::Input(error.to_string()))?;
         if let Some(doubts) = memory.reviews.get(asked) {
-            return Ok(Some(Review::Said(doubts)));
+            return Ok(Some(ModelReview::Said(doubts)));
         }
-        let Some(doubts) = self.asked(memory, &request)? else { return Ok(Some(Review::Failed)) };
+        let Some(doubts) = self.asked(memory, &request)? else {
+            return Ok(Some(ModelReview::Failed));
+        };
         memory.reviews.keep(asked, doubts.clone());
-        Ok(Some(Review::Said(doubts)))
+        Ok(Some(ModelReview::Said(doubts)))
     }
 
-    /// The doubts of an answer; a model that did not keep to the form is asked once more.
+    /// Parses the doubts from the model's answer. An invalid answer is retried once.
     fn asked(
         &self,
-        memory: &mut Memory,
+        memory: &mut CheckCache,
         request: &ModelRequest,
-    ) -> Result<Option<Vec<Doubt>>, DraftError> {
+    ) -> Result<Option<Vec<ReviewDoubt>>, DraftError> {
         let Some(reviewer) = &self.options.reviewer else { return Ok(None) };
         let mut ask = |request: &ModelRequest| {
             self.may_begin(memory)?;
@@ -245,7 +253,7 @@ impl DraftStore {
             if self.stopped.is_cancelled() {
                 return Err(DraftError::Stopped);
             }
-            let why = |why: &String| tracing::warn!(%why, "the reviewing model was not heard");
+            let why = |why: &String| tracing::warn!(%why, "reviewing model did not answer");
             Ok(reply.inspect_err(why).ok())
         };
         let Some(reply) = ask(request)? else { return Ok(None) };
@@ -258,8 +266,8 @@ impl DraftStore {
     }
 }
 
-/// What a check printed, standard error last: that is where the reason stands.
-fn output_of(execution: &Execution) -> String {
+/// The output of a check, with standard error last because it usually has the reason.
+fn output_of(execution: &SandboxExecution) -> String {
     format!("{}{}{}\n", execution.stdout.text, execution.stderr.text, execution.exit)
 }
 

@@ -1,40 +1,50 @@
-//! Opens what is below a folder that is held open, and never through a link.
+//! Opens paths below an open directory without following links.
 //!
-//! Linux resolves the whole name at once and is told what to refuse (`openat2`). Other systems are
-//! led one name at a time, each opened in the folder that was opened before it.
+//! On Linux the kernel resolves the whole path with restrictions (`openat2`). Other systems open
+//! one component at a time, relative to the directory opened before.
 
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-/// Whether another file system may lie on the way.
+/// Whether a path may cross into another file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mounts {
+pub enum MountPolicy {
     Crossed,
     Refused,
 }
 
-/// Opens a name below `root`; `.` is the folder itself. A link anywhere is `LOOP`, and whatever
-/// leads out of the folder `XDEV`.
+/// Opens a path below `root`; `.` is `root` itself. A link anywhere returns `LOOP`, and a path that
+/// leaves `root` returns `XDEV`.
 #[cfg(target_os = "linux")]
-pub fn open(root: impl AsFd, path: &str, flags: OFlags, mounts: Mounts) -> Result<OwnedFd, Errno> {
+pub fn open(
+    root: impl AsFd,
+    path: &str,
+    flags: OFlags,
+    mounts: MountPolicy,
+) -> Result<OwnedFd, Errno> {
     use rustix::fs::ResolveFlags;
     let mut refuse =
         ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    if mounts == Mounts::Refused {
+    if mounts == MountPolicy::Refused {
         refuse |= ResolveFlags::NO_XDEV;
     }
     rustix::fs::openat2(root, path, flags, Mode::empty(), refuse)
 }
 
-/// Opens a name below `root`; `.` is the folder itself.
+/// Opens a path below `root`; `.` is `root` itself.
 #[cfg(not(target_os = "linux"))]
-pub fn open(root: impl AsFd, path: &str, flags: OFlags, mounts: Mounts) -> Result<OwnedFd, Errno> {
+pub fn open(
+    root: impl AsFd,
+    path: &str,
+    flags: OFlags,
+    mounts: MountPolicy,
+) -> Result<OwnedFd, Errno> {
     walk::open(root, path, flags, mounts)
 }
 
-/// The way without `openat2`. Linux has it only to be compared with the kernel's.
+/// The implementation without `openat2`. On Linux it only exists for comparison tests.
 #[cfg(any(test, not(target_os = "linux")))]
 mod walk {
     use std::os::fd::{AsFd, OwnedFd};
@@ -42,17 +52,17 @@ mod walk {
     use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, openat, statat};
     use rustix::io::Errno;
 
-    use super::Mounts;
+    use super::MountPolicy;
 
     const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-    /// As the kernel's way. No name is followed: a folder that somebody swaps for a link meanwhile
-    /// is refused, and one that was opened stays what it was.
-    pub(super) fn open(
+    /// Behaves like `openat2`. No component is followed: a directory replaced by a link in the meantime
+    /// is refused, and an open directory cannot be replaced.
+    pub(crate) fn open(
         root: impl AsFd,
         path: &str,
         flags: OFlags,
-        mounts: Mounts,
+        mounts: MountPolicy,
     ) -> Result<OwnedFd, Errno> {
         if path == "." {
             return openat(&root, ".", flags, Mode::empty());
@@ -62,7 +72,7 @@ mod walk {
         let mut names = path.split('/').peekable();
         while let Some(name) = names.next() {
             opened = step(&opened, name, if names.peek().is_some() { FOLDER } else { flags })?;
-            if mounts == Mounts::Refused && fstat(&opened)?.st_dev != device {
+            if mounts == MountPolicy::Refused && fstat(&opened)?.st_dev != device {
                 return Err(Errno::XDEV);
             }
         }
@@ -74,7 +84,7 @@ mod walk {
             return Err(Errno::XDEV);
         }
         openat(folder, name, flags | OFlags::NOFOLLOW, Mode::empty()).map_err(|error| {
-            // What a link is called differs between systems and flags.
+            // The error for a link differs between systems and flags.
             let found = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
             let kind = found.map(|found| FileType::from_raw_mode(found.st_mode));
             if kind == Ok(FileType::Symlink) { Errno::LOOP } else { error }

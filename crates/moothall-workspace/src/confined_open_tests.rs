@@ -1,4 +1,4 @@
-//! Both ways to open what is below a folder, beside each other.
+//! Compares both implementations of confined opening.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -6,14 +6,14 @@ use std::path::Path;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use super::{Mounts, open, walk};
+use super::{MountPolicy, open, walk};
 
 const READ: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 
 type Tried<'a> = Vec<(&'a str, Result<(), Errno>)>;
 
-/// What comes of each name, by the kernel's way and by the other.
-fn tried<'a>(root: &Path, names: &[&'a str], mounts: Mounts) -> (Tried<'a>, Tried<'a>) {
+/// The result for each name, with `openat2` and with the portable implementation.
+fn tried<'a>(root: &Path, names: &[&'a str], mounts: MountPolicy) -> (Tried<'a>, Tried<'a>) {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = rustix::fs::open(root, flags, Mode::empty()).unwrap();
     let by_kernel = |name: &&'a str| (*name, open(&root, name, READ, mounts).map(drop));
@@ -49,26 +49,27 @@ fn both_ways_open_the_same_names_and_refuse_the_same() {
         ("file/below", Err(Errno::NOTDIR)),
     ];
     let names: Vec<&str> = wanted.iter().map(|(name, _)| *name).collect();
-    for mounts in [Mounts::Crossed, Mounts::Refused] {
+    for mounts in [MountPolicy::Crossed, MountPolicy::Refused] {
         assert_eq!(tried(&root, &names, mounts), (wanted.clone(), wanted.clone()));
     }
 }
 
 #[test]
 fn another_file_system_is_entered_only_where_that_is_allowed() {
-    // The kernel mounts its own below the root of every machine.
+    // Every Linux machine has `/proc` mounted below the root.
     let names = ["proc/version", "proc/self/status"];
     let root = Path::new("/");
     let crossed = vec![("proc/version", Ok(())), ("proc/self/status", Err(Errno::LOOP))];
-    assert_eq!(tried(root, &names, Mounts::Crossed), (crossed.clone(), crossed));
+    assert_eq!(tried(root, &names, MountPolicy::Crossed), (crossed.clone(), crossed));
     let refused: Tried<'_> = names.into_iter().map(|name| (name, Err(Errno::XDEV))).collect();
-    assert_eq!(tried(root, &names, Mounts::Refused), (refused.clone(), refused));
+    assert_eq!(tried(root, &names, MountPolicy::Refused), (refused.clone(), refused));
 }
 
 #[test]
 fn the_other_way_takes_no_step_up_even_where_it_would_stay_below() {
     let folder = tempfile::tempdir().unwrap();
     fs_err::create_dir(folder.path().join("inner")).unwrap();
-    let (_, walked) = tried(folder.path(), &["inner/..", "inner/.", "inner//"], Mounts::Crossed);
+    let (_, walked) =
+        tried(folder.path(), &["inner/..", "inner/.", "inner//"], MountPolicy::Crossed);
     assert!(walked.iter().all(|(_, result)| *result == Err(Errno::XDEV)), "{walked:?}");
 }

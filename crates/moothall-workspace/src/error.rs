@@ -1,72 +1,62 @@
-//! Why something about drafts could not be done.
+//! Errors of the draft store.
 
 use std::io;
 
-use moothall_core::drafts::{PathFault, Refusal};
+use moothall_core::drafts::{DraftRefusal, PathFault};
 use moothall_core::gate::PolicyFault;
 use moothall_core::{ErrorCode, Sha256Hex};
 
-/// A refusal is an answer; the rest means that the machinery broke.
+/// An error of the draft store. See [`Self::is_refusal`] for those that the caller can fix.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DraftError {
-    /// The state of the draft, the caller or a limit says no.
+    /// The draft's state, the caller or a limit does not allow it.
     #[error(transparent)]
-    Refused(#[from] Refusal),
-    /// The path says no.
+    Refused(#[from] DraftRefusal),
+    /// The path is invalid.
     #[error(transparent)]
     Path(#[from] PathFault),
-    /// The file says no.
+    /// The file cannot be drafted.
     #[error("{path}: {fault}")]
-    File {
-        /// Which.
-        path: String,
-        /// Why.
-        fault: FileFault,
-    },
-    /// The text that an edit wants to replace.
+    File { path: String, fault: FileFault },
+    /// The text to replace was not found exactly once.
     #[error(transparent)]
     OldText(#[from] OldTextFault),
-    /// What the caller sent says no.
+    /// The caller's input is invalid.
     #[error("{0}")]
     Input(String),
-    /// Too many checks ran lately.
-    #[error("checks and reviews within an hour: {most} are the most; nothing was handed in")]
-    TooManyChecks {
-        /// How often it may be.
-        most: usize,
-    },
-    /// Others use the store, and did not finish in time. Nothing was done.
-    #[error("the drafts of this workspace are busy; nothing was done, try again in a moment")]
+    /// The hourly limit on checks is reached.
+    #[error("too many checks and reviews in one hour (limit: {most}); nothing was submitted")]
+    TooManyChecks { most: usize },
+    /// Other processes hold the store lock. Nothing was done.
+    #[error("the draft store is busy; nothing was done, try again in a moment")]
     Busy,
-    /// Whoever wanted it does not want it any more.
-    #[error("it was stopped; nothing was handed in")]
+    /// The caller cancelled the operation.
+    #[error("cancelled; nothing was submitted")]
     Stopped,
-    /// The policy cannot be used; nothing is judged.
+    /// The policy is invalid; nothing is judged.
     #[error(transparent)]
     Policy(#[from] PolicyFault),
-    /// A stored content is gone.
-    #[error("content {0} is not kept any more")]
+    /// A stored content was removed or is damaged.
+    #[error("content {0} is no longer stored")]
     ContentGone(Sha256Hex),
-    /// A record inside the journal is not what was written. Nothing goes on.
-    #[error("the journal is damaged at record {seq} of {file}: {why}")]
+    /// A journal record differs from what was written. The store stops.
+    #[error("journal is damaged at record {seq} of {file}: {why}")]
     JournalDamaged {
-        /// Which record, from 1.
+        /// Sequence number of the record, from 1.
         seq: u64,
-        /// In which file.
         file: String,
-        /// What is wrong.
         why: &'static str,
     },
-    /// Writing the journal failed in this operation; the next one reads the disk and tries again.
-    #[error("the journal could not be written: try again once the disk can be written")]
+    /// Writing the journal failed in this operation. The next operation rereads the disk and tries
+    /// again.
+    #[error("cannot write the journal: try again once the disk is writable")]
     JournalBroken,
-    /// The disk.
+    /// A file system operation failed.
     #[error("{what}")]
     Io {
-        /// What was being done.
+        /// The failed operation, such as `cannot read the journal`.
         what: &'static str,
-        /// Why it failed.
         #[source]
         source: io::Error,
     },
@@ -81,17 +71,17 @@ impl DraftError {
         Self::File { path: path.to_string(), fault }
     }
 
-    /// What it is, for programs.
+    /// The error code for programs.
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::Refused(refusal) => match refusal {
-                Refusal::Unknown => ErrorCode::DraftNotFound,
-                Refusal::Seal { .. } => ErrorCode::SealDiffers,
-                Refusal::Policy => ErrorCode::PolicyChanged,
-                Refusal::State { .. } => ErrorCode::DraftState,
-                Refusal::NotApprover { .. } | Refusal::WorkerName { .. } | Refusal::Author => {
-                    ErrorCode::NotAReviewer
-                }
+                DraftRefusal::Unknown => ErrorCode::DraftNotFound,
+                DraftRefusal::Seal { .. } => ErrorCode::SealDiffers,
+                DraftRefusal::Policy => ErrorCode::PolicyChanged,
+                DraftRefusal::State { .. } => ErrorCode::DraftState,
+                DraftRefusal::NotApprover { .. }
+                | DraftRefusal::WorkerName { .. }
+                | DraftRefusal::Author => ErrorCode::NotAReviewer,
                 _ => ErrorCode::Refused,
             },
             Self::Path(_) => ErrorCode::PathRefused,
@@ -113,7 +103,7 @@ impl DraftError {
         }
     }
 
-    /// Whether the caller can mend it, in contrast to whoever keeps the machine.
+    /// Whether the caller can fix it, as opposed to the operator of the machine.
     pub fn is_refusal(&self) -> bool {
         match self {
             Self::Refused(_)
@@ -133,49 +123,41 @@ impl DraftError {
     }
 }
 
-/// Why a file cannot be drafted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileFault {
-    /// It does not exist.
-    #[error("there is no such file")]
+    #[error("file not found")]
     Missing,
-    /// Something has this name already.
-    #[error("it exists")]
+    #[error("already exists")]
     Exists,
-    /// It is gone since the draft was opened.
-    #[error("it was deleted, and a draft does not bring it back")]
+    /// The file was deleted after the draft was opened.
+    #[error("deleted after the draft was opened; a draft cannot restore it")]
     Deleted,
-    /// It, or a folder above it, went away while it was used.
-    #[error("it vanished")]
+    /// The file or a parent directory disappeared while in use.
+    #[error("disappeared while in use")]
     Vanished,
     /// Only text can be drafted and merged.
-    #[error("it is not UTF-8 text")]
+    #[error("not UTF-8 text")]
     NotText,
-    /// It is larger than the policy allows.
-    #[error("it is larger than the policy allows")]
+    #[error("larger than the policy allows")]
     TooLarge,
-    /// It is not a plain file, or the way to it leads through something else than folders.
+    /// Not a regular file, or a component of its path is not a directory.
     #[error("{0}")]
     NotPlain(&'static str),
-    /// The policy lets workers neither read nor change it.
-    #[error("the policy lets workers neither read nor change it")]
+    #[error("the policy does not allow workers to read or change it")]
     Denied,
-    /// It is in the way of a file that Moothall generates.
-    #[error("it is not ours, and nothing is written over it")]
+    /// Blocks a file that Moothall generates.
+    #[error("not created by Moothall; refusing to overwrite it")]
     NotOurs,
 }
 
-/// Why a text cannot be replaced.
+/// Why the old text of an edit cannot be replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum OldTextFault {
-    /// There is nothing to look for.
-    #[error("the old text is empty")]
+    #[error("old text is empty")]
     Empty,
-    /// It is not clear which one is meant.
-    #[error("the old text stands there more than once: give more of it")]
+    #[error("old text occurs more than once: include more of the surrounding text")]
     Repeated,
-    /// It is not there.
-    #[error("the old text does not stand in the draft")]
+    #[error("old text not found in the draft")]
     Missing,
 }

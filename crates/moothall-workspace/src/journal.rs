@@ -1,8 +1,8 @@
-//! The journal: one line of JSON for everything that happened, each with the hash of the one before.
+//! The journal: one JSON line per event, each with the hash of the previous line.
 //!
-//! A line is `{"seq":n,"prev":"…",…,"hash":"…"}`, and its hash is that of the bytes before `,"hash"`,
-//! so that checking a line needs no rules about JSON. A last line that was not written to its end is
-//! moved to a `.torn` file; a complete line that is wrong is never mended, wherever it is.
+//! A line is `{"seq":n,"prev":"…",…,"hash":"…"}`. The hash covers the bytes before `,"hash"`, so
+//! checking a line does not depend on JSON serialization. An incomplete last line is moved to a
+//! `.torn` file; a complete but invalid line is never repaired, wherever it is.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -12,95 +12,91 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use moothall_core::Sha256Hex;
-use moothall_core::drafts::{Event, Principal, Record};
+use moothall_core::drafts::{AuditRecord, DraftEvent, Principal};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::anchor::AnchorWriter;
-use super::checkpoints::Signer;
+use super::checkpoints::CheckpointSigner;
 use super::error::DraftError;
-use super::head::Head;
-use super::{LOCK_WAIT, Point, Reached};
+use super::journal_head::JournalHead;
+use super::{FailPoint, LOCK_WAIT, Reached};
 
-/// Bytes after which a file is closed and the next one begun.
+/// Start a new file after this many bytes.
 const ROTATE_AT: u64 = 64 << 20;
-/// Records after which a checkpoint is signed.
-pub(super) const CHECKPOINT_EVERY: u64 = 256;
-/// Milliseconds after which one is signed with the next record.
+/// Sign a checkpoint after this many records.
+pub(crate) const CHECKPOINT_EVERY: u64 = 256;
+/// Sign a checkpoint with the next record after this time.
 const CHECKPOINT_AFTER_MS: u64 = 10 * 60 * 1000;
-/// How long to wait before a lock is tried again.
+/// Delay between attempts to take a lock.
 const LOCK_PAUSE: Duration = Duration::from_millis(2);
-/// More bytes than any line has.
+/// Upper bound for the length of a line.
 const MAX_LINE: u64 = 64 << 20;
-/// `,"hash":"` and 64 digits and `"}`.
+/// Length of `,"hash":"`, 64 digits and `"}`.
 const TAIL: usize = 9 + 64 + 2;
 
-/// Where the journal stands in its files, right after one of its lines.
+/// The location of a record in the journal files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct JournalPosition {
-    /// The number of the record.
-    pub(super) seq: u64,
-    /// Its hash.
-    pub(super) hash: Sha256Hex,
-    /// The number of the file that holds it.
+pub(crate) struct JournalPosition {
+    pub(crate) seq: u64,
+    pub(crate) hash: Sha256Hex,
+    /// Number of the file.
     file: u64,
-    /// Where its line begins there.
+    /// Offset of the line.
     start: u64,
-    /// Where its line ends, with the line break.
+    /// Offset after the line, including the line break.
     end: u64,
 }
 
-/// A line as it was read.
+/// A journal line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
-    /// Its place in the chain.
-    pub head: Head,
-    /// What it says.
-    pub record: Record,
+pub struct JournalLine {
+    pub head: JournalHead,
+    pub record: AuditRecord,
     /// The bytes, without the line break.
     pub text: String,
 }
 
 #[derive(Debug)]
-pub(super) struct Journal {
+pub(crate) struct DraftJournal {
     folder: PathBuf,
     lock: File,
-    signer: Signer,
-    head: Head,
-    /// The number of the file that is written.
+    signer: CheckpointSigner,
+    head: JournalHead,
+    /// Number of the current file.
     number: u64,
-    /// How much of it was read.
+    /// How much of the current file was read.
     offset: u64,
-    /// The file, the beginning and the end of the last line.
+    /// File number, start and end of the last line.
     last_line: (u64, u64, u64),
     signed_at: u64,
     signed_ms: u64,
     rotate_at: u64,
     anchor: Option<AnchorWriter>,
-    /// A write failed: what is on the disk must be read before the next one.
+    /// A write failed, so the journal must be reread before the next write.
     must_catch_up: bool,
-    /// Whether the last write failed, for those who do not hold the journal.
+    /// Whether the last write failed; shared with code that does not hold the journal.
     is_failing: Arc<AtomicBool>,
 }
 
-impl Journal {
-    pub(super) fn open(state: &Path, anchor: Option<&Path>) -> Result<Self, DraftError> {
+impl DraftJournal {
+    pub(crate) fn open(state: &Path, anchor: Option<&Path>) -> Result<Self, DraftError> {
         let folder = state.join("audit");
         let make = || -> io::Result<File> {
             fs_err::create_dir_all(&folder)?;
             let lock = state.join("audit.lock");
             OpenOptions::new().create(true).truncate(false).write(true).open(lock)
         };
-        let lock = make().map_err(DraftError::io("the journal cannot be opened"))?;
-        let signer = Signer::open(state)?;
+        let lock = make().map_err(DraftError::io("cannot open the journal"))?;
+        let signer = CheckpointSigner::open(state)?;
         let (signed_at, signed_ms) = signer.last();
         Ok(Self {
             folder,
             lock,
             signer,
-            head: Head::start(),
+            head: JournalHead::start(),
             number: 1,
             offset: 0,
             last_line: (1, 0, 0),
@@ -113,30 +109,30 @@ impl Journal {
         })
     }
 
-    pub(super) fn rotate_at(&mut self, bytes: u64) {
+    pub(crate) fn rotate_at(&mut self, bytes: u64) {
         self.rotate_at = bytes;
     }
 
-    pub(super) fn head(&self) -> Head {
+    pub(crate) fn head(&self) -> JournalHead {
         self.head
     }
 
-    /// The record of the last checkpoint that this process knows.
-    pub(super) fn signed_at(&self) -> u64 {
+    /// Sequence number of the last checkpoint known to this process.
+    pub(crate) fn signed_at(&self) -> u64 {
         self.signed_at
     }
 
-    pub(super) fn position(&self) -> JournalPosition {
-        let Head { seq, hash } = self.head;
+    pub(crate) fn position(&self) -> JournalPosition {
+        let JournalHead { seq, hash } = self.head;
         let (file, start, end) = self.last_line;
         JournalPosition { seq, hash, file, start, end }
     }
 
-    /// Goes on after a record instead of at the beginning, if the journal holds that record there
-    /// and the anchor does not ask about an earlier one.
-    pub(super) fn resume_after(&mut self, at: &JournalPosition) -> Result<bool, DraftError> {
+    /// Continues after this record instead of reading from the start, if the journal contains the
+    /// record there and the anchor does not expect an earlier one.
+    pub(crate) fn resume_after(&mut self, at: &JournalPosition) -> Result<bool, DraftError> {
         let JournalPosition { seq, hash, file: number, start, end } = *at;
-        let head = Head { seq, hash };
+        let head = JournalHead { seq, hash };
         if self.anchor.as_ref().is_some_and(|anchor| anchor.expects_before(seq)) {
             return Ok(false);
         }
@@ -145,29 +141,28 @@ impl Journal {
         let Some(line) = line.strip_suffix(b"\n").filter(|line| is_record(line, head)) else {
             return Ok(false);
         };
-        let Ok(Record { event, .. }) = serde_json::from_slice(line) else { return Ok(false) };
+        let Ok(AuditRecord { event, .. }) = serde_json::from_slice(line) else { return Ok(false) };
         if let Some(anchor) = &mut self.anchor {
             anchor.compare(head);
         }
         self.head = head;
         self.last_line = (number, start, end);
         (self.number, self.offset) = match event {
-            Event::Rotated { next } => (next, 0),
+            DraftEvent::Rotated { next } => (next, 0),
             _ => (number, end),
         };
         Ok(true)
     }
 
-    /// Whether the last write failed.
-    pub(super) fn failing(&self) -> Arc<AtomicBool> {
+    pub(crate) fn failing(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.is_failing)
     }
 
-    /// Reads what others wrote since, and mends a tail that was not written to its end. Only for
-    /// whoever holds the lock of the store.
-    pub(super) fn catch_up(
+    /// Reads what other processes appended and repairs an incomplete last line. The caller must
+    /// hold the store lock.
+    pub(crate) fn catch_up(
         &mut self,
-        mut each: impl FnMut(u64, &Record),
+        mut each: impl FnMut(u64, &AuditRecord),
     ) -> Result<(), DraftError> {
         loop {
             let path = file(&self.folder, self.number);
@@ -178,7 +173,7 @@ impl Journal {
             while at < bytes.len() {
                 let end = bytes[at..].iter().position(|byte| *byte == b'\n');
                 let line = end.map(|end| &bytes[at..at + end]);
-                match line.ok_or("it has no end").and_then(|line| read_line(line, self.head)) {
+                match line.ok_or("incomplete line").and_then(|line| read_line(line, self.head)) {
                     Ok(read) => {
                         let start = self.offset + at as u64;
                         at += read.text.len() + 1;
@@ -187,13 +182,13 @@ impl Journal {
                         if let Some(anchor) = &mut self.anchor {
                             anchor.compare(read.head);
                         }
-                        if let Event::Rotated { next } = read.record.event {
+                        if let DraftEvent::Rotated { next } = read.record.event {
                             rotated = Some(next);
                         }
                         each(read.head.seq, &read.record);
                     }
                     Err(why) => {
-                        // A crash leaves a line without its end. A whole line that is wrong was
+                        // A crash leaves an incomplete line. A complete but invalid line was
                         // changed afterwards, and moving it aside would hide that.
                         let is_torn = end.is_none_or(|end| {
                             at + end + 1 == bytes.len() && !is_complete(&bytes[at..at + end])
@@ -207,7 +202,7 @@ impl Journal {
                     }
                 }
             }
-            // What was read stays read if the rest cannot be cut, and the next call tries again.
+            // Advance even if truncating fails; the next call tries again.
             self.offset += at as u64;
             if torn {
                 self.cut(&path, self.offset, &bytes[at..])?;
@@ -225,9 +220,13 @@ impl Journal {
         }
     }
 
-    /// Appends one record: one write, one flush to the disk. After a failure nothing is appended
-    /// until [`Self::catch_up`] has read what is on the disk.
-    pub(super) fn append(&mut self, record: &Record, reached: &Reached) -> Result<(), DraftError> {
+    /// Appends one record: one write and one flush to disk. After a failure, nothing is appended
+    /// until [`Self::catch_up`] has reread the disk.
+    pub(crate) fn append(
+        &mut self,
+        record: &AuditRecord,
+        reached: &Reached,
+    ) -> Result<(), DraftError> {
         if self.must_catch_up {
             return Err(DraftError::JournalBroken);
         }
@@ -235,10 +234,10 @@ impl Journal {
         let failed = |_: &DraftError| failing.store(true, Ordering::Relaxed);
         self.sign_overdue(record.ts).inspect_err(failed)?;
         self.write(record, reached).inspect_err(failed)?;
-        // The record counts from here on. What is due after it is tried again with the next one.
+        // The record is durable from here on. A failed follow-up is retried with the next record.
         match self.follow_up(record, reached).inspect_err(failed) {
             Ok(()) => failing.store(false, Ordering::Relaxed),
-            Err(error) => tracing::warn!(%error, "the journal cannot be rotated or signed"),
+            Err(error) => tracing::warn!(%error, "cannot rotate or sign the journal"),
         }
         if let Some(anchor) = &mut self.anchor {
             anchor.write(self.head, self.signed_at);
@@ -246,25 +245,25 @@ impl Journal {
         Ok(())
     }
 
-    /// Tries whether the journal can be written, after a write that failed.
-    pub(super) fn probe(&mut self, ts: u64, reached: &Reached) -> Result<(), DraftError> {
+    /// Tests whether the journal is writable, after a failed write.
+    pub(crate) fn probe(&mut self, ts: u64, reached: &Reached) -> Result<(), DraftError> {
         self.sign_overdue(ts)?;
         let path = self.folder.join("probe.new");
         let write = || -> io::Result<()> {
             let mut file = fs_err::File::create(&path)?;
-            reached(Point::Journal)?;
+            reached(FailPoint::Journal)?;
             file.write_all(&[0; 4096])?;
-            reached(Point::JournalSync)?;
+            reached(FailPoint::JournalSync)?;
             file.sync_data()
         };
         let written = write();
         let _ = fs_err::remove_file(&path);
-        written.map_err(DraftError::io("the journal cannot be written"))?;
+        written.map_err(DraftError::io("cannot write the journal"))?;
         self.is_failing.store(false, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Signs a checkpoint that should have been signed after an earlier record.
+    /// Signs a checkpoint that was due after an earlier record.
     fn sign_overdue(&mut self, ts: u64) -> Result<(), DraftError> {
         match self.head.seq.saturating_sub(self.signed_at) >= CHECKPOINT_EVERY {
             true => self.sign(ts),
@@ -272,8 +271,8 @@ impl Journal {
         }
     }
 
-    /// What is due after a record: a new file, a signature.
-    fn follow_up(&mut self, record: &Record, reached: &Reached) -> Result<(), DraftError> {
+    /// Rotates the file and signs a checkpoint if they are due.
+    fn follow_up(&mut self, record: &AuditRecord, reached: &Reached) -> Result<(), DraftError> {
         if self.offset >= self.rotate_at {
             self.rotate(record.ts, reached)?;
         }
@@ -285,25 +284,24 @@ impl Journal {
         Ok(())
     }
 
-    fn write(&mut self, record: &Record, reached: &Reached) -> Result<(), DraftError> {
+    fn write(&mut self, record: &AuditRecord, reached: &Reached) -> Result<(), DraftError> {
         let line = line(record, self.head)?;
         let path = file(&self.folder, self.number);
-        let what = DraftError::io("the journal cannot be written");
-        let held = match Locked::take(&self.lock, LOCK_WAIT) {
+        let what = DraftError::io("cannot write the journal");
+        let held = match FileLock::take(&self.lock, LOCK_WAIT) {
             Ok(held) => held,
-            // Nothing was written.
             Err(error) if error.kind() == io::ErrorKind::TimedOut => return Err(DraftError::Busy),
             Err(error) => return Err(what(error)),
         };
         let append = || -> io::Result<()> {
             let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
             let write = |file: &mut File| -> io::Result<()> {
-                reached(Point::Journal)?;
+                reached(FailPoint::Journal)?;
                 file.write_all(line.text.as_bytes())?;
-                reached(Point::JournalSync)?;
+                reached(FailPoint::JournalSync)?;
                 file.sync_data()
             };
-            // The caller is told that the record was not written, so it must not count later.
+            // The caller gets an error, so the record must not take effect later.
             write(&mut file).inspect_err(|_| {
                 if file.metadata().is_ok_and(|now| now.len() > self.offset) {
                     let _ = file.set_len(self.offset).and_then(|()| file.sync_data());
@@ -325,8 +323,8 @@ impl Journal {
 
     fn rotate(&mut self, ts: u64, reached: &Reached) -> Result<(), DraftError> {
         let next = self.number + 1;
-        let event = Event::Rotated { next };
-        let record = Record { ts, actor: Principal::gate(), client: None, event };
+        let event = DraftEvent::Rotated { next };
+        let record = AuditRecord { ts, actor: Principal::gate(), client: None, event };
         self.write(&record, reached)?;
         let path = file(&self.folder, self.number);
         self.number = next;
@@ -336,7 +334,7 @@ impl Journal {
             permissions.set_readonly(true);
             fs_err::set_permissions(&path, permissions)
         };
-        close().map_err(DraftError::io("the journal cannot be rotated"))?;
+        close().map_err(DraftError::io("cannot rotate the journal"))?;
         self.sign(ts)
     }
 
@@ -347,7 +345,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Keeps the bytes of a torn tail aside, and cuts the file back to its last whole record.
+    /// Saves the bytes of an incomplete last line and truncates the file to its last complete
+    /// record.
     fn cut(&self, path: &Path, keep: u64, torn: &[u8]) -> Result<(), DraftError> {
         let cut = || -> io::Result<()> {
             let aside = path.with_extension("torn");
@@ -359,15 +358,15 @@ impl Journal {
             file.set_len(keep)?;
             file.sync_all()
         };
-        cut().map_err(DraftError::io("the torn end of the journal cannot be cut"))
+        cut().map_err(DraftError::io("cannot truncate the incomplete end of the journal"))
     }
 }
 
-pub(super) fn file(folder: &Path, number: u64) -> PathBuf {
+pub(crate) fn file(folder: &Path, number: u64) -> PathBuf {
     folder.join(format!("{number:06}.ndjson"))
 }
 
-pub(super) fn read_from(path: &Path, offset: u64) -> Result<Vec<u8>, DraftError> {
+pub(crate) fn read_from(path: &Path, offset: u64) -> Result<Vec<u8>, DraftError> {
     read_part(path, offset, u64::MAX)
 }
 
@@ -383,52 +382,52 @@ fn read_part(path: &Path, offset: u64, length: u64) -> Result<Vec<u8>, DraftErro
         file.take(length).read_to_end(&mut bytes)?;
         Ok(bytes)
     };
-    read().map_err(DraftError::io("the journal cannot be read"))
+    read().map_err(DraftError::io("cannot read the journal"))
 }
 
-pub(super) fn damaged(path: &Path, seq: u64, why: &'static str) -> DraftError {
+pub(crate) fn damaged(path: &Path, seq: u64, why: &'static str) -> DraftError {
     let file = path.file_name().map(|name| name.to_string_lossy().into_owned());
     DraftError::JournalDamaged { seq, file: file.unwrap_or_default(), why }
 }
 
-/// The line of a record after `head`.
-fn line(record: &Record, head: Head) -> Result<Line, DraftError> {
+/// Formats the line for a record that follows `head`.
+fn line(record: &AuditRecord, head: JournalHead) -> Result<JournalLine, DraftError> {
     let body = serde_json::to_string(record)
-        .map_err(|error| DraftError::io("the record cannot be written")(error.into()))?;
+        .map_err(|error| DraftError::io("cannot serialize the record")(error.into()))?;
     let fields = body.strip_prefix('{').unwrap_or(&body);
     let fields = fields.strip_suffix('}').unwrap_or(fields);
     let seq = head.seq + 1;
     let signed = format!("{{\"seq\":{seq},\"prev\":\"{}\",{fields}", head.hash);
     let hash = Sha256Hex::of(signed.as_bytes());
     let text = format!("{signed},\"hash\":\"{hash}\"}}\n");
-    Ok(Line { head: Head { seq, hash }, record: record.clone(), text })
+    Ok(JournalLine { head: JournalHead { seq, hash }, record: record.clone(), text })
 }
 
-pub(super) fn read_line(line: &[u8], after: Head) -> Result<Line, &'static str> {
+pub(crate) fn read_line(line: &[u8], after: JournalHead) -> Result<JournalLine, &'static str> {
     let (text, signed, hash) = split_line(line)?;
     if Sha256Hex::of(signed.as_bytes()) != hash {
-        return Err("its hash is another one");
+        return Err("hash does not match");
     }
-    let head = Head { seq: after.seq + 1, hash };
+    let head = JournalHead { seq: after.seq + 1, hash };
     if !signed.starts_with(&format!("{{\"seq\":{},\"prev\":\"{}\",", head.seq, after.hash)) {
-        return Err("it does not follow the one before");
+        return Err("does not follow the previous record");
     }
-    let record = serde_json::from_str(text).map_err(|_| "nobody knows what it says")?;
-    Ok(Line { head, record, text: text.to_owned() })
+    let record = serde_json::from_str(text).map_err(|_| "unknown record format")?;
+    Ok(JournalLine { head, record, text: text.to_owned() })
 }
 
-/// A line as text, the part of it that is hashed, and the hash that it ends in.
+/// Splits a line into its text, the hashed part, and the hash at its end.
 fn split_line(line: &[u8]) -> Result<(&str, &str, Sha256Hex), &'static str> {
-    let text = std::str::from_utf8(line).map_err(|_| "it is not text")?;
+    let text = std::str::from_utf8(line).map_err(|_| "not UTF-8")?;
     let cut = text.len().checked_sub(TAIL).filter(|at| text.is_char_boundary(*at));
-    let (signed, tail) = text.split_at(cut.ok_or("it is too short")?);
+    let (signed, tail) = text.split_at(cut.ok_or("too short")?);
     let hash = tail.strip_prefix(",\"hash\":\"").and_then(|rest| rest.strip_suffix("\"}"));
-    let hash = hash.and_then(Sha256Hex::parse).ok_or("it does not end in its hash")?;
+    let hash = hash.and_then(Sha256Hex::parse).ok_or("no hash at the end")?;
     Ok((text, signed, hash))
 }
 
-/// Whether a line is this record.
-fn is_record(line: &[u8], head: Head) -> bool {
+/// Whether a line is the record at `head`.
+fn is_record(line: &[u8], head: JournalHead) -> bool {
     split_line(line).is_ok_and(|(_, signed, hash)| {
         hash == head.hash
             && Sha256Hex::of(signed.as_bytes()) == hash
@@ -436,24 +435,24 @@ fn is_record(line: &[u8], head: Head) -> bool {
     })
 }
 
-/// Whether a line was written to its end, right or wrong.
+/// Whether a line was written completely, valid or not.
 fn is_complete(line: &[u8]) -> bool {
     split_line(line).is_ok()
 }
 
-/// Whether a line was written to its end and does not have its own hash.
-pub(super) fn is_altered(line: &[u8]) -> bool {
+/// Whether a line was written completely but its hash does not match.
+pub(crate) fn is_altered(line: &[u8]) -> bool {
     split_line(line).is_ok_and(|(_, signed, hash)| Sha256Hex::of(signed.as_bytes()) != hash)
 }
 
-/// A lock that is held until it is dropped, and that the kernel frees when its holder dies.
+/// A file lock that is released when dropped, or by the kernel when the process dies.
 #[derive(Debug)]
-pub(super) struct Locked<'a>(&'a File);
+pub(crate) struct FileLock<'a>(&'a File);
 
-impl<'a> Locked<'a> {
-    /// Waits for at most so long; then the error is [`io::ErrorKind::TimedOut`]. There is no call that
-    /// waits for a lock with a limit, so it is tried again and again.
-    pub(super) fn take(file: &'a File, wait: Duration) -> io::Result<Self> {
+impl<'a> FileLock<'a> {
+    /// Waits up to `wait`, then returns [`io::ErrorKind::TimedOut`]. Polls, because `flock` has no
+    /// timeout.
+    pub(crate) fn take(file: &'a File, wait: Duration) -> io::Result<Self> {
         let until = Instant::now() + wait;
         loop {
             match flock(file, FlockOperation::NonBlockingLockExclusive) {
@@ -468,7 +467,7 @@ impl<'a> Locked<'a> {
     }
 }
 
-impl Drop for Locked<'_> {
+impl Drop for FileLock<'_> {
     fn drop(&mut self) {
         let _ = flock(self.0, FlockOperation::Unlock);
     }

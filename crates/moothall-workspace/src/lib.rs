@@ -1,32 +1,33 @@
-//! Drafts on a disk: a confined workspace, a store beside it, and the journal that is the truth.
+//! The draft store on disk: a confined workspace, a store outside of it, and a journal as the
+//! source of truth.
 //!
-//! Every operation takes the lock of the store, reads what others appended, decides in
-//! `moothall-core`, appends, and only then touches the workspace. Whoever is killed in between is
-//! finished or taken back by the next one that opens the store.
+//! Every operation takes the store lock, reads what other processes appended, decides in
+//! `moothall-core`, appends to the journal, and only then changes the workspace. If a process is
+//! killed midway, the next one that opens the store finishes or rolls back its work.
 
 mod anchor;
 mod apply;
-mod blobs;
+mod blob_store;
 mod check_cache;
 mod checkpoints;
 mod checks;
 mod confined_open;
-mod difference;
-mod editing;
+mod diff;
+mod edit;
 mod error;
-mod head;
+mod file_context;
+mod handoff;
 mod journal;
+mod journal_head;
 mod notifications;
 mod policy_files;
-mod prepared;
-mod reviewing;
+mod prepared_drafts;
+mod review;
 mod snapshot;
 mod submit;
-mod surroundings;
-mod tree;
 mod verify;
-mod view;
 mod workspace;
+mod workspace_files;
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -38,98 +39,94 @@ use std::time::Duration;
 
 use moothall_core::Sha256Hex;
 use moothall_core::drafts::{
-    Client, Command, Draft, DraftId, Drafts, Event, MAX_TEXT_CHARS, Principal, PrincipalKind,
-    Record, Refusal, RelPath, Retention, Step, decide, kept_blobs,
+    AuditRecord, BlobRetention, Client, Draft, DraftEvent, DraftId, DraftOperation, DraftRefusal,
+    DraftSet, FileStep, MAX_TEXT_CHARS, Principal, PrincipalKind, RelPath, decide, kept_blobs,
 };
-use moothall_core::gate::{FingerprintKey, Layer, Policy, made_by_tools, scan_secrets};
+use moothall_core::gate::{FingerprintKey, Policy, PolicyLayer, made_by_tools, scan_secrets};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-pub use self::anchor::Anchor;
-pub use self::checks::{CheckReport, Checker, Reviewer};
-pub use self::confined_open::{Mounts, open as open_confined};
-pub use self::difference::{DiffLine, Difference, Part, Side, difference, whole_difference};
-pub use self::editing::{Edit, Existing};
+pub use self::anchor::JournalAnchor;
+pub use self::checks::{CheckReport, CheckRunner, ModelReviewer};
+pub use self::confined_open::{MountPolicy, open as open_confined};
+pub use self::diff::{DiffLine, DiffSide, DiffSpan, DraftDiff, difference, whole_difference};
+pub use self::edit::{DraftEdit, FileRequirement};
 pub use self::error::{DraftError, FileFault, OldTextFault};
-pub use self::head::Head;
-pub use self::journal::Line;
-pub use self::notifications::{Heard, Told};
+pub use self::handoff::HandoffMode;
+pub use self::journal::JournalLine;
+pub use self::journal_head::JournalHead;
+pub use self::notifications::{NotificationBatch, NotificationEntry};
 pub use self::policy_files::policy_layers;
-pub use self::submit::{Judged, ShownFile, Submitted, today};
-pub use self::verify::{TornFile, Verified, read_journal, torn_files, verify};
-pub use self::view::Handoff;
+pub use self::submit::{GateReport, SubmissionFile, SubmissionResult, today};
+pub use self::verify::{JournalVerification, TornFile, read_journal, torn_files, verify};
 
-use self::blobs::Blobs;
-use self::check_cache::Memory;
-use self::journal::{Journal, Locked};
-use self::notifications::Ring;
-use self::workspace::Workspace;
+use self::blob_store::BlobStore;
+use self::check_cache::CheckCache;
+use self::journal::{DraftJournal, FileLock};
+use self::notifications::NotificationBuffer;
+use self::workspace::ConfinedWorkspace;
 
-/// Places in the work at which a test may stop a process, or a disk may be full.
+/// Points at which a test can kill the process or simulate a full disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Point {
-    /// Before a content is stored.
+pub enum FailPoint {
     Blob,
-    /// Before a record is written.
     Journal,
-    /// Before it is flushed.
+    /// Before a record is flushed.
     JournalSync,
-    /// Before the intent to change the workspace.
+    /// Before the intent to change the workspace is recorded.
     BeforeIntent,
-    /// After it.
+    /// After the intent is recorded.
     AfterIntent,
     /// Before the staging file is written.
     Staging,
-    /// After.
+    /// After the staging file is written.
     Staged,
-    /// After the exchange with the original.
+    /// After the staging file and the original are exchanged.
     Exchanged,
-    /// After the original is gone.
+    /// After the original is deleted.
     Unlinked,
     /// Before the end is recorded.
     BeforeEnd,
 }
 
-/// How long an operation waits for those of other threads, and then for those of other processes.
-/// None of them runs checks, asks a model or judges while it holds the lock.
+/// How long an operation waits for other threads, and then for other processes. No operation runs
+/// checks, calls a model or judges while it holds the lock.
 const LOCK_WAIT: Duration = Duration::from_secs(2);
-/// The most bytes of contents that a store holds, where nobody says otherwise.
+/// Default limit for stored contents.
 const MAX_STORED_BYTES: u64 = 1 << 30;
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 const SWEEP_EVERY_MS: u64 = 10 * 60 * 1000;
 
-/// What happens at a [`Point`]: nothing, in the product.
-pub type Reached = dyn Fn(Point) -> io::Result<()> + Send + Sync;
+/// Called at each [`FailPoint`]. Does nothing outside of tests.
+pub type Reached = dyn Fn(FailPoint) -> io::Result<()> + Send + Sync;
 
-/// Where and how.
-pub struct Options {
-    /// The folder whose files are drafted.
+/// How to open a [`DraftStore`].
+pub struct DraftStoreOptions {
+    /// The directory whose files are drafted.
     pub workspace: PathBuf,
-    /// The folder of the store, outside of it.
+    /// The store's directory, outside of the workspace.
     pub state: PathBuf,
-    /// The file that keeps the newest record of the journal, outside of `state`. `None` keeps none,
-    /// and a journal that was cut is then not noticed.
+    /// The anchor file, outside of `state`. Without one, a truncated journal is not detected.
     pub anchor: Option<PathBuf>,
-    /// The policy above that of the workspace, if there is one.
+    /// The policy file above that of the workspace.
     pub organisation_policy: Option<PathBuf>,
-    /// Runs the checks of the policy; without one they are not run, and that is escalated.
-    pub checker: Option<Box<dyn Checker>>,
-    /// Asks the model of the policy; without one it is not asked, and that is escalated.
-    pub reviewer: Option<Box<dyn Reviewer>>,
-    /// Milliseconds since 1970.
+    /// Runs the policy's checks. Without one they do not run, which is escalated.
+    pub checker: Option<Box<dyn CheckRunner>>,
+    /// Calls the policy's reviewing model. Without one it is not called, which is escalated.
+    pub reviewer: Option<Box<dyn ModelReviewer>>,
+    /// Current time in milliseconds since 1970.
     pub clock: Box<dyn Fn() -> u64 + Send + Sync>,
-    /// What becomes of the view that other tools read.
-    pub handoff: Handoff,
-    /// What happens on the way.
+    /// Whether drafts are exported for other tools.
+    pub handoff: HandoffMode,
     pub reached: Box<Reached>,
-    /// Bytes after which a file of the journal is closed; `None` for the usual.
+    /// Size at which a new journal file is started, or `None` for the default.
     pub rotate_at: Option<u64>,
-    /// The most bytes of contents that the store holds.
+    /// Limit for stored contents.
     pub max_stored_bytes: u64,
 }
 
-impl Options {
-    /// The usual ones.
+impl DraftStoreOptions {
+    /// The default options.
     pub fn new(workspace: PathBuf, state: PathBuf) -> Self {
         let clock = || {
             let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
@@ -143,7 +140,7 @@ impl Options {
             checker: None,
             reviewer: None,
             clock: Box::new(clock),
-            handoff: Handoff::default(),
+            handoff: HandoffMode::default(),
             reached: Box::new(|_| Ok(())),
             rotate_at: None,
             max_stored_bytes: MAX_STORED_BYTES,
@@ -151,9 +148,9 @@ impl Options {
     }
 }
 
-impl std::fmt::Debug for Options {
+impl std::fmt::Debug for DraftStoreOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Options")
+        f.debug_struct("DraftStoreOptions")
             .field("workspace", &self.workspace)
             .field("state", &self.state)
             .finish_non_exhaustive()
@@ -163,63 +160,63 @@ impl std::fmt::Debug for Options {
 /// The drafts of one workspace.
 #[derive(Debug)]
 pub struct DraftStore {
-    options: Options,
-    workspace: Workspace,
-    blobs: Blobs,
+    options: DraftStoreOptions,
+    workspace: ConfinedWorkspace,
+    blobs: BlobStore,
     lock: File,
     policy: Policy,
-    policy_layers: Vec<Layer>,
+    policy_layers: Vec<PolicyLayer>,
     key: FingerprintKey,
-    inner: parking_lot::Mutex<Inner>,
-    memory: Mutex<Memory>,
+    inner: parking_lot::Mutex<DraftStoreState>,
+    memory: Mutex<CheckCache>,
     journal_failing: Arc<AtomicBool>,
     stopped: CancellationToken,
 }
 
-/// What the journal comes to, and what is under way.
+/// State derived from the journal, and work in progress.
 #[derive(Debug)]
-struct Inner {
-    journal: Journal,
-    drafts: Drafts,
+struct DraftStoreState {
+    journal: DraftJournal,
+    drafts: DraftSet,
     /// Intents without an end, by their first draft.
-    pending: BTreeMap<DraftId, Intent>,
-    news: Ring,
+    pending: BTreeMap<DraftId, ApplyIntent>,
+    news: NotificationBuffer,
     policy_differs: bool,
-    /// The last record for which the view was looked after.
+    /// The last record included in the export.
     viewed: u64,
-    /// The last record of which this process knows a snapshot.
+    /// The last record covered by a snapshot, as far as this process knows.
     snapshot_at: u64,
-    /// When this process last removed contents that nothing needs, in milliseconds since 1970.
+    /// When this process last removed unneeded contents, in milliseconds since 1970.
     swept_at: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Intent {
+struct ApplyIntent {
     drafts: Vec<DraftId>,
-    steps: Vec<Step>,
+    steps: Vec<FileStep>,
 }
 
-/// A caller: who, and through what.
+/// Who calls the store, and through which program.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Caller {
-    /// Who, as the gate knows it.
+pub struct DraftCaller {
+    /// The authenticated principal.
     pub who: Principal,
-    /// Through what, as it says.
+    /// The client program, as it names itself.
     pub client: Option<Client>,
 }
 
-impl Caller {
-    /// A caller whose program does not matter.
+impl DraftCaller {
+    /// A caller without a client program.
     pub fn new(who: Principal) -> Self {
         Self { who, client: None }
     }
 }
 
 impl DraftStore {
-    /// Opens the store of a workspace, and finishes what a crash left.
-    pub fn open(options: Options) -> Result<Self, DraftError> {
-        let cannot = "the store cannot be opened";
+    /// Opens the store of a workspace and recovers from a crash.
+    pub fn open(options: DraftStoreOptions) -> Result<Self, DraftError> {
+        let cannot = "cannot open the store";
         let state = &options.state;
         let (policy, policy_layers) = policy_files::load(&options)?;
         let make = || -> io::Result<File> {
@@ -233,18 +230,18 @@ impl DraftStore {
                 .open(state.join("store.lock"))
         };
         let lock = make().map_err(DraftError::io(cannot))?;
-        let workspace = Workspace::open(&options.workspace, policy.limits.max_file_bytes)?;
-        let mut journal = Journal::open(state, options.anchor.as_deref())?;
+        let workspace = ConfinedWorkspace::open(&options.workspace, policy.limits.max_file_bytes)?;
+        let mut journal = DraftJournal::open(state, options.anchor.as_deref())?;
         if let Some(bytes) = options.rotate_at {
             journal.rotate_at(bytes);
         }
         let key = fingerprint_key(state).map_err(DraftError::io(cannot))?;
-        let blobs = Blobs::open(state, options.max_stored_bytes)?;
-        let mut inner = Inner {
+        let blobs = BlobStore::open(state, options.max_stored_bytes)?;
+        let mut inner = DraftStoreState {
             journal,
-            drafts: Drafts::default(),
+            drafts: DraftSet::default(),
             pending: BTreeMap::new(),
-            news: Ring::default(),
+            news: NotificationBuffer::default(),
             policy_differs: false,
             viewed: 0,
             snapshot_at: 0,
@@ -269,32 +266,30 @@ impl DraftStore {
         Ok(store)
     }
 
-    /// Ends checks and questions to a model that are under way, for good. What was being looked at
-    /// is not handed in; what was written down is finished all the same.
+    /// Cancels running checks and model calls for good. Their drafts are not submitted; what is
+    /// already journaled is still finished.
     pub fn stop(&self) {
         self.stopped.cancel();
     }
 
-    /// The policy in force.
     pub fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    /// The folder of the store.
     pub fn state_folder(&self) -> &Path {
         &self.options.state
     }
 
-    /// A draft that the caller may know of.
-    pub fn status(&self, caller: &Caller, id: DraftId) -> Result<Draft, DraftError> {
+    /// Returns a draft, if the caller may see it.
+    pub fn status(&self, caller: &DraftCaller, id: DraftId) -> Result<Draft, DraftError> {
         self.with(|_, inner| {
-            let draft = inner.drafts.of(&caller.who, id).ok_or(Refusal::Unknown)?;
+            let draft = inner.drafts.of(&caller.who, id).ok_or(DraftRefusal::Unknown)?;
             Ok(draft.clone())
         })
     }
 
-    /// All drafts that the caller may know of, oldest touch first.
-    pub fn list(&self, caller: &Caller) -> Result<Vec<Draft>, DraftError> {
+    /// All drafts the caller may see, least recently changed first.
+    pub fn list(&self, caller: &DraftCaller) -> Result<Vec<Draft>, DraftError> {
         self.with(|_, inner| {
             let known = |draft: &&Draft| inner.drafts.of(&caller.who, draft.id).is_some();
             let mut all: Vec<Draft> = inner.drafts.all().filter(known).cloned().collect();
@@ -303,49 +298,49 @@ impl DraftStore {
         })
     }
 
-    /// The names of files that workers may draft, without what tools make.
+    /// Files that workers may draft, without build output and installed dependencies.
     pub fn files(&self) -> Result<Vec<RelPath>, DraftError> {
         let mut names = self.workspace.names(&|path| made_by_tools(path))?;
         names.retain(|path| !self.policy.denies(path) && !made_by_tools(path));
         Ok(names)
     }
 
-    /// Whether a text may go to a model: one that may hold a credential does not.
+    /// Whether a text may be sent to a model. False if it may contain a credential.
     pub fn may_be_shown(&self, text: &str) -> bool {
         scan_secrets(text.as_bytes(), &self.key).is_clean()
     }
 
-    /// A summary or a reason as the journal may keep it: cut to its limit, and withheld if it may hold
-    /// a credential. Cut before the scan, and scanned outside of the lock: a long text must
-    /// not block other processes.
+    /// Prepares a summary or a reason for the journal: truncates it, and withholds it if it may
+    /// contain a credential. Truncates before scanning and scans without the lock, so a long
+    /// text does not block other processes.
     fn recordable(&self, text: &str) -> String {
         let text: String = text.chars().take(MAX_TEXT_CHARS).collect();
         match self.may_be_shown(&text) {
             true => text,
-            false => "(withheld: it looks like it holds a credential)".to_owned(),
+            false => "(withheld: may contain a credential)".to_owned(),
         }
     }
 
-    /// Gives a draft up.
-    pub fn discard(&self, caller: &Caller, id: DraftId) -> Result<Draft, DraftError> {
+    /// Discards a draft.
+    pub fn discard(&self, caller: &DraftCaller, id: DraftId) -> Result<Draft, DraftError> {
         self.with(|store, inner| {
-            store.tell(inner, caller, Command::Withdraw { draft: id })?;
+            store.tell(inner, caller, DraftOperation::Withdraw { draft: id })?;
             store.known(inner, id)
         })
     }
 
-    /// Where the journal stands.
-    pub fn head(&self) -> Result<Head, DraftError> {
+    /// The head of the journal.
+    pub fn head(&self) -> Result<JournalHead, DraftError> {
         self.with(|_, inner| Ok(inner.journal.head()))
     }
 
-    /// Whether the last write of the journal by this process failed.
+    /// Whether this process's last journal write failed.
     pub fn is_journal_failing(&self) -> bool {
         self.journal_failing.load(Ordering::Relaxed)
     }
 
-    /// Tries whether the journal can be written if the last write failed. A server that nobody
-    /// sends requests to while it is not ready recovers this way.
+    /// Tests whether the journal is writable if the last write failed. This lets a server recover
+    /// that gets no requests while it is not ready.
     pub fn check_journal(&self) -> Result<(), DraftError> {
         if !self.is_journal_failing() {
             return Ok(());
@@ -353,25 +348,25 @@ impl DraftStore {
         self.with(|store, inner| inner.journal.probe(store.now(), &*store.options.reached))
     }
 
-    /// Gives up every open draft and removes all contents. The journal stays.
-    pub fn purge(&self, caller: &Caller) -> Result<u64, DraftError> {
+    /// Discards every open draft and removes all contents. The journal is kept.
+    pub fn purge(&self, caller: &DraftCaller) -> Result<u64, DraftError> {
         self.with(|store, inner| {
             let open: Vec<DraftId> =
                 inner.drafts.all().filter(|one| one.state.is_open()).map(|one| one.id).collect();
             for draft in open {
-                store.tell(inner, caller, Command::Withdraw { draft })?;
+                store.tell(inner, caller, DraftOperation::Withdraw { draft })?;
             }
             let (blobs, _) = store.blobs.sweep(&std::collections::BTreeSet::new())?;
-            store.record(inner, caller, Event::Purged { blobs })?;
+            store.record(inner, caller, DraftEvent::Purged { blobs })?;
             Ok(blobs)
         })
     }
 
-    /// Closes what nobody touched for too long, and removes contents that nothing needs: at most
-    /// once in ten minutes, because it looks at every content.
+    /// Expires idle drafts and removes unneeded contents. Contents are swept at most once in ten
+    /// minutes, because a sweep reads the whole directory.
     pub fn tidy(&self) -> Result<u64, DraftError> {
         self.with(|store, inner| {
-            store.tell(inner, &Caller::new(Principal::gate()), Command::Expire)?;
+            store.tell(inner, &DraftCaller::new(Principal::gate()), DraftOperation::Expire)?;
             let now = store.now();
             if inner.swept_at.is_some_and(|at| now.abs_diff(at) < SWEEP_EVERY_MS) {
                 return Ok(0);
@@ -381,43 +376,44 @@ impl DraftStore {
         })
     }
 
-    fn sweep(&self, inner: &Inner) -> Result<u64, DraftError> {
-        let kept = kept_blobs(&inner.drafts, Retention::default(), self.now());
+    fn sweep(&self, inner: &DraftStoreState) -> Result<u64, DraftError> {
+        let kept = kept_blobs(&inner.drafts, BlobRetention::default(), self.now());
         Ok(self.blobs.sweep(&kept)?.0)
     }
 
-    /// Sees to it that so many bytes more fit. Workers write as often as they like, so old revisions
-    /// go now and then; where that is not enough, what is kept for undoing goes before its time, and
-    /// then nothing more is taken. It removes what no record names yet, so it comes before the first
-    /// content of an operation is stored.
-    fn make_room(&self, inner: &Inner, bytes: usize) -> Result<(), DraftError> {
+    /// Makes room for more bytes. First removes old revisions, then shortens the time in which
+    /// drafts can be undone; if that is not enough, returns an error. Removes contents that no
+    /// record refers to yet, so it must run before an operation stores its first content.
+    fn make_room(&self, inner: &DraftStoreState, bytes: usize) -> Result<(), DraftError> {
         let bytes = bytes as u64;
         if !self.blobs.wants_sweep(bytes) {
             return Ok(());
         }
         let most = self.options.max_stored_bytes;
-        let short = Retention { applied_ms: DAY_MS, closed_ms: 0 };
-        for retention in [Retention::default(), short] {
+        let short = BlobRetention { applied_ms: DAY_MS, closed_ms: 0 };
+        for retention in [BlobRetention::default(), short] {
             let kept = kept_blobs(&inner.drafts, retention, self.now());
             if self.blobs.sweep(&kept)?.1.saturating_add(bytes) <= most {
                 return Ok(());
             }
         }
         let most = most >> 20;
-        Err(DraftError::Input(format!("drafts hold {most} MiB, the most: submit or discard some")))
+        Err(DraftError::Input(format!(
+            "draft storage is full (limit: {most} MiB): submit or discard some drafts"
+        )))
     }
 
-    /// Runs one operation alone, on what is true now.
+    /// Runs one operation under the lock, on the current state.
     fn with<T>(
         &self,
-        operation: impl FnOnce(&Self, &mut Inner) -> Result<T, DraftError>,
+        operation: impl FnOnce(&Self, &mut DraftStoreState) -> Result<T, DraftError>,
     ) -> Result<T, DraftError> {
         let mut inner = self.inner.try_lock_for(LOCK_WAIT).ok_or(DraftError::Busy)?;
-        let _held = Locked::take(&self.lock, LOCK_WAIT).map_err(|error| match error.kind() {
+        let _held = FileLock::take(&self.lock, LOCK_WAIT).map_err(|error| match error.kind() {
             io::ErrorKind::TimedOut => DraftError::Busy,
-            _ => DraftError::io("the store cannot be locked")(error),
+            _ => DraftError::io("cannot lock the store")(error),
         })?;
-        let Inner { journal, drafts, pending, news, .. } = &mut *inner;
+        let DraftStoreState { journal, drafts, pending, news, .. } = &mut *inner;
         journal.catch_up(|seq, record| {
             take_in(drafts, pending, record);
             news.hear(drafts, seq, record);
@@ -430,8 +426,13 @@ impl DraftStore {
         done
     }
 
-    /// Decides, and writes down what comes of it.
-    fn tell(&self, inner: &mut Inner, caller: &Caller, command: Command) -> Result<(), DraftError> {
+    /// Decides on a command and records its events.
+    fn tell(
+        &self,
+        inner: &mut DraftStoreState,
+        caller: &DraftCaller,
+        command: DraftOperation,
+    ) -> Result<(), DraftError> {
         let limits = self.policy.draft_limits();
         let reviewers = &self.policy.reviewers;
         let events = decide(&inner.drafts, &caller.who, command, &limits, reviewers, self.now())?;
@@ -441,23 +442,29 @@ impl DraftStore {
         Ok(())
     }
 
-    fn record(&self, inner: &mut Inner, caller: &Caller, event: Event) -> Result<(), DraftError> {
-        // Names of callers come from outside, too.
+    fn record(
+        &self,
+        inner: &mut DraftStoreState,
+        caller: &DraftCaller,
+        event: DraftEvent,
+    ) -> Result<(), DraftError> {
+        // Caller names are user input, too.
         if !self.may_be_shown(&caller.who.id) {
-            let words = "the name of the caller looks like it holds a credential";
+            let words = "the caller's name may contain a credential";
             return Err(DraftError::Input(words.to_owned()));
         }
         let recordable = |client: &Client| Client {
             name: self.recordable(&client.name),
             version: self.recordable(&client.version),
         };
-        let record = Record {
+        let record = AuditRecord {
             ts: self.now(),
             actor: caller.who.clone(),
             client: caller.client.as_ref().map(recordable),
             event,
         };
-        // Before: a record that fills its file is followed by one that says so.
+        // Take the number before appending: a record that fills its file is followed by a rotation
+        // record.
         let seq = inner.journal.head().seq + 1;
         inner.journal.append(&record, &*self.options.reached)?;
         take_in(&mut inner.drafts, &mut inner.pending, &record);
@@ -466,10 +473,15 @@ impl DraftStore {
         Ok(())
     }
 
-    /// A draft whose content the caller may know. What a policy denies, workers do not read, even
-    /// where the draft is older than the policy.
-    fn readable(&self, inner: &Inner, caller: &Caller, id: DraftId) -> Result<Draft, DraftError> {
-        let draft = inner.drafts.of(&caller.who, id).ok_or(Refusal::Unknown)?;
+    /// Returns a draft whose content the caller may read. Workers cannot read paths that the policy
+    /// denies, even if the draft is older than the policy.
+    fn readable(
+        &self,
+        inner: &DraftStoreState,
+        caller: &DraftCaller,
+        id: DraftId,
+    ) -> Result<Draft, DraftError> {
+        let draft = inner.drafts.of(&caller.who, id).ok_or(DraftRefusal::Unknown)?;
         if caller.who.kind == PrincipalKind::Worker {
             self.may_be_read(&draft.path)?;
         }
@@ -483,8 +495,8 @@ impl DraftStore {
         Err(DraftError::file(path, FileFault::Denied))
     }
 
-    fn known(&self, inner: &Inner, id: DraftId) -> Result<Draft, DraftError> {
-        let draft = inner.drafts.of(&Principal::gate(), id).ok_or(Refusal::Unknown)?;
+    fn known(&self, inner: &DraftStoreState, id: DraftId) -> Result<Draft, DraftError> {
+        let draft = inner.drafts.of(&Principal::gate(), id).ok_or(DraftRefusal::Unknown)?;
         Ok(draft.clone())
     }
 
@@ -497,17 +509,22 @@ impl DraftStore {
     }
 }
 
-/// What a record changes. All of it is in snapshots: what is added here needs a new version of them.
-fn take_in(drafts: &mut Drafts, pending: &mut BTreeMap<DraftId, Intent>, record: &Record) {
+/// Applies a record to the derived state. All of it is stored in snapshots: an addition requires a
+/// new snapshot version.
+fn take_in(
+    drafts: &mut DraftSet,
+    pending: &mut BTreeMap<DraftId, ApplyIntent>,
+    record: &AuditRecord,
+) {
     drafts.evolve(record);
     match &record.event {
-        Event::Applying { drafts, steps, .. } => {
+        DraftEvent::Applying { drafts, steps, .. } => {
             if let Some(first) = drafts.first() {
-                let intent = Intent { drafts: drafts.clone(), steps: steps.clone() };
+                let intent = ApplyIntent { drafts: drafts.clone(), steps: steps.clone() };
                 pending.insert(*first, intent);
             }
         }
-        Event::Ended { drafts, .. } => {
+        DraftEvent::Ended { drafts, .. } => {
             if let Some(first) = drafts.first() {
                 pending.remove(first);
             }
@@ -516,28 +533,27 @@ fn take_in(drafts: &mut Drafts, pending: &mut BTreeMap<DraftId, Intent>, record:
     }
 }
 
-/// Random bytes of the kernel.
 fn random<const N: usize>() -> io::Result<[u8; N]> {
     use ring::rand::SecureRandom as _;
     let mut bytes = [0; N];
     ring::rand::SystemRandom::new()
         .fill(&mut bytes)
-        .map_err(|_| io::Error::other("no randomness"))?;
+        .map_err(|_| io::Error::other("no randomness available"))?;
     Ok(bytes)
 }
 
-/// The key under which values of credentials are hashed; made when there is none.
+/// Reads the key for credential fingerprints, or creates one.
 fn fingerprint_key(state: &Path) -> io::Result<FingerprintKey> {
     let path = state.join("keys/fingerprint");
     if !path.exists() {
         checkpoints::write_private(&path, &random::<32>()?)?;
     }
     let bytes = fs_err::read(path)?;
-    let bytes = <[u8; 32]>::try_from(bytes).map_err(|_| io::Error::other("not a key"))?;
+    let bytes = <[u8; 32]>::try_from(bytes).map_err(|_| io::Error::other("not a valid key"))?;
     Ok(FingerprintKey::new(bytes))
 }
 
-/// The name of a store for a workspace: one folder has one.
+/// A stable ID for a workspace directory, used as the name of its store.
 pub fn workspace_id(workspace: &Path) -> io::Result<String> {
     let path = fs_err::canonicalize(workspace)?;
     let digits = Sha256Hex::of(path.as_os_str().as_encoded_bytes()).to_string();

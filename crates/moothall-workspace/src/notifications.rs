@@ -1,64 +1,60 @@
-//! What became of drafts lately, for those who follow.
+//! Recent draft notifications for subscribers.
 
 use std::collections::VecDeque;
 
 use moothall_core::Sha256Hex;
 use moothall_core::drafts::{
-    DraftId, Drafts, FileState, News, NewsKind, Record, TaskId, news, transition,
+    AuditRecord, DraftId, DraftNotificationKind, DraftSet, FileState, News, TaskId,
+    notifications_for, transition,
 };
-use moothall_core::gate::Comparison;
+use moothall_core::gate::FileComparison;
 
 use super::DraftStore;
 use super::error::DraftError;
 
-/// News that are kept at hand. Who was away for longer reads where drafts stand instead.
+/// Notifications kept in memory. A subscriber that missed more must read the state of drafts
+/// instead.
 const MOST: usize = 2_000;
 
-/// News of one draft.
+/// A notification about one draft.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
-    /// The number of the record in the journal.
+pub struct NotificationEntry {
+    /// Sequence number of the journal record.
     pub seq: u64,
-    /// When, in milliseconds since 1970.
+    /// Time in milliseconds since 1970.
     pub at_ms: u64,
-    /// What.
-    pub kind: NewsKind,
-    /// Of which draft.
+    pub kind: DraftNotificationKind,
     pub draft: DraftId,
-    /// The task.
     pub task: TaskId,
-    /// The file.
     pub path: String,
-    /// Why.
     pub reasons: Vec<String>,
-    /// Lines that come and go; none where a content is not kept any more.
+    /// Added and removed lines, or `None` if a content is no longer stored.
     pub lines: Option<(usize, usize)>,
 }
 
-/// What somebody who follows has not heard yet.
+/// Notifications that a subscriber has not seen yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Heard {
-    /// In order.
-    pub news: Vec<Told>,
-    /// The last record of the journal, news or not.
+pub struct NotificationBatch {
+    pub news: Vec<NotificationEntry>,
+    /// Sequence number of the last journal record, whether it caused a notification or not.
     pub head: u64,
-    /// Older news than these were wanted and are not at hand.
+    /// Whether older notifications were requested that are no longer in memory.
     pub missed: bool,
 }
 
-/// The last news.
 #[derive(Debug, Default)]
-pub(super) struct Ring {
+pub(crate) struct NotificationBuffer {
     all: VecDeque<(u64, u64, News)>,
     head: u64,
-    /// News up to this record are not here.
+    /// Notifications up to this record are no longer in memory.
     gone: u64,
 }
 
-impl Ring {
-    pub(super) fn hear(&mut self, drafts: &Drafts, seq: u64, record: &Record) {
+impl NotificationBuffer {
+    pub(crate) fn hear(&mut self, drafts: &DraftSet, seq: u64, record: &AuditRecord) {
         self.head = seq;
-        self.all.extend(news(drafts, record).into_iter().map(|one| (seq, record.ts, one)));
+        self.all
+            .extend(notifications_for(drafts, record).into_iter().map(|one| (seq, record.ts, one)));
         while self.all.len() > MOST
             && let Some((seq, ..)) = self.all.pop_front()
         {
@@ -66,13 +62,13 @@ impl Ring {
         }
     }
 
-    /// Begins after a record: news up to it are not at hand.
-    pub(super) fn skip_to(&mut self, seq: u64) {
+    /// Starts after a record; earlier notifications are not available.
+    pub(crate) fn skip_to(&mut self, seq: u64) {
         *self = Self { all: VecDeque::new(), head: seq, gone: seq };
     }
 
-    /// News after a record as lines; nothing where some of them are not at hand.
-    pub(super) fn transitions(&self, after: u64) -> Option<String> {
+    /// Formats the notifications after a record, or returns `None` if some are no longer in memory.
+    pub(crate) fn transitions(&self, after: u64) -> Option<String> {
         let fresh = self.all.iter().filter(|(seq, ..)| *seq > after);
         (after >= self.gone)
             .then(|| fresh.map(|(seq, at, one)| transition(*seq, *at, one)).collect())
@@ -80,19 +76,19 @@ impl Ring {
 }
 
 impl DraftStore {
-    /// Reads what other processes wrote, and says where the journal stands.
+    /// Reads what other processes wrote. Returns the sequence number of the last record.
     pub fn catch_up(&self) -> Result<u64, DraftError> {
         self.with(|_, inner| Ok(inner.news.head))
     }
 
-    /// News after a record, as far as this process has read the journal.
-    pub fn heard(&self, after: u64) -> Heard {
+    /// Notifications after a record, as far as this process has read the journal.
+    pub fn heard(&self, after: u64) -> NotificationBatch {
         let (fresh, head, missed) = {
             let inner = self.inner.lock();
             let fresh = inner.news.all.iter().filter(|(seq, ..)| *seq > after).cloned();
             (fresh.collect::<Vec<_>>(), inner.news.head, after < inner.news.gone)
         };
-        let told = |(seq, at_ms, news): (u64, u64, News)| Told {
+        let told = |(seq, at_ms, news): (u64, u64, News)| NotificationEntry {
             seq,
             at_ms,
             kind: news.kind,
@@ -102,7 +98,7 @@ impl DraftStore {
             reasons: news.reasons,
             lines: self.lines(news.base, news.after),
         };
-        Heard { news: fresh.into_iter().map(told).collect(), head, missed }
+        NotificationBatch { news: fresh.into_iter().map(told).collect(), head, missed }
     }
 
     fn lines(&self, base: Option<FileState>, after: Option<FileState>) -> Option<(usize, usize)> {
@@ -111,7 +107,7 @@ impl DraftStore {
             Some(file) => Some(String::from_utf8_lossy(&text(file.sha256)?).into_owned()),
             None => Some(String::new()),
         };
-        let compared = Comparison::of_texts(&side(base)?, &side(after)?);
+        let compared = FileComparison::of_texts(&side(base)?, &side(after)?);
         Some((compared.stats.added, compared.stats.removed))
     }
 }

@@ -1,34 +1,32 @@
-//! What a journal came to at one of its records, so that opening a store reads only what follows.
-//!
-//! A snapshot is a cache. It counts while the journal holds the record that it was made at; with
-//! anything unexpected the whole journal is read. Verification compares it with the journal.
+//! Snapshots of the state derived from the journal, so that opening a store reads only later
+//! records.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use moothall_core::Sha256Hex;
-use moothall_core::drafts::{Draft, DraftId, Drafts};
+use moothall_core::drafts::{Draft, DraftId, DraftSet};
 use serde::{Deserialize, Serialize};
 
 use super::error::DraftError;
 use super::journal::JournalPosition;
-use super::{DraftStore, Inner, Intent};
+use super::{ApplyIntent, DraftStore, DraftStoreState};
 
-/// Changes with what is derived from records, and with how it is written.
+/// Must change with the derived state and with the file format.
 const VERSION: u32 = 1;
-/// Records that are read faster than a snapshot is worth.
+/// Reading fewer records is faster than a snapshot.
 const MIN_RECORDS: u64 = 64;
-/// A snapshot is written anew after this part of all records, so that its cost for each record stays
-/// the same however many there are.
+/// A new snapshot is due after 1/64 of all records, so the cost per record stays constant as
+/// the journal grows.
 const PART: u64 = 64;
 
-/// The derived state, and the record that it was derived up to.
+/// The derived state at a record.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Snapshot {
-    pub(super) position: JournalPosition,
-    pub(super) drafts: Drafts,
-    pub(super) pending: BTreeMap<DraftId, Intent>,
+pub(crate) struct DraftSnapshot {
+    pub(crate) position: JournalPosition,
+    pub(crate) drafts: DraftSet,
+    pub(crate) pending: BTreeMap<DraftId, ApplyIntent>,
 }
 
 /// The first line of the file.
@@ -38,26 +36,26 @@ struct SnapshotHeader {
     version: u32,
     program: String,
     position: JournalPosition,
-    /// The hash of the rest.
+    /// Hash of the rest of the file.
     body: Sha256Hex,
 }
 
 #[derive(Debug, Serialize)]
 struct SnapshotBody<'a> {
     drafts: Vec<&'a Draft>,
-    pending: &'a BTreeMap<DraftId, Intent>,
+    pending: &'a BTreeMap<DraftId, ApplyIntent>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct OwnedSnapshotBody {
     drafts: Vec<Draft>,
-    pending: BTreeMap<DraftId, Intent>,
+    pending: BTreeMap<DraftId, ApplyIntent>,
 }
 
-impl Snapshot {
-    /// The snapshot of a store; none if there is none that this version wrote to its end.
-    pub(super) fn read(state: &Path) -> Option<Self> {
+impl DraftSnapshot {
+    /// Reads the snapshot of a store. `None` unless this version wrote it completely.
+    pub(crate) fn read(state: &Path) -> Option<Self> {
         let bytes = fs_err::read(path(state)).ok()?;
         let split = bytes.iter().position(|byte| *byte == b'\n')?;
         let (header, body) = (&bytes[..split], &bytes[split + 1..]);
@@ -72,13 +70,13 @@ impl Snapshot {
     }
 }
 
-impl Inner {
-    /// Starts from the snapshot of a store, if the journal holds its record.
-    pub(super) fn restore(&mut self, state: &Path) -> Result<(), DraftError> {
-        if let Some(snapshot) = Snapshot::read(state)
+impl DraftStoreState {
+    /// Starts from the snapshot, if the journal contains its record.
+    pub(crate) fn restore(&mut self, state: &Path) -> Result<(), DraftError> {
+        if let Some(snapshot) = DraftSnapshot::read(state)
             && self.journal.resume_after(&snapshot.position)?
         {
-            let Snapshot { position, drafts, pending } = snapshot;
+            let DraftSnapshot { position, drafts, pending } = snapshot;
             (self.drafts, self.pending) = (drafts, pending);
             self.news.skip_to(position.seq);
             self.snapshot_at = position.seq;
@@ -88,9 +86,9 @@ impl Inner {
 }
 
 impl DraftStore {
-    /// Writes a snapshot if a checkpoint was signed and enough records came since the last one. Not
-    /// flushed: one that is not whole is not read. A failure costs time and nothing else.
-    pub(super) fn save_snapshot(&self, inner: &mut Inner) {
+    /// Writes a snapshot if a checkpoint was signed and enough records were added since the last
+    /// one. Not flushed: an incomplete snapshot is ignored. A failure only costs time.
+    pub(crate) fn save_snapshot(&self, inner: &mut DraftStoreState) {
         let position = inner.journal.position();
         let fresh = position.seq.saturating_sub(inner.snapshot_at);
         let is_due = fresh >= MIN_RECORDS.max(position.seq / PART);
@@ -99,7 +97,7 @@ impl DraftStore {
         }
         match write(&self.options.state, position, &inner.drafts, &inner.pending) {
             Ok(()) => inner.snapshot_at = position.seq,
-            Err(error) => tracing::warn!(%error, "the snapshot of drafts cannot be written"),
+            Err(error) => tracing::warn!(%error, "cannot write the draft snapshot"),
         }
     }
 }
@@ -107,8 +105,8 @@ impl DraftStore {
 fn write(
     state: &Path,
     position: JournalPosition,
-    drafts: &Drafts,
-    pending: &BTreeMap<DraftId, Intent>,
+    drafts: &DraftSet,
+    pending: &BTreeMap<DraftId, ApplyIntent>,
 ) -> io::Result<()> {
     let body = serde_json::to_vec(&SnapshotBody { drafts: drafts.all().collect(), pending })?;
     let header = SnapshotHeader {

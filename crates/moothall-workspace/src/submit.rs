@@ -1,79 +1,72 @@
-//! Showing drafts to the gate.
+//! Checks and submits drafts.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use moothall_core::drafts::{
-    Command, Draft, DraftId, Event, FileState, JudgedFinding, MAX_TEXT_CHARS, Principal, Refusal,
-    State, Submission, decide,
+    Draft, DraftEvent, DraftId, DraftOperation, DraftRefusal, DraftState, DraftSubmission,
+    FileState, JournalFinding, MAX_TEXT_CHARS, Principal, decide,
 };
-use moothall_core::gate::reviewer::Doubt;
+use moothall_core::gate::reviewer::ReviewDoubt;
 use moothall_core::gate::{
-    Action, Comparison, Content, FileChange, Finding, FingerprintKey, LineStats, Looked, Policy,
-    Rule, Surroundings, Today, Verdict, judge_until,
+    CheckResults, FileChange, FileComparison, FileContent, FileContext, FingerprintKey, GateAction,
+    GateDecision, GateFinding, LineStats, Policy, PolicyDate, Rule, judge_until,
 };
 
-use super::checks::{CheckReport, Found};
+use super::checks::{CheckReport, DraftCheckRun};
 use super::error::DraftError;
-use super::prepared::{Owned, Prepared, difference, text};
-use super::{Caller, DAY_MS, DraftStore, Inner, policy_files};
+use super::prepared_drafts::{PreparedDrafts, PreparedFile, difference, text};
+use super::{DAY_MS, DraftCaller, DraftStore, DraftStoreState, policy_files};
 
-/// How often drafts are judged again because they changed meanwhile.
+/// Attempts to judge drafts that change in the meantime.
 const JUDGE_TRIES: usize = 3;
 
-/// What the gate would say, and the difference it is about.
+/// The gate's verdict and the diff it is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Judged {
-    /// The verdict.
-    pub verdict: Verdict,
-    /// The difference of all files.
+pub struct GateReport {
+    pub verdict: GateDecision,
+    /// Unified diff of all files.
     pub diff: String,
-    /// The checks that ran for it.
     pub checks: Vec<CheckReport>,
-    /// What the reviewing model doubts, in its own words.
-    pub doubts: Vec<Doubt>,
+    /// Doubts of the reviewing model, in its own words.
+    pub doubts: Vec<ReviewDoubt>,
 }
 
-/// What came of a submission.
+/// The result of a submission.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Submitted {
-    /// The drafts as they are now.
+pub struct SubmissionResult {
+    /// The current drafts.
     pub drafts: Vec<Draft>,
-    /// What the gate said.
-    pub judged: Judged,
+    pub judged: GateReport,
 }
 
-/// A file of a submission as people are shown it.
+/// A file of a submission, for review.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ShownFile {
-    /// The draft.
+pub struct SubmissionFile {
     pub draft: Draft,
-    /// The file before.
     pub base: Option<String>,
-    /// The file after.
     pub after: Option<String>,
 }
 
 impl DraftStore {
-    /// What the gate would say now, with the checks of the policy. Changes nothing.
-    pub fn check(&self, caller: &Caller, ids: &[DraftId]) -> Result<Judged, DraftError> {
+    /// Runs the checks and returns the verdict the gate would give now. Changes nothing.
+    pub fn check(&self, caller: &DraftCaller, ids: &[DraftId]) -> Result<GateReport, DraftError> {
         let prepared = self.prepare(caller, ids, None)?;
         let found = self.look(&prepared, "")?;
         Ok(self.judged(&prepared, found))
     }
 
-    /// Reads drafts that are to be judged. With a summary they shall be handed in, and those that
-    /// cannot be are refused.
+    /// Reads drafts to judge. With a summary, also refuses drafts that cannot be submitted.
     fn prepare(
         &self,
-        caller: &Caller,
+        caller: &DraftCaller,
         ids: &[DraftId],
         summary: Option<&str>,
-    ) -> Result<Prepared, DraftError> {
+    ) -> Result<PreparedDrafts, DraftError> {
         let most = self.policy.limits.max_files_per_changeset;
         if ids.len() > most {
-            let words = format!("at most {most} drafts are looked at together");
+            let words = format!("too many drafts to check together (limit: {most})");
             return Err(DraftError::Input(words));
         }
         self.with(|store, inner| {
@@ -81,7 +74,8 @@ impl DraftStore {
                 store.readable(inner, caller, *id)?;
             }
             if let Some(summary) = summary {
-                let command = Command::Submit { drafts: ids.to_vec(), summary: summary.to_owned() };
+                let command =
+                    DraftOperation::Submit { drafts: ids.to_vec(), summary: summary.to_owned() };
                 let (limits, reviewers) = (store.policy.draft_limits(), &store.policy.reviewers);
                 decide(&inner.drafts, &caller.who, command, &limits, reviewers, store.now())?;
             }
@@ -89,27 +83,31 @@ impl DraftStore {
         })
     }
 
-    fn prepared(&self, inner: &Inner, ids: &[DraftId]) -> Result<Prepared, DraftError> {
+    fn prepared(
+        &self,
+        inner: &DraftStoreState,
+        ids: &[DraftId],
+    ) -> Result<PreparedDrafts, DraftError> {
         let read = |id: &DraftId| self.owned(inner, &self.known(inner, *id)?);
         let files = ids.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-        Ok(Prepared { seal: inner.drafts.seal(ids), files: Arc::new(files) })
+        Ok(PreparedDrafts { seal: inner.drafts.seal(ids), files: Arc::new(files) })
     }
 
-    /// The difference of one draft, without judging it.
-    pub fn diff(&self, caller: &Caller, id: DraftId) -> Result<String, DraftError> {
+    /// The diff of one draft, without judging it.
+    pub fn diff(&self, caller: &DraftCaller, id: DraftId) -> Result<String, DraftError> {
         let file =
             self.with(|store, inner| store.owned(inner, &store.readable(inner, caller, id)?))?;
         Ok(difference(&file))
     }
 
-    /// Hands drafts in together. What nothing stands against is applied at once. Checks run before
-    /// anything is written down: whoever is killed meanwhile has submitted nothing.
+    /// Submits drafts together. They are applied immediately if the verdict allows it. Checks run
+    /// before anything is recorded: if the process is killed in the meantime, nothing was submitted.
     pub fn submit(
         &self,
-        caller: &Caller,
+        caller: &DraftCaller,
         ids: &[DraftId],
         summary: &str,
-    ) -> Result<Submitted, DraftError> {
+    ) -> Result<SubmissionResult, DraftError> {
         let summary: String = summary.chars().take(MAX_TEXT_CHARS).collect();
         let mut prepared = self.prepare(caller, ids, Some(&summary))?;
         let found = self.look(&prepared, &summary)?;
@@ -127,35 +125,45 @@ impl DraftStore {
                     return Ok(None);
                 }
                 store.notice_policy(inner)?;
-                let command = Command::Submit { drafts: ids.to_vec(), summary: summary.clone() };
+                let command =
+                    DraftOperation::Submit { drafts: ids.to_vec(), summary: summary.clone() };
                 store.tell(inner, caller, command)?;
                 store.record_judged(inner, Principal::gate(), ids, &judged.verdict)?;
                 let known = ids.iter().map(|id| store.known(inner, *id));
                 Ok(Some(known.collect::<Result<_, _>>()?))
             })?;
             if let Some(drafts) = done {
-                return Ok(Submitted { drafts, judged });
+                return Ok(SubmissionResult { drafts, judged });
             }
-            // Somebody wrote meanwhile; what was judged is not what would be handed in.
+            // The drafts changed in the meantime; the verdict is about an older version.
             prepared = self.prepare(caller, ids, Some(&summary))?;
         }
         Err(DraftError::Busy)
     }
 
-    /// What became of the submission that a draft belongs to, as it was judged then. Nothing runs.
-    pub fn outcome(&self, caller: &Caller, id: DraftId) -> Result<Submitted, DraftError> {
+    /// The recorded verdict on the submission of a draft. Runs nothing.
+    pub fn outcome(
+        &self,
+        caller: &DraftCaller,
+        id: DraftId,
+    ) -> Result<SubmissionResult, DraftError> {
         let (drafts, submission, prepared) = self.with(|store, inner| {
-            let draft = inner.drafts.of(&caller.who, id).ok_or(Refusal::Unknown)?.clone();
+            let draft = inner.drafts.of(&caller.who, id).ok_or(DraftRefusal::Unknown)?.clone();
             let Some(submission) = draft.submission else {
-                return Err(Refusal::State { state: draft.state, what: "asked about" }.into());
+                return Err(DraftRefusal::State {
+                    state: draft.state,
+                    what: "shown as a submission",
+                }
+                .into());
             };
             let ids = &submission.drafts;
-            // Contents go: those of credentials at once, others with the time. The verdict stays.
+            // Contents are removed: immediately if they contain a credential, others after a while.
+            // The verdict is kept.
             let prepared = match store.prepared(inner, ids) {
                 Ok(prepared) => Some(prepared),
-                Err(DraftError::ContentGone(_) | DraftError::Refused(Refusal::ContentRemoved)) => {
-                    None
-                }
+                Err(
+                    DraftError::ContentGone(_) | DraftError::Refused(DraftRefusal::ContentRemoved),
+                ) => None,
                 Err(error) => return Err(error),
             };
             let drafts: Result<Vec<Draft>, DraftError> =
@@ -163,7 +171,7 @@ impl DraftStore {
             Ok((drafts?, submission, prepared))
         })?;
         let files = prepared.as_ref().map_or(&[][..], |prepared| &prepared.files);
-        let findings = submission.findings.into_iter().map(|one| Finding {
+        let findings = submission.findings.into_iter().map(|one| GateFinding {
             rule: one.rule,
             action: one.action,
             path: one.path,
@@ -171,22 +179,26 @@ impl DraftStore {
             message: one.message,
             fingerprint: None,
         });
-        let verdict = Verdict {
-            action: submission.action.unwrap_or(Action::Escalate),
+        let verdict = GateDecision {
+            action: submission.action.unwrap_or(GateAction::Escalate),
             policy: submission.policy.unwrap_or_else(|| self.policy.hash()),
             findings: findings.collect(),
             stats: lines(files),
         };
         let diff = differences(files);
-        let judged = Judged { verdict, diff, checks: Vec::new(), doubts: Vec::new() };
-        Ok(Submitted { drafts, judged })
+        let judged = GateReport { verdict, diff, checks: Vec::new(), doubts: Vec::new() };
+        Ok(SubmissionResult { drafts, judged })
     }
 
-    /// The files of the submission that a draft belongs to, for a person. Judged again if the
-    /// policy is another one now, so that what is shown is what an approval would be bound to.
-    pub fn shown(&self, caller: &Caller, id: DraftId) -> Result<Vec<ShownFile>, DraftError> {
+    /// The files of a draft's submission, for review. Judges it again if the policy changed, so
+    /// that an approval is bound to what is shown.
+    pub fn shown(
+        &self,
+        caller: &DraftCaller,
+        id: DraftId,
+    ) -> Result<Vec<SubmissionFile>, DraftError> {
         let (together, again) = self.with(|store, inner| {
-            let draft = inner.drafts.of(&caller.who, id).ok_or(Refusal::Unknown)?;
+            let draft = inner.drafts.of(&caller.who, id).ok_or(DraftRefusal::Unknown)?;
             let submission = draft.submission.as_ref();
             let together = submission.map_or_else(|| vec![id], |one| one.drafts.clone());
             let again = store.is_judged_by_another_policy(draft);
@@ -198,10 +210,10 @@ impl DraftStore {
                 && inner.drafts.seal(&together) == seal
                 && store.is_judged_by_another_policy(&store.known(inner, id)?)
             {
-                // Looking at it is no decision: a policy that has nothing against it any more, as
-                // an older one of this process may, lets nothing pass that waits for a person.
+                // Viewing is not a decision. Even if this process's policy would now allow the
+                // submission (it may be the older one), it keeps waiting for review.
                 let mut verdict = judged.verdict;
-                verdict.action = verdict.action.max(Action::Escalate);
+                verdict.action = verdict.action.max(GateAction::Escalate);
                 store.record_judged(inner, Principal::gate(), &together, &verdict)?;
             }
             let text = |bytes: Option<(Vec<u8>, bool)>| {
@@ -210,37 +222,37 @@ impl DraftStore {
             let shown = |id: &DraftId| {
                 let draft = store.known(inner, *id)?;
                 let owned = store.owned(inner, &draft)?;
-                Ok(ShownFile { draft, base: text(owned.base), after: text(owned.after) })
+                Ok(SubmissionFile { draft, base: text(owned.base), after: text(owned.after) })
             };
             together.iter().map(shown).collect()
         })
     }
 
-    /// Whether a person is asked about something that another policy judged.
+    /// Whether a submission is waiting for review that another policy judged.
     fn is_judged_by_another_policy(&self, draft: &Draft) -> bool {
-        let other = |one: &Submission| one.policy != Some(self.policy.hash());
-        draft.state == State::Escalated && draft.submission.as_ref().is_some_and(other)
+        let other = |one: &DraftSubmission| one.policy != Some(self.policy.hash());
+        draft.state == DraftState::Escalated && draft.submission.as_ref().is_some_and(other)
     }
 
-    /// Judges what was handed in when a process died, under the lock.
-    pub(super) fn judge_left_over(
+    /// Judges a submission that was recorded before a process died. Runs under the lock.
+    pub(crate) fn judge_left_over(
         &self,
-        inner: &mut Inner,
+        inner: &mut DraftStoreState,
         ids: &[DraftId],
     ) -> Result<(), DraftError> {
         let judged = self.judged(&self.prepared(inner, ids)?, None);
         self.record_judged(inner, Principal::recovery(), ids, &judged.verdict)
     }
 
-    /// Writes a verdict down, and applies what may be applied.
+    /// Records a verdict and applies the drafts if it allows that.
     fn record_judged(
         &self,
-        inner: &mut Inner,
+        inner: &mut DraftStoreState,
         who: Principal,
         ids: &[DraftId],
-        verdict: &Verdict,
+        verdict: &GateDecision,
     ) -> Result<(), DraftError> {
-        let findings = verdict.findings.iter().map(|one| JudgedFinding {
+        let findings = verdict.findings.iter().map(|one| JournalFinding {
             rule: one.rule,
             action: one.action,
             path: one.path.clone(),
@@ -250,17 +262,17 @@ impl DraftStore {
                 None => one.message.clone(),
             },
         });
-        let command = Command::Judge {
+        let command = DraftOperation::Judge {
             drafts: ids.to_vec(),
             policy: verdict.policy,
             action: verdict.action,
             findings: findings.collect(),
         };
-        let caller = Caller::new(who);
+        let caller = DraftCaller::new(who);
         self.tell(inner, &caller, command)?;
         match verdict.action {
-            Action::Allow | Action::Warn => self.apply(inner, &caller, ids)?,
-            Action::Reject => {
+            GateAction::Allow | GateAction::Warn => self.apply(inner, &caller, ids)?,
+            GateAction::Reject => {
                 let held_secret = ids.iter().any(|id| {
                     inner.drafts.of(&caller.who, *id).is_some_and(|one| one.content_removed)
                 });
@@ -268,30 +280,38 @@ impl DraftStore {
                     self.sweep(inner)?;
                 }
             }
-            Action::Escalate => {}
+            GateAction::Escalate => {}
         }
         Ok(())
     }
 
-    /// What was found out about other contents says nothing about these.
-    fn judged(&self, prepared: &Prepared, found: Option<Found>) -> Judged {
+    /// Uses check results only if they are about exactly these contents.
+    fn judged(&self, prepared: &PreparedDrafts, found: Option<DraftCheckRun>) -> GateReport {
         let same = found.filter(|found| found.seal == prepared.seal);
         let (looked, checks, doubts) = match same {
-            Some(Found { looked, checks, doubts, .. }) => (looked, checks, doubts),
+            Some(DraftCheckRun { looked, checks, doubts, .. }) => (looked, checks, doubts),
             None => Default::default(),
         };
         let files = &prepared.files;
         let verdict = self.verdict(Arc::clone(files), looked);
-        Judged { verdict, diff: differences(files), checks, doubts }
+        GateReport { verdict, diff: differences(files), checks, doubts }
     }
 
-    pub(super) fn verdict(&self, files: Arc<Vec<Owned>>, looked: Looked) -> Verdict {
+    pub(crate) fn verdict(
+        &self,
+        files: Arc<Vec<PreparedFile>>,
+        looked: CheckResults,
+    ) -> GateDecision {
         judge_in_time(&self.policy, files, looked, &self.key, today(self.now()))
     }
 
-    pub(super) fn owned(&self, inner: &Inner, draft: &Draft) -> Result<Owned, DraftError> {
+    pub(crate) fn owned(
+        &self,
+        inner: &DraftStoreState,
+        draft: &Draft,
+    ) -> Result<PreparedFile, DraftError> {
         if draft.content_removed {
-            return Err(Refusal::ContentRemoved.into());
+            return Err(DraftRefusal::ContentRemoved.into());
         }
         let side = |file: Option<FileState>| match file {
             Some(file) => Ok(Some((self.blobs.get(file.sha256)?, file.executable))),
@@ -304,11 +324,12 @@ impl DraftStore {
             None => Vec::new(),
         };
         let to = rename_to.as_ref().unwrap_or(&draft.path);
-        Ok(Owned {
+        Ok(PreparedFile {
             path: draft.path.clone(),
             ignored: self.workspace.ignores(to),
             below_head: self.workspace.below_head(to),
-            // A content that is gone cannot be compared with; it was kept for longer than a day.
+            // Skip the comparison if the content is no longer stored; contents are kept for longer
+            // than a day.
             origin: side(self.origin(inner, draft)).unwrap_or_default(),
             rename_to,
             base: side(draft.base)?,
@@ -317,22 +338,22 @@ impl DraftStore {
         })
     }
 
-    /// The file before the first draft of it that was applied within the last day, if there is one.
-    /// Whoever made it: a worker can have many names.
-    fn origin(&self, inner: &Inner, draft: &Draft) -> Option<FileState> {
+    /// The file before its first draft that was applied within the last day, if any. Includes
+    /// drafts of every worker, because one worker can use many names.
+    fn origin(&self, inner: &DraftStoreState, draft: &Draft) -> Option<FileState> {
         let since = self.now().saturating_sub(DAY_MS);
         let earlier = inner.drafts.all().filter(|one| {
             one.id != draft.id
-                && one.state == State::Applied
+                && one.state == DraftState::Applied
                 && one.path == draft.path
                 && one.touched >= since
         });
         earlier.min_by_key(|one| one.touched)?.base
     }
 
-    /// Writes down once that the policy on the disk is another one. The old one stays in force:
-    /// whoever can change the file cannot loosen a gate that runs.
-    fn notice_policy(&self, inner: &mut Inner) -> Result<(), DraftError> {
+    /// Records once that the policy on disk differs. The old one stays in force, so that changing
+    /// the file cannot loosen a running gate.
+    fn notice_policy(&self, inner: &mut DraftStoreState) -> Result<(), DraftError> {
         if inner.policy_differs {
             return Ok(());
         }
@@ -340,22 +361,22 @@ impl DraftStore {
             .is_ok_and(|(on_disk, _)| on_disk.hash() == self.policy.hash());
         if !same {
             inner.policy_differs = true;
-            let event = Event::PolicyDiffers { policy: self.policy.hash() };
-            self.record(inner, &Caller::new(Principal::gate()), event)?;
+            let event = DraftEvent::PolicyDiffers { policy: self.policy.hash() };
+            self.record(inner, &DraftCaller::new(Principal::gate()), event)?;
         }
         Ok(())
     }
 }
 
-/// Judges on a thread of its own, and escalates where that takes longer than the policy allows. The
-/// thread is told to end then.
+/// Judges on a separate thread. Escalates and stops the thread if that takes longer than the policy
+/// allows.
 fn judge_in_time(
     policy: &Policy,
-    files: Arc<Vec<Owned>>,
-    looked: Looked,
+    files: Arc<Vec<PreparedFile>>,
+    looked: CheckResults,
     key: &FingerprintKey,
-    today: Today,
-) -> Verdict {
+    today: PolicyDate,
+) -> GateDecision {
     let (send, receive) = mpsc::channel();
     let limit = Duration::from_millis(policy.limits.gate_timeout_ms);
     let path = files.first().map(|file| file.path.clone());
@@ -370,7 +391,7 @@ fn judge_in_time(
                 rename_to: file.rename_to.as_ref(),
                 base: side(&file.base),
                 draft: side(&file.after),
-                around: Surroundings {
+                around: FileContext {
                     twins: &file.twins,
                     ignored: file.ignored,
                     below_head: file.below_head,
@@ -378,22 +399,22 @@ fn judge_in_time(
                 },
             })
             .collect();
-        // Nobody may wait any more; then nobody is told.
+        // The receiver may have timed out.
         let _ = send.send(judge_until(&on_thread, &changes, &looked, &key, today, &stopped));
     });
     let in_time = started.ok().and_then(|_| receive.recv_timeout(limit).ok());
     stop.store(true, Ordering::Relaxed);
-    in_time.unwrap_or_else(|| Verdict {
-        action: Action::Escalate,
+    in_time.unwrap_or_else(|| GateDecision {
+        action: GateAction::Escalate,
         policy: hash,
         findings: path
             .into_iter()
-            .map(|path| Finding {
+            .map(|path| GateFinding {
                 rule: Rule::GateError,
-                action: Action::Escalate,
+                action: GateAction::Escalate,
                 path,
                 line: None,
-                message: "the gate did not come to an end in time".to_owned(),
+                message: "the gate timed out".to_owned(),
                 fingerprint: None,
             })
             .collect(),
@@ -401,27 +422,26 @@ fn judge_in_time(
     })
 }
 
-/// The text of one side of a draft; empty where there is no file.
-/// The lines of all files together.
-fn lines(files: &[Owned]) -> LineStats {
+/// Line counts of all files.
+fn lines(files: &[PreparedFile]) -> LineStats {
     let mut stats = LineStats::default();
     for file in files {
-        stats.add(&Comparison::of_texts(&text(&file.base), &text(&file.after)).stats);
+        stats.add(&FileComparison::of_texts(&text(&file.base), &text(&file.after)).stats);
     }
     stats
 }
 
-fn differences(files: &[Owned]) -> String {
+fn differences(files: &[PreparedFile]) -> String {
     files.iter().map(difference).collect()
 }
 
-fn side(side: &Option<(Vec<u8>, bool)>) -> Option<Content<'_>> {
-    side.as_ref().map(|(bytes, executable)| Content { bytes, executable: *executable })
+fn side(side: &Option<(Vec<u8>, bool)>) -> Option<FileContent<'_>> {
+    side.as_ref().map(|(bytes, executable)| FileContent { bytes, executable: *executable })
 }
 
-/// The day of a time in milliseconds since 1970, in UTC.
-pub fn today(ms: u64) -> Today {
-    // Days since 1970 to a date, by counting years of 365 or 366 days and months.
+/// The UTC date of a time in milliseconds since 1970.
+pub fn today(ms: u64) -> PolicyDate {
+    // Converts days since 1970 by counting years and months.
     let mut days = ms / (24 * 60 * 60 * 1000);
     let leap = |year: u16| {
         (year.is_multiple_of(4) && !year.is_multiple_of(100)) || year.is_multiple_of(400)
@@ -444,7 +464,7 @@ pub fn today(ms: u64) -> Today {
         days -= of_month;
         month += 1;
     }
-    Today { year, month, day: days as u8 + 1 }
+    PolicyDate { year, month, day: days as u8 + 1 }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@ use super::*;
 #[test]
 fn days_are_counted_through_leap_years() {
     let day = |ms: u64| {
-        let Today { year, month, day } = today(ms);
+        let PolicyDate { year, month, day } = today(ms);
         format!("{year}-{month:02}-{day:02}")
     };
     const DAY: u64 = 24 * 60 * 60 * 1000;

@@ -2,11 +2,11 @@ use std::collections::BTreeMap;
 
 use moothall_core::Sha256Hex;
 
-use super::{Checkpoint, missing_checkpoint};
+use super::{JournalCheckpoint, missing_checkpoint};
 
-/// Notes at these records, without a word about the one before, as older versions wrote them.
-fn older(seqs: &[u64]) -> BTreeMap<u64, Checkpoint> {
-    let note = Checkpoint { hash: Sha256Hex::of(b""), previous: None };
+/// Notes at these records without a link to the previous one, as older versions wrote them.
+fn older(seqs: &[u64]) -> BTreeMap<u64, JournalCheckpoint> {
+    let note = JournalCheckpoint { hash: Sha256Hex::of(b""), previous: None };
     seqs.iter().map(|seq| (*seq, note)).collect()
 }
 
@@ -18,7 +18,7 @@ fn journal_of_an_older_version_misses_a_checkpoint_after_twice_the_usual_number_
     check(&[], 0, None);
     check(&[1], 256, None);
     check(&[1, 257, 513], 700, None);
-    // Signed after ten minutes, and late because a process was killed before it signed.
+    // Signed after ten minutes, and late because a process was killed before signing.
     check(&[1, 20, 280, 541], 800, None);
     check(&[1, 513], 700, Some(257));
     check(&[1, 257], 769, Some(513));
@@ -27,8 +27,9 @@ fn journal_of_an_older_version_misses_a_checkpoint_after_twice_the_usual_number_
 
 #[test]
 fn checkpoint_that_the_next_one_or_the_anchor_names_must_be_there() {
-    let linked = |pairs: &[(u64, u64)]| -> BTreeMap<u64, Checkpoint> {
-        let note = |previous| Checkpoint { hash: Sha256Hex::of(b""), previous: Some(previous) };
+    let linked = |pairs: &[(u64, u64)]| -> BTreeMap<u64, JournalCheckpoint> {
+        let note =
+            |previous| JournalCheckpoint { hash: Sha256Hex::of(b""), previous: Some(previous) };
         pairs.iter().map(|(seq, previous)| (*seq, note(*previous))).collect()
     };
     assert_eq!(missing_checkpoint(&linked(&[(1, 0), (20, 1)]), 30, 20), None);

@@ -1,8 +1,8 @@
-//! The files of a workspace, reached only below a folder that is held open.
+//! Access to workspace files, confined to an open directory.
 //!
-//! No name leads above the root, through a symbolic link, a link of `/proc` or to another file
-//! system: see `confined_open`. What is opened is looked at before it is read: a regular file with one
-//! name, of a size we take.
+//! No path can leave the root, follow a symbolic or `/proc` link, or cross into another file
+//! system: see `confined_open`. An opened file is checked before it is read: it must be a regular
+//! file with a single link, within the size limit.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -10,33 +10,32 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use moothall_core::Sha256Hex;
-use moothall_core::drafts::{RelPath, Step};
+use moothall_core::drafts::{FileStep, RelPath};
 use rustix::fs::{self as sys, AtFlags, FileType, Mode, OFlags, RawMode, RenameFlags};
 use rustix::io::Errno;
 
 use super::error::{DraftError, FileFault};
-use super::{Point, Reached};
-use crate::confined_open::{self, Mounts};
+use super::{FailPoint, Reached};
+use crate::confined_open::{self, MountPolicy};
 
-/// How often two writers may get in each other's way before a file is kept under another name.
+/// After this many collisions with another writer, a file is saved under another name.
 const TRIES: usize = 64;
 
-/// A workspace. Renaming its folder does not lead us elsewhere: the folder itself is held.
+/// A workspace. The root is held open, so renaming it does not redirect us.
 #[derive(Debug)]
-pub(super) struct Workspace {
+pub(crate) struct ConfinedWorkspace {
     root: OwnedFd,
     max_bytes: usize,
 }
 
-/// A file that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ReadFile {
-    pub(super) bytes: Vec<u8>,
-    pub(super) mode: RawMode,
+pub(crate) struct WorkspaceFile {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) mode: RawMode,
 }
 
-impl ReadFile {
-    pub(super) fn executable(&self) -> bool {
+impl WorkspaceFile {
+    pub(crate) fn executable(&self) -> bool {
         self.mode & 0o100 != 0
     }
 
@@ -45,63 +44,63 @@ impl ReadFile {
     }
 }
 
-/// How a step ended.
+/// The outcome of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Carried {
+pub(crate) enum StepOutcome {
     Done,
-    /// The file is not what it should be, and was left alone.
+    /// The file differs from the expected one and was not changed.
     Found(Option<Sha256Hex>),
 }
 
-/// What a look into a folder found under a name.
-enum Found {
+/// What exists under a name in a directory.
+enum LookupResult {
     Nothing,
-    File(ReadFile),
-    /// Not a file that we read; the reason is for people.
+    File(WorkspaceFile),
+    /// Something we do not read, with the reason.
     Odd(FileFault),
 }
 
 /// A file of the tree that a check runs on.
-pub(super) struct TreeFile {
-    pub(super) bytes: Vec<u8>,
-    pub(super) executable: bool,
+pub(crate) struct TreeFile {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) executable: bool,
 }
 
-impl Workspace {
-    pub(super) fn open(root: &Path, max_bytes: usize) -> Result<Self, DraftError> {
+impl ConfinedWorkspace {
+    pub(crate) fn open(root: &Path, max_bytes: usize) -> Result<Self, DraftError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = sys::open(root, flags, Mode::empty())
-            .map_err(|error| DraftError::io("the workspace cannot be opened")(error.into()))?;
+            .map_err(|error| DraftError::io("cannot open the workspace")(error.into()))?;
         Ok(Self { root, max_bytes })
     }
 
-    /// The file, or nothing.
-    pub(super) fn read(&self, path: &RelPath) -> Result<Option<ReadFile>, DraftError> {
+    /// Reads a file, or returns `None` if it does not exist.
+    pub(crate) fn read(&self, path: &RelPath) -> Result<Option<WorkspaceFile>, DraftError> {
         let (folder, name) = path.split();
         let Some(folder) = self.folder(path, folder)? else { return Ok(None) };
         match self.look(&folder, name)? {
-            Found::Nothing => Ok(None),
-            Found::File(file) => Ok(Some(file)),
-            Found::Odd(fault) => Err(DraftError::file(path, fault)),
+            LookupResult::Nothing => Ok(None),
+            LookupResult::File(file) => Ok(Some(file)),
+            LookupResult::Odd(fault) => Err(DraftError::file(path, fault)),
         }
     }
 
-    /// A text of the workspace that need not be one that workers may name.
-    pub(super) fn text_at(&self, folder: &str, name: &str) -> Result<Option<String>, DraftError> {
-        let cannot = |error: Errno| DraftError::io("a folder cannot be opened")(error.into());
+    /// Reads a text file at a path that workers may not be allowed to name.
+    pub(crate) fn text_at(&self, folder: &str, name: &str) -> Result<Option<String>, DraftError> {
+        let cannot = |error: Errno| DraftError::io("cannot open a directory")(error.into());
         let Some(folder) = self.folder_at(folder).map_err(cannot)? else { return Ok(None) };
         match self.look(&folder, name)? {
-            Found::Nothing => Ok(None),
-            Found::File(file) => Ok(Some(String::from_utf8_lossy(&file.bytes).into_owned())),
-            Found::Odd(fault) => Err(DraftError::file(name, fault)),
+            LookupResult::Nothing => Ok(None),
+            LookupResult::File(file) => Ok(Some(String::from_utf8_lossy(&file.bytes).into_owned())),
+            LookupResult::Odd(fault) => Err(DraftError::file(name, fault)),
         }
     }
 
-    /// Names beside a path that some file system takes for the same.
-    pub(super) fn twins(&self, path: &RelPath) -> Result<Vec<String>, DraftError> {
+    /// Names in the same directory that some file systems treat as equal.
+    pub(crate) fn twins(&self, path: &RelPath) -> Result<Vec<String>, DraftError> {
         let (folder, name) = path.split();
         let Some(folder) = self.folder(path, folder)? else { return Ok(Vec::new()) };
-        let what = "a folder of the workspace cannot be listed";
+        let what = "cannot list a directory of the workspace";
         let entries =
             sys::Dir::read_from(&folder).map_err(|error| DraftError::io(what)(error.into()))?;
         let mut twins = Vec::new();
@@ -116,40 +115,40 @@ impl Workspace {
         Ok(twins)
     }
 
-    /// Does one step if the file is what it should be. `content` is what `step.to` stands for.
-    pub(super) fn carry_out(
+    /// Carries out one step if the file is as expected. `content` is the content of `step.to`.
+    pub(crate) fn carry_out(
         &self,
-        step: &Step,
+        step: &FileStep,
         content: &[u8],
         reached: &Reached,
-    ) -> Result<Carried, DraftError> {
+    ) -> Result<StepOutcome, DraftError> {
         let path = &step.path;
         let (folder, name) = path.split();
         let opened = match (step.from, step.to) {
             (None, Some(_)) => Some(self.folder_made(path, folder)?),
             _ => self.folder(path, folder)?,
         };
-        let Some(folder) = opened else { return Ok(Carried::Found(None)) };
+        let Some(folder) = opened else { return Ok(StepOutcome::Found(None)) };
         let place =
-            Place { workspace: self, folder: &folder, name, staged: &step.staged_as, reached };
+            StepTarget { workspace: self, folder: &folder, name, staged: &step.staged_as, reached };
         match (step.from, step.to) {
             (Some(from), Some(to)) => place.replace(path, from.sha256, to, content),
             (None, Some(to)) => place.create(if to.executable { 0o755 } else { 0o644 }, content),
             (Some(from), None) => place.delete(path, from.sha256),
-            (None, None) => Ok(Carried::Done),
+            (None, None) => Ok(StepOutcome::Done),
         }
     }
 
-    /// What a crash left in the staging file of a step: removed if it is ours, kept under another
-    /// name if it is somebody's.
-    pub(super) fn salvage(
+    /// Handles the staging file that a crash left behind: removes it if it is ours, or saves it
+    /// under another name if it is not.
+    pub(crate) fn salvage(
         &self,
-        step: &Step,
+        step: &FileStep,
         content: &[u8],
     ) -> Result<Option<(String, Sha256Hex)>, DraftError> {
         let (folder, name) = step.path.split();
         let Some(folder) = self.folder(&step.path, folder)? else { return Ok(None) };
-        let place = Place {
+        let place = StepTarget {
             workspace: self,
             folder: &folder,
             name,
@@ -160,27 +159,27 @@ impl Workspace {
             [step.from, step.to].into_iter().flatten().any(|file| file.sha256 == sha)
         };
         match self.look(&folder, &step.staged_as)? {
-            Found::Nothing => Ok(None),
-            // A staging file that was not written to its end is the beginning of ours.
-            Found::File(file) if ours(file.sha256()) || content.starts_with(&file.bytes) => {
+            LookupResult::Nothing => Ok(None),
+            // An incompletely written staging file is a prefix of our content.
+            LookupResult::File(file) if ours(file.sha256()) || content.starts_with(&file.bytes) => {
                 place.unlink()?;
                 Ok(None)
             }
-            Found::File(file) => place.keep(file.sha256()).map(Some),
-            Found::Odd(_) => place.keep(Sha256Hex::of(b"")).map(Some),
+            LookupResult::File(file) => place.keep(file.sha256()).map(Some),
+            LookupResult::Odd(_) => place.keep(Sha256Hex::of(b"")).map(Some),
         }
     }
 
-    /// The bytes of a regular file for a check, which may have other names and be larger than what
-    /// is drafted; nothing where it is no such file any more.
-    pub(super) fn read_any(
+    /// Reads a regular file for a check. It may have several links and be larger than a draft.
+    /// `None` if it is no longer a regular file.
+    pub(crate) fn read_any(
         &self,
         path: &RelPath,
         max_bytes: usize,
     ) -> Result<Option<TreeFile>, DraftError> {
         let flags =
             OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let opened = confined_open::open(&self.root, path.as_str(), flags, Mounts::Refused);
+        let opened = confined_open::open(&self.root, path.as_str(), flags, MountPolicy::Refused);
         let file = match opened {
             Ok(file) => file,
             Err(Errno::NOENT | Errno::LOOP | Errno::XDEV | Errno::NOTDIR) => return Ok(None),
@@ -194,7 +193,7 @@ impl Workspace {
         File::from(file)
             .take(max_bytes as u64 + 1)
             .read_to_end(&mut bytes)
-            .map_err(DraftError::io("a file of the workspace cannot be read"))?;
+            .map_err(DraftError::io("cannot read a workspace file"))?;
         Ok(Some(TreeFile { bytes, executable: stat.st_mode & 0o100 != 0 }))
     }
 
@@ -202,18 +201,19 @@ impl Workspace {
         self.folder_at(folder).map_err(|error| odd(path, error))
     }
 
-    /// A folder below the root, which is the empty one; nothing where there is none.
-    pub(super) fn folder_at(&self, folder: &str) -> Result<Option<OwnedFd>, Errno> {
+    /// Opens a directory below the root (the empty string), or returns `None` if it does not exist.
+    pub(crate) fn folder_at(&self, folder: &str) -> Result<Option<OwnedFd>, Errno> {
         let at = if folder.is_empty() { "." } else { folder };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        match confined_open::open(&self.root, at, flags, Mounts::Refused) {
+        match confined_open::open(&self.root, at, flags, MountPolicy::Refused) {
             Ok(folder) => Ok(Some(folder)),
             Err(Errno::NOENT) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// As [`Self::folder`], and makes what is missing, one name at a time and never through a link.
+    /// Like [`Self::folder`], but creates missing directories, one at a time and never through a
+    /// link.
     fn folder_made(&self, path: &RelPath, folder: &str) -> Result<OwnedFd, DraftError> {
         if let Some(folder) = self.folder(path, folder)? {
             return Ok(folder);
@@ -234,65 +234,71 @@ impl Workspace {
         self.folder(path, folder)?.ok_or_else(|| DraftError::file(path, FileFault::Vanished))
     }
 
-    fn look(&self, folder: &OwnedFd, name: &str) -> Result<Found, DraftError> {
+    fn look(&self, folder: &OwnedFd, name: &str) -> Result<LookupResult, DraftError> {
         let flags =
             OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let file = match confined_open::open(folder, name, flags, Mounts::Refused) {
+        let file = match confined_open::open(folder, name, flags, MountPolicy::Refused) {
             Ok(file) => file,
-            Err(Errno::NOENT) => return Ok(Found::Nothing),
-            Err(error) => return fault(error).map(Found::Odd).ok_or_else(|| unreadable(error)),
+            Err(Errno::NOENT) => return Ok(LookupResult::Nothing),
+            Err(error) => {
+                return fault(error).map(LookupResult::Odd).ok_or_else(|| unreadable(error));
+            }
         };
         let stat = sys::fstat(&file).map_err(unreadable)?;
         let not_plain = match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile if stat.st_nlink != 1 => "it has more than one name (hard link)",
-            FileType::RegularFile if stat.st_mode & 0o6000 != 0 => "it runs as another user",
+            FileType::RegularFile if stat.st_nlink != 1 => "has more than one hard link",
+            FileType::RegularFile if stat.st_mode & 0o6000 != 0 => {
+                "has the setuid or setgid bit set"
+            }
             FileType::RegularFile if stat.st_size as u64 > self.max_bytes as u64 => {
-                return Ok(Found::Odd(FileFault::TooLarge));
+                return Ok(LookupResult::Odd(FileFault::TooLarge));
             }
             FileType::RegularFile => "",
-            FileType::Directory => "it is a folder",
-            FileType::Symlink => "it is a symbolic link",
-            FileType::Fifo => "it is a pipe",
-            FileType::Socket => "it is a socket",
-            FileType::CharacterDevice | FileType::BlockDevice => "it is a device",
-            FileType::Unknown => "nobody knows what it is",
+            FileType::Directory => "is a directory",
+            FileType::Symlink => "is a symbolic link",
+            FileType::Fifo => "is a pipe",
+            FileType::Socket => "is a socket",
+            FileType::CharacterDevice | FileType::BlockDevice => "is a device",
+            FileType::Unknown => "has an unknown file type",
         };
         if !not_plain.is_empty() {
-            return Ok(Found::Odd(FileFault::NotPlain(not_plain)));
+            return Ok(LookupResult::Odd(FileFault::NotPlain(not_plain)));
         }
         let mut bytes = Vec::new();
         File::from(file)
             .take(self.max_bytes as u64 + 1)
             .read_to_end(&mut bytes)
-            .map_err(DraftError::io("a file of the workspace cannot be read"))?;
+            .map_err(DraftError::io("cannot read a workspace file"))?;
         if bytes.len() > self.max_bytes {
-            return Ok(Found::Odd(FileFault::TooLarge));
+            return Ok(LookupResult::Odd(FileFault::TooLarge));
         }
-        Ok(Found::File(ReadFile { bytes, mode: stat.st_mode & 0o777 }))
+        Ok(LookupResult::File(WorkspaceFile { bytes, mode: stat.st_mode & 0o777 }))
     }
 }
 
-/// One name in one folder that is held open, and the staging file beside it.
-struct Place<'a> {
-    workspace: &'a Workspace,
+/// A name in an open directory, and the staging file next to it.
+struct StepTarget<'a> {
+    workspace: &'a ConfinedWorkspace,
     folder: &'a OwnedFd,
     name: &'a str,
     staged: &'a str,
     reached: &'a Reached,
 }
 
-impl Place<'_> {
-    /// The file as the draft knew it, or what is there instead.
+impl StepTarget<'_> {
+    /// Returns the file if it has the expected content, otherwise what was found.
     fn expected(
         &self,
         path: &RelPath,
         from: Sha256Hex,
-    ) -> Result<Result<ReadFile, Carried>, DraftError> {
+    ) -> Result<Result<WorkspaceFile, StepOutcome>, DraftError> {
         Ok(match self.workspace.look(self.folder, self.name)? {
-            Found::Nothing => Err(Carried::Found(None)),
-            Found::Odd(fault) => return Err(DraftError::file(path, fault)),
-            Found::File(file) if file.sha256() != from => Err(Carried::Found(Some(file.sha256()))),
-            Found::File(file) => Ok(file),
+            LookupResult::Nothing => Err(StepOutcome::Found(None)),
+            LookupResult::Odd(fault) => return Err(DraftError::file(path, fault)),
+            LookupResult::File(file) if file.sha256() != from => {
+                Err(StepOutcome::Found(Some(file.sha256())))
+            }
+            LookupResult::File(file) => Ok(file),
         })
     }
 
@@ -302,34 +308,34 @@ impl Place<'_> {
         from: Sha256Hex,
         to: moothall_core::drafts::FileState,
         content: &[u8],
-    ) -> Result<Carried, DraftError> {
+    ) -> Result<StepOutcome, DraftError> {
         let current = match self.expected(path, from)? {
             Ok(current) => current,
             Err(other) => return Ok(other),
         };
-        // Who may read it may run it, as `chmod +x` does under the usual mask.
+        // Everyone who may read the file may execute it, as with `chmod +x` and the usual umask.
         let mode = match (current.executable(), to.executable) {
             (false, true) => current.mode | (current.mode & 0o444) >> 2,
             (true, false) => current.mode & !0o111,
             _ => current.mode,
         };
         self.stage(mode, content)?;
-        self.at(Point::Staged)?;
+        self.at(FailPoint::Staged)?;
         self.exchange()?;
-        self.at(Point::Exchanged)?;
-        let sha = |found: &Found| match found {
-            Found::File(file) => Some(file.sha256()),
-            Found::Nothing | Found::Odd(_) => None,
+        self.at(FailPoint::Exchanged)?;
+        let sha = |found: &LookupResult| match found {
+            LookupResult::File(file) => Some(file.sha256()),
+            LookupResult::Nothing | LookupResult::Odd(_) => None,
         };
         let out = self.workspace.look(self.folder, self.staged)?;
         if sha(&out) == Some(from) {
             self.unlink()?;
-            self.at(Point::Unlinked)?;
+            self.at(FailPoint::Unlinked)?;
             self.sync()?;
-            return Ok(Carried::Done);
+            return Ok(StepOutcome::Done);
         }
-        // Somebody saved between our look and the exchange: give it back. What comes out must be
-        // ours; if it is a newer save, that one goes back instead.
+        // Someone saved the file between our check and the exchange: put it back. The file that
+        // comes out must be ours; if it is a newer save, put that one back instead.
         let mut foreign = sha(&out);
         for _ in 0..TRIES {
             self.exchange()?;
@@ -337,28 +343,28 @@ impl Place<'_> {
             if sha(&out) == Some(to.sha256) {
                 self.unlink()?;
                 self.sync()?;
-                return Ok(Carried::Found(foreign));
+                return Ok(StepOutcome::Found(foreign));
             }
             foreign = sha(&out);
         }
         self.keep(foreign.unwrap_or_else(|| Sha256Hex::of(b"")))?;
-        Ok(Carried::Found(foreign))
+        Ok(StepOutcome::Found(foreign))
     }
 
-    fn create(&self, mode: RawMode, content: &[u8]) -> Result<Carried, DraftError> {
+    fn create(&self, mode: RawMode, content: &[u8]) -> Result<StepOutcome, DraftError> {
         self.stage(mode, content)?;
-        self.at(Point::Staged)?;
+        self.at(FailPoint::Staged)?;
         match self.rename(self.staged, self.name) {
             Ok(()) => {
-                self.at(Point::Exchanged)?;
+                self.at(FailPoint::Exchanged)?;
                 self.sync()?;
-                Ok(Carried::Done)
+                Ok(StepOutcome::Done)
             }
             Err(Errno::EXIST) => {
                 self.unlink()?;
-                Ok(Carried::Found(match self.workspace.look(self.folder, self.name)? {
-                    Found::File(file) => Some(file.sha256()),
-                    Found::Nothing | Found::Odd(_) => None,
+                Ok(StepOutcome::Found(match self.workspace.look(self.folder, self.name)? {
+                    LookupResult::File(file) => Some(file.sha256()),
+                    LookupResult::Nothing | LookupResult::Odd(_) => None,
                 }))
             }
             Err(error) => {
@@ -368,36 +374,36 @@ impl Place<'_> {
         }
     }
 
-    fn delete(&self, path: &RelPath, from: Sha256Hex) -> Result<Carried, DraftError> {
+    fn delete(&self, path: &RelPath, from: Sha256Hex) -> Result<StepOutcome, DraftError> {
         let _current = match self.expected(path, from)? {
             Ok(current) => current,
             Err(other) => return Ok(other),
         };
-        self.at(Point::Staged)?;
+        self.at(FailPoint::Staged)?;
         self.rename(self.name, self.staged).map_err(unwritable)?;
-        self.at(Point::Exchanged)?;
+        self.at(FailPoint::Exchanged)?;
         match self.workspace.look(self.folder, self.staged)? {
-            Found::File(file) if file.sha256() == from => {
+            LookupResult::File(file) if file.sha256() == from => {
                 self.unlink()?;
-                self.at(Point::Unlinked)?;
+                self.at(FailPoint::Unlinked)?;
                 self.sync()?;
-                Ok(Carried::Done)
+                Ok(StepOutcome::Done)
             }
             other => {
                 let sha = match other {
-                    Found::File(file) => Some(file.sha256()),
-                    Found::Nothing | Found::Odd(_) => None,
+                    LookupResult::File(file) => Some(file.sha256()),
+                    LookupResult::Nothing | LookupResult::Odd(_) => None,
                 };
                 if self.rename(self.staged, self.name).is_err() {
                     self.keep(sha.unwrap_or_else(|| Sha256Hex::of(b"")))?;
                 }
-                Ok(Carried::Found(sha))
+                Ok(StepOutcome::Found(sha))
             }
         }
     }
 
-    fn at(&self, point: Point) -> Result<(), DraftError> {
-        (self.reached)(point).map_err(DraftError::io("the workspace cannot be written"))
+    fn at(&self, point: FailPoint) -> Result<(), DraftError> {
+        (self.reached)(point).map_err(DraftError::io("cannot write to the workspace"))
     }
 
     fn stage(&self, mode: RawMode, content: &[u8]) -> Result<(), DraftError> {
@@ -406,20 +412,21 @@ impl Place<'_> {
         let file = sys::openat(self.folder, self.staged, flags, Mode::from_raw_mode(0o600))
             .map_err(unwritable)?;
         let mut file = File::from(file);
-        let written = (self.reached)(Point::Staging)
+        let written = (self.reached)(FailPoint::Staging)
             .and_then(|()| file.write_all(content))
             .and_then(|()| sys::fchmod(&file, Mode::from_raw_mode(mode)).map_err(io::Error::from))
             .and_then(|()| file.sync_all());
         written.map_err(|error| {
             let _ = self.unlink();
-            DraftError::io("the workspace cannot be written")(error)
+            DraftError::io("cannot write to the workspace")(error)
         })
     }
 
     fn exchange(&self) -> Result<(), DraftError> {
         let (folder, staged, name) = (self.folder, self.staged, self.name);
         sys::renameat_with(folder, staged, folder, name, RenameFlags::EXCHANGE).map_err(|error| {
-            // The file went meanwhile, or this file system cannot exchange: nothing was changed.
+            // The file disappeared, or the file system does not support exchange. Nothing was
+            // changed.
             let _ = self.unlink();
             unwritable(error)
         })
@@ -440,13 +447,13 @@ impl Place<'_> {
         sys::fsync(self.folder.as_fd()).map_err(unwritable)
     }
 
-    /// Keeps the staging file under a name that people see.
+    /// Saves the staging file under a visible name.
     fn keep(&self, sha: Sha256Hex) -> Result<(String, Sha256Hex), DraftError> {
         let digits = sha.to_string();
         let kept = format!("{}.moothall-saved-{}", self.name, &digits[..12]);
         match self.rename(self.staged, &kept) {
             Ok(()) => self.sync()?,
-            // The same bytes were kept before.
+            // The same content was saved before.
             Err(Errno::EXIST) => self.unlink()?,
             Err(error) => return Err(unwritable(error)),
         }
@@ -461,22 +468,22 @@ fn odd(path: &RelPath, error: Errno) -> DraftError {
     }
 }
 
-pub(super) fn fault(error: Errno) -> Option<FileFault> {
+pub(crate) fn fault(error: Errno) -> Option<FileFault> {
     let what = match error {
-        Errno::LOOP => "a symbolic link is in the way",
-        Errno::XDEV => "another file system is in the way",
-        Errno::NOTDIR => "a file is where a folder should be",
-        Errno::NXIO | Errno::OPNOTSUPP => "it is a socket or a device",
-        Errno::NAMETOOLONG => "its name is too long",
+        Errno::LOOP => "path contains a symbolic link",
+        Errno::XDEV => "path leads to another file system",
+        Errno::NOTDIR => "a parent of the path is not a directory",
+        Errno::NXIO | Errno::OPNOTSUPP => "is a socket or a device",
+        Errno::NAMETOOLONG => "name is too long",
         _ => return None,
     };
     Some(FileFault::NotPlain(what))
 }
 
 fn unreadable(error: Errno) -> DraftError {
-    DraftError::io("the workspace cannot be read")(error.into())
+    DraftError::io("cannot read the workspace")(error.into())
 }
 
 fn unwritable(error: Errno) -> DraftError {
-    DraftError::io("the workspace cannot be written")(error.into())
+    DraftError::io("cannot write to the workspace")(error.into())
 }

@@ -1,7 +1,8 @@
-//! The backup file: a tar archive with a manifest, the database, and one tar archive per draft store.
+//! The backup file: a tar archive with a manifest, the database, and one tar archive per draft
+//! store.
 //!
-//! Nothing in an archive is trusted: names are compared with the few that can be there, sizes and
-//! hashes with the manifest.
+//! Archives are untrusted: names are checked against an allowlist, sizes and hashes against the
+//! manifest.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -14,51 +15,48 @@ use tar::{Archive, Builder, Entries, EntryType, Header};
 
 use crate::draft_backup::is_store_id;
 
-/// The format that is written. Format 1 holds one database and no drafts, and is still read.
+/// The format written by this version. Format 1 holds one database and no drafts, and can still be
+/// read.
 const FORMAT: u32 = 2;
 
 const MANIFEST: &str = "manifest.json";
 
-/// The database, in the archive and below a data folder.
-const DATABASE: &str = crate::local::FILE_NAME;
+/// Name of the database, both in the archive and in a data directory.
+const DATABASE: &str = crate::run_store::FILE_NAME;
 
-/// The longest manifest that is read: about 7,000 workspaces.
+/// Enough for about 7,000 workspaces.
 const MAX_MANIFEST_BYTES: u64 = 1 << 20;
 
 const BUFFER_BYTES: usize = 1 << 16;
 
-/// What a backup says about itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Manifest {
-    /// The number of the form.
+pub(crate) struct BackupManifest {
     format: u32,
-    /// The program that made it.
+    /// Program and version that created the backup.
     pub(crate) made_by: String,
-    /// When, in milliseconds since 1970.
+    /// Milliseconds since 1970.
     pub(crate) created_at_ms: u64,
-    /// How many runs the database holds; 0 where there is none.
+    /// Number of runs in the database; 0 without a database.
     pub(crate) runs: u64,
-    /// The files behind the manifest.
-    files: Vec<Listed>,
+    /// The files that follow the manifest.
+    files: Vec<BackupFileEntry>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Listed {
+struct BackupFileEntry {
     name: String,
     bytes: u64,
     sha256: String,
 }
 
-/// One file of a backup.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum ArchivePart {
-    /// The database with all runs.
+pub(crate) enum BackupPart {
     Database,
     /// The draft store with this id, as a tar archive.
     DraftStore(String),
 }
 
-impl ArchivePart {
+impl BackupPart {
     fn name(&self) -> String {
         match self {
             Self::Database => DATABASE.to_owned(),
@@ -74,7 +72,7 @@ impl ArchivePart {
         is_store_id(id).then(|| Self::DraftStore(id.to_owned()))
     }
 
-    /// Where the part is unpacked below a folder.
+    /// Path of the unpacked part in `folder`.
     pub(crate) fn path_in(&self, folder: &Path) -> PathBuf {
         match self {
             Self::Database => folder.join(DATABASE),
@@ -83,19 +81,19 @@ impl ArchivePart {
     }
 }
 
-impl Manifest {
-    /// The files of the archive, in their order; an error where one cannot be part of a backup.
-    fn parts(&self) -> Result<Vec<(ArchivePart, &Listed)>> {
-        let mut parts: Vec<(ArchivePart, &Listed)> = Vec::new();
+impl BackupManifest {
+    /// The files of the archive in order. Fails if a file cannot be part of a backup.
+    fn parts(&self) -> Result<Vec<(BackupPart, &BackupFileEntry)>> {
+        let mut parts: Vec<(BackupPart, &BackupFileEntry)> = Vec::new();
         for listed in &self.files {
-            let part = ArchivePart::parse(&listed.name)
-                .filter(|part| self.format > 1 || *part == ArchivePart::Database)
+            let part = BackupPart::parse(&listed.name)
+                .filter(|part| self.format > 1 || *part == BackupPart::Database)
                 .filter(|part| parts.iter().all(|(other, _)| other != part))
-                .ok_or_else(|| not_ours("its manifest lists something else"))?;
+                .ok_or_else(|| not_ours("unexpected file in the manifest"))?;
             parts.push((part, listed));
         }
         if parts.is_empty() {
-            return Err(not_ours("its manifest lists nothing"));
+            return Err(not_ours("the manifest lists no files"));
         }
         Ok(parts)
     }
@@ -104,29 +102,27 @@ impl Manifest {
         self.files.iter().any(|listed| listed.name == DATABASE)
     }
 
-    /// The ids of the draft stores.
     pub(crate) fn draft_stores(&self) -> Vec<String> {
-        let parts = self.files.iter().filter_map(|listed| ArchivePart::parse(&listed.name));
+        let parts = self.files.iter().filter_map(|listed| BackupPart::parse(&listed.name));
         let ids = parts.filter_map(|part| match part {
-            ArchivePart::DraftStore(id) => Some(id),
-            ArchivePart::Database => None,
+            BackupPart::DraftStore(id) => Some(id),
+            BackupPart::Database => None,
         });
         ids.collect()
     }
 }
 
-/// Packs these files.
 pub(crate) fn write(
     to: impl Write,
-    files: &[(ArchivePart, PathBuf)],
+    files: &[(BackupPart, PathBuf)],
     runs: u64,
     created_at_ms: u64,
-) -> Result<Manifest> {
-    let list = |(part, path): &(ArchivePart, PathBuf)| -> Result<Listed> {
+) -> Result<BackupManifest> {
+    let list = |(part, path): &(BackupPart, PathBuf)| -> Result<BackupFileEntry> {
         let (bytes, sha256) = copy(&mut fs_err::File::open(path)?, &mut std::io::sink())?;
-        Ok(Listed { name: part.name(), bytes, sha256 })
+        Ok(BackupFileEntry { name: part.name(), bytes, sha256 })
     };
-    let manifest = Manifest {
+    let manifest = BackupManifest {
         format: FORMAT,
         made_by: format!("moothall {}", env!("CARGO_PKG_VERSION")),
         created_at_ms,
@@ -148,46 +144,47 @@ pub(crate) fn write(
     Ok(manifest)
 }
 
-/// Reads what a backup says about itself, and nothing else of it.
-pub(crate) fn read_manifest(from: impl Read) -> Result<Manifest> {
+/// Reads only the manifest.
+pub(crate) fn read_manifest(from: impl Read) -> Result<BackupManifest> {
     let mut archive = Archive::new(from);
     manifest_of(&mut archive.entries()?.raw(true))
 }
 
-/// Unpacks every part into `folder` (see [`ArchivePart::path_in`]) and compares it with the manifest.
-/// On an error the unpacked files must not be used.
-pub(crate) fn read(from: impl Read, folder: &Path) -> Result<Manifest> {
+/// Unpacks every part into `folder` (see [`BackupPart::path_in`]) and compares it with the
+/// manifest. After an error the unpacked files must not be used.
+pub(crate) fn read(from: impl Read, folder: &Path) -> Result<BackupManifest> {
     let mut archive = Archive::new(from);
-    // Raw: an entry that would change the name or the size of the next one is refused.
+    // Raw, so that entries which change the name or size of the next entry are rejected.
     let mut entries = archive.entries()?.raw(true);
     let manifest = manifest_of(&mut entries)?;
     for (part, listed) in manifest.parts()? {
         let name = &listed.name;
-        let mut entry = next(&mut entries, name)?.ok_or_else(|| changed("it ends early"))?;
+        let mut entry =
+            next(&mut entries, name)?.ok_or_else(|| changed("the archive is truncated"))?;
         if entry.size() != listed.bytes {
-            return Err(changed(&format!("the size of `{name}` is not the one in its manifest")));
+            return Err(changed(&format!("the size of `{name}` does not match the manifest")));
         }
         let mut options = fs_err::OpenOptions::new();
         let path = part.path_in(folder);
         let mut file = options.write(true).create_new(true).mode(0o600).open(path)?;
         let (bytes, sha256) = copy(&mut entry, &mut file)?;
         if bytes != listed.bytes {
-            return Err(changed("it ends early"));
+            return Err(changed("the archive is truncated"));
         }
         if sha256 != listed.sha256 {
-            return Err(changed(&format!("the hash of `{name}` is not the one in its manifest")));
+            return Err(changed(&format!("the hash of `{name}` does not match the manifest")));
         }
         file.sync_all()?;
     }
     if entries.next().is_some() {
-        return Err(changed("there is more in it than its manifest lists"));
+        return Err(changed("it contains entries that the manifest does not list"));
     }
     Ok(manifest)
 }
 
-fn manifest_of<R: Read>(entries: &mut Entries<'_, R>) -> Result<Manifest> {
+fn manifest_of<R: Read>(entries: &mut Entries<'_, R>) -> Result<BackupManifest> {
     let mut text = String::new();
-    let entry = next(entries, MANIFEST)?.ok_or_else(|| not_ours("it is empty"))?;
+    let entry = next(entries, MANIFEST)?.ok_or_else(|| not_ours("the file is empty"))?;
     entry.take(MAX_MANIFEST_BYTES).read_to_string(&mut text)?;
     let manifest = understand(&text)?;
     manifest.parts()?;
@@ -195,11 +192,11 @@ fn manifest_of<R: Read>(entries: &mut Entries<'_, R>) -> Result<Manifest> {
 }
 
 fn not_ours(why: &str) -> anyhow::Error {
-    anyhow!("it is no backup of moothall: {why}")
+    anyhow!("not a moothall backup: {why}")
 }
 
 fn changed(why: &str) -> anyhow::Error {
-    anyhow!("it was damaged or changed: {why}")
+    anyhow!("the backup is damaged or was modified: {why}")
 }
 
 fn append(
@@ -218,36 +215,38 @@ fn append(
     Ok(())
 }
 
-/// The next entry, which must be a plain file of this name.
+/// Returns the next entry, which must be a regular file with this name.
 fn next<'a, R: Read>(
     entries: &mut Entries<'a, R>,
     name: &str,
 ) -> Result<Option<tar::Entry<'a, R>>> {
     let Some(entry) = entries.next() else { return Ok(None) };
-    let entry = entry.map_err(|_| not_ours("it is not a tar archive"))?;
+    let entry = entry.map_err(|_| not_ours("not a tar archive"))?;
     let is_plain = entry.header().entry_type() == EntryType::Regular;
     if !is_plain || *entry.path_bytes() != *name.as_bytes() {
-        return Err(not_ours("there is something else in it"));
+        return Err(not_ours("unexpected entry in the archive"));
     }
     Ok(Some(entry))
 }
 
-fn understand(manifest: &str) -> Result<Manifest> {
-    /// What every form has.
+fn understand(manifest: &str) -> Result<BackupManifest> {
+    /// The part shared by all formats.
     #[derive(Deserialize)]
-    struct Form {
+    struct ManifestVersion {
         format: u32,
     }
-    let unreadable = |_: serde_json::Error| not_ours("its manifest cannot be read");
-    match serde_json::from_str::<Form>(manifest).map_err(unreadable)?.format {
+    let unreadable = |_: serde_json::Error| not_ours("the manifest cannot be parsed");
+    match serde_json::from_str::<ManifestVersion>(manifest).map_err(unreadable)?.format {
         1..=FORMAT => serde_json::from_str(manifest).map_err(unreadable),
         other => {
-            bail!("it has format {other}, this version reads up to {FORMAT}: use a newer moothall")
+            bail!(
+                "unsupported backup format {other} (this version reads up to {FORMAT}); upgrade moothall"
+            )
         }
     }
 }
 
-/// Copies everything, and says how much it was and what its hash is.
+/// Copies everything and returns the number of bytes and their SHA-256 as hex.
 fn copy(from: &mut impl Read, to: &mut impl Write) -> std::io::Result<(u64, String)> {
     let (mut hash, mut bytes) = (Sha256::new(), 0);
     let mut buffer = vec![0; BUFFER_BYTES];

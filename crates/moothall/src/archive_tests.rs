@@ -7,8 +7,8 @@ const STORE: &str = "drafts/0123456789abcdef.tar";
 fn backup() -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let parts = [
-        (ArchivePart::Database, CONTENT),
-        (ArchivePart::DraftStore("0123456789abcdef".to_owned()), b"every draft there is"),
+        (BackupPart::Database, CONTENT),
+        (BackupPart::DraftStore("0123456789abcdef".to_owned()), b"every draft there is"),
     ];
     let parts = parts.map(|(part, content)| {
         let path = part.path_in(folder.path());
@@ -20,19 +20,19 @@ fn backup() -> Vec<u8> {
     packed
 }
 
-/// Unpacks into a folder that is gone afterwards.
-fn unpack(packed: &[u8]) -> Result<Manifest> {
+/// Unpacks into a temporary directory.
+fn unpack(packed: &[u8]) -> Result<BackupManifest> {
     read(packed, tempfile::tempdir().unwrap().path())
 }
 
-/// An archive of these entries: kind, name, content.
+/// An archive of these entries: type, name, content.
 fn packed(entries: &[(EntryType, &str, &[u8])]) -> Vec<u8> {
     let mut archive = Builder::new(Vec::new());
     for (kind, name, content) in entries {
         let mut header = Header::new_gnu();
         header.set_entry_type(*kind);
         header.set_size(content.len() as u64);
-        // As it is, which `append_data` would not do.
+        // Written directly, because `append_data` would reject the name.
         header.as_mut_bytes()[..name.len()].copy_from_slice(name.as_bytes());
         header.set_cksum();
         archive.append(&header, *content).unwrap();
@@ -40,7 +40,7 @@ fn packed(entries: &[(EntryType, &str, &[u8])]) -> Vec<u8> {
     archive.into_inner().unwrap()
 }
 
-/// The manifest of an archive with these files, all with the same content.
+/// The manifest of an archive with these files, which all have the same content.
 fn manifest(format: u32, names: &[&str]) -> Vec<u8> {
     let (bytes, sha256) = copy(&mut &CONTENT[..], &mut std::io::sink()).unwrap();
     let list = |name| serde_json::json!({ "name": name, "bytes": bytes, "sha256": sha256 });
@@ -61,18 +61,18 @@ fn refused(packed: &[u8]) -> String {
 fn what_was_packed_comes_out_as_it_was() {
     let folder = tempfile::tempdir().unwrap();
     let manifest = read(&backup()[..], folder.path()).unwrap();
-    let content = |part: ArchivePart| fs_err::read(part.path_in(folder.path())).unwrap();
-    assert_eq!(content(ArchivePart::Database), CONTENT);
-    let store = ArchivePart::DraftStore("0123456789abcdef".to_owned());
+    let content = |part: BackupPart| fs_err::read(part.path_in(folder.path())).unwrap();
+    assert_eq!(content(BackupPart::Database), CONTENT);
+    let store = BackupPart::DraftStore("0123456789abcdef".to_owned());
     assert_eq!(content(store), b"every draft there is");
-    let listed = |name: &str, content: &[u8]| Listed {
+    let listed = |name: &str, content: &[u8]| BackupFileEntry {
         name: name.to_owned(),
         bytes: content.len() as u64,
         sha256: moothall_core::Sha256Hex::of(content).to_string(),
     };
     assert_eq!(
         manifest,
-        Manifest {
+        BackupManifest {
             format: 2,
             made_by: format!("moothall {}", env!("CARGO_PKG_VERSION")),
             created_at_ms: 1_763_000_000_000,
@@ -91,7 +91,7 @@ fn byte_that_is_changed_in_what_counts_is_found() {
     for at in [place(CONTENT), place(b"\"sha256\"") + 12, place(b"\"bytes\"") + 10] {
         let mut changed = good.clone();
         changed[at] ^= 1;
-        assert!(refused(&changed).starts_with("it was damaged or changed"), "{at}");
+        assert!(refused(&changed).starts_with("the backup is damaged or was modified: "), "{at}");
     }
     for length in [0, 100, 600, 1_500, place(CONTENT) + 5] {
         unpack(&good[..length]).unwrap_err();
@@ -143,6 +143,6 @@ fn names_links_and_more_than_there_should_be_are_refused() {
 fn newer_form_is_not_called_damaged() {
     let newer = br#"{ "format": 3 }"#;
     let told = refused(&packed(&[(EntryType::Regular, MANIFEST, newer)]));
-    assert_eq!(told, "it has format 3, this version reads up to 2: use a newer moothall");
-    assert_eq!(refused(b"Dear diary"), "it is no backup of moothall: it is not a tar archive");
+    assert_eq!(told, "unsupported backup format 3 (this version reads up to 2); upgrade moothall");
+    assert_eq!(refused(b"Dear diary"), "not a moothall backup: not a tar archive");
 }

@@ -1,4 +1,4 @@
-//! The command line as people type it. The doc comments are the help texts.
+//! Command-line arguments. The doc comments are the help texts.
 
 mod access;
 mod backup;
@@ -13,7 +13,7 @@ pub(crate) mod image;
 mod init;
 mod mcp;
 mod moves;
-
+mod overview;
 mod report;
 mod run;
 mod runs;
@@ -29,23 +29,25 @@ use clap_complete::Shell;
 use moothall_core::MicroUsd;
 use moothall_core::model::ModelName;
 
-pub(crate) use self::access::{CreateTokenArgs, Lifetime, TeamCommand, TokenCommand};
+pub(crate) use self::access::{CreateTokenArgs, TeamCommand, TokenCommand, TokenLifetime};
 pub(crate) use self::backup::{BackupArgs, RestoreArgs};
 pub(crate) use self::cluster::{
-    ClusterCommand, ClusterDownArgs, ClusterPlace, ClusterStatusArgs, ClusterUpArgs,
+    ClusterCommand, ClusterDirFlags, ClusterDownArgs, ClusterStatusArgs, ClusterUpArgs,
 };
 pub(crate) use self::committee::CommitteeCommand;
 pub(crate) use self::consult::{ConsultArgs, RoleModel, RoleName};
 pub(crate) use self::diff::DiffArgs;
 pub(crate) use self::drafts::{
-    AuditArgs, AuditCommand, DraftArgs, DraftCommand, DraftWriteArgs, HandoffArg, HandoffFlags,
-    PolicyArgs, PolicyCommand, ReviewArgs, ReviewCommand, ReviewSayArgs, WorkspaceFlags,
+    AuditArgs, AuditCommand, DraftCommand, DraftCommandArgs, DraftWriteArgs, HandoffArg,
+    HandoffFlags, PolicyArgs, PolicyCommand, ReviewArgs, ReviewCommand, ReviewDecisionArgs,
+    WorkspaceFlags,
 };
-pub(crate) use self::edit::EditArgs;
-pub(crate) use self::evidence::{CheckArgs, EvidenceFlags, FactsArgs};
+pub(crate) use self::edit::EditCommandArgs;
+pub(crate) use self::evidence::{CheckCommandArgs, EvidenceFlags, FactsCommandArgs};
 pub(crate) use self::init::InitArgs;
 pub(crate) use self::mcp::{McpArgs, McpPart, McpPartArgs, ToolNamesArg, ToolsArg};
-pub(crate) use self::moves::{EditedMove, MovesArgs};
+pub(crate) use self::moves::{MoveEditArg, MovesArgs};
+pub(crate) use self::overview::{all_commands, command};
 pub(crate) use self::report::{ReportArgs, ReportFormat};
 pub(crate) use self::run::RunArgs;
 pub(crate) use self::runs::{
@@ -54,43 +56,46 @@ pub(crate) use self::runs::{
 };
 pub(crate) use self::sandbox::{DoctorArgs, ExecArgs, SandboxCommand, SandboxFlags};
 pub(crate) use self::serve::{AuthArg, LoginArgs, ServeArgs};
-pub(crate) use self::sources::Subject;
-pub(crate) use self::worker::{EngineArg, WorkerArgs};
+pub(crate) use self::sources::ConsultSubject;
+pub(crate) use self::worker::{RunnerArg, WorkerArgs};
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0    fine
-  1    the verdict is negative
-  2    the command or the configuration is wrong
+  0    success
+  1    the result is negative
+  2    invalid command or configuration
   3    a person must decide
-  4    failed
-  5    stopped by the budget; what exists is a partial result
+  4    failure
+  5    stopped by the budget; the result is partial
   130  cancelled
 
-Try it without a key:  moothall consult HLXI --model demo";
+Try it without an API key:  moothall consult HLXI --model demo";
 
-/// Moothall puts what AI agents make on trial before anyone trusts it.
+/// Check what AI agents produce (memos, programs, file edits) before you rely on it
 #[derive(Debug, Parser)]
-#[command(name = "moothall", version, after_help = EXIT_CODES, max_term_width = 100, subcommand_required = true, arg_required_else_help = true)]
+#[command(name = "moothall", version, after_help = EXIT_CODES, max_term_width = 100, subcommand_required = true, arg_required_else_help = true, disable_help_subcommand = true)]
 pub(crate) struct Cli {
     #[command(flatten)]
-    pub(crate) global: Global,
+    pub(crate) global: GlobalArgs,
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: CliCommand,
 }
 
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Options for every command")]
-pub(crate) struct Global {
-    /// Configuration file to use instead of ./moothall.toml or the one in your config folder
+#[command(next_help_heading = "Global options")]
+pub(crate) struct GlobalArgs {
+    /// Use this configuration file instead of ./moothall.toml or the user configuration
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// When to use colour
+    /// Control when output is colored
     #[arg(long, global = true, value_enum, default_value_t = ColorWhen::Auto, value_name = "WHEN")]
     pub(crate) color: ColorWhen,
-    /// Say more about the work on standard error (-vv for details, -vvv for everything)
+    /// Increase logging on standard error (-vv for details, -vvv for everything)
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
+    /// Print results and errors only
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -101,113 +106,121 @@ pub(crate) enum ColorWhen {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Set up model and contact in a few questions, and see a demonstration
+pub(crate) enum CliCommand {
+    /// Set up a model and a contact interactively, and run a demo
     Init(InitArgs),
-    /// Watch and start runs in the browser, and over HTTP
+    /// Start the web UI and the HTTP API
     Serve(ServeArgs),
-    /// Drive runs for a Restate cluster, with any number of other workers
+    /// Execute runs for a Restate cluster, alongside other workers
     Worker(WorkerArgs),
-    /// Try many workers on this machine: Restate, PostgreSQL and workers, up and down together
+    /// Start and stop a local test cluster: Restate, PostgreSQL and workers
     #[command(subcommand)]
     Cluster(ClusterCommand),
-    /// Print a link that signs a browser in to `moothall serve`, once
+    /// Print a single-use sign-in link for `moothall serve`
     Login(LoginArgs),
-    /// Put strategic moves for a listed company on trial: evidence, debate, scores, a memo
+    /// Propose, debate and score strategic moves for a listed company, and write a memo
     Consult(Box<ConsultArgs>),
-    /// Show, check and make committees: who proposes, attacks and scores moves
+    /// Show, check and create committees: the agents that propose, criticize and score moves
     #[command(subcommand)]
     Committee(CommitteeCommand),
-    /// Print what a company filed as a sheet of facts, each with its filing
-    Facts(FactsArgs),
-    /// Check the numbers of a text against what a company filed
-    Check(CheckArgs),
-    /// Let a model write a program for a task, run it in a sandbox, judge it, and try again
+    /// Print the facts from a company's filings, each with its source
+    Facts(FactsCommandArgs),
+    /// Check the numbers in a text against a company's filings
+    Check(CheckCommandArgs),
+    /// Generate a program for a task, run it in a sandbox, check the result, and retry
     Run(Box<RunArgs>),
-    /// List the runs that are kept, and delete those that are not worth it any more
+    /// List stored runs, or delete them
     Runs(RunsArgs),
-    /// Show what is known about a run: moves or attempts, verdict, findings, cost, files
+    /// Show a run: moves or attempts, result, findings, cost, files
     Show(ShowArgs),
-    /// Make the memo of a consultation: Markdown, HTML, PDF; or its scores or its receipt
+    /// Export a consultation: the memo as Markdown, HTML or PDF, the scores, or the receipt
     Report(ReportArgs),
-    /// Print the events of a run, or follow them while it goes on
+    /// Print the events of a run, or follow them live
     Events(EventsArgs),
-    /// Let a run stand still, whichever process drives it; `resume` lets it go on
+    /// Pause a run in any process; continue it with `moothall resume`
     Pause(PauseArgs),
-    /// Stop a run for good, whichever process drives it
+    /// Cancel a run permanently, in any process
     Cancel(CancelArgs),
-    /// Let a run go on that was killed or paused; nothing that was answered is asked again
+    /// Resume a paused or interrupted run; completed calls are not repeated
     Resume(ResumeArgs),
-    /// Show the moves of a consultation; veto, edit or add some before they are debated
+    /// Show the moves of a consultation; veto, edit or add moves before the debates
     Moves(MovesArgs),
-    /// Let a move be ranked that is held back by what code found in it
+    /// Allow a move to be ranked despite its findings
     Approve(ApproveArgs),
-    /// Derive a run again from what was answered, offline, and compare
+    /// Recompute a run offline from its recorded replies, and compare the results
     Replay(ReplayArgs),
-    /// Show what is different between two consultations: moves, scores, facts, gaps
+    /// Compare two consultations: moves, scores, facts, gaps
     Diff(DiffArgs),
-    /// Write all runs, drafts and audit journals into one file
+    /// Write all runs, drafts and audit logs to one file
     Backup(BackupArgs),
-    /// Restore the runs and drafts of a backup
+    /// Restore runs and drafts from a backup
     Restore(RestoreArgs),
-    /// Make, list and take back the tokens with which others call a server
+    /// Create, list and revoke access tokens for a server
     #[command(subcommand)]
     Token(TokenCommand),
-    /// Make and list the teams that share a server
+    /// Create and list the teams that share a server
     #[command(subcommand)]
     Team(TeamCommand),
-    /// Let a model change files through drafts: the gate judges, the model learns, people decide
-    Edit(Box<EditArgs>),
-    /// Propose changes to files; the gate judges them before anything is written
-    Draft(DraftArgs),
-    /// Decide what the gate will not: see what waits, approve, reject or send back
+    /// Let a model edit files through drafts, with checks by the gate and human review
+    Edit(Box<EditCommandArgs>),
+    /// Propose changes to files; the gate checks them before anything is written
+    Draft(DraftCommandArgs),
+    /// Review drafts that the gate escalated: list, approve, reject or send back
     Review(ReviewArgs),
-    /// Show, check and try the policy that the gate goes by
+    /// Show, check and test the policy of the gate
     Policy(PolicyArgs),
-    /// Check and read the journal of drafts
+    /// Verify and read the audit log of drafts
     Audit(AuditArgs),
-    /// Give agents tools that draft changes to files, over the Model Context Protocol
+    /// Serve tools for drafting file changes to agents, over the Model Context Protocol
     Mcp(McpArgs),
-    /// Ask a model one question through the gateway that every trial uses
+    /// Ask a model one question through the model gateway
     Ask(Box<AskArgs>),
-    /// List providers and models: prices, limits, and whether a key is present
+    /// List providers and models: prices, limits, and whether an API key is set
     Models(ModelsArgs),
-    /// Check a receipt offline and derive its verdict again
+    /// Verify a receipt offline and recompute its result
     Verify(VerifyArgs),
     /// Run a Python program in a sandbox, without a model
     Exec(Box<ExecArgs>),
-    /// Find out by trying which sandboxes work on this machine and how strong they are
+    /// Test which sandboxes work on this machine and how well they isolate
     Doctor(DoctorArgs),
-    /// Show the sandboxes that exist now, and clean up after programs that were killed
+    /// List active sandboxes, and clean up after killed processes
     #[command(subcommand)]
     Sandbox(SandboxCommand),
-    /// Build, list and verify the images that sandboxes are made of
+    /// Build, list and verify sandbox images
     #[command(subcommand)]
     Image(image::ImageCommand),
-    /// Show, find and check the configuration
+    /// Show, locate and check the configuration
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// Print a completion script for your shell
+    /// Print a completion script for a shell
     Completions {
-        /// The shell
+        /// Shell to generate the script for
         shell: Shell,
     },
     /// Print the manual page (try: moothall man | man -l -)
     Man {
-        /// The command whose page is wanted
+        /// Command to print the page of
         command: Option<String>,
     },
-    /// Put a hypervisor behind walls of its own and become it
+    /// Describe a command, or list the commands
+    Help {
+        /// List all commands, including rarely used ones
+        #[arg(long)]
+        all: bool,
+        /// Command to describe, such as `runs prune`
+        command: Vec<String>,
+    },
+    /// Confine this process, then execute a hypervisor
     #[command(hide = true, disable_help_flag = true)]
     Jail {
-        /// What the jail is told by this program
+        /// Arguments of the jail
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<std::ffi::OsString>,
     },
-    /// Be one of the processes behind `moothall mcp`
+    /// Run one of the helper processes of `moothall mcp`
     #[command(hide = true)]
     McpPart(McpPartArgs),
-    /// Print the reference pages of the book
+    /// Print the generated reference pages of the documentation
     #[command(subcommand, hide = true)]
     Docs(DocsCommand),
 }
@@ -223,27 +236,26 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = ASK_EXAMPLES)]
 pub(crate) struct AskArgs {
-    /// The question; read from standard input where it is left out or `-`
+    /// Question to ask; reads standard input if omitted or `-`
     pub(crate) question: Option<String>,
     #[command(flatten)]
     pub(crate) model: ModelFlags,
-    /// Instructions for the model
+    /// Set the system prompt
     #[arg(short, long, value_name = "TEXT")]
     pub(crate) system: Option<String>,
-    /// JSON schema that the answer must follow; the answer is checked, and asked for once more
-    /// where it does not
+    /// Validate the answer against this JSON schema; an invalid answer is requested once more
     #[arg(long, value_name = "FILE")]
     pub(crate) schema: Option<PathBuf>,
-    /// The most tokens the answer may have, thinking included
+    /// Limit the tokens of the answer, including thinking
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_tokens: u32,
-    /// Sampling temperature from 0 to 2; left out for models that take none
+    /// Set the sampling temperature, from 0 to 2; ignored for models without this setting
     #[arg(long, value_name = "T", value_parser = parse_temperature)]
     pub(crate) temperature: Option<moothall_core::model::Temperature>,
-    /// How much a thinking model thinks; left out for models that take none
+    /// Set the thinking effort; ignored for models without this setting
     #[arg(long, value_enum, value_name = "EFFORT")]
     pub(crate) effort: Option<EffortArg>,
-    /// Seconds that one try may take
+    /// Time out each attempt after this many seconds
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(crate) timeout: Option<u64>,
     #[command(flatten)]
@@ -253,51 +265,51 @@ pub(crate) struct AskArgs {
     pub(crate) json: bool,
 }
 
-/// Which model is called.
+/// Model selection.
 #[derive(Debug, Args)]
 pub(crate) struct ModelFlags {
-    /// Model to call, as provider/name, or `demo` [default: from the configuration or the key that is
-    /// present]
+    /// Use this model, as provider/name, or `demo` [default: from the configuration or the
+    /// available API key]
     #[arg(short, long, value_name = "MODEL")]
     pub(crate) model: Option<ModelName>,
-    /// Address of the model's provider, for any server that speaks its language
+    /// Set the base URL of the provider, for any server with a compatible API
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,
 }
 
-/// What model calls may cost, and what is kept of them.
+/// Budget and output files of model calls.
 #[derive(Debug, Args)]
 pub(crate) struct CallFlags {
-    /// The most that this may cost, in dollars
+    /// Limit the cost, in dollars
     #[arg(long, value_name = "USD")]
     pub(crate) budget: Option<MicroUsd>,
-    /// The most tokens that this may use, prompts and answers together
+    /// Limit the tokens, prompts and answers together
     #[arg(long, value_name = "N")]
     pub(crate) budget_tokens: Option<u64>,
     #[command(flatten)]
-    pub(crate) replies: RepliesFlags,
+    pub(crate) replies: RecordingFlags,
     #[command(flatten)]
-    pub(crate) files: FilesFlags,
+    pub(crate) files: OutputFileFlags,
 }
 
-/// Whether replies are kept, or kept ones repeated.
+/// Recording and replay of model replies.
 #[derive(Debug, Args)]
-pub(crate) struct RepliesFlags {
-    /// Keep every reply in this folder, for --replay
+pub(crate) struct RecordingFlags {
+    /// Record every reply in this directory, for --replay
     #[arg(long, value_name = "DIR", conflicts_with = "replay")]
     pub(crate) record: Option<PathBuf>,
-    /// Repeat the replies of this folder and ask nobody
+    /// Replay the replies recorded in this directory instead of calling a model
     #[arg(long, value_name = "DIR")]
     pub(crate) replay: Option<PathBuf>,
 }
 
-/// What is left of a run in files.
+/// Output files of a run.
 #[derive(Debug, Args)]
-pub(crate) struct FilesFlags {
+pub(crate) struct OutputFileFlags {
     /// Write the receipt to this file (see: moothall verify)
     #[arg(long, value_name = "FILE")]
     pub(crate) receipt: Option<PathBuf>,
-    /// Write the events to this file, one JSON object a line
+    /// Write the events to this file, one JSON object per line
     #[arg(long, value_name = "FILE")]
     pub(crate) events: Option<PathBuf>,
 }
@@ -309,7 +321,7 @@ pub(crate) enum EffortArg {
     High,
 }
 
-impl From<EffortArg> for moothall_core::model::Effort {
+impl From<EffortArg> for moothall_core::model::ReasoningEffort {
     fn from(effort: EffortArg) -> Self {
         match effort {
             EffortArg::Low => Self::Low,
@@ -321,12 +333,12 @@ impl From<EffortArg> for moothall_core::model::Effort {
 
 #[derive(Debug, Args)]
 pub(crate) struct ModelsArgs {
-    /// Show this provider only
+    /// Show only this provider
     pub(crate) provider: Option<String>,
-    /// Make one small real call, to this model or to the one that would be asked
+    /// Make one small real call to this model, or to the default model
     #[arg(long, value_name = "MODEL", num_args = 0..=1, conflicts_with = "provider")]
     pub(crate) check: Option<Option<ModelName>>,
-    /// Address of the model's provider, with --check
+    /// Set the base URL of the provider, with --check
     #[arg(long, value_name = "URL", requires = "check")]
     pub(crate) base_url: Option<String>,
     /// Print JSON
@@ -336,7 +348,7 @@ pub(crate) struct ModelsArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
-    /// The receipt file
+    /// Receipt file
     pub(crate) receipt: PathBuf,
     /// Print JSON
     #[arg(long)]
@@ -345,19 +357,19 @@ pub(crate) struct VerifyArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Every setting with its value and where it comes from
+    /// Show every setting with its value and origin
     Show {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Where the configuration is looked for, and the folders in use
+    /// Show where configuration files are searched, and the directories in use
     Path {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Say what is wrong with the configuration
+    /// Report problems in the configuration
     Check {
         /// Print JSON
         #[arg(long)]
@@ -367,11 +379,11 @@ pub(crate) enum ConfigCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DocsCommand {
-    /// All commands and their help
+    /// Print all commands and their help
     Cli,
-    /// All settings
+    /// Print all settings
     Config,
-    /// The built-in providers and models
+    /// Print the built-in providers and models
     Models,
 }
 
@@ -382,7 +394,7 @@ fn parse_temperature(text: &str) -> Result<moothall_core::model::Temperature, St
     in_range
         .then(|| moothall_core::model::Temperature::from_thousandths(thousandths as u16))
         .flatten()
-        .ok_or_else(|| "a temperature is from 0 to 2".to_owned())
+        .ok_or_else(|| "temperature must be between 0 and 2".to_owned())
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@ use clap::{Command, CommandFactory as _};
 
 use super::Cli;
 
-/// As `max_term_width` of the program. Longer lines would be wrapped again, in the middle of a paragraph.
+/// Same as `max_term_width` of the program. Longer lines would be wrapped again, in the middle of a
+/// paragraph.
 const WIDEST: usize = 100;
 
 #[test]

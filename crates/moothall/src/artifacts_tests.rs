@@ -24,7 +24,7 @@ fn a_link_that_stands_in_the_way_is_not_followed() {
     std::os::unix::fs::symlink(elsewhere.path(), folder.path().join("deep")).unwrap();
     for name in ["a.txt", "deep/victim"] {
         let error = write(folder.path(), &files(&[name])).unwrap_err();
-        assert!(error.message.contains("is a link"), "{error}");
+        assert!(error.message.contains("is a symbolic link"), "{error}");
     }
     assert_eq!(fs_err::read_to_string(&victim).unwrap(), "mine");
 }
@@ -34,7 +34,7 @@ fn nothing_that_exists_is_replaced_and_nothing_hidden_is_made() {
     let folder = tempfile::tempdir().unwrap();
     fs_err::write(folder.path().join("Makefile"), "mine").unwrap();
     let error = write(folder.path(), &files(&["Makefile"])).unwrap_err();
-    assert_eq!(error.hint.as_deref(), Some("choose an empty folder, or remove the file first"));
+    assert_eq!(error.hint.as_deref(), Some("choose an empty directory, or remove the file first"));
     assert_eq!(fs_err::read_to_string(folder.path().join("Makefile")).unwrap(), "mine");
     for name in [".git/config", "deep/.env"] {
         let done = write(folder.path(), &files(&[name])).unwrap();
@@ -44,7 +44,7 @@ fn nothing_that_exists_is_replaced_and_nothing_hidden_is_made() {
     assert!(!folder.path().join(".git").exists());
 }
 
-/// One such name once ended the writing of all others.
+/// Regression: one such name prevented all other files from being written.
 #[test]
 fn odd_names_are_left_out_and_all_others_are_written() {
     let folder = tempfile::tempdir().unwrap();
@@ -66,5 +66,5 @@ fn two_inputs_of_one_name_are_refused() {
     for path in &paths {
         fs_err::write(path, "1").unwrap();
     }
-    assert_eq!(read_inputs(&paths).unwrap_err().message, "two inputs are called `a.csv`");
+    assert_eq!(read_inputs(&paths).unwrap_err().message, "two inputs have the name `a.csv`");
 }

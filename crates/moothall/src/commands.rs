@@ -20,7 +20,6 @@ mod events;
 mod exec;
 mod facts;
 mod failure;
-mod found_run;
 mod image;
 mod init;
 mod login;
@@ -29,10 +28,11 @@ mod models;
 mod moves;
 mod pause;
 mod policy;
-mod question;
+mod prompt;
 mod replay;
 mod report;
 mod restore;
+mod resumable_run;
 mod resume;
 mod review;
 mod run;
@@ -50,73 +50,94 @@ use std::time::Duration;
 
 use clap::CommandFactory as _;
 
-use crate::args::{Cli, Command};
+use crate::args::{self, Cli, CliCommand};
 use crate::error::{CliError, Exit};
 use crate::terminal;
 
 pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     let Cli { global, command } = cli;
     match command {
-        Command::Init(args) => init::run(&global, &args),
-        Command::Serve(args) => serve::run(&global, &args),
-        Command::Worker(args) => worker::run(&global, &args),
-        Command::Login(args) => login::run(&global, &args),
-        Command::Consult(args) => consult::run(&global, &args),
-        Command::Committee(command) => committee::run(&command),
-        Command::Cluster(command) => cluster::run(&global, &command),
-        Command::Pause(args) => pause::run(&global, &args),
-        Command::Moves(args) => moves::run(&global, &args),
-        Command::Approve(args) => approve::run(&global, &args),
-        Command::Replay(args) => replay::run(&global, &args),
-        Command::Facts(args) => facts::run(&global, &args),
-        Command::Check(args) => check::run(&global, &args),
-        Command::Run(args) => run::run(&global, &args),
-        Command::Runs(args) => runs::run(&global, &args),
-        Command::Show(args) => show::run(&global, &args),
-        Command::Report(args) => report::run(&global, &args),
-        Command::Events(args) => events::run(&global, &args),
-        Command::Cancel(args) => cancel::run(&global, &args),
-        Command::Resume(args) => resume::run(&global, &args),
-        Command::Diff(args) => diff::run(&global, &args),
-        Command::Backup(args) => backup::run(&global, &args),
-        Command::Restore(args) => restore::run(&global, &args),
-        Command::Token(command) => token::run(&global, &command),
-        Command::Team(command) => team::run(&global, &command),
-        Command::Edit(args) => edit::run(&global, &args),
-        Command::Draft(args) => draft::run(&global, &args),
-        Command::Review(args) => review::run(&global, &args),
-        Command::Policy(args) => policy::run(&global, &args),
-        Command::Audit(args) => audit::run(&global, &args),
-        Command::Mcp(args) => mcp::run(&global, &args),
-        Command::McpPart(args) => mcp::part(&global, &args),
-        Command::Ask(args) => ask::run(&global, &args),
-        Command::Models(args) => models::run(&global, &args),
-        Command::Verify(args) => verify::run(&args),
-        Command::Exec(args) => exec::run(&global, &args),
-        Command::Doctor(args) => doctor::run(&global, &args),
-        Command::Sandbox(command) => sandbox::run(&global, &command),
-        Command::Image(command) => image::run(&global, &command),
-        Command::Config(command) => config::run(&global, &command),
-        Command::Completions { shell } => {
+        CliCommand::Init(args) => init::run(&global, &args),
+        CliCommand::Serve(args) => serve::run(&global, &args),
+        CliCommand::Worker(args) => worker::run(&global, &args),
+        CliCommand::Login(args) => login::run(&global, &args),
+        CliCommand::Consult(args) => consult::run(&global, &args),
+        CliCommand::Committee(command) => committee::run(&command),
+        CliCommand::Cluster(command) => cluster::run(&global, &command),
+        CliCommand::Pause(args) => pause::run(&global, &args),
+        CliCommand::Moves(args) => moves::run(&global, &args),
+        CliCommand::Approve(args) => approve::run(&global, &args),
+        CliCommand::Replay(args) => replay::run(&global, &args),
+        CliCommand::Facts(args) => facts::run(&global, &args),
+        CliCommand::Check(args) => check::run(&global, &args),
+        CliCommand::Run(args) => run::run(&global, &args),
+        CliCommand::Runs(args) => runs::run(&global, &args),
+        CliCommand::Show(args) => show::run(&global, &args),
+        CliCommand::Report(args) => report::run(&global, &args),
+        CliCommand::Events(args) => events::run(&global, &args),
+        CliCommand::Cancel(args) => cancel::run(&global, &args),
+        CliCommand::Resume(args) => resume::run(&global, &args),
+        CliCommand::Diff(args) => diff::run(&global, &args),
+        CliCommand::Backup(args) => backup::run(&global, &args),
+        CliCommand::Restore(args) => restore::run(&global, &args),
+        CliCommand::Token(command) => token::run(&global, &command),
+        CliCommand::Team(command) => team::run(&global, &command),
+        CliCommand::Edit(args) => edit::run(&global, &args),
+        CliCommand::Draft(args) => draft::run(&global, &args),
+        CliCommand::Review(args) => review::run(&global, &args),
+        CliCommand::Policy(args) => policy::run(&global, &args),
+        CliCommand::Audit(args) => audit::run(&global, &args),
+        CliCommand::Mcp(args) => mcp::run(&global, &args),
+        CliCommand::McpPart(args) => mcp::part(&global, &args),
+        CliCommand::Ask(args) => ask::run(&global, &args),
+        CliCommand::Models(args) => models::run(&global, &args),
+        CliCommand::Verify(args) => verify::run(&args),
+        CliCommand::Exec(args) => exec::run(&global, &args),
+        CliCommand::Doctor(args) => doctor::run(&global, &args),
+        CliCommand::Sandbox(command) => sandbox::run(&global, &command),
+        CliCommand::Image(command) => image::run(&global, &command),
+        CliCommand::Config(command) => config::run(&global, &command),
+        CliCommand::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "moothall", &mut script);
             terminal::print(&String::from_utf8_lossy(&script))?;
             Ok(Exit::Fine)
         }
-        Command::Man { command } => man(command.as_deref()),
-        Command::Jail { args } => match moothall_sandbox::jail::enter(args)? {},
-        Command::Docs(command) => docs::run(&command),
+        CliCommand::Man { command } => man(command.as_deref()),
+        CliCommand::Help { all, command } => help(all, &command),
+        CliCommand::Jail { args } => match moothall_sandbox::jail::enter(args)? {},
+        CliCommand::Docs(command) => docs::run(&command),
     }
+}
+
+fn help(all: bool, names: &[String]) -> anyhow::Result<Exit> {
+    if all {
+        terminal::print(&args::all_commands())?;
+        return Ok(Exit::Fine);
+    }
+    let command = args::command();
+    let mut wanted = &command;
+    for name in names {
+        wanted = wanted.find_subcommand(name).ok_or_else(|| unknown_command(name))?;
+    }
+    // Clap knows whether a command has a long help.
+    let words = ["moothall"].into_iter().chain(names.iter().map(String::as_str)).chain(["--help"]);
+    if let Err(help) = command.try_get_matches_from(words) {
+        terminal::print(&help.render().ansi().to_string())?;
+    }
+    Ok(Exit::Fine)
+}
+
+fn unknown_command(name: &str) -> CliError {
+    CliError::usage(format!("unknown command `{name}`"))
+        .with_hint("`moothall help --all` lists all commands")
 }
 
 fn man(command: Option<&str>) -> anyhow::Result<Exit> {
     let mut root = Cli::command();
     root.build();
     let wanted = match command {
-        Some(name) => root.find_subcommand(name).cloned().ok_or_else(|| {
-            CliError::usage(format!("there is no command called `{name}`"))
-                .with_hint("`moothall help` lists them")
-        })?,
+        Some(name) => root.find_subcommand(name).cloned().ok_or_else(|| unknown_command(name))?,
         None => root,
     };
     let mut page = Vec::new();
@@ -125,38 +146,37 @@ fn man(command: Option<&str>) -> anyhow::Result<Exit> {
     Ok(Exit::Fine)
 }
 
-/// How long a cancelled command waits for its sandboxes to be gone.
+/// How long a cancelled command waits for its sandboxes to be removed.
 const CLEANING_UP: Duration = Duration::from_secs(3);
 
-/// What came of work that a person may interrupt.
-enum Interruptible<T> {
+/// Result of work that the user can interrupt.
+enum InterruptibleResult<T> {
     Done(T),
     /// Ctrl-C: the future was dropped, which stops its calls.
     Cancelled,
 }
 
-/// Where async work of a command runs.
 fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| CliError::failed("the async runtime cannot start").with_source(error))
+        .map_err(|error| CliError::failed("cannot start the async runtime").with_source(error))
 }
 
-/// Waits for a future until it is done or the person presses Ctrl-C.
-async fn interruptible<T>(future: impl Future<Output = T>) -> Interruptible<T> {
+/// Waits for a future until it is done or the user presses Ctrl-C.
+async fn interruptible<T>(future: impl Future<Output = T>) -> InterruptibleResult<T> {
     tokio::select! {
-        done = future => Interruptible::Done(done),
-        _ = tokio::signal::ctrl_c() => Interruptible::Cancelled,
+        done = future => InterruptibleResult::Done(done),
+        _ = tokio::signal::ctrl_c() => InterruptibleResult::Cancelled,
     }
 }
 
-/// The same, and says every so often that it still goes on.
+/// Same as [`interruptible`], calling `tick` at an interval.
 async fn watched<T>(
     future: impl Future<Output = T>,
     every: Duration,
     mut tick: impl FnMut(),
-) -> Interruptible<T> {
+) -> InterruptibleResult<T> {
     let ticking = async {
         let mut moments = tokio::time::interval(every);
         loop {
@@ -173,17 +193,17 @@ async fn watched<T>(
     .await
 }
 
-/// Runs a future on a runtime of its own until it is done or the person presses Ctrl-C.
-fn block_on<T>(future: impl Future<Output = T>) -> Result<Interruptible<T>, CliError> {
+/// Runs a future on a new runtime until it is done or the user presses Ctrl-C.
+fn block_on<T>(future: impl Future<Output = T>) -> Result<InterruptibleResult<T>, CliError> {
     let runtime = runtime()?;
     let done = runtime.block_on(interruptible(future));
-    if matches!(done, Interruptible::Cancelled) {
+    if matches!(done, InterruptibleResult::Cancelled) {
         let_clean_up(&runtime);
     }
     Ok(done)
 }
 
-/// What was dropped cleans up after itself; that is worth a moment, and not more.
+/// Gives tasks spawned by dropped futures a limited time to clean up.
 fn let_clean_up(runtime: &tokio::runtime::Runtime) {
     runtime.block_on(async {
         let until = tokio::time::Instant::now() + CLEANING_UP;

@@ -1,8 +1,8 @@
-//! The configuration: what it holds, and how its layers become one.
+//! The configuration: its settings, and how its layers are merged.
 //!
-//! Flag beats `MOOTHALL_*` variable beats `.env` beats file beats default. [`resolve`] is pure;
-//! [`load`] is the one place that reads the process environment and the files. The field docs below
-//! are printed in the reference manual.
+//! A flag overrides a `MOOTHALL_*` variable, which overrides `.env`, the file and the default, in
+//! this order. [`resolve`] is pure; only [`load`] reads the process environment and files. The
+//! field docs below are printed in the reference manual.
 
 mod commands;
 mod environment;
@@ -23,50 +23,54 @@ use moothall_core::money::{dollars, dollars_option};
 use moothall_core::sandbox::IsolationClass;
 use moothall_core::{IsolationChoice, MicroUsd};
 use moothall_models::settings::{ProviderSettings, RetrySettings};
-use moothall_sources::edgar::Endpoints;
+use moothall_sources::edgar::EdgarEndpoints;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 pub use self::commands::{check, path, show};
-pub use self::environment::{CONFIG_VARIABLE, Environment};
+pub use self::environment::{CONFIG_VARIABLE, EnvVars};
 pub(crate) use self::file::line_of;
 pub(crate) use self::hints::nearest;
-pub use self::layers::{Entry, Layers, Resolved, resolve};
-pub use self::origin::Origin;
-pub use self::problem::{ConfigError, Problem};
+pub use self::layers::{ConfigEntry, ConfigLayers, ResolvedConfig, resolve};
+pub use self::origin::ConfigOrigin;
+pub use self::problem::{ConfigError, ConfigProblem};
 pub use self::reference::reference;
-pub use self::sources::{Candidate, FILE_NAME, FoundBy, KEYS_FILE_NAME, Loaded, Places, load};
+pub use self::sources::{
+    ConfigFileCandidate, ConfigFileSource, ConfigLocations, FILE_NAME, KEYS_FILE_NAME,
+    LoadedConfig, load,
+};
 
-/// Everything that can be configured. Every key is optional.
+/// All settings. Every key is optional.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Model that answers unless a command names another, written `provider/name`. When it is not
-    /// set, the provider whose key is present decides.
+    /// Default model, written `provider/name`. If not set, it is chosen by the available API key.
     pub model: Option<String>,
-    /// File with further models, limits and prices; its rows replace built-in rows of the same
-    /// name. A relative path starts at the folder of the configuration file.
+    /// File with additional models, limits and prices; its rows replace built-in rows with the same
+    /// name. A relative path is resolved against the directory of the configuration file.
     #[schemars(extend("x-type" = "path"))]
     pub catalog: Option<PathBuf>,
-    /// What a run may spend. It stops before a call that could go beyond.
+    /// Spend limits of a run. A run stops before a call that could exceed them.
     pub budget: BudgetSection,
-    /// What happens after a failure that may pass by itself.
+    /// Retries after temporary failures.
     pub retry: RetrySettings,
-    /// Providers by name: settings of a built-in one (`anthropic`, `openai`, `google`, `groq`,
-    /// `openrouter`, `ollama`), or a new one with its `base_url`. A name is made of lower-case
+    /// Providers by name: settings of a built-in provider (`anthropic`, `openai`, `google`, `groq`,
+    /// `openrouter`, `ollama`), or a new provider with its `base_url`. Names consist of lower-case
     /// letters, digits, `-` and `_`.
     pub provider: BTreeMap<String, ProviderSettings>,
-    /// How programs that nobody trusts are kept apart from this machine.
+    /// Isolation of untrusted programs. A `moothall.toml` in the working directory can only make it
+    /// stricter.
     pub isolation: IsolationSection,
-    /// What `moothall consult` does.
+    /// Settings of `moothall consult`.
     pub consult: ConsultSection,
-    /// Where filings of companies come from.
+    /// Sources of company filings.
     pub evidence: EvidenceSection,
-    /// Who is told when a run ends or stands still.
+    /// Notifications when a run ends or needs you. A `moothall.toml` in the working directory
+    /// cannot set them.
     pub notify: NotifySection,
-    /// Where runs are kept.
+    /// Where runs are stored.
     pub store: StoreSection,
-    /// What the program tells about its own work, on standard error.
+    /// Logging to standard error.
     pub log: LogSection,
 }
 
@@ -74,46 +78,45 @@ pub struct Config {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct BudgetSection {
-    /// US dollars that one run may spend, such as `"2.50"`. Without it the price is not limited.
+    /// Spend limit of one run in US dollars, such as `"2.50"`. If not set, spending is not limited.
     #[serde(with = "dollars_option")]
     #[schemars(schema_with = "dollars_schema")]
     pub usd: Option<MicroUsd>,
-    /// Tokens that one run may use, sent and received together. Without it they are not limited.
+    /// Token limit of one run, sent and received together. If not set, tokens are not limited.
     pub tokens: Option<u64>,
 }
 
-/// The `[isolation]` section. A file that merely lies in the working folder may tighten it and not
-/// loosen it.
+/// The `[isolation]` section. A `moothall.toml` in the working directory is untrusted: it can only
+/// make isolation stricter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct IsolationSection {
-    /// What runs sandboxes. `auto` takes the strongest that works on this machine.
+    /// Sandbox engine. `auto` chooses the strongest one that works on this machine.
     pub engine: EngineChoice,
-    /// The weakest class that is used; a weaker one is refused. `moothall doctor` shows which
-    /// classes this machine has.
+    /// Weakest isolation class that is allowed. `moothall doctor` shows the classes of this
+    /// machine.
     pub minimum: Option<IsolationClass>,
-    /// Whether `auto` may choose a container on this machine's own kernel. Naming `runc` or `crun`
-    /// says the same for one command.
+    /// Allow `auto` to choose a container on the host kernel. Naming `runc` or `crun` allows it for
+    /// one command.
     pub allow_shared_kernel: bool,
-    /// Mebibytes of memory that all sandboxes together may take. Without it, half of the machine's
-    /// memory.
+    /// Memory limit of all sandboxes together, in MiB. If not set, half of the machine's memory.
     pub memory_mib: Option<u64>,
-    /// Sandboxes that wait, already started, for the next program of a run.
+    /// Number of sandboxes that are started in advance for the next program of a run.
     pub pool: usize,
-    /// What happens to a debate whose sandbox fails or cannot be had: `fallback` goes on in this
-    /// program's own process and says so, `fail` gives the move up. A program is never run without
-    /// a sandbox.
-    pub on_failure: OnFailure,
+    /// What to do with a debate whose sandbox fails or is unavailable: `fallback` continues in the
+    /// process of moothall and reports it, `fail` fails the move. Programs never run without a
+    /// sandbox.
+    pub on_failure: SandboxFallback,
 }
 
-/// What happens to a debate without a sandbox.
+/// What to do with a debate whose sandbox fails or is unavailable.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum OnFailure {
-    /// It goes on in this program's own process, marked
+pub enum SandboxFallback {
+    /// Continue in the process of moothall, and report it
     #[default]
     Fallback,
-    /// The move is given up
+    /// Fail the move
     Fail,
 }
 
@@ -125,32 +128,32 @@ impl Default for IsolationSection {
             allow_shared_kernel: false,
             memory_mib: None,
             pool: 1,
-            on_failure: OnFailure::Fallback,
+            on_failure: SandboxFallback::Fallback,
         }
     }
 }
 
-/// What runs sandboxes.
+/// Sandbox engines.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum EngineChoice {
-    /// The strongest that works on this machine
+    /// The strongest engine that works on this machine
     #[default]
     Auto,
-    /// QEMU: a kernel of its own, on KVM or emulated
+    /// QEMU microVM with its own kernel, on KVM or emulated
     Microvm,
     /// gVisor: a kernel in user space
     Runsc,
-    /// A container on this machine's own kernel
+    /// Container on the host kernel
     Runc,
-    /// A container on this machine's own kernel
+    /// Container on the host kernel
     Crun,
 }
 
 impl EngineChoice {
-    /// The engine that a run asks for; nothing where it wants no sandbox.
+    /// The engine of a run, or `None` for a run without a sandbox.
     pub(crate) fn of(choice: IsolationChoice) -> Option<Self> {
         Some(match choice {
             IsolationChoice::Auto => Self::Auto,
@@ -179,9 +182,9 @@ impl From<EngineChoice> for IsolationChoice {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ConsultSection {
-    /// Ask before a consultation that may cost more than this many US dollars, such as `"1.00"`.
-    /// Whoever cannot be asked says `--yes`. A file that merely lies in the working folder may lower
-    /// it and not raise it above the default.
+    /// Ask for confirmation before a consultation that may cost more than this many US dollars,
+    /// such as `"1.00"`. Pass `--yes` in scripts. A `moothall.toml` in the working directory cannot
+    /// raise it above the default.
     #[serde(with = "dollars")]
     #[schemars(schema_with = "dollars_schema")]
     pub ask_above_usd: MicroUsd,
@@ -193,37 +196,40 @@ impl Default for ConsultSection {
     }
 }
 
-/// The `[evidence]` section. A file that merely lies in the working folder may not set the addresses.
+/// The `[evidence]` section. A `moothall.toml` in the working directory is untrusted and cannot set
+/// the URLs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct EvidenceSection {
-    /// Your mail address, which every request to the SEC carries, as the SEC demands. Without it
-    /// nothing is asked there; recordings and HLXI need none.
+    /// Your email address, sent with every request to the SEC, which requires it. If not set, the
+    /// SEC is not contacted; recordings and HLXI work without it.
     pub contact: Option<String>,
-    /// Where lists of filings and facts are.
+    /// Base URL for filing lists and facts. A `moothall.toml` in the working directory cannot set
+    /// it.
     pub data_url: String,
-    /// Where tickers and the filings themselves are.
+    /// Base URL for tickers and filings. A `moothall.toml` in the working directory cannot set it.
     pub www_url: String,
 }
 
 impl Default for EvidenceSection {
     fn default() -> Self {
-        let Endpoints { data, www } = Endpoints::sec();
+        let EdgarEndpoints { data, www } = EdgarEndpoints::sec();
         Self { contact: None, data_url: data, www_url: www }
     }
 }
 
-/// The `[store]` section. A file that merely lies in the working folder may not set the address.
+/// The `[store]` section. A `moothall.toml` in the working directory is untrusted and cannot set
+/// the URL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct StoreSection {
-    /// PostgreSQL database that holds the runs, such as
-    /// `"postgres://moothall@db.example.com/runs"`; never with a password, which belongs into
-    /// `~/.pgpass` or into the variable `MOOTHALL_DATABASE_URL` with the whole address. Without it,
-    /// runs are kept in one file on this machine.
+    /// PostgreSQL database for runs, such as `"postgres://moothall@db.example.com/runs"`. A
+    /// password is not allowed here: put it in `~/.pgpass`, or the complete URL in the variable
+    /// `MOOTHALL_DATABASE_URL`. If not set, runs are stored in a local file. A `moothall.toml` in
+    /// the working directory cannot set it.
     pub url: Option<String>,
-    /// Connections to the database that one process may have, beside one that hears of commits and
-    /// one that holds the runs it drives.
+    /// Maximum number of database connections of one process, in addition to one for commit
+    /// notifications and one for run locks.
     pub connections: u32,
 }
 
@@ -233,19 +239,19 @@ impl Default for StoreSection {
     }
 }
 
-/// The `[notify]` section: who is told when a run is finished, failed, stopped by its budget, or
-/// waits for a person. A notice names the run and holds nothing of what it is about. A file that
-/// merely lies in the working folder may not set it.
+/// The `[notify]` section: notifications when a run is finished, failed, stopped by its budget, or
+/// needs review. A notification contains the run id and nothing about the content of the run. A
+/// `moothall.toml` in the working directory is untrusted and cannot set it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct NotifySection {
-    /// Show a notice on the desktop, by `notify-send`.
+    /// Show desktop notifications with `notify-send`.
     pub desktop: bool,
-    /// Address that is told by a POST, such as `"https://example.com/hooks/moothall"`; without TLS
-    /// only on this machine.
+    /// URL that receives a POST request, such as `"https://example.com/hooks/moothall"`. HTTP
+    /// without TLS is allowed only for this machine.
     pub webhook: Option<String>,
-    /// Environment variable with the secret that signs these requests, such as
-    /// `"MOOTHALL_HOOK"`, as Standard Webhooks do. Never the secret itself.
+    /// Environment variable with the secret that signs webhook requests (Standard Webhooks), such
+    /// as `"MOOTHALL_HOOK"`. Never the secret itself.
     pub webhook_secret_env: Option<String>,
 }
 
@@ -253,7 +259,7 @@ pub struct NotifySection {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LogSection {
-    /// The least important message that is still shown.
+    /// Minimum level of messages to log.
     pub level: LogLevel,
     /// `pretty` for people, `json` for machines.
     pub format: LogFormat,

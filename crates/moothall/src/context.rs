@@ -1,4 +1,4 @@
-//! From configuration to a gateway: the catalog, the keys, the model to ask.
+//! Builds a model gateway from the configuration: catalog, API keys, default model.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,50 +7,50 @@ use std::sync::Arc;
 use moothall_core::ErrorCode;
 use moothall_core::MicroUsd;
 use moothall_core::model::ModelName;
-use moothall_models::catalog::Provider;
-use moothall_models::{Budget, Catalog, Gateway, GatewayOptions, RecordingMode, Turnstile};
+use moothall_models::catalog::ModelProvider;
+use moothall_models::{Budget, Catalog, Gateway, GatewayOptions, RecordingMode, SharedLimiter};
 use toml::{Table, Value};
 
-use crate::config::{self, FoundBy, Loaded, Origin};
+use crate::config::{self, ConfigFileSource, ConfigOrigin, LoadedConfig};
 use crate::error::CliError;
-use crate::keys::{KeySource, Keyring};
+use crate::keys::{ApiKeyring, KeySource};
 
-/// The provider that answers where nothing else is said.
+/// The default provider.
 const USUAL_PROVIDER: &str = "anthropic";
 
-/// What every command that may call a model needs.
+/// Everything a command needs to call models.
 #[derive(Debug)]
-pub(crate) struct Context {
-    pub(crate) loaded: Loaded,
+pub(crate) struct CommandContext {
+    pub(crate) loaded: LoadedConfig,
     pub(crate) catalog: Catalog,
-    pub(crate) keys: Keyring,
-    /// The configuration file that was named.
+    pub(crate) keys: ApiKeyring,
+    /// The file passed with `--config`.
     pub(crate) config_file: Option<PathBuf>,
-    /// Where others ask the same providers.
-    pub(crate) turnstile: Option<Arc<dyn Turnstile>>,
+    /// Limiter shared with other processes that call the same providers.
+    pub(crate) turnstile: Option<Arc<dyn SharedLimiter>>,
 }
 
-impl Context {
-    /// Reads configuration, catalog and keys. `flags` stand above everything else.
+impl CommandContext {
+    /// Reads configuration, catalog and keys. `flags` have the highest precedence.
     pub(crate) fn load(config_file: Option<&Path>, flags: Table) -> Result<Self, CliError> {
         let loaded = config::load(config_file, flags)?;
         let config = &loaded.resolved.config;
         let mut catalog = Catalog::built_in().map_err(|error| {
-            CliError::failed("the built-in model table is broken").with_source(error)
+            CliError::failed("the built-in model catalog is invalid").with_source(error)
         })?;
         if let Some(path) = &config.catalog {
             let text = fs_err::read_to_string(path)
                 .map_err(|error| CliError::usage("cannot read the catalog").with_source(error))?;
             catalog.add(&text).map_err(|error| {
-                CliError::usage(format!("{} is not a catalog", path.display()))
+                CliError::usage(format!("{} is not a valid catalog", path.display()))
                     .with_source(error)
-                    .with_hint("the form is explained in the book under Models and prices")
+                    .with_hint("see \"Models and prices\" in the documentation for the format")
             })?;
         }
-        catalog.configure(&config.provider).map_err(|error| {
-            CliError::usage("the [provider] sections cannot be used").with_source(error)
-        })?;
-        let keys = Keyring::load(
+        catalog
+            .configure(&config.provider)
+            .map_err(|error| CliError::usage("invalid [provider] sections").with_source(error))?;
+        let keys = ApiKeyring::load(
             &loaded.environment,
             &loaded.dotenv,
             &loaded.places.keys_file(),
@@ -61,14 +61,13 @@ impl Context {
         Ok(Self { loaded, catalog, keys, config_file, turnstile: None })
     }
 
-    /// The budget of one run.
     pub(crate) fn budget(&self) -> Budget {
         let section = &self.loaded.resolved.config.budget;
         Budget { usd: section.usd, tokens: section.tokens }
     }
 
-    /// The model to ask: the one that was named, else the configured one, else the default of the
-    /// provider whose key is present.
+    /// The model to use: the named one, else the configured one, else the default of the provider
+    /// whose key is available.
     pub(crate) fn model(&self, named: Option<&ModelName>) -> Result<ModelName, CliError> {
         if let Some(model) = named {
             return Ok(model.clone());
@@ -80,7 +79,7 @@ impl Context {
         }
         let with_keys: Vec<&str> = self.keys.providers().collect();
         match with_keys.as_slice() {
-            [] => Err(CliError::usage("no model is chosen and no API key is set")
+            [] => Err(CliError::usage("no model is selected and no API key is set")
                 .with_hint(format!(
                     "{}; or try `--model demo`, which needs no key",
                     self.keys.hint(USUAL_PROVIDER).unwrap_or("set ANTHROPIC_API_KEY")
@@ -89,10 +88,10 @@ impl Context {
             [only] => self.default_model(only),
             several if several.contains(&USUAL_PROVIDER) => self.default_model(USUAL_PROVIDER),
             several => Err(CliError::usage(format!(
-                "no model is chosen, and there are keys for {}",
+                "no model is selected, and there are API keys for {}",
                 several.join(", ")
             ))
-            .with_hint("name one with `--model provider/name`, or set `model` in moothall.toml")),
+            .with_hint("pass `--model provider/name`, or set `model` in moothall.toml")),
         }
     }
 
@@ -101,12 +100,14 @@ impl Context {
             self.catalog.provider(provider).and_then(|provider| provider.default_model.as_deref());
         let named = model.and_then(|model| format!("{provider}/{model}").parse().ok());
         named.ok_or_else(|| {
-            CliError::usage(format!("there is a key for {provider}, but no model is chosen"))
-                .with_hint(format!("name one with `--model {provider}/…`, or set `provider.{provider}.default_model`"))
+            CliError::usage(format!("there is an API key for {provider}, but no model is selected"))
+                .with_hint(format!(
+                    "pass `--model {provider}/…`, or set `provider.{provider}.default_model`"
+                ))
         })
     }
 
-    /// A gateway that can ask `model`, or why it cannot.
+    /// A gateway for `model`. Fails if the provider is unknown or its key is missing.
     pub(crate) fn gateway(
         &self,
         model: &ModelName,
@@ -115,7 +116,7 @@ impl Context {
         self.gateway_for(&[model], recording)
     }
 
-    /// A gateway that can ask all of these, or why it cannot.
+    /// A gateway for all of these models.
     pub(crate) fn gateway_for(
         &self,
         models: &[&ModelName],
@@ -125,7 +126,8 @@ impl Context {
             let asked = models.iter().filter(|model| !model.is_demo());
             asked.into_iter().try_for_each(|model| self.check_reachable(model))?;
         }
-        // Only keys that may go where their provider is; a workflow may ask more than one.
+        // A workflow may call several providers; keys that must not be sent to a provider's URL are
+        // left out.
         let checked = self.catalog.providers().filter(|own| self.refuse_stray_key(own).is_ok());
         let keys: BTreeMap<_, _> = checked
             .filter_map(|own| Some((own.name.clone(), self.keys.get(&own.name)?.clone())))
@@ -143,65 +145,75 @@ impl Context {
         let Some(provider) = self.catalog.provider(name) else {
             let names: Vec<&str> =
                 self.catalog.providers().map(|provider| provider.name.as_str()).collect();
-            return Err(CliError::usage(format!("there is no provider called `{name}`"))
+            return Err(CliError::usage(format!("unknown provider `{name}`"))
                 .with_hint(format!(
-                    "known providers: {}; a server of your own needs `--base-url`, or [provider.{name}] with a `base_url`",
+                    "known providers: {}; for your own server, pass `--base-url` or set `base_url` in [provider.{name}]",
                     names.join(", ")
                 )));
         };
         if provider.needs_key() && self.keys.get(name).is_none() {
             let hint = self.keys.hint(name).unwrap_or("set its environment variable");
-            return Err(CliError::usage(format!("there is no API key for {name}"))
+            return Err(CliError::usage(format!("no API key for {name}"))
                 .with_hint(format!("{hint}; or try `--model demo`, which needs no key"))
                 .with_code(ErrorCode::KeyMissing));
         }
         self.refuse_stray_key(provider)
     }
 
-    /// Refuses a model whose server is chosen by the moothall.toml of the working folder: for questions
-    /// whose answer protects the user from that folder.
+    /// Rejects a model whose server is set by the `moothall.toml` in the working directory. For
+    /// questions whose answer protects the user from that directory.
     pub(crate) fn refuse_stray_provider(&self, model: &ModelName) -> Result<(), CliError> {
-        let from_folder =
-            self.loaded.places.used().is_some_and(|used| used.by == FoundBy::WorkingFolder);
+        let from_folder = self
+            .loaded
+            .places
+            .used()
+            .is_some_and(|used| used.by == ConfigFileSource::WorkingFolder);
         let keys = ["catalog".to_owned(), format!("provider.{}.base_url", model.provider())];
         let theirs = |key: &String| {
-            matches!(self.loaded.resolved.origin(key), Origin::File { .. } | Origin::DotEnv { .. })
+            matches!(
+                self.loaded.resolved.origin(key),
+                ConfigOrigin::File { .. } | ConfigOrigin::DotEnv { .. }
+            )
         };
         if from_folder && keys.iter().any(theirs) {
             return Err(CliError::usage(format!(
-                "the moothall.toml in this folder decides which server answers for `{model}`"
+                "the untrusted moothall.toml in the working directory sets the server for `{model}`"
             ))
-            .with_hint("if you trust it, name it: `--config moothall.toml`"));
+            .with_hint("if you trust it, pass `--config moothall.toml`"));
         }
         Ok(())
     }
 
-    /// A moothall.toml that merely lies in the working folder may come from a stranger. It may
-    /// configure much, but it may not choose where a key of the user's goes.
-    fn refuse_stray_key(&self, provider: &Provider) -> Result<(), CliError> {
+    /// A `moothall.toml` in the working directory is untrusted: it must not redirect the user's API
+    /// keys.
+    fn refuse_stray_key(&self, provider: &ModelProvider) -> Result<(), CliError> {
         let name = provider.name.as_str();
-        let from_folder =
-            self.loaded.places.used().is_some_and(|used| used.by == FoundBy::WorkingFolder);
-        // First, because the rest reads the built-in table, and this is asked for every provider.
+        let from_folder = self
+            .loaded
+            .places
+            .used()
+            .is_some_and(|used| used.by == ConfigFileSource::WorkingFolder);
+        // Checked first, because the rest parses the built-in catalog and this runs for every
+        // provider.
         if !from_folder {
             return Ok(());
         }
         let origin = |key: &str| self.loaded.resolved.origin(key);
-        // A catalog that the folder brings can move a provider as well as a section can.
+        // A catalog from the working directory can also redirect a provider.
         let built_in = Catalog::built_in().ok();
         let usual = built_in.as_ref().and_then(|catalog| catalog.provider(name));
         let catalog_is_theirs =
-            matches!(origin("catalog"), Origin::File { .. } | Origin::DotEnv { .. });
+            matches!(origin("catalog"), ConfigOrigin::File { .. } | ConfigOrigin::DotEnv { .. });
         let set_there = |key: &str, unusual: bool| match origin(&format!("provider.{name}.{key}")) {
-            Origin::File { .. } | Origin::DotEnv { .. } => true,
-            Origin::Default => catalog_is_theirs && unusual,
-            Origin::Environment { .. } | Origin::Flag => false,
+            ConfigOrigin::File { .. } | ConfigOrigin::DotEnv { .. } => true,
+            ConfigOrigin::Default => catalog_is_theirs && unusual,
+            ConfigOrigin::Environment { .. } | ConfigOrigin::Flag => false,
         };
         let other_address = usual.is_none_or(|usual| usual.base_url != provider.base_url);
         let other_variable = usual.is_none_or(|usual| usual.key_env != provider.key_env);
         let source = match self.keys.source(name) {
             Some(source @ (KeySource::Environment(_) | KeySource::KeyFile(_))) => source,
-            // It came with the folder, so the folder may say where it goes.
+            // The key came from the same directory, which may decide where to send it.
             Some(KeySource::DotEnv(_)) | None => return Ok(()),
         };
         if set_there("base_url", other_address)
@@ -209,21 +221,21 @@ impl Context {
             || set_there("key_file", false)
         {
             return Err(CliError::usage(format!(
-                "the moothall.toml in this folder decides where your key for {name} goes: {source} to {}",
+                "the untrusted moothall.toml in the working directory redirects your API key for {name}: {source} to {}",
                 provider.base_url
             ))
-            .with_hint("if you trust it, name it: `--config moothall.toml`"));
+            .with_hint("if you trust it, pass `--config moothall.toml`"));
         }
         Ok(())
     }
 }
 
-/// Flags that stand for configuration keys, as the configuration layers take them.
+/// Command-line flags as configuration keys, for the flags layer.
 #[derive(Debug, Default)]
-pub(crate) struct Flags(Table);
+pub(crate) struct ConfigFlags(Table);
 
-impl Flags {
-    /// Sets a key such as `budget.usd`, given as its path.
+impl ConfigFlags {
+    /// Sets a key such as `budget.usd`, given as path segments.
     pub(crate) fn set(&mut self, path: &[&str], value: impl Into<Value>) {
         let Some((last, sections)) = path.split_last() else { return };
         let mut table = &mut self.0;
@@ -235,7 +247,7 @@ impl Flags {
         table.insert((*last).to_owned(), value.into());
     }
 
-    /// Sets the address of the named model's provider. `naming` is the flag that names the model.
+    /// Sets the base URL of the model's provider. `naming` is the flag that selects the model.
     pub(crate) fn set_base_url(
         &mut self,
         model: Option<&ModelName>,
@@ -243,7 +255,7 @@ impl Flags {
         base_url: &str,
     ) -> Result<(), CliError> {
         let model = model.ok_or_else(|| {
-            CliError::usage(format!("`--base-url` needs a model after `{naming}`")).with_hint(
+            CliError::usage(format!("`--base-url` requires a model in `{naming}`")).with_hint(
                 format!(
                     "for example `{naming} openai/my-model --base-url http://127.0.0.1:8080/v1`"
                 ),
@@ -251,15 +263,15 @@ impl Flags {
         })?;
         if model.is_demo() {
             return Err(CliError::usage(
-                "`demo` asks nobody, so `--base-url` has no meaning for it",
+                "`--base-url` has no effect for the `demo` model, which calls no server",
             ));
         }
         self.set(&["provider", model.provider(), "base_url"], base_url);
         Ok(())
     }
 
-    /// What every command that asks models may be told: its limits, and the address of the provider
-    /// of the model that `--model` names.
+    /// The flags shared by all commands that call models: budgets, and the base URL for the
+    /// provider of `--model`.
     pub(crate) fn of_calls(
         usd: Option<MicroUsd>,
         tokens: Option<u64>,

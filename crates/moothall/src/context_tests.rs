@@ -1,45 +1,48 @@
 use std::path::{Path, PathBuf};
 
-use moothall_models::{Catalog, RecordingMode, Recordings};
+use moothall_models::{Catalog, RecordingMode, RecordingStore};
 use toml::Table;
 
-use super::{Context, Flags};
-use crate::config::{Candidate, Environment, FoundBy, Layers, Loaded, Places, resolve};
+use super::{CommandContext, ConfigFlags};
+use crate::app_dirs::AppDirs;
+use crate::config::{
+    ConfigFileCandidate, ConfigFileSource, ConfigLayers, ConfigLocations, EnvVars, LoadedConfig,
+    resolve,
+};
 use crate::error::{CliError, Exit};
-use crate::folders::Folders;
-use crate::keys::Keyring;
+use crate::keys::ApiKeyring;
 
-/// What a context is made from, without files and without the environment of the process.
+/// Inputs of a context, without files and without the process environment.
 #[derive(Default)]
 struct Given<'a> {
-    by: Option<FoundBy>,
+    by: Option<ConfigFileSource>,
     file: &'a str,
     catalog: &'a str,
     dotenv: &'a [(&'a str, &'a str)],
     environment: &'a [(&'a str, &'a str)],
-    flags: Flags,
+    flags: ConfigFlags,
 }
 
-fn context(given: Given<'_>) -> Context {
-    let environment: Environment = given.environment.iter().copied().collect();
-    let dotenv: Environment = given.dotenv.iter().copied().collect();
+fn context(given: Given<'_>) -> CommandContext {
+    let environment: EnvVars = given.environment.iter().copied().collect();
+    let dotenv: EnvVars = given.dotenv.iter().copied().collect();
     let path = PathBuf::from("moothall.toml");
-    let resolved = resolve(Layers {
+    let resolved = resolve(ConfigLayers {
         file: Some((path.clone(), given.file.to_owned())),
         dotenv: dotenv.clone(),
         environment: environment.clone(),
         flags: given.flags.into_table(),
     })
     .unwrap();
-    let by = given.by.unwrap_or(FoundBy::ConfigFolder);
-    let places = Places {
-        candidates: vec![Candidate { path, by, exists: true }],
-        folders: Folders::under("/config".into(), Path::new("/data")),
+    let by = given.by.unwrap_or(ConfigFileSource::ConfigFolder);
+    let places = ConfigLocations {
+        candidates: vec![ConfigFileCandidate { path, by, exists: true }],
+        folders: AppDirs::under("/config".into(), Path::new("/data")),
     };
     let mut catalog = Catalog::built_in().unwrap();
     catalog.add(given.catalog).unwrap();
     catalog.configure(&resolved.config.provider).unwrap();
-    let keys = Keyring::load(
+    let keys = ApiKeyring::load(
         &environment,
         &dotenv,
         Path::new("/no/such/keys.toml"),
@@ -47,8 +50,8 @@ fn context(given: Given<'_>) -> Context {
         &resolved.config.provider,
     )
     .unwrap();
-    Context {
-        loaded: Loaded { places, environment, dotenv, resolved },
+    CommandContext {
+        loaded: LoadedConfig { places, environment, dotenv, resolved },
         catalog,
         keys,
         config_file: None,
@@ -96,7 +99,7 @@ fn anthropic_answers_where_it_is_one_of_several() {
 #[test]
 fn choice_between_other_providers_is_left_to_the_user() {
     let given = Given { environment: &[OPENAI, GROQ], ..Given::default() };
-    check_usage(context(given).model(None), "there are keys for groq, openai");
+    check_usage(context(given).model(None), "there are API keys for groq, openai");
     check_usage(context(Given::default()).model(None), "`--model demo`");
 }
 
@@ -121,26 +124,26 @@ fn check_gateway(given: Given<'_>, model: &str, expected: Result<(), &str>) {
 
 #[test]
 fn key_is_demanded_only_where_calls_without_one_are_pointless() {
-    check_gateway(Given::default(), "openai/m", Err("there is no API key for openai"));
-    check_gateway(Given::default(), "acme/m", Err("there is no provider called `acme`"));
+    check_gateway(Given::default(), "openai/m", Err("no API key for openai"));
+    check_gateway(Given::default(), "acme/m", Err("unknown provider `acme`"));
     check_gateway(Given::default(), "ollama/m", Ok(()));
     check_gateway(Given::default(), "demo", Ok(()));
     let file = "[provider.openai]\nbase_url = \"http://127.0.0.1:1\"\n";
     check_gateway(Given { file, ..Given::default() }, "openai/m", Ok(()));
-    let replay = RecordingMode::Replay(Recordings::at("/kept"));
+    let replay = RecordingMode::Replay(RecordingStore::at("/kept"));
     assert!(context(Given::default()).gateway(&"openai/m".parse().unwrap(), replay).is_ok());
 }
 
-const STRAY: Result<(), &str> = Err("decides where your key for openai goes: ");
+const STRAY: Result<(), &str> = Err("redirects your API key for openai: ");
 
 #[test]
 fn only_a_file_that_merely_lies_there_is_not_trusted_with_a_key() {
     let file = "[provider.openai]\nbase_url = \"https://collector.example/v1\"\n";
     for (by, expected) in [
-        (FoundBy::WorkingFolder, STRAY),
-        (FoundBy::Flag, Ok(())),
-        (FoundBy::Environment, Ok(())),
-        (FoundBy::ConfigFolder, Ok(())),
+        (ConfigFileSource::WorkingFolder, STRAY),
+        (ConfigFileSource::Flag, Ok(())),
+        (ConfigFileSource::Environment, Ok(())),
+        (ConfigFileSource::ConfigFolder, Ok(())),
     ] {
         let environment = &[OPENAI][..];
         check_gateway(
@@ -153,7 +156,7 @@ fn only_a_file_that_merely_lies_there_is_not_trusted_with_a_key() {
 
 #[test]
 fn every_way_to_move_a_key_is_closed_to_the_folder() {
-    let by = Some(FoundBy::WorkingFolder);
+    let by = Some(ConfigFileSource::WorkingFolder);
     let row = |address: &str, variable: &str| {
         format!(
             "[provider.openai]\nwire = \"openai-chat\"\nbase_url = \"{address}\"\nkey_env = [\"{variable}\"]\n"
@@ -173,10 +176,10 @@ fn every_way_to_move_a_key_is_closed_to_the_folder() {
         ("", "", &[url], &[OPENAI][..], STRAY),
         (with_catalog, &*moved, &[], &[OPENAI], STRAY),
         (with_catalog, &*renamed, &[], secret, STRAY),
-        // The folder says nothing about the key.
+        // The directory does not configure the key.
         (with_catalog, &*same, &[], &[OPENAI], Ok(())),
         ("[provider.openai]\ntimeout = \"1m\"\n", "", &[], &[OPENAI], Ok(())),
-        // The key comes with the folder, or the address from the user.
+        // The key comes from the directory, or the URL from the user.
         ("", "", &[url, OPENAI], &[], Ok(())),
         ("", "", &[], &[url, OPENAI], Ok(())),
         (with_catalog, &*moved, &[], &[url, OPENAI], Ok(())),
@@ -193,21 +196,18 @@ fn folder_does_not_choose_the_server_that_reviews_its_drafts() {
     let asked = |file, by| {
         context(Given { by: Some(by), file, ..Given::default() }).refuse_stray_provider(&model)
     };
-    check_usage(
-        asked(moved, FoundBy::WorkingFolder),
-        "decides which server answers for `ollama/m`",
-    );
-    assert!(asked(moved, FoundBy::ConfigFolder).is_ok());
-    assert!(asked("[budget]\ntokens = 7\n", FoundBy::WorkingFolder).is_ok());
+    check_usage(asked(moved, ConfigFileSource::WorkingFolder), "sets the server for `ollama/m`");
+    assert!(asked(moved, ConfigFileSource::ConfigFolder).is_ok());
+    assert!(asked("[budget]\ntokens = 7\n", ConfigFileSource::WorkingFolder).is_ok());
 }
 
 #[test]
 fn address_of_a_flag_is_the_users_own() {
-    let mut flags = Flags::default();
+    let mut flags = ConfigFlags::default();
     let model = "openai/m".parse().unwrap();
     flags.set_base_url(Some(&model), "--model", "https://mine.example/v1").unwrap();
     let file = "[provider.openai]\nbase_url = \"https://collector.example/v1\"\n";
-    let by = Some(FoundBy::WorkingFolder);
+    let by = Some(ConfigFileSource::WorkingFolder);
     let context = context(Given { by, file, environment: &[OPENAI], flags, ..Given::default() });
     assert!(context.gateway(&model, RecordingMode::Off).is_ok());
     assert_eq!(context.catalog.provider("openai").unwrap().base_url, "https://mine.example/v1");
@@ -215,7 +215,7 @@ fn address_of_a_flag_is_the_users_own() {
 
 #[test]
 fn flags_become_tables_of_the_configuration() {
-    let mut flags = Flags::default();
+    let mut flags = ConfigFlags::default();
     flags.set(&["budget", "usd"], "1.00");
     flags.set(&["budget", "tokens"], 7);
     flags.set(&["model"], "first");
@@ -228,12 +228,15 @@ fn flags_become_tables_of_the_configuration() {
 
 #[test]
 fn address_needs_a_model_that_has_one() {
-    let mut flags = Flags::default();
-    check_usage(flags.set_base_url(None, "--check", "http://127.0.0.1:1"), "after `--check`");
+    let mut flags = ConfigFlags::default();
+    check_usage(
+        flags.set_base_url(None, "--check", "http://127.0.0.1:1"),
+        "requires a model in `--check`",
+    );
     let demo = "demo".parse().unwrap();
     check_usage(
         flags.set_base_url(Some(&demo), "--model", "http://127.0.0.1:1"),
-        "`demo` asks nobody",
+        "the `demo` model, which calls no server",
     );
     assert_eq!(flags.into_table(), Table::new());
 }

@@ -1,24 +1,24 @@
-//! Runs and their events in words. What models, guests and providers wrote is made harmless here.
+//! Formats runs and events for people. Text from models, guests and providers is sanitized here.
 
-mod trial;
+mod consult_events;
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use moothall_core::drafts::State;
-use moothall_core::money::{MicroUsd, Spent};
+use moothall_core::drafts::DraftState;
+use moothall_core::money::{MicroUsd, SpendTotals};
 use moothall_core::sandbox::Exit;
 use moothall_core::text::shown_line;
-use moothall_core::{Conclusion, Finding, Outcome, RunEventBody, Verdict};
+use moothall_core::{Conclusion, Outcome, RunEventBody, RunFinding, RunVerdict};
 use moothall_store::{RunRow, RunState, StoredEvent};
 use serde_json::{Value, json};
 
-pub(super) use self::trial::{degradation, layer, objection_severity};
+pub(crate) use self::consult_events::{degradation, layer, objection_severity};
 
-/// The longest text of others that stands in one line.
+/// Limit for untrusted text on one line.
 const LINE_CHARS: usize = 160;
 
-/// The word for how a run ended.
-pub(super) fn verdict(outcome: &Outcome) -> &'static str {
+/// The result of a run in one word or two.
+pub(crate) fn verdict(outcome: &Outcome) -> &'static str {
     match &outcome.conclusion {
         Conclusion::Answered { .. } => "answered",
         Conclusion::Unusable { .. } => "unusable",
@@ -27,8 +27,8 @@ pub(super) fn verdict(outcome: &Outcome) -> &'static str {
         Conclusion::Questioned(_) => "needs a person",
         Conclusion::NotPassed(_) => "not passed",
         Conclusion::Edited(edited) => match edited.state {
-            Some(State::Applied) => "applied",
-            Some(State::Escalated) => "needs a person",
+            Some(DraftState::Applied) => "applied",
+            Some(DraftState::Escalated) => "needs a person",
             _ => "not applied",
         },
         Conclusion::Ranked(_) => "ranked",
@@ -40,37 +40,36 @@ pub(super) fn verdict(outcome: &Outcome) -> &'static str {
     }
 }
 
-/// The word for where a run stands.
-pub(super) fn state(row: &RunRow, is_driven: bool) -> &'static str {
+/// The displayed state of a run.
+pub(crate) fn state(row: &RunRow, is_driven: bool) -> &'static str {
     match row.state {
         RunState::Running if !is_driven => "interrupted",
         state => state.as_str(),
     }
 }
 
-/// A moment, in UTC.
-pub(super) fn time(at_ms: u64) -> String {
+/// A time in UTC.
+pub(crate) fn time(at_ms: u64) -> String {
     let time = UNIX_EPOCH.checked_add(Duration::from_millis(at_ms));
-    // What lies beyond the year 9999 has no such name.
+    // RFC 3339 ends with the year 9999.
     match time.filter(|_| at_ms < 253_402_300_800_000) {
         Some(time) => humantime::format_rfc3339_seconds(time).to_string(),
         None => format!("{at_ms} ms after 1970"),
     }
 }
 
-/// What was spent, in words.
-pub(super) fn spent(spent: &Spent) -> String {
+pub(crate) fn spent(spent: &SpendTotals) -> String {
     let mut words = format!("{} · {} tokens", spent.usd, spent.tokens);
     if spent.uncertain_usd.micros() > 0 {
-        words.push_str(&format!(" · up to {} of it may not be billed", spent.uncertain_usd));
+        words.push_str(&format!(" · up to {} of this may not be billed", spent.uncertain_usd));
     }
     if spent.unpriced_calls > 0 {
-        words.push_str(&format!(" · {} calls without a known price", spent.unpriced_calls));
+        words.push_str(&format!(" · {} calls with unknown price", spent.unpriced_calls));
     }
     words
 }
 
-pub(super) fn spent_json(spent: &Spent) -> Value {
+pub(crate) fn spent_json(spent: &SpendTotals) -> Value {
     json!({
         "usd": spent.usd.decimal(),
         "uncertain_usd": spent.uncertain_usd.decimal(),
@@ -79,13 +78,13 @@ pub(super) fn spent_json(spent: &Spent) -> Value {
     })
 }
 
-/// Text of others in one line, cut where it is too long.
-pub(super) fn line(text: &str) -> String {
+/// Untrusted text on one line, truncated.
+pub(crate) fn line(text: &str) -> String {
     cut(text, LINE_CHARS)
 }
 
-/// Text of others in one line of at most so many characters.
-pub(super) fn cut(text: &str, chars: usize) -> String {
+/// Untrusted text on one line, truncated to `chars` characters.
+pub(crate) fn cut(text: &str, chars: usize) -> String {
     let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let line = shown_line(&joined);
     match line.char_indices().nth(chars) {
@@ -94,13 +93,13 @@ pub(super) fn cut(text: &str, chars: usize) -> String {
     }
 }
 
-pub(super) fn finding(finding: &Finding) -> String {
+pub(crate) fn finding(finding: &RunFinding) -> String {
     line(&format!("{}: {}", finding.rule, finding.message))
 }
 
-/// What a backup holds: `2 runs and the drafts of 1 workspace`. A backup without a database has no
-/// number of runs.
-pub(super) fn backed_up(run_count: Option<u64>, draft_stores: usize) -> String {
+/// The content of a backup: `2 runs and the drafts of 1 workspace`. `run_count` is `None` without a
+/// database.
+pub(crate) fn backed_up(run_count: Option<u64>, draft_stores: usize) -> String {
     let workspaces = match draft_stores {
         1 => "1 workspace".to_owned(),
         many => format!("{many} workspaces"),
@@ -112,13 +111,11 @@ pub(super) fn backed_up(run_count: Option<u64>, draft_stores: usize) -> String {
     }
 }
 
-/// How many runs, in words.
-pub(super) fn runs(count: u64) -> String {
+pub(crate) fn runs(count: u64) -> String {
     format!("{count} run{}", if count == 1 { "" } else { "s" })
 }
 
-/// How large something is.
-pub(super) fn bytes(bytes: u64) -> String {
+pub(crate) fn bytes(bytes: u64) -> String {
     match bytes {
         0..10_000 => format!("{bytes} bytes"),
         10_000..10_000_000 => format!("{} kB", bytes / 1000),
@@ -126,16 +123,16 @@ pub(super) fn bytes(bytes: u64) -> String {
     }
 }
 
-pub(super) fn lines_of_code(lines: u64) -> String {
-    format!("a program of {lines} line{}", if lines == 1 { "" } else { "s" })
+pub(crate) fn lines_of_code(lines: u64) -> String {
+    format!("program with {lines} line{}", if lines == 1 { "" } else { "s" })
 }
 
-pub(super) fn exit(exit: &Exit) -> String {
+pub(crate) fn exit(exit: &Exit) -> String {
     line(&exit.to_string())
 }
 
-/// One event in one line.
-pub(super) fn event(stored: &StoredEvent) -> String {
+/// An event on one line.
+pub(crate) fn event(stored: &StoredEvent) -> String {
     match &stored.event.body {
         RunEventBody::RunStarted { workflow } => format!("{} started", shown_line(workflow)),
         RunEventBody::AttemptStarted { attempt, of, .. } => format!("attempt {attempt} of {of}"),
@@ -145,18 +142,18 @@ pub(super) fn event(stored: &StoredEvent) -> String {
             format!("{model} answered · {} tokens · {cost}", usage.total())
         }
         RunEventBody::ModelFailed { model, kind, detail, .. } => {
-            line(&format!("{model} gave no answer ({kind}: {detail})"))
+            line(&format!("{model} failed ({kind}: {detail})"))
         }
         RunEventBody::OutputRejected { problems, .. } => {
-            line(&format!("the answer cannot be used: {}", problems.join("; ")))
+            line(&format!("unusable answer: {}", problems.join("; ")))
         }
         RunEventBody::CodeGenerated { code_lines, dependencies, confidence_permille, .. } => {
             let mut words = lines_of_code(*code_lines);
             if !dependencies.is_empty() {
-                words.push_str(&format!(", which needs {}", dependencies.join(", ")));
+                words.push_str(&format!(", requires {}", dependencies.join(", ")));
             }
             if let Some(permille) = confidence_permille {
-                words.push_str(&format!("; the model says it is {}% sure", permille / 10));
+                words.push_str(&format!("; model confidence {}%", permille / 10));
             }
             line(&words)
         }
@@ -165,22 +162,23 @@ pub(super) fn event(stored: &StoredEvent) -> String {
             let mut words = format!("{what} in {engine} ({class}): {}", exit(end));
             if !files.is_empty() {
                 let names: Vec<&str> = files.keys().map(|path| path.as_str()).collect();
-                words.push_str(&format!(" · left {}", names.join(", ")));
+                words.push_str(&format!(" · created {}", names.join(", ")));
             }
             line(&words)
         }
-        RunEventBody::Judged { findings, .. } => match Verdict::of(findings) {
-            _ if findings.is_empty() => "judged: nothing to object to".to_owned(),
+        RunEventBody::Judged { findings, .. } => match RunVerdict::of(findings) {
+            _ if findings.is_empty() => "checked: no findings".to_owned(),
             verdict => {
                 let said: Vec<String> =
                     findings.iter().map(|f| format!("{}: {}", f.rule, f.message)).collect();
-                line(&format!("judged: {verdict} ({})", said.join("; ")))
+                line(&format!("checked: {verdict} ({})", said.join("; ")))
             }
         },
         RunEventBody::Critiqued { text, .. } => line(&format!("critique: {text}")),
         RunEventBody::RunPaused { detail, .. } => line(&format!("paused: {detail}")),
-        // Without a contract a positive verdict is not a pass, and the event does not know.
-        RunEventBody::RunFinished { verdict: Verdict::Pass } => "finished".to_owned(),
+        // Not "passed": without a contract `RunVerdict::Pass` only means that the program ran, and the
+        // event does not say.
+        RunEventBody::RunFinished { verdict: RunVerdict::Pass } => "finished".to_owned(),
         RunEventBody::RunFinished { verdict } => format!("finished: {verdict}"),
         RunEventBody::RunFailed { detail, .. } => line(&format!("failed: {detail}")),
         RunEventBody::RunCancelled => "cancelled".to_owned(),
@@ -195,12 +193,12 @@ pub(super) fn event(stored: &StoredEvent) -> String {
         | RunEventBody::SandboxRound { .. }
         | RunEventBody::SandboxTurn { .. }
         | RunEventBody::SandboxScored { .. }
-        | RunEventBody::PipelineComplete { .. } => trial::event(&stored.event.body),
+        | RunEventBody::PipelineComplete { .. } => consult_events::event(&stored.event.body),
     }
 }
 
-/// Dollars as people read them: cents, and more digits only below a cent.
-pub(super) fn cents(amount: MicroUsd) -> String {
+/// Dollars rounded up to cents; amounts below a cent keep all digits.
+pub(crate) fn cents(amount: MicroUsd) -> String {
     match amount.micros() {
         0 => "$0.00".to_owned(),
         1..10_000 => amount.to_string(),
@@ -211,8 +209,8 @@ pub(super) fn cents(amount: MicroUsd) -> String {
     }
 }
 
-/// A number of at most four digits with its unit.
-pub(super) fn short_number(number: u64) -> String {
+/// A number with at most four digits and a unit.
+pub(crate) fn short_number(number: u64) -> String {
     match number {
         0..10_000 => number.to_string(),
         10_000..1_000_000 => format!("{} k", number / 1000),

@@ -1,5 +1,5 @@
-//! Draft stores as tar archives, for `moothall backup` and `moothall restore`: drafts, their contents,
-//! the audit journal with its checkpoints, and the keys.
+//! Packs draft stores into tar archives for `moothall backup` and `moothall restore`: drafts, their
+//! contents, the audit log with its checkpoints, and the keys.
 
 use std::collections::BTreeSet;
 use std::fs::{File, TryLockError};
@@ -12,39 +12,40 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use fs_err::os::unix::fs::OpenOptionsExt as _;
 use tar::{Archive, Builder, EntryType, Header};
 
-/// The lock of a store, which every operation on drafts takes.
+/// Taken by every operation on drafts.
 const STORE_LOCK: &str = "store.lock";
-/// The lock of the journal, which a check of the journal takes alone.
+/// Taken alone to verify the audit log.
 const JOURNAL_LOCK: &str = "audit.lock";
-/// Contents by their hash. They never change, so they are copied without a lock.
+/// Contents by hash. They never change, so they are copied without a lock.
 const CONTENTS: &str = "blobs";
 
-/// The anchor of the journal, among the files of its store in an archive. On the disk it is in the data
-/// folder, so that whoever replaces a store has to replace two things.
+/// Name of the audit log's anchor in an archive. On disk it is stored in the data directory,
+/// separate from the store, so that tampering requires replacing both.
 const PACKED_ANCHOR: &str = "outside/anchor";
 
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 const LOCK_POLL: Duration = Duration::from_millis(20);
 
-/// The deepest file of a store is three folders down; a restore accepts no deeper one.
+/// The deepest file of a store is three directories down; a restore rejects anything deeper than
+/// this.
 const MAX_PARTS: usize = 6;
 
-/// The folder of all draft stores below a state folder.
+/// The directory of all draft stores in a state directory.
 pub(crate) fn stores_folder(state: &Path) -> PathBuf {
     state.join("drafts")
 }
 
-/// The last known record of a store's journal, with which `moothall audit verify` compares the journal.
+/// The last known record of a store's audit log, used by `moothall audit verify`.
 pub(crate) fn anchor_path(data: &Path, id: &str) -> PathBuf {
     data.join("anchors").join(id)
 }
 
-/// Whether a name is that of a draft store: 16 hexadecimal digits.
+/// A store id is 16 hexadecimal digits.
 pub(crate) fn is_store_id(name: &str) -> bool {
     name.len() == 16 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// The ids of the draft stores below a state folder, sorted.
+/// The ids of all draft stores in a state directory, sorted.
 pub(crate) fn find_stores(state: &Path) -> io::Result<Vec<String>> {
     let folder = stores_folder(state);
     if !folder.exists() {
@@ -62,8 +63,8 @@ pub(crate) fn find_stores(state: &Path) -> io::Result<Vec<String>> {
     Ok(ids)
 }
 
-/// Packs a draft store and its anchor as they are at one moment. Contents are packed first, without the lock, so that
-/// other processes wait only while the journal is copied.
+/// Packs a consistent snapshot of a draft store and its anchor. Contents are packed first, without
+/// the lock, so that other processes wait only while the audit log is copied.
 pub(crate) fn pack_store(store: &Path, anchor: &Path, to: impl Write, seconds: u64) -> Result<()> {
     let mut archive = Builder::new(to);
     let mut packed = BTreeSet::new();
@@ -80,7 +81,7 @@ pub(crate) fn pack_store(store: &Path, anchor: &Path, to: impl Write, seconds: u
     Ok(())
 }
 
-/// Packs every file below a folder that is not packed yet. Hidden names are unfinished files.
+/// Packs all files below a directory that are not packed yet. Hidden names are unfinished files.
 fn pack_folder(
     store: &Path,
     below: &str,
@@ -91,7 +92,8 @@ fn pack_folder(
     let mut names = Vec::new();
     for entry in fs_err::read_dir(store.join(below))? {
         let name = entry?.file_name();
-        let name = name.to_str().ok_or_else(|| anyhow!("a name in {below:?} is not text"))?;
+        let name =
+            name.to_str().ok_or_else(|| anyhow!("a file name in {below:?} is not valid UTF-8"))?;
         if !name.starts_with('.') {
             names.push(if below.is_empty() { name.to_owned() } else { format!("{below}/{name}") });
         }
@@ -99,14 +101,14 @@ fn pack_folder(
     names.sort();
     for name in names {
         let path = store.join(&name);
-        // A content that is no longer needed may be removed while contents are packed.
+        // Unused contents may be removed while contents are packed.
         let Some(found) = if_there(path.symlink_metadata())? else { continue };
         if found.is_dir() {
             pack_folder(store, &name, archive, packed, seconds)?;
             continue;
         }
         if !found.is_file() {
-            bail!("`{name}` is neither a file nor a folder");
+            bail!("`{name}` is neither a file nor a directory");
         }
         if packed.contains(&name) {
             continue;
@@ -135,8 +137,7 @@ fn append(
     Ok(archive.append(&header, bytes)?)
 }
 
-/// Unpacks a draft store into a new folder. Names are checked, because the archive may come from
-/// somebody else.
+/// Unpacks a draft store into a new directory. Names are checked because the archive is untrusted.
 pub(crate) fn unpack_store(from: impl Read, store: &Path) -> Result<()> {
     make_private(store)?;
     let mut archive = Archive::new(from);
@@ -145,7 +146,7 @@ pub(crate) fn unpack_store(from: impl Read, store: &Path) -> Result<()> {
         let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
         let is_plain = entry.header().entry_type() == EntryType::Regular;
         if !is_plain || !is_plain_name(&name) {
-            bail!("a draft store cannot hold {name:?}");
+            bail!("unexpected file {name:?} in a draft store");
         }
         let path = store.join(&name);
         make_private(path.parent().unwrap_or(store))?;
@@ -154,7 +155,7 @@ pub(crate) fn unpack_store(from: impl Read, store: &Path) -> Result<()> {
         let mut file = options.open(&path)?;
         let size = entry.size();
         if io::copy(&mut entry, &mut file)? != size {
-            bail!("the draft store ends early");
+            bail!("the draft store is truncated");
         }
     }
     if !store.join(STORE_LOCK).is_file() {
@@ -163,7 +164,7 @@ pub(crate) fn unpack_store(from: impl Read, store: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Takes the anchor out of a store that was unpacked, where there is one.
+/// Removes the anchor from an unpacked store and returns it.
 pub(crate) fn take_anchor(store: &Path) -> io::Result<Option<Vec<u8>>> {
     let path = store.join(PACKED_ANCHOR);
     let anchor = if_there(fs_err::read(&path))?;
@@ -173,7 +174,7 @@ pub(crate) fn take_anchor(store: &Path) -> io::Result<Option<Vec<u8>>> {
     Ok(anchor)
 }
 
-/// Writes an anchor into its place, all of it or nothing.
+/// Writes an anchor atomically.
 pub(crate) fn place_anchor(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or_else(|| Path::new("."));
     make_private(folder)?;
@@ -184,8 +185,8 @@ pub(crate) fn place_anchor(path: &Path, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether another process has a store open, as far as this user can see. Such a process would take a
-/// journal that is put in the place of the one it has read for damaged.
+/// Whether another process has a store open, as far as this user can see. Such a process would
+/// report a replaced audit log as damaged.
 pub(crate) fn is_open_elsewhere(store: &Path) -> bool {
     let id = |found: std::fs::Metadata| (found.dev(), found.ino());
     let locks = [STORE_LOCK, JOURNAL_LOCK].map(|name| fs_err::metadata(store.join(name)).map(id));
@@ -206,7 +207,7 @@ pub(crate) fn is_open_elsewhere(store: &Path) -> bool {
     false
 }
 
-/// Makes a folder that only its owner can look into, where there is none.
+/// Creates a directory that only its owner can access, if it does not exist.
 pub(crate) fn make_private(folder: &Path) -> io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
@@ -219,7 +220,7 @@ fn if_there<T>(found: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// Readable for the owner; writable where it was.
+/// Readable by the owner; writable if it was.
 fn owner_mode(mode: u32) -> u32 {
     (mode & 0o200) | 0o400
 }
@@ -232,7 +233,7 @@ fn is_plain_name(name: &str) -> bool {
     name.split('/').count() <= MAX_PARTS && name.split('/').all(is_plain)
 }
 
-/// Takes a lock of a store; dropping the file gives it up.
+/// Locks a store until the file is dropped.
 fn lock(path: &Path) -> Result<File> {
     let mut options = fs_err::OpenOptions::new();
     options.write(true).create(true).truncate(false).mode(0o600);
@@ -244,9 +245,9 @@ fn lock(path: &Path) -> Result<File> {
             Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
                 std::thread::sleep(LOCK_POLL);
             }
-            Err(TryLockError::WouldBlock) => bail!("another process keeps the drafts locked"),
+            Err(TryLockError::WouldBlock) => bail!("another process holds the lock on the drafts"),
             Err(TryLockError::Error(error)) => {
-                return Err(error).context("the drafts cannot be locked");
+                return Err(error).context("cannot lock the drafts");
             }
         }
     }

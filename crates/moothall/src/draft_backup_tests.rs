@@ -19,7 +19,7 @@ fn packed(store: &Path) -> Vec<u8> {
     packed
 }
 
-/// An archive with one entry, as somebody else may have made it.
+/// A hostile archive with one entry.
 fn archive(kind: EntryType, name: &str) -> Vec<u8> {
     let mut archive = Builder::new(Vec::new());
     for (kind, name) in [(EntryType::Regular, STORE_LOCK), (kind, name)] {

@@ -1,5 +1,4 @@
-//! The error that a person sees: one line that says what is wrong, one that says how to cure it,
-//! and an exit code for scripts.
+//! The error shown to users: a message, a hint, and an exit code for scripts.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -8,29 +7,27 @@ use moothall_core::ErrorCode;
 use moothall_core::causes;
 use moothall_core::text::escaped_lines;
 
-/// How the program ended, for scripts. The numbers are a promise.
+/// Exit codes for scripts. The numbers are stable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// The work is done, and the verdict, if there is one, is positive.
+    /// Success, with a positive result if there is one.
     Fine = 0,
-    /// The work is done and the verdict is negative. Nothing broke.
+    /// The command succeeded, but the result is negative.
     VerdictNegative = 1,
-    /// The request cannot be understood: flags, configuration, keys, input files. Trying again
-    /// changes nothing.
+    /// Invalid flags, configuration, keys or input files. Retrying does not help.
     Usage = 2,
-    /// The work stands still until a person decides.
+    /// A person must decide.
     NeedsPerson = 3,
-    /// Something broke on the way: a provider, the network, a sandbox, a disk.
+    /// A provider, the network, a sandbox or a disk failed.
     Failed = 4,
-    /// The budget ended the work; what exists so far is a partial result.
+    /// Stopped by the budget; the result is partial.
     BudgetStopped = 5,
-    /// The person stopped the work, usually with Ctrl-C.
+    /// Stopped by the user, usually with Ctrl-C.
     Cancelled = 130,
 }
 
 impl Exit {
-    /// The number that the shell sees.
     pub const fn code(self) -> u8 {
         self as u8
     }
@@ -42,20 +39,19 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command gives up.
+/// The error of a command.
 ///
-/// It is a `std::error::Error`, so `?` lifts it into `anyhow::Error`, and `CliError::from` takes it
-/// out again together with its exit code and hint, even from under a `context`. An `anyhow::Error`
-/// that holds none is [`Exit::Failed`].
+/// It implements `std::error::Error`, so `?` converts it to `anyhow::Error`, and `CliError::from`
+/// extracts it again with its exit code and hint, even below a `context`. Any other `anyhow::Error`
+/// becomes [`Exit::Failed`].
 #[derive(Debug)]
 pub struct CliError {
-    /// Exit code of the program.
     pub exit: Exit,
-    /// What is wrong: lower case, no full stop, no cause.
+    /// What is wrong: lower case, no full stop, without the cause.
     pub message: String,
-    /// The cure, when we know it.
+    /// How to fix it, if known.
     pub hint: Option<String>,
-    /// What it is, for programs that ask over HTTP, where it is more than the exit code says.
+    /// Error code for HTTP clients, if it is more specific than the exit code.
     pub(crate) code: Option<ErrorCode>,
     source: Option<anyhow::Error>,
 }
@@ -93,10 +89,10 @@ impl CliError {
         self
     }
 
-    /// The whole error as text for stderr, ending with a line break.
+    /// The complete error for stderr, ending with a line break.
     ///
-    /// Control characters are escaped: messages quote files and replies that others wrote, and
-    /// those must not drive the terminal.
+    /// Control characters are escaped, because messages quote untrusted files and replies that must
+    /// not control the terminal.
     pub fn render(&self) -> String {
         let mut text = escaped_lines(&format!("error: {}", self.words()));
         text.push('\n');
@@ -108,13 +104,13 @@ impl CliError {
         text
     }
 
-    /// What is wrong and why, as it came: nothing is escaped.
+    /// The message with its causes, not escaped.
     pub(crate) fn words(&self) -> String {
         let mut text = self.message.clone();
         let mut last = self.message.clone();
         for error in causes(self) {
             let words = error.to_string().trim_end().to_owned();
-            // Many errors of the ecosystem already print their cause; it is said once.
+            // Many errors already include their cause; do not repeat it.
             if !last.ends_with(&words) {
                 text.push_str(": ");
                 text.push_str(&words);
@@ -152,8 +148,8 @@ impl From<anyhow::Error> for CliError {
 }
 
 impl CliError {
-    /// The outermost message becomes the message; the chain is kept, and `render` says the
-    /// outermost part only once.
+    /// Uses the outermost message; the source keeps the whole chain, and `render` skips the
+    /// repeated part.
     fn without_outermost(exit: Exit, hint: Option<String>, error: anyhow::Error) -> Self {
         Self { exit, message: error.to_string(), hint, code: None, source: Some(error) }
     }

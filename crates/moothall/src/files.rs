@@ -1,4 +1,4 @@
-//! What commands read from files and pipes, and what they write.
+//! Reads and writes the files and pipes of commands.
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _, Read as _};
@@ -9,15 +9,15 @@ use moothall_core::model::OutputSchema;
 use moothall_core::receipt::Receipt;
 use moothall_core::sandbox::{FileRef, GuestPath};
 use moothall_engine::RunRecord;
-use moothall_models::{RecordingMode, Recordings};
+use moothall_models::{RecordingMode, RecordingStore};
 use moothall_store::Store;
 
 use crate::artifacts::{self, WrittenFiles};
 use crate::error::CliError;
 
-/// What a person wrote as an argument, or else into a pipe. `what` is the word for it, `hint` says
-/// how to give it.
-pub(super) fn words_or_stdin(
+/// The text of an argument, or of standard input. `what` names it in errors, `hint` tells how to
+/// pass it.
+pub(crate) fn words_or_stdin(
     words: Option<&str>,
     what: &str,
     hint: &str,
@@ -26,13 +26,13 @@ pub(super) fn words_or_stdin(
     let text = match words {
         Some(words) if words != "-" => words.to_owned(),
         None if io::stdin().is_terminal() => {
-            return Err(CliError::usage(format!("there is no {what}")).with_hint(hint));
+            return Err(CliError::usage(format!("missing {what}")).with_hint(hint));
         }
         _ => {
             let mut text = String::new();
             let read = io::stdin().take(most_bytes + 1).read_to_string(&mut text);
             read.map_err(|error| {
-                CliError::usage(format!("the {what} cannot be read from standard input"))
+                CliError::usage(format!("cannot read the {what} from standard input"))
                     .with_source(error)
             })?;
             if text.len() as u64 > most_bytes {
@@ -49,15 +49,15 @@ pub(super) fn words_or_stdin(
     }
 }
 
-/// A path that means the same in another folder.
-pub(super) fn whole(path: Option<&Path>) -> Result<Option<PathBuf>, CliError> {
+/// Makes a path absolute.
+pub(crate) fn whole(path: Option<&Path>) -> Result<Option<PathBuf>, CliError> {
     path.map(std::path::absolute)
         .transpose()
-        .map_err(|error| CliError::usage("a folder has no whole path").with_source(error))
+        .map_err(|error| CliError::usage("cannot make a path absolute").with_source(error))
 }
 
-/// The text of a file that a person wrote; `called` is what it is named when it is too large.
-pub(super) fn read_text(
+/// Reads a text file; `called` names it in the error if it is too large.
+pub(crate) fn read_text(
     path: &Path,
     called: &str,
     most_bytes: u64,
@@ -75,33 +75,32 @@ pub(super) fn read_text(
     Ok(text)
 }
 
-/// A JSON schema from a file, named after it.
-pub(super) fn read_schema(path: &Path) -> Result<OutputSchema, CliError> {
+/// Reads a JSON schema, named after its file.
+pub(crate) fn read_schema(path: &Path) -> Result<OutputSchema, CliError> {
     let text = fs_err::read_to_string(path)
-        .map_err(|error| CliError::usage("the schema cannot be read").with_source(error))?;
+        .map_err(|error| CliError::usage("cannot read the schema").with_source(error))?;
     let name = path.file_stem().map_or_else(|| "answer".into(), |stem| stem.to_string_lossy());
     OutputSchema::parse(&name, &text)
         .map_err(|error| CliError::usage(format!("{}: {error}", path.display())))
 }
 
-/// Writes the events of a run, one JSON object a line.
-pub(super) fn write_events(path: &Path, record: &RunRecord) -> anyhow::Result<()> {
+/// Writes the events of a run, one JSON object per line.
+pub(crate) fn write_events(path: &Path, record: &RunRecord) -> anyhow::Result<()> {
     let lines: Result<String, serde_json::Error> =
         record.sequenced().map(|event| Ok(serde_json::to_string(&event)? + "\n")).collect();
     fs_err::write(path, lines?)
-        .map_err(|error| CliError::failed("the events cannot be written").with_source(error))?;
+        .map_err(|error| CliError::failed("cannot write the events").with_source(error))?;
     Ok(())
 }
 
-/// Writes a receipt.
-pub(super) fn write_receipt(path: &Path, receipt: &Receipt) -> anyhow::Result<()> {
+pub(crate) fn write_receipt(path: &Path, receipt: &Receipt) -> anyhow::Result<()> {
     fs_err::write(path, receipt.write()?)
-        .map_err(|error| CliError::failed("the receipt cannot be written").with_source(error))?;
+        .map_err(|error| CliError::failed("cannot write the receipt").with_source(error))?;
     Ok(())
 }
 
-/// Writes files that a program left and the store kept below a folder of the user's.
-pub(super) async fn write_artifacts(
+/// Writes stored files of a program to a directory.
+pub(crate) async fn write_artifacts(
     store: &dyn Store,
     run_id: &RunId,
     files: &BTreeMap<GuestPath, FileRef>,
@@ -110,38 +109,34 @@ pub(super) async fn write_artifacts(
     let mut written = WrittenFiles::default();
     for (path, file) in files {
         let bytes = store.artifact(run_id, &file.sha256).await?.ok_or_else(|| {
-            CliError::failed(format!("the file `{path}` is not among what the run kept"))
+            CliError::failed(format!("the file `{path}` is missing in the store"))
         })?;
-        // One at a time: all of them need not fit into memory.
+        // One at a time, so they need not all fit into memory.
         let one = BTreeMap::from([(path.clone(), bytes)]);
         written.extend(artifacts::write(folder, &one)?);
     }
     Ok(written)
 }
 
-/// The text with a line break at its end.
-pub(super) fn with_line_break(mut text: String) -> String {
+pub(crate) fn with_line_break(mut text: String) -> String {
     if !text.ends_with('\n') {
         text.push('\n');
     }
     text
 }
 
-/// Whether replies are kept or repeated, and where.
-pub(super) fn recording(
+pub(crate) fn recording(
     record: Option<&Path>,
     replay: Option<&Path>,
 ) -> Result<RecordingMode, CliError> {
     Ok(match (record, replay) {
         (Some(folder), _) => {
-            // Before anyone is asked: a reply that cannot be kept is a reply that is paid for in
-            // vain.
-            fs_err::create_dir_all(folder).map_err(|error| {
-                CliError::usage("replies cannot be recorded").with_source(error)
-            })?;
-            RecordingMode::Record(Recordings::at(folder))
+            // Before any call, because a reply that cannot be recorded is paid for in vain.
+            fs_err::create_dir_all(folder)
+                .map_err(|error| CliError::usage("cannot record replies").with_source(error))?;
+            RecordingMode::Record(RecordingStore::at(folder))
         }
-        (None, Some(folder)) => RecordingMode::Replay(Recordings::at(folder)),
+        (None, Some(folder)) => RecordingMode::Replay(RecordingStore::at(folder)),
         (None, None) => RecordingMode::Off,
     })
 }

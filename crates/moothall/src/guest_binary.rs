@@ -1,3 +1,3 @@
-//! The agent that runs inside sandboxes, as bytes. `build.rs` says where it comes from.
+//! The guest agent that runs inside sandboxes, embedded by `build.rs`.
 
 include!(concat!(env!("OUT_DIR"), "/guest_bytes.rs"));

@@ -1,4 +1,4 @@
-//! API keys: found in variables, in `.env` or in files that only their owner can read, and never
+//! API keys from variables, `.env`, or files that only their owner can read. Keys are never
 //! printed.
 
 use std::collections::BTreeMap;
@@ -8,19 +8,18 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use moothall_models::settings::ProviderSettings;
-use moothall_models::{Catalog, Secret};
+use moothall_models::{ApiKey, Catalog};
 
-use crate::config::Environment;
+use crate::config::EnvVars;
 use crate::error::CliError;
 
-/// The variable that usually holds a provider's key.
+/// The usual variable for a provider's API key.
 pub(crate) fn usual_key_variable(provider: &str) -> String {
     let built_in = Catalog::built_in().ok();
     let known = built_in.as_ref().and_then(|catalog| catalog.provider(provider)?.key_env.first());
     known.cloned().unwrap_or_else(|| moothall_models::catalog::key_variable_of(provider))
 }
 
-/// Where a key was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeySource {
     /// A variable of the process.
@@ -41,22 +40,22 @@ impl fmt::Display for KeySource {
     }
 }
 
-/// The keys by provider.
+/// API keys by provider.
 #[derive(Debug)]
-pub struct Keyring {
-    keys: BTreeMap<String, (Secret, KeySource)>,
+pub struct ApiKeyring {
+    keys: BTreeMap<String, (ApiKey, KeySource)>,
     hints: BTreeMap<String, String>,
 }
 
-impl Keyring {
-    /// Looks for the key of every known provider: environment, `.env`, the provider's `key_file`,
-    /// `keys.toml`; the first one counts.
+impl ApiKeyring {
+    /// Looks up the key of every known provider, in this order: environment, `.env`, the provider's
+    /// `key_file`, `keys.toml`.
     ///
-    /// A file that does not exist holds no keys. One that others can read, or a key that cannot be
-    /// one, is an error, which never quotes it.
+    /// Missing files are ignored. A file that other users can read, or a malformed key, is an
+    /// error; errors never quote the key.
     pub fn load(
-        environment: &Environment,
-        dotenv: &Environment,
+        environment: &EnvVars,
+        dotenv: &EnvVars,
         keys_file: &Path,
         catalog: &Catalog,
         settings: &BTreeMap<String, ProviderSettings>,
@@ -81,21 +80,19 @@ impl Keyring {
             };
             keyring.keys.extend(key.map(|key| (name.to_owned(), key)));
         }
-        // What is left belongs to nobody, and is most likely a misspelt name whose key will be
-        // missed.
+        // Keys without a provider are probably misspelt names.
         if let Some(stray) = from_keys_file.keys().find(|name| catalog.provider(name).is_none()) {
             let known: Vec<_> =
                 catalog.providers().map(|provider| provider.name.as_str()).collect();
             let message =
-                format!("{} has a key for `{stray}`, which is no provider", keys_file.display());
-            return Err(
-                CliError::usage(message).with_hint(format!("known are {}", known.join(", ")))
-            );
+                format!("{} has a key for the unknown provider `{stray}`", keys_file.display());
+            return Err(CliError::usage(message)
+                .with_hint(format!("known providers: {}", known.join(", "))));
         }
         Ok(keyring)
     }
 
-    pub fn get(&self, provider: &str) -> Option<&Secret> {
+    pub fn get(&self, provider: &str) -> Option<&ApiKey> {
         self.keys.get(provider).map(|(key, _)| key)
     }
 
@@ -103,12 +100,11 @@ impl Keyring {
         self.keys.get(provider).map(|(_, source)| source)
     }
 
-    /// The providers that have a key.
     pub fn providers(&self) -> impl Iterator<Item = &str> {
         self.keys.keys().map(String::as_str)
     }
 
-    /// How to give a known provider its key, for an error's hint.
+    /// How to set the key of a known provider.
     pub fn hint(&self, provider: &str) -> Option<&str> {
         self.hints.get(provider).map(String::as_str)
     }
@@ -123,9 +119,9 @@ fn hint(
     let mut ways: Vec<String> =
         variables.iter().take(1).map(|variable| format!("set `{variable}`")).collect();
     ways.push(match settings.and_then(|settings| settings.key_file.as_ref()) {
-        Some(key_file) => format!("write the key into {}", key_file.display()),
+        Some(key_file) => format!("put the key in {}", key_file.display()),
         None => {
-            format!("write `{provider} = \"…\"` into {} (with `chmod 600`)", keys_file.display())
+            format!("put `{provider} = \"…\"` in {} (with `chmod 600`)", keys_file.display())
         }
     });
     ways.join(", or ")
@@ -133,9 +129,9 @@ fn hint(
 
 fn from_variables(
     variables: &[String],
-    environment: &Environment,
-    dotenv: &Environment,
-) -> Result<Option<(Secret, KeySource)>, CliError> {
+    environment: &EnvVars,
+    dotenv: &EnvVars,
+) -> Result<Option<(ApiKey, KeySource)>, CliError> {
     for variable in variables {
         if let Some(key) =
             to_secret(environment.get(variable).unwrap_or_default(), &format!("`{variable}`"))?
@@ -156,7 +152,7 @@ fn from_variables(
 
 fn from_key_file(
     settings: Option<&ProviderSettings>,
-) -> Result<Option<(Secret, KeySource)>, CliError> {
+) -> Result<Option<(ApiKey, KeySource)>, CliError> {
     let Some(path) = settings.and_then(|settings| settings.key_file.as_ref()) else {
         return Ok(None);
     };
@@ -165,27 +161,27 @@ fn from_key_file(
     Ok(key.map(|key| (key, KeySource::KeyFile(path.clone()))))
 }
 
-/// An empty text is no key. What cannot be sent in an HTTP header cannot be a key.
-fn to_secret(text: &str, place: &str) -> Result<Option<Secret>, CliError> {
+/// An empty text is not a key. A key must be valid in an HTTP header.
+fn to_secret(text: &str, place: &str) -> Result<Option<ApiKey>, CliError> {
     let key = text.trim();
     if key.is_empty() {
         return Ok(None);
     }
     if !key.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(CliError::usage(format!(
-            "the API key of {place} holds a space, a control character or a letter beyond ASCII"
+            "the API key in {place} contains a space, a control character or a non-ASCII character"
         ))
-        .with_hint("copy the key again, and nothing around it"));
+        .with_hint("copy the key again, without surrounding text"));
     }
-    Ok(Some(Secret::new(key.to_owned())))
+    Ok(Some(ApiKey::new(key.to_owned())))
 }
 
-/// Lines of `provider = "key"`. The parser's own words are left out, because they may quote the
+/// Parses lines of `provider = "key"`. The parser's message is omitted because it may quote the
 /// line.
-fn parse_keys_file(path: &Path, text: &str) -> Result<BTreeMap<String, Secret>, CliError> {
+fn parse_keys_file(path: &Path, text: &str) -> Result<BTreeMap<String, ApiKey>, CliError> {
     let wrong = |place: String| {
-        CliError::usage(format!("{place}: not a line like `provider = \"key\"`"))
-            .with_hint("put the key between double quotes")
+        CliError::usage(format!("{place}: expected `provider = \"key\"`"))
+            .with_hint("put the key in double quotes")
     };
     let table: toml::Table = toml::from_str(text).map_err(|error| {
         let line = error.span().map_or(1, |span| {
@@ -202,16 +198,15 @@ fn parse_keys_file(path: &Path, text: &str) -> Result<BTreeMap<String, Secret>, 
     Ok(keys)
 }
 
-/// The text of a file that must be closed to everyone but its owner, who must be this user. `None`
-/// if it does not exist.
+/// Reads a file that must belong to this user and be inaccessible to others. Returns `None` if it
+/// does not exist.
 fn read_private_file(path: &Path) -> Result<Option<String>, CliError> {
-    /// No key is this long; whatever is, was named by mistake.
+    /// Larger files cannot be key files and were named by mistake.
     const LARGEST: u64 = 64 * 1024;
     let shown = path.display();
     let unreadable =
         |error: std::io::Error| CliError::usage("cannot read the keys").with_source(error);
-    // Opening a pipe would wait for its writer, so the kind of file is checked before as well as
-    // after.
+    // Checked before opening as well, because opening a pipe would block.
     match fs_err::metadata(path) {
         Ok(metadata) if !metadata.is_file() => {
             return Err(CliError::usage(format!("{shown} is not a regular file")));
@@ -221,30 +216,34 @@ fn read_private_file(path: &Path) -> Result<Option<String>, CliError> {
         Err(error) => return Err(unreadable(error)),
     }
     let file = fs_err::File::open(path).map_err(unreadable)?;
-    // What is checked is the open file: the name may mean another file a moment later.
+    // Check the open file, because the path may refer to another file by now.
     let metadata = file.metadata().map_err(unreadable)?;
     if !metadata.is_file() {
         return Err(CliError::usage(format!("{shown} is not a regular file")));
     }
     check_private(path, metadata.uid(), metadata.mode(), rustix::process::geteuid().as_raw())?;
     if metadata.len() > LARGEST {
-        return Err(CliError::usage(format!("{shown} is too large for a file of API keys")));
+        return Err(CliError::usage(format!("{shown} is too large for an API key file")));
     }
     let mut text = String::new();
     file.take(LARGEST).read_to_string(&mut text).map_err(unreadable)?;
     Ok(Some(text))
 }
 
-/// Apart from the reading, because only root could make a file of another user for a test.
+/// A separate function, because only root could create a file of another user in a test.
 fn check_private(path: &Path, owner: u32, mode: u32, user: u32) -> Result<(), CliError> {
     let shown = path.display();
     if owner != user {
-        return Err(CliError::usage(format!("{shown} holds API keys and belongs to another user"))
-            .with_hint("make a copy that belongs to you, and `chmod 600` it"));
+        return Err(CliError::usage(format!(
+            "{shown} contains API keys and belongs to another user"
+        ))
+        .with_hint("create your own copy, and run `chmod 600` on it"));
     }
     if mode & 0o077 != 0 {
-        return Err(CliError::usage(format!("{shown} holds API keys and is open to other users"))
-            .with_hint(format!("chmod 600 {shown}")));
+        return Err(CliError::usage(format!(
+            "{shown} contains API keys and is accessible to other users"
+        ))
+        .with_hint(format!("run `chmod 600 {shown}`")));
     }
     Ok(())
 }

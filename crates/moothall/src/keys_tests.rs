@@ -4,8 +4,8 @@ use super::*;
 
 struct Desk {
     folder: tempfile::TempDir,
-    environment: Environment,
-    dotenv: Environment,
+    environment: EnvVars,
+    dotenv: EnvVars,
     providers: BTreeMap<String, ProviderSettings>,
 }
 
@@ -34,11 +34,11 @@ impl Desk {
         self
     }
 
-    fn load(&self) -> Result<Keyring, CliError> {
+    fn load(&self) -> Result<ApiKeyring, CliError> {
         let mut catalog = Catalog::built_in().unwrap();
         catalog.configure(&self.providers).unwrap();
         let keys_file = self.path("keys.toml");
-        Keyring::load(&self.environment, &self.dotenv, &keys_file, &catalog, &self.providers)
+        ApiKeyring::load(&self.environment, &self.dotenv, &keys_file, &catalog, &self.providers)
     }
 }
 
@@ -68,7 +68,7 @@ fn check_error(desk: &Desk, expected: &str) {
     assert!(!format!("{error:?}").contains("sk-"), "{error:?}");
 }
 
-/// A provider of the user's own.
+/// A custom provider.
 fn lab() -> ProviderSettings {
     ProviderSettings {
         base_url: Some("http://127.0.0.1:8080/v1".to_owned()),
@@ -174,14 +174,14 @@ fn space_around_a_key_is_cut_and_an_empty_key_is_none() {
 #[test]
 fn what_cannot_be_a_key_is_refused_and_not_quoted() {
     for key in ["sk-1\nsk-2", "sk-\u{e9}", "sk-\u{1b}", "Bearer sk-1", "sk-\u{fffd}"] {
-        let rest = "holds a space, a control character or a letter beyond ASCII\nhint: copy the key again, and nothing around it\n";
+        let rest = "contains a space, a control character or a non-ASCII character\nhint: copy the key again, without surrounding text\n";
         check_error(
             &Desk::new(&[("OPENAI_API_KEY", key)], &[]),
-            &format!("\nerror: the API key of `OPENAI_API_KEY` {rest}"),
+            &format!("\nerror: the API key in `OPENAI_API_KEY` {rest}"),
         );
         check_error(
             &Desk::new(&[], &[("OPENAI_API_KEY", key)]),
-            &format!("\nerror: the API key of `OPENAI_API_KEY` in the `.env` file {rest}"),
+            &format!("\nerror: the API key in `OPENAI_API_KEY` in the `.env` file {rest}"),
         );
     }
 }
@@ -192,8 +192,8 @@ fn a_keys_file_that_others_can_open_is_refused() {
         check_error(
             &Desk::new(&[], &[]).file("keys.toml", mode, "openai = \"sk-1\"\n"),
             "
-error: ~/keys.toml holds API keys and is open to other users
-hint: chmod 600 ~/keys.toml
+error: ~/keys.toml contains API keys and is accessible to other users
+hint: run `chmod 600 ~/keys.toml`
 ",
         );
     }
@@ -206,7 +206,7 @@ fn a_keys_file_of_another_user_is_refused() {
             .map_err(|error| error.render())
     };
     assert_eq!(rendered(1000), Ok(()));
-    let expected = "error: keys.toml holds API keys and belongs to another user\nhint: make a copy that belongs to you, and `chmod 600` it\n";
+    let expected = "error: keys.toml contains API keys and belongs to another user\nhint: create your own copy, and run `chmod 600` on it\n";
     assert_eq!(rendered(1001), Err(expected.to_owned()));
     assert_eq!(rendered(0), Err(expected.to_owned()));
 }
@@ -220,7 +220,7 @@ fn a_keys_file_must_be_a_regular_file() {
 
 #[test]
 fn a_keys_file_that_cannot_be_understood_is_not_quoted() {
-    let hint = "hint: put the key between double quotes\n";
+    let hint = "hint: put the key in double quotes\n";
     for (text, place) in [
         ("# mine\nopenai = sk-1\n", "~/keys.toml:2"),
         ("openai = \"sk-1", "~/keys.toml:1"),
@@ -228,10 +228,7 @@ fn a_keys_file_that_cannot_be_understood_is_not_quoted() {
         ("[openai]\napi_key = \"sk-1\"", "`openai` in ~/keys.toml"),
     ] {
         let desk = Desk::new(&[], &[]).file("keys.toml", 0o600, text);
-        check_error(
-            &desk,
-            &format!("\nerror: {place}: not a line like `provider = \"key\"`\n{hint}"),
-        );
+        check_error(&desk, &format!("\nerror: {place}: expected `provider = \"key\"`\n{hint}"));
     }
 }
 
@@ -242,11 +239,11 @@ fn a_provider_without_a_key_knows_how_to_get_one() {
     let keyring = desk.load().unwrap();
     let hints = ["google", "lab", "nobody"].map(|provider| keyring.hint(provider));
     let google = format!(
-        "set `GEMINI_API_KEY`, or write `google = \"…\"` into {} (with `chmod 600`)",
+        "set `GEMINI_API_KEY`, or put `google = \"…\"` in {} (with `chmod 600`)",
         desk.path("keys.toml").display()
     );
     assert_eq!(
         hints,
-        [Some(google.as_str()), Some("set `LAB_API_KEY`, or write the key into lab.key"), None]
+        [Some(google.as_str()), Some("set `LAB_API_KEY`, or put the key in lab.key"), None]
     );
 }

@@ -1,6 +1,7 @@
-//! The binary's library: flags, configuration, wiring and terminal output. It decides nothing about
-//! a trial.
+//! The library of the binary: flags, configuration, wiring and terminal output. It contains no
+//! decision logic.
 
+pub mod app_dirs;
 mod archive;
 mod args;
 mod artifacts;
@@ -8,49 +9,51 @@ mod commands;
 pub mod config;
 mod context;
 mod database;
+mod demo_delay;
 mod display;
 mod draft_backup;
 pub mod error;
+mod evidence_sources;
 mod files;
-mod filings;
-pub mod folders;
 mod guest_binary;
 mod isolation;
 pub mod keys;
 mod launch;
-mod local;
 mod logging;
-mod notice;
-mod offline;
+mod notify;
 mod open_files;
-mod pace;
 mod pdf_helper;
 mod pdf_sandbox;
+mod recording_server;
+mod run_store;
+mod store_limiter;
 mod terminal;
-mod turnstile;
 mod user_input;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::FromArgMatches as _;
 use clap::error::ErrorKind;
 
 use crate::args::Cli;
 use crate::error::{CliError, Exit};
 
-/// Runs the program with the arguments of the process.
+/// Runs the command line of this process.
 pub fn run() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let parsed =
+        args::command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => {
-            // Clap prints help and versions to stdout and mistakes to stderr; where neither can be
-            // written, nobody reads them.
+            // Clap prints help and version to stdout and errors to stderr; if that fails, there is
+            // nothing left to do.
             let _ = error.print();
             let asked = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
             return if asked { Exit::Fine } else { Exit::Usage }.into();
         }
     };
     terminal::set_color(cli.global.color);
+    terminal::set_quiet(cli.global.quiet);
     match commands::run(cli) {
         Ok(exit) => exit.into(),
         Err(error) => {

@@ -1,6 +1,6 @@
-//! What the program tells about its own work, on stderr.
+//! Logging to stderr.
 
-use moothall_server::Spans;
+use moothall_server::SpanLayer;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
@@ -24,23 +24,23 @@ pub(crate) fn start(section: &LogSection, verbose: u8) {
     init(section, verbose, None);
 }
 
-/// The same, and somebody listens to spans, whatever is logged.
-pub(crate) fn start_with(section: &LogSection, verbose: u8, spans: Spans) {
+/// Starts logging, and also sends spans to `spans` regardless of the log level.
+pub(crate) fn start_with(section: &LogSection, verbose: u8, spans: SpanLayer) {
     init(section, verbose, Some(spans));
 }
 
-fn init(section: &LogSection, verbose: u8, spans: Option<Spans>) {
+fn init(section: &LogSection, verbose: u8, spans: Option<SpanLayer>) {
     let levels =
         [LogLevel::Error, LogLevel::Warn, LogLevel::Info, LogLevel::Debug, LogLevel::Trace];
     let words = ["error", "warn", "info", "debug", "trace"];
     let configured = levels.iter().position(|level| *level == section.level).unwrap_or(1);
     let level = words[(configured + usize::from(verbose)).min(words.len() - 1)];
-    // Libraries stay at warnings even with -vvv: their traces hold headers and bodies.
+    // Libraries stay at warnings even with -vvv, because their traces contain headers and bodies.
     let directives = OURS.map(|target| format!("{target}={level}"));
     let filter = EnvFilter::new(format!("warn,{}", directives.join(",")));
     let layer = fmt::layer()
         .with_writer(|| terminal::LogOutput)
-        // It would tell on stderr that stderr is gone, and panic.
+        // Otherwise it would report on stderr that stderr is closed, and panic.
         .log_internal_errors(false);
     let layer = match section.format {
         LogFormat::Pretty => {
@@ -53,6 +53,6 @@ fn init(section: &LogSection, verbose: u8, spans: Option<Spans>) {
     };
     let ours = OURS.map(|target| format!("{target}={}", LevelFilter::INFO));
     let spans = spans.map(|spans| spans.with_filter(EnvFilter::new(ours.join(","))));
-    // A second start happens only in tests that share a process; the first one stays.
+    // Only tests that share a process start logging twice; the first start wins.
     let _ = registry().with(layer.with_filter(filter)).with(spans).try_init();
 }

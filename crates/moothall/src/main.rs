@@ -1,4 +1,4 @@
-//! The `moothall` program. Everything it does is in the library, where tests can reach it.
+//! The `moothall` program. The code is in the library, where tests can use it.
 
 use std::process::ExitCode;
 

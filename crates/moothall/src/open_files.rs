@@ -1,10 +1,10 @@
-//! The limit on open files, which is also a limit on connections.
+//! Raises the limit on open files, which also limits connections.
 
 use moothall_server::ConnectionLimits;
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-/// Raises the limit of this process as far as the system allows, and returns the connection limits
-/// that fit below it.
+/// Raises the limit of this process to the maximum, and returns the connection limits that fit
+/// below it.
 pub(crate) fn connection_limits() -> ConnectionLimits {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;

@@ -1,14 +1,14 @@
-//! Starts `moothall-pdf`, the program in the same directory that typesets documents.
+//! Runs `moothall-pdf`, the typesetter program in the same directory.
 //!
-//! The typesetter doubles the time to build and the size of the product, and few commands need it;
-//! as a separate program it can also be killed when it takes too long.
+//! The typesetter would double the build time and the size of the binary, and few commands need it.
+//! As a separate program it can also be killed when it takes too long.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use moothall_core::report::Paper;
-use moothall_core::report::document::Document;
+use moothall_core::report::PaperSize;
+use moothall_core::report::document::ReportDocument;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
@@ -20,24 +20,27 @@ const NAME: &str = "moothall-pdf";
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Typesets a document as PDF.
-pub(crate) async fn typeset(document: &Document, paper: Paper) -> Result<Vec<u8>, CliError> {
+pub(crate) async fn typeset(
+    document: &ReportDocument,
+    paper: PaperSize,
+) -> Result<Vec<u8>, CliError> {
     let program = std::env::current_exe().and_then(fs_err::canonicalize).map_err(cannot_start)?;
     typeset_with(&beside(&program), document, paper).await
 }
 
-/// Only the directory of this program is searched: a `moothall-pdf` elsewhere on PATH may be of
-/// another version, or anybody's.
+/// Only the directory of this program is searched, because a `moothall-pdf` elsewhere on PATH may
+/// be another version or untrusted.
 fn beside(program: &Path) -> PathBuf {
     program.with_file_name(format!("{NAME}{}", std::env::consts::EXE_SUFFIX))
 }
 
 async fn typeset_with(
     helper: &Path,
-    document: &Document,
-    paper: Paper,
+    document: &ReportDocument,
+    paper: PaperSize,
 ) -> Result<Vec<u8>, CliError> {
     let input = serde_json::to_vec(document)
-        .map_err(|error| failed("the document cannot be serialized").with_source(error))?;
+        .map_err(|error| failed("cannot serialize the document").with_source(error))?;
     let mut child = Command::new(helper)
         .arg(paper.name())
         .env_clear() // API keys of this process are none of its business
@@ -50,7 +53,7 @@ async fn typeset_with(
     let stdin = child.stdin.take();
     let write = async {
         if let Some(mut stdin) = stdin {
-            // When the helper stops reading, its own message says why.
+            // If the helper stops reading, its error message explains why.
             let _ = stdin.write_all(&input).await;
         }
     };
@@ -78,7 +81,8 @@ fn cannot_start(error: std::io::Error) -> CliError {
 }
 
 fn failed(message: impl Into<String>) -> CliError {
-    CliError::failed(message).with_hint("`--format html` has the same content and prints well")
+    CliError::failed(message)
+        .with_hint("use `--format html`, which has the same content and can be printed")
 }
 
 #[cfg(test)]

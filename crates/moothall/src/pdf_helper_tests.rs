@@ -2,8 +2,8 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use super::*;
 
-fn document() -> Document {
-    Document {
+fn document() -> ReportDocument {
+    ReportDocument {
         title: "Memo".to_owned(),
         subtitle: String::new(),
         running_head: String::new(),
@@ -13,13 +13,13 @@ fn document() -> Document {
     }
 }
 
-/// A helper that is this shell script.
+/// Uses this shell script as the helper.
 async fn with_script(script: &str) -> Result<Vec<u8>, String> {
     let folder = tempfile::tempdir().unwrap();
     let helper = beside(&folder.path().join("moothall"));
     fs_err::write(&helper, format!("#!/bin/sh\n{script}\n")).unwrap();
     fs_err::set_permissions(&helper, std::fs::Permissions::from_mode(0o755)).unwrap();
-    typeset_with(&helper, &document(), Paper::Letter).await.map_err(|error| error.render())
+    typeset_with(&helper, &document(), PaperSize::Letter).await.map_err(|error| error.render())
 }
 
 #[tokio::test]
@@ -31,7 +31,7 @@ async fn document_goes_in_and_the_pdf_comes_out() {
 
 #[tokio::test]
 async fn environment_with_its_keys_stays_here() {
-    // A shell sets a few variables of its own.
+    // A shell sets a few variables itself.
     let made = with_script("/usr/bin/env").await.unwrap();
     let made = String::from_utf8(made).unwrap();
     let foreign: Vec<_> = made
@@ -46,7 +46,7 @@ async fn failure_is_told_with_the_words_of_the_helper() {
     assert_eq!(
         with_script("echo 'error: the template failed: bug' >&2; exit 1").await.unwrap_err(),
         "error: `moothall-pdf` failed (exit status: 1): the template failed: bug\n\
-         hint: `--format html` has the same content and prints well\n"
+         hint: use `--format html`, which has the same content and can be printed\n"
     );
 }
 
@@ -54,7 +54,7 @@ async fn failure_is_told_with_the_words_of_the_helper() {
 async fn missing_helper_is_told_with_a_hint() {
     let folder = tempfile::tempdir().unwrap();
     let helper = beside(&folder.path().join("moothall"));
-    let error = typeset_with(&helper, &document(), Paper::A4).await.unwrap_err();
+    let error = typeset_with(&helper, &document(), PaperSize::A4).await.unwrap_err();
     assert_eq!(
         error.render(),
         "error: PDF output needs the program `moothall-pdf` next to `moothall`\n\

@@ -1,7 +1,7 @@
-//! Writing to the terminal: data to stdout, everything else to stderr, colour only where it is
-//! wanted.
+//! Terminal output: data to stdout, everything else to stderr, with optional color.
 
 use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anstream::ColorChoice;
@@ -9,7 +9,7 @@ use anstyle::{AnsiColor, Style};
 use moothall_core::text;
 
 use crate::args::ColorWhen;
-use crate::config::Problem;
+use crate::config::ConfigProblem;
 use crate::error::CliError;
 
 const RED: Style = AnsiColor::Red.on_default().bold();
@@ -19,7 +19,8 @@ pub(crate) const DIM: Style = Style::new().dimmed();
 pub(crate) const GREEN: Style = AnsiColor::Green.on_default();
 pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default();
 
-/// Decides once for the whole process. `auto` follows the terminal, NO_COLOR and CLICOLOR_FORCE.
+/// Sets the color choice of the whole process. `auto` respects the terminal, NO_COLOR and
+/// CLICOLOR_FORCE.
 pub(crate) fn set_color(when: ColorWhen) {
     match when {
         ColorWhen::Auto => ColorChoice::Auto,
@@ -37,31 +38,30 @@ pub(crate) fn stderr_is_terminal() -> bool {
     io::stderr().is_terminal()
 }
 
-/// Prints words of our own, with colour where it is wanted. A reader that went away (`| head`) ends
-/// the program quietly, as it does for other tools.
+/// Prints trusted text, with color if enabled. A closed pipe (`| head`) is not an error.
 pub(crate) fn print(text: &str) -> io::Result<()> {
     write_all(anstream::stdout().lock(), text)
 }
 
-/// Whether anybody still reads what is printed.
+/// Whether standard output is still being read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reader {
+pub(crate) enum StdoutState {
     There,
     Gone,
 }
 
-/// As [`print`], for whoever goes on printing and should stop when nobody reads.
-pub(crate) fn print_on(text: &str) -> io::Result<Reader> {
+/// Like [`print`], but reports a closed pipe so the caller can stop.
+pub(crate) fn print_on(text: &str) -> io::Result<StdoutState> {
     let mut stdout = anstream::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Ok(()) => Ok(Reader::There),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Reader::Gone),
+        Ok(()) => Ok(StdoutState::There),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(StdoutState::Gone),
         Err(error) => Err(error),
     }
 }
 
-/// Prints what a model said: for a file or a pipe byte for byte, because there it is data, for a
-/// terminal made safe by [`text::shown`].
+/// Prints the answer of a model: unchanged to a file or pipe, where it is data, and sanitized by
+/// [`text::shown`] to a terminal.
 pub(crate) fn print_answer(text: &str) -> io::Result<()> {
     let stdout = io::stdout().lock();
     if stdout.is_terminal() {
@@ -78,25 +78,42 @@ fn write_all(mut stdout: impl io::Write, text: &str) -> io::Result<()> {
     }
 }
 
-/// Prints something about the work. Where stderr is gone there is nobody to tell.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Suppresses progress and notes in the whole process. Errors are still shown.
+pub(crate) fn set_quiet(quiet: bool) {
+    QUIET.store(quiet, Ordering::Relaxed);
+}
+
+/// Prints a message to stderr, unless `--quiet` is set. Errors are ignored.
 pub(crate) fn note(text: &str) {
+    if !QUIET.load(Ordering::Relaxed) {
+        show(text);
+    }
+}
+
+/// Prints an error, a warning or a prompt to stderr. Errors of writing are ignored.
+pub(crate) fn show(text: &str) {
     let mut frame = frame();
     erase(&mut frame);
     let _ = anstream::stderr().lock().write_all(text.as_bytes());
 }
 
-/// How many lines at the end of the terminal's standard error are a frame that is drawn again.
+/// Number of lines at the bottom of the terminal that belong to the redrawn frame.
 static FRAME: Mutex<usize> = Mutex::new(0);
 
 fn frame() -> MutexGuard<'static, usize> {
     FRAME.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Draws a frame in the place of the one before. Only for a terminal; [`note`] and the log take it
-/// away before they write, so that nothing is drawn over them.
+/// Replaces the previous frame. Only for a terminal. [`note`] and the log erase the frame before
+/// they write, so that their text is not overwritten.
 pub(crate) fn draw_frame(lines: &[String]) {
+    if QUIET.load(Ordering::Relaxed) {
+        return;
+    }
     let mut frame = frame();
-    // Shown as a whole, and without breaking lines that are wider than we think.
+    // Synchronized update, with line wrapping disabled in case a line is wider than calculated.
     let mut drawn = String::from("\x1b[?2026h\x1b[?7l");
     drawn.push_str(&to_its_top(*frame));
     for line in lines {
@@ -108,12 +125,11 @@ pub(crate) fn draw_frame(lines: &[String]) {
     *frame = lines.len();
 }
 
-/// Takes the frame away.
 pub(crate) fn erase_frame() {
     erase(&mut frame());
 }
 
-/// Leaves the frame where it is, as ordinary text.
+/// Keeps the frame on the screen as ordinary text.
 pub(crate) fn keep_frame() {
     *frame() = 0;
 }
@@ -133,7 +149,7 @@ fn to_its_top(lines: usize) -> String {
     }
 }
 
-/// Standard error as the log writes to it: below no frame.
+/// Standard error for the log; erases the frame first.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LogOutput;
 
@@ -149,35 +165,34 @@ impl io::Write for LogOutput {
     }
 }
 
-/// Columns and rows of the terminal behind standard error.
+/// Columns and rows of the terminal on standard error.
 pub(crate) fn size() -> (usize, usize) {
     let told = rustix::termios::tcgetwinsize(io::stderr()).ok();
     let told = told.filter(|told| told.ws_col > 0 && told.ws_row > 0);
     told.map_or((80, 24), |told| (usize::from(told.ws_col), usize::from(told.ws_row)))
 }
 
-/// Whether what is drawn on standard error may have colour.
 pub(crate) fn stderr_has_colour() -> bool {
     anstream::AutoStream::choice(&io::stderr()) != ColorChoice::Never
 }
 
-/// Takes away the line that stands on a terminal's standard error, whatever is said about colour.
+/// Clears the current line on a terminal's standard error, regardless of the color setting.
 pub(crate) fn clear_line() {
     let _ = io::stderr().lock().write_all(b"\r\x1b[2K");
 }
 
 pub(crate) fn show_error(error: &CliError) {
-    note(&painted(&error.render()));
+    show(&painted(&error.render()));
 }
 
-/// Shows a problem of the configuration that stops nothing.
-pub(crate) fn show_warning(problem: &Problem) {
+/// Shows a configuration problem that does not stop the command.
+pub(crate) fn show_warning(problem: &ConfigProblem) {
     let mut text =
         format!("{YELLOW}warning:{YELLOW:#} {}\n", text::escaped_lines(&problem.message));
     if let Some(hint) = &problem.hint {
         text.push_str(&format!("{CYAN}hint:{CYAN:#} {}\n", text::escaped_lines(hint)));
     }
-    note(&text);
+    show(&text);
 }
 
 fn painted(error: &str) -> String {

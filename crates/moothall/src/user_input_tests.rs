@@ -36,16 +36,16 @@ fn mistakes_are_told_with_their_place() {
         refused("m.json", r#"[{"title": "A", "thesis": "a."}, {"title": "", "thesis": "b."}]"#),
         "FILE: move 2: `title` is empty"
     );
-    assert_eq!(refused("m.json", "[]"), "FILE: there is no move in it");
-    assert_eq!(refused("m.toml", "moves = 3\n"), "FILE: `moves` is no list");
+    assert_eq!(refused("m.json", "[]"), "FILE: no moves found");
+    assert_eq!(refused("m.toml", "moves = 3\n"), "FILE: `moves` must be a list");
     assert_eq!(
         refused("m.toml", "by = \"x\"\n[[moves]]\ntitle = \"A\"\nthesis = \"a.\"\n"),
-        "FILE: `by` stands beside `moves`"
+        "FILE: unexpected key `by` next to `moves`"
     );
-    assert!(refused("m.toml", "title = \"A").starts_with("FILE is no TOML: "));
-    assert!(refused("m.json", "{").starts_with("FILE is no JSON: "));
+    assert!(refused("m.toml", "title = \"A").starts_with("FILE is not valid TOML: "));
+    assert!(refused("m.json", "{").starts_with("FILE is not valid JSON: "));
     let many = vec![r#"{"title": "A", "thesis": "a."}"#; 16].join(",");
-    assert_eq!(refused("m.json", &format!("[{many}]")), "FILE: it has 16 moves; 15 are the most");
+    assert_eq!(refused("m.json", &format!("[{many}]")), "FILE: too many moves: 16 (limit: 15)");
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn brief_is_words_or_a_file() {
     let (_folder, path) = written("brief.md", "Shall we grow?\r\nNot with debt.\n");
     assert_eq!(brief(path.to_str().unwrap()).unwrap(), "Shall we grow?\nNot with debt.");
     assert_eq!(brief(" Shall we grow? ").unwrap(), "Shall we grow?");
-    assert_eq!(brief("missing.md").unwrap_err().words(), "there is no file `missing.md`");
+    assert_eq!(brief("missing.md").unwrap_err().words(), "no file `missing.md`");
 }
 
 #[test]
@@ -69,5 +69,5 @@ fn file_to_edit_is_read_back_as_the_same_move() {
     let (_folder, again) = written("m.toml", &file);
     assert_eq!(one_move(&again).unwrap(), (first, Some(seal)));
     let (_folder, broken) = written("m.toml", &file.replace(&seal.to_string(), "mine"));
-    assert!(one_move(&broken).unwrap_err().message.contains("`seal` is not as it was written"));
+    assert!(one_move(&broken).unwrap_err().message.contains("`seal` is invalid"));
 }

@@ -1,15 +1,15 @@
 # shellcheck shell=bash
-# Sourced by every example: a home and a working folder of its own, no keys and no settings of the caller's, and words to assert with.
+# Sourced by every example: sets up a separate home and working directory without the caller's keys and settings, and defines assertions.
 #
-#   MOOTHALL_BIN     the program; `moothall` on PATH where it is not set
-#   LOCAL_MODEL_URL  the local model, without /v1; the address that tools/local-model/up.sh takes by default
-#   MOOTHALL_TEST_IMAGES  the images for examples that call `sandboxes`; those of your data folder where it is not set
+#   MOOTHALL_BIN     the program; default: `moothall` on PATH
+#   LOCAL_MODEL_URL  the local model, without /v1; default: the address of tools/local-model/up.sh
+#   MOOTHALL_TEST_IMAGES  the images for examples that call `sandboxes`; default: your data directory
 set -euo pipefail
 
-# shellcheck disable=SC2034  # for the examples that read a file beside them
+# shellcheck disable=SC2034  # for examples that read a file in this folder
 examples=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 program=$(realpath "$(command -v "${MOOTHALL_BIN:-moothall}")")
-# shellcheck disable=SC2034  # for the examples that ask the local model
+# shellcheck disable=SC2034  # for examples that use the local model
 local_model=${LOCAL_MODEL_URL:-http://127.0.0.1:28411}
 
 images=${MOOTHALL_TEST_IMAGES:-${MOOTHALL_DATA_DIR:-${XDG_DATA_HOME:-$HOME/.local/share}/moothall}/images}
@@ -18,7 +18,7 @@ caches=${XDG_CACHE_HOME:-$HOME/.cache}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# Every MOOTHALL_ variable is a setting, so MOOTHALL_BIN itself must go as well.
+# Every MOOTHALL_ variable is a setting, so MOOTHALL_BIN must be unset too.
 while read -r name; do
     case $name in
     MOOTHALL_* | XDG_* | *_API_KEY) unset "$name" ;;
@@ -28,17 +28,17 @@ export HOME="$scratch/home" XDG_CONFIG_HOME="$scratch/home/.config" NO_COLOR=1
 mkdir -p "$XDG_CONFIG_HOME/moothall" "$scratch/work"
 cd "$scratch/work"
 
-# sandboxes ENGINE: lets the example run programs. Images and templates are the caller's, because both take their time; everything else,
-# runs among it, is the example's own. It is `auto` unless the page shows what an engine prints.
+# sandboxes ENGINE: lets the example run programs. Uses the caller's images and templates, because building them takes long; everything else,
+# including runs, is separate. ENGINE is `auto` unless the page shows the output of one engine.
 sandboxes() {
-    [[ -d $images ]] || fail "there are no images in $images; make them with: moothall image build"
+    [[ -d $images ]] || fail "no images in $images; build them with: moothall image build"
     mkdir -p "$HOME/.local/share/moothall"
     ln -s "$(realpath "$images")" "$HOME/.local/share/moothall/images"
     export XDG_CACHE_HOME=$caches MOOTHALL_ISOLATION__ENGINE=$1
 }
 
-# run EXIT ARGUMENTS…: runs the program, shows what it says and demands this exit code.
-# Afterwards `out` holds its standard output and `err` its standard error.
+# run EXIT ARGUMENTS…: runs the program, prints its output and checks the exit code.
+# Sets `out` to its standard output and `err` to its standard error.
 run() {
     local wanted=$1 got=0
     shift
@@ -49,20 +49,20 @@ run() {
     # shellcheck disable=SC2034  # for the example
     out=$(<"$scratch/out") err=$(<"$scratch/err")
     cat "$scratch/out" "$scratch/err"
-    ((got == wanted)) || fail "the exit code is $got, the documentation says $wanted"
+    ((got == wanted)) || fail "expected exit code $wanted, got $got"
 }
 
-# says TEXT WHERE: demands that WHERE, usually "$out" or "$err", holds TEXT.
+# says TEXT WHERE: checks that WHERE, usually "$out" or "$err", contains TEXT.
 says() {
-    [[ $2 == *"$1"* ]] || fail "nothing says: $1"
+    [[ $2 == *"$1"* ]] || fail "expected text not found: $1"
 }
 
-# is WANTED GOT
+# is EXPECTED ACTUAL
 is() {
-    [[ $1 == "$2" ]] || fail "it is '$2', the documentation says '$1'"
+    [[ $1 == "$2" ]] || fail "expected '$1', got '$2'"
 }
 
-# shown PAGE TEXT: demands that every line of TEXT stands in that page of the documentation, apart from run ids and times.
+# shown PAGE TEXT: checks that every line of TEXT is in that page of the documentation, ignoring run ids and times.
 shown() {
     local page=$examples/../../$1 line
     while IFS= read -r line; do
@@ -74,7 +74,7 @@ shown() {
     done <<<"$2"
 }
 
-# field NAME: the value of a field in the JSON of the last run, where the name stands once.
+# field NAME: prints the value of a field in the JSON output of the last command. The name must occur once.
 field() {
     sed -n "s/^ *\"$1\": \"\{0,1\}\([^\"]*[^\",]\)\"\{0,1\},\{0,1\}\$/\1/p" "$scratch/out"
 }

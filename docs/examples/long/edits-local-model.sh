@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Fifty small edits by a real model on this machine: how many answers can be read, and how many are applied. The model has 135 million parameters and
-# keeps to a form poorly; what it proposes is seldom right, and the gate judges it all the same. EDITS says how many, 50 where it is not set.
+# Fifty small edits by a real model on this machine: counts readable answers and applied edits. The model has 135 million parameters and rarely
+# follows a format; its proposals are rarely right, and the gate judges them anyway. EDITS sets the number (default: 50).
 # shellcheck source-path=SCRIPTDIR source=../lib/start.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../lib/start.sh"
 
@@ -29,11 +29,11 @@ for ((number = 1; number <= edits; number++)); do
     rm -rf project answers
     mkdir project
     printf 'print("hello %d")\n' "$number" >project/hello.py
-    # 1 is what the gate does not accept, 3 what waits for a person: both could be read.
+    # 1: the gate refused it; 3: it needs review. Both answers were readable.
     code=0
     "$program" edit "${tasks[number % 10]}" --path project --attempts 1 --json --record answers >"$scratch/out" 2>"$scratch/err" || code=$?
     ((code == 0 || code == 1 || code == 3)) || fail "$(cat "$scratch/err")"
-    # What became of the drafts; the run's own state is less far in. What could not be read was never handed in, and has none.
+    # The state of the drafts; the state of the run has less indentation. Unreadable answers were never submitted and have none.
     state=$(sed -n 's/^    "state": "\([a-z]*\)",$/\1/p' "$scratch/out")
     states[${state:=unreadable}]=$((${states[$state]:-0} + 1))
     asked=(answers/*)
@@ -46,5 +46,5 @@ for state in "${!states[@]}"; do
     printf ' %s %d' "$state" "${states[$state]}"
 done
 printf '\n'
-# Fewer than 1 %.
-((${states[unreadable]:-0} * 100 < edits)) || fail "${states[unreadable]} of $edits could not be read"
+# Less than 1 % may be unreadable.
+((${states[unreadable]:-0} * 100 < edits)) || fail "${states[unreadable]} of $edits answers were unreadable"

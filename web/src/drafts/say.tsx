@@ -1,6 +1,6 @@
 import { type FormEvent, type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
 import { asProblem, type Problem, post } from "../api/client";
-import type { DraftDetail, SaidOnDraft } from "../gen/api";
+import type { DraftDetail, DraftReviewResponse } from "../gen/api";
 import { useKeys } from "../ui/keys";
 import { Button, Note } from "../ui/parts";
 import { useToast } from "../ui/toast";
@@ -40,7 +40,7 @@ export function SayBar({ detail, onSaid }: { detail: DraftDetail; onSaid: () => 
     setBusy(true);
     try {
       const path = `/api/drafts/${draft.draft_id}/${word}`;
-      const said = await post<SaidOnDraft>(path, { seal: draft.seal, reason: reason.trim() });
+      const said = await post<DraftReviewResponse>(path, { seal: draft.seal, reason: reason.trim() });
       const state = said.drafts[0]?.state;
       if (state)
         toast({

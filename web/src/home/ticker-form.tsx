@@ -3,7 +3,14 @@ import { useNavigate, useSearchParams } from "react-router";
 import { asProblem, type Problem, post } from "../api/client";
 import type { Facts } from "../api/facts";
 import { useGet } from "../api/use-get";
-import type { CommitteeList, Settings, Source, Started, StartRun, TickerList } from "../gen/api";
+import type {
+  CommitteeList,
+  ConsultSource,
+  ServerSettings,
+  StartRunRequest,
+  StartRunResponse,
+  TickerList,
+} from "../gen/api";
 import { count, isoDay, plain } from "../model/format";
 import { Icon } from "../ui/icon";
 import { Button, Note, Segmented, Tag } from "../ui/parts";
@@ -21,7 +28,7 @@ export function TickerForm() {
   const listId = useId();
   const [ticker, setTicker] = useState(() => (params.get("ticker") ?? "HLXI").toUpperCase());
   const rounds = Number(params.get("rounds") ?? 10) || 10;
-  const source: Source = params.get("source") === "synthetic" ? "synthetic" : "filings";
+  const source: ConsultSource = params.get("source") === "synthetic" ? "synthetic" : "filings";
   const waits = params.get("wait") === "moves";
   const [committee, setCommittee] = useState("board");
   const [budget, setBudget] = useState("");
@@ -29,7 +36,7 @@ export function TickerForm() {
   const [problem, setProblem] = useState<Problem>();
 
   const asked = useDelayed(ticker.trim().toUpperCase(), 250);
-  const settings = useGet<Settings>("/api/settings").data;
+  const settings = useGet<ServerSettings>("/api/settings").data;
   const committees = useGet<CommitteeList>("/api/committees").data?.committees;
   const found = useGet<TickerList>(asked ? `/api/tickers?q=${encodeURIComponent(asked)}` : null);
   const known = found.data?.tickers.find((one) => one.ticker === asked);
@@ -62,7 +69,7 @@ export function TickerForm() {
     setProblem(undefined);
     try {
       // A form sent twice, by a double click or a lost response, starts one run.
-      const { run_id } = await post<Started>("/api/runs", body, { "idempotency-key": crypto.randomUUID() });
+      const { run_id } = await post<StartRunResponse>("/api/runs", body, { "idempotency-key": crypto.randomUUID() });
       navigate(`/runs/${run_id}`);
     } catch (error) {
       setProblem(asProblem(error));
@@ -195,7 +202,7 @@ function Company({
   name: string | undefined;
   fictional: boolean | undefined;
   list: TickerList | undefined;
-  source: Source;
+  source: ConsultSource;
 }) {
   const facts = useGet<Facts>(name && source === "filings" ? `/api/facts/${encodeURIComponent(ticker)}` : null);
   if (ticker === "") return <span className="muted">Ticker of a US-listed company</span>;
@@ -280,11 +287,11 @@ function EstimateLine({
 function startBody(
   ticker: string,
   rounds: number,
-  source: Source,
+  source: ConsultSource,
   committee: string,
   budget: string,
   waits: boolean,
-): StartRun {
+): StartRunRequest {
   return {
     workflow: "consult",
     ticker,
@@ -300,7 +307,9 @@ function startBody(
 }
 
 /** The estimate of a run; loaded again when the form changes. */
-function useEstimate(body: StartRun | null): { data: Estimate | undefined; problem: Problem | undefined } | null {
+function useEstimate(
+  body: StartRunRequest | null,
+): { data: Estimate | undefined; problem: Problem | undefined } | null {
   const [state, setState] = useState<{ data: Estimate | undefined; problem: Problem | undefined }>({
     data: undefined,
     problem: undefined,

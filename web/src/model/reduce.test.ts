@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { Envelope, RunView } from "../gen/run";
+import type { EventEnvelope, RunView } from "../gen/run";
 import { fold, forget } from "./reduce";
 
 const file = (name: string) => readFileSync(join(import.meta.dirname, "../../fixtures", name), "utf8");
@@ -10,7 +10,7 @@ const events = (name: string) =>
   file(name)
     .trim()
     .split("\n")
-    .map((line) => JSON.parse(line) as Envelope);
+    .map((line) => JSON.parse(line) as EventEnvelope);
 
 /** `moothall-core` wrote these files with its own fold; this one must come to the same. */
 const RUNS: [string, string][] = [
@@ -51,7 +51,7 @@ describe("the fold of events", () => {
   it("ignores events that it does not know", () => {
     const half = json("view-half.json");
     const unknown = { seq: half.as_of_seq + 1, run_id: "x", at: half.updated_at, type: "from_the_future" };
-    const after = fold(half, [unknown as unknown as Envelope]);
+    const after = fold(half, [unknown as unknown as EventEnvelope]);
     expect(after.consult).toEqual(half.consult);
   });
 

@@ -3,39 +3,39 @@
 //
 // Pure. A batch copies each changed object once and shares the rest, which limits rendering to what changed.
 import type {
-  Attempt,
-  Check,
-  CodeView,
+  AttemptView,
+  ClaimCheckView,
   ConsultView,
-  Envelope,
-  Finding,
+  EventEnvelope,
+  FindingSeverity,
   IsolationClass,
   MoveView,
-  Round,
+  ProgramView,
+  RoundView,
+  RunFinding,
+  RunStatus,
+  RunVerdict,
   RunView,
-  Severity,
-  Status,
-  Turn,
-  Verdict,
+  TurnView,
 } from "../gen/run";
 
 /** Weakest first. */
 const CLASSES: readonly IsolationClass[] = ["none", "shared-kernel", "emulated-vm", "user-kernel", "hardware-vm"];
-const SEVERITIES: readonly Severity[] = ["note", "warn", "escalate", "block"];
+const SEVERITIES: readonly FindingSeverity[] = ["note", "warn", "escalate", "block"];
 const LAYERS = 5;
 
-export function fold(view: RunView, events: readonly Envelope[]): RunView {
+export function fold(view: RunView, events: readonly EventEnvelope[]): RunView {
   const draft = new Draft(view);
   for (const event of events) draft.apply(event);
   return draft.view;
 }
 
 /** Whether nothing can follow. */
-export function isTerminal(event: Envelope): boolean {
+export function isTerminal(event: EventEnvelope): boolean {
   return ["run_finished", "pipeline_complete", "run_failed", "run_cancelled"].includes(event.type);
 }
 
-export function isOver(status: Status): boolean {
+export function isOver(status: RunStatus): boolean {
   return status.state === "complete" || status.state === "failed" || status.state === "cancelled";
 }
 
@@ -70,7 +70,7 @@ export function weaker(one: IsolationClass | null, other: IsolationClass): Isola
   return one !== null && CLASSES.indexOf(one) < CLASSES.indexOf(other) ? one : other;
 }
 
-export function verdictOf(findings: readonly Finding[]): Verdict {
+export function verdictOf(findings: readonly RunFinding[]): RunVerdict {
   const heaviest = Math.max(-1, ...findings.map((finding) => SEVERITIES.indexOf(finding.severity)));
   return heaviest >= 3 ? "fail" : heaviest === 2 ? "needs-person" : "pass";
 }
@@ -84,7 +84,7 @@ class Draft {
     this.view = view;
   }
 
-  apply(event: Envelope): void {
+  apply(event: EventEnvelope): void {
     if (event.seq <= this.view.as_of_seq) return;
     this.view = this.mine(this.view);
     const view = this.view;
@@ -114,7 +114,7 @@ class Draft {
     }
   }
 
-  private count(event: Envelope): void {
+  private count(event: EventEnvelope): void {
     if (event.type !== "model_replied" && event.type !== "model_failed" && event.type !== "output_rejected") return;
     this.view.usage = this.mine(this.view.usage);
     const usage = this.view.usage;
@@ -136,7 +136,7 @@ class Draft {
     else usage.cost_micro_usd += event.cost_micro_usd;
   }
 
-  private walls(event: Envelope): void {
+  private walls(event: EventEnvelope): void {
     if (event.type !== "isolation" && event.type !== "executed") return;
     const { view } = this;
     view.isolation = weaker(view.isolation, event.class);
@@ -144,7 +144,7 @@ class Draft {
     if (reason && !view.fallbacks.includes(reason)) view.fallbacks = [...view.fallbacks, reason];
   }
 
-  private consult(consult: ConsultView, event: Envelope): void {
+  private consult(consult: ConsultView, event: EventEnvelope): void {
     switch (event.type) {
       case "layer_start":
         consult.layers = patched(consult.layers, (layer) => layer.layer === event.layer, {
@@ -245,7 +245,7 @@ class Draft {
     }
   }
 
-  private checked(consult: ConsultView, check: Check): void {
+  private checked(consult: ConsultView, check: ClaimCheckView): void {
     const [moveId] = moveOf(check.document);
     if (moveId !== undefined) {
       const one = this.one(consult, moveId);
@@ -257,7 +257,7 @@ class Draft {
     consult.checks = at < 0 ? [...consult.checks, check] : consult.checks.with(at, check);
   }
 
-  private spoke(consult: ConsultView, moveId: string, turn: Turn): void {
+  private spoke(consult: ConsultView, moveId: string, turn: TurnView): void {
     const round = this.round(consult, moveId, turn.round);
     round.threads = this.mine(round.threads);
     const cell = this.mine(round.threads[turn.thread] ?? { critic: null, reply: null, stance: null });
@@ -282,7 +282,7 @@ class Draft {
     return this.mineAt(consult.moves, at);
   }
 
-  private round(consult: ConsultView, moveId: string, round: number): Round {
+  private round(consult: ConsultView, moveId: string, round: number): RoundView {
     const one = this.one(consult, moveId);
     one.rounds = this.mine(one.rounds);
     let at = one.rounds.findIndex((known) => known.round >= round);
@@ -292,16 +292,16 @@ class Draft {
   }
 
   private startAttempt(attempt: number, of: number): void {
-    const code = this.view.code ? this.mine(this.view.code) : this.fresh<CodeView>({ of, attempts: [] });
+    const code = this.view.code ? this.mine(this.view.code) : this.fresh<ProgramView>({ of, attempts: [] });
     this.view.code = code;
     code.of = of;
     if (code.attempts.some((one) => one.attempt === attempt)) return;
     code.attempts = [...code.attempts, emptyAttempt(attempt)];
   }
 
-  private code(code: CodeView, event: Envelope): void {
+  private code(code: ProgramView, event: EventEnvelope): void {
     const last = code.attempts.at(-1);
-    const patch = (attempt: number, change: Partial<Attempt>) => {
+    const patch = (attempt: number, change: Partial<AttemptView>) => {
       code.attempts = patched(code.attempts, (one) => one.attempt === attempt, change);
     };
     switch (event.type) {
@@ -365,7 +365,7 @@ function patched<T extends object>(list: T[], is: (entry: T) => boolean, change:
   return list.map((entry) => (is(entry) ? { ...entry, ...change } : entry));
 }
 
-function statusAfter(event: Envelope): Status {
+function statusAfter(event: EventEnvelope): RunStatus {
   switch (event.type) {
     case "run_paused":
       return { state: "paused", reason: event.reason, detail: event.detail };
@@ -386,7 +386,7 @@ function statusAfter(event: Envelope): Status {
   }
 }
 
-function consultation(event: Extract<Envelope, { type: "consult_started" }>): ConsultView {
+function consultation(event: Extract<EventEnvelope, { type: "consult_started" }>): ConsultView {
   return {
     ticker: event.ticker,
     listed: event.listed ?? true,
@@ -426,7 +426,7 @@ function emptyMove(moveId: string): MoveView {
   };
 }
 
-function emptyAttempt(attempt: number): Attempt {
+function emptyAttempt(attempt: number): AttemptView {
   return {
     attempt,
     rejected: [],

@@ -1,5 +1,5 @@
 // Selectors of a run's view. Pure.
-import type { ConsultView, Degradation, MoveView, ObjectionState, Round, RunView } from "../gen/run";
+import type { ConsultView, DebateDegradation, MoveView, ObjectionState, RoundView, RunView } from "../gen/run";
 import type { Cell } from "../viz/heat-strip";
 import type { Strand } from "../viz/strands";
 import { count, plain } from "./format";
@@ -39,7 +39,7 @@ export function currentRound(one: MoveView, ids: readonly string[]): number {
   return isComplete(last, ids) ? last.round + 1 : last.round;
 }
 
-function isComplete(round: Round, ids: readonly string[]): boolean {
+function isComplete(round: RoundView, ids: readonly string[]): boolean {
   return round.status === "dm_responded" || (ids.length > 0 && ids.every((id) => round.threads[id]?.reply));
 }
 
@@ -206,7 +206,7 @@ export const OBJECTION: Record<ObjectionState, { tone: "good" | "warn" | "bad"; 
   conceded: { tone: "bad", name: "Conceded", short: "Conceded" },
 };
 
-export function degradedWords(one: Degradation): string {
+export function degradedWords(one: DebateDegradation): string {
   switch (one.degraded) {
     case "ended-early":
       return `${one.thread} ended after round ${one.after_round}: ${one.why}`;

@@ -1,6 +1,6 @@
 import { type ReactNode, useEffect, useState } from "react";
 import { useGet } from "../api/use-get";
-import type { Settings as ServerSettings } from "../gen/api";
+import type { ServerSettings } from "../gen/api";
 import { plain, usd } from "../model/format";
 import { Doctor } from "../settings/doctor";
 import { Row } from "../settings/row";

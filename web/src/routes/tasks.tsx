@@ -2,7 +2,7 @@ import { type FormEvent, useEffect, useId, useState } from "react";
 import { Link, useNavigate, useSearchParams } from "react-router";
 import { asProblem, type Problem, post } from "../api/client";
 import { useGet } from "../api/use-get";
-import type { RunList, Started } from "../gen/api";
+import type { RunList, StartRunResponse } from "../gen/api";
 import { ago, plain, usd } from "../model/format";
 import { Button, Empty, Loading, Note, Segmented, Tag } from "../ui/parts";
 import { useNow } from "../ui/use-now";
@@ -29,7 +29,7 @@ export default function Tasks() {
     setBusy(true);
     try {
       const body = { workflow: "reflexion", task: task.trim(), attempts };
-      const { run_id } = await post<Started>("/api/runs", body, { "idempotency-key": crypto.randomUUID() });
+      const { run_id } = await post<StartRunResponse>("/api/runs", body, { "idempotency-key": crypto.randomUUID() });
       navigate(`/runs/${run_id}`);
     } catch (error) {
       setProblem(asProblem(error));

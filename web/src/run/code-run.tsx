@@ -1,5 +1,5 @@
 import clsx from "clsx";
-import type { Attempt, Executed, Exit, Finding, RunView, Verdict } from "../gen/run";
+import type { AttemptView, ExecutionView, Exit, RunFinding, RunVerdict, RunView } from "../gen/run";
 import { count, plain, shortId } from "../model/format";
 import { isOver } from "../model/reduce";
 import type { LiveRun } from "../stream/use-run";
@@ -10,7 +10,7 @@ import { Banners, RunHead } from "./head";
 import { isolationWords } from "./isolation";
 import { Meter } from "./meter";
 
-const VERDICT: Record<Verdict, { tone: Tone; icon: IconName; word: string }> = {
+const VERDICT: Record<RunVerdict, { tone: Tone; icon: IconName; word: string }> = {
   pass: { tone: "good", icon: "check", word: "Passed" },
   "needs-person": { tone: "warn", icon: "person", word: "Needs a person" },
   fail: { tone: "bad", icon: "close", word: "Failed" },
@@ -37,7 +37,7 @@ export function CodeRun({ run, view }: { run: LiveRun; view: RunView }) {
   );
 }
 
-function Outcome({ verdict, attempts }: { verdict: Verdict; attempts: number }) {
+function Outcome({ verdict, attempts }: { verdict: RunVerdict; attempts: number }) {
   const { tone, icon, word } = VERDICT[verdict];
   return (
     <p className="outcome">
@@ -51,13 +51,13 @@ function Outcome({ verdict, attempts }: { verdict: Verdict; attempts: number }) 
   );
 }
 
-function AttemptCard({ attempt, of, run }: { attempt: Attempt; of: number; run: string }) {
+function AttemptCard({ attempt, of, run }: { attempt: AttemptView; of: number; run: string }) {
   const verdict = attempt.verdict ? VERDICT[attempt.verdict] : undefined;
   return (
     <section className="panel attempt" aria-label={`Attempt ${attempt.attempt}`}>
       <header>
         <h2>
-          Attempt {attempt.attempt} <span className="muted">of {of}</span>
+          AttemptView {attempt.attempt} <span className="muted">of {of}</span>
         </h2>
         {verdict ? (
           <Tag tone={verdict.tone} icon={verdict.icon}>
@@ -118,7 +118,7 @@ function AttemptCard({ attempt, of, run }: { attempt: Attempt; of: number; run: 
   );
 }
 
-function ExecutedLine({ what, executed }: { what: string; executed: Executed }) {
+function ExecutedLine({ what, executed }: { what: string; executed: ExecutionView }) {
   const bad = !(executed.exit.exit === "exited" && executed.exit.code === 0);
   return (
     <>
@@ -151,7 +151,7 @@ function exitWords(exit: Exit): string {
   }
 }
 
-function Findings({ findings }: { findings: Finding[] }) {
+function Findings({ findings }: { findings: RunFinding[] }) {
   return (
     <ul className="findings">
       {findings.map((finding, i) => (

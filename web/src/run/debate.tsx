@@ -3,8 +3,8 @@ import { Tabs } from "radix-ui";
 import { useEffect, useRef, useState } from "react";
 import { Link } from "react-router";
 import { useGet } from "../api/use-get";
-import type { Thread, ThreadTurn } from "../gen/api";
-import type { ConsultView, MoveView, RunView, Stance } from "../gen/run";
+import type { DebateThread, ThreadTurn } from "../gen/api";
+import type { ConsultView, DebateStance, MoveView, RunView } from "../gen/run";
 import { plain } from "../model/format";
 import { currentRound, degradedWords, moveState, personaOf, seats, stripOf } from "../model/select";
 import { AgentText } from "../ui/agent-text";
@@ -171,7 +171,7 @@ function Transcript({
     return sum + (cell?.critic ? 1 : 0) + (cell?.reply ? 1 : 0) + (round.threads["all"]?.critic ? 1 : 0);
   }, 0);
   const run = view.about.run_id;
-  const { data, problem, reload } = useGet<Thread>(`/api/runs/${run}/moves/${one.move_id}/threads/${id}`, spoken);
+  const { data, problem, reload } = useGet<DebateThread>(`/api/runs/${run}/moves/${one.move_id}/threads/${id}`, spoken);
   const turns = data?.turns ?? [];
   const feed = useRef<HTMLDivElement>(null);
   const [follow, setFollow] = useState(live);
@@ -250,7 +250,7 @@ function Transcript({
   );
 }
 
-function stanceOf(one: MoveView, round: number, id: string): Stance | null {
+function stanceOf(one: MoveView, round: number, id: string): DebateStance | null {
   return one.rounds.find((known) => known.round === round)?.threads[id]?.stance ?? null;
 }
 
@@ -264,7 +264,7 @@ function TurnText({
   turn: ThreadTurn;
   first: boolean;
   name: string;
-  stance: Stance | null;
+  stance: DebateStance | null;
   seat: number;
 }) {
   const shape = turn.role === "critic" ? "C" : seatShape(seat);

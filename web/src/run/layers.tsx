@@ -4,7 +4,7 @@ import type { ReactNode } from "react";
 import { Link } from "react-router";
 import type { Facts } from "../api/facts";
 import { useGet } from "../api/use-get";
-import type { Agent, Check, ConsultView, MoveView, RunView } from "../gen/run";
+import type { AgentView, ClaimCheckView, ConsultView, MoveView, RunView } from "../gen/run";
 import { count, isoDay, plain } from "../model/format";
 import { isSynthetic, LAYERS, layerWords, personaOf, ranked, seats, sumsOf } from "../model/select";
 import { AgentText, AgentWords } from "../ui/agent-text";
@@ -243,7 +243,7 @@ function Inference({
 }: {
   view: RunView;
   consult: ConsultView;
-  agent: Agent;
+  agent: AgentView;
   place: Place;
 }) {
   const name = agent.outputs.find((output) => output.endsWith(".md"));
@@ -266,7 +266,7 @@ function Inference({
   );
 }
 
-function Waiting({ agent }: { agent: Agent }) {
+function Waiting({ agent }: { agent: AgentView }) {
   return agent.state === "running" ? (
     <div className="sk" role="status" aria-label={`${agent.persona} is thinking`}>
       <i style={{ width: "92%" }} />
@@ -291,7 +291,7 @@ function excerpt(text: string): string {
 }
 
 /** The result of a document's check: how many of its numbers are supported. */
-export function CheckLine({ check }: { check: Check | null | undefined }) {
+export function CheckLine({ check }: { check: ClaimCheckView | null | undefined }) {
   if (!check) return <p className="check muted">not checked yet</p>;
   const all = check.supported === check.numbers;
   const grave = check.findings.filter((finding) => finding.severity === "block" || finding.severity === "escalate");

@@ -2,7 +2,7 @@ import { type FormEvent, useId, useState } from "react";
 import { asProblem, type Problem, post } from "../api/client";
 import { useMay } from "../api/session";
 import { useGet } from "../api/use-get";
-import type { ChangeMoves } from "../gen/api";
+import type { EditMovesRequest } from "../gen/api";
 import type { RunView } from "../gen/run";
 import { plain } from "../model/format";
 import { Button, Loading, Note, Tag } from "../ui/parts";
@@ -129,7 +129,7 @@ function MoveLine({
   move: Move;
   changes: Moves["changes"];
   may: boolean;
-  onChange: (change: ChangeMoves) => Promise<boolean>;
+  onChange: (change: EditMovesRequest) => Promise<boolean>;
 }) {
   const [form, setForm] = useState<"veto" | "edit">();
   // The version when the form was opened: another user may change the move while this one is editing.
@@ -139,7 +139,7 @@ function MoveLine({
     setForm(form === next ? undefined : next);
   };
   const about = changes.findLast(({ what }) => (what.veto ?? what.edit)?.move_id === move.move_id);
-  const change = async (body: ChangeMoves) => {
+  const change = async (body: EditMovesRequest) => {
     if (await onChange(body)) setForm(undefined);
   };
   return (

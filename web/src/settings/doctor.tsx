@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { asProblem, get, type Problem } from "../api/client";
 import { useMay } from "../api/session";
-import type { EngineRow, Doctor as Found } from "../gen/api";
+import type { EngineRow, DoctorResponse as Found } from "../gen/api";
 import { plain, timeWithSeconds } from "../model/format";
 import { isolationWords } from "../run/isolation";
 import { Button, Note, Tag } from "../ui/parts";

@@ -1,7 +1,7 @@
 import { type FormEvent, useId, useState } from "react";
 import { asProblem, type Problem, post } from "../api/client";
 import { useGet } from "../api/use-get";
-import type { MadeToken, Scope, Session, TokenList, TokenSummary } from "../gen/api";
+import type { CreateTokenResponse, Scope, SessionInfo, TokenList, TokenSummary } from "../gen/api";
 import { ago, dayAndTime, plain } from "../model/format";
 import { Button, Note, Tag } from "../ui/parts";
 import { useNow } from "../ui/use-now";
@@ -18,7 +18,7 @@ const LIMITS = { runs_at_once: 4, requests_a_minute: 600 };
 
 /** The access tokens of the team, for administrators. */
 export function Tokens() {
-  const { data: session } = useGet<Session>("/api/session");
+  const { data: session } = useGet<SessionInfo>("/api/session");
   if (!session) return null;
   if (!session.scopes.includes("admin"))
     return <p className="muted">Only team administrators can see tokens. Your scopes: {session.scopes.join(", ")}.</p>;
@@ -28,7 +28,7 @@ export function Tokens() {
 function List() {
   const now = useNow(30_000);
   const { data, problem, reload } = useGet<TokenList>("/api/tokens");
-  const [made, setMade] = useState<MadeToken>();
+  const [made, setMade] = useState<CreateTokenResponse>();
   const [failed, setFailed] = useState<Problem>();
   const wrong = problem ?? failed;
   const act = async (work: () => Promise<void>) => {
@@ -84,7 +84,9 @@ function List() {
       ))}
       <MakeToken
         onMake={(label, scope, days) =>
-          act(async () => setMade(await post<MadeToken>("/api/tokens", { ...LIMITS, label, scopes: [scope], days })))
+          act(async () =>
+            setMade(await post<CreateTokenResponse>("/api/tokens", { ...LIMITS, label, scopes: [scope], days })),
+          )
         }
       />
     </>

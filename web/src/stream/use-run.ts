@@ -1,7 +1,7 @@
 // A run on screen: the server's snapshot, and later events applied as they arrive.
 import { useCallback, useEffect, useState } from "react";
 import { asProblem, get, type Problem } from "../api/client";
-import type { Envelope, RunView } from "../gen/run";
+import type { EventEnvelope, RunView } from "../gen/run";
 import { fold, forget, isOver, isTerminal } from "../model/reduce";
 import { followRun, type LinkState } from "./stream";
 
@@ -44,7 +44,7 @@ export function useRun(runId: string): LiveRun {
         return;
       }
       let wasLost = false;
-      unfollow = followRun<Envelope>({
+      unfollow = followRun<EventEnvelope>({
         url: `${path}/events`,
         after: snapshot.as_of_seq,
         isTerminal,

@@ -5,7 +5,7 @@ fn checked(reason: &str) -> Vec<String> {
     let deny =
         format!("[advisories]\nignore = [{{ id = \"RUSTSEC-1\", reason = \"{reason}\" }}]\n");
     let lock = "[[package]]\nname = \"rsa\"\nversion = \"0.9.8\"\n";
-    headlines(&check(&Tree::of(&[(DENY, &deny), (LOCK, lock)])).unwrap())
+    headlines(&check(&SourceTree::of(&[(DENY, &deny), (LOCK, lock)])).unwrap())
 }
 
 #[test]
@@ -17,6 +17,8 @@ fn an_ignored_advisory_names_a_crate_of_the_lock_file_and_its_way_out() {
     );
     assert_eq!(
         checked("rsa, by a: not used"),
-        ["deny.toml: [advisories] RUSTSEC-1: nobody says when it can be removed"]
+        [
+            "deny.toml: [advisories] RUSTSEC-1: the reason does not say when the entry can be removed"
+        ]
     );
 }

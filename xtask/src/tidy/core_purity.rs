@@ -1,19 +1,18 @@
-//! `moothall-core` and the crates below it decide and touch nothing: what they may depend on, and what their
-//! sources may not say.
+//! Keeps `moothall-core` and the crates below it free of I/O and nondeterminism: limits their
+//! dependencies and what their sources may use.
 //!
-//! The list of dependencies is a list of what is allowed, not of what is forbidden, so that a new
-//! one is a decision someone makes here and not a name nobody thought of. Clippy's
-//! `disallowed-methods` in core sees types where this rule sees words; this one also sees `async`,
-//! `use` lines and whole modules.
+//! Dependencies are an allowlist, so adding one requires an explicit decision here. Clippy's
+//! `disallowed-methods` in core checks resolved types, while this rule checks tokens; it also
+//! covers `async`, `use` lines and whole modules.
 
 use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::{Level, Problem};
+use super::{ProblemLevel, TidyProblem};
 use crate::shell;
-use crate::tokens::{Token, tokens};
-use crate::tree::{Tree, is_test_file};
+use crate::tokens::{RustToken, tokens};
+use crate::tree::{SourceTree, is_test_file};
 
 pub(crate) const ID: &str = "core-purity";
 
@@ -26,7 +25,7 @@ const SOURCES: &[&str] = &[
     "crates/moothall-types/src/",
 ];
 
-/// What core's manifest may name.
+/// Dependencies that core's manifest may list.
 const DIRECT: &[&str] = &[
     "aho-corasick",
     "globset",
@@ -46,10 +45,11 @@ const DIRECT: &[&str] = &[
     "unicode-normalization",
 ];
 
-/// What those bring along: data structures, number formatting, hashing, text search, derive macros.
+/// Transitive dependencies: data structures, number formatting, hashing, text search, derive
+/// macros.
 const INDIRECT: &[&str] = &[
     "arrayvec",
-    // A build script asks it which compiler this is.
+    // Detects the compiler version in build scripts.
     "autocfg",
     "block-buffer",
     "bstr",
@@ -65,7 +65,7 @@ const INDIRECT: &[&str] = &[
     "hybrid-array",
     "indexmap",
     "itoa",
-    // Only on ARM, where cpufeatures asks the C library which instructions the CPU has.
+    // Only on ARM, where cpufeatures uses the C library to detect CPU features.
     "libc",
     "memchr",
     "num-traits",
@@ -87,8 +87,9 @@ const INDIRECT: &[&str] = &[
     "toml_datetime",
     "toml_parser",
     "toml_writer",
-    // Derives declarations for the web UI, which only tests write to files. Its macro colours warnings with `termcolor`, which needs
-    // the rest on Windows; nothing of them is linked.
+    // Derives TypeScript declarations for the web UI, which only tests write to files. Its macro
+    // colours warnings with `termcolor`, which needs the Windows crates on Windows; none of these
+    // crates are linked into the product.
     "termcolor",
     "ts-rs-macros",
     "winapi-util",
@@ -100,31 +101,31 @@ const INDIRECT: &[&str] = &[
     "zmij",
 ];
 
-/// Modules of `std` that touch the world.
+/// Modules of `std` that do I/O or read global state.
 const MODULES: &[&str] = &["env", "fs", "net", "os", "process", "thread"];
 
-/// Words that make a decision depend on something else than its arguments.
+/// Identifiers that make a decision depend on more than its arguments.
 const WORDS: &[(&str, &str)] = &[
-    ("HashMap", "its order differs from run to run: use BTreeMap"),
-    ("HashSet", "its order differs from run to run: use BTreeSet"),
+    ("HashMap", "its iteration order is not deterministic: use BTreeMap"),
+    ("HashSet", "its iteration order is not deterministic: use BTreeSet"),
     ("Instant", "take time as an argument"),
     ("SystemTime", "take time as an argument"),
-    ("async", "return an `Effect` and let the engine wait"),
-    ("unsafe", "core has no reason for it"),
+    ("async", "return an `Effect` and let the engine await it"),
+    ("unsafe", "core needs no unsafe code"),
 ];
 
-/// A crate in core's dependency tree; depth 1 is what the manifest names.
+/// A crate in core's dependency tree. Depth 1 is a dependency in the manifest.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Dependency {
+pub(crate) struct CoreDependency {
     name: String,
     depth: usize,
 }
 
-/// Asks cargo what core pulls in on any platform.
+/// Lists core's dependencies on all platforms.
 ///
-/// `cargo tree -p` and not `cargo metadata`: the latter turns on every feature that any crate of
-/// the workspace asks for, and so shows dependencies that core does not have.
-pub(crate) fn dependencies(root: &Path) -> Result<Vec<Dependency>> {
+/// Uses `cargo tree -p` and not `cargo metadata`, which enables every feature that any workspace
+/// crate requests and so lists dependencies that core does not have.
+pub(crate) fn dependencies(root: &Path) -> Result<Vec<CoreDependency>> {
     let printed = shell::read(
         root,
         &[
@@ -150,13 +151,13 @@ pub(crate) fn dependencies(root: &Path) -> Result<Vec<Dependency>> {
     Ok(found)
 }
 
-/// Lines such as `2cpufeatures v0.3.1`.
-fn parse(printed: &str) -> Result<Vec<Dependency>> {
+/// Parses lines such as `2cpufeatures v0.3.1`.
+fn parse(printed: &str) -> Result<Vec<CoreDependency>> {
     let parse_line = |line: &str| {
         let digits = line.bytes().take_while(u8::is_ascii_digit).count();
         let (depth, package) = line.split_at(digits);
         let name = package.split_whitespace().next()?.to_owned();
-        Some(Dependency { name, depth: depth.parse().ok()? })
+        Some(CoreDependency { name, depth: depth.parse().ok()? })
     };
     printed
         .lines()
@@ -165,8 +166,8 @@ fn parse(printed: &str) -> Result<Vec<Dependency>> {
         .collect()
 }
 
-pub(crate) fn check_dependencies(dependencies: &[Dependency]) -> Vec<Problem> {
-    let forbidden = |dependency: &&Dependency| match dependency.depth {
+pub(crate) fn check_dependencies(dependencies: &[CoreDependency]) -> Vec<TidyProblem> {
+    let forbidden = |dependency: &&CoreDependency| match dependency.depth {
         0 => false,
         1 => !DIRECT.contains(&dependency.name.as_str()),
         _ => {
@@ -180,38 +181,38 @@ pub(crate) fn check_dependencies(dependencies: &[Dependency]) -> Vec<Problem> {
     names.dedup();
     names
         .into_iter()
-        .map(|name| Problem {
+        .map(|name| TidyProblem {
             path: MANIFEST.to_owned(),
             line: None,
             rule: ID,
-            level: Level::Fail,
-            message: format!("`{CORE}` pulls in `{name}`, which is not on the list"),
+            level: ProblemLevel::Fail,
+            message: format!("`{CORE}` pulls in `{name}`, which is not on the allowlist"),
             hint: format!(
-                "`cargo tree -p {CORE} -i {name}` shows who asks for it; if it does no I/O, list it in xtask/src/tidy/core_purity.rs"
+                "`cargo tree -p {CORE} -i {name}` shows which crate needs it; if it does no I/O, list it in xtask/src/tidy/core_purity.rs"
             ),
         })
         .collect()
 }
 
-pub(crate) fn check_sources(tree: &Tree) -> Vec<Problem> {
+pub(crate) fn check_sources(tree: &SourceTree) -> Vec<TidyProblem> {
     let sources = tree.rust().filter(|(path, _)| {
         SOURCES.iter().any(|place| path.starts_with(place)) && !is_test_file(path)
     });
     sources.flat_map(|(path, source)| check_source(path, source)).collect()
 }
 
-fn check_source(path: &str, source: &str) -> Vec<Problem> {
-    let problem = |line, message: String, hint: &str| Problem {
+fn check_source(path: &str, source: &str) -> Vec<TidyProblem> {
+    let problem = |line, message: String, hint: &str| TidyProblem {
         path: path.to_owned(),
         line,
         rule: ID,
-        level: Level::Fail,
+        level: ProblemLevel::Fail,
         message,
         hint: hint.to_owned(),
     };
     let tokens = match tokens(source) {
         Ok(tokens) => tokens,
-        Err(error) => return vec![problem(None, format!("{error:#}"), "mend the syntax")],
+        Err(error) => return vec![problem(None, format!("{error:#}"), "fix the syntax error")],
     };
     let words = tokens.iter().filter_map(|token| {
         let (word, cure) = WORDS.iter().find(|(word, _)| *word == token.text)?;
@@ -230,8 +231,8 @@ fn check_source(path: &str, source: &str) -> Vec<Problem> {
     problems
 }
 
-/// The `fs` of `std::fs` and of `use std::{cmp, fs::File}`.
-fn std_modules(tokens: &[Token]) -> impl Iterator<Item = &Token> {
+/// The `fs` tokens of `std::fs` and of `use std::{cmp, fs::File}`.
+fn std_modules(tokens: &[RustToken]) -> impl Iterator<Item = &RustToken> {
     tokens.windows(4).enumerate().flat_map(|(at, window)| match window {
         [std, colon, colon_again, next]
             if std.text == "std" && colon.text == ":" && colon_again.text == ":" =>
@@ -242,8 +243,8 @@ fn std_modules(tokens: &[Token]) -> impl Iterator<Item = &Token> {
     })
 }
 
-/// The first token of each item of a brace group whose opening brace was just passed.
-fn first_of_each(tokens: &[Token]) -> Vec<&Token> {
+/// The first token of each item in a brace group. `tokens` starts after the opening brace.
+fn first_of_each(tokens: &[RustToken]) -> Vec<&RustToken> {
     let mut firsts = Vec::new();
     let mut depth = 0;
     let mut starts = true;

@@ -8,7 +8,7 @@ fn check_tree(printed: &str, expected: &[&str]) {
 
 #[track_caller]
 fn check_file(source: &str, expected: &[&str]) {
-    let tree = Tree::of(&[("crates/moothall-core/src/step.rs", source)]);
+    let tree = SourceTree::of(&[("crates/moothall-core/src/step.rs", source)]);
     assert_eq!(headlines(&check_sources(&tree)), expected);
 }
 
@@ -25,7 +25,7 @@ fn direct_dependency_that_is_not_listed_fails() {
     check_tree(
         "0moothall-core v0.1.0\n1tokio v1.0.0\n",
         &[
-            "crates/moothall-core/Cargo.toml: [core-purity] `moothall-core` pulls in `tokio`, which is not on the list",
+            "crates/moothall-core/Cargo.toml: [core-purity] `moothall-core` pulls in `tokio`, which is not on the allowlist",
         ],
     );
 }
@@ -35,7 +35,7 @@ fn indirect_dependency_that_is_not_listed_fails_once() {
     check_tree(
         "0moothall-core v0.1.0\n1sha2 v0.11.0\n2getrandom v0.4.0\n1serde v1.0.0\n3getrandom v0.4.0\n",
         &[
-            "crates/moothall-core/Cargo.toml: [core-purity] `moothall-core` pulls in `getrandom`, which is not on the list",
+            "crates/moothall-core/Cargo.toml: [core-purity] `moothall-core` pulls in `getrandom`, which is not on the allowlist",
         ],
     );
 }
@@ -45,7 +45,7 @@ fn naming_an_indirect_dependency_in_the_manifest_fails() {
     check_tree(
         "0moothall-core v0.1.0\n1libc v0.2.0\n",
         &[
-            "crates/moothall-core/Cargo.toml: [core-purity] `moothall-core` pulls in `libc`, which is not on the list",
+            "crates/moothall-core/Cargo.toml: [core-purity] `moothall-core` pulls in `libc`, which is not on the allowlist",
         ],
     );
 }
@@ -98,7 +98,7 @@ fn clock_hash_order_async_and_unsafe_fail() {
 #[test]
 fn tests_and_other_crates_may_do_what_core_may_not() {
     let source = "use std::fs;";
-    let tree = Tree::of(&[
+    let tree = SourceTree::of(&[
         ("crates/moothall-core/src/step_tests.rs", source),
         ("crates/moothall-core/tests/it/main.rs", source),
         ("crates/moothall-models/src/lib.rs", source),

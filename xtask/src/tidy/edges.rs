@@ -1,35 +1,34 @@
-//! Which crate of the workspace may depend on which.
+//! Checks which crates of the workspace may depend on each other.
 
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use cargo_metadata::{DependencyKind, MetadataCommand};
 
-use super::{Level, Problem};
+use super::{ProblemLevel, TidyProblem};
 
 pub(crate) const ID: &str = "edges";
 
 const THIS_FILE: &str = "xtask/src/tidy/edges.rs";
 
-/// What one crate may use of the workspace.
+/// The workspace crates that one crate may use.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Row {
+pub(crate) struct AllowedEdges {
     name: &'static str,
-    /// In the product: normal and build dependencies.
+    /// Normal and build dependencies.
     uses: &'static [&'static str],
-    /// In its tests, beside the above.
+    /// Additional dependencies of its tests.
     tests_use: &'static [&'static str],
 }
 
-/// The allowed edges, from the top of the house down.
+/// The allowed edges, from the top crate down.
 ///
-/// Only crates that exist have a row. A row written ahead would let a crate appear without anyone
-/// looking here, and a new crate must buy what a module cannot; so adding the crate and adding its
-/// row is one decision. A row whose crate is gone is a problem too.
-pub(crate) const TABLE: &[Row] = &[
-    // Its tasks run the product as commands, so that they work while the product does not compile.
-    Row { name: "xtask", uses: &[], tests_use: &[] },
-    Row {
+/// Only existing crates have a row, and a row without a crate is a problem. A new crate therefore
+/// needs a new row, which is the point to decide whether a module would be enough.
+pub(crate) const TABLE: &[AllowedEdges] = &[
+    // Its tasks run the product as a command, so they work even if the product does not compile.
+    AllowedEdges { name: "xtask", uses: &[], tests_use: &[] },
+    AllowedEdges {
         name: "moothall-bench",
         uses: &[
             "moothall-engine",
@@ -43,7 +42,7 @@ pub(crate) const TABLE: &[Row] = &[
         ],
         tests_use: &[],
     },
-    Row {
+    AllowedEdges {
         name: "moothall",
         uses: &[
             "moothall-engine",
@@ -60,14 +59,15 @@ pub(crate) const TABLE: &[Row] = &[
         ],
         tests_use: &["moothall-testkit"],
     },
-    // Its processes talk to coding agents. Of the server it uses the limits on connections.
-    Row {
+    // Its processes talk to coding agents. From the server it uses only the connection limits.
+    AllowedEdges {
         name: "moothall-mcp",
         uses: &["moothall-server", "moothall-workspace", "moothall-core"],
         tests_use: &[],
     },
-    // It drives nothing: the program behind it is a port that the program fills.
-    Row {
+    // Drives no runs itself: it calls the program through a trait that the `moothall` crate
+    // implements.
+    AllowedEdges {
         name: "moothall-server",
         uses: &[
             "moothall-engine",
@@ -78,13 +78,13 @@ pub(crate) const TABLE: &[Row] = &[
         ],
         tests_use: &[],
     },
-    // A heavy dependency of its own: nobody else knows Restate.
-    Row {
+    // A separate crate for a heavy dependency: no other crate uses Restate.
+    AllowedEdges {
         name: "moothall-restate",
         uses: &["moothall-engine", "moothall-models", "moothall-store", "moothall-core"],
         tests_use: &[],
     },
-    Row {
+    AllowedEdges {
         name: "moothall-engine",
         uses: &[
             "moothall-models",
@@ -96,66 +96,71 @@ pub(crate) const TABLE: &[Row] = &[
         ],
         tests_use: &["moothall-testkit"],
     },
-    // It reads files below a folder as the workspace does, and PDF files in a sandbox.
-    Row {
+    // Uses the workspace to read files below a directory, and a sandbox to read PDF files.
+    AllowedEdges {
         name: "moothall-sources",
         uses: &["moothall-models", "moothall-sandbox", "moothall-workspace", "moothall-core"],
         tests_use: &[],
     },
     // The only crate that changes the user's files.
-    Row { name: "moothall-workspace", uses: &["moothall-core"], tests_use: &[] },
-    Row { name: "moothall-models", uses: &["moothall-core"], tests_use: &["moothall-testkit"] },
-    Row { name: "moothall-sandbox", uses: &["moothall-core"], tests_use: &[] },
-    // A program of its own inside the sandbox; the product holds its bytes, not its code.
-    Row { name: "moothall-guest", uses: &["moothall-core"], tests_use: &[] },
-    // A separate program, because of a heavy dependency; `moothall` starts it.
-    Row { name: "moothall-pdf", uses: &[], tests_use: &["moothall-core"] },
-    // A leaf: files of the web interface as bytes.
-    Row { name: "moothall-ui", uses: &[], tests_use: &[] },
-    Row { name: "moothall-store", uses: &["moothall-core"], tests_use: &[] },
-    Row { name: "moothall-testkit", uses: &["moothall-core"], tests_use: &[] },
-    // Nothing, and no testkit either: core's tests need no runtime.
-    Row {
+    AllowedEdges { name: "moothall-workspace", uses: &["moothall-core"], tests_use: &[] },
+    AllowedEdges {
+        name: "moothall-models",
+        uses: &["moothall-core"],
+        tests_use: &["moothall-testkit"],
+    },
+    AllowedEdges { name: "moothall-sandbox", uses: &["moothall-core"], tests_use: &[] },
+    // A separate program inside the sandbox. The product embeds its binary and does not link its
+    // code.
+    AllowedEdges { name: "moothall-guest", uses: &["moothall-core"], tests_use: &[] },
+    // A separate program because of a heavy dependency. `moothall` starts it.
+    AllowedEdges { name: "moothall-pdf", uses: &[], tests_use: &["moothall-core"] },
+    // Embeds the files of the web UI; has no dependencies in the workspace.
+    AllowedEdges { name: "moothall-ui", uses: &[], tests_use: &[] },
+    AllowedEdges { name: "moothall-store", uses: &["moothall-core"], tests_use: &[] },
+    AllowedEdges { name: "moothall-testkit", uses: &["moothall-core"], tests_use: &[] },
+    // Not even the testkit: core's tests need no async runtime.
+    AllowedEdges {
         name: "moothall-core",
         uses: &["moothall-evidence", "moothall-gate", "moothall-types"],
         tests_use: &[],
     },
-    // Core exports these three, so nobody else names them.
-    Row { name: "moothall-evidence", uses: &["moothall-types"], tests_use: &[] },
-    Row { name: "moothall-gate", uses: &["moothall-types"], tests_use: &[] },
-    Row { name: "moothall-types", uses: &[], tests_use: &[] },
+    // Core re-exports these three, so no other crate depends on them directly.
+    AllowedEdges { name: "moothall-evidence", uses: &["moothall-types"], tests_use: &[] },
+    AllowedEdges { name: "moothall-gate", uses: &["moothall-types"], tests_use: &[] },
+    AllowedEdges { name: "moothall-types", uses: &[], tests_use: &[] },
 ];
 
-/// Crates that never see each other, whatever the table says: each can be replaced without the
-/// other noticing.
+/// Crates that must never depend on each other, regardless of the table, so each can be replaced
+/// independently.
 const STRANGERS: &[&str] = &["moothall-models", "moothall-sandbox", "moothall-store"];
 
-/// A crate of the workspace and the crates of the workspace it names.
+/// A crate of the workspace and its dependencies in the workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Member {
+pub(crate) struct WorkspaceMember {
     pub(crate) name: String,
     pub(crate) manifest: String,
-    pub(crate) edges: Vec<Edge>,
+    pub(crate) edges: Vec<CrateEdge>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Edge {
+pub(crate) struct CrateEdge {
     pub(crate) to: String,
-    pub(crate) kind: Kind,
+    pub(crate) kind: EdgeKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum EdgeKind {
     Product,
     Test,
 }
 
-/// Asks `cargo metadata` for the workspace's crates and the edges between them.
-pub(crate) fn members(root: &Path) -> Result<Vec<Member>> {
+/// Reads the workspace's crates and the edges between them from `cargo metadata`.
+pub(crate) fn members(root: &Path) -> Result<Vec<WorkspaceMember>> {
     let metadata =
         MetadataCommand::new().current_dir(root).no_deps().exec().context("cargo metadata")?;
     let inside = |name: &str| metadata.packages.iter().any(|package| package.name.as_str() == name);
-    let member = |package: &cargo_metadata::Package| Member {
+    let member = |package: &cargo_metadata::Package| WorkspaceMember {
         name: package.name.to_string(),
         manifest: package
             .manifest_path
@@ -166,13 +171,14 @@ pub(crate) fn members(root: &Path) -> Result<Vec<Member>> {
             .dependencies
             .iter()
             .filter(|dependency| inside(&dependency.name))
-            .map(|dependency| Edge {
+            .map(|dependency| CrateEdge {
                 to: dependency.name.clone(),
                 kind: match dependency.kind {
-                    DependencyKind::Development => Kind::Test,
-                    // What cargo may invent later counts as product: the stricter reading.
+                    DependencyKind::Development => EdgeKind::Test,
+                    // Unknown future kinds count as product dependencies, which is the stricter
+                    // choice.
                     DependencyKind::Normal | DependencyKind::Build | DependencyKind::Unknown => {
-                        Kind::Product
+                        EdgeKind::Product
                     }
                 },
             })
@@ -181,14 +187,16 @@ pub(crate) fn members(root: &Path) -> Result<Vec<Member>> {
     Ok(metadata.packages.iter().map(member).collect())
 }
 
-pub(crate) fn check(table: &[Row], members: &[Member]) -> Vec<Problem> {
+pub(crate) fn check(table: &[AllowedEdges], members: &[WorkspaceMember]) -> Vec<TidyProblem> {
     let mut problems = Vec::new();
     for member in members {
         let Some(row) = table.iter().find(|row| row.name == member.name) else {
             problems.push(problem(
                 &member.manifest,
                 format!("crate `{}` has no row in the table of allowed edges", member.name),
-                format!("a new crate must buy what a module cannot; if it does, add a row to {THIS_FILE}"),
+                format!(
+                    "add a crate only if a module is not enough; if so, add a row to {THIS_FILE}"
+                ),
             ));
             continue;
         };
@@ -198,26 +206,30 @@ pub(crate) fn check(table: &[Row], members: &[Member]) -> Vec<Problem> {
     problems.extend(gone.map(|row| {
         problem(
             THIS_FILE,
-            format!("row `{}` names no crate of the workspace", row.name),
+            format!("row `{}` does not match a crate of the workspace", row.name),
             "remove the row".to_owned(),
         )
     }));
     problems
 }
 
-fn check_edge(row: &Row, member: &Member, edge: &Edge) -> Option<Problem> {
+fn check_edge(
+    row: &AllowedEdges,
+    member: &WorkspaceMember,
+    edge: &CrateEdge,
+) -> Option<TidyProblem> {
     let to = edge.to.as_str();
     let from = &member.name;
     if STRANGERS.contains(&row.name) && STRANGERS.contains(&to) {
         return Some(problem(
             &member.manifest,
             format!("`{from}` and `{to}` must never depend on each other"),
-            "let the crate above both pass data between them".to_owned(),
+            "pass data between them in a crate that depends on both".to_owned(),
         ));
     }
     let (allowed, what) = match edge.kind {
-        Kind::Product => (row.uses.contains(&to), "depend on"),
-        Kind::Test => (row.uses.contains(&to) || row.tests_use.contains(&to), "use in tests"),
+        EdgeKind::Product => (row.uses.contains(&to), "depend on"),
+        EdgeKind::Test => (row.uses.contains(&to) || row.tests_use.contains(&to), "use in tests"),
     };
     (!allowed).then(|| {
         problem(
@@ -230,8 +242,15 @@ fn check_edge(row: &Row, member: &Member, edge: &Edge) -> Option<Problem> {
     })
 }
 
-fn problem(path: &str, message: String, hint: String) -> Problem {
-    Problem { path: path.to_owned(), line: None, rule: ID, level: Level::Fail, message, hint }
+fn problem(path: &str, message: String, hint: String) -> TidyProblem {
+    TidyProblem {
+        path: path.to_owned(),
+        line: None,
+        rule: ID,
+        level: ProblemLevel::Fail,
+        message,
+        hint,
+    }
 }
 
 #[cfg(test)]

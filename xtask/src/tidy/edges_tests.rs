@@ -1,22 +1,25 @@
 use super::*;
 use crate::tidy::headlines;
 
-const SMALL: &[Row] = &[
-    Row { name: "top", uses: &["base"], tests_use: &["kit"] },
-    Row { name: "kit", uses: &[], tests_use: &[] },
-    Row { name: "base", uses: &[], tests_use: &[] },
+const SMALL: &[AllowedEdges] = &[
+    AllowedEdges { name: "top", uses: &["base"], tests_use: &["kit"] },
+    AllowedEdges { name: "kit", uses: &[], tests_use: &[] },
+    AllowedEdges { name: "base", uses: &[], tests_use: &[] },
 ];
 
-fn member(name: &str, edges: &[(&str, Kind)]) -> Member {
-    Member {
+fn member(name: &str, edges: &[(&str, EdgeKind)]) -> WorkspaceMember {
+    WorkspaceMember {
         name: name.to_owned(),
         manifest: format!("crates/{name}/Cargo.toml"),
-        edges: edges.iter().map(|(to, kind)| Edge { to: (*to).to_owned(), kind: *kind }).collect(),
+        edges: edges
+            .iter()
+            .map(|(to, kind)| CrateEdge { to: (*to).to_owned(), kind: *kind })
+            .collect(),
     }
 }
 
 #[track_caller]
-fn check_members(members: &[Member], expected: &[&str]) {
+fn check_members(members: &[WorkspaceMember], expected: &[&str]) {
     assert_eq!(headlines(&check(SMALL, members)), expected);
 }
 
@@ -24,7 +27,10 @@ fn check_members(members: &[Member], expected: &[&str]) {
 fn allowed_edges_pass() {
     check_members(
         &[
-            member("top", &[("base", Kind::Product), ("base", Kind::Test), ("kit", Kind::Test)]),
+            member(
+                "top",
+                &[("base", EdgeKind::Product), ("base", EdgeKind::Test), ("kit", EdgeKind::Test)],
+            ),
             member("kit", &[]),
             member("base", &[]),
         ],
@@ -35,7 +41,7 @@ fn allowed_edges_pass() {
 #[test]
 fn edge_that_points_up_fails() {
     check_members(
-        &[member("top", &[]), member("kit", &[]), member("base", &[("top", Kind::Product)])],
+        &[member("top", &[]), member("kit", &[]), member("base", &[("top", EdgeKind::Product)])],
         &["crates/base/Cargo.toml: [edges] `base` may not depend on `top`"],
     );
 }
@@ -43,7 +49,7 @@ fn edge_that_points_up_fails() {
 #[test]
 fn kit_for_tests_in_the_product_fails() {
     check_members(
-        &[member("top", &[("kit", Kind::Product)]), member("kit", &[]), member("base", &[])],
+        &[member("top", &[("kit", EdgeKind::Product)]), member("kit", &[]), member("base", &[])],
         &["crates/top/Cargo.toml: [edges] `top` may not depend on `kit`"],
     );
 }
@@ -51,7 +57,7 @@ fn kit_for_tests_in_the_product_fails() {
 #[test]
 fn forbidden_edge_of_tests_fails() {
     check_members(
-        &[member("top", &[]), member("kit", &[]), member("base", &[("kit", Kind::Test)])],
+        &[member("top", &[]), member("kit", &[]), member("base", &[("kit", EdgeKind::Test)])],
         &["crates/base/Cargo.toml: [edges] `base` may not use in tests `kit`"],
     );
 }
@@ -68,18 +74,18 @@ fn crate_without_a_row_fails() {
 fn row_without_a_crate_fails() {
     check_members(
         &[member("top", &[]), member("kit", &[])],
-        &["xtask/src/tidy/edges.rs: [edges] row `base` names no crate of the workspace"],
+        &["xtask/src/tidy/edges.rs: [edges] row `base` does not match a crate of the workspace"],
     );
 }
 
 #[test]
 fn strangers_fail_even_where_the_table_allows_them() {
     let table = [
-        Row { name: "moothall-models", uses: &["moothall-store"], tests_use: &[] },
-        Row { name: "moothall-store", uses: &[], tests_use: &[] },
+        AllowedEdges { name: "moothall-models", uses: &["moothall-store"], tests_use: &[] },
+        AllowedEdges { name: "moothall-store", uses: &[], tests_use: &[] },
     ];
     let members = [
-        member("moothall-models", &[("moothall-store", Kind::Product)]),
+        member("moothall-models", &[("moothall-store", EdgeKind::Product)]),
         member("moothall-store", &[]),
     ];
     assert_eq!(
@@ -110,7 +116,7 @@ fn members_are_read_with_the_kind_of_each_edge() {
     let mut found = members(folder.path()).unwrap();
     found.sort_by(|a, b| a.name.cmp(&b.name));
 
-    let mut expected = [member("kit", &[]), member("top", &[("kit", Kind::Test)])];
+    let mut expected = [member("kit", &[]), member("top", &[("kit", EdgeKind::Test)])];
     for member in &mut expected {
         member.manifest = format!("{}/Cargo.toml", member.name);
     }

@@ -3,7 +3,7 @@ use crate::tidy::headlines;
 
 #[track_caller]
 fn check_length(path: &str, lines: usize, expected: &[&str]) {
-    let tree = Tree::of(&[(path, &"\n".repeat(lines))]);
+    let tree = SourceTree::of(&[(path, &"\n".repeat(lines))]);
     assert_eq!(headlines(&check(&tree)), expected);
 }
 

@@ -1,27 +1,27 @@
-//! Generated files are committed, so that readers need no tool, and compared here, so that they
-//! never lag behind.
+//! Checks that the committed generated files are up to date. They are committed so readers need no
+//! tool.
 
-use super::{Level, Problem};
-use crate::tree::Tree;
+use super::{ProblemLevel, TidyProblem};
+use crate::tree::SourceTree;
 
 pub(crate) const ID: &str = "generated";
 
-/// `fresh` is what each generated file should hold.
-pub(crate) fn check(tree: &Tree, fresh: &[(&str, String)]) -> Vec<Problem> {
+/// `fresh` is the expected content of each generated file.
+pub(crate) fn check(tree: &SourceTree, fresh: &[(&str, String)]) -> Vec<TidyProblem> {
     fresh.iter().filter_map(|(path, fresh)| check_file(path, tree.text(path), fresh)).collect()
 }
 
-fn check_file(path: &str, committed: Option<&str>, fresh: &str) -> Option<Problem> {
+fn check_file(path: &str, committed: Option<&str>, fresh: &str) -> Option<TidyProblem> {
     if committed == Some(fresh) {
         return None;
     }
     let line = committed.map(|committed| first_difference(committed, fresh));
-    let message = if committed.is_some() { "is stale from here on" } else { "is missing" };
-    Some(Problem {
+    let message = if committed.is_some() { "is out of date from this line" } else { "is missing" };
+    Some(TidyProblem {
         path: path.to_owned(),
         line,
         rule: ID,
-        level: Level::Fail,
+        level: ProblemLevel::Fail,
         message: message.to_owned(),
         hint: "run `cargo xtask codegen` and commit the file".to_owned(),
     })

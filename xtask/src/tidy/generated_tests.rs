@@ -3,7 +3,10 @@ use crate::tidy::headlines;
 
 #[track_caller]
 fn check_cli(committed: &[(&str, &str)], fresh: &str, expected: &[&str]) {
-    assert_eq!(headlines(&check(&Tree::of(committed), &[("cli.md", fresh.to_owned())])), expected);
+    assert_eq!(
+        headlines(&check(&SourceTree::of(committed), &[("cli.md", fresh.to_owned())])),
+        expected
+    );
 }
 
 #[test]
@@ -16,7 +19,7 @@ fn stale_file_fails_at_the_first_line_that_differs() {
     check_cli(
         &[("cli.md", "# ask\nold\n")],
         "# ask\nnew\n",
-        &["cli.md:2: [generated] is stale from here on"],
+        &["cli.md:2: [generated] is out of date from this line"],
     );
 }
 
@@ -25,7 +28,7 @@ fn file_that_lacks_its_end_fails() {
     check_cli(
         &[("cli.md", "# ask\n")],
         "# ask\nmore\n",
-        &["cli.md:2: [generated] is stale from here on"],
+        &["cli.md:2: [generated] is out of date from this line"],
     );
 }
 

@@ -1,32 +1,31 @@
-//! Relative links and `#anchors` in Markdown lead somewhere.
+//! Checks that relative links and `#anchors` in Markdown resolve.
 //!
-//! By hand because mdbook-linkcheck is not maintained for mdBook 0.5 and lychee brings hundreds of
-//! crates, most of them for links into the web, which a gate without a network cannot follow
-//! anyway.
+//! Implemented here because mdbook-linkcheck is not maintained for mdBook 0.5, and lychee brings
+//! hundreds of crates, most of them for web links, which an offline gate cannot check.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-use super::{Level, Problem, line_of};
-use crate::tree::{Tree, is_test_file};
+use super::{ProblemLevel, TidyProblem, line_of};
+use crate::tree::{SourceTree, is_test_file};
 
 pub(crate) const ID: &str = "links";
 
-/// Pages of the book may only link to pages of the book: the rest is not on its site.
+/// Pages of the book may link only to pages of the book: other files are not on its site.
 const BOOK: &str = "docs/src/";
 const SUMMARY: &str = "docs/src/SUMMARY.md";
 
-/// What the rule needs to know of a page.
-struct Page {
+/// The anchors of a page, and its links with their lines.
+struct MarkdownPage {
     anchors: BTreeSet<String>,
     links: Vec<(String, usize)>,
 }
 
-pub(crate) fn check(tree: &Tree) -> Vec<Problem> {
+pub(crate) fn check(tree: &SourceTree) -> Vec<TidyProblem> {
     let is_page = |path: &str| path.ends_with(".md") && !is_test_file(path);
-    let pages: BTreeMap<&str, Page> = tree
+    let pages: BTreeMap<&str, MarkdownPage> = tree
         .texts()
         .filter(|(path, _)| is_page(path))
         .map(|(path, text)| (path, read(text)))
@@ -43,8 +42,8 @@ pub(crate) fn check(tree: &Tree) -> Vec<Problem> {
     problems
 }
 
-/// Pages of the book that its table of contents does not name: mdBook would leave them out.
-fn orphans(pages: &BTreeMap<&str, Page>) -> Vec<Problem> {
+/// Pages of the book that are missing from its table of contents: mdBook would leave them out.
+fn orphans(pages: &BTreeMap<&str, MarkdownPage>) -> Vec<TidyProblem> {
     let listed: BTreeSet<String> = pages
         .get(SUMMARY)
         .into_iter()
@@ -58,9 +57,14 @@ fn orphans(pages: &BTreeMap<&str, Page>) -> Vec<Problem> {
         .collect()
 }
 
-fn follow(tree: &Tree, pages: &BTreeMap<&str, Page>, from: &str, link: &str) -> Result<(), String> {
+fn follow(
+    tree: &SourceTree,
+    pages: &BTreeMap<&str, MarkdownPage>,
+    from: &str,
+    link: &str,
+) -> Result<(), String> {
     if link.is_empty() {
-        return Err("link to nowhere".to_owned());
+        return Err("empty link".to_owned());
     }
     if has_scheme(link) {
         return Ok(());
@@ -74,9 +78,10 @@ fn follow(tree: &Tree, pages: &BTreeMap<&str, Page>, from: &str, link: &str) -> 
         return Err(format!("`{link}` does not exist"));
     };
     if from.starts_with(BOOK) && !target.starts_with(BOOK) {
-        return Err(format!("`{link}` leaves the book"));
+        return Err(format!("`{link}` points outside the book"));
     }
-    // Anchors into other files, such as `lib.rs#L10`, are the host's business.
+    // Anchors into other files, such as `lib.rs#L10`, depend on the hosting site and are not
+    // checked.
     match (link.split_once('#'), pages.get(target.as_str())) {
         (Some((_, anchor)), Some(page)) if !page.anchors.contains(anchor) => {
             Err(format!("`{link}`: `{target}` has no heading `#{anchor}`"))
@@ -95,7 +100,7 @@ fn without_anchor(link: &str) -> &str {
     link.split('#').next().unwrap_or_default()
 }
 
-/// The path from the root that `link` means on page `from`; `None` if it climbs out of the tree.
+/// The target of `link` on page `from`, relative to the root; `None` if it is outside the tree.
 fn resolve(from: &str, link: &str) -> Option<String> {
     let mut parts: Vec<&str> = from.split('/').collect();
     parts.pop();
@@ -111,10 +116,10 @@ fn resolve(from: &str, link: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-fn read(text: &str) -> Page {
+fn read(text: &str) -> MarkdownPage {
     let options =
         Options::ENABLE_TABLES | Options::ENABLE_FOOTNOTES | Options::ENABLE_HEADING_ATTRIBUTES;
-    let mut page = Page { anchors: BTreeSet::new(), links: Vec::new() };
+    let mut page = MarkdownPage { anchors: BTreeSet::new(), links: Vec::new() };
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     let mut heading: Option<String> = None;
     for (event, Range { start, .. }) in Parser::new_ext(text, options).into_offset_iter() {
@@ -143,7 +148,7 @@ fn read(text: &str) -> Page {
     page
 }
 
-/// The anchor that GitHub and mdBook make of a heading.
+/// The anchor that GitHub and mdBook generate for a heading.
 fn slug(title: &str) -> String {
     let keep = |letter: char| match letter {
         ' ' => Some('-'),
@@ -153,7 +158,7 @@ fn slug(title: &str) -> String {
     title.trim().to_lowercase().chars().filter_map(keep).collect()
 }
 
-/// The second heading of the same name gets `-1`, the third `-2`.
+/// The second heading with the same name gets `-1`, the third `-2`.
 fn unique(seen: &mut BTreeMap<String, usize>, slug: String) -> String {
     let count = seen.entry(slug.clone()).or_default();
     *count += 1;
@@ -166,12 +171,12 @@ fn html_id(html: &str) -> Option<String> {
     after.split_once('"').map(|(id, _)| id.to_owned())
 }
 
-fn problem(path: &str, line: Option<usize>, message: String) -> Problem {
-    Problem {
+fn problem(path: &str, line: Option<usize>, message: String) -> TidyProblem {
+    TidyProblem {
         path: path.to_owned(),
         line,
         rule: ID,
-        level: Level::Fail,
+        level: ProblemLevel::Fail,
         message,
         hint: "links are relative to the page; an anchor is the heading in lower case with `-` for spaces".to_owned(),
     }

@@ -3,7 +3,7 @@ use crate::tidy::headlines;
 
 #[track_caller]
 fn check_readme(text: &str, expected: &[&str]) {
-    let tree = Tree::of(&[
+    let tree = SourceTree::of(&[
         ("README.md", text),
         (
             "ARCHITECTURE.md",
@@ -64,7 +64,7 @@ fn link_out_of_the_tree_fails() {
 fn absolute_and_empty_links_fail() {
     check_readme(
         "[a](/etc/hosts) [b]()\n",
-        &["README.md:1: [links] `/etc/hosts` is absolute", "README.md:1: [links] link to nowhere"],
+        &["README.md:1: [links] `/etc/hosts` is absolute", "README.md:1: [links] empty link"],
     );
 }
 
@@ -75,20 +75,20 @@ fn links_in_code_are_not_links() {
 
 #[test]
 fn page_of_the_book_that_links_out_of_it_fails() {
-    let tree = Tree::of(&[
+    let tree = SourceTree::of(&[
         ("README.md", ""),
         ("docs/src/SUMMARY.md", "[a](a.md)\n"),
         ("docs/src/a.md", "[readme](../../README.md)\n"),
     ]);
     assert_eq!(
         headlines(&check(&tree)),
-        ["docs/src/a.md:1: [links] `../../README.md` leaves the book"]
+        ["docs/src/a.md:1: [links] `../../README.md` points outside the book"]
     );
 }
 
 #[test]
 fn page_that_the_table_of_contents_does_not_name_fails() {
-    let tree = Tree::of(&[
+    let tree = SourceTree::of(&[
         ("docs/src/SUMMARY.md", "- [a](guide/a.md)\n"),
         ("docs/src/guide/a.md", ""),
         ("docs/src/b.md", ""),

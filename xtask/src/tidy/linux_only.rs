@@ -1,32 +1,32 @@
-//! The program builds on systems that are no Linux, which the gate cannot try: crates that exist on
-//! Linux alone are dependencies of Linux alone.
+//! Checks that Linux-only crates are dependencies on Linux only. `moothall` also builds on other
+//! systems, which the gate cannot test.
 
-use super::{Level, Problem};
-use crate::tree::Tree;
+use super::{ProblemLevel, TidyProblem};
+use crate::tree::SourceTree;
 
 pub(crate) const ID: &str = "linux-only";
 
-/// Crates that do not compile elsewhere, or mean nothing there.
+/// Crates that do not compile or have no use on other systems.
 const CRATES: &[&str] = &["command-fds", "landlock", "seccompiler"];
 
-/// Runs inside of sandboxes, and those are Linux.
+/// Exempt because it runs inside sandboxes, which are always Linux.
 const GUEST: &str = "crates/moothall-guest/Cargo.toml";
 
-pub(crate) fn check(tree: &Tree) -> Vec<Problem> {
+pub(crate) fn check(tree: &SourceTree) -> Vec<TidyProblem> {
     let is_product = |path: &str| path.starts_with("crates/") && path != GUEST;
     let manifests =
         tree.texts().filter(|(path, _)| is_product(path) && path.ends_with("/Cargo.toml"));
     manifests.flat_map(|(path, text)| check_manifest(path, text)).collect()
 }
 
-fn check_manifest(path: &str, text: &str) -> Vec<Problem> {
-    let problem = |message: String| Problem {
+fn check_manifest(path: &str, text: &str) -> Vec<TidyProblem> {
+    let problem = |message: String| TidyProblem {
         path: path.to_owned(),
         line: None,
         rule: ID,
-        level: Level::Fail,
+        level: ProblemLevel::Fail,
         message,
-        hint: "move it below [target.'cfg(target_os = \"linux\")'.dependencies]".to_owned(),
+        hint: "move it to [target.'cfg(target_os = \"linux\")'.dependencies]".to_owned(),
     };
     let manifest: toml::Table = match toml::from_str(text) {
         Ok(manifest) => manifest,

@@ -3,7 +3,7 @@ use crate::tidy::headlines;
 
 #[track_caller]
 fn check_text(path: &str, text: &str, expected: &[&str]) {
-    assert_eq!(headlines(&check(&Tree::of(&[(path, text)]))), expected);
+    assert_eq!(headlines(&check(&SourceTree::of(&[(path, text)]))), expected);
 }
 
 #[test]
@@ -28,5 +28,5 @@ fn agent_inside_of_sandboxes_is_of_linux() {
 
 #[test]
 fn broken_manifest_fails() {
-    assert_eq!(check(&Tree::of(&[("crates/a/Cargo.toml", "[package\n")])).len(), 1);
+    assert_eq!(check(&SourceTree::of(&[("crates/a/Cargo.toml", "[package\n")])).len(), 1);
 }

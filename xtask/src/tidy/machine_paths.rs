@@ -1,17 +1,16 @@
-//! Nothing in the tree may work on one machine only: no paths of somebody's disk, no package
-//! registry by host name (whoever builds behind a mirror has configured it; a host name in a script
-//! goes around that).
+//! Rejects content that works on one machine only: absolute paths of a developer's disk, and host
+//! names of package registries (a host name in a script bypasses a configured mirror).
 //!
-//! The patterns are put together from halves so that this file does not trip over itself.
+//! The patterns are concatenated from halves so this file does not match itself.
 
-use super::{Level, Problem};
-use crate::tree::Tree;
+use super::{ProblemLevel, TidyProblem};
+use crate::tree::SourceTree;
 
 pub(crate) const ID: &str = "machine-paths";
 
-/// Folders that exist on a developer's machine and nowhere else.
+/// Directories that exist only on a developer's machine.
 const FOLDERS: &[&str] = &[concat!("/ro", "ot/"), concat!("/wo", "rk/")];
-/// Followed by a user's name. Examples and tests that need one use `ada`, who has no machine here.
+/// Followed by a user name. Examples and tests that need one use `ada`, which is not a real user.
 const HOMES: &[&str] = &[concat!("/ho", "me/"), concat!("/Us", "ers/")];
 
 const EXAMPLE_USER: &str = "ada";
@@ -27,10 +26,10 @@ const HOSTS: &[&str] = &[
     concat!("static.", "crates.io"),
 ];
 
-/// Written by package managers, which put the registry in.
+/// Written by package managers, which insert the registry.
 const LOCK_FILES: &[&str] = &["Cargo.lock", "package-lock.json"];
 
-pub(crate) fn check(tree: &Tree) -> Vec<Problem> {
+pub(crate) fn check(tree: &SourceTree) -> Vec<TidyProblem> {
     let mut problems = Vec::new();
     for (path, text) in tree.texts() {
         let name = path.rsplit('/').next().unwrap_or(path);
@@ -40,20 +39,20 @@ pub(crate) fn check(tree: &Tree) -> Vec<Problem> {
                 HOSTS.iter().find(|host| !is_lock_file && line.contains(*host)).map(|host| {
                     (
                         format!("names the package registry `{host}`"),
-                        "name the package and let the package manager find it",
+                        "use the package name and let the package manager resolve it",
                     )
                 });
             let folder = machine_path(line).map(|folder| {
                 (
-                    format!("names `{folder}…`, a path of one machine"),
-                    "use a relative path, `$HOME` or `~`; an example's user is `ada`",
+                    format!("names `{folder}…`, a machine-specific path"),
+                    "use a relative path, `$HOME` or `~`; the example user is `ada`",
                 )
             });
-            problems.extend(host.into_iter().chain(folder).map(|(message, hint)| Problem {
+            problems.extend(host.into_iter().chain(folder).map(|(message, hint)| TidyProblem {
                 path: path.to_owned(),
                 line: Some(index + 1),
                 rule: ID,
-                level: Level::Fail,
+                level: ProblemLevel::Fail,
                 message,
                 hint: hint.to_owned(),
             }));
@@ -73,8 +72,8 @@ fn machine_path(line: &str) -> Option<&'static str> {
     folder.or(home).copied()
 }
 
-/// What follows each place where `folder` begins a path, and is not the middle of one
-/// (`docs/work/`, `https://host/work/`).
+/// The text after each occurrence of `folder` at the start of a path; occurrences inside a longer
+/// path (`docs/work/`, `https://host/work/`) are skipped.
 fn starts<'a>(line: &'a str, folder: &'a str) -> impl Iterator<Item = &'a str> {
     line.match_indices(folder).filter_map(move |(at, _)| {
         let before = line[..at].chars().next_back();

@@ -3,7 +3,7 @@ use crate::tidy::headlines;
 
 #[track_caller]
 fn check_line(path: &str, line: &str, expected: &[String]) {
-    let tree = Tree::of(&[(path, &format!("first\n{line}\n"))]);
+    let tree = SourceTree::of(&[(path, &format!("first\n{line}\n"))]);
     assert_eq!(headlines(&check(&tree)), expected);
 }
 
@@ -26,7 +26,7 @@ fn path_of_one_machine_fails() {
         check_line(
             "run.sh",
             &format!("cat \"{folder}main/x\""),
-            &[format!("run.sh:2: [machine-paths] names `{folder}…`, a path of one machine")],
+            &[format!("run.sh:2: [machine-paths] names `{folder}…`, a machine-specific path")],
         );
     }
 }
@@ -37,7 +37,7 @@ fn home_of_a_user_fails() {
         check_line(
             "run.sh",
             &format!("{home}bob/moothall"),
-            &[format!("run.sh:2: [machine-paths] names `{home}…`, a path of one machine")],
+            &[format!("run.sh:2: [machine-paths] names `{home}…`, a machine-specific path")],
         );
     }
 }
@@ -61,6 +61,6 @@ fn lock_files_may_name_registries_but_no_paths() {
     check_line(
         "Cargo.lock",
         &format!("source = \"{folder}x\""),
-        &[format!("Cargo.lock:2: [machine-paths] names `{folder}…`, a path of one machine")],
+        &[format!("Cargo.lock:2: [machine-paths] names `{folder}…`, a machine-specific path")],
     );
 }

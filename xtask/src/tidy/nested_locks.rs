@@ -1,5 +1,6 @@
-//! The lock files of nested workspaces know the dependencies of our crates. Cargo updates only the lock file of the workspace that is
-//! built, so a new dependency is noticed in the gate otherwise.
+//! Checks that the lock files of nested workspaces list the current dependencies of our crates.
+//! Cargo updates only the lock file of the workspace it builds, so without this rule a stale lock
+//! file is noticed only in the gate.
 
 use std::collections::BTreeSet;
 
@@ -7,15 +8,15 @@ use anyhow::{Context as _, Result};
 use serde::Deserialize;
 use toml::Table;
 
-use super::{Level, Problem};
-use crate::tree::Tree;
+use super::{ProblemLevel, TidyProblem};
+use crate::tree::SourceTree;
 
 pub(crate) const ID: &str = "nested-locks";
 
 const LOCKS: &[&str] = &["bench/secrets/Cargo.lock", "fuzz/Cargo.lock"];
 
 #[derive(Deserialize)]
-struct Lock {
+struct LockFile {
     package: Vec<LockedPackage>,
 }
 
@@ -27,33 +28,33 @@ struct LockedPackage {
 }
 
 #[derive(Deserialize)]
-struct Manifest {
+struct CrateManifest {
     #[serde(default)]
     dependencies: Table,
     #[serde(default, rename = "build-dependencies")]
     build_dependencies: Table,
 }
 
-pub(crate) fn check(tree: &Tree) -> Result<Vec<Problem>> {
+pub(crate) fn check(tree: &SourceTree) -> Result<Vec<TidyProblem>> {
     let mut problems = Vec::new();
     for path in LOCKS {
-        let text = tree.text(path).with_context(|| format!("there is no {path}"))?;
-        for package in toml::from_str::<Lock>(text)?.package {
+        let text = tree.text(path).with_context(|| format!("{path} not found"))?;
+        for package in toml::from_str::<LockFile>(text)?.package {
             let Some(manifest) = tree.text(&format!("crates/{}/Cargo.toml", package.name)) else {
                 continue;
             };
-            let Manifest { dependencies, build_dependencies } = toml::from_str(manifest)?;
+            let CrateManifest { dependencies, build_dependencies } = toml::from_str(manifest)?;
             let needed: BTreeSet<&str> =
                 dependencies.keys().chain(build_dependencies.keys()).map(String::as_str).collect();
-            // An entry has a version behind the name if there are two of them.
+            // An entry also has a version if the lock file holds two versions of the crate.
             let locked: BTreeSet<&str> =
                 package.dependencies.iter().filter_map(|entry| entry.split(' ').next()).collect();
             if needed != locked {
-                problems.push(Problem {
+                problems.push(TidyProblem {
                     path: (*path).to_owned(),
                     line: None,
                     rule: ID,
-                    level: Level::Fail,
+                    level: ProblemLevel::Fail,
                     message: format!("the dependencies of `{}` have changed", package.name),
                     hint: "run `cargo metadata --format-version 1` in its directory".to_owned(),
                 });

@@ -12,7 +12,7 @@ fn lock_file_of_a_nested_workspace_knows_the_dependencies_of_our_crates() {
                         [dev-dependencies]\ninsta.workspace = true\n";
         let manifest = ("crates/moothall-a/Cargo.toml", manifest);
         let files = [(LOCKS[0], lock.as_str()), (LOCKS[1], "package = []"), manifest];
-        headlines(&check(&Tree::of(&files)).unwrap())
+        headlines(&check(&SourceTree::of(&files)).unwrap())
     };
     assert_eq!(checked("\"serde\", \"toml 1.0.0\""), Vec::<String>::new());
     assert_eq!(

@@ -3,7 +3,7 @@ use crate::tidy::headlines;
 
 #[track_caller]
 fn check_text(text: &str, expected: &[&str]) {
-    let tree = Tree::of(&[("crates/a/Cargo.toml", text)]);
+    let tree = SourceTree::of(&[("crates/a/Cargo.toml", text)]);
     assert_eq!(headlines(&check(&tree)), expected);
 }
 
@@ -33,12 +33,12 @@ fn optional_dependency_fails() {
 
 #[test]
 fn broken_manifest_fails() {
-    let tree = Tree::of(&[("Cargo.toml", "[package\n")]);
+    let tree = SourceTree::of(&[("Cargo.toml", "[package\n")]);
     assert_eq!(check(&tree).len(), 1);
 }
 
 #[test]
 fn fixtures_of_tests_are_left_alone() {
-    let tree = Tree::of(&[("crates/a/tests/fixtures/b/Cargo.toml", "[features]\n")]);
+    let tree = SourceTree::of(&[("crates/a/tests/fixtures/b/Cargo.toml", "[features]\n")]);
     assert_eq!(headlines(&check(&tree)), [""; 0]);
 }

@@ -1,23 +1,22 @@
-//! The SDK of Restate is named in one module of the product, behind which nobody sees it. Its futures
-//! can be awaited together in ways that compile, pass every test and never end after a crash; that
-//! module's wrapper makes those impossible to write. The benchmark that measures this wrapper beside
-//! the bare SDK names it, too.
+//! Allows only one module of the product to name the Restate SDK. Its futures can be awaited
+//! together in ways that compile, pass every test and never finish after a crash; the wrapper in
+//! that module rules these out. The benchmark that compares this wrapper with the bare SDK is
+//! exempt.
 
-use super::{Level, Problem};
-use crate::tree::Tree;
+use super::{ProblemLevel, TidyProblem};
+use crate::tree::SourceTree;
 
 pub(crate) const ID: &str = "one-sdk";
 
-/// Put together from halves so that this file does not trip over itself.
+/// Concatenated from halves so this file does not match itself.
 const SDK: &str = concat!("restate", "_sdk");
 
-/// The one module.
 const HOME: &str = "crates/moothall-restate/src/sdk.rs";
 
-/// The baseline of `bench:engine`, which no product contains.
+/// The baseline of `bench:engine`, which is not part of the product.
 const BASELINE: &str = "bench/src/engine/bare.rs";
 
-pub(crate) fn check(tree: &Tree) -> Vec<Problem> {
+pub(crate) fn check(tree: &SourceTree) -> Vec<TidyProblem> {
     let mut problems = Vec::new();
     let sources = tree.texts().filter(|(path, _)| path.ends_with(".rs"));
     let sources = sources.filter(|(path, _)| ![HOME, BASELINE].contains(path));
@@ -25,13 +24,13 @@ pub(crate) fn check(tree: &Tree) -> Vec<Problem> {
         for (index, line) in text.lines().enumerate() {
             let code = line.split("//").next().unwrap_or_default();
             if code.contains(SDK) {
-                problems.push(Problem {
+                problems.push(TidyProblem {
                     path: path.to_owned(),
                     line: Some(index + 1),
                     rule: ID,
-                    level: Level::Fail,
-                    message: format!("names `{SDK}`, which only {HOME} may"),
-                    hint: "use `moothall_engine::waves::Durable`".to_owned(),
+                    level: ProblemLevel::Fail,
+                    message: format!("names `{SDK}`; only {HOME} may use it"),
+                    hint: "use `moothall_engine::durable::DurableEngine`".to_owned(),
                 });
             }
         }

@@ -1,15 +1,15 @@
-//! Runs are started from a typed request. Nobody else reads its stored form or compares workflow names, and HTTP requests do not pass
-//! through the command line.
+//! Checks that runs are started from a typed request: no other code reads its stored form or
+//! compares workflow names, and HTTP requests do not go through the command-line types.
 
-use super::{Level, Problem};
-use crate::tree::Tree;
+use super::{ProblemLevel, TidyProblem};
+use crate::tree::SourceTree;
 
 pub(crate) const ID: &str = "run-requests";
 
-/// The type itself, which is where names and stored forms are read.
+/// Defines the request, and so may read names and stored forms.
 const SPEC: &str = "crates/moothall-core/src/run_spec.rs";
 
-/// How the name of a workflow is compared.
+/// Code that compares the name of a workflow.
 const COMPARISONS: &[&str] = &[
     "workflow ==",
     "workflow !=",
@@ -18,24 +18,25 @@ const COMPARISONS: &[&str] = &[
     "workflow.as_str()",
     "== Consult::NAME",
     "!= Consult::NAME",
-    "== Reflexion::NAME",
-    "!= Reflexion::NAME",
+    "== ProgramRun::NAME",
+    "!= ProgramRun::NAME",
     "== EditWorkflow::NAME",
     "!= EditWorkflow::NAME",
 ];
 
-/// Who may turn a stored form into a request: the store, and `ask`, whose questions are never stored.
+/// Files that may convert a stored form to a request: the store, and `ask`, whose requests are
+/// never stored.
 const READERS: &[&str] =
     &[SPEC, "crates/moothall-store/src/rows.rs", "crates/moothall/src/commands/ask.rs"];
 
-/// The path of an HTTP request to a run.
+/// The code between an HTTP request and a run.
 const HTTP: &[&str] = &[
     "crates/moothall-server/src/",
     "crates/moothall/src/commands/serve/",
-    "crates/moothall/src/launch/from_request.rs",
+    "crates/moothall/src/launch/http_request.rs",
 ];
 
-pub(crate) fn check(tree: &Tree) -> Vec<Problem> {
+pub(crate) fn check(tree: &SourceTree) -> Vec<TidyProblem> {
     let mut problems = Vec::new();
     let sources = tree.texts().filter(|(path, _)| {
         path.starts_with("crates/")
@@ -47,11 +48,11 @@ pub(crate) fn check(tree: &Tree) -> Vec<Problem> {
         for (index, line) in text.lines().enumerate() {
             let code = line.split("//").next().unwrap_or_default();
             if let Some((message, hint)) = problem(path, code) {
-                problems.push(Problem {
+                problems.push(TidyProblem {
                     path: path.to_owned(),
                     line: Some(index + 1),
                     rule: ID,
-                    level: Level::Fail,
+                    level: ProblemLevel::Fail,
                     message: message.to_owned(),
                     hint: hint.to_owned(),
                 });
@@ -63,14 +64,17 @@ pub(crate) fn check(tree: &Tree) -> Vec<Problem> {
 
 fn problem(path: &str, code: &str) -> Option<(&'static str, &'static str)> {
     if path != SPEC && COMPARISONS.iter().any(|comparison| code.contains(comparison)) {
-        return Some(("compares the name of a workflow", "match on `RunSpec` or `RunKind`"));
+        return Some(("compares a workflow name", "match on `RunSpec` or `RunKind`"));
     }
     if !READERS.contains(&path) && code.contains("StoredSpec::from_columns(") {
         return Some(("reads the stored form of a run", "take a `RunSpec`"));
     }
     let is_http = HTTP.iter().any(|place| path.starts_with(place));
     if is_http && (code.contains("clap::") || code.contains("crate::args")) {
-        return Some(("uses the command line to serve HTTP", "build the request from its fields"));
+        return Some((
+            "uses command-line types to serve HTTP",
+            "build the request from its fields",
+        ));
     }
     None
 }

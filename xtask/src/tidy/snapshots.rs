@@ -1,17 +1,17 @@
-//! A snapshot that nobody looked at is a test that says nothing.
+//! Rejects pending snapshots: a snapshot that was not reviewed tests nothing.
 
 use std::path::Path;
 
 use anyhow::Result;
 
-use super::{Level, Problem};
+use super::{ProblemLevel, TidyProblem};
 use crate::shell;
 
 pub(crate) const ID: &str = "snapshots";
 
 const PENDING: &[&str] = &[".snap.new", ".pending-snap"];
 
-/// Files named like pending snapshots. They are ignored by git, so the tree does not hold them.
+/// Files named like pending snapshots. Git ignores them, so they are not in `SourceTree`.
 pub(crate) fn candidates(root: &Path) -> Result<Vec<String>> {
     let list = |flags: &[&str]| {
         let base = ["git", "ls-files", "-z"];
@@ -28,17 +28,16 @@ pub(crate) fn candidates(root: &Path) -> Result<Vec<String>> {
         .collect())
 }
 
-pub(crate) fn check(paths: &[String]) -> Vec<Problem> {
+pub(crate) fn check(paths: &[String]) -> Vec<TidyProblem> {
     let pending = paths.iter().filter(|path| PENDING.iter().any(|end| path.ends_with(end)));
     pending
-        .map(|path| Problem {
+        .map(|path| TidyProblem {
             path: path.clone(),
             line: None,
             rule: ID,
-            level: Level::Fail,
-            message: "is a snapshot that nobody has reviewed".to_owned(),
-            hint: "read the difference, then rename it over the `.snap` file or delete it"
-                .to_owned(),
+            level: ProblemLevel::Fail,
+            message: "is a snapshot that has not been reviewed".to_owned(),
+            hint: "review the diff, then rename it over the `.snap` file or delete it".to_owned(),
         })
         .collect()
 }

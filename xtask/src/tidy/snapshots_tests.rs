@@ -12,8 +12,8 @@ fn pending_snapshots_fail() {
     assert_eq!(
         headlines(&check(&paths)),
         [
-            "src/snapshots/a.snap.new: [snapshots] is a snapshot that nobody has reviewed",
-            "src/.a.rs.pending-snap: [snapshots] is a snapshot that nobody has reviewed",
+            "src/snapshots/a.snap.new: [snapshots] is a snapshot that has not been reviewed",
+            "src/.a.rs.pending-snap: [snapshots] is a snapshot that has not been reviewed",
         ]
     );
 }

@@ -1,28 +1,26 @@
-//! Every promise of SPECIFICATION.md names the test or benchmark that shows it, and that one
-//! exists.
+//! Checks that the test or benchmark of every promise in SPECIFICATION.md exists.
 //!
-//! In code spans: `test:budget::ledger_never_overshoots`, with groups as in a shell
+//! They are named in code spans: `test:budget::ledger_never_overshoots`, with groups as in a shell
 //! (`test:faults::{openai,ollama}::connection_reset`), and `bench:gateway`.
 
 use std::collections::BTreeSet;
 
 use pulldown_cmark::{Event, Options, Parser};
 
-use super::{Level, Problem, line_of};
+use super::{ProblemLevel, TidyProblem, line_of};
 use crate::tokens::tokens;
-use crate::tree::{Tree, is_test_file};
+use crate::tree::{SourceTree, is_test_file};
 
 pub(crate) const ID: &str = "specification";
 
 const SPECIFICATION: &str = "SPECIFICATION.md";
 
-/// The words of one test file: its identifiers, those inside macros included, and the modules its
-/// path stands for.
+/// The identifiers of one test file, including those inside macros, and the modules in its path.
 struct TestFile {
     words: BTreeSet<String>,
 }
 
-pub(crate) fn check(tree: &Tree, benches: &[String]) -> Vec<Problem> {
+pub(crate) fn check(tree: &SourceTree, benches: &[String]) -> Vec<TidyProblem> {
     let Some(text) = tree.text(SPECIFICATION) else {
         return vec![problem(None, "is missing".to_owned())];
     };
@@ -34,29 +32,28 @@ pub(crate) fn check(tree: &Tree, benches: &[String]) -> Vec<Problem> {
         if let Some(names) = code.strip_prefix("test:") {
             let missing =
                 expand(names).into_iter().filter(|name| !files.iter().any(|file| file.has(name)));
-            problems
-                .extend(missing.map(|name| problem(line, format!("there is no test `{name}`"))));
+            problems.extend(missing.map(|name| problem(line, format!("unknown test `{name}`"))));
         } else if let Some(name) = code.strip_prefix("bench:")
             && !benches.iter().any(|bench| bench == name)
         {
-            problems.push(problem(line, format!("there is no `cargo xtask bench {name}`")));
+            problems.push(problem(line, format!("unknown benchmark `cargo xtask bench {name}`")));
         }
     }
     problems
 }
 
 impl TestFile {
-    /// Whether every part of the path is a word of this file.
+    /// Whether this file contains every part of the path.
     ///
-    /// Weaker than asking the test runner, which would have to build everything; strong enough to
-    /// catch a rename.
+    /// Weaker than listing the tests with the test runner, which would need a full build, but
+    /// enough to catch a rename.
     fn has(&self, name: &str) -> bool {
         name.split("::").all(|part| self.words.contains(part))
     }
 }
 
 fn read((path, source): (&str, &str)) -> TestFile {
-    // A file that does not parse has no tests; the compiler says more about it than we could.
+    // A file that does not parse counts as having no tests; the compiler reports the error.
     let mut words: BTreeSet<String> =
         tokens(source).unwrap_or_default().into_iter().map(|token| token.text).collect();
     for part in path.split('/') {
@@ -78,7 +75,7 @@ fn code_spans(text: &str) -> impl Iterator<Item = (String, usize)> {
     })
 }
 
-/// `a::{b,c}::d` becomes `a::b::d` and `a::c::d`.
+/// Expands `a::{b,c}::d` to `a::b::d` and `a::c::d`.
 fn expand(names: &str) -> Vec<String> {
     let group =
         names.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)));
@@ -95,14 +92,14 @@ fn expand(names: &str) -> Vec<String> {
     }
 }
 
-fn problem(line: Option<usize>, message: String) -> Problem {
-    Problem {
+fn problem(line: Option<usize>, message: String) -> TidyProblem {
+    TidyProblem {
         path: SPECIFICATION.to_owned(),
         line,
         rule: ID,
-        level: Level::Fail,
+        level: ProblemLevel::Fail,
         message,
-        hint: "a promise names its test as `test:module::name` or its benchmark as `bench:name`, or says that it is untested"
+        hint: "name the test as `test:module::name` or the benchmark as `bench:name`, or mark the promise as untested"
             .to_owned(),
     }
 }

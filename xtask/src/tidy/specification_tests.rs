@@ -3,7 +3,7 @@ use crate::tidy::headlines;
 
 #[track_caller]
 fn check_promise(text: &str, expected: &[&str]) {
-    let tree = Tree::of(&[
+    let tree = SourceTree::of(&[
         ("SPECIFICATION.md", text),
         (
             "crates/moothall-models/src/ledger_tests.rs",
@@ -31,7 +31,7 @@ fn promises_with_their_tests_pass() {
 fn promise_whose_test_was_renamed_fails() {
     check_promise(
         "x\n\n`test:never_overshot`\n",
-        &["SPECIFICATION.md:3: [specification] there is no test `never_overshot`"],
+        &["SPECIFICATION.md:3: [specification] unknown test `never_overshot`"],
     );
 }
 
@@ -39,9 +39,7 @@ fn promise_whose_test_was_renamed_fails() {
 fn each_choice_of_a_group_needs_its_test() {
     check_promise(
         "`test:faults::{openai,google}::connection_reset`\n",
-        &[
-            "SPECIFICATION.md:1: [specification] there is no test `faults::google::connection_reset`",
-        ],
+        &["SPECIFICATION.md:1: [specification] unknown test `faults::google::connection_reset`"],
     );
 }
 
@@ -50,8 +48,8 @@ fn words_of_comments_and_of_the_product_are_not_tests() {
     check_promise(
         "`test:not_a_test` `test:in_the_product`\n",
         &[
-            "SPECIFICATION.md:1: [specification] there is no test `not_a_test`",
-            "SPECIFICATION.md:1: [specification] there is no test `in_the_product`",
+            "SPECIFICATION.md:1: [specification] unknown test `not_a_test`",
+            "SPECIFICATION.md:1: [specification] unknown test `in_the_product`",
         ],
     );
 }
@@ -60,14 +58,14 @@ fn words_of_comments_and_of_the_product_are_not_tests() {
 fn promise_without_its_benchmark_fails() {
     check_promise(
         "`bench:sandbox`\n",
-        &["SPECIFICATION.md:1: [specification] there is no `cargo xtask bench sandbox`"],
+        &["SPECIFICATION.md:1: [specification] unknown benchmark `cargo xtask bench sandbox`"],
     );
 }
 
 #[test]
 fn missing_specification_fails() {
     assert_eq!(
-        headlines(&check(&Tree::default(), &[])),
+        headlines(&check(&SourceTree::default(), &[])),
         ["SPECIFICATION.md: [specification] is missing"]
     );
 }

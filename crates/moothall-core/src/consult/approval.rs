@@ -1,65 +1,66 @@
-//! A person's word on a move that code holds back.
+//! Human approval of moves that the checks hold back.
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
 use super::rank::approve;
-use super::ranked::{Ranked, RankedMove};
+use super::result::{ConsultResult, RankedMove};
 use crate::Outcome;
 
-/// A person looked at what code found in a move and lets it be ranked.
+/// A person's approval to rank a move despite its findings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Approval {
-    /// The move.
+pub struct MoveApproval {
+    /// Id of the approved move.
     pub move_id: String,
-    /// Who says so.
+    /// Who approved it.
     pub by: String,
-    /// Why, in the person's words; may be empty.
+    /// The approver's reason; may be empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
-    /// When, in milliseconds since 1970.
+    /// Approval time, in milliseconds since the Unix epoch.
     pub at_ms: u64,
 }
 
-/// An outcome with what persons said after the end.
-pub fn settle(outcome: Outcome, approvals: &[Approval]) -> Outcome {
+/// Applies approvals given after the end of a run to its outcome.
+pub fn settle(outcome: Outcome, approvals: &[MoveApproval]) -> Outcome {
     let approved: BTreeSet<String> =
         approvals.iter().map(|approval| approval.move_id.clone()).collect();
     if approved.is_empty() { outcome } else { approve(&outcome, &approved) }
 }
 
-/// Why a move waits for nobody's word.
+/// Why a move does not need approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NotHeld<'a> {
-    /// There is no such move.
+pub enum ApprovalRefusal<'a> {
+    /// No such move.
     Unknown,
-    /// Somebody said so before.
-    Approved(&'a Approval),
-    /// A person did not want it to be debated.
+    /// Already approved.
+    Approved(&'a MoveApproval),
+    /// Vetoed before the debates.
     Vetoed(&'a RankedMove),
-    /// It was not debated, so it cannot be ranked.
+    /// Not debated, so it cannot be ranked.
     NotDebated,
-    /// It is ranked: nothing holds it back.
+    /// Already ranked; nothing holds it back.
     Ranked,
 }
 
-impl Ranked {
-    /// Whether a move waits for a person: only what code holds back does.
+impl ConsultResult {
+    /// Returns `Ok` if a move needs approval. Only moves held back by checks do.
     pub fn waits_for_word<'a>(
         &'a self,
-        approvals: &'a [Approval],
+        approvals: &'a [MoveApproval],
         move_id: &str,
-    ) -> Result<(), NotHeld<'a>> {
-        let found = self.moves().find(|one| one.move_id == move_id).ok_or(NotHeld::Unknown)?;
+    ) -> Result<(), ApprovalRefusal<'a>> {
+        let found =
+            self.moves().find(|one| one.move_id == move_id).ok_or(ApprovalRefusal::Unknown)?;
         if let Some(given) = approvals.iter().find(|one| one.move_id == move_id) {
-            return Err(NotHeld::Approved(given));
+            return Err(ApprovalRefusal::Approved(given));
         }
         match found {
-            found if found.is_vetoed() => Err(NotHeld::Vetoed(found)),
-            RankedMove { debated: None, .. } => Err(NotHeld::NotDebated),
-            RankedMove { rank: Some(_), .. } => Err(NotHeld::Ranked),
+            found if found.is_vetoed() => Err(ApprovalRefusal::Vetoed(found)),
+            RankedMove { debated: None, .. } => Err(ApprovalRefusal::NotDebated),
+            RankedMove { rank: Some(_), .. } => Err(ApprovalRefusal::Ranked),
             _ => Ok(()),
         }
     }

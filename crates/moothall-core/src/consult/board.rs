@@ -1,7 +1,7 @@
 //! The built-in committee: five analysts with three moves each, one critic, three decision makers,
 //! ten rounds, four metrics of ten points.
 
-use super::committee::{Committee, Level, Metric, Seat};
+use super::committee::{Committee, CommitteeMember, MetricLevel, ScoreMetric};
 
 /// The built-in committee.
 pub fn board() -> Committee {
@@ -27,13 +27,13 @@ pub fn board() -> Committee {
     }
 }
 
-fn seat(id: &str, name: &str, lens: &str) -> Seat {
-    Seat { id: id.to_owned(), name: name.to_owned(), lens: lens.trim_end().to_owned() }
+fn seat(id: &str, name: &str, lens: &str) -> CommitteeMember {
+    CommitteeMember { id: id.to_owned(), name: name.to_owned(), lens: lens.trim_end().to_owned() }
 }
 
-fn metric(id: &str, name: &str, asks: &str, levels: [(u8, &str); 5]) -> Metric {
-    let level = |(from, means): (u8, &str)| Level { from, means: means.to_owned() };
-    Metric {
+fn metric(id: &str, name: &str, asks: &str, levels: [(u8, &str); 5]) -> ScoreMetric {
+    let level = |(from, means): (u8, &str)| MetricLevel { from, means: means.to_owned() };
+    ScoreMetric {
         id: id.to_owned(),
         name: name.to_owned(),
         asks: asks.to_owned(),
@@ -41,7 +41,7 @@ fn metric(id: &str, name: &str, asks: &str, levels: [(u8, &str); 5]) -> Metric {
     }
 }
 
-fn impact() -> Metric {
+fn impact() -> ScoreMetric {
     metric(
         "impact",
         "Impact",
@@ -56,7 +56,7 @@ fn impact() -> Metric {
     )
 }
 
-fn feasibility() -> Metric {
+fn feasibility() -> ScoreMetric {
     metric(
         "feasibility",
         "Feasibility",
@@ -71,7 +71,7 @@ fn feasibility() -> Metric {
     )
 }
 
-fn risk_adjusted_return() -> Metric {
+fn risk_adjusted_return() -> ScoreMetric {
     metric(
         "risk_adjusted_return",
         "Risk-Adjusted Return",
@@ -86,7 +86,7 @@ fn risk_adjusted_return() -> Metric {
     )
 }
 
-fn strategic_alignment() -> Metric {
+fn strategic_alignment() -> ScoreMetric {
     metric(
         "strategic_alignment",
         "Strategic Alignment",

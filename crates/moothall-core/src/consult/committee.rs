@@ -1,16 +1,16 @@
-//! Who sits on the committee, what they look for, and how moves are scored.
+//! The committee: its members, their lenses and the scoring metrics.
 //!
-//! A committee is data: the built-in one and a user's own file are the same type. Lenses are short
-//! rules of judgement, not biographies: personas do not make models more accurate.
+//! The built-in committee and user-defined files share one type. Lenses are short rules of
+//! judgement, not biographies: personas do not make models more accurate.
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-/// The highest score of a metric; the lowest is 1.
+/// Highest score of a metric; the lowest is 1.
 pub const TOP_LEVEL: u8 = 10;
 
-/// The longest lens or question of a committee file.
+/// Limit for each name, lens, question and level in a committee file.
 const MAX_TEXT_BYTES: usize = 8 * 1024;
 
 /// A committee: analysts propose moves, the critic attacks them, decision makers defend and score
@@ -20,99 +20,100 @@ const MAX_TEXT_BYTES: usize = 8 * 1024;
 pub struct Committee {
     /// A short name, such as `board`.
     pub name: String,
-    /// What it is, in one line.
+    /// One-line description.
     pub title: String,
-    /// How many rounds a debate has.
+    /// Rounds per debate.
     pub rounds: u32,
-    /// How many moves each analyst proposes.
+    /// Moves that each analyst proposes.
     pub moves_per_analyst: u32,
-    /// Who proposes moves.
-    pub analysts: Vec<Seat>,
-    /// Who attacks them.
-    pub critic: Seat,
-    /// Who defends and then scores them.
-    pub decision_makers: Vec<Seat>,
-    /// What is scored, each from 1 to 10.
-    pub metrics: Vec<Metric>,
+    /// Members who propose moves.
+    pub analysts: Vec<CommitteeMember>,
+    /// Member who attacks the moves.
+    pub critic: CommitteeMember,
+    /// Members who defend and then score the moves.
+    pub decision_makers: Vec<CommitteeMember>,
+    /// Scored metrics, each from 1 to 10.
+    pub metrics: Vec<ScoreMetric>,
 }
 
 /// A member of a committee.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Seat {
-    /// Stable and short: `analyst_1`, `critic`, `D2`. It is a part of effect ids.
+pub struct CommitteeMember {
+    /// Short, stable id, such as `analyst_1`, `critic` or `D2`. Part of effect ids.
     pub id: String,
-    /// What people call the member.
+    /// Display name.
     pub name: String,
-    /// What the member looks for and how; it goes into the prompt as it stands.
+    /// What the member looks for and how. Inserted verbatim into the prompt.
     pub lens: String,
 }
 
-/// One thing that is scored.
+/// A scoring criterion.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Metric {
-    /// The field's name in scores: `risk_adjusted_return`.
+pub struct ScoreMetric {
+    /// Field name in the scores, such as `risk_adjusted_return`.
     pub id: String,
-    /// What people call it.
+    /// Display name.
     pub name: String,
     /// The question that a score answers.
     pub asks: String,
-    /// What a score means, lowest first; observable, so that two scorers mean the same thing.
-    pub levels: Vec<Level>,
+    /// Meaning of the scores, lowest first. Levels are observable, so that two scorers agree on
+    /// them.
+    pub levels: Vec<MetricLevel>,
 }
 
 /// The meaning of scores from `from` up to the next level.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Level {
+pub struct MetricLevel {
     /// The lowest score with this meaning.
     pub from: u8,
-    /// What must be the case.
+    /// Condition for this level.
     pub means: String,
 }
 
-/// Why a committee cannot sit.
+/// Why a committee is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidCommittee {
-    /// Too few or too many of something.
-    #[error("{what}: there are {found}, and there must be from {least} to {most}")]
+    /// A count is out of range.
+    #[error("invalid number of {what}: {found} (must be {least} to {most})")]
     Count {
-        /// Of what.
+        /// What is counted.
         what: &'static str,
-        /// How many there are.
+        /// Actual count.
         found: usize,
-        /// The fewest.
+        /// Minimum.
         least: usize,
-        /// The most.
+        /// Maximum.
         most: usize,
     },
-    /// An id that cannot stand in effect ids and files, or stands twice.
-    #[error("`{0}` is not a usable id: letters, digits, - and _, at most 40, each once")]
+    /// An id that is a duplicate or not valid in effect ids and file names.
+    #[error("invalid id `{0}`: use 1 to 40 letters, digits, `-` or `_`; ids must be unique")]
     Id(String),
     /// A text is missing or too long.
     #[error("{what} of `{of}` is empty or longer than {} bytes", MAX_TEXT_BYTES)]
     Text {
-        /// Which text.
+        /// Kind of text.
         what: &'static str,
-        /// Of whom.
+        /// Id of the member or metric.
         of: String,
     },
-    /// The levels of a metric do not ascend from 1 to 10.
-    #[error("the levels of `{0}` must ascend, begin at 1 and stay within 10")]
+    /// The levels of a metric do not start at 1, ascend and stay within 10.
+    #[error("the levels of `{0}` must start at 1, ascend and stay within 10")]
     Levels(String),
 }
 
 impl Committee {
-    /// The highest score that a move can get: 120 for the built-in committee.
+    /// Highest possible score of a move: 120 for the built-in committee.
     pub fn top_score(&self) -> u32 {
         let cells = self.metrics.len().saturating_mul(self.decision_makers.len());
         u32::try_from(cells).unwrap_or(u32::MAX).saturating_mul(u32::from(TOP_LEVEL))
     }
 
-    /// How many moves each analyst proposes when there shall be `moves` in all, as even as can be;
-    /// analysts without a move are not asked.
+    /// Moves per analyst for `moves` in total, split as evenly as possible. Analysts with no moves
+    /// are not called.
     pub fn shares(&self, moves: Option<u32>) -> Vec<u32> {
         let analysts = u32::try_from(self.analysts.len()).unwrap_or(u32::MAX).max(1);
         let most = analysts.saturating_mul(self.moves_per_analyst);
@@ -121,7 +122,7 @@ impl Committee {
         (0..analysts).map(share).collect()
     }
 
-    /// Whether a debate can be held by it.
+    /// Checks that the committee can hold a debate.
     pub fn validate(&self) -> Result<(), InvalidCommittee> {
         count("rounds", self.rounds as usize, 1, 20)?;
         count("moves per analyst", self.moves_per_analyst as usize, 1, 5)?;

@@ -36,12 +36,12 @@ fn a_committee_that_cannot_sit_says_why() {
     assert_eq!(
         said,
         [
-            "rounds: there are 0, and there must be from 1 to 20",
-            "decision makers: there are 0, and there must be from 1 to 5",
-            "`analyst_1` is not a usable id: letters, digits, - and _, at most 40, each once",
-            "`../critic` is not a usable id: letters, digits, - and _, at most 40, each once",
+            "invalid number of rounds: 0 (must be 1 to 20)",
+            "invalid number of decision makers: 0 (must be 1 to 5)",
+            "invalid id `analyst_1`: use 1 to 40 letters, digits, `-` or `_`; ids must be unique",
+            "invalid id `../critic`: use 1 to 40 letters, digits, `-` or `_`; ids must be unique",
             "the lens of `critic` is empty or longer than 8192 bytes",
-            "the levels of `impact` must ascend, begin at 1 and stay within 10",
+            "the levels of `impact` must start at 1, ascend and stay within 10",
         ]
     );
 }

@@ -1,28 +1,31 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::support::{day, drive, input, reply, synthetic};
-use super::super::{ConsultInput, Ranked, RankedMove};
+use super::super::{ConsultInput, ConsultResult, RankedMove};
 use super::*;
-use crate::child::{ChildEnd, ChildRequest, Isolation};
-use crate::claims::Checker;
-use crate::debate::{Debate, DebateInput, Entry, Stance};
+use crate::child::{ChildEnd, ChildIsolation, ChildRequest};
+use crate::claims::ClaimChecker;
+use crate::debate::{Debate, DebateInput, DebateLogEntry, DebateStance};
 use crate::evidence::events::events;
 use crate::evidence::passages::passages;
-use crate::evidence::{Company, CompanyFacts, Evidence, Provenance, Sheet, Submissions, Ticker};
+use crate::evidence::{
+    CompanyFacts, CompanyProfile, Evidence, FactSheet, FilerSubmissions, Provenance, Ticker,
+};
 use crate::test_data::{
     APPLE, JPMORGAN, LOGISTIC_PROPERTIES, MICROSOFT, NVIDIA, SNOWFLAKE, Sample, read,
 };
-use crate::{Effect, EffectResult, Outcome, Verdict, Workflow};
+use crate::{Effect, EffectResult, Outcome, RunVerdict, Workflow};
 
-/// A company of the recorded data as it is gathered.
+/// Evidence of a company in the recorded data.
 fn gathered(sample: &Sample, ticker: &str, filings: Option<&str>) -> Evidence {
     let sheet = sample.sheet.clone();
     let events = filings.map(|file| {
-        let submissions = Submissions::parse(&read(&format!("submissions/{file}.json"))).unwrap();
+        let submissions =
+            FilerSubmissions::parse(&read(&format!("submissions/{file}.json"))).unwrap();
         events(submissions.until(day("2026-12-31")))
     });
     Evidence {
-        company: Company {
+        company: CompanyProfile {
             name: sheet.entity.clone(),
             ticker: Some(Ticker::parse(ticker).unwrap()),
             cik: Some(sheet.cik),
@@ -42,13 +45,13 @@ fn gathered(sample: &Sample, ticker: &str, filings: Option<&str>) -> Evidence {
     }
 }
 
-/// What a debate of the demonstration came to, and what was said in it.
+/// Outcome and transcript of a demo debate.
 struct Debated {
     outcome: Outcome,
-    logs: BTreeMap<String, Vec<Entry>>,
-    stances: Vec<Stance>,
+    logs: BTreeMap<String, Vec<DebateLogEntry>>,
+    stances: Vec<DebateStance>,
     calls: usize,
-    /// Tokens of all prompts and of all answers.
+    /// Tokens of all prompts and of all replies.
     used: (u64, u64),
 }
 
@@ -79,7 +82,7 @@ fn debate(input: DebateInput) -> Debated {
     }
 }
 
-/// A whole run of the demonstration, debates included.
+/// A complete demo run, including its debates.
 struct Shown {
     ran: super::super::support::Ran,
     debates: BTreeMap<String, Debated>,
@@ -101,7 +104,7 @@ fn show(input: ConsultInput, evidence: &Evidence) -> Shown {
                 let debated = debate((**input).clone());
                 let outcome = debated.outcome.clone();
                 debates.insert(id.to_string(), debated);
-                let isolation = Isolation::none(None);
+                let isolation = ChildIsolation::none(None);
                 EffectResult::ChildEnded(Box::new(ChildEnd { outcome, isolation }))
             }
             Effect::AskPerson(_) => panic!("nobody is asked"),
@@ -113,7 +116,7 @@ fn show(input: ConsultInput, evidence: &Evidence) -> Shown {
     Shown { ran, debates, rewrites }
 }
 
-fn all(ranked: &Ranked) -> Vec<&RankedMove> {
+fn all(ranked: &ConsultResult) -> Vec<&RankedMove> {
     ranked.recommended.iter().chain(&ranked.other).collect()
 }
 
@@ -122,28 +125,28 @@ fn check(sample: &Sample, ticker: &str, filings: Option<&str>) {
     check_evidence(&gathered(sample, ticker, filings));
 }
 
-/// Every number of every text is supported or marked, but for the one that is there to be found.
+/// Every number in every text is supported or marked, except for the deliberate error.
 #[track_caller]
 fn check_evidence(evidence: &Evidence) {
-    // All topics and all kinds of turns come up in four rounds.
+    // Four rounds cover all topics and all kinds of turns.
     let mut input = input();
     input.committee.rounds = 4;
     let shown = show(input, evidence);
     let ranked = shown.ran.ranked();
     assert_eq!(ranked.recommended.len(), 3);
     assert_eq!(ranked.other.len(), 12);
-    assert_eq!(shown.ran.outcome.verdict, Verdict::Pass, "{:?}", shown.ran.rules());
+    assert_eq!(shown.ran.outcome.verdict, RunVerdict::Pass, "{:?}", shown.ran.rules());
     let claims: Vec<String> =
         shown.ran.rules().into_iter().filter(|rule| rule.contains(" claims.")).collect();
     assert_eq!(claims, ["Warn claims.projection m8"]);
     assert_eq!(shown.rewrites, ["m4/rewrite", "m8/rewrite"]);
     assert!(shown.debates.values().all(|debate| debate.calls == 25));
 
-    let checker = Checker::new(evidence.into());
+    let checker = ClaimChecker::new(evidence.into());
     let mut numbers = 0;
     for (id, debate) in &shown.debates {
         for (thread, entries) in &debate.logs {
-            for Entry { role, content, round } in entries {
+            for DebateLogEntry { role, content, round } in entries {
                 let claims = checker.check(content);
                 numbers += claims.len();
                 let bad: Vec<_> =
@@ -162,7 +165,7 @@ fn check_evidence(evidence: &Evidence) {
     assert!(numbers >= 45, "{numbers} numbers in 15 moves");
 }
 
-/// The fictional company that the binary carries, with passages of its report.
+/// The built-in fictional company, with passages of its report.
 #[test]
 fn the_company_that_is_bundled_is_shown() {
     let file = |name: &str| {
@@ -171,7 +174,7 @@ fn the_company_that_is_bundled_is_shown() {
     };
     let as_of = day("2026-12-31");
     let facts = CompanyFacts::parse(&file("companyfacts/CIK0009990001.json")).unwrap();
-    let filings = Submissions::parse(&file("submissions/CIK0009990001.json")).unwrap();
+    let filings = FilerSubmissions::parse(&file("submissions/CIK0009990001.json")).unwrap();
     let annual = filings.newest_annual(as_of).unwrap();
     let report = format!(
         "archives/9990001/{}/{}",
@@ -181,7 +184,7 @@ fn the_company_that_is_bundled_is_shown() {
     let mut evidence = gathered(&APPLE, "HLXI", None);
     evidence.company.fictional = true;
     evidence.missing.clear();
-    evidence.sheet = Some(Sheet::build(&facts, as_of).unwrap());
+    evidence.sheet = Some(FactSheet::build(&facts, as_of).unwrap());
     evidence.events = events(filings.until(as_of));
     evidence.passages = passages(&file(&report), annual).unwrap();
     assert!(evidence.passages.len() > 3, "{:?}", evidence.passages);
@@ -228,8 +231,9 @@ fn debates_develop_and_differ() {
         .collect();
     assert!(totals.iter().collect::<BTreeSet<_>>().len() >= 8, "{totals:?}");
     assert!(totals.iter().all(|total| (40..=105).contains(total)), "{totals:?}");
-    let stances: Vec<&Stance> = shown.debates.values().flat_map(|debate| &debate.stances).collect();
-    for stance in [Stance::Hold, Stance::Partial, Stance::Concede] {
+    let stances: Vec<&DebateStance> =
+        shown.debates.values().flat_map(|debate| &debate.stances).collect();
+    for stance in [DebateStance::Hold, DebateStance::Partial, DebateStance::Concede] {
         assert!(stances.contains(&&stance), "nobody says {stance:?}");
     }
     let ranked = all(shown.ran.ranked());

@@ -1,45 +1,45 @@
-//! The evidence as agents read it.
+//! The dossier: the evidence as agents read it.
 //!
-//! One text for everyone who proposes, attacks and defends: the same bytes in every prompt, so that
-//! a provider caches it once. It has a bound in tokens, and what is cut is said to be cut.
+//! One text for analysts, critic and decision makers, with the same bytes in every prompt, so
+//! a provider caches it once. It has a token limit, and the text states what was cut.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::checking::citation;
-use super::proceedings::{Document, Proceedings};
-use super::words::{fit, lines};
+use super::state::{CheckedDocument, ConsultState};
+use super::text_check::citation;
+use super::truncate::{fit, lines};
 use crate::evidence::{
-    Evidence, FactId, FilingEvent, Headline, Passage, Period, Sheet, UserDocument, UserPassage,
+    Evidence, FactId, FactSheet, FilingEvent, FilingPassage, FiscalPeriod, NewsHeadline,
+    UserDocument, UserPassage,
 };
 use crate::model::PromptText;
 use crate::text::{fenced, fill, one_line};
 use crate::tokens_expected;
 
-/// The most tokens that a dossier takes, whatever the window.
+/// Maximum tokens of a dossier, regardless of the context window.
 const MAX_TOKENS: u64 = 8_000;
 
-/// What a heading and two fences cost.
+/// Tokens of a heading and two code fences.
 const FRAME_TOKENS: u64 = 24;
 
-/// F1 and F2 take at most this part of a dossier each, in hundredths.
+/// Maximum share of a dossier for F1 and F2 each, in percent.
 const READING_PERCENT: u64 = 20;
 
-/// Of what they leave: events and passages are kept this part, the table takes the rest.
+/// Shares of the remaining tokens reserved for each section; the table gets the rest.
 const EVENTS_PERCENT: u64 = 12;
 const PASSAGES_PERCENT: u64 = 25;
 const DOCUMENTS_PERCENT: u64 = 30;
 const HEADLINES_PERCENT: u64 = 8;
 
-/// What the sections of the user's documents and of headlines are called.
 const DOCUMENTS: &str = "U0: passages of the user's documents";
 const HEADLINES: &str = "N0: headlines, newest first";
 
-/// What code found in F1 and F2, at most so many lines.
+/// Maximum number of findings listed for F1 or F2, and of lines about missing evidence.
 const MAX_FOUND: usize = 8;
 
-/// How many years of revenue F2 is shown.
+/// Years of revenue shown to F2.
 const REVENUE_YEARS: i32 = 5;
 
 const HEAD: &str = include_str!("prompts/dossier.md");
@@ -47,18 +47,18 @@ const CITE: &str = include_str!("prompts/cite.md");
 const CITE_DOCUMENTS: &str = include_str!("prompts/cite_documents.md");
 const CITE_SYNTHETIC: &str = include_str!("prompts/cite_synthetic.md");
 
-/// The most tokens that evidence takes of a window: a third of it, and not more than 8,000.
+/// Maximum tokens for evidence: a third of the context window, at most 8,000.
 pub fn dossier_tokens(window_tokens: u32) -> u64 {
     MAX_TOKENS.min(u64::from(window_tokens) / 3)
 }
 
-/// How many tokens of a dossier F1 and F2 have each.
-pub(super) fn reading_tokens(window_tokens: u32) -> u64 {
+/// Maximum tokens for F1 and F2 each.
+pub(crate) fn reading_tokens(window_tokens: u32) -> u64 {
     dossier_tokens(window_tokens) * READING_PERCENT / 100
 }
 
-/// How agents cite the evidence of this run.
-pub(super) fn how_to_cite(known: &Proceedings) -> Cow<'static, str> {
+/// Citation rules for the evidence of this run.
+pub(crate) fn how_to_cite(known: &ConsultState) -> Cow<'static, str> {
     if known.is_synthetic() {
         return CITE_SYNTHETIC.trim_end().into();
     }
@@ -82,9 +82,8 @@ const CITE_ALSO_DOCUMENTS: &str = "- [U0:plan:3] is a passage of the user's own 
 const CITE_ALSO_HEADLINES: &str =
     "- [N0:4] is a headline: something was printed, which does not make it true.\n";
 
-/// The dossier.
-pub(super) fn dossier(known: &Proceedings, window_tokens: u32) -> PromptText {
-    let mut room = Room::new(head(known), dossier_tokens(window_tokens));
+pub(crate) fn dossier(known: &ConsultState, window_tokens: u32) -> PromptText {
+    let mut room = DossierBuilder::new(head(known), dossier_tokens(window_tokens));
     let each = room.left() * READING_PERCENT / 100;
     room.add("F1: what the numbers mean", &reading(known.f1.as_ref()), each);
     room.add("F2: what the events and texts mean", &reading(known.f2.as_ref()), each);
@@ -98,9 +97,9 @@ pub(super) fn dossier(known: &Proceedings, window_tokens: u32) -> PromptText {
     room.text.into()
 }
 
-/// What F1 is shown: the fact table.
-pub(super) fn for_financial(known: &Proceedings, window_tokens: u32) -> String {
-    let mut room = Room::new(head(known), dossier_tokens(window_tokens));
+/// Evidence for F1: the fact table and passages with numbers.
+pub(crate) fn for_financial(known: &ConsultState, window_tokens: u32) -> String {
+    let mut room = DossierBuilder::new(head(known), dossier_tokens(window_tokens));
     let all = room.left();
     match known.evidence.as_deref().and_then(|evidence| evidence.sheet.as_ref()) {
         Some(sheet) => {
@@ -117,9 +116,9 @@ pub(super) fn for_financial(known: &Proceedings, window_tokens: u32) -> String {
     room.text
 }
 
-/// What F2 is shown: events, passages, and the lines of revenue that they go with.
-pub(super) fn for_trend(known: &Proceedings, window_tokens: u32) -> String {
-    let mut room = Room::new(head(known), dossier_tokens(window_tokens));
+/// Evidence for F2: events, passages, headlines and recent revenue.
+pub(crate) fn for_trend(known: &ConsultState, window_tokens: u32) -> String {
+    let mut room = DossierBuilder::new(head(known), dossier_tokens(window_tokens));
     let Some(evidence) = known.evidence.as_deref() else { return room.text };
     if known.is_synthetic() {
         let all = room.left();
@@ -143,7 +142,7 @@ pub(super) fn for_trend(known: &Proceedings, window_tokens: u32) -> String {
     room.text
 }
 
-fn head(known: &Proceedings) -> String {
+fn head(known: &ConsultState) -> String {
     let (company, source, cite) = (known.company(), known.source_line(), how_to_cite(known));
     let values = [("company", &*company), ("source", &*source), ("cite", &*cite)];
     let mut head = fill(HEAD, &values) + "\n";
@@ -163,9 +162,9 @@ fn head(known: &Proceedings) -> String {
     head
 }
 
-/// Table, events and passages. The table is cut by rows, so it is laid out first, with room kept
-/// for the others as far as they need it.
-fn filed(room: &mut Room, evidence: &Evidence) {
+/// Adds table, events and passages. The table is cut by rows, so it is laid out first, with the
+/// tokens that the other sections need held back.
+fn filed(room: &mut DossierBuilder, evidence: &Evidence) {
     let (events, passages) = (event_lines(&evidence.events), passage_lines(&evidence.passages));
     let headlines = headline_lines(&evidence.headlines);
     let left = room.left();
@@ -189,7 +188,7 @@ fn filed(room: &mut Room, evidence: &Evidence) {
     room.add(HEADLINES, &headlines, left);
 }
 
-/// What a section takes, at most a part of what is left.
+/// Tokens that a section needs, at most `percent` of `left`.
 fn needs(text: &str, percent: u64, left: u64) -> u64 {
     match text {
         "" => 0,
@@ -197,25 +196,24 @@ fn needs(text: &str, percent: u64, left: u64) -> u64 {
     }
 }
 
-fn documents_of(known: &Proceedings) -> &[UserDocument] {
+fn documents_of(known: &ConsultState) -> &[UserDocument] {
     known.evidence.as_deref().map_or(&[], |evidence| &evidence.documents)
 }
 
-/// Whether a passage says a number.
 fn has_digit(passage: &UserPassage) -> bool {
     passage.text.contains(|letter: char| letter.is_ascii_digit())
 }
 
-/// A text that grows within a bound.
-struct Room {
+/// Builds a text within a token limit.
+struct DossierBuilder {
     text: String,
     used: u64,
     all: u64,
 }
 
-impl Room {
+impl DossierBuilder {
     fn new(head: String, all: u64) -> Self {
-        // Even a head can be too long for the smallest window.
+        // Even the head can exceed the smallest window.
         let text = fit(&head, all).unwrap_or(head);
         Self { used: tokens_expected(&text), text, all }
     }
@@ -224,7 +222,7 @@ impl Room {
         self.all.saturating_sub(self.used)
     }
 
-    /// Adds a section in at most so many tokens; nothing where there is nothing to say or no room.
+    /// Adds a section of at most `most` tokens. Skips it if it is empty or does not fit.
     fn add(&mut self, heading: &str, body: &str, most: u64) {
         let most = most.min(self.left()).saturating_sub(FRAME_TOKENS);
         if body.is_empty() || most < FRAME_TOKENS {
@@ -234,13 +232,13 @@ impl Room {
         self.push(&format!("\n## {heading}\n{}\n", fenced(&body)));
     }
 
-    fn add_table(&mut self, sheet: &Sheet, most: u64) {
+    fn add_table(&mut self, sheet: &FactSheet, most: u64) {
         let most = most.min(self.left()).saturating_sub(FRAME_TOKENS);
         let table = sheet.table(most);
         self.add("F0: the fact table", &table, most + FRAME_TOKENS);
     }
 
-    /// Does something with so many tokens less.
+    /// Runs `work` with `tokens` reserved for later sections.
     fn keep(&mut self, tokens: u64, work: impl FnOnce(&mut Self)) {
         let tokens = tokens.min(self.left());
         self.all -= tokens;
@@ -248,8 +246,8 @@ impl Room {
         self.all += tokens;
     }
 
-    /// Adds passages of the user's documents: the first of each, then the second of each, until there
-    /// is no more room; what is left out is said.
+    /// Adds passages of the user's documents, the first of each, then the second of each, up to the
+    /// token limit. States how many are left out.
     fn add_documents(&mut self, documents: &[UserDocument], wanted: fn(&UserPassage) -> bool) {
         let most = self.left().saturating_sub(3 * FRAME_TOKENS);
         let body = document_lines(documents, wanted, most);
@@ -257,7 +255,7 @@ impl Room {
         self.add(DOCUMENTS, &body, left);
     }
 
-    /// The sum over parts is never smaller than what the whole is counted as.
+    /// The sum over sections is never below the token estimate of the whole text.
     fn push(&mut self, section: &str) {
         let needed = tokens_expected(section);
         if needed <= self.left() {
@@ -267,14 +265,14 @@ impl Room {
     }
 }
 
-/// A reading with what code found in it and its author did not mend.
-fn reading(document: Option<&Document>) -> String {
+/// A reading, preceded by the findings that its author did not fix.
+fn reading(document: Option<&CheckedDocument>) -> String {
     let Some(document) = document else { return String::new() };
     let found = &document.check.findings;
     if found.is_empty() {
         return document.text.clone();
     }
-    // First, because a text is cut at its end.
+    // Listed first, because a text is truncated at its end.
     let mut text = "[unsupported, found by code in the text below]\n".to_owned();
     for finding in found.iter().take(MAX_FOUND) {
         let _ = writeln!(text, "- {}", one_line(&finding.message, 200));
@@ -298,8 +296,8 @@ fn event_lines(events: &[FilingEvent]) -> String {
     text
 }
 
-fn passage_lines(passages: &[Passage]) -> String {
-    let line = |passage: &Passage| {
+fn passage_lines(passages: &[FilingPassage]) -> String {
+    let line = |passage: &FilingPassage| {
         let words = one_line(&lines(&passage.text, 4_096), 1_300);
         format!("[{}] {words}\n", citation(passage))
     };
@@ -343,7 +341,7 @@ fn document_lines(
     text
 }
 
-fn headline_lines(headlines: &[Headline]) -> String {
+fn headline_lines(headlines: &[NewsHeadline]) -> String {
     let mut text = String::new();
     for one in headlines {
         let day = one.published.map(|day| format!(" {day}")).unwrap_or_default();
@@ -353,12 +351,12 @@ fn headline_lines(headlines: &[Headline]) -> String {
     text
 }
 
-fn revenue_lines(sheet: &Sheet) -> String {
+fn revenue_lines(sheet: &FactSheet) -> String {
     let Some(newest) = sheet.newest_year() else { return String::new() };
     let mut text = String::new();
     for year in newest - REVENUE_YEARS + 1..=newest {
         for metric in ["Revenue", "Revenue.yoy"] {
-            let id = FactId::new(metric, Period::Year(year));
+            let id = FactId::new(metric, FiscalPeriod::Year(year));
             if let Some(words) = sheet.words(&id) {
                 let _ = writeln!(text, "- {metric} {}: {words} [F0:{id}]", id.period);
             }

@@ -1,29 +1,34 @@
-use super::super::checking::Check;
 use super::super::support::{evidence, made_up};
+use super::super::text_check::TextCheck;
 use super::*;
-use crate::Finding;
-use crate::Severity;
-use crate::consult::{ConsultInput, Failure};
+use crate::FindingSeverity;
+use crate::RunFinding;
+use crate::consult::{AgentFailure, ConsultInput};
 use crate::evidence::documents::{FoundDocument, documents};
-use crate::evidence::news::{FoundHeadline, headlines};
+use crate::evidence::news::{FeedHeadline, headlines};
 use crate::evidence::{DocumentKind, Provenance};
 use crate::test_data::{ALL, APPLE};
 
-fn known(evidence: Evidence) -> Proceedings {
-    let document = |text: &str| Some(Document { text: text.to_owned(), check: Check::default() });
-    Proceedings {
+fn known(evidence: Evidence) -> ConsultState {
+    let document =
+        |text: &str| Some(CheckedDocument { text: text.to_owned(), check: TextCheck::default() });
+    ConsultState {
         evidence: Some(Box::new(evidence)),
         f1: document("Revenue was $1,250 million in FY2025 [F0:Revenue:FY2025]."),
         f2: document("Results were announced on 2026-02-10 [E0:0009990009-26-000004]."),
-        ..Proceedings::default()
+        ..ConsultState::default()
     }
 }
 
 #[test]
 fn a_dossier_has_this_form() {
     let mut known = known(evidence());
-    let found =
-        Finding::new("claims.uncited", Severity::Warn, "F1", "sentence 3: \"12%\" is UNCITED");
+    let found = RunFinding::new(
+        "claims.uncited",
+        FindingSeverity::Warn,
+        "F1",
+        "sentence 3: \"12%\" is UNCITED",
+    );
     known.f1.as_mut().unwrap().check.findings.push(found);
     insta::assert_snapshot!(&*dossier(&known, 200_000));
 }
@@ -32,7 +37,7 @@ fn a_dossier_has_this_form() {
 fn a_dossier_of_made_up_evidence_says_so() {
     let mut known = known(made_up());
     known.financials = Some(known.marked("| Revenue | 10 |".to_owned()));
-    known.failures.insert("F2".to_owned(), Failure::of_answer("the answer is empty"));
+    known.failures.insert("F2".to_owned(), AgentFailure::of_answer("the answer is empty"));
     known.f2 = None;
     insta::assert_snapshot!(&*dossier(&known, 200_000));
 }
@@ -44,7 +49,7 @@ fn what_the_two_readers_are_shown_has_this_form() {
     insta::assert_snapshot!("for_trend", for_trend(&known, 200_000));
 }
 
-/// The documents of a company that files nothing, and a headline about it.
+/// Documents of a company without filings, and a headline about it.
 fn from_documents() -> Evidence {
     let found = |name: &str, kind, text: &str| FoundDocument {
         name: name.to_owned(),
@@ -57,11 +62,11 @@ fn from_documents() -> Evidence {
         found("plan.md", DocumentKind::Markdown, "# Prices\nUp 4% in May.\n\nTwo dealers left."),
         found("sales.csv", DocumentKind::Csv, "Year,Revenue\n2024,$11\n2025,$12\n"),
     ]);
-    let headline = FoundHeadline {
+    let headline = FeedHeadline {
         title: "Acme opens a plant".to_owned(),
         url: "https://times.example/1".to_owned(),
         source: "Example Times".to_owned(),
-        published: crate::evidence::Day::parse("2026-01-30"),
+        published: crate::evidence::CalendarDay::parse("2026-01-30"),
     };
     let mut evidence = made_up();
     evidence.company.name = "Acme".to_owned();
@@ -75,7 +80,7 @@ fn from_documents() -> Evidence {
 #[test]
 fn a_dossier_of_documents_has_this_form() {
     let known =
-        Proceedings { evidence: Some(Box::new(from_documents())), ..Proceedings::default() };
+        ConsultState { evidence: Some(Box::new(from_documents())), ..ConsultState::default() };
     assert_eq!(known.company(), "Acme");
     insta::assert_snapshot!("of_documents", &*dossier(&known, 200_000));
     insta::assert_snapshot!("for_financial_of_documents", for_financial(&known, 200_000));
@@ -89,7 +94,7 @@ fn every_document_is_shown_before_any_is_shown_in_full() {
     let long = UserPassage { number: 1, text: "Words and more words. ".repeat(40) };
     plan.passages = (1..=100).map(|number| UserPassage { number, ..long.clone() }).collect();
     sales.passages.truncate(1);
-    let known = Proceedings { evidence: Some(Box::new(evidence)), ..Proceedings::default() };
+    let known = ConsultState { evidence: Some(Box::new(evidence)), ..ConsultState::default() };
     let text = dossier(&known, 8_192);
     assert!(text.contains("[U0:sales:1]") && text.contains("[U0:plan:1]"), "{text}");
     assert!(
@@ -127,7 +132,7 @@ fn everything_fits_every_window() {
     let passage = long.evidence.as_ref().unwrap().passages[0].clone();
     let event = long.evidence.as_ref().unwrap().events[0].clone();
     let evidence = long.evidence.as_mut().unwrap();
-    evidence.passages = vec![Passage { text: passage.text.repeat(14), ..passage }; 40];
+    evidence.passages = vec![FilingPassage { text: passage.text.repeat(14), ..passage }; 40];
     evidence.events = vec![event; 40];
     let own = from_documents();
     evidence.headlines = vec![own.headlines[0].clone(); 40];

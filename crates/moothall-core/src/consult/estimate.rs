@@ -1,70 +1,70 @@
-//! What a consultation takes, before anything is spent.
+//! Estimates the model usage of a consultation before anything is spent.
 //!
-//! The prompts are counted as they will be sent: a chain's prompt is the one before it and what was
-//! said since, and a provider that caches reads the part before from its cache. The lower end has
-//! short messages, a smaller dossier and nothing to write again; the upper end has messages of full
-//! length, every rewrite, and a dossier that each debate writes to the cache anew. Questions that
-//! are asked again because an answer cannot be read are not in it.
+//! Prompts are counted as they will be sent: each prompt of a chain is the previous one plus the
+//! new messages, and a caching provider reads the previous part from its cache. The low estimate
+//! assumes short messages, a smaller dossier and no rewrites. The high estimate assumes messages of
+//! full length, every rewrite, and a dossier that each debate writes to the cache again. Retries
+//! after unreadable replies are not included.
 
-use super::committee::{Committee, Metric, Seat};
+use super::committee::{Committee, CommitteeMember, ScoreMetric};
 use super::dossier::dossier_tokens;
 use super::input::{ConsultInput, EvidenceSource};
 use super::prompt::document_tokens;
 use super::proposals;
-use crate::model::{ModelName, Purpose, Usage};
+use crate::model::{CallPurpose, ModelName, TokenUsage};
 use crate::tokens_expected;
 
-/// What a consultation takes.
+/// Estimated model usage of a consultation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Estimate {
-    /// Model calls, rewrites and re-asks apart, and without those that score what is not debated.
+pub struct ConsultEstimate {
+    /// Model calls, excluding rewrites, retries and scores without a debate.
     pub calls: u32,
-    /// Model calls that score without a debate: doing nothing, and the baseline.
+    /// Model calls for scores without a debate: doing nothing, and the baseline.
     pub beside: u32,
-    /// By role, in the order of the layers.
+    /// By role, in the order of the stages.
     pub roles: Vec<RoleEstimate>,
 }
 
-/// What one role takes. Prices differ by model, so the cost is a sum over roles.
+/// Estimate for one role. Prices differ by model, so the cost is a sum over roles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoleEstimate {
     /// The role.
-    pub purpose: Purpose,
-    /// Who is asked.
+    pub purpose: CallPurpose,
+    /// Model of this role.
     pub model: ModelName,
-    /// Model calls, rewrites and re-asks apart.
+    /// Model calls, excluding rewrites and retries.
     pub calls: u32,
-    /// The least to expect.
-    pub low: Usage,
-    /// The most to expect.
-    pub high: Usage,
+    /// Low estimate.
+    pub low: TokenUsage,
+    /// High estimate.
+    pub high: TokenUsage,
 }
 
-impl Estimate {
-    /// Model calls in all, rewrites and re-asks apart.
+impl ConsultEstimate {
+    /// All model calls, excluding rewrites and retries.
     pub fn all_calls(&self) -> u32 {
         self.calls.saturating_add(self.beside)
     }
 
-    /// The least to expect in all.
-    pub fn low(&self) -> Usage {
-        self.roles.iter().fold(Usage::default(), |sum, role| sum.plus(&role.low))
+    /// Low estimate over all roles.
+    pub fn low(&self) -> TokenUsage {
+        self.roles.iter().fold(TokenUsage::default(), |sum, role| sum.plus(&role.low))
     }
 
-    /// The most to expect in all.
-    pub fn high(&self) -> Usage {
-        self.roles.iter().fold(Usage::default(), |sum, role| sum.plus(&role.high))
+    /// High estimate over all roles.
+    pub fn high(&self) -> TokenUsage {
+        self.roles.iter().fold(TokenUsage::default(), |sum, role| sum.plus(&role.high))
     }
 }
 
-/// Model calls of a consultation, rewrites and re-asks apart: 922 for the board, 924 where the
-/// evidence is made up, and three beside them that score doing nothing.
+/// Model calls of a consultation, excluding rewrites and retries: 922 for the board, 924 with
+/// synthetic evidence, plus three that score doing nothing.
 pub fn calls(input: &ConsultInput) -> u32 {
     estimate(input, None).all_calls()
 }
 
-/// What a consultation takes; `dossier` is the length of the dossier in tokens, where it is known.
-pub fn estimate(input: &ConsultInput, dossier: Option<u32>) -> Estimate {
+/// Estimates a consultation. `dossier` is the length of the dossier in tokens, if known.
+pub fn estimate(input: &ConsultInput, dossier: Option<u32>) -> ConsultEstimate {
     let committee = &input.committee;
     let most = dossier_tokens(input.calls.window_tokens);
     let (low, high) = match dossier {
@@ -73,25 +73,28 @@ pub fn estimate(input: &ConsultInput, dossier: Option<u32>) -> Estimate {
     };
     let full = u64::from(document_tokens(input));
     let message = u64::from(input.calls.message_tokens);
-    let low = Lengths { dossier: low, document: full / 6, message: 150.min(message), move_: 500 };
-    let high = Lengths { dossier: high, document: full, message, move_: full / 3 };
+    let low =
+        TextLengths { dossier: low, document: full / 6, message: 150.min(message), move_: 500 };
+    let high = TextLengths { dossier: high, document: full, message, move_: full / 3 };
     let models = &input.models;
     let mut roles = Vec::new();
-    let mut add =
-        |purpose, model: &ModelName, count: u32, of: &dyn Fn(&Lengths, Bound) -> Usage| {
-            let (low, high) = (of(&low, Bound::Low), of(&high, Bound::High));
-            roles.push(RoleEstimate { purpose, model: model.clone(), calls: count, low, high });
-        };
+    let mut add = |purpose,
+                   model: &ModelName,
+                   count: u32,
+                   of: &dyn Fn(&TextLengths, EstimateBound) -> TokenUsage| {
+        let (low, high) = (of(&low, EstimateBound::Low), of(&high, EstimateBound::High));
+        roles.push(RoleEstimate { purpose, model: model.clone(), calls: count, low, high });
+    };
     if input.gather.source == EvidenceSource::Synthetic {
-        for purpose in [Purpose::SynthesizeFinancials, Purpose::SynthesizeNews] {
-            add(purpose, models.inference(), 1, &|lengths, _| Usage {
+        for purpose in [CallPurpose::SynthesizeFinancials, CallPurpose::SynthesizeNews] {
+            add(purpose, models.inference(), 1, &|lengths, _| TokenUsage {
                 input: 150,
                 output: lengths.document,
-                ..Usage::default()
+                ..TokenUsage::default()
             });
         }
     }
-    for purpose in [Purpose::InferFinancial, Purpose::InferTrend] {
+    for purpose in [CallPurpose::InferFinancial, CallPurpose::InferTrend] {
         add(purpose, models.inference(), 1, &|lengths, bound| {
             chain(0, lengths.dossier + 500, lengths.document, 300, 1 + bound.rewrites(1))
         });
@@ -100,30 +103,30 @@ pub fn estimate(input: &ConsultInput, dossier: Option<u32>) -> Estimate {
     let analysts = u32::try_from(shares.iter().filter(|share| **share > 0).count()).unwrap_or(0);
     let moves = input.all_moves();
     let brief = input.terms.brief.as_deref().map_or(0, |brief| tokens_expected(brief) + 80);
-    add(Purpose::Analyst, models.analyst(), analysts, &|lengths, bound| {
+    add(CallPurpose::Analyst, models.analyst(), analysts, &|lengths, bound| {
         let own = 600 + brief + tokens_expected(proposals::schema().text());
         let asked = shares.iter().filter(|share| **share > 0).map(|share| {
             let first = chain(lengths.dossier, own, lengths.document, 300, 1);
-            // Each move that is written again is a branch of its own behind the first answer.
+            // Each rewrite branches off the first reply.
             let again = after(lengths.dossier + own, lengths.document + 300, lengths.move_);
             first.plus(&times(&again, u64::from(bound.rewrites(*share))))
         });
-        written_once(asked.fold(Usage::default(), |sum, one| sum.plus(&one)), lengths.dossier)
+        written_once(asked.fold(TokenUsage::default(), |sum, one| sum.plus(&one)), lengths.dossier)
     });
-    let debate = Debate::of(committee);
+    let debate = DebatePromptLengths::of(committee);
     let opening_and_threads =
         moves.saturating_mul(1 + debate.makers.saturating_mul(debate.rounds.saturating_sub(1)));
-    add(Purpose::Critic, models.critic(), opening_and_threads, &|lengths, bound| {
+    add(CallPurpose::Critic, models.critic(), opening_and_threads, &|lengths, bound| {
         let sum = times(&debate.critic(lengths), u64::from(moves));
         bound.dossier_written(sum, lengths.dossier, moves)
     });
     let answers = moves.saturating_mul(debate.makers).saturating_mul(debate.rounds);
-    add(Purpose::DecisionMaker, models.decision_maker(), answers, &|lengths, bound| {
+    add(CallPurpose::DecisionMaker, models.decision_maker(), answers, &|lengths, bound| {
         let sum = times(&debate.decision_makers(lengths), u64::from(moves));
         bound.dossier_written(sum, lengths.dossier, moves)
     });
     add(
-        Purpose::Score,
+        CallPurpose::Score,
         models.decision_maker(),
         moves.saturating_mul(debate.makers),
         &|lengths, _| times(&debate.scores(lengths), u64::from(moves)),
@@ -131,26 +134,26 @@ pub fn estimate(input: &ConsultInput, dossier: Option<u32>) -> Estimate {
     let base = roles.len();
     let mut beside = |purpose, of: u32| {
         let count = of.saturating_mul(debate.makers);
-        // Of a move that is debated, too, only the question is new.
-        let usage = |lengths: &Lengths| times(&debate.alone(lengths), u64::from(of));
+        // Counted alike for debated moves: the dossier is read from the cache, the rest is new.
+        let usage = |lengths: &TextLengths| times(&debate.alone(lengths), u64::from(of));
         let (low, high) = (usage(&low), usage(&high));
         let model = models.decision_maker().clone();
         roles.push(RoleEstimate { purpose, model, calls: count, low, high });
     };
     if input.terms.do_nothing {
-        beside(Purpose::ScoreNothing, 1);
+        beside(CallPurpose::ScoreNothing, 1);
     }
     if input.terms.baseline {
-        beside(Purpose::ScoreBaseline, moves);
+        beside(CallPurpose::ScoreBaseline, moves);
     }
     let count =
         |roles: &[RoleEstimate]| roles.iter().map(|role| role.calls).fold(0, u32::saturating_add);
     let (base, beside) = roles.split_at(base);
-    Estimate { calls: count(base), beside: count(beside), roles }
+    ConsultEstimate { calls: count(base), beside: count(beside), roles }
 }
 
-/// Lengths of texts in tokens.
-struct Lengths {
+/// Text lengths in tokens.
+struct TextLengths {
     dossier: u64,
     document: u64,
     message: u64,
@@ -158,22 +161,22 @@ struct Lengths {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Bound {
+enum EstimateBound {
     Low,
     High,
 }
 
-impl Bound {
+impl EstimateBound {
     fn rewrites(self, most: u32) -> u32 {
         if self == Self::High { most } else { 0 }
     }
 
-    /// A dossier that is read from a cache was written to it before: once, or by every debate where
-    /// they begin at the same time.
-    fn dossier_written(self, usage: Usage, dossier: u64, debates: u32) -> Usage {
+    /// Counts the first read of the dossier as a cache write: once, or once per debate if all
+    /// debates start at the same time.
+    fn dossier_written(self, usage: TokenUsage, dossier: u64, debates: u32) -> TokenUsage {
         let writes = if self == Self::High { u64::from(debates) } else { 1 };
         let written = dossier.saturating_mul(writes).min(usage.cache_read);
-        Usage {
+        TokenUsage {
             cache_read: usage.cache_read - written,
             cache_write_5m: usage.cache_write_5m + written,
             ..usage
@@ -181,8 +184,8 @@ impl Bound {
     }
 }
 
-/// The prompts of a debate, in tokens.
-struct Debate {
+/// Prompt lengths of a debate, in tokens.
+struct DebatePromptLengths {
     rounds: u32,
     makers: u32,
     critic: u64,
@@ -190,11 +193,11 @@ struct Debate {
     scoring: u64,
 }
 
-impl Debate {
+impl DebatePromptLengths {
     fn of(committee: &Committee) -> Self {
-        let lens = |seat: &Seat| tokens_expected(&seat.lens) + 500;
+        let lens = |seat: &CommitteeMember| tokens_expected(&seat.lens) + 500;
         let makers = committee.decision_makers.iter();
-        let level = |metric: &Metric| -> u64 {
+        let level = |metric: &ScoreMetric| -> u64 {
             let levels = metric.levels.iter().map(|level| tokens_expected(&level.means) + 4);
             tokens_expected(&metric.asks) + levels.sum::<u64>()
         };
@@ -207,29 +210,29 @@ impl Debate {
         }
     }
 
-    /// The opening, and then one chain for each decision maker that grows out of it.
-    fn critic(&self, lengths: &Lengths) -> Usage {
+    /// The opening, followed by one chain per decision maker that branches off it.
+    fn critic(&self, lengths: &TextLengths) -> TokenUsage {
         let own = self.critic + lengths.move_;
         let opening = chain(lengths.dossier, own, lengths.message, 0, 1);
-        let threads = (1..self.rounds).fold(Usage::default(), |sum, round| {
+        let threads = (1..self.rounds).fold(TokenUsage::default(), |sum, round| {
             let before = lengths.dossier + own + 2 * u64::from(round - 1) * lengths.message;
             sum.plus(&after(before, 2 * lengths.message + TAIL, lengths.message))
         });
         opening.plus(&times(&threads, u64::from(self.makers)))
     }
 
-    fn decision_makers(&self, lengths: &Lengths) -> Usage {
+    fn decision_makers(&self, lengths: &TextLengths) -> TokenUsage {
         let own = self.maker + lengths.move_ + lengths.message + TAIL;
         let one = chain(lengths.dossier, own, lengths.message, lengths.message + TAIL, self.rounds);
         times(&one, u64::from(self.makers))
     }
 
-    fn alone(&self, lengths: &Lengths) -> Usage {
+    fn alone(&self, lengths: &TextLengths) -> TokenUsage {
         let own = self.maker + lengths.move_ + self.scoring;
         times(&after(lengths.dossier, own, lengths.message), u64::from(self.makers))
     }
 
-    fn scores(&self, lengths: &Lengths) -> Usage {
+    fn scores(&self, lengths: &TextLengths) -> TokenUsage {
         let own = self.maker + lengths.move_;
         let before = lengths.dossier + own + 2 * u64::from(self.rounds) * lengths.message;
         let one = after(before, lengths.message + self.scoring, lengths.message);
@@ -237,12 +240,12 @@ impl Debate {
     }
 }
 
-/// What the user's turn adds to the other side's message.
+/// Tokens that the user turn adds to the other side's message.
 const TAIL: u64 = 60;
 
-/// A conversation of so many calls behind a shared prefix that is cached already.
-fn chain(shared: u64, own: u64, answer: u64, question: u64, calls: u32) -> Usage {
-    let mut sum = Usage::default();
+/// A conversation of `calls` calls after a shared prefix that is already cached.
+fn chain(shared: u64, own: u64, answer: u64, question: u64, calls: u32) -> TokenUsage {
+    let mut sum = TokenUsage::default();
     let (mut before, mut added) = (shared, own);
     for _ in 0..calls {
         sum = sum.plus(&after(before, added, answer));
@@ -252,18 +255,23 @@ fn chain(shared: u64, own: u64, answer: u64, question: u64, calls: u32) -> Usage
     sum
 }
 
-/// One call: what stood there before is read from the cache, what was added is written to it.
-fn after(before: u64, added: u64, answer: u64) -> Usage {
-    Usage { cache_read: before, cache_write_5m: added, output: answer, ..Usage::default() }
+/// One call: reads the earlier part from the cache and writes the added part to it.
+fn after(before: u64, added: u64, answer: u64) -> TokenUsage {
+    TokenUsage {
+        cache_read: before,
+        cache_write_5m: added,
+        output: answer,
+        ..TokenUsage::default()
+    }
 }
 
-fn written_once(usage: Usage, shared: u64) -> Usage {
-    Bound::Low.dossier_written(usage, shared, 1)
+fn written_once(usage: TokenUsage, shared: u64) -> TokenUsage {
+    EstimateBound::Low.dossier_written(usage, shared, 1)
 }
 
-fn times(usage: &Usage, count: u64) -> Usage {
+fn times(usage: &TokenUsage, count: u64) -> TokenUsage {
     let many = |tokens: u64| tokens.saturating_mul(count);
-    Usage {
+    TokenUsage {
         input: many(usage.input),
         cache_read: many(usage.cache_read),
         cache_write_5m: many(usage.cache_write_5m),

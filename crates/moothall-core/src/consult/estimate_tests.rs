@@ -3,18 +3,18 @@ use super::*;
 
 #[test]
 fn calls_are_counted_by_role() {
-    let counted = |input: &ConsultInput| -> Vec<(Purpose, u32)> {
+    let counted = |input: &ConsultInput| -> Vec<(CallPurpose, u32)> {
         estimate(input, None).roles.iter().map(|role| (role.purpose, role.calls)).collect()
     };
     assert_eq!(
         counted(&input()),
         [
-            (Purpose::InferFinancial, 1),
-            (Purpose::InferTrend, 1),
-            (Purpose::Analyst, 5),
-            (Purpose::Critic, 15 * 28),
-            (Purpose::DecisionMaker, 15 * 30),
-            (Purpose::Score, 15 * 3),
+            (CallPurpose::InferFinancial, 1),
+            (CallPurpose::InferTrend, 1),
+            (CallPurpose::Analyst, 5),
+            (CallPurpose::Critic, 15 * 28),
+            (CallPurpose::DecisionMaker, 15 * 30),
+            (CallPurpose::Score, 15 * 3),
         ]
     );
     assert_eq!(calls(&input()), 922);
@@ -22,7 +22,7 @@ fn calls_are_counted_by_role() {
     let mut small = small_input();
     small.committee.rounds = 2;
     assert_eq!(calls(&small), 2 + 2 + 2 * 13);
-    assert_eq!(counted(&small)[2], (Purpose::Analyst, 2));
+    assert_eq!(counted(&small)[2], (CallPurpose::Analyst, 2));
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn most_of_a_prompt_is_read_from_the_cache() {
 
 #[test]
 fn a_board_with_a_dossier_of_5000_tokens_takes_this() {
-    let Estimate { calls, .. } = estimate(&input(), Some(5_000));
+    let ConsultEstimate { calls, .. } = estimate(&input(), Some(5_000));
     let (low, high) =
         (estimate(&input(), Some(5_000)).low(), estimate(&input(), Some(5_000)).high());
     insta::assert_debug_snapshot!((calls, low, high));

@@ -1,63 +1,61 @@
-//! The names of the effects.
+//! Effect ids of a consultation.
 
 use std::collections::BTreeSet;
 
+use super::apply_review::YOU;
 use super::committee::{Committee, InvalidCommittee};
+use super::do_nothing::NOTHING;
 use super::input::{ConsultInput, InvalidConsult};
-use super::nothing::NOTHING;
-use super::reviewing::YOU;
-use super::terms::MAX_ADDED_MOVES;
+use super::options::MAX_ADDED_MOVES;
 use super::workflow::Consult;
 use crate::{EffectId, InvalidId};
 
-/// Every effect that a consultation may ask for.
-pub(super) struct Ids {
-    pub(super) gather: EffectId,
-    pub(super) financials: EffectId,
-    pub(super) news: EffectId,
-    pub(super) f1: Written,
-    pub(super) f2: Written,
-    pub(super) desks: Vec<Desk>,
+pub(crate) struct ConsultIds {
+    pub(crate) gather: EffectId,
+    pub(crate) financials: EffectId,
+    pub(crate) news: EffectId,
+    pub(crate) f1: RequestIds,
+    pub(crate) f2: RequestIds,
+    pub(crate) desks: Vec<AnalystIds>,
     /// `moves/review`.
-    pub(super) review: EffectId,
+    pub(crate) review: EffectId,
 }
 
-/// A question and the one that follows where its answer is not good enough.
-pub(super) struct Written {
-    pub(super) ask: EffectId,
-    pub(super) again: EffectId,
+/// Ids of a request and of its retry or rewrite.
+pub(crate) struct RequestIds {
+    pub(crate) ask: EffectId,
+    pub(crate) again: EffectId,
 }
 
-/// What one analyst is asked for.
-pub(super) struct Desk {
-    /// Its place among the committee's analysts.
-    pub(super) seat: usize,
+/// Effect ids of one analyst.
+pub(crate) struct AnalystIds {
+    /// Index among the committee's analysts.
+    pub(crate) seat: usize,
     /// `analyst_3` and `analyst_3/ask-2`.
-    pub(super) ask: EffectId,
-    pub(super) again: EffectId,
-    /// The numbers of its moves: they follow from the order of analysts and their shares, whoever
-    /// fails.
-    pub(super) moves: Vec<MoveIds>,
+    pub(crate) ask: EffectId,
+    pub(crate) again: EffectId,
+    /// Move numbers follow from the order of analysts and their shares, regardless of failures.
+    pub(crate) moves: Vec<MoveIds>,
 }
 
-/// The effects of one move.
-pub(super) struct MoveIds {
-    pub(super) number: u32,
+/// Effect ids of one move.
+pub(crate) struct MoveIds {
+    pub(crate) number: u32,
     /// `m7`: the debate.
-    pub(super) debate: EffectId,
+    pub(crate) debate: EffectId,
     /// `m7/rewrite`.
-    pub(super) rewrite: EffectId,
+    pub(crate) rewrite: EffectId,
 }
 
-impl Ids {
-    pub(super) fn of(input: &ConsultInput) -> Result<Self, InvalidConsult> {
+impl ConsultIds {
+    pub(crate) fn of(input: &ConsultInput) -> Result<Self, InvalidConsult> {
         let desks = desks(&input.committee, input.moves)?;
         let ids = Self {
             gather: "gather".parse()?,
             financials: "synthesize/financials".parse()?,
             news: "synthesize/news".parse()?,
-            f1: Written::of("F1", "rewrite")?,
-            f2: Written::of("F2", "rewrite")?,
+            f1: RequestIds::of("F1", "rewrite")?,
+            f2: RequestIds::of("F2", "rewrite")?,
             desks,
             review: Consult::REVIEW.parse()?,
         };
@@ -65,7 +63,7 @@ impl Ids {
         Ok(ids)
     }
 
-    /// A committee file may call an analyst `m1` or `gather`, and an id means one effect.
+    /// Effect ids must be unique, but a committee file may name an analyst `m1` or `gather`.
     fn distinct(&self, input: &ConsultInput) -> Result<(), InvalidCommittee> {
         let mut seen: BTreeSet<String> =
             ["gather", "synthesize", "F1", "F2"].map(Into::into).into();
@@ -83,7 +81,7 @@ impl Ids {
     }
 }
 
-impl Written {
+impl RequestIds {
     fn of(name: &str, again: &str) -> Result<Self, InvalidId> {
         let ask: EffectId = name.parse()?;
         Ok(Self { again: ask.child(again)?, ask })
@@ -91,29 +89,29 @@ impl Written {
 }
 
 impl MoveIds {
-    pub(super) fn of(number: u32) -> Result<Self, InvalidId> {
-        let Written { ask: debate, again: rewrite } =
-            Written::of(&format!("m{number}"), "rewrite")?;
+    pub(crate) fn of(number: u32) -> Result<Self, InvalidId> {
+        let RequestIds { ask: debate, again: rewrite } =
+            RequestIds::of(&format!("m{number}"), "rewrite")?;
         Ok(Self { number, debate, rewrite })
     }
 }
 
-/// The call in which a decision maker scores a move alone: `m0/score/D1`, `m7/baseline/D2`.
-pub(super) fn alone(move_id: &str, what: &str, maker: &str) -> Result<Written, InvalidId> {
-    Written::of(&format!("{move_id}/{what}/{maker}"), "ask-2")
+/// Ids of the call that scores a move without a debate: `m0/score/D1`, `m7/baseline/D2`.
+pub(crate) fn alone(move_id: &str, what: &str, maker: &str) -> Result<RequestIds, InvalidId> {
+    RequestIds::of(&format!("{move_id}/{what}/{maker}"), "ask-2")
 }
 
-/// Analysts that have a share, with the numbers of their moves.
-fn desks(committee: &Committee, moves: Option<u32>) -> Result<Vec<Desk>, InvalidId> {
+/// Analysts with at least one move, and the numbers of their moves.
+fn desks(committee: &Committee, moves: Option<u32>) -> Result<Vec<AnalystIds>, InvalidId> {
     let mut next = 1;
     let mut desks = Vec::new();
     for (seat, share) in committee.shares(moves).into_iter().enumerate() {
         let Some(analyst) = committee.analysts.get(seat).filter(|_| share > 0) else { continue };
-        let Written { ask, again } = Written::of(&analyst.id, "ask-2")?;
+        let RequestIds { ask, again } = RequestIds::of(&analyst.id, "ask-2")?;
         let numbers = next..next + share;
         next += share;
         let moves = numbers.map(MoveIds::of).collect::<Result<_, InvalidId>>()?;
-        desks.push(Desk { seat, ask, again, moves });
+        desks.push(AnalystIds { seat, ask, again, moves });
     }
     Ok(desks)
 }

@@ -1,4 +1,4 @@
-//! A strategic move: what an analyst proposes.
+//! A strategic move, as proposed by an analyst.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 pub struct Move {
     /// `m1` to `m15`.
     pub move_id: String,
-    /// The seat of its author: `analyst_3`.
+    /// Id of its author, such as `analyst_3`.
     pub analyst: String,
-    /// What is proposed.
+    /// The proposal itself.
     pub proposal: Proposal,
 }
 
@@ -40,7 +40,7 @@ pub struct Proposal {
 }
 
 impl Move {
-    /// The move as the document `mN.md`.
+    /// Formats the move as the document `mN.md`.
     pub fn markdown(&self) -> String {
         let Proposal {
             title,

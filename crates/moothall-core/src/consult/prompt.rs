@@ -1,21 +1,23 @@
-//! What the agents of the first three layers are told. The texts are files in `prompts/`.
+//! Prompts for the agents of the first three stages. The texts are files in `prompts/`.
 //!
-//! Analysts read the dossier first, as critic and decision makers do, so that all of them share one
-//! cached prefix. A second question of any kind appends to the first.
+//! Analysts read the dossier first, as the critic and the decision makers do, so that all share one
+//! cached prefix. Retries and rewrites append to the first request.
 
-use super::committee::Seat;
+use super::committee::CommitteeMember;
 use super::dossier;
 use super::input::ConsultInput;
-use super::proceedings::Proceedings;
 use super::proposals;
-use crate::Finding;
-use crate::model::{Block, CacheFor, Effort, ModelName, ModelRequest, Purpose, Turn};
+use super::state::ConsultState;
+use crate::RunFinding;
+use crate::model::{
+    CacheDuration, CallPurpose, ModelName, ModelRequest, PromptBlock, PromptTurn, ReasoningEffort,
+};
 use crate::text::{fenced, fill, one_line};
 
-/// The most lines of findings that an author is shown.
+/// Maximum number of findings shown to an author.
 const MAX_PROBLEMS: usize = 12;
 
-/// A word of checked prose, with its numbers and ids, takes about this many tokens.
+/// Approximate number of tokens per word of checked prose, including numbers and ids.
 const TOKENS_A_WORD: u64 = 4;
 
 const FINANCIAL: &str = include_str!("prompts/financial.md");
@@ -30,52 +32,59 @@ const REWRITE_MOVE: &str = include_str!("prompts/rewrite_move.md");
 const SYNTHESIZE_FINANCIALS: &str = include_str!("prompts/synthesize_financials.md");
 const SYNTHESIZE_NEWS: &str = include_str!("prompts/synthesize_news.md");
 
-/// How many tokens an answer that is a document may have: a second question must hold the evidence,
-/// the first answer and room for another one.
-pub(super) fn document_tokens(input: &ConsultInput) -> u32 {
+/// Maximum tokens of a reply that is a document. A second request must fit the evidence, the first
+/// reply and another reply.
+pub(crate) fn document_tokens(input: &ConsultInput) -> u32 {
     input.calls.document_tokens.min(input.calls.window_tokens / 5).max(1)
 }
 
-/// Asks for data that does not exist.
-pub(super) fn synthesize(
+/// Requests synthetic data.
+pub(crate) fn synthesize(
     input: &ConsultInput,
-    known: &Proceedings,
-    purpose: Purpose,
+    known: &ConsultState,
+    purpose: CallPurpose,
 ) -> ModelRequest {
-    let template =
-        if purpose == Purpose::SynthesizeNews { SYNTHESIZE_NEWS } else { SYNTHESIZE_FINANCIALS };
+    let template = if purpose == CallPurpose::SynthesizeNews {
+        SYNTHESIZE_NEWS
+    } else {
+        SYNTHESIZE_FINANCIALS
+    };
     let text = written(template, input, known);
     let model = input.models.inference();
     request(
         input,
         model,
         purpose,
-        vec![Block::new(text)],
-        Turn::user(format!("Write it for {}.", known.company())),
+        vec![PromptBlock::new(text)],
+        PromptTurn::user(format!("Write it for {}.", known.company())),
     )
 }
 
-/// Asks for F1 or F2.
-pub(super) fn infer(input: &ConsultInput, known: &Proceedings, purpose: Purpose) -> ModelRequest {
+/// Requests F1 or F2.
+pub(crate) fn infer(
+    input: &ConsultInput,
+    known: &ConsultState,
+    purpose: CallPurpose,
+) -> ModelRequest {
     let window = input.calls.window_tokens;
-    let (template, evidence) = if purpose == Purpose::InferTrend {
+    let (template, evidence) = if purpose == CallPurpose::InferTrend {
         let template = if known.is_from_documents() { TREND_DOCUMENTS } else { TREND };
         (template, dossier::for_trend(known, window))
     } else {
         let template = if known.is_from_documents() { FINANCIAL_DOCUMENTS } else { FINANCIAL };
         (template, dossier::for_financial(known, window))
     };
-    let instructions = Block::new(written(template, input, known));
-    let mut turn = Turn::user(evidence);
-    turn.block = turn.block.cached(CacheFor::FiveMinutes);
+    let instructions = PromptBlock::new(written(template, input, known));
+    let mut turn = PromptTurn::user(evidence);
+    turn.block = turn.block.cached(CacheDuration::FiveMinutes);
     request(input, input.models.inference(), purpose, vec![instructions], turn)
 }
 
-/// Asks an analyst for moves.
-pub(super) fn propose(
+/// Requests moves from an analyst.
+pub(crate) fn propose(
     input: &ConsultInput,
-    known: &Proceedings,
-    analyst: &Seat,
+    known: &ConsultState,
+    analyst: &CommitteeMember,
     share: u32,
 ) -> ModelRequest {
     let dossier = known.dossier.clone().unwrap_or_default();
@@ -93,36 +102,36 @@ pub(super) fn propose(
         ],
     );
     let system = vec![
-        Block::new(dossier).cached(CacheFor::FiveMinutes),
-        Block::new(persona).cached(CacheFor::FiveMinutes),
+        PromptBlock::new(dossier).cached(CacheDuration::FiveMinutes),
+        PromptBlock::new(persona).cached(CacheDuration::FiveMinutes),
     ];
-    // Behind the dossier, which stays the same bytes for everyone, and in the turn that a second
-    // question keeps.
+    // After the dossier, whose bytes are the same for all agents, and in the turn that retries and
+    // rewrites keep.
     let brief = input.terms.brief.as_deref();
     let brief = brief.map(|brief| fill(BRIEF, &[("brief", &fenced(brief))]));
     let asked = fill(PROPOSE, &[("share", &share), ("company", &company)]);
-    let turn = Turn::user(asked + &brief.unwrap_or_default());
-    let mut request = request(input, input.models.analyst(), Purpose::Analyst, system, turn);
+    let turn = PromptTurn::user(asked + &brief.unwrap_or_default());
+    let mut request = request(input, input.models.analyst(), CallPurpose::Analyst, system, turn);
     request.schema = Some(proposals::schema());
     request
 }
 
-/// Shows an author what code found in a document, and asks for it again.
-pub(super) fn rewrite_document(
+/// Shows an author the findings in a document and requests a rewrite.
+pub(crate) fn rewrite_document(
     first: &ModelRequest,
     answer: &str,
-    findings: &[Finding],
+    findings: &[RunFinding],
 ) -> ModelRequest {
     again(first, answer, fill(REWRITE_DOCUMENT, &[("problems", &problems(findings))]))
 }
 
-/// Shows an analyst what code found in one move of an answer, and asks for that move again.
-pub(super) fn rewrite_move(
+/// Shows an analyst the findings in one move of a reply and requests a rewrite of that move.
+pub(crate) fn rewrite_move(
     first: &ModelRequest,
     answer: &str,
     place: usize,
     title: &str,
-    findings: &[Finding],
+    findings: &[RunFinding],
 ) -> ModelRequest {
     let (number, title) = (place.to_string(), title.replace('"', "'"));
     let values = [("number", &*number), ("title", &*title), ("problems", &problems(findings))];
@@ -131,16 +140,16 @@ pub(super) fn rewrite_move(
 
 fn again(first: &ModelRequest, answer: &str, question: String) -> ModelRequest {
     let mut request = first.clone();
-    // An answer that could not be used and the question that said so are left out: the window is
-    // small, and they teach nothing about what is asked now.
+    // Drops an unusable reply and the retry that followed it: the window is small, and they do not
+    // help with the rewrite.
     request.turns.truncate(1);
-    request.turns.push(Turn::assistant(answer));
-    request.turns.push(Turn::user(question));
+    request.turns.push(PromptTurn::assistant(answer));
+    request.turns.push(PromptTurn::user(question));
     request
 }
 
-/// Messages quote what a model wrote, so they are data.
-fn problems(findings: &[Finding]) -> String {
+/// Messages quote model output, so they are fenced as data.
+fn problems(findings: &[RunFinding]) -> String {
     let shown = findings.iter().take(MAX_PROBLEMS);
     let mut list: String =
         shown.map(|finding| format!("- {}\n", one_line(&finding.message, 300))).collect();
@@ -150,7 +159,7 @@ fn problems(findings: &[Finding]) -> String {
     fenced(&list)
 }
 
-fn written(template: &str, input: &ConsultInput, known: &Proceedings) -> String {
+fn written(template: &str, input: &ConsultInput, known: &ConsultState) -> String {
     let tokens = dossier::reading_tokens(input.calls.window_tokens);
     let words = (tokens / TOKENS_A_WORD).max(40).to_string();
     let (company, cite) = (known.company(), dossier::how_to_cite(known));
@@ -160,9 +169,9 @@ fn written(template: &str, input: &ConsultInput, known: &Proceedings) -> String 
 fn request(
     input: &ConsultInput,
     model: &ModelName,
-    purpose: Purpose,
-    system: Vec<Block>,
-    turn: Turn,
+    purpose: CallPurpose,
+    system: Vec<PromptBlock>,
+    turn: PromptTurn,
 ) -> ModelRequest {
     ModelRequest {
         model: model.clone(),
@@ -171,8 +180,8 @@ fn request(
         turns: vec![turn],
         max_tokens: document_tokens(input),
         temperature: input.calls.temperature,
-        // Thinking is billed as output, and what counts here is checked by code afterwards.
-        effort: Some(Effort::Low),
+        // Reasoning is billed as output, and code checks the result anyway.
+        effort: Some(ReasoningEffort::Low),
         schema: None,
         timeout_ms: input.calls.timeout_ms,
     }

@@ -13,8 +13,8 @@ fn shown(request: &ModelRequest) -> String {
     );
     let blocks = request.system.iter().map(|block| ("system", block));
     let turns = request.turns.iter().map(|turn| match turn.role {
-        crate::model::Role::User => ("user", &turn.block),
-        crate::model::Role::Assistant => ("assistant", &turn.block),
+        crate::model::PromptRole::User => ("user", &turn.block),
+        crate::model::PromptRole::Assistant => ("assistant", &turn.block),
     });
     for (who, block) in blocks.chain(turns) {
         let cached = if block.cache.is_some() { ", cached" } else { "" };

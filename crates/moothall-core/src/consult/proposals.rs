@@ -1,8 +1,8 @@
-//! Reading what an analyst answers.
+//! Parses the replies of analysts.
 //!
-//! The first answer must be exactly as asked, or the analyst is asked again with the problems shown.
-//! Of the second one everything is taken that can be: a move that is too long is cut, one that is
-//! too many is left out, one without a title or a thesis is none.
+//! The first reply must be exactly as requested; otherwise the analyst is asked again with a list
+//! of the problems. From the second reply everything usable is taken: long texts are truncated,
+//! surplus moves are dropped, and moves without a title or a thesis are ignored.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -13,7 +13,7 @@ use crate::model::{ModelReply, OutputSchema};
 use crate::structured::{MAX_PROBLEMS, OutputFault, read_json};
 use crate::text::one_line;
 
-/// The longest answer that is read.
+/// Longer replies are rejected.
 const MAX_ANSWER_BYTES: usize = 128 * 1024;
 
 const MAX_TITLE: usize = 120;
@@ -21,7 +21,7 @@ const MAX_THESIS: usize = 2_000;
 const MAX_ITEM: usize = 500;
 const MAX_ID: usize = 80;
 
-/// The most steps, conditions, risks of a move.
+/// Maximum number of entries in each list of a move, except evidence ids.
 const MAX_ITEMS: usize = 8;
 const MAX_IDS: usize = 12;
 
@@ -34,13 +34,14 @@ struct Answer {
     moves: Vec<Proposal>,
 }
 
-/// The form of every answer of an analyst.
-pub(super) fn schema() -> OutputSchema {
+/// Output schema of analysts' replies. Type names and doc comments of [`Answer`] and [`Proposal`]
+/// are part of it, and thereby of the request hashes in journals and receipts.
+pub(crate) fn schema() -> OutputSchema {
     OutputSchema::of::<Answer>("moves")
 }
 
-/// The moves of an answer that is exactly as asked.
-pub(super) fn read(reply: &ModelReply, share: usize) -> Result<Vec<Proposal>, OutputFault> {
+/// The moves of a reply that is exactly as requested.
+pub(crate) fn read(reply: &ModelReply, share: usize) -> Result<Vec<Proposal>, OutputFault> {
     let Answer { moves } = parse(reply)?;
     let mut problems = Vec::new();
     if moves.len() < share {
@@ -58,14 +59,14 @@ pub(super) fn read(reply: &ModelReply, share: usize) -> Result<Vec<Proposal>, Ou
     }
 }
 
-/// The moves of an answer that can be used, whatever else is wrong with it.
-pub(super) fn read_what_is_there(
+/// The usable moves of a reply, even if other parts of it are invalid.
+pub(crate) fn read_what_is_there(
     reply: &ModelReply,
     share: usize,
 ) -> Result<Vec<Proposal>, OutputFault> {
     let found = match parse(reply) {
         Ok(Answer { moves }) => moves,
-        // One bad move shall not cost the others.
+        // One invalid move must not discard the others.
         Err(fault) => {
             let value = read_json(reply, &|_: &Value| Vec::new()).map_err(|_| fault.clone())?;
             let moves = value.get("moves").and_then(Value::as_array).ok_or(fault)?;
@@ -86,11 +87,11 @@ fn parse(reply: &ModelReply) -> Result<Answer, OutputFault> {
         return Err(invalid(format!("the answer has more than {MAX_ANSWER_BYTES} bytes")));
     }
     let value = read_json(reply, &|_: &Value| Vec::new())?;
-    // The error may quote what the model wrote.
+    // The error may quote model output.
     Answer::deserialize(value).map_err(|error| invalid(one_line(&error.to_string(), 200)))
 }
 
-/// What is wrong with a move, in the words of its fields; `least` entries of each list are wanted.
+/// Problems of a move, by field. Each list needs at least `least` entries.
 fn faults(proposal: &Proposal, least: usize) -> Vec<String> {
     let Proposal {
         title,
@@ -141,16 +142,16 @@ fn text_fault(field: &str, text: &str, longest: usize) -> Option<String> {
     }
 }
 
-/// A move of a person, on one line each, or what is wrong with it. A person is told what is too long
-/// instead of finding it cut, and may leave lists empty.
-pub(super) fn own(proposal: Proposal) -> Result<Proposal, Vec<String>> {
+/// Validates a person's move and normalizes each text to one line. Texts that are too long are
+/// rejected instead of truncated, and lists may be empty.
+pub(crate) fn own(proposal: Proposal) -> Result<Proposal, Vec<String>> {
     let mut faults = faults(&proposal, 0);
     faults.truncate(MAX_PROBLEMS);
     if faults.is_empty() { Ok(tidied(proposal)) } else { Err(faults) }
 }
 
-/// What is wrong with a move of a person that was kept: it is as [`own`] made it, or not ours.
-pub(super) fn own_fault(proposal: &Proposal) -> Option<String> {
+/// The problem of a stored move of a person, which must be exactly as [`own`] returned it.
+pub(crate) fn own_fault(proposal: &Proposal) -> Option<String> {
     match own(proposal.clone()) {
         Ok(tidy) if tidy == *proposal => None,
         Ok(_) => Some("it has line breaks, hidden characters or spaces too many".to_owned()),
@@ -158,7 +159,7 @@ pub(super) fn own_fault(proposal: &Proposal) -> Option<String> {
     }
 }
 
-/// The first moves that say something, within bounds and on one line each.
+/// The first `share` usable moves, truncated to the limits and with each text on one line.
 fn usable(moves: Vec<Proposal>, share: usize) -> Vec<Proposal> {
     let moves = moves.into_iter().map(tidied);
     moves.filter(|one| !one.title.is_empty() && !one.thesis.is_empty()).take(share).collect()
@@ -184,7 +185,7 @@ fn tidied(proposal: Proposal) -> Proposal {
     }
 }
 
-/// An id without the brackets that belong around a citation.
+/// An id without the brackets of a citation.
 fn bare(id: &str) -> &str {
     let id = id.trim();
     id.strip_prefix('[').and_then(|id| id.strip_suffix(']')).unwrap_or(id).trim()

@@ -1,35 +1,36 @@
-//! The order of moves: a pure function of what the trial made of them and of what persons approved.
+//! Ranks moves: a pure function of their results and of the approvals.
 //!
-//! The order is by total score. Where totals are equal, in turn:
+//! Moves are ordered by total score. Ties are broken by, in turn:
 //! 1. a clean debate before a degraded one;
 //! 2. the smaller spread between decision makers;
-//! 3. fewer fatal or major objections that still stand;
-//! 4. the larger share of supported numbers; a move without numbers has none;
-//! 5. the lower number of the move.
+//! 3. fewer open fatal or major objections;
+//! 4. the larger share of supported numbers, which is zero for a move without numbers;
+//! 5. the lower move number.
 //!
-//! A move that code holds back has no rank until a person approves it, and neither has one that was
-//! not debated, for want of a debate or by a person's veto; both stand at the end, in the order of their numbers. A degraded move keeps its
-//! place and its mark, and may be recommended, but for one case: where a neutral 5 stands for a
-//! score that nobody gave, its total is not the committee's judgement, and it is not recommended.
+//! A move held back by checks has no rank until a person approves it. A move that was not debated,
+//! also because of a veto, has no rank either. Both come last, in the order of their numbers. A
+//! degraded move keeps its place and its mark and may be recommended, with one exception: if a
+//! neutral 5 replaces a missing score, the total is not the committee's judgement, and the move is
+//! not recommended.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeSet;
 
-use super::ranked::{RECOMMENDED, Ranked, RankedMove};
-use super::review::LastWord;
-use crate::debate::{Debated, Degradation, ObjectionSeverity};
-use crate::{Conclusion, Finding, Outcome, Severity};
+use super::result::{ConsultResult, RECOMMENDED, RankedMove};
+use super::review::MoveReviewDecision;
+use crate::debate::{DebateDegradation, DebateResult, ObjectionSeverity};
+use crate::{Conclusion, FindingSeverity, Outcome, RunFinding};
 
-/// Whose open findings a person has accepted.
+/// Moves whose open findings a person has accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Accepted<'a> {
-    /// Those of every move: the run was started so.
+pub enum FindingAcceptance<'a> {
+    /// All moves, as requested when the run was started.
     Every,
-    /// Those of these moves.
+    /// Only these moves.
     These(&'a BTreeSet<String>),
 }
 
-impl Accepted<'_> {
+impl FindingAcceptance<'_> {
     fn includes(self, move_id: &str) -> bool {
         match self {
             Self::Every => true,
@@ -38,42 +39,45 @@ impl Accepted<'_> {
     }
 }
 
-/// Moves in order.
+/// Moves in ranked order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ranking {
-    /// The recommended ones, best first.
+pub struct MoveRanking {
+    /// Recommended moves, best first.
     pub recommended: Vec<RankedMove>,
-    /// The others: ranked ones in order, then those without a rank.
+    /// Other moves: ranked ones in order, then those without a rank.
     pub other: Vec<RankedMove>,
 }
 
 impl RankedMove {
-    /// Whether code holds it back until a person has looked at it.
+    /// Whether checks hold the move back until a person approves it.
     pub fn is_held(&self) -> bool {
-        self.findings.iter().any(|finding| finding.severity >= Severity::Escalate)
+        self.findings.iter().any(|finding| finding.severity >= FindingSeverity::Escalate)
     }
 
-    /// Whether a person did not want it to be debated.
+    /// Whether a reviewer vetoed the move.
     pub fn is_vetoed(&self) -> bool {
-        self.said.as_ref().is_some_and(LastWord::is_veto)
+        self.said.as_ref().is_some_and(MoveReviewDecision::is_veto)
     }
 
-    /// Whether a neutral 5 stands for a score that nobody gave.
+    /// Whether a neutral 5 replaces a missing score.
     pub fn has_neutral_scores(&self) -> bool {
-        let neutral = |mark: &Degradation| matches!(mark, Degradation::NeutralScore { .. });
+        let neutral =
+            |mark: &DebateDegradation| matches!(mark, DebateDegradation::NeutralScore { .. });
         self.debated.as_ref().is_some_and(|debated| debated.degraded.iter().any(neutral))
     }
 
-    /// The number in its id; a foreign id comes last.
+    /// The number in its id; ids of another form come last.
     fn number(&self) -> u32 {
         let digits = self.move_id.strip_prefix('m');
         digits.and_then(|digits| digits.parse().ok()).unwrap_or(u32::MAX)
     }
 }
 
-/// Puts moves into order; what they say about their rank before does not matter. See the module
-/// documentation for the rules.
-pub fn rank(moves: impl IntoIterator<Item = RankedMove>, accepted: Accepted<'_>) -> Ranking {
+/// Ranks moves by the rules in the module documentation. Earlier ranks are ignored.
+pub fn rank(
+    moves: impl IntoIterator<Item = RankedMove>,
+    accepted: FindingAcceptance<'_>,
+) -> MoveRanking {
     let (mut placed, mut unplaced): (Vec<RankedMove>, Vec<RankedMove>) =
         moves.into_iter().partition(|one| {
             one.debated.is_some() && (!one.is_held() || accepted.includes(&one.move_id))
@@ -95,7 +99,7 @@ pub fn rank(moves: impl IntoIterator<Item = RankedMove>, accepted: Accepted<'_>)
         }
     }
     other.extend(unplaced);
-    Ranking { recommended, other }
+    MoveRanking { recommended, other }
 }
 
 fn better_first(one: &RankedMove, other: &RankedMove) -> Ordering {
@@ -106,7 +110,7 @@ fn better_first(one: &RankedMove, other: &RankedMove) -> Ordering {
         let spread = debated.map_or(0, |debated| debated.spread);
         (Reverse(total), degraded, spread, debated.map_or(0, grave_and_open))
     };
-    // The shares are compared as fractions, because equal ones must be equal.
+    // Compared as fractions, so that equal shares are exactly equal.
     let share = |of: &RankedMove| (u64::from(of.support.supported), u64::from(of.support.total));
     let ((a, all_of_a), (b, all_of_b)) = (share(one), share(other));
     let by_support = (b * all_of_a.max(1)).cmp(&(a * all_of_b.max(1)));
@@ -117,8 +121,8 @@ fn by_number(one: &RankedMove, other: &RankedMove) -> Ordering {
     (one.number(), &one.move_id).cmp(&(other.number(), &other.move_id))
 }
 
-/// How many objections that matter still stand.
-fn grave_and_open(debated: &Debated) -> usize {
+/// Number of open fatal or major objections.
+fn grave_and_open(debated: &DebateResult) -> usize {
     let objections = debated.objections.iter();
     objections
         .filter(|objection| {
@@ -127,8 +131,9 @@ fn grave_and_open(debated: &Debated) -> usize {
         .count()
 }
 
-impl Ranking {
-    /// Why there are fewer recommended moves than there should be, where there are.
+impl MoveRanking {
+    /// Why fewer moves are recommended than expected, or `None` if there are enough. [`approve`]
+    /// compares this text with stored outcomes.
     pub fn shortfall(&self) -> Option<String> {
         let vetoed = self.other.iter().filter(|one| one.is_vetoed()).count();
         let count = self.recommended.len() + self.other.len() - vetoed;
@@ -153,38 +158,40 @@ impl Ranking {
     }
 }
 
-impl Ranked {
+impl ConsultResult {
     /// All moves, recommended ones first.
     pub fn moves(&self) -> impl Iterator<Item = &RankedMove> {
         self.recommended.iter().chain(&self.other)
     }
 }
 
-/// What a consultation comes to when persons approve moves after its end: they are ranked with
-/// their marks, and what code found in them no longer waits for anyone.
+/// The outcome after moves were approved: they are ranked with their marks, and their findings no
+/// longer need approval.
 pub fn approve(outcome: &Outcome, approved: &BTreeSet<String>) -> Outcome {
     let Conclusion::Ranked(ranked) = &outcome.conclusion else { return outcome.clone() };
     let was_placed = ranked.moves().filter(|one| one.rank.is_some());
     let accepted: BTreeSet<String> =
         was_placed.map(|one| &one.move_id).chain(approved).cloned().collect();
-    let before = Ranking { recommended: ranked.recommended.clone(), other: ranked.other.clone() };
-    let after = rank(ranked.moves().cloned(), Accepted::These(&accepted));
+    let before =
+        MoveRanking { recommended: ranked.recommended.clone(), other: ranked.other.clone() };
+    let after = rank(ranked.moves().cloned(), FindingAcceptance::These(&accepted));
     let mut missing = ranked.missing.clone();
     if let Some(sentence) = before.shortfall() {
         missing.retain(|line| *line != sentence);
     }
     missing.extend(after.shortfall());
     let findings = outcome.findings.iter().map(|finding| accept(finding, approved)).collect();
-    let Ranking { recommended, other } = after;
-    let ranked = Ranked { recommended, other, missing, ..(**ranked).clone() };
+    let MoveRanking { recommended, other } = after;
+    let ranked = ConsultResult { recommended, other, missing, ..(**ranked).clone() };
     Outcome::new(findings, Conclusion::Ranked(Box::new(ranked)))
 }
 
-/// A finding that no longer waits for a person where the person has spoken.
-pub(super) fn accept(finding: &Finding, accepted: &BTreeSet<String>) -> Finding {
-    let waits = finding.severity == Severity::Escalate && accepted.contains(&finding.subject);
-    let severity = if waits { Severity::Warn } else { finding.severity };
-    Finding { severity, ..finding.clone() }
+/// Lowers an accepted finding from `Escalate` to `Warn`.
+pub(crate) fn accept(finding: &RunFinding, accepted: &BTreeSet<String>) -> RunFinding {
+    let waits =
+        finding.severity == FindingSeverity::Escalate && accepted.contains(&finding.subject);
+    let severity = if waits { FindingSeverity::Warn } else { finding.severity };
+    RunFinding { severity, ..finding.clone() }
 }
 
 #[cfg(test)]

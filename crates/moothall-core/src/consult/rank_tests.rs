@@ -7,8 +7,8 @@ use crate::RuleId;
 use crate::consult::SupportCount;
 use crate::debate::{Objection, ObjectionState};
 
-fn debated(total_score: u32) -> Debated {
-    Debated {
+fn debated(total_score: u32) -> DebateResult {
+    DebateResult {
         move_id: String::new(),
         rounds: 10,
         rounds_done: 10,
@@ -36,25 +36,29 @@ fn a_move(id: &str, total_score: u32) -> RankedMove {
     }
 }
 
-fn with(mut one: RankedMove, change: impl FnOnce(&mut Debated)) -> RankedMove {
+fn with(mut one: RankedMove, change: impl FnOnce(&mut DebateResult)) -> RankedMove {
     one.debated.as_mut().map(change);
     one
 }
 
-fn marked(one: RankedMove, mark: Degradation) -> RankedMove {
+fn marked(one: RankedMove, mark: DebateDegradation) -> RankedMove {
     with(one, |debated| debated.degraded.push(mark))
 }
 
-fn neutral() -> Degradation {
-    Degradation::NeutralScore { decision_maker: "D2".to_owned() }
+fn neutral() -> DebateDegradation {
+    DebateDegradation::NeutralScore { decision_maker: "D2".to_owned() }
 }
 
-fn early() -> Degradation {
-    Degradation::EndedEarly { thread: "D1".to_owned(), after_round: 4, why: "server".to_owned() }
+fn early() -> DebateDegradation {
+    DebateDegradation::EndedEarly {
+        thread: "D1".to_owned(),
+        after_round: 4,
+        why: "server".to_owned(),
+    }
 }
 
-fn finding(subject: &str, severity: Severity) -> Finding {
-    Finding {
+fn finding(subject: &str, severity: FindingSeverity) -> RunFinding {
+    RunFinding {
         rule: RuleId::new("claims.wrong-value"),
         severity,
         subject: subject.to_owned(),
@@ -64,7 +68,7 @@ fn finding(subject: &str, severity: Severity) -> Finding {
 }
 
 fn held(mut one: RankedMove) -> RankedMove {
-    one.findings.push(finding(&one.move_id, Severity::Escalate));
+    one.findings.push(finding(&one.move_id, FindingSeverity::Escalate));
     one
 }
 
@@ -82,8 +86,8 @@ fn objection(severity: ObjectionSeverity, state: ObjectionState) -> Objection {
 
 type Places<'a> = Vec<(&'a str, Option<u32>)>;
 
-/// The places of moves, recommended ones first: id and rank.
-fn order(ranking: &Ranking) -> (Places<'_>, Places<'_>) {
+/// Ids and ranks of the recommended and of the other moves.
+fn order(ranking: &MoveRanking) -> (Places<'_>, Places<'_>) {
     fn places(moves: &[RankedMove]) -> Places<'_> {
         moves.iter().map(|one| (one.move_id.as_str(), one.rank)).collect()
     }
@@ -98,7 +102,7 @@ fn nobody() -> BTreeSet<String> {
 fn the_three_best_are_recommended_and_the_others_follow_in_order() {
     let moves =
         [a_move("m1", 80), a_move("m2", 95), a_move("m3", 70), a_move("m4", 96), a_move("m5", 81)];
-    let ranking = rank(moves, Accepted::These(&nobody()));
+    let ranking = rank(moves, FindingAcceptance::These(&nobody()));
     assert_eq!(
         order(&ranking),
         (
@@ -121,7 +125,7 @@ fn equal_totals_are_told_apart_by_the_stated_rules_in_turn() {
         RankedMove { support: SupportCount { supported: 6, total: 8 }, ..a_move("m10", 90) },
         with(a_move("m7", 90), |debated| debated.objections = major(ObjectionState::Answered)),
     ];
-    let ranking = rank(moves, Accepted::These(&nobody()));
+    let ranking = rank(moves, FindingAcceptance::These(&nobody()));
     let ids: Vec<&str> =
         ranking.recommended.iter().chain(&ranking.other).map(|one| one.move_id.as_str()).collect();
     assert_eq!(ids, ["m7", "m10", "m4", "m5", "m3", "m2", "m1"]);
@@ -130,15 +134,15 @@ fn equal_totals_are_told_apart_by_the_stated_rules_in_turn() {
 #[test]
 fn a_held_move_has_no_rank_until_a_person_approves_it() {
     let moves = [held(a_move("m1", 110)), a_move("m2", 80), a_move("m3", 70), a_move("m4", 60)];
-    let ranking = rank(moves.clone(), Accepted::These(&nobody()));
+    let ranking = rank(moves.clone(), FindingAcceptance::These(&nobody()));
     assert_eq!(
         order(&ranking),
         (vec![("m2", Some(1)), ("m3", Some(2)), ("m4", Some(3))], vec![("m1", None)])
     );
     let approved = BTreeSet::from(["m1".to_owned()]);
     let expected = (vec![("m1", Some(1)), ("m2", Some(2)), ("m3", Some(3))], vec![("m4", Some(4))]);
-    assert_eq!(order(&rank(moves.clone(), Accepted::These(&approved))), expected);
-    assert_eq!(order(&rank(moves, Accepted::Every)), expected);
+    assert_eq!(order(&rank(moves.clone(), FindingAcceptance::These(&approved))), expected);
+    assert_eq!(order(&rank(moves, FindingAcceptance::Every)), expected);
 }
 
 #[test]
@@ -149,7 +153,7 @@ fn neutral_scores_keep_their_place_and_are_not_recommended() {
         a_move("m3", 80),
         marked(a_move("m4", 70), early()),
     ];
-    let ranking = rank(moves, Accepted::These(&nobody()));
+    let ranking = rank(moves, FindingAcceptance::These(&nobody()));
     assert_eq!(
         order(&ranking),
         (vec![("m1", Some(1)), ("m3", Some(3)), ("m4", Some(4))], vec![("m2", Some(2))])
@@ -165,7 +169,7 @@ fn too_few_clean_moves_give_a_shorter_list_and_a_sentence() {
         marked(a_move("m3", 70), neutral()),
         not_debated,
     ];
-    let ranking = rank(moves, Accepted::These(&nobody()));
+    let ranking = rank(moves, FindingAcceptance::These(&nobody()));
     assert_eq!(
         order(&ranking),
         (vec![("m2", Some(1))], vec![("m3", Some(2)), ("m1", None), ("m4", None)])
@@ -175,15 +179,16 @@ fn too_few_clean_moves_give_a_shorter_list_and_a_sentence() {
         "1 of 3 moves are recommended (not debated: m4; held back by what code found: m1; scored with neutral 5s that nobody gave: m3)"
     );
     let asked_for_two = [a_move("m1", 80), a_move("m2", 70)];
-    assert_eq!(rank(asked_for_two, Accepted::These(&nobody())).shortfall(), None);
+    assert_eq!(rank(asked_for_two, FindingAcceptance::These(&nobody())).shortfall(), None);
 }
 
 #[test]
 fn an_approval_after_the_end_changes_ranking_verdict_and_nothing_else() {
     let moves = [held(a_move("m1", 110)), held(a_move("m2", 80)), a_move("m3", 70)];
-    let Ranking { recommended, other } = rank(moves, Accepted::These(&nobody()));
-    let shortfall = Ranking { recommended: recommended.clone(), other: other.clone() }.shortfall();
-    let ranked = Ranked {
+    let MoveRanking { recommended, other } = rank(moves, FindingAcceptance::These(&nobody()));
+    let shortfall =
+        MoveRanking { recommended: recommended.clone(), other: other.clone() }.shortfall();
+    let ranked = ConsultResult {
         company: "Helix Instruments".to_owned(),
         sheet_sha256: None,
         recommended,
@@ -192,11 +197,15 @@ fn an_approval_after_the_end_changes_ranking_verdict_and_nothing_else() {
         do_nothing: None,
         baseline: Vec::new(),
     };
-    let findings = vec![finding("m1", Severity::Escalate), finding("m2", Severity::Escalate)];
+    let findings =
+        vec![finding("m1", FindingSeverity::Escalate), finding("m2", FindingSeverity::Escalate)];
     let outcome = Outcome::new(findings, Conclusion::Ranked(Box::new(ranked)));
 
     let one = approve(&outcome, &BTreeSet::from(["m2".to_owned()]));
-    assert_eq!(one.findings, [finding("m1", Severity::Escalate), finding("m2", Severity::Warn)]);
+    assert_eq!(
+        one.findings,
+        [finding("m1", FindingSeverity::Escalate), finding("m2", FindingSeverity::Warn)]
+    );
     let Conclusion::Ranked(ranked) = &one.conclusion else { panic!("{one:?}") };
     let ids: Vec<_> = ranked.moves().map(|one| (one.move_id.as_str(), one.rank)).collect();
     assert_eq!(ids, [("m2", Some(1)), ("m3", Some(2)), ("m1", None)]);
@@ -208,7 +217,7 @@ fn an_approval_after_the_end_changes_ranking_verdict_and_nothing_else() {
     let both = approve(&one, &BTreeSet::from(["m1".to_owned()]));
     let at_once = approve(&outcome, &BTreeSet::from(["m1".to_owned(), "m2".to_owned()]));
     assert_eq!(both, at_once);
-    assert_eq!(both.verdict, crate::Verdict::Pass);
+    assert_eq!(both.verdict, crate::RunVerdict::Pass);
 }
 
 fn any_move() -> impl Strategy<Value = RankedMove> {
@@ -249,15 +258,15 @@ proptest! {
             shuffled.swap(at, (state >> 33) as usize % (at + 1));
         }
         prop_assert_eq!(
-            rank(moves, Accepted::These(&nobody())),
-            rank(shuffled, Accepted::These(&nobody()))
+            rank(moves, FindingAcceptance::These(&nobody())),
+            rank(shuffled, FindingAcceptance::These(&nobody()))
         );
     }
 
     #[test]
     fn every_move_has_one_place_and_ranks_follow_the_rules(moves in any_moves()) {
         let count = moves.len();
-        let ranking = rank(moves, Accepted::These(&nobody()));
+        let ranking = rank(moves, FindingAcceptance::These(&nobody()));
         let all: Vec<&RankedMove> = ranking.recommended.iter().chain(&ranking.other).collect();
         prop_assert_eq!(all.len(), count);
         prop_assert!(ranking.recommended.len() <= RECOMMENDED);
@@ -284,10 +293,10 @@ proptest! {
 
     #[test]
     fn an_approval_never_lowers_the_approved_move_s_place(moves in any_moves()) {
-        let before = rank(moves.clone(), Accepted::These(&nobody()));
+        let before = rank(moves.clone(), FindingAcceptance::These(&nobody()));
         let approved = BTreeSet::from(["m1".to_owned()]);
-        let after = rank(moves, Accepted::These(&approved));
-        let place = |ranking: &Ranking| {
+        let after = rank(moves, FindingAcceptance::These(&approved));
+        let place = |ranking: &MoveRanking| {
             let mut all = ranking.recommended.iter().chain(&ranking.other);
             all.find(|one| one.move_id == "m1").map(|one| one.rank.unwrap_or(u32::MAX))
         };

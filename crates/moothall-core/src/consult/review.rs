@@ -1,96 +1,96 @@
-//! What a person is asked about the moves before they are debated, and what the person says.
+//! Review of the moves by a person before they are debated.
 
 use serde::{Deserialize, Serialize};
 
 use super::moves::{Move, Proposal};
 use super::proposals;
 use crate::text::is_hidden;
-use crate::{EffectResult, NotCanonical, Sha256Hex, canonical_json};
+use crate::{CanonicalJsonError, EffectResult, Sha256Hex, canonical_json};
 
-/// The longest name of a person and the longest reason, in characters.
+/// Maximum length of a reviewer's name and of a reason, in characters.
 const MAX_NAME: usize = 80;
 const MAX_WHY: usize = 500;
 
-/// The most changes of one review.
+/// Maximum number of changes in one review.
 pub const MAX_CHANGES: usize = 100;
 
-/// A question to a person. A run that asks one stands still until it is answered.
+/// A question to a person. The run pauses until it is answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "question", rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Question {
-    /// Which of these moves shall be debated, and how shall they read?
+pub enum ReviewQuestion {
+    /// Which of these moves to debate, and with which text.
     ReviewMoves {
         /// The moves as they would be debated.
         moves: Vec<Move>,
     },
 }
 
-impl Question {
-    /// The hash that the journal compares: an answer about other moves is no answer.
-    pub fn hash(&self) -> Result<Sha256Hex, NotCanonical> {
+impl ReviewQuestion {
+    /// Hash that the journal compares, so that an answer about other moves is rejected.
+    pub fn hash(&self) -> Result<Sha256Hex, CanonicalJsonError> {
         Ok(Sha256Hex::of(canonical_json(self)?.as_bytes()))
     }
 
-    /// In words, for whoever waits.
+    /// Description for the user.
     pub fn words(&self) -> String {
         match self {
             Self::ReviewMoves { moves } => match moves.len() {
-                1 => "1 move waits for a person before it is debated".to_owned(),
-                many => format!("{many} moves wait for a person before they are debated"),
+                1 => "1 move needs review before its debate".to_owned(),
+                many => format!("{many} moves need review before the debates"),
             },
         }
     }
 }
 
-/// What a person says about the moves; without a change they are debated as they are.
+/// A person's review of the moves. Without changes, the moves are debated unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Review {
-    /// In the order in which they were said. The last word on a move counts.
-    pub changes: Vec<Change>,
+pub struct MoveReview {
+    /// Changes in the order they were made. The last one on a move counts.
+    pub changes: Vec<ReviewChange>,
 }
 
-/// One change, and whose it is.
+/// A change and its author.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Change {
-    /// Who says so.
+pub struct ReviewChange {
+    /// Who made the change.
     pub by: String,
-    /// When, in milliseconds since 1970.
+    /// When, in milliseconds since the Unix epoch.
     pub at_ms: u64,
-    /// What is changed.
-    pub what: What,
+    /// The change itself.
+    pub what: ReviewAction,
 }
 
-/// What is changed.
+/// Kinds of review changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum What {
-    /// The move is not debated.
+pub enum ReviewAction {
+    /// Excludes a move from the debates.
     Veto {
-        /// The move.
+        /// Id of the move.
         move_id: String,
-        /// Why, in the person's words; may be empty.
+        /// The reviewer's reason; may be empty.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         why: String,
     },
-    /// The move reads like this instead; a veto on it is taken back.
+    /// Replaces the text of a move and undoes a veto on it.
     Edit {
-        /// The move.
+        /// Id of the move.
         move_id: String,
-        /// The whole move.
+        /// The complete new text.
         proposal: Proposal,
     },
-    /// There is one more move; it has the next number.
+    /// Adds a move with the next number.
     Add {
-        /// The whole move.
+        /// The complete move.
         proposal: Proposal,
     },
 }
 
-impl What {
-    /// The move that it is about; a new one has no number yet.
+impl ReviewAction {
+    /// Id of the move it changes; `None` for a new move, which has no number yet.
     pub fn move_id(&self) -> Option<&str> {
         match self {
             Self::Veto { move_id, .. } | Self::Edit { move_id, .. } => Some(move_id),
@@ -99,31 +99,33 @@ impl What {
     }
 }
 
-impl Change {
-    /// In words: who changed what.
+impl ReviewChange {
+    /// Describes who changed what.
     pub fn words(&self) -> String {
         let by = &self.by;
         match &self.what {
-            What::Veto { move_id, why } => {
-                let said = LastWord::Vetoed { by: by.clone(), why: why.clone() };
+            ReviewAction::Veto { move_id, why } => {
+                let said = MoveReviewDecision::Vetoed { by: by.clone(), why: why.clone() };
                 format!("{move_id} {}", said.words())
             }
-            What::Edit { move_id, .. } => format!("{move_id} edited by {by}"),
-            What::Add { proposal } => format!("\"{}\" added by {by}", proposal.title),
+            ReviewAction::Edit { move_id, .. } => format!("{move_id} edited by {by}"),
+            ReviewAction::Add { proposal } => format!("\"{}\" added by {by}", proposal.title),
         }
     }
 
-    /// Why it cannot be taken, wherever it stands.
+    /// Why the change is invalid, regardless of which moves there are.
     pub fn fault(&self) -> Option<String> {
         if is_unfit(&self.by, 1, MAX_NAME) {
             return Some(format!("a name has 1 to {MAX_NAME} characters, none of them hidden"));
         }
         match &self.what {
-            What::Veto { why, .. } if is_unfit(why, 0, MAX_WHY) => {
+            ReviewAction::Veto { why, .. } if is_unfit(why, 0, MAX_WHY) => {
                 Some(format!("a reason has at most {MAX_WHY} characters, none of them hidden"))
             }
-            What::Veto { .. } => None,
-            What::Edit { proposal, .. } | What::Add { proposal } => proposals::own_fault(proposal),
+            ReviewAction::Veto { .. } => None,
+            ReviewAction::Edit { proposal, .. } | ReviewAction::Add { proposal } => {
+                proposals::own_fault(proposal)
+            }
         }
     }
 }
@@ -134,37 +136,38 @@ fn is_unfit(text: &str, least: usize, most: usize) -> bool {
         || text.trim() != text
 }
 
-/// The last word of a person on a move, as it stands beside the move.
+/// A reviewer's last decision on a move.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "said", rename_all = "snake_case", deny_unknown_fields)]
-pub enum LastWord {
-    /// It is not debated.
+pub enum MoveReviewDecision {
+    /// Excluded from the debates.
     Vetoed {
-        /// Who says so.
+        /// Who vetoed it.
         by: String,
-        /// Why; may be empty.
+        /// Reason; may be empty.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         why: String,
     },
-    /// It was written anew.
+    /// Text replaced.
     Edited {
-        /// By whom.
+        /// Who edited it.
         by: String,
     },
-    /// It was added.
+    /// Added by a person.
     Added {
-        /// By whom.
+        /// Who added it.
         by: String,
     },
 }
 
-impl Review {
-    /// The hash of all that was said so far: whoever takes everything back names what they saw.
-    pub fn seal(&self) -> Result<Sha256Hex, NotCanonical> {
+impl MoveReview {
+    /// Hash of all changes so far. A request to undo all changes names the version that its author
+    /// saw.
+    pub fn seal(&self) -> Result<Sha256Hex, CanonicalJsonError> {
         Ok(Sha256Hex::of(canonical_json(self)?.as_bytes()))
     }
 
-    /// What a person said in answer to an effect, where it was such an answer.
+    /// The review in the result of an effect, if it is one.
     pub fn of(result: &EffectResult) -> Option<&Self> {
         match result {
             EffectResult::PersonSaid(review) => Some(review),
@@ -173,13 +176,13 @@ impl Review {
     }
 }
 
-impl LastWord {
-    /// Whether the move is not debated.
+impl MoveReviewDecision {
+    /// Whether the move is vetoed.
     pub fn is_veto(&self) -> bool {
         matches!(self, Self::Vetoed { .. })
     }
 
-    /// In words.
+    /// Description for the user.
     pub fn words(&self) -> String {
         match self {
             Self::Vetoed { by, why } if why.is_empty() => format!("vetoed by {by}"),

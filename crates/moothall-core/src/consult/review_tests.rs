@@ -1,9 +1,9 @@
 use super::*;
-use crate::consult::WrittenMove;
+use crate::consult::MoveFile;
 
-fn veto(by: &str, why: &str) -> Change {
-    let what = What::Veto { move_id: "m3".to_owned(), why: why.to_owned() };
-    Change { by: by.to_owned(), at_ms: 1, what }
+fn veto(by: &str, why: &str) -> ReviewChange {
+    let what = ReviewAction::Veto { move_id: "m3".to_owned(), why: why.to_owned() };
+    ReviewChange { by: by.to_owned(), at_ms: 1, what }
 }
 
 #[test]
@@ -31,14 +31,14 @@ fn names_and_reasons_are_bounded_and_shown_as_they_are() {
 #[test]
 fn question_about_other_moves_has_another_hash() {
     let question = |title: &str| {
-        let written: WrittenMove =
+        let written: MoveFile =
             serde_json::from_value(serde_json::json!({"title": title, "thesis": "It pays."}))
                 .unwrap();
         let proposal = written.proposal().unwrap();
         let one = Move { move_id: "m1".to_owned(), analyst: "analyst_1".to_owned(), proposal };
-        Question::ReviewMoves { moves: vec![one] }
+        ReviewQuestion::ReviewMoves { moves: vec![one] }
     };
     assert_eq!(question("Build").hash().unwrap(), question("Build").hash().unwrap());
     assert_ne!(question("Build").hash().unwrap(), question("Sell").hash().unwrap());
-    assert_eq!(question("Build").words(), "1 move waits for a person before it is debated");
+    assert_eq!(question("Build").words(), "1 move needs review before its debate");
 }

@@ -1,18 +1,20 @@
-//! What the tests of this workflow share: a small company with filed numbers, agents that answer as
-//! they are told, and a driver that performs effects in any order.
+//! Shared test fixtures: a small company with filed numbers, scripted agents, and a driver that
+//! performs effects in any order.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
 use super::*;
-use crate::child::{ChildEnd, ChildRequest, Isolation};
-use crate::debate::{Calls, Debated, ScoreBasis, Scorecard};
+use crate::child::{ChildEnd, ChildIsolation, ChildRequest};
+use crate::debate::{CallSettings, DebateResult, ScoreBasis, Scorecard};
 use crate::evidence::{
-    Company, CompanyFacts, Day, Evidence, FilingEvent, ItemCode, Passage, Provenance, Sheet, Ticker,
+    CalendarDay, CompanyFacts, CompanyProfile, Evidence, FactSheet, FilingEvent, FilingPassage,
+    ItemCode, Provenance, Ticker,
 };
 use crate::model::{
-    FailureKind, ModelFailure, ModelReply, ModelRequest, Purpose, StopReason, Usage, UsageBasis,
+    CallPurpose, FailureKind, ModelFailure, ModelReply, ModelRequest, StopReason, TokenUsage,
+    UsageBasis,
 };
 use crate::{Conclusion, Effect, EffectId, EffectResult, Outcome, RunEvent, Step, Workflow};
 
@@ -30,7 +32,7 @@ const FILED: [(&str, [i64; 3]); 9] = [
 ];
 
 /// The sheet of a small company, in millions of dollars.
-pub(super) fn sheet() -> Sheet {
+pub(crate) fn sheet() -> FactSheet {
     let mut tags = serde_json::Map::new();
     for (tag, amounts) in FILED {
         let rows: Vec<Value> =
@@ -39,7 +41,7 @@ pub(super) fn sheet() -> Sheet {
     }
     let file = json!({"cik": 9990009, "entityName": "Small Works", "facts": {"us-gaap": tags}});
     let facts = CompanyFacts::parse(file.to_string().as_bytes()).unwrap();
-    Sheet::build(&facts, day("2026-03-01")).unwrap()
+    FactSheet::build(&facts, day("2026-03-01")).unwrap()
 }
 
 fn row(tag: &str, year: i32, amount: i64) -> Value {
@@ -54,14 +56,14 @@ fn row(tag: &str, year: i32, amount: i64) -> Value {
     row
 }
 
-pub(super) fn day(text: &str) -> Day {
-    Day::parse(text).unwrap()
+pub(crate) fn day(text: &str) -> CalendarDay {
+    CalendarDay::parse(text).unwrap()
 }
 
-/// Everything that is known about the small company.
-pub(super) fn evidence() -> Evidence {
+/// All evidence about the small company.
+pub(crate) fn evidence() -> Evidence {
     Evidence {
-        company: Company {
+        company: CompanyProfile {
             name: "Small Works".to_owned(),
             ticker: Some(Ticker::parse("SMW").unwrap()),
             cik: None,
@@ -79,7 +81,7 @@ pub(super) fn evidence() -> Evidence {
             report_date: Some(day("2026-02-09")),
             items: ItemCode::list("2.02,9.01"),
         }],
-        passages: vec![Passage {
+        passages: vec![FilingPassage {
             accession: "0009990009-26-000001".to_owned(),
             form: "10-K".to_owned(),
             item: "1A".to_owned(),
@@ -94,8 +96,8 @@ pub(super) fn evidence() -> Evidence {
     }
 }
 
-/// The evidence of a run whose evidence is made up.
-pub(super) fn made_up() -> Evidence {
+/// Evidence of a run with synthetic evidence.
+pub(crate) fn made_up() -> Evidence {
     Evidence {
         provenance: Provenance::Synthetic,
         sheet: None,
@@ -105,7 +107,7 @@ pub(super) fn made_up() -> Evidence {
     }
 }
 
-pub(super) fn input() -> ConsultInput {
+pub(crate) fn input() -> ConsultInput {
     ConsultInput {
         gather: GatherRequest {
             ticker: "SMW".to_owned(),
@@ -119,43 +121,43 @@ pub(super) fn input() -> ConsultInput {
         committee: board(),
         moves: None,
         models: RoleModels::all("openai/gpt-5-mini".parse().unwrap()),
-        calls: Calls::default(),
+        calls: CallSettings::default(),
         accept_findings: false,
         terms: Terms::default(),
     }
 }
 
 /// Two analysts with one move each.
-pub(super) fn small_input() -> ConsultInput {
+pub(crate) fn small_input() -> ConsultInput {
     ConsultInput { moves: Some(2), ..input() }
 }
 
-pub(super) fn synthetic(input: ConsultInput) -> ConsultInput {
+pub(crate) fn synthetic(input: ConsultInput) -> ConsultInput {
     let gather = GatherRequest { source: EvidenceSource::Synthetic, ..input.gather };
     ConsultInput { gather, ..input }
 }
 
-pub(super) fn reply(text: impl Into<String>) -> ModelReply {
+pub(crate) fn reply(text: impl Into<String>) -> ModelReply {
     ModelReply {
         text: text.into(),
         stop: StopReason::End,
         model: "m".to_owned(),
-        usage: Usage { input: 10, output: 3, ..Usage::default() },
+        usage: TokenUsage { input: 10, output: 3, ..TokenUsage::default() },
         usage_basis: UsageBasis::Reported,
         cost_micro_usd: None,
     }
 }
 
-pub(super) fn said(text: impl Into<String>) -> EffectResult {
+pub(crate) fn said(text: impl Into<String>) -> EffectResult {
     EffectResult::ModelReplied(reply(text))
 }
 
-pub(super) fn failed() -> EffectResult {
+pub(crate) fn failed() -> EffectResult {
     EffectResult::ModelFailed(ModelFailure::new(FailureKind::Overloaded, "as planned"))
 }
 
-/// A move whose numbers are right, and whose words are its own.
-pub(super) fn proposal(title: &str) -> Value {
+/// A move with correct numbers and unique words.
+pub(crate) fn proposal(title: &str) -> Value {
     let own: Vec<String> = ('a'..='l').map(|letter| format!("{title}{letter}")).collect();
     json!({
         "title": title,
@@ -170,25 +172,25 @@ pub(super) fn proposal(title: &str) -> Value {
     })
 }
 
-/// The same with another thesis.
-pub(super) fn claiming(title: &str, thesis: &str) -> Value {
+/// The same move with another thesis.
+pub(crate) fn claiming(title: &str, thesis: &str) -> Value {
     let mut proposal = proposal(title);
     proposal["thesis"] = json!(thesis);
     proposal
 }
 
-pub(super) fn moves(moves: impl IntoIterator<Item = Value>) -> EffectResult {
+pub(crate) fn moves(moves: impl IntoIterator<Item = Value>) -> EffectResult {
     said(json!({"moves": moves.into_iter().collect::<Vec<_>>()}).to_string())
 }
 
-/// Titles that have no word in common.
+/// Titles without a common word.
 const WORDS: [&str; 15] = [
     "alphabet", "bicycles", "cinnamon", "dolphins", "elevator", "firewood", "gondolas", "hospital",
     "icebergs", "jamboree", "kangaroo", "lemonade", "mountain", "notebook", "orchards",
 ];
 
-/// The end of a debate that gave every metric the same score.
-pub(super) fn debated(input: &crate::debate::DebateInput, score: u8) -> EffectResult {
+/// Result of a debate that gave every metric the same score.
+pub(crate) fn debated(input: &crate::debate::DebateInput, score: u8) -> EffectResult {
     let scores: BTreeMap<String, u8> =
         input.metrics.iter().map(|metric| (metric.id.clone(), score)).collect();
     let card =
@@ -198,7 +200,7 @@ pub(super) fn debated(input: &crate::debate::DebateInput, score: u8) -> EffectRe
         input.decision_makers.iter().map(|seat| (seat.id.clone(), card.clone())).collect();
     ended(Outcome::new(
         Vec::new(),
-        Conclusion::Debated(Box::new(Debated {
+        Conclusion::Debated(Box::new(DebateResult {
             move_id: input.move_id.clone(),
             rounds: input.rounds,
             rounds_done: input.rounds,
@@ -213,27 +215,27 @@ pub(super) fn debated(input: &crate::debate::DebateInput, score: u8) -> EffectRe
     ))
 }
 
-pub(super) fn ended(outcome: Outcome) -> EffectResult {
-    EffectResult::ChildEnded(Box::new(ChildEnd { outcome, isolation: Isolation::none(None) }))
+pub(crate) fn ended(outcome: Outcome) -> EffectResult {
+    EffectResult::ChildEnded(Box::new(ChildEnd { outcome, isolation: ChildIsolation::none(None) }))
 }
 
-/// What an effect is answered where a test says nothing else: all goes well.
-pub(super) fn well(id: &EffectId, effect: &Effect) -> EffectResult {
+/// Default result of an effect: success.
+pub(crate) fn well(id: &EffectId, effect: &Effect) -> EffectResult {
     match effect {
         Effect::Gather(request) if request.source == EvidenceSource::Synthetic => {
             EffectResult::Gathered(Box::new(made_up()))
         }
         Effect::Gather(_) => EffectResult::Gathered(Box::new(evidence())),
         Effect::CallModel(request) => match request.purpose {
-            Purpose::Analyst => {
-                // An analyst begins where the ones before it ended.
+            CallPurpose::Analyst => {
+                // Each analyst's moves start where those of the previous analyst ended.
                 let number: usize = id.as_str()["analyst_".len()..].parse().unwrap();
                 let share = share_of(request);
                 let from = (number - 1) * share;
                 moves((from..from + share).map(|at| proposal(WORDS[at])))
             }
-            Purpose::ScoreNothing => scores(4),
-            Purpose::ScoreBaseline => {
+            CallPurpose::ScoreNothing => scores(4),
+            CallPurpose::ScoreBaseline => {
                 let number: u8 = id.as_str().split('/').next().unwrap()[1..].parse().unwrap();
                 scores(1 + (number + 1) % 9)
             }
@@ -248,8 +250,8 @@ pub(super) fn well(id: &EffectId, effect: &Effect) -> EffectResult {
     }
 }
 
-/// A decision maker's answer that gives every metric of the board the same score.
-pub(super) fn scores(score: u8) -> EffectResult {
+/// A decision maker's reply that gives every metric of the board the same score.
+pub(crate) fn scores(score: u8) -> EffectResult {
     let mut scores = json!({"reasoning": "It is so."});
     for metric in board().metrics {
         scores[&metric.id] = json!(score);
@@ -266,41 +268,41 @@ fn share_of(request: &ModelRequest) -> usize {
     behind.split(' ').next().unwrap().parse().unwrap()
 }
 
-/// What a run did.
-pub(super) struct Ran {
-    pub(super) outcome: Outcome,
-    pub(super) events: Vec<RunEvent>,
-    pub(super) asked: BTreeMap<String, Effect>,
-    pub(super) consult: Consult,
+/// Result of a test run.
+pub(crate) struct Ran {
+    pub(crate) outcome: Outcome,
+    pub(crate) events: Vec<RunEvent>,
+    pub(crate) asked: BTreeMap<String, Effect>,
+    pub(crate) consult: Consult,
 }
 
 impl Ran {
-    pub(super) fn keys(&self) -> Vec<&str> {
+    pub(crate) fn keys(&self) -> Vec<&str> {
         self.events.iter().map(|event| event.key.as_str()).collect()
     }
 
-    pub(super) fn ranked(&self) -> &Ranked {
+    pub(crate) fn ranked(&self) -> &ConsultResult {
         match &self.outcome.conclusion {
             Conclusion::Ranked(ranked) => ranked,
             other => panic!("{other:?}"),
         }
     }
 
-    pub(super) fn rules(&self) -> Vec<String> {
+    pub(crate) fn rules(&self) -> Vec<String> {
         let findings = self.outcome.findings.iter();
         findings
             .map(|found| format!("{:?} {} {}", found.severity, found.rule, found.subject))
             .collect()
     }
 
-    pub(super) fn question(&self, id: &str) -> &ModelRequest {
+    pub(crate) fn question(&self, id: &str) -> &ModelRequest {
         match self.asked.get(id) {
             Some(Effect::CallModel(request)) => request,
             other => panic!("{id}: {other:?}"),
         }
     }
 
-    pub(super) fn debate(&self, id: &str) -> &crate::debate::DebateInput {
+    pub(crate) fn debate(&self, id: &str) -> &crate::debate::DebateInput {
         match self.asked.get(id) {
             Some(Effect::StartChild(ChildRequest::Debate(input))) => input,
             other => panic!("{id}: {other:?}"),
@@ -308,9 +310,9 @@ impl Ran {
     }
 }
 
-/// Runs a consultation; `answer` says what effects are answered, `next` which of the open ones is
-/// answered next.
-pub(super) fn drive(
+/// Runs a consultation. `answer` returns the result of an effect; `next` picks the pending effect
+/// to complete next.
+pub(crate) fn drive(
     input: ConsultInput,
     mut answer: impl FnMut(&EffectId, &Effect) -> EffectResult,
     mut next: impl FnMut(usize) -> usize,
@@ -337,8 +339,8 @@ pub(super) fn drive(
     }
 }
 
-/// Runs a consultation in which only these effects are answered otherwise than well.
-pub(super) fn run(input: ConsultInput, other: &[(&str, EffectResult)]) -> Ran {
+/// Runs a consultation in which all effects succeed except the given ones.
+pub(crate) fn run(input: ConsultInput, other: &[(&str, EffectResult)]) -> Ran {
     drive(
         input,
         |id, effect| {

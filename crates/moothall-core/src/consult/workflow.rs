@@ -1,35 +1,36 @@
-//! The machine: what is open, what an answer means, and when a layer is done.
+//! The consultation workflow: tracks pending effects, handles their results and advances the
+//! stages.
 //!
-//! A layer is done when nothing is open. Whatever an answer leads to (a second question, a rewrite)
-//! is opened before anyone looks, so no layer ends too early, and no count can go wrong.
+//! A stage is done when no effect is pending. Follow-up requests (a retry, a rewrite) are
+//! registered before that is checked, so no stage ends too early.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::alone::Alone;
-use super::checking;
+use super::baseline::BaselineTask;
 use super::estimate::calls;
-use super::ids::Ids;
+use super::ids::ConsultIds;
 use super::input::{ConsultInput, EvidenceSource, GatherFailure, InvalidConsult};
 use super::outcome::outcome_of;
-use super::proceedings::{Document, Failure, Proceedings};
-use super::ranked::RankedMove;
+use super::result::RankedMove;
+use super::state::{AgentFailure, CheckedDocument, ConsultState};
+use super::text_check;
 use crate::debate::Debate;
 use crate::evidence::{Evidence, Provenance};
 use crate::model::{ModelFailure, ModelRequest};
 use crate::{
-    Conclusion, Effect, EffectId, EffectResult, Finding, RunEvent, RunEventBody, Severity, Step,
-    UnexpectedResult, Workflow,
+    Conclusion, Effect, EffectId, EffectResult, FindingSeverity, RunEvent, RunEventBody,
+    RunFinding, Step, UnexpectedResult, Workflow,
 };
 
 /// A consultation. See [`crate::consult`].
 pub struct Consult {
-    pub(super) input: ConsultInput,
-    pub(super) ids: Ids,
-    pub(super) known: Proceedings,
-    /// Every effect that is asked for and not answered.
-    pub(super) open: BTreeMap<EffectId, Open>,
-    pub(super) stage: Stage,
+    pub(crate) input: ConsultInput,
+    pub(crate) ids: ConsultIds,
+    pub(crate) known: ConsultState,
+    /// Effects that were requested and have no result yet.
+    pub(crate) open: BTreeMap<EffectId, PendingConsultEffect>,
+    pub(crate) stage: ConsultStage,
 }
 
 impl fmt::Debug for Consult {
@@ -41,9 +42,8 @@ impl fmt::Debug for Consult {
     }
 }
 
-/// What the run is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(crate) enum ConsultStage {
     Ready,
     Gathering,
     Synthesizing,
@@ -54,78 +54,78 @@ pub(super) enum Stage {
     Done,
 }
 
-impl Stage {
+impl ConsultStage {
     fn name(self) -> &'static str {
         match self {
             Self::Ready => "not started",
             Self::Gathering => "gathering evidence",
-            Self::Synthesizing => "making evidence up",
+            Self::Synthesizing => "generating synthetic evidence",
             Self::Inferring => "reading the evidence",
             Self::Analysing => "waiting for moves",
-            Self::Reviewing => "waiting for a person",
+            Self::Reviewing => "waiting for review",
             Self::Debating => "waiting for debates",
             Self::Done => "done",
         }
     }
 }
 
-/// An effect that is not answered.
-pub(super) enum Open {
+/// A pending effect.
+pub(crate) enum PendingConsultEffect {
     Gather,
-    Call(Box<Call>),
+    Call(Box<ConsultCall>),
     Review,
     Debate { number: u32 },
 }
 
-/// A question to a model.
-pub(super) struct Call {
-    pub(super) task: Task,
-    pub(super) request: ModelRequest,
+/// A pending model call.
+pub(crate) struct ConsultCall {
+    pub(crate) task: ConsultTask,
+    pub(crate) request: ModelRequest,
 }
 
-/// What a model was asked to do.
-pub(super) enum Task {
-    Synthesize(Synthetic),
-    /// F1 or F2; with the first text where this is the rewrite.
-    Read(Reading, Option<Document>),
-    /// The moves of a desk.
+/// Purpose of a model call.
+pub(crate) enum ConsultTask {
+    Synthesize(SyntheticDataKind),
+    /// F1 or F2, with the first version if this is the rewrite.
+    Read(EvidenceReading, Option<CheckedDocument>),
+    /// The moves of an analyst.
     Propose {
         desk: usize,
-        attempt: Attempt,
+        attempt: AnalystAttempt,
     },
-    /// One move of a desk again.
+    /// A rewrite of one move of an analyst.
     Rewrite {
         desk: usize,
         number: u32,
     },
     /// Scores without a debate.
-    Alone(Alone),
+    Alone(BaselineTask),
 }
 
-/// What a model makes up.
+/// Kinds of synthetic data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Synthetic {
+pub(crate) enum SyntheticDataKind {
     Financials,
     News,
 }
 
 /// The two readings of the evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reading {
+pub(crate) enum EvidenceReading {
     F1,
     F2,
 }
 
-/// Which question to an analyst it is.
+/// The first request to an analyst, or the retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Attempt {
+pub(crate) enum AnalystAttempt {
     First,
     Second,
 }
 
-impl Task {
-    /// The analyst whose work it is.
-    pub(super) fn desk(&self) -> Option<usize> {
+impl ConsultTask {
+    /// Index of the analyst in `ids.desks`, for analyst tasks.
+    pub(crate) fn desk(&self) -> Option<usize> {
         match self {
             Self::Propose { desk, .. } | Self::Rewrite { desk, .. } => Some(*desk),
             Self::Synthesize(_) | Self::Read(..) | Self::Alone(_) => None,
@@ -137,50 +137,61 @@ impl Consult {
     /// The workflow's name in events and receipts.
     pub const NAME: &str = "consult";
 
-    /// The question that waits for a person before the debates.
+    /// Effect id of the review before the debates.
     pub const REVIEW: &str = "moves/review";
 
-    /// Checks the input and names every effect there can be.
+    /// Validates the input and prepares the effect ids.
     pub fn new(input: ConsultInput) -> Result<Self, InvalidConsult> {
         input.validate()?;
-        let ids = Ids::of(&input)?;
+        let ids = ConsultIds::of(&input)?;
         let consult = Self {
             input,
             ids,
-            known: Proceedings::default(),
+            known: ConsultState::default(),
             open: BTreeMap::new(),
-            stage: Stage::Ready,
+            stage: ConsultStage::Ready,
         };
-        // Whether the committee can hold a debate is known before anything is spent.
+        // Rejects a committee that cannot hold a debate before anything is spent.
         Debate::new(consult.debate_about("m1", "a dossier".into(), "a move".into()))?;
         Ok(consult)
     }
 
-    /// What is known so far.
-    pub fn proceedings(&self) -> &Proceedings {
+    /// The current state.
+    pub fn proceedings(&self) -> &ConsultState {
         &self.known
     }
 
-    /// Asks for an effect and remembers what its answer will be for.
-    pub(super) fn perform(&mut self, step: &mut Step, id: EffectId, effect: Effect, open: Open) {
+    /// Requests an effect and registers it as pending.
+    pub(crate) fn perform(
+        &mut self,
+        step: &mut Step,
+        id: EffectId,
+        effect: Effect,
+        open: PendingConsultEffect,
+    ) {
         self.open.insert(id.clone(), open);
         step.perform.push((id, effect));
     }
 
-    pub(super) fn call(
+    pub(crate) fn call(
         &mut self,
         step: &mut Step,
         id: EffectId,
-        task: Task,
+        task: ConsultTask,
         request: ModelRequest,
     ) {
         let effect = Effect::CallModel(Box::new(request.clone()));
-        self.perform(step, id, effect, Open::Call(Box::new(Call { task, request })));
+        self.perform(
+            step,
+            id,
+            effect,
+            PendingConsultEffect::Call(Box::new(ConsultCall { task, request })),
+        );
     }
 
     fn gathered(&mut self, mut evidence: Evidence) {
         if self.input.gather.source == EvidenceSource::Synthetic {
-            // Nothing that is real is mixed with what is made up.
+            // Real evidence must not be mixed with synthetic evidence.
             evidence = Evidence {
                 provenance: Provenance::Synthetic,
                 sheet: None,
@@ -191,33 +202,34 @@ impl Consult {
                 ..evidence
             };
         }
-        let (evidence, left_out) = checking::without_injections(evidence);
+        let (evidence, left_out) = text_check::without_injections(evidence);
         self.known.evidence = Some(Box::new(evidence));
         self.known.left_out = left_out;
     }
 
     fn not_gathered(&mut self, id: &EffectId, failure: GatherFailure) -> Step {
         let GatherFailure { kind, detail } = failure;
-        let found = Finding::new("evidence.not-gathered", Severity::Block, id.as_str(), &detail);
+        let found =
+            RunFinding::new("evidence.not-gathered", FindingSeverity::Block, id.as_str(), &detail);
         self.fail(Vec::new(), found, Conclusion::NotGathered { kind }, detail)
     }
 
-    /// There is nothing to go on with.
-    pub(super) fn fail(
+    /// Ends the run with a failure.
+    pub(crate) fn fail(
         &mut self,
         publish: Vec<RunEvent>,
-        found: Finding,
+        found: RunFinding,
         conclusion: Conclusion,
         detail: String,
     ) -> Step {
-        self.stage = Stage::Done;
+        self.stage = ConsultStage::Done;
         self.open.clear();
         Step::failed(publish, found, conclusion, detail)
     }
 
-    /// Ranks what there is and ends the run.
-    pub(super) fn finish(&mut self, step: &mut Step) {
-        self.stage = Stage::Done;
+    /// Ranks the moves and ends the run.
+    pub(crate) fn finish(&mut self, step: &mut Step) {
+        self.stage = ConsultStage::Done;
         let outcome = outcome_of(&self.input, &self.known);
         let (recommended, other) = match &outcome.conclusion {
             Conclusion::Ranked(ranked) => (ids(&ranked.recommended), ids(&ranked.other)),
@@ -229,8 +241,14 @@ impl Consult {
         step.outcome = Some(outcome);
     }
 
-    fn not_answered(&mut self, id: &EffectId, call: Call, failure: ModelFailure, step: &mut Step) {
-        let why = Failure::of_model(&failure);
+    fn not_answered(
+        &mut self,
+        id: &EffectId,
+        call: ConsultCall,
+        failure: ModelFailure,
+        step: &mut Step,
+    ) {
+        let why = AgentFailure::of_model(&failure);
         step.publish.push(RunEvent::model_failed(id, &call.request, failure));
         self.without_answer(call.task, why, step);
     }
@@ -244,10 +262,10 @@ impl Consult {
 impl Workflow for Consult {
     fn start(&mut self) -> Step {
         let mut step = Step::default();
-        if self.stage != Stage::Ready {
+        if self.stage != ConsultStage::Ready {
             return step;
         }
-        self.stage = Stage::Gathering;
+        self.stage = ConsultStage::Gathering;
         let input = &self.input;
         step.publish
             .push(RunEvent::of_run(RunEventBody::RunStarted { workflow: Self::NAME.to_owned() }));
@@ -261,7 +279,12 @@ impl Workflow for Consult {
         }));
         self.layer_start(&mut step, 0);
         let (id, request) = (self.ids.gather.clone(), self.input.gather.clone());
-        self.perform(&mut step, id, Effect::Gather(Box::new(request)), Open::Gather);
+        self.perform(
+            &mut step,
+            id,
+            Effect::Gather(Box::new(request)),
+            PendingConsultEffect::Gather,
+        );
         step
     }
 
@@ -269,20 +292,22 @@ impl Workflow for Consult {
         let Some(open) = self.open.remove(id) else { return Err(self.unexpected(id, &result)) };
         let mut step = Step::default();
         match (open, result) {
-            (Open::Gather, EffectResult::Gathered(evidence)) => self.gathered(*evidence),
-            (Open::Gather, EffectResult::NotGathered(failure)) => {
+            (PendingConsultEffect::Gather, EffectResult::Gathered(evidence)) => {
+                self.gathered(*evidence)
+            }
+            (PendingConsultEffect::Gather, EffectResult::NotGathered(failure)) => {
                 return Ok(self.not_gathered(id, failure));
             }
-            (Open::Call(call), EffectResult::ModelReplied(reply)) => {
+            (PendingConsultEffect::Call(call), EffectResult::ModelReplied(reply)) => {
                 self.answered(id, *call, &reply, &mut step);
             }
-            (Open::Call(call), EffectResult::ModelFailed(failure)) => {
+            (PendingConsultEffect::Call(call), EffectResult::ModelFailed(failure)) => {
                 self.not_answered(id, *call, failure, &mut step);
             }
-            (Open::Review, EffectResult::PersonSaid(review)) => {
+            (PendingConsultEffect::Review, EffectResult::PersonSaid(review)) => {
                 self.reviewed(id, *review, &mut step);
             }
-            (Open::Debate { number }, EffectResult::ChildEnded(end)) => {
+            (PendingConsultEffect::Debate { number }, EffectResult::ChildEnded(end)) => {
                 self.debated(id, number, *end, &mut step);
             }
             (open, result) => {
@@ -291,8 +316,8 @@ impl Workflow for Consult {
                 return Err(unexpected);
             }
         }
-        // A layer may have nothing to do: then the next one begins at once.
-        while self.open.is_empty() && self.stage != Stage::Done {
+        // A stage may have nothing to do; then the next one starts immediately.
+        while self.open.is_empty() && self.stage != ConsultStage::Done {
             self.next_layer(&mut step);
         }
         Ok(step)
@@ -303,13 +328,15 @@ impl Consult {
     fn next_layer(&mut self, step: &mut Step) {
         let is_made_up = self.input.gather.source == EvidenceSource::Synthetic;
         match self.stage {
-            Stage::Gathering if is_made_up => self.start_synthesizing(step),
-            Stage::Gathering | Stage::Synthesizing => self.start_inferring(step),
-            Stage::Inferring => self.start_analysing(step),
-            Stage::Analysing if self.input.terms.pause_after_moves => self.start_reviewing(step),
-            Stage::Analysing | Stage::Reviewing => self.start_debating(step),
-            Stage::Debating => self.start_ranking(step),
-            Stage::Ready | Stage::Done => self.stage = Stage::Done,
+            ConsultStage::Gathering if is_made_up => self.start_synthesizing(step),
+            ConsultStage::Gathering | ConsultStage::Synthesizing => self.start_inferring(step),
+            ConsultStage::Inferring => self.start_analysing(step),
+            ConsultStage::Analysing if self.input.terms.pause_after_moves => {
+                self.start_reviewing(step)
+            }
+            ConsultStage::Analysing | ConsultStage::Reviewing => self.start_debating(step),
+            ConsultStage::Debating => self.start_ranking(step),
+            ConsultStage::Ready | ConsultStage::Done => self.stage = ConsultStage::Done,
         }
     }
 }

@@ -6,13 +6,13 @@ use super::super::support::*;
 use super::super::{GatherFailureKind, approve, calls};
 use super::*;
 use crate::Outcome;
-use crate::Verdict;
-use crate::child::{ChildEnd, Isolation};
-use crate::debate::{Degradation, base_calls};
+use crate::RunVerdict;
+use crate::child::{ChildEnd, ChildIsolation};
+use crate::debate::{DebateDegradation, base_calls};
 use crate::model::{FailureKind, StopReason};
 use crate::sandbox::IsolationClass;
 
-/// A thesis whose number is not the one it cites.
+/// A thesis whose number differs from the cited one.
 const WRONG: &str = "It is right because revenue was $1,350 million in FY2025 [F0:Revenue:FY2025].";
 const RIGHT: &str = "It is right because revenue was $1,250 million in FY2025 [F0:Revenue:FY2025].";
 
@@ -40,7 +40,7 @@ fn the_board_makes_fifteen_moves_and_922_calls() {
     assert_eq!(ranked.other.len(), 12);
     assert_eq!(ranked.missing, [""; 0]);
     assert_eq!(ran.outcome.findings, []);
-    assert_eq!(ran.outcome.verdict, Verdict::Pass);
+    assert_eq!(ran.outcome.verdict, RunVerdict::Pass);
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn a_move_with_a_wrong_number_is_written_again_with_the_list_shown() {
             ("m2/rewrite", moves([claiming("bicycles", RIGHT)])),
         ],
     );
-    assert_eq!(ran.outcome.verdict, Verdict::Pass);
+    assert_eq!(ran.outcome.verdict, RunVerdict::Pass);
     assert_eq!(ran.rules(), [""; 0]);
     let asked = ran.question("m2/rewrite");
     let first = ran.question("analyst_2");
@@ -133,7 +133,7 @@ fn what_the_author_does_not_mend_holds_the_move_back_and_reaches_the_critic() {
             ("m2/rewrite", moves([claiming("bicycles", WRONG)])),
         ],
     );
-    assert_eq!(ran.outcome.verdict, Verdict::NeedsPerson);
+    assert_eq!(ran.outcome.verdict, RunVerdict::NeedsPerson);
     assert_eq!(ran.rules(), ["Escalate claims.wrong-value m2"]);
     let ranked = ran.ranked();
     assert_eq!(ranked.other[0].rank, None);
@@ -143,7 +143,7 @@ fn what_the_author_does_not_mend_holds_the_move_back_and_reaches_the_critic() {
     assert!(told[0].starts_with("claims.wrong-value: sentence "), "{told:?}");
 
     let approved = approve(&ran.outcome, &BTreeSet::from(["m2".to_owned()]));
-    assert_eq!(approved.verdict, Verdict::Pass);
+    assert_eq!(approved.verdict, RunVerdict::Pass);
     let accepted = run(
         ConsultInput { accept_findings: true, ..small_input() },
         &[
@@ -195,7 +195,7 @@ fn injected_and_advising_words_hold_a_move_back() {
     ] {
         let bad = || moves([claiming("bicycles", thesis)]);
         let ran = run(small_input(), &[("analyst_2", bad()), ("m2/rewrite", bad())]);
-        assert_eq!(ran.outcome.verdict, Verdict::NeedsPerson, "{thesis}");
+        assert_eq!(ran.outcome.verdict, RunVerdict::NeedsPerson, "{thesis}");
         assert_eq!(ran.ranked().other[0].rank, None, "{thesis}");
     }
 }
@@ -229,7 +229,7 @@ fn without_numbers_the_run_goes_on_and_whoever_cites_them_is_held_back() {
     let held: Vec<&str> = ran.ranked().other.iter().map(|one| one.move_id.as_str()).collect();
     assert_eq!(held, ["m1", "m2"]);
     assert_eq!(ran.ranked().missing[0], "the facts");
-    assert_eq!(ran.outcome.verdict, Verdict::NeedsPerson);
+    assert_eq!(ran.outcome.verdict, RunVerdict::NeedsPerson);
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn evidence_that_cannot_be_made_up_ends_the_run() {
         &[("synthesize/financials", failed()), ("synthesize/news", said("  "))],
     );
     assert_eq!(ran.outcome.conclusion, Conclusion::Failed { kind: FailureKind::Overloaded });
-    assert_eq!(ran.outcome.verdict, Verdict::Fail);
+    assert_eq!(ran.outcome.verdict, RunVerdict::Fail);
     assert_eq!(ran.keys().last(), Some(&"run:run_failed"));
     let one = run(synthetic(small_input()), &[("synthesize/news", failed())]);
     assert_eq!(
@@ -290,7 +290,7 @@ fn an_analyst_whose_answer_cannot_be_read_is_asked_again_once() {
             ("analyst_2/ask-2", moves([proposal("bicycles")])),
         ],
     );
-    assert_eq!(ran.outcome.verdict, Verdict::Pass);
+    assert_eq!(ran.outcome.verdict, RunVerdict::Pass);
     assert!(ran.asked.contains_key("m2"));
     let ran = run(small_input(), &[("analyst_2", said("No.")), ("analyst_2/ask-2", said("No."))]);
     assert_eq!(ran.rules(), ["Warn consult.analyst-failed analyst_2"]);
@@ -312,7 +312,7 @@ fn moves_keep_their_numbers_whoever_fails() {
 #[test]
 fn without_a_move_the_trial_fails_and_says_what_is_missing() {
     let ran = run(small_input(), &[("analyst_1", failed()), ("analyst_2", failed())]);
-    assert_eq!(ran.outcome.verdict, Verdict::Fail);
+    assert_eq!(ran.outcome.verdict, RunVerdict::Fail);
     assert_eq!(
         ran.rules(),
         [
@@ -329,15 +329,15 @@ fn without_a_move_the_trial_fails_and_says_what_is_missing() {
 fn a_debate_that_did_not_take_place_is_missing() {
     let not = |why: &str| {
         let conclusion = Conclusion::NotDebated { why: why.to_owned() };
-        let found = Finding::new("debate.not-debated", Severity::Block, "m2", why);
+        let found = RunFinding::new("debate.not-debated", FindingSeverity::Block, "m2", why);
         ended(Outcome::new(vec![found], conclusion))
     };
     let ran = run(small_input(), &[("m2", not("the opening failed"))]);
     assert_eq!(ran.rules(), ["Warn consult.not-debated m2"]);
     assert_eq!(ran.ranked().missing[0], "the debate of m2: the opening failed");
-    assert_eq!(ran.outcome.verdict, Verdict::Pass);
+    assert_eq!(ran.outcome.verdict, RunVerdict::Pass);
     let none = run(small_input(), &[("m1", not("x")), ("m2", not("x"))]);
-    assert_eq!(none.outcome.verdict, Verdict::Fail);
+    assert_eq!(none.outcome.verdict, RunVerdict::Fail);
     assert_eq!(none.rules().last().unwrap(), "Block consult.no-debate consult");
 }
 
@@ -356,10 +356,11 @@ fn what_a_debate_observed_and_where_it_ran_is_told() {
     let EffectResult::ChildEnded(end) = debated(ran.debate("m1"), 8) else { panic!() };
     let ChildEnd { outcome, .. } = *end;
     let Conclusion::Debated(mut debated) = outcome.conclusion else { panic!() };
-    debated.degraded.push(Degradation::ScoreFromText { decision_maker: "D1".to_owned() });
-    let found = Finding::new("debate.score-from-text", Severity::Warn, "m1/D1", "from prose");
+    debated.degraded.push(DebateDegradation::ScoreFromText { decision_maker: "D1".to_owned() });
+    let found =
+        RunFinding::new("debate.score-from-text", FindingSeverity::Warn, "m1/D1", "from prose");
     let outcome = Outcome::new(vec![found], Conclusion::Debated(debated));
-    let isolation = Isolation::none(Some("no image is built".to_owned()));
+    let isolation = ChildIsolation::none(Some("no image is built".to_owned()));
     let end = EffectResult::ChildEnded(Box::new(ChildEnd { outcome, isolation }));
     let ran = run(small_input(), &[("m1", end)]);
     assert_eq!(
@@ -396,7 +397,7 @@ fn an_answer_that_nobody_waits_for_changes_nothing() {
     let error = consult.resume(&id, said("early")).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the workflow does not wait for `model_replied` of effect `F1` while it is gathering evidence"
+        "unexpected result `model_replied` for effect `F1` while the workflow is gathering evidence"
     );
     let gather: EffectId = "gather".parse().unwrap();
     assert!(consult.resume(&gather, said("no evidence")).is_err());
@@ -458,11 +459,11 @@ fn every_call_may_fail_and_the_run_still_ends() {
         let ran = run(synthetic(small_input()), &[(id.as_str(), result)]);
         assert_ne!(ran.outcome.findings, whole.outcome.findings, "{id} failed unseen");
         assert_ne!(ran.ranked().missing, [""; 0], "{id}");
-        assert_eq!(ran.outcome.verdict, Verdict::Pass, "{id}");
+        assert_eq!(ran.outcome.verdict, RunVerdict::Pass, "{id}");
     }
 }
 
-/// Answers for a run in which much goes wrong.
+/// Results for a run with many failures.
 fn troubled(id: &EffectId, effect: &Effect) -> EffectResult {
     match id.as_str() {
         "F1" => said("Revenue was $1,350 million in FY2025 [F0:Revenue:FY2025]."),

@@ -1,20 +1,20 @@
-//! What the prompts of a debate cost, counted over the requests that it really makes, beside the
-//! layout of the source document.
+//! Computes the prompt cost of a debate from its actual requests and compares it with the layout of
+//! the original design document.
 //!
-//! The provider is the strictest that is known: a prefix is cached up to a breakpoint, only from
-//! 4,096 tokens on; what is read costs a tenth, what is written a quarter more than what is neither.
-//! Calls that go out together cannot read what the others write. Another schema is another prefix.
+//! Models the strictest known provider: a prefix is cached up to a breakpoint and only from 4,096
+//! tokens; reading costs a tenth, and writing a quarter more than an uncached token. Calls sent
+//! together cannot read what the others write. A different schema is a different prefix.
 
 use std::collections::BTreeSet;
 
 use serde_json::json;
 
 use super::support::{Ran, input, run, said, scores};
-use super::{DebateInput, Entry, transcript};
+use super::{DebateInput, DebateLogEntry, transcript};
 use crate::model::ModelRequest;
 use crate::{Sha256Hex, tokens_expected};
 
-/// Moves of a run, which share the dossier.
+/// The moves of a run, which share the dossier.
 const MOVES: f64 = 15.0;
 const MESSAGE_TOKENS: u64 = 350;
 const MOVE_TOKENS: u64 = 800;
@@ -22,10 +22,10 @@ const MOVE_TOKENS: u64 = 800;
 /// The smallest prefix that is cached.
 const LEAST_CACHED: u64 = 4_096;
 
-/// How many blocks before a breakpoint are searched for a known prefix.
+/// How many blocks before a breakpoint are searched for a cached prefix.
 const LOOK_BACK: usize = 20;
 
-/// What a chat template adds to a request and to each message of it, as `ModelRequest` expects.
+/// Tokens a chat template adds to a request and to each message, as assumed by `ModelRequest`.
 const HEAD_TOKENS: u64 = 24;
 const BLOCK_TOKENS: u64 = 8;
 
@@ -38,7 +38,7 @@ struct Bill {
 }
 
 impl Bill {
-    /// In tokens of the plain price.
+    /// The cost in uncached tokens.
     fn units(self) -> f64 {
         self.plain as f64 + 1.25 * self.written as f64 + 0.1 * self.read as f64
     }
@@ -55,7 +55,7 @@ impl Bill {
 struct Cache(BTreeSet<Sha256Hex>);
 
 impl Cache {
-    /// Bills calls that go out together, those of each debate by itself.
+    /// Bills calls that are sent together, grouped by debate.
     fn bill<const N: usize>(&mut self, wave: [Vec<&ModelRequest>; N]) -> [Bill; N] {
         let mut written = Vec::new();
         let bills = wave.map(|requests| {
@@ -97,7 +97,7 @@ struct Prefix {
     is_breakpoint: bool,
 }
 
-/// Every beginning of a prompt that ends with a block.
+/// Every prefix of a prompt that ends with a block.
 fn prefixes(request: &ModelRequest) -> Vec<Prefix> {
     let schema = request.schema.as_ref().unwrap().text();
     let mut tokens = HEAD_TOKENS + tokens_expected(schema);
@@ -112,7 +112,7 @@ fn prefixes(request: &ModelRequest) -> Vec<Prefix> {
         .collect()
 }
 
-/// Prose of so many tokens.
+/// Prose of this many tokens.
 fn prose(tokens: u64, seed: u64) -> String {
     const WORDS: [&str; 12] = [
         "margin", "service", "contract", "customer", "because", "growth", "evidence", "risk",
@@ -120,8 +120,8 @@ fn prose(tokens: u64, seed: u64) -> String {
     ];
     let mut text = format!("Point {seed}:");
     let mut state = seed;
-    // Counting is slow where nothing is optimised, so it is done for every fortieth word, and at the
-    // end for each.
+    // Counting is slow without optimization, so count after every fortieth word, and at the end
+    // after each.
     let mut counted = tokens_expected(&text);
     for word in 0.. {
         if word % 40 == 0 || counted + 100 > tokens {
@@ -138,16 +138,16 @@ fn prose(tokens: u64, seed: u64) -> String {
     text
 }
 
-/// How long an answer is.
+/// The length of an answer.
 #[derive(Debug, Clone, Copy)]
 enum Length {
-    /// The whole answer, lists included, is as long as a message of the source document.
+    /// The whole answer, including lists, is as long as a message in the design document.
     Answer,
-    /// The message alone is; the lists come on top.
+    /// The message alone is that long; the lists are extra.
     Message,
 }
 
-/// An answer in its form: a message, one objection pressed again and a new one, or two answers.
+/// A valid answer: a message with one objection pressed again and a new one, or with two answers.
 fn answer(id: &str, length: Length) -> String {
     let seed = id.bytes().fold(7, |seed: u64, byte| seed.wrapping_mul(31) + u64::from(byte)) % 1000;
     let is_critic = id.contains("critic");
@@ -189,14 +189,14 @@ fn debate_input(number: u64, dossier: &str) -> DebateInput {
     }
 }
 
-/// The calls of a debate that go out together.
+/// The calls of a debate that are sent together.
 fn calls(ran: &Ran, wave: Option<usize>) -> Vec<&ModelRequest> {
     let wave = wave.and_then(|wave| ran.waves.get(wave));
     wave.into_iter().flatten().map(|id| ran.question(id)).collect()
 }
 
-/// Our bills: of the debate whose opening goes ahead and finds nothing in the cache, and of any
-/// other. All others begin when that opening is answered.
+/// The cost with our layout: of the first debate, whose opening finds nothing in the cache, and of
+/// any other. The others start after that opening is answered.
 fn ours(dossier: &str, length: Length) -> [Bill; 2] {
     let score = scores([7; 4], "So it is.");
     let debate = |number| {
@@ -219,8 +219,8 @@ fn ours(dossier: &str, length: Length) -> [Bill; 2] {
     bills
 }
 
-/// The source document's bill for a move: one user prompt with the whole transcript, the round's
-/// number first. Nothing in it is cached, because nothing asks for it.
+/// The cost of a move with the design document's layout: one user prompt with the whole transcript,
+/// starting with the round number. It sets no cache breakpoints, so nothing is cached.
 fn source(evidence: &str) -> u64 {
     let mut plain = 0;
     let mut ask = |system: &str, prompt: String| {
@@ -228,10 +228,10 @@ fn source(evidence: &str) -> u64 {
         plain += HEAD_TOKENS + 2 * BLOCK_TOKENS + texts;
     };
     let content = format!("{}{evidence}", move_markdown(1));
-    let mut log: Vec<Entry> = Vec::new();
-    let note = |log: &mut Vec<Entry>, role: &str, round: u32| {
+    let mut log: Vec<DebateLogEntry> = Vec::new();
+    let note = |log: &mut Vec<DebateLogEntry>, role: &str, round: u32| {
         let content = prose(MESSAGE_TOKENS, u64::from(round));
-        log.push(Entry { role: role.to_owned(), content, round });
+        log.push(DebateLogEntry { role: role.to_owned(), content, round });
     };
     for round in 1..=10 {
         let before = transcript(&log);
@@ -248,7 +248,7 @@ fn source(evidence: &str) -> u64 {
                 ask(SOURCE_CRITIC, prompt);
             }
         }
-        // The three logs are equally long, so one stands for all.
+        // The three logs have the same length.
         note(&mut log, "critic", round);
         let after = transcript(&log);
         for (_, _, persona) in SOURCE_DECISION_MAKERS {
@@ -293,7 +293,7 @@ fn prompts_cost_a_quarter_of_the_source_documents_and_less_than_half_of_it_witho
     }
 }
 
-/// The source document's prompts, as they stand there.
+/// The prompts of the design document, verbatim.
 const SOURCE_OPENING: &str = "
 Here is a proposed business move for HLXI:
 
@@ -304,7 +304,7 @@ question the evidence, and identify risks.
 ";
 
 const SOURCE_CRITIQUE: &str = "
-You are in round {round_num} of negotiation about this move for HLXI:
+You are round {round_num} of negotiation about this move for HLXI:
 
 {content}
 

@@ -1,42 +1,41 @@
-//! A call that is under way, and what its answer says.
+//! A pending call, and the parsed reply to it.
 
-use super::debated::Scorecard;
-use super::thread::Spoken;
+use super::result::Scorecard;
+use super::thread::DebateTurn;
 use super::turn::{CriticTurn, DecisionMakerTurn};
 use crate::EffectId;
 use crate::model::{ModelRequest, PromptText};
 
-/// A call that is under way.
-pub(super) struct Call {
-    pub(super) speaker: Speaker,
-    pub(super) request: ModelRequest,
-    /// The newest turn of the first question.
-    pub(super) asked: PromptText,
-    /// What is asked where the answer is not as it should be; nothing for the second question.
-    pub(super) again: Option<EffectId>,
-    /// What the first question was answered, where this is the second.
-    pub(super) first: Option<(EffectId, String)>,
+pub(crate) struct DebateCall {
+    pub(crate) speaker: DebateCallKind,
+    pub(crate) request: ModelRequest,
+    /// The newest turn of the first attempt.
+    pub(crate) asked: PromptText,
+    /// The effect id of the retry; `None` if this call is the retry.
+    pub(crate) again: Option<EffectId>,
+    /// The answer to the first attempt, if this call is the retry.
+    pub(crate) first: Option<(EffectId, String)>,
 }
 
-impl Call {
-    pub(super) fn new(speaker: Speaker, request: ModelRequest, asked: PromptText) -> Self {
+impl DebateCall {
+    pub(crate) fn new(speaker: DebateCallKind, request: ModelRequest, asked: PromptText) -> Self {
         Self { speaker, request, asked, again: None, first: None }
     }
 }
 
-/// Who is asked. Threads by their place.
+/// Who is called. Threads are identified by index.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Speaker {
+pub(crate) enum DebateCallKind {
     Opening,
     Critic { thread: usize, round: u32 },
     DecisionMaker { thread: usize, round: u32 },
     Score { thread: usize },
 }
 
-/// What was said, and where.
-pub(super) enum Said {
-    Opening(Spoken<CriticTurn>),
-    Critic { thread: usize, round: u32, spoken: Spoken<CriticTurn> },
-    DecisionMaker { thread: usize, round: u32, spoken: Spoken<DecisionMakerTurn> },
+/// A parsed reply and its place in the debate.
+pub(crate) enum ParsedReply {
+    Opening(DebateTurn<CriticTurn>),
+    Critic { thread: usize, round: u32, spoken: DebateTurn<CriticTurn> },
+    DecisionMaker { thread: usize, round: u32, spoken: DebateTurn<DecisionMakerTurn> },
     Score { thread: usize, card: Scorecard },
 }

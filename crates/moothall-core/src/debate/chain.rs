@@ -1,67 +1,68 @@
-//! One side of one thread, as its model sees it: what it was asked and what it said, appended and
-//! never rewritten, so that the provider serves all but the newest turn from its cache.
+//! One side of one thread as its model sees it: prompts and answers, appended and never rewritten,
+//! so the provider serves all but the newest turn from its cache.
 
-use super::input::Calls;
+use super::input::CallSettings;
 use crate::model::{
-    Block, CacheFor, Effort, ModelName, ModelRequest, OutputSchema, PromptText, Purpose, Turn,
+    CacheDuration, CallPurpose, ModelName, ModelRequest, OutputSchema, PromptBlock, PromptText,
+    PromptTurn, ReasoningEffort,
 };
 
-/// How much of the window a prompt with its answer may fill, in per cent: the size of a prompt is
-/// an estimate.
+/// How much of the context window a prompt and its answer may fill, in percent. Prompt sizes are
+/// estimates, so this leaves a margin.
 const FULL_PERCENT: u64 = 85;
 
-/// How many rounds stay beside the first, the most first; fewer only where that is still too much.
+/// How many recent rounds to keep in addition to the first. Smaller values are tried only if the
+/// prompt still does not fit.
 const ROUNDS_KEPT: [usize; 3] = [3, 2, 1];
 
-/// What stays the same in every request of a chain.
+/// The parts that are equal in every request of a chain.
 #[derive(Debug)]
-pub(super) struct Voice {
-    pub(super) model: ModelName,
-    pub(super) system: Vec<Block>,
-    pub(super) schema: OutputSchema,
-    pub(super) calls: Calls,
+pub(crate) struct Persona {
+    pub(crate) model: ModelName,
+    pub(crate) system: Vec<PromptBlock>,
+    pub(crate) schema: OutputSchema,
+    pub(crate) calls: CallSettings,
 }
 
-/// See the module documentation.
+/// The history of one side. See the module documentation.
 #[derive(Debug, Default)]
-pub(super) struct Chain {
-    exchanges: Vec<Exchange>,
-    cut: Option<Cut>,
+pub(crate) struct MessageChain {
+    exchanges: Vec<ChainExchange>,
+    cut: Option<ChainTruncation>,
 }
 
 #[derive(Debug)]
-struct Exchange {
+struct ChainExchange {
     asked: PromptText,
     said: PromptText,
 }
 
-/// What stands for exchanges that were left out, from the second on.
+/// Replaces omitted exchanges, starting with the second.
 #[derive(Debug)]
-struct Cut {
-    /// The first exchange that stays.
+struct ChainTruncation {
+    /// Index of the first exchange that is kept after the omitted ones.
     kept: usize,
-    /// What was asked in it, behind the summary.
+    /// The prompt of that exchange, prefixed with the summary.
     asked: PromptText,
 }
 
-impl Chain {
-    /// Adds a question and its answer.
-    pub(super) fn push(&mut self, asked: PromptText, said: PromptText) {
-        self.exchanges.push(Exchange { asked, said });
+impl MessageChain {
+    pub(crate) fn push(&mut self, asked: PromptText, said: PromptText) {
+        self.exchanges.push(ChainExchange { asked, said });
     }
 
-    /// Whether rounds were left out.
-    pub(super) fn is_cut(&self) -> bool {
+    /// Whether rounds were omitted.
+    pub(crate) fn is_cut(&self) -> bool {
         self.cut.is_some()
     }
 
-    /// The next request. Where it would not fit the window, rounds between the first and the last
-    /// few are replaced by `summary` of the first and last round that is left out; what was
-    /// replaced stays so, because every change here is paid for.
-    pub(super) fn ask(
+    /// Builds the next request. If it would not fit the window, the rounds between the first and
+    /// the last few are replaced by `summary(first, last)` of the omitted rounds. Replaced rounds
+    /// stay replaced, because every change to earlier turns misses the provider's cache.
+    pub(crate) fn ask(
         &mut self,
-        voice: &Voice,
-        purpose: Purpose,
+        voice: &Persona,
+        purpose: CallPurpose,
         asked: &PromptText,
         summary: impl Fn(usize, usize) -> String,
     ) -> ModelRequest {
@@ -76,24 +77,24 @@ impl Chain {
                 continue;
             };
             let asked_then = format!("{}{}", summary(2, kept), first.asked).into();
-            self.cut = Some(Cut { kept, asked: asked_then });
+            self.cut = Some(ChainTruncation { kept, asked: asked_then });
             request = self.request(voice, purpose, asked);
         }
         request
     }
 
-    fn request(&self, voice: &Voice, purpose: Purpose, asked: &PromptText) -> ModelRequest {
+    fn request(&self, voice: &Persona, purpose: CallPurpose, asked: &PromptText) -> ModelRequest {
         let mut turns = Vec::with_capacity(2 * self.exchanges.len() + 1);
-        for (index, Exchange { asked, said }) in self.exchanges.iter().enumerate() {
+        for (index, ChainExchange { asked, said }) in self.exchanges.iter().enumerate() {
             let asked = match &self.cut {
                 Some(cut) if (1..cut.kept).contains(&index) => continue,
                 Some(cut) if index == cut.kept => &cut.asked,
                 _ => asked,
             };
-            turns.extend([Turn::user(asked.clone()), Turn::assistant(said.clone())]);
+            turns.extend([PromptTurn::user(asked.clone()), PromptTurn::assistant(said.clone())]);
         }
-        let mut newest = Turn::user(asked.clone());
-        newest.block = newest.block.cached(CacheFor::FiveMinutes);
+        let mut newest = PromptTurn::user(asked.clone());
+        newest.block = newest.block.cached(CacheDuration::FiveMinutes);
         turns.push(newest);
         ModelRequest {
             model: voice.model.clone(),
@@ -102,15 +103,15 @@ impl Chain {
             turns,
             max_tokens: voice.calls.message_tokens,
             temperature: voice.calls.temperature,
-            // Thinking counts as answer, and would be most of the bill.
-            effort: Some(Effort::Low),
+            // Thinking tokens are billed as output and would dominate the cost.
+            effort: Some(ReasoningEffort::Low),
             schema: Some(voice.schema.clone()),
             timeout_ms: voice.calls.timeout_ms,
         }
     }
 }
 
-/// The window is the smallest among the models, so it is in the calls' settings.
+/// `window_tokens` is the smallest window among the models of the run.
 fn fits(request: &ModelRequest, window_tokens: u32) -> bool {
     let needed = request.prompt_tokens_expected() + u64::from(request.max_tokens);
     needed * 100 <= u64::from(window_tokens) * FULL_PERCENT

@@ -1,10 +1,10 @@
 use super::super::support::{Ran, in_form, input, run, said};
-use super::super::{DebateInput, Degradation};
+use super::super::{DebateDegradation, DebateInput};
 use super::*;
 
-/// A debate in a window of so many tokens, with messages of about a hundred tokens.
+/// A debate with a context window of this many tokens and messages of about a hundred tokens.
 fn debated_in(window_tokens: u32, rounds: u32) -> Ran {
-    let calls = Calls { message_tokens: 200, window_tokens, ..Calls::default() };
+    let calls = CallSettings { message_tokens: 200, window_tokens, ..CallSettings::default() };
     let input = DebateInput { calls, ..input(rounds) };
     run(input, |id| said(in_form(id).replace("words of", &"many words about it in ".repeat(15))))
 }
@@ -31,7 +31,7 @@ fn rounds_make_way_for_a_summary_once_and_the_new_prefix_stays() {
     assert!(summary.contains("O1 (major, answered in part): Nobody asked"), "{summary}");
     assert_eq!(texts(at)[3..7], texts(before)[before.turns.len() - 4..]);
 
-    // From then on it grows again, until it is full again.
+    // After that it grows until the window is full again.
     assert_eq!(texts(at), texts(after)[..at.turns.len()]);
     assert_eq!((&at.system, &at.schema), (&before.system, &before.schema));
     for (id, request) in &ran.asked {
@@ -44,12 +44,12 @@ fn rounds_make_way_for_a_summary_once_and_the_new_prefix_stays() {
         .degraded
         .iter()
         .map(|degraded| match degraded {
-            Degradation::Truncated { chain } => chain.as_str(),
+            DebateDegradation::Truncated { chain } => chain.as_str(),
             other => panic!("{other:?}"),
         })
         .collect();
     assert_eq!(chains, ["critic-D1", "D1", "critic-D2", "D2", "critic-D3", "D3"]);
-    // The conversation itself is whole.
+    // The log itself is complete.
     assert!(ran.debate.logs().values().all(|log| log.len() == 20));
 }
 

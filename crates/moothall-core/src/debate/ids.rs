@@ -1,14 +1,14 @@
-//! The names of the effects. They are made before the debate begins, so that nothing can go wrong
-//! with a name while it runs.
+//! Effect ids of a debate. They are built up front so that an invalid id fails before the debate
+//! starts.
 
 use super::input::InvalidDebate;
 use crate::{EffectId, InvalidId};
 
-/// A call, and the same asked again.
+/// The ids of a call and its retry.
 #[derive(Debug, Clone)]
-pub(super) struct CallIds {
-    pub(super) first: EffectId,
-    pub(super) again: EffectId,
+pub(crate) struct CallIds {
+    pub(crate) first: EffectId,
+    pub(crate) again: EffectId,
 }
 
 impl CallIds {
@@ -17,37 +17,37 @@ impl CallIds {
     }
 }
 
-/// The calls of one thread.
+/// The call ids of one thread.
 #[derive(Debug)]
-pub(super) struct ThreadIds {
-    /// `m7/round-3/critic/D2`, from round 2 on.
+pub(crate) struct ThreadIds {
+    /// `m7/round-3/critic/D2`, starting with round 2.
     critic: Vec<CallIds>,
-    /// `m7/round-3/D2`, from round 1 on.
+    /// `m7/round-3/D2`, starting with round 1.
     decision_maker: Vec<CallIds>,
     /// `m7/score/D2`.
-    pub(super) score: CallIds,
+    pub(crate) score: CallIds,
 }
 
 impl ThreadIds {
-    pub(super) fn critic(&self, round: u32) -> Option<&CallIds> {
+    pub(crate) fn critic(&self, round: u32) -> Option<&CallIds> {
         self.critic.get(usize::try_from(round).ok()?.checked_sub(2)?)
     }
 
-    pub(super) fn decision_maker(&self, round: u32) -> Option<&CallIds> {
+    pub(crate) fn decision_maker(&self, round: u32) -> Option<&CallIds> {
         self.decision_maker.get(usize::try_from(round).ok()?.checked_sub(1)?)
     }
 }
 
-/// Every call that a debate can make.
+/// The ids of every call a debate can make.
 #[derive(Debug)]
-pub(super) struct Ids {
+pub(crate) struct DebateIds {
     /// `m7/round-1/critic`.
-    pub(super) opening: CallIds,
-    pub(super) threads: Vec<ThreadIds>,
+    pub(crate) opening: CallIds,
+    pub(crate) threads: Vec<ThreadIds>,
 }
 
-impl Ids {
-    pub(super) fn new<'a>(
+impl DebateIds {
+    pub(crate) fn new<'a>(
         move_id: &str,
         rounds: u32,
         decision_makers: impl Iterator<Item = &'a str>,

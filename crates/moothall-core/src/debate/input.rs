@@ -1,71 +1,73 @@
-//! What a debate starts with. It travels into a guest, so it holds no key, no other move and
-//! nothing that a debate does not need.
+//! The input of a debate. It is sent into a guest, so it contains no API keys, no other moves and
+//! nothing else the debate does not need.
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
 use super::turn::REASONING;
-use crate::consult::committee::{Metric, Seat};
+use crate::consult::committee::{CommitteeMember, ScoreMetric};
 use crate::model::{InvalidSchema, ModelName, PromptText, Temperature};
 
-/// The longest dossier and the longest move, in bytes; far beyond what a window has room for.
+/// Maximum sizes of the dossier and of the move, far above what fits a context window.
 const MAX_DOSSIER_BYTES: usize = 256 * 1024;
 const MAX_MOVE_BYTES: usize = 64 * 1024;
 
-/// Words that stand where the id of a decision maker does.
+/// Ids that a decision maker cannot have, because they are used in the same place of an effect id
+/// or event.
 const RESERVED: [&str; 4] = ["critic", "all", "opening", "ask-2"];
 
-/// One move, the evidence, and who debates it.
+/// One move, the evidence, and the participants.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DebateInput {
-    /// `m7`: the first segment of every effect id of this debate.
+    /// `m7`: the first segment of every effect id of the debate.
     pub move_id: String,
-    /// Who the move is for, as prompts name it.
+    /// The company's name as used in prompts.
     pub company: String,
-    /// The evidence, the same bytes for every agent and every move: the first cached block.
+    /// The evidence. It is byte-identical for every agent and every move, so it is the first cached
+    /// block.
     pub dossier: PromptText,
-    /// The move as its author wrote it.
+    /// The move as written by its author.
     pub move_markdown: PromptText,
-    /// What code found wrong with the move before anyone spoke, one line each.
+    /// Problems that automatic checks found in the move, one line each.
     pub machine_findings: Vec<String>,
-    /// How many rounds there are.
+    /// The number of rounds.
     pub rounds: u32,
-    /// Who attacks.
-    pub critic: Seat,
-    /// Who defends and scores; one thread each.
-    pub decision_makers: Vec<Seat>,
-    /// What is scored.
-    pub metrics: Vec<Metric>,
-    /// Who speaks for the critic.
+    /// The critic.
+    pub critic: CommitteeMember,
+    /// The decision makers, who defend and score the move; one thread each.
+    pub decision_makers: Vec<CommitteeMember>,
+    /// The metrics to score.
+    pub metrics: Vec<ScoreMetric>,
+    /// The critic's model.
     pub critic_model: ModelName,
-    /// Who speaks for the decision makers.
+    /// The decision makers' model.
     pub decision_maker_model: ModelName,
-    /// How models are asked.
-    pub calls: Calls,
+    /// Settings for model calls.
+    pub calls: CallSettings,
 }
 
-/// How every model of a run is asked. The same for a whole chain, because a change misses the
-/// provider's cache.
+/// Settings for all model calls of a run. They are constant for a chain, because a change misses
+/// the provider's cache.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Calls {
-    /// The most tokens that one message of a debate may have.
+pub struct CallSettings {
+    /// Token limit for one debate message.
     pub message_tokens: u32,
-    /// The most tokens of a longer text: an inference, an analyst's moves.
+    /// Token limit for longer texts: an inference, an analyst's moves.
     pub document_tokens: u32,
-    /// The smallest window among the models, in tokens.
+    /// The smallest context window among the models, in tokens.
     pub window_tokens: u32,
-    /// Sent only to models that take one.
+    /// Sent only to models that support it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<Temperature>,
-    /// How long one try may take. The gateway has a default.
+    /// Timeout of one attempt; the gateway has a default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
 }
 
-impl Default for Calls {
+impl Default for CallSettings {
     fn default() -> Self {
         Self {
             message_tokens: 1_000,
@@ -77,46 +79,46 @@ impl Default for Calls {
     }
 }
 
-/// Why no debate can be made of an input.
+/// Why a debate input is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidDebate {
-    /// Too few or too many of something.
-    #[error("{what}: there are {found}, and there must be from 1 to {most}")]
+    /// Too few or too many items.
+    #[error("invalid number of {what}: {found} (must be 1 to {most})")]
     Count {
-        /// Of what.
+        /// The kind of item.
         what: &'static str,
-        /// How many there are.
+        /// The actual number.
         found: usize,
-        /// The most.
+        /// The maximum.
         most: usize,
     },
-    /// A decision maker or a metric whose id cannot stand where it would have to.
+    /// An invalid, duplicate or reserved id of a decision maker or metric.
     #[error(
-        "`{0}` is not a usable id: letters, digits, - and _, at most 40, each once, and no word that a debate uses itself"
+        "invalid id `{0}`: use 1 to 40 letters, digits, `-` or `_`; ids must be unique and not reserved"
     )]
     Id(String),
     /// A text that is missing or too long.
     #[error("{0} is missing or too long")]
     Text(&'static str),
-    /// An effect id that cannot be made.
+    /// An invalid effect id.
     #[error(transparent)]
     EffectId(#[from] crate::InvalidId),
-    /// A schema that cannot be made.
+    /// An invalid output schema.
     #[error(transparent)]
     Schema(#[from] InvalidSchema),
 }
 
-/// How many calls a debate takes, questions that are asked again apart: 61 for ten rounds and three
-/// decision makers.
+/// The number of calls a debate makes, not counting retries: 61 for ten rounds and three decision
+/// makers.
 pub fn base_calls(rounds: u32, decision_makers: u32) -> u32 {
-    // Two a round in every thread: in the first round the opening is one call for all, and in its
-    // place each thread has the call for the scores.
+    // Each thread makes two calls per round. In the first round the critic's opening is one shared
+    // call; each thread's call for scores makes up for it.
     rounds.saturating_mul(2).saturating_mul(decision_makers).saturating_add(1)
 }
 
 impl DebateInput {
-    pub(super) fn validate(&self) -> Result<(), InvalidDebate> {
+    pub(crate) fn validate(&self) -> Result<(), InvalidDebate> {
         count("rounds", self.rounds as usize, 20)?;
         count("decision makers", self.decision_makers.len(), 5)?;
         count("metrics", self.metrics.len(), 8)?;

@@ -12,16 +12,16 @@ fn an_input_that_cannot_be_debated_is_refused() {
     }
     let not_usable = |id: &str| {
         format!(
-            "`{id}` is not a usable id: letters, digits, - and _, at most 40, each once, and no word that a debate uses itself"
+            "invalid id `{id}`: use 1 to 40 letters, digits, `-` or `_`; ids must be unique and not reserved"
         )
     };
-    check(|input| input.rounds = 0, "rounds: there are 0, and there must be from 1 to 20");
-    check(|input| input.rounds = 21, "rounds: there are 21, and there must be from 1 to 20");
+    check(|input| input.rounds = 0, "invalid number of rounds: 0 (must be 1 to 20)");
+    check(|input| input.rounds = 21, "invalid number of rounds: 21 (must be 1 to 20)");
     check(
         |input| input.decision_makers.clear(),
-        "decision makers: there are 0, and there must be from 1 to 5",
+        "invalid number of decision makers: 0 (must be 1 to 5)",
     );
-    check(|input| input.metrics.clear(), "metrics: there are 0, and there must be from 1 to 8");
+    check(|input| input.metrics.clear(), "invalid number of metrics: 0 (must be 1 to 8)");
     check(|input| input.move_id = "m7/x".to_owned(), &not_usable("m7/x"));
     check(|input| input.decision_makers[1].id = "critic".to_owned(), &not_usable("critic"));
     check(|input| input.decision_makers[1].id = "D1".to_owned(), &not_usable("D1"));

@@ -1,29 +1,29 @@
-//! What was said in a debate: three conversations, one for each decision maker.
+//! Message logs of a debate: one conversation per decision maker.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// One message, in the shape that conversation files have.
+/// One message, in the format of the conversation files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Entry {
+pub struct DebateLogEntry {
     /// `critic` or the id of a decision maker.
     pub role: String,
-    /// The words.
+    /// The message text.
     pub content: String,
-    /// From 1.
+    /// The round, starting at 1.
     pub round: u32,
 }
 
-/// A conversation as the text of its file, `/workspace/logs/i1.json` in a guest.
-pub fn log_json(entries: &[Entry]) -> String {
-    let entry = |Entry { role, content, round }: &Entry| json!({"role": role, "content": content, "round": round});
+/// Formats a conversation as the content of its file, `/workspace/logs/i1.json` in a guest.
+pub fn log_json(entries: &[DebateLogEntry]) -> String {
+    let entry = |DebateLogEntry { role, content, round }: &DebateLogEntry| json!({"role": role, "content": content, "round": round});
     format!("{:#}", Value::Array(entries.iter().map(entry).collect()))
 }
 
-/// A conversation as a readable transcript.
-pub fn transcript(entries: &[Entry]) -> String {
-    let message = |entry: &Entry| {
+/// Formats a conversation as a readable transcript.
+pub fn transcript(entries: &[DebateLogEntry]) -> String {
+    let message = |entry: &DebateLogEntry| {
         let who = if entry.role == "critic" {
             "CRITIC".to_owned()
         } else {

@@ -1,44 +1,42 @@
-//! What became of each objection in one thread. Code decides; nobody is asked.
+//! Tracks the state of each objection in one thread. The state is computed by code, not by a model.
 //!
 //! ```text
 //! open ──answered──► answered ──pressed──► pressed ──answered, and not pressed again──► answered
-//!   │ withdrawn by the critic: as if answered; pressed after that: open again
-//!   │ conceded by the decision maker: conceded, for good
-//!   └ answered and conceded in one breath: answered in part, for good unless it is conceded
+//!   │ withdrawn by the critic: counts as answered; if pressed after that: open again
+//!   │ conceded by the decision maker: conceded, final
+//!   └ answered and conceded in one turn: answered in part, final unless conceded later
 //! ```
 
-use super::cites::cites;
-use super::debated::{ObjectionSeverity, ObjectionState};
+use super::citations::cites;
+use super::result::{ObjectionSeverity, ObjectionState};
 use super::turn::{CriticTurn, DecisionMakerTurn, RaisedObjection};
 use crate::text::one_line;
 
-/// The most objections of the opening, and of the rest of one thread. What goes beyond is said, and
-/// not recorded.
+/// The maximum number of recorded objections, for the opening and for the rest of each thread.
+/// Further objections stay in the conversation but are not recorded.
 const MAX_RECORDED: usize = 24;
 
-/// How much of an objection is recorded.
 const MAX_TEXT_CHARS: usize = 300;
 
-/// The most evidence of one objection.
+/// The maximum number of citations per objection.
 const MAX_EVIDENCE: usize = 8;
 
-/// One objection in one thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Case {
-    pub(super) id: String,
-    pub(super) severity: ObjectionSeverity,
-    pub(super) text: String,
-    pub(super) evidence: Vec<String>,
-    pub(super) round: u32,
-    fate: Fate,
+pub(crate) struct ObjectionEntry {
+    pub(crate) id: String,
+    pub(crate) severity: ObjectionSeverity,
+    pub(crate) text: String,
+    pub(crate) evidence: Vec<String>,
+    pub(crate) round: u32,
+    fate: ObjectionPhase,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum ObjectionPhase {
     Open,
     Answered,
     Pressed {
-        /// Since it was pressed.
+        /// Whether it was answered after it was pressed.
         answered: bool,
     },
     InPart,
@@ -46,7 +44,7 @@ enum Fate {
     Conceded,
 }
 
-impl Case {
+impl ObjectionEntry {
     fn new(id: String, raised: &RaisedObjection, round: u32) -> Self {
         let mut case = Self {
             id,
@@ -54,18 +52,18 @@ impl Case {
             text: one_line(&raised.text, MAX_TEXT_CHARS),
             evidence: Vec::new(),
             round,
-            fate: Fate::Open,
+            fate: ObjectionPhase::Open,
         };
         case.cite(raised);
         case
     }
 
-    pub(super) fn state(&self) -> ObjectionState {
+    pub(crate) fn state(&self) -> ObjectionState {
         match self.fate {
-            Fate::Open => ObjectionState::Open,
-            Fate::Answered | Fate::Withdrawn => ObjectionState::Answered,
-            Fate::Pressed { .. } | Fate::InPart => ObjectionState::Partly,
-            Fate::Conceded => ObjectionState::Conceded,
+            ObjectionPhase::Open => ObjectionState::Open,
+            ObjectionPhase::Answered | ObjectionPhase::Withdrawn => ObjectionState::Answered,
+            ObjectionPhase::Pressed { .. } | ObjectionPhase::InPart => ObjectionState::Partly,
+            ObjectionPhase::Conceded => ObjectionState::Conceded,
         }
     }
 
@@ -81,85 +79,95 @@ impl Case {
         self.severity = raised.severity;
         self.cite(raised);
         self.fate = match self.fate {
-            Fate::Open | Fate::Withdrawn => Fate::Open,
-            Fate::Answered | Fate::Pressed { .. } => Fate::Pressed { answered: false },
-            Fate::InPart => Fate::InPart,
-            Fate::Conceded => Fate::Conceded,
+            ObjectionPhase::Open | ObjectionPhase::Withdrawn => ObjectionPhase::Open,
+            ObjectionPhase::Answered | ObjectionPhase::Pressed { .. } => {
+                ObjectionPhase::Pressed { answered: false }
+            }
+            ObjectionPhase::InPart => ObjectionPhase::InPart,
+            ObjectionPhase::Conceded => ObjectionPhase::Conceded,
         };
     }
 
     fn answer(&mut self) {
         self.fate = match self.fate {
-            Fate::Open => Fate::Answered,
-            Fate::Pressed { .. } => Fate::Pressed { answered: true },
+            ObjectionPhase::Open => ObjectionPhase::Answered,
+            ObjectionPhase::Pressed { .. } => ObjectionPhase::Pressed { answered: true },
             settled => settled,
         };
     }
 }
 
-/// All objections of one thread: those of the opening, then its own.
+/// All objections of one thread: those of the opening, then those of the thread.
 #[derive(Debug, Default)]
-pub(super) struct Docket {
-    pub(super) cases: Vec<Case>,
+pub(crate) struct ObjectionLog {
+    pub(crate) cases: Vec<ObjectionEntry>,
     from_opening: usize,
 }
 
-/// A critic's turn with the ids that count.
+/// A critic's turn with its objections mapped to recorded ids.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Raised {
-    pub(super) objections: Vec<Recorded>,
-    pub(super) withdrawn: Vec<String>,
+pub(crate) struct CriticTurnRecord {
+    pub(crate) objections: Vec<ObjectionRef>,
+    pub(crate) withdrawn: Vec<String>,
 }
 
-/// An objection of a turn, as it was recorded.
+/// An objection of a turn and its recorded id.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Recorded {
-    /// Where it stands in the turn.
-    pub(super) index: usize,
-    pub(super) id: String,
-    pub(super) is_new: bool,
+pub(crate) struct ObjectionRef {
+    /// The index in the turn's objections.
+    pub(crate) index: usize,
+    pub(crate) id: String,
+    pub(crate) is_new: bool,
 }
 
-/// A decision maker's turn with the ids that count, in the order of the record.
+/// A decision maker's turn with recorded ids, in the order of the log.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Answered {
-    pub(super) answered: Vec<String>,
-    pub(super) conceded: Vec<String>,
+pub(crate) struct DecisionMakerTurnRecord {
+    pub(crate) answered: Vec<String>,
+    pub(crate) conceded: Vec<String>,
 }
 
-impl Docket {
-    /// The objections of the opening, numbered `O1` and on in the order in which they stand.
-    pub(super) fn opening(turn: &CriticTurn) -> (Self, Raised) {
-        let mut raised = Raised::default();
+impl ObjectionLog {
+    /// Records the objections of the opening, numbered `O1`, `O2`, … in order.
+    pub(crate) fn opening(turn: &CriticTurn) -> (Self, CriticTurnRecord) {
+        let mut raised = CriticTurnRecord::default();
         let mut cases = Vec::new();
         for (index, objection) in turn.objections.iter().take(MAX_RECORDED).enumerate() {
             let id = format!("O{}", index + 1);
-            raised.objections.push(Recorded { index, id: id.clone(), is_new: true });
-            cases.push(Case::new(id, objection, 1));
+            raised.objections.push(ObjectionRef { index, id: id.clone(), is_new: true });
+            cases.push(ObjectionEntry::new(id, objection, 1));
         }
         (Self { from_opening: cases.len(), cases }, raised)
     }
 
-    /// The objections that only this thread has.
-    pub(super) fn own(&self) -> &[Case] {
+    /// The objections raised in this thread, without those of the opening.
+    pub(crate) fn own(&self) -> &[ObjectionEntry] {
         self.cases.get(self.from_opening..).unwrap_or_default()
     }
 
-    /// The critic speaks: what is not pressed again after an answer is settled.
-    pub(super) fn critic_speaks(&mut self, thread: &str, turn: &CriticTurn, round: u32) -> Raised {
-        let mut raised = Raised::default();
+    /// Applies a critic's turn. An objection that was answered and is not pressed again is settled.
+    pub(crate) fn critic_speaks(
+        &mut self,
+        thread: &str,
+        turn: &CriticTurn,
+        round: u32,
+    ) -> CriticTurnRecord {
+        let mut raised = CriticTurnRecord::default();
         let known = self.cases.len();
         for case in &mut self.cases {
             let pressed = turn.objections.iter().any(|objection| names(&objection.id, &case.id));
             match case.fate {
                 _ if pressed => {}
-                Fate::Open | Fate::Answered | Fate::Pressed { .. } | Fate::InPart
+                ObjectionPhase::Open
+                | ObjectionPhase::Answered
+                | ObjectionPhase::Pressed { .. }
+                | ObjectionPhase::InPart
                     if turn.withdrawn.iter().any(|id| names(id, &case.id)) =>
                 {
-                    case.fate = Fate::Withdrawn;
+                    case.fate = ObjectionPhase::Withdrawn;
                     raised.withdrawn.push(case.id.clone());
                 }
-                Fate::Pressed { answered: true } => case.fate = Fate::Answered,
+                ObjectionPhase::Pressed { answered: true } => case.fate = ObjectionPhase::Answered,
                 _ => {}
             }
         }
@@ -168,26 +176,31 @@ impl Docket {
             if let Some(case) = before.find(|case| names(&objection.id, &case.id)) {
                 case.press(objection);
                 let id = case.id.clone();
-                raised.objections.push(Recorded { index, id, is_new: false });
+                raised.objections.push(ObjectionRef { index, id, is_new: false });
             } else if self.own().len() < MAX_RECORDED {
                 let id = format!("{thread}-O{}", self.own().len() + 1);
-                raised.objections.push(Recorded { index, id: id.clone(), is_new: true });
-                self.cases.push(Case::new(id, objection, round));
+                raised.objections.push(ObjectionRef { index, id: id.clone(), is_new: true });
+                self.cases.push(ObjectionEntry::new(id, objection, round));
             }
         }
         raised
     }
 
-    /// The decision maker speaks. Ids that nobody raised are passed over.
-    pub(super) fn decision_maker_speaks(&mut self, turn: &DecisionMakerTurn) -> Answered {
-        let mut answered = Answered::default();
+    /// Applies a decision maker's turn. Unknown ids are ignored.
+    pub(crate) fn decision_maker_speaks(
+        &mut self,
+        turn: &DecisionMakerTurn,
+    ) -> DecisionMakerTurnRecord {
+        let mut answered = DecisionMakerTurnRecord::default();
         for case in &mut self.cases {
             let answers = turn.answers.iter().any(|answer| names(&answer.objection, &case.id));
             let concedes = turn.conceded.iter().any(|id| names(id, &case.id))
-                && !matches!(case.fate, Fate::Withdrawn);
+                && !matches!(case.fate, ObjectionPhase::Withdrawn);
             match (answers, concedes) {
-                (true, true) if case.fate != Fate::Conceded => case.fate = Fate::InPart,
-                (_, true) => case.fate = Fate::Conceded,
+                (true, true) if case.fate != ObjectionPhase::Conceded => {
+                    case.fate = ObjectionPhase::InPart
+                }
+                (_, true) => case.fate = ObjectionPhase::Conceded,
                 (true, false) => case.answer(),
                 (false, false) => {}
             }
@@ -202,7 +215,7 @@ impl Docket {
     }
 }
 
-/// Whether what a model wrote means this id.
+/// Whether an id as written by a model refers to `id`.
 fn names(written: &str, id: &str) -> bool {
     let is_wrapping = |sign: char| sign.is_whitespace() || "[]()#.:`\"".contains(sign);
     written.trim_matches(is_wrapping).eq_ignore_ascii_case(id)

@@ -1,8 +1,8 @@
-use super::super::debated::Stance;
-use super::super::turn::Answer;
+use super::super::result::DebateStance;
+use super::super::turn::ObjectionAnswer;
 use super::*;
 
-/// What somebody says about `O1` in one turn.
+/// How one turn refers to `O1`.
 #[derive(Clone, Copy)]
 enum Says {
     Presses,
@@ -30,22 +30,22 @@ fn critic(objections: Vec<RaisedObjection>, withdrawn: &[&str]) -> CriticTurn {
 }
 
 fn decision_maker(answers: &[&str], conceded: &[&str]) -> DecisionMakerTurn {
-    let answer = |id: &&str| Answer { objection: (*id).to_owned(), evidence: Vec::new() };
+    let answer = |id: &&str| ObjectionAnswer { objection: (*id).to_owned(), evidence: Vec::new() };
     DecisionMakerTurn {
         message: "a".to_owned(),
-        stance: Stance::Hold,
+        stance: DebateStance::Hold,
         answers: answers.iter().map(answer).collect(),
         conceded: conceded.iter().map(|&id| id.to_owned()).collect(),
         scores: None,
     }
 }
 
-/// The fate of the only objection of an opening after these turns, which alternate from the first
-/// answer on.
+/// Checks the state of the only objection of an opening after these turns, which alternate starting
+/// with a decision maker.
 #[track_caller]
 fn check(turns: &[Says], expected: ObjectionState) {
     let major = ObjectionSeverity::Major;
-    let (mut docket, _) = Docket::opening(&critic(vec![raised("new", major)], &[]));
+    let (mut docket, _) = ObjectionLog::opening(&critic(vec![raised("new", major)], &[]));
     for (turn, says) in turns.iter().enumerate() {
         let press = || vec![raised("O1", major)];
         match (turn % 2, says) {
@@ -74,18 +74,18 @@ fn code_decides_what_became_of_an_objection() {
     check(&[Nothing, Nothing], Open);
     check(&[Answers], Answered);
     check(&[Answers, Nothing], Answered);
-    // Pressed again after the answer, and settled only if the critic then lets it rest.
+    // Pressed again after the answer, and settled only if the critic does not press it once more.
     check(&[Answers, Presses], Partly);
     check(&[Answers, Presses, Answers], Partly);
     check(&[Answers, Presses, Answers, Nothing], Answered);
     check(&[Answers, Presses, Nothing, Nothing], Partly);
     check(&[Answers, Presses, Answers, Presses], Partly);
-    // Taken back.
+    // Withdrawn.
     check(&[Nothing, Withdraws], Answered);
     check(&[Answers, Presses, Nothing, Withdraws], Answered);
     check(&[Nothing, Withdraws, Nothing, Presses], Open);
     check(&[Answers, PressesAndWithdraws], Partly);
-    // Granted: whatever is said later, it was right.
+    // Conceded: later turns do not change it.
     check(&[Concedes], Conceded);
     check(&[Concedes, Withdraws], Conceded);
     check(&[Concedes, Presses, Answers, Nothing], Conceded);
@@ -100,10 +100,10 @@ fn code_decides_what_became_of_an_objection() {
 fn ids_are_given_by_code_and_read_as_they_are_meant() {
     let major = ObjectionSeverity::Major;
     let (mut docket, opening) =
-        Docket::opening(&critic(vec![raised("X", major), raised("X", major)], &["O1"]));
-    let recorded = |index, id: &str, is_new| Recorded { index, id: id.to_owned(), is_new };
+        ObjectionLog::opening(&critic(vec![raised("X", major), raised("X", major)], &["O1"]));
+    let recorded = |index, id: &str, is_new| ObjectionRef { index, id: id.to_owned(), is_new };
     let expected = vec![recorded(0, "O1", true), recorded(1, "O2", true)];
-    assert_eq!(opening, Raised { objections: expected, withdrawn: Vec::new() });
+    assert_eq!(opening, CriticTurnRecord { objections: expected, withdrawn: Vec::new() });
 
     let turn = critic(
         vec![
@@ -117,25 +117,28 @@ fn ids_are_given_by_code_and_read_as_they_are_meant() {
     let expected = vec![
         recorded(0, "D1-O1", true),
         recorded(1, "O2", false),
-        // An id that is given only in this turn is nobody's yet.
+        // An id assigned in this turn cannot be referenced in it.
         recorded(2, "D1-O2", true),
     ];
-    assert_eq!(second, Raised { objections: expected, withdrawn: vec!["O1".to_owned()] });
+    assert_eq!(second, CriticTurnRecord { objections: expected, withdrawn: vec!["O1".to_owned()] });
     assert_eq!(docket.cases[1].severity, ObjectionSeverity::Fatal);
     assert_eq!(docket.own().len(), 2);
 
     let answered = docket.decision_maker_speaks(&decision_maker(&["d1-o2", "O7"], &["O2", "O1"]));
-    // O1 was taken back, so there is nothing to grant.
+    // O1 was withdrawn, so it cannot be conceded.
     assert_eq!(
         answered,
-        Answered { answered: vec!["D1-O2".to_owned()], conceded: vec!["O2".to_owned()] }
+        DecisionMakerTurnRecord {
+            answered: vec!["D1-O2".to_owned()],
+            conceded: vec!["O2".to_owned()]
+        }
     );
 }
 
 #[test]
 fn the_record_is_bounded() {
     let many = || vec![raised("new", ObjectionSeverity::Minor); 12];
-    let (mut docket, _) = Docket::opening(&critic(many(), &[]));
+    let (mut docket, _) = ObjectionLog::opening(&critic(many(), &[]));
     for round in 2..20 {
         let raised = docket.critic_speaks("D1", &critic(many(), &[]), round);
         assert!(raised.objections.len() <= 12);

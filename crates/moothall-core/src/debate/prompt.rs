@@ -1,22 +1,24 @@
-//! What the models are told.
+//! Prompts of a debate.
 //!
-//! Most shared first: the dossier, the same bytes for every agent and every move; then the rules of a
-//! side, the same for every move; then the move, the same for everyone who speaks about it; then who
-//! speaks; then the conversation, in which the model's own words are the assistant's and the other
-//! side's are the user's. What differs from round to round stands in the newest turn only and is
-//! never changed later.
+//! Blocks are ordered from most to least shared, for the provider's cache: the dossier, the same
+//! bytes for every agent and every move; the rules of a side, the same for every move; the move,
+//! the same for all participants; the persona; then the conversation, in which the model's own
+//! messages have the assistant role and the other side's the user role. Anything that changes from
+//! round to round is only in the newest turn and is never rewritten later.
 
 use std::fmt::Write as _;
 
-use super::chain::Voice;
-use super::cites::cites;
-use super::debated::{ObjectionSeverity, ObjectionState, Stance};
+use super::chain::Persona;
+use super::citations::cites;
 use super::input::DebateInput;
-use super::objections::{Answered, Case, Docket, Raised, Recorded};
+use super::objections::{
+    CriticTurnRecord, DecisionMakerTurnRecord, ObjectionEntry, ObjectionLog, ObjectionRef,
+};
+use super::result::{DebateStance, ObjectionSeverity, ObjectionState};
+use super::sanitize::{MAX_MESSAGE_BYTES, clean};
 use super::turn::{self, DecisionMakerTurn, RaisedObjection};
-use super::words::{MAX_MESSAGE_BYTES, clean};
-use crate::consult::committee::{Metric, Seat, TOP_LEVEL};
-use crate::model::{Block, CacheFor, InvalidSchema};
+use crate::consult::committee::{CommitteeMember, ScoreMetric, TOP_LEVEL};
+use crate::model::{CacheDuration, InvalidSchema, PromptBlock};
 use crate::text::{fenced, fill, one_line};
 
 const CRITIC: &str = include_str!("prompts/critic.md");
@@ -30,25 +32,25 @@ const SCORE: &str = include_str!("prompts/score.md");
 const SCORE_ALONE: &str = include_str!("prompts/score_alone.md");
 const SUMMARY: &str = include_str!("prompts/summary.md");
 
-/// The most findings of code that are shown, and how much of each.
+/// Limits for the check findings that are shown.
 const MAX_FINDINGS: usize = 40;
 const MAX_FINDING_CHARS: usize = 300;
 
-/// How much of an objection stands in a turn, and in a summary.
+/// How many characters of an objection are shown in a turn and in a summary.
 const MAX_OBJECTION_CHARS: usize = 600;
 const MAX_SUMMARISED_CHARS: usize = 140;
 
-/// The most objections of a summary, gravest first.
+/// The maximum number of objections in a summary, most severe first.
 const MAX_SUMMARISED: usize = 16;
 
-/// The critic's part of every request.
-pub(super) fn critic(input: &DebateInput) -> Result<Voice, InvalidSchema> {
+/// The constant part of the critic's requests.
+pub(crate) fn critic(input: &DebateInput) -> Result<Persona, InvalidSchema> {
     let panel: Vec<String> = input.decision_makers.iter().map(title).collect();
     let rules = fill(
         CRITIC,
         &[("company", &input.company), ("panel", &panel.join(", ")), ("words", &words(input))],
     );
-    Ok(Voice {
+    Ok(Persona {
         model: input.critic_model.clone(),
         system: system(input, rules, &input.critic.lens),
         schema: turn::critic_schema()?,
@@ -56,8 +58,11 @@ pub(super) fn critic(input: &DebateInput) -> Result<Voice, InvalidSchema> {
     })
 }
 
-/// A decision maker's part of every request.
-pub(super) fn decision_maker(input: &DebateInput, seat: &Seat) -> Result<Voice, InvalidSchema> {
+/// The constant part of a decision maker's requests.
+pub(crate) fn decision_maker(
+    input: &DebateInput,
+    seat: &CommitteeMember,
+) -> Result<Persona, InvalidSchema> {
     let rules = fill(
         DECISION_MAKER,
         &[
@@ -68,7 +73,7 @@ pub(super) fn decision_maker(input: &DebateInput, seat: &Seat) -> Result<Voice, 
         ],
     );
     let who = format!("You are {}.\n{}", title(seat), seat.lens);
-    Ok(Voice {
+    Ok(Persona {
         model: input.decision_maker_model.clone(),
         system: system(input, rules, &who),
         schema: turn::decision_maker_schema(&input.metrics)?,
@@ -76,16 +81,17 @@ pub(super) fn decision_maker(input: &DebateInput, seat: &Seat) -> Result<Voice, 
     })
 }
 
-fn system(input: &DebateInput, rules: String, who: &str) -> Vec<Block> {
+fn system(input: &DebateInput, rules: String, who: &str) -> Vec<PromptBlock> {
     let proposed = fenced(&clean(&input.move_markdown, usize::MAX));
     let case = fill(CASE, &[("move", &proposed), ("who", who)]);
-    let blocks = [Block::new(input.dossier.clone()), Block::new(rules), Block::new(case)];
-    // With the newest turn these are four, as many as a provider takes.
-    blocks.map(|block| block.cached(CacheFor::FiveMinutes)).into()
+    let blocks =
+        [PromptBlock::new(input.dossier.clone()), PromptBlock::new(rules), PromptBlock::new(case)];
+    // With the newest turn these are four cached blocks, the provider's maximum.
+    blocks.map(|block| block.cached(CacheDuration::FiveMinutes)).into()
 }
 
-/// The critic's first question.
-pub(super) fn open(input: &DebateInput) -> String {
+/// The prompt for the critic's opening.
+pub(crate) fn open(input: &DebateInput) -> String {
     let mut found = String::new();
     for line in input.machine_findings.iter().take(MAX_FINDINGS) {
         let _ = writeln!(found, "- {}", one_line(line, MAX_FINDING_CHARS));
@@ -93,7 +99,7 @@ pub(super) fn open(input: &DebateInput) -> String {
     if input.machine_findings.len() > MAX_FINDINGS {
         let _ = writeln!(found, "- and {} more", input.machine_findings.len() - MAX_FINDINGS);
     }
-    // Findings quote the move, so they are no more to be trusted than the move itself.
+    // Findings quote the move, so they are as untrusted as the move.
     let findings = match found.as_str() {
         "" => String::new(),
         found => fill(FINDINGS, &[("found", &fenced(found))]),
@@ -101,10 +107,10 @@ pub(super) fn open(input: &DebateInput) -> String {
     fill(OPEN, &[("findings", &findings), ("rounds", &input.rounds.to_string())])
 }
 
-/// The critic's question in a later round.
-pub(super) fn press(
+/// The critic's prompt in a later round.
+pub(crate) fn press(
     input: &DebateInput,
-    seat: &Seat,
+    seat: &CommitteeMember,
     round: u32,
     recorded: &[String],
     said: &str,
@@ -125,8 +131,8 @@ pub(super) fn press(
     )
 }
 
-/// A decision maker's question in any round.
-pub(super) fn answer(input: &DebateInput, round: u32, said: &str) -> String {
+/// A decision maker's prompt in any round.
+pub(crate) fn answer(input: &DebateInput, round: u32, said: &str) -> String {
     fill(
         ANSWER,
         &[
@@ -137,8 +143,8 @@ pub(super) fn answer(input: &DebateInput, round: u32, said: &str) -> String {
     )
 }
 
-/// The question for the scores.
-pub(super) fn score(input: &DebateInput, round: u32, docket: &Docket) -> String {
+/// The prompt for scores.
+pub(crate) fn score(input: &DebateInput, round: u32, docket: &ObjectionLog) -> String {
     let mut open = String::new();
     for (state, word) in [
         (ObjectionState::Open, "Not answered"),
@@ -166,17 +172,17 @@ pub(super) fn score(input: &DebateInput, round: u32, docket: &Docket) -> String 
     )
 }
 
-/// The question for scores where there is no debate.
-pub(super) fn score_alone() -> String {
+/// The prompt for scores without a debate.
+pub(crate) fn score_alone() -> String {
     fill(SCORE_ALONE, &[("top", &TOP_LEVEL.to_string())])
 }
 
-/// What stands for rounds that are left out: the record, not another model's words about it.
-pub(super) fn summary(
+/// Replaces omitted rounds. Built from recorded objections and stances, not by another model.
+pub(crate) fn summary(
     first: usize,
     last: usize,
-    docket: &Docket,
-    stances: &[(u32, Stance)],
+    docket: &ObjectionLog,
+    stances: &[(u32, DebateStance)],
 ) -> String {
     let stances: Vec<String> = stances
         .iter()
@@ -189,8 +195,8 @@ pub(super) fn summary(
         [] => "no stance was stated.".to_owned(),
         stances => format!("the decision maker's stance was {}.", stances.join(", ")),
     };
-    let mut cases: Vec<&Case> = docket.cases.iter().collect();
-    // What stands against the move before what is settled; the sort keeps the order otherwise.
+    let mut cases: Vec<&ObjectionEntry> = docket.cases.iter().collect();
+    // Open objections first; the sort is stable otherwise.
     cases.sort_by_key(|case| std::cmp::Reverse((case.state().is_open(), case.severity)));
     let mut objections = String::new();
     for case in cases.iter().take(MAX_SUMMARISED) {
@@ -215,14 +221,14 @@ pub(super) fn summary(
     )
 }
 
-/// The critic's words as a decision maker reads them.
-pub(super) fn critic_words(
+/// The critic's turn as shown to a decision maker.
+pub(crate) fn critic_words(
     message: &str,
     objections: &[RaisedObjection],
-    raised: &Raised,
+    raised: &CriticTurnRecord,
 ) -> String {
     let mut text = message.to_owned();
-    for Recorded { index, id, is_new } in &raised.objections {
+    for ObjectionRef { index, id, is_new } in &raised.objections {
         let Some(objection) = objections.get(*index) else { continue };
         let again = if *is_new { "" } else { ", pressed again" };
         let said = one_line(&objection.text, MAX_OBJECTION_CHARS);
@@ -238,11 +244,11 @@ pub(super) fn critic_words(
     clean(&text, MAX_MESSAGE_BYTES)
 }
 
-/// A decision maker's words as the critic reads them.
-pub(super) fn decision_maker_words(
+/// A decision maker's turn as shown to the critic.
+pub(crate) fn decision_maker_words(
     message: &str,
     turn: &DecisionMakerTurn,
-    answered: &Answered,
+    answered: &DecisionMakerTurnRecord,
 ) -> String {
     let mut text = format!("{message}\nStance: {}.", stance_word(turn.stance));
     let evidence = turn.answers.iter().flat_map(|answer| &answer.evidence);
@@ -261,11 +267,11 @@ pub(super) fn decision_maker_words(
     clean(&text, MAX_MESSAGE_BYTES)
 }
 
-pub(super) fn stance_word(stance: Stance) -> &'static str {
+pub(crate) fn stance_word(stance: DebateStance) -> &'static str {
     match stance {
-        Stance::Hold => "hold",
-        Stance::Partial => "partial",
-        Stance::Concede => "concede",
+        DebateStance::Hold => "hold",
+        DebateStance::Partial => "partial",
+        DebateStance::Concede => "concede",
     }
 }
 
@@ -286,18 +292,19 @@ fn state_word(state: ObjectionState) -> &'static str {
     }
 }
 
-fn title(seat: &Seat) -> String {
+fn title(seat: &CommitteeMember) -> String {
     format!("{} ({})", seat.id, seat.name)
 }
 
-/// How long a message should be: well within what is allowed, because the lists need room too.
+/// The requested message length in words, well below the token limit because the structured lists
+/// need space too.
 fn words(input: &DebateInput) -> String {
     (input.calls.message_tokens / 5).clamp(15, 200).to_string()
 }
 
-fn metrics(metrics: &[Metric]) -> String {
+fn metrics(metrics: &[ScoreMetric]) -> String {
     let mut text = String::new();
-    for Metric { id, name, asks, levels } in metrics {
+    for ScoreMetric { id, name, asks, levels } in metrics {
         let _ = writeln!(text, "`{id}` ({name}): {asks}");
         for (at, level) in levels.iter().enumerate() {
             let to = levels.get(at + 1).map_or(TOP_LEVEL, |next| next.from.saturating_sub(1));

@@ -2,9 +2,9 @@ use serde_json::json;
 
 use super::super::support::{answers, critic, in_form, input, run, said};
 use super::*;
-use crate::model::{ModelRequest, Role};
+use crate::model::{ModelRequest, PromptRole};
 
-/// A request as a person reads it.
+/// A request in readable form.
 fn shown(request: &ModelRequest) -> String {
     let mut text = format!(
         "model: {}\npurpose: {:?}\nmax_tokens: {}\nschema: {}\n",
@@ -14,8 +14,8 @@ fn shown(request: &ModelRequest) -> String {
         request.schema.as_ref().map_or("", |schema| schema.name()),
     );
     let turns = request.turns.iter().map(|turn| match turn.role {
-        Role::User => ("user", &turn.block),
-        Role::Assistant => ("assistant", &turn.block),
+        PromptRole::User => ("user", &turn.block),
+        PromptRole::Assistant => ("assistant", &turn.block),
     });
     for (role, block) in request.system.iter().map(|block| ("system", block)).chain(turns) {
         let mark = if block.cache.is_some() { ", cached up to here" } else { "" };
@@ -111,10 +111,14 @@ fn a_summary_is_the_record_gravest_first_and_bounded() {
         "objections": (1..=12).map(objection).collect::<Vec<_>>(),
     });
     let turn: turn::CriticTurn = serde_json::from_value(turn).unwrap();
-    let (mut docket, _) = Docket::opening(&turn);
+    let (mut docket, _) = ObjectionLog::opening(&turn);
     docket.critic_speaks("D1", &turn, 2);
-    let stances =
-        [(1, Stance::Hold), (2, Stance::Partial), (3, Stance::Hold), (9, Stance::Concede)];
+    let stances = [
+        (1, DebateStance::Hold),
+        (2, DebateStance::Partial),
+        (3, DebateStance::Hold),
+        (9, DebateStance::Concede),
+    ];
     let text = summary(2, 5, &docket, &stances);
     assert!(text.starts_with(
         "[Rounds 2 to 5 are left out here for length. From the record: the decision maker's stance was round 2 partial, round 3 hold.\nObjections so far:\n```\nO9 (fatal, not answered): 9 long"

@@ -1,4 +1,4 @@
-//! What holds whatever is answered, and in whatever order.
+//! Properties that hold for any answers in any order.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::*;
 use crate::model::StopReason;
 use crate::{Conclusion, Outcome};
 
-/// Answers of every kind, made from the effect and a seed.
+/// Answers of every kind, derived from the effect id and a seed.
 fn mixed(id: &str, seed: u64) -> EffectResult {
     let mut state = seed;
     for byte in id.bytes() {
@@ -97,7 +97,7 @@ fn any_call_may_fail_and_the_debate_still_ends() {
     }
 }
 
-/// Texts that a model could be made to write.
+/// Hostile texts that a model could be made to write.
 fn hostile() -> impl Strategy<Value = String> {
     let words = prop_oneof![
         any::<String>(),

@@ -1,33 +1,32 @@
-//! Scores in prose, for a model that was asked twice and did not give the form: each metric named
-//! exactly once, and directly behind its name one whole number from 1 to 10. Anything less strict
-//! would find numbers that nobody gave: the scale itself reads `(1-10)`.
+//! Parses scores from prose, for a model that failed to produce valid JSON twice. Each metric must
+//! be named exactly once, directly followed by one whole number from 1 to 10. Looser rules would
+//! pick up numbers that are not scores: the scale itself is written `(1-10)`.
 
 use std::collections::BTreeMap;
 
-use crate::consult::committee::{Metric, TOP_LEVEL};
+use crate::consult::committee::{ScoreMetric, TOP_LEVEL};
 
-/// The longest text that is searched.
+/// Longer texts are not searched.
 const MAX_SEARCHED_BYTES: usize = 16 * 1024;
 
-/// The score of every metric, or none.
-pub(super) fn from_text(text: &str, metrics: &[Metric]) -> Option<BTreeMap<String, u8>> {
+/// The scores of all metrics, or `None` if any is missing.
+pub(crate) fn from_text(text: &str, metrics: &[ScoreMetric]) -> Option<BTreeMap<String, u8>> {
     if text.len() > MAX_SEARCHED_BYTES {
         return None;
     }
-    // Byte for byte as long as the text, so that positions are the same in both.
+    // Has the same byte length as `text`, so positions are valid in both.
     let plain: String =
         text.chars().map(|sign| if "_-".contains(sign) { ' ' } else { sign }).collect();
     let plain = plain.to_ascii_lowercase();
-    let score = |metric: &Metric| {
+    let score = |metric: &ScoreMetric| {
         let end = only_mention(&plain, metric)?;
         Some((metric.id.clone(), score_at(text.get(end..)?)?))
     };
     metrics.iter().map(score).collect()
 }
 
-/// Where the name of the metric ends, if it stands in the text exactly once, by its id or by what
-/// people call it.
-fn only_mention(plain: &str, metric: &Metric) -> Option<usize> {
+/// Where the metric's name ends, if its id or display name occurs exactly once in the text.
+fn only_mention(plain: &str, metric: &ScoreMetric) -> Option<usize> {
     let spelled = |name: &str| name.to_ascii_lowercase().replace(['_', '-'], " ");
     let (id, name) = (spelled(&metric.id), spelled(&metric.name));
     let mut ends: Vec<usize> = [id, name]
@@ -42,7 +41,7 @@ fn only_mention(plain: &str, metric: &Metric) -> Option<usize> {
         })
         .map(|(_, end)| end)
         .collect();
-    // An id and a name that are spelled alike are one mention.
+    // An id and a name with the same spelling are one mention.
     ends.sort_unstable();
     ends.dedup();
     match ends.as_slice() {
@@ -51,7 +50,7 @@ fn only_mention(plain: &str, metric: &Metric) -> Option<usize> {
     }
 }
 
-/// The number at the beginning of what follows a name: `: 7`, `** = 7/10`, ` (1-10): 7`.
+/// The number that follows a metric's name: `: 7`, `** = 7/10`, ` (1-10): 7`.
 fn score_at(rest: &str) -> Option<u8> {
     let rest = rest.trim_start_matches(is_between);
     let rest = ["(1-10)", "(1–10)", "(out of 10)"]
@@ -66,7 +65,7 @@ fn score_at(rest: &str) -> Option<u8> {
     (is_alone(after) && (1..=TOP_LEVEL).contains(&score)).then_some(score)
 }
 
-/// Whether no other number follows before the clause ends: `7-8`, `7.5`, `7 or 8` and `7 %` are no
+/// Whether no other number follows in the same clause: `7-8`, `7.5`, `7 or 8` and `7 %` are not
 /// scores.
 fn is_alone(after: &str) -> bool {
     let mut signs = after.chars().peekable();
@@ -82,7 +81,7 @@ fn is_alone(after: &str) -> bool {
     true
 }
 
-/// Signs that may stand between a name and its number.
+/// Whether the character may occur between a name and its number.
 fn is_between(sign: char) -> bool {
     sign.is_ascii_whitespace() || "*_\"'`:=|".contains(sign)
 }

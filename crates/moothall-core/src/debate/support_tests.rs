@@ -1,5 +1,5 @@
-//! What the tests of this workflow share: a debate about a small move, models that answer in their
-//! form, and a driver that performs effects in any order.
+//! Shared test support: a debate about a small move, models with valid answers, and a driver that
+//! performs effects in any order.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::consult::board;
-use crate::model::{ModelRequest, StopReason, Usage, UsageBasis};
+use crate::model::{ModelRequest, StopReason, TokenUsage, UsageBasis};
 use crate::{Conclusion, Outcome, Sha256Hex};
 
-pub(super) const MOVE: &str =
+pub(crate) const MOVE: &str =
     "# m7: Sell service contracts\n\nRevenue grew by 4 % [F0:Revenue:FY2025].\n";
 
-/// A debate of the built-in committee.
-pub(super) fn input(rounds: u32) -> DebateInput {
+/// A debate with the built-in committee.
+pub(crate) fn input(rounds: u32) -> DebateInput {
     let board = board();
     DebateInput {
         move_id: "m7".to_owned(),
@@ -28,31 +28,31 @@ pub(super) fn input(rounds: u32) -> DebateInput {
         metrics: board.metrics,
         critic_model: "openai/gpt-5-mini".parse().unwrap(),
         decision_maker_model: "anthropic/claude-haiku-5-5".parse().unwrap(),
-        calls: Calls::default(),
+        calls: CallSettings::default(),
     }
 }
 
-pub(super) fn reply(text: impl Into<String>) -> ModelReply {
+pub(crate) fn reply(text: impl Into<String>) -> ModelReply {
     ModelReply {
         text: text.into(),
         stop: StopReason::End,
         model: "m".to_owned(),
-        usage: Usage { input: 10, output: 3, ..Usage::default() },
+        usage: TokenUsage { input: 10, output: 3, ..TokenUsage::default() },
         usage_basis: UsageBasis::Reported,
         cost_micro_usd: None,
     }
 }
 
-pub(super) fn said(text: impl Into<String>) -> EffectResult {
+pub(crate) fn said(text: impl Into<String>) -> EffectResult {
     EffectResult::ModelReplied(reply(text))
 }
 
-pub(super) fn failed(kind: FailureKind) -> EffectResult {
+pub(crate) fn failed(kind: FailureKind) -> EffectResult {
     EffectResult::ModelFailed(ModelFailure::new(kind, "as planned"))
 }
 
-/// What the critic writes: objections as `(id, severity, text)`.
-pub(super) fn critic(
+/// A critic answer with objections as `(id, severity, text)`.
+pub(crate) fn critic(
     message: &str,
     objections: &[(&str, &str, &str)],
     withdrawn: &[&str],
@@ -62,8 +62,8 @@ pub(super) fn critic(
     json!({"message": message, "objections": objections, "withdrawn": withdrawn}).to_string()
 }
 
-/// What a decision maker writes.
-pub(super) fn answers(message: &str, stance: &str, answers: &[&str], conceded: &[&str]) -> String {
+/// A decision maker's answer.
+pub(crate) fn answers(message: &str, stance: &str, answers: &[&str], conceded: &[&str]) -> String {
     let answer = |id: &&str| json!({"objection": id, "evidence": []});
     let answers: Vec<Value> = answers.iter().map(answer).collect();
     json!({
@@ -73,8 +73,8 @@ pub(super) fn answers(message: &str, stance: &str, answers: &[&str], conceded: &
     .to_string()
 }
 
-/// What a decision maker scores, in the order of the built-in metrics.
-pub(super) fn scores(values: [i64; 4], reasoning: &str) -> String {
+/// A decision maker's scores, in the order of the built-in metrics.
+pub(crate) fn scores(values: [i64; 4], reasoning: &str) -> String {
     let [impact, feasibility, risk_adjusted_return, strategic_alignment] = values;
     json!({
         "message": "", "stance": "hold", "answers": [], "conceded": [],
@@ -87,8 +87,8 @@ pub(super) fn scores(values: [i64; 4], reasoning: &str) -> String {
     .to_string()
 }
 
-/// An answer in its form to any question: the words name the effect.
-pub(super) fn in_form(id: &str) -> String {
+/// A valid answer to any prompt; its text contains the effect id.
+pub(crate) fn in_form(id: &str) -> String {
     match id.split('/').collect::<Vec<_>>().as_slice() {
         [_, "score", ..] => scores([7, 6, 5, 8], &format!("scored in {id}")),
         [_, "round-1", "critic", ..] => critic(
@@ -105,8 +105,8 @@ pub(super) fn in_form(id: &str) -> String {
     }
 }
 
-/// Everyone in their form, but for the ids that say otherwise.
-pub(super) fn except<'a>(
+/// Valid answers, except for the given ids.
+pub(crate) fn except<'a>(
     answers: &'a [(&'a str, EffectResult)],
 ) -> impl FnMut(&str) -> EffectResult + 'a {
     move |id| {
@@ -115,41 +115,42 @@ pub(super) fn except<'a>(
     }
 }
 
-/// What a debate did.
-pub(super) struct Ran {
-    pub(super) debate: Debate,
-    pub(super) outcome: Outcome,
-    pub(super) events: Vec<RunEvent>,
-    /// Every question, in the order in which it was asked.
-    pub(super) asked: Vec<(String, ModelRequest)>,
-    /// The effects of each step that asked for any.
-    pub(super) waves: Vec<Vec<String>>,
+/// A recorded debate.
+pub(crate) struct Ran {
+    pub(crate) debate: Debate,
+    pub(crate) outcome: Outcome,
+    pub(crate) events: Vec<RunEvent>,
+    /// All requests, in order.
+    pub(crate) asked: Vec<(String, ModelRequest)>,
+    /// The effects of each step that has any.
+    pub(crate) waves: Vec<Vec<String>>,
 }
 
 impl Ran {
-    pub(super) fn debated(&self) -> &Debated {
+    pub(crate) fn debated(&self) -> &DebateResult {
         match &self.outcome.conclusion {
             Conclusion::Debated(debated) => debated,
             other => panic!("{other:?}"),
         }
     }
 
-    pub(super) fn question(&self, id: &str) -> &ModelRequest {
+    pub(crate) fn question(&self, id: &str) -> &ModelRequest {
         let found = self.asked.iter().find(|(asked, _)| asked == id);
         &found.unwrap_or_else(|| panic!("`{id}` was not asked")).1
     }
 
-    pub(super) fn keys(&self) -> Vec<&str> {
+    pub(crate) fn keys(&self) -> Vec<&str> {
         self.events.iter().map(|event| event.key.as_str()).collect()
     }
 
-    pub(super) fn rules(&self) -> Vec<(String, String)> {
-        let rule = |finding: &crate::Finding| (finding.rule.to_string(), finding.subject.clone());
+    pub(crate) fn rules(&self) -> Vec<(String, String)> {
+        let rule =
+            |finding: &crate::RunFinding| (finding.rule.to_string(), finding.subject.clone());
         self.outcome.findings.iter().map(rule).collect()
     }
 
-    /// What must not depend on the order in which answers arrive.
-    pub(super) fn end(&self) -> End {
+    /// Everything that must not depend on the order of answers.
+    pub(crate) fn end(&self) -> End {
         let mut events = self.events.clone();
         events.sort_by(|a, b| a.key.cmp(&b.key));
         let hash = |(id, request): &(String, ModelRequest)| (id.clone(), request.hash().unwrap());
@@ -163,22 +164,22 @@ impl Ran {
 }
 
 #[derive(Debug, PartialEq)]
-pub(super) struct End {
+pub(crate) struct End {
     outcome: Outcome,
     events: Vec<RunEvent>,
     asked: BTreeMap<String, Sha256Hex>,
-    logs: BTreeMap<String, Vec<Entry>>,
+    logs: BTreeMap<String, Vec<DebateLogEntry>>,
 }
 
-/// Drives a debate to its end with answers made from effect ids, first asked first answered.
+/// Runs a debate to its end, answering effects in the order requested.
 #[track_caller]
-pub(super) fn run(input: DebateInput, answer: impl FnMut(&str) -> EffectResult) -> Ran {
+pub(crate) fn run(input: DebateInput, answer: impl FnMut(&str) -> EffectResult) -> Ran {
     run_in_order(input, answer, |_| 0)
 }
 
-/// The same with a choice among the effects that are open.
+/// The same, but the next effect to answer is chosen among the pending ones.
 #[track_caller]
-pub(super) fn run_in_order(
+pub(crate) fn run_in_order(
     input: DebateInput,
     mut answer: impl FnMut(&str) -> EffectResult,
     mut choose: impl FnMut(usize) -> usize,

@@ -1,40 +1,40 @@
-//! One conversation: the critic and one decision maker, each with a chain of its own.
+//! One conversation between the critic and one decision maker. Each side has a separate message
+//! chain.
 
 use std::collections::BTreeSet;
 
-use super::chain::{Chain, Voice};
-use super::cites::cites;
-use super::debated::{Scorecard, Stance};
+use super::chain::{MessageChain, Persona};
+use super::citations::cites;
 use super::ids::ThreadIds;
-use super::log::Entry;
-use super::objections::{Docket, Raised};
+use super::log::DebateLogEntry;
+use super::objections::{CriticTurnRecord, ObjectionLog};
 use super::prompt;
+use super::result::{DebateStance, Scorecard};
+use super::sanitize::{MAX_MESSAGE_BYTES, clean};
 use super::turn::{CriticTurn, DecisionMakerTurn};
-use super::words::{MAX_MESSAGE_BYTES, clean};
-use crate::consult::committee::Seat;
-use crate::model::{FailureKind, ModelRequest, PromptText, Purpose};
+use crate::consult::committee::CommitteeMember;
+use crate::model::{CallPurpose, FailureKind, ModelRequest, PromptText};
 
-/// The role of the critic in logs.
-pub(super) const CRITIC: &str = "critic";
+/// The critic's role in logs.
+pub(crate) const CRITIC: &str = "critic";
 
-/// What stands where a model said nothing at all; providers refuse a turn without text.
+/// Replaces an empty message, because providers reject turns without text.
 const NOTHING: &str = "(nothing was said)";
 
-/// Something that was said, in its form or not.
+/// One message, structured or not.
 #[derive(Debug)]
-pub(super) struct Spoken<T> {
-    /// What others read and a log keeps.
-    pub(super) message: String,
-    /// What the speaker's own chain keeps.
-    pub(super) raw: PromptText,
-    /// The form; none where the words came without it.
-    pub(super) turn: Option<T>,
-    /// What is cited.
-    pub(super) cites: Vec<String>,
+pub(crate) struct DebateTurn<T> {
+    /// The text shown to the other side and written to the log.
+    pub(crate) message: String,
+    /// The text kept in the sender's chain.
+    pub(crate) raw: PromptText,
+    /// The parsed turn; `None` for unstructured text.
+    pub(crate) turn: Option<T>,
+    pub(crate) cites: Vec<String>,
 }
 
-impl Spoken<CriticTurn> {
-    pub(super) fn critic(turn: CriticTurn, raw: String) -> Self {
+impl DebateTurn<CriticTurn> {
+    pub(crate) fn critic(turn: CriticTurn, raw: String) -> Self {
         let evidence = turn.objections.iter().flat_map(|objection| &objection.evidence);
         let prose: Vec<&str> = turn.objections.iter().map(|raised| raised.text.as_str()).collect();
         let cites = cites(&format!("{} {}", turn.message, prose.join(" ")), evidence);
@@ -43,8 +43,8 @@ impl Spoken<CriticTurn> {
     }
 }
 
-impl Spoken<DecisionMakerTurn> {
-    pub(super) fn decision_maker(turn: DecisionMakerTurn, raw: String) -> Self {
+impl DebateTurn<DecisionMakerTurn> {
+    pub(crate) fn decision_maker(turn: DecisionMakerTurn, raw: String) -> Self {
         let evidence = turn.answers.iter().flat_map(|answer| &answer.evidence);
         let cites = cites(&turn.message, evidence);
         let message = clean(&turn.message, MAX_MESSAGE_BYTES);
@@ -52,9 +52,9 @@ impl Spoken<DecisionMakerTurn> {
     }
 }
 
-impl<T> Spoken<T> {
-    /// Words that came without their form.
-    pub(super) fn unstructured(text: &str) -> Self {
+impl<T> DebateTurn<T> {
+    /// A message that did not match the schema.
+    pub(crate) fn unstructured(text: &str) -> Self {
         let message = match clean(text, MAX_MESSAGE_BYTES) {
             empty if empty.is_empty() => NOTHING.to_owned(),
             message => message,
@@ -63,45 +63,50 @@ impl<T> Spoken<T> {
     }
 }
 
-/// See the module documentation.
+/// A thread of the debate. See the module documentation.
 #[derive(Debug)]
-pub(super) struct Thread {
-    pub(super) seat: Seat,
-    pub(super) ids: ThreadIds,
-    pub(super) voice: Voice,
-    pub(super) critic: Chain,
-    pub(super) decision_maker: Chain,
-    pub(super) docket: Docket,
-    pub(super) log: Vec<Entry>,
-    pub(super) stances: Vec<(u32, Stance)>,
-    /// Rounds in which both have spoken.
-    pub(super) rounds_done: u32,
-    /// Why it ended before its time.
-    pub(super) failed: Option<FailureKind>,
-    /// Messages that came without their form.
-    pub(super) unstructured: u32,
-    /// Rounds with a concession that nothing new was cited for, and what was conceded.
-    pub(super) baseless: Vec<(u32, Vec<String>)>,
-    pub(super) card: Option<Scorecard>,
-    /// What the other side said last, as it is shown.
+pub(crate) struct CriticThread {
+    pub(crate) seat: CommitteeMember,
+    pub(crate) ids: ThreadIds,
+    pub(crate) voice: Persona,
+    pub(crate) critic: MessageChain,
+    pub(crate) decision_maker: MessageChain,
+    pub(crate) docket: ObjectionLog,
+    pub(crate) log: Vec<DebateLogEntry>,
+    pub(crate) stances: Vec<(u32, DebateStance)>,
+    /// Rounds in which both sides have answered.
+    pub(crate) rounds_done: u32,
+    /// Why the thread ended early, if it did.
+    pub(crate) failed: Option<FailureKind>,
+    /// The number of messages that did not match the schema.
+    pub(crate) unstructured: u32,
+    /// Rounds with a concession but no new citation, and the conceded objections.
+    pub(crate) baseless: Vec<(u32, Vec<String>)>,
+    pub(crate) card: Option<Scorecard>,
+    /// The other side's last message, as shown in the prompt.
     said: String,
-    /// Ids that the critic's last objections were given.
+    /// The ids assigned to the critic's last objections.
     recorded: Vec<String>,
-    /// What was cited before this round, in the move or in this thread.
+    /// Citations before this round, in the move or in this thread.
     cited: BTreeSet<String>,
-    /// What was cited in this round.
+    /// Citations in this round.
     cited_now: BTreeSet<String>,
 }
 
-impl Thread {
-    pub(super) fn new(seat: Seat, ids: ThreadIds, voice: Voice, cited: BTreeSet<String>) -> Self {
+impl CriticThread {
+    pub(crate) fn new(
+        seat: CommitteeMember,
+        ids: ThreadIds,
+        voice: Persona,
+        cited: BTreeSet<String>,
+    ) -> Self {
         Self {
             seat,
             ids,
             voice,
-            critic: Chain::default(),
-            decision_maker: Chain::default(),
-            docket: Docket::default(),
+            critic: MessageChain::default(),
+            decision_maker: MessageChain::default(),
+            docket: ObjectionLog::default(),
             log: Vec::new(),
             stances: Vec::new(),
             rounds_done: 0,
@@ -116,26 +121,24 @@ impl Thread {
         }
     }
 
-    /// Whether it goes on.
-    pub(super) fn is_live(&self) -> bool {
+    /// Whether the thread continues.
+    pub(crate) fn is_live(&self) -> bool {
         self.failed.is_none()
     }
 
-    /// What the decision maker said last, and the ids that the critic's objections before that were
-    /// given.
-    pub(super) fn to_critic(&self) -> (&[String], &str) {
+    /// The ids assigned to the critic's last objections, and the decision maker's last message.
+    pub(crate) fn to_critic(&self) -> (&[String], &str) {
         (&self.recorded, &self.said)
     }
 
-    /// What the critic said last.
-    pub(super) fn to_decision_maker(&self) -> &str {
+    /// The critic's last message.
+    pub(crate) fn to_decision_maker(&self) -> &str {
         &self.said
     }
 
-    /// The next request to the decision maker.
-    pub(super) fn ask_decision_maker(
+    pub(crate) fn ask_decision_maker(
         &mut self,
-        purpose: Purpose,
+        purpose: CallPurpose,
         asked: &PromptText,
     ) -> ModelRequest {
         let Self { decision_maker, voice, docket, stances, .. } = self;
@@ -143,18 +146,17 @@ impl Thread {
         decision_maker.ask(voice, purpose, asked, summary)
     }
 
-    /// The next request to the critic of this thread.
-    pub(super) fn ask_critic(&mut self, voice: &Voice, asked: &PromptText) -> ModelRequest {
+    pub(crate) fn ask_critic(&mut self, voice: &Persona, asked: &PromptText) -> ModelRequest {
         let Self { critic, docket, stances, .. } = self;
         let summary = |first, last| prompt::summary(first, last, docket, stances);
-        critic.ask(voice, Purpose::Critic, asked, summary)
+        critic.ask(voice, CallPurpose::Critic, asked, summary)
     }
 
-    /// The opening, which all threads share.
-    pub(super) fn hear_opening(&mut self, asked: &PromptText, spoken: &Spoken<CriticTurn>) {
+    /// Applies the opening, which all threads share.
+    pub(crate) fn hear_opening(&mut self, asked: &PromptText, spoken: &DebateTurn<CriticTurn>) {
         let raised = match &spoken.turn {
             Some(turn) => {
-                let (docket, raised) = Docket::opening(turn);
+                let (docket, raised) = ObjectionLog::opening(turn);
                 self.docket = docket;
                 Some((turn, raised))
             }
@@ -163,12 +165,12 @@ impl Thread {
         self.hear_critic(1, asked.clone(), spoken, raised);
     }
 
-    /// The critic in a later round.
-    pub(super) fn critic_speaks(
+    /// Applies a critic's message of a later round.
+    pub(crate) fn critic_speaks(
         &mut self,
         round: u32,
         asked: PromptText,
-        spoken: &Spoken<CriticTurn>,
+        spoken: &DebateTurn<CriticTurn>,
     ) {
         let raised = match &spoken.turn {
             Some(turn) => {
@@ -187,8 +189,8 @@ impl Thread {
         &mut self,
         round: u32,
         asked: PromptText,
-        spoken: &Spoken<CriticTurn>,
-        raised: Option<(&CriticTurn, Raised)>,
+        spoken: &DebateTurn<CriticTurn>,
+        raised: Option<(&CriticTurn, CriticTurnRecord)>,
     ) {
         self.critic.push(asked, spoken.raw.clone());
         self.note(CRITIC, round, spoken.message.clone());
@@ -203,12 +205,12 @@ impl Thread {
         };
     }
 
-    /// The decision maker, which ends the round.
-    pub(super) fn decision_maker_speaks(
+    /// Applies a decision maker's message, which completes the round.
+    pub(crate) fn decision_maker_speaks(
         &mut self,
         round: u32,
         asked: PromptText,
-        spoken: &Spoken<DecisionMakerTurn>,
+        spoken: &DebateTurn<DecisionMakerTurn>,
     ) {
         self.decision_maker.push(asked, spoken.raw.clone());
         let role = self.seat.id.clone();
@@ -223,8 +225,8 @@ impl Thread {
             return;
         };
         let answered = self.docket.decision_maker_speaks(turn);
-        let gave_up = turn.stance == Stance::Concede
-            && self.stances.last().is_none_or(|(_, before)| *before != Stance::Concede);
+        let gave_up = turn.stance == DebateStance::Concede
+            && self.stances.last().is_none_or(|(_, before)| *before != DebateStance::Concede);
         if nothing_new && (gave_up || !answered.conceded.is_empty()) {
             self.baseless.push((round, answered.conceded.clone()));
         }
@@ -233,6 +235,6 @@ impl Thread {
     }
 
     fn note(&mut self, role: &str, round: u32, content: String) {
-        self.log.push(Entry { role: role.to_owned(), content, round });
+        self.log.push(DebateLogEntry { role: role.to_owned(), content, round });
     }
 }

@@ -1,7 +1,7 @@
-//! What the critic and the decision makers write, and how it is read.
+//! The answers of the critic and the decision makers: their schemas and parsing.
 //!
-//! One form for a whole chain, the scoring included: a provider's cache misses where the schema
-//! changes. Every field is always there; what may be absent is null or empty.
+//! The schema is the same for a whole chain, including scoring, because a schema change misses the
+//! provider's cache. Every field is required; optional values are null or empty.
 
 use std::collections::BTreeMap;
 
@@ -9,87 +9,88 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::debated::{ObjectionSeverity, Stance};
-use crate::consult::committee::{Metric, TOP_LEVEL};
+use super::result::{DebateStance, ObjectionSeverity};
+use crate::consult::committee::{ScoreMetric, TOP_LEVEL};
 use crate::model::{InvalidSchema, ModelReply, OutputSchema};
 use crate::structured::{MAX_PROBLEMS, OutputFault, read_json};
 use crate::text::{is_hidden, one_line};
 
-/// The longest answer that is taken. The models' own limit is in tokens and much lower; this one
-/// holds where a provider does not keep it.
+/// The maximum size of an answer. The token limit of a request is much lower; this bound also holds
+/// if a provider ignores it.
 const MAX_REPLY_BYTES: usize = 12 * 1024;
 
-/// The most objections of one answer, and the most entries of any other list.
+/// Maximum number of objections per answer, and of entries in any other list.
 const MAX_OBJECTIONS: usize = 8;
 const MAX_LISTED: usize = 16;
 
-/// The scores' field beside the metrics.
-pub(super) const REASONING: &str = "reasoning";
+/// The field next to the metrics in `scores`.
+pub(crate) const REASONING: &str = "reasoning";
 
-/// What the critic writes.
+/// The critic's answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CriticTurn {
-    /// What the decision maker reads.
+    /// The text shown to the decision maker.
     pub message: String,
-    /// What is raised now, and what is pressed again.
+    /// Objections raised or pressed again in this turn.
     pub objections: Vec<RaisedObjection>,
-    /// Ids of objections that are taken back.
+    /// Ids of withdrawn objections.
     pub withdrawn: Vec<String>,
 }
 
-/// An objection as the critic writes it.
+/// An objection as written by the critic.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RaisedObjection {
-    /// The id of one that is pressed again. Anything else is a new one, which code numbers.
+    /// The id of an existing objection that is pressed again. Any other value means a new
+    /// objection, which is numbered by code.
     pub id: String,
-    /// How grave it is.
+    /// The severity.
     pub severity: ObjectionSeverity,
-    /// In a sentence.
+    /// The objection in one sentence.
     pub text: String,
-    /// What it rests on, such as `F0:Revenue:FY2025`.
+    /// The cited evidence, such as `F0:Revenue:FY2025`.
     pub evidence: Vec<String>,
 }
 
-/// What a decision maker writes.
+/// A decision maker's answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DecisionMakerTurn {
-    /// What the critic reads.
+    /// The text shown to the critic.
     pub message: String,
-    /// Where the decision maker stands now.
-    pub stance: Stance,
-    /// Objections that are answered in this message.
-    pub answers: Vec<Answer>,
-    /// Ids of objections that are granted.
+    /// The current stance.
+    pub stance: DebateStance,
+    /// The objections answered in this message.
+    pub answers: Vec<ObjectionAnswer>,
+    /// Ids of conceded objections.
     pub conceded: Vec<String>,
     /// Null until the debate is over.
-    pub scores: Option<Scores>,
+    pub scores: Option<RawScores>,
 }
 
 /// An answer to one objection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Answer {
-    /// Its id.
+pub struct ObjectionAnswer {
+    /// The objection's id.
     pub objection: String,
-    /// What the answer rests on.
+    /// The cited evidence.
     pub evidence: Vec<String>,
 }
 
-/// The scores of a decision maker, before anyone looked at their range.
+/// A decision maker's scores, not yet range-checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Scores {
-    /// By metric.
+pub struct RawScores {
+    /// Scores by metric.
     #[serde(flatten)]
     pub metrics: BTreeMap<String, i64>,
-    /// Why.
+    /// The reasoning.
     pub reasoning: String,
 }
 
-/// The form of every answer of the critic.
-pub(super) fn critic_schema() -> Result<OutputSchema, InvalidSchema> {
+/// The schema of every critic answer.
+pub(crate) fn critic_schema() -> Result<OutputSchema, InvalidSchema> {
     let objection = object([
         ("id", json!({"type": "string"})),
         ("severity", json!({"type": "string", "enum": ["minor", "major", "fatal"]})),
@@ -104,8 +105,10 @@ pub(super) fn critic_schema() -> Result<OutputSchema, InvalidSchema> {
     OutputSchema::parse("critic_turn", &turn.to_string())
 }
 
-/// The form of every answer of a decision maker.
-pub(super) fn decision_maker_schema(metrics: &[Metric]) -> Result<OutputSchema, InvalidSchema> {
+/// The schema of every decision maker answer.
+pub(crate) fn decision_maker_schema(
+    metrics: &[ScoreMetric],
+) -> Result<OutputSchema, InvalidSchema> {
     let answer = object([("objection", json!({"type": "string"})), ("evidence", strings())]);
     let score = json!({"type": "integer", "minimum": 1, "maximum": TOP_LEVEL});
     let scores = metrics
@@ -122,8 +125,8 @@ pub(super) fn decision_maker_schema(metrics: &[Metric]) -> Result<OutputSchema, 
     OutputSchema::parse("decision_maker_turn", &turn.to_string())
 }
 
-/// The critic's answer, or what is wrong with it.
-pub(super) fn read_critic(reply: &ModelReply) -> Result<CriticTurn, OutputFault> {
+/// Parses and validates a critic answer.
+pub(crate) fn read_critic(reply: &ModelReply) -> Result<CriticTurn, OutputFault> {
     let turn: CriticTurn = read(reply)?;
     let mut problems = message_problems(&turn.message);
     problems.extend(length_problem("objections", turn.objections.len(), MAX_OBJECTIONS));
@@ -134,8 +137,8 @@ pub(super) fn read_critic(reply: &ModelReply) -> Result<CriticTurn, OutputFault>
     as_asked(turn, problems)
 }
 
-/// A decision maker's answer in the debate. Scores that nobody asked for yet do not count.
-pub(super) fn read_decision_maker(reply: &ModelReply) -> Result<DecisionMakerTurn, OutputFault> {
+/// Parses and validates a decision maker's answer during the debate. Premature scores are ignored.
+pub(crate) fn read_decision_maker(reply: &ModelReply) -> Result<DecisionMakerTurn, OutputFault> {
     let turn: DecisionMakerTurn = read(reply)?;
     let mut problems = message_problems(&turn.message);
     problems.extend(length_problem("answers", turn.answers.len(), MAX_LISTED));
@@ -143,11 +146,11 @@ pub(super) fn read_decision_maker(reply: &ModelReply) -> Result<DecisionMakerTur
     as_asked(turn, problems)
 }
 
-/// The scores by metric and the reasoning. A score out of range is a problem and is not moved into
-/// the range.
-pub(super) fn read_scores(
+/// Parses the scores by metric and the reasoning. An out-of-range score is an error; it is not
+/// clamped.
+pub(crate) fn read_scores(
     reply: &ModelReply,
-    metrics: &[Metric],
+    metrics: &[ScoreMetric],
 ) -> Result<(BTreeMap<String, u8>, String), OutputFault> {
     let turn: DecisionMakerTurn = read(reply)?;
     let Some(given) = turn.scores else {
@@ -155,7 +158,7 @@ pub(super) fn read_scores(
     };
     let mut scores = BTreeMap::new();
     let mut problems = Vec::new();
-    for Metric { id, .. } in metrics {
+    for ScoreMetric { id, .. } in metrics {
         let score = given.metrics.get(id).copied();
         match score.and_then(|score| u8::try_from(score).ok()) {
             Some(in_range) if (1..=TOP_LEVEL).contains(&in_range) => {
@@ -177,7 +180,7 @@ fn read<T: DeserializeOwned>(reply: &ModelReply) -> Result<T, OutputFault> {
         return Err(invalid(vec![format!("the answer has more than {MAX_REPLY_BYTES} bytes")]));
     }
     let value = read_json(reply, &|_: &Value| Vec::new())?;
-    // The error may quote what the model wrote.
+    // The error may quote model output.
     serde_json::from_value(value).map_err(|error| invalid(vec![one_line(&error.to_string(), 200)]))
 }
 
@@ -190,7 +193,7 @@ fn invalid(mut problems: Vec<String>) -> OutputFault {
     OutputFault::Invalid { problems }
 }
 
-/// Whether there is nothing that a person could read.
+/// Whether the text has no visible characters.
 fn says_nothing(text: &str) -> bool {
     text.chars().all(|sign| sign.is_whitespace() || is_hidden(sign))
 }
@@ -203,7 +206,7 @@ fn length_problem(list: &str, length: usize, most: usize) -> Option<String> {
     (length > most).then(|| format!("`{list}` has {length} entries; there may be {most} at most"))
 }
 
-/// An object with exactly these fields, in this order.
+/// The schema of an object with exactly these fields, in this order.
 fn object<'a>(fields: impl IntoIterator<Item = (&'a str, Value)>) -> Value {
     let fields: Map<String, Value> =
         fields.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect();

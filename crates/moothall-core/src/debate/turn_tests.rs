@@ -33,10 +33,10 @@ fn what_is_written_in_the_form_is_read() {
     let metrics = board().metrics.iter().map(|metric| (metric.id.clone(), 7)).collect();
     let turn = DecisionMakerTurn {
         message: "Because.".to_owned(),
-        stance: Stance::Partial,
-        answers: vec![Answer { objection: "O1".to_owned(), evidence: Vec::new() }],
+        stance: DebateStance::Partial,
+        answers: vec![ObjectionAnswer { objection: "O1".to_owned(), evidence: Vec::new() }],
         conceded: Vec::new(),
-        scores: Some(Scores { metrics, reasoning: "So it is.".to_owned() }),
+        scores: Some(RawScores { metrics, reasoning: "So it is.".to_owned() }),
     };
     let written = reply(serde_json::to_string(&turn).unwrap());
     assert_eq!(read_decision_maker(&written), Ok(turn));

@@ -1,4 +1,4 @@
-//! Reading what the model answered. Nothing is guessed.
+//! Strict parsing of the model's answers.
 
 use std::collections::BTreeMap;
 
@@ -6,22 +6,21 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::drafts::{Proposal, RelPath, apply_hunks, read_answer};
+use crate::drafts::{FileProposal, RelPath, apply_hunks, read_answer};
 use crate::model::{ModelReply, OutputSchema, StopReason};
 use crate::structured::{OutputFault, read_json};
 
-/// The most files that are read for one task.
-pub(super) const MAX_FILES: usize = 8;
-/// The longest summary that is kept.
+/// The maximum number of files read for one task.
+pub(crate) const MAX_FILES: usize = 8;
 const MAX_SUMMARY_CHARS: usize = 200;
 
-/// A proposal: the whole text of each file; none: it goes.
+/// A proposed change: the complete text of each file, or `None` to delete it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Change {
-    /// What the model says about it.
+pub struct EditProposal {
+    /// The model's summary of the change.
     pub summary: String,
-    /// The files.
+    /// The changed files.
     pub files: BTreeMap<RelPath, Option<String>>,
 }
 
@@ -33,23 +32,23 @@ struct Choice {
     files: Vec<String>,
 }
 
-/// The form of a proposal that a server can hold a model to.
+/// A proposal as JSON, for servers that can enforce a schema.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Form {
-    pub(super) files: Vec<FormFile>,
+pub(crate) struct ProposalForm {
+    pub(crate) files: Vec<ProposalFile>,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct FormFile {
-    pub(super) path: String,
-    pub(super) text: String,
+pub(crate) struct ProposalFile {
+    pub(crate) path: String,
+    pub(crate) text: String,
 }
 
-/// The schema of a [`Form`] with so many files. More of them would be the same ones again: small
-/// models do not stop by themselves.
-pub(super) fn form_schema(most: usize) -> Option<OutputSchema> {
+/// The schema of a [`ProposalForm`] with at most `most` files. The limit stops small models from repeating
+/// the same files.
+pub(crate) fn form_schema(most: usize) -> Option<OutputSchema> {
     let file = json!({
         "type": "object",
         "properties": { "path": { "type": "string" }, "text": { "type": "string" } },
@@ -71,13 +70,12 @@ pub(super) fn form_schema(most: usize) -> Option<OutputSchema> {
     OutputSchema::parse("proposal", &form.to_string()).ok()
 }
 
-/// The schema of a choice.
-pub(super) fn choice_schema() -> OutputSchema {
+pub(crate) fn choice_schema() -> OutputSchema {
     OutputSchema::of::<Choice>("files")
 }
 
-/// The chosen files. Only names that were listed count.
-pub(super) fn read_choice(
+/// Parses the chosen files. Names that were not listed are ignored.
+pub(crate) fn read_choice(
     reply: &ModelReply,
     names: &[RelPath],
 ) -> Result<Vec<RelPath>, OutputFault> {
@@ -96,25 +94,26 @@ pub(super) fn read_choice(
     Ok(chosen)
 }
 
-/// The change of an answer to a question that had the [form](Form) with it. Not every server holds
-/// its model to that, so blocks are read as well.
-pub(super) fn read_form(
+/// Parses a change from an answer to a request with the [form](Form) schema. Not every server
+/// enforces schemas, so fenced blocks are accepted too.
+pub(crate) fn read_form(
     reply: &ModelReply,
     texts: &BTreeMap<RelPath, String>,
-) -> Result<Change, OutputFault> {
+) -> Result<EditProposal, OutputFault> {
     let value = match read_json(reply, &|_: &serde_json::Value| Vec::new()) {
         Err(OutputFault::NotJson { .. }) => return read_change(reply, texts),
         read => read?,
     };
     let invalid = |problem: String| OutputFault::Invalid { problems: vec![problem] };
-    let form: Form = serde_json::from_value(value).map_err(|error| invalid(error.to_string()))?;
+    let form: ProposalForm =
+        serde_json::from_value(value).map_err(|error| invalid(error.to_string()))?;
     if form.files.is_empty() || form.files.len() > MAX_FILES {
         return Err(invalid(format!("there must be 1 to {MAX_FILES} files in it")));
     }
     let mut files = BTreeMap::new();
-    for FormFile { path, mut text } in form.files {
+    for ProposalFile { path, mut text } in form.files {
         let path = RelPath::parse(&path).map_err(|fault| invalid(fault.to_string()))?;
-        // Blocks end with a line break, strings of models seldom do.
+        // Fenced blocks end with a line break; JSON strings from models usually do not.
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
@@ -122,14 +121,14 @@ pub(super) fn read_form(
             return Err(invalid(format!("{path} is there twice")));
         }
     }
-    Ok(Change { summary: String::new(), files })
+    Ok(EditProposal { summary: String::new(), files })
 }
 
-/// The change of an answer: fenced blocks that name their file, or a unified diff.
+/// Parses a change from fenced blocks that name their file, or from a unified diff.
 pub fn read_change(
     reply: &ModelReply,
     texts: &BTreeMap<RelPath, String>,
-) -> Result<Change, OutputFault> {
+) -> Result<EditProposal, OutputFault> {
     if reply.stop == StopReason::MaxTokens {
         return Err(OutputFault::CutOff);
     }
@@ -142,9 +141,9 @@ pub fn read_change(
     let mut files = BTreeMap::new();
     for one in proposed {
         let text = match one.what {
-            Proposal::Whole(text) => Some(text),
-            Proposal::Delete => None,
-            Proposal::Hunks(hunks) => {
+            FileProposal::Whole(text) => Some(text),
+            FileProposal::Delete => None,
+            FileProposal::Hunks(hunks) => {
                 let now = texts.get(&one.path).map_or("", String::as_str);
                 let text = apply_hunks(now, &hunks)
                     .map_err(|fault| invalid(format!("{}: {fault}", one.path)))?;
@@ -153,7 +152,7 @@ pub fn read_change(
         };
         files.insert(one.path, text);
     }
-    Ok(Change { summary: summary(&reply.text), files })
+    Ok(EditProposal { summary: summary(&reply.text), files })
 }
 
 /// The first line of prose.

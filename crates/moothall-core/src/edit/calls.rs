@@ -1,40 +1,40 @@
-//! What the agent asks of the store of drafts, and what it is told. File formats: they stand in
-//! journals.
+//! Requests of the edit workflow to the draft store, and their replies. Both are file formats:
+//! journals contain them.
 
 use serde::{Deserialize, Serialize};
 
-use super::answer::Change;
-use crate::drafts::{DraftId, JudgedFinding, RelPath, State};
-use crate::{NotCanonical, Sha256Hex, canonical_json};
+use super::answer::EditProposal;
+use crate::drafts::{DraftId, DraftState, JournalFinding, RelPath};
+use crate::{CanonicalJsonError, Sha256Hex, canonical_json};
 
-/// One wish. These are the operations of every worker, put together as an agent needs them.
+/// A request to the draft store. Each combines operations that every worker has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "call", rename_all = "snake_case")]
 pub enum DraftCall {
-    /// The names of files that may be drafted.
+    /// List the files that can be drafted.
     Files,
     /// Open drafts of files and read them.
     Read {
-        /// Which.
+        /// The files.
         paths: Vec<RelPath>,
     },
-    /// Write drafts and hand them in together.
-    Submit(Change),
-    /// Wait until a person has decided.
+    /// Write drafts and submit them together.
+    Submit(EditProposal),
+    /// Wait for a reviewer's decision.
     Wait {
-        /// About what.
+        /// The drafts to wait for.
         drafts: Vec<DraftId>,
-        /// For how long.
+        /// The timeout.
         seconds: u64,
     },
 }
 
 impl DraftCall {
-    /// The hash that a journal compares when it replays.
-    pub fn hash(&self) -> Result<Sha256Hex, NotCanonical> {
+    /// The request hash that is compared on replay.
+    pub fn hash(&self) -> Result<Sha256Hex, CanonicalJsonError> {
         let asked = match self {
-            // Paths are keys there, and keys of canonical JSON are ASCII.
-            Self::Submit(Change { summary, files }) => {
+            // Paths are map keys in `files`, and keys of canonical JSON must be ASCII.
+            Self::Submit(EditProposal { summary, files }) => {
                 serde_json::json!({"submit": summary, "files": files.iter().collect::<Vec<_>>()})
             }
             Self::Files => serde_json::json!("files"),
@@ -47,30 +47,30 @@ impl DraftCall {
     }
 }
 
-/// A file as the agent reads it.
+/// The content of one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileText {
-    /// Where.
+    /// The path.
     pub path: RelPath,
-    /// What stands there.
+    /// The content.
     pub text: String,
 }
 
-/// Where a submission stands.
+/// The status of a submission.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Submitted {
+pub struct SubmissionStatus {
     /// The drafts.
     pub drafts: Vec<DraftId>,
-    /// Where they stand.
-    pub state: State,
-    /// What the gate saw.
-    pub findings: Vec<JudgedFinding>,
-    /// What checks that did not pass printed, and what a model doubts.
+    /// Their state.
+    pub state: DraftState,
+    /// The gate's findings.
+    pub findings: Vec<JournalFinding>,
+    /// Output of failed checks, and concerns of a reviewing model.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub words: Vec<String>,
-    /// What a person said.
+    /// The reviewer's comment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
 }
@@ -79,28 +79,28 @@ pub struct Submitted {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "snake_case")]
 pub enum DraftReply {
-    /// The names.
+    /// The files that can be drafted.
     Files {
-        /// In order.
+        /// The paths, sorted.
         paths: Vec<RelPath>,
     },
-    /// The texts.
+    /// The file contents.
     Read {
-        /// Of files that may be shown to a model.
+        /// Files that can be shown to a model.
         files: Vec<FileText>,
-        /// The others, and why not.
+        /// Why the other files were refused.
         refused: Vec<String>,
     },
-    /// What came of a submission.
-    Submitted(Submitted),
-    /// The store says no to what was asked.
+    /// The result of a submission.
+    Submitted(SubmissionStatus),
+    /// The store refused the request.
     Refused {
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// The store broke.
+    /// The store failed.
     Failed {
-        /// How.
+        /// The error.
         why: String,
     },
 }

@@ -1,17 +1,15 @@
-//! What the demonstration model says in this workflow: it can add `--version` to a Python program.
-//! Its first proposal leaves code out, as small models do; the gate rejects it, and the second one
-//! is whole. For every other task it proposes nothing and says what it is.
+//! Answers of the demo model for this workflow: it can add `--version` to a Python program. Its
+//! first proposal omits code, as small models do, and is rejected by the gate; the second one is
+//! complete. For any other task it answers that it cannot do it.
 
 use serde_json::json;
 
 use super::prompt::{files_of, task_of};
-use crate::model::{ModelRequest, Role};
+use crate::model::{ModelRequest, PromptRole};
 
-const UNKNOWN: &str = "\
-This is a demonstration: no model was asked. It can play one task, adding --version to a Python program with a main(); to have another one done, choose a model with --model.
-";
+const UNKNOWN: &str = "This is the demo model: its answers are scripted. It can do one task: add --version to a Python program with a main(). For other tasks, choose a model with --model.\n";
 
-/// The answer to a request of this workflow; nothing for requests of others.
+/// The answer to a request of this workflow; `None` for other requests.
 pub fn answer(request: &ModelRequest) -> Option<String> {
     let task = task_of(request)?;
     if request.schema.is_some() {
@@ -25,7 +23,7 @@ pub fn answer(request: &ModelRequest) -> Option<String> {
         }
         return Some(json!({ "files": chosen }).to_string());
     }
-    let earlier = request.turns.iter().filter(|turn| turn.role == Role::Assistant).count();
+    let earlier = request.turns.iter().filter(|turn| turn.role == PromptRole::Assistant).count();
     let files = files_of(request);
     let known = files.iter().find(|(_, text)| text.contains("def main():\n"));
     match known {

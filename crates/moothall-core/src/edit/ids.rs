@@ -1,22 +1,22 @@
-//! The names of the effects.
+//! Effect ids of the edit workflow.
 
 use crate::{EffectId, InvalidId};
 
-/// The effects of one attempt.
-pub(super) struct Ids {
-    pub(super) list: EffectId,
-    pub(super) choose: EffectId,
-    pub(super) read: EffectId,
-    pub(super) propose: EffectId,
-    /// The same proposal, asked for again in other words.
-    pub(super) again: [EffectId; 2],
-    pub(super) submit: EffectId,
-    pub(super) wait: EffectId,
+/// The effect ids of one attempt.
+pub(crate) struct EditIds {
+    pub(crate) list: EffectId,
+    pub(crate) choose: EffectId,
+    pub(crate) read: EffectId,
+    pub(crate) propose: EffectId,
+    /// Retries of the same proposal with different prompts.
+    pub(crate) again: [EffectId; 2],
+    pub(crate) submit: EffectId,
+    pub(crate) wait: EffectId,
 }
 
-impl Ids {
-    /// `attempt-1/propose`, and so on.
-    pub(super) fn of(attempt: u32) -> Result<Self, InvalidId> {
+impl EditIds {
+    /// `attempt-1/propose`, ….
+    pub(crate) fn of(attempt: u32) -> Result<Self, InvalidId> {
         let root: EffectId = format!("attempt-{attempt}").parse()?;
         Ok(Self {
             list: root.child("list")?,

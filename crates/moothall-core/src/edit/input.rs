@@ -1,46 +1,46 @@
-//! What the agent is asked for, and what it has to show.
+//! Input and result of the edit workflow.
 
 use serde::{Deserialize, Serialize};
 
 use crate::InvalidId;
-use crate::drafts::{DraftId, RelPath, State};
+use crate::drafts::{DraftId, DraftState, RelPath};
 use crate::model::ModelName;
-use crate::reflexion::MAX_TASK_BYTES;
+use crate::program::MAX_TASK_BYTES;
 
-/// The most attempts.
+/// The maximum number of attempts.
 pub const MAX_ATTEMPTS: u32 = 10;
 
-/// A task, who does it, and how often it may try.
+/// A task with its model and limits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EditInput {
-    /// What shall be changed, in the user's words.
+    /// The change to make, in the user's words.
     pub task: String,
-    /// Who changes it.
+    /// The model that makes the change.
     pub model: ModelName,
-    /// The files to work on; empty: the model chooses.
+    /// The files to work on; if empty, the model chooses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<RelPath>,
-    /// How many proposals there may be: 1 to [`MAX_ATTEMPTS`].
+    /// The maximum number of proposals: 1 to [`MAX_ATTEMPTS`].
     pub attempts: u32,
-    /// Seconds to wait for a person where one must decide.
+    /// How long to wait for a reviewer if a decision is needed, in seconds.
     #[serde(default)]
     pub wait_s: u64,
-    /// The most tokens one answer may have.
+    /// The token limit of one answer.
     pub max_tokens: u32,
-    /// How long one try of a model call may take. The gateway has a default.
+    /// Timeout of one attempt of a model call; the gateway has a default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
 }
 
 impl EditInput {
-    /// Attempts where nothing else is said.
+    /// The default number of attempts.
     pub const USUAL_ATTEMPTS: u32 = 3;
 
-    /// Tokens of one answer where nothing else is said: a whole file of some length.
+    /// The default token limit of one answer, enough for a fairly long file.
     pub const USUAL_MAX_TOKENS: u32 = 8192;
 
-    /// A task with everything else as usual.
+    /// A task with default settings.
     pub fn new(task: impl Into<String>, model: ModelName) -> Self {
         Self {
             task: task.into(),
@@ -53,7 +53,7 @@ impl EditInput {
         }
     }
 
-    pub(super) fn validate(&self) -> Result<(), InvalidEdit> {
+    pub(crate) fn validate(&self) -> Result<(), InvalidEdit> {
         if self.task.trim().is_empty() {
             return Err(InvalidEdit::NoTask);
         }
@@ -67,39 +67,39 @@ impl EditInput {
     }
 }
 
-/// Why an input is none.
+/// Why an edit input is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidEdit {
-    /// Nothing to do.
+    /// The task is empty.
     #[error("the task is empty")]
     NoTask,
-    /// Too much to read.
+    /// The task is too long.
     #[error("the task is longer than {MAX_TASK_BYTES} bytes")]
     LongTask,
-    /// None, or too many.
-    #[error("there are 1 to {MAX_ATTEMPTS} attempts")]
+    /// The number of attempts is out of range.
+    #[error("the number of attempts must be 1 to {MAX_ATTEMPTS}")]
     Attempts,
-    /// An id of ours is none.
+    /// An invalid effect id.
     #[error(transparent)]
     Id(#[from] InvalidId),
 }
 
-/// What came of a run.
+/// The result of an edit run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Edited {
-    /// Proposals that were made.
+pub struct EditResult {
+    /// The number of proposals made.
     pub attempts: u32,
-    /// Where the last one stands; absent where none could be handed in.
+    /// The state of the last proposal; absent if none was submitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub state: Option<State>,
+    pub state: Option<DraftState>,
     /// Its drafts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drafts: Vec<DraftId>,
     /// Its files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<RelPath>,
-    /// What the model says about it.
+    /// The model's summary.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub summary: String,
 }

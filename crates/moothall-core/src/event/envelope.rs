@@ -1,4 +1,4 @@
-//! An event as it travels to browsers: numbered, dated, and named by `type`.
+//! The wire format of events for browsers: numbered, dated, and tagged with `type`.
 
 use serde::de::Error as _;
 use serde::ser::{Error as _, SerializeMap};
@@ -8,33 +8,36 @@ use serde_json::{Map, Value};
 use super::RunEventBody;
 use crate::RunId;
 
-/// How files name an event's kind.
+/// The tag of an event's kind in files.
 const IN_FILES: &str = "event";
 
-/// How the wire names it.
+/// The tag on the wire.
 const ON_THE_WIRE: &str = "type";
 
-/// One event of a run for those who follow it: the unit of the stream and of `events.json`.
+/// One event of a run as sent to clients: the unit of the event stream and of `events.json`.
 ///
-/// The wire says `type` where files say `event`, and has a time, which an event itself never has.
+/// The tag is `type` on the wire and `event` in files. The time is only here; events themselves
+/// have none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(test, derive(ts_rs::TS))]
-pub struct Envelope {
-    /// From 1, without gaps; the stream's id.
+pub struct EventEnvelope {
+    /// The sequence number, starting at 1, without gaps; also the id in the event stream.
     pub seq: u64,
     /// The run.
     pub run_id: RunId,
     /// When it was committed: RFC 3339 in UTC with milliseconds.
     pub at: String,
-    /// What happened.
+    /// The event itself.
     #[cfg_attr(test, ts(flatten))]
     pub body: RunEventBody,
 }
 
-impl Serialize for Envelope {
+impl Serialize for EventEnvelope {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let body = serde_json::to_value(&self.body).map_err(S::Error::custom)?;
-        let Value::Object(fields) = body else { return Err(S::Error::custom("no object")) };
+        let Value::Object(fields) = body else {
+            return Err(S::Error::custom("event body is not a JSON object"));
+        };
         let mut map = serializer.serialize_map(Some(fields.len().saturating_add(3)))?;
         map.serialize_entry("seq", &self.seq)?;
         map.serialize_entry("run_id", &self.run_id)?;
@@ -46,17 +49,17 @@ impl Serialize for Envelope {
     }
 }
 
-impl<'de> Deserialize<'de> for Envelope {
+impl<'de> Deserialize<'de> for EventEnvelope {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        struct Written {
+        struct RawEnvelope {
             seq: u64,
             run_id: RunId,
             at: String,
             #[serde(flatten)]
             body: Map<String, Value>,
         }
-        let Written { seq, run_id, at, mut body } = Written::deserialize(deserializer)?;
+        let RawEnvelope { seq, run_id, at, mut body } = RawEnvelope::deserialize(deserializer)?;
         let kind = body.remove(ON_THE_WIRE).ok_or_else(|| D::Error::missing_field(ON_THE_WIRE))?;
         body.insert(IN_FILES.to_owned(), kind);
         let body = RunEventBody::deserialize(Value::Object(body)).map_err(D::Error::custom)?;

@@ -3,7 +3,7 @@ use crate::event::RoundStatus;
 
 #[test]
 fn envelope_names_its_kind_by_type_and_reads_back() {
-    let envelope = Envelope {
+    let envelope = EventEnvelope {
         seq: 7,
         run_id: "01890a5d-ac96-774b-bcce-b302099a8057".parse().unwrap(),
         at: "2026-01-05T09:00:00.250Z".to_owned(),
@@ -18,12 +18,12 @@ fn envelope_names_its_kind_by_type_and_reads_back() {
         "at":"2026-01-05T09:00:00.250Z","type":"sandbox_round","move":"m3","round":2,\
         "status":"critic_responded"}"#;
     assert_eq!(text, expected.replace("\\\n        ", ""));
-    assert_eq!(serde_json::from_str::<Envelope>(&text).unwrap(), envelope);
+    assert_eq!(serde_json::from_str::<EventEnvelope>(&text).unwrap(), envelope);
 }
 
 #[test]
 fn event_without_fields_has_a_type_too() {
-    let envelope = Envelope {
+    let envelope = EventEnvelope {
         seq: 1,
         run_id: "01890a5d-ac96-774b-bcce-b302099a8057".parse().unwrap(),
         at: "2026-01-05T09:00:00.000Z".to_owned(),
@@ -31,5 +31,5 @@ fn event_without_fields_has_a_type_too() {
     };
     let text = serde_json::to_string(&envelope).unwrap();
     assert!(text.ends_with(r#""type":"run_cancelled"}"#), "{text}");
-    assert_eq!(serde_json::from_str::<Envelope>(&text).unwrap(), envelope);
+    assert_eq!(serde_json::from_str::<EventEnvelope>(&text).unwrap(), envelope);
 }

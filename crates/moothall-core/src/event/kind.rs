@@ -1,10 +1,10 @@
-//! What can be said of an event without looking at what it holds.
+//! Names and classification of event kinds.
 
 use super::RunEventBody;
 use crate::EffectId;
 
 impl RunEventBody {
-    /// The event's name as it stands in files.
+    /// The event's name in files.
     pub fn name(&self) -> &'static str {
         match self {
             Self::RunStarted { .. } => "run_started",
@@ -35,7 +35,7 @@ impl RunEventBody {
         }
     }
 
-    /// The effect that the event is about, where it is about one.
+    /// The effect the event is about, if any.
     pub fn effect_id(&self) -> Option<&EffectId> {
         match self {
             Self::ModelReplied { effect_id, .. }
@@ -66,7 +66,7 @@ impl RunEventBody {
         }
     }
 
-    /// Whether nothing can follow.
+    /// Whether this is the last event of a run.
     pub fn is_terminal(&self) -> bool {
         match self {
             Self::RunFinished { .. }

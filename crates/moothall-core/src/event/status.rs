@@ -1,35 +1,35 @@
-//! Where a layer, a round or a paused run stands.
+//! Status values of layers, rounds and paused runs.
 
 use serde::{Deserialize, Serialize};
 
-/// Where a layer stands.
+/// The status of a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(test, derive(ts_rs::TS))]
-pub enum LayerStatus {
-    /// It began.
+pub enum StageStatus {
+    /// The layer started.
     Running,
-    /// It ended.
+    /// The layer finished.
     Done,
 }
 
-/// Who has spoken in a round.
+/// Which side has answered in a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum RoundStatus {
-    /// The critic is asked.
+    /// The critic has been called.
     CriticResponding,
-    /// The critic, in every thread.
+    /// The critic has answered in every thread.
     CriticResponded,
-    /// The decision makers are asked.
+    /// The decision makers have been called.
     DmResponding,
-    /// Every decision maker.
+    /// Every decision maker has answered.
     DmResponded,
 }
 
 impl RoundStatus {
-    /// The word as it stands in files.
+    /// The value as written in files.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::CriticResponding => "critic_responding",
@@ -40,16 +40,16 @@ impl RoundStatus {
     }
 }
 
-/// What a paused run waits for.
+/// What a paused run is waiting for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum PauseReason {
-    /// More money or tokens.
+    /// A higher budget.
     Budget,
     /// A person's decision.
     Person,
-    /// A provider or another part that may come back.
+    /// A provider or other dependency that failed and may recover.
     Failure,
     /// A person's answer to a question of the workflow.
     Question,

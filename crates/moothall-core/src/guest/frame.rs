@@ -1,15 +1,15 @@
-//! Frames: four bytes of length, one byte of kind, then a message as JSON or a piece of data.
+//! Frames: a four-byte length, one byte for the kind, then a JSON message or a chunk of data.
 //!
-//! Data does not travel inside JSON: base64 costs a third more bytes and, on an emulated CPU, most of
-//! the time of a transfer.
+//! Data is not sent as JSON: base64 adds a third to the size and, on an emulated CPU, takes most of
+//! the transfer time.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The most bytes that one frame may have after its length.
+/// The maximum size of a frame, without its length field.
 pub const MAX_FRAME_BYTES: usize = 4 << 20;
 
-/// The most bytes of one piece of data.
+/// The maximum size of a data chunk.
 pub const MAX_DATA_BYTES: usize = 64 << 10;
 
 const LENGTH_BYTES: usize = 4;
@@ -19,60 +19,61 @@ const STDOUT: u8 = b'1';
 const STDERR: u8 = b'2';
 const FILE: u8 = b'f';
 
-/// What a piece of data belongs to.
+/// The stream a data chunk belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Channel {
-    /// What the program reads.
+pub enum GuestStream {
+    /// The program's standard input.
     Stdin,
-    /// What it prints.
+    /// The program's standard output.
     Stdout,
-    /// What it prints on standard error.
+    /// The program's standard error.
     Stderr,
-    /// A file on its way in or out.
+    /// The content of a file, in either direction.
     File,
 }
 
-/// One frame as it was read.
+/// A frame that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Frame<M> {
+pub enum GuestFrame<M> {
     /// A message.
     Message(M),
-    /// A piece of data.
-    Data(Channel, Vec<u8>),
+    /// A chunk of data.
+    Data(GuestStream, Vec<u8>),
 }
 
-/// Why the other side cannot be listened to any longer.
+/// A protocol error; the connection cannot be used after it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FrameFault {
-    /// Longer than a frame may be, or shorter than it can be.
-    #[error("a frame of {0} bytes was announced")]
+    /// The length is zero or above the limit.
+    #[error("invalid frame length: {0} bytes")]
     Length(u32),
-    /// A kind that does not exist.
-    #[error("a frame of the unknown kind {0:#04x} arrived")]
+    /// Unknown kind.
+    #[error("unknown frame kind {0:#04x}")]
     Kind(u8),
-    /// Not a message.
-    #[error("a message cannot be read: {0}")]
+    /// Invalid message.
+    #[error("invalid message: {0}")]
     Message(String),
-    /// A message that cannot be written, or is too long to be sent.
-    #[error("a message cannot be sent: {0}")]
+    /// A message that cannot be serialized or is too long.
+    #[error("cannot send message: {0}")]
     Unsendable(String),
 }
 
-/// Takes bytes as they arrive and gives frames.
+/// Parses frames from bytes as they arrive.
 ///
-/// Nothing is allocated by a length that was told: the buffer holds only what has arrived, and at
-/// most one frame and the piece that was pushed last. After a fault it gives nothing but that fault.
+/// Memory is not allocated based on the announced length: the buffer holds only bytes that have
+/// arrived, at most one frame plus the last chunk pushed. After a fault, every call returns that
+/// fault.
 #[derive(Debug, Default)]
 pub struct FrameReader {
     buffer: Vec<u8>,
-    /// Where the first unread byte of the buffer is.
+    /// Index of the first unread byte in the buffer.
     at: usize,
     fault: Option<FrameFault>,
 }
 
 impl FrameReader {
-    /// Takes what arrived.
+    /// Appends received bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         if self.fault.is_some() {
             return;
@@ -84,10 +85,10 @@ impl FrameReader {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The next whole frame; `None` where more bytes must arrive first. Call it until it gives
-    /// `None` before pushing more.
-    #[expect(clippy::should_implement_trait, reason = "what it gives is for the caller to say")]
-    pub fn next<M: DeserializeOwned>(&mut self) -> Result<Option<Frame<M>>, FrameFault> {
+    /// The next complete frame, or `None` if more bytes are needed. Call it until it returns `None`
+    /// before pushing more.
+    #[expect(clippy::should_implement_trait, reason = "the caller chooses the message type")]
+    pub fn next<M: DeserializeOwned>(&mut self) -> Result<Option<GuestFrame<M>>, FrameFault> {
         if let Some(fault) = &self.fault {
             return Err(fault.clone());
         }
@@ -98,7 +99,7 @@ impl FrameReader {
         })
     }
 
-    fn read<M: DeserializeOwned>(&mut self) -> Result<Option<Frame<M>>, FrameFault> {
+    fn read<M: DeserializeOwned>(&mut self) -> Result<Option<GuestFrame<M>>, FrameFault> {
         let unread = &self.buffer[self.at..];
         let Some((length, rest)) = unread.split_first_chunk::<LENGTH_BYTES>() else {
             return Ok(None);
@@ -108,14 +109,14 @@ impl FrameReader {
         if length == 0 || length > MAX_FRAME_BYTES {
             return Err(FrameFault::Length(told));
         }
-        // The kind is looked at before the rest has come: a long frame of data is refused early.
+        // Check the kind before the rest has arrived, to reject an oversized data frame early.
         let Some(&kind) = rest.first() else { return Ok(None) };
         let channel = match kind {
             MESSAGE => None,
-            STDIN => Some(Channel::Stdin),
-            STDOUT => Some(Channel::Stdout),
-            STDERR => Some(Channel::Stderr),
-            FILE => Some(Channel::File),
+            STDIN => Some(GuestStream::Stdin),
+            STDOUT => Some(GuestStream::Stdout),
+            STDERR => Some(GuestStream::Stderr),
+            FILE => Some(GuestStream::File),
             other => return Err(FrameFault::Kind(other)),
         };
         if channel.is_some() && length > MAX_DATA_BYTES + 1 {
@@ -123,8 +124,8 @@ impl FrameReader {
         }
         let Some(body) = rest.get(1..length) else { return Ok(None) };
         let frame = match channel {
-            Some(channel) => Frame::Data(channel, body.to_vec()),
-            None => Frame::Message(
+            Some(channel) => GuestFrame::Data(channel, body.to_vec()),
+            None => GuestFrame::Message(
                 serde_json::from_slice(body)
                     .map_err(|error| FrameFault::Message(error.to_string()))?,
             ),
@@ -141,23 +142,25 @@ pub fn write_message<M: Serialize>(to: &mut Vec<u8>, message: &M) -> Result<(), 
     let length = u32::try_from(body.len() + 1)
         .ok()
         .filter(|_| body.len() < MAX_FRAME_BYTES)
-        .ok_or_else(|| FrameFault::Unsendable(format!("it has {} bytes", body.len())))?;
+        .ok_or_else(|| {
+            FrameFault::Unsendable(format!("it has {} bytes, which is over the limit", body.len()))
+        })?;
     to.extend_from_slice(&length.to_be_bytes());
     to.push(MESSAGE);
     to.extend_from_slice(&body);
     Ok(())
 }
 
-/// Appends data as frames of at most [`MAX_DATA_BYTES`]; no bytes make no frame.
-pub fn write_data(to: &mut Vec<u8>, channel: Channel, bytes: &[u8]) {
+/// Appends data as frames of at most [`MAX_DATA_BYTES`]; writes nothing for empty input.
+pub fn write_data(to: &mut Vec<u8>, channel: GuestStream, bytes: &[u8]) {
     let kind = match channel {
-        Channel::Stdin => STDIN,
-        Channel::Stdout => STDOUT,
-        Channel::Stderr => STDERR,
-        Channel::File => FILE,
+        GuestStream::Stdin => STDIN,
+        GuestStream::Stdout => STDOUT,
+        GuestStream::Stderr => STDERR,
+        GuestStream::File => FILE,
     };
     for piece in bytes.chunks(MAX_DATA_BYTES) {
-        // A piece is at most 64 KiB, so its length fits.
+        // A chunk has at most 64 KiB, so its length fits.
         let length = u32::try_from(piece.len() + 1).unwrap_or(u32::MAX);
         to.extend_from_slice(&length.to_be_bytes());
         to.push(kind);

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn read_all(reader: &mut FrameReader) -> Result<Vec<Frame<Value>>, FrameFault> {
+fn read_all(reader: &mut FrameReader) -> Result<Vec<GuestFrame<Value>>, FrameFault> {
     let mut frames = Vec::new();
     while let Some(frame) = reader.next()? {
         frames.push(frame);
@@ -15,9 +15,11 @@ fn read_all(reader: &mut FrameReader) -> Result<Vec<Frame<Value>>, FrameFault> {
 fn a_frame_cut_anywhere_is_read_once_its_last_byte_is_there() {
     let mut bytes = Vec::new();
     write_message(&mut bytes, &json!({"a": 1})).unwrap();
-    write_data(&mut bytes, Channel::Stdout, b"hello");
-    let whole =
-        vec![Frame::Message(json!({"a": 1})), Frame::Data(Channel::Stdout, b"hello".to_vec())];
+    write_data(&mut bytes, GuestStream::Stdout, b"hello");
+    let whole = vec![
+        GuestFrame::Message(json!({"a": 1})),
+        GuestFrame::Data(GuestStream::Stdout, b"hello".to_vec()),
+    ];
     for cut in 0..=bytes.len() {
         let mut reader = FrameReader::default();
         reader.push(&bytes[..cut]);
@@ -66,7 +68,7 @@ fn a_message_that_no_reader_would_take_is_not_written() {
 }
 
 proptest! {
-    // Long data is slow without optimisation, and a few lengths around the bound say it all.
+    // Long data is slow without optimization, and a few lengths around the limit are enough.
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
@@ -75,14 +77,14 @@ proptest! {
         piece in 1_usize..70_000,
     ) {
         let mut sent = Vec::new();
-        write_data(&mut sent, Channel::File, &bytes);
+        write_data(&mut sent, GuestStream::File, &bytes);
         let mut reader = FrameReader::default();
         let mut received = Vec::new();
         for piece in sent.chunks(piece) {
             reader.push(piece);
             for frame in read_all(&mut reader).unwrap() {
                 match frame {
-                    Frame::Data(Channel::File, data) => received.extend(data),
+                    GuestFrame::Data(GuestStream::File, data) => received.extend(data),
                     other => prop_assert!(false, "{other:?}"),
                 }
             }

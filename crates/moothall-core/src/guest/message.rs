@@ -1,4 +1,4 @@
-//! The messages, one enum for each direction.
+//! Protocol messages, one enum per direction.
 
 use std::collections::BTreeMap;
 
@@ -6,139 +6,139 @@ use serde::{Deserialize, Serialize};
 
 use super::GuestWorkflow;
 use crate::sandbox::{GuestPath, Limits};
-use crate::{EffectId, EffectResult, NotCanonical, Outcome, RunEvent, Sha256Hex, Step};
+use crate::{CanonicalJsonError, EffectId, EffectResult, Outcome, RunEvent, Sha256Hex, Step};
 
-/// The version of what is said here. An agent of another version is not talked to.
+/// The protocol version. The host refuses agents of another version.
 pub const PROTOCOL: u32 = 2;
 
-/// What the host says.
+/// Messages from the host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "to_guest", rename_all = "snake_case", deny_unknown_fields)]
-pub enum ToGuest {
-    /// Fresh randomness and the time, before anything else in a clone. A clone that was not told
-    /// draws the same random numbers as every other clone of its template.
+pub enum HostMessage {
+    /// New random seed and the current time, sent first to a clone. Without it, all clones of a
+    /// template would draw the same random numbers.
     Reseed {
         /// 32 random bytes in hexadecimal.
         seed: String,
         /// Milliseconds since 1970.
         unix_ms: u64,
     },
-    /// A file is coming, as data, and then [`ToGuest::End`].
+    /// A file follows as data, ending with [`HostMessage::End`].
     Put {
-        /// Under which folder.
+        /// The target directory.
         place: Place,
-        /// Where below it.
+        /// The path below it.
         path: GuestPath,
     },
-    /// No more data.
+    /// End of data.
     End,
-    /// Start an interpreter that waits until there is a program for it; for templates.
+    /// Start an interpreter that waits for its program; used for templates.
     Park {
         /// The interpreter and its arguments.
         argv: Vec<String>,
     },
-    /// Run a program. Its standard input follows as data and [`ToGuest::End`].
-    Run(RunRequest),
-    /// Stop the program that runs.
+    /// Run a program. Its standard input follows as data, ending with [`HostMessage::End`].
+    Run(GuestRunRequest),
+    /// Kill the running program.
     Kill,
-    /// Which files are in `/workspace`?
+    /// List the files in `/workspace`.
     List {
-        /// Only those below this folder of it.
+        /// Only list files below this directory.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         folder: Option<GuestPath>,
-        /// The most files that are wanted.
+        /// The maximum number of files to list.
         most: u32,
     },
-    /// Send a file from below `/workspace`.
+    /// Send a file from `/workspace`.
     Get {
-        /// Where it is.
+        /// The file's path.
         path: GuestPath,
-        /// The most bytes that are wanted.
+        /// The maximum number of bytes to send.
         most_bytes: u64,
     },
-    /// Start a workflow inside.
+    /// Start a workflow in the guest.
     Start(Box<GuestWorkflow>),
-    /// The result of an effect that the workflow asked for.
+    /// The result of an effect requested by the workflow.
     Result {
         /// The effect.
         id: EffectId,
-        /// What came of it.
+        /// The result.
         result: Box<EffectResult>,
     },
 }
 
-/// Where a file is put.
+/// The target directory of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Place {
-    /// `/workspace`: the program may change it.
+    /// `/workspace`, writable by the program.
     Workspace,
-    /// `/inputs`: the program may read it.
+    /// `/inputs`, read-only for the program.
     Inputs,
 }
 
 /// A program to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct RunRequest {
-    /// First the program, looked for in `/usr/local/bin:/usr/bin:/bin`.
+pub struct GuestRunRequest {
+    /// The command line. The program is searched in `/usr/local/bin:/usr/bin:/bin`.
     pub argv: Vec<String>,
-    /// Variables beside the usual ones.
+    /// Additional environment variables.
     pub env: BTreeMap<String, String>,
-    /// What it may use. The agent holds what it can; the host holds the rest and does not rely on
-    /// the agent.
+    /// Resource limits. The agent enforces what it can; the host enforces the rest and does not
+    /// rely on the agent.
     pub limits: Limits,
 }
 
-/// What the agent says.
+/// Messages from the agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "from_guest", rename_all = "snake_case", deny_unknown_fields)]
-pub enum FromGuest {
-    /// The agent is up. Said once, first.
+pub enum GuestMessage {
+    /// The agent is ready. Sent once, as the first message.
     Ready {
-        /// The version it speaks.
+        /// The agent's protocol version.
         protocol: u32,
     },
-    /// What was asked for is done.
+    /// The request succeeded.
     Done,
-    /// What was asked for is not done; the agent goes on.
+    /// The request was refused; the agent keeps running.
     Refused {
-        /// Why, in words.
+        /// The reason.
         why: String,
     },
     /// The program ended.
-    Ended(Ended),
-    /// The files that were asked for, sorted by path.
+    Ended(ProgramExit),
+    /// The requested file list, sorted by path.
     Listing {
         /// Regular files.
-        files: Vec<FoundFile>,
-        /// Whatever else is there, in words: links, devices, names that are not text, the rest of
-        /// a folder with too many files.
+        files: Vec<GuestFile>,
+        /// Descriptions of everything else: links, devices, names that are not UTF-8, and the
+        /// remainder of a directory with too many files.
         others: Vec<String>,
     },
-    /// No more data.
+    /// End of data.
     End,
     /// The workflow's next step.
-    Step(Box<SaidStep>),
+    Step(Box<StepSummary>),
 }
 
-/// A step as the agent says it: what it asks for, by the hash of the request. The host makes the
-/// same step by itself, and performs its own effects where the hashes are equal. Prompts would be
-/// nearly all that is said, and nearly all of a prompt was said before.
+/// A step as sent by the agent, with a request hash instead of each effect. The host computes the
+/// same step itself and performs its own effects if the hashes match. This avoids sending prompts,
+/// which would be nearly all of the traffic and mostly repeat earlier ones.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct SaidStep {
+pub struct StepSummary {
     /// Effects to perform.
     pub perform: Vec<(EffectId, Sha256Hex)>,
     /// Events to publish.
     pub publish: Vec<RunEvent>,
-    /// The end, where this is the last step.
+    /// The outcome, if this is the last step.
     pub outcome: Option<Outcome>,
 }
 
-impl SaidStep {
-    /// What is said of a step.
-    pub fn of(step: Step) -> Result<Self, NotCanonical> {
+impl StepSummary {
+    /// Converts a step.
+    pub fn of(step: Step) -> Result<Self, CanonicalJsonError> {
         let Step { perform, publish, outcome } = step;
         let perform = perform.into_iter().map(|(id, effect)| Ok((id, effect.request_hash()?)));
         Ok(Self { perform: perform.collect::<Result<_, _>>()?, publish, outcome })
@@ -148,39 +148,39 @@ impl SaidStep {
 /// A file in a listing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct FoundFile {
-    /// From the folder that was asked about.
+pub struct GuestFile {
+    /// Relative to the listed directory.
     pub path: GuestPath,
-    /// Its length now.
+    /// The current size.
     pub bytes: u64,
 }
 
-/// How a program ended, as the agent saw it.
+/// How a program ended, as seen by the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Ended {
-    /// The way.
-    pub way: WayToEnd,
-    /// Whether it printed more than was kept.
+pub struct ProgramExit {
+    /// The cause.
+    pub way: ExitCause,
+    /// Whether standard output exceeded the limit.
     pub stdout_truncated: bool,
-    /// Whether it printed more on standard error than was kept.
+    /// Whether standard error exceeded the limit.
     pub stderr_truncated: bool,
-    /// Processes that it left behind and that were stopped.
+    /// The number of leftover processes that were killed.
     pub left_running: u32,
 }
 
-/// The ways.
+/// How a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum WayToEnd {
-    /// By itself, with this code.
+pub enum ExitCause {
+    /// It exited with this code.
     Exited(i32),
-    /// By this signal.
+    /// It was terminated by this signal.
     Signalled(i32),
-    /// The agent stopped it at the wall limit.
+    /// The agent killed it at the wall-clock limit.
     TimedOut,
-    /// The kernel that the agent runs on stopped it for its memory.
+    /// The guest kernel killed it for exceeding its memory.
     OutOfMemory,
-    /// The host asked for it.
+    /// The host requested it.
     Killed,
 }

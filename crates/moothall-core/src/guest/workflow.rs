@@ -8,14 +8,14 @@ use crate::debate::{Debate, DebateInput, InvalidDebate, log_json};
 use crate::sandbox::GuestPath;
 use crate::{EffectId, EffectResult, Step, UnexpectedResult, Workflow};
 
-/// A workflow and what it starts with. The guest holds the state machine; the host performs its
-/// effects, and keeps the journal, the budget and every key.
+/// A workflow and its input. The guest runs the state machine; the host performs its effects and
+/// keeps the journal, the budget and all API keys.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "workflow", rename_all = "snake_case", deny_unknown_fields)]
 pub enum GuestWorkflow {
     /// A debate about one move.
     Debate {
-        /// What it starts with.
+        /// The input of the debate.
         input: Box<DebateInput>,
     },
 }
@@ -26,28 +26,28 @@ pub enum GuestWorkflow {
 pub struct UnknownWorkflow;
 
 impl GuestWorkflow {
-    /// The machine, ready to start.
-    pub fn build(self) -> Result<GuestMachine, UnknownWorkflow> {
+    /// Builds the state machine, ready to start.
+    pub fn build(self) -> Result<GuestStateMachine, UnknownWorkflow> {
         let Self::Debate { input } = self;
-        GuestMachine::new(*input).map_err(|_| UnknownWorkflow)
+        GuestStateMachine::new(*input).map_err(|_| UnknownWorkflow)
     }
 }
 
-/// A workflow inside a guest, or beside one that it is compared with.
+/// A workflow state machine, used in the guest and by the host to verify the guest.
 #[derive(Debug)]
-pub struct GuestMachine(Box<Debate>);
+pub struct GuestStateMachine(Box<Debate>);
 
-impl GuestMachine {
-    /// The folder of the workspace in which [its files](Self::files) are.
+impl GuestStateMachine {
+    /// The workspace directory of [its files](Self::files).
     pub const LOG_FOLDER: &str = "logs";
 
-    /// A debate about one move.
+    /// Creates a debate about one move.
     pub fn new(input: DebateInput) -> Result<Self, InvalidDebate> {
         Ok(Self(Box::new(Debate::new(input)?)))
     }
 
-    /// What it has to write down, by path below the workspace: its conversations, `logs/i1.json` and on. The host can work out the
-    /// same bytes, and compares.
+    /// The files it writes, by path below the workspace: the conversations `logs/i1.json`, …. The
+    /// host computes the same bytes and compares them.
     pub fn files(&self) -> BTreeMap<GuestPath, String> {
         let file = |(name, log): (&String, &Vec<_>)| {
             let path = format!("{}/{name}.json", Self::LOG_FOLDER).parse().ok()?;
@@ -57,7 +57,7 @@ impl GuestMachine {
     }
 }
 
-impl Workflow for GuestMachine {
+impl Workflow for GuestStateMachine {
     fn start(&mut self) -> Step {
         self.0.start()
     }

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::consult_report::ConsultReport;
 use super::export::export;
-use super::say::{baseline_json, do_nothing_json};
-use super::view::ConsultView;
+use super::sections::{baseline_json, do_nothing_json};
 use crate::consult::NOTHING;
 
-/// `F0.json`, `F1.md`, `F2.md`, `m1.md` …, `m1.i1.json` …, `scores.json`, what
-/// doing nothing and no debate score: name and content. Names
-/// are made from ids that were checked, never from words of a model.
-pub fn artifacts(view: &ConsultView) -> BTreeMap<String, String> {
+/// File names and contents: `F0.json`, `F1.md`, `F2.md`, `m1.md` …, `m1.i1.json` …, `scores.json`,
+/// and the scores of doing nothing and of the baseline without debates. Names are made from
+/// validated ids, never from model output.
+pub fn artifacts(view: &ConsultReport) -> BTreeMap<String, String> {
     let mut files = BTreeMap::new();
     let mut put = |name: String, content: String| files.insert(name, content);
     if let Some(evidence) = view.evidence() {

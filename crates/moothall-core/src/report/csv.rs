@@ -1,5 +1,5 @@
-//! Rows of CSV (RFC 4180) that are safe to open in a spreadsheet. Written by hand because a crate for CSV quotes cells but does not
-//! defuse formulas, and quoting is one line.
+//! CSV rows (RFC 4180) that are safe to open in a spreadsheet. Hand-written because CSV crates
+//! quote cells but do not neutralize formulas, and quoting is one line.
 
 use super::visible::visible_line;
 
@@ -9,10 +9,11 @@ pub fn csv_line(cells: &[impl AsRef<str>]) -> String {
     cells.join(",") + "\r\n"
 }
 
-/// A cell that no spreadsheet computes: what begins like a formula gets an apostrophe, unless it is a negative number.
+/// Prefixes a cell that starts like a formula with an apostrophe, so no spreadsheet evaluates
+/// it. Negative numbers are left alone.
 fn cell(text: &str) -> String {
     let mut text = visible_line(text);
-    // Also the full-width signs, which some spreadsheets take for the narrow ones.
+    // Includes full-width characters, which some spreadsheets treat like the ASCII ones.
     let formula = text.starts_with(['=', '+', '-', '@', '|', '%', '＝', '＋', '－', '＠']);
     if formula && !is_negative_number(&text) {
         text.insert(0, '\'');

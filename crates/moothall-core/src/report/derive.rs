@@ -1,42 +1,42 @@
-//! The end of a consultation, derived again from its input and its answers.
+//! Derives the outcome of a consultation again from its input and its recorded results.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use crate::child::{ChildEnd, ChildRequest};
-use crate::consult::{Approval, Consult, ConsultInput, settle};
+use crate::consult::{Consult, ConsultInput, MoveApproval, settle};
 use crate::debate::Debate;
 use crate::receipt::EffectRecord;
-use crate::replay::{Known, ReplayFault, Replayed, replay};
+use crate::replay::{RecordedResult, ReplayFault, ReplayResult, replay};
 use crate::{Conclusion, EffectId, EffectResult, Outcome};
 
-/// Why answers do not make a consultation.
+/// Why an outcome cannot be derived.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeriveFault {
-    /// The input cannot be one.
-    #[error("the input cannot be used: {0}")]
+    /// The input is invalid.
+    #[error("invalid input: {0}")]
     Input(String),
-    /// An answer does not belong to its question.
+    /// A result does not belong to its request.
     #[error(transparent)]
     Replay(#[from] ReplayFault),
-    /// An answer is missing.
-    #[error("there is no answer to `{0}`")]
+    /// A result is missing.
+    #[error("no result recorded for `{0}`")]
     Missing(EffectId),
-    /// An answer that nobody asked for.
-    #[error("nobody asked for `{0}`")]
+    /// A result that the workflow did not request.
+    #[error("unrequested result `{0}`")]
     NotAsked(EffectId),
-    /// What is said of a debate does not follow from what was said in it.
-    #[error("the end of the debate `{0}` does not follow from its answers")]
+    /// The recorded end of a debate does not follow from its results.
+    #[error("the outcome of debate `{0}` does not follow from its recorded results")]
     OtherDebate(EffectId),
 }
 
 impl DeriveFault {
-    pub(super) fn input(error: &dyn fmt::Display) -> Self {
+    pub(crate) fn input(error: &dyn fmt::Display) -> Self {
         Self::Input(error.to_string())
     }
 
-    /// The effect that it is about, where it is about one.
+    /// The effect it is about, if any.
     pub fn effect_id(&self) -> Option<&EffectId> {
         match self {
             Self::Input(_) => None,
@@ -46,21 +46,22 @@ impl DeriveFault {
     }
 }
 
-/// Derives the outcome again, debates included, and settles it with what persons said.
+/// Derives the outcome again, including debates, and applies the approvals.
 ///
-/// Every question is rendered again and its hash compared, so an answer cannot be moved to another
-/// question; every answer must have been asked for; every debate must come to what is said of it.
+/// Every request is built again and its hash compared, so a result cannot be moved to another
+/// request. Every result must have been requested, and every debate must lead to its recorded
+/// outcome.
 pub fn derive(
     input: &ConsultInput,
     effects: &BTreeMap<EffectId, EffectRecord>,
-    approvals: &[Approval],
+    approvals: &[MoveApproval],
 ) -> Result<Outcome, DeriveFault> {
     let known = |id: &EffectId| {
         let record = effects.get(id)?;
-        Some(Known { request_sha256: Some(record.request_sha256), result: &record.result })
+        Some(RecordedResult { request_sha256: Some(record.request_sha256), result: &record.result })
     };
     let consult = Consult::new(input.clone()).map_err(|error| DeriveFault::input(&error))?;
-    let Replayed { outcome, answered, open, children, .. } = replay(consult, known)?;
+    let ReplayResult { outcome, answered, open, children, .. } = replay(consult, known)?;
     let outcome = outcome.ok_or_else(|| missing(open.into_keys().next()))?;
     let mut asked: BTreeSet<EffectId> = answered.into_keys().collect();
     for (id, ChildRequest::Debate(debate)) in children {
@@ -81,8 +82,8 @@ pub fn derive(
     }
 }
 
-/// A debate that could not be held for want of a sandbox has no answers; then only that can be said
-/// of it.
+/// A debate that was not held because no sandbox was available has no results; its recorded outcome
+/// must then be `NotDebated`.
 fn follows(end: &ChildEnd, derived: Option<&Outcome>) -> bool {
     match derived {
         Some(derived) => end.outcome == *derived,
@@ -91,5 +92,8 @@ fn follows(end: &ChildEnd, derived: Option<&Outcome>) -> bool {
 }
 
 fn missing(id: Option<EffectId>) -> DeriveFault {
-    id.map_or_else(|| DeriveFault::Input("it leads nowhere".to_owned()), DeriveFault::Missing)
+    id.map_or_else(
+        || DeriveFault::Input("the workflow does not reach an outcome".to_owned()),
+        DeriveFault::Missing,
+    )
 }

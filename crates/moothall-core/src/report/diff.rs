@@ -1,84 +1,84 @@
-//! What is different between two consultations: moves, scores, facts and gaps.
+//! Differences between two consultations: moves, scores, facts and gaps.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::view::ConsultView;
+use super::consult_report::ConsultReport;
 use crate::consult::{ALIKE_PERCENT, Move, RankedMove, likeness};
-use crate::evidence::{Day, Fact, FactId, Gap, Sheet};
+use crate::evidence::{CalendarDay, DataGap, Fact, FactId, FactSheet};
 
-/// Everything that is different. What is the same is only counted.
+/// All differences. Unchanged items are only counted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ConsultDiff {
-    /// The days that the evidence is of, where they differ.
-    pub as_of: Option<Difference<Option<Day>>>,
-    /// Moves that appeared, went or fared differently: by their rank in the second, then in the
+    /// The dates of the evidence, if they differ.
+    pub as_of: Option<ValueDiff<Option<CalendarDay>>>,
+    /// Moves that were added, removed or changed, by rank in the second consultation, then in the
     /// first.
     pub moves: Vec<MoveDiff>,
-    /// Moves that fared the same in both.
+    /// The number of unchanged moves.
     pub moves_unchanged: usize,
-    /// Facts that a filing says and whose period both have.
+    /// Changed facts from filings, for periods that both have.
     pub facts: Vec<FactDiff>,
-    /// Facts that are the same in both, computed ones included.
+    /// The number of unchanged facts, including derived ones.
     pub facts_unchanged: usize,
-    /// Facts that follow from others and are different, or are only in one.
+    /// The number of derived facts that differ or exist in only one.
     pub derived_changed: usize,
-    /// Periods that only the second has facts of, and how many facts.
+    /// Periods with facts only in the second, and the number of facts.
     pub periods_appeared: BTreeMap<String, usize>,
-    /// Periods that only the first has facts of, and how many facts.
+    /// Periods with facts only in the first, and the number of facts.
     pub periods_went: BTreeMap<String, usize>,
-    /// Gaps that only the second has, in words.
+    /// Descriptions of gaps that only the second has.
     pub gaps_appeared: Vec<String>,
-    /// Gaps that only the first has, in words.
+    /// Descriptions of gaps that only the first has.
     pub gaps_went: Vec<String>,
 }
 
-/// The same thing in the first and in the second.
+/// A value in the first and in the second consultation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Difference<T> {
-    /// In the first.
+pub struct ValueDiff<T> {
+    /// The first value.
     pub before: T,
-    /// In the second.
+    /// The second value.
     pub after: T,
 }
 
-/// One move in both, or in one of them.
+/// A move in both consultations, or in one of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MoveDiff {
-    /// What became of it.
-    pub change: Change,
-    /// Its place in the first.
+    /// The kind of change.
+    pub change: DiffKind,
+    /// Its position in the first.
     pub before: Option<MovePlace>,
-    /// Its place in the second.
+    /// Its position in the second.
     pub after: Option<MovePlace>,
-    /// Scores that are not the same, by decision maker and metric.
+    /// Scores that differ, by decision maker and metric.
     pub scores: Vec<ScoreDiff>,
 }
 
-/// What became of something.
+/// The kind of change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Change {
+pub enum DiffKind {
     /// Only the second has it.
     Appeared,
     /// Only the first has it.
     Went,
-    /// Both have it, and it is not the same.
+    /// Both have it, but it differs.
     Changed,
-    /// A later filing says something else about the same period, and says so.
+    /// A later filing restates the value for the same period.
     Restated,
 }
 
-/// A move and where it stands.
+/// A move and its rank.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MovePlace {
     /// `m7`.
     pub move_id: String,
     /// Its title.
     pub title: String,
-    /// Its place from 1; none where it is held back or was not debated.
+    /// The rank, starting at 1; `None` if it is held back or was not debated.
     pub rank: Option<u32>,
     /// Whether it is recommended.
     pub recommended: bool,
@@ -86,41 +86,40 @@ pub struct MovePlace {
     pub total: Option<u32>,
 }
 
-/// One score in both.
+/// A score in both consultations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ScoreDiff {
-    /// Who gave it.
+    /// The decision maker.
     pub decision_maker: String,
-    /// For what.
+    /// The metric.
     pub metric: String,
-    /// In the first.
+    /// The first score.
     pub before: Option<u8>,
-    /// In the second.
+    /// The second score.
     pub after: Option<u8>,
 }
 
-/// One fact in both, or in one of them.
+/// A fact in both consultations, or in one of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FactDiff {
-    /// Which.
+    /// The fact's id.
     pub id: FactId,
-    /// What became of it.
-    pub change: Change,
-    /// What the first says, as a person writes it.
+    /// The kind of change.
+    pub change: DiffKind,
+    /// The first value, formatted for display.
     pub before: Option<String>,
-    /// What the second says, as a person writes it.
+    /// The second value, formatted for display.
     pub after: Option<String>,
 }
 
 /// Compares two consultations, finished or not.
 ///
-/// Moves are the same where they say nearly the same ([`likeness`]); ids are only numbers, and
-/// decide where two are equally alike.
-pub fn consult_diff(before: &ConsultView, after: &ConsultView) -> ConsultDiff {
+/// Moves are matched by similarity ([`likeness`]); equal ids only break ties.
+pub fn consult_diff(before: &ConsultReport, after: &ConsultReport) -> ConsultDiff {
     let (moves, moves_unchanged) = moves(before, after);
     let facts = facts(sheet(before), sheet(after));
     let (old, new) = (gaps(before), gaps(after));
-    let as_of = Difference { before: before.as_of(), after: after.as_of() };
+    let as_of = ValueDiff { before: before.as_of(), after: after.as_of() };
     ConsultDiff {
         as_of: (as_of.before != as_of.after).then_some(as_of),
         moves,
@@ -136,7 +135,7 @@ pub fn consult_diff(before: &ConsultView, after: &ConsultView) -> ConsultDiff {
 }
 
 impl ConsultDiff {
-    /// Whether there is any difference at all.
+    /// Whether there is no difference.
     pub fn is_empty(&self) -> bool {
         self.as_of.is_none()
             && self.moves.is_empty()
@@ -149,7 +148,7 @@ impl ConsultDiff {
     }
 }
 
-fn moves(before: &ConsultView, after: &ConsultView) -> (Vec<MoveDiff>, usize) {
+fn moves(before: &ConsultReport, after: &ConsultReport) -> (Vec<MoveDiff>, usize) {
     let (old, new): (Vec<&Move>, Vec<&Move>) = (before.moves().collect(), after.moves().collect());
     let mut compared: Vec<MoveDiff> = Vec::new();
     let mut unchanged = 0;
@@ -166,17 +165,17 @@ fn moves(before: &ConsultView, after: &ConsultView) -> (Vec<MoveDiff>, usize) {
             unchanged += 1;
         } else {
             let (before, after) = (Some(was.0), Some(is.0));
-            compared.push(MoveDiff { change: Change::Changed, before, after, scores });
+            compared.push(MoveDiff { change: DiffKind::Changed, before, after, scores });
         }
     }
     for (one, _) in old.iter().zip(old_left).filter(|(_, left)| *left) {
         let before = Some(place(before, one).0);
-        compared.push(MoveDiff { change: Change::Went, before, after: None, scores: Vec::new() });
+        compared.push(MoveDiff { change: DiffKind::Went, before, after: None, scores: Vec::new() });
     }
     for (one, _) in new.iter().zip(new_left).filter(|(_, left)| *left) {
         let after = Some(place(after, one).0);
         compared.push(MoveDiff {
-            change: Change::Appeared,
+            change: DiffKind::Appeared,
             before: None,
             after,
             scores: Vec::new(),
@@ -188,7 +187,7 @@ fn moves(before: &ConsultView, after: &ConsultView) -> (Vec<MoveDiff>, usize) {
     (compared, unchanged)
 }
 
-/// Every pair of moves that are alike, the most alike first.
+/// All pairs of similar moves, most similar first.
 fn pairs(old: &[&Move], new: &[&Move]) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
     for (one, was) in old.iter().enumerate() {
@@ -205,7 +204,7 @@ fn pairs(old: &[&Move], new: &[&Move]) -> Vec<(usize, usize)> {
 
 type Scores = BTreeMap<(String, String), u8>;
 
-fn place(view: &ConsultView, of: &Move) -> (MovePlace, Scores) {
+fn place(view: &ConsultReport, of: &Move) -> (MovePlace, Scores) {
     let is_it = |one: &&RankedMove| one.move_id == of.move_id;
     let ranked = view.ranked.as_ref();
     let recommended = ranked.and_then(|ranked| ranked.recommended.iter().find(is_it));
@@ -236,12 +235,12 @@ fn scores(before: &Scores, after: &Scores) -> Vec<ScoreDiff> {
     compared.filter(|score| score.before != score.after).collect()
 }
 
-fn sheet(view: &ConsultView) -> Option<&Sheet> {
+fn sheet(view: &ConsultReport) -> Option<&FactSheet> {
     view.evidence()?.sheet.as_ref()
 }
 
 #[derive(Default)]
-struct Facts {
+struct FactDiffs {
     listed: Vec<FactDiff>,
     unchanged: usize,
     derived: usize,
@@ -249,13 +248,13 @@ struct Facts {
     went: BTreeMap<String, usize>,
 }
 
-fn facts(before: Option<&Sheet>, after: Option<&Sheet>) -> Facts {
-    let mut compared = Facts::default();
-    let periods = |sheet: Option<&Sheet>| -> BTreeSet<_> {
+fn facts(before: Option<&FactSheet>, after: Option<&FactSheet>) -> FactDiffs {
+    let mut compared = FactDiffs::default();
+    let periods = |sheet: Option<&FactSheet>| -> BTreeSet<_> {
         sheet.iter().flat_map(|sheet| sheet.facts.keys()).map(|id| id.period).collect()
     };
     let (old, new) = (periods(before), periods(after));
-    let keys = |sheet: Option<&'_ Sheet>| -> BTreeSet<FactId> {
+    let keys = |sheet: Option<&'_ FactSheet>| -> BTreeSet<FactId> {
         sheet.iter().flat_map(|sheet| sheet.facts.keys()).cloned().collect()
     };
     for id in keys(before).union(&keys(after)) {
@@ -281,21 +280,21 @@ fn facts(before: Option<&Sheet>, after: Option<&Sheet>) -> Facts {
     compared
 }
 
-fn change(was: Option<&Fact>, is: Option<&Fact>) -> Change {
+fn change(was: Option<&Fact>, is: Option<&Fact>) -> DiffKind {
     match (was, is) {
-        (None, _) => Change::Appeared,
-        (_, None) => Change::Went,
+        (None, _) => DiffKind::Appeared,
+        (_, None) => DiffKind::Went,
         (Some(_), Some(is)) => {
             let restated = is.filed().is_some_and(|filed| filed.restated_from.is_some());
-            if restated { Change::Restated } else { Change::Changed }
+            if restated { DiffKind::Restated } else { DiffKind::Changed }
         }
     }
 }
 
-/// What is not there: in the sheet, in the evidence and in the run.
-fn gaps(view: &ConsultView) -> BTreeSet<String> {
+/// Missing data of the fact sheet, the evidence and the run.
+fn gaps(view: &ConsultReport) -> BTreeSet<String> {
     let of_sheet = sheet(view).into_iter().flat_map(|sheet| &sheet.gaps);
-    let of_sheet = of_sheet.map(|Gap { id, reason }| format!("{id}: {reason}"));
+    let of_sheet = of_sheet.map(|DataGap { id, reason }| format!("{id}: {reason}"));
     let of_evidence = view.evidence().into_iter().flat_map(|evidence| evidence.missing.clone());
     let of_run = view.ranked.iter().flat_map(|ranked| ranked.missing.clone());
     of_sheet.chain(of_evidence).chain(of_run).collect()

@@ -2,13 +2,13 @@ use rust_decimal::Decimal;
 
 use super::*;
 use crate::consult::Proposal;
-use crate::evidence::{CompanyFacts, Restated, Source};
+use crate::evidence::{CompanyFacts, FactSource, OriginalValue};
 
-fn hlxi() -> Sheet {
+fn hlxi() -> FactSheet {
     let file = "../moothall/recordings/hlxi/companyfacts/CIK0009990001.json";
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
     let facts = CompanyFacts::parse(&fs_err::read(path).unwrap()).unwrap();
-    Sheet::build(&facts, Day::parse("2026-08-13").unwrap()).unwrap()
+    FactSheet::build(&facts, CalendarDay::parse("2026-08-13").unwrap()).unwrap()
 }
 
 fn id(text: &str) -> FactId {
@@ -43,8 +43,8 @@ fn facts_are_told_apart_by_what_became_of_them() {
     let fact = after.facts.get_mut(restated).unwrap();
     let was = fact.value;
     fact.value = Decimal::from(5_000) * million;
-    let Source::Filed(filed) = &mut fact.source else { panic!("it is filed") };
-    filed.restated_from = Some(Restated { value: was, filed: filed.filed });
+    let FactSource::Filed(filed) = &mut fact.source else { panic!("it is filed") };
+    filed.restated_from = Some(OriginalValue { value: was, filed: filed.filed });
     after.facts.get_mut(changed).unwrap().value = Decimal::from(300) * million;
     after.facts.remove(gone);
     let derived = after.facts.values_mut().find(|fact| fact.filed().is_none()).unwrap();
@@ -58,17 +58,17 @@ fn facts_are_told_apart_by_what_became_of_them() {
         after: now.map(str::to_owned),
     };
     let mut expected = vec![
-        listed(restated, Change::Restated, Some("$5,000 million")),
-        listed(changed, Change::Changed, Some("$300,000 thousand")),
-        listed(gone, Change::Went, None),
+        listed(restated, DiffKind::Restated, Some("$5,000 million")),
+        listed(changed, DiffKind::Changed, Some("$300,000 thousand")),
+        listed(gone, DiffKind::Went, None),
     ];
     expected.sort_by(|one, other| one.id.cmp(&other.id));
     assert_eq!(compared.listed, expected);
     assert_eq!((compared.derived, compared.unchanged), (1, before.facts.len() - 4));
     assert!(compared.appeared.is_empty() && compared.went.is_empty());
     let back = facts(Some(&after), Some(&before));
-    let changes: Vec<Change> = back.listed.iter().map(|fact| fact.change).collect();
-    assert_eq!(changes.iter().filter(|change| **change == Change::Appeared).count(), 1);
+    let changes: Vec<DiffKind> = back.listed.iter().map(|fact| fact.change).collect();
+    assert_eq!(changes.iter().filter(|change| **change == DiffKind::Appeared).count(), 1);
 }
 
 #[test]

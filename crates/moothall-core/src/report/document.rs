@@ -1,8 +1,8 @@
-//! A document as data: what a memo says, before anyone decides how it looks.
+//! A document as data: the content of a memo, independent of its format.
 //!
-//! Every text in here is one line of plain words: no markup of any format and nothing that a reader
-//! cannot see. Renderers escape what their format would read as markup, and add no words of their
-//! own; so nothing is said in one format and missing in another.
+//! Every text is a single line of plain text, without markup and without invisible characters.
+//! Renderers escape what their format would interpret as markup, and add no text, so all formats
+//! have the same content.
 
 use serde::Serialize;
 
@@ -13,47 +13,47 @@ const KNOWN_HOST: &str = "https://www.sec.gov/";
 
 /// A document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Document {
-    /// What it is, and of whom.
+pub struct ReportDocument {
+    /// The title.
     pub title: String,
-    /// The line below it.
+    /// The line below the title.
     pub subtitle: String,
-    /// What stands at the head of every page.
+    /// The header of every page.
     pub running_head: String,
-    /// What stands across every page; nothing where the data is real.
+    /// The watermark of every page; `None` if the data is real.
     pub watermark: Option<String>,
-    /// What stands at the foot of every page.
+    /// The footer of every page.
     pub running_foot: String,
-    /// Everything else, in order.
-    pub blocks: Vec<Block>,
+    /// The content, in order.
+    pub blocks: Vec<DocumentBlock>,
 }
 
 /// One part of a document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "block", rename_all = "snake_case")]
-pub enum Block {
-    /// A headline.
+pub enum DocumentBlock {
+    /// A heading.
     Heading {
-        /// From 1, the largest below the title.
+        /// The level, starting at 1 for the largest below the title.
         level: u8,
-        /// Its words.
+        /// The text.
         words: String,
-        /// A sheet of paper begins with it.
+        /// Whether it starts a new page.
         new_page: bool,
     },
     /// A paragraph.
     Paragraph {
-        /// Its words.
+        /// The text.
         words: Words,
     },
-    /// Something to know before reading on.
+    /// An important note.
     Notice {
-        /// Its words.
+        /// The text.
         words: Words,
     },
-    /// Items in a column.
+    /// A list.
     List {
-        /// Whether they are numbered from 1.
+        /// Whether the items are numbered from 1.
         numbered: bool,
         /// The items.
         items: Vec<Words>,
@@ -61,130 +61,130 @@ pub enum Block {
     /// Names and values.
     Fields {
         /// One row each.
-        rows: Vec<Field>,
+        rows: Vec<DocumentField>,
     },
     /// A table.
-    Table(Table),
-    /// The small print at the end.
+    Table(DocumentTable),
+    /// Small print at the end.
     Fine {
-        /// Its words.
+        /// The text.
         words: Words,
     },
 }
 
 /// A name and its value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Field {
-    /// What it is.
+pub struct DocumentField {
+    /// The name.
     pub name: String,
-    /// Its value.
+    /// The value.
     pub value: Words,
 }
 
 /// A table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Table {
+pub struct DocumentTable {
     /// The columns.
-    pub columns: Vec<Column>,
-    /// As many cells in each row as there are columns.
+    pub columns: Vec<TableColumn>,
+    /// The rows, with one cell per column.
     pub rows: Vec<Vec<Words>>,
-    /// Whether the last row sums up the others.
+    /// Whether the last row is a total.
     pub has_total: bool,
 }
 
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Column {
-    /// Its headline.
+pub struct TableColumn {
+    /// The heading.
     pub title: String,
-    /// Numbers stand at the right.
+    /// Whether it holds numbers, which are right-aligned.
     pub numbers: bool,
-    /// Whether it takes the room that others leave.
+    /// Whether it takes the remaining width.
     pub wide: bool,
 }
 
-/// Words with what hangs on them.
-pub type Words = Vec<Span>;
+/// A line of inline content.
+pub type Words = Vec<TextSpan>;
 
-/// A piece of a line.
+/// A piece of inline content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "span", rename_all = "snake_case")]
-pub enum Span {
-    /// Plain words.
+pub enum TextSpan {
+    /// Plain text.
     Text {
-        /// The words.
+        /// The text.
         text: String,
     },
-    /// Words that stand out.
+    /// Emphasized text.
     Strong {
-        /// The words.
+        /// The text.
         text: String,
     },
     /// A citation such as `F0:Revenue:FY2025`.
     Cite {
-        /// What is cited, without brackets.
+        /// The cited id, without brackets.
         id: String,
-        /// The filing behind it.
-        url: Option<Link>,
+        /// The filing it refers to.
+        url: Option<FilingLink>,
         /// Whether the document lists it among its sources.
         listed: bool,
     },
-    /// The place where a source is listed, which citations lead to.
+    /// The entry of a source in the source list, which citations link to.
     Source {
-        /// What is listed, without brackets.
+        /// The source's id, without brackets.
         id: String,
     },
-    /// Words that lead to a page of a known host.
+    /// A link to a page of the known host.
     Link {
-        /// The words.
+        /// The link text.
         text: String,
-        /// Where they lead.
-        url: Link,
+        /// The target.
+        url: FilingLink,
     },
-    /// A number behind words that the evidence does not carry; explained where the same number
-    /// stands without words.
+    /// A footnote number after a statement that the evidence does not support; the note with the
+    /// same number explains it.
     Mark {
-        /// From 1.
+        /// The number, starting at 1.
         number: usize,
     },
-    /// A bar, beside the number that it stands for.
+    /// A bar next to the number it represents.
     Bar {
         /// The length.
         value: u32,
-        /// The longest there can be.
+        /// The maximum length.
         top: u32,
     },
-    /// Dots on a line from 1 to `top`, beside the numbers that they stand for.
+    /// Dots on a line from 1 to `top`, next to the numbers they represent.
     Dots {
-        /// Where there is one.
+        /// The positions of the dots.
         values: Vec<u32>,
         /// The end of the line.
         top: u32,
     },
 }
 
-/// An address at a known host; there is no way to make another one.
+/// A URL at the known host; no other can be constructed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
-pub struct Link(String);
+pub struct FilingLink(String);
 
-impl Link {
-    /// An address, where it leads to a known host and has no sign that a format could misread.
+impl FilingLink {
+    /// Accepts a URL at the known host whose characters are safe in every output format.
     pub fn new(url: &str) -> Option<Self> {
         let path = url.strip_prefix(KNOWN_HOST)?;
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._/".contains(&byte);
         (url.len() <= 300 && path.bytes().all(plain)).then(|| Self(url.to_owned()))
     }
 
-    /// The address.
+    /// The URL.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-impl Span {
-    /// Words of anyone, as one line of what can be seen; a space at their ends stays, because
-    /// pieces of a line are joined as they are.
+impl TextSpan {
+    /// Untrusted text as one visible line. Leading and trailing spaces are kept as one space,
+    /// because spans are joined without separators.
     pub fn text(words: &str) -> Self {
         let space = |is_there: bool| if is_there { " " } else { "" };
         let (before, after) = (space(words.starts_with(' ')), space(words.ends_with(' ')));
@@ -194,48 +194,48 @@ impl Span {
         Self::Text { text }
     }
 
-    /// The same, standing out.
+    /// The same as [`TextSpan::text`], emphasized and without outer spaces.
     pub fn strong(words: &str) -> Self {
         Self::Strong { text: visible_line(words) }
     }
 }
 
-impl Block {
-    /// A headline.
+impl DocumentBlock {
+    /// A heading.
     pub fn heading(level: u8, words: &str) -> Self {
         Self::Heading { level, words: visible_line(words), new_page: false }
     }
 
-    /// A headline that begins a sheet of paper.
+    /// A heading that starts a new page.
     pub fn chapter(level: u8, words: &str) -> Self {
         Self::Heading { level, words: visible_line(words), new_page: true }
     }
 
-    /// A paragraph of plain words.
+    /// A paragraph of plain text.
     pub fn paragraph(words: &str) -> Self {
-        Self::Paragraph { words: vec![Span::text(words)] }
+        Self::Paragraph { words: vec![TextSpan::text(words)] }
     }
 
-    /// Something to know before reading on.
+    /// An important note.
     pub fn notice(words: &str) -> Self {
-        Self::Notice { words: vec![Span::text(words)] }
+        Self::Notice { words: vec![TextSpan::text(words)] }
     }
 }
 
-impl Field {
-    /// A name and plain words.
+impl DocumentField {
+    /// A name and a plain text value.
     pub fn new(name: &str, value: &str) -> Self {
-        Self { name: visible_line(name), value: vec![Span::text(value)] }
+        Self { name: visible_line(name), value: vec![TextSpan::text(value)] }
     }
 }
 
-impl Column {
-    /// A narrow column of words.
+impl TableColumn {
+    /// A narrow text column.
     pub fn words(title: &str) -> Self {
         Self { title: visible_line(title), numbers: false, wide: false }
     }
 
-    /// A column of words that takes what room there is.
+    /// A text column that takes the remaining width.
     pub fn wide(title: &str) -> Self {
         Self { wide: true, ..Self::words(title) }
     }

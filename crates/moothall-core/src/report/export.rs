@@ -1,16 +1,17 @@
-//! A consultation as one JSON object, under the names that the source documents use.
+//! Exports a consultation as one JSON object, with the field names of the original design
+//! documents.
 
 use serde_json::{Map, Value, json};
 
-use super::say::{baseline_json, do_nothing_json};
-use super::view::{ConsultView, DebateView};
-use crate::consult::{Move, Ranked, RankedMove};
+use super::consult_report::{ConsultReport, DebateReport};
+use super::sections::{baseline_json, do_nothing_json};
+use crate::consult::{ConsultResult, Move, RankedMove};
 
 /// The state of a consultation: `company_ticker`, `move_suggestions`, `policy_scores`,
-/// `conversation_logs`, `recommended_moves`, `other_moves` and what we add to them.
-pub fn export(view: &ConsultView) -> Value {
+/// `conversation_logs`, `recommended_moves`, `other_moves` and additional fields.
+pub fn export(view: &ConsultReport) -> Value {
     let ranked = view.ranked.as_ref();
-    let moves = |moves: fn(&Ranked) -> &[RankedMove]| -> Vec<Value> {
+    let moves = |moves: fn(&ConsultResult) -> &[RankedMove]| -> Vec<Value> {
         let moves = ranked.map_or(&[][..], moves);
         moves.iter().map(|ranked| ranked_move(view, ranked)).collect()
     };
@@ -50,8 +51,8 @@ fn suggestion(one: &Move) -> Value {
     })
 }
 
-/// The score dict: nothing for a debate without scores.
-fn policy_score((move_id, debate): (&String, &DebateView)) -> Option<Value> {
+/// The score object; `None` for a debate without scores.
+fn policy_score((move_id, debate): (&String, &DebateReport)) -> Option<Value> {
     let debated = debate.debated.as_ref()?;
     let by_agent: Map<String, Value> = debated
         .scorecards
@@ -78,13 +79,13 @@ fn policy_score((move_id, debate): (&String, &DebateView)) -> Option<Value> {
     }))
 }
 
-fn conversation((move_id, debate): (&String, &DebateView)) -> Value {
+fn conversation((move_id, debate): (&String, &DebateReport)) -> Value {
     let mut logs = Map::from_iter([("move_id".to_owned(), json!(move_id))]);
     logs.extend(debate.logs.iter().map(|(name, log)| (name.clone(), json!(log))));
     Value::Object(logs)
 }
 
-fn ranked_move(view: &ConsultView, ranked: &RankedMove) -> Value {
+fn ranked_move(view: &ConsultReport, ranked: &RankedMove) -> Value {
     let debated = ranked.debated.as_ref();
     json!({
         "move_id": ranked.move_id,

@@ -1,22 +1,22 @@
-//! A document as one HTML file: no script, nothing from elsewhere, a style for screens of any width,
-//! for the dark and for paper.
+//! Renders a document as one HTML file: no scripts, no external resources, with styles for all
+//! screen widths, dark mode and print.
 //!
-//! Every text is escaped, for elements and attributes alike, and the policy in the head forbids
-//! scripts, images, forms and frames: what slipped through would still do nothing.
+//! Every text is escaped for elements and attributes, and the content security policy forbids
+//! scripts, images, forms and frames, so injected markup would have no effect.
 
-use super::document::{Block, Document, Span, Table, Words};
+use super::document::{DocumentBlock, DocumentTable, ReportDocument, TextSpan, Words};
 
-/// Paper to print on.
+/// Paper sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Paper {
+pub enum PaperSize {
     /// 210 × 297 mm.
     A4,
     /// 8.5 × 11 in.
     Letter,
 }
 
-impl Paper {
-    /// Its name in style sheets and in typesetting.
+impl PaperSize {
+    /// The name in CSS and Typst.
     pub fn name(self) -> &'static str {
         match self {
             Self::A4 => "a4",
@@ -27,14 +27,14 @@ impl Paper {
 
 const STYLE: &str = include_str!("html/memo.css");
 
-/// A table with more rows may be divided between two pages.
+/// Tables with more rows may break across pages.
 const SMALL_TABLE: usize = 8;
 
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
-/// Writes a document as one HTML file.
-pub fn html(document: &Document, paper: Paper) -> String {
+/// Renders a document as one HTML file.
+pub fn html(document: &ReportDocument, paper: PaperSize) -> String {
     let title = escaped(&document.title);
     let style = STYLE.replace("{{paper}}", paper.name());
     let watermark = document.watermark.as_deref().map(escaped);
@@ -62,23 +62,23 @@ pub fn html(document: &Document, paper: Paper) -> String {
     )
 }
 
-fn block(block: &Block) -> String {
+fn block(block: &DocumentBlock) -> String {
     match block {
-        Block::Heading { level, words, new_page } => {
+        DocumentBlock::Heading { level, words, new_page } => {
             let tag = format!("h{}", usize::from(*level) + 1);
             let class = if *new_page { " class=\"page\"" } else { "" };
             format!("<{tag}{class}>{}</{tag}>\n", escaped(words))
         }
-        Block::Paragraph { words } => format!("<p>{}</p>\n", spans(words)),
-        Block::Notice { words } => format!("<p class=\"notice\">{}</p>\n", spans(words)),
-        Block::Fine { words } => format!("<p class=\"fine\">{}</p>\n", spans(words)),
-        Block::List { numbered, items } => {
+        DocumentBlock::Paragraph { words } => format!("<p>{}</p>\n", spans(words)),
+        DocumentBlock::Notice { words } => format!("<p class=\"notice\">{}</p>\n", spans(words)),
+        DocumentBlock::Fine { words } => format!("<p class=\"fine\">{}</p>\n", spans(words)),
+        DocumentBlock::List { numbered, items } => {
             let tag = if *numbered { "ol" } else { "ul" };
             let items: String =
                 items.iter().map(|item| format!("<li>{}</li>\n", spans(item))).collect();
             format!("<{tag}>\n{items}</{tag}>\n")
         }
-        Block::Fields { rows } => {
+        DocumentBlock::Fields { rows } => {
             let rows: String = rows
                 .iter()
                 .map(|row| {
@@ -87,12 +87,12 @@ fn block(block: &Block) -> String {
                 .collect();
             format!("<dl>\n{rows}</dl>\n")
         }
-        Block::Table(table) => table_of(table),
+        DocumentBlock::Table(table) => table_of(table),
     }
 }
 
-/// A table that scrolls by itself where the screen is narrower than its words.
-fn table_of(table: &Table) -> String {
+/// A table that scrolls horizontally on narrow screens.
+fn table_of(table: &DocumentTable) -> String {
     let class = |at: usize| match table.columns.get(at) {
         Some(column) if column.numbers => " class=\"number\"",
         Some(column) if column.wide => " class=\"wide\"",
@@ -123,11 +123,11 @@ fn spans(words: &Words) -> String {
     words.iter().map(span).collect()
 }
 
-fn span(span: &Span) -> String {
+fn span(span: &TextSpan) -> String {
     match span {
-        Span::Text { text } => escaped(text),
-        Span::Strong { text } => format!("<strong>{}</strong>", escaped(text)),
-        Span::Cite { id, url, listed } => {
+        TextSpan::Text { text } => escaped(text),
+        TextSpan::Strong { text } => format!("<strong>{}</strong>", escaped(text)),
+        TextSpan::Cite { id, url, listed } => {
             let (shown, target) = (escaped(id), anchor(id));
             match (url, listed) {
                 (Some(url), _) => {
@@ -137,19 +137,19 @@ fn span(span: &Span) -> String {
                 (None, false) => format!("<span class=\"cite\">[{shown}]</span>"),
             }
         }
-        Span::Source { id } => {
+        TextSpan::Source { id } => {
             format!("<span class=\"cite\" id=\"{}\">[{}]</span>", anchor(id), escaped(id))
         }
-        Span::Link { text, url } => {
+        TextSpan::Link { text, url } => {
             format!("<a href=\"{}\">{}</a>", escaped(url.as_str()), escaped(text))
         }
-        Span::Mark { number } => format!("<sup class=\"mark\">⚠{number}</sup>"),
-        Span::Bar { value, top } => bar(*value, *top),
-        Span::Dots { values, top } => dots(values, *top),
+        TextSpan::Mark { number } => format!("<sup class=\"mark\">⚠{number}</sup>"),
+        TextSpan::Bar { value, top } => bar(*value, *top),
+        TextSpan::Dots { values, top } => dots(values, *top),
     }
 }
 
-/// Drawn beside the number that it stands for, so readers of the page's words need no second one.
+/// Hidden from screen readers, because the number is next to it.
 fn bar(value: u32, top: u32) -> String {
     let full = u64::from(value.min(top)) * 100 / u64::from(top.max(1));
     format!(
@@ -176,13 +176,13 @@ fn dots(values: &[u32], top: u32) -> String {
     )
 }
 
-/// A name in a page; two ids of evidence that differ only in signs like `&` are not to be had.
+/// An HTML id. Evidence ids do not differ only in characters such as `&`, so anchors are unique.
 fn anchor(id: &str) -> String {
     let plain = |sign: char| if sign.is_ascii_alphanumeric() { sign } else { '-' };
     id.chars().map(plain).collect()
 }
 
-/// Fit for the inside of an element and of an attribute in double quotes.
+/// Escapes text for elements and for double-quoted attributes.
 fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for sign in text.chars() {

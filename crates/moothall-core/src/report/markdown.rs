@@ -1,18 +1,18 @@
-//! A document in Markdown: CommonMark with the tables of GitHub.
+//! Renders a document as Markdown: CommonMark with GitHub tables.
 //!
-//! Citations stay as they are written, `[F0:Revenue:FY2025]`, so that `moothall check` reads a memo
-//! as it reads any text; definitions at the end make links of them.
+//! Citations keep their form, `[F0:Revenue:FY2025]`, so that `moothall check` can read a memo like
+//! any other text; link definitions at the end turn them into links.
 
 use std::collections::BTreeMap;
 
-use super::document::{Block, Document, Link, Span, Table, Words};
+use super::document::{DocumentBlock, DocumentTable, FilingLink, ReportDocument, TextSpan, Words};
 
-/// Signs for a bar, one cell for a tenth.
+/// The width of a bar in characters.
 const BAR_CELLS: u32 = 10;
 
-/// Writes a document as Markdown.
-pub fn markdown(document: &Document) -> String {
-    let mut writer = Writer::default();
+/// Renders a document as Markdown.
+pub fn markdown(document: &ReportDocument) -> String {
+    let mut writer = MarkdownWriter::default();
     writer.line(&format!("# {}", escaped(&document.title)));
     if let Some(watermark) = &document.watermark {
         writer.line(&format!("**{}**", escaped(watermark)));
@@ -26,37 +26,37 @@ pub fn markdown(document: &Document) -> String {
 }
 
 #[derive(Default)]
-struct Writer {
+struct MarkdownWriter {
     text: String,
-    links: BTreeMap<String, Link>,
+    links: BTreeMap<String, FilingLink>,
 }
 
-impl Writer {
-    /// A line and the empty one behind it.
+impl MarkdownWriter {
+    /// Writes a line followed by an empty one.
     fn line(&mut self, line: &str) {
         self.text.push_str(line);
         self.text.push_str("\n\n");
     }
 
-    fn block(&mut self, block: &Block) {
+    fn block(&mut self, block: &DocumentBlock) {
         match block {
-            Block::Heading { level, words, .. } => {
+            DocumentBlock::Heading { level, words, .. } => {
                 let signs = "#".repeat(usize::from(*level) + 1);
                 self.line(&format!("{signs} {}", escaped(words)));
             }
-            Block::Paragraph { words } => {
+            DocumentBlock::Paragraph { words } => {
                 let words = self.words(words);
                 self.line(&words);
             }
-            Block::Notice { words } => {
+            DocumentBlock::Notice { words } => {
                 let words = self.words(words);
                 self.line(&format!("> {words}"));
             }
-            Block::Fine { words } => {
+            DocumentBlock::Fine { words } => {
                 let words = self.words(words);
                 self.line(&format!("*{words}*"));
             }
-            Block::List { numbered, items } => {
+            DocumentBlock::List { numbered, items } => {
                 for (at, item) in (1..).zip(items) {
                     let words = self.words(item);
                     let sign = if *numbered { format!("{at}.") } else { "-".to_owned() };
@@ -64,18 +64,18 @@ impl Writer {
                 }
                 self.text.push('\n');
             }
-            Block::Fields { rows } => {
+            DocumentBlock::Fields { rows } => {
                 for row in rows {
                     let words = self.words(&row.value);
                     self.text.push_str(&format!("- {}: {words}\n", escaped(&row.name)));
                 }
                 self.text.push('\n');
             }
-            Block::Table(table) => self.table(table),
+            DocumentBlock::Table(table) => self.table(table),
         }
     }
 
-    fn table(&mut self, table: &Table) {
+    fn table(&mut self, table: &DocumentTable) {
         let titles: Vec<String> =
             table.columns.iter().map(|column| cell(&escaped(&column.title))).collect();
         self.text.push_str(&format!("| {} |\n|", titles.join(" | ")));
@@ -92,31 +92,31 @@ impl Writer {
 
     fn words(&mut self, words: &Words) -> String {
         let mut line: String = words.iter().map(|span| self.span(span)).collect();
-        if let Some(Span::Text { .. } | Span::Strong { .. }) = words.first() {
+        if let Some(TextSpan::Text { .. } | TextSpan::Strong { .. }) = words.first() {
             escape_start(&mut line);
         }
         line
     }
 
-    fn span(&mut self, span: &Span) -> String {
+    fn span(&mut self, span: &TextSpan) -> String {
         match span {
-            Span::Text { text } => escaped(text),
-            Span::Strong { text } => format!("**{}**", escaped(text)),
-            Span::Cite { id, url, .. } => {
+            TextSpan::Text { text } => escaped(text),
+            TextSpan::Strong { text } => format!("**{}**", escaped(text)),
+            TextSpan::Cite { id, url, .. } => {
                 if let Some(url) = url {
                     self.links.insert(id.clone(), url.clone());
                 }
                 format!("[{}]", escaped(id))
             }
-            Span::Source { id } => format!("[{}]", escaped(id)),
-            Span::Link { text, url } => format!("[{}]({})", escaped(text), url.as_str()),
-            Span::Mark { number } => format!("⚠{number}"),
-            Span::Bar { value, top } => bar(*value, *top),
-            Span::Dots { values, top } => dots(values, *top),
+            TextSpan::Source { id } => format!("[{}]", escaped(id)),
+            TextSpan::Link { text, url } => format!("[{}]({})", escaped(text), url.as_str()),
+            TextSpan::Mark { number } => format!("⚠{number}"),
+            TextSpan::Bar { value, top } => bar(*value, *top),
+            TextSpan::Dots { values, top } => dots(values, *top),
         }
     }
 
-    /// What makes links of citations.
+    /// Writes the link definitions of citations.
     fn definitions(&mut self) {
         if self.links.is_empty() {
             while self.text.ends_with("\n\n") {
@@ -139,9 +139,9 @@ fn dots(values: &[u32], top: u32) -> String {
     (1..=top.min(100)).map(|at| if values.contains(&at) { '●' } else { '·' }).collect()
 }
 
-/// Words in which nothing is markup. Brackets stay, because citations are in brackets; what would
-/// make a link, an image or a footnote of them is broken up. Addresses are broken up too: many
-/// readers make links of them.
+/// Escapes all markup. Brackets are kept because citations use them, but sequences that would form
+/// a link, an image or a footnote are broken up. URLs are broken up too, because many viewers turn
+/// them into links.
 fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     let mut signs = text.char_indices().peekable();
@@ -163,7 +163,7 @@ fn escaped(text: &str) -> String {
     safe
 }
 
-/// Whether a reader of Markdown would put another sign in its place.
+/// Whether Markdown would decode this as an entity.
 fn is_entity(text: &str) -> bool {
     let name = text.trim_start_matches('&');
     let end = name.find(|sign: char| sign != '#' && !sign.is_ascii_alphanumeric());
@@ -175,7 +175,7 @@ fn ends_with_www(text: &str) -> bool {
     tail.len() == 3 && tail.iter().all(|sign| matches!(sign, 'w' | 'W'))
 }
 
-/// The first signs of a line may make a headline, a list, a quotation or a rule of it.
+/// Escapes the first characters of a line if they would start a heading, a list, a quote or a rule.
 fn escape_start(line: &mut String) {
     let first = line.chars().next();
     let is_markup = match first {
@@ -199,7 +199,7 @@ fn escape_start(line: &mut String) {
     }
 }
 
-/// The same inside a table.
+/// Escapes a table cell.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }

@@ -2,13 +2,13 @@ use super::*;
 
 #[track_caller]
 fn check(words: &str, expected: &str) {
-    let document = Document {
+    let document = ReportDocument {
         title: "T".to_owned(),
         subtitle: "S".to_owned(),
         running_head: String::new(),
         watermark: None,
         running_foot: String::new(),
-        blocks: vec![Block::paragraph(words)],
+        blocks: vec![DocumentBlock::paragraph(words)],
     };
     assert_eq!(markdown(&document), format!("# T\n\n*S*\n\n{expected}\n"));
 }

@@ -1,121 +1,122 @@
-//! The board memo: what is recommended, what speaks against it, what it rests on, and what is
-//! missing.
+//! The board memo: recommendations, objections, sources and missing data.
 //!
-//! Agents' words are untrusted: they are flattened to what can be seen, and every number in them is
-//! checked again here. What is not supported carries a mark, and the marks are explained below.
-//! Numbers that the program itself says (scores, counts) come from values, never from words.
+//! Model output is untrusted: it is reduced to visible text, and every number in it is checked
+//! again here. Unsupported statements get a mark, and the marks are explained at the end. Numbers
+//! stated by Moothall itself (scores, counts) come from values, never from text.
 
-mod about;
-mod chosen;
-mod others;
+mod front_matter;
+mod labels;
+mod other_moves;
+mod recommended;
 mod scores;
 mod sources;
-mod told;
 mod writer;
 
+use self::labels::state_word;
 pub use self::sources::{CitedFact, cited};
-use self::told::state_word;
-use self::writer::Writer;
-use super::document::{Block, Column, Document, Span, Table, Words};
-use super::view::ConsultView;
+use self::writer::MemoWriter;
+use super::consult_report::ConsultReport;
+use super::document::{DocumentBlock, DocumentTable, ReportDocument, TableColumn, TextSpan, Words};
 use crate::MicroUsd;
 use crate::consult::RankedMove;
-use crate::debate::{Debated, Objection};
-use crate::model::Usage;
+use crate::debate::{DebateResult, Objection};
+use crate::model::TokenUsage;
 
-/// What a memo says about the run and cannot be derived from the answers' words.
+/// Facts about the run that cannot be derived from the text of its results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunFacts {
     /// The run.
     pub run_id: String,
     /// The build that ran it.
     pub build: String,
-    /// The day it began, as `2026-11-15`.
+    /// The start date, such as `2026-11-15`.
     pub started_on: String,
-    /// Model calls that were answered.
+    /// The number of answered model calls.
     pub calls: u64,
-    /// Of these, rewrites and questions asked again.
+    /// How many of them were rewrites and retries.
     pub extra_calls: u64,
     /// Tokens of all answers.
-    pub usage: Usage,
-    /// What they cost; unknown where one price is.
+    pub usage: TokenUsage,
+    /// The total cost; `None` if any price is unknown.
     pub cost: Option<MicroUsd>,
-    /// Whether the demonstration model spoke.
+    /// Whether the demo model was used.
     pub demonstration: bool,
 }
 
-/// The memo of a consultation, complete or not.
-pub fn memo(view: &ConsultView, run: &RunFacts) -> Document {
-    let mut writer = Writer::new(view);
-    let mut blocks = about::labels(view, run);
-    blocks.extend(about::warnings(view));
+/// Builds the memo of a consultation, complete or not.
+pub fn memo(view: &ConsultReport, run: &RunFacts) -> ReportDocument {
+    let mut writer = MemoWriter::new(view);
+    let mut blocks = front_matter::labels(view, run);
+    blocks.extend(front_matter::warnings(view));
     blocks.extend(recommendation(view, &mut writer));
-    blocks.extend(super::say::blocks(view));
-    blocks.extend(chosen::chosen(view, &mut writer));
-    blocks.extend(others::others(view, &mut writer));
+    blocks.extend(super::sections::blocks(view));
+    blocks.extend(recommended::chosen(view, &mut writer));
+    blocks.extend(other_moves::others(view, &mut writer));
     blocks.extend(writer.sources());
-    blocks.extend(about::missing(view));
+    blocks.extend(front_matter::missing(view));
     blocks.extend(writer.marks());
-    blocks.extend(about::record(view, run));
-    about::framed(view, run, blocks)
+    blocks.extend(front_matter::record(view, run));
+    front_matter::framed(view, run, blocks)
 }
 
-fn recommendation(view: &ConsultView, writer: &mut Writer<'_>) -> Vec<Block> {
-    let mut blocks = vec![Block::heading(1, "Recommendation")];
+fn recommendation(view: &ConsultReport, writer: &mut MemoWriter<'_>) -> Vec<DocumentBlock> {
+    let mut blocks = vec![DocumentBlock::heading(1, "Recommendation")];
     let recommended = view.ranked.as_ref().map(|ranked| ranked.recommended.as_slice());
     let recommended = recommended.unwrap_or_default();
     if recommended.is_empty() {
-        blocks.push(Block::paragraph("No move is recommended. What is missing is said below."));
+        blocks.push(DocumentBlock::paragraph(
+            "No move is recommended. Missing data is listed below.",
+        ));
         return blocks;
     }
     let item = |one: &RankedMove| {
-        vec![Span::strong(&one.title), Span::text(&format!(" ({})", one.move_id))]
+        vec![TextSpan::strong(&one.title), TextSpan::text(&format!(" ({})", one.move_id))]
     };
     let items = recommended.iter().map(item).collect();
-    blocks.push(Block::List { numbered: true, items });
+    blocks.push(DocumentBlock::List { numbered: true, items });
     blocks.push(glance(recommended, writer));
-    blocks.extend(too_close(recommended).map(|words| Block::paragraph(&words)));
+    blocks.extend(too_close(recommended).map(|words| DocumentBlock::paragraph(&words)));
     blocks
 }
 
-/// The recommended moves side by side.
-fn glance(recommended: &[RankedMove], writer: &mut Writer<'_>) -> Block {
+/// A comparison table of the recommended moves.
+fn glance(recommended: &[RankedMove], writer: &mut MemoWriter<'_>) -> DocumentBlock {
     let columns = vec![
-        Column::words("move"),
-        Column::words("result"),
-        Column::numbers("apart"),
-        Column::wide("strongest case against it"),
-        Column::words("and it was"),
+        TableColumn::words("move"),
+        TableColumn::words("result"),
+        TableColumn::numbers("apart"),
+        TableColumn::wide("strongest objection"),
+        TableColumn::words("status"),
     ];
     let row = |one: &RankedMove| -> Option<Vec<Words>> {
         let debated = one.debated.as_ref()?;
         let objection = strongest(debated);
         let state = objection.map(|objection| state_word(objection.state)).unwrap_or_default();
         Some(vec![
-            vec![Span::text(&one.move_id)],
+            vec![TextSpan::text(&one.move_id)],
             result(debated),
-            vec![Span::text(&debated.spread.to_string())],
+            vec![TextSpan::text(&debated.spread.to_string())],
             objection.map(|objection| writer.checked(&objection.text)).unwrap_or_default(),
-            vec![Span::text(state)],
+            vec![TextSpan::text(state)],
         ])
     };
     let rows = recommended.iter().filter_map(row).collect();
-    Block::Table(Table { columns, rows, has_total: false })
+    DocumentBlock::Table(DocumentTable { columns, rows, has_total: false })
 }
 
-/// The score with its bar.
-fn result(debated: &Debated) -> Words {
+/// The score with a bar.
+fn result(debated: &DebateResult) -> Words {
     let (value, top) = (debated.total_score, debated.top_score);
-    vec![Span::text(&format!("score {value}/{top} ")), Span::Bar { value, top }]
+    vec![TextSpan::text(&format!("score {value}/{top} ")), TextSpan::Bar { value, top }]
 }
 
-/// The hardest objection that stands, else the first of the gravest.
-fn strongest(debated: &Debated) -> Option<&Objection> {
+/// The hardest open objection, otherwise the first of the most severe ones.
+fn strongest(debated: &DebateResult) -> Option<&Objection> {
     let gravest = || debated.objections.iter().rev().max_by_key(|objection| objection.severity);
     debated.hardest_open().or_else(gravest)
 }
 
-/// Neighbours whose totals lie closer together than the decision makers themselves.
+/// Adjacent moves whose totals differ by less than the spread between decision makers.
 fn too_close(recommended: &[RankedMove]) -> Option<String> {
     let close = |pair: &[RankedMove]| -> Option<String> {
         let [one, other] = pair else { return None };
@@ -126,14 +127,14 @@ fn too_close(recommended: &[RankedMove]) -> Option<String> {
     let pairs: Vec<String> = recommended.windows(2).filter_map(close).collect();
     (!pairs.is_empty()).then(|| {
         format!(
-            "Too close to call: {}. Their totals are closer together than the decision makers are.",
+            "Too close to call: {}. Their totals differ by less than the decision makers' scores do.",
             pairs.join("; ")
         )
     })
 }
 
-/// Every objection of a debate by what became of it, as a line.
-fn fates(debated: &Debated) -> Option<String> {
+/// The number of objections by state, as a sentence.
+fn fates(debated: &DebateResult) -> Option<String> {
     use crate::debate::ObjectionState as S;
     let all = debated.objections.len();
     let told: Vec<String> = [S::Answered, S::Partly, S::Open, S::Conceded]

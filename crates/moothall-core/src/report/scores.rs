@@ -1,7 +1,7 @@
-//! The scores of a consultation as a table for spreadsheets.
+//! The scores of a consultation as CSV.
 
+use super::consult_report::ConsultReport;
 use super::csv_line;
-use super::view::ConsultView;
 use crate::consult::RankedMove;
 use crate::debate::ScoreBasis;
 
@@ -18,10 +18,10 @@ const HEADINGS: [&str; 10] = [
     "remarks",
 ];
 
-/// RFC 4180: one row for each move, decision maker and metric, one for each card, and one for each
-/// move, whose metric and decision maker are `total`. A move that was not debated has one row
-/// without a score.
-pub fn scores_csv(view: &ConsultView) -> String {
+/// RFC 4180: one row per move, decision maker and metric, one per scorecard, and one per move with
+/// `total` as its metric and decision maker. A move that was not debated has one row without a
+/// score.
+pub fn scores_csv(view: &ConsultReport) -> String {
     let mut text = csv_line(&HEADINGS);
     for one in view.ranked.iter().flat_map(|ranked| ranked.moves()) {
         for row in rows(view, one) {
@@ -31,7 +31,7 @@ pub fn scores_csv(view: &ConsultView) -> String {
     text
 }
 
-fn rows(view: &ConsultView, one: &RankedMove) -> Vec<[String; 10]> {
+fn rows(view: &ConsultReport, one: &RankedMove) -> Vec<[String; 10]> {
     let row = |who: &str, metric: &str, figures: [String; 4], remarks: &str| {
         let [score, top, spread, basis] = figures;
         [

@@ -1,16 +1,16 @@
-//! Words of others as one line of what a reader can see.
+//! Reduces untrusted text to one visible line.
 
 use crate::text::{is_unseen, one_line};
 
-/// Longer than anything an agent may write in one field.
+/// Longer than any field an agent may write.
 const MAX_CHARS: usize = 8_000;
 
-/// Marks above and below one letter; the languages that we know of need fewer.
+/// The maximum number of combining marks per letter; known languages need fewer.
 const MAX_MARKS: usize = 3;
 
-/// The words on one line, without control characters, marks that turn the direction of writing,
-/// characters that show nothing, and piles of marks that would cover other lines.
-pub(super) fn visible_line(words: &str) -> String {
+/// The text as one line, without control characters, bidirectional marks, invisible characters, and
+/// stacks of combining marks that would cover other lines.
+pub(crate) fn visible_line(words: &str) -> String {
     let mut marks = 0;
     let shown: String = words
         .chars()

@@ -1,106 +1,106 @@
-//! Where a consultation stands.
+//! The view of a consultation.
 
 use serde::{Deserialize, Serialize};
 
-use super::debates::{Check, MoveView, Round, Turn};
+use super::debates::{ClaimCheckView, MoveView, RoundView, TurnView};
 use crate::consult::EvidenceSource;
-use crate::event::{Gathered, RunEventBody};
+use crate::event::{EvidenceSummary, RunEventBody};
 
-/// Layers: gather, infer, analyse, debate, rank.
+/// Gather, infer, analyse, debate, rank.
 const LAYERS: u8 = 5;
 
 /// A consultation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct ConsultView {
-    /// The ticker, or the name of a company that has none.
+    /// The ticker, or the company's name if it has none.
     pub ticker: String,
-    /// Whether `ticker` is a ticker, under which there are facts.
+    /// Whether `ticker` is a ticker, so that facts can be looked up.
     pub listed: bool,
-    /// Rounds of each debate.
+    /// The number of rounds per debate.
     pub rounds: u32,
-    /// Moves that there shall be.
+    /// The planned number of moves.
     pub expected_moves: u32,
-    /// Where the evidence comes from.
+    /// The source of the evidence.
     pub source: EvidenceSource,
-    /// Calls that it takes, without those that ask again.
+    /// The estimated number of model calls, without retries.
     pub expected_calls: u32,
-    /// Whom it is about and what there is to go on, when that was gathered.
-    pub gathered: Option<Gathered>,
-    /// Gather, infer, analyse, debate, rank.
-    pub layers: Vec<Layer>,
-    /// In the order in which they began.
-    pub agents: Vec<Agent>,
-    /// Documents other than moves whose claims were checked.
-    pub checks: Vec<Check>,
-    /// By number.
+    /// The company and a summary of the evidence, once gathered.
+    pub gathered: Option<EvidenceSummary>,
+    /// The layers: gather, infer, analyse, debate, rank.
+    pub layers: Vec<StageView>,
+    /// The agents, in the order they started.
+    pub agents: Vec<AgentView>,
+    /// Claim checks of documents other than moves.
+    pub checks: Vec<ClaimCheckView>,
+    /// The moves, ordered by number.
     pub moves: Vec<MoveView>,
-    /// The recommended moves, best first; empty before the end.
+    /// The recommended moves, best first; empty until the end.
     pub recommended: Vec<String>,
-    /// All others.
+    /// All other moves.
     pub other: Vec<String>,
 }
 
-/// How far something is.
+/// The progress of a layer or an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(test, derive(ts_rs::TS))]
-pub enum Progress {
-    /// Not begun.
+pub enum StageProgress {
+    /// Not started.
     Waiting,
-    /// Begun.
+    /// Started.
     Running,
-    /// Done.
+    /// Finished.
     Done,
 }
 
 /// A layer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
-pub struct Layer {
-    /// From 0.
+pub struct StageView {
+    /// The number, starting at 0.
     pub layer: u8,
-    /// How far it is.
-    pub state: Progress,
-    /// When it began.
+    /// The progress.
+    pub state: StageProgress,
+    /// The start time.
     pub started_at: Option<String>,
-    /// When it ended.
+    /// The end time.
     pub ended_at: Option<String>,
-    /// The documents that it made.
+    /// The documents it produced.
     pub artifacts: Vec<String>,
 }
 
 /// An agent of a layer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
-pub struct Agent {
+pub struct AgentView {
     /// The layer.
     pub layer: u8,
     /// `analyst_3`.
     pub agent_id: String,
-    /// What people call it.
+    /// The display name.
     pub persona: String,
-    /// How far it is.
-    pub state: Progress,
-    /// When it began.
+    /// The progress.
+    pub state: StageProgress,
+    /// The start time.
     pub started_at: Option<String>,
-    /// When it was done.
+    /// The end time.
     pub ended_at: Option<String>,
-    /// The documents that it made.
+    /// The documents it produced.
     pub outputs: Vec<String>,
 }
 
 impl ConsultView {
-    /// As a consultation starts; nothing for any other event.
-    pub(super) fn new(body: &RunEventBody) -> Option<Self> {
+    /// The initial view; `None` if the event does not start a consultation.
+    pub(crate) fn new(body: &RunEventBody) -> Option<Self> {
         let RunEventBody::ConsultStarted { ticker, listed, rounds, moves, provenance, est_calls } =
             body
         else {
             return None;
         };
-        let layer = |layer| Layer {
+        let layer = |layer| StageView {
             layer,
-            state: Progress::Waiting,
+            state: StageProgress::Waiting,
             started_at: None,
             ended_at: None,
             artifacts: Vec::new(),
@@ -122,11 +122,11 @@ impl ConsultView {
         })
     }
 
-    pub(super) fn apply(&mut self, body: &RunEventBody, at: &str) {
+    pub(crate) fn apply(&mut self, body: &RunEventBody, at: &str) {
         match body {
             RunEventBody::LayerStart { layer, .. } => {
                 if let Some(layer) = self.layers.get_mut(usize::from(*layer)) {
-                    layer.state = Progress::Running;
+                    layer.state = StageProgress::Running;
                     layer.started_at = Some(at.to_owned());
                 }
             }
@@ -135,23 +135,23 @@ impl ConsultView {
                     self.gathered = Some(gathered.as_ref().clone());
                 }
                 if let Some(layer) = self.layers.get_mut(usize::from(*layer)) {
-                    layer.state = Progress::Done;
+                    layer.state = StageProgress::Done;
                     layer.ended_at = Some(at.to_owned());
                     layer.artifacts.clone_from(artifacts);
                 }
             }
-            RunEventBody::AgentStart { layer, agent_id, persona } => self.agents.push(Agent {
+            RunEventBody::AgentStart { layer, agent_id, persona } => self.agents.push(AgentView {
                 layer: *layer,
                 agent_id: agent_id.clone(),
                 persona: persona.clone(),
-                state: Progress::Running,
+                state: StageProgress::Running,
                 started_at: Some(at.to_owned()),
                 ended_at: None,
                 outputs: Vec::new(),
             }),
             RunEventBody::AgentComplete { agent_id, outputs, titles, .. } => {
                 if let Some(agent) = self.agents.iter_mut().find(|one| one.agent_id == *agent_id) {
-                    agent.state = Progress::Done;
+                    agent.state = StageProgress::Done;
                     agent.ended_at = Some(at.to_owned());
                     agent.outputs.clone_from(outputs);
                 }
@@ -164,7 +164,7 @@ impl ConsultView {
             RunEventBody::ClaimChecked {
                 document, numbers, supported, flagged, rewrite, ..
             } => {
-                let check = Check {
+                let check = ClaimCheckView {
                     document: document.clone(),
                     numbers: *numbers,
                     supported: *supported,
@@ -198,7 +198,7 @@ impl ConsultView {
                 stance,
                 cites,
             } => {
-                let turn = Turn {
+                let turn = TurnView {
                     turn_id: effect_id.clone(),
                     at: at.to_owned(),
                     thread: thread.clone(),
@@ -220,7 +220,7 @@ impl ConsultView {
         }
     }
 
-    fn checked(&mut self, check: Check) {
+    fn checked(&mut self, check: ClaimCheckView) {
         if let Some(move_id) = move_of(&check.document) {
             self.one(move_id).checked(check);
             return;
@@ -231,11 +231,11 @@ impl ConsultView {
         }
     }
 
-    fn round(&mut self, move_id: &str, round: u32) -> &mut Round {
+    fn round(&mut self, move_id: &str, round: u32) -> &mut RoundView {
         self.one(move_id).round(round)
     }
 
-    /// The move, which is put in its place where it is new.
+    /// Finds the move, or inserts it in order.
     fn one(&mut self, move_id: &str) -> &mut MoveView {
         let place = |one: &MoveView| (move_number(&one.move_id), one.move_id.clone());
         let wanted = (move_number(move_id), move_id.to_owned());
@@ -250,14 +250,14 @@ impl ConsultView {
     }
 }
 
-/// The move that a document is: `m7` of `m7.md`.
+/// The move id of a move's document: `m7` for `m7.md`.
 pub fn move_of(document: &str) -> Option<&str> {
     let id = document.strip_suffix(".md")?;
     let digits = id.strip_prefix('m')?;
     (!digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())).then_some(id)
 }
 
-/// `m10` comes after `m9`; what has no number comes last.
+/// The number to sort moves by, so that `m10` comes after `m9`; ids without a number come last.
 pub fn move_number(move_id: &str) -> u32 {
     move_id.trim_start_matches(|c: char| !c.is_ascii_digit()).parse().unwrap_or(u32::MAX)
 }

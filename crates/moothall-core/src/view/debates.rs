@@ -1,13 +1,13 @@
-//! A move and its debate.
+//! The view of a move and its debate.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::debate::{Degradation, Objection, Stance};
+use crate::debate::{DebateDegradation, DebateStance, Objection};
 use crate::event::{RoundStatus, RunEventBody};
 use crate::sandbox::IsolationClass;
-use crate::{EffectId, Finding, Severity};
+use crate::{EffectId, FindingSeverity, RunFinding};
 
 /// A move.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,96 +15,96 @@ use crate::{EffectId, Finding, Severity};
 pub struct MoveView {
     /// `m7`.
     pub move_id: String,
-    /// What it is called, when its author is done.
+    /// The title, once its author has finished.
     pub title: Option<String>,
-    /// Who proposed it: `analyst_3`, or `you`.
+    /// The author: `analyst_3`, or `you`.
     pub analyst: Option<String>,
-    /// What code found in it.
-    pub check: Option<Check>,
-    /// Whether code keeps it out of the ranking until a person looked.
+    /// The claim check.
+    pub check: Option<ClaimCheckView>,
+    /// Whether the claim check keeps it out of the ranking until it is reviewed.
     pub held: bool,
-    /// Whether a person does not want it debated.
+    /// Whether a reviewer removed it from the debates.
     pub vetoed: bool,
-    /// Whether a person edited or added it.
+    /// Whether a reviewer edited or added it.
     pub by_person: bool,
-    /// The weakest walls around its debate.
+    /// The weakest isolation class of its debate.
     pub isolation: Option<IsolationClass>,
-    /// Rounds that began.
-    pub rounds: Vec<Round>,
-    /// The last thing that was said.
-    pub last_turn: Option<Turn>,
-    /// How it was scored.
-    pub scored: Option<Scored>,
+    /// The rounds started.
+    pub rounds: Vec<RoundView>,
+    /// The last message.
+    pub last_turn: Option<TurnView>,
+    /// The scores.
+    pub scored: Option<MoveScores>,
 }
 
 /// One round of a debate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
-pub struct Round {
-    /// From 1.
+pub struct RoundView {
+    /// The number, starting at 1.
     pub round: u32,
-    /// Who has spoken.
+    /// Which side has answered.
     pub status: Option<RoundStatus>,
-    /// By decision maker; `all` for an opening that is the same for everyone.
-    pub threads: BTreeMap<String, Cell>,
+    /// By decision maker; `all` for the shared opening.
+    pub threads: BTreeMap<String, ThreadRoundView>,
 }
 
 /// One round of one thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
-pub struct Cell {
+pub struct ThreadRoundView {
     /// The critic's turn.
     pub critic: Option<EffectId>,
-    /// The decision maker's.
+    /// The decision maker's turn.
     pub reply: Option<EffectId>,
-    /// Where the decision maker stands.
-    pub stance: Option<Stance>,
+    /// The decision maker's stance.
+    pub stance: Option<DebateStance>,
 }
 
-/// Something that was said.
+/// A message in a debate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
-pub struct Turn {
+pub struct TurnView {
     /// The call.
     pub turn_id: EffectId,
-    /// When.
+    /// The time.
     pub at: String,
-    /// The decision maker whose thread it is, or `all`.
+    /// The decision maker of the thread, or `all`.
     pub thread: String,
-    /// From 1.
+    /// The round, starting at 1.
     pub round: u32,
     /// `critic` or the decision maker.
     pub role: String,
-    /// The beginning of it.
+    /// The beginning of the message.
     pub preview: String,
-    /// Where the decision maker stands.
-    pub stance: Option<Stance>,
-    /// The evidence that was cited.
+    /// The decision maker's stance.
+    pub stance: Option<DebateStance>,
+    /// The cited evidence.
     pub cites: Vec<String>,
 }
 
 /// The scores of a move.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
-pub struct Scored {
+pub struct MoveScores {
     /// The sum of all scores.
     pub score: u32,
-    /// The highest sum there can be.
+    /// The highest possible sum.
     pub out_of: u32,
     /// Scores by decision maker and metric.
     pub breakdown: BTreeMap<String, BTreeMap<String, u8>>,
-    /// How far the sums of the decision makers are apart.
+    /// The difference between the highest and the lowest sum of a decision maker.
     pub spread: u32,
-    /// Rounds that every thread came through.
+    /// The number of rounds completed by every thread.
     pub rounds_done: u32,
-    /// What is not as it should be.
-    pub degraded: Vec<Degradation>,
-    /// The hardest objection that still stands.
+    /// Problems of the debate.
+    pub degraded: Vec<DebateDegradation>,
+    /// The hardest open objection.
     pub key_objection: Option<Objection>,
 }
 
 impl MoveView {
-    pub(super) fn new(move_id: &str) -> Self {
+    pub(crate) fn new(move_id: &str) -> Self {
         Self {
             move_id: move_id.to_owned(),
             title: None,
@@ -120,25 +120,25 @@ impl MoveView {
         }
     }
 
-    pub(super) fn checked(&mut self, check: Check) {
-        let is_grave = check.findings.iter().any(|one| one.severity >= Severity::Escalate);
+    pub(crate) fn checked(&mut self, check: ClaimCheckView) {
+        let is_grave = check.findings.iter().any(|one| one.severity >= FindingSeverity::Escalate);
         self.held = is_grave && !check.rewrite;
         self.check = Some(check);
     }
 
-    /// The round, which is put in its place where it is new.
-    pub(super) fn round(&mut self, round: u32) -> &mut Round {
+    /// Finds the round, or inserts it in order.
+    pub(crate) fn round(&mut self, round: u32) -> &mut RoundView {
         let at = match self.rounds.binary_search_by_key(&round, |one| one.round) {
             Ok(at) => at,
             Err(at) => {
-                self.rounds.insert(at, Round { round, status: None, threads: BTreeMap::new() });
+                self.rounds.insert(at, RoundView { round, status: None, threads: BTreeMap::new() });
                 at
             }
         };
         &mut self.rounds[at]
     }
 
-    pub(super) fn scored(&mut self, body: &RunEventBody) {
+    pub(crate) fn scored(&mut self, body: &RunEventBody) {
         let RunEventBody::SandboxScored {
             score,
             out_of,
@@ -154,7 +154,7 @@ impl MoveView {
         let sums = breakdown.values().map(|scores| scores.values().map(|s| u32::from(*s)).sum());
         let (least, most) =
             sums.fold((u32::MAX, 0), |(least, most), sum: u32| (least.min(sum), most.max(sum)));
-        self.scored = Some(Scored {
+        self.scored = Some(MoveScores {
             score: *score,
             out_of: *out_of,
             breakdown: breakdown.clone(),
@@ -166,8 +166,8 @@ impl MoveView {
     }
 }
 
-impl Round {
-    pub(super) fn spoke(&mut self, turn: &Turn) {
+impl RoundView {
+    pub(crate) fn spoke(&mut self, turn: &TurnView) {
         let cell = self.threads.entry(turn.thread.clone()).or_default();
         match turn.role.as_str() {
             "critic" => cell.critic = Some(turn.turn_id.clone()),
@@ -179,18 +179,18 @@ impl Round {
     }
 }
 
-/// What code found in a document.
+/// The claim check of a document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
-pub struct Check {
+pub struct ClaimCheckView {
     /// `F1.md`, `m3.md`.
     pub document: String,
-    /// Numbers that were read.
+    /// The number of numbers found.
     pub numbers: u32,
-    /// Of these, supported or marked as assumptions.
+    /// How many of them are supported or marked as assumptions.
     pub supported: u32,
-    /// What is flagged.
-    pub findings: Vec<Finding>,
-    /// Whether its author is asked to write it again.
+    /// Findings about the others.
+    pub findings: Vec<RunFinding>,
+    /// Whether the author is asked to rewrite it.
     pub rewrite: bool,
 }

@@ -4,35 +4,37 @@
 use std::collections::BTreeMap;
 
 use insta::assert_json_snapshot;
-use moothall_core::child::{ChildEnd, ChildRequest, Isolation};
-use moothall_core::consult::committee::{Level, Metric, Seat};
+use moothall_core::child::{ChildEnd, ChildIsolation, ChildRequest};
+use moothall_core::consult::committee::{CommitteeMember, MetricLevel, ScoreMetric};
 use moothall_core::consult::{
-    Change, Committee, ConsultInput, EvidenceSource, GatherFailure, GatherFailureKind,
-    GatherRequest, LastWord, Move, Proposal, Question, Ranked, RankedMove, Review, RoleModels,
-    SupportCount, Terms, What,
+    Committee, ConsultInput, ConsultResult, EvidenceSource, GatherFailure, GatherFailureKind,
+    GatherRequest, Move, MoveReview, MoveReviewDecision, Proposal, RankedMove, ReviewAction,
+    ReviewChange, ReviewQuestion, RoleModels, SupportCount, Terms,
 };
 use moothall_core::debate::{
-    Calls, DebateInput, Debated, Degradation, Objection, ObjectionSeverity, ObjectionState,
-    ScoreBasis, Scorecard, Stance, Undebated,
+    BaselineScores, CallSettings, DebateDegradation, DebateInput, DebateResult, DebateStance,
+    Objection, ObjectionSeverity, ObjectionState, ScoreBasis, Scorecard,
 };
 use moothall_core::evidence::{
-    Company, Day, Evidence, FilingEvent, ItemCode, Passage, Provenance, SourceFile,
+    CalendarDay, CompanyProfile, Evidence, FilingEvent, FilingPassage, ItemCode, Provenance,
+    SourceFile,
 };
 use moothall_core::model::{
-    Block, CacheFor, Effort, FailureKind, ModelFailure, ModelName, ModelReply, ModelRequest,
-    OutputSchema, Purpose, StopReason, Temperature, Turn, Usage, UsageBasis,
+    CacheDuration, CallPurpose, FailureKind, ModelFailure, ModelName, ModelReply, ModelRequest,
+    OutputSchema, PromptBlock, PromptTurn, ReasoningEffort, StopReason, Temperature, TokenUsage,
+    UsageBasis,
 };
-use moothall_core::reflexion::{
-    AnswerForm, Attempted, Contract, Expectation, Reflexion, ReflexionInput,
+use moothall_core::program::{
+    AnswerFormat, OutputExpectation, ProgramContract, ProgramInput, ProgramResult, ProgramRun,
 };
 use moothall_core::sandbox::{
-    Attestation, ExecuteRequest, Execution, Exit, FileRef, GuestPath, IsolationClass, LimitName,
-    Limits, Output, SandboxFailure, SandboxFailureKind, SelfTest,
+    CapturedOutput, ExecuteRequest, Exit, FileRef, GuestPath, IsolationClass, LimitName, Limits,
+    SandboxAttestation, SandboxExecution, SandboxFailure, SandboxFailureKind, SelfTest,
 };
 use moothall_core::{
-    Conclusion, Effect, EffectId, EffectResult, Finding, LayerStatus, MicroUsd, Outcome,
-    PauseReason, RoundStatus, RuleId, RunEvent, RunEventBody, SequencedEvent, Severity, Sha256Hex,
-    Step, Verdict,
+    Conclusion, Effect, EffectId, EffectResult, FindingSeverity, MicroUsd, Outcome, PauseReason,
+    RoundStatus, RuleId, RunEvent, RunEventBody, RunFinding, RunVerdict, SequencedEvent, Sha256Hex,
+    StageStatus, Step,
 };
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -48,19 +50,22 @@ fn effect_id() -> EffectId {
 fn request() -> ModelRequest {
     ModelRequest {
         model: model(),
-        purpose: Purpose::Ask,
+        purpose: CallPurpose::Ask,
         system: vec![
-            Block::new("Evidence.").cached(CacheFor::OneHour),
-            Block::new("You are terse."),
+            PromptBlock::new("Evidence.").cached(CacheDuration::OneHour),
+            PromptBlock::new("You are terse."),
         ],
         turns: vec![
-            Turn::user("How many?"),
-            Turn::assistant("Three."),
-            Turn { block: Block::new("Sure?").cached(CacheFor::FiveMinutes), ..Turn::user("") },
+            PromptTurn::user("How many?"),
+            PromptTurn::assistant("Three."),
+            PromptTurn {
+                block: PromptBlock::new("Sure?").cached(CacheDuration::FiveMinutes),
+                ..PromptTurn::user("")
+            },
         ],
         max_tokens: 64,
         temperature: Temperature::from_thousandths(700),
-        effort: Some(Effort::Low),
+        effort: Some(ReasoningEffort::Low),
         schema: Some(
             OutputSchema::parse(
                 "answer",
@@ -72,8 +77,8 @@ fn request() -> ModelRequest {
     }
 }
 
-fn usage() -> Usage {
-    Usage {
+fn usage() -> TokenUsage {
+    TokenUsage {
         input: 12,
         cache_read: 4096,
         cache_write_5m: 300,
@@ -98,10 +103,10 @@ fn failure() -> ModelFailure {
     ModelFailure::new(FailureKind::RateLimited, "slow down").with_status(429)
 }
 
-fn finding() -> Finding {
-    Finding {
+fn finding() -> RunFinding {
+    RunFinding {
         rule: RuleId::new("output.schema"),
-        severity: Severity::Block,
+        severity: FindingSeverity::Block,
         subject: effect_id().to_string(),
         message: "count is missing".to_owned(),
         evidence: vec!["line 1".to_owned()],
@@ -126,14 +131,14 @@ fn execute_request() -> ExecuteRequest {
     }
 }
 
-fn execution() -> Execution {
-    Execution {
+fn execution() -> SandboxExecution {
+    SandboxExecution {
         exit: Exit::Exited { code: 1 },
-        stdout: Output { text: "half".to_owned(), truncated: true },
-        stderr: Output { text: "no".to_owned(), truncated: false },
+        stdout: CapturedOutput { text: "half".to_owned(), truncated: true },
+        stderr: CapturedOutput { text: "no".to_owned(), truncated: false },
         files: files("out.png"),
         left_behind: vec!["a: a link".to_owned()],
-        attestation: Attestation {
+        attestation: SandboxAttestation {
             engine: "microvm".to_owned(),
             engine_version: "11.0".to_owned(),
             class: IsolationClass::EmulatedVm,
@@ -147,15 +152,15 @@ fn execution() -> Execution {
     }
 }
 
-fn attempted() -> Attempted {
-    Attempted {
+fn attempted() -> ProgramResult {
+    ProgramResult {
         attempts: 2,
         code_from: Some("attempt-2/generate".parse().unwrap()),
         code_sha256: Some(Sha256Hex::of(b"print(1)")),
         exit: Some(Exit::Exited { code: 0 }),
         class: Some(IsolationClass::HardwareVm),
-        stdout: Output { text: "1\n".to_owned(), truncated: false },
-        stderr: Output::default(),
+        stdout: CapturedOutput { text: "1\n".to_owned(), truncated: false },
+        stderr: CapturedOutput::default(),
         files: files("out.png"),
     }
 }
@@ -172,13 +177,13 @@ fn gather_request() -> GatherRequest {
     }
 }
 
-fn day(text: &str) -> Day {
-    Day::parse(text).unwrap()
+fn day(text: &str) -> CalendarDay {
+    CalendarDay::parse(text).unwrap()
 }
 
 fn evidence() -> Evidence {
     Evidence {
-        company: Company {
+        company: CompanyProfile {
             name: "Moot Inc.".to_owned(),
             ticker: Some("MOOT".parse().unwrap()),
             cik: Some(serde_json::from_value(json!(320_193)).unwrap()),
@@ -196,7 +201,7 @@ fn evidence() -> Evidence {
             report_date: Some(day("2026-01-29")),
             items: ItemCode::list("2.02,9.01"),
         }],
-        passages: vec![Passage {
+        passages: vec![FilingPassage {
             accession: "0000000001-25-000009".to_owned(),
             form: "10-K".to_owned(),
             item: "1A".to_owned(),
@@ -214,16 +219,20 @@ fn evidence() -> Evidence {
     }
 }
 
-fn seat(id: &str) -> Seat {
-    Seat { id: id.to_owned(), name: "A member".to_owned(), lens: "Looks twice.".to_owned() }
+fn seat(id: &str) -> CommitteeMember {
+    CommitteeMember {
+        id: id.to_owned(),
+        name: "A member".to_owned(),
+        lens: "Looks twice.".to_owned(),
+    }
 }
 
-fn metric() -> Metric {
-    Metric {
+fn metric() -> ScoreMetric {
+    ScoreMetric {
         id: "risk".to_owned(),
         name: "Risk".to_owned(),
         asks: "How safe is it?".to_owned(),
-        levels: vec![Level { from: 1, means: "Not at all.".to_owned() }],
+        levels: vec![MetricLevel { from: 1, means: "Not at all.".to_owned() }],
     }
 }
 
@@ -244,11 +253,11 @@ fn debate_input() -> DebateInput {
     }
 }
 
-fn calls() -> Calls {
-    Calls {
+fn calls() -> CallSettings {
+    CallSettings {
         temperature: Temperature::from_thousandths(700),
         timeout_ms: Some(30_000),
-        ..Calls::default()
+        ..CallSettings::default()
     }
 }
 
@@ -264,19 +273,19 @@ fn objection() -> Objection {
     }
 }
 
-fn degradations() -> Vec<Degradation> {
+fn degradations() -> Vec<DebateDegradation> {
     let name = || "D1".to_owned();
     vec![
-        Degradation::EndedEarly { thread: name(), after_round: 1, why: "server".to_owned() },
-        Degradation::Unstructured { thread: "opening".to_owned(), messages: 2 },
-        Degradation::ScoreFromText { decision_maker: name() },
-        Degradation::NeutralScore { decision_maker: name() },
-        Degradation::Truncated { chain: "critic-D1".to_owned() },
+        DebateDegradation::EndedEarly { thread: name(), after_round: 1, why: "server".to_owned() },
+        DebateDegradation::Unstructured { thread: "opening".to_owned(), messages: 2 },
+        DebateDegradation::ScoreFromText { decision_maker: name() },
+        DebateDegradation::NeutralScore { decision_maker: name() },
+        DebateDegradation::Truncated { chain: "critic-D1".to_owned() },
     ]
 }
 
-fn debated() -> Debated {
-    Debated {
+fn debated() -> DebateResult {
+    DebateResult {
         move_id: "m7".to_owned(),
         rounds: 2,
         rounds_done: 1,
@@ -292,12 +301,12 @@ fn debated() -> Debated {
         top_score: 10,
         spread: 0,
         objections: vec![objection()],
-        stances: BTreeMap::from([("D1".to_owned(), Stance::Partial)]),
+        stances: BTreeMap::from([("D1".to_owned(), DebateStance::Partial)]),
         degraded: degradations(),
     }
 }
 
-fn ranked() -> Ranked {
+fn ranked() -> ConsultResult {
     let best = RankedMove {
         move_id: "m7".to_owned(),
         title: "Build".to_owned(),
@@ -320,7 +329,7 @@ fn ranked() -> Ranked {
         support: SupportCount::default(),
         said: None,
     };
-    Ranked {
+    ConsultResult {
         company: "Moot Inc.".to_owned(),
         sheet_sha256: Some(Sha256Hex::of(b"sheet")),
         recommended: vec![best],
@@ -331,8 +340,7 @@ fn ranked() -> Ranked {
     }
 }
 
-/// Every snapshot must also read back as the same value: a format that only writes is half a
-/// format.
+/// Every snapshot must also deserialize to the same value.
 #[track_caller]
 pub(crate) fn round_trip<T: serde::Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(
     value: &T,
@@ -367,7 +375,7 @@ fn events_keep_their_form() {
         RunEventBody::RunStarted { workflow: "ask".to_owned() },
         RunEventBody::ModelReplied {
             effect_id: id.clone(),
-            purpose: Purpose::Ask,
+            purpose: CallPurpose::Ask,
             model: model(),
             usage: usage(),
             usage_basis: UsageBasis::Estimated,
@@ -375,7 +383,7 @@ fn events_keep_their_form() {
         },
         RunEventBody::ModelFailed {
             effect_id: id.clone(),
-            purpose: Purpose::Probe,
+            purpose: CallPurpose::Probe,
             model: model(),
             kind: FailureKind::Overloaded,
             detail: "no room".to_owned(),
@@ -389,7 +397,7 @@ fn events_keep_their_form() {
             reason: PauseReason::Budget,
             detail: "more money".to_owned(),
         },
-        RunEventBody::RunFinished { verdict: Verdict::NeedsPerson },
+        RunEventBody::RunFinished { verdict: RunVerdict::NeedsPerson },
         RunEventBody::RunFailed {
             detail: "no key".to_owned(),
             model_failure: Some(FailureKind::Auth),
@@ -475,35 +483,35 @@ fn events_of_programs_keep_their_form() {
 
 #[test]
 fn inputs_of_programs_keep_their_form() {
-    let usual = ReflexionInput::new("Dance", model(), "python");
-    let full = ReflexionInput {
+    let usual = ProgramInput::new("Dance", model(), "python");
+    let full = ProgramInput {
         critic: Some("openai/gpt-5-mini".parse().unwrap()),
-        answer_form: AnswerForm::Fenced,
+        answer_form: AnswerFormat::Fenced,
         timeout_ms: Some(30_000),
         packages: vec!["numpy".to_owned()],
         inputs: files("sales.csv"),
-        contract: Contract {
-            expect: Some(Expectation::Text { text: "55".to_owned() }),
+        contract: ProgramContract {
+            expect: Some(OutputExpectation::Text { text: "55".to_owned() }),
             check: Some("assert True".to_owned()),
             outputs: vec!["out.png".parse().unwrap()],
         },
         ..usual.clone()
     };
     let expectations = [
-        Expectation::Schema { schema: OutputSchema::parse("s", "{}").unwrap() },
-        Expectation::Pattern { pattern: "^a+$".parse().unwrap() },
+        OutputExpectation::Schema { schema: OutputSchema::parse("s", "{}").unwrap() },
+        OutputExpectation::Pattern { pattern: "^a+$".parse().unwrap() },
     ];
     [&usual, &full].into_iter().for_each(round_trip);
     expectations.iter().for_each(round_trip);
     assert_json_snapshot!(json!({
-        "workflow": Reflexion::NAME,
+        "workflow": ProgramRun::NAME,
         "usual": usual,
         "full": full,
         "expectations": expectations,
     }));
-    // What is not said is as usual.
+    // Missing fields have their defaults.
     let least = json!({"task": "Dance", "model": model(), "image": "python"});
-    assert_eq!(serde_json::from_value::<ReflexionInput>(least).unwrap(), usual);
+    assert_eq!(serde_json::from_value::<ProgramInput>(least).unwrap(), usual);
 }
 
 #[test]
@@ -512,7 +520,7 @@ fn conclusions_about_programs_keep_their_form() {
         Conclusion::Ran(Box::new(attempted())),
         Conclusion::Passed(Box::new(attempted())),
         Conclusion::Questioned(Box::new(attempted())),
-        Conclusion::NotPassed(Box::new(Attempted {
+        Conclusion::NotPassed(Box::new(ProgramResult {
             code_from: None,
             code_sha256: None,
             exit: None,
@@ -569,15 +577,15 @@ fn inputs_of_consultations_keep_their_form() {
 fn what_persons_are_asked_and_say_keeps_its_form() {
     let one =
         Move { move_id: "m7".to_owned(), analyst: "analyst_3".to_owned(), proposal: proposal() };
-    let question = Effect::AskPerson(Box::new(Question::ReviewMoves { moves: vec![one] }));
+    let question = Effect::AskPerson(Box::new(ReviewQuestion::ReviewMoves { moves: vec![one] }));
     let (by, at_ms) = ("Ada".to_owned(), 1_763_200_000_000);
     let whats = [
-        What::Veto { move_id: "m3".to_owned(), why: "We tried it.".to_owned() },
-        What::Edit { move_id: "m5".to_owned(), proposal: proposal() },
-        What::Add { proposal: proposal() },
+        ReviewAction::Veto { move_id: "m3".to_owned(), why: "We tried it.".to_owned() },
+        ReviewAction::Edit { move_id: "m5".to_owned(), proposal: proposal() },
+        ReviewAction::Add { proposal: proposal() },
     ];
-    let changes = whats.map(|what| Change { by: by.clone(), at_ms, what }).into();
-    let said = EffectResult::PersonSaid(Box::new(Review { changes }));
+    let changes = whats.map(|what| ReviewChange { by: by.clone(), at_ms, what }).into();
+    let said = EffectResult::PersonSaid(Box::new(MoveReview { changes }));
     let id: EffectId = "moves/review".parse().unwrap();
     let event = RunEvent::about(
         &id,
@@ -590,12 +598,12 @@ fn what_persons_are_asked_and_say_keeps_its_form() {
         },
     );
     let words = [
-        LastWord::Vetoed { by: by.clone(), why: "We tried it.".to_owned() },
-        LastWord::Edited { by: by.clone() },
-        LastWord::Added { by },
+        MoveReviewDecision::Vetoed { by: by.clone(), why: "We tried it.".to_owned() },
+        MoveReviewDecision::Edited { by: by.clone() },
+        MoveReviewDecision::Added { by },
     ];
     let debated = debated();
-    let alone = Undebated {
+    let alone = BaselineScores {
         move_id: "m0".to_owned(),
         scorecards: debated.scorecards,
         total_score: 6,
@@ -648,7 +656,7 @@ fn effects_of_consultations_keep_their_form() {
         let outcome = Outcome::new(vec![finding()], conclusion);
         EffectResult::ChildEnded(Box::new(ChildEnd { outcome, isolation }))
     };
-    let walls = Isolation {
+    let walls = ChildIsolation {
         class: IsolationClass::EmulatedVm,
         fallback: None,
         attestation: Some(Box::new(execution().attestation)),
@@ -661,7 +669,7 @@ fn effects_of_consultations_keep_their_form() {
             detail: "too old".to_owned(),
         }),
         end(walls),
-        end(Isolation::none(Some("no engine".to_owned()))),
+        end(ChildIsolation::none(Some("no engine".to_owned()))),
     ];
     effects.iter().for_each(round_trip);
     results.iter().for_each(round_trip);
@@ -685,10 +693,10 @@ fn events_of_consultations_keep_their_form() {
             provenance: EvidenceSource::Synthetic,
             est_calls: 8,
         },
-        RunEventBody::LayerStart { layer: 3, status: LayerStatus::Running },
+        RunEventBody::LayerStart { layer: 3, status: StageStatus::Running },
         RunEventBody::LayerComplete {
             layer: 3,
-            status: LayerStatus::Done,
+            status: StageStatus::Done,
             artifacts: vec!["i7.json".to_owned()],
             total_policies_scored: Some(1),
             gathered: None,
@@ -730,7 +738,7 @@ fn events_of_consultations_keep_their_form() {
             round: 2,
             role: "D1".to_owned(),
             preview: "They will come.".to_owned(),
-            stance: Some(Stance::Hold),
+            stance: Some(DebateStance::Hold),
             cites: vec!["F0:Revenue:FY2025".to_owned()],
         },
         RunEventBody::SandboxScored {
@@ -746,7 +754,7 @@ fn events_of_consultations_keep_their_form() {
             key_objection: Some(objection()),
         },
         RunEventBody::PipelineComplete {
-            verdict: Verdict::NeedsPerson,
+            verdict: RunVerdict::NeedsPerson,
             recommended: vec![m7()],
             other: vec!["m8".to_owned()],
         },
@@ -832,28 +840,28 @@ fn every_word_of_the_closed_vocabularies_keeps_its_spelling() {
     }
     assert_json_snapshot!(json!({
         "failure_kinds": kinds.map(|kind| json!({"code": kind, "retryable": kind.is_retryable(), "asks_for_less": kind.asks_for_less()})),
-        "severities": [Severity::Note, Severity::Warn, Severity::Escalate, Severity::Block],
-        "verdicts": [Verdict::Pass, Verdict::NeedsPerson, Verdict::Fail],
+        "severities": [FindingSeverity::Note, FindingSeverity::Warn, FindingSeverity::Escalate, FindingSeverity::Block],
+        "verdicts": [RunVerdict::Pass, RunVerdict::NeedsPerson, RunVerdict::Fail],
         "pause_reasons": [PauseReason::Budget, PauseReason::Person, PauseReason::Failure, PauseReason::Question],
         "stop_reasons": [StopReason::End, StopReason::MaxTokens, StopReason::Other],
         "usage_bases": [UsageBasis::Reported, UsageBasis::Estimated, UsageBasis::Bounded],
         "purposes": [
-            Purpose::Ask,
-            Purpose::Probe,
-            Purpose::Generate,
-            Purpose::Critique,
-            Purpose::SynthesizeFinancials,
-            Purpose::SynthesizeNews,
-            Purpose::InferFinancial,
-            Purpose::InferTrend,
-            Purpose::Analyst,
-            Purpose::Critic,
-            Purpose::DecisionMaker,
-            Purpose::Score,
-            Purpose::ScoreNothing,
-            Purpose::ScoreBaseline,
-            Purpose::Edit,
-            Purpose::Review,
+            CallPurpose::Ask,
+            CallPurpose::Probe,
+            CallPurpose::Generate,
+            CallPurpose::Critique,
+            CallPurpose::SynthesizeFinancials,
+            CallPurpose::SynthesizeNews,
+            CallPurpose::InferFinancial,
+            CallPurpose::InferTrend,
+            CallPurpose::Analyst,
+            CallPurpose::Critic,
+            CallPurpose::DecisionMaker,
+            CallPurpose::Score,
+            CallPurpose::ScoreNothing,
+            CallPurpose::ScoreBaseline,
+            CallPurpose::Edit,
+            CallPurpose::Review,
         ],
         "isolation_classes": [
             IsolationClass::None,
@@ -873,7 +881,7 @@ fn every_word_of_the_closed_vocabularies_keeps_its_spelling() {
         ],
         "evidence_sources": [EvidenceSource::Filings, EvidenceSource::Synthetic],
         "provenances": [Provenance::Filings, Provenance::Synthetic],
-        "stances": [Stance::Hold, Stance::Partial, Stance::Concede],
+        "stances": [DebateStance::Hold, DebateStance::Partial, DebateStance::Concede],
         "score_bases": [ScoreBasis::Structured, ScoreBasis::FromText, ScoreBasis::Neutral],
         "objection_severities":
             [ObjectionSeverity::Minor, ObjectionSeverity::Major, ObjectionSeverity::Fatal],
@@ -888,10 +896,12 @@ fn every_word_of_the_closed_vocabularies_keeps_its_spelling() {
 
 #[test]
 fn receipts_keep_their_form() {
-    use moothall_core::receipt::{EffectRecord, FORMAT, Manifest, Notes, Receipt, Timing};
+    use moothall_core::receipt::{
+        EffectRecord, EffectTiming, FORMAT, Receipt, ReceiptManifest, ReceiptNotes,
+    };
     use std::collections::BTreeMap;
     let receipt = Receipt {
-        manifest: Manifest {
+        manifest: ReceiptManifest {
             receipt: FORMAT,
             workflow: "ask".to_owned(),
             build: "0.1.0".to_owned(),
@@ -909,10 +919,10 @@ fn receipts_keep_their_form() {
         approvals: Vec::new(),
         conclusion: None,
         findings: vec![finding()],
-        notes: Notes {
+        notes: ReceiptNotes {
             run_id: "019a85c0-2f6e-7cc1-a5a0-3b0a4f1d2e3c".parse().unwrap(),
             started_at_ms: 1_762_000_000_000,
-            timing: BTreeMap::from([(effect_id(), Timing { latency_ms: 812, tries: 4 })]),
+            timing: BTreeMap::from([(effect_id(), EffectTiming { latency_ms: 812, tries: 4 })]),
         },
     };
     insta::assert_snapshot!(receipt.write().unwrap());

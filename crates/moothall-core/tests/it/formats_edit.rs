@@ -1,11 +1,13 @@
-//! The forms of `moothall edit` in journals, as those of other workflows in `formats.rs`.
+//! The journal formats of `moothall edit`; those of other workflows are in `formats.rs`.
 
 use std::collections::BTreeMap;
 
 use insta::assert_json_snapshot;
-use moothall_core::drafts::{DraftId, JudgedFinding, RelPath, State};
-use moothall_core::edit::{Change, DraftCall, DraftReply, EditInput, Edited, FileText, Submitted};
-use moothall_core::gate::{Action, Rule};
+use moothall_core::drafts::{DraftId, DraftState, JournalFinding, RelPath};
+use moothall_core::edit::{
+    DraftCall, DraftReply, EditInput, EditProposal, EditResult, FileText, SubmissionStatus,
+};
+use moothall_core::gate::{GateAction, Rule};
 use moothall_core::{Conclusion, Effect, EffectResult};
 use serde_json::json;
 
@@ -19,12 +21,12 @@ fn edits_keep_their_form() {
         (path.clone(), Some("a = 2\n".to_owned())),
         (RelPath::parse("b.py").unwrap(), None),
     ]);
-    let finding = JudgedFinding {
+    let finding = JournalFinding {
         rule: Rule::PathProtected,
-        action: Action::Escalate,
+        action: GateAction::Escalate,
         path: path.clone(),
         line: Some(3),
-        message: "a protected path".to_owned(),
+        message: "protected path".to_owned(),
     };
     let input =
         EditInput { files: vec![path.clone()], wait_s: 60, ..EditInput::new("mend it", model) };
@@ -32,7 +34,7 @@ fn edits_keep_their_form() {
     let calls = [
         DraftCall::Files,
         DraftCall::Read { paths: vec![path.clone()] },
-        DraftCall::Submit(Change { summary: "mends it".to_owned(), files }),
+        DraftCall::Submit(EditProposal { summary: "mends it".to_owned(), files }),
         DraftCall::Wait { drafts: vec![draft], seconds: 60 },
     ];
     let calls = calls.map(|call| Effect::Draft(Box::new(call)));
@@ -44,9 +46,9 @@ fn edits_keep_their_form() {
             files: vec![FileText { path: path.clone(), text: "a = 1\n".to_owned() }],
             refused: vec!["b.py: it may hold a credential".to_owned()],
         },
-        DraftReply::Submitted(Submitted {
+        DraftReply::Submitted(SubmissionStatus {
             drafts: vec![draft],
-            state: State::Escalated,
+            state: DraftState::Escalated,
             findings: vec![finding],
             words: vec!["check `tests`: boom".to_owned()],
             comment: Some("keep the tests".to_owned()),
@@ -56,9 +58,9 @@ fn edits_keep_their_form() {
     ];
     let replies = replies.map(|reply| EffectResult::Drafted(Box::new(reply)));
     replies.iter().for_each(round_trip);
-    let edited = Edited {
+    let edited = EditResult {
         attempts: 2,
-        state: Some(State::Applied),
+        state: Some(DraftState::Applied),
         drafts: vec![draft],
         paths: vec![path],
         summary: "mends it".to_owned(),

@@ -1,6 +1,5 @@
-//! The gate on code that people wrote: sources of published crates, as cargo keeps them. Which
-//! crates these are depends on the machine; every build of this workspace leaves hundreds.
-//! `--nocapture` prints the figures.
+//! Runs the gate on real code: sources of published crates in cargo's registry. The set depends on
+//! the machine; every build of this workspace leaves hundreds. `--nocapture` prints the figures.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,16 +7,16 @@ use std::path::{Path, PathBuf};
 use moothall_core::Sha256Hex;
 use moothall_core::drafts::RelPath;
 use moothall_core::gate::{
-    Action, Content, FileChange, FingerprintKey, Looked, Policy, Surroundings, Today, judge,
-    scan_secrets,
+    CheckResults, FileChange, FileContent, FileContext, FingerprintKey, GateAction, Policy,
+    PolicyDate, judge, scan_secrets,
 };
 
-const TODAY: Today = Today { year: 2026, month: 11, day: 15 };
+const TODAY: PolicyDate = PolicyDate { year: 2026, month: 11, day: 15 };
 const FILES: usize = 2_000;
 const PAIRS: usize = 40;
 const FILES_OF_A_PAIR: usize = 5;
 
-/// Folders of crates, such as `regex-1.13.1`, in order.
+/// Crate directories such as `regex-1.13.1`, sorted.
 fn crates() -> Vec<PathBuf> {
     #[expect(clippy::disallowed_methods, reason = "a test looks where cargo keeps its sources")]
     let variable = |name| std::env::var_os(name).map(PathBuf::from);
@@ -31,7 +30,7 @@ fn crates() -> Vec<PathBuf> {
     found
 }
 
-/// Source files below a folder, by their path in it.
+/// Source files below a directory, by relative path.
 fn sources(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     fn walk(folder: &Path, below: &str, found: &mut BTreeMap<String, Vec<u8>>) {
         let Ok(entries) = fs_err::read_dir(folder) else { return };
@@ -83,7 +82,7 @@ fn sources_of_people_raise_hardly_any_alarm_about_credentials() {
     assert!(alarms.len() * 1000 <= files * 3, "{alarms:#?}");
 }
 
-/// Two versions of one crate that lie beside each other.
+/// Two adjacent versions of one crate.
 fn pairs() -> Vec<(PathBuf, PathBuf)> {
     let crates = crates();
     let name = |path: &Path| {
@@ -100,16 +99,16 @@ fn pairs() -> Vec<(PathBuf, PathBuf)> {
     beside.map(|two| (two[0].clone(), two[1].clone())).take(PAIRS).collect()
 }
 
-fn verdict(path: &RelPath, base: &[u8], draft: &[u8]) -> Action {
-    let content = |bytes| Content { bytes, executable: false };
+fn verdict(path: &RelPath, base: &[u8], draft: &[u8]) -> GateAction {
+    let content = |bytes| FileContent { bytes, executable: false };
     let change = FileChange {
         path,
         rename_to: None,
         base: Some(content(base)),
         draft: Some(content(draft)),
-        around: Surroundings::default(),
+        around: FileContext::default(),
     };
-    judge(&Policy::built_in(), &[change], &Looked::default(), &key(), TODAY).action
+    judge(&Policy::built_in(), &[change], &CheckResults::default(), &key(), TODAY).action
 }
 
 #[test]
@@ -144,7 +143,7 @@ fn edits_of_people_are_seldom_rejected_and_their_bad_twins_are_caught() {
             ];
             for (kind, mutant) in bad {
                 mutants += 1;
-                if verdict(&path, base, mutant.as_bytes()) < Action::Escalate {
+                if verdict(&path, base, mutant.as_bytes()) < GateAction::Escalate {
                     missed.push(format!("{kind} of {path} in {}", before.display()));
                 }
             }

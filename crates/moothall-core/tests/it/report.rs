@@ -1,24 +1,28 @@
-//! What readers of a consultation get: memo, export, files, and a receipt that proves them.
+//! Tests the reports of a consultation: memo, export, files, and a receipt that proves them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
 use std::sync::LazyLock;
 
-use moothall_core::child::{ChildEnd, ChildRequest, Isolation};
-use moothall_core::claims::Checker;
+use moothall_core::child::{ChildEnd, ChildIsolation, ChildRequest};
+use moothall_core::claims::ClaimChecker;
 use moothall_core::consult::{
-    Approval, Consult, ConsultInput, EvidenceSource, GatherRequest, RoleModels, Terms, board,
+    Consult, ConsultInput, EvidenceSource, GatherRequest, MoveApproval, RoleModels, Terms, board,
     demonstration, settle,
 };
-use moothall_core::debate::{Calls, Debate};
-use moothall_core::evidence::{Company, CompanyFacts, Day, Evidence, Provenance, Sheet};
-use moothall_core::model::{ModelName, ModelReply, StopReason, Usage, UsageBasis};
-use moothall_core::receipt::{EffectRecord, FORMAT, Manifest, Notes, Receipt, verify};
+use moothall_core::debate::{CallSettings, Debate};
+use moothall_core::evidence::{
+    CalendarDay, CompanyFacts, CompanyProfile, Evidence, FactSheet, Provenance,
+};
+use moothall_core::model::{ModelName, ModelReply, StopReason, TokenUsage, UsageBasis};
+use moothall_core::receipt::{
+    EffectRecord, FORMAT, Receipt, ReceiptManifest, ReceiptNotes, verify,
+};
 use moothall_core::report::{
-    ConsultView, Paper, RunFacts, artifacts, export, html, markdown, memo, scores_csv,
+    ConsultReport, PaperSize, RunFacts, artifacts, export, html, markdown, memo, scores_csv,
 };
 use moothall_core::{
-    Effect, EffectId, EffectResult, MicroUsd, Outcome, Step, Verdict, Workflow, text,
+    Effect, EffectId, EffectResult, MicroUsd, Outcome, RunVerdict, Step, Workflow, text,
 };
 use serde_json::Value;
 
@@ -39,7 +43,7 @@ fn input() -> ConsultInput {
         committee,
         moves: Some(5),
         models: RoleModels::all(model),
-        calls: Calls::default(),
+        calls: CallSettings::default(),
         accept_findings: false,
         terms: Terms::default(),
     }
@@ -49,9 +53,9 @@ fn evidence() -> Evidence {
     let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("../moothall/recordings/hlxi");
     let bytes = fs_err::read(recordings.join("companyfacts/CIK0009990001.json")).unwrap();
     let facts = CompanyFacts::parse(&bytes).unwrap();
-    let sheet = Sheet::build(&facts, Day::parse("2026-08-13").unwrap()).unwrap();
+    let sheet = FactSheet::build(&facts, CalendarDay::parse("2026-08-13").unwrap()).unwrap();
     Evidence {
-        company: Company {
+        company: CompanyProfile {
             name: sheet.entity.clone(),
             ticker: Some("HLXI".parse().unwrap()),
             cik: Some(sheet.cik),
@@ -71,7 +75,7 @@ fn evidence() -> Evidence {
     }
 }
 
-/// A run with all its answers.
+/// A run with all its results.
 struct Played {
     input: ConsultInput,
     effects: BTreeMap<EffectId, EffectRecord>,
@@ -79,15 +83,15 @@ struct Played {
 }
 
 impl Played {
-    fn view(&self, approvals: &[Approval]) -> ConsultView {
+    fn view(&self, approvals: &[MoveApproval]) -> ConsultReport {
         let answer = |id: &EffectId| self.effects.get(id).map(|record| &record.result);
-        ConsultView::of(&self.input, answer, approvals).unwrap()
+        ConsultReport::of(&self.input, answer, approvals).unwrap()
     }
 
-    fn receipt(&self, approvals: &[Approval]) -> Receipt {
+    fn receipt(&self, approvals: &[MoveApproval]) -> Receipt {
         let settled = settle(self.outcome.clone(), approvals);
         Receipt {
-            manifest: Manifest {
+            manifest: ReceiptManifest {
                 receipt: FORMAT,
                 workflow: Consult::NAME.to_owned(),
                 build: "0.1.0".to_owned(),
@@ -99,7 +103,7 @@ impl Played {
             approvals: approvals.to_vec(),
             conclusion: Some(Box::new(settled.conclusion)),
             findings: settled.findings,
-            notes: Notes {
+            notes: ReceiptNotes {
                 run_id: "019a85c0-2f6e-7cc1-a5a0-3b0a4f1d2e3c".parse().unwrap(),
                 started_at_ms: 1_762_000_000_000,
                 timing: BTreeMap::new(),
@@ -113,13 +117,13 @@ fn replied(text: String) -> EffectResult {
         text,
         stop: StopReason::End,
         model: "demo".to_owned(),
-        usage: Usage { input: 900, output: 120, ..Usage::default() },
+        usage: TokenUsage { input: 900, output: 120, ..TokenUsage::default() },
         usage_basis: UsageBasis::Estimated,
         cost_micro_usd: Some(MicroUsd::ZERO),
     })
 }
 
-/// Drives a machine with the words of the demonstration; `change` may put others in their place.
+/// Drives a workflow with the demo model's answers; `change` can replace them.
 fn drive(
     machine: &mut dyn Workflow,
     effects: &mut BTreeMap<EffectId, EffectRecord>,
@@ -137,7 +141,7 @@ fn drive(
             Effect::StartChild(ChildRequest::Debate(input)) => {
                 let mut debate = Debate::new((**input).clone()).unwrap();
                 let outcome = drive(&mut debate, effects, change);
-                let isolation = Isolation::none(None);
+                let isolation = ChildIsolation::none(None);
                 EffectResult::ChildEnded(Box::new(ChildEnd { outcome, isolation }))
             }
             Effect::AskPerson(_) => EffectResult::PersonSaid(Box::default()),
@@ -167,7 +171,7 @@ fn played() -> &'static Played {
     &PLAYED
 }
 
-/// The analysts write a wrong number and stay with it.
+/// A run in which the analysts write a wrong number and keep it in the rewrite.
 fn stubborn() -> &'static Played {
     static STUBBORN: LazyLock<Played> = LazyLock::new(|| played_with(&wrong));
     &STUBBORN
@@ -190,7 +194,7 @@ fn facts() -> RunFacts {
         started_on: "2026-11-15".to_owned(),
         calls: 77,
         extra_calls: 1,
-        usage: Usage { input: 9_000, output: 1_200, ..Usage::default() },
+        usage: TokenUsage { input: 9_000, output: 1_200, ..TokenUsage::default() },
         cost: Some(MicroUsd::ZERO),
         demonstration: true,
     }
@@ -201,7 +205,7 @@ fn every_number_of_a_memo_is_supported_or_marked() {
     for run in [played(), stubborn()] {
         let memo = markdown(&memo(&run.view(&[]), &facts()));
         let evidence = evidence();
-        let checker = Checker::new((&evidence).into());
+        let checker = ClaimChecker::new((&evidence).into());
         let mut read = 0;
         for line in memo.lines().filter(|line| !line.starts_with("- ⚠")) {
             for claim in checker.check(line) {
@@ -226,7 +230,7 @@ fn a_memo_of_a_run_that_stands_still_says_what_there_is() {
         let known = id.as_str() != "m2" && id.as_str() != "m3";
         run.effects.get(id).filter(|_| known).map(|record| &record.result)
     };
-    let view = ConsultView::of(&run.input, answer, &[]).unwrap();
+    let view = ConsultReport::of(&run.input, answer, &[]).unwrap();
     assert!(view.outcome.is_none());
     let text = markdown(&memo(&view, &facts()));
     assert!(text.contains("Not finished"), "{text}");
@@ -237,7 +241,7 @@ fn a_memo_of_a_run_that_stands_still_says_what_there_is() {
     assert_eq!(debated, ["m1", "m4", "m5"].map(str::to_owned).into());
 }
 
-/// Words that some format would take for something else.
+/// Texts that some output format would interpret as markup.
 const HOSTILE: &[&str] = &[
     "<script>alert(1)</script><img src=x onerror=alert(1)>",
     "</td></table></style><svg onload=alert(1)>",
@@ -254,8 +258,8 @@ const HOSTILE: &[&str] = &[
     "#panic() $x$ #import 'x' @ref <label> \\end{document} {{paper}}",
 ];
 
-/// A run in which everyone says something hostile, titles first.
-fn hostile(words: &str) -> ConsultView {
+/// A run in which all model output, titles first, is hostile.
+fn hostile(words: &str) -> ConsultReport {
     let quoted = serde_json::to_string(words).unwrap();
     let inside = quoted[1..quoted.len() - 1].to_owned();
     let run = played_with(&|id, said| match id.as_str() {
@@ -276,12 +280,12 @@ fn is_hidden(c: char) -> bool {
     c.is_control() || text::is_unseen(c)
 }
 
-/// What a reader would not see, but for the line breaks of the format.
+/// Hidden characters, except for line breaks.
 fn hidden(text: &str) -> Vec<char> {
     text.chars().filter(|c| is_hidden(*c) && !matches!(c, '\n' | '\r')).collect()
 }
 
-/// All texts of a JSON value.
+/// All strings of a JSON value.
 fn texts(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -291,7 +295,7 @@ fn texts(value: &Value) -> String {
     }
 }
 
-/// The first and the last character of every class of hidden characters, a few in one text.
+/// The first and last character of every class of hidden characters, a few per text.
 fn hidden_classes() -> Vec<String> {
     let next = |c: char, step: i64| {
         u32::try_from(i64::from(u32::from(c)) + step).ok().and_then(char::from_u32)
@@ -301,14 +305,14 @@ fn hidden_classes() -> Vec<String> {
     edges.chunks(12).map(|some| some.iter().flat_map(|c| ['x', *c]).collect()).collect()
 }
 
-/// The names of all elements of a page and every attribute that does something.
+/// The names of all elements of a page and of all attributes that have an effect.
 fn elements(page: &str) -> BTreeSet<String> {
     let body = page.split("</style>").nth(1).unwrap();
     let tags = body.split('<').skip(1).map(|rest| rest.split('>').next().unwrap());
     let known = ["class", "id", "href", "viewBox", "aria-hidden"];
     let drawn = ["x", "y", "cx", "cy", "r", "rx", "width", "height"];
     tags.map(|tag| {
-        // Attributes are ours alone: a quote in words is escaped.
+        // Attributes come only from the renderer: quotes in text are escaped.
         for (at, _) in tag.match_indices("=\"") {
             let attribute = tag[..at].rsplit(' ').next().unwrap();
             let fine = known.contains(&attribute) || drawn.contains(&attribute);
@@ -321,15 +325,15 @@ fn elements(page: &str) -> BTreeSet<String> {
 
 #[test]
 fn hostile_words_are_words_in_every_format() {
-    let plain = elements(&html(&memo(&played().view(&[]), &facts()), Paper::A4));
+    let plain = elements(&html(&memo(&played().view(&[]), &facts()), PaperSize::A4));
     let classes = hidden_classes();
     assert_eq!(classes.len(), 3, "{classes:?}");
     for words in HOSTILE.iter().copied().chain(classes.iter().map(String::as_str)) {
         let view = hostile(words);
         let document = memo(&view, &facts());
         let (text, page, csv) =
-            (markdown(&document), html(&document, Paper::Letter), scores_csv(&view));
-        // The typesetter of the PDF reads the document as JSON.
+            (markdown(&document), html(&document, PaperSize::Letter), scores_csv(&view));
+        // The PDF typesetter reads the document as JSON.
         let json = texts(&serde_json::to_value(&document).unwrap());
         for (format, made) in [("md", &text), ("html", &page), ("csv", &csv), ("pdf", &json)] {
             assert_eq!(hidden(made), Vec::<char>::new(), "{format} of {words:?}");
@@ -361,17 +365,17 @@ fn links_of_a_memo_lead_to_the_filings_of_a_company_that_exists() {
         let run = played();
         let answer = |id: &EffectId| run.effects.get(id).map(|record| &record.result);
         let real = EffectResult::Gathered(Box::new(Evidence {
-            company: Company { fictional, ..evidence().company },
+            company: CompanyProfile { fictional, ..evidence().company },
             ..evidence()
         }));
-        let view = ConsultView::of(
+        let view = ConsultReport::of(
             &run.input,
             |id| if id.as_str() == "gather" { Some(&real) } else { answer(id) },
             &[],
         )
         .unwrap();
         let document = memo(&view, &facts());
-        let (page, text) = (html(&document, Paper::A4), markdown(&document));
+        let (page, text) = (html(&document, PaperSize::A4), markdown(&document));
         let found: BTreeSet<String> = page
             .split("href=\"https://")
             .skip(1)
@@ -389,15 +393,15 @@ fn links_of_a_memo_lead_to_the_filings_of_a_company_that_exists() {
 #[test]
 fn the_page_and_the_table_of_scores_read_as_their_readers_expect() {
     let view = stubborn().view(&[]);
-    insta::assert_snapshot!("memo_html", html(&memo(&view, &facts()), Paper::A4));
+    insta::assert_snapshot!("memo_html", html(&memo(&view, &facts()), PaperSize::A4));
     insta::assert_snapshot!("scores_csv", scores_csv(&view).replace('\r', ""));
 }
 
-/// What a page says, without its elements: the same words as the Markdown says.
+/// The text of the HTML page must equal the text of the Markdown.
 #[test]
 fn every_format_says_the_same() {
     let document = memo(&stubborn().view(&[]), &facts());
-    let page = html(&document, Paper::A4);
+    let page = html(&document, PaperSize::A4);
     let text = markdown(&document);
     let body = page.split("<main>").nth(1).unwrap();
     let mut said = String::new();
@@ -413,7 +417,7 @@ fn every_format_says_the_same() {
     assert_eq!(words(&said), words(&text));
 }
 
-/// The names of all fields, without what differs between runs.
+/// The names of all fields, without those that differ between runs.
 fn shape(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -449,18 +453,18 @@ fn a_receipt_of_a_consultation_proves_its_ranking() {
     let run = stubborn();
     let text = run.receipt(&[]).write().unwrap();
     let verified = verify(text.as_bytes()).unwrap();
-    assert_eq!(verified.verdict, Verdict::NeedsPerson);
-    let approval = Approval {
+    assert_eq!(verified.verdict, RunVerdict::NeedsPerson);
+    let approval = MoveApproval {
         move_id: "m1".to_owned(),
         by: "ada".to_owned(),
         note: String::new(),
         at_ms: 1_762_000_100_000,
     };
     let approved = run.receipt(&[approval]).write().unwrap();
-    assert_eq!(verify(approved.as_bytes()).unwrap().verdict, Verdict::Pass);
+    assert_eq!(verify(approved.as_bytes()).unwrap().verdict, RunVerdict::Pass);
 }
 
-/// Whoever makes every hash of a receipt anew still cannot change what follows from the answers.
+/// Recomputing every hash of a receipt is not enough to change what follows from the results.
 #[test]
 fn a_receipt_that_was_made_anew_with_other_contents_is_found_out() {
     let run = stubborn();
@@ -480,20 +484,20 @@ fn a_receipt_that_was_made_anew_with_other_contents_is_found_out() {
         }
     };
     let faults = [
-        // Another score: the debate's end no longer follows.
+        // A changed score: the debate's outcome no longer follows.
         found(&|receipt| {
             edit(receipt, "m3/score/D2", &|text| text.replace("\"impact\":", "\"impact\":1"))
         }),
-        // Another word in the debate: the next question is another one.
+        // A changed word in the debate: the next request differs.
         found(&|receipt| edit(receipt, "m3/round-1/critic", &|text| text.replace("the", "teh"))),
-        // An answer that nobody asked for.
+        // A result that was not requested.
         found(&|receipt| {
             let copy = receipt.effects[&id("F1")].clone();
             receipt.effects.insert(id("F3"), copy);
         }),
-        // An answer is left out.
+        // A missing result.
         found(&|receipt| drop(receipt.effects.remove(&id("m2/score/D1")))),
-        // Another ranking.
+        // A changed ranking.
         found(&|receipt| {
             if let Some(moothall_core::Conclusion::Ranked(ranked)) =
                 receipt.conclusion.as_deref_mut()
@@ -501,9 +505,9 @@ fn a_receipt_that_was_made_anew_with_other_contents_is_found_out() {
                 ranked.recommended.swap(0, 1);
             }
         }),
-        // A finding is gone.
+        // A removed finding.
         found(&|receipt| drop(receipt.findings.pop())),
-        // The input is gone.
+        // A removed input.
         found(&|receipt| receipt.input = None),
     ];
     insta::assert_json_snapshot!(faults);

@@ -1,16 +1,16 @@
-//! The views that the web UI's reducer must come to are those of `moothall_core::view`.
+//! The web UI's reducer must produce the same views as `moothall_core::view`.
 #![allow(
     clippy::disallowed_methods,
     reason = "compares committed files, and writes them on request"
 )]
 
-use moothall_core::Envelope;
-use moothall_core::view::{About, RunView};
+use moothall_core::EventEnvelope;
+use moothall_core::view::{RunInfo, RunView};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/fixtures");
 
-fn about(events: &[Envelope]) -> About {
-    About {
+fn about(events: &[EventEnvelope]) -> RunInfo {
+    RunInfo {
         run_id: events[0].run_id.clone(),
         workflow: "consult".to_owned(),
         title: "HLXI Helix Instruments: 4 moves, 3 rounds".to_owned(),
@@ -37,12 +37,12 @@ fn check(name: &str, view: &RunView) {
     assert_eq!(committed, fresh, "hint: `cargo xtask codegen` writes {path}");
 }
 
-fn events(name: &str) -> Vec<Envelope> {
+fn events(name: &str) -> Vec<EventEnvelope> {
     let text = fs_err::read_to_string(format!("{FOLDER}/{name}.ndjson")).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn folded(events: &[Envelope], count: usize) -> RunView {
+fn folded(events: &[EventEnvelope], count: usize) -> RunView {
     let mut view = RunView::empty(about(events));
     events.iter().take(count).for_each(|event| view.apply(event));
     view
@@ -66,7 +66,7 @@ fn view_goes_on_from_any_event_to_the_same_end() {
     for cut in [0, 1, 2, run.len() / 3, run.len() - 1] {
         let text = serde_json::to_string(&folded(&run, cut)).unwrap();
         let mut view: RunView = serde_json::from_str(&text).unwrap();
-        // With some that are known already, as after a connection that broke.
+        // Include some events that are already applied, as after a dropped connection.
         run.iter().skip(cut.saturating_sub(3)).for_each(|event| view.apply(event));
         assert_eq!(view, whole, "from {cut}");
     }

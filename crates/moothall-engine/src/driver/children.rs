@@ -1,90 +1,88 @@
-//! The children of a run: who waits to be started, who lives, and what is held until a room agrees.
+//! The children of a run: the queue, the live ones, and effects held back until their guest
+//! confirms them.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use moothall_core::child::{ChildEnd, ChildRequest, Isolation};
-use moothall_core::guest::GuestMachine;
+use moothall_core::child::{ChildEnd, ChildIsolation, ChildRequest};
+use moothall_core::guest::GuestStateMachine;
 use moothall_core::{EffectId, EffectResult, Outcome, RunId, Sha256Hex, Step, Workflow as _};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::task::JoinSet;
 
-use super::asked::{Answer, Asked, Asker};
+use super::pending_effect::{EffectCompletion, EffectOrigin, PendingEffect};
 use crate::children::{build, entry_of, not_tried};
 use crate::error::EngineError;
-use crate::guest_machine::{self, NoRoom, Tenant};
-use crate::rooms::{OnFailure, Walls};
+use crate::guest_runner::{self, GuestRunner, GuestUnavailable};
+use crate::guests::{GuestFailurePolicy, IsolationMode};
 
-/// A child that was asked for.
 #[derive(Debug)]
-pub(super) struct Wanted {
-    pub(super) by: Asker,
-    pub(super) id: EffectId,
-    pub(super) request_sha256: Sha256Hex,
-    pub(super) request: ChildRequest,
+pub(crate) struct QueuedChild {
+    pub(crate) by: EffectOrigin,
+    pub(crate) id: EffectId,
+    pub(crate) request_sha256: Sha256Hex,
+    pub(crate) request: ChildRequest,
 }
 
-/// What there is to do after something happened to a child.
+/// What follows from an event of a child.
 #[derive(Debug, Default)]
-pub(super) struct Told {
-    /// Effects that may be performed.
-    pub(super) released: Vec<Asked>,
-    /// A child came to its end.
-    pub(super) ended: Option<Answer>,
+pub(crate) struct ChildUpdate {
+    /// Effects that may be performed now.
+    pub(crate) released: Vec<PendingEffect>,
+    /// The result of a child that finished.
+    pub(crate) ended: Option<EffectCompletion>,
 }
 
-/// A child that was started.
 #[derive(Debug)]
-pub(super) enum Started {
-    /// It made its first step.
+pub(crate) enum ChildStart {
+    /// The child is live and made its first step.
     Lives(EffectId, Step),
-    /// It cannot be.
-    Ended(Answer),
+    /// The child could not be built.
+    Ended(EffectCompletion),
 }
 
-/// The children of one run.
-pub(super) struct Children {
+pub(crate) struct ChildScheduler {
     run_id: RunId,
-    walls: Walls,
+    walls: IsolationMode,
     most: usize,
-    /// In the order in which they were asked for.
-    wanted: VecDeque<Wanted>,
-    live: BTreeMap<EffectId, Child>,
-    /// Those that live in rooms.
-    tenants: JoinSet<(EffectId, Result<Isolation, NoRoom>)>,
+    /// In request order.
+    wanted: VecDeque<QueuedChild>,
+    live: BTreeMap<EffectId, LiveChild>,
+    /// Tasks of the children that run in guests.
+    tenants: JoinSet<(EffectId, Result<ChildIsolation, GuestUnavailable>)>,
     say_agreed: UnboundedSender<(EffectId, usize)>,
     hear_agreed: UnboundedReceiver<(EffectId, usize)>,
 }
 
-struct Child {
-    by: Asker,
+struct LiveChild {
+    by: EffectOrigin,
     request_sha256: Sha256Hex,
     request: ChildRequest,
-    machine: GuestMachine,
-    /// Steps that the machine made, the first one included.
+    machine: GuestStateMachine,
+    /// Steps made by the machine, including the first.
     steps: usize,
     outcome: Option<Outcome>,
-    home: Home,
-    /// Effects that no room agreed to yet, by the step that asked for them.
-    held: VecDeque<(usize, Vec<Asked>)>,
+    home: ChildPlacement,
+    /// Effects that the guest has not confirmed yet, with the step that requested them.
+    held: VecDeque<(usize, Vec<PendingEffect>)>,
 }
 
-/// Where a child lives.
-enum Home {
-    /// In this process.
-    Here(Isolation),
-    /// Nowhere yet: everything it asked for so far was in the journal. What it was told.
-    Replayed(Vec<guest_machine::Told>),
-    /// In a room.
+/// Where a child runs.
+enum ChildPlacement {
+    Here(ChildIsolation),
+    /// In no guest yet, because the journal had the results of all its effects so far. Holds the
+    /// results it was resumed with.
+    Replayed(Vec<guest_runner::Told>),
+    /// In a guest sandbox.
     Room {
-        tell: UnboundedSender<guest_machine::Told>,
-        /// Steps that the room made as it should.
+        tell: UnboundedSender<guest_runner::Told>,
+        /// Number of steps the guest has confirmed.
         agreed: usize,
     },
 }
 
-impl Children {
-    pub(super) fn new(run_id: RunId, walls: Walls, most: usize) -> Self {
+impl ChildScheduler {
+    pub(crate) fn new(run_id: RunId, walls: IsolationMode, most: usize) -> Self {
         let (say_agreed, hear_agreed) = mpsc::unbounded_channel();
         Self {
             run_id,
@@ -98,31 +96,31 @@ impl Children {
         }
     }
 
-    /// Somebody asked for a child.
-    pub(super) fn want(&mut self, wanted: Wanted) {
+    /// Queues a child.
+    pub(crate) fn want(&mut self, wanted: QueuedChild) {
         self.wanted.push_back(wanted);
     }
 
-    /// Starts the next child, if there is one and not too many live.
-    pub(super) fn start_next(&mut self) -> Option<Started> {
+    /// Starts the next queued child unless the limit is reached.
+    pub(crate) fn start_next(&mut self) -> Option<ChildStart> {
         if self.live.len() >= self.most {
             return None;
         }
-        let Wanted { by, id, request_sha256, request } = self.wanted.pop_front()?;
+        let QueuedChild { by, id, request_sha256, request } = self.wanted.pop_front()?;
         let mut machine = match build(&request) {
             Ok(machine) => machine,
             Err(error) => {
                 let outcome = not_tried(&id, "debate.invalid", error.to_string());
-                let end = ChildEnd { outcome, isolation: Isolation::none(None) };
-                return Some(Started::Ended(answer(by, id, request_sha256, end)));
+                let end = ChildEnd { outcome, isolation: ChildIsolation::none(None) };
+                return Some(ChildStart::Ended(answer(by, id, request_sha256, end)));
             }
         };
         let step = machine.start();
         let home = match self.walls {
-            Walls::None => Home::Here(Isolation::none(None)),
-            Walls::Rooms { .. } => Home::Replayed(Vec::new()),
+            IsolationMode::None => ChildPlacement::Here(ChildIsolation::none(None)),
+            IsolationMode::Rooms { .. } => ChildPlacement::Replayed(Vec::new()),
         };
-        let child = Child {
+        let child = LiveChild {
             by,
             request_sha256,
             request,
@@ -133,11 +131,12 @@ impl Children {
             held: VecDeque::new(),
         };
         self.live.insert(id.clone(), child);
-        Some(Started::Lives(id, step))
+        Some(ChildStart::Lives(id, step))
     }
 
-    /// Tells a child a result; its step. `None` where the child was given up.
-    pub(super) fn resume(
+    /// Resumes a child with a result and returns its step, or `None` if the child is no longer
+    /// live.
+    pub(crate) fn resume(
         &mut self,
         child: &EffectId,
         id: &EffectId,
@@ -145,37 +144,37 @@ impl Children {
     ) -> Result<Option<Step>, EngineError> {
         let Some(child) = self.live.get_mut(child) else { return Ok(None) };
         match &mut child.home {
-            Home::Here(_) => {}
-            Home::Replayed(told) => told.push((id.clone(), result.clone())),
-            // A tenant that is gone has said why, or is about to.
-            Home::Room { tell, .. } => drop(tell.send((id.clone(), result.clone()))),
+            ChildPlacement::Here(_) => {}
+            ChildPlacement::Replayed(told) => told.push((id.clone(), result.clone())),
+            // If the guest task has ended, its error has been or will be reported through `hear`.
+            ChildPlacement::Room { tell, .. } => drop(tell.send((id.clone(), result.clone()))),
         }
         child.steps += 1;
         Ok(Some(child.machine.resume(id, result)?))
     }
 
-    /// A child made a step: what it asks for and the journal does not answer, and its end.
-    pub(super) fn stepped(
+    /// Records a child's step: the effects that the journal has no result for, and the outcome.
+    pub(crate) fn stepped(
         &mut self,
         id: &EffectId,
-        asked: Vec<Asked>,
+        asked: Vec<PendingEffect>,
         outcome: Option<Outcome>,
-    ) -> Told {
-        let Some(child) = self.live.get_mut(id) else { return Told::default() };
+    ) -> ChildUpdate {
+        let Some(child) = self.live.get_mut(id) else { return ChildUpdate::default() };
         child.outcome = outcome;
-        if let Home::Here(_) = child.home {
-            return Told { released: asked, ended: self.end_of(id) };
+        if let ChildPlacement::Here(_) = child.home {
+            return ChildUpdate { released: asked, ended: self.end_of(id) };
         }
         let must_have_room = !asked.is_empty() || child.outcome.is_some();
         if !asked.is_empty() {
             child.held.push_back((child.steps, asked));
         }
         if must_have_room
-            && let Home::Replayed(told) = &mut child.home
-            && let Walls::Rooms { lobby, .. } = &self.walls
+            && let ChildPlacement::Replayed(told) = &mut child.home
+            && let IsolationMode::Rooms { lobby, .. } = &self.walls
         {
             let (tell, more) = mpsc::unbounded_channel();
-            let tenant = Tenant {
+            let tenant = GuestRunner {
                 lobby: Arc::clone(lobby),
                 run_id: self.run_id.clone(),
                 id: id.clone(),
@@ -184,27 +183,27 @@ impl Children {
                 more,
                 agreed: self.say_agreed.clone(),
             };
-            child.home = Home::Room { tell, agreed: 0 };
+            child.home = ChildPlacement::Room { tell, agreed: 0 };
             self.tenants.spawn(tenant.live());
         }
-        Told::default()
+        ChildUpdate::default()
     }
 
-    /// Whether something will be heard of a room without anything being told to it.
-    pub(super) fn are_busy(&self) -> bool {
+    /// Whether a guest will report something without further input.
+    pub(crate) fn are_busy(&self) -> bool {
         self.live.values().any(|child| match &child.home {
-            Home::Room { agreed, .. } => *agreed < child.steps || child.outcome.is_some(),
-            Home::Here(_) | Home::Replayed(_) => false,
+            ChildPlacement::Room { agreed, .. } => *agreed < child.steps || child.outcome.is_some(),
+            ChildPlacement::Here(_) | ChildPlacement::Replayed(_) => false,
         })
     }
 
-    /// Waits for a word of a room. `None` if a task of ours panicked.
-    pub(super) async fn hear(&mut self) -> Option<Told> {
+    /// Waits for a report from a guest. `None` if one of our tasks panicked.
+    pub(crate) async fn hear(&mut self) -> Option<ChildUpdate> {
         tokio::select! {
             Some(ended) = self.tenants.join_next() => {
                 let (id, ended) = ended.ok()?;
                 Some(match ended {
-                    // The room is done, and everything in it was as it should be.
+                    // The guest has finished and confirmed every step.
                     Ok(isolation) => self.settle(&id, isolation),
                     Err(no_room) => self.has_no_room(&id, no_room),
                 })
@@ -214,22 +213,22 @@ impl Children {
         }
     }
 
-    fn agreed(&mut self, id: &EffectId, steps: usize) -> Told {
+    fn agreed(&mut self, id: &EffectId, steps: usize) -> ChildUpdate {
         let mut released = Vec::new();
         if let Some(child) = self.live.get_mut(id)
-            && let Home::Room { agreed, .. } = &mut child.home
+            && let ChildPlacement::Room { agreed, .. } = &mut child.home
         {
             *agreed = steps.max(*agreed);
             while let Some((_, asked)) = child.held.pop_front_if(|(step, _)| *step <= *agreed) {
                 released.extend(asked);
             }
         }
-        Told { released, ended: None }
+        ChildUpdate { released, ended: None }
     }
 
-    fn has_no_room(&mut self, id: &EffectId, no_room: NoRoom) -> Told {
-        let isolation = Isolation::none(Some(no_room.words().to_owned()));
-        if let Walls::Rooms { on_failure: OnFailure::Fail, .. } = self.walls
+    fn has_no_room(&mut self, id: &EffectId, no_room: GuestUnavailable) -> ChildUpdate {
+        let isolation = ChildIsolation::none(Some(no_room.words().to_owned()));
+        if let IsolationMode::Rooms { on_failure: GuestFailurePolicy::Fail, .. } = self.walls
             && let Some(child) = self.live.get_mut(id)
         {
             let why = no_room.words().to_owned();
@@ -239,26 +238,31 @@ impl Children {
         self.settle(id, isolation)
     }
 
-    /// The child lives here from now on, and whatever was held is free.
-    fn settle(&mut self, id: &EffectId, isolation: Isolation) -> Told {
-        let Some(child) = self.live.get_mut(id) else { return Told::default() };
-        child.home = Home::Here(isolation);
+    /// Runs the child in this process from now on and releases all effects held back.
+    fn settle(&mut self, id: &EffectId, isolation: ChildIsolation) -> ChildUpdate {
+        let Some(child) = self.live.get_mut(id) else { return ChildUpdate::default() };
+        child.home = ChildPlacement::Here(isolation);
         let released = child.held.drain(..).flat_map(|(_, asked)| asked).collect();
-        Told { released, ended: self.end_of(id) }
+        ChildUpdate { released, ended: self.end_of(id) }
     }
 
-    /// The end of a child that lives here and has an outcome.
-    fn end_of(&mut self, id: &EffectId) -> Option<Answer> {
+    /// Removes a child that runs in this process and has an outcome, and returns its result.
+    fn end_of(&mut self, id: &EffectId) -> Option<EffectCompletion> {
         let child = self.live.get_mut(id)?;
-        let Home::Here(isolation) = &child.home else { return None };
+        let ChildPlacement::Here(isolation) = &child.home else { return None };
         let end = ChildEnd { outcome: child.outcome.take()?, isolation: isolation.clone() };
-        let Child { by, request_sha256, .. } = self.live.remove(id)?;
+        let LiveChild { by, request_sha256, .. } = self.live.remove(id)?;
         Some(answer(by, id.clone(), request_sha256, end))
     }
 }
 
-/// The end of a child as the answer to whoever asked for it.
-fn answer(to: Asker, id: EffectId, request_sha256: Sha256Hex, end: ChildEnd) -> Answer {
+/// The end of a child as a result for the machine that started it.
+fn answer(
+    to: EffectOrigin,
+    id: EffectId,
+    request_sha256: Sha256Hex,
+    end: ChildEnd,
+) -> EffectCompletion {
     let entry = entry_of(request_sha256, end);
-    Answer { to, id, result: entry.result.clone(), entry: Some(entry) }
+    EffectCompletion { to, id, result: entry.result.clone(), entry: Some(entry) }
 }

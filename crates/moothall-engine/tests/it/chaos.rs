@@ -1,10 +1,10 @@
-//! Runs that are killed again and again, in commits that a seed chooses, and end as if nobody had
-//! touched them. `cargo xtask chaos` kills the whole program instead.
+//! Kills runs repeatedly, in commits chosen by a seed, and checks that they end like uninterrupted
+//! ones. `cargo xtask chaos` kills the whole program instead.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use moothall_engine::{Driver, Ended};
+use moothall_engine::{RunDriver, RunExit};
 use moothall_store::Store;
 use tokio::task::JoinSet;
 
@@ -15,7 +15,7 @@ use crate::support::world;
 const SEEDS: u64 = 100;
 const MOVES: usize = 2;
 
-/// Kills a run until it ends. How often it was killed.
+/// Kills a run until it ends; returns the number of kills.
 async fn survive(seed: u64, whole: &Left) -> u32 {
     let world = world().await;
     let mut dice = Dice::new(seed);
@@ -27,7 +27,7 @@ async fn survive(seed: u64, whole: &Left) -> u32 {
             Arc::new(Speaking { seed: Some(dice.below(1 << 20)), ..Speaking::default() });
         let dying = Dying::new(Arc::clone(&world.store), death);
         let run_id = world.run_id.clone();
-        let driver = |store: Arc<dyn Store>| Driver::new(store, performer.clone(), run_id);
+        let driver = |store: Arc<dyn Store>| RunDriver::new(store, performer.clone(), run_id);
         let ended = dying.drive(driver, MOVES).await;
         let asked: BTreeSet<String> = performer.asked().into_iter().collect();
         let again: Vec<_> = answered.intersection(&asked).collect();
@@ -36,7 +36,7 @@ async fn survive(seed: u64, whole: &Left) -> u32 {
         answered = journal.keys().map(ToString::to_string).collect();
         match ended {
             None => {}
-            Some(Ended::Done(_)) => {
+            Some(RunExit::Done(_)) => {
                 assert_eq!(world.left().await, *whole, "seed {seed}, after {kills} kills");
                 return kills;
             }

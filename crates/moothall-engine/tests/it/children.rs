@@ -1,4 +1,4 @@
-//! A workflow with children: real debates, driven together, killed and driven again.
+//! A workflow with real debates as children, driven together, killed and resumed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,15 +6,15 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use moothall_core::{Conclusion, EffectResult};
-use moothall_engine::{Driver, Ended, Pause};
-use moothall_store::{RunState, Store, Wish};
+use moothall_engine::{RunDriver, RunExit, RunPause};
+use moothall_store::{ControlRequest, RunState, Store};
 
 use crate::panel::{CALLS_PER_MOVE, Death, Dying, Left, Panel, Speaking, drive, driver};
 use crate::support::{World, world};
 
 const MOVES: usize = 3;
 
-/// What an uninterrupted run leaves behind.
+/// What an uninterrupted run stores.
 async fn whole_run() -> Left {
     whole_run_of(MOVES).await
 }
@@ -22,11 +22,11 @@ async fn whole_run() -> Left {
 pub(crate) async fn whole_run_of(moves: usize) -> Left {
     let world = world().await;
     let ended = drive(&world, &Arc::default(), moves).await.unwrap();
-    assert!(matches!(ended, Ended::Done(_)), "{ended:?}");
+    assert!(matches!(ended, RunExit::Done(_)), "{ended:?}");
     world.left().await
 }
 
-/// What of the journal was asked although it was answered before.
+/// Journaled effects that were performed again.
 async fn asked_again(world: &World, performer: &Speaking) -> BTreeSet<String> {
     let answered = world.store.journal(&world.run_id).await.unwrap();
     let asked: BTreeSet<String> = performer.asked().into_iter().collect();
@@ -38,12 +38,12 @@ async fn a_workflow_and_its_children_are_driven_to_their_end() {
     let world = world().await;
     let performer = Arc::new(Speaking::default());
     let ended = drive(&world, &performer, MOVES).await.unwrap();
-    let Ended::Done(outcome) = ended else { panic!("{ended:?}") };
+    let RunExit::Done(outcome) = ended else { panic!("{ended:?}") };
     let Conclusion::Answered { text, .. } = &outcome.conclusion else { panic!("{outcome:?}") };
     assert!(text.starts_with("m1 ") && text.contains("; m3 "), "{text}");
     assert_eq!(performer.asked().len(), MOVES * CALLS_PER_MOVE + 1);
     let left = world.left().await;
-    // Every call, `m2/rewrite` and the ends of the three debates.
+    // Every call, `m2/rewrite`, and the ends of the three debates.
     assert_eq!(left.answers.len(), MOVES * CALLS_PER_MOVE + 1 + MOVES);
     let ends = left.answers.values().filter(|(_, result)| {
         matches!(result, EffectResult::ChildEnded(end) if end.isolation.class.as_str() == "none")
@@ -74,7 +74,7 @@ async fn a_run_with_children_killed_in_any_commit_goes_on_and_asks_nothing_twice
             let first = Arc::new(Speaking { seed: Some(at as u64), ..Speaking::default() });
             let dying = Dying::new(Arc::clone(&world.store), death);
             let run_id = world.run_id.clone();
-            let driver = |store: Arc<dyn Store>| Driver::new(store, first.clone(), run_id);
+            let driver = |store: Arc<dyn Store>| RunDriver::new(store, first.clone(), run_id);
             if dying.drive(driver, MOVES).await.is_some() {
                 ended += 1;
                 continue;
@@ -83,14 +83,14 @@ async fn a_run_with_children_killed_in_any_commit_goes_on_and_asks_nothing_twice
             let kept = world.store.journal(&world.run_id).await.unwrap();
             let before: BTreeSet<String> = kept.keys().map(ToString::to_string).collect();
             let done = drive(&world, &second, MOVES).await.unwrap();
-            assert!(matches!(done, Ended::Done(_)), "{death:?}: {done:?}");
+            assert!(matches!(done, RunExit::Done(_)), "{death:?}: {done:?}");
             let again: BTreeSet<String> = second.asked().into_iter().collect();
             assert_eq!(before.intersection(&again).count(), 0, "{death:?}");
             assert_eq!(second.asked().len(), again.len(), "{death:?}: nothing is asked twice");
             assert_eq!(world.left().await, whole, "{death:?}");
         }
         if ended == 2 {
-            // Answers that come while others are written are one transaction.
+            // Results that arrive during a write share the next transaction.
             assert!(at > 5, "{at}");
             return;
         }
@@ -136,7 +136,7 @@ async fn no_more_children_live_at_once_than_allowed_and_they_come_in_order() {
             order.push(of);
         }
     }
-    // `m2` is asked for when it is rewritten, after the others.
+    // `m2` is started after its rewrite, so after the others.
     assert_eq!(order, ["m1", "m3", "m4", "m2"]);
 }
 
@@ -151,7 +151,7 @@ async fn the_first_call_of_a_child_goes_ahead_of_those_of_the_others() {
         () = async {
             performer.hears("m1/round-1/critic").await;
             performer.hears("m2/rewrite").await;
-            // Time enough for those who should wait.
+            // Long enough for waiting children to start if they wrongly could.
             tokio::time::sleep(Duration::from_millis(300)).await;
         } => {}
     }
@@ -178,7 +178,7 @@ async fn a_used_up_budget_pauses_all_children_and_more_money_lets_them_go_on() {
     let refuse = Some("round-2/D1");
     let first = Arc::new(Speaking { refuse, seed: Some(1), ..Speaking::default() });
     let ended = drive(&world, &first, MOVES).await.unwrap();
-    assert!(matches!(ended, Ended::Paused(Pause::Budget(_))), "{ended:?}");
+    assert!(matches!(ended, RunExit::Paused(RunPause::Budget(_))), "{ended:?}");
     assert_eq!(first.at_once.load(Ordering::SeqCst), 0, "everything under way was waited for");
     let refused = first.asked().iter().filter(|id| id.ends_with("round-2/D1")).count();
     assert!(refused > 0);
@@ -188,7 +188,7 @@ async fn a_used_up_budget_pauses_all_children_and_more_money_lets_them_go_on() {
     let second = Arc::new(Speaking::default());
     assert_eq!(asked_again(&world, &second).await, BTreeSet::new());
     let ended = drive(&world, &second, MOVES).await.unwrap();
-    assert!(matches!(ended, Ended::Done(_)), "{ended:?}");
+    assert!(matches!(ended, RunExit::Done(_)), "{ended:?}");
     let again: BTreeSet<String> = second.asked().into_iter().collect();
     assert!(kept.keys().all(|id| !again.contains(id.as_str())));
     let mut left = world.left().await;
@@ -202,10 +202,10 @@ async fn cancelling_stops_children_that_would_hang_for_ever() {
     let performer = Arc::new(Speaking { hang: Some("round-2/D1"), ..Speaking::default() });
     let wish = async {
         performer.hears("m3/round-2/D1").await;
-        world.store.ask(&world.run_id, Wish::Cancel).await.unwrap();
+        world.store.ask(&world.run_id, ControlRequest::Cancel).await.unwrap();
     };
     let (ended, ()) = tokio::join!(drive(&world, &performer, MOVES), wish);
-    assert_eq!(ended.unwrap(), Ended::Cancelled);
+    assert_eq!(ended.unwrap(), RunExit::Cancelled);
     let row = world.store.run(&world.run_id).await.unwrap().unwrap();
     assert_eq!(row.state, RunState::Cancelled);
 }

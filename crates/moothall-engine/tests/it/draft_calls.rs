@@ -1,14 +1,14 @@
-//! What an agent asks of the store of drafts: only what may be shown is read, and what was handed in
-//! before a crash is not handed in again.
+//! Draft calls of an agent: files with credentials are not read, and a submission made before a
+//! crash is not repeated.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use moothall_core::drafts::{Principal, RelPath, Say, State, TaskId};
-use moothall_core::edit::{Change, DraftCall, DraftReply, FileText, Submitted};
+use moothall_core::drafts::{DraftState, Principal, RelPath, ReviewDecision, TaskId};
+use moothall_core::edit::{DraftCall, DraftReply, EditProposal, FileText, SubmissionStatus};
 use moothall_core::{Effect, EffectResult, Sha256Hex};
-use moothall_engine::{DraftPerformer, Performer as _};
-use moothall_workspace::{Caller, DraftStore};
+use moothall_engine::{DraftPerformer, EffectPerformer as _};
+use moothall_workspace::{DraftCaller, DraftStore};
 
 use crate::support::Counting;
 use crate::world::{World, person, unending, worker};
@@ -17,7 +17,7 @@ fn path(text: &str) -> RelPath {
     RelPath::parse(text).unwrap()
 }
 
-/// A performer of its own, as after a crash.
+/// Uses a new performer, as after a crash.
 async fn perform(world: &World, call: DraftCall) -> DraftReply {
     let task = TaskId::parse("edit-1").unwrap();
     let models = Arc::new(Counting::default());
@@ -31,10 +31,10 @@ async fn perform(world: &World, call: DraftCall) -> DraftReply {
 
 fn change(name: &str, text: &str) -> DraftCall {
     let files = BTreeMap::from([(path(name), Some(text.to_owned()))]);
-    DraftCall::Submit(Change { summary: "why".to_owned(), files })
+    DraftCall::Submit(EditProposal { summary: "why".to_owned(), files })
 }
 
-async fn submitted(world: &World, call: DraftCall) -> Submitted {
+async fn submitted(world: &World, call: DraftCall) -> SubmissionStatus {
     match perform(world, call).await {
         DraftReply::Submitted(said) => said,
         other => panic!("{other:?}"),
@@ -59,7 +59,7 @@ async fn a_file_with_a_credential_is_not_shown_to_a_model() {
         panic!("nothing was read")
     };
     let text = |name: &str, text: &str| FileText { path: path(name), text: text.to_owned() };
-    // A file that is not there yet is empty.
+    // A file that does not exist yet is empty.
     assert_eq!(files, [text("a.py", "a = 1\n"), text("c.py", "")]);
     assert_eq!(refused, ["b.py: it may hold a credential"]);
 }
@@ -70,7 +70,7 @@ async fn what_was_applied_before_a_crash_is_not_handed_in_again() {
     let first = submitted(&world, change("a.py", "a = 2\n")).await;
     let records = world.journal().lines().count();
     let again = submitted(&world, change("a.py", "a = 2\n")).await;
-    assert_eq!((first.state, &again), (State::Applied, &first));
+    assert_eq!((first.state, &again), (DraftState::Applied, &first));
     assert_eq!(world.journal().lines().count(), records);
     assert_eq!(world.text("a.py").unwrap(), "a = 2\n");
 }
@@ -79,14 +79,14 @@ async fn what_was_applied_before_a_crash_is_not_handed_in_again() {
 async fn what_a_person_says_is_heard_by_who_waits() {
     let world = World::new(&[("Makefile", "all:\n")]);
     let said = submitted(&world, change("Makefile", "all: build\n")).await;
-    assert_eq!(said.state, State::Escalated);
+    assert_eq!(said.state, DraftState::Escalated);
     let wait = |seconds| DraftCall::Wait { drafts: said.drafts.clone(), seconds };
     assert_eq!(submitted(&world, wait(0)).await, said);
     let store = world.open();
     let seal = store.status(&person(), said.drafts[0]).unwrap().submission.unwrap().seal;
-    store.review(&person(), said.drafts[0], seal, Say::SendBack, "keep it").unwrap();
+    store.review(&person(), said.drafts[0], seal, ReviewDecision::SendBack, "keep it").unwrap();
     let heard = submitted(&world, wait(600)).await;
-    assert_eq!((heard.state, heard.comment.as_deref()), (State::Editing, Some("keep it")));
+    assert_eq!((heard.state, heard.comment.as_deref()), (DraftState::Editing, Some("keep it")));
 }
 
 #[tokio::test]
@@ -94,7 +94,7 @@ async fn a_conflict_is_given_up_so_that_the_next_look_is_at_the_present_file() {
     let world = World::new(&[("a.py", "a = 1\n")]);
     perform(&world, DraftCall::Read { paths: vec![path("a.py")] }).await;
     world.save("a.py", "a = 9\n");
-    assert_eq!(submitted(&world, change("a.py", "a = 2\n")).await.state, State::Conflict);
+    assert_eq!(submitted(&world, change("a.py", "a = 2\n")).await.state, DraftState::Conflict);
     let DraftReply::Read { files, .. } =
         perform(&world, DraftCall::Read { paths: vec![path("a.py")] }).await
     else {
@@ -103,7 +103,7 @@ async fn a_conflict_is_given_up_so_that_the_next_look_is_at_the_present_file() {
     assert_eq!(files[0].text, "a = 9\n");
 }
 
-/// What was checked when its run ended is not handed in afterwards.
+/// A change that was being checked when its run ended is not submitted afterwards.
 #[tokio::test]
 async fn whoever_goes_away_while_a_check_runs_has_handed_nothing_in() {
     let world = World::new(&[("a.py", "a = 1\n")]);
@@ -117,13 +117,13 @@ async fn whoever_goes_away_while_a_check_runs_has_handed_nothing_in() {
         performed = performer.perform(&id, &effect) => panic!("{performed:?}"),
         begun = tokio::task::spawn_blocking(move || begun.recv()) => begun.unwrap().unwrap(),
     }
-    // The thread of the store is not waited for by anybody; the next one waits for its lock only.
+    // The store's thread is not awaited; the next call only waits for its lock.
     drop(performer);
     fs_err::remove_file(world.workspace().join(".moothall/policy.toml")).unwrap();
     let store = world.open();
     let draft = store.list(&worker()).unwrap().remove(0);
-    assert_eq!((draft.state, draft.submission), (State::Editing, None));
-    assert_eq!(submitted(&world, change("a.py", "a = 2\n")).await.state, State::Applied);
+    assert_eq!((draft.state, draft.submission), (DraftState::Editing, None));
+    assert_eq!(submitted(&world, change("a.py", "a = 2\n")).await.state, DraftState::Applied);
 }
 
 #[tokio::test]
@@ -131,10 +131,10 @@ async fn after_a_conflict_all_files_are_read_again_and_not_only_the_touched_ones
     let world = World::new(&[("a.py", "a = 1\n"), ("b.py", "b = 1\n")]);
     let read = || DraftCall::Read { paths: ["a.py", "b.py"].map(path).to_vec() };
     perform(&world, read()).await;
-    // Somebody changes both; the model's change touches one.
+    // Both files change; the model's change touches only one.
     world.save("a.py", "a = 9\n");
     world.save("b.py", "b = 9\n");
-    assert_eq!(submitted(&world, change("a.py", "a = 2\n")).await.state, State::Conflict);
+    assert_eq!(submitted(&world, change("a.py", "a = 2\n")).await.state, DraftState::Conflict);
     let DraftReply::Read { files, .. } = perform(&world, read()).await else {
         panic!("nothing was read")
     };
@@ -149,17 +149,17 @@ async fn what_the_policy_denies_is_not_read() {
     let paths = ["a.py", "secrets/b.py"].map(path).to_vec();
     let reply = perform(&world, DraftCall::Read { paths }).await;
     let files = vec![FileText { path: path("a.py"), text: "a = 1\n".to_owned() }];
-    let why = "secrets/b.py: the policy lets workers neither read nor change it";
+    let why = "secrets/b.py: the policy does not allow workers to read or change it";
     assert_eq!(reply, DraftReply::Read { files, refused: vec![why.to_owned()] });
 }
 
 #[tokio::test]
 async fn drafts_of_others_are_no_drafts_of_an_agent() {
     let world = World::new(&[("Makefile", "all:\n")]);
-    let other = Caller::new(Principal::worker("somebody else"));
+    let other = DraftCaller::new(Principal::worker("somebody else"));
     let store = world.open();
-    let must = moothall_workspace::Existing::Must;
+    let must = moothall_workspace::FileRequirement::Must;
     let (draft, _) = store.request(&other, "edit-1", "Makefile", must).unwrap();
     let reply = perform(&world, DraftCall::Wait { drafts: vec![draft.id], seconds: 0 }).await;
-    assert_eq!(reply, DraftReply::Refused { why: "there is no such draft".to_owned() });
+    assert_eq!(reply, DraftReply::Refused { why: "draft not found".to_owned() });
 }

@@ -3,34 +3,35 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use moothall_core::ask::Ask;
+use moothall_core::ask::AskWorkflow;
 use moothall_core::model::{FailureKind, ModelFailure, ModelRequest};
 use moothall_core::{Conclusion, MicroUsd, Outcome, PauseReason, RunEventBody};
-use moothall_engine::{Driver, Ended, EngineError, ModelPerformer, Pause, cancel};
+use moothall_engine::{EngineError, ModelPerformer, RunDriver, RunExit, RunPause, cancel};
 use moothall_models::settings::RetrySettings;
 use moothall_models::{Catalog, Gateway, GatewayOptions, Ledger, RecordingMode};
-use moothall_store::{RunState, Wish};
+use moothall_store::{ControlRequest, RunState};
 
 use crate::support::{Counting, FanOut, World, world};
 
 const BRANCHES: usize = 4;
 
-fn done() -> Ended {
+fn done() -> RunExit {
     let text = "m1 m2 m3 m4 score".to_owned();
-    Ended::Done(Outcome::new(Vec::new(), Conclusion::Answered { text, value: None }))
+    RunExit::Done(Outcome::new(Vec::new(), Conclusion::Answered { text, value: None }))
 }
 
-async fn drive(world: &World, performer: &Arc<Counting>) -> Result<Ended, EngineError> {
-    let driver = Driver::new(Arc::clone(&world.store), performer.clone(), world.run_id.clone());
+async fn drive(world: &World, performer: &Arc<Counting>) -> Result<RunExit, EngineError> {
+    let driver = RunDriver::new(Arc::clone(&world.store), performer.clone(), world.run_id.clone());
     driver.drive(&mut FanOut::new(BRANCHES)).await
 }
 
-/// Drives a run until exactly so many answers are kept and the next question is asked, then stops.
+/// Drives a run until exactly `answered` results are journaled and the next effect has started,
+/// then stops.
 async fn stop_after(world: &World, answered: usize) {
     let performer = Arc::new(Counting { hang_after: Some(answered), ..Counting::default() });
-    let driver = Driver::new(Arc::clone(&world.store), performer.clone(), world.run_id.clone());
+    let driver = RunDriver::new(Arc::clone(&world.store), performer.clone(), world.run_id.clone());
     let mut workflow = FanOut::new(BRANCHES);
-    // One at a time: exactly so many are answered when the next one hangs.
+    // One at a time, so that exactly this many are done when the next one hangs.
     let driven = driver.at_once(1).drive(&mut workflow);
     let hanging = async {
         while performer.asked.lock().unwrap().len() <= answered {
@@ -44,7 +45,7 @@ async fn stop_after(world: &World, answered: usize) {
     }
 }
 
-/// What an uninterrupted run leaves behind.
+/// What an uninterrupted run stores.
 async fn whole_run() -> BTreeSet<String> {
     let world = world().await;
     assert_eq!(drive(&world, &Arc::default()).await.unwrap(), done());
@@ -58,7 +59,7 @@ async fn a_run_is_driven_to_its_end_and_everything_is_kept() {
     assert_eq!(drive(&world, &performer).await.unwrap(), done());
     let row = world.store.run(&world.run_id).await.unwrap().unwrap();
     assert_eq!((row.state, row.events), (RunState::Finished, 7));
-    assert_eq!(row.outcome.map(Ended::Done), Some(done()));
+    assert_eq!(row.outcome.map(RunExit::Done), Some(done()));
     assert_eq!(world.store.journal(&world.run_id).await.unwrap().len(), BRANCHES + 1);
 }
 
@@ -108,7 +109,7 @@ async fn no_more_effects_are_performed_at_once_than_allowed() {
     let world = world().await;
     let delay = ["m1", "m2", "m3", "m4"].map(|id| (id, Duration::from_millis(10)));
     let performer = Arc::new(Counting { delay: BTreeMap::from(delay), ..Counting::default() });
-    let driver = Driver::new(Arc::clone(&world.store), performer.clone(), world.run_id.clone());
+    let driver = RunDriver::new(Arc::clone(&world.store), performer.clone(), world.run_id.clone());
     assert_eq!(driver.at_once(2).drive(&mut FanOut::new(BRANCHES)).await.unwrap(), done());
     assert_eq!(performer.most_at_once.load(Ordering::SeqCst), 2);
 }
@@ -119,7 +120,7 @@ async fn an_answer_to_another_question_is_never_used() {
     stop_after(&world, 1).await;
 
     let second = Arc::new(Counting::default());
-    let driver = Driver::new(Arc::clone(&world.store), second.clone(), world.run_id.clone());
+    let driver = RunDriver::new(Arc::clone(&world.store), second.clone(), world.run_id.clone());
     let error = driver.drive(&mut FanOut::asking("How much?", BRANCHES)).await.unwrap_err();
     assert!(
         matches!(&error, EngineError::JournalMismatch { id, .. } if id.as_str() == "m1"),
@@ -136,10 +137,10 @@ async fn a_used_up_budget_pauses_the_run_and_keeps_what_was_under_way() {
         let refuse = BTreeMap::from([("m2", FailureKind::OverBudget)]);
         let performer = Arc::new(Counting { refuse, delay, ..Counting::default() });
         let ended = drive(&world, &performer).await.unwrap();
-        assert!(matches!(ended, Ended::Paused(Pause::Budget(_))), "{ended:?}");
+        assert!(matches!(ended, RunExit::Paused(RunPause::Budget(_))), "{ended:?}");
         let kept = world.store.journal(&world.run_id).await.unwrap();
         assert_eq!(kept.keys().map(|id| id.as_str()).collect::<Vec<_>>(), ["m1", "m3", "m4"]);
-        // A second pause is an event of its own.
+        // A second pause is a separate event.
         assert!(world.keys().await.contains(&format!("run:run_paused:{number}")));
         let row = world.store.run(&world.run_id).await.unwrap().unwrap();
         assert_eq!(row.state, RunState::Paused);
@@ -158,7 +159,7 @@ async fn a_refused_key_pauses_the_run_and_with_another_one_the_same_is_asked() {
     let refused = ModelFailure::new(FailureKind::Auth, "not now");
     assert_eq!(
         ended,
-        Ended::Paused(Pause::Failure("openai/gpt-4.1-mini".parse().unwrap(), refused))
+        RunExit::Paused(RunPause::Failure("openai/gpt-4.1-mini".parse().unwrap(), refused))
     );
     let events = world.store.events(&world.run_id, 0, u32::MAX).await.unwrap();
     let last = events.last().map(|stored| stored.event.body.clone());
@@ -174,11 +175,12 @@ async fn a_refused_key_is_the_answer_of_a_run_that_nobody_can_let_go_on() {
     let world = world().await;
     let refuse = BTreeMap::from([("answer", FailureKind::Auth)]);
     let performer = Arc::new(Counting { refuse, ..Counting::default() });
-    let driver = Driver::new(Arc::clone(&world.store), performer, world.run_id.clone());
+    let driver = RunDriver::new(Arc::clone(&world.store), performer, world.run_id.clone());
     let request = ModelRequest::ask("openai/gpt-4.1-mini".parse().unwrap(), "Why?", 50);
-    let mut workflow = Ask::new(request, Box::new(|_: &serde_json::Value| Vec::new())).unwrap();
+    let mut workflow =
+        AskWorkflow::new(request, Box::new(|_: &serde_json::Value| Vec::new())).unwrap();
     let ended = driver.without_return().drive(&mut workflow).await.unwrap();
-    let Ended::Done(outcome) = ended else { panic!("{ended:?}") };
+    let RunExit::Done(outcome) = ended else { panic!("{ended:?}") };
     assert_eq!(outcome.conclusion, Conclusion::Failed { kind: FailureKind::Auth });
 }
 
@@ -190,10 +192,10 @@ async fn another_process_can_cancel_the_run() {
     let run_id = world.run_id.clone();
     let wish = async move {
         tokio::time::sleep(Duration::from_millis(50)).await;
-        store.ask(&run_id, Wish::Cancel).await.unwrap();
+        store.ask(&run_id, ControlRequest::Cancel).await.unwrap();
     };
     let (ended, ()) = tokio::join!(drive(&world, &hanging), wish);
-    assert_eq!(ended.unwrap(), Ended::Cancelled);
+    assert_eq!(ended.unwrap(), RunExit::Cancelled);
     let row = world.store.run(&world.run_id).await.unwrap().unwrap();
     assert_eq!(row.state, RunState::Cancelled);
     assert!(world.keys().await.contains("run:run_cancelled"));
@@ -202,19 +204,19 @@ async fn another_process_can_cancel_the_run() {
 #[tokio::test]
 async fn a_run_pauses_at_a_persons_wish_and_goes_on_when_it_is_driven_again() {
     let world = world().await;
-    // `m1` takes until after the next look around, and is answered and kept before the pause.
+    // `m1` takes longer than one poll interval, and is journaled before the pause.
     let delay = BTreeMap::from([("m1", Duration::from_millis(700))]);
     let performer = Arc::new(Counting { delay, ..Counting::default() });
-    let driver = Driver::new(Arc::clone(&world.store), performer.clone(), world.run_id.clone());
+    let driver = RunDriver::new(Arc::clone(&world.store), performer.clone(), world.run_id.clone());
     let mut workflow = FanOut::new(BRANCHES);
     let wish = async {
         while performer.asked.lock().unwrap().is_empty() {
             tokio::task::yield_now().await;
         }
-        world.store.ask(&world.run_id, Wish::Pause).await.unwrap();
+        world.store.ask(&world.run_id, ControlRequest::Pause).await.unwrap();
     };
     let (ended, ()) = tokio::join!(driver.at_once(1).drive(&mut workflow), wish);
-    assert_eq!(ended.unwrap(), Ended::Paused(Pause::Person));
+    assert_eq!(ended.unwrap(), RunExit::Paused(RunPause::Person));
     assert_eq!(world.store.journal(&world.run_id).await.unwrap().len(), 1);
     let row = world.store.run(&world.run_id).await.unwrap().unwrap();
     assert_eq!(row.state, RunState::Paused);
@@ -226,13 +228,13 @@ async fn a_run_pauses_at_a_persons_wish_and_goes_on_when_it_is_driven_again() {
 #[tokio::test]
 async fn a_pause_that_is_asked_for_before_driving_begins_is_heeded_where_that_is_wanted() {
     let world = world().await;
-    world.store.ask(&world.run_id, Wish::Pause).await.unwrap();
+    world.store.ask(&world.run_id, ControlRequest::Pause).await.unwrap();
     let delay = BTreeMap::from([("m1", Duration::from_millis(700))]);
     let performer = Arc::new(Counting { delay, ..Counting::default() });
-    let driver = Driver::new(Arc::clone(&world.store), performer, world.run_id.clone());
+    let driver = RunDriver::new(Arc::clone(&world.store), performer, world.run_id.clone());
     let mut workflow = FanOut::new(BRANCHES);
     let ended = driver.at_once(1).heed_pause().drive(&mut workflow).await;
-    assert_eq!(ended.unwrap(), Ended::Paused(Pause::Person));
+    assert_eq!(ended.unwrap(), RunExit::Paused(RunPause::Person));
 }
 
 #[tokio::test]
@@ -243,9 +245,9 @@ async fn what_was_spent_is_kept_with_every_answer_and_while_one_is_awaited() {
         row.spent.unwrap_or_default().usd
     };
     let hanging = Arc::new(Counting { hang_after: Some(1), costs: true, ..Counting::default() });
-    let driver = Driver::new(Arc::clone(&world.store), hanging.clone(), world.run_id.clone());
+    let driver = RunDriver::new(Arc::clone(&world.store), hanging.clone(), world.run_id.clone());
     let mut workflow = FanOut::new(BRANCHES);
-    // The second question is never answered, and the process dies: what it may have cost is known.
+    // The process dies during the second call; its possible cost is stored.
     let two = MicroUsd::new(2_000_000);
     tokio::select! {
         ended = driver.at_once(1).drive(&mut workflow) => panic!("it did not hang: {ended:?}"),
@@ -256,7 +258,7 @@ async fn what_was_spent_is_kept_with_every_answer_and_while_one_is_awaited() {
     let events = cancel(&*world.store, &world.run_id, None).await.unwrap();
     assert_eq!(events.len(), 1);
     assert_eq!(spent().await, two);
-    assert_eq!(drive(&world, &Arc::default()).await.unwrap(), Ended::Cancelled);
+    assert_eq!(drive(&world, &Arc::default()).await.unwrap(), RunExit::Cancelled);
 }
 
 #[tokio::test]
@@ -265,7 +267,7 @@ async fn whoever_listens_hears_every_new_event_once_and_in_order() {
     let heard = Arc::new(std::sync::Mutex::new(Vec::new()));
     for _ in 0..2 {
         let ear = Arc::clone(&heard);
-        let driver = Driver::new(
+        let driver = RunDriver::new(
             Arc::clone(&world.store),
             Arc::new(Counting::default()),
             world.run_id.clone(),
@@ -288,9 +290,10 @@ async fn a_question_is_driven_through_the_real_gateway() {
     let ledger = Arc::new(Ledger::unlimited());
     let performer = Arc::new(ModelPerformer::new(Arc::new(gateway), Arc::clone(&ledger)));
     let request = ModelRequest::ask("demo".parse().unwrap(), "What is a moot hall?", 200);
-    let mut workflow = Ask::new(request, Box::new(|_: &serde_json::Value| Vec::new())).unwrap();
-    let driver = Driver::new(Arc::clone(&world.store), performer, world.run_id.clone());
-    let Ended::Done(outcome) = driver.drive(&mut workflow).await.unwrap() else {
+    let mut workflow =
+        AskWorkflow::new(request, Box::new(|_: &serde_json::Value| Vec::new())).unwrap();
+    let driver = RunDriver::new(Arc::clone(&world.store), performer, world.run_id.clone());
+    let RunExit::Done(outcome) = driver.drive(&mut workflow).await.unwrap() else {
         panic!("it ends")
     };
     let Conclusion::Answered { text, .. } = outcome.conclusion else { panic!("it is answered") };

@@ -1,23 +1,24 @@
-//! Executions: files go in by their hashes and come out as artefacts.
+//! Executions read input files by hash and store output files as artifacts.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use moothall_core::sandbox::{
-    ExecuteRequest, Execution, FileRef, GuestPath, Labels, SandboxFailure, SandboxFailureKind,
+    ExecuteRequest, FileRef, GuestPath, SandboxExecution, SandboxFailure, SandboxFailureKind,
+    SandboxLabels,
 };
 use moothall_core::{Effect, EffectId, EffectResult, Sha256Hex};
-use moothall_engine::{Performer, SandboxPerformer};
-use moothall_sandbox::{ExecuteFuture, Executor, Job, Ran};
+use moothall_engine::{EffectPerformer, SandboxPerformer};
+use moothall_sandbox::{ExecuteFuture, ExecutionJob, ExecutionOutput, ProgramExecutor};
 use moothall_store::MAX_ARTIFACT_BYTES;
 
 use crate::support::{Counting, World, world};
 use crate::world::execution;
 
-/// What the executor was given: labels and inputs.
-type Given = (Labels, BTreeMap<GuestPath, Vec<u8>>);
+/// The labels and inputs passed to the executor.
+type Given = (SandboxLabels, BTreeMap<GuestPath, Vec<u8>>);
 
-/// Leaves the same files each time, and remembers what it was given.
+/// Produces the same files each time and records its inputs.
 #[derive(Debug, Default)]
 struct Leaving {
     files: BTreeMap<GuestPath, Vec<u8>>,
@@ -25,13 +26,13 @@ struct Leaving {
     given: Mutex<Vec<Given>>,
 }
 
-impl Executor for Leaving {
-    fn execute<'a>(&'a self, job: Job<'a>) -> ExecuteFuture<'a> {
+impl ProgramExecutor for Leaving {
+    fn execute<'a>(&'a self, job: ExecutionJob<'a>) -> ExecuteFuture<'a> {
         Box::pin(async move {
             self.given.lock().unwrap().push((job.labels.clone(), job.inputs));
             match &self.failure {
                 Some(failure) => Err(failure.clone()),
-                None => Ok(Ran { execution: execution(), files: self.files.clone() }),
+                None => Ok(ExecutionOutput { execution: execution(), files: self.files.clone() }),
             }
         })
     }
@@ -77,7 +78,7 @@ async fn inputs_come_from_the_store_and_what_was_left_goes_there() {
     let executor = Arc::new(Leaving { files, ..Leaving::default() });
     let effect = request(BTreeMap::from([(path("data.csv"), file(input))]));
 
-    let expected = Execution {
+    let expected = SandboxExecution {
         files: BTreeMap::from([(path("chart.png"), file(&chart))]),
         left_behind: vec!["huge.bin: larger than 16777216 bytes".to_owned()],
         ..execution()
@@ -89,7 +90,7 @@ async fn inputs_come_from_the_store_and_what_was_left_goes_there() {
     let (labels, inputs) = executor.given.lock().unwrap().pop().unwrap();
     assert_eq!(inputs, BTreeMap::from([(path("data.csv"), input.to_vec())]));
     let id = "attempt-1/execute".parse().unwrap();
-    assert_eq!(labels, Labels::of_effect(&world.run_id, &id));
+    assert_eq!(labels, SandboxLabels::of_effect(&world.run_id, &id));
 }
 
 #[tokio::test]

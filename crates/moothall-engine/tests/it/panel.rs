@@ -1,5 +1,5 @@
-//! A workflow with real debates as children, a performer that speaks for everyone, and a store that
-//! dies where a test wants it to.
+//! A workflow with real debates as children, a performer that answers for all roles, and a store
+//! that fails on demand.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -8,30 +8,32 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use moothall_core::access::Excess;
-use moothall_core::child::{ChildEnd, ChildRequest, Isolation};
-use moothall_core::consult::{Approval, Change, board};
-use moothall_core::debate::{Calls, DebateInput};
-use moothall_core::model::{FailureKind, ModelFailure, ModelRequest, Purpose};
-use moothall_core::receipt::Timing;
+use moothall_core::child::{ChildEnd, ChildIsolation, ChildRequest};
+use moothall_core::consult::{MoveApproval, ReviewChange, board};
+use moothall_core::debate::{CallSettings, DebateInput};
+use moothall_core::model::{CallPurpose, FailureKind, ModelFailure, ModelRequest};
+use moothall_core::receipt::EffectTiming;
 use moothall_core::{
     Conclusion, Effect, EffectId, EffectResult, MicroUsd, Outcome, RunEvent, RunEventBody, RunId,
-    Sha256Hex, Step, UnexpectedResult, Verdict, Workflow,
+    RunVerdict, Sha256Hex, Step, UnexpectedResult, Workflow,
 };
-use moothall_engine::{Driver, Ended, EngineError, PerformFuture, Performed, Performer};
+use moothall_engine::{
+    EffectPerformer, EngineError, PerformFuture, RunDriver, RunExit, TimedResult,
+};
 use moothall_store::{
-    Admission, Beginning, Begun, Commit, JournalEntry, NewRun, RunFilter, RunMatch, RunRow,
-    RunState, Store, StoreFuture, StoredEvent, Teams, Terms, Wish,
+    Admission, BatchAdmission, BatchStart, Commit, ControlRequest, JournalEntry, NewRun, RunFilter,
+    RunMatch, RunRow, RunState, Store, StoreFuture, StoredEvent, Teams, Terms,
 };
 use serde_json::json;
 use tokio::sync::Notify;
 
 use crate::support::{World, reply};
 
-/// Calls of one debate: the opening, a decision maker in the first round, both in the second, and
-/// the score, for two decision makers.
+/// Calls of one debate: the critic's opening, and for each of two decision makers one call in the
+/// first round, two in the second (critic and decision maker), and the score.
 pub(crate) const CALLS_PER_MOVE: usize = 9;
 
-/// What a debate about a move starts with: two rounds, two decision makers.
+/// The input of a debate with two rounds and two decision makers.
 pub(crate) fn input(move_id: &str) -> DebateInput {
     let board = board();
     DebateInput {
@@ -46,12 +48,12 @@ pub(crate) fn input(move_id: &str) -> DebateInput {
         metrics: board.metrics,
         critic_model: "openai/gpt-4.1-mini".parse().unwrap(),
         decision_maker_model: "openai/gpt-4.1-mini".parse().unwrap(),
-        calls: Calls::default(),
+        calls: CallSettings::default(),
     }
 }
 
-/// Starts a debate for each move. The second move is rewritten first, by this workflow itself: its
-/// effect `m2/rewrite` looks like one of the child `m2` and is not.
+/// Starts a debate for each move. The workflow itself rewrites the second move first: its effect
+/// `m2/rewrite` looks like one of the child `m2` but is not.
 #[derive(Debug)]
 pub(crate) struct Panel {
     moves: usize,
@@ -94,7 +96,7 @@ impl Workflow for Panel {
             EffectResult::ChildEnded(end) => *end,
             other => panic!("{id}: {other:?}"),
         };
-        let Isolation { class, fallback, .. } = end.isolation.clone();
+        let ChildIsolation { class, fallback, .. } = end.isolation.clone();
         let body = RunEventBody::Isolation {
             effect_id: id.clone(),
             move_id: id.to_string(),
@@ -105,7 +107,7 @@ impl Workflow for Panel {
         self.ends.insert(id.clone(), end);
         let is_over = self.ends.len() == self.moves;
         if is_over {
-            let verdict = Verdict::Pass;
+            let verdict = RunVerdict::Pass;
             publish.push(RunEvent::of_run(RunEventBody::RunFinished { verdict }));
         }
         let outcome = is_over.then(|| {
@@ -125,21 +127,21 @@ fn said(end: &ChildEnd) -> String {
     }
 }
 
-/// Speaks for the critic and the decision makers, always the same words for the same call.
+/// Answers for the critic and the decision makers, always the same text for the same call.
 #[derive(Debug, Default)]
 pub(crate) struct Speaking {
     pub(crate) asked: Mutex<Vec<String>>,
-    /// Told whenever something is asked.
+    /// Notified on every call.
     pub(crate) was_asked: Notify,
-    /// Makes calls take from 0 to 3 ms, in an order that depends on it.
+    /// Gives calls a latency of 0 to 3 ms, which shuffles their order depending on the seed.
     pub(crate) seed: Option<u64>,
-    /// How long each call takes.
+    /// Latency of each call.
     pub(crate) latency: Duration,
-    /// Calls whose ids end so are refused by the budget.
+    /// Calls with this id suffix are rejected by the budget.
     pub(crate) refuse: Option<&'static str>,
-    /// The key is refused in the first calls whose ids end so.
+    /// The first calls with this id suffix have their API key rejected.
     pub(crate) lock_out: Option<(&'static str, usize)>,
-    /// Calls whose ids end so never return.
+    /// Calls with this id suffix never return.
     pub(crate) hang: Option<&'static str>,
     pub(crate) at_once: AtomicUsize,
     pub(crate) most_at_once: AtomicUsize,
@@ -162,7 +164,7 @@ impl Speaking {
     }
 }
 
-impl Performer for Speaking {
+impl EffectPerformer for Speaking {
     fn perform<'a>(&'a self, id: &'a EffectId, effect: &'a Effect) -> PerformFuture<'a> {
         Box::pin(async move {
             let Effect::CallModel(request) = effect else { panic!("{effect:?}") };
@@ -191,26 +193,26 @@ impl Performer for Speaking {
             } else {
                 reply(&words(id, request.purpose))
             };
-            Performed { result, timing: Timing { latency_ms: 1, tries: 1 } }
+            TimedResult { result, timing: EffectTiming { latency_ms: 1, tries: 1 } }
         })
     }
 }
 
-/// What is said in a call: well-formed, and different for every call.
-pub(crate) fn words(id: &EffectId, purpose: Purpose) -> String {
+/// The answer to a call: well-formed, and different for every call.
+pub(crate) fn words(id: &EffectId, purpose: CallPurpose) -> String {
     let message = format!("What is said in {id} [F0:Revenue:FY2025].");
     let digest = Sha256Hex::of(id.as_str().as_bytes()).to_string();
     let score = |at: usize| 1 + u8::from_str_radix(&digest[at..=at], 16).unwrap() % 10;
     match purpose {
-        Purpose::Critic => json!({
+        CallPurpose::Critic => json!({
             "message": message,
             "objections": [{"id": "", "severity": "major", "text": format!("No proof in {id}."), "evidence": []}],
             "withdrawn": [],
         }),
-        Purpose::DecisionMaker => json!({
+        CallPurpose::DecisionMaker => json!({
             "message": message, "stance": "hold", "answers": [], "conceded": [], "scores": null,
         }),
-        Purpose::Score => json!({
+        CallPurpose::Score => json!({
             "message": message, "stance": "partial", "answers": [], "conceded": [],
             "scores": {
                 "impact": score(0), "feasibility": score(1), "risk_adjusted_return": score(2),
@@ -222,20 +224,20 @@ pub(crate) fn words(id: &EffectId, purpose: Purpose) -> String {
     .to_string()
 }
 
-pub(crate) fn driver(world: &World, performer: &Arc<Speaking>) -> Driver {
-    Driver::new(Arc::clone(&world.store), performer.clone(), world.run_id.clone())
+pub(crate) fn driver(world: &World, performer: &Arc<Speaking>) -> RunDriver {
+    RunDriver::new(Arc::clone(&world.store), performer.clone(), world.run_id.clone())
 }
 
 pub(crate) async fn drive(
     world: &World,
     performer: &Arc<Speaking>,
     moves: usize,
-) -> Result<Ended, EngineError> {
+) -> Result<RunExit, EngineError> {
     driver(world, performer).drive(&mut Panel::new(moves)).await
 }
 
-/// What a run leaves behind, without what may differ between equal runs: times, and the order of
-/// events of different moves.
+/// What a run stores, without what may differ between equal runs: times, and the order of events of
+/// different moves.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Left {
     pub(crate) events: BTreeMap<String, RunEventBody>,
@@ -246,7 +248,7 @@ pub(crate) struct Left {
 }
 
 impl World {
-    /// What is left of the run. Numbers have no gaps, and no key is there twice.
+    /// Reads the run and checks that sequence numbers have no gaps and keys are unique.
     pub(crate) async fn left(&self) -> Left {
         let events = self.store.events(&self.run_id, 0, u32::MAX).await.unwrap();
         let numbers: Vec<u64> = events.iter().map(|stored| stored.seq).collect();
@@ -259,7 +261,7 @@ impl World {
         };
         for stored in events {
             let RunEvent { key, body } = stored.event;
-            // Answers to what was asked together may come in any order; rounds may not.
+            // Results of concurrent calls may arrive in any order; rounds may not.
             if matches!(body, RunEventBody::SandboxRound { .. } | RunEventBody::Isolation { .. }) {
                 let of = key.split(['/', ':']).next().unwrap().to_owned();
                 left.order.entry(of).or_default().push(key.clone());
@@ -273,26 +275,26 @@ impl World {
     }
 }
 
-/// When a store dies: in the commit with this number, counted from 1.
+/// How a store fails; commits are counted from 1.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Death {
-    /// Before it is written.
+    /// Dies before this commit is written.
     Before(usize),
-    /// After it is written and before anyone hears of it.
+    /// Dies after this commit is written and before it is acknowledged.
     After(usize),
-    /// Not at all, but the disk is full from the first of these commits to before the second.
+    /// The disk is full from the first of these commits until before the second.
     Full(usize, usize),
-    /// Not at all, but somebody cancels the run while it comes to stand still.
+    /// The run is cancelled while it is pausing.
     CancelledAtPause,
 }
 
-/// A store that stops answering in some commit, as if the process had been killed there.
+/// A store that stops responding in some commit, as if the process had been killed.
 #[derive(Debug)]
 pub(crate) struct Dying {
     inner: Arc<dyn Store>,
     death: Death,
     commits: AtomicUsize,
-    /// How often it was asked who is to end.
+    /// Number of polls for cancel requests.
     pub(crate) looks: AtomicUsize,
     died: Notify,
 }
@@ -303,13 +305,13 @@ impl Dying {
         Arc::new(Self { inner, death, commits, looks, died: Notify::new() })
     }
 
-    /// Drives a panel over a store that dies. `None` when it died, and how the run ended when it
-    /// ended before that.
+    /// Drives a panel over a failing store. Returns `None` if the store died first, otherwise how
+    /// the run ended.
     pub(crate) async fn drive(
         self: &Arc<Self>,
-        driver: impl FnOnce(Arc<dyn Store>) -> Driver,
+        driver: impl FnOnce(Arc<dyn Store>) -> RunDriver,
         moves: usize,
-    ) -> Option<Ended> {
+    ) -> Option<RunExit> {
         let driver = driver(self.clone());
         let mut panel = Panel::new(moves);
         tokio::select! {
@@ -339,7 +341,7 @@ impl Store for Dying {
                     Err(io::Error::from(io::ErrorKind::StorageFull).into())
                 }
                 Death::CancelledAtPause if commit.state == Some(RunState::Paused) => {
-                    self.inner.ask(&id, Wish::Cancel).await?;
+                    self.inner.ask(&id, ControlRequest::Cancel).await?;
                     self.inner.commit(&id, commit).await
                 }
                 Death::Before(_) | Death::After(_) | Death::Full(..) | Death::CancelledAtPause => {
@@ -349,7 +351,11 @@ impl Store for Dying {
         })
     }
 
-    fn begin<'a>(&'a self, id: &'a RunId, beginning: Beginning) -> StoreFuture<'a, Begun> {
+    fn begin<'a>(
+        &'a self,
+        id: &'a RunId,
+        beginning: BatchStart,
+    ) -> StoreFuture<'a, BatchAdmission> {
         let number = self.commits.fetch_add(1, Ordering::SeqCst) + 1;
         match self.death {
             Death::Full(from, until) if (from..until).contains(&number) => {
@@ -409,13 +415,13 @@ impl Store for Dying {
     ) -> StoreFuture<'a, Option<Vec<u8>>> {
         self.inner.artifact(id, sha256)
     }
-    fn ask<'a>(&'a self, id: &'a RunId, wish: Wish) -> StoreFuture<'a, ()> {
+    fn ask<'a>(&'a self, id: &'a RunId, wish: ControlRequest) -> StoreFuture<'a, ()> {
         self.inner.ask(id, wish)
     }
-    fn withdraw<'a>(&'a self, id: &'a RunId, wish: Wish) -> StoreFuture<'a, ()> {
+    fn withdraw<'a>(&'a self, id: &'a RunId, wish: ControlRequest) -> StoreFuture<'a, ()> {
         self.inner.withdraw(id, wish)
     }
-    fn wishes<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, BTreeSet<Wish>> {
+    fn wishes<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, BTreeSet<ControlRequest>> {
         let next = self.commits.load(Ordering::SeqCst) + 1;
         match self.death {
             Death::Full(from, until) if (from..until).contains(&next) => {
@@ -424,20 +430,24 @@ impl Store for Dying {
             _ => self.inner.wishes(id),
         }
     }
-    fn wished<'a>(&'a self, ids: &'a [RunId], wish: Wish) -> StoreFuture<'a, BTreeSet<RunId>> {
+    fn wished<'a>(
+        &'a self,
+        ids: &'a [RunId],
+        wish: ControlRequest,
+    ) -> StoreFuture<'a, BTreeSet<RunId>> {
         self.looks.fetch_add(1, Ordering::SeqCst);
         self.inner.wished(ids, wish)
     }
-    fn approve<'a>(&'a self, id: &'a RunId, approval: Approval) -> StoreFuture<'a, ()> {
+    fn approve<'a>(&'a self, id: &'a RunId, approval: MoveApproval) -> StoreFuture<'a, ()> {
         self.inner.approve(id, approval)
     }
-    fn approvals<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, Vec<Approval>> {
+    fn approvals<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, Vec<MoveApproval>> {
         self.inner.approvals(id)
     }
-    fn add_changes<'a>(&'a self, id: &'a RunId, changes: Vec<Change>) -> StoreFuture<'a, ()> {
+    fn add_changes<'a>(&'a self, id: &'a RunId, changes: Vec<ReviewChange>) -> StoreFuture<'a, ()> {
         self.inner.add_changes(id, changes)
     }
-    fn changes<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, Vec<Change>> {
+    fn changes<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, Vec<ReviewChange>> {
         self.inner.changes(id)
     }
     fn forget_changes<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, ()> {
@@ -454,7 +464,7 @@ impl Store for Dying {
     }
 }
 
-/// Random numbers that are the same for the same seed (SplitMix64).
+/// Deterministic random numbers (SplitMix64).
 #[derive(Debug)]
 pub(crate) struct Dice(u64);
 

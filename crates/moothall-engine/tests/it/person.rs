@@ -1,26 +1,27 @@
-//! A workflow that asks a person: nobody makes an answer up, and what was said is kept.
+//! A workflow with a question for a person: no answer is made up, and the given answer is
+//! journaled.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use moothall_core::consult::{Change, Question, Review, What};
+use moothall_core::consult::{MoveReview, ReviewAction, ReviewChange, ReviewQuestion};
 use moothall_core::{
-    Conclusion, Effect, EffectId, EffectResult, Outcome, RunEvent, RunEventBody, Step,
-    UnexpectedResult, Verdict, Workflow,
+    Conclusion, Effect, EffectId, EffectResult, Outcome, RunEvent, RunEventBody, RunVerdict, Step,
+    UnexpectedResult, Workflow,
 };
-use moothall_engine::{Driver, Ended, ModelPerformer, Pause, Performer as _};
+use moothall_engine::{EffectPerformer as _, ModelPerformer, RunDriver, RunExit, RunPause};
 use moothall_models::settings::RetrySettings;
 use moothall_models::{Catalog, Gateway, GatewayOptions, Ledger, RecordingMode};
 use moothall_store::RunState;
 
 use crate::support::{Counting, World, world};
 
-/// Asks one question and ends with what was said.
+/// Asks one question and ends with its answer.
 struct Asks;
 
 impl Workflow for Asks {
     fn start(&mut self) -> Step {
-        let question = Question::ReviewMoves { moves: Vec::new() };
+        let question = ReviewQuestion::ReviewMoves { moves: Vec::new() };
         let started = RunEventBody::RunStarted { workflow: "asks".to_owned() };
         Step {
             perform: vec![("moves/review".parse().unwrap(), Effect::AskPerson(Box::new(question)))],
@@ -30,9 +31,9 @@ impl Workflow for Asks {
     }
 
     fn resume(&mut self, _: &EffectId, result: EffectResult) -> Result<Step, UnexpectedResult> {
-        let text = Review::of(&result).unwrap().changes.len().to_string();
+        let text = MoveReview::of(&result).unwrap().changes.len().to_string();
         let outcome = Outcome::new(Vec::new(), Conclusion::Answered { text, value: None });
-        let finished = RunEventBody::RunFinished { verdict: Verdict::Pass };
+        let finished = RunEventBody::RunFinished { verdict: RunVerdict::Pass };
         Ok(Step {
             perform: Vec::new(),
             publish: vec![RunEvent::of_run(finished)],
@@ -41,9 +42,9 @@ impl Workflow for Asks {
     }
 }
 
-async fn drive(world: &World, said: Option<Review>) -> Ended {
+async fn drive(world: &World, said: Option<MoveReview>) -> RunExit {
     let performer = Arc::new(Counting::default());
-    let driver = Driver::new(Arc::clone(&world.store), performer.clone(), world.run_id.clone());
+    let driver = RunDriver::new(Arc::clone(&world.store), performer.clone(), world.run_id.clone());
     let ended = driver.person_says(said).drive(&mut Asks).await.unwrap();
     assert!(performer.asked.lock().unwrap().is_empty(), "a performer was asked for a person");
     ended
@@ -58,7 +59,7 @@ async fn no_performer_makes_up_what_only_a_person_or_the_driver_can_answer() {
         recording: RecordingMode::Off,
     });
     let models = ModelPerformer::new(Arc::new(gateway), Arc::new(Ledger::unlimited()));
-    let question = Question::ReviewMoves { moves: Vec::new() };
+    let question = ReviewQuestion::ReviewMoves { moves: Vec::new() };
     let effect = Effect::AskPerson(Box::new(question));
     let performed = models.perform(&"moves/review".parse().unwrap(), &effect).await;
     assert_eq!(performed.result, EffectResult::NotPerformed);
@@ -67,9 +68,9 @@ async fn no_performer_makes_up_what_only_a_person_or_the_driver_can_answer() {
 #[tokio::test]
 async fn a_question_that_nobody_answers_pauses_the_run_again_and_again() {
     let world = world().await;
-    let words = "0 moves wait for a person before they are debated".to_owned();
+    let words = "0 moves need review before the debates".to_owned();
     for pause in 1..=2 {
-        assert_eq!(drive(&world, None).await, Ended::Paused(Pause::Question(words.clone())));
+        assert_eq!(drive(&world, None).await, RunExit::Paused(RunPause::Question(words.clone())));
         let row = world.store.run(&world.run_id).await.unwrap().unwrap();
         assert_eq!(row.state, RunState::Paused);
         assert!(world.keys().await.contains(&format!("run:run_paused:{pause}")));
@@ -81,9 +82,12 @@ async fn a_question_that_nobody_answers_pauses_the_run_again_and_again() {
 async fn what_a_person_says_is_kept_and_not_asked_again() {
     let world = world().await;
     drive(&world, None).await;
-    let what = What::Veto { move_id: "m1".to_owned(), why: String::new() };
-    let review = Review { changes: vec![Change { by: "Ada".to_owned(), at_ms: 1, what }] };
-    let Ended::Done(outcome) = drive(&world, Some(review.clone())).await else { panic!("it ends") };
+    let what = ReviewAction::Veto { move_id: "m1".to_owned(), why: String::new() };
+    let review =
+        MoveReview { changes: vec![ReviewChange { by: "Ada".to_owned(), at_ms: 1, what }] };
+    let RunExit::Done(outcome) = drive(&world, Some(review.clone())).await else {
+        panic!("it ends")
+    };
     assert_eq!(outcome.conclusion, Conclusion::Answered { text: "1".to_owned(), value: None });
     let journal = world.store.journal(&world.run_id).await.unwrap();
     let kept: Vec<&EffectResult> = journal.values().map(|entry| &entry.result).collect();

@@ -1,5 +1,5 @@
-//! Debates in real sandboxes: the same end as in this process, and logs that were written inside.
-//! What is missing fails a test with the words that say what to run.
+//! Debates in real sandboxes have the same outcome as in this process, with logs written in the
+//! guest. A missing prerequisite fails a test with a message that says what to run.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -7,16 +7,18 @@ use std::time::Duration;
 
 use moothall_core::EffectResult;
 use moothall_core::sandbox::IsolationClass;
-use moothall_engine::{DebateRooms, Ended, Lobby, OnFailure, Walls};
+use moothall_engine::{DebateSandboxes, GuestFailurePolicy, GuestPool, IsolationMode, RunExit};
 use moothall_sandbox::jail::JailCommand;
-use moothall_sandbox::{EngineName, Host, HostOptions, Policy, PoolOptions, SharedKernel};
+use moothall_sandbox::{
+    EngineName, HostOptions, PoolOptions, SandboxHost, SandboxPolicy, SharedKernel,
+};
 
 use crate::panel::{Panel, Speaking, driver};
 use crate::support::world;
 
-/// Everything that a real sandbox is made of, and the folder that goes with it.
+/// A real sandbox and its temporary directory.
 struct Real {
-    rooms: DebateRooms,
+    rooms: DebateSandboxes,
     _state: tempfile::TempDir,
 }
 
@@ -29,14 +31,14 @@ async fn open(engine: EngineName, idle: usize, memory_bytes: u64) -> Real {
         guest: guest(),
         jail: jail(),
     };
-    let policy = Policy {
+    let policy = SandboxPolicy {
         engine: Some(engine),
         minimum: IsolationClass::SharedKernel,
         shared_kernel: SharedKernel::Refused,
     };
-    let host = Host::open(options).unwrap();
+    let host = SandboxHost::open(options).unwrap();
     let options = PoolOptions { idle, memory_bytes };
-    let rooms = DebateRooms::open(&host, &policy, options).await.unwrap();
+    let rooms = DebateSandboxes::open(&host, &policy, options).await.unwrap();
     Real { rooms, _state: state }
 }
 
@@ -49,7 +51,7 @@ pub(crate) fn images(name: &str) -> PathBuf {
     });
     assert!(
         images.join("tags").join(name).exists(),
-        "there is no image `{name}` in {}: run `moothall image build {name}` with that folder, or \
+        "missing image `{name}` in {}: run `moothall image build {name}` with that folder, or \
          set MOOTHALL_TEST_IMAGES",
         images.display()
     );
@@ -70,11 +72,11 @@ pub(crate) fn guest() -> &'static [u8] {
 
 pub(crate) fn jail() -> JailCommand {
     let program = profile().join("moothall-jail");
-    assert!(program.exists(), "there is no jail: run `cargo build -p moothall-sandbox --bins`");
+    assert!(program.exists(), "missing jail: run `cargo build -p moothall-sandbox --bins`");
     JailCommand { program, args: Vec::new() }
 }
 
-/// The folder of this build's programs: this test is in `deps` below it.
+/// The directory of this build's programs; this test is in `deps` below it.
 fn profile() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     test.ancestors().nth(2).expect("a folder of programs").to_owned()
@@ -89,12 +91,12 @@ async fn a_debate_in_a_sandbox_ends_like_one_in_this_process(engine: EngineName)
     driver(&here, &Arc::default()).drive(&mut Panel::new(2)).await.unwrap();
 
     let real = open(engine, 2, 2 << 30).await;
-    let lobby = Arc::new(Lobby::new(real.rooms.clone()));
-    let walls = Walls::Rooms { lobby, on_failure: OnFailure::Fail };
+    let lobby = Arc::new(GuestPool::new(real.rooms.clone()));
+    let walls = IsolationMode::Rooms { lobby, on_failure: GuestFailurePolicy::Fail };
     let there = world().await;
     let performer = Arc::new(Speaking::default());
     let ended = driver(&there, &performer).walls(walls).drive(&mut Panel::new(2)).await.unwrap();
-    assert!(matches!(ended, Ended::Done(_)), "{ended:?}");
+    assert!(matches!(ended, RunExit::Done(_)), "{ended:?}");
 
     let (here, there) = (here.left().await, there.left().await);
     assert_eq!(here.order, there.order);
@@ -116,15 +118,16 @@ async fn a_debate_in_a_sandbox_ends_like_one_in_this_process(engine: EngineName)
 }
 
 async fn a_guest_that_is_given_back_is_replayed_into_a_fresh_one(engine: EngineName) {
-    // Memory for one at a time: who waits gets the sandbox of who is idle.
+    // Memory for one sandbox: a waiting debate gets the one that is idle.
     let real = open(engine, 0, 400 << 20).await;
-    let lobby = Lobby::new(real.rooms.clone()).idle(Duration::from_millis(1));
-    let walls = Walls::Rooms { lobby: Arc::new(lobby), on_failure: OnFailure::Fail };
+    let lobby = GuestPool::new(real.rooms.clone()).idle(Duration::from_millis(1));
+    let walls =
+        IsolationMode::Rooms { lobby: Arc::new(lobby), on_failure: GuestFailurePolicy::Fail };
     let world = world().await;
     let latency = Duration::from_millis(200);
     let performer = Arc::new(Speaking { latency, ..Speaking::default() });
     let ended = driver(&world, &performer).walls(walls).drive(&mut Panel::new(2)).await.unwrap();
-    assert!(matches!(ended, Ended::Done(_)), "{ended:?}");
+    assert!(matches!(ended, RunExit::Done(_)), "{ended:?}");
     let left = world.left().await;
     let ends = left.answers.values().filter_map(|(_, result)| match result {
         EffectResult::ChildEnded(end) => Some(&end.isolation),

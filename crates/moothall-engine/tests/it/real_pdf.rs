@@ -1,5 +1,5 @@
-//! PDFs in real sandboxes: good ones become text, and those that are made to break their reader end
-//! as a gap in words, with nothing left on the host.
+//! PDFs in real sandboxes: valid ones become text, and malicious ones are reported as missing and
+//! leave nothing on the host.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,13 +7,14 @@ use std::time::Duration;
 use moothall_core::sandbox::IsolationClass;
 use moothall_engine::SandboxExecutor;
 use moothall_sandbox::{
-    EngineName, Host, HostOptions, Policy, PoolOptions, Registry, Sandboxes, SharedKernel,
+    EngineName, HostOptions, PoolOptions, SandboxHost, SandboxPolicy, SandboxRegistry,
+    SandboxRunner, SharedKernel,
 };
 use moothall_sources::DocumentFolder;
 
 use crate::real_debate::{guest, images, jail, target};
 
-/// A PDF of these objects, numbered from 1; the first one is the catalog.
+/// A PDF with these objects, numbered from 1; the first one is the catalog.
 fn pdf(objects: &[Vec<u8>], trailer: &str) -> Vec<u8> {
     let mut file = b"%PDF-1.4\n".to_vec();
     let mut places = Vec::new();
@@ -41,7 +42,7 @@ fn stream(dictionary: &str, bytes: &[u8]) -> Vec<u8> {
     object
 }
 
-/// One page that draws this, with further objects behind it from the sixth on.
+/// One page with this content; further objects are numbered from 6.
 fn page(content: Vec<u8>, resources: &str, more: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     let page = format!(
         "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R \
@@ -71,10 +72,10 @@ fn encrypted() -> Vec<u8> {
     pdf(&objects, &format!("/Encrypt 6 0 R /ID [<{key}> <{key}>] "))
 }
 
-/// Three megabytes that are half a gigabyte when they are unpacked: deflate's longest match, of one
-/// byte repeated, again and again.
+/// Three megabytes that decompress to half a gigabyte: deflate's longest match of one repeated
+/// byte, many times.
 fn hungry() -> Vec<u8> {
-    // A stream of zlib with one block of fixed codes: a zero byte, then matches of length 258 at
+    // A zlib stream with one block of fixed codes: a zero byte, then matches of length 258 at
     // distance 1. Length 258 is the code 285, eight bits 11000101; distance 1 is five bits 00000.
     let mut bits = Bits::default();
     bits.push(0b011, 3);
@@ -106,13 +107,13 @@ impl Bits {
         }
     }
 
-    /// Codes stand with their first bit first.
+    /// Codes are written most significant bit first.
     fn push_code(&mut self, code: u32, count: u32) {
         self.push(code.reverse_bits() >> (32 - count), count);
     }
 }
 
-/// Forty forms, each of which draws the next one twice.
+/// Forty forms that each draw the next one twice.
 fn endless() -> Vec<u8> {
     const DEPTH: usize = 40;
     let form = |at: usize| {
@@ -136,7 +137,7 @@ async fn check(
         fs_err::write(documents.path().join(name), bytes).unwrap();
     }
     fs_err::write(documents.path().join("plan.md"), "A plan.").unwrap();
-    let host = Host::open(HostOptions {
+    let host = SandboxHost::open(HostOptions {
         images: images("documents"),
         cache: target().join("tmp/sandboxes"),
         state: state.path().to_owned(),
@@ -144,14 +145,14 @@ async fn check(
         jail: jail(),
     })
     .unwrap();
-    let policy = Policy {
+    let policy = SandboxPolicy {
         engine: Some(engine),
         minimum: IsolationClass::SharedKernel,
         shared_kernel: SharedKernel::Refused,
     };
     let chosen = host.choose(&policy, "documents").await.unwrap();
     let options = PoolOptions { idle: 0, memory_bytes: 2 << 30 };
-    let executor = Arc::new(SandboxExecutor::new(Sandboxes::new(chosen, options)));
+    let executor = Arc::new(SandboxExecutor::new(SandboxRunner::new(chosen, options)));
     let folder = DocumentFolder::new(documents.path().to_owned(), Some(executor.clone()))
         .with_pdf_patience(patience);
     let read = folder.read().await.unwrap();
@@ -163,8 +164,8 @@ async fn check(
         .collect();
     let missing: Vec<&str> = read.missing.iter().map(String::as_str).collect();
     assert_eq!((texts.as_slice(), missing.as_slice()), expected);
-    // Nothing of any sandbox is left.
-    let live = Registry::list(&Host::records(state.path())).unwrap();
+    // No sandbox is left.
+    let live = SandboxRegistry::list(&SandboxHost::records(state.path())).unwrap();
     assert!(live.is_empty(), "{live:?}");
 }
 
@@ -178,10 +179,10 @@ async fn runsc_reads_good_pdfs_and_survives_those_made_to_break_it() {
         ("report.pdf", good()),
     ];
     let missing = [
-        "bomb.pdf: its reader was stopped: it took more than 256 MiB",
-        "broken.pdf: it is not a PDF that can be read",
-        "endless.pdf: its reader was stopped after 20 seconds",
-        "locked.pdf: it is encrypted",
+        "bomb.pdf: the PDF extractor used more than 256 MiB and was stopped",
+        "broken.pdf: not a readable PDF",
+        "endless.pdf: the PDF extractor timed out after 20 seconds",
+        "locked.pdf: the PDF is encrypted",
     ];
     let texts = ["A plan.", "Acme raised list prices by 4% in May."];
     check((EngineName::Runsc, Duration::from_secs(20)), &files, (&texts, &missing)).await;
@@ -190,8 +191,8 @@ async fn runsc_reads_good_pdfs_and_survives_those_made_to_break_it() {
 #[tokio::test]
 async fn microvm_reads_a_good_pdf_and_survives_a_bomb() {
     let files = [("bomb.pdf", hungry()), ("report.pdf", good())];
-    let missing = ["bomb.pdf: its reader was stopped: it took more than 256 MiB"];
+    let missing = ["bomb.pdf: the PDF extractor used more than 256 MiB and was stopped"];
     let texts = ["A plan.", "Acme raised list prices by 4% in May."];
-    // Memory is to be what stops the reader, on an emulated machine with busy neighbours too.
+    // Memory must be the limit that stops the reader, even on an emulated and busy machine.
     check((EngineName::Microvm, Duration::from_secs(180)), &files, (&texts, &missing)).await;
 }

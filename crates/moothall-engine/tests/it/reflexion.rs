@@ -1,22 +1,26 @@
-//! The real workflow, stopped anywhere and driven again: nothing that was answered is asked again,
-//! and everything ends as if nobody had stopped it.
+//! The real workflow, stopped at any point and resumed: journaled effects are not repeated, and the
+//! result is the same.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use moothall_core::reflexion::{Contract, Expectation, Reflexion, ReflexionInput};
-use moothall_core::sandbox::{Exit, Output};
+use moothall_core::program::{OutputExpectation, ProgramContract, ProgramInput, ProgramRun};
+use moothall_core::sandbox::{CapturedOutput, Exit};
 use moothall_core::{Conclusion, Effect, EffectId};
-use moothall_engine::{Driver, Ended, ModelPerformer, PerformFuture, Performer, SandboxPerformer};
-use moothall_sandbox::{ExecuteFuture, Executor, Job, Ran};
+use moothall_engine::{
+    EffectPerformer, ModelPerformer, PerformFuture, RunDriver, RunExit, SandboxPerformer,
+};
+use moothall_sandbox::{ExecuteFuture, ExecutionJob, ExecutionOutput, ProgramExecutor};
 
 use moothall_models::settings::RetrySettings;
-use moothall_models::{Catalog, Gateway, GatewayOptions, Ledger, RecordingMode, Scripted, said};
+use moothall_models::{
+    Catalog, Gateway, GatewayOptions, Ledger, RecordingMode, ScriptedBackend, said,
+};
 
 use crate::support::{World, world};
 use crate::world::execution;
 
-/// Model calls and executions of a run that nobody stops, in order.
+/// Model calls and executions of an uninterrupted run, in order.
 const WHOLE: [&str; 5] = [
     "attempt-1/generate",
     "attempt-1/execute",
@@ -25,26 +29,26 @@ const WHOLE: [&str; 5] = [
     "attempt-2/execute",
 ];
 
-/// Runs programs by their text: the first one that is written fails.
+/// Executes programs by their text: the first one written fails.
 #[derive(Debug)]
 struct ByText;
 
-impl Executor for ByText {
-    fn execute<'a>(&'a self, job: Job<'a>) -> ExecuteFuture<'a> {
+impl ProgramExecutor for ByText {
+    fn execute<'a>(&'a self, job: ExecutionJob<'a>) -> ExecuteFuture<'a> {
         Box::pin(async move {
             let fails = job.request.sources.values().any(|text| text.contains("1 / 0"));
             let mut execution = execution();
             execution.exit = Exit::Exited { code: i32::from(fails) };
-            let output = |text: &str| Output { text: text.to_owned(), truncated: false };
+            let output = |text: &str| CapturedOutput { text: text.to_owned(), truncated: false };
             execution.stdout = output(if fails { "" } else { "3\n" });
             execution.stderr =
                 output(if fails { "ZeroDivisionError: division by zero\n" } else { "" });
-            Ok(Ran { execution, files: BTreeMap::new() })
+            Ok(ExecutionOutput { execution, files: BTreeMap::new() })
         })
     }
 }
 
-/// Never answers the effect with this number, from 0.
+/// Never completes the effect with this number, counted from 0.
 #[derive(Debug)]
 struct Stopping {
     performer: SandboxPerformer,
@@ -52,7 +56,7 @@ struct Stopping {
     asked: Mutex<Vec<String>>,
 }
 
-impl Performer for Stopping {
+impl EffectPerformer for Stopping {
     fn perform<'a>(&'a self, id: &'a EffectId, effect: &'a Effect) -> PerformFuture<'a> {
         Box::pin(async move {
             let number = {
@@ -69,10 +73,10 @@ impl Performer for Stopping {
 }
 
 fn performer(world: &World, stop_at: usize) -> Arc<Stopping> {
-    let answers = Scripted::function(|request| {
+    let answers = ScriptedBackend::function(|request| {
         let lessons = request.turns.len() > 1;
         Ok(said(match request.purpose {
-            moothall_core::model::Purpose::Critique => "It divides by zero.",
+            moothall_core::model::CallPurpose::Critique => "It divides by zero.",
             _ if lessons => "```python\nprint(3)\n```",
             _ => "```python\nprint(1 / 0)\n```",
         }))
@@ -94,16 +98,15 @@ fn performer(world: &World, stop_at: usize) -> Arc<Stopping> {
     Arc::new(Stopping { performer, stop_at, asked: Mutex::default() })
 }
 
-fn workflow() -> Reflexion {
-    let mut input =
-        ReflexionInput::new("print 3", "openai/gpt-4.1-mini".parse().unwrap(), "python");
-    let expect = Expectation::Text { text: "3".to_owned() };
-    input.contract = Contract { expect: Some(expect), ..Contract::default() };
-    Reflexion::new(input, Box::new(|_: &serde_json::Value| Vec::new())).unwrap()
+fn workflow() -> ProgramRun {
+    let mut input = ProgramInput::new("print 3", "openai/gpt-4.1-mini".parse().unwrap(), "python");
+    let expect = OutputExpectation::Text { text: "3".to_owned() };
+    input.contract = ProgramContract { expect: Some(expect), ..ProgramContract::default() };
+    ProgramRun::new(input, Box::new(|_: &serde_json::Value| Vec::new())).unwrap()
 }
 
-async fn drive(world: &World, performer: &Arc<Stopping>) -> Ended {
-    let driver = Driver::new(Arc::clone(&world.store), performer.clone(), world.run_id.clone());
+async fn drive(world: &World, performer: &Arc<Stopping>) -> RunExit {
+    let driver = RunDriver::new(Arc::clone(&world.store), performer.clone(), world.run_id.clone());
     driver.drive(&mut workflow()).await.unwrap()
 }
 
@@ -112,7 +115,7 @@ async fn a_program_on_trial_goes_on_wherever_it_was_stopped() {
     let whole = world().await;
     let undisturbed = performer(&whole, usize::MAX);
     let end = drive(&whole, &undisturbed).await;
-    let Ended::Done(outcome) = &end else { panic!("{end:?}") };
+    let RunExit::Done(outcome) = &end else { panic!("{end:?}") };
     assert!(matches!(outcome.conclusion, Conclusion::Passed(_)), "{outcome:?}");
     assert_eq!(*undisturbed.asked.lock().unwrap(), WHOLE);
 

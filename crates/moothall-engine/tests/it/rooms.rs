@@ -1,50 +1,53 @@
-//! Children in rooms: a room does what the machine here does, or it is not listened to.
+//! Children in guests: a guest that deviates from the local machine is dropped.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use moothall_core::child::{ChildEnd, Isolation};
-use moothall_core::guest::{GuestMachine, GuestWorkflow, SaidStep};
+use moothall_core::child::{ChildEnd, ChildIsolation};
+use moothall_core::guest::{GuestStateMachine, GuestWorkflow, StepSummary};
 use moothall_core::sandbox::{
-    Attestation, GuestPath, IsolationClass, Limits, SandboxFailure, SandboxFailureKind,
+    GuestPath, IsolationClass, Limits, SandboxAttestation, SandboxFailure, SandboxFailureKind,
 };
 use moothall_core::{
-    Conclusion, EffectId, EffectResult, RunId, Sha256Hex, Step, Verdict, Workflow as _,
+    Conclusion, EffectId, EffectResult, RunId, RunVerdict, Sha256Hex, Step, Workflow as _,
 };
-use moothall_engine::{Driver, Ended, Lobby, OnFailure, Pause, Room, RoomFuture, Rooms, Walls};
-use moothall_store::{Store, Wish};
+use moothall_engine::{
+    GuestFailurePolicy, GuestPool, GuestProvider, GuestSession, IsolationMode, RoomFuture,
+    RunDriver, RunExit, RunPause,
+};
+use moothall_store::{ControlRequest, Store};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::panel::{Death, Dying, Panel, Speaking, driver};
 use crate::support::{World, world};
 
-/// What is wrong with a room.
+/// How a guest misbehaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
-    /// It asks for something else after so many results.
+    /// Requests a different effect after this many results.
     LiesAfter(usize),
-    /// It is gone after so many results.
+    /// Is lost after this many results.
     LostAfter(usize),
-    /// It leaves another file than it should.
+    /// Leaves a wrong file.
     WrongFile,
 }
 
-/// Rooms in this process, so many at once, the first of which are not as they should be.
+/// Guests in this process, limited in number, of which the first ones misbehave.
 #[derive(Debug)]
 struct Mirrors {
     at_once: Arc<Semaphore>,
-    /// What is wrong with the first rooms of every child, in order.
+    /// Faults of the first guests of every child, in order.
     faults: Vec<Fault>,
     log: Arc<Log>,
 }
 
 #[derive(Debug, Default)]
 struct Log {
-    /// Who entered, in order.
+    /// Children that got a guest, in order.
     entered: Mutex<Vec<String>>,
-    /// How many results each room was told, by child, in order.
+    /// Number of results each guest received, by child, in order.
     told: Mutex<BTreeMap<String, Vec<usize>>>,
     alive: AtomicUsize,
     most_alive: AtomicUsize,
@@ -61,8 +64,12 @@ impl Mirrors {
     }
 }
 
-impl Rooms for Mirrors {
-    fn enter<'a>(&'a self, _: &'a RunId, id: &'a EffectId) -> RoomFuture<'a, Box<dyn Room>> {
+impl GuestProvider for Mirrors {
+    fn enter<'a>(
+        &'a self,
+        _: &'a RunId,
+        id: &'a EffectId,
+    ) -> RoomFuture<'a, Box<dyn GuestSession>> {
         Box::pin(async move {
             let permit = Arc::clone(&self.at_once).acquire_owned().await.unwrap();
             let log = Arc::clone(&self.log);
@@ -78,7 +85,7 @@ impl Rooms for Mirrors {
             let attestation = attestation();
             let (id, machine, told) = (id.clone(), None, 0);
             Ok(Box::new(Mirror { id, machine, told, fault, attestation, log, _permit: permit })
-                as Box<dyn Room>)
+                as Box<dyn GuestSession>)
         })
     }
 }
@@ -86,10 +93,10 @@ impl Rooms for Mirrors {
 #[derive(Debug)]
 struct Mirror {
     id: EffectId,
-    machine: Option<GuestMachine>,
+    machine: Option<GuestStateMachine>,
     told: usize,
     fault: Option<Fault>,
-    attestation: Attestation,
+    attestation: SandboxAttestation,
     log: Arc<Log>,
     _permit: OwnedSemaphorePermit,
 }
@@ -101,27 +108,27 @@ impl Drop for Mirror {
 }
 
 impl Mirror {
-    fn said(&self, mut step: Step) -> Result<SaidStep, SandboxFailure> {
+    fn said(&self, mut step: Step) -> Result<StepSummary, SandboxFailure> {
         match self.fault {
             Some(Fault::LiesAfter(told)) if told == self.told => {
                 step.perform.push(("m1/another".parse().unwrap(), other_effect()));
-                Ok(SaidStep::of(step).unwrap())
+                Ok(StepSummary::of(step).unwrap())
             }
             Some(Fault::LostAfter(told)) if told == self.told => Err(lost()),
-            _ => Ok(SaidStep::of(step).unwrap()),
+            _ => Ok(StepSummary::of(step).unwrap()),
         }
     }
 }
 
-impl Room for Mirror {
-    fn start(&mut self, workflow: GuestWorkflow) -> RoomFuture<'_, SaidStep> {
+impl GuestSession for Mirror {
+    fn start(&mut self, workflow: GuestWorkflow) -> RoomFuture<'_, StepSummary> {
         Box::pin(async move {
             let step = self.machine.insert(workflow.build().unwrap()).start();
             self.said(step)
         })
     }
 
-    fn tell(&mut self, id: EffectId, result: EffectResult) -> RoomFuture<'_, SaidStep> {
+    fn tell(&mut self, id: EffectId, result: EffectResult) -> RoomFuture<'_, StepSummary> {
         Box::pin(async move {
             self.told += 1;
             if let Some(told) = self.log.told.lock().unwrap().get_mut(self.id.as_str()) {
@@ -143,7 +150,7 @@ impl Room for Mirror {
         })
     }
 
-    fn attestation(&self) -> &Attestation {
+    fn attestation(&self) -> &SandboxAttestation {
         &self.attestation
     }
 
@@ -157,12 +164,12 @@ fn other_effect() -> moothall_core::Effect {
 }
 
 fn lost() -> SandboxFailure {
-    let detail = "lost contact with the guest".to_owned();
+    let detail = "lost contact with the guest agent".to_owned();
     SandboxFailure { kind: SandboxFailureKind::Lost, detail }
 }
 
-fn attestation() -> Attestation {
-    Attestation {
+fn attestation() -> SandboxAttestation {
+    SandboxAttestation {
         engine: "mirror".to_owned(),
         engine_version: "1".to_owned(),
         class: IsolationClass::EmulatedVm,
@@ -175,12 +182,12 @@ fn attestation() -> Attestation {
     }
 }
 
-fn in_rooms(rooms: Mirrors, on_failure: OnFailure) -> (Walls, Arc<Log>) {
+fn in_rooms(rooms: Mirrors, on_failure: GuestFailurePolicy) -> (IsolationMode, Arc<Log>) {
     let log = Arc::clone(&rooms.log);
-    (Walls::Rooms { lobby: Arc::new(Lobby::new(rooms)), on_failure }, log)
+    (IsolationMode::Rooms { lobby: Arc::new(GuestPool::new(rooms)), on_failure }, log)
 }
 
-/// The ends of the children of a run.
+/// The results of a run's children.
 async fn ends(world: &World) -> BTreeMap<String, ChildEnd> {
     let journal = world.store.journal(&world.run_id).await.unwrap();
     let ends = journal.into_iter().filter_map(|(id, entry)| match entry.result {
@@ -190,7 +197,7 @@ async fn ends(world: &World) -> BTreeMap<String, ChildEnd> {
     ends.collect()
 }
 
-async fn drive(walls: Walls, performer: &Arc<Speaking>, moves: usize) -> (World, Ended) {
+async fn drive(walls: IsolationMode, performer: &Arc<Speaking>, moves: usize) -> (World, RunExit) {
     let world = world().await;
     let driver = driver(&world, performer).walls(walls);
     let ended = driver.drive(&mut Panel::new(moves)).await.unwrap();
@@ -199,8 +206,8 @@ async fn drive(walls: Walls, performer: &Arc<Speaking>, moves: usize) -> (World,
 
 #[tokio::test]
 async fn what_happens_in_rooms_is_what_would_happen_here_and_the_end_tells_the_walls() {
-    let (here, _) = drive(Walls::None, &Arc::default(), 3).await;
-    let (walls, log) = in_rooms(Mirrors::new(20), OnFailure::Fail);
+    let (here, _) = drive(IsolationMode::None, &Arc::default(), 3).await;
+    let (walls, log) = in_rooms(Mirrors::new(20), GuestFailurePolicy::Fail);
     let (there, _) = drive(walls, &Arc::default(), 3).await;
     assert_eq!(log.entered.lock().unwrap().len(), 3);
     assert_eq!(log.alive.load(Ordering::SeqCst), 0);
@@ -209,8 +216,8 @@ async fn what_happens_in_rooms_is_what_would_happen_here_and_the_end_tells_the_w
         ends.values().map(|end| end.outcome.clone()).collect()
     };
     assert_eq!(outcome(&here), outcome(&there));
-    assert_eq!(here["m1"].isolation, Isolation::none(None));
-    let Isolation { class, fallback, attestation: told, logs } = there["m1"].isolation.clone();
+    assert_eq!(here["m1"].isolation, ChildIsolation::none(None));
+    let ChildIsolation { class, fallback, attestation: told, logs } = there["m1"].isolation.clone();
     assert_eq!((class, fallback), (IsolationClass::EmulatedVm, None));
     assert_eq!(told, Some(Box::new(attestation())));
     assert_eq!(logs.keys().collect::<Vec<_>>(), ["i1.json", "i2.json"]);
@@ -218,9 +225,10 @@ async fn what_happens_in_rooms_is_what_would_happen_here_and_the_end_tells_the_w
 
 #[tokio::test]
 async fn a_room_that_lies_is_left_and_a_fresh_one_makes_it_good() {
-    let (whole, _) = drive(in_rooms(Mirrors::new(20), OnFailure::Fail).0, &Arc::default(), 2).await;
+    let (whole, _) =
+        drive(in_rooms(Mirrors::new(20), GuestFailurePolicy::Fail).0, &Arc::default(), 2).await;
     for fault in [Fault::LiesAfter(0), Fault::LiesAfter(4), Fault::LostAfter(3), Fault::WrongFile] {
-        let (walls, log) = in_rooms(Mirrors::faulty(&[fault]), OnFailure::Fail);
+        let (walls, log) = in_rooms(Mirrors::faulty(&[fault]), GuestFailurePolicy::Fail);
         let performer = Arc::new(Speaking::default());
         let (world, _) = drive(walls, &performer, 2).await;
         assert_eq!(log.entered.lock().unwrap().len(), 4, "{fault:?}");
@@ -236,18 +244,18 @@ async fn rooms_that_lie_twice_are_a_reason_to_fall_back_or_to_fail() {
     let lies = [Fault::LiesAfter(3), Fault::LiesAfter(5)];
     let words = "differed: the guest did not do what the debate does";
 
-    let (walls, log) = in_rooms(Mirrors::faulty(&lies), OnFailure::Fallback);
+    let (walls, log) = in_rooms(Mirrors::faulty(&lies), GuestFailurePolicy::Fallback);
     let (world, _) = drive(walls, &Arc::default(), 1).await;
     assert_eq!(log.entered.lock().unwrap().len(), 2);
     let end = ends(&world).await.remove("m1").unwrap();
-    assert_eq!(end.isolation, Isolation::none(Some(words.to_owned())));
+    assert_eq!(end.isolation, ChildIsolation::none(Some(words.to_owned())));
     assert!(matches!(end.outcome.conclusion, Conclusion::Debated(_)));
 
-    let (walls, _) = in_rooms(Mirrors::faulty(&lies), OnFailure::Fail);
+    let (walls, _) = in_rooms(Mirrors::faulty(&lies), GuestFailurePolicy::Fail);
     let (world, _) = drive(walls, &Arc::default(), 1).await;
     let end = ends(&world).await.remove("m1").unwrap();
     assert_eq!(end.outcome.conclusion, Conclusion::NotDebated { why: words.to_owned() });
-    assert_eq!(end.outcome.verdict, Verdict::Fail);
+    assert_eq!(end.outcome.verdict, RunVerdict::Fail);
 }
 
 #[tokio::test]
@@ -256,22 +264,22 @@ async fn without_any_room_a_debate_goes_on_here_at_once_and_says_why() {
         kind: SandboxFailureKind::Image,
         detail: "image `debate`: there is no image of that name".to_owned(),
     };
-    let lobby = Arc::new(Lobby::closed(failure));
-    let walls = Walls::Rooms { lobby, on_failure: OnFailure::Fallback };
+    let lobby = Arc::new(GuestPool::closed(failure));
+    let walls = IsolationMode::Rooms { lobby, on_failure: GuestFailurePolicy::Fallback };
     let (world, ended) = drive(walls, &Arc::default(), 2).await;
-    assert!(matches!(ended, Ended::Done(_)));
+    assert!(matches!(ended, RunExit::Done(_)));
     for end in ends(&world).await.into_values() {
         let words = "image: the image of the sandbox is not built, or it is not what it was";
-        assert_eq!(end.isolation, Isolation::none(Some(words.to_owned())));
+        assert_eq!(end.isolation, ChildIsolation::none(Some(words.to_owned())));
     }
 }
 
 #[tokio::test]
 async fn more_debates_than_rooms_wait_for_one_another() {
-    let (walls, log) = in_rooms(Mirrors::new(2), OnFailure::Fail);
+    let (walls, log) = in_rooms(Mirrors::new(2), GuestFailurePolicy::Fail);
     let performer = Arc::new(Speaking { seed: Some(7), ..Speaking::default() });
     let (world, ended) = drive(walls, &performer, 5).await;
-    assert!(matches!(ended, Ended::Done(_)), "{ended:?}");
+    assert!(matches!(ended, RunExit::Done(_)), "{ended:?}");
     assert_eq!(log.most_alive.load(Ordering::SeqCst), 2);
     assert_eq!(log.entered.lock().unwrap().len(), 5);
     assert!(ends(&world).await.values().all(|end| end.isolation.fallback.is_none()));
@@ -281,19 +289,20 @@ async fn more_debates_than_rooms_wait_for_one_another() {
 async fn a_room_that_stands_idle_while_others_wait_is_given_back_and_the_debate_replayed() {
     let rooms = Mirrors::new(1);
     let log = Arc::clone(&rooms.log);
-    let lobby = Arc::new(Lobby::new(rooms).idle(Duration::from_millis(10)));
-    let walls = Walls::Rooms { lobby, on_failure: OnFailure::Fail };
-    // Every call takes longer than a room may stand idle, so the two take turns.
+    let lobby = Arc::new(GuestPool::new(rooms).idle(Duration::from_millis(10)));
+    let walls = IsolationMode::Rooms { lobby, on_failure: GuestFailurePolicy::Fail };
+    // Every call takes longer than the idle limit, so the two children take turns.
     let latency = Duration::from_millis(40);
     let performer = Arc::new(Speaking { latency, ..Speaking::default() });
     let (world, ended) = drive(walls, &performer, 2).await;
-    assert!(matches!(ended, Ended::Done(_)), "{ended:?}");
+    assert!(matches!(ended, RunExit::Done(_)), "{ended:?}");
     assert_eq!(log.most_alive.load(Ordering::SeqCst), 1);
     let told = log.told.lock().unwrap().clone();
     assert!(told.values().all(|rooms| rooms.len() > 1 && rooms.is_sorted()), "{told:?}");
     let asked = performer.asked();
     assert_eq!(asked.len(), asked.iter().collect::<BTreeSet<_>>().len(), "nothing is asked twice");
-    let (whole, _) = drive(in_rooms(Mirrors::new(20), OnFailure::Fail).0, &Arc::default(), 2).await;
+    let (whole, _) =
+        drive(in_rooms(Mirrors::new(20), GuestFailurePolicy::Fail).0, &Arc::default(), 2).await;
     assert_eq!(world.left().await, whole.left().await);
 }
 
@@ -301,8 +310,8 @@ async fn a_room_that_stands_idle_while_others_wait_is_given_back_and_the_debate_
 async fn an_idle_room_that_nobody_wants_is_kept() {
     let rooms = Mirrors::new(2);
     let log = Arc::clone(&rooms.log);
-    let lobby = Arc::new(Lobby::new(rooms).idle(Duration::from_millis(1)));
-    let walls = Walls::Rooms { lobby, on_failure: OnFailure::Fail };
+    let lobby = Arc::new(GuestPool::new(rooms).idle(Duration::from_millis(1)));
+    let walls = IsolationMode::Rooms { lobby, on_failure: GuestFailurePolicy::Fail };
     let latency = Duration::from_millis(20);
     let performer = Arc::new(Speaking { latency, ..Speaking::default() });
     let world = world().await;
@@ -315,7 +324,7 @@ async fn an_idle_room_that_nobody_wants_is_kept() {
 async fn a_run_in_rooms_killed_in_any_commit_ends_like_one_that_was_not() {
     const MOVES: usize = 2;
     let (whole, _) =
-        drive(in_rooms(Mirrors::new(20), OnFailure::Fail).0, &Arc::default(), MOVES).await;
+        drive(in_rooms(Mirrors::new(20), GuestFailurePolicy::Fail).0, &Arc::default(), MOVES).await;
     let whole = whole.left().await;
     for at in (1..).step_by(4) {
         let world = world().await;
@@ -323,20 +332,20 @@ async fn a_run_in_rooms_killed_in_any_commit_ends_like_one_that_was_not() {
         let dying = Dying::new(Arc::clone(&world.store), Death::After(at));
         let run_id = world.run_id.clone();
         let driver = |store: Arc<dyn Store>| {
-            Driver::new(store, first.clone(), run_id)
-                .walls(in_rooms(Mirrors::new(20), OnFailure::Fail).0)
+            RunDriver::new(store, first.clone(), run_id)
+                .walls(in_rooms(Mirrors::new(20), GuestFailurePolicy::Fail).0)
         };
         if dying.drive(driver, MOVES).await.is_some() {
             return;
         }
         let kept = world.store.journal(&world.run_id).await.unwrap();
         let second = Arc::new(Speaking::default());
-        let (walls, log) = in_rooms(Mirrors::new(20), OnFailure::Fail);
+        let (walls, log) = in_rooms(Mirrors::new(20), GuestFailurePolicy::Fail);
         let driver = crate::panel::driver(&world, &second).walls(walls);
         driver.drive(&mut Panel::new(MOVES)).await.unwrap();
         let again: BTreeSet<String> = second.asked().into_iter().collect();
         assert!(kept.keys().all(|id| !again.contains(id.as_str())), "commit {at}");
-        // A debate that is over needs no room; one that is not is replayed into one room.
+        // A finished debate needs no guest; an unfinished one is replayed into one guest.
         let over = kept.values().filter(|e| matches!(e.result, EffectResult::ChildEnded(_)));
         let over = over.count();
         assert_eq!(log.entered.lock().unwrap().len(), MOVES - over, "commit {at}");
@@ -349,17 +358,17 @@ async fn a_pause_leaves_the_rooms_and_the_debates_go_on_in_fresh_ones() {
     let world = world().await;
     let refuse = Some("round-2/critic/D1");
     let first = Arc::new(Speaking { refuse, ..Speaking::default() });
-    let (walls, log) = in_rooms(Mirrors::new(20), OnFailure::Fail);
+    let (walls, log) = in_rooms(Mirrors::new(20), GuestFailurePolicy::Fail);
     let ended = driver(&world, &first).walls(walls).drive(&mut Panel::new(2)).await.unwrap();
-    assert!(matches!(ended, Ended::Paused(Pause::Budget(_))), "{ended:?}");
-    // The tasks that hold the rooms are stopped, which takes a moment.
+    assert!(matches!(ended, RunExit::Paused(RunPause::Budget(_))), "{ended:?}");
+    // The tasks that hold the guests are aborted, which takes a moment.
     while log.alive.load(Ordering::SeqCst) > 0 {
         tokio::task::yield_now().await;
     }
     let second = Arc::new(Speaking::default());
-    let (walls, log) = in_rooms(Mirrors::new(20), OnFailure::Fail);
+    let (walls, log) = in_rooms(Mirrors::new(20), GuestFailurePolicy::Fail);
     let ended = driver(&world, &second).walls(walls).drive(&mut Panel::new(2)).await.unwrap();
-    assert!(matches!(ended, Ended::Done(_)), "{ended:?}");
+    assert!(matches!(ended, RunExit::Done(_)), "{ended:?}");
     assert_eq!(log.entered.lock().unwrap().len(), 2);
     assert!(
         second.asked().iter().all(|id| !first.asked().contains(id) || id.ends_with("critic/D1"))
@@ -370,15 +379,15 @@ async fn a_pause_leaves_the_rooms_and_the_debates_go_on_in_fresh_ones() {
 async fn cancelling_leaves_no_room_behind() {
     let world = world().await;
     let performer = Arc::new(Speaking { hang: Some("round-2/D1"), ..Speaking::default() });
-    let (walls, log) = in_rooms(Mirrors::new(20), OnFailure::Fail);
+    let (walls, log) = in_rooms(Mirrors::new(20), GuestFailurePolicy::Fail);
     let driver = driver(&world, &performer).walls(walls);
     let mut panel = Panel::new(2);
     let wish = async {
         performer.hears("m1/round-2/D1").await;
-        world.store.ask(&world.run_id, Wish::Cancel).await.unwrap();
+        world.store.ask(&world.run_id, ControlRequest::Cancel).await.unwrap();
     };
     let (ended, ()) = tokio::join!(driver.drive(&mut panel), wish);
-    assert_eq!(ended.unwrap(), Ended::Cancelled);
+    assert_eq!(ended.unwrap(), RunExit::Cancelled);
     while log.alive.load(Ordering::SeqCst) > 0 {
         tokio::task::yield_now().await;
     }

@@ -1,24 +1,24 @@
-//! A small workflow with a fan-out, a performer that counts, and a store in a temporary folder.
+//! A small fan-out workflow, a counting performer, and a store in a temporary directory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use moothall_core::access::Owner;
+use moothall_core::access::RunOwner;
 use moothall_core::model::{
-    FailureKind, ModelFailure, ModelReply, ModelRequest, StopReason, Usage, UsageBasis,
+    FailureKind, ModelFailure, ModelReply, ModelRequest, StopReason, TokenUsage, UsageBasis,
 };
-use moothall_core::money::Spent;
-use moothall_core::receipt::Timing;
+use moothall_core::money::SpendTotals;
+use moothall_core::receipt::EffectTiming;
 use moothall_core::{
     Conclusion, Effect, EffectId, EffectResult, MicroUsd, Outcome, RunEvent, RunEventBody, RunId,
-    Step, UnexpectedResult, Verdict, Workflow,
+    RunVerdict, Step, UnexpectedResult, Workflow,
 };
-use moothall_engine::{PerformFuture, Performed, Performer};
+use moothall_engine::{EffectPerformer, PerformFuture, TimedResult};
 use moothall_store::{NewRun, SqliteStore, Store};
 
-/// Asks `branches` questions at once, and one more when all are answered.
+/// Requests `branches` effects together, and one more when all have results.
 #[derive(Debug)]
 pub(crate) struct FanOut {
     question: &'static str,
@@ -62,7 +62,7 @@ impl Workflow for FanOut {
         let words: Vec<_> = self.answers.values().cloned().collect();
         if self.last_asked {
             let conclusion = Conclusion::Answered { text: words.join(" "), value: None };
-            let finished = RunEventBody::RunFinished { verdict: Verdict::Pass };
+            let finished = RunEventBody::RunFinished { verdict: RunVerdict::Pass };
             let publish = publish.into_iter().chain([RunEvent::of_run(finished)]).collect();
             let outcome = Some(Outcome::new(Vec::new(), conclusion));
             return Ok(Step { perform: Vec::new(), publish, outcome });
@@ -74,21 +74,21 @@ impl Workflow for FanOut {
     }
 }
 
-/// Answers with the effect's id; counts what it was asked, hangs or refuses on demand.
+/// Answers with the effect's id, counts calls, and hangs or fails on demand.
 #[derive(Debug, Default)]
 pub(crate) struct Counting {
     pub(crate) asked: Mutex<Vec<String>>,
     pub(crate) hang_after: Option<usize>,
-    /// Effects that fail so.
+    /// Effects that fail, and how.
     pub(crate) refuse: BTreeMap<&'static str, FailureKind>,
     pub(crate) delay: BTreeMap<&'static str, Duration>,
-    /// What the run is said to have spent, one dollar a question asked.
+    /// Reports one dollar spent per call.
     pub(crate) costs: bool,
     pub(crate) at_once: AtomicUsize,
     pub(crate) most_at_once: AtomicUsize,
 }
 
-impl Performer for Counting {
+impl EffectPerformer for Counting {
     fn perform<'a>(&'a self, id: &'a EffectId, _: &'a Effect) -> PerformFuture<'a> {
         Box::pin(async move {
             let number = {
@@ -107,14 +107,14 @@ impl Performer for Counting {
                 Some(kind) => EffectResult::ModelFailed(ModelFailure::new(*kind, "not now")),
                 None => reply(id.as_str()),
             };
-            Performed { result, timing: Timing { latency_ms: 1, tries: 1 } }
+            TimedResult { result, timing: EffectTiming { latency_ms: 1, tries: 1 } }
         })
     }
 
-    fn spent(&self) -> Option<Spent> {
+    fn spent(&self) -> Option<SpendTotals> {
         let asked = self.asked.lock().unwrap().len() as u64;
         let usd = MicroUsd::new(asked * 1_000_000);
-        self.costs.then_some(Spent { usd, ..Spent::default() })
+        self.costs.then_some(SpendTotals { usd, ..SpendTotals::default() })
     }
 }
 
@@ -123,7 +123,7 @@ pub(crate) fn reply(text: &str) -> EffectResult {
         text: text.to_owned(),
         stop: StopReason::End,
         model: "gpt-4.1-mini".to_owned(),
-        usage: Usage { input: 5, output: 1, ..Usage::default() },
+        usage: TokenUsage { input: 5, output: 1, ..TokenUsage::default() },
         usage_basis: UsageBasis::Reported,
         cost_micro_usd: None,
     })
@@ -141,7 +141,7 @@ pub(crate) async fn world() -> World {
     let run_id: RunId = "019a85c0-2f6e-7cc1-a5a0-3b0a4f1d2e3c".parse().unwrap();
     let run = NewRun {
         run_id: run_id.clone(),
-        owner: Owner::local(),
+        owner: RunOwner::local(),
         cap: None,
         spec: moothall_core::StoredSpec::from_columns("test", serde_json::json!({})),
         title: "a test".to_owned(),
@@ -154,14 +154,15 @@ pub(crate) async fn world() -> World {
 }
 
 impl World {
-    /// Waits until so many answers are kept: the next question is asked while they are written.
+    /// Waits until this many results are journaled. The next effect starts while they are being
+    /// written.
     pub(crate) async fn keeps(&self, answers: usize) {
         while self.store.journal(&self.run_id).await.unwrap().len() < answers {
             tokio::task::yield_now().await;
         }
     }
 
-    /// The keys of all events, which are the same for equal runs in whatever order they came.
+    /// The keys of all events, which are equal for equal runs in any order.
     pub(crate) async fn keys(&self) -> BTreeSet<String> {
         let events = self.store.events(&self.run_id, 0, u32::MAX).await.unwrap();
         let numbers: Vec<u64> = events.iter().map(|stored| stored.seq).collect();

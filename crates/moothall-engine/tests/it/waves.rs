@@ -1,5 +1,5 @@
-//! Runs on an engine that suspends after every step and replays from the beginning, and on one that
-//! dies in the middle of steps. They end like runs of the local engine.
+//! Runs on an engine that suspends after every step and replays from the start, and on one that
+//! dies in the middle of steps. They must end like runs of the local engine.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::Ordering;
@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use moothall_core::{Effect, EffectId, EffectResult, PauseReason, RunEventBody, RunId};
-use moothall_engine::waves::{
-    ChildCall, ChildLeft, Durable, Hands, Heard, Lookout, Noted, RunLeft, Stage, Work, drive_child,
-    drive_run,
+use moothall_engine::durable::{
+    CancelPoller, ChildCall, ChildExit, DurableEngine, DurableRunExit, PerformerFactory,
+    RecentResults, RunContext, StepRecord, Work, drive_child, drive_run,
 };
-use moothall_engine::{EngineError, Performer, Walls};
-use moothall_models::{Amount, Budget, Ledger};
-use moothall_store::{JournalEntry, RunState, Store, Wish};
+use moothall_engine::{EffectPerformer, EngineError, IsolationMode};
+use moothall_models::{Budget, CallCost, Ledger};
+use moothall_store::{ControlRequest, JournalEntry, RunState, Store};
 use tokio::task::JoinSet;
 
 use crate::children::whole_run_of;
@@ -22,23 +22,23 @@ use crate::support::{World, world};
 
 const MOVES: usize = 3;
 
-/// What an engine remembers of one machine.
+/// The engine's record of one machine.
 #[derive(Debug, Default)]
 struct Memory {
-    steps: Vec<(String, Noted)>,
-    left: Vec<(EffectId, ChildLeft)>,
+    steps: Vec<(String, StepRecord)>,
+    left: Vec<(EffectId, ChildExit)>,
 }
 
-/// What an engine remembers of all machines of a run.
+/// The engine's record of all machines of a run.
 #[derive(Debug, Default)]
 struct Server {
     machines: Mutex<BTreeMap<String, Memory>>,
     /// Machines suspend after every step.
     suspends: bool,
-    /// Workers die in the middle of some steps.
+    /// Workers die in the middle of random steps.
     dice: Option<Mutex<Dice>>,
     replays: Mutex<usize>,
-    /// How often the run waited for somebody to let it go on.
+    /// How often the run waited to be resumed.
     waits: Mutex<usize>,
     speaking: Arc<Speaking>,
 }
@@ -46,7 +46,7 @@ struct Server {
 /// One attempt to drive a machine.
 struct Attempt<'a> {
     server: &'a Server,
-    stage: &'a Arc<Stage>,
+    stage: &'a Arc<RunContext>,
     machine: String,
     steps: usize,
     left: usize,
@@ -65,10 +65,10 @@ impl From<EngineError> for Halt {
     }
 }
 
-impl Durable for Attempt<'_> {
+impl DurableEngine for Attempt<'_> {
     type Halt = Halt;
 
-    async fn step(&mut self, name: String, work: Work) -> Result<Noted, Halt> {
+    async fn step(&mut self, name: String, work: Work) -> Result<StepRecord, Halt> {
         let at = self.steps;
         self.steps += 1;
         let known = self.memory(|memory| memory.steps.get(at).cloned());
@@ -95,7 +95,7 @@ impl Durable for Attempt<'_> {
         self.started.push_back(call);
     }
 
-    async fn child_left(&mut self) -> Result<(EffectId, ChildLeft), Halt> {
+    async fn child_left(&mut self) -> Result<(EffectId, ChildExit), Halt> {
         let at = self.left;
         self.left += 1;
         if let Some(known) = self.memory(|memory| memory.left.get(at).cloned()) {
@@ -116,14 +116,14 @@ impl Durable for Attempt<'_> {
 }
 
 impl Attempt<'_> {
-    async fn perform(&self, work: Work) -> Result<Noted, Halt> {
+    async fn perform(&self, work: Work) -> Result<StepRecord, Halt> {
         if let Some(dice) = &self.server.dice {
             let (dies, polls) = {
                 let mut dice = dice.lock().unwrap();
                 (dice.below(3) == 0, dice.below(12))
             };
             if dies {
-                // Killed while the work is under way, or after it and before anybody noted it.
+                // Killed during the work, or after it and before it was recorded.
                 let lives = tokio::time::timeout(Duration::from_millis(polls), work);
                 let _ = lives.await;
                 return Err(Halt::Suspended);
@@ -139,12 +139,12 @@ impl Attempt<'_> {
 }
 
 impl Server {
-    fn attempt<'a>(&'a self, stage: &'a Arc<Stage>, machine: String) -> Attempt<'a> {
+    fn attempt<'a>(&'a self, stage: &'a Arc<RunContext>, machine: String) -> Attempt<'a> {
         *self.replays.lock().unwrap() += 1;
         Attempt { server: self, stage, machine, steps: 0, left: 0, started: VecDeque::new() }
     }
 
-    async fn child(&self, stage: &Arc<Stage>, call: &ChildCall) -> ChildLeft {
+    async fn child(&self, stage: &Arc<RunContext>, call: &ChildCall) -> ChildExit {
         loop {
             let mut attempt = self.attempt(stage, format!("{}/{}", call.id, call.pauses));
             match drive_child(&mut attempt, stage, call).await {
@@ -155,7 +155,7 @@ impl Server {
         }
     }
 
-    async fn run(&self, stage: &Arc<Stage>) -> RunLeft {
+    async fn run(&self, stage: &Arc<RunContext>) -> DurableRunExit {
         loop {
             let mut attempt = self.attempt(stage, "run".to_owned());
             match drive_run(&mut attempt, stage, &mut Panel::new(MOVES)).await {
@@ -170,13 +170,13 @@ impl Server {
 #[derive(Debug)]
 struct OneSpeaker(Arc<Speaking>);
 
-impl Hands for OneSpeaker {
-    fn performer(&self, _: Arc<Ledger>) -> Arc<dyn Performer> {
+impl PerformerFactory for OneSpeaker {
+    fn performer(&self, _: Arc<Ledger>) -> Arc<dyn EffectPerformer> {
         self.0.clone()
     }
 
-    fn most_of(&self, _: &Effect) -> Amount {
-        Amount::default()
+    fn most_of(&self, _: &Effect) -> CallCost {
+        CallCost::default()
     }
 }
 
@@ -184,19 +184,19 @@ fn server(speaking: &Arc<Speaking>) -> Server {
     Server { speaking: Arc::clone(speaking), ..Server::default() }
 }
 
-fn stage(world: &World, speaking: &Arc<Speaking>) -> Arc<Stage> {
+fn stage(world: &World, speaking: &Arc<Speaking>) -> Arc<RunContext> {
     stage_with(world, speaking, Arc::clone(&world.store))
 }
 
-fn stage_with(world: &World, speaking: &Arc<Speaking>, store: Arc<dyn Store>) -> Arc<Stage> {
-    Arc::new(Stage {
+fn stage_with(world: &World, speaking: &Arc<Speaking>, store: Arc<dyn Store>) -> Arc<RunContext> {
+    Arc::new(RunContext {
         store,
         run_id: world.run_id.clone(),
         hands: Arc::new(OneSpeaker(Arc::clone(speaking))),
         budget: Budget::default(),
-        walls: Walls::None,
+        walls: IsolationMode::None,
         parallel_children: 2,
-        heard: Heard::default(),
+        heard: RecentResults::default(),
         lookout: Arc::default(),
     })
 }
@@ -206,7 +206,7 @@ async fn a_run_in_waves_ends_like_one_of_the_local_engine() {
     let world = world().await;
     let speaking = Arc::new(Speaking::default());
     let left = server(&speaking).run(&stage(&world, &speaking)).await;
-    assert_eq!(left, RunLeft::Done);
+    assert_eq!(left, DurableRunExit::Done);
     assert_eq!(world.left().await, whole_run_of(MOVES).await);
     assert_eq!(speaking.asked().len(), MOVES * CALLS_PER_MOVE + 1);
 }
@@ -216,7 +216,7 @@ async fn a_run_that_is_suspended_and_replayed_after_every_step_ends_the_same() {
     let world = world().await;
     let speaking = Arc::new(Speaking::default());
     let server = Server { suspends: true, ..server(&speaking) };
-    assert_eq!(server.run(&stage(&world, &speaking)).await, RunLeft::Done);
+    assert_eq!(server.run(&stage(&world, &speaking)).await, DurableRunExit::Done);
     assert_eq!(world.left().await, whole_run_of(MOVES).await);
     assert_eq!(speaking.asked().len(), MOVES * CALLS_PER_MOVE + 1, "nothing is asked twice");
     let steps: usize = server.machines.lock().unwrap().values().map(|one| one.steps.len()).sum();
@@ -230,7 +230,11 @@ async fn workers_that_die_in_the_middle_of_steps_repeat_no_finished_call() {
         let world = world().await;
         let speaking = Arc::new(Speaking { seed: Some(seed), ..Speaking::default() });
         let server = Server { dice: Some(Mutex::new(Dice::new(seed))), ..server(&speaking) };
-        assert_eq!(server.run(&stage(&world, &speaking)).await, RunLeft::Done, "seed {seed}");
+        assert_eq!(
+            server.run(&stage(&world, &speaking)).await,
+            DurableRunExit::Done,
+            "seed {seed}"
+        );
         assert_eq!(world.left().await, whole, "seed {seed}");
     }
 }
@@ -243,7 +247,7 @@ async fn a_store_that_is_full_for_a_while_costs_no_answer() {
         let speaking = Arc::new(Speaking::default());
         let store = Dying::new(Arc::clone(&world.store), Death::Full(from, from + 4));
         let stage = stage_with(&world, &speaking, store);
-        assert_eq!(server(&speaking).run(&stage).await, RunLeft::Done);
+        assert_eq!(server(&speaking).run(&stage).await, DurableRunExit::Done);
         assert_eq!(world.left().await, whole);
         assert_eq!(speaking.asked().len(), MOVES * CALLS_PER_MOVE + 1, "nothing is asked twice");
     }
@@ -253,11 +257,11 @@ async fn a_store_that_is_full_for_a_while_costs_no_answer() {
 async fn a_run_that_is_cancelled_while_it_comes_to_a_pause_waits_for_nobody() {
     let world = world().await;
     let speaking = Arc::new(Speaking::default());
-    world.store.ask(&world.run_id, Wish::Pause).await.unwrap();
+    world.store.ask(&world.run_id, ControlRequest::Pause).await.unwrap();
     let store = Dying::new(Arc::clone(&world.store), Death::CancelledAtPause);
     let server = server(&speaking);
     let stage = stage_with(&world, &speaking, store);
-    assert_eq!(server.run(&stage).await, RunLeft::Cancelled);
+    assert_eq!(server.run(&stage).await, DurableRunExit::Cancelled);
     assert_eq!(*server.waits.lock().unwrap(), 0);
 }
 
@@ -268,9 +272,9 @@ async fn a_cancelled_run_in_waves_stops_its_calls_and_says_so() {
     let (server, stage) = (server(&speaking), stage(&world, &speaking));
     let (left, ()) = tokio::join!(server.run(&stage), async {
         speaking.hears("m3/round-1/critic").await;
-        world.store.ask(&world.run_id, Wish::Cancel).await.unwrap();
+        world.store.ask(&world.run_id, ControlRequest::Cancel).await.unwrap();
     });
-    assert_eq!(left, RunLeft::Cancelled);
+    assert_eq!(left, DurableRunExit::Cancelled);
     let row = world.store.run(&world.run_id).await.unwrap().unwrap();
     assert_eq!(row.state, RunState::Cancelled);
     assert!(world.keys().await.contains("run:run_cancelled"));
@@ -278,7 +282,7 @@ async fn a_cancelled_run_in_waves_stops_its_calls_and_says_so() {
 
 #[tokio::test]
 async fn steps_that_wait_look_together_and_only_those_of_a_cancelled_run_hear_of_it() {
-    let (world, lookout) = (world().await, Arc::new(Lookout::default()));
+    let (world, lookout) = (world().await, Arc::new(CancelPoller::default()));
     let kept = Dying::new(Arc::clone(&world.store), Death::Before(usize::MAX));
     let store: Arc<dyn Store> = kept.clone();
     let other: RunId = "00000000-0000-7000-8000-0000000000ff".parse().unwrap();
@@ -292,13 +296,13 @@ async fn steps_that_wait_look_together_and_only_those_of_a_cancelled_run_hear_of
         });
     }
     tokio::time::sleep(Duration::from_millis(1200)).await;
-    world.store.ask(&world.run_id, Wish::Cancel).await.unwrap();
+    world.store.ask(&world.run_id, ControlRequest::Cancel).await.unwrap();
     for _ in 0..25 {
         assert_eq!(steps.join_next().await.unwrap().unwrap(), world.run_id);
     }
     let looks = kept.looks.load(Ordering::SeqCst);
     assert!((2..10).contains(&looks), "{looks}");
-    // Who waits for nothing more is not looked for, and who comes then is.
+    // Runs without waiters are not polled; polling restarts with the next waiter.
     drop(steps);
     tokio::time::sleep(Duration::from_millis(1200)).await;
     let before = kept.looks.load(Ordering::SeqCst);
@@ -311,9 +315,9 @@ async fn steps_that_wait_look_together_and_only_those_of_a_cancelled_run_hear_of
 async fn a_run_in_waves_pauses_where_somebody_asks_for_it_and_goes_on() {
     let world = world().await;
     let speaking = Arc::new(Speaking::default());
-    world.store.ask(&world.run_id, Wish::Pause).await.unwrap();
-    assert_eq!(server(&speaking).run(&stage(&world, &speaking)).await, RunLeft::Done);
-    let detail = "somebody asked for a pause".to_owned();
+    world.store.ask(&world.run_id, ControlRequest::Pause).await.unwrap();
+    assert_eq!(server(&speaking).run(&stage(&world, &speaking)).await, DurableRunExit::Done);
+    let detail = "paused on request".to_owned();
     assert_eq!(pauses(&world).await, [(1, PauseReason::Person, detail)]);
     assert_eq!(speaking.asked().len(), MOVES * CALLS_PER_MOVE + 1);
 }
@@ -323,7 +327,7 @@ async fn a_run_in_waves_pauses_where_a_key_is_refused_and_asks_only_that_again()
     let world = world().await;
     let lock_out = Some(("round-2/critic/D1", 1));
     let speaking = Arc::new(Speaking { lock_out, ..Speaking::default() });
-    assert_eq!(server(&speaking).run(&stage(&world, &speaking)).await, RunLeft::Done);
+    assert_eq!(server(&speaking).run(&stage(&world, &speaking)).await, DurableRunExit::Done);
     let detail = "openai/gpt-4.1-mini: a wrong key".to_owned();
     assert_eq!(pauses(&world).await, [(1, PauseReason::Failure, detail)]);
     assert_eq!(speaking.asked().len(), MOVES * CALLS_PER_MOVE + 2);

@@ -1,7 +1,7 @@
 use super::of_facts;
 use crate::claims::support_tests::{facts, index, sheet};
 
-/// Every candidate that the facts make, in words.
+/// Checks all candidates of the facts, formatted as text.
 #[track_caller]
 fn check(ids: &[&str], expected: &[&str]) {
     let sheet = sheet();

@@ -1,15 +1,15 @@
-//! Citations as agents write them.
+//! Parses citations as agents write them.
 //!
-//! `[F0:Metric:Period]` a fact, `[E0:accession]` a filing event, `[T0:accession:item:paragraph]` a
-//! passage of a filing, `[U0:document:passage]` one of the user's own documents, `[N0:n]` a headline,
-//! `[A1: basis]` an assumption. Several may stand in one bracket, divided by `;` or `,`.
+//! `[F0:Metric:Period]` is a fact, `[E0:accession]` a filing event, `[T0:accession:item:paragraph]`
+//! a passage of a filing, `[U0:document:passage]` one of the user's own documents, `[N0:n]` a
+//! headline, `[A1: basis]` an assumption. One bracket may hold several, separated by `;` or `,`.
 
-use super::pattern::Pattern;
+use super::claim_regex::ClaimRegex;
 
-/// What one citation names; whether that exists is another question.
+/// The target of a citation. Parsing does not check that the target exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Cited {
-    /// A metric, as written, and a period, as written.
+pub(crate) enum CitationTarget {
+    /// The metric and period as written.
     Fact {
         metric: String,
         period: String,
@@ -22,7 +22,7 @@ pub(super) enum Cited {
         item: String,
         paragraph: u32,
     },
-    /// A passage of a document of the user's.
+    /// A passage of one of the user's documents.
     Document {
         document: String,
         passage: u32,
@@ -31,31 +31,30 @@ pub(super) enum Cited {
         number: u32,
     },
     Assumption,
-    /// Nothing that could exist, and why.
+    /// A citation that cannot be parsed, with the reason.
     Malformed {
         why: &'static str,
     },
 }
 
-/// One citation of a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Citation {
-    /// As it is printed, without the brackets.
-    pub(super) text: String,
-    pub(super) cited: Cited,
+pub(crate) struct TextCitation {
+    /// As printed, without the brackets.
+    pub(crate) text: String,
+    pub(crate) cited: CitationTarget,
 }
 
-/// More than any id needs; the rest of a longer one is not shown.
+/// Longer than any valid id; longer citations are cut in messages.
 const MAX_SHOWN: usize = 80;
 
-pub(super) static BRACKETS: Pattern = Pattern::new(
+pub(crate) static BRACKETS: ClaimRegex = ClaimRegex::new(
     r"\[\s*(?P<kind>[A-Z][0-9]{0,2})\s*(?::(?P<rest>[^\[\]]*))?\]|\[\s*(?P<odd>[FETNU]0\b[^\[\]]*)\]",
 );
 
-static KIND: Pattern = Pattern::new(r"^\s*(?P<kind>[A-Z][0-9]{1,2})\s*:(?P<rest>.*)$");
+static KIND: ClaimRegex = ClaimRegex::new(r"^\s*(?P<kind>[A-Z][0-9]{1,2})\s*:(?P<rest>.*)$");
 
-/// All citations of a sentence, in order.
-pub(super) fn citations(sentence: &str) -> Vec<Citation> {
+/// Returns all citations of a sentence, in order.
+pub(crate) fn citations(sentence: &str) -> Vec<TextCitation> {
     let mut found = Vec::new();
     for bracket in BRACKETS.captures_iter(sentence) {
         if let Some(odd) = bracket.name("odd") {
@@ -65,13 +64,13 @@ pub(super) fn citations(sentence: &str) -> Vec<Citation> {
         let kind = bracket.name("kind").map_or("", |kind| kind.as_str());
         let rest = bracket.name("rest").map_or("", |rest| rest.as_str());
         if kind.starts_with('A') {
-            found.push(Citation { text: shown(kind), cited: Cited::Assumption });
+            found.push(TextCitation { text: shown(kind), cited: CitationTarget::Assumption });
             continue;
         }
         let mut kind = kind;
         for part in rest.split([';', ',']) {
             let mut id = part;
-            // `[F0:Revenue:FY2025; E0:…]`: a part may name its own kind.
+            // A part may name its own kind: `[F0:Revenue:FY2025; E0:…]`.
             if let Some(own) = KIND.captures(part) {
                 kind = own.name("kind").map_or(kind, |own| own.as_str());
                 id = own.name("rest").map_or(id, |rest| rest.as_str());
@@ -82,66 +81,72 @@ pub(super) fn citations(sentence: &str) -> Vec<Citation> {
     found
 }
 
-fn one(kind: &str, id: &str) -> Citation {
+fn one(kind: &str, id: &str) -> TextCitation {
     let text = format!("{kind}:{id}");
     let why = match kind {
         "F0" => match id.rsplit_once(':') {
             Some((metric, period)) => {
                 let (metric, period) = (metric.trim().to_owned(), period.trim().to_owned());
-                return Citation { text: shown(&text), cited: Cited::Fact { metric, period } };
+                return TextCitation {
+                    text: shown(&text),
+                    cited: CitationTarget::Fact { metric, period },
+                };
             }
             None => "a fact is cited as [F0:Metric:Period]",
         },
         "E0" => {
             let accession = id.to_owned();
-            return Citation { text: shown(&text), cited: Cited::Event { accession } };
+            return TextCitation { text: shown(&text), cited: CitationTarget::Event { accession } };
         }
         "T0" => match passage(id) {
-            Some(cited) => return Citation { text: shown(&text), cited },
+            Some(cited) => return TextCitation { text: shown(&text), cited },
             None => "a passage is cited as [T0:accession:item:paragraph]",
         },
         "U0" => match document(id) {
-            Some(cited) => return Citation { text: shown(&text), cited },
+            Some(cited) => return TextCitation { text: shown(&text), cited },
             None => "a document is cited as [U0:document:passage]",
         },
         "N0" => match id.parse() {
             Ok(number) => {
-                return Citation { text: shown(&text), cited: Cited::Headline { number } };
+                return TextCitation {
+                    text: shown(&text),
+                    cited: CitationTarget::Headline { number },
+                };
             }
             Err(_) => "a headline is cited as [N0:number]",
         },
         kind if kind.starts_with('A') => {
-            return Citation { text: shown(&text), cited: Cited::Assumption };
+            return TextCitation { text: shown(&text), cited: CitationTarget::Assumption };
         }
         _ => "there is no such kind of citation",
     };
     malformed(&text, why)
 }
 
-fn passage(id: &str) -> Option<Cited> {
+fn passage(id: &str) -> Option<CitationTarget> {
     let mut parts = id.split(':').map(str::trim);
     let (accession, item, paragraph) = (parts.next()?, parts.next()?, parts.next()?);
     let paragraph = paragraph.trim_start_matches(['p', 'P', '#']).parse().ok()?;
     let is_whole = parts.next().is_none() && !accession.is_empty() && !item.is_empty();
     let (accession, item) = (accession.to_owned(), plain_item(item));
-    is_whole.then_some(Cited::Passage { accession, item, paragraph })
+    is_whole.then_some(CitationTarget::Passage { accession, item, paragraph })
 }
 
-fn document(id: &str) -> Option<Cited> {
+fn document(id: &str) -> Option<CitationTarget> {
     let (document, passage) = id.split_once(':')?;
     let passage = passage.trim().trim_start_matches(['p', 'P', '#']).parse().ok()?;
     let document = document.trim().to_ascii_lowercase();
-    (!document.is_empty()).then_some(Cited::Document { document, passage })
+    (!document.is_empty()).then_some(CitationTarget::Document { document, passage })
 }
 
-/// `Item 1A.` and `1a` are the same item.
-pub(super) fn plain_item(item: &str) -> String {
+/// Normalizes an item: `Item 1A.` and `1a` are equal.
+pub(crate) fn plain_item(item: &str) -> String {
     let lower = item.trim().to_ascii_lowercase();
     lower.strip_prefix("item").unwrap_or(&lower).trim().trim_end_matches('.').to_owned()
 }
 
-fn malformed(text: &str, why: &'static str) -> Citation {
-    Citation { text: shown(text), cited: Cited::Malformed { why } }
+fn malformed(text: &str, why: &'static str) -> TextCitation {
+    TextCitation { text: shown(text), cited: CitationTarget::Malformed { why } }
 }
 
 fn shown(text: &str) -> String {
@@ -149,7 +154,7 @@ fn shown(text: &str) -> String {
 }
 
 #[cfg(test)]
-pub(super) static ALL: &[&Pattern] = &[&BRACKETS, &KIND];
+pub(crate) static ALL: &[&ClaimRegex] = &[&BRACKETS, &KIND];
 
 #[cfg(test)]
 #[path = "citations_tests.rs"]

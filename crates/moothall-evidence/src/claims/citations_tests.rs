@@ -1,13 +1,14 @@
-use super::{Cited, citations, plain_item};
+use super::{CitationTarget, citations, plain_item};
 
 #[track_caller]
-fn check(sentence: &str, expected: &[Cited]) {
-    let found: Vec<Cited> = citations(sentence).into_iter().map(|found| found.cited).collect();
+fn check(sentence: &str, expected: &[CitationTarget]) {
+    let found: Vec<CitationTarget> =
+        citations(sentence).into_iter().map(|found| found.cited).collect();
     assert_eq!(found, expected);
 }
 
-fn fact(metric: &str, period: &str) -> Cited {
-    Cited::Fact { metric: metric.to_owned(), period: period.to_owned() }
+fn fact(metric: &str, period: &str) -> CitationTarget {
+    CitationTarget::Fact { metric: metric.to_owned(), period: period.to_owned() }
 }
 
 #[test]
@@ -16,16 +17,16 @@ fn every_kind_is_read() {
         "a [F0:Revenue:FY2025] b [E0:0000320193-25-000079] c [N0:12] d [A1: a guess, 5%; mine] e [A2] f [A]",
         &[
             fact("Revenue", "FY2025"),
-            Cited::Event { accession: "0000320193-25-000079".to_owned() },
-            Cited::Headline { number: 12 },
-            Cited::Assumption,
-            Cited::Assumption,
-            Cited::Assumption,
+            CitationTarget::Event { accession: "0000320193-25-000079".to_owned() },
+            CitationTarget::Headline { number: 12 },
+            CitationTarget::Assumption,
+            CitationTarget::Assumption,
+            CitationTarget::Assumption,
         ],
     );
     check(
         "[T0:0000320193-25-000079:Item 1A:p7]",
-        &[Cited::Passage {
+        &[CitationTarget::Passage {
             accession: "0000320193-25-000079".to_owned(),
             item: "1a".to_owned(),
             paragraph: 7,
@@ -37,7 +38,7 @@ fn every_kind_is_read() {
 fn several_may_stand_in_one_bracket() {
     check("[F0:A:FY2025; F0:B:FY2024]", &[fact("A", "FY2025"), fact("B", "FY2024")]);
     check("[F0:A:FY2025, B:FY2024]", &[fact("A", "FY2025"), fact("B", "FY2024")]);
-    check("[F0:A:FY2025; N0:3]", &[fact("A", "FY2025"), Cited::Headline { number: 3 }]);
+    check("[F0:A:FY2025; N0:3]", &[fact("A", "FY2025"), CitationTarget::Headline { number: 3 }]);
     check("[F0:A:FY2025][F0:B:FY2024]", &[fact("A", "FY2025"), fact("B", "FY2024")]);
 }
 
@@ -48,7 +49,7 @@ fn what_could_not_exist_is_malformed() {
     {
         let found = citations(sentence);
         assert!(
-            matches!(found[..], [ref one] if matches!(one.cited, Cited::Malformed { .. })),
+            matches!(found[..], [ref one] if matches!(one.cited, CitationTarget::Malformed { .. })),
             "{sentence}"
         );
     }

@@ -1,89 +1,89 @@
-//! What the words around a number say about it: how exact it is, which way it points, whether it is
-//! a loss.
+//! Reads what the words around a number say about it: how exact it is, its direction, and whether
+//! it is a loss.
 
-/// How exact a number is said to be.
+/// How exact the text says a number is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Comparator {
-    /// As printed.
+pub enum NumberComparator {
+    /// As printed, without a qualifier.
     Exact,
-    /// About, roughly, some.
+    /// "about", "roughly", "some".
     About,
-    /// More than, at least.
+    /// "more than", "at least".
     Over,
-    /// Less than, at most.
+    /// "less than", "at most".
     Under,
-    /// Nearly, almost: a little less.
+    /// "nearly", "almost": slightly less.
     Nearly,
 }
 
-/// Which way the words around a number point.
+/// The direction given by the words around a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Direction {
-    /// It grew, or by so much more.
+pub enum ChangeDirection {
+    /// An increase, or a positive difference.
     Up,
-    /// It fell, or by so much less.
+    /// A decrease, or a negative difference.
     Down,
-    /// The words do not say.
+    /// No direction word.
     Unsaid,
 }
 
 /// Whether the words call the number a loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Loss {
-    /// They do, right beside it: "a net loss of $1.3 billion".
+pub enum LossMention {
+    /// A loss word directly beside the number: "a net loss of $1.3 billion".
     Beside,
-    /// A word of loss stands in the same clause.
+    /// A loss word elsewhere in the same clause.
     Nearby,
-    /// They do not.
+    /// No loss word.
     Unsaid,
 }
 
-/// The words that reach a number are at most this many bytes away.
+/// Words farther from a number than this, in bytes, do not apply to it.
 const REACH: usize = 70;
 
-const COMPARATORS: &[(&str, Comparator)] = &[
-    ("just under", Comparator::Nearly),
-    ("just below", Comparator::Nearly),
-    ("shy of", Comparator::Nearly),
-    ("nearly", Comparator::Nearly),
-    ("almost", Comparator::Nearly),
-    ("no more than", Comparator::Under),
-    ("no less than", Comparator::Over),
-    ("more than", Comparator::Over),
-    ("greater than", Comparator::Over),
-    ("in excess of", Comparator::Over),
-    ("upwards of", Comparator::Over),
-    ("north of", Comparator::Over),
-    ("over", Comparator::Over),
-    ("above", Comparator::Over),
-    ("at least", Comparator::Over),
-    ("exceeding", Comparator::Over),
-    ("exceeded", Comparator::Over),
-    ("exceeds", Comparator::Over),
-    ("surpassing", Comparator::Over),
-    ("surpassed", Comparator::Over),
-    ("topped", Comparator::Over),
-    (">", Comparator::Over),
-    ("less than", Comparator::Under),
-    ("fewer than", Comparator::Under),
-    ("under", Comparator::Under),
-    ("below", Comparator::Under),
-    ("at most", Comparator::Under),
-    ("up to", Comparator::Under),
-    ("<", Comparator::Under),
-    ("close to", Comparator::About),
-    ("about", Comparator::About),
-    ("around", Comparator::About),
-    ("roughly", Comparator::About),
-    ("approximately", Comparator::About),
-    ("approx.", Comparator::About),
-    ("approx", Comparator::About),
-    ("some", Comparator::About),
-    ("circa", Comparator::About),
-    ("c.", Comparator::About),
-    ("ca.", Comparator::About),
-    ("~", Comparator::About),
-    ("≈", Comparator::About),
+const COMPARATORS: &[(&str, NumberComparator)] = &[
+    ("just under", NumberComparator::Nearly),
+    ("just below", NumberComparator::Nearly),
+    ("shy of", NumberComparator::Nearly),
+    ("nearly", NumberComparator::Nearly),
+    ("almost", NumberComparator::Nearly),
+    ("no more than", NumberComparator::Under),
+    ("no less than", NumberComparator::Over),
+    ("more than", NumberComparator::Over),
+    ("greater than", NumberComparator::Over),
+    ("in excess of", NumberComparator::Over),
+    ("upwards of", NumberComparator::Over),
+    ("north of", NumberComparator::Over),
+    ("over", NumberComparator::Over),
+    ("above", NumberComparator::Over),
+    ("at least", NumberComparator::Over),
+    ("exceeding", NumberComparator::Over),
+    ("exceeded", NumberComparator::Over),
+    ("exceeds", NumberComparator::Over),
+    ("surpassing", NumberComparator::Over),
+    ("surpassed", NumberComparator::Over),
+    ("topped", NumberComparator::Over),
+    (">", NumberComparator::Over),
+    ("less than", NumberComparator::Under),
+    ("fewer than", NumberComparator::Under),
+    ("under", NumberComparator::Under),
+    ("below", NumberComparator::Under),
+    ("at most", NumberComparator::Under),
+    ("up to", NumberComparator::Under),
+    ("<", NumberComparator::Under),
+    ("close to", NumberComparator::About),
+    ("about", NumberComparator::About),
+    ("around", NumberComparator::About),
+    ("roughly", NumberComparator::About),
+    ("approximately", NumberComparator::About),
+    ("approx.", NumberComparator::About),
+    ("approx", NumberComparator::About),
+    ("some", NumberComparator::About),
+    ("circa", NumberComparator::About),
+    ("c.", NumberComparator::About),
+    ("ca.", NumberComparator::About),
+    ("~", NumberComparator::About),
+    ("≈", NumberComparator::About),
 ];
 
 const UP: &[&str] = &[
@@ -159,12 +159,13 @@ const DOWN: &[&str] = &[
     "worsened",
 ];
 
-/// A direction does not reach over these: "declined 2.8% before recovering 2.0%".
+/// A direction word does not apply past these: "declined 2.8% before recovering 2.0%".
 const TURNS: &[&str] = &[
     "before", "while", "then", "whereas", "but", "after", "although", "and", "despite", "against",
 ];
 
-/// A loss reaches further: "a net loss of $430 million against $317 million a year before".
+/// A loss word does not apply past these. The list is shorter than `TURNS`: "a net loss of $430
+/// million against $317 million a year before".
 const OTHER_THINGS: &[&str] =
     &["while", "then", "whereas", "but", "although", "and", "despite", "into"];
 
@@ -194,11 +195,11 @@ const DOWN_AFTER: &[&str] = &[
     "cut",
 ];
 
-/// Words between a number and the noun it belongs to: "a 5.7% year-over-year decline".
+/// Words between a number and its noun: "a 5.7% year-over-year decline".
 const FILLERS: &[&str] =
     &["year", "over", "on", "annual", "yearly", "yoy", "sequential", "quarterly", "organic", "net"];
 
-/// A better loss is a smaller one.
+/// These reverse direction for a loss: an improved loss is smaller.
 const TURNED_BY_A_LOSS: &[&str] = &["improved", "improvement", "worsened"];
 
 const LOSSES: &[&str] = &[
@@ -206,15 +207,16 @@ const LOSSES: &[&str] = &[
     "outflows",
 ];
 
-/// Weaker words: they explain a negative fact and contradict no positive one.
+/// Weaker words: they explain a negative fact but do not contradict a positive one.
 const MINUSES: &[&str] = &["used", "consumed", "minus", "debt"];
 
-/// Losses of others: a provision for credit losses is a cost with a plus sign.
+/// Words before "loss" that do not mean the company's own loss: a provision for credit losses is a
+/// cost with a positive sign.
 const NOT_OWN_LOSSES: &[&str] = &["credit", "loan", "lease", "expected", "impairment", "for"];
 
-/// The part of the clause to the left of a number, in lower case. A bracket with nothing else in it
-/// goes on with the clause before: "cut inventories by $1.6bn (21.5%)".
-pub(super) fn reach_of(left: &str) -> &str {
+/// The part of the clause to the left of a number, in lower case. A bracket that holds only the
+/// number continues the clause before it: "cut inventories by $1.6bn (21.5%)".
+pub(crate) fn reach_of(left: &str) -> &str {
     let near = last_bytes(left, REACH);
     let near = near
         .trim_end_matches(|c: char| c.is_whitespace() || "$€£¥+-−–~".contains(c))
@@ -223,8 +225,9 @@ pub(super) fn reach_of(left: &str) -> &str {
     near.rfind([';', '(']).map_or(near, |at| &near[at + 1..])
 }
 
-/// At most so many bytes from the end: a sentence may be long, and every number looks to its left.
-pub(super) fn last_bytes(text: &str, most: usize) -> &str {
+/// At most `most` bytes from the end. Bounded because every number scans to its left and sentences
+/// may be long.
+pub(crate) fn last_bytes(text: &str, most: usize) -> &str {
     let mut from = text.len().saturating_sub(most);
     while !text.is_char_boundary(from) {
         from += 1;
@@ -232,8 +235,8 @@ pub(super) fn last_bytes(text: &str, most: usize) -> &str {
     &text[from..]
 }
 
-/// At most so many bytes from the beginning.
-pub(super) fn first_bytes(text: &str, most: usize) -> &str {
+/// At most `most` bytes from the start.
+pub(crate) fn first_bytes(text: &str, most: usize) -> &str {
     let mut end = text.len().min(most);
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -241,20 +244,20 @@ pub(super) fn first_bytes(text: &str, most: usize) -> &str {
     &text[..end]
 }
 
-/// What stands right after a number.
-pub(super) fn next_words(right: &str) -> &str {
+/// The text directly after a number.
+pub(crate) fn next_words(right: &str) -> &str {
     first_bytes(right, REACH)
 }
 
-pub(super) fn comparator(reach: &str) -> Comparator {
+pub(crate) fn comparator(reach: &str) -> NumberComparator {
     let bare = without_currency(reach);
     COMPARATORS
         .iter()
         .find(|(words, _)| ends_with_words(bare, words))
-        .map_or(Comparator::Exact, |(_, comparator)| *comparator)
+        .map_or(NumberComparator::Exact, |(_, comparator)| *comparator)
 }
 
-/// "over US$ 5 billion": the currency stands between the word and the number.
+/// Strips the currency between a word and its number: "over US$ 5 billion".
 fn without_currency(reach: &str) -> &str {
     let is_sign = |c: char| c.is_whitespace() || "$€£¥+-−–(".contains(c);
     let bare = reach.trim_end_matches(is_sign);
@@ -272,37 +275,37 @@ fn ends_with_words(text: &str, words: &str) -> bool {
     })
 }
 
-pub(super) fn direction(reach: &str, right: &str, loss: Loss) -> Direction {
+pub(crate) fn direction(reach: &str, right: &str, loss: LossMention) -> ChangeDirection {
     let phrase = right.split([',', '.', ';', ':', '(', ')']).next().unwrap_or_default();
     if let Some(word) = words(phrase).find(|word| !FILLERS.contains(word)) {
         if UP_AFTER.contains(&word) {
-            return Direction::Up;
+            return ChangeDirection::Up;
         }
         if DOWN_AFTER.contains(&word) {
-            return Direction::Down;
+            return ChangeDirection::Down;
         }
     }
-    // "growth slowed to 6.4%": the word speaks of how the rate moved, not of its sign.
+    // "growth slowed to 6.4%": the verb describes how the rate moved, not its sign.
     if ends_a_move(reach, "to") || ends_a_move(reach, "from") {
-        return Direction::Unsaid;
+        return ChangeDirection::Unsaid;
     }
     for word in words_from_the_right(over_a_list(reach)) {
         if TURNS.contains(&word) {
-            return Direction::Unsaid;
+            return ChangeDirection::Unsaid;
         }
-        let is_turned = loss != Loss::Unsaid && TURNED_BY_A_LOSS.contains(&word);
+        let is_turned = loss != LossMention::Unsaid && TURNED_BY_A_LOSS.contains(&word);
         if UP.contains(&word) {
-            return if is_turned { Direction::Down } else { Direction::Up };
+            return if is_turned { ChangeDirection::Down } else { ChangeDirection::Up };
         }
         if DOWN.contains(&word) {
-            return if is_turned { Direction::Up } else { Direction::Down };
+            return if is_turned { ChangeDirection::Up } else { ChangeDirection::Down };
         }
     }
-    Direction::Unsaid
+    ChangeDirection::Unsaid
 }
 
-/// Whether the number is where something came `from` or went `to`.
-pub(super) fn ends_a_move(reach: &str, word: &str) -> bool {
+/// Whether the number is the start (`from`) or end (`to`) of a move.
+pub(crate) fn ends_a_move(reach: &str, word: &str) -> bool {
     let bare = without_currency(reach);
     let bare = COMPARATORS
         .iter()
@@ -311,7 +314,7 @@ pub(super) fn ends_a_move(reach: &str, word: &str) -> bool {
     ends_with_words(bare, word)
 }
 
-/// "fell 5% and 7%": the conjunction joins two numbers, so that the word before reaches both.
+/// "fell 5% and 7%": the conjunction joins two numbers, so the verb applies to both.
 fn over_a_list(reach: &str) -> &str {
     let bare = without_currency(reach);
     match bare.strip_suffix("and").map(str::trim_end) {
@@ -326,28 +329,28 @@ fn ends_with_a_number(text: &str) -> bool {
     bare.trim_end().ends_with(|c: char| c.is_ascii_digit() || c == '%')
 }
 
-pub(super) fn loss(reach: &str, right: &str) -> Loss {
+pub(crate) fn loss(reach: &str, right: &str) -> LossMention {
     let after: Vec<&str> = words(right).take(2).collect();
     if after.iter().any(|word| matches!(*word, "loss" | "deficit" | "outflow" | "burn")) {
-        return Loss::Beside;
+        return LossMention::Beside;
     }
     let turned: Vec<&str> = words_from_the_right(over_a_list(reach))
         .take_while(|word| !OTHER_THINGS.contains(word))
         .collect();
     let Some(at) = turned.iter().position(|word| LOSSES.contains(word)) else {
         let is_minus = turned.iter().any(|word| MINUSES.contains(word));
-        return if is_minus { Loss::Nearby } else { Loss::Unsaid };
+        return if is_minus { LossMention::Nearby } else { LossMention::Unsaid };
     };
     if turned.get(at + 1).is_some_and(|before| NOT_OWN_LOSSES.contains(before)) {
-        return Loss::Unsaid;
+        return LossMention::Unsaid;
     }
-    // A comma begins another thought: "despite a net loss of $1.3 billion, free cash flow was ..."
+    // A comma starts a new thought: "despite a net loss of $1.3 billion, free cash flow was ..."
     let since_comma = reach.rfind(',').map_or(reach, |comma| &reach[comma..]);
     let beside = at < 6 && words(since_comma).any(|word| LOSSES.contains(&word));
-    if beside { Loss::Beside } else { Loss::Nearby }
+    if beside { LossMention::Beside } else { LossMention::Nearby }
 }
 
-pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_ascii_alphabetic()).filter(|word| !word.is_empty())
 }
 

@@ -1,26 +1,26 @@
-//! What is wrong with a number that none of its cited facts supports.
+//! Explains why a number is not supported by its cited facts.
 
 use rust_decimal::Decimal;
 
-use super::about;
-use super::candidates::{Candidate, of_fact};
-use super::clause::Comparator;
-use super::known::{FactRef, SheetIndex};
+use super::candidates::{ValueCandidate, of_fact};
+use super::clause::NumberComparator;
+use super::fact_index::{FactRef, SheetIndex};
+use super::metric_terms;
 use super::printed_number::PrintedNumber;
-use super::tolerance::{Closeness, agreement, as_printed, fits};
+use super::tolerance::{NumberCloseness, agreement, as_printed, fits};
 use super::units::{PrintedUnit, ten_to};
 use super::verdict::ClaimVerdict;
-use crate::evidence::{FactId, Period, Source, Unit};
+use crate::evidence::{FactId, FactSource, FactUnit, FiscalPeriod};
 
-/// The most candidates that a detail lists.
+/// Limit on candidates listed in a detail.
 const MAX_LISTED: usize = 3;
 
-/// Looks for the slip that explains the number: another scale, another period, another metric.
-pub(super) fn diagnose(
+/// Looks for the mistake that explains the number: wrong scale, period or metric.
+pub(crate) fn diagnose(
     sheet: &SheetIndex<'_>,
     number: &PrintedNumber,
     cited: &[FactRef<'_>],
-    candidates: &[Candidate<'_>],
+    candidates: &[ValueCandidate<'_>],
 ) -> (ClaimVerdict, String) {
     if let Some(candidate) = of_another_scale(sheet, number, candidates) {
         return (ClaimVerdict::WrongScale, shown(number, candidate));
@@ -48,8 +48,8 @@ pub(super) fn diagnose(
     (ClaimVerdict::WrongValue, values.join("; "))
 }
 
-/// The candidate and its value in the number's unit, for a person.
-pub(super) fn shown(number: &PrintedNumber, candidate: &Candidate<'_>) -> String {
+/// Formats the candidate and its value in the number's unit for display.
+pub(crate) fn shown(number: &PrintedNumber, candidate: &ValueCandidate<'_>) -> String {
     let value = as_printed(number, candidate).unwrap_or(candidate.value).round_dp(4).normalize();
     let unit = match number.unit {
         PrintedUnit::Percent => " %",
@@ -62,13 +62,13 @@ pub(super) fn shown(number: &PrintedNumber, candidate: &Candidate<'_>) -> String
     format!("{} = {value}{unit}", candidate.formula)
 }
 
-/// The id of a fact that would support an uncited number, if the sentence speaks of its metric.
-pub(super) fn would_support<'a>(
+/// The id of a fact that would support an uncited number, if the sentence mentions its metric.
+pub(crate) fn would_support<'a>(
     sheet: &SheetIndex<'a>,
     number: &PrintedNumber,
     lower_sentence: &str,
 ) -> Option<&'a FactId> {
-    if !number.is_precise() || number.comparator != Comparator::Exact {
+    if !number.is_precise() || number.comparator != NumberComparator::Exact {
         return None;
     }
     let (units, factor) = facts_units(number.unit)?;
@@ -78,39 +78,43 @@ pub(super) fn would_support<'a>(
     units
         .iter()
         .flat_map(|unit| sheet.of_magnitude(*unit, from, to))
-        .filter(|fact| about::speaks_of(&fact.id.metric, lower_sentence))
+        .filter(|fact| metric_terms::speaks_of(&fact.id.metric, lower_sentence))
         .filter(|fact| is_fact(sheet, number, *fact, true))
         .min_by_key(|fact| preference(*fact))
         .map(|fact| fact.id)
 }
 
-/// Filed before derived, years before quarters, the newest first.
+/// Sort key: filed before derived, years before quarters, newest first.
 fn preference(fact: FactRef<'_>) -> (bool, bool, i32, &FactId) {
-    let is_derived = matches!(fact.fact.source, Source::Derived { .. });
-    let is_part = !matches!(fact.id.period, Period::Year(_));
+    let is_derived = matches!(fact.fact.source, FactSource::Derived { .. });
+    let is_part = !matches!(fact.id.period, FiscalPeriod::Year(_));
     (is_derived, is_part, -fact.id.period.fiscal_year(), fact.id)
 }
 
-/// The units of facts that a printed unit may mean, and what a printed value is divided by.
-fn facts_units(unit: PrintedUnit) -> Option<(&'static [Unit], Decimal)> {
+/// The fact units that a printed unit may mean, and the divisor for the printed value.
+fn facts_units(unit: PrintedUnit) -> Option<(&'static [FactUnit], Decimal)> {
     match unit {
-        PrintedUnit::Money => Some((&[Unit::Money, Unit::PerShare], Decimal::ONE)),
-        PrintedUnit::PerShare => Some((&[Unit::PerShare], Decimal::ONE)),
-        PrintedUnit::Percent | PrintedUnit::Points => Some((&[Unit::Ratio], Decimal::ONE_HUNDRED)),
-        PrintedUnit::BasisPoints => Some((&[Unit::Ratio], Decimal::from(10_000))),
-        PrintedUnit::Multiple => Some((&[Unit::Multiple], Decimal::ONE)),
-        PrintedUnit::Days => Some((&[Unit::Days], Decimal::ONE)),
-        PrintedUnit::Count => Some((&[Unit::Shares, Unit::Multiple, Unit::Money], Decimal::ONE)),
+        PrintedUnit::Money => Some((&[FactUnit::Money, FactUnit::PerShare], Decimal::ONE)),
+        PrintedUnit::PerShare => Some((&[FactUnit::PerShare], Decimal::ONE)),
+        PrintedUnit::Percent | PrintedUnit::Points => {
+            Some((&[FactUnit::Ratio], Decimal::ONE_HUNDRED))
+        }
+        PrintedUnit::BasisPoints => Some((&[FactUnit::Ratio], Decimal::from(10_000))),
+        PrintedUnit::Multiple => Some((&[FactUnit::Multiple], Decimal::ONE)),
+        PrintedUnit::Days => Some((&[FactUnit::Days], Decimal::ONE)),
+        PrintedUnit::Count => {
+            Some((&[FactUnit::Shares, FactUnit::Multiple, FactUnit::Money], Decimal::ONE))
+        }
         PrintedUnit::Unreadable => None,
     }
 }
 
-/// Off by a power of ten that a wrong word of scale makes.
+/// Finds a candidate that differs by a power of ten, as a wrong scale word produces.
 fn of_another_scale<'c, 'a>(
     sheet: &SheetIndex<'_>,
     number: &PrintedNumber,
-    candidates: &'c [Candidate<'a>],
-) -> Option<&'c Candidate<'a>> {
+    candidates: &'c [ValueCandidate<'a>],
+) -> Option<&'c ValueCandidate<'a>> {
     let powers: &[u32] = match number.unit {
         PrintedUnit::Money | PrintedUnit::Count => &[3, 6, 9],
         PrintedUnit::Percent | PrintedUnit::Points | PrintedUnit::BasisPoints => &[2],
@@ -134,7 +138,7 @@ fn of_another_scale<'c, 'a>(
     })
 }
 
-/// The same metric as a cited fact, in another period.
+/// Finds the number in another period of a cited metric.
 fn of_another_period<'a>(
     sheet: &SheetIndex<'a>,
     number: &PrintedNumber,
@@ -149,7 +153,7 @@ fn of_another_period<'a>(
     })
 }
 
-/// Another metric in the period of a cited fact.
+/// Finds the number in another metric of a cited period.
 fn of_another_metric<'a>(
     sheet: &SheetIndex<'a>,
     number: &PrintedNumber,
@@ -167,17 +171,17 @@ fn of_another_metric<'a>(
     })
 }
 
-/// Whether an exact number is this fact as printed.
+/// Whether the number is exact and equals this fact at its printed precision.
 fn is_fact(
     sheet: &SheetIndex<'_>,
     number: &PrintedNumber,
     fact: FactRef<'_>,
     with_its_sign: bool,
 ) -> bool {
-    number.comparator == Comparator::Exact
+    number.comparator == NumberComparator::Exact
         && of_fact(fact).any(|candidate| {
             agreement(number, &candidate, sheet.currency).is_some_and(|agreement| {
-                agreement.closeness == Closeness::Printed
+                agreement.closeness == NumberCloseness::Printed
                     && (agreement.sign_is_right || !with_its_sign)
             })
         })

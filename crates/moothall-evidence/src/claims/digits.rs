@@ -1,78 +1,77 @@
-//! Runs of digits with what is glued to them: sign, currency, brackets, scale, unit.
+//! Finds runs of digits with the sign, currency, brackets, scale and unit attached to them.
 
 use rust_decimal::Decimal;
 
+use super::claim_regex::ClaimRegex;
 use super::clause::{last_bytes, next_words};
-use super::pattern::Pattern;
-use super::units::{self, Before, Currency, PrintedUnit, Suffix};
+use super::units::{self, NumberSuffix, PrintedCurrency, PrintedUnit, SuffixContext};
 
 /// How the sign of a number is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Sign {
-    /// Not at all.
+pub enum PrintedSign {
+    /// No sign.
     Plain,
-    /// With a plus.
+    /// A plus sign.
     Plus,
-    /// With a minus, or in the brackets of a statement: `$(4,625) million`.
+    /// A minus sign, or accounting brackets: `$(4,625) million`.
     Minus,
-    /// In a bracket that may also be an aside: `($700 million)`.
+    /// A bracket that may also be an aside: `($700 million)`.
     Bracket,
 }
 
-/// One run of digits.
 #[derive(Debug, Clone)]
-pub(super) struct Run {
-    /// Where the digits begin.
-    pub(super) start: usize,
-    /// Where the digits end, with a closing bracket of a statement.
-    pub(super) end: usize,
-    /// Where the unit ends.
-    pub(super) tail: usize,
+pub(crate) struct DigitRun {
+    /// Start of the digits.
+    pub(crate) start: usize,
+    /// End of the digits, including a closing accounting bracket.
+    pub(crate) end: usize,
+    /// End of the unit.
+    pub(crate) tail: usize,
     /// The digits without separators.
-    pub(super) digits: String,
-    /// What they say; `None` if that is more than we can hold.
-    pub(super) value: Option<Decimal>,
-    pub(super) decimals: u32,
-    pub(super) currency: Option<Currency>,
-    /// The currency is a word that follows.
-    pub(super) currency_follows: bool,
-    pub(super) sign: Sign,
-    pub(super) unit: Option<PrintedUnit>,
-    pub(super) scale: Option<u32>,
-    pub(super) at_least: bool,
+    pub(crate) digits: String,
+    /// `None` if the value does not fit a `Decimal`.
+    pub(crate) value: Option<Decimal>,
+    pub(crate) decimals: u32,
+    pub(crate) currency: Option<PrintedCurrency>,
+    /// The currency is a word after the number.
+    pub(crate) currency_follows: bool,
+    pub(crate) sign: PrintedSign,
+    pub(crate) unit: Option<PrintedUnit>,
+    pub(crate) scale: Option<u32>,
+    pub(crate) at_least: bool,
     /// Thousands are separated by commas.
-    pub(super) separated: bool,
+    pub(crate) separated: bool,
 }
 
-impl Run {
-    /// No currency, no unit, no scale: most likely an enumeration, a year or a name.
-    pub(super) fn is_bare(&self) -> bool {
+impl DigitRun {
+    /// No currency, unit or scale: most likely an enumeration, a year or part of a name.
+    pub(crate) fn is_bare(&self) -> bool {
         self.unit.is_none() && self.scale.is_none() && self.currency.is_none()
     }
 
-    pub(super) fn is_year(&self) -> bool {
+    pub(crate) fn is_year(&self) -> bool {
         let is_century = self.digits.starts_with("19") || self.digits.starts_with("20");
         self.is_bare() && !self.separated && self.digits.len() == 4 && is_century
     }
 }
 
-pub(super) static DIGITS: Pattern =
-    Pattern::new(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]+)?|\.[0-9]+");
+pub(crate) static DIGITS: ClaimRegex =
+    ClaimRegex::new(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]+)?|\.[0-9]+");
 
 const MINUS: [char; 3] = ['-', '−', '–'];
 const CURRENCY_SIGNS: [char; 4] = ['$', '€', '£', '¥'];
 const OPERATORS: [char; 5] = ['*', '×', '/', '÷', '+'];
-/// Numbers that formulas are full of: "x 100", "/ 365".
+/// Constants common in formulas: "x 100", "/ 365".
 const CONSTANTS: &[&str] = &["2", "4", "12", "100", "360", "365", "1000"];
 
-/// How far a formula is looked for, in bytes.
+/// How far to the left to look for a formula, in bytes.
 const FORMULA_REACH: usize = 100;
 
-/// Runs of one sentence beyond this are not read; the check stops long before.
+/// Limit on digit runs read per sentence; `MAX_NUMBERS` stops the check long before.
 const MAX_RUNS: usize = 1000;
 
-/// Every run of digits of a masked sentence that may be a claim.
-pub(super) fn runs(masked: &str) -> Vec<Run> {
+/// Returns every run of digits in a masked sentence that may be a claim.
+pub(crate) fn runs(masked: &str) -> Vec<DigitRun> {
     DIGITS
         .find_iter(masked)
         .filter_map(|found| run(masked, found.start(), found.end()))
@@ -80,7 +79,7 @@ pub(super) fn runs(masked: &str) -> Vec<Run> {
         .collect()
 }
 
-fn run(masked: &str, start: usize, end: usize) -> Option<Run> {
+fn run(masked: &str, start: usize, end: usize) -> Option<DigitRun> {
     let (before, after) = (&masked[..start], next_words(&masked[end..]));
     let printed = &masked[start..end];
     let (currency, before_currency) = match units::currency_before(before) {
@@ -92,7 +91,7 @@ fn run(masked: &str, start: usize, end: usize) -> Option<Run> {
     }
     let digits = printed.replace(',', "");
     let decimals = digits.split_once('.').map_or(0, |(_, part)| part.len());
-    let mut run = Run {
+    let mut run = DigitRun {
         start,
         end,
         tail: end,
@@ -121,21 +120,21 @@ fn run(masked: &str, start: usize, end: usize) -> Option<Run> {
         return None;
     }
     if is_an_aside_or_negative(&run, before, &masked[run.tail..]) {
-        run.sign = Sign::Bracket;
+        run.sign = PrintedSign::Bracket;
     }
     Some(run)
 }
 
-impl Run {
-    fn before_suffix(&self) -> Before {
-        Before {
+impl DigitRun {
+    fn before_suffix(&self) -> SuffixContext {
+        SuffixContext {
             has_currency: self.currency.is_some(),
             has_decimals: self.decimals > 0,
             digits: self.digits.len(),
         }
     }
 
-    fn take(&mut self, suffix: Suffix) {
+    fn take(&mut self, suffix: NumberSuffix) {
         self.unit = suffix.unit;
         self.scale = suffix.scale;
         self.at_least = suffix.at_least;
@@ -143,7 +142,8 @@ impl Run {
     }
 }
 
-/// Glued to a word on its left: FY2025, Q3, v2.0; or the rest of a number with more separators.
+/// Whether the digits are attached to a word on their left (FY2025, Q3, v2.0) or continue a number
+/// with more separators.
 fn is_glued(before: &str) -> bool {
     let Some(previous) = before.chars().next_back() else { return false };
     let in_a_number = matches!(previous, '.' | ',')
@@ -153,27 +153,27 @@ fn is_glued(before: &str) -> bool {
     previous.is_alphanumeric() || matches!(previous, '_' | '#') || in_a_number
 }
 
-/// A sign counts only glued to the number or to its currency, and at the beginning of a word: in
-/// `10-12` and `COVID-19` it is none, and before a space it is the mark of a list.
-fn sign_before(before: &str, before_currency: &str) -> Sign {
+/// A sign counts only when attached to the number or its currency and at the start of a word: in
+/// `10-12` and `COVID-19` it is not a sign, and before a space it is a list marker.
+fn sign_before(before: &str, before_currency: &str) -> PrintedSign {
     for text in [before, before_currency] {
         let Some(sign) = text.chars().next_back() else { continue };
         let opens = text[..text.len() - sign.len_utf8()].chars().next_back().is_none_or(|c| {
             c.is_whitespace() || CURRENCY_SIGNS.contains(&c) || "([|~*".contains(c)
         });
         if opens && MINUS.contains(&sign) {
-            return Sign::Minus;
+            return PrintedSign::Minus;
         }
         if opens && sign == '+' {
-            return Sign::Plus;
+            return PrintedSign::Plus;
         }
     }
-    Sign::Plain
+    PrintedSign::Plain
 }
 
-/// Negatives as statements print them: `$(4,625) million`, `(3.2)%`. What follows is after the
-/// bracket then.
-fn read_statement_bracket<'t>(run: &mut Run, before: &str, after: &'t str) -> &'t str {
+/// Reads accounting negatives: `$(4,625) million`, `(3.2)%`. Returns the text after the closing
+/// bracket if there is one.
+fn read_statement_bracket<'t>(run: &mut DigitRun, before: &str, after: &'t str) -> &'t str {
     let Some(inside) = before.strip_suffix('(') else { return after };
     let Some(rest) = after.strip_prefix(')') else { return after };
     let currency = units::currency_before(inside).map(|(currency, _)| currency);
@@ -182,15 +182,15 @@ fn read_statement_bracket<'t>(run: &mut Run, before: &str, after: &'t str) -> &'
         return after;
     }
     run.currency = run.currency.or(currency);
-    run.sign = Sign::Minus;
+    run.sign = PrintedSign::Minus;
     run.end += 1;
     run.tail = run.end;
     rest
 }
 
-/// Ordinals (10th), technologies (5G), forms (10-K), spans (12-month), names (Flight 610), list
-/// markers (1.).
-fn is_a_name(run: &Run, before: &str, after: &str) -> bool {
+/// Whether the digits are an ordinal (10th), technology (5G), form (10-K), span (12-month), name
+/// (Flight 610) or list marker (1.).
+fn is_a_name(run: &DigitRun, before: &str, after: &str) -> bool {
     let mut next = after.chars();
     let (first, second) = (next.next(), next.next());
     if first.is_some_and(char::is_alphabetic) {
@@ -208,7 +208,7 @@ fn is_a_name(run: &Run, before: &str, after: &str) -> bool {
     opens_the_line && first.is_some_and(|c| ".):".contains(c))
 }
 
-/// A capitalised word inside the sentence, or an acronym anywhere.
+/// Whether the digits follow a capitalized word inside the sentence, or an acronym anywhere.
 fn follows_a_name(before: &str) -> bool {
     let spaced = before.trim_end();
     if spaced.len() == before.len() {
@@ -222,7 +222,7 @@ fn follows_a_name(before: &str) -> bool {
     is_word && is_capitalised && (is_inside || is_acronym)
 }
 
-fn is_a_constant(run: &Run, before: &str, after: &str) -> bool {
+fn is_a_constant(run: &DigitRun, before: &str, after: &str) -> bool {
     let left = last_bytes(before, FORMULA_REACH).trim_end();
     let right = after.trim_start();
     let in_a_formula = left.ends_with(OPERATORS)
@@ -232,9 +232,12 @@ fn is_a_constant(run: &Run, before: &str, after: &str) -> bool {
     in_a_formula && CONSTANTS.contains(&run.digits.as_str())
 }
 
-/// `($1.2 billion)` with nothing else in the bracket, outside formulas.
-fn is_an_aside_or_negative(run: &Run, before: &str, rest: &str) -> bool {
-    if run.sign != Sign::Plain || run.is_bare() || run.currency.is_none() && run.scale.is_none() {
+/// `($1.2 billion)` alone in the bracket, outside formulas.
+fn is_an_aside_or_negative(run: &DigitRun, before: &str, rest: &str) -> bool {
+    if run.sign != PrintedSign::Plain
+        || run.is_bare()
+        || run.currency.is_none() && run.scale.is_none()
+    {
         return false;
     }
     let left = before.trim_end_matches(|c: char| CURRENCY_SIGNS.contains(&c) || c == ' ');

@@ -1,18 +1,18 @@
-//! Text of a source that speaks to the reader's model instead of to the reader.
+//! Detects source text that addresses a model instead of a human reader.
 //!
-//! Filings, headlines and guests are data. Nothing here makes such text harmless; it makes it seen,
-//! so that a person knows and the passage can be left out.
+//! Filings, headlines and sandbox guests are data. This does not make such text harmless; it
+//! reports it, so a person knows and the passage can be left out.
 
 use super::MAX_TEXT_BYTES;
+use super::claim_regex::ClaimRegex;
 use super::clause::first_bytes;
-use super::pattern::Pattern;
-use super::phrase::{Phrase, phrases};
-use crate::Severity;
+use super::flagged_phrase::{FlaggedPhrase, phrases};
+use crate::FindingSeverity;
 use crate::text::is_unseen;
 
-pub(super) static INSTRUCTION: Pattern = Pattern::new(concat!(
+pub(crate) static INSTRUCTION: ClaimRegex = ClaimRegex::new(concat!(
     r"(?im)",
-    // Orders to forget the real instructions.
+    // Orders to ignore the real instructions.
     r"\b(?:ignore|disregard|forget|override|bypass|do not (?:follow|obey))\s+(?:\w+\s+){0,3}?",
     r"(?:previous|prior|above|earlier|preceding|foregoing|other|system|existing|original)\s+",
     r"(?:\w+\s+){0,2}?(?:instructions?|prompts?|directions?|rules?|guidelines?|messages?|context",
@@ -23,7 +23,7 @@ pub(super) static INSTRUCTION: Pattern = Pattern::new(concat!(
     r"|\b(?:ignore|disregard|forget)\s+everything\s+(?:above|before|you|that)",
     r"|\bnew (?:system )?instructions?\s*:",
     r"|\b(?:begin|end|start) (?:of )?(?:system )?(?:prompt|instructions)\b",
-    // Words of the machinery.
+    // Vocabulary of prompts and jailbreaks.
     r"|\b(?:system|developer|hidden) (?:prompt|message)s?\b|\bprompt injection\b|\bjailbreak",
     r"|\b(?:dan|developer|debug|god) mode\b",
     // Role tags.
@@ -31,7 +31,7 @@ pub(super) static INSTRUCTION: Pattern = Pattern::new(concat!(
     r"|<\|[a-z_]{2,20}\|>|\[/?(?:inst|sys|system|assistant)\]|<<\s*/?sys\s*>>",
     r"|^\s*(?:#{1,4}\s*)?(?:system|assistant|human)\s*:",
     r"|^#{1,4}\s*(?:instructions?|system|response)\b",
-    // Speech to a model.
+    // Text that addresses a model.
     r"|\byou are (?:now )?(?:an? |the )?(?:\w+ )?",
     r"(?:ai|a\.i\.|llm|language model|chatbot|chatgpt|assistant)\b|\bas an ai\b",
     r"|\b(?:act|behave|respond|pretend)\s+(?:as|like|to be)\s+",
@@ -42,7 +42,7 @@ pub(super) static INSTRUCTION: Pattern = Pattern::new(concat!(
     r"(?:that |who |which )?(?:reads?|reading|process|processes|processing|summari[sz]ing",
     r"|evaluating|reviewing|analy[sz]ing)\b",
     r"|\b(?:if|when) you are (?:an? )?(?:ai|llm|language model|assistant|model|agent)\b",
-    // What the author of such text wants.
+    // What an injection asks for.
     r"|\b(?:respond|reply|answer|output|print) (?:only|exactly|solely) (?:with|the)\b",
     r"|\b(?:rate|score|rank|grade) (?:this|the|our|that) (?:\w+ ){0,3}?(?:as )?",
     r"(?:10|120|ten|highest|first|top|maximum|perfect|full marks)",
@@ -57,22 +57,23 @@ pub(super) static INSTRUCTION: Pattern = Pattern::new(concat!(
     r"(?:recommend|approve|conclude|score|rank|rate|say|output|state|endorse|treat)\b",
 ));
 
-/// Characters that people do not see and models do: tags, overrides of direction, zero width.
-pub(super) static INVISIBLE: Pattern = Pattern::new(
+/// Characters invisible to people but not to models: tags, direction overrides, zero-width
+/// characters.
+pub(crate) static INVISIBLE: ClaimRegex = ClaimRegex::new(
     r"[\u{e0000}-\u{e007f}\u{202a}-\u{202e}\u{2066}-\u{2069}]+|[\u{200b}\u{2060}]{3,}",
 );
 
-/// Text that is written to steer a model. Meant for sources (passages, headlines, guests), where it
-/// has no business.
-pub fn injected_instructions(text: &str) -> Vec<Phrase> {
+/// Finds text written to steer a model. Use it on sources (passages, headlines, guests), which have
+/// no reason to contain such text.
+pub fn injected_instructions(text: &str) -> Vec<FlaggedPhrase> {
     let why = "the source speaks to a model";
     let rule = "claims.injection";
-    // Invisible characters between letters must not hide a phrase.
+    // Remove invisible characters so they cannot hide a phrase.
     let searched = first_bytes(text, MAX_TEXT_BYTES);
     let visible: String = searched.chars().filter(|c| !is_unseen(*c)).collect();
-    let mut found = phrases(&visible, &INSTRUCTION, rule, Severity::Escalate, why);
+    let mut found = phrases(&visible, &INSTRUCTION, rule, FindingSeverity::Escalate, why);
     let why = "the source holds characters that nobody can see";
-    found.extend(phrases(text, &INVISIBLE, rule, Severity::Escalate, why));
+    found.extend(phrases(text, &INVISIBLE, rule, FindingSeverity::Escalate, why));
     found
 }
 

@@ -1,23 +1,23 @@
-//! What looks like a number and is not a claim: citations, dates, references, names.
+//! Masks text that looks like a number but is not a claim: citations, dates, references, names.
 
-use super::pattern::Pattern;
+use super::claim_regex::ClaimRegex;
 
-/// Whatever these match is blanked before numbers are read.
-pub(super) static CERTAIN: Pattern = Pattern::new(concat!(
-    // Citations, well formed or not.
+/// Matches are always blanked before numbers are read.
+pub(crate) static CERTAIN: ClaimRegex = ClaimRegex::new(concat!(
+    // Citations, well-formed or not.
     r"\[\s*[A-Z][0-9]{0,2}\s*(?::[^\[\]]*)?\]|\[\s*[FETNU]0\b[^\[\]]*\]",
-    // Addresses and accession numbers.
+    // URLs and accession numbers.
     r"|https?://\S+|\b[0-9]{10}-[0-9]{2}-[0-9]{6}\b",
-    // Dates in figures.
+    // Numeric dates.
     r"|\b[0-9]{4}-[0-9]{2}-[0-9]{2}\b|\b[0-9]{1,2}/[0-9]{1,2}/[0-9]{2,4}\b",
-    // Indexes, forms, standards and products whose names hold a number.
+    // Indexes, plans and products whose names contain a number.
     r"|\bS&P\s+[0-9]+\b|\b(?i:nasdaq|russell|fortune|ftse|stoxx|nikkei|dow)[- ][0-9]+\b",
     r"|\b401\(k\)|\b(?:Microsoft|Office|Dynamics)\s365\b",
 ));
 
-/// These match only where the number does not go on: "Note 12" is a reference, "at a level 12%
-/// higher" is not.
-pub(super) static UNLESS_IT_GOES_ON: Pattern = Pattern::new(concat!(
+/// Matches are blanked unless [`GOES_ON`] matches after them: "Note 12" is a reference, "at a level
+/// 12% higher" is not.
+pub(crate) static UNLESS_IT_GOES_ON: ClaimRegex = ClaimRegex::new(concat!(
     r"\b(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?",
     r"|Sept?(?:ember)?|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)\.?",
     r"\s+[0-9]{1,2}(?:st|nd|rd|th)?(?:,?\s+[0-9]{4})?\b",
@@ -26,18 +26,18 @@ pub(super) static UNLESS_IT_GOES_ON: Pattern = Pattern::new(concat!(
     r"|\b(?i:item|note|section|figure|table|page|step|round|chapter|appendix|exhibit|form|move",
     r"|option|phase|tier|level|rule|asc|topic|isin|cik|article|no\.)",
     r"\s+[0-9]+(?:\.[0-9]+)*[A-Za-z]?\b",
-    // What a committee gave, as memos print it: "score 80/120".
+    // Committee scores as memos print them: "score 80/120".
     r"|\b(?i:score)\s+[0-9]{1,3}/[1-9][0-9]?0\b|\b(?i:version)\s+[0-9]+(?:\.[0-9]+)+\b",
 ));
 
-/// What makes the digits before it a quantity after all.
-pub(super) static GOES_ON: Pattern = Pattern::new(concat!(
+/// Text that makes the preceding digits a quantity.
+pub(crate) static GOES_ON: ClaimRegex = ClaimRegex::new(concat!(
     r"^(?:[.,][0-9]|[-\s]?(?:%|(?i:percent|per\s?cent|percentage|pct|bps|bp|basis|points|pp|x|times",
     r"|fold|trillion|billion|million|thousand|bn|mn|tn|days)\b))",
 ));
 
-/// The sentence with everything that is no claim replaced by spaces. Every byte keeps its place.
-pub(super) fn masked(sentence: &str) -> String {
+/// Replaces everything that is not a claim by spaces. Byte offsets are preserved.
+pub(crate) fn masked(sentence: &str) -> String {
     let mut blank = vec![false; sentence.len()];
     for found in CERTAIN.find_iter(sentence) {
         blank[found.range()].fill(true);

@@ -1,6 +1,6 @@
 use super::masked;
 
-/// Everything between `{` and `}` must be blanked, and nothing else.
+/// Checks that exactly the text between `{` and `}` is blanked.
 #[track_caller]
 fn check(marked: &str) {
     let sentence = marked.replace(['{', '}'], "");

@@ -1,43 +1,45 @@
-//! The numbers of a sentence that are claims, with everything their surroundings say about them.
+//! Extracts the numbers of a sentence that are claims, with what the surrounding words say about
+//! them.
 //!
-//! Citations, dates, references and names are masked first ([`super::masking`]). What is left is
-//! read as people print it: currencies, separators, scales, units, three kinds of negatives, ranges,
+//! Citations, dates, references and names are masked first ([`super::masking`]). The rest is read
+//! as people print it: currencies, separators, scales, units, three kinds of negatives, ranges,
 //! words. A plain integer below 100 is an enumeration ("three levers"), not a claim.
 
 use rust_decimal::Decimal;
 
-use super::clause::{self, Comparator, Direction, Loss};
-use super::digits::{self, Run, Sign};
+use super::claim_regex::ClaimRegex;
+use super::clause::{self, ChangeDirection, LossMention, NumberComparator};
+use super::digits::{self, DigitRun, PrintedSign};
 use super::masking::masked;
-use super::moment::{Moment, moment};
-use super::pattern::Pattern;
+use super::number_words;
+use super::period_cues::{PeriodCue, moment};
 use super::printed_number::PrintedNumber;
 use super::ranges;
-use super::spelled;
 use super::units::{self, PrintedUnit};
 
-/// Below this a bare integer is an enumeration.
+/// Bare integers below this are enumerations.
 const SMALL: Decimal = Decimal::ONE_HUNDRED;
 
-/// Digits of other scripts and fractions in one sign. They are not read, and not passed over.
-pub(super) static FOREIGN: Pattern = Pattern::new(r"[\p{Nd}¼½¾⅐-⅞--0-9]+");
+/// Digits of other scripts and single-character fractions. They are not parsed, but reported as
+/// unreadable.
+pub(crate) static FOREIGN: ClaimRegex = ClaimRegex::new(r"[\p{Nd}¼½¾⅐-⅞--0-9]+");
 
-/// A span of days is a plan ("within 90 days") unless the sentence speaks of such metrics.
-pub(super) static DAYS_METRIC: Pattern = Pattern::new(concat!(
+/// A number of days is a plan ("within 90 days") unless the sentence mentions one of these metrics.
+pub(crate) static DAYS_METRIC: ClaimRegex = ClaimRegex::new(concat!(
     r"(?i)\b(?:dso|dio|dpo|days sales|days of (?:sales|inventory)|inventory days|days outstanding",
     r"|days payable|payable days|receivable days|collection|cash conversion cycle)\b",
 ));
 
-/// The numbers of one sentence, from left to right.
+/// Returns the numbers of one sentence, from left to right.
 pub fn numbers(sentence: &str) -> Vec<PrintedNumber> {
     let masked = masked(sentence);
-    // Only ASCII, so that every byte keeps its place.
+    // ASCII only, to preserve byte offsets.
     let lower = masked.to_ascii_lowercase();
     let mut runs = digits::runs(&masked);
     ranges::spread(&mut runs, &masked, &lower);
     let mut found: Vec<PrintedNumber> =
         runs.iter().filter_map(|run| finished(run, sentence, &masked, &lower)).collect();
-    spelled::spelled(sentence, &lower, &mut found);
+    number_words::spelled(sentence, &lower, &mut found);
     found.extend(FOREIGN.find_iter(&masked).map(|digits| {
         let text = digits.as_str().chars().take(40).collect();
         unreadable(digits.start(), digits.end(), text)
@@ -46,7 +48,7 @@ pub fn numbers(sentence: &str) -> Vec<PrintedNumber> {
     found
 }
 
-fn finished(run: &Run, sentence: &str, masked: &str, lower: &str) -> Option<PrintedNumber> {
+fn finished(run: &DigitRun, sentence: &str, masked: &str, lower: &str) -> Option<PrintedNumber> {
     if run.is_year() {
         return None;
     }
@@ -75,7 +77,7 @@ fn finished(run: &Run, sentence: &str, masked: &str, lower: &str) -> Option<Prin
     let loss = clause::loss(reach, right);
     let zeros = if is_whole { trailing_zeros(&run.digits) } else { 0 };
     let comparator = match clause::comparator(reach) {
-        Comparator::Exact if run.at_least => Comparator::Over,
+        NumberComparator::Exact if run.at_least => NumberComparator::Over,
         said => said,
     };
     Some(PrintedNumber {
@@ -107,22 +109,22 @@ fn unreadable(start: usize, end: usize, text: String) -> PrintedNumber {
         unit: PrintedUnit::Unreadable,
         currency: None,
         scaled: false,
-        sign: Sign::Plain,
-        comparator: Comparator::Exact,
-        direction: Direction::Unsaid,
-        loss: Loss::Unsaid,
-        moment: Moment::Unsaid,
+        sign: PrintedSign::Plain,
+        comparator: NumberComparator::Exact,
+        direction: ChangeDirection::Unsaid,
+        loss: LossMention::Unsaid,
+        moment: PeriodCue::Unsaid,
     }
 }
 
-/// Money, money per share, or a count.
-fn unit_of_amount(run: &Run, reach: &str, right: &str) -> PrintedUnit {
+/// Decides between money, money per share and a count.
+fn unit_of_amount(run: &DigitRun, reach: &str, right: &str) -> PrintedUnit {
     if run.currency.is_none() {
         let is_factor = run.scale.is_none() && reach.trim_end().ends_with("factor of");
         return if is_factor { PrintedUnit::Multiple } else { PrintedUnit::Count };
     }
     let next = right.trim_start();
-    // A comma begins another amount: "EPS of $7.46, a fee of $9.99".
+    // A comma starts a new amount: "EPS of $7.46, a fee of $9.99".
     let reach = reach.rfind(',').map_or(reach, |comma| &reach[comma..]);
     let is_per_share = ["per share", "a share", "per diluted", "per basic", "per common", "/share"]
         .iter()
@@ -133,7 +135,7 @@ fn unit_of_amount(run: &Run, reach: &str, right: &str) -> PrintedUnit {
     if is_per_share && run.scale.is_none() { PrintedUnit::PerShare } else { PrintedUnit::Money }
 }
 
-/// Where the number begins with the signs of its currency.
+/// The start of the number including its currency sign.
 fn start_with_currency(masked: &str, start: usize) -> usize {
     let signs = ['$', '€', '£', '¥'];
     let before = &masked[..start];

@@ -1,16 +1,16 @@
 use super::{PrintedNumber, numbers};
-use crate::claims::digits::Sign;
+use crate::claims::digits::PrintedSign;
 use crate::claims::units::PrintedUnit;
 
-/// Each number as its text, sign, magnitude and unit.
+/// Checks each number as its text, sign, magnitude and unit.
 #[track_caller]
 fn check(sentence: &str, expected: &[&str]) {
     let shown = |number: &PrintedNumber| {
         let sign = match number.sign {
-            Sign::Plain => "",
-            Sign::Plus => "+",
-            Sign::Minus => "-",
-            Sign::Bracket => "?",
+            PrintedSign::Plain => "",
+            PrintedSign::Plus => "+",
+            PrintedSign::Minus => "-",
+            PrintedSign::Bracket => "?",
         };
         let unit = match number.unit {
             PrintedUnit::Money => " money",
@@ -137,7 +137,7 @@ fn counts_from_a_hundred_on_are_claims() {
     check("100+ million users", &["100+ million = 100000000"]);
 }
 
-/// A currency with an unknown scale was passed over, and with it a number.
+/// Regression: a currency with an unknown scale was skipped together with its number.
 #[test]
 fn a_currency_makes_a_claim_of_whatever_follows() {
     check("$5.0xyz", &["$5.0 = 5 money"]);

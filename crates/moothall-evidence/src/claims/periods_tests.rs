@@ -1,4 +1,4 @@
-use super::{Disagreement, disagreement, other_date, other_item};
+use super::{CitationConflict, disagreement, other_date, other_item};
 use crate::claims::support_tests::{events, facts, index, sheet};
 
 #[track_caller]
@@ -9,8 +9,8 @@ fn check(ids: &[&str], words: &str, expected: Option<(&str, &str)>) {
     assert_eq!(found, expected.map(of_words), "{words}");
 }
 
-fn of_words((printed, detail): (&str, &str)) -> Disagreement {
-    Disagreement { printed: printed.to_owned(), detail: detail.to_owned() }
+fn of_words((printed, detail): (&str, &str)) -> CitationConflict {
+    CitationConflict { printed: printed.to_owned(), detail: detail.to_owned() }
 }
 
 #[test]

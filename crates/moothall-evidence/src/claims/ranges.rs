@@ -1,11 +1,12 @@
-//! Ranges: the unit, scale and currency of one end belong to both.
+//! Handles ranges: the unit, scale and currency of one end apply to both.
 
-use super::digits::{Run, Sign};
+use super::digits::{DigitRun, PrintedSign};
 
 const CURRENCY_SIGNS: &str = "$€£¥";
 
-/// "10–12%", "$4.5-5.0 billion", "10 to 12 percent", "between $1 and $2 billion".
-pub(super) fn spread(runs: &mut [Run], masked: &str, lower: &str) {
+/// Copies unit, scale and currency between the ends of a range: "10–12%", "$4.5-5.0 billion", "10
+/// to 12 percent", "between $1 and $2 billion".
+pub(crate) fn spread(runs: &mut [DigitRun], masked: &str, lower: &str) {
     for at in 1..runs.len() {
         let (left, right) = runs.split_at_mut(at);
         let (Some(first), Some(second)) = (left.last_mut(), right.first_mut()) else { continue };
@@ -18,7 +19,7 @@ pub(super) fn spread(runs: &mut [Run], masked: &str, lower: &str) {
         if !(is_dash || between == "to" || is_pair) || first.is_year() {
             continue;
         }
-        // "5 to $7 billion" is no range of money.
+        // "5 to $7 billion" is not a money range.
         let is_of_money = second.currency.is_some() && !second.currency_follows;
         if is_of_money && first.currency.is_none() && first.unit.is_none() {
             continue;
@@ -32,8 +33,8 @@ pub(super) fn spread(runs: &mut [Run], masked: &str, lower: &str) {
             (first.currency, second.currency) = (currency, currency);
         }
         if is_dash {
-            // The dash belongs to the range.
-            second.sign = Sign::Plain;
+            // The dash is the range, not a minus sign.
+            second.sign = PrintedSign::Plain;
         }
     }
 }

@@ -1,34 +1,34 @@
-//! The unit of checking: a sentence, or a line that is none.
+//! Splits a text into units of checking: sentences, and lines that are not sentences.
 
 use std::ops::Range;
 
-use super::pattern::Pattern;
+use super::claim_regex::ClaimRegex;
 
-/// A line of at least this many bytes may be one of a wrapped paragraph; a shorter one is a title or
-/// an item.
+/// A line of at least this many bytes may be part of a wrapped paragraph; a shorter one is a title
+/// or a list item.
 const WRAPPED: usize = 40;
 
-/// A quotation longer than this does not hold a sentence together.
+/// Quotations longer than this may be split into sentences.
 const MAX_QUOTATION: usize = 600;
 
-/// Words whose full stop does not end a sentence.
+/// Abbreviations whose full stop does not end a sentence.
 const ABBREVIATIONS: &[&str] = &[
     "U.S", "U.K", "E.U", "Inc", "Corp", "Ltd", "vs", "approx", "No", "e.g", "i.e", "Co", "c", "ca",
     "St", "Mr", "Ms", "Mrs", "Dr", "Jr", "cf", "est", "incl", "excl", "p.a",
 ];
 
-/// Text in brackets or quotation marks, which no full stop divides.
-pub(super) static HELD_TOGETHER: Pattern =
-    Pattern::new(r#"\[[^\[\]\n]{0,600}\]|“[^“”\n]{0,600}”|"[^"\n]{0,600}""#);
+/// Text in brackets or quotation marks, which is not split at a full stop.
+pub(crate) static HELD_TOGETHER: ClaimRegex =
+    ClaimRegex::new(r#"\[[^\[\]\n]{0,600}\]|“[^“”\n]{0,600}”|"[^"\n]{0,600}""#);
 
-/// Citations at the beginning of a sentence.
-pub(super) static LEADING: Pattern =
-    Pattern::new(r"^\s*(?:\[\s*[A-Z][0-9]{0,2}\s*(?::[^\[\]]*)?\][\s,;]*)+[.]?");
+/// Citations at the start of a sentence.
+pub(crate) static LEADING: ClaimRegex =
+    ClaimRegex::new(r"^\s*(?:\[\s*[A-Z][0-9]{0,2}\s*(?::[^\[\]]*)?\][\s,;]*)+[.]?");
 
-static LIST_MARKER: Pattern = Pattern::new(r"^\s*(?:[-*+#>|•–]|[0-9]{1,3}[.)]\s)");
+static LIST_MARKER: ClaimRegex = ClaimRegex::new(r"^\s*(?:[-*+#>|•–]|[0-9]{1,3}[.)]\s)");
 
-/// Where the sentences of a text are, in order and without overlap. A citation that opens a
-/// sentence belongs to the one before: `... billion. [F0:Revenue:FY2025] Margins ...`
+/// Returns the ranges of the sentences, in order and without overlap. A citation that opens a
+/// sentence belongs to the previous one: `... billion. [F0:Revenue:FY2025] Margins ...`
 pub fn sentences(text: &str) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
     for block in blocks(text) {
@@ -42,7 +42,7 @@ pub fn sentences(text: &str) -> Vec<Range<usize>> {
         let Some(leading) = LEADING.find(&text[later.clone()]) else { continue };
         let end = later.start + leading.end();
         let is_alone = text[end..later.end].trim().is_empty();
-        // At the beginning of a line with words of its own it belongs to those.
+        // A citation at the start of a line that has other words belongs to that line.
         if is_alone || !opens_a_line(text, later.start) {
             earlier.end = text[..end].trim_end().len().max(earlier.end);
             later.start = end.min(later.end);
@@ -58,7 +58,7 @@ fn opens_a_line(text: &str, at: usize) -> bool {
     before[before.trim_end().len()..].contains('\n')
 }
 
-/// Lines, with the lines of a wrapped paragraph together.
+/// Groups lines into blocks; the lines of a wrapped paragraph form one block.
 fn blocks(text: &str) -> Vec<Range<usize>> {
     let mut blocks: Vec<Range<usize>> = Vec::new();
     let mut start = 0;
@@ -94,7 +94,7 @@ fn split(text: &str, block: Range<usize>, found: &mut Vec<Range<usize>>) {
     let mut start = 0;
     for (at, mark) in line.match_indices(['.', '!', '?', '。']) {
         while held.next_if(|range| range.end <= at).is_some() {}
-        // The full stop of a quotation may stand before its closing mark and end the sentence too.
+        // A full stop before a closing quotation mark may also end the sentence.
         let end = match held.peek() {
             Some(range) if range.contains(&at) && at + mark.len() + 3 < range.end => continue,
             Some(range) if range.contains(&at) => range.end,
@@ -110,7 +110,8 @@ fn split(text: &str, block: Range<usize>, found: &mut Vec<Range<usize>>) {
     }
 }
 
-/// A full stop ends a sentence if something that can open one follows, and no abbreviation precedes.
+/// A full stop ends a sentence if a possible sentence start follows and no abbreviation precedes
+/// it.
 fn ends_here(sentence: &str, rest: &str) -> bool {
     let mut next = rest.chars();
     if !next.next().is_some_and(char::is_whitespace) {
@@ -128,7 +129,7 @@ fn ends_here(sentence: &str, rest: &str) -> bool {
 }
 
 #[cfg(test)]
-pub(super) static ALL: &[&Pattern] = &[&HELD_TOGETHER, &LEADING, &LIST_MARKER];
+pub(crate) static ALL: &[&ClaimRegex] = &[&HELD_TOGETHER, &LEADING, &LIST_MARKER];
 
 #[cfg(test)]
 #[path = "sentences_tests.rs"]

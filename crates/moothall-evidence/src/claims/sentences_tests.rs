@@ -27,7 +27,8 @@ fn a_citation_belongs_to_the_sentence_before_it() {
     check("It grew.\n[F0:A:FY2025]\nThen it fell.", &["It grew.\n[F0:A:FY2025]", "Then it fell."]);
 }
 
-/// An assumption at the beginning of a line was given to the line before, whose numbers passed.
+/// Regression: an assumption at the start of a line was assigned to the previous line, whose
+/// numbers then passed.
 #[test]
 fn a_citation_that_opens_a_line_with_words_stays_there() {
     check("It grew 5%.\n[A1: guess] We assume 7%.", &["It grew 5%.", "[A1: guess] We assume 7%."]);

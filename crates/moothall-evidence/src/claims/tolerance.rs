@@ -1,46 +1,46 @@
-//! When a printed number is a value: by the digits it is printed with, and by no more.
+//! Decides whether a printed number equals a value, at the precision of its printed digits.
 
 use rust_decimal::Decimal;
 
-use super::candidates::{Candidate, CandidateUnit, Reading};
-use super::clause::{Comparator, Direction, Loss};
-use super::digits::Sign;
+use super::candidates::{CandidateUnit, SignConvention, ValueCandidate};
+use super::clause::{ChangeDirection, LossMention, NumberComparator};
+use super::digits::PrintedSign;
 use super::printed_number::PrintedNumber;
 use super::units::PrintedUnit;
 
-/// How near a printed number is to a value.
+/// How close a printed number is to a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Closeness {
-    /// Less than one unit of the last printed digit away: cut instead of rounded, or rounded twice.
+pub(crate) enum NumberCloseness {
+    /// Within one unit of the last printed digit: truncated instead of rounded, or rounded twice.
     LastDigit,
-    /// What printing hides.
+    /// Equal at the printed precision.
     Printed,
 }
 
-/// A number that is a candidate's magnitude.
+/// A match between a number and a candidate's magnitude.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Agreement {
-    pub(super) closeness: Closeness,
-    /// Whether the words and signs around the number say what the candidate's sign says.
-    pub(super) sign_is_right: bool,
+pub(crate) struct CandidateAgreement {
+    pub(crate) closeness: NumberCloseness,
+    /// Whether the words and signs around the number agree with the candidate's sign.
+    pub(crate) sign_is_right: bool,
 }
 
-/// Whether the number is the candidate.
-pub(super) fn agreement(
+/// Compares a number with a candidate; `None` if unit or magnitude differ.
+pub(crate) fn agreement(
     number: &PrintedNumber,
-    candidate: &Candidate<'_>,
+    candidate: &ValueCandidate<'_>,
     currency: &str,
-) -> Option<Agreement> {
+) -> Option<CandidateAgreement> {
     if !fits(number, candidate.unit, currency) {
         return None;
     }
     let value = as_printed(number, candidate)?;
     let closeness = closeness(number, value.abs(), candidate.is_computed())?;
-    Some(Agreement { closeness, sign_is_right: sign_is_right(number, candidate, value) })
+    Some(CandidateAgreement { closeness, sign_is_right: sign_is_right(number, candidate, value) })
 }
 
-/// Whether a number of this unit can be a value of that one.
-pub(super) fn fits(number: &PrintedNumber, unit: CandidateUnit, currency: &str) -> bool {
+/// Whether the number's unit and currency allow a candidate of this unit.
+pub(crate) fn fits(number: &PrintedNumber, unit: CandidateUnit, currency: &str) -> bool {
     if number.currency.is_some_and(|printed| !printed.can_mean(currency)) {
         return false;
     }
@@ -55,7 +55,7 @@ pub(super) fn fits(number: &PrintedNumber, unit: CandidateUnit, currency: &str) 
             matches!(unit, CandidateUnit::Multiple | CandidateUnit::ComputedMultiple)
         }
         PrintedUnit::Days => unit == CandidateUnit::Days,
-        // "416.2 billion" may be money or shares; "0.89" alone is a multiple of the sheet.
+        // "416.2 billion" may be money or shares; "0.89" alone is a multiple from the sheet.
         PrintedUnit::Count => match unit {
             CandidateUnit::Shares => true,
             CandidateUnit::Money => number.scaled,
@@ -66,8 +66,11 @@ pub(super) fn fits(number: &PrintedNumber, unit: CandidateUnit, currency: &str) 
     }
 }
 
-/// The candidate's value in the unit that the number is printed in.
-pub(super) fn as_printed(number: &PrintedNumber, candidate: &Candidate<'_>) -> Option<Decimal> {
+/// The candidate's value in the number's printed unit.
+pub(crate) fn as_printed(
+    number: &PrintedNumber,
+    candidate: &ValueCandidate<'_>,
+) -> Option<Decimal> {
     let factor = match number.unit {
         PrintedUnit::Percent | PrintedUnit::Points => Decimal::ONE_HUNDRED,
         PrintedUnit::BasisPoints => Decimal::from(10_000),
@@ -76,47 +79,48 @@ pub(super) fn as_printed(number: &PrintedNumber, candidate: &Candidate<'_>) -> O
     candidate.value.checked_mul(factor)
 }
 
-/// Compares magnitudes. A comparator says how far away the value may be, and on which side.
-pub(super) fn closeness(
+/// Compares magnitudes. The comparator decides how far the value may be away, and on which side.
+pub(crate) fn closeness(
     number: &PrintedNumber,
     value: Decimal,
     is_computed: bool,
-) -> Option<Closeness> {
+) -> Option<NumberCloseness> {
     let printed = number.value;
     let distance = printed.checked_sub(value)?.abs();
-    // What arithmetic itself loses.
+    // Rounding error of the decimal arithmetic.
     let slack = value.checked_mul(Decimal::new(1, 9))?.checked_add(Decimal::new(1, 12))?;
     let half = number.step.checked_div(Decimal::TWO)?.max(least_half(number, is_computed));
     let within = |limit: Decimal| Some(distance <= limit.checked_add(slack)?);
     let share = |hundredths: i64| printed.checked_mul(Decimal::new(hundredths, 2));
     let is_printed = match number.comparator {
-        Comparator::Exact => {
+        NumberComparator::Exact => {
             if !within(half)? && is_cut_or_rounded_twice(number, value, distance)? {
-                return Some(Closeness::LastDigit);
+                return Some(NumberCloseness::LastDigit);
             }
             within(half)?
         }
-        Comparator::About => {
+        NumberComparator::About => {
             let half_significant = number.significant_step.checked_div(Decimal::TWO)?;
             let fortieth = printed.checked_mul(Decimal::new(25, 3))?;
             within(half_significant.max(fortieth))?
         }
-        Comparator::Over => {
+        NumberComparator::Over => {
             let top = share(115)?.checked_add(number.step)?;
             value.checked_add(half)?.checked_add(slack)? >= printed && value <= top
         }
-        Comparator::Under => {
+        NumberComparator::Under => {
             let bottom = share(85)?.checked_sub(number.step)?;
             value <= printed.checked_add(half)?.checked_add(slack)? && value >= bottom
         }
-        Comparator::Nearly => {
+        NumberComparator::Nearly => {
             value <= printed.checked_add(half)?.checked_add(slack)? && value >= share(93)?
         }
     };
-    is_printed.then_some(Closeness::Printed)
+    is_printed.then_some(NumberCloseness::Printed)
 }
 
-/// 6.48 cut to 6.4, or 6.45 rounded to 6.5 and then to 7. Any other digit is another number.
+/// 6.48 truncated to 6.4, or 6.45 rounded to 6.5 and then to 7. Any other difference is a different
+/// number.
 fn is_cut_or_rounded_twice(
     number: &PrintedNumber,
     value: Decimal,
@@ -128,7 +132,7 @@ fn is_cut_or_rounded_twice(
     Some(distance <= number.step.checked_mul(Decimal::new(55, 2))?)
 }
 
-/// A value that the author computed from printed numbers carries their rounding.
+/// Minimum tolerance: a value that the author computed from printed numbers carries their rounding.
 fn least_half(number: &PrintedNumber, is_computed: bool) -> Decimal {
     if !is_computed {
         return Decimal::ZERO;
@@ -142,49 +146,51 @@ fn least_half(number: &PrintedNumber, is_computed: bool) -> Decimal {
     }
 }
 
-fn sign_is_right(number: &PrintedNumber, candidate: &Candidate<'_>, value: Decimal) -> bool {
+fn sign_is_right(number: &PrintedNumber, candidate: &ValueCandidate<'_>, value: Decimal) -> bool {
     if value.is_zero() {
         return true;
     }
     let is_negative = value < Decimal::ZERO;
     let said = match number.sign {
-        Sign::Minus => Direction::Down,
-        Sign::Plus => Direction::Up,
-        Sign::Plain | Sign::Bracket => number.direction,
+        PrintedSign::Minus => ChangeDirection::Down,
+        PrintedSign::Plus => ChangeDirection::Up,
+        PrintedSign::Plain | PrintedSign::Bracket => number.direction,
     };
     match candidate.reading {
-        Reading::Distance => true,
-        Reading::Level if is_negative => {
-            matches!(number.sign, Sign::Minus | Sign::Bracket) || number.loss != Loss::Unsaid
+        SignConvention::Distance => true,
+        SignConvention::Level if is_negative => {
+            matches!(number.sign, PrintedSign::Minus | PrintedSign::Bracket)
+                || number.loss != LossMention::Unsaid
         }
-        Reading::Level => {
-            let is_called_a_loss = number.loss == Loss::Beside && can_be_a_loss(candidate.metric());
-            number.sign != Sign::Minus && !is_called_a_loss
+        SignConvention::Level => {
+            let is_called_a_loss =
+                number.loss == LossMention::Beside && can_be_a_loss(candidate.metric());
+            number.sign != PrintedSign::Minus && !is_called_a_loss
         }
-        Reading::Change | Reading::Difference => match said {
-            Direction::Up if number.loss == Loss::Beside && is_negative => true,
-            Direction::Up => !is_negative,
-            Direction::Down => is_negative,
-            Direction::Unsaid if candidate.reading == Reading::Difference => true,
-            Direction::Unsaid => !is_negative || number.loss == Loss::Beside,
+        SignConvention::Change | SignConvention::Difference => match said {
+            ChangeDirection::Up if number.loss == LossMention::Beside && is_negative => true,
+            ChangeDirection::Up => !is_negative,
+            ChangeDirection::Down => is_negative,
+            ChangeDirection::Unsaid if candidate.reading == SignConvention::Difference => true,
+            ChangeDirection::Unsaid => !is_negative || number.loss == LossMention::Beside,
         },
-        Reading::LossDifference => {
-            // Without a word of loss, up is what the level did.
-            let is_up = if number.loss == Loss::Unsaid { !is_negative } else { is_negative };
+        SignConvention::LossDifference => {
+            // Without a loss word, "up" describes the level itself.
+            let is_up = if number.loss == LossMention::Unsaid { !is_negative } else { is_negative };
             match said {
-                Direction::Up => is_up,
-                Direction::Down => !is_up,
-                Direction::Unsaid => true,
+                ChangeDirection::Up => is_up,
+                ChangeDirection::Down => !is_up,
+                ChangeDirection::Unsaid => true,
             }
         }
-        Reading::LossGrowth => {
-            let is_called_a_loss = number.loss != Loss::Unsaid;
-            is_called_a_loss && is_negative == (said == Direction::Down)
+        SignConvention::LossGrowth => {
+            let is_called_a_loss = number.loss != LossMention::Unsaid;
+            is_called_a_loss && is_negative == (said == ChangeDirection::Down)
         }
     }
 }
 
-/// Metrics of which a loss is the negative; an outflow for dividends is a positive number.
+/// Metrics whose negative value is a loss. An outflow for dividends is a positive number.
 fn can_be_a_loss(metric: Option<&str>) -> bool {
     const INCOMES: &[&str] = &[
         "NetIncome",

@@ -1,15 +1,15 @@
-//! Units, scales and currencies as people print them.
+//! Reads units, scales and currencies as people print them.
 
 use rust_decimal::Decimal;
 
-use super::pattern::Pattern;
+use super::claim_regex::ClaimRegex;
 
-/// What a printed number counts.
+/// The unit of a printed number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PrintedUnit {
     /// An amount of money.
     Money,
-    /// Money for each share.
+    /// Money per share.
     PerShare,
     /// A percentage.
     Percent,
@@ -17,31 +17,31 @@ pub enum PrintedUnit {
     Points,
     /// Hundredths of a percentage point.
     BasisPoints,
-    /// How many times.
+    /// A multiple: "3x", "three times".
     Multiple,
     /// Days.
     Days,
-    /// Anything else that is counted.
+    /// Any other count.
     Count,
-    /// Digits that we do not read: too many, or of another script.
+    /// Digits that are not parsed: too many, or of another script.
     Unreadable,
 }
 
-/// A currency as printed: a code of three letters, or `$` alone, which several currencies use.
+/// A currency as printed: a three-letter code, or `$` alone, which several currencies use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Currency {
+pub enum PrintedCurrency {
     /// `$` without a letter before it.
     AnyDollar,
-    /// A currency with a name of its own.
+    /// An unambiguous currency code.
     Code(&'static str),
 }
 
-/// Sheets in these currencies may be quoted with a plain `$`.
+/// Currencies whose amounts may be quoted with a plain `$`.
 const DOLLARS: &[&str] =
     &["USD", "CAD", "AUD", "NZD", "SGD", "HKD", "TWD", "MXN", "ARS", "CLP", "COP", "BRL", "BMD"];
 
-impl Currency {
-    /// Whether a sheet in `code` can be meant.
+impl PrintedCurrency {
+    /// Whether this can be the currency `code` of a sheet.
     pub fn can_mean(self, code: &str) -> bool {
         match self {
             Self::AnyDollar => DOLLARS.contains(&code),
@@ -50,13 +50,13 @@ impl Currency {
     }
 }
 
-/// Codes that people write before or after an amount.
+/// Codes written before or after an amount.
 const CODES: &[&str] = &[
     "USD", "EUR", "GBP", "JPY", "CHF", "CAD", "AUD", "CNY", "RMB", "INR", "KRW", "SEK", "NOK",
     "DKK", "BRL", "MXN", "COP", "TWD", "HKD", "SGD",
 ];
 
-/// Letters before `$` that say which dollar it is.
+/// Letters before `$` that identify the dollar.
 const PREFIXED: &[(&str, &str)] = &[
     ("US", "USD"),
     ("HK", "HKD"),
@@ -68,8 +68,8 @@ const PREFIXED: &[(&str, &str)] = &[
     ("R", "BRL"),
 ];
 
-/// A currency that stands right before a number, and where it begins.
-pub(super) fn currency_before(before: &str) -> Option<(Currency, usize)> {
+/// The currency directly before a number, and its start.
+pub(crate) fn currency_before(before: &str) -> Option<(PrintedCurrency, usize)> {
     let tight = before.trim_end_matches(' ');
     let sign = tight.chars().next_back()?;
     let without_sign = &tight[..tight.len() - sign.len_utf8()];
@@ -77,17 +77,19 @@ pub(super) fn currency_before(before: &str) -> Option<(Currency, usize)> {
         '$' => {
             let dollar = PREFIXED.iter().find(|(letters, _)| ends_with_word(without_sign, letters));
             Some(match dollar {
-                Some((letters, code)) => (Currency::Code(code), without_sign.len() - letters.len()),
-                None => (Currency::AnyDollar, without_sign.len()),
+                Some((letters, code)) => {
+                    (PrintedCurrency::Code(code), without_sign.len() - letters.len())
+                }
+                None => (PrintedCurrency::AnyDollar, without_sign.len()),
             })
         }
-        '€' => Some((Currency::Code("EUR"), without_sign.len())),
-        '£' => Some((Currency::Code("GBP"), without_sign.len())),
-        '¥' => Some((Currency::Code("JPY"), without_sign.len())),
+        '€' => Some((PrintedCurrency::Code("EUR"), without_sign.len())),
+        '£' => Some((PrintedCurrency::Code("GBP"), without_sign.len())),
+        '¥' => Some((PrintedCurrency::Code("JPY"), without_sign.len())),
         _ => CODES
             .iter()
             .find(|code| ends_with_word(tight, code))
-            .map(|code| (Currency::Code(code), tight.len() - code.len())),
+            .map(|code| (PrintedCurrency::Code(code), tight.len() - code.len())),
     }
 }
 
@@ -96,40 +98,40 @@ fn ends_with_word(text: &str, word: &str) -> bool {
         .is_some_and(|rest| rest.chars().next_back().is_none_or(|before| !before.is_alphanumeric()))
 }
 
-static CURRENCY_AFTER: Pattern = Pattern::new(
+static CURRENCY_AFTER: ClaimRegex = ClaimRegex::new(
     r"^[\s-]?(?:(?P<dollar>(?i:dollars?))|(?P<euro>(?i:euros?))|(?P<yen>(?i:yen))|(?P<code>[A-Z]{3}))\b",
 );
 
-/// A currency that stands right after a number and its scale, and its length.
-pub(super) fn currency_after(rest: &str) -> Option<(Currency, usize)> {
+/// The currency directly after a number and its scale, and its length.
+pub(crate) fn currency_after(rest: &str) -> Option<(PrintedCurrency, usize)> {
     let found = CURRENCY_AFTER.captures(rest)?;
     let length = found.get(0)?.end();
     let currency = if found.name("dollar").is_some() {
-        Currency::AnyDollar
+        PrintedCurrency::AnyDollar
     } else if found.name("euro").is_some() {
-        Currency::Code("EUR")
+        PrintedCurrency::Code("EUR")
     } else if found.name("yen").is_some() {
-        Currency::Code("JPY")
+        PrintedCurrency::Code("JPY")
     } else {
         let code = found.name("code")?.as_str();
-        Currency::Code(CODES.iter().find(|known| **known == code)?)
+        PrintedCurrency::Code(CODES.iter().find(|known| **known == code)?)
     };
     Some((currency, length))
 }
 
-/// What follows the digits: `%`, `bps`, `billion`.
+/// The text after the digits: `%`, `bps`, `billion`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Suffix {
-    pub(super) unit: Option<PrintedUnit>,
-    /// The power of ten of a scale.
-    pub(super) scale: Option<u32>,
-    /// `100+ million`.
-    pub(super) at_least: bool,
-    /// Bytes after the digits.
-    pub(super) length: usize,
+pub(crate) struct NumberSuffix {
+    pub(crate) unit: Option<PrintedUnit>,
+    /// The scale as a power of ten.
+    pub(crate) scale: Option<u32>,
+    /// A plus sign after the digits: `100+ million`.
+    pub(crate) at_least: bool,
+    /// Length in bytes, from the end of the digits.
+    pub(crate) length: usize,
 }
 
-pub(super) static SUFFIX: Pattern = Pattern::new(concat!(
+pub(crate) static SUFFIX: ClaimRegex = ClaimRegex::new(concat!(
     r"^(?P<plus>\+)?(?:(?P<glued>x\b|×)|(?P<gap>[\s\u{a0}\u{202f}-]?)(?:",
     r"(?P<percent>%|(?i:percent|per\s?cent|pct)\b)",
     r"|(?P<bps>(?i:bps|bp|basis[ -]points?)\b)",
@@ -140,20 +142,20 @@ pub(super) static SUFFIX: Pattern = Pattern::new(concat!(
     r"|(?P<letter>[KkMmBbT])\b))",
 ));
 
-/// How the digits before a suffix look; a lone letter is a scale only after some of them.
+/// The form of the digits before a suffix; it decides whether a single letter is a scale.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Before {
-    pub(super) has_currency: bool,
-    pub(super) has_decimals: bool,
-    pub(super) digits: usize,
+pub(crate) struct SuffixContext {
+    pub(crate) has_currency: bool,
+    pub(crate) has_decimals: bool,
+    pub(crate) digits: usize,
 }
 
-pub(super) fn suffix(rest: &str, before: Before) -> Suffix {
-    let Some(found) = SUFFIX.captures(rest) else { return Suffix::default() };
+pub(crate) fn suffix(rest: &str, before: SuffixContext) -> NumberSuffix {
+    let Some(found) = SUFFIX.captures(rest) else { return NumberSuffix::default() };
     let length = found.get(0).map_or(0, |whole| whole.end());
     let has = |name: &str| found.name(name).is_some();
     let at_least = has("plus");
-    let of_unit = |unit| Suffix { unit: Some(unit), scale: None, at_least, length };
+    let of_unit = |unit| NumberSuffix { unit: Some(unit), scale: None, at_least, length };
     if has("percent") {
         return of_unit(PrintedUnit::Percent);
     }
@@ -166,7 +168,7 @@ pub(super) fn suffix(rest: &str, before: Before) -> Suffix {
     if has("glued") || has("times") {
         // "3×100" is a formula.
         let is_factor = rest[length..].starts_with(|next: char| next.is_ascii_digit());
-        return if is_factor { Suffix::default() } else { of_unit(PrintedUnit::Multiple) };
+        return if is_factor { NumberSuffix::default() } else { of_unit(PrintedUnit::Multiple) };
     }
     if has("days") {
         return of_unit(PrintedUnit::Days);
@@ -178,21 +180,21 @@ pub(super) fn suffix(rest: &str, before: Before) -> Suffix {
         _ => None,
     };
     match scale {
-        Some(_) => Suffix { unit: None, scale, at_least, length },
-        None => Suffix::default(),
+        Some(_) => NumberSuffix { unit: None, scale, at_least, length },
+        None => NumberSuffix::default(),
     }
 }
 
-/// `3M` and `5K` are names; `$3M`, `45M` and `2.5K` are not. A small m may be metres.
-fn is_scale(letter: &str, gap: &str, before: Before) -> bool {
+/// `3M` and `5K` are names; `$3M`, `45M` and `2.5K` are amounts. A lower-case m may mean metres.
+fn is_scale(letter: &str, gap: &str, before: SuffixContext) -> bool {
     if before.has_currency {
         return gap != "-";
     }
     gap.is_empty() && (before.has_decimals || before.digits > 1 && letter != "m")
 }
 
-/// The power of ten that a word or letter of scale stands for.
-pub(super) fn power_of(word: &str) -> Option<u32> {
+/// The power of ten of a scale word or letter.
+pub(crate) fn power_of(word: &str) -> Option<u32> {
     match word.to_ascii_lowercase().as_str() {
         "trillion" | "tn" | "t" => Some(12),
         "billion" | "bn" | "bln" | "b" => Some(9),
@@ -202,13 +204,13 @@ pub(super) fn power_of(word: &str) -> Option<u32> {
     }
 }
 
-/// Ten to a power that a scale can have.
-pub(super) fn ten_to(power: u32) -> Decimal {
+/// Ten to the given power, capped at 18.
+pub(crate) fn ten_to(power: u32) -> Decimal {
     Decimal::from(10_u64.pow(power.min(18)))
 }
 
 #[cfg(test)]
-pub(super) static ALL: &[&Pattern] = &[&CURRENCY_AFTER, &SUFFIX];
+pub(crate) static ALL: &[&ClaimRegex] = &[&CURRENCY_AFTER, &SUFFIX];
 
 #[cfg(test)]
 #[path = "units_tests.rs"]

@@ -1,15 +1,18 @@
-use super::{Before, Currency, PrintedUnit, Suffix, currency_after, currency_before, suffix};
+use super::{
+    NumberSuffix, PrintedCurrency, PrintedUnit, SuffixContext, currency_after, currency_before,
+    suffix,
+};
 
 #[test]
 fn currencies_stand_before_a_number() {
     for (before, expected) in [
-        ("was $", Some((Currency::AnyDollar, 4))),
-        ("was US$", Some((Currency::Code("USD"), 4))),
-        ("was US$ ", Some((Currency::Code("USD"), 4))),
-        ("was R$", Some((Currency::Code("BRL"), 4))),
-        ("was €", Some((Currency::Code("EUR"), 4))),
-        ("was EUR ", Some((Currency::Code("EUR"), 4))),
-        ("was EUR", Some((Currency::Code("EUR"), 4))),
+        ("was $", Some((PrintedCurrency::AnyDollar, 4))),
+        ("was US$", Some((PrintedCurrency::Code("USD"), 4))),
+        ("was US$ ", Some((PrintedCurrency::Code("USD"), 4))),
+        ("was R$", Some((PrintedCurrency::Code("BRL"), 4))),
+        ("was €", Some((PrintedCurrency::Code("EUR"), 4))),
+        ("was EUR ", Some((PrintedCurrency::Code("EUR"), 4))),
+        ("was EUR", Some((PrintedCurrency::Code("EUR"), 4))),
         ("an AMATEUR", None),
         ("was ", None),
     ] {
@@ -20,9 +23,9 @@ fn currencies_stand_before_a_number() {
 #[test]
 fn currencies_stand_after_a_number() {
     for (rest, expected) in [
-        (" dollars of sales", Some((Currency::AnyDollar, 8))),
-        (" USD", Some((Currency::Code("USD"), 4))),
-        (" euros", Some((Currency::Code("EUR"), 6))),
+        (" dollars of sales", Some((PrintedCurrency::AnyDollar, 8))),
+        (" USD", Some((PrintedCurrency::Code("USD"), 4))),
+        (" euros", Some((PrintedCurrency::Code("EUR"), 6))),
         (" CEO", None),
         (" people", None),
     ] {
@@ -32,17 +35,17 @@ fn currencies_stand_after_a_number() {
 
 #[test]
 fn a_plain_dollar_sign_means_any_dollar_and_nothing_else() {
-    assert!(Currency::AnyDollar.can_mean("USD"));
-    assert!(Currency::AnyDollar.can_mean("CAD"));
-    assert!(!Currency::AnyDollar.can_mean("EUR"));
-    assert!(!Currency::Code("CAD").can_mean("USD"));
+    assert!(PrintedCurrency::AnyDollar.can_mean("USD"));
+    assert!(PrintedCurrency::AnyDollar.can_mean("CAD"));
+    assert!(!PrintedCurrency::AnyDollar.can_mean("EUR"));
+    assert!(!PrintedCurrency::Code("CAD").can_mean("USD"));
 }
 
-const PLAIN: Before = Before { has_currency: false, has_decimals: false, digits: 1 };
+const PLAIN: SuffixContext = SuffixContext { has_currency: false, has_decimals: false, digits: 1 };
 
 #[track_caller]
-fn check(rest: &str, before: Before, unit: Option<PrintedUnit>, scale: Option<u32>) {
-    let Suffix { unit: found_unit, scale: found_scale, .. } = suffix(rest, before);
+fn check(rest: &str, before: SuffixContext, unit: Option<PrintedUnit>, scale: Option<u32>) {
+    let NumberSuffix { unit: found_unit, scale: found_scale, .. } = suffix(rest, before);
     assert_eq!((found_unit, found_scale), (unit, scale), "{rest}");
 }
 
@@ -68,13 +71,13 @@ fn units_follow_the_digits() {
 
 #[test]
 fn a_lone_letter_is_a_scale_only_after_some_digits() {
-    let money = Before { has_currency: true, ..PLAIN };
-    let decimals = Before { has_decimals: true, digits: 3, ..PLAIN };
+    let money = SuffixContext { has_currency: true, ..PLAIN };
+    let decimals = SuffixContext { has_decimals: true, digits: 3, ..PLAIN };
     check("M", PLAIN, None, None);
     check("M", money, None, Some(6));
     check("m", money, None, Some(6));
     check("B", decimals, None, Some(9));
-    check("m", Before { digits: 3, ..PLAIN }, None, None);
+    check("m", SuffixContext { digits: 3, ..PLAIN }, None, None);
     check("+ billion", PLAIN, None, Some(9));
     check(" MILLION", PLAIN, None, Some(6));
 }

@@ -1,54 +1,54 @@
-//! What can be said about a claim, and what follows from it.
+//! The verdicts on claims and their consequences.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Finding, RuleId, Severity};
+use crate::{FindingSeverity, RuleId, RunFinding};
 
-/// The longest message of a finding, in characters.
+/// Limit on the message of a finding, in characters.
 const MAX_MESSAGE: usize = 400;
 
-/// What the check says about one claim.
+/// The result of checking one claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClaimVerdict {
-    /// It is the cited fact, as printed.
+    /// Equals the cited fact at the printed precision.
     Ok,
-    /// It follows from the cited facts by arithmetic.
+    /// Follows from the cited facts by arithmetic.
     OkDerived,
-    /// The cited fact with its last digit cut instead of rounded, or rounded twice.
+    /// The cited fact with its last digit truncated instead of rounded, or rounded twice.
     Rounding,
-    /// It is marked as an assumption.
+    /// Marked as an assumption.
     Assumption,
-    /// The cited passage or headline says it.
+    /// Stated by the cited passage or headline.
     Evidence,
-    /// Nothing is cited, and a fact that would support it exists.
+    /// Nothing is cited, but a fact that would support it exists.
     Uncited,
-    /// The cited metric, in another period.
+    /// The cited metric in another period.
     WrongPeriod,
-    /// The cited fact, in another scale.
+    /// The cited fact at another scale.
     WrongScale,
-    /// The cited fact, with the other sign or direction.
+    /// The cited fact with the opposite sign or direction.
     WrongSign,
-    /// Another metric than the cited one, or words that the cited source does not have.
+    /// A metric other than the cited one, or words that are not in the cited source.
     Miscited,
-    /// Not what the cited source says.
+    /// Differs from the cited source.
     WrongValue,
-    /// The citation names nothing that exists.
+    /// The citation refers to nothing that exists.
     BadCitation,
-    /// The words name another period than the citation.
+    /// The words name a period other than the cited one.
     PeriodText,
     /// A number about the future that is not marked as an assumption.
     Projection,
-    /// Nothing supports it.
+    /// No source supports it.
     Unsupported,
-    /// Beyond the bounds of the check: nobody looked.
+    /// Beyond a limit of the check, and therefore not checked.
     Unchecked,
 }
 
 impl ClaimVerdict {
-    /// Every verdict, the harmless ones first.
+    /// Every verdict, harmless ones first.
     pub const ALL: [Self; 16] = [
         Self::Ok,
         Self::OkDerived,
@@ -68,7 +68,7 @@ impl ClaimVerdict {
         Self::Unchecked,
     ];
 
-    /// Whether a reader must be told.
+    /// Whether the claim must be pointed out to the reader.
     pub const fn is_flagged(self) -> bool {
         match self {
             Self::Ok | Self::OkDerived | Self::Rounding | Self::Assumption | Self::Evidence => {
@@ -88,24 +88,24 @@ impl ClaimVerdict {
         }
     }
 
-    /// Whether the text contradicts its own sources, or could not be checked: it may not be ranked
-    /// before a person has looked.
+    /// Whether the text contradicts its own sources or could not be checked. Such a text must not
+    /// be ranked before a person has reviewed it.
     pub const fn holds_back(self) -> bool {
-        matches!(self.severity(), Some(Severity::Escalate))
+        matches!(self.severity(), Some(FindingSeverity::Escalate))
     }
 
-    /// Whether a source stands behind the number.
+    /// Whether a source supports the number.
     pub const fn is_supported(self) -> bool {
         matches!(self, Self::Ok | Self::OkDerived | Self::Rounding | Self::Evidence)
     }
 
-    /// The weight as a finding; none if there is nothing to find.
-    pub const fn severity(self) -> Option<Severity> {
+    /// The severity as a finding, or `None` if the verdict is not a finding.
+    pub const fn severity(self) -> Option<FindingSeverity> {
         match self {
             Self::Ok | Self::OkDerived | Self::Assumption | Self::Evidence => None,
-            Self::Rounding => Some(Severity::Note),
+            Self::Rounding => Some(FindingSeverity::Note),
             Self::Uncited | Self::PeriodText | Self::Projection | Self::Unsupported => {
-                Some(Severity::Warn)
+                Some(FindingSeverity::Warn)
             }
             Self::WrongPeriod
             | Self::WrongScale
@@ -113,11 +113,11 @@ impl ClaimVerdict {
             | Self::Miscited
             | Self::WrongValue
             | Self::BadCitation
-            | Self::Unchecked => Some(Severity::Escalate),
+            | Self::Unchecked => Some(FindingSeverity::Escalate),
         }
     }
 
-    /// The rule that speaks in a finding.
+    /// The rule id used in findings.
     pub const fn rule(self) -> RuleId {
         RuleId::new(match self {
             Self::Ok => "claims.ok",
@@ -163,39 +163,40 @@ impl fmt::Display for ClaimVerdict {
     }
 }
 
-/// What kind of thing a claim is.
+/// The kind of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClaimKind {
-    /// A number; only these count in [`Support`].
+    /// A number; only these count in [`ClaimSupport`].
     Number,
-    /// A citation that names nothing.
+    /// A citation that refers to nothing.
     Citation,
     /// A quotation, a date, an item or a period in words.
     Words,
-    /// A bound of the check that the text exceeds.
+    /// A limit of the check that the text exceeds.
     Bound,
 }
 
-/// One thing that a text claims, and what the check says about it.
+/// One claim of a text and its verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// The sentence, counted from 0 as [`super::sentences`] divides the text.
+    /// Index of the sentence from 0, as split by [`super::sentences`].
     pub sentence: u32,
-    /// What kind of thing it is.
+    /// The kind of claim.
     pub kind: ClaimKind,
-    /// The claim as it is printed.
+    /// The claim as printed.
     pub printed: String,
-    /// What the check says.
+    /// The result of the check.
     pub verdict: ClaimVerdict,
-    /// Why: the fact and its value, or what is missing.
+    /// The reason: the fact and its value, or what is missing.
     pub detail: String,
 }
 
 impl Claim {
-    /// The finding that it makes about `subject`, such as a move; none if there is nothing to find.
-    pub fn finding(&self, subject: &str) -> Option<Finding> {
+    /// Turns the claim into a finding about `subject`, such as a move; `None` if the verdict is not
+    /// a finding.
+    pub fn finding(&self, subject: &str) -> Option<RunFinding> {
         let severity = self.verdict.severity()?;
         let place = self.sentence.saturating_add(1);
         let message = if self.detail.is_empty() {
@@ -203,7 +204,7 @@ impl Claim {
         } else {
             format!("sentence {place}: \"{}\" is {}: {}", self.printed, self.verdict, self.detail)
         };
-        Some(Finding {
+        Some(RunFinding {
             rule: self.verdict.rule(),
             severity,
             subject: subject.to_owned(),
@@ -213,22 +214,22 @@ impl Claim {
     }
 }
 
-/// How many of a text's numbers have a source behind them.
+/// Counts of a text's numbers by support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Support {
-    /// Numbers that a cited source supports.
+pub struct ClaimSupport {
+    /// Numbers supported by a cited source.
     pub supported: u32,
-    /// Numbers that are marked as assumptions.
+    /// Numbers marked as assumptions.
     pub assumed: u32,
     /// Numbers that are flagged.
     pub flagged: u32,
-    /// All numbers; the sum of the three.
+    /// All numbers: the sum of the other three.
     pub total: u32,
 }
 
-impl Support {
-    /// Counts the numbers among the claims.
+impl ClaimSupport {
+    /// Counts the number claims.
     pub fn of<'a>(claims: impl IntoIterator<Item = &'a Claim>) -> Self {
         let mut support = Self::default();
         for claim in claims.into_iter().filter(|claim| claim.kind == ClaimKind::Number) {
@@ -244,7 +245,7 @@ impl Support {
         support
     }
 
-    /// Both counts together, such as those of all moves of a run.
+    /// Adds two counts, such as those of all moves of a run.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         Self {
@@ -255,7 +256,7 @@ impl Support {
         }
     }
 
-    /// Supported numbers of a thousand; none where there are no numbers.
+    /// Supported numbers per thousand; `None` if there are no numbers.
     pub fn per_thousand(self) -> Option<u32> {
         let share = (u64::from(self.supported) * 1000).checked_div(u64::from(self.total))?;
         u32::try_from(share).ok()

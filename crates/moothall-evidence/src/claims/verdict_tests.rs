@@ -1,7 +1,7 @@
 use serde_json::json;
 
-use super::{Claim, ClaimKind, ClaimVerdict, Support};
-use crate::{Finding, RuleId, Severity};
+use super::{Claim, ClaimKind, ClaimSupport, ClaimVerdict};
+use crate::{FindingSeverity, RuleId, RunFinding};
 
 fn claim(verdict: ClaimVerdict) -> Claim {
     Claim {
@@ -20,7 +20,7 @@ fn whatever_holds_back_is_flagged_and_nothing_flagged_is_supported() {
         assert!(!(verdict.is_flagged() && verdict.is_supported()), "{verdict}");
         assert_eq!(
             verdict.holds_back(),
-            verdict.severity() == Some(Severity::Escalate),
+            verdict.severity() == Some(FindingSeverity::Escalate),
             "{verdict}"
         );
     }
@@ -41,9 +41,9 @@ fn every_verdict_has_one_spelling_in_files_and_rules() {
 fn a_claim_that_contradicts_its_source_is_a_finding() {
     assert_eq!(
         claim(ClaimVerdict::WrongValue).finding("m7"),
-        Some(Finding {
+        Some(RunFinding {
             rule: RuleId::new("claims.wrong-value"),
-            severity: Severity::Escalate,
+            severity: FindingSeverity::Escalate,
             subject: "m7".to_owned(),
             message: "sentence 3: \"$5 billion\" is WRONG_VALUE: Revenue:FY2025 = 4".to_owned(),
             evidence: Vec::new(),
@@ -61,14 +61,14 @@ fn only_numbers_count_as_support() {
         claim(ClaimVerdict::Projection),
         Claim { kind: ClaimKind::Citation, ..claim(ClaimVerdict::BadCitation) },
     ];
-    let support = Support::of(&claims);
-    assert_eq!(support, Support { supported: 2, assumed: 1, flagged: 1, total: 4 });
+    let support = ClaimSupport::of(&claims);
+    assert_eq!(support, ClaimSupport { supported: 2, assumed: 1, flagged: 1, total: 4 });
     assert_eq!(support.per_thousand(), Some(500));
     assert_eq!(support.plus(support).total, 8);
-    assert_eq!(Support::default().per_thousand(), None);
+    assert_eq!(ClaimSupport::default().per_thousand(), None);
 }
 
-/// Claims and counts stand in journals and events.
+/// Claims and counts are stored in journals and events.
 #[test]
 fn what_is_kept_keeps_its_form() {
     let claim = claim(ClaimVerdict::WrongValue);
@@ -81,8 +81,8 @@ fn what_is_kept_keeps_its_form() {
     });
     assert_eq!(serde_json::to_value(&claim).unwrap(), written);
     assert_eq!(serde_json::from_value::<Claim>(written).unwrap(), claim);
-    let support = Support { supported: 2, assumed: 1, flagged: 1, total: 4 };
+    let support = ClaimSupport { supported: 2, assumed: 1, flagged: 1, total: 4 };
     let written = json!({ "supported": 2, "assumed": 1, "flagged": 1, "total": 4 });
     assert_eq!(serde_json::to_value(support).unwrap(), written);
-    assert_eq!(serde_json::from_value::<Support>(written).unwrap(), support);
+    assert_eq!(serde_json::from_value::<ClaimSupport>(written).unwrap(), support);
 }

@@ -1,30 +1,29 @@
-//! Arithmetic that says so when a result cannot be held, instead of panicking.
+//! Decimal arithmetic that returns `None` on overflow instead of panicking.
 
 use rust_decimal::Decimal;
 
-/// Digits behind the point of a ratio. More would only be noise, and would leave less room before
-/// the point.
+/// Decimal places of a ratio. More would be noise and would leave fewer digits before the point.
 const RATIO_DECIMALS: u32 = 12;
 const LARGEST_RATIO: u64 = 1_000_000_000_000;
-/// Growth by more than this is an error in the data.
+/// Growth beyond this is an error in the data.
 const LARGEST_GROWTH: u32 = 1_000_000;
-/// Newton's method doubles the right digits with each step once it is near.
+/// Newton's method doubles the number of correct digits per step once it is close.
 const MOST_STEPS: u32 = 400;
 
-/// `above / below`, rounded to twelve decimals. A ratio beyond a trillion is an error in the data,
-/// and none.
+/// `above / below`, rounded to twelve decimals. Returns `None` for a ratio beyond a trillion, which
+/// is an error in the data.
 pub fn quotient(above: Decimal, below: Decimal) -> Option<Decimal> {
     let ratio = above.checked_div(below)?.round_dp(RATIO_DECIMALS).normalize();
     (ratio.abs() <= Decimal::from(LARGEST_RATIO)).then_some(ratio)
 }
 
-/// The middle of two values.
+/// The mean of two values.
 pub fn average(one: Decimal, other: Decimal) -> Option<Decimal> {
     one.checked_add(other)?.checked_div(Decimal::TWO)
 }
 
-/// Growth a year from `old` to `new` in so many years, as a ratio: 0.1 is 10 % a year. Only between
-/// positive values; years from 1 to 20.
+/// Annual growth from `old` to `new` over `years` years, as a ratio: 0.1 is 10 % a year. Both
+/// values must be positive; `years` must be 1 to 20.
 pub fn growth_rate(old: Decimal, new: Decimal, years: u32) -> Option<Decimal> {
     if old <= Decimal::ZERO || new <= Decimal::ZERO || !(1..=20).contains(&years) {
         return None;
@@ -38,16 +37,16 @@ pub fn growth_rate(old: Decimal, new: Decimal, years: u32) -> Option<Decimal> {
     Some(rate.round_dp(RATIO_DECIMALS).normalize())
 }
 
-/// The root of a value between a millionth and a million, by Newton's method. A power that the
-/// crate offers goes through logarithms and is right to seven digits only.
+/// The root of a value between a millionth and a million, by Newton's method. The power function of
+/// `rust_decimal` uses logarithms and is correct to seven digits only.
 fn root(value: Decimal, degree: u32) -> Option<Decimal> {
     let degree_value = Decimal::from(degree);
     let all_but_one = Decimal::from(degree - 1);
-    // Above the root, from where the steps only fall.
+    // Start above the root, from where every step decreases.
     let mut guess = value.max(Decimal::ONE).checked_sub(Decimal::ONE)?.checked_div(degree_value)?;
     guess = guess.checked_add(Decimal::ONE)?;
     for _ in 0..MOST_STEPS {
-        // value / guess^(degree - 1), divided step by step: the power itself might not fit.
+        // value / guess^(degree - 1), divided step by step because the power itself may overflow.
         let mut rest = value;
         for _ in 1..degree {
             rest = rest.checked_div(guess)?;

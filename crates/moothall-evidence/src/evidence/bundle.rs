@@ -1,4 +1,4 @@
-//! What is gathered about a company before anyone speaks.
+//! The evidence gathered about a company before a run starts.
 
 use std::fmt;
 
@@ -7,61 +7,61 @@ use serde::{Deserialize, Serialize};
 use super::cik::Cik;
 use super::documents::UserDocument;
 use super::events::FilingEvent;
-use super::fact::Filed;
-use super::news::Headline;
-use super::passages::Passage;
-use super::sheet::Sheet;
+use super::fact::FilingSource;
+use super::news::NewsHeadline;
+use super::passages::FilingPassage;
+use super::sheet::FactSheet;
 use super::submissions::is_annual;
 use super::tickers::Ticker;
 use crate::Sha256Hex;
 
-/// A periodic report older than this is worth a warning: the next one is due or overdue.
+/// A periodic report older than this causes a warning: the next one is due or overdue.
 const WARN_AFTER_DAYS: i32 = 100;
 
-/// Who it is about.
+/// The company that the evidence is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Company {
-    /// Its name.
+pub struct CompanyProfile {
+    /// The company's name.
     pub name: String,
-    /// The symbol it was asked for by; a company that is not listed has none.
+    /// The requested ticker; `None` for an unlisted company.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ticker: Option<Ticker>,
-    /// The number of the filer; what is not from filings has none.
+    /// The filer's CIK; `None` if the evidence is not from filings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cik: Option<Cik>,
-    /// Its industry in the words of the SEC.
+    /// Its industry as named by the SEC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub industry: Option<String>,
     /// The last day of its fiscal year as `09-26`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fiscal_year_end: Option<String>,
-    /// What it was called before.
+    /// Its former names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub former_names: Vec<String>,
-    /// Nobody trades it: it exists to show how this program works.
+    /// The company does not exist; it demonstrates the program.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fictional: bool,
 }
 
-/// Where the evidence is from.
+/// The origin of the evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "from", rename_all = "kebab-case", deny_unknown_fields)]
 #[derive(ts_rs::TS)]
 pub enum Provenance {
     /// The SEC's own service.
     Filings,
-    /// Answers that were recorded before, or come from another server than the SEC's.
+    /// Recorded responses, or a server other than the SEC's.
     Recorded {
-        /// What the recording is called.
+        /// Name of the recording.
         name: String,
     },
-    /// The user's own documents and nothing else.
+    /// Only the user's own documents.
     Documents {
-        /// What their folder is called.
+        /// Name of their folder.
         name: String,
     },
-    /// A model made it up. Every page that uses it says so.
+    /// AI-generated. Every page that uses it says so.
     Synthetic,
 }
 
@@ -71,21 +71,21 @@ impl fmt::Display for Provenance {
             Self::Filings => f.write_str("SEC filings"),
             Self::Recorded { name } => write!(f, "the recording {name}"),
             Self::Documents { name } => write!(f, "your documents ({name})"),
-            Self::Synthetic => f.write_str("invented by a model"),
+            Self::Synthetic => f.write_str("AI-generated (not real filings)"),
         }
     }
 }
 
-/// A document that was read. No time is kept: equal runs have equal evidence.
+/// A document that was read. It has no timestamp, so that equal runs have equal evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SourceFile {
-    /// Its address at the SEC, also where it was recorded; `recording:…` of a company that does not
-    /// exist, `document:…` of a user's file, `news:…` of headlines.
+    /// Its SEC URL, also for recordings; `recording:…` for a fictional company, `document:…` for a
+    /// user's file, `news:…` for headlines.
     pub url: String,
-    /// The hash of its bytes.
+    /// Hash of its bytes.
     pub sha256: Sha256Hex,
-    /// How many there are.
+    /// Its size.
     pub bytes: u64,
 }
 
@@ -93,35 +93,35 @@ pub struct SourceFile {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Evidence {
-    /// Who it is about.
-    pub company: Company,
-    /// Where it is from.
+    /// The company that the evidence is about.
+    pub company: CompanyProfile,
+    /// The origin of the evidence.
     pub provenance: Provenance,
-    /// F0: the numbers.
-    pub sheet: Option<Sheet>,
-    /// E0: what happened, newest first.
+    /// F0: the fact sheet.
+    pub sheet: Option<FactSheet>,
+    /// E0: filing events, newest first.
     pub events: Vec<FilingEvent>,
-    /// T0: what the company says about itself.
-    pub passages: Vec<Passage>,
+    /// T0: passages of the company's filings.
+    pub passages: Vec<FilingPassage>,
     /// U0: the user's own documents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub documents: Vec<UserDocument>,
     /// N0: headlines, newest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub headlines: Vec<Headline>,
-    /// What should be here and is not, and why.
+    pub headlines: Vec<NewsHeadline>,
+    /// What is missing, and why.
     pub missing: Vec<String>,
-    /// The documents behind all of it.
+    /// The documents that the evidence was read from.
     pub sources: Vec<SourceFile>,
 }
 
 impl Evidence {
-    /// The newest filing that a number of the sheet is from.
-    pub fn newest_filing(&self) -> Option<&Filed> {
+    /// The newest filing used by a number of the sheet.
+    pub fn newest_filing(&self) -> Option<&FilingSource> {
         self.sheet.as_ref().and_then(newest_filing)
     }
 
-    /// What a reader should know about the age of the evidence.
+    /// Warnings about the age of the evidence.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         let (Some(sheet), Some(newest)) = (&self.sheet, self.newest_filing()) else {
@@ -147,21 +147,23 @@ impl Evidence {
     }
 }
 
-/// The newest filing that a number of a sheet is from.
-pub fn newest_filing(sheet: &Sheet) -> Option<&Filed> {
+/// The newest filing used by a number of the sheet.
+pub fn newest_filing(sheet: &FactSheet) -> Option<&FilingSource> {
     newest_of(sheet, |_| true)
 }
 
-/// The newest annual report that a number of a sheet is from.
-pub fn newest_annual(sheet: &Sheet) -> Option<&Filed> {
+/// The newest annual report used by a number of the sheet.
+pub fn newest_annual(sheet: &FactSheet) -> Option<&FilingSource> {
     newest_of(sheet, |filed| is_annual(&filed.form))
 }
 
-/// Of the facts of one filing the one with the last day of a period; covers are dated later.
-fn newest_of(sheet: &Sheet, counts: impl Fn(&Filed) -> bool) -> Option<&Filed> {
+/// Of the facts of one filing, prefers the latest period end; cover-page values are dated later and
+/// have no start.
+fn newest_of(sheet: &FactSheet, counts: impl Fn(&FilingSource) -> bool) -> Option<&FilingSource> {
     let filed = sheet.facts.values().filter_map(|fact| fact.filed());
-    let order =
-        |filed: &&Filed| (filed.filed, filed.accession.clone(), filed.start.is_some(), filed.end);
+    let order = |filed: &&FilingSource| {
+        (filed.filed, filed.accession.clone(), filed.start.is_some(), filed.end)
+    };
     filed.filter(|filed| counts(filed)).max_by_key(order)
 }
 

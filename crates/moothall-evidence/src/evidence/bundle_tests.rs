@@ -1,14 +1,14 @@
-use super::super::day::Day;
+use super::super::day::CalendarDay;
 use super::super::item_code::ItemCode;
 use super::super::test_data::{APPLE, LOGISTIC_PROPERTIES, Sample};
 use super::*;
 
-fn day(text: &str) -> Day {
-    Day::parse(text).unwrap()
+fn day(text: &str) -> CalendarDay {
+    CalendarDay::parse(text).unwrap()
 }
 
-fn company() -> Company {
-    Company {
+fn company() -> CompanyProfile {
+    CompanyProfile {
         name: "Helix Instruments, Inc. (fictional)".to_owned(),
         ticker: Some(Ticker::parse("HLXI").unwrap()),
         cik: Cik::new(9_990_001),
@@ -23,7 +23,7 @@ fn evidence(sample: &Sample, as_of: &str, results_filed: &str) -> Evidence {
     Evidence {
         company: company(),
         provenance: Provenance::Filings,
-        sheet: Some(Sheet { as_of: day(as_of), ..sample.sheet.clone() }),
+        sheet: Some(FactSheet { as_of: day(as_of), ..sample.sheet.clone() }),
         events: vec![FilingEvent {
             accession: "0000320193-26-000005".to_owned(),
             form: "8-K".to_owned(),
@@ -80,7 +80,7 @@ fn newest_filing_is_told_with_the_end_of_its_period_and_not_the_day_of_its_cover
 fn company_and_provenance_in_a_file_are_what_they_were() {
     let written = r#"{"name":"Helix Instruments, Inc. (fictional)","ticker":"HLXI","cik":"0009990001","fiscal_year_end":"12-31","fictional":true}"#;
     assert_eq!(serde_json::to_string(&company()).unwrap(), written);
-    assert_eq!(serde_json::from_str::<Company>(written).unwrap(), company());
+    assert_eq!(serde_json::from_str::<CompanyProfile>(written).unwrap(), company());
     let provenances = [
         (Provenance::Filings, r#"{"from":"filings"}"#),
         (Provenance::Recorded { name: "x".to_owned() }, r#"{"from":"recorded","name":"x"}"#),

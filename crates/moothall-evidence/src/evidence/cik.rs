@@ -1,4 +1,4 @@
-//! The number under which the SEC knows a filer.
+//! The SEC's number for a filer.
 
 use std::fmt;
 
@@ -11,19 +11,19 @@ pub struct Cik(u64);
 const LARGEST: u64 = 9_999_999_999;
 
 impl Cik {
-    /// A key of at most ten digits; zero is nobody's.
+    /// Returns `None` for zero and for more than ten digits.
     pub const fn new(number: u64) -> Option<Self> {
         if number >= 1 && number <= LARGEST { Some(Self(number)) } else { None }
     }
 
-    /// Reads up to ten digits, with or without leading zeros.
+    /// Parses up to ten digits, with or without leading zeros.
     pub fn parse(digits: &str) -> Option<Self> {
         let plain =
             (1..=10).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
         if plain { Self::new(digits.parse().ok()?) } else { None }
     }
 
-    /// The key without leading zeros, as it stands in the addresses of filings.
+    /// The key without leading zeros, as used in filing URLs.
     pub const fn number(self) -> u64 {
         self.0
     }
@@ -42,19 +42,21 @@ impl Serialize for Cik {
 }
 
 impl<'de> Deserialize<'de> for Cik {
-    /// The service answers a number for some filers and a zero-padded string for others.
+    /// The SEC's service returns a number for some filers and a zero-padded string for others.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
-        enum Written {
+        enum CikJson {
             Number(u64),
             Text(String),
         }
-        let cik = match Written::deserialize(deserializer)? {
-            Written::Number(number) => Self::new(number),
-            Written::Text(digits) => Self::parse(&digits),
+        let cik = match CikJson::deserialize(deserializer)? {
+            CikJson::Number(number) => Self::new(number),
+            CikJson::Text(digits) => Self::parse(&digits),
         };
-        cik.ok_or_else(|| de::Error::custom("a CIK has one to ten digits and is not zero"))
+        cik.ok_or_else(|| {
+            de::Error::custom("a CIK must have one to ten digits and must not be zero")
+        })
     }
 }
 

@@ -1,8 +1,8 @@
-//! The company facts document of the SEC: every tagged value that a filer ever reported.
+//! Reads the SEC's company facts document: every tagged value that a filer ever reported.
 //!
-//! `fy` and `fp` of a row belong to the filing and not to the value: two thirds of the annual rows
-//! carry another year than their own. `frame` is missing on a third of the rows or more. So a row
-//! is taken for what its dates say, and `fy` is kept with the filing.
+//! `fy` and `fp` of a row belong to the filing, not to the value: two thirds of the annual rows
+//! carry a year other than their own. `frame` is missing on a third of the rows or more. The period
+//! of a row therefore comes from its dates, and `fy` is stored with the filing.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,81 +12,80 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::cik::Cik;
-use super::day::Day;
+use super::day::CalendarDay;
 use super::error::{EvidenceError, within};
-use super::submissions::Accession;
-use super::text::cleaned;
+use super::sanitize::cleaned;
+use super::submissions::AccessionNumber;
 
 const WHAT: &str = "company facts document";
-/// Seen: up to 4 MB; some banks have more.
+/// Observed: up to 4 MB; some banks have more.
 const MAX_BYTES: usize = 64 << 20;
 const MAX_NAME_CHARS: usize = 150;
 /// No company has this much of any currency, and sums of such values stay far from the limits of
-/// the arithmetic.
+/// `Decimal`.
 const LARGEST_VALUE: i64 = 1_000_000_000_000_000_000;
-/// More digits behind the point than any tag has.
+/// More decimals than any tag uses.
 const MOST_DECIMALS: u32 = 10;
 
-/// A company facts document, read and checked row by row.
+/// A parsed company facts document, checked row by row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompanyFacts {
-    pub(super) cik: Cik,
-    pub(super) entity: String,
-    pub(super) filings: Vec<FactsFiling>,
-    /// Rows by unit (`USD`, `USD/shares`), by tag with its taxonomy (`us-gaap:Revenues`).
-    pub(super) concepts: BTreeMap<String, BTreeMap<String, Vec<Row>>>,
+    pub(crate) cik: Cik,
+    pub(crate) entity: String,
+    pub(crate) filings: Vec<FactsFiling>,
+    /// Rows by tag with its taxonomy (`us-gaap:Revenues`), then by unit (`USD`, `USD/shares`).
+    pub(crate) concepts: BTreeMap<String, BTreeMap<String, Vec<ReportedValue>>>,
     unreadable_rows: usize,
 }
 
-/// A filing that rows are from.
+/// A filing that reported rows.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct FactsFiling {
-    pub(super) filed: Day,
-    pub(super) accession: String,
-    pub(super) form: Form,
-    /// The filer's label of the fiscal year in which it filed.
-    pub(super) fiscal_year: Option<i32>,
+pub(crate) struct FactsFiling {
+    pub(crate) filed: CalendarDay,
+    pub(crate) accession: String,
+    pub(crate) form: ReportForm,
+    /// The fiscal year label that the filer gave the filing.
+    pub(crate) fiscal_year: Option<i32>,
 }
 
-/// One value of a filing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Row {
-    pub(super) start: Option<Day>,
-    pub(super) end: Day,
-    pub(super) value: Decimal,
-    /// The position of its filing.
-    pub(super) filing: usize,
+pub(crate) struct ReportedValue {
+    pub(crate) start: Option<CalendarDay>,
+    pub(crate) end: CalendarDay,
+    pub(crate) value: Decimal,
+    /// Index of its filing.
+    pub(crate) filing: usize,
 }
 
-/// A periodic report, original or amended. Values of other forms (proxy statements) are not used.
+/// A periodic report, original or amended. Values from other forms (proxy statements) are ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Form(&'static str);
+pub(crate) struct ReportForm(&'static str);
 
 const ANNUAL_FORMS: &[&str] =
     &["10-K", "10-K/A", "10-KT", "10-KT/A", "20-F", "20-F/A", "40-F", "40-F/A"];
 const INTERIM_FORMS: &[&str] = &["10-Q", "10-Q/A", "6-K", "6-K/A"];
 
-impl Form {
-    pub(super) fn parse(text: &str) -> Option<Self> {
+impl ReportForm {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let mut known = ANNUAL_FORMS.iter().chain(INTERIM_FORMS);
         known.find(|form| **form == text).map(|form| Self(form))
     }
 
-    pub(super) fn is_annual(self) -> bool {
+    pub(crate) fn is_annual(self) -> bool {
         ANNUAL_FORMS.contains(&self.0)
     }
 
-    pub(super) fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         self.0
     }
 }
 
 impl CompanyFacts {
-    /// Reads a document. A row of a periodic report that cannot be read is left out and counted:
-    /// one strange row must not hide the other ten thousand.
+    /// Parses a document. An unreadable row of a periodic report is skipped and counted, so it
+    /// does not make the other ten thousand unavailable.
     pub fn parse(bytes: &[u8]) -> Result<Self, EvidenceError> {
         within(MAX_BYTES, WHAT, bytes)?;
-        let document: Document<'_> = serde_json::from_slice(bytes)
+        let document: CompanyFactsJson<'_> = serde_json::from_slice(bytes)
             .map_err(|source| EvidenceError::Json { what: WHAT, source })?;
         let mut facts = Self {
             cik: document.cik,
@@ -107,7 +106,7 @@ impl CompanyFacts {
         Ok(facts)
     }
 
-    /// The filer.
+    /// The filer's CIK.
     pub fn cik(&self) -> Cik {
         self.cik
     }
@@ -117,27 +116,27 @@ impl CompanyFacts {
         &self.entity
     }
 
-    /// How many rows of periodic reports could not be read.
+    /// Number of rows of periodic reports that could not be read.
     pub fn unreadable_rows(&self) -> usize {
         self.unreadable_rows
     }
 
-    /// The same document as it was on a day: rows are only ever added, so what was filed later is
-    /// left out.
-    pub(super) fn rows_until<'a>(
+    /// The rows known on a given day. Rows are only ever added, so it is enough to skip those filed
+    /// later.
+    pub(crate) fn rows_until<'a>(
         &'a self,
-        rows: &'a [Row],
-        as_of: Day,
-    ) -> impl Iterator<Item = (&'a Row, &'a FactsFiling)> {
+        rows: &'a [ReportedValue],
+        as_of: CalendarDay,
+    ) -> impl Iterator<Item = (&'a ReportedValue, &'a FactsFiling)> {
         let with_filing = rows.iter().filter_map(|row| Some((row, self.filings.get(row.filing)?)));
         with_filing.filter(move |(_, filing)| filing.filed <= as_of)
     }
 
-    /// All rows up to a day with their units.
-    pub(super) fn all_rows_until(
+    /// All rows known on a given day, with their units.
+    pub(crate) fn all_rows_until(
         &self,
-        as_of: Day,
-    ) -> impl Iterator<Item = (&str, &Row, &FactsFiling)> {
+        as_of: CalendarDay,
+    ) -> impl Iterator<Item = (&str, &ReportedValue, &FactsFiling)> {
         self.concepts.values().flatten().flat_map(move |(unit, rows)| {
             self.rows_until(rows, as_of).map(move |(row, filing)| (unit.as_str(), row, filing))
         })
@@ -145,14 +144,14 @@ impl CompanyFacts {
 
     fn read_units(
         &mut self,
-        units: BTreeMap<Cow<'_, str>, Vec<WrittenRow<'_>>>,
+        units: BTreeMap<Cow<'_, str>, Vec<ReportedValueJson<'_>>>,
         known_filings: &mut BTreeMap<FactsFiling, usize>,
-    ) -> BTreeMap<String, Vec<Row>> {
+    ) -> BTreeMap<String, Vec<ReportedValue>> {
         let mut read = BTreeMap::new();
         for (unit, rows) in units {
             let mut kept = Vec::new();
             for row in rows {
-                let Some(form) = Form::parse(&row.form) else { continue };
+                let Some(form) = ReportForm::parse(&row.form) else { continue };
                 match row.read(form, known_filings, &mut self.filings) {
                     Some(row) => kept.push(row),
                     None => self.unreadable_rows += 1,
@@ -168,27 +167,27 @@ impl CompanyFacts {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Document<'a> {
+struct CompanyFactsJson<'a> {
     cik: Cik,
     #[serde(borrow)]
     entity_name: Cow<'a, str>,
     #[serde(borrow)]
-    facts: BTreeMap<Cow<'a, str>, BTreeMap<Cow<'a, str>, Concept<'a>>>,
+    facts: BTreeMap<Cow<'a, str>, BTreeMap<Cow<'a, str>, ConceptJson<'a>>>,
 }
 
 #[derive(Deserialize)]
-struct Concept<'a> {
+struct ConceptJson<'a> {
     #[serde(borrow, default)]
-    units: BTreeMap<Cow<'a, str>, Vec<WrittenRow<'a>>>,
+    units: BTreeMap<Cow<'a, str>, Vec<ReportedValueJson<'a>>>,
 }
 
 #[derive(Deserialize)]
-struct WrittenRow<'a> {
+struct ReportedValueJson<'a> {
     #[serde(borrow)]
     start: Option<Cow<'a, str>>,
     #[serde(borrow)]
     end: Cow<'a, str>,
-    /// The digits as they were written: a float would change some of them.
+    /// The digits as written, because a float would change some of them.
     #[serde(borrow)]
     val: &'a RawValue,
     #[serde(borrow)]
@@ -200,25 +199,25 @@ struct WrittenRow<'a> {
     filed: Cow<'a, str>,
 }
 
-impl WrittenRow<'_> {
+impl ReportedValueJson<'_> {
     fn read(
         &self,
-        form: Form,
+        form: ReportForm,
         known_filings: &mut BTreeMap<FactsFiling, usize>,
         filings: &mut Vec<FactsFiling>,
-    ) -> Option<Row> {
+    ) -> Option<ReportedValue> {
         let start = match &self.start {
-            Some(start) => Some(Day::parse(start)?),
+            Some(start) => Some(CalendarDay::parse(start)?),
             None => None,
         };
-        let end = Day::parse(&self.end)?;
+        let end = CalendarDay::parse(&self.end)?;
         if start.is_some_and(|start| start > end) {
             return None;
         }
         let value = decimal(self.val.get())?;
         let filing = FactsFiling {
-            filed: Day::parse(&self.filed)?,
-            accession: Accession::parse(&self.accn)?.to_string(),
+            filed: CalendarDay::parse(&self.filed)?,
+            accession: AccessionNumber::parse(&self.accn)?.to_string(),
             form,
             fiscal_year: self.fy,
         };
@@ -226,11 +225,11 @@ impl WrittenRow<'_> {
             filings.push(filing);
             filings.len() - 1
         });
-        Some(Row { start, end, value, filing })
+        Some(ReportedValue { start, end, value, filing })
     }
 }
 
-/// A number as JSON writes it: `416161000000`, `7.46`, `1e-05`.
+/// Parses a JSON number: `416161000000`, `7.46`, `1e-05`.
 fn decimal(written: &str) -> Option<Decimal> {
     let value = if written.contains(['e', 'E']) {
         Decimal::from_scientific(written).ok()?
@@ -240,8 +239,8 @@ fn decimal(written: &str) -> Option<Decimal> {
     usable(value)
 }
 
-/// A value in the one spelling it has in files, if it is one that a filing can have.
-pub(super) fn usable(value: Decimal) -> Option<Decimal> {
+/// Normalizes a value for storage; `None` if no filing can have it.
+pub(crate) fn usable(value: Decimal) -> Option<Decimal> {
     let value = value.normalize();
     let usable = value.abs() <= Decimal::from(LARGEST_VALUE) && value.scale() <= MOST_DECIMALS;
     usable.then_some(value)

@@ -11,7 +11,7 @@ fn document(rows: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Rows that were read, and rows that could not be.
+/// Checks the number of readable and unreadable rows.
 #[track_caller]
 fn check_row(row: &str, expected: (usize, usize)) {
     let facts = CompanyFacts::parse(&document(&format!("{ROW},{row}"))).unwrap();
@@ -23,14 +23,14 @@ fn check_row(row: &str, expected: (usize, usize)) {
 fn a_row_keeps_the_digits_that_were_filed() {
     let facts = CompanyFacts::parse(&document(ROW)).unwrap();
     let filing = FactsFiling {
-        filed: Day::parse("2024-11-01").unwrap(),
+        filed: CalendarDay::parse("2024-11-01").unwrap(),
         accession: "0000320193-24-000123".to_owned(),
-        form: Form("10-K"),
+        form: ReportForm("10-K"),
         fiscal_year: Some(2024),
     };
-    let row = Row {
-        start: Day::parse("2023-10-01"),
-        end: Day::parse("2024-09-28").unwrap(),
+    let row = ReportedValue {
+        start: CalendarDay::parse("2023-10-01"),
+        end: CalendarDay::parse("2024-09-28").unwrap(),
         value: Decimal::from(391_035_000_000_i64),
         filing: 0,
     };
@@ -107,7 +107,7 @@ fn a_name_cannot_break_a_line() {
 fn what_is_no_document_is_an_error() {
     for text in ["", "{}", "[]", "{\"cik\":1,\"entityName\":\"x\"}", "<html>"] {
         let error = CompanyFacts::parse(text.as_bytes()).unwrap_err();
-        assert_eq!(error.to_string(), "cannot read the company facts document");
+        assert_eq!(error.to_string(), "cannot parse the company facts document");
     }
     let error = CompanyFacts::parse(&vec![b' '; MAX_BYTES + 1]).unwrap_err();
     assert!(matches!(error, EvidenceError::TooLarge { .. }));

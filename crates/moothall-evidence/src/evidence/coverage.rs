@@ -1,35 +1,37 @@
-//! Which tag served which metric, and how far back: what to look at when a new filer looks odd.
+//! Which tag provided which metric, and for how many periods. Useful when a new filer looks wrong.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::fact::{FactId, Source};
+use super::fact::{FactId, FactSource};
+use super::metric_order::place;
 use super::metrics::metric;
-use super::order::place;
-use super::period::Period;
-use super::sheet::Sheet;
+use super::period::FiscalPeriod;
+use super::sheet::FactSheet;
 
-/// How well a metric is covered.
+/// The coverage of one metric.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Coverage {
-    /// Its name.
+pub struct MetricCoverage {
+    /// The name of the metric.
     pub metric: String,
-    /// Values of the five newest years.
+    /// Number of values in the five newest years.
     pub years: usize,
-    /// Values of quarters of the newest closed year, the one before, and the one under way.
+    /// Number of quarterly values in the newest closed year, the year before it and the current
+    /// year.
     pub quarters: usize,
-    /// How often each tag served one of those years; `derived` is us.
+    /// How many of those years each tag provided; `derived` means computed here.
     pub served_by: BTreeMap<String, usize>,
 }
 
-impl Sheet {
-    /// The coverage of every metric that has a value in those periods.
-    pub fn coverage(&self) -> Vec<Coverage> {
+impl FactSheet {
+    /// The coverage of every metric with a value in those periods.
+    pub fn coverage(&self) -> Vec<MetricCoverage> {
         let newest = self.newest_year().unwrap_or_default();
-        let mut metrics: BTreeMap<&str, Coverage> = BTreeMap::new();
+        let mut metrics: BTreeMap<&str, MetricCoverage> = BTreeMap::new();
         for (FactId { metric, period }, fact) in &self.facts {
-            let is_year = matches!(period, Period::Year(year) if *year > newest - 5);
-            let is_quarter = matches!(period, Period::Quarter(year, _) if *year >= newest - 1);
+            let is_year = matches!(period, FiscalPeriod::Year(year) if *year > newest - 5);
+            let is_quarter =
+                matches!(period, FiscalPeriod::Quarter(year, _) if *year >= newest - 1);
             if !is_year && !is_quarter {
                 continue;
             }
@@ -38,23 +40,24 @@ impl Sheet {
             if is_year {
                 coverage.years += 1;
                 let server = match &fact.source {
-                    Source::Filed(filed) => filed.concept.clone(),
-                    Source::Derived { .. } => "derived".to_owned(),
+                    FactSource::Filed(filed) => filed.concept.clone(),
+                    FactSource::Derived { .. } => "derived".to_owned(),
                 };
                 *coverage.served_by.entry(server).or_default() += 1;
             }
         }
-        let mut covered: Vec<Coverage> = metrics
+        let mut covered: Vec<MetricCoverage> = metrics
             .into_iter()
-            .map(|(name, coverage)| Coverage { metric: name.to_owned(), ..coverage })
+            .map(|(name, coverage)| MetricCoverage { metric: name.to_owned(), ..coverage })
             .collect();
         covered.sort_by_cached_key(|coverage| place(&coverage.metric));
         covered
     }
 }
 
-impl fmt::Display for Coverage {
-    /// Such as `Revenue 5y 9q us-gaap:Revenues[1]x3`, the place of a tag in the list in brackets.
+impl fmt::Display for MetricCoverage {
+    /// Formats as `Revenue 5y 9q us-gaap:Revenues[1]x3`, with the tag's position in the list in
+    /// brackets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}y {}q", self.metric, self.years, self.quarters)?;
         for (server, years) in &self.served_by {

@@ -1,12 +1,12 @@
 use std::fmt::Write as _;
 
-use crate::evidence::order::ORDER;
+use crate::evidence::metric_order::ORDER;
 use crate::evidence::test_data::{
     ALL, ALPHABET, APPLE, JPMORGAN, LOGISTIC_PROPERTIES, MARVELL, MICROSOFT, NVIDIA, SNOWFLAKE,
     Sample, WALMART,
 };
 
-/// Which tag served which metric in how many years and quarters.
+/// Lists which tag provided which metric, for how many years and quarters.
 fn coverage(sample: &Sample) -> String {
     let sheet = &*sample.sheet;
     let mut text = format!("{} ({}), {}\n", sheet.entity, sheet.cik, sheet.currency);
@@ -15,7 +15,7 @@ fn coverage(sample: &Sample) -> String {
     }
     let filed = sheet.facts.values().filter(|fact| fact.filed().is_some()).count();
     writeln!(text, "{filed} filed, {} derived", sheet.facts.len() - filed).unwrap();
-    // Growth and change follow from the others.
+    // Growth and change are derived from the others.
     let lines = sheet.coverage().into_iter().filter(|line| !line.metric.contains('.'));
     lines.for_each(|line| writeln!(text, "{line}").unwrap());
     for check in &sheet.checks {

@@ -1,91 +1,92 @@
-//! What a careful reader should know about the data: numbers that are missing, and numbers that do not fit together.
+//! Problems of the data: missing and inconsistent numbers.
 
 use std::fmt;
 
 use rust_decimal::Decimal;
 
-use super::day::Day;
+use super::day::CalendarDay;
 use super::fact::FactId;
-use super::period::Period;
+use super::period::FiscalPeriod;
 
-/// A number that is not there.
+/// A missing number.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Gap {
-    /// The id under which it would stand.
+pub struct DataGap {
+    /// The id it would have.
     pub id: FactId,
-    /// Why it does not.
+    /// Why the number is missing.
     pub reason: GapReason,
 }
 
-/// Why a number is not there.
+/// Why a number is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GapReason {
-    /// No filing has it under a tag that means the same.
+    /// No filing has it under an equivalent tag.
     NotFiled,
-    /// It would be a growth or a ratio over a base that is zero or negative.
+    /// A growth rate or ratio over a base that is zero or negative.
     NotMeaningful,
 }
 
-/// Something a careful reader should know about the data.
+/// A problem of the data that a reader should know about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DataCheck {
-    /// Two tags that should mean the same have different values; the first of our order is used.
+    /// Two equivalent tags have different values; the first in our order is used.
     Candidates {
-        /// The fact.
+        /// The affected fact.
         id: FactId,
-        /// The tag that was not used.
+        /// The unused tag.
         concept: String,
         /// Its value.
         value: Decimal,
-        /// The value that is used.
+        /// The value used.
         used: Decimal,
     },
-    /// Shares were split; older values per share were brought to the new basis.
+    /// Shares were split; older per-share values were converted to the new basis.
     Split {
-        /// New shares for one old share.
+        /// New shares per old share.
         factor: u32,
         /// The first filing on the new basis.
-        first_filed: Day,
+        first_filed: CalendarDay,
     },
-    /// Two sides that should be equal are not.
+    /// Two values that should be equal differ.
     Identity {
-        /// Which equation.
-        identity: Identity,
-        /// In which period.
-        period: Period,
-        /// Its left side.
+        /// The violated equation.
+        identity: AccountingIdentity,
+        /// The affected period.
+        period: FiscalPeriod,
+        /// The left side.
         left: Decimal,
-        /// Its right side.
+        /// The right side.
         right: Decimal,
     },
-    /// A later filing says something else than the first one.
+    /// A later filing changed the value.
     Restated {
-        /// The fact.
+        /// The affected fact.
         id: FactId,
-        /// What the first filing said.
+        /// Value in the first filing.
         from: Decimal,
-        /// What the newest one says.
+        /// Value in the newest filing.
         to: Decimal,
     },
     /// Rows of the filer's data that could not be read.
     UnreadableRows {
-        /// How many.
+        /// Number of rows.
         count: usize,
     },
 }
 
-/// Equations that statements obey, some aside.
+/// Equations that financial statements should satisfy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Identity {
+pub enum AccountingIdentity {
     /// Assets = liabilities and equity.
     BalanceSheet,
     /// Gross profit = revenue - cost of revenue.
     GrossProfit,
-    /// Revenue of a year = that of its quarters.
+    /// Revenue of a year = sum of its quarters.
     Quarters,
-    /// Debt as reported = what is due soon and what is due later.
+    /// Debt as reported = current + noncurrent debt.
     Debt,
-    /// Net income = pre-tax income - income tax; minorities and discontinued operations aside.
+    /// Net income = pre-tax income - income tax; minority interests and discontinued operations are
+    /// ignored.
     NetIncome,
 }
 
@@ -102,7 +103,7 @@ impl fmt::Display for DataCheck {
                 write!(f, "{identity} does not hold in {period}: {left} against {right}")
             }
             Self::Restated { id, from, to } => {
-                write!(f, "{id} was first filed as {from} and is now {to}")
+                write!(f, "{id} was first filed as {from}, later restated as {to}")
             }
             Self::UnreadableRows { count } => {
                 write!(f, "{count} rows of the filer's data could not be read and are left out")
@@ -114,13 +115,13 @@ impl fmt::Display for DataCheck {
 impl fmt::Display for GapReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NotFiled => "no filing has it under a tag that means the same",
+            Self::NotFiled => "no filing has it under an equivalent tag",
             Self::NotMeaningful => "not meaningful: its base is zero or negative",
         })
     }
 }
 
-impl fmt::Display for Identity {
+impl fmt::Display for AccountingIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::BalanceSheet => "Assets = LiabilitiesAndEquity",

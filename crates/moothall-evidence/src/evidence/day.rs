@@ -1,27 +1,27 @@
-//! Calendar days as numbers, so that periods can be measured without a date crate.
+//! Calendar days as integers, so that periods can be measured without a date crate.
 
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// A day of the Gregorian calendar, counted from 1970-01-01; written `2025-09-27`.
+/// A day of the Gregorian calendar, counted from 1970-01-01; formatted as `2025-09-27`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ts_rs::TS)]
 #[ts(type = "string")]
-pub struct Day(i32);
+pub struct CalendarDay(i32);
 
-/// Days in 400 years, after which the calendar repeats itself.
+/// Days in 400 years, the cycle of the calendar.
 const DAYS_PER_ERA: i32 = 146_097;
-/// Days from 0000-03-01, where the arithmetic starts its years, to 1970-01-01.
+/// Days from 0000-03-01, the start of the first year in this arithmetic, to 1970-01-01.
 const DAYS_TO_1970: i32 = 719_468;
 const SECONDS_PER_DAY: i64 = 86_400;
 
-impl Day {
-    /// 0000-01-01, the earliest day that can be written.
+impl CalendarDay {
+    /// 0000-01-01, the earliest day that can be formatted.
     pub const MIN: Self = Self(-719_528);
-    /// 9999-12-31, the latest day that can be written; as an as-of date it means "everything".
+    /// 9999-12-31, the latest day that can be formatted; as an as-of date it means "everything".
     pub const MAX: Self = Self(2_932_896);
 
-    /// Reads `2025-09-27`; a day that the calendar does not have is `None`.
+    /// Parses `2025-09-27`; `None` for a day that does not exist.
     pub fn parse(text: &str) -> Option<Self> {
         let bytes: &[u8; 10] = text.as_bytes().try_into().ok()?;
         if bytes[4] != b'-' || bytes[7] != b'-' {
@@ -35,29 +35,30 @@ impl Day {
         Self::new(number(&bytes[..4])?, number(&bytes[5..7])?, number(&bytes[8..])?)
     }
 
-    /// The day of a year (0 to 9999), a month and a day of the month, if the calendar has it.
+    /// Builds a day from a year (0 to 9999), month and day of the month; `None` if it does not
+    /// exist.
     pub fn new(year: i32, month: i32, day: i32) -> Option<Self> {
         if !(0..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
             return None;
         }
         let counted = Self::from_civil(year, month, day);
-        // The 31st of a shorter month would be a day of the next one.
+        // The 31st of a shorter month would become a day of the next month.
         (counted.civil() == (year, month, day)).then_some(counted)
     }
 
-    /// The day in UTC of a moment given in seconds since 1970, held inside the years we can write.
+    /// The UTC day of a Unix time in seconds, clamped to the supported years.
     pub fn from_unix_seconds(seconds: i64) -> Self {
         let days = seconds.div_euclid(SECONDS_PER_DAY);
         let held = days.clamp(i64::from(Self::MIN.0), i64::from(Self::MAX.0));
         i32::try_from(held).map_or(Self::MAX, Self)
     }
 
-    /// How many days this day is after `earlier`; negative if it is before.
+    /// Days from `earlier` to this day; negative if this day is before it.
     pub const fn days_since(self, earlier: Self) -> i32 {
         self.0 - earlier.0
     }
 
-    /// The day `days` later, or earlier if negative, held inside the years we can write.
+    /// The day `days` later, or earlier if negative, clamped to the supported years.
     pub fn plus_days(self, days: i32) -> Self {
         Self(self.0.saturating_add(days).clamp(Self::MIN.0, Self::MAX.0))
     }
@@ -67,7 +68,7 @@ impl Day {
         self.civil().0
     }
 
-    /// The day number of a civil date: years begin in March, so that the leap day is the last.
+    /// The day number of a civil date. Years start in March, so the leap day comes last.
     const fn from_civil(year: i32, month: i32, day: i32) -> Self {
         let year = if month <= 2 { year - 1 } else { year };
         let era = year.div_euclid(400);
@@ -94,29 +95,29 @@ impl Day {
     }
 }
 
-impl fmt::Display for Day {
+impl fmt::Display for CalendarDay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (year, month, day) = self.civil();
         write!(f, "{year:04}-{month:02}-{day:02}")
     }
 }
 
-impl fmt::Debug for Day {
+impl fmt::Debug for CalendarDay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
 
-impl Serialize for Day {
+impl Serialize for CalendarDay {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for Day {
+impl<'de> Deserialize<'de> for CalendarDay {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        Self::parse(&text).ok_or_else(|| de::Error::custom("a day is written like 2025-09-27"))
+        Self::parse(&text).ok_or_else(|| de::Error::custom("expected a day like 2025-09-27"))
     }
 }
 

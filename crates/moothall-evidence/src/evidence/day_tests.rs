@@ -4,11 +4,11 @@ use super::*;
 
 #[test]
 fn days_are_counted_from_1970() {
-    assert_eq!(Day::parse("1970-01-01"), Some(Day(0)));
-    assert_eq!(Day::parse("2000-03-01"), Some(Day(11_017)));
-    assert_eq!(Day::parse("1969-12-31"), Some(Day(-1)));
-    assert_eq!(Day::parse("0000-01-01"), Some(Day::MIN));
-    assert_eq!(Day::parse("9999-12-31"), Some(Day::MAX));
+    assert_eq!(CalendarDay::parse("1970-01-01"), Some(CalendarDay(0)));
+    assert_eq!(CalendarDay::parse("2000-03-01"), Some(CalendarDay(11_017)));
+    assert_eq!(CalendarDay::parse("1969-12-31"), Some(CalendarDay(-1)));
+    assert_eq!(CalendarDay::parse("0000-01-01"), Some(CalendarDay::MIN));
+    assert_eq!(CalendarDay::parse("9999-12-31"), Some(CalendarDay::MAX));
 }
 
 #[test]
@@ -28,44 +28,44 @@ fn a_day_that_the_calendar_does_not_have_is_none() {
         "2025-01-0é",
         "",
     ] {
-        assert_eq!(Day::parse(text), None, "{text}");
+        assert_eq!(CalendarDay::parse(text), None, "{text}");
     }
-    assert!(Day::parse("2024-02-29").is_some());
-    assert!(Day::parse("2000-02-29").is_some());
+    assert!(CalendarDay::parse("2024-02-29").is_some());
+    assert!(CalendarDay::parse("2000-02-29").is_some());
 }
 
 #[test]
 fn a_moment_has_its_day_in_utc() {
-    assert_eq!(Day::from_unix_seconds(0), Day(0));
-    assert_eq!(Day::from_unix_seconds(-1), Day(-1));
-    assert_eq!(Day::from_unix_seconds(1_762_000_000).to_string(), "2025-11-01");
-    assert_eq!(Day::from_unix_seconds(i64::MAX), Day::MAX);
-    assert_eq!(Day::from_unix_seconds(i64::MIN), Day::MIN);
+    assert_eq!(CalendarDay::from_unix_seconds(0), CalendarDay(0));
+    assert_eq!(CalendarDay::from_unix_seconds(-1), CalendarDay(-1));
+    assert_eq!(CalendarDay::from_unix_seconds(1_762_000_000).to_string(), "2025-11-01");
+    assert_eq!(CalendarDay::from_unix_seconds(i64::MAX), CalendarDay::MAX);
+    assert_eq!(CalendarDay::from_unix_seconds(i64::MIN), CalendarDay::MIN);
 }
 
 #[test]
 fn a_day_is_written_as_text() {
-    let day = Day::parse("2025-09-27").unwrap();
+    let day = CalendarDay::parse("2025-09-27").unwrap();
     assert_eq!(serde_json::to_string(&day).unwrap(), "\"2025-09-27\"");
-    assert!(serde_json::from_str::<Day>("\"2025-09-31\"").is_err());
-    assert!(serde_json::from_str::<Day>("20358").is_err());
+    assert!(serde_json::from_str::<CalendarDay>("\"2025-09-31\"").is_err());
+    assert!(serde_json::from_str::<CalendarDay>("20358").is_err());
 }
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_again(number in Day::MIN.0..=Day::MAX.0) {
-        let day = Day(number);
-        prop_assert_eq!(Day::parse(&day.to_string()), Some(day));
+    fn what_is_written_is_read_again(number in CalendarDay::MIN.0..=CalendarDay::MAX.0) {
+        let day = CalendarDay(number);
+        prop_assert_eq!(CalendarDay::parse(&day.to_string()), Some(day));
     }
 
     #[test]
-    fn a_later_day_is_written_later(number in Day::MIN.0..Day::MAX.0) {
-        prop_assert!(Day(number).to_string() < Day(number + 1).to_string());
+    fn a_later_day_is_written_later(number in CalendarDay::MIN.0..CalendarDay::MAX.0) {
+        prop_assert!(CalendarDay(number).to_string() < CalendarDay(number + 1).to_string());
     }
 
     #[test]
-    fn steps_stay_inside_the_calendar(number in Day::MIN.0..=Day::MAX.0, step: i32) {
-        let there = Day(number).plus_days(step);
-        prop_assert!((Day::MIN..=Day::MAX).contains(&there));
+    fn steps_stay_inside_the_calendar(number in CalendarDay::MIN.0..=CalendarDay::MAX.0, step: i32) {
+        let there = CalendarDay(number).plus_days(step);
+        prop_assert!((CalendarDay::MIN..=CalendarDay::MAX).contains(&there));
     }
 }

@@ -1,25 +1,25 @@
-//! Metrics that follow from filed ones: amounts, ratios, returns and growth.
+//! Derives metrics from filed ones: amounts, ratios, returns and growth.
 //!
-//! Each is computed from facts of the sheet alone and names them. Over a base that is zero or
-//! negative nothing is computed: such a ratio has a sign but no meaning.
+//! Each derived metric is computed only from facts of the sheet and lists them as inputs. Nothing
+//! is computed over a base that is zero or negative, because such a ratio is not meaningful.
 
 use std::collections::BTreeSet;
 
 use rust_decimal::Decimal;
 
 use super::arithmetic::{average, growth_rate, quotient};
-use super::book::{Book, ids};
-use super::data_check::{Gap, GapReason};
-use super::fact::{FactId, Unit};
-use super::period::Period;
+use super::data_check::{DataGap, GapReason};
+use super::fact::{FactId, FactUnit};
+use super::fact_table::{FactTable, ids};
+use super::period::FiscalPeriod;
 
-/// Adds every derived metric; gives back the ratios of years that mean nothing.
-pub(super) fn add(book: &mut Book) -> BTreeSet<Gap> {
-    let filer = if is_bank(book) { Filer::Bank } else { Filer::Company };
+/// Adds every derived metric and returns the annual ratios that are not meaningful.
+pub(crate) fn add(book: &mut FactTable) -> BTreeSet<DataGap> {
+    let filer = if is_bank(book) { FilerKind::Bank } else { FilerKind::Company };
     let periods = book.periods();
-    let mut deriver = Deriver { book, not_meaningful: BTreeSet::new() };
+    let mut deriver = MetricDeriver { book, not_meaningful: BTreeSet::new() };
     for &period in &periods {
-        if filer == Filer::Company {
+        if filer == FilerKind::Company {
             deriver.total_debt(period);
         }
         for amount in AMOUNTS.iter().filter(|amount| amount.suits(filer, period)) {
@@ -27,76 +27,78 @@ pub(super) fn add(book: &mut Book) -> BTreeSet<Gap> {
         }
     }
     for &period in &periods {
-        for ratio in RATIOS.iter().filter(|ratio| filer == Filer::Company || !ratio.not_for_banks) {
+        for ratio in
+            RATIOS.iter().filter(|ratio| filer == FilerKind::Company || !ratio.not_for_banks)
+        {
             deriver.ratio(ratio, period);
         }
         deriver.debt_burden(period);
-        if let Period::Year(year) = period {
+        if let FiscalPeriod::Year(year) = period {
             deriver.returns(year);
             deriver.turnover(year);
             deriver.long_growth(year);
         }
     }
     for &period in &periods {
-        if !matches!(period, Period::YearToDate(..)) {
+        if !matches!(period, FiscalPeriod::YearToDate(..)) {
             deriver.growth(period);
         }
     }
     deriver.not_meaningful
 }
 
-/// Whether the filer is a bank. For one, debt, free cash flow, EBITDA and working capital mean
-/// nothing: deposits are its raw material. Net interest income alone does not make one, because
-/// others use that tag for interest on their cash.
-pub(super) fn is_bank(book: &Book) -> bool {
+/// Whether the filer is a bank. Debt, free cash flow, EBITDA and working capital are not meaningful
+/// for banks, because deposits fund their business. Net interest income alone is not enough,
+/// because other companies use that tag for interest on their cash.
+pub(crate) fn is_bank(book: &FactTable) -> bool {
     book.has("Deposits") || (book.has("NetInterestIncome") && book.has("NoninterestExpense"))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Filer {
+enum FilerKind {
     Company,
     Bank,
 }
 
 /// A sum of metrics of one period.
-struct Amount {
+struct AmountRule {
     name: &'static str,
-    terms: &'static [Term],
+    terms: &'static [AmountTerm],
     for_banks: bool,
     years_only: bool,
 }
 
-enum Term {
-    /// Without it there is no amount.
+enum AmountTerm {
+    /// Required.
     Plus(&'static str),
-    /// Filers do not tag what they do not have. Of a sum that has only such terms, one must be
-    /// there.
+    /// Optional, because filers do not tag what they do not have. A sum of only optional terms
+    /// needs at least one.
     PlusIfFiled(&'static str),
-    /// Without it there is no amount.
+    /// Required.
     Minus(&'static str),
 }
 
-use Term::{Minus, Plus, PlusIfFiled};
+use AmountTerm::{Minus, Plus, PlusIfFiled};
 
-const fn amount(name: &'static str, terms: &'static [Term]) -> Amount {
-    Amount { name, terms, for_banks: true, years_only: false }
+const fn amount(name: &'static str, terms: &'static [AmountTerm]) -> AmountRule {
+    AmountRule { name, terms, for_banks: true, years_only: false }
 }
 
-const fn not_for_banks(name: &'static str, terms: &'static [Term]) -> Amount {
-    Amount { name, terms, for_banks: false, years_only: false }
+const fn not_for_banks(name: &'static str, terms: &'static [AmountTerm]) -> AmountRule {
+    AmountRule { name, terms, for_banks: false, years_only: false }
 }
 
-impl Amount {
-    fn suits(&self, filer: Filer, period: Period) -> bool {
-        (self.for_banks || filer == Filer::Company)
-            && (!self.years_only || matches!(period, Period::Year(_)))
+impl AmountRule {
+    fn suits(&self, filer: FilerKind, period: FiscalPeriod) -> bool {
+        (self.for_banks || filer == FilerKind::Company)
+            && (!self.years_only || matches!(period, FiscalPeriod::Year(_)))
     }
 }
 
-/// Debt as reported; else current debt as reported, or its parts, and what is due later. Adding
-/// matters: a tag for long-term debt alone leaves commercial paper out.
-static REPORTED_DEBT: Amount = not_for_banks("TotalDebt", &[Plus("DebtReported")]);
-static SUMMED_DEBT: &[Amount] = &[
+/// Debt as reported; otherwise current debt, as reported or summed from its parts, plus noncurrent
+/// debt. The sum matters: a tag for long-term debt alone omits commercial paper.
+static REPORTED_DEBT: AmountRule = not_for_banks("TotalDebt", &[Plus("DebtReported")]);
+static SUMMED_DEBT: &[AmountRule] = &[
     not_for_banks(
         "TotalDebt",
         &[Plus("DebtCurrentReported"), PlusIfFiled("LongTermDebtNoncurrent")],
@@ -111,9 +113,9 @@ static SUMMED_DEBT: &[Amount] = &[
     ),
 ];
 
-/// In order: later ones use earlier ones, and of two with one name the first that can be computed
-/// counts.
-static AMOUNTS: &[Amount] = &[
+/// Order matters: later amounts use earlier ones, and of two with the same name the first
+/// computable one is used.
+static AMOUNTS: &[AmountRule] = &[
     amount("GrossProfit", &[Plus("Revenue"), Minus("CostOfRevenue")]),
     amount("Liabilities", &[Plus("LiabilitiesAndEquity"), Minus("EquityInclNCI")]),
     amount("Liabilities", &[Plus("LiabilitiesAndEquity"), Minus("Equity")]),
@@ -129,7 +131,7 @@ static AMOUNTS: &[Amount] = &[
         ],
     ),
     not_for_banks("WorkingCapital", &[Plus("CurrentAssets"), Minus("CurrentLiabilities")]),
-    Amount {
+    AmountRule {
         name: "ShareholderReturns",
         terms: &[Plus("Buybacks"), PlusIfFiled("Dividends")],
         for_banks: true,
@@ -137,44 +139,49 @@ static AMOUNTS: &[Amount] = &[
     },
 ];
 
-/// One metric over another of the same period.
-struct Ratio {
+/// One metric divided by another of the same period.
+struct RatioRule {
     name: &'static str,
     above: &'static str,
     below: &'static str,
-    unit: Unit,
+    unit: FactUnit,
     not_for_banks: bool,
 }
 
-const fn ratio(name: &'static str, above: &'static str, below: &'static str, unit: Unit) -> Ratio {
-    Ratio { name, above, below, unit, not_for_banks: false }
+const fn ratio(
+    name: &'static str,
+    above: &'static str,
+    below: &'static str,
+    unit: FactUnit,
+) -> RatioRule {
+    RatioRule { name, above, below, unit, not_for_banks: false }
 }
 
-static RATIOS: &[Ratio] = &[
-    ratio("GrossMargin", "GrossProfit", "Revenue", Unit::Ratio),
-    ratio("OperatingMargin", "OperatingIncome", "Revenue", Unit::Ratio),
-    ratio("NetMargin", "NetIncome", "Revenue", Unit::Ratio),
-    ratio("RDIntensity", "ResearchDevelopment", "Revenue", Unit::Ratio),
-    ratio("SGAIntensity", "SellingGeneralAdmin", "Revenue", Unit::Ratio),
-    ratio("FCFMargin", "FreeCashFlow", "Revenue", Unit::Ratio),
-    ratio("CapexIntensity", "Capex", "Revenue", Unit::Ratio),
-    ratio("SBCIntensity", "StockComp", "Revenue", Unit::Ratio),
-    ratio("EBITDAMargin", "EBITDA", "Revenue", Unit::Ratio),
-    ratio("EffectiveTaxRate", "IncomeTax", "PretaxIncome", Unit::Ratio),
-    ratio("CashConversion", "CFO", "NetIncome", Unit::Multiple),
-    ratio("InterestCover", "OperatingIncome", "InterestExpense", Unit::Multiple),
-    ratio("CostIncomeRatio", "NoninterestExpense", "Revenue", Unit::Ratio),
-    ratio("DebtToEquity", "TotalDebt", "Equity", Unit::Multiple),
-    Ratio {
+static RATIOS: &[RatioRule] = &[
+    ratio("GrossMargin", "GrossProfit", "Revenue", FactUnit::Ratio),
+    ratio("OperatingMargin", "OperatingIncome", "Revenue", FactUnit::Ratio),
+    ratio("NetMargin", "NetIncome", "Revenue", FactUnit::Ratio),
+    ratio("RDIntensity", "ResearchDevelopment", "Revenue", FactUnit::Ratio),
+    ratio("SGAIntensity", "SellingGeneralAdmin", "Revenue", FactUnit::Ratio),
+    ratio("FCFMargin", "FreeCashFlow", "Revenue", FactUnit::Ratio),
+    ratio("CapexIntensity", "Capex", "Revenue", FactUnit::Ratio),
+    ratio("SBCIntensity", "StockComp", "Revenue", FactUnit::Ratio),
+    ratio("EBITDAMargin", "EBITDA", "Revenue", FactUnit::Ratio),
+    ratio("EffectiveTaxRate", "IncomeTax", "PretaxIncome", FactUnit::Ratio),
+    ratio("CashConversion", "CFO", "NetIncome", FactUnit::Multiple),
+    ratio("InterestCover", "OperatingIncome", "InterestExpense", FactUnit::Multiple),
+    ratio("CostIncomeRatio", "NoninterestExpense", "Revenue", FactUnit::Ratio),
+    ratio("DebtToEquity", "TotalDebt", "Equity", FactUnit::Multiple),
+    RatioRule {
         name: "CurrentRatio",
         above: "CurrentAssets",
         below: "CurrentLiabilities",
-        unit: Unit::Multiple,
+        unit: FactUnit::Multiple,
         not_for_banks: true,
     },
 ];
 
-/// Balances as days of a year's flow.
+/// Balances expressed as days of a year's flow.
 static TURNOVERS: &[(&str, &str, &str)] = &[
     ("DSO", "Receivables", "Revenue"),
     ("DIO", "Inventory", "CostOfRevenue"),
@@ -205,32 +212,31 @@ const LONG_YEARS: &[u8] = &[3, 5];
 const CHANGING: &[&str] =
     &["GrossMargin", "OperatingMargin", "NetMargin", "FCFMargin", "RDIntensity"];
 
-/// A computed amount before it has a name.
-struct Sum {
+struct AmountSum {
     value: Decimal,
     formula: String,
     inputs: Vec<FactId>,
 }
 
-struct Deriver<'a> {
-    book: &'a mut Book,
-    not_meaningful: BTreeSet<Gap>,
+struct MetricDeriver<'a> {
+    book: &'a mut FactTable,
+    not_meaningful: BTreeSet<DataGap>,
 }
 
-impl Deriver<'_> {
-    fn value(&self, metric: &str, period: Period) -> Option<Decimal> {
+impl MetricDeriver<'_> {
+    fn value(&self, metric: &str, period: FiscalPeriod) -> Option<Decimal> {
         self.book.value(metric, period)
     }
 
-    fn amount(&mut self, amount: &Amount, period: Period) {
+    fn amount(&mut self, amount: &AmountRule, period: FiscalPeriod) {
         if let Some(sum) = self.sum(amount, period) {
             self.put_amount(amount, period, sum);
         }
     }
 
-    /// The reported total, unless parts that are filed beside it come to more: some filers leave
-    /// short-term borrowings out of the total.
-    fn total_debt(&mut self, period: Period) {
+    /// Uses the reported total, unless the separately filed parts add up to more: some filers omit
+    /// short-term borrowings from the total.
+    fn total_debt(&mut self, period: FiscalPeriod) {
         let reported = self.sum(&REPORTED_DEBT, period);
         let summed = SUMMED_DEBT.iter().find_map(|amount| self.sum(amount, period));
         let debt = match (reported, summed) {
@@ -243,12 +249,12 @@ impl Deriver<'_> {
         }
     }
 
-    fn put_amount(&mut self, amount: &Amount, period: Period, sum: Sum) {
+    fn put_amount(&mut self, amount: &AmountRule, period: FiscalPeriod, sum: AmountSum) {
         let id = FactId::new(amount.name, period);
-        self.book.derive(id, Some(sum.value), Unit::Money, sum.formula, sum.inputs);
+        self.book.derive(id, Some(sum.value), FactUnit::Money, sum.formula, sum.inputs);
     }
 
-    fn sum(&self, amount: &Amount, period: Period) -> Option<Sum> {
+    fn sum(&self, amount: &AmountRule, period: FiscalPeriod) -> Option<AmountSum> {
         let mut sum = Decimal::ZERO;
         let mut formula = String::new();
         let mut inputs = Vec::new();
@@ -267,10 +273,10 @@ impl Deriver<'_> {
             formula.push_str(name);
             inputs.push(FactId::new(*name, period));
         }
-        (!inputs.is_empty()).then_some(Sum { value: sum, formula, inputs })
+        (!inputs.is_empty()).then_some(AmountSum { value: sum, formula, inputs })
     }
 
-    fn ratio(&mut self, ratio: &Ratio, period: Period) {
+    fn ratio(&mut self, ratio: &RatioRule, period: FiscalPeriod) {
         let Some(above) = self.value(ratio.above, period) else { return };
         let Some(below) = self.value(ratio.below, period) else { return };
         let id = FactId::new(ratio.name, period);
@@ -286,9 +292,9 @@ impl Deriver<'_> {
         );
     }
 
-    /// Net debt over EBITDA, for four quarters and the balance sheet that closes them.
-    fn debt_burden(&mut self, period: Period) {
-        if !matches!(period, Period::Year(_) | Period::TrailingYear(..)) {
+    /// Net debt over EBITDA, for four quarters and the balance sheet at their end.
+    fn debt_burden(&mut self, period: FiscalPeriod) {
+        if !matches!(period, FiscalPeriod::Year(_) | FiscalPeriod::TrailingYear(..)) {
             return;
         }
         let Some(net_cash) = self.value("NetCash", period.closing()) else { return };
@@ -298,16 +304,16 @@ impl Deriver<'_> {
             self.book.derive(
                 id,
                 quotient(-net_cash, ebitda),
-                Unit::Multiple,
+                FactUnit::Multiple,
                 "-NetCash / EBITDA",
                 ids([("NetCash", period.closing()), ("EBITDA", period)]),
             );
         }
     }
 
-    /// Returns on the average of a year's first and last balance.
+    /// Returns on the average of the opening and closing balance of a year.
     fn returns(&mut self, year: i32) {
-        let (this, before) = (Period::Year(year), Period::Year(year - 1));
+        let (this, before) = (FiscalPeriod::Year(year), FiscalPeriod::Year(year - 1));
         for (name, balance) in [("ROE", "Equity"), ("ROA", "Assets")] {
             let Some(income) = self.value("NetIncome", this) else { continue };
             let balances = self.value(balance, this).zip(self.value(balance, before));
@@ -317,7 +323,7 @@ impl Deriver<'_> {
                 self.book.derive(
                     id,
                     quotient(income, base),
-                    Unit::Ratio,
+                    FactUnit::Ratio,
                     format!("NetIncome / average {balance}"),
                     ids([("NetIncome", this), (balance, this), (balance, before)]),
                 );
@@ -326,7 +332,7 @@ impl Deriver<'_> {
         self.return_on_invested_capital(this, before);
     }
 
-    fn return_on_invested_capital(&mut self, this: Period, before: Period) {
+    fn return_on_invested_capital(&mut self, this: FiscalPeriod, before: FiscalPeriod) {
         let Some(income) = self.value("OperatingIncome", this) else { return };
         let Some(tax_rate) = self.value("EffectiveTaxRate", this) else { return };
         let capitals = self.invested_capital(this).zip(self.invested_capital(before));
@@ -343,14 +349,14 @@ impl Deriver<'_> {
         self.book.derive(
             id,
             after_tax.and_then(|income| quotient(income, capital)),
-            Unit::Ratio,
+            FactUnit::Ratio,
             "OperatingIncome x (1 - EffectiveTaxRate) / average(Equity + TotalDebt - Cash - ShortTermInvestments)",
             inputs,
         );
     }
 
-    /// Equity and debt without what lies in the bank, and what it was computed from.
-    fn invested_capital(&self, period: Period) -> Option<(Decimal, Vec<FactId>)> {
+    /// Equity plus debt minus cash and short-term investments, with the inputs.
+    fn invested_capital(&self, period: FiscalPeriod) -> Option<(Decimal, Vec<FactId>)> {
         let mut capital = self.value("Equity", period)?;
         capital = capital.checked_add(self.value("TotalDebt", period)?)?;
         capital = capital.checked_sub(self.value("Cash", period)?)?;
@@ -363,7 +369,7 @@ impl Deriver<'_> {
     }
 
     fn turnover(&mut self, year: i32) {
-        let period = Period::Year(year);
+        let period = FiscalPeriod::Year(year);
         for &(name, balance, flow) in TURNOVERS {
             let Some(balance_value) = self.value(balance, period) else { continue };
             let Some(flow_value) = self.value(flow, period) else { continue };
@@ -374,7 +380,7 @@ impl Deriver<'_> {
                 self.book.derive(
                     id,
                     days,
-                    Unit::Days,
+                    FactUnit::Days,
                     format!("{balance} / {flow} x 365"),
                     ids([(balance, period), (flow, period)]),
                 );
@@ -382,12 +388,12 @@ impl Deriver<'_> {
         }
     }
 
-    /// Growth a year over three and five years.
+    /// Annual growth over three and five years.
     fn long_growth(&mut self, year: i32) {
-        let this = Period::Year(year);
+        let this = FiscalPeriod::Year(year);
         for &metric in GROWING_LONG {
             for &years in LONG_YEARS {
-                let base = Period::Year(year - i32::from(years));
+                let base = FiscalPeriod::Year(year - i32::from(years));
                 let Some(new) = self.value(metric, this) else { continue };
                 let Some(old) = self.value(metric, base) else { continue };
                 let id = FactId::new(format!("{metric}.cagr{years}"), this);
@@ -395,7 +401,7 @@ impl Deriver<'_> {
                     self.book.derive(
                         id,
                         growth_rate(old, new, u32::from(years)),
-                        Unit::Ratio,
+                        FactUnit::Ratio,
                         format!("({metric} / {metric} {years} years before)^(1/{years}) - 1"),
                         ids([(metric, this), (metric, base)]),
                     );
@@ -404,7 +410,7 @@ impl Deriver<'_> {
         }
     }
 
-    fn growth(&mut self, period: Period) {
+    fn growth(&mut self, period: FiscalPeriod) {
         let before = period.year_before();
         for &metric in GROWING {
             let Some(new) = self.value(metric, period) else { continue };
@@ -414,7 +420,7 @@ impl Deriver<'_> {
                 self.book.derive(
                     id,
                     new.checked_sub(old).and_then(|change| quotient(change, old)),
-                    Unit::Ratio,
+                    FactUnit::Ratio,
                     format!("({metric} - {metric} a year before) / {metric} a year before"),
                     ids([(metric, period), (metric, before)]),
                 );
@@ -426,18 +432,18 @@ impl Deriver<'_> {
             self.book.derive(
                 FactId::new(format!("{metric}.delta"), period),
                 new.checked_sub(old),
-                Unit::Ratio,
+                FactUnit::Ratio,
                 format!("{metric} - {metric} a year before"),
                 ids([(metric, period), (metric, before)]),
             );
         }
     }
 
-    /// Whether a ratio over `base` means something; one of a year that does not is a gap.
+    /// Whether a ratio over `base` is meaningful; if not, an annual one is recorded as a gap.
     fn is_meaningful(&mut self, id: &FactId, base: Decimal) -> bool {
         let is_meaningful = base > Decimal::ZERO;
-        if !is_meaningful && matches!(id.period, Period::Year(_)) {
-            let gap = Gap { id: id.clone(), reason: GapReason::NotMeaningful };
+        if !is_meaningful && matches!(id.period, FiscalPeriod::Year(_)) {
+            let gap = DataGap { id: id.clone(), reason: GapReason::NotMeaningful };
             self.not_meaningful.insert(gap);
         }
         is_meaningful

@@ -1,48 +1,47 @@
-//! U0: documents that the user brings along, divided into passages that can be cited.
+//! U0: the user's own documents, split into passages that can be cited.
 //!
-//! A passage is a paragraph, or a row of a table with the names of its columns, so that a number in
-//! it says what it is. Its citation is `[U0:<document>:<passage>]`. What cannot be read, and what is
-//! more than the bounds allow, is named as missing, never left out in silence.
+//! A passage is a paragraph, or a table row with its column names, so that each number in it is
+//! labeled. Its citation is `[U0:<document>:<passage>]`. Documents that cannot be read or exceed a
+//! limit are always reported as missing.
 //!
-//! The text is data. It is quoted and never obeyed, and never shown as HTML.
+//! The text is untrusted data: it is quoted, never followed as an instruction, and never rendered
+//! as HTML.
 
 mod csv;
-mod prose;
+mod paragraphs;
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::text::cleaned;
+use super::sanitize::cleaned;
 use crate::Sha256Hex;
 
-/// The most passages that are kept of one document.
+/// Limit on passages per document.
 pub const MAX_PASSAGES_OF_ONE: usize = 400;
-/// The most passages that are kept of all documents.
+/// Limit on passages of all documents.
 pub const MAX_PASSAGES_OF_ALL: usize = 1_000;
-/// The longest passage. A longer paragraph is divided at the end of a sentence.
+/// Limit on the length of a passage. A longer paragraph is split at the end of a sentence.
 pub const MAX_PASSAGE_CHARS: usize = 1_200;
-/// The longest id of a document.
 const MAX_ID_CHARS: usize = 24;
-/// The longest name of a document that is kept.
 const MAX_NAME_CHARS: usize = 120;
 
-/// How a document is read.
+/// The format of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DocumentKind {
-    /// Paragraphs below headings, and tables.
+    /// Paragraphs under headings, and tables.
     Markdown,
     /// Paragraphs.
     Text,
-    /// Rows with the names of their columns.
+    /// Rows with column names.
     Csv,
-    /// Paragraphs of text that a program in a sandbox took out of it.
+    /// Paragraphs of text that was extracted in a sandbox.
     Pdf,
 }
 
 impl DocumentKind {
-    /// The kind that a file's name promises; none for files that are not read.
+    /// The format implied by a file name; `None` for unsupported files.
     pub fn of_name(name: &str) -> Option<Self> {
         let (_, ending) = name.rsplit_once('.')?;
         Some(match ending.to_ascii_lowercase().as_str() {
@@ -55,21 +54,21 @@ impl DocumentKind {
     }
 }
 
-/// A document of the user's.
+/// One of the user's documents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UserDocument {
-    /// What citations call it: letters, digits and dashes, made from its name.
+    /// Id used in citations: letters, digits and dashes, derived from the name.
     pub id: String,
-    /// Its name inside the user's folder, never where that folder is.
+    /// Path inside the user's folder; the path of that folder is never stored.
     pub name: String,
-    /// How it was read.
+    /// The format of the document.
     pub kind: DocumentKind,
-    /// The hash of its bytes.
+    /// Hash of its bytes.
     pub sha256: Sha256Hex,
-    /// How many there are.
+    /// Its size.
     pub bytes: u64,
-    /// What it says, in its own order.
+    /// Its passages, in order.
     pub passages: Vec<UserPassage>,
 }
 
@@ -77,36 +76,36 @@ pub struct UserDocument {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UserPassage {
-    /// Its number in the document, from 1.
+    /// Number in the document, from 1.
     pub number: u32,
-    /// Its words, with every run of white space as one space.
+    /// Its text, with each run of white space collapsed to one space.
     pub text: String,
 }
 
 impl UserDocument {
-    /// How a passage of it is cited, without the brackets.
+    /// The citation of a passage, without the brackets.
     pub fn citation(&self, passage: &UserPassage) -> String {
         format!("U0:{}:{}", self.id, passage.number)
     }
 }
 
-/// A document that was found, as text.
+/// A document found in the user's folder, as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundDocument {
-    /// Its name inside the folder, with `/` between folders.
+    /// Path inside the folder, separated by `/`.
     pub name: String,
-    /// How it is read.
+    /// The format of the document.
     pub kind: DocumentKind,
-    /// The hash of its bytes.
+    /// Hash of its bytes.
     pub sha256: Sha256Hex,
-    /// How many there are.
+    /// Its size.
     pub bytes: u64,
-    /// What it says.
+    /// The text of the document.
     pub text: String,
 }
 
-/// Divides documents into passages. The result depends on the documents and not on the order in
-/// which they were found; beside it stands what is missing, one line each.
+/// Splits documents into passages. The result does not depend on the order in which the documents
+/// were found. The second value lists what is missing, one line each.
 pub fn documents(mut found: Vec<FoundDocument>) -> (Vec<UserDocument>, Vec<String>) {
     found.sort_by(|one, other| one.name.cmp(&other.name));
     let mut ids = BTreeSet::new();
@@ -123,16 +122,16 @@ pub fn documents(mut found: Vec<FoundDocument>) -> (Vec<UserDocument>, Vec<Strin
         };
         let most = room.min(MAX_PASSAGES_OF_ONE);
         if texts.is_empty() {
-            missing.push(format!("{name}: it has no text"));
+            missing.push(format!("{name}: no text found"));
             continue;
         }
         if texts.len() > most {
             let all = texts.len();
             missing.push(match most {
                 0 => {
-                    format!("{name}: there is no room for more than {MAX_PASSAGES_OF_ALL} passages")
+                    format!("{name}: skipped, limit of {MAX_PASSAGES_OF_ALL} passages reached")
                 }
-                _ => format!("{name}: only the first {most} of its {all} passages are used"),
+                _ => format!("{name}: only the first {most} of {all} passages are used"),
             });
         }
         let passages: Vec<UserPassage> = (1..)
@@ -150,7 +149,7 @@ pub fn documents(mut found: Vec<FoundDocument>) -> (Vec<UserDocument>, Vec<Strin
     (documents, missing)
 }
 
-/// The text of a file; nothing where it is not UTF-8. A mark of the byte order is no text.
+/// The text of a file without a byte order mark; `None` if it is not UTF-8.
 pub fn text_of(bytes: &[u8]) -> Option<&str> {
     let text = std::str::from_utf8(bytes).ok()?;
     Some(text.strip_prefix('\u{feff}').unwrap_or(text))
@@ -158,13 +157,13 @@ pub fn text_of(bytes: &[u8]) -> Option<&str> {
 
 fn texts(kind: DocumentKind, text: &str) -> Result<Vec<String>, &'static str> {
     match kind {
-        DocumentKind::Markdown => Ok(prose::markdown(text)),
-        DocumentKind::Text | DocumentKind::Pdf => Ok(prose::paragraphs(text)),
+        DocumentKind::Markdown => Ok(paragraphs::markdown(text)),
+        DocumentKind::Text | DocumentKind::Pdf => Ok(paragraphs::paragraphs(text)),
         DocumentKind::Csv => csv::rows(text),
     }
 }
 
-/// A row as a passage: `Year: 2025; Revenue: 1,250`. Empty cells are left out.
+/// Formats a row as a passage: `Year: 2025; Revenue: 1,250`. Empty cells are skipped.
 fn row_text(columns: &[String], cells: &[String]) -> String {
     let mut parts = Vec::new();
     for (at, cell) in cells.iter().enumerate().filter(|(_, cell)| !cell.is_empty()) {
@@ -176,7 +175,8 @@ fn row_text(columns: &[String], cells: &[String]) -> String {
     parts.join("; ")
 }
 
-/// `Market study (final).md` is `market-study-final`, the next of that name `market-study-final-2`.
+/// `Market study (final).md` becomes `market-study-final`, the next one with that name
+/// `market-study-final-2`.
 fn new_id(name: &str, taken: &mut BTreeSet<String>) -> String {
     let file = name.rsplit('/').next().unwrap_or(name);
     let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::claims::{Checker, ClaimVerdict, Known};
+use crate::claims::{CitableEvidence, ClaimChecker, ClaimVerdict};
 
 fn found(name: &str, text: &str) -> FoundDocument {
     FoundDocument {
@@ -59,9 +59,9 @@ fn what_cannot_be_read_is_named() {
     assert_eq!(
         missing,
         [
-            "broken.csv: a quotation mark is never closed",
-            "empty.md: it has no text",
-            "long.csv: only the first 400 of its 401 passages are used",
+            "broken.csv: unclosed quotation mark",
+            "empty.md: no text found",
+            "long.csv: only the first 400 of 401 passages are used",
         ]
     );
     assert_eq!(documents.len(), 1);
@@ -101,14 +101,14 @@ fn a_mark_of_the_byte_order_is_no_text_and_other_encodings_are_none() {
     assert_eq!(text_of(b"caf\xe9"), None);
 }
 
-/// What the checker says about a sentence over this document.
+/// Checks the verdicts on a sentence that cites this document.
 #[track_caller]
 fn check(sentence: &str, expected: &[(&str, ClaimVerdict)]) {
     let text = "# Prices\nWe raised list prices by 4% in May and lost two dealers.\n";
     let csv = "Year,Revenue\n2025,\"$1,250,000\"\n";
     let (documents, _) = documents(vec![found("plan.md", text), found("sales.csv", csv)]);
-    let known = Known { documents: &documents, ..Known::default() };
-    let claims = Checker::new(known).check(sentence);
+    let known = CitableEvidence { documents: &documents, ..CitableEvidence::default() };
+    let claims = ClaimChecker::new(known).check(sentence);
     let said: Vec<(&str, ClaimVerdict)> =
         claims.iter().map(|claim| (claim.printed.as_str(), claim.verdict)).collect();
     assert_eq!(said, expected);
@@ -162,9 +162,9 @@ proptest! {
                 prop_assert!(!passage.text.contains(['\n', '\r', '\0']));
             }
         }
-        // Whatever is cited, the check comes to an end and knows exactly what exists.
-        let known = Known { documents: &documents, ..Known::default() };
-        let checker = Checker::new(known);
+        // Any citation must terminate, and only existing passages must resolve.
+        let known = CitableEvidence { documents: &documents, ..CitableEvidence::default() };
+        let checker = ClaimChecker::new(known);
         for one in &documents {
             let last = one.passages.len();
             let sound = format!("So [U0:{}:{last}].", one.id);

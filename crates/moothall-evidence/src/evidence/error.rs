@@ -1,9 +1,9 @@
-//! Why evidence could not be read.
+//! Errors from reading evidence.
 
-use super::day::Day;
+use super::day::CalendarDay;
 
-/// Refuses what is larger than we are willing to read.
-pub(super) fn within(
+/// Rejects a document larger than `limit` bytes.
+pub(crate) fn within(
     limit: usize,
     what: &'static str,
     document: &[u8],
@@ -12,41 +12,41 @@ pub(super) fn within(
     if bytes > limit { Err(EvidenceError::TooLarge { what, bytes, limit }) } else { Ok(()) }
 }
 
-/// Foreign data that is not what it should be.
+/// External data that is too large or invalid.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EvidenceError {
-    /// More bytes than we are willing to read.
-    #[error("the {what} has {bytes} bytes; at most {limit} are read")]
+    /// The document exceeds the size limit.
+    #[error("the {what} is too large: {bytes} bytes (limit: {limit})")]
     TooLarge {
-        /// What was to be read.
+        /// The kind of document.
         what: &'static str,
-        /// Its size.
+        /// Its size in bytes.
         bytes: usize,
-        /// The most we read.
+        /// The size limit in bytes.
         limit: usize,
     },
-    /// Not the JSON that this kind of document has.
-    #[error("cannot read the {what}")]
+    /// The document is not the expected JSON.
+    #[error("cannot parse the {what}")]
     Json {
-        /// What was to be read.
+        /// The kind of document.
         what: &'static str,
-        /// Where and why reading stopped.
+        /// Position and cause of the error.
         #[source]
         source: serde_json::Error,
     },
-    /// Readable, but something in it cannot be.
-    #[error("the {what} is not valid: {reason}")]
+    /// The document was parsed but contains an invalid value.
+    #[error("invalid {what}: {reason}")]
     Invalid {
-        /// What was read.
+        /// The kind of document.
         what: &'static str,
         /// What is wrong with it.
         reason: String,
     },
-    /// Without an annual report there are no fiscal years, and so no labels.
+    /// There is no annual report, so there are no fiscal years and no period labels.
     #[error("no annual report was filed on or before {as_of}")]
     NoAnnualReport {
-        /// The day up to which filings were used.
-        as_of: Day,
+        /// The day up to which filings were considered.
+        as_of: CalendarDay,
     },
 }

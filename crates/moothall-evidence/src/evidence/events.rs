@@ -1,39 +1,38 @@
-//! E0: what a company had to tell its investors between reports, in words.
+//! E0: events that a company reported between its periodic reports.
 //!
-//! An 8-K names its subjects by item codes. The codes are official, dated and free, which makes them
-//! the spine of what others call news. A foreign filer's 6-K has no codes; that it was filed is all
-//! that is known.
+//! An 8-K lists its subjects as item codes. The codes are official, dated and free, and serve as
+//! the main record of events. A foreign filer's 6-K has no codes; only its filing is known.
 
 use serde::{Deserialize, Serialize};
 
-use super::day::Day;
+use super::day::CalendarDay;
 use super::item_code::ItemCode;
 use super::submissions::Filing;
 
-/// The most events that are kept, newest first.
+/// Limit on events; the newest are used.
 pub const MAX_EVENTS: usize = 40;
 
-/// Something that the company reported between its periodic reports; its citation is
+/// An event that the company reported between its periodic reports; its citation is
 /// `[E0:<accession>]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FilingEvent {
-    /// The number of the filing.
+    /// The accession number of the filing.
     pub accession: String,
-    /// The form: 8-K, 6-K, or one of them amended.
+    /// The form: 8-K, 6-K or an amendment of one.
     pub form: String,
-    /// The day it was filed.
-    pub filed: Day,
-    /// The day it happened.
+    /// The filing date.
+    pub filed: CalendarDay,
+    /// The date of the event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub report_date: Option<Day>,
-    /// What it is about; a 6-K does not say.
+    pub report_date: Option<CalendarDay>,
+    /// Its item codes; a 6-K has none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub items: Vec<ItemCode>,
 }
 
 impl FilingEvent {
-    /// The event of a filing, if it is one.
+    /// The event of a filing, or `None` if the form is not an event report.
     pub fn of(filing: &Filing) -> Option<Self> {
         let is_event = filing.form.starts_with("8-K") || filing.form.starts_with("6-K");
         is_event.then(|| Self {
@@ -45,12 +44,12 @@ impl FilingEvent {
         })
     }
 
-    /// Whether it announces results of a period.
+    /// Whether it announces the results of a period.
     pub fn is_results(&self) -> bool {
         self.items.iter().any(ItemCode::is_results)
     }
 
-    /// What it is about, in words.
+    /// Describes the subjects in words.
     pub fn subjects(&self) -> String {
         let telling: Vec<&ItemCode> =
             self.items.iter().filter(|item| !item.is_attachment()).collect();
@@ -66,7 +65,7 @@ impl FilingEvent {
     }
 }
 
-/// The events among filings that are sorted newest first, at most [`MAX_EVENTS`].
+/// The events among `filings`, which must be sorted newest first; at most [`MAX_EVENTS`].
 pub fn events<'a>(filings: impl Iterator<Item = &'a Filing>) -> Vec<FilingEvent> {
     filings.filter_map(FilingEvent::of).take(MAX_EVENTS).collect()
 }

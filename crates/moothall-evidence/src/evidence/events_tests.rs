@@ -1,11 +1,11 @@
-use super::super::submissions::Accession;
+use super::super::submissions::AccessionNumber;
 use super::*;
 
 fn filing(number: u32, form: &str, items: &str) -> Filing {
     Filing {
-        accession: Accession::parse(&format!("0000000007-26-{number:06}")).unwrap(),
+        accession: AccessionNumber::parse(&format!("0000000007-26-{number:06}")).unwrap(),
         form: form.to_owned(),
-        filed: Day::parse("2026-01-29").unwrap(),
+        filed: CalendarDay::parse("2026-01-29").unwrap(),
         report_date: None,
         items: ItemCode::list(items),
         primary_document: None,

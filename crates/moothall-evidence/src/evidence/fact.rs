@@ -1,4 +1,4 @@
-//! One number with what it means and where it is from.
+//! A number with its meaning and source.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,38 +6,38 @@ use std::str::FromStr;
 use rust_decimal::Decimal;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::day::Day;
+use super::day::CalendarDay;
 use super::error::EvidenceError;
-use super::period::Period;
+use super::period::FiscalPeriod;
 
-/// The name of a fact: `Revenue:FY2025`. A citation of it is `[F0:Revenue:FY2025]`.
+/// The id of a fact: `Revenue:FY2025`. Its citation is `[F0:Revenue:FY2025]`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FactId {
-    /// The row of the table, such as `Revenue` or `Revenue.yoy`.
+    /// The metric, such as `Revenue` or `Revenue.yoy`; a row of the table.
     pub metric: String,
-    /// The column of the table.
-    pub period: Period,
+    /// The period; a column of the table.
+    pub period: FiscalPeriod,
 }
 
-/// The longest name of a metric we accept; ids come from models.
+/// Limit on the length of a metric name, because ids come from models.
 const MAX_METRIC_BYTES: usize = 60;
 
 impl FactId {
-    /// The id of a metric in a period.
-    pub fn new(metric: impl Into<String>, period: Period) -> Self {
+    /// Builds an id from a metric and a period.
+    pub fn new(metric: impl Into<String>, period: FiscalPeriod) -> Self {
         Self { metric: metric.into(), period }
     }
 
-    /// Reads `Revenue:FY2025`, the period in any spelling that [`Period::parse`] knows.
+    /// Parses `Revenue:FY2025`, with the period in any spelling accepted by [`FiscalPeriod::parse`].
     pub fn parse(text: &str) -> Option<Self> {
         let (metric, period) = text.split_once(':')?;
         let metric = metric.trim();
         let plain = (1..=MAX_METRIC_BYTES).contains(&metric.len())
             && metric.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.');
-        if plain { Some(Self::new(metric, Period::parse(period)?)) } else { None }
+        if plain { Some(Self::new(metric, FiscalPeriod::parse(period)?)) } else { None }
     }
 
-    /// Whether it is the change of a ratio, which is counted in percentage points.
+    /// Whether the fact is a change of a ratio, which is expressed in percentage points.
     pub fn is_change(&self) -> bool {
         self.metric.ends_with(".delta")
     }
@@ -49,7 +49,7 @@ impl FromStr for FactId {
     fn from_str(text: &str) -> Result<Self, EvidenceError> {
         Self::parse(text).ok_or_else(|| EvidenceError::Invalid {
             what: "fact id",
-            reason: "it is written like Revenue:FY2025".to_owned(),
+            reason: "expected a form like Revenue:FY2025".to_owned(),
         })
     }
 }
@@ -71,47 +71,47 @@ impl<'de> Deserialize<'de> for FactId {
         let text = String::deserialize(deserializer)?;
         Self::parse(&text)
             .filter(|id| id.to_string() == text)
-            .ok_or_else(|| de::Error::custom("a fact id is written like Revenue:FY2025"))
+            .ok_or_else(|| de::Error::custom("expected a fact id like Revenue:FY2025"))
     }
 }
 
-/// What a value counts.
+/// The unit of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Unit {
+pub enum FactUnit {
     /// Whole units of the sheet's currency.
     Money,
-    /// The sheet's currency for each share.
+    /// The sheet's currency per share.
     PerShare,
     /// Shares.
     Shares,
-    /// A part of a whole: 0.25 is 25 %.
+    /// A fraction: 0.25 is 25 %.
     Ratio,
-    /// How many times: 1.5 is 1.5x.
+    /// A multiple: 1.5 is 1.5x.
     Multiple,
     /// Days.
     Days,
 }
 
-/// A value and its source. Its id is the key under which the sheet holds it.
+/// A value and its source. Its id is its key in the sheet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fact {
     /// The value in units, not in thousands or millions.
     pub value: Decimal,
-    /// What the value counts.
-    pub unit: Unit,
-    /// Where it is from.
-    pub source: Source,
+    /// The unit of the value.
+    pub unit: FactUnit,
+    /// The source of the value.
+    pub source: FactSource,
 }
 
-/// Where a value is from.
+/// The source of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
-    /// A filing says so.
-    Filed(Box<Filed>),
-    /// Computed by us from other facts.
+pub enum FactSource {
+    /// Reported in a filing.
+    Filed(Box<FilingSource>),
+    /// Computed here from other facts.
     Derived {
-        /// The computation in words of metrics.
+        /// The computation in terms of metrics.
         formula: String,
         /// The facts it was computed from.
         inputs: Vec<FactId>,
@@ -120,49 +120,49 @@ pub enum Source {
 
 /// The filing behind a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Filed {
+pub struct FilingSource {
     /// The tag with its taxonomy, such as `us-gaap:Revenues`.
     pub concept: String,
     /// The accession number of the filing.
     pub accession: String,
     /// The form, such as `10-K`.
     pub form: String,
-    /// The day it was filed.
-    pub filed: Day,
-    /// The first day that the value covers; a balance has none.
-    pub start: Option<Day>,
+    /// The filing date.
+    pub filed: CalendarDay,
+    /// The first day that the value covers; `None` for a balance.
+    pub start: Option<CalendarDay>,
     /// The last day that the value covers.
-    pub end: Day,
-    /// What an earlier filing said, if it said something else.
-    pub restated_from: Option<Restated>,
-    /// What we did to the filed value to bring it to today's shares, if anything.
+    pub end: CalendarDay,
+    /// The value of the first filing, if it was different.
+    pub restated_from: Option<OriginalValue>,
+    /// The share split adjustment applied to the filed value, if any.
     pub split: Option<SplitAdjustment>,
 }
 
-/// What the first filing of a period said.
+/// The value in the first filing of a period.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Restated {
+pub struct OriginalValue {
     /// The first value.
     pub value: Decimal,
-    /// The day it was filed.
-    pub filed: Day,
+    /// The filing date of that value.
+    pub filed: CalendarDay,
 }
 
-/// A value that no later filing restated for a share split, so that we did.
+/// An adjustment for a share split that no later filing made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SplitAdjustment {
-    /// The value as the filing says it.
+    /// The value as filed.
     pub as_filed: Decimal,
-    /// New shares for one old share, over all splits since.
+    /// New shares per old share, over all later splits.
     pub factor: u32,
 }
 
 impl Fact {
-    /// The filing behind the value; a derived one has none of its own.
-    pub fn filed(&self) -> Option<&Filed> {
+    /// The filing behind the value; `None` for a derived fact.
+    pub fn filed(&self) -> Option<&FilingSource> {
         match &self.source {
-            Source::Filed(filed) => Some(filed),
-            Source::Derived { .. } => None,
+            FactSource::Filed(filed) => Some(filed),
+            FactSource::Derived { .. } => None,
         }
     }
 }

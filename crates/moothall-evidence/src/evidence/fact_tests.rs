@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn an_id_is_a_metric_and_a_period() {
-    let id = FactId::new("Revenue.yoy", Period::Quarter(2026, 1));
+    let id = FactId::new("Revenue.yoy", FiscalPeriod::Quarter(2026, 1));
     assert_eq!(id.to_string(), "Revenue.yoy:FY2026Q1");
     assert_eq!(FactId::parse("Revenue.yoy:Q1 FY26"), Some(id.clone()));
     assert_eq!("Revenue.yoy:FY2026Q1".parse::<FactId>().unwrap(), id);
@@ -26,6 +26,6 @@ fn what_is_no_id_is_refused() {
     assert!(serde_json::from_str::<FactId>("\"Revenue:FY25\"").is_err());
     assert_eq!(
         "x".parse::<FactId>().unwrap_err().to_string(),
-        "the fact id is not valid: it is written like Revenue:FY2025"
+        "invalid fact id: expected a form like Revenue:FY2025"
     );
 }

@@ -1,18 +1,18 @@
-//! The codes by which form 8-K names its subjects.
+//! Item codes: the subjects of a form 8-K.
 
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// No filing has more items than there are.
+/// More than form 8-K defines.
 const MAX_ITEMS: usize = 40;
 
-/// The code of a subject, such as `2.02`; filings before August 2004 have whole numbers.
+/// An item code such as `2.02`; filings before August 2004 use whole numbers.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ItemCode(String);
 
 impl ItemCode {
-    /// Reads `2.02` or, of old filings, `5`.
+    /// Parses `2.02` or, for old filings, `5`.
     pub fn parse(text: &str) -> Option<Self> {
         let (section, item) = text.split_once('.').map_or((text, None), |(a, b)| (a, Some(b)));
         let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -22,28 +22,28 @@ impl ItemCode {
         sound.then(|| Self(text.to_owned()))
     }
 
-    /// Reads `2.02,9.01`, as the list of filings writes it. What is no code is left out.
+    /// Parses `2.02,9.01`, as in the list of filings. Invalid codes are skipped.
     pub fn list(text: &str) -> Vec<Self> {
         text.split(',').filter_map(|code| Self::parse(code.trim())).take(MAX_ITEMS).collect()
     }
 
-    /// The code as it is written.
+    /// The code as a string.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// What it means, if the table knows it.
+    /// The description of the code, if known.
     pub fn words(&self) -> Option<&'static str> {
         WORDS.iter().find(|(code, _)| *code == self.0).map(|(_, words)| *words)
     }
 
-    /// Whether it announces results of a period.
+    /// Whether it announces the results of a period.
     pub fn is_results(&self) -> bool {
         self.0 == "2.02"
     }
 
-    /// Exhibits accompany other items and say nothing themselves.
-    pub(super) fn is_attachment(&self) -> bool {
+    /// Exhibits accompany other items and carry no information themselves.
+    pub(crate) fn is_attachment(&self) -> bool {
         self.0 == "9.01"
     }
 }
@@ -63,11 +63,11 @@ impl Serialize for ItemCode {
 impl<'de> Deserialize<'de> for ItemCode {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        Self::parse(&text).ok_or_else(|| de::Error::custom("an item code is written like 2.02"))
+        Self::parse(&text).ok_or_else(|| de::Error::custom("expected an item code like 2.02"))
     }
 }
 
-/// The items of form 8-K in force since August 2004, in our words.
+/// The items of form 8-K in force since August 2004, described in our words.
 const WORDS: &[(&str, &str)] = &[
     ("1.01", "entry into a material agreement"),
     ("1.02", "end of a material agreement"),

@@ -1,74 +1,78 @@
-//! Metrics and the tags that mean them.
+//! Metrics and their XBRL tags.
 //!
-//! Tags of one metric stand in order, and all mean the same. A narrower tag (depreciation for
-//! depreciation and amortisation, domestic for all pre-tax income) is never listed: where only such
-//! a one is filed, the sheet has a gap.
+//! The tags of a metric are ordered by preference and equivalent. A narrower tag (depreciation for
+//! depreciation and amortization, domestic for all pre-tax income) is never listed: if only such a
+//! tag is filed, the sheet has a gap.
 
-use super::fact::Unit;
+use super::fact::FactUnit;
 
-/// Whether a value is over a period or at a day.
+/// Whether a value covers a period or is measured on a day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum MetricKind {
     /// Over a period, such as revenue.
     Flow,
-    /// At its last day, such as cash.
+    /// On the last day of the period, such as cash.
     Balance,
 }
 
-/// Something that filings report.
+/// A metric reported in filings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Metric {
-    /// Its name in fact ids.
+pub struct MetricDefinition {
+    /// Name in fact ids.
     pub name: &'static str,
-    /// Its name for people.
+    /// Display name.
     pub label: &'static str,
-    /// Over a period or at a day.
-    pub kind: Kind,
-    /// What it counts.
-    pub unit: Unit,
-    /// Its tags; for each period the first one that has a value is used.
+    /// Whether it is a flow or a balance.
+    pub kind: MetricKind,
+    /// The unit of its values.
+    pub unit: FactUnit,
+    /// Tags; for each period the first one with a value is used.
     pub concepts: &'static [&'static str],
 }
 
-/// The metric that filings report under this name; derived ones are not listed.
-pub fn metric(name: &str) -> Option<&'static Metric> {
+/// Looks up a filed metric by name; derived metrics are not listed.
+pub fn metric(name: &str) -> Option<&'static MetricDefinition> {
     METRICS.iter().find(|metric| metric.name == name)
 }
 
 const fn new(
     name: &'static str,
     label: &'static str,
-    kind: Kind,
-    unit: Unit,
+    kind: MetricKind,
+    unit: FactUnit,
     concepts: &'static [&'static str],
-) -> Metric {
-    Metric { name, label, kind, unit, concepts }
+) -> MetricDefinition {
+    MetricDefinition { name, label, kind, unit, concepts }
 }
 
 type Tags = &'static [&'static str];
 
-const fn flow(name: &'static str, label: &'static str, concepts: Tags) -> Metric {
-    new(name, label, Kind::Flow, Unit::Money, concepts)
+const fn flow(name: &'static str, label: &'static str, concepts: Tags) -> MetricDefinition {
+    new(name, label, MetricKind::Flow, FactUnit::Money, concepts)
 }
 
-const fn balance(name: &'static str, label: &'static str, concepts: Tags) -> Metric {
-    new(name, label, Kind::Balance, Unit::Money, concepts)
+const fn balance(name: &'static str, label: &'static str, concepts: Tags) -> MetricDefinition {
+    new(name, label, MetricKind::Balance, FactUnit::Money, concepts)
 }
 
-const fn per_share(name: &'static str, label: &'static str, concepts: Tags) -> Metric {
-    new(name, label, Kind::Flow, Unit::PerShare, concepts)
+const fn per_share(name: &'static str, label: &'static str, concepts: Tags) -> MetricDefinition {
+    new(name, label, MetricKind::Flow, FactUnit::PerShare, concepts)
 }
 
-const fn average_shares(name: &'static str, label: &'static str, concepts: Tags) -> Metric {
-    new(name, label, Kind::Flow, Unit::Shares, concepts)
+const fn average_shares(
+    name: &'static str,
+    label: &'static str,
+    concepts: Tags,
+) -> MetricDefinition {
+    new(name, label, MetricKind::Flow, FactUnit::Shares, concepts)
 }
 
-const fn shares(name: &'static str, label: &'static str, concepts: Tags) -> Metric {
-    new(name, label, Kind::Balance, Unit::Shares, concepts)
+const fn shares(name: &'static str, label: &'static str, concepts: Tags) -> MetricDefinition {
+    new(name, label, MetricKind::Balance, FactUnit::Shares, concepts)
 }
 
-/// Every metric that is looked for, validated on nine companies of different kinds.
-pub static METRICS: &[Metric] = &[
+/// Every filed metric, validated on nine companies of different kinds.
+pub static METRICS: &[MetricDefinition] = &[
     flow(
         "Revenue",
         "Revenue",

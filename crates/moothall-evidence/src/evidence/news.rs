@@ -1,20 +1,20 @@
-//! N0: headlines, each with its link, its day and who printed it. Of an article nothing else is
-//! kept: the words are the publisher's.
+//! N0: headlines with link, date and publisher. Nothing else of an article is stored, because the
+//! text belongs to the publisher.
 //!
-//! A headline says that something was printed, not that it is true.
+//! A headline shows that something was published, not that it is true.
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::day::Day;
+use super::day::CalendarDay;
 use super::error::{EvidenceError, within};
-use super::text::cleaned;
+use super::sanitize::cleaned;
 
 const WHAT: &str = "list of articles";
-/// The most headlines that are kept, newest first.
+/// Limit on headlines; the newest are used.
 pub const MAX_HEADLINES: usize = 40;
-/// The most bytes that are read of one answer.
+/// Limit on the size of one response.
 pub const MAX_NEWS_BYTES: usize = 4 << 20;
 const MAX_TITLE_CHARS: usize = 240;
 const MAX_SOURCE_CHARS: usize = 80;
@@ -23,44 +23,45 @@ const MAX_URL_BYTES: usize = 500;
 /// A headline; its citation is `[N0:<number>]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Headline {
-    /// Its number, from 1.
+pub struct NewsHeadline {
+    /// Number, from 1.
     pub number: u32,
-    /// What it says.
+    /// The text of the headline.
     pub text: String,
-    /// Where the article is.
+    /// Link to the article.
     pub url: String,
-    /// Who printed it.
+    /// The publisher.
     pub source: String,
-    /// The day it was printed or first seen.
+    /// The day of publication, or the day it was first seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub published: Option<Day>,
+    pub published: Option<CalendarDay>,
 }
 
-/// A headline as a feed has it.
+/// A headline as found in a feed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FoundHeadline {
-    /// What it says.
+pub struct FeedHeadline {
+    /// The text of the headline.
     pub title: String,
-    /// Where the article is.
+    /// Link to the article.
     pub url: String,
-    /// Who printed it.
+    /// The publisher.
     pub source: String,
-    /// The day it was printed or first seen.
-    pub published: Option<Day>,
+    /// The day of publication, or the day it was first seen.
+    pub published: Option<CalendarDay>,
 }
 
-/// The headlines that may be cited: newest first, each once, with an address on the web, numbered
-/// from 1. With a day, only what was printed up to it; what has no day does not count then.
-pub fn headlines(found: Vec<FoundHeadline>, as_of: Option<Day>) -> Vec<Headline> {
-    let mut sound: Vec<FoundHeadline> = found
+/// Selects the headlines that may be cited: newest first, without duplicates, with a valid link,
+/// numbered from 1. With `as_of`, only those published on or before that day; headlines without a
+/// date are then dropped.
+pub fn headlines(found: Vec<FeedHeadline>, as_of: Option<CalendarDay>) -> Vec<NewsHeadline> {
+    let mut sound: Vec<FeedHeadline> = found
         .into_iter()
         .filter_map(|one| {
             let title = cleaned(&one.title, MAX_TITLE_CHARS);
             let source = cleaned(&one.source, MAX_SOURCE_CHARS);
             let in_time = as_of.is_none_or(|day| one.published.is_some_and(|on| on <= day));
             let is_sound = in_time && !title.is_empty() && is_link(&one.url);
-            is_sound.then_some(FoundHeadline { title, source, ..one })
+            is_sound.then_some(FeedHeadline { title, source, ..one })
         })
         .collect();
     sound.sort_by(|one, other| {
@@ -71,7 +72,7 @@ pub fn headlines(found: Vec<FoundHeadline>, as_of: Option<Day>) -> Vec<Headline>
     sound.retain(|one| seen.insert(one.title.to_lowercase()));
     (1..)
         .zip(sound.into_iter().take(MAX_HEADLINES))
-        .map(|(number, FoundHeadline { title, url, source, published })| Headline {
+        .map(|(number, FeedHeadline { title, url, source, published })| NewsHeadline {
             number,
             text: title,
             url,
@@ -81,7 +82,8 @@ pub fn headlines(found: Vec<FoundHeadline>, as_of: Option<Day>) -> Vec<Headline>
         .collect()
 }
 
-/// An address on the web that can be printed: no user, no space, nothing that is not visible ASCII.
+/// Whether the URL is safe to print: HTTP(S), no user name, only visible ASCII without quotes or
+/// brackets.
 fn is_link(url: &str) -> bool {
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
     let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();
@@ -93,13 +95,13 @@ fn is_link(url: &str) -> bool {
 }
 
 #[derive(Deserialize)]
-struct Articles {
+struct GdeltResponse {
     #[serde(default)]
-    articles: Vec<Article>,
+    articles: Vec<GdeltArticle>,
 }
 
 #[derive(Deserialize)]
-struct Article {
+struct GdeltArticle {
     #[serde(default)]
     url: String,
     #[serde(default)]
@@ -110,17 +112,17 @@ struct Article {
     domain: String,
 }
 
-/// Reads an answer of the GDELT DOC 2.0 service (`mode=artlist&format=json`). What it refuses it
-/// refuses in plain text, which is told.
-pub fn gdelt(bytes: &[u8]) -> Result<Vec<FoundHeadline>, EvidenceError> {
+/// Parses a response of the GDELT DOC 2.0 service (`mode=artlist&format=json`). GDELT reports
+/// errors as plain text, which becomes the reason of the error.
+pub fn gdelt(bytes: &[u8]) -> Result<Vec<FeedHeadline>, EvidenceError> {
     within(MAX_NEWS_BYTES, WHAT, bytes)?;
     if !bytes.trim_ascii_start().starts_with(b"{") {
         let reason = cleaned(&String::from_utf8_lossy(bytes), 160);
         return Err(EvidenceError::Invalid { what: WHAT, reason });
     }
-    let read: Articles = serde_json::from_slice(bytes)
+    let read: GdeltResponse = serde_json::from_slice(bytes)
         .map_err(|source| EvidenceError::Json { what: WHAT, source })?;
-    let one = |article: Article| FoundHeadline {
+    let one = |article: GdeltArticle| FeedHeadline {
         published: seen_on(&article.seendate),
         title: article.title,
         url: article.url,
@@ -129,10 +131,10 @@ pub fn gdelt(bytes: &[u8]) -> Result<Vec<FoundHeadline>, EvidenceError> {
     Ok(read.articles.into_iter().map(one).collect())
 }
 
-/// The day of `20260131T120000Z`.
-fn seen_on(text: &str) -> Option<Day> {
+/// Parses the day of `20260131T120000Z`.
+fn seen_on(text: &str) -> Option<CalendarDay> {
     let day = text.get(..8).filter(|day| day.bytes().all(|byte| byte.is_ascii_digit()))?;
-    Day::parse(&format!("{}-{}-{}", &day[..4], &day[4..6], &day[6..]))
+    CalendarDay::parse(&format!("{}-{}-{}", &day[..4], &day[4..6], &day[6..]))
 }
 
 #[cfg(test)]

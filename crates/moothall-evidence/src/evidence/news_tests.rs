@@ -2,12 +2,12 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn day(text: &str) -> Option<Day> {
-    Day::parse(text)
+fn day(text: &str) -> Option<CalendarDay> {
+    CalendarDay::parse(text)
 }
 
-fn found(title: &str, url: &str, published: Option<Day>) -> FoundHeadline {
-    FoundHeadline {
+fn found(title: &str, url: &str, published: Option<CalendarDay>) -> FeedHeadline {
+    FeedHeadline {
         title: title.to_owned(),
         url: url.to_owned(),
         source: "Example Times".to_owned(),
@@ -26,7 +26,7 @@ const ANSWER: &str = r#"{"articles": [
 
 #[test]
 fn an_answer_becomes_numbered_headlines_newest_first() {
-    let headline = |number, text: &str, url: &str, on| Headline {
+    let headline = |number, text: &str, url: &str, on| NewsHeadline {
         number,
         text: text.to_owned(),
         url: url.to_owned(),
@@ -70,7 +70,7 @@ fn a_refusal_in_plain_text_is_told() {
     let refused = gdelt(b"Please limit requests to one every 5 seconds.\n").unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "the list of articles is not valid: Please limit requests to one every 5 seconds."
+        "invalid list of articles: Please limit requests to one every 5 seconds."
     );
 }
 

@@ -1,11 +1,12 @@
-//! T0: what a company says about itself, in its own words, from its annual report.
+//! T0: passages of a company's annual report, word for word.
 //!
-//! The items are found by their headings, which vary: capitals, a part in front, the title in the
-//! next paragraph, a table of contents with the same words, page heads that repeat them. So every
-//! heading is looked at and the one with the most prose behind it is taken. What is not found is a
-//! gap, never a guess.
+//! Items are found by their headings, which vary: capitals, a part number before them, the title in
+//! the next paragraph, the same words in a table of contents or in page headers. Every matching
+//! heading is tried, and the one followed by the most prose is used. An item that is not found is a
+//! gap; nothing is guessed.
 //!
-//! The text is data. It is quoted and never obeyed, and never shown as HTML.
+//! The text is untrusted data: it is quoted, never followed as an instruction, and never rendered
+//! as HTML.
 
 mod html;
 
@@ -20,11 +21,11 @@ use super::submissions::Filing;
 const WHAT: &str = "annual report";
 /// Annual reports of banks have 20 MB and more.
 const MAX_BYTES: usize = 64 << 20;
-/// The most paragraphs that are kept of one report.
+/// Limit on paragraphs per report.
 pub const MAX_PASSAGES: usize = 40;
-/// The longest paragraph that is kept; the rest is cut at the end of a sentence.
+/// Limit on the length of a paragraph; longer ones are truncated at the end of a sentence.
 pub const MAX_PASSAGE_CHARS: usize = 1200;
-/// A heading is a short line.
+/// Longer lines are not headings.
 const MAX_HEADING_CHARS: usize = 200;
 /// Shorter paragraphs are headings, page numbers and captions.
 const MIN_PROSE_CHARS: usize = 60;
@@ -32,65 +33,66 @@ const MIN_PROSE_CHARS: usize = 60;
 /// A paragraph of an annual report, word for word; its citation is `[T0:accession:item:paragraph]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Passage {
-    /// The number of the filing.
+pub struct FilingPassage {
+    /// The accession number of the filing.
     pub accession: String,
     /// Its form, such as `10-K`.
     pub form: String,
-    /// The item it stands in: `1`, `1A` or `7`; in a 20-F `3.D`, `4` or `5`.
+    /// Its item: `1`, `1A` or `7`; in a 20-F `3.D`, `4` or `5`.
     pub item: String,
-    /// Its number among the paragraphs of the item, from 1.
+    /// Number of the paragraph within the item, from 1.
     pub paragraph: u32,
-    /// Its words, with every run of white space as one space; a long one is cut at its end.
+    /// Its text, with each run of white space collapsed to one space; long paragraphs are
+    /// truncated.
     pub text: String,
 }
 
-/// An item that is looked for.
-struct Wanted {
-    /// As it stands in a citation.
+/// An item to extract.
+struct ItemSelector {
+    /// The item as written in citations.
     item: &'static str,
-    /// As it stands in a heading: the number, and a letter if it has one.
+    /// The number as written in headings, with its letter if it has one.
     number: &'static str,
-    /// What its title must hold, in lower case.
+    /// Text that the title must contain, in lower case.
     title: &'static str,
-    /// A heading inside the item from which on it counts.
+    /// A heading inside the item at which extraction starts.
     from: Option<&'static str>,
-    letters: Letters,
+    letters: ItemLetterRule,
 }
 
-/// What a letter behind the number of an item means.
+/// The meaning of a letter after an item number.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Letters {
-    /// Another item: 1A is not in item 1 of a 10-K.
+enum ItemLetterRule {
+    /// A separate item: 1A is not part of item 1 of a 10-K.
     OtherItems,
-    /// A part of the item: 4.B is in item 4 of a 20-F.
+    /// A part of the item: 4.B is part of item 4 of a 20-F.
     Parts,
 }
 
-const TEN_K: &[Wanted] =
+const TEN_K: &[ItemSelector] =
     &[ten_k("1", "business"), ten_k("1A", "risk factor"), ten_k("7", "discussion")];
 
-const TWENTY_F: &[Wanted] = &[
-    Wanted { item: "3.D", from: Some("risk factor"), ..twenty_f("3", "key information") },
+const TWENTY_F: &[ItemSelector] = &[
+    ItemSelector { item: "3.D", from: Some("risk factor"), ..twenty_f("3", "key information") },
     twenty_f("4", "information on the company"),
     twenty_f("5", "operating and financial review"),
 ];
 
-const fn ten_k(item: &'static str, title: &'static str) -> Wanted {
-    Wanted { item, number: item, title, from: None, letters: Letters::OtherItems }
+const fn ten_k(item: &'static str, title: &'static str) -> ItemSelector {
+    ItemSelector { item, number: item, title, from: None, letters: ItemLetterRule::OtherItems }
 }
 
-const fn twenty_f(item: &'static str, title: &'static str) -> Wanted {
-    Wanted { item, number: item, title, from: None, letters: Letters::Parts }
+const fn twenty_f(item: &'static str, title: &'static str) -> ItemSelector {
+    ItemSelector { item, number: item, title, from: None, letters: ItemLetterRule::Parts }
 }
 
-impl Wanted {
-    /// Whether a heading is the end of this item.
-    fn ends_at(&self, next: &Heading) -> bool {
+impl ItemSelector {
+    /// Whether a heading ends this item.
+    fn ends_at(&self, next: &ItemHeading) -> bool {
         match self.letters {
-            Letters::OtherItems => next.number != self.number,
-            // 4A, unlike 4.A, is an item of its own.
-            Letters::Parts => {
+            ItemLetterRule::OtherItems => next.number != self.number,
+            // 4A, unlike 4.A, is a separate item.
+            ItemLetterRule::Parts => {
                 next.number.trim_end_matches(char::is_alphabetic) != self.number
                     || next.title.to_lowercase().contains("unresolved staff")
             }
@@ -98,9 +100,9 @@ impl Wanted {
     }
 }
 
-/// Reads the passages out of the main file of an annual report. A report in which no item is found
-/// has none.
-pub fn passages(document: &[u8], filing: &Filing) -> Result<Vec<Passage>, EvidenceError> {
+/// Extracts passages from the main file of an annual report. The result is empty if no item is
+/// found.
+pub fn passages(document: &[u8], filing: &Filing) -> Result<Vec<FilingPassage>, EvidenceError> {
     within(MAX_BYTES, WHAT, document)?;
     let wanted = match filing.form.as_str() {
         form if form.starts_with("10-K") => TEN_K,
@@ -109,12 +111,12 @@ pub fn passages(document: &[u8], filing: &Filing) -> Result<Vec<Passage>, Eviden
     };
     let paragraphs = html::paragraphs(&String::from_utf8_lossy(document));
     let headings = headings(&paragraphs);
-    let found: Vec<(&Wanted, Vec<&str>)> =
+    let found: Vec<(&ItemSelector, Vec<&str>)> =
         wanted.iter().map(|wanted| (wanted, section(&paragraphs, &headings, wanted))).collect();
     let shares = shares(&found.iter().map(|(_, prose)| prose.len()).collect::<Vec<_>>());
     let mut passages = Vec::new();
     for ((wanted, prose), share) in found.into_iter().zip(shares) {
-        passages.extend((1..).zip(prose).take(share).map(|(paragraph, text)| Passage {
+        passages.extend((1..).zip(prose).take(share).map(|(paragraph, text)| FilingPassage {
             accession: filing.accession.to_string(),
             form: filing.form.clone(),
             item: wanted.item.to_owned(),
@@ -125,16 +127,16 @@ pub fn passages(document: &[u8], filing: &Filing) -> Result<Vec<Passage>, Eviden
     Ok(passages)
 }
 
-/// A paragraph that reads like the heading of an item.
-struct Heading {
+/// A paragraph that looks like the heading of an item.
+struct ItemHeading {
     at: usize,
     /// The number with its letter, such as `1A`.
     number: String,
-    /// What follows on the same line.
+    /// The rest of the line.
     title: String,
 }
 
-fn headings(paragraphs: &[String]) -> Vec<Heading> {
+fn headings(paragraphs: &[String]) -> Vec<ItemHeading> {
     static ITEM: LazyLock<Option<Regex>> = LazyLock::new(|| {
         let part = r"(?:part\s+[ivx]+[\s.,:;–—-]*)?";
         let number = r"item\s*(\d{1,2})(?:\s?\.?\s?\(?([a-e])\)?)?(?:[\s.:–—-]+|$)(.*)$";
@@ -147,22 +149,26 @@ fn headings(paragraphs: &[String]) -> Vec<Heading> {
         }
         let parts = item.captures(text)?;
         let title = parts[3].trim().to_owned();
-        // "Item 7 of this report describes …" is a sentence.
+        // "Item 7 of this report describes …" is a sentence, not a heading.
         let is_title = title.chars().next().is_none_or(|first| !first.is_lowercase());
         let letter = parts.get(2).map_or(String::new(), |letter| letter.as_str().to_uppercase());
-        is_title.then(|| Heading { at, number: format!("{}{letter}", &parts[1]), title })
+        is_title.then(|| ItemHeading { at, number: format!("{}{letter}", &parts[1]), title })
     };
     paragraphs.iter().enumerate().filter_map(heading).collect()
 }
 
-/// The prose of an item: behind the heading that has the most of it, up to the heading of another
-/// item. A page head that repeats the item's own heading ends nothing.
-fn section<'a>(paragraphs: &'a [String], headings: &[Heading], wanted: &Wanted) -> Vec<&'a str> {
+/// The prose of an item: the longest text after one of its headings, up to the heading of another
+/// item. A page header that repeats the item's own heading does not end it.
+fn section<'a>(
+    paragraphs: &'a [String],
+    headings: &[ItemHeading],
+    wanted: &ItemSelector,
+) -> Vec<&'a str> {
     let mut best: Vec<&str> = Vec::new();
     let mut best_bytes = 0;
     let mut behind = 0;
     for (index, heading) in headings.iter().enumerate() {
-        // Headings that stand inside a section that was looked at belong to it.
+        // Skip headings inside a section that was already examined.
         if heading.at < behind || !is_wanted(paragraphs, heading, wanted) {
             continue;
         }
@@ -188,20 +194,20 @@ fn section<'a>(paragraphs: &'a [String], headings: &[Heading], wanted: &Wanted) 
     best
 }
 
-fn is_wanted(paragraphs: &[String], heading: &Heading, wanted: &Wanted) -> bool {
+fn is_wanted(paragraphs: &[String], heading: &ItemHeading, wanted: &ItemSelector) -> bool {
     if heading.number != wanted.number {
         return false;
     }
     let next = paragraphs.get(heading.at + 1).filter(|next| next.len() <= MAX_HEADING_CHARS);
     let title = match (heading.title.as_str(), next) {
-        // The title stands in a cell or a paragraph of its own.
+        // The title is in a separate cell or paragraph.
         ("", Some(next)) => next.to_lowercase(),
         (title, _) => title.to_lowercase(),
     };
     title.contains(wanted.title)
 }
 
-/// Sentences, as opposed to headings, captions and rows of tables.
+/// Whether the text is sentences rather than a heading, caption or table row.
 fn is_prose(text: &str) -> bool {
     let (mut letters, mut signs, mut chars) = (0_usize, 0_usize, 0_usize);
     for sign in text.chars() {
@@ -214,8 +220,8 @@ fn is_prose(text: &str) -> bool {
     chars >= MIN_PROSE_CHARS && letters * 10 >= signs * 7 && text.contains(['.', ';', ':'])
 }
 
-/// How many paragraphs each item gets: one after the other takes one, until all are taken or there
-/// is no more room. So a short item leaves its room to the others.
+/// How many paragraphs each item gets. Items take turns until all paragraphs are assigned or the
+/// limit is reached, so short items leave more for the others.
 fn shares(lengths: &[usize]) -> Vec<usize> {
     let mut shares = vec![0; lengths.len()];
     let mut room = MAX_PASSAGES;
@@ -235,13 +241,13 @@ fn shares(lengths: &[usize]) -> Vec<usize> {
     shares
 }
 
-/// The beginning of a text: whole sentences if it has any that end in time, else whole words.
+/// Truncates a text at the end of a sentence if possible, otherwise between words.
 fn cut(text: &str) -> &str {
     let Some((end, _)) = text.char_indices().nth(MAX_PASSAGE_CHARS) else { return text };
     let head = &text[..end];
     let sentence = head.rfind(". ").map(|dot| dot + 1);
     let word = head.rfind(' ');
-    // A sentence that ends in the first half would throw away more than it saves.
+    // A sentence that ends in the first half would discard too much.
     let at = sentence.filter(|at| *at * 2 > end).or(word).unwrap_or(end);
     head[..at].trim_end()
 }

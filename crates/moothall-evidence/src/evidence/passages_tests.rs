@@ -1,21 +1,21 @@
 use proptest::prelude::*;
 
-use super::super::day::Day;
-use super::super::submissions::Accession;
+use super::super::day::CalendarDay;
+use super::super::submissions::AccessionNumber;
 use super::*;
 
 fn filing(form: &str) -> Filing {
     Filing {
-        accession: Accession::parse("0009990001-26-000007").unwrap(),
+        accession: AccessionNumber::parse("0009990001-26-000007").unwrap(),
         form: form.to_owned(),
-        filed: Day::parse("2026-02-20").unwrap(),
+        filed: CalendarDay::parse("2026-02-20").unwrap(),
         report_date: None,
         items: Vec::new(),
         primary_document: None,
     }
 }
 
-/// A paragraph of prose that can be told from others.
+/// A distinguishable paragraph of prose.
 fn prose(words: &str) -> String {
     format!(
         "{words} is what this paragraph of the report is about, and it is long enough to count."

@@ -1,4 +1,4 @@
-//! Fiscal periods as they stand in fact ids.
+//! Fiscal periods as used in fact ids.
 
 use std::fmt;
 
@@ -6,24 +6,24 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// A fiscal period; the year is the filer's own label, not a calendar year.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Period {
-    /// A fiscal year, or the balance sheet that closes it: `FY2025`.
+pub enum FiscalPeriod {
+    /// A fiscal year, or the balance sheet at its end: `FY2025`.
     Year(i32),
-    /// One quarter, or the balance sheet that closes it: `FY2026Q1`.
+    /// One quarter, or the balance sheet at its end: `FY2026Q1`.
     Quarter(i32, u8),
-    /// The first quarters of a year together: `FY2026Q3YTD` is nine months.
+    /// The first quarters of a year combined: `FY2026Q3YTD` is nine months.
     YearToDate(i32, u8),
-    /// Four quarters that end with this one: `FY2026Q1TTM`.
+    /// The four quarters that end with this one: `FY2026Q1TTM`.
     TrailingYear(i32, u8),
 }
 
-impl Period {
-    /// Reads `FY2025`, `FY26`, `FY2026Q1`, `Q1FY2026`, `FY2026Q3YTD` or `FY2026Q1TTM`, with spaces,
-    /// dashes and case as people write them.
+impl FiscalPeriod {
+    /// Parses `FY2025`, `FY26`, `FY2026Q1`, `Q1FY2026`, `FY2026Q3YTD` or `FY2026Q1TTM`; spaces,
+    /// dashes, underscores and case are ignored.
     ///
-    /// `2026Q1` and bare years are refused: calendar or fiscal would be a guess.
+    /// `2026Q1` and bare years are rejected, because they may be calendar or fiscal.
     pub fn parse(text: &str) -> Option<Self> {
-        // Nobody writes a period with more characters, and the text comes from models.
+        // The text comes from models; no valid period is longer.
         if text.len() > 40 {
             return None;
         }
@@ -57,13 +57,13 @@ impl Period {
         }
     }
 
-    /// The same period a year before.
+    /// The same period one year earlier.
     #[must_use]
     pub const fn year_before(self) -> Self {
         self.years_before(1)
     }
 
-    /// The same period some years before.
+    /// The same period `years` years earlier.
     #[must_use]
     pub const fn years_before(self, years: i32) -> Self {
         match self {
@@ -74,7 +74,7 @@ impl Period {
         }
     }
 
-    /// The period whose balance sheet closes this one.
+    /// The period whose balance sheet is at the end of this one.
     #[must_use]
     pub const fn closing(self) -> Self {
         match self {
@@ -102,7 +102,7 @@ fn year_and_quarter(plain: &str) -> Option<(i32, u8)> {
     Some((year(written_year)?, quarter))
 }
 
-/// Four digits, or two that mean this century.
+/// Parses a year of four digits, or of two digits in this century.
 fn year(digits: &str) -> Option<i32> {
     if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
@@ -115,7 +115,7 @@ fn year(digits: &str) -> Option<i32> {
     }
 }
 
-impl fmt::Display for Period {
+impl fmt::Display for FiscalPeriod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Year(year) => write!(f, "FY{year:04}"),
@@ -126,19 +126,19 @@ impl fmt::Display for Period {
     }
 }
 
-impl Serialize for Period {
+impl Serialize for FiscalPeriod {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for Period {
-    /// Only the spelling that is written, so that one period has one spelling in files.
+impl<'de> Deserialize<'de> for FiscalPeriod {
+    /// Accepts only the canonical spelling, so that each period has one spelling in files.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         Self::parse(&text)
             .filter(|period| period.to_string() == text)
-            .ok_or_else(|| de::Error::custom("a period is written like FY2025 or FY2026Q1"))
+            .ok_or_else(|| de::Error::custom("expected a period like FY2025 or FY2026Q1"))
     }
 }
 

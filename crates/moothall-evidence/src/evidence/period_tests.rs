@@ -1,21 +1,21 @@
 use super::*;
 
 #[track_caller]
-fn check(text: &str, expected: Option<Period>) {
-    assert_eq!(Period::parse(text), expected, "{text}");
+fn check(text: &str, expected: Option<FiscalPeriod>) {
+    assert_eq!(FiscalPeriod::parse(text), expected, "{text}");
 }
 
 #[test]
 fn periods_are_read_as_people_write_them() {
-    check("FY2025", Some(Period::Year(2025)));
-    check("fy 2025", Some(Period::Year(2025)));
-    check("FY26", Some(Period::Year(2026)));
-    check("FY2026Q1", Some(Period::Quarter(2026, 1)));
-    check("Q1 FY2026", Some(Period::Quarter(2026, 1)));
-    check("Q4-FY26", Some(Period::Quarter(2026, 4)));
-    check("FY2026Q3YTD", Some(Period::YearToDate(2026, 3)));
-    check("FY2026_Q1_TTM", Some(Period::TrailingYear(2026, 1)));
-    check("Q1FY2026TTM", Some(Period::TrailingYear(2026, 1)));
+    check("FY2025", Some(FiscalPeriod::Year(2025)));
+    check("fy 2025", Some(FiscalPeriod::Year(2025)));
+    check("FY26", Some(FiscalPeriod::Year(2026)));
+    check("FY2026Q1", Some(FiscalPeriod::Quarter(2026, 1)));
+    check("Q1 FY2026", Some(FiscalPeriod::Quarter(2026, 1)));
+    check("Q4-FY26", Some(FiscalPeriod::Quarter(2026, 4)));
+    check("FY2026Q3YTD", Some(FiscalPeriod::YearToDate(2026, 3)));
+    check("FY2026_Q1_TTM", Some(FiscalPeriod::TrailingYear(2026, 1)));
+    check("Q1FY2026TTM", Some(FiscalPeriod::TrailingYear(2026, 1)));
 }
 
 #[test]
@@ -46,27 +46,27 @@ fn a_period_that_would_be_a_guess_is_refused() {
 #[test]
 fn files_have_one_spelling_of_a_period() {
     for (period, written) in [
-        (Period::Year(2025), "\"FY2025\""),
-        (Period::Quarter(2026, 1), "\"FY2026Q1\""),
-        (Period::YearToDate(2026, 3), "\"FY2026Q3YTD\""),
-        (Period::TrailingYear(2026, 1), "\"FY2026Q1TTM\""),
+        (FiscalPeriod::Year(2025), "\"FY2025\""),
+        (FiscalPeriod::Quarter(2026, 1), "\"FY2026Q1\""),
+        (FiscalPeriod::YearToDate(2026, 3), "\"FY2026Q3YTD\""),
+        (FiscalPeriod::TrailingYear(2026, 1), "\"FY2026Q1TTM\""),
     ] {
         assert_eq!(serde_json::to_string(&period).unwrap(), written);
-        assert_eq!(serde_json::from_str::<Period>(written).unwrap(), period);
+        assert_eq!(serde_json::from_str::<FiscalPeriod>(written).unwrap(), period);
     }
-    assert!(serde_json::from_str::<Period>("\"fy2025\"").is_err());
-    assert!(serde_json::from_str::<Period>("\"Q1FY2026\"").is_err());
+    assert!(serde_json::from_str::<FiscalPeriod>("\"fy2025\"").is_err());
+    assert!(serde_json::from_str::<FiscalPeriod>("\"Q1FY2026\"").is_err());
 }
 
 #[test]
 fn a_balance_sheet_closes_the_quarter_of_a_sum() {
-    assert_eq!(Period::TrailingYear(2026, 1).closing(), Period::Quarter(2026, 1));
-    assert_eq!(Period::YearToDate(2026, 3).closing(), Period::Quarter(2026, 3));
-    assert_eq!(Period::Year(2025).closing(), Period::Year(2025));
+    assert_eq!(FiscalPeriod::TrailingYear(2026, 1).closing(), FiscalPeriod::Quarter(2026, 1));
+    assert_eq!(FiscalPeriod::YearToDate(2026, 3).closing(), FiscalPeriod::Quarter(2026, 3));
+    assert_eq!(FiscalPeriod::Year(2025).closing(), FiscalPeriod::Year(2025));
 }
 
 #[test]
 fn a_year_before_is_the_same_kind_of_period() {
-    assert_eq!(Period::Quarter(2026, 1).year_before(), Period::Quarter(2025, 1));
-    assert_eq!(Period::Year(2025).years_before(5), Period::Year(2020));
+    assert_eq!(FiscalPeriod::Quarter(2026, 1).year_before(), FiscalPeriod::Quarter(2025, 1));
+    assert_eq!(FiscalPeriod::Year(2025).years_before(5), FiscalPeriod::Year(2020));
 }

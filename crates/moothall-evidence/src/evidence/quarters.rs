@@ -1,20 +1,22 @@
-//! Quarters that nobody files: the fourth, those of cash flows, and the trailing year.
+//! Derives quarters that are not filed: the fourth, those of cash flows, and the trailing year.
 //!
-//! The fourth quarter is in no report of its own, and cash flows are reported for the year to date
-//! only. Values per share and averages of shares do not add up, so they are left alone.
+//! The fourth quarter has no report of its own, and cash flows are reported only for the year to
+//! date. Values per share and average share counts cannot be added or subtracted, so they are not
+//! derived.
 
 use std::collections::BTreeSet;
 
-use super::book::{Book, ids};
-use super::fact::{FactId, Unit};
-use super::metrics::{Kind, METRICS};
-use super::period::Period::{Quarter, TrailingYear, Year, YearToDate};
+use super::fact::{FactId, FactUnit};
+use super::fact_table::{FactTable, ids};
+use super::metrics::{METRICS, MetricKind};
+use super::period::FiscalPeriod::{Quarter, TrailingYear, Year, YearToDate};
 
-/// Adds what follows from years, quarters and years to date.
-pub(super) fn add(book: &mut Book) {
+/// Adds the values that follow from years, quarters and years to date.
+pub(crate) fn add(book: &mut FactTable) {
     let years: BTreeSet<i32> = book.periods().iter().map(|period| period.fiscal_year()).collect();
-    let sums =
-        METRICS.iter().filter(|metric| metric.kind == Kind::Flow && metric.unit == Unit::Money);
+    let sums = METRICS
+        .iter()
+        .filter(|metric| metric.kind == MetricKind::Flow && metric.unit == FactUnit::Money);
     for metric in sums {
         for &year in &years {
             add_year(book, metric.name, year);
@@ -23,23 +25,23 @@ pub(super) fn add(book: &mut Book) {
     }
 }
 
-fn add_year(book: &mut Book, metric: &str, year: i32) {
+fn add_year(book: &mut FactTable, metric: &str, year: i32) {
     book.derive(
         FactId::new(metric, YearToDate(year, 1)),
         book.value(metric, Quarter(year, 1)),
-        Unit::Money,
+        FactUnit::Money,
         "first quarter",
         ids([(metric, Quarter(year, 1))]),
     );
     for quarter in [2, 3] {
         let (this, so_far, before) =
             (Quarter(year, quarter), YearToDate(year, quarter), YearToDate(year, quarter - 1));
-        let at = |book: &Book, period| book.value(metric, period);
+        let at = |book: &FactTable, period| book.value(metric, period);
         if let (Some(sum), Some(part)) = (at(book, so_far), at(book, before)) {
             book.derive(
                 FactId::new(metric, this),
                 sum.checked_sub(part),
-                Unit::Money,
+                FactUnit::Money,
                 "year to date - year to date a quarter before",
                 ids([(metric, so_far), (metric, before)]),
             );
@@ -48,7 +50,7 @@ fn add_year(book: &mut Book, metric: &str, year: i32) {
             book.derive(
                 FactId::new(metric, so_far),
                 part.checked_add(rest),
-                Unit::Money,
+                FactUnit::Money,
                 "year to date a quarter before + quarter",
                 ids([(metric, before), (metric, this)]),
             );
@@ -59,15 +61,15 @@ fn add_year(book: &mut Book, metric: &str, year: i32) {
         book.derive(
             FactId::new(metric, Quarter(year, 4)),
             sum.checked_sub(part),
-            Unit::Money,
+            FactUnit::Money,
             "year - nine months",
             ids([(metric, whole), (metric, nine_months)]),
         );
     }
 }
 
-/// The four quarters up to the newest one, unless a year was closed with it.
-fn add_trailing_year(book: &mut Book, metric: &str, years: &BTreeSet<i32>) {
+/// Adds the four quarters up to the newest one, unless it closed a year.
+fn add_trailing_year(book: &mut FactTable, metric: &str, years: &BTreeSet<i32>) {
     let newest_years = years.iter().rev().take(2);
     let mut quarters = newest_years.flat_map(|&year| [(year, 3), (year, 2), (year, 1)]);
     let newest =
@@ -84,7 +86,7 @@ fn add_trailing_year(book: &mut Book, metric: &str, years: &BTreeSet<i32>) {
         book.derive(
             FactId::new(metric, TrailingYear(year, quarter)),
             last_year.checked_add(new).and_then(|sum| sum.checked_sub(old)),
-            Unit::Money,
+            FactUnit::Money,
             "year + year to date - year to date a year before",
             ids([(metric, before), (metric, so_far), (metric, same_before)]),
         );

@@ -1,53 +1,53 @@
-//! The fact sheet F0: what was filed, what follows from it, and what to know about it.
+//! The fact sheet F0: filed facts, derived facts, gaps and data problems.
 
 use std::collections::BTreeMap;
 
 use rust_decimal::Decimal;
 
-use super::book::Book;
 use super::cik::Cik;
 use super::companyfacts::CompanyFacts;
-use super::data_check::{DataCheck, Gap};
-use super::day::Day;
+use super::data_check::{DataCheck, DataGap};
+use super::day::CalendarDay;
 use super::error::EvidenceError;
 use super::fact::{Fact, FactId};
-use super::fiscal::FiscalYears;
-use super::period::Period;
-use super::pick::pick;
-use super::splits::{self, Split};
-use super::{checks, derive, quarters};
+use super::fact_selection::pick;
+use super::fact_table::FactTable;
+use super::fiscal_years::FiscalYears;
+use super::period::FiscalPeriod;
+use super::splits::{self, ShareSplit};
+use super::{consistency, derive, quarters};
 
-/// What a company filed up to a day, and what follows from it; one immutable document, named by its
+/// What a company filed up to a day, and what is derived from it. Immutable and identified by its
 /// hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sheet {
+pub struct FactSheet {
     /// The filer's name.
     pub entity: String,
-    /// The filer's number.
+    /// The filer's CIK.
     pub cik: Cik,
-    /// The currency of all money, such as `USD`.
+    /// The currency of all amounts, such as `USD`.
     pub currency: String,
     /// Only filings up to this day were used.
-    pub as_of: Day,
-    /// Every fact under its id.
+    pub as_of: CalendarDay,
+    /// All facts by id.
     pub facts: BTreeMap<FactId, Fact>,
-    /// What a reader would look for and not find, and why.
-    pub gaps: Vec<Gap>,
-    /// What does not fit together in the data, or was changed before.
+    /// Missing facts that a reader would expect, and why they are missing.
+    pub gaps: Vec<DataGap>,
+    /// Inconsistencies, restatements and adjustments.
     pub checks: Vec<DataCheck>,
-    /// The last day of each fiscal year by the filer's own label.
-    pub fiscal_year_ends: BTreeMap<i32, Day>,
+    /// The last day of each fiscal year, keyed by the filer's own label.
+    pub fiscal_year_ends: BTreeMap<i32, CalendarDay>,
 }
 
-impl Sheet {
-    /// Builds the sheet from what was filed up to `as_of`.
-    pub fn build(facts: &CompanyFacts, as_of: Day) -> Result<Self, EvidenceError> {
+impl FactSheet {
+    /// Builds the sheet from filings up to `as_of`.
+    pub fn build(facts: &CompanyFacts, as_of: CalendarDay) -> Result<Self, EvidenceError> {
         let years = FiscalYears::read(facts, as_of);
         if years.newest().is_none() {
             return Err(EvidenceError::NoAnnualReport { as_of });
         }
         let picked = pick(facts, &years, as_of);
-        Ok(Self::complete(Foundation {
+        Ok(Self::complete(SheetInput {
             entity: facts.entity.clone(),
             cik: facts.cik,
             currency: picked.currency,
@@ -60,37 +60,37 @@ impl Sheet {
         }))
     }
 
-    /// The fact with this id.
+    /// Looks up a fact by id.
     pub fn fact(&self, id: &FactId) -> Option<&Fact> {
         self.facts.get(id)
     }
 
     /// The value of a metric in a period.
-    pub fn value(&self, metric: &str, period: Period) -> Option<Decimal> {
+    pub fn value(&self, metric: &str, period: FiscalPeriod) -> Option<Decimal> {
         self.fact(&FactId::new(metric, period)).map(|fact| fact.value)
     }
 
-    /// The label of the newest fiscal year that an annual report closed.
+    /// The label of the newest fiscal year closed by an annual report.
     pub fn newest_year(&self) -> Option<i32> {
         self.fiscal_year_ends.last_key_value().map(|(&year, _)| year)
     }
 
-    /// Computes all that follows from what was filed.
-    pub(super) fn complete(foundation: Foundation) -> Self {
-        let Foundation { mut facts, splits, fiscal_year_ends, candidates, .. } = foundation;
+    /// Derives everything that follows from the filed facts.
+    pub(crate) fn complete(foundation: SheetInput) -> Self {
+        let SheetInput { mut facts, splits, fiscal_year_ends, candidates, .. } = foundation;
         splits::adjust(&mut facts, &splits);
-        let mut book = Book::new(facts);
+        let mut book = FactTable::new(facts);
         quarters::add(&mut book);
         let mut gaps = derive::add(&mut book);
-        gaps.extend(checks::not_filed(&book, &fiscal_year_ends));
+        gaps.extend(consistency::not_filed(&book, &fiscal_year_ends));
 
         let mut checks = candidates;
         checks.extend(splits.iter().map(|split| DataCheck::Split {
             factor: split.factor,
             first_filed: split.first_filed,
         }));
-        checks.extend(checks::identities(&book, &fiscal_year_ends));
-        checks.extend(checks::restatements(&book, &splits));
+        checks.extend(consistency::identities(&book, &fiscal_year_ends));
+        checks.extend(consistency::restatements(&book, &splits));
         if foundation.unreadable_rows > 0 {
             checks.push(DataCheck::UnreadableRows { count: foundation.unreadable_rows });
         }
@@ -107,19 +107,18 @@ impl Sheet {
     }
 }
 
-/// What a sheet is computed from: what was filed, as it was filed. It is what a file holds of a
-/// sheet.
+/// The filed facts that a sheet is derived from. Only these are stored in files.
 #[derive(Debug)]
-pub(super) struct Foundation {
-    pub(super) entity: String,
-    pub(super) cik: Cik,
-    pub(super) currency: String,
-    pub(super) as_of: Day,
-    pub(super) fiscal_year_ends: BTreeMap<i32, Day>,
-    pub(super) facts: BTreeMap<FactId, Fact>,
-    pub(super) splits: Vec<Split>,
-    pub(super) candidates: Vec<DataCheck>,
-    pub(super) unreadable_rows: usize,
+pub(crate) struct SheetInput {
+    pub(crate) entity: String,
+    pub(crate) cik: Cik,
+    pub(crate) currency: String,
+    pub(crate) as_of: CalendarDay,
+    pub(crate) fiscal_year_ends: BTreeMap<i32, CalendarDay>,
+    pub(crate) facts: BTreeMap<FactId, Fact>,
+    pub(crate) splits: Vec<ShareSplit>,
+    pub(crate) candidates: Vec<DataCheck>,
+    pub(crate) unreadable_rows: usize,
 }
 
 #[cfg(test)]

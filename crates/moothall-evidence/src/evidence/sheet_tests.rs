@@ -3,10 +3,13 @@ use crate::evidence::test_data::{
     ALL, ALPHABET, APPLE, JPMORGAN, LOGISTIC_PROPERTIES, MARVELL, NVIDIA, SNOWFLAKE, Sample,
     WALMART, read,
 };
-use crate::evidence::{Filed, GapReason, Identity, Restated, Source, SplitAdjustment, Unit, fixed};
+use crate::evidence::{
+    AccountingIdentity, FactSource, FactUnit, FilingSource, GapReason, OriginalValue,
+    SplitAdjustment, fixed,
+};
 
-fn day(text: &str) -> Day {
-    Day::parse(text).unwrap()
+fn day(text: &str) -> CalendarDay {
+    CalendarDay::parse(text).unwrap()
 }
 
 fn id(text: &str) -> FactId {
@@ -19,7 +22,7 @@ fn check(sample: &Sample, fact: &str, expected: &str) {
     assert_eq!(value.as_deref(), Some(expected), "{} {fact}", sample.name);
 }
 
-/// A ratio in per cent with one decimal.
+/// Checks a ratio in percent with one decimal.
 #[track_caller]
 fn check_percent(sample: &Sample, fact: &str, expected: &str) {
     let ratio = sample.sheet.fact(&id(fact)).map(|fact| fact.value).unwrap();
@@ -28,15 +31,15 @@ fn check_percent(sample: &Sample, fact: &str, expected: &str) {
 
 #[track_caller]
 fn check_derived(sample: &Sample, fact: &str, formula: &str, inputs: &[&str]) {
-    let expected = Source::Derived {
+    let expected = FactSource::Derived {
         formula: formula.to_owned(),
         inputs: inputs.iter().map(|input| id(input)).collect(),
     };
     assert_eq!(sample.sheet.fact(&id(fact)).unwrap().source, expected);
 }
 
-fn gap(fact: &str, reason: GapReason) -> Gap {
-    Gap { id: id(fact), reason }
+fn gap(fact: &str, reason: GapReason) -> DataGap {
+    DataGap { id: id(fact), reason }
 }
 
 #[test]
@@ -75,7 +78,7 @@ fn the_trailing_year_ends_with_the_newest_quarter() {
 
 #[test]
 fn total_debt_adds_what_is_due_soon_and_later() {
-    // The tag for long-term debt alone says 90.7 billion.
+    // The tag for long-term debt alone is 90.7 billion.
     check(&APPLE, "TotalDebt:FY2025", "98657000000");
     check_derived(
         &APPLE,
@@ -87,12 +90,12 @@ fn total_debt_adds_what_is_due_soon_and_later() {
 
 #[test]
 fn a_reported_total_that_leaves_debt_out_is_not_used() {
-    // Walmart's combined tag has no short-term borrowings.
+    // Walmart's combined tag omits short-term borrowings.
     check(&WALMART, "DebtReported:FY2026", "38166000000");
     check(&WALMART, "TotalDebt:FY2026", "44762000000");
     let found = WALMART.sheet.checks.contains(&DataCheck::Identity {
-        identity: Identity::Debt,
-        period: Period::Year(2026),
+        identity: AccountingIdentity::Debt,
+        period: FiscalPeriod::Year(2026),
         left: Decimal::from(38_166_000_000_i64),
         right: Decimal::from(44_762_000_000_i64),
     });
@@ -101,7 +104,7 @@ fn a_reported_total_that_leaves_debt_out_is_not_used() {
 
 #[test]
 fn growth_per_share_does_not_break_at_a_split() {
-    // Without the correction these were -7.9, -30.4 and -48.8 per cent.
+    // Without the split adjustment these were -7.9, -30.4 and -48.8 percent.
     check_percent(&APPLE, "EPSDiluted.cagr5:FY2022", "21.6");
     check_percent(&ALPHABET, "EPSDiluted.cagr5:FY2024", "26.7");
     check_percent(&NVIDIA, "EPSDiluted.cagr5:FY2023", "7.1");
@@ -110,7 +113,7 @@ fn growth_per_share_does_not_break_at_a_split() {
 #[test]
 fn a_value_put_on_todays_shares_says_so() {
     let fact = APPLE.sheet.fact(&id("EPSDiluted:FY2017")).unwrap();
-    let expected = Filed {
+    let expected = FilingSource {
         concept: "us-gaap:EarningsPerShareDiluted".to_owned(),
         accession: "0000320193-19-000119".to_owned(),
         form: "10-K".to_owned(),
@@ -120,8 +123,8 @@ fn a_value_put_on_todays_shares_says_so() {
         restated_from: None,
         split: Some(SplitAdjustment { as_filed: Decimal::new(921, 2), factor: 4 }),
     };
-    let source = Source::Filed(Box::new(expected));
-    assert_eq!(fact, &Fact { value: Decimal::new(23_025, 4), unit: Unit::PerShare, source });
+    let source = FactSource::Filed(Box::new(expected));
+    assert_eq!(fact, &Fact { value: Decimal::new(23_025, 4), unit: FactUnit::PerShare, source });
     let split = DataCheck::Split { factor: 4, first_filed: day("2020-10-30") };
     assert!(APPLE.sheet.checks.contains(&split));
 }
@@ -140,7 +143,8 @@ fn tags_that_disagree_are_reported_and_the_order_is_kept() {
 
 #[test]
 fn a_split_between_two_tags_is_no_disagreement() {
-    // The count on Apple's cover of 2019 is from before the split, the balance sheet's from after.
+    // The count on Apple's 2019 cover page is from before the split, the balance sheet's from after
+    // it.
     let of_2019 = |check: &&DataCheck| match check {
         DataCheck::Candidates { id, .. } => id.to_string() == "SharesOutstanding:FY2019",
         _ => false,
@@ -150,11 +154,11 @@ fn a_split_between_two_tags_is_no_disagreement() {
 
 #[test]
 fn a_narrower_tag_is_never_used() {
-    // The tag for domestic income alone says 143.6 billion.
+    // The tag for domestic income alone is 143.6 billion.
     check(&ALPHABET, "PretaxIncome:FY2025", "158826000000");
-    // Depreciation alone is not depreciation and amortisation.
-    assert_eq!(ALPHABET.sheet.value("DepreciationAmortization", Period::Year(2025)), None);
-    assert_eq!(ALPHABET.sheet.value("EBITDA", Period::Year(2025)), None);
+    // Depreciation alone is not depreciation and amortization.
+    assert_eq!(ALPHABET.sheet.value("DepreciationAmortization", FiscalPeriod::Year(2025)), None);
+    assert_eq!(ALPHABET.sheet.value("EBITDA", FiscalPeriod::Year(2025)), None);
 }
 
 #[test]
@@ -172,7 +176,8 @@ fn the_tag_may_differ_from_year_to_year() {
 #[test]
 fn the_first_value_of_a_restated_year_is_kept() {
     let fact = ALPHABET.sheet.fact(&id("OperatingIncome:FY2018")).unwrap();
-    let first = Restated { value: Decimal::from(26_321_000_000_i64), filed: day("2019-02-05") };
+    let first =
+        OriginalValue { value: Decimal::from(26_321_000_000_i64), filed: day("2019-02-05") };
     assert_eq!(fact.value, Decimal::from(27_524_000_000_i64));
     assert_eq!(fact.filed().unwrap().restated_from, Some(first));
     let check = DataCheck::Restated {
@@ -198,7 +203,7 @@ fn a_restatement_by_a_split_alone_is_not_reported_as_one() {
 
 #[test]
 fn a_year_without_a_tag_is_a_gap() {
-    let gaps: Vec<&Gap> =
+    let gaps: Vec<&DataGap> =
         APPLE.sheet.gaps.iter().filter(|gap| gap.id.metric == "InterestExpense").collect();
     let expected =
         ["InterestExpense:FY2024", "InterestExpense:FY2025"].map(|id| gap(id, GapReason::NotFiled));
@@ -210,8 +215,8 @@ fn growth_from_a_loss_is_not_meaningful() {
     check(&SNOWFLAKE, "NetIncome:FY2025", "-1285640000");
     let expected = gap("NetIncome.yoy:FY2025", GapReason::NotMeaningful);
     assert!(SNOWFLAKE.sheet.gaps.contains(&expected));
-    assert_eq!(SNOWFLAKE.sheet.value("NetIncome.yoy", Period::Year(2025)), None);
-    assert_eq!(SNOWFLAKE.sheet.value("EffectiveTaxRate", Period::Year(2025)), None);
+    assert_eq!(SNOWFLAKE.sheet.value("NetIncome.yoy", FiscalPeriod::Year(2025)), None);
+    assert_eq!(SNOWFLAKE.sheet.value("EffectiveTaxRate", FiscalPeriod::Year(2025)), None);
 }
 
 #[test]
@@ -222,7 +227,7 @@ fn a_bank_has_its_own_metrics_and_none_that_mean_nothing_for_it() {
     for metric in
         ["TotalDebt", "NetCash", "FreeCashFlow", "EBITDA", "WorkingCapital", "DebtToEquity"]
     {
-        assert_eq!(JPMORGAN.sheet.value(metric, Period::Year(2025)), None, "{metric}");
+        assert_eq!(JPMORGAN.sheet.value(metric, FiscalPeriod::Year(2025)), None, "{metric}");
     }
 }
 
@@ -239,8 +244,8 @@ fn a_foreign_filer_is_read_by_its_own_taxonomy() {
 #[test]
 fn minorities_show_where_net_income_is_not_pretax_income_less_tax() {
     let check = DataCheck::Identity {
-        identity: Identity::NetIncome,
-        period: Period::Year(2024),
+        identity: AccountingIdentity::NetIncome,
+        period: FiscalPeriod::Year(2024),
         left: Decimal::from(-29_285_428),
         right: Decimal::from(-19_426_051),
     };
@@ -249,7 +254,7 @@ fn minorities_show_where_net_income_is_not_pretax_income_less_tax() {
 
 #[test]
 fn a_count_on_a_cover_page_belongs_to_the_period_of_its_filing() {
-    // The service labels two of these filings with the year before.
+    // The service labels two of these filings with the previous year.
     check(&NVIDIA, "SharesOutstanding:FY2021Q1", "24600000000");
     check(&NVIDIA, "SharesOutstanding:FY2020Q1", "24360000000");
     check(&SNOWFLAKE, "SharesOutstanding:FY2023Q1", "318100000");
@@ -268,7 +273,7 @@ fn every_input_of_a_derived_fact_is_a_fact() {
     for sample in ALL {
         let sheet = &*sample.sheet;
         for (id, fact) in &sheet.facts {
-            let Source::Derived { inputs, .. } = &fact.source else { continue };
+            let FactSource::Derived { inputs, .. } = &fact.source else { continue };
             assert!(!inputs.is_empty(), "{id}");
             for input in inputs {
                 assert!(sheet.fact(input).is_some(), "{} {id} uses {input}", sample.name);
@@ -280,12 +285,12 @@ fn every_input_of_a_derived_fact_is_a_fact() {
 #[test]
 fn as_of_a_day_nothing_is_known_that_was_filed_later() {
     let as_of = day("2024-06-30");
-    let sheet = Sheet::build(&APPLE.facts, as_of).unwrap();
+    let sheet = FactSheet::build(&APPLE.facts, as_of).unwrap();
     let filings = sheet.facts.values().filter_map(|fact| fact.filed());
     assert_eq!(filings.map(|filed| filed.filed).max(), Some(day("2024-05-03")));
     assert_eq!(sheet.newest_year(), Some(2023));
-    assert_eq!(sheet.value("Revenue", Period::Year(2024)), None);
-    assert!(sheet.value("Revenue", Period::TrailingYear(2024, 2)).is_some());
+    assert_eq!(sheet.value("Revenue", FiscalPeriod::Year(2024)), None);
+    assert!(sheet.value("Revenue", FiscalPeriod::TrailingYear(2024, 2)).is_some());
 }
 
 #[test]
@@ -302,14 +307,14 @@ fn as_of_a_day_the_sheet_is_what_it_was_on_that_day() {
         }
     }
     let then = CompanyFacts::parse(&serde_json::to_vec(&document).unwrap()).unwrap();
-    let replayed = Sheet::build(&MARVELL.facts, later).unwrap();
-    assert_eq!(replayed, Sheet::build(&then, later).unwrap());
+    let replayed = FactSheet::build(&MARVELL.facts, later).unwrap();
+    assert_eq!(replayed, FactSheet::build(&then, later).unwrap());
     assert_ne!(replayed.facts, MARVELL.sheet.facts);
 }
 
 #[test]
 fn without_an_annual_report_there_is_no_sheet() {
-    let error = Sheet::build(&APPLE.facts, day("2010-01-01")).unwrap_err();
+    let error = FactSheet::build(&APPLE.facts, day("2010-01-01")).unwrap_err();
     assert_eq!(error.to_string(), "no annual report was filed on or before 2010-01-01");
 }
 

@@ -4,8 +4,8 @@ fn decimal(text: &str) -> Decimal {
     text.parse().unwrap()
 }
 
-fn day(text: &str) -> Day {
-    Day::parse(text).unwrap()
+fn day(text: &str) -> CalendarDay {
+    CalendarDay::parse(text).unwrap()
 }
 
 fn vote(before: &str, after: &str, factor: u32) -> SplitVote {
@@ -13,29 +13,29 @@ fn vote(before: &str, after: &str, factor: u32) -> SplitVote {
 }
 
 #[track_caller]
-fn check_factor(unit: Unit, old: &str, new: &str, expected: Option<u32>) {
+fn check_factor(unit: FactUnit, old: &str, new: &str, expected: Option<u32>) {
     assert_eq!(factor_between(unit, decimal(old), decimal(new)), expected, "{old} {new}");
 }
 
 #[test]
 fn a_whole_ratio_within_rounding_is_a_split() {
-    check_factor(Unit::PerShare, "11.89", "2.97", Some(4));
-    check_factor(Unit::PerShare, "-11.89", "-2.97", Some(4));
-    check_factor(Unit::PerShare, "112.2", "5.61", Some(20));
-    check_factor(Unit::Shares, "4648913000", "18595651000", Some(4));
+    check_factor(FactUnit::PerShare, "11.89", "2.97", Some(4));
+    check_factor(FactUnit::PerShare, "-11.89", "-2.97", Some(4));
+    check_factor(FactUnit::PerShare, "112.2", "5.61", Some(20));
+    check_factor(FactUnit::Shares, "4648913000", "18595651000", Some(4));
 }
 
 #[test]
 fn other_ratios_are_restatements() {
-    check_factor(Unit::PerShare, "6.08", "5.90", None);
-    check_factor(Unit::PerShare, "11.89", "2.80", None);
-    // A cent more or less could make any ratio of these.
-    check_factor(Unit::PerShare, "0.02", "0.01", None);
-    check_factor(Unit::PerShare, "2.97", "-0.74", None);
-    check_factor(Unit::PerShare, "0", "1", None);
-    check_factor(Unit::PerShare, "1", "0", None);
-    check_factor(Unit::Shares, "1", "9", None);
-    check_factor(Unit::Shares, "28600000", "168142740", None);
+    check_factor(FactUnit::PerShare, "6.08", "5.90", None);
+    check_factor(FactUnit::PerShare, "11.89", "2.80", None);
+    // A cent of rounding could produce any ratio here.
+    check_factor(FactUnit::PerShare, "0.02", "0.01", None);
+    check_factor(FactUnit::PerShare, "2.97", "-0.74", None);
+    check_factor(FactUnit::PerShare, "0", "1", None);
+    check_factor(FactUnit::PerShare, "1", "0", None);
+    check_factor(FactUnit::Shares, "1", "9", None);
+    check_factor(FactUnit::Shares, "28600000", "168142740", None);
 }
 
 #[test]
@@ -45,12 +45,12 @@ fn a_split_is_dated_by_the_first_filing_on_the_new_basis() {
         vote("2019-10-31", "2020-10-30", 4),
         vote("2020-01-29", "2021-01-28", 4),
     ]);
-    assert_eq!(found, [Split { first_filed: day("2020-10-30"), factor: 4 }]);
+    assert_eq!(found, [ShareSplit { first_filed: day("2020-10-30"), factor: 4 }]);
 }
 
 #[test]
 fn two_splits_by_the_same_factor_are_two() {
-    // Two splits of 2:1 within a year: the annual report spans both and shows 4:1.
+    // Two 2:1 splits within a year: the annual report spans both and shows 4:1.
     let found = splits(vec![
         vote("2021-11-20", "2022-11-20", 2),
         vote("2022-02-20", "2023-02-20", 2),
@@ -60,8 +60,8 @@ fn two_splits_by_the_same_factor_are_two() {
     assert_eq!(
         found,
         [
-            Split { first_filed: day("2022-11-20"), factor: 2 },
-            Split { first_filed: day("2023-09-27"), factor: 2 },
+            ShareSplit { first_filed: day("2022-11-20"), factor: 2 },
+            ShareSplit { first_filed: day("2023-09-27"), factor: 2 },
         ]
     );
     assert_eq!(factor_since(&found, day("2022-09-27")), 4);

@@ -1,38 +1,38 @@
-//! What a filer is and what it filed, from the SEC's submissions document.
+//! Reads a filer's details and filings from the SEC's submissions document.
 //!
-//! The document keeps filings as parallel arrays. They are cut to the shortest one that we need, and
-//! a row that cannot be read is left out: a strange row must not hide the other thousand.
+//! The document stores filings as parallel arrays. A row that lacks a required value or cannot be
+//! read is skipped, so it does not make the other thousand unavailable.
 
 use std::fmt;
 
 use serde::{Deserialize, de};
 
 use super::cik::Cik;
-use super::day::Day;
+use super::day::CalendarDay;
 use super::error::{EvidenceError, within};
 use super::item_code::ItemCode;
-use super::text::cleaned;
+use super::sanitize::cleaned;
 
 const WHAT: &str = "list of filings";
-/// Seen: 157 to 177 KB.
+/// Observed: 157 to 177 KB.
 const MAX_BYTES: usize = 32 << 20;
-/// The service lists a thousand filings or a year, whichever is more.
+/// The service lists at least a thousand filings or one year, whichever is more.
 const MAX_FILINGS: usize = 20_000;
 const MAX_NAME_CHARS: usize = 150;
 const MAX_FORMER_NAMES: usize = 10;
 const MAX_FORM_CHARS: usize = 20;
 const MAX_DOCUMENT_BYTES: usize = 120;
 
-/// A registrant whose last annual report is older than this is refused: its ticker may have passed
-/// to somebody else, and advice on old numbers is worse than none.
+/// A filer whose last annual report is older than this is rejected: its ticker may have been
+/// reassigned, and advice based on old numbers is worse than none.
 pub const STALE_AFTER_DAYS: i32 = 548;
 
-/// The number of a filing: `0000320193-25-000079`.
+/// The accession number of a filing: `0000320193-25-000079`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Accession(String);
+pub struct AccessionNumber(String);
 
-impl Accession {
-    /// Reads ten digits, two and six, with dashes between them.
+impl AccessionNumber {
+    /// Parses ten, two and six digits, separated by dashes.
     pub fn parse(text: &str) -> Option<Self> {
         let sound = text.len() == 20
             && text.bytes().enumerate().all(|(at, byte)| match at {
@@ -42,18 +42,18 @@ impl Accession {
         sound.then(|| Self(text.to_owned()))
     }
 
-    /// With its dashes.
+    /// The number with dashes.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Without them, as it stands in addresses.
+    /// The number without dashes, as used in URLs.
     pub fn digits(&self) -> String {
         self.0.replace('-', "")
     }
 }
 
-impl fmt::Display for Accession {
+impl fmt::Display for AccessionNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -62,34 +62,34 @@ impl fmt::Display for Accession {
 /// One filing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filing {
-    /// Its number.
-    pub accession: Accession,
+    /// Its accession number.
+    pub accession: AccessionNumber,
     /// The form, such as `10-K` or `8-K/A`.
     pub form: String,
-    /// The day it was filed. Acceptance times are not used: the service changed their time zone.
-    pub filed: Day,
+    /// The filing date. Acceptance times are not used, because the service changed their time zone.
+    pub filed: CalendarDay,
     /// The last day of the period, or the day of the event.
-    pub report_date: Option<Day>,
-    /// What an 8-K is about.
+    pub report_date: Option<CalendarDay>,
+    /// The item codes of an 8-K.
     pub items: Vec<ItemCode>,
-    /// The name of its main file, if it is a plain one.
+    /// The name of its main file, if it is a plain file name.
     pub primary_document: Option<String>,
 }
 
 impl Filing {
-    /// Whether it is an annual report, amended ones included.
+    /// Whether it is an annual report, including amendments.
     pub fn is_annual(&self) -> bool {
         is_annual(&self.form)
     }
 
-    /// Whether numbers of the company facts document may come from it, or with it: a reason to fetch
-    /// them again.
+    /// Whether it may add numbers to the company facts document, so the document must be
+    /// fetched again.
     pub fn may_bring_numbers(&self) -> bool {
         self.is_annual() || matches!(base_form(&self.form), "10-Q" | "10-QT" | "6-K" | "8-K")
     }
 }
 
-/// Whether a form is an annual report, amended ones included.
+/// Whether a form is an annual report, including amendments.
 pub fn is_annual(form: &str) -> bool {
     matches!(base_form(form), "10-K" | "10-KT" | "10-K405" | "20-F" | "40-F")
 }
@@ -98,41 +98,41 @@ fn base_form(form: &str) -> &str {
     form.strip_suffix("/A").unwrap_or(form)
 }
 
-/// Whether the last annual report is too old to work with, seen from `today`.
-pub fn is_stale(newest_annual: Option<Day>, today: Day) -> bool {
+/// Whether the last annual report is too old to use as of `today`.
+pub fn is_stale(newest_annual: Option<CalendarDay>, today: CalendarDay) -> bool {
     newest_annual.is_none_or(|filed| today.days_since(filed) > STALE_AFTER_DAYS)
 }
 
 /// A filer and its filings, newest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Submissions {
-    /// The filer.
+pub struct FilerSubmissions {
+    /// The filer's CIK.
     pub cik: Cik,
-    /// Its name.
+    /// The filer's name.
     pub name: String,
-    /// Its industry in the words of the SEC.
+    /// Its industry as named by the SEC.
     pub industry: Option<String>,
     /// The last day of its fiscal year as `09-26`.
     pub fiscal_year_end: Option<String>,
-    /// What it was called before.
+    /// Its former names.
     pub former_names: Vec<String>,
-    /// The filings that the document lists itself.
+    /// The filings listed in this document.
     pub filings: Vec<Filing>,
-    /// Whether further documents list older ones.
+    /// Whether further documents list older filings.
     pub has_older: bool,
 }
 
-impl Submissions {
-    /// Reads a document.
+impl FilerSubmissions {
+    /// Parses a document.
     pub fn parse(bytes: &[u8]) -> Result<Self, EvidenceError> {
         within(MAX_BYTES, WHAT, bytes)?;
-        let document: Document = serde_json::from_slice(bytes)
+        let document: SubmissionsJson = serde_json::from_slice(bytes)
             .map_err(|source| EvidenceError::Json { what: WHAT, source })?;
         let said = |text: Option<String>| {
             text.map(|text| cleaned(&text, MAX_NAME_CHARS)).filter(|text| !text.is_empty())
         };
         let mut filings = document.filings.recent.rows();
-        // Newest first, whatever the document does; the number breaks ties.
+        // Newest first, regardless of the order in the document; the accession number breaks ties.
         filings.sort_by(|one, other| {
             (other.filed, &other.accession).cmp(&(one.filed, &one.accession))
         });
@@ -153,18 +153,18 @@ impl Submissions {
         })
     }
 
-    /// The filings up to a day, newest first.
-    pub fn until(&self, as_of: Day) -> impl Iterator<Item = &Filing> {
+    /// Filings up to `as_of`, newest first.
+    pub fn until(&self, as_of: CalendarDay) -> impl Iterator<Item = &Filing> {
         self.filings.iter().filter(move |filing| filing.filed <= as_of)
     }
 
-    /// The newest annual report up to a day.
-    pub fn newest_annual(&self, as_of: Day) -> Option<&Filing> {
+    /// The newest annual report up to `as_of`.
+    pub fn newest_annual(&self, as_of: CalendarDay) -> Option<&Filing> {
         self.until(as_of).find(|filing| filing.is_annual())
     }
 
-    /// The newest day on which anything was filed that may have brought numbers.
-    pub fn newest_numbers(&self) -> Option<Day> {
+    /// The newest filing date of a filing that may have added numbers.
+    pub fn newest_numbers(&self) -> Option<CalendarDay> {
         let newest = self.filings.iter().find(|filing| filing.may_bring_numbers());
         newest.map(|filing| filing.filed)
     }
@@ -172,14 +172,14 @@ impl Submissions {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Document {
+struct SubmissionsJson {
     cik: Cik,
     name: Option<String>,
     sic_description: Option<String>,
     fiscal_year_end: Option<String>,
     #[serde(default)]
     former_names: Vec<FormerName>,
-    filings: Filings,
+    filings: FilingsJson,
 }
 
 #[derive(Deserialize)]
@@ -188,8 +188,8 @@ struct FormerName {
 }
 
 #[derive(Deserialize)]
-struct Filings {
-    recent: Recent,
+struct FilingsJson {
+    recent: RecentFilingsJson,
     #[serde(default)]
     files: Vec<de::IgnoredAny>,
 }
@@ -198,7 +198,7 @@ type Column = Vec<Option<String>>;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Recent {
+struct RecentFilingsJson {
     accession_number: Column,
     filing_date: Column,
     form: Column,
@@ -210,7 +210,7 @@ struct Recent {
     primary_document: Column,
 }
 
-impl Recent {
+impl RecentFilingsJson {
     fn rows(&self) -> Vec<Filing> {
         (0..self.accession_number.len().min(MAX_FILINGS)).filter_map(|at| self.row(at)).collect()
     }
@@ -220,10 +220,10 @@ impl Recent {
             column.get(at)?.as_deref()
         }
         Some(Filing {
-            accession: Accession::parse(cell(&self.accession_number, at)?)?,
+            accession: AccessionNumber::parse(cell(&self.accession_number, at)?)?,
             form: cleaned(cell(&self.form, at)?, MAX_FORM_CHARS),
-            filed: Day::parse(cell(&self.filing_date, at)?)?,
-            report_date: cell(&self.report_date, at).and_then(Day::parse),
+            filed: CalendarDay::parse(cell(&self.filing_date, at)?)?,
+            report_date: cell(&self.report_date, at).and_then(CalendarDay::parse),
             items: cell(&self.items, at).map(ItemCode::list).unwrap_or_default(),
             primary_document: cell(&self.primary_document, at)
                 .filter(|name| is_plain_file_name(name))
@@ -232,8 +232,8 @@ impl Recent {
     }
 }
 
-/// A name that can stand in an address and in a path without meaning anything else there. Some
-/// filings name a file in a folder of a style sheet; those are forms that we do not read.
+/// Whether a name is safe in a URL and a path. Some filings name a file in a style sheet folder;
+/// their forms are not read.
 pub fn is_plain_file_name(name: &str) -> bool {
     let inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
     (1..=MAX_DOCUMENT_BYTES).contains(&name.len())
@@ -241,11 +241,11 @@ pub fn is_plain_file_name(name: &str) -> bool {
         && name.starts_with(|first: char| first.is_ascii_alphanumeric())
 }
 
-/// `0926` becomes `09-26`; anything that is no day of a year is nothing.
+/// Converts `0926` to `09-26`; `None` if it is not a day of the year.
 fn month_and_day(digits: &str) -> Option<String> {
     let (month, day) = (digits.get(..2)?, digits.get(2..)?);
-    // A leap year, so that the 29th of February is a day.
-    Day::parse(&format!("2024-{month}-{day}")).map(|_| format!("{month}-{day}"))
+    // 2024 is a leap year, so 29 February is accepted.
+    CalendarDay::parse(&format!("2024-{month}-{day}")).map(|_| format!("{month}-{day}"))
 }
 
 #[cfg(test)]

@@ -2,13 +2,13 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn day(text: &str) -> Day {
-    Day::parse(text).unwrap()
+fn day(text: &str) -> CalendarDay {
+    CalendarDay::parse(text).unwrap()
 }
 
 fn filing(accession: &str, form: &str, filed: &str) -> Filing {
     Filing {
-        accession: Accession::parse(accession).unwrap(),
+        accession: AccessionNumber::parse(accession).unwrap(),
         form: form.to_owned(),
         filed: day(filed),
         report_date: None,
@@ -34,8 +34,8 @@ const DOCUMENT: &str = r#"{
 #[test]
 fn filer_and_its_filings_are_read_newest_first_without_rows_that_cannot_be_read() {
     assert_eq!(
-        Submissions::parse(DOCUMENT.as_bytes()).unwrap(),
-        Submissions {
+        FilerSubmissions::parse(DOCUMENT.as_bytes()).unwrap(),
+        FilerSubmissions {
             cik: Cik::new(320_193).unwrap(),
             name: "Apple Inc.".to_owned(),
             industry: Some("Electronic Computers".to_owned()),
@@ -63,8 +63,8 @@ fn filer_and_its_filings_are_read_newest_first_without_rows_that_cannot_be_read(
 fn number_of_the_filer_may_be_a_number_and_most_fields_may_be_missing() {
     let document = r#"{"cik": 7, "fiscalYearEnd": "1340", "filings": {"recent": {"accessionNumber": [], "filingDate": [], "form": []}}}"#;
     assert_eq!(
-        Submissions::parse(document.as_bytes()).unwrap(),
-        Submissions {
+        FilerSubmissions::parse(document.as_bytes()).unwrap(),
+        FilerSubmissions {
             cik: Cik::new(7).unwrap(),
             name: String::new(),
             industry: None,
@@ -83,7 +83,7 @@ fn arrays_of_different_lengths_are_cut_to_the_shortest_that_is_needed() {
         "filingDate": ["2026-01-01", "2026-01-02"],
         "form": ["10-K", "10-Q", "8-K", "8-K"]}}}"#;
     assert_eq!(
-        Submissions::parse(document.as_bytes()).unwrap().filings,
+        FilerSubmissions::parse(document.as_bytes()).unwrap().filings,
         [
             filing("0000000007-26-000002", "10-Q", "2026-01-02"),
             filing("0000000007-26-000001", "10-K", "2026-01-01"),
@@ -93,7 +93,7 @@ fn arrays_of_different_lengths_are_cut_to_the_shortest_that_is_needed() {
 
 #[test]
 fn only_what_was_filed_up_to_a_day_counts() {
-    let submissions = Submissions::parse(DOCUMENT.as_bytes()).unwrap();
+    let submissions = FilerSubmissions::parse(DOCUMENT.as_bytes()).unwrap();
     let forms = |as_of: &str| -> Vec<&str> {
         submissions.until(day(as_of)).map(|filing| filing.form.as_str()).collect()
     };
@@ -136,7 +136,7 @@ fn name_of_a_file_that_means_more_than_a_file_is_not_plain() {
 #[test]
 fn what_is_no_list_of_filings_is_refused() {
     for document in ["", "{}", "[]", r#"{"cik": 0, "filings": {}}"#, r#"{"cik": 1}"#] {
-        let refused = Submissions::parse(document.as_bytes());
+        let refused = FilerSubmissions::parse(document.as_bytes());
         assert!(matches!(refused, Err(EvidenceError::Json { .. })), "{document}: {refused:?}");
     }
 }
@@ -144,14 +144,14 @@ fn what_is_no_list_of_filings_is_refused() {
 proptest! {
     #[test]
     fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        let _ = Submissions::parse(&bytes);
+        let _ = FilerSubmissions::parse(&bytes);
     }
 
     #[test]
     fn one_changed_byte_is_read_or_refused(at in 0..DOCUMENT.len(), byte in any::<u8>()) {
         let mut bytes = DOCUMENT.as_bytes().to_vec();
         bytes[at] = byte;
-        if let Ok(read) = Submissions::parse(&bytes) {
+        if let Ok(read) = FilerSubmissions::parse(&bytes) {
             prop_assert!(read.filings.len() <= 4);
             prop_assert!(read.filings.is_sorted_by_key(|filing| std::cmp::Reverse(filing.filed)));
         }

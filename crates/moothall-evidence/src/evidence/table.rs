@@ -1,5 +1,5 @@
-//! The sheet as agents see it: a row for each metric, a column for each period. A citation is
-//! formed from row and column, so the table costs no ids.
+//! The sheet as agents see it: one row per metric, one column per period. A citation combines row
+//! and column, so the table needs no ids.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -8,19 +8,19 @@ use rust_decimal::{Decimal, RoundingStrategy};
 
 use super::bundle::newest_filing;
 use super::data_check::{DataCheck, GapReason};
-use super::day::Day;
-use super::fact::{Fact, FactId, Unit};
-use super::order::ORDER;
-use super::period::Period;
-use super::sheet::Sheet;
+use super::day::CalendarDay;
+use super::fact::{Fact, FactId, FactUnit};
+use super::metric_order::ORDER;
+use super::period::FiscalPeriod;
+use super::sheet::FactSheet;
 use crate::tokens_expected;
 
-impl Sheet {
-    /// The table in at most so many tokens, by our estimate.
+impl FactSheet {
+    /// Renders the table in at most `max_tokens` estimated tokens.
     ///
-    /// The most telling rows come first; where the room ends, the rest is left out and the last
-    /// line says so. With little room there are fewer periods, too. What says whose numbers these
-    /// are and in which unit is never left out, so a table has about 250 tokens at least.
+    /// The most important rows come first; rows that do not fit are left out and the last line says
+    /// so. A small limit also reduces the number of periods. The header with company and units is
+    /// never left out, so a table has at least about 250 tokens.
     pub fn table(&self, max_tokens: u64) -> String {
         let mut chosen = None;
         for layout in LAYOUTS {
@@ -34,7 +34,7 @@ impl Sheet {
         chosen.unwrap_or_default()
     }
 
-    fn lay_out(&self, layout: &Layout, max_tokens: u64) -> LaidOut {
+    fn lay_out(&self, layout: &SheetTableLayout, max_tokens: u64) -> SheetTableText {
         let columns = self.columns(layout);
         let scale = self.scale();
         let reasons = self.gaps.iter().map(|gap| (&gap.id, gap.reason)).collect();
@@ -43,7 +43,7 @@ impl Sheet {
         let mut text = self.header(&columns, scale, &rows);
         let notes = self.notes(&columns, max_tokens / NOTES_PART);
         let fixed = tokens_expected(&text) + tokens_expected(&notes);
-        // The line that says what is left out is counted before it is known.
+        // Reserve space for the line about omitted rows.
         let room = max_tokens.saturating_sub(fixed + LEFT_OUT_TOKENS);
         let mut used = 0;
         let fits = |row: &&String| {
@@ -55,16 +55,16 @@ impl Sheet {
         text.extend(kept.iter().map(String::as_str));
         text.push_str(&notes);
         if !left_out.is_empty() {
-            // A `String` can always be written to.
+            // Writing to a `String` cannot fail.
             let _ = writeln!(text, "Left out for length: {} more rows.", left_out.len());
         }
-        LaidOut { text, rows_shown: shown, rows_left_out: left_out.len() }
+        SheetTableText { text, rows_shown: shown, rows_left_out: left_out.len() }
     }
 
-    /// Years, then quarters, then the trailing year; each from old to new.
-    fn columns(&self, layout: &Layout) -> Vec<Period> {
-        let newest = |count: usize, wanted: fn(&Period) -> bool| {
-            let periods: BTreeSet<Period> = self
+    /// Years, then quarters, then the trailing year; each from oldest to newest.
+    fn columns(&self, layout: &SheetTableLayout) -> Vec<FiscalPeriod> {
+        let newest = |count: usize, wanted: fn(&FiscalPeriod) -> bool| {
+            let periods: BTreeSet<FiscalPeriod> = self
                 .facts
                 .keys()
                 .filter(|id| LEADING.contains(&id.metric.as_str()))
@@ -74,18 +74,20 @@ impl Sheet {
             let skipped = periods.len().saturating_sub(count);
             periods.into_iter().skip(skipped)
         };
-        newest(layout.years, |period| matches!(period, Period::Year(_)))
-            .chain(newest(layout.quarters, |period| matches!(period, Period::Quarter(..))))
-            .chain(newest(layout.trailing, |period| matches!(period, Period::TrailingYear(..))))
+        newest(layout.years, |period| matches!(period, FiscalPeriod::Year(_)))
+            .chain(newest(layout.quarters, |period| matches!(period, FiscalPeriod::Quarter(..))))
+            .chain(newest(layout.trailing, |period| {
+                matches!(period, FiscalPeriod::TrailingYear(..))
+            }))
             .collect()
     }
 
-    /// A scale in which the newest revenue has four digits or more, as far as there is one.
-    fn scale(&self) -> Scale {
+    /// The largest scale in which the newest revenue has at least four digits.
+    fn scale(&self) -> SheetTableScale {
         let largest = self
             .newest_year()
             .and_then(|year| {
-                let value = |metric| self.value(metric, Period::Year(year));
+                let value = |metric| self.value(metric, FiscalPeriod::Year(year));
                 value("Revenue").or_else(|| value("Assets"))
             })
             .unwrap_or_default()
@@ -94,13 +96,13 @@ impl Sheet {
             .iter()
             .copied()
             .find(|scale| largest >= Decimal::from(scale.unit) * Decimal::ONE_THOUSAND)
-            .unwrap_or(Scale { unit: 1, words: "" })
+            .unwrap_or(SheetTableScale { unit: 1, words: "" })
     }
 
-    /// Whose numbers these are, in which units, and what the marks mean that occur.
-    fn header(&self, columns: &[Period], scale: Scale, rows: &[String]) -> String {
+    /// The header: company, units, and a legend of the marks used.
+    fn header(&self, columns: &[FiscalPeriod], scale: SheetTableScale, rows: &[String]) -> String {
         let mut text = format!("F0: {} (CIK {})", self.entity, self.cik);
-        if self.as_of < Day::MAX {
+        if self.as_of < CalendarDay::MAX {
             let _ = write!(text, ", as of {}", self.as_of);
         }
         if let Some(newest) = newest_filing(self) {
@@ -123,7 +125,7 @@ impl Sheet {
         for (_, meaning) in MARKS.iter().filter(|(sign, _)| occurs(sign)) {
             let _ = write!(text, "; {meaning}");
         }
-        let example = columns.last().map_or_else(String::new, Period::to_string);
+        let example = columns.last().map_or_else(String::new, FiscalPeriod::to_string);
         let _ = writeln!(text, ". Cite a cell as [F0:row:column], such as [F0:Revenue:{example}].");
         text.push_str("| |");
         for column in columns {
@@ -135,12 +137,12 @@ impl Sheet {
         text
     }
 
-    /// A row, unless nothing is known and nothing is missed.
+    /// Renders a row; `None` if it has neither a value nor a gap.
     fn row(
         &self,
         metric: &str,
-        columns: &[Period],
-        scale: Scale,
+        columns: &[FiscalPeriod],
+        scale: SheetTableScale,
         reasons: &BTreeMap<&FactId, GapReason>,
     ) -> Option<String> {
         let ids = columns.iter().map(|column| FactId::new(metric, *column));
@@ -164,8 +166,8 @@ impl Sheet {
         tells.then_some(row)
     }
 
-    /// What a careful reader should know about these columns, the newest of each kind.
-    fn notes(&self, columns: &[Period], max_tokens: u64) -> String {
+    /// Notes about problems in these columns, the newest of each kind.
+    fn notes(&self, columns: &[FiscalPeriod], max_tokens: u64) -> String {
         let oldest_end =
             columns.first().and_then(|column| self.fiscal_year_ends.get(&column.fiscal_year()));
         let mut newest: BTreeMap<(u8, String), String> = BTreeMap::new();
@@ -175,7 +177,8 @@ impl Sheet {
                     (0, identity.to_string())
                 }
                 DataCheck::Candidates { id, .. }
-                    if matches!(id.period, Period::Year(_)) && columns.contains(&id.period) =>
+                    if matches!(id.period, FiscalPeriod::Year(_))
+                        && columns.contains(&id.period) =>
                 {
                     (1, id.metric.clone())
                 }
@@ -183,7 +186,7 @@ impl Sheet {
                     (2, first_filed.to_string())
                 }
                 DataCheck::UnreadableRows { .. } => (3, String::new()),
-                // Restatements are marked in their cells; the rest is about other periods.
+                // Restatements are marked in their cells; the others concern periods not shown.
                 DataCheck::Identity { .. }
                 | DataCheck::Candidates { .. }
                 | DataCheck::Split { .. }
@@ -200,31 +203,32 @@ impl Sheet {
     }
 }
 
-struct LaidOut {
+struct SheetTableText {
     text: String,
     rows_shown: usize,
     rows_left_out: usize,
 }
 
-/// How many periods a table shows, and with how few rows the next smaller one is better.
-struct Layout {
+/// How many periods a table shows, and the number of rows below which the next smaller layout is
+/// used.
+struct SheetTableLayout {
     years: usize,
     quarters: usize,
     trailing: usize,
     fewest_rows: usize,
 }
 
-const LAYOUTS: &[Layout] = &[
-    Layout { years: 5, quarters: 5, trailing: 1, fewest_rows: 40 },
-    Layout { years: 4, quarters: 2, trailing: 1, fewest_rows: 25 },
-    Layout { years: 3, quarters: 0, trailing: 1, fewest_rows: 12 },
-    Layout { years: 2, quarters: 0, trailing: 0, fewest_rows: 0 },
+const LAYOUTS: &[SheetTableLayout] = &[
+    SheetTableLayout { years: 5, quarters: 5, trailing: 1, fewest_rows: 40 },
+    SheetTableLayout { years: 4, quarters: 2, trailing: 1, fewest_rows: 25 },
+    SheetTableLayout { years: 3, quarters: 0, trailing: 1, fewest_rows: 12 },
+    SheetTableLayout { years: 2, quarters: 0, trailing: 0, fewest_rows: 0 },
 ];
-/// Notes take at most this part of a table.
+/// Notes take at most one part in this many of a table.
 const NOTES_PART: u64 = 12;
 const LEFT_OUT_TOKENS: u64 = 12;
 
-/// What cells are searched for, and what it means.
+/// Marks to search for in cells, with their legend.
 const MARKS: &[(&str, &str)] = &[
     ("%", "% = per cent"),
     ("pp |", "pp = percentage points"),
@@ -237,18 +241,18 @@ const MARKS: &[(&str, &str)] = &[
     ("s |", "s = put on today's shares after a split"),
 ];
 
-/// Metrics that say which periods a filer has.
+/// Metrics that determine which periods a filer has.
 const LEADING: &[&str] = &["Revenue", "NetIncome"];
 
 #[derive(Clone, Copy)]
-struct Scale {
+struct SheetTableScale {
     unit: u32,
     words: &'static str,
 }
 
-const SCALES: &[Scale] = &[
-    Scale { unit: 1_000_000, words: "millions of " },
-    Scale { unit: 1_000, words: "thousands of " },
+const SCALES: &[SheetTableScale] = &[
+    SheetTableScale { unit: 1_000_000, words: "millions of " },
+    SheetTableScale { unit: 1_000, words: "thousands of " },
 ];
 
 fn mark(fact: &Fact) -> &'static str {
@@ -259,31 +263,31 @@ fn mark(fact: &Fact) -> &'static str {
     }
 }
 
-/// A value as it is printed in the table.
-fn shown(id: &FactId, fact: &Fact, scale: Scale) -> String {
+/// Formats a value for the table.
+fn shown(id: &FactId, fact: &Fact, scale: SheetTableScale) -> String {
     let value = fact.value;
     match fact.unit {
-        Unit::Money | Unit::Shares => {
+        FactUnit::Money | FactUnit::Shares => {
             let scaled = value.checked_div(Decimal::from(scale.unit)).unwrap_or(value);
             let small = scaled.abs() < Decimal::TEN && scale.unit > 1 && !scaled.is_zero();
             fixed(scaled, if small { 1 } else { 0 })
         }
-        Unit::PerShare => fixed(value, if value.abs() < Decimal::new(1, 1) { 3 } else { 2 }),
-        Unit::Ratio => {
+        FactUnit::PerShare => fixed(value, if value.abs() < Decimal::new(1, 1) { 3 } else { 2 }),
+        FactUnit::Ratio => {
             let unit = if id.is_change() { "pp" } else { "%" };
             let per_cent = value.checked_mul(Decimal::ONE_HUNDRED);
             per_cent.map_or_else(String::new, |value| format!("{}{unit}", fixed(value, 1)))
         }
-        Unit::Multiple => format!("{}x", fixed(value, 2)),
-        Unit::Days => format!("{}d", fixed(value, 1)),
+        FactUnit::Multiple => format!("{}x", fixed(value, 2)),
+        FactUnit::Days => format!("{}d", fixed(value, 1)),
     }
 }
 
-/// A value with so many decimals, rounded: the formatting of `Decimal` itself cuts, and would print
-/// 31.97 as 31.9.
+/// Formats a value with `decimals` decimals, rounded. The formatting of `Decimal` itself truncates
+/// and would print 31.97 as 31.9.
 pub fn fixed(value: Decimal, decimals: u32) -> String {
     let rounded = value.round_dp_with_strategy(decimals, RoundingStrategy::MidpointAwayFromZero);
-    // There is no negative zero in print.
+    // Avoid printing "-0".
     let rounded = if rounded.is_zero() { Decimal::ZERO } else { rounded };
     format!("{rounded:.0$}", decimals as usize)
 }

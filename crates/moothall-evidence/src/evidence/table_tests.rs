@@ -23,7 +23,7 @@ fn printed_values_are_rounded_not_cut() {
     check_fixed("7", 2, "7.00");
 }
 
-/// A company with losses, gaps and ratios that mean nothing.
+/// A company with losses, gaps and ratios that are not meaningful.
 #[test]
 fn a_table_has_this_form() {
     insta::assert_snapshot!(SNOWFLAKE.sheet.table(1_000));

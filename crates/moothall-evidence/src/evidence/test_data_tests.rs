@@ -1,14 +1,14 @@
 //! Real filings for tests.
 //!
-//! They are not in the repository. Where they are missing, tests that need them fail: a test that
-//! passes because it did not run proves nothing.
+//! They are not in the repository. Tests that need them fail if they are missing, because a skipped
+//! test proves nothing.
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-use crate::evidence::{CompanyFacts, Day, Sheet};
+use crate::evidence::{CalendarDay, CompanyFacts, FactSheet};
 
-/// The folder with real answers of the SEC's service.
+/// The folder with recorded responses of the SEC's service.
 pub(crate) fn folder() -> PathBuf {
     #[expect(clippy::disallowed_methods, reason = "tests are told where the data is")]
     let named = std::env::var_os("MOOTHALL_TEST_DATA").map(PathBuf::from);
@@ -17,7 +17,7 @@ pub(crate) fn folder() -> PathBuf {
     named.unwrap_or_else(beside)
 }
 
-/// A file of that folder.
+/// Reads a file of that folder.
 #[track_caller]
 pub(crate) fn read(name: &str) -> Vec<u8> {
     let path = folder().join(name);
@@ -34,8 +34,8 @@ pub(crate) fn read(name: &str) -> Vec<u8> {
 pub(crate) struct Sample {
     pub(crate) name: &'static str,
     pub(crate) facts: LazyLock<CompanyFacts>,
-    /// Built from everything that was filed.
-    pub(crate) sheet: LazyLock<Sheet>,
+    /// Built from all filings.
+    pub(crate) sheet: LazyLock<FactSheet>,
 }
 
 macro_rules! samples {
@@ -47,10 +47,9 @@ macro_rules! samples {
                     let bytes = read(concat!("companyfacts/", $file, ".json"));
                     CompanyFacts::parse(&bytes).unwrap()
                 }),
-                sheet: LazyLock::new(|| Sheet::build(&$name.facts, Day::MAX).unwrap()),
+                sheet: LazyLock::new(|| FactSheet::build(&$name.facts, CalendarDay::MAX).unwrap()),
             };
         )+
-        /// All of them.
         pub(crate) static ALL: &[&Sample] = &[$(&$name),+];
     };
 }

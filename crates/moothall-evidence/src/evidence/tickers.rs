@@ -1,7 +1,7 @@
-//! From the symbol that a person types to the filer behind it.
+//! Maps ticker symbols to filers.
 //!
-//! The table is the SEC's `company_tickers.json`, or its sibling with exchanges. A symbol that two
-//! filers share is refused rather than guessed: symbols get reassigned.
+//! The table is the SEC's `company_tickers.json`, or its variant with exchanges. A symbol that two
+//! filers share is rejected rather than guessed, because symbols get reassigned.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::cik::Cik;
 use super::error::{EvidenceError, within};
-use super::text::cleaned;
+use super::sanitize::cleaned;
 
 const WHAT: &str = "list of tickers";
 /// The real file has 0.8 MB and 9,905 rows.
@@ -20,19 +20,19 @@ const MAX_ROWS: usize = 100_000;
 const MAX_TICKER_BYTES: usize = 10;
 const MAX_TITLE_CHARS: usize = 150;
 
-/// A symbol: one to ten capital letters, digits, dots and dashes, a letter or digit first, so that
-/// it can stand in a path and in an address.
+/// A ticker symbol: one to ten capital letters, digits, dots and dashes, starting with a letter or
+/// digit, so it is safe in paths and URLs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct Ticker(String);
 
-/// A text that is no symbol.
+/// A text that is not a ticker symbol.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a ticker: it has one to ten letters, digits, dots and dashes")]
+#[error("`{0}` is not a ticker: expected one to ten letters, digits, dots and dashes")]
 pub struct InvalidTicker(String);
 
 impl Ticker {
-    /// Reads a symbol in any case, as people type it.
+    /// Parses a symbol, ignoring case and surrounding spaces.
     pub fn parse(text: &str) -> Result<Self, InvalidTicker> {
         let upper = text.trim().to_ascii_uppercase();
         let inner = |byte: u8| {
@@ -44,7 +44,7 @@ impl Ticker {
         if sound { Ok(Self(upper)) } else { Err(InvalidTicker(cleaned(text, 40))) }
     }
 
-    /// Reads a symbol only in the spelling that is written.
+    /// Parses a symbol in its canonical spelling only.
     pub fn parse_written(text: &str) -> Result<Self, InvalidTicker> {
         match Self::parse(text) {
             Ok(ticker) if ticker.0 != text => Err(InvalidTicker(cleaned(text, 40))),
@@ -57,7 +57,7 @@ impl Ticker {
         &self.0
     }
 
-    /// What two spellings of one symbol share: the SEC writes `BRK-B`, most others `BRK.B`.
+    /// Lookup key shared by both spellings: the SEC writes `BRK-B`, most others `BRK.B`.
     fn key(&self) -> String {
         self.0.replace('.', "-")
     }
@@ -84,36 +84,36 @@ impl<'de> Deserialize<'de> for Ticker {
     }
 }
 
-/// A filer under one of its symbols.
+/// A filer with one of its ticker symbols.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Listing {
-    /// The symbol as the table writes it.
+pub struct TickerListing {
+    /// The symbol as written in the table.
     pub ticker: Ticker,
-    /// The filer.
+    /// The filer's CIK.
     pub cik: Cik,
     /// The filer's name.
     pub title: String,
 }
 
-/// Who stands behind which symbol.
+/// Filers by ticker symbol.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TickerTable {
-    by_key: BTreeMap<String, Vec<Listing>>,
+    by_key: BTreeMap<String, Vec<TickerListing>>,
 }
 
-/// Why a symbol has no filer.
+/// Why a symbol could not be resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TickerRefusal {
-    /// Nobody has it.
+pub enum TickerLookupError {
+    /// No filer has it.
     Unknown,
     /// Several filers have it.
-    Ambiguous(Vec<Listing>),
+    Ambiguous(Vec<TickerListing>),
 }
 
 impl TickerTable {
-    /// Reads `company_tickers.json` (an object of rows) or `company_tickers_exchange.json` (names of
-    /// fields and a list of rows). Rows that cannot be read are left out; a document without any
-    /// readable row is refused.
+    /// Parses `company_tickers.json` (an object of rows) or `company_tickers_exchange.json` (field
+    /// names and a list of rows). Unreadable rows are skipped; a document without any readable row
+    /// is an error.
     pub fn parse(bytes: &[u8]) -> Result<Self, EvidenceError> {
         within(MAX_BYTES, WHAT, bytes)?;
         let json = |source| EvidenceError::Json { what: WHAT, source };
@@ -123,49 +123,49 @@ impl TickerTable {
             _ => document.values().take(MAX_ROWS).filter_map(|row| row_of(row)).collect(),
         };
         if listings.is_empty() {
-            let reason = "it has no row that can be read".to_owned();
+            let reason = "no readable row".to_owned();
             return Err(EvidenceError::Invalid { what: WHAT, reason });
         }
-        let mut by_key = BTreeMap::<String, Vec<Listing>>::new();
+        let mut by_key = BTreeMap::<String, Vec<TickerListing>>::new();
         for listing in listings {
             let same = by_key.entry(listing.ticker.key()).or_default();
             if !same.iter().any(|other| other.cik == listing.cik) {
                 same.push(listing);
             }
         }
-        // The order of the document is nobody's business.
+        // Make the result independent of the order in the document.
         by_key.values_mut().for_each(|same| same.sort_unstable());
         Ok(Self { by_key })
     }
 
-    /// The one filer with this symbol.
-    pub fn find(&self, ticker: &Ticker) -> Result<&Listing, TickerRefusal> {
+    /// The filer with this symbol, if exactly one has it.
+    pub fn find(&self, ticker: &Ticker) -> Result<&TickerListing, TickerLookupError> {
         match self.by_key.get(&ticker.key()).map(Vec::as_slice) {
-            None | Some([]) => Err(TickerRefusal::Unknown),
+            None | Some([]) => Err(TickerLookupError::Unknown),
             Some([only]) => Ok(only),
-            Some(several) => Err(TickerRefusal::Ambiguous(several.to_vec())),
+            Some(several) => Err(TickerLookupError::Ambiguous(several.to_vec())),
         }
     }
 
-    /// All rows, sorted by symbol.
-    pub fn listings(&self) -> impl Iterator<Item = &Listing> {
+    /// All listings, sorted by symbol.
+    pub fn listings(&self) -> impl Iterator<Item = &TickerListing> {
         self.by_key.values().flatten()
     }
 }
 
-fn row_of(raw: &RawValue) -> Option<Listing> {
+fn row_of(raw: &RawValue) -> Option<TickerListing> {
     #[derive(Deserialize)]
-    struct Row {
+    struct TickerRowJson {
         cik_str: Cik,
         ticker: String,
         #[serde(default)]
         title: String,
     }
-    let row: Row = serde_json::from_str(raw.get()).ok()?;
+    let row: TickerRowJson = serde_json::from_str(raw.get()).ok()?;
     listing(row.cik_str, &row.ticker, &row.title)
 }
 
-fn columns(fields: &RawValue, data: &RawValue) -> Result<Vec<Listing>, serde_json::Error> {
+fn columns(fields: &RawValue, data: &RawValue) -> Result<Vec<TickerListing>, serde_json::Error> {
     let names: Vec<String> = serde_json::from_str(fields.get())?;
     let rows: Vec<&RawValue> = serde_json::from_str(data.get())?;
     let at = |name: &str| names.iter().position(|field| field == name);
@@ -181,8 +181,8 @@ fn columns(fields: &RawValue, data: &RawValue) -> Result<Vec<Listing>, serde_jso
     Ok(rows.iter().take(MAX_ROWS).filter_map(read).collect())
 }
 
-fn listing(cik: Cik, ticker: &str, title: &str) -> Option<Listing> {
-    Some(Listing {
+fn listing(cik: Cik, ticker: &str, title: &str) -> Option<TickerListing> {
+    Some(TickerListing {
         ticker: Ticker::parse(ticker).ok()?,
         cik,
         title: cleaned(title, MAX_TITLE_CHARS),

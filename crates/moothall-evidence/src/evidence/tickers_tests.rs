@@ -6,12 +6,12 @@ fn ticker(text: &str) -> Ticker {
     Ticker::parse(text).unwrap()
 }
 
-fn row(symbol: &str, cik: u64, title: &str) -> Listing {
-    Listing { ticker: ticker(symbol), cik: Cik::new(cik).unwrap(), title: title.to_owned() }
+fn row(symbol: &str, cik: u64, title: &str) -> TickerListing {
+    TickerListing { ticker: ticker(symbol), cik: Cik::new(cik).unwrap(), title: title.to_owned() }
 }
 
 #[track_caller]
-fn check(document: &str, symbol: &str, expected: Result<Listing, TickerRefusal>) {
+fn check(document: &str, symbol: &str, expected: Result<TickerListing, TickerLookupError>) {
     let table = TickerTable::parse(document.as_bytes()).unwrap();
     assert_eq!(table.find(&ticker(symbol)).cloned(), expected);
 }
@@ -36,13 +36,13 @@ fn symbol_is_found_in_any_case_and_with_a_dot_for_a_dash() {
 #[test]
 fn symbol_of_two_filers_is_refused_with_both() {
     let both = vec![row("TWO", 1, "First"), row("TWO", 2, "Second")];
-    check(ROWS, "TWO", Err(TickerRefusal::Ambiguous(both)));
+    check(ROWS, "TWO", Err(TickerLookupError::Ambiguous(both)));
 }
 
 #[test]
 fn symbol_of_nobody_is_unknown() {
-    check(ROWS, "AAPLE", Err(TickerRefusal::Unknown));
-    check(ROWS, "ZERO", Err(TickerRefusal::Unknown));
+    check(ROWS, "AAPLE", Err(TickerLookupError::Unknown));
+    check(ROWS, "ZERO", Err(TickerLookupError::Unknown));
 }
 
 #[test]

@@ -1,431 +1,441 @@
-//! What a command leads to. Pure: the same drafts, command, rules and time give the same events.
+//! Turns commands into events. Pure: the same drafts, command, rules and time give the same events.
 
 use std::collections::BTreeSet;
 
-use super::event::{Change, End, Event, FileState, JudgedFinding, Say, Step};
-use super::names::{Account, DraftId, Principal, PrincipalKind, TaskId};
+use super::event::{
+    ApplyOutcome, DraftEvent, FileState, FileStep, JournalFinding, ProposedChange, ReviewDecision,
+};
+use super::identity::{DraftId, Principal, PrincipalAccount, PrincipalKind, TaskId};
 use super::path::RelPath;
-use super::state::{Draft, Drafts, State};
+use super::state::{Draft, DraftSet, DraftState};
 use crate::Sha256Hex;
-use crate::gate::Action;
+use crate::gate::GateAction;
 
-/// Characters of a summary or a reason that are kept; the rest is cut.
+/// Summaries and review reasons are truncated to this many characters.
 pub const MAX_TEXT_CHARS: usize = 2_000;
-/// Open drafts of one worker: tasks are free, and their number bounds nothing.
+/// Open drafts per worker. A worker can invent any number of tasks, so the limit per task alone
+/// bounds nothing.
 const MAX_OPEN: usize = 256;
 
-/// Numbers of the policy that say how many and how long.
+/// Limits of the policy on the number and the lifetime of drafts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Open drafts of one task.
+    /// Open drafts in one task.
     pub open_per_task: usize,
-    /// Drafts that are submitted together.
+    /// Drafts in one submission.
     pub per_submission: usize,
-    /// Rejections after which a draft is closed.
+    /// A draft is closed after this many rejections.
     pub rejections: u32,
-    /// Idle time after which an open draft expires, in milliseconds.
+    /// An open draft expires after this idle time, in milliseconds.
     pub draft_ttl_ms: u64,
-    /// The same while a person is waited for.
+    /// The same for a draft that is waiting for review.
     pub escalation_ttl_ms: u64,
 }
 
-/// Who may say yes.
+/// Who may approve drafts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Reviewers {
-    /// Accounts of people; empty: everybody who can open the store. A plain name matches nobody.
+pub struct ApprovalRules {
+    /// Accounts of people. If empty, anyone who can open the store may approve. Plain names match
+    /// no one.
     pub approvers: Vec<String>,
-    /// Whether one may approve a draft of one's own.
+    /// Whether authors may approve their own drafts.
     pub author_may_approve: bool,
 }
 
-impl Reviewers {
-    /// Approvers that are plain names: people choose their names themselves, so these match nobody.
+impl ApprovalRules {
+    /// Approvers given as plain names. People choose their own names, so these match no one.
     pub fn plain_names(&self) -> impl Iterator<Item = &str> {
-        let names = self.approvers.iter().filter(|one| Account::parse(one).is_none());
+        let names = self.approvers.iter().filter(|one| PrincipalAccount::parse(one).is_none());
         names.map(String::as_str)
     }
 
     fn may_approve(&self, who: &Principal) -> bool {
         let Some(account) = &who.account else { return self.approvers.is_empty() };
-        let mut accounts = self.approvers.iter().filter_map(|one| Account::parse(one));
+        let mut accounts = self.approvers.iter().filter_map(|one| PrincipalAccount::parse(one));
         self.approvers.is_empty() || accounts.any(|one| one == *account)
     }
 }
 
-/// What somebody wants.
+/// A request to change the state of drafts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Command {
+pub enum DraftOperation {
     /// Open a draft.
     Request {
-        /// The handle it would get.
+        /// The ID of the new draft.
         id: DraftId,
         /// The task.
         task: TaskId,
         /// The file.
         path: RelPath,
-        /// The file as it is; none: it does not exist.
+        /// The current file, or `None` if it does not exist.
         base: Option<FileState>,
     },
-    /// Give it a new revision.
+    /// Add a revision.
     Write {
-        /// Which.
+        /// The draft.
         draft: DraftId,
-        /// What it shall propose.
-        change: Change,
-        /// Bytes of the content.
+        /// The new proposal.
+        change: ProposedChange,
+        /// Size of the content.
         bytes: u64,
-        /// What the writer thinks the content is now.
+        /// The content hash that the writer expects the draft to have now.
         if_match: Option<Sha256Hex>,
     },
-    /// Hand drafts in together.
+    /// Submit drafts together.
     Submit {
-        /// Which, in the order in which they are to be applied.
+        /// In the order in which they are applied.
         drafts: Vec<DraftId>,
-        /// What the worker says about them.
+        /// The worker's description.
         summary: String,
     },
-    /// The gate's word on what was handed in.
+    /// Record the gate's decision on submitted drafts.
     Judge {
-        /// Which.
+        /// The submitted drafts.
         drafts: Vec<DraftId>,
-        /// The policy's hash.
+        /// Hash of the policy.
         policy: Sha256Hex,
-        /// What comes of it.
-        action: Action,
-        /// Why.
-        findings: Vec<JudgedFinding>,
+        /// The decision.
+        action: GateAction,
+        /// The findings behind the decision.
+        findings: Vec<JournalFinding>,
     },
-    /// A person's word on what was escalated.
+    /// Record a person's decision on an escalated submission.
     Review {
-        /// One of the drafts.
+        /// Any draft of the submission.
         draft: DraftId,
-        /// What the person was shown.
+        /// Seal of the version that the reviewer was shown.
         seal: Sha256Hex,
-        /// The policy in force.
+        /// Hash of the policy in force.
         policy: Sha256Hex,
-        /// What the person says.
-        say: Say,
-        /// And why.
+        /// The decision.
+        say: ReviewDecision,
+        /// The reviewer's comment.
         reason: String,
     },
-    /// Start changing the workspace.
+    /// Start applying drafts to the workspace.
     Apply {
-        /// Which drafts.
+        /// The drafts.
         drafts: Vec<DraftId>,
-        /// Their steps.
-        steps: Vec<Step>,
+        /// The file steps.
+        steps: Vec<FileStep>,
     },
-    /// Start taking back what was applied.
+    /// Start reverting applied drafts.
     Undo {
-        /// Which drafts.
+        /// The drafts.
         drafts: Vec<DraftId>,
-        /// The steps back.
-        steps: Vec<Step>,
+        /// The inverse file steps.
+        steps: Vec<FileStep>,
     },
-    /// What came of it.
+    /// Record how applying or reverting ended.
     End {
-        /// Which drafts.
+        /// The drafts.
         drafts: Vec<DraftId>,
-        /// How.
-        end: End,
+        /// The outcome.
+        end: ApplyOutcome,
     },
-    /// Move a draft onto the present file.
+    /// Rebase a draft onto the current file.
     Rebase {
-        /// Which.
+        /// The draft.
         draft: DraftId,
-        /// The file as it is.
+        /// The current file.
         base: Option<FileState>,
         /// The merged proposal.
-        change: Change,
-        /// Whether the merge was clean.
+        change: ProposedChange,
+        /// False if the merge left conflict markers.
         clean: bool,
     },
-    /// Give a draft up.
+    /// Discard a draft.
     Withdraw {
-        /// Which.
+        /// The draft.
         draft: DraftId,
     },
-    /// Close what nobody touched for too long.
+    /// Close drafts that have been idle for too long.
     Expire,
 }
 
-/// Why a command is not obeyed. An answer, not an error.
+/// Why a command is refused. A normal reply to the caller, not a failure.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// No such draft, or another principal's: the same words for both.
-    #[error("there is no such draft")]
+pub enum DraftRefusal {
+    /// The draft does not exist or belongs to another principal. Both get the same message so that
+    /// IDs cannot be probed.
+    #[error("draft not found")]
     Unknown,
-    /// Not in this state.
-    #[error("the draft is {}: it cannot be {what}", state.word())]
+    /// The draft's state does not allow the command.
+    #[error("draft is {} and cannot be {what}", state.word())]
     State {
-        /// Where it stands.
-        state: State,
-        /// What was wanted.
+        /// The current state.
+        state: DraftState,
+        /// What the command tried, as a past participle.
         what: &'static str,
     },
-    /// Somebody wrote it meanwhile.
-    #[error("the draft has changed meanwhile: its content is {head} now")]
+    /// The draft was written since the caller last read it.
+    #[error("draft changed since you read it: its content hash is now {head}")]
     Stale {
-        /// What is there.
+        /// Current content hash, or `absent`.
         head: String,
     },
-    /// A person approves what was shown, and this is something else.
-    #[error("the draft is not what was shown: its seal is {seal} now")]
+    /// The draft differs from the version that the reviewer was shown.
+    #[error("draft changed since it was shown: its seal is now {seal}")]
     Seal {
-        /// What it is now.
+        /// The current seal.
         seal: Sha256Hex,
     },
-    /// It was judged by another policy.
-    #[error("the policy has changed since the draft was judged")]
+    /// The policy changed after the submission was judged.
+    #[error("the policy changed after the draft was judged")]
     Policy,
-    /// Too many.
-    #[error("{what}: {limit} are the most")]
+    /// A limit of the policy or the store is reached.
+    #[error("too many {what} (limit: {limit})")]
     Limit {
-        /// Of what.
+        /// What is limited.
         what: &'static str,
-        /// How many are allowed.
+        /// The limit.
         limit: usize,
     },
-    /// A draft twice, two drafts of one file, or none at all.
-    #[error("drafts that are submitted together are of one owner, and each of another file")]
+    /// A submission that is empty, has several owners, or touches one path more than once.
+    #[error("drafts submitted together must have one owner and different files")]
     Set,
-    /// Only the gate judges and applies.
-    #[error("only the gate does that")]
+    /// Only the gate may issue this command.
+    #[error("only the gate can do that")]
     NotGate,
-    /// Only people review.
-    #[error("only a person may review")]
+    /// Only a person may issue this command.
+    #[error("only a person can review drafts")]
     NotHuman,
-    /// Not on the list.
-    #[error("{who} is not among the approvers of the policy")]
+    /// The reviewer is not in the list of approvers.
+    #[error("{who} is not an approver in the policy")]
     NotApprover {
-        /// Who.
+        /// The reviewer.
         who: Box<Principal>,
     },
-    /// A person under the name of a worker.
-    #[error("`{id}` is the name of a worker and cannot review")]
+    /// A person whose name is also the name of a worker.
+    #[error("`{id}` is the name of a worker, which cannot review drafts")]
     WorkerName {
         /// The name.
         id: String,
     },
-    /// Nobody approves a draft of one's own.
-    #[error("the author of a draft may not approve it")]
+    /// The reviewer is the author, and the policy forbids that.
+    #[error("you cannot approve your own draft")]
     Author,
-    /// It held a credential.
-    #[error("the content was removed because it held a credential: write it again")]
+    /// The content contained a credential and was removed.
+    #[error("content was removed because it contained a credential: write it again")]
     ContentRemoved,
 }
 
-/// What a command leads to, or why it leads to nothing.
+/// Returns the events that a command leads to, or why it is refused.
 pub fn decide(
-    drafts: &Drafts,
+    drafts: &DraftSet,
     who: &Principal,
-    command: Command,
+    command: DraftOperation,
     limits: &Limits,
-    reviewers: &Reviewers,
+    reviewers: &ApprovalRules,
     now_ms: u64,
-) -> Result<Vec<Event>, Refusal> {
-    let find = |id: DraftId| drafts.of(who, id).ok_or(Refusal::Unknown);
+) -> Result<Vec<DraftEvent>, DraftRefusal> {
+    let find = |id: DraftId| drafts.of(who, id).ok_or(DraftRefusal::Unknown);
     may(who, &command)?;
     match command {
-        Command::Request { id, task, path, base } => {
+        DraftOperation::Request { id, task, path, base } => {
             if drafts.open_for(who, &task, &path).is_some() {
                 return Ok(Vec::new());
             }
             let open = || drafts.all().filter(|one| one.state.is_open() && one.owner == *who);
             let limit = limits.open_per_task;
             if open().filter(|one| one.task == task).count() >= limit {
-                return Err(Refusal::Limit { what: "open drafts of a task", limit });
+                return Err(DraftRefusal::Limit { what: "open drafts in the task", limit });
             }
             if open().count() >= MAX_OPEN {
-                return Err(Refusal::Limit { what: "open drafts of a worker", limit: MAX_OPEN });
+                return Err(DraftRefusal::Limit {
+                    what: "open drafts for the worker",
+                    limit: MAX_OPEN,
+                });
             }
-            Ok(vec![Event::Requested { draft: id, task, path, base }])
+            Ok(vec![DraftEvent::Requested { draft: id, task, path, base }])
         }
-        Command::Write { draft, change, bytes, if_match } => {
+        DraftOperation::Write { draft, change, bytes, if_match } => {
             let one = find(draft)?;
             in_state(one, "written", |state| {
-                matches!(state, State::Editing | State::Escalated | State::Conflict)
+                matches!(state, DraftState::Editing | DraftState::Escalated | DraftState::Conflict)
             })?;
             if let Some(wanted) = if_match
                 && one.head() != Some(wanted)
             {
                 let head = one.head().map_or_else(|| "absent".to_owned(), |head| head.to_string());
-                return Err(Refusal::Stale { head });
+                return Err(DraftRefusal::Stale { head });
             }
-            Ok(vec![Event::Written { draft, change, bytes }])
+            Ok(vec![DraftEvent::Written { draft, change, bytes }])
         }
-        Command::Submit { drafts: ids, summary } => {
+        DraftOperation::Submit { drafts: ids, summary } => {
             submittable(drafts, who, &ids, limits)?;
             let seal = drafts.seal(&ids);
             let summary = summary.chars().take(MAX_TEXT_CHARS).collect();
-            Ok(vec![Event::Submitted { drafts: ids, seal, summary }])
+            Ok(vec![DraftEvent::Submitted { drafts: ids, seal, summary }])
         }
-        Command::Judge { drafts: ids, policy, action, findings } => {
+        DraftOperation::Judge { drafts: ids, policy, action, findings } => {
             let mut last = false;
             for id in &ids {
                 let one = find(*id)?;
                 in_state(one, "judged", |state| {
-                    matches!(state, State::Submitted | State::Escalated)
+                    matches!(state, DraftState::Submitted | DraftState::Escalated)
                 })?;
                 last |= one.rejections + 1 >= limits.rejections;
             }
             let seal = drafts.seal(&ids);
-            let last = last && action == Action::Reject;
-            Ok(vec![Event::Judged { drafts: ids, seal, policy, action, findings, last }])
+            let last = last && action == GateAction::Reject;
+            Ok(vec![DraftEvent::Judged { drafts: ids, seal, policy, action, findings, last }])
         }
-        Command::Review { draft, seal, policy, say, reason } => {
+        DraftOperation::Review { draft, seal, policy, say, reason } => {
             let one = find(draft)?;
-            in_state(one, "reviewed", |state| state == State::Escalated)?;
+            in_state(one, "reviewed", |state| state == DraftState::Escalated)?;
             let is_worker = |owner: &Principal| owner.kind == PrincipalKind::Worker;
             if drafts.all().any(|one| is_worker(&one.owner) && one.owner.id == who.id) {
-                return Err(Refusal::WorkerName { id: who.id.clone() });
+                return Err(DraftRefusal::WorkerName { id: who.id.clone() });
             }
-            let submission = one.submission.as_ref().ok_or(Refusal::Unknown)?;
+            let submission = one.submission.as_ref().ok_or(DraftRefusal::Unknown)?;
             let shown = drafts.seal(&submission.drafts);
             if shown != seal || submission.seal != seal {
-                return Err(Refusal::Seal { seal: shown });
+                return Err(DraftRefusal::Seal { seal: shown });
             }
-            if say == Say::Approve {
+            if say == ReviewDecision::Approve {
                 if submission.policy != Some(policy) {
-                    return Err(Refusal::Policy);
+                    return Err(DraftRefusal::Policy);
                 }
                 if !reviewers.may_approve(who) {
-                    return Err(Refusal::NotApprover { who: Box::new(who.clone()) });
+                    return Err(DraftRefusal::NotApprover { who: Box::new(who.clone()) });
                 }
                 let is_author = one.owner == *who
                     || (one.owner.account.is_some() && one.owner.account == who.account);
                 if is_author && !reviewers.author_may_approve {
-                    return Err(Refusal::Author);
+                    return Err(DraftRefusal::Author);
                 }
             }
             let reason = reason.chars().take(MAX_TEXT_CHARS).collect();
             let ids = submission.drafts.clone();
-            Ok(vec![Event::Reviewed { drafts: ids, seal, policy, say, reason }])
+            Ok(vec![DraftEvent::Reviewed { drafts: ids, seal, policy, say, reason }])
         }
-        Command::Apply { drafts: ids, steps } => {
-            all_in(drafts, who, &ids, "applied", State::Accepted)?;
-            Ok(vec![Event::Applying { drafts: ids, undo: false, steps }])
+        DraftOperation::Apply { drafts: ids, steps } => {
+            all_in(drafts, who, &ids, "applied", DraftState::Accepted)?;
+            Ok(vec![DraftEvent::Applying { drafts: ids, undo: false, steps }])
         }
-        Command::Undo { drafts: ids, steps } => {
-            all_in(drafts, who, &ids, "undone", State::Applied)?;
-            Ok(vec![Event::Applying { drafts: ids, undo: true, steps }])
+        DraftOperation::Undo { drafts: ids, steps } => {
+            all_in(drafts, who, &ids, "undone", DraftState::Applied)?;
+            Ok(vec![DraftEvent::Applying { drafts: ids, undo: true, steps }])
         }
-        Command::End { drafts: ids, end } => {
+        DraftOperation::End { drafts: ids, end } => {
             for id in &ids {
                 in_state(find(*id)?, "ended", |state| {
-                    matches!(state, State::Applying | State::Reverting)
+                    matches!(state, DraftState::Applying | DraftState::Reverting)
                 })?;
             }
-            Ok(vec![Event::Ended { drafts: ids, end }])
+            Ok(vec![DraftEvent::Ended { drafts: ids, end }])
         }
-        Command::Rebase { draft, base, change, clean } => {
+        DraftOperation::Rebase { draft, base, change, clean } => {
             in_state(find(draft)?, "rebased", |state| {
-                matches!(state, State::Editing | State::Escalated | State::Conflict)
+                matches!(state, DraftState::Editing | DraftState::Escalated | DraftState::Conflict)
             })?;
-            Ok(vec![Event::Rebased { draft, base, change, clean }])
+            Ok(vec![DraftEvent::Rebased { draft, base, change, clean }])
         }
-        Command::Withdraw { draft } => {
-            in_state(find(draft)?, "given up", |state| {
-                matches!(state, State::Editing | State::Escalated | State::Conflict)
+        DraftOperation::Withdraw { draft } => {
+            in_state(find(draft)?, "withdrawn", |state| {
+                matches!(state, DraftState::Editing | DraftState::Escalated | DraftState::Conflict)
             })?;
-            Ok(vec![Event::Withdrawn { draft }])
+            Ok(vec![DraftEvent::Withdrawn { draft }])
         }
-        Command::Expire => Ok(overdue(drafts, limits, now_ms)),
+        DraftOperation::Expire => Ok(overdue(drafts, limits, now_ms)),
     }
 }
 
-/// Who may say what at all. Workers never judge, apply or review, whatever they hold.
-fn may(who: &Principal, command: &Command) -> Result<(), Refusal> {
+/// Checks whether this kind of principal may issue the command. Workers never judge, apply or
+/// review.
+fn may(who: &Principal, command: &DraftOperation) -> Result<(), DraftRefusal> {
     let is_gate = matches!(who.kind, PrincipalKind::Gate | PrincipalKind::Recovery);
     match command {
-        Command::Judge { .. } | Command::Apply { .. } | Command::End { .. } | Command::Expire => {
+        DraftOperation::Judge { .. }
+        | DraftOperation::Apply { .. }
+        | DraftOperation::End { .. }
+        | DraftOperation::Expire => {
             if is_gate {
                 Ok(())
             } else {
-                Err(Refusal::NotGate)
+                Err(DraftRefusal::NotGate)
             }
         }
-        Command::Review { .. } | Command::Undo { .. } => {
-            if who.kind == PrincipalKind::Human {
-                Ok(())
-            } else {
-                Err(Refusal::NotHuman)
-            }
+        DraftOperation::Review { .. } | DraftOperation::Undo { .. } => {
+            if who.kind == PrincipalKind::Human { Ok(()) } else { Err(DraftRefusal::NotHuman) }
         }
-        Command::Request { .. }
-        | Command::Write { .. }
-        | Command::Submit { .. }
-        | Command::Rebase { .. }
-        | Command::Withdraw { .. } => Ok(()),
+        DraftOperation::Request { .. }
+        | DraftOperation::Write { .. }
+        | DraftOperation::Submit { .. }
+        | DraftOperation::Rebase { .. }
+        | DraftOperation::Withdraw { .. } => Ok(()),
     }
 }
 
 fn in_state(
     draft: &Draft,
     what: &'static str,
-    fits: impl Fn(State) -> bool,
-) -> Result<(), Refusal> {
-    if fits(draft.state) { Ok(()) } else { Err(Refusal::State { state: draft.state, what }) }
+    fits: impl Fn(DraftState) -> bool,
+) -> Result<(), DraftRefusal> {
+    if fits(draft.state) { Ok(()) } else { Err(DraftRefusal::State { state: draft.state, what }) }
 }
 
 fn all_in(
-    drafts: &Drafts,
+    drafts: &DraftSet,
     who: &Principal,
     ids: &[DraftId],
     what: &'static str,
-    wanted: State,
-) -> Result<(), Refusal> {
+    wanted: DraftState,
+) -> Result<(), DraftRefusal> {
     for id in ids {
-        let one = drafts.of(who, *id).ok_or(Refusal::Unknown)?;
+        let one = drafts.of(who, *id).ok_or(DraftRefusal::Unknown)?;
         in_state(one, what, |state| state == wanted)?;
     }
     Ok(())
 }
 
 fn submittable(
-    drafts: &Drafts,
+    drafts: &DraftSet,
     who: &Principal,
     ids: &[DraftId],
     limits: &Limits,
-) -> Result<(), Refusal> {
+) -> Result<(), DraftRefusal> {
     if ids.len() > limits.per_submission {
         let limit = limits.per_submission;
-        return Err(Refusal::Limit { what: "drafts that are submitted together", limit });
+        return Err(DraftRefusal::Limit { what: "drafts in one submission", limit });
     }
     let mut places = BTreeSet::new();
     let mut owners = BTreeSet::new();
     for id in ids {
-        let one = drafts.of(who, *id).ok_or(Refusal::Unknown)?;
-        in_state(one, "submitted", |state| matches!(state, State::Editing | State::Conflict))?;
+        let one = drafts.of(who, *id).ok_or(DraftRefusal::Unknown)?;
+        in_state(one, "submitted", |state| {
+            matches!(state, DraftState::Editing | DraftState::Conflict)
+        })?;
         if one.content_removed {
-            return Err(Refusal::ContentRemoved);
+            return Err(DraftRefusal::ContentRemoved);
         }
         let fresh = places.insert(&one.path)
             && one.change.rename_to.as_ref().is_none_or(|to| places.insert(to));
         owners.insert(&one.owner);
         if !fresh {
-            return Err(Refusal::Set);
+            return Err(DraftRefusal::Set);
         }
     }
-    if owners.len() == 1 { Ok(()) } else { Err(Refusal::Set) }
+    if owners.len() == 1 { Ok(()) } else { Err(DraftRefusal::Set) }
 }
 
-fn overdue(drafts: &Drafts, limits: &Limits, now_ms: u64) -> Vec<Event> {
+fn overdue(drafts: &DraftSet, limits: &Limits, now_ms: u64) -> Vec<DraftEvent> {
     let late = |draft: &&Draft| {
         let idle = now_ms.saturating_sub(draft.touched);
         match draft.state {
-            State::Editing | State::Conflict => idle > limits.draft_ttl_ms,
-            State::Escalated => idle > limits.escalation_ttl_ms,
-            State::Submitted
-            | State::Accepted
-            | State::Applying
-            | State::Applied
-            | State::Rejected
-            | State::Withdrawn
-            | State::Expired
-            | State::Reverting
-            | State::Reverted => false,
+            DraftState::Editing | DraftState::Conflict => idle > limits.draft_ttl_ms,
+            DraftState::Escalated => idle > limits.escalation_ttl_ms,
+            DraftState::Submitted
+            | DraftState::Accepted
+            | DraftState::Applying
+            | DraftState::Applied
+            | DraftState::Rejected
+            | DraftState::Withdrawn
+            | DraftState::Expired
+            | DraftState::Reverting
+            | DraftState::Reverted => false,
         }
     };
-    drafts.all().filter(late).map(|one| Event::Expired { draft: one.id }).collect()
+    drafts.all().filter(late).map(|one| DraftEvent::Expired { draft: one.id }).collect()
 }

@@ -1,237 +1,235 @@
-//! What happened to drafts, as the journal keeps it: hashes and rule names, never content.
+//! Draft events as stored in the journal: hashes and rule names, never content.
 
 use serde::{Deserialize, Serialize};
 
-use super::names::{Client, DraftId, Principal, TaskId};
+use super::identity::{Client, DraftId, Principal, TaskId};
 use super::path::RelPath;
 use crate::Sha256Hex;
-use crate::gate::{Action, Rule};
+use crate::gate::{GateAction, Rule};
 
-/// A file as far as a draft is concerned.
+/// Content hash and mode of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileState {
-    /// What is in it.
+    /// Hash of the content.
     pub sha256: Sha256Hex,
-    /// Whether its owner may run it.
+    /// Whether the owner's executable bit is set.
     pub executable: bool,
 }
 
-/// What a draft proposes for its file.
+/// A draft's proposal for its file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Change {
-    /// The file afterwards; none deletes it.
+pub struct ProposedChange {
+    /// The new file, or `None` to delete it.
     pub file: Option<FileState>,
-    /// Where it goes, if not where it is.
+    /// New path, if the file is renamed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rename_to: Option<RelPath>,
 }
 
-/// One change of one file of the workspace, with everything that is needed to finish it or take it
-/// back after a crash.
+/// One change to one workspace file, with everything needed to finish or revert it after a crash.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Step {
-    /// Which file.
+pub struct FileStep {
+    /// The file.
     pub path: RelPath,
-    /// What must be there; none: nothing.
+    /// The file expected before the step, or `None` if it must not exist.
     pub from: Option<FileState>,
-    /// What shall be there; none: nothing.
+    /// The file after the step, or `None` to delete it.
     pub to: Option<FileState>,
-    /// The name of the staging file beside it, so that recovery touches no other.
+    /// Name of the staging file in the same directory. Recovery touches no other file.
     pub staged_as: String,
 }
 
-/// A finding as the journal keeps it.
+/// A finding as stored in the journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct JudgedFinding {
-    /// Which rule.
+pub struct JournalFinding {
+    /// The rule.
     pub rule: Rule,
-    /// What the policy does about it.
-    pub action: Action,
-    /// Which file.
+    /// The action the policy assigns to it.
+    pub action: GateAction,
+    /// The file.
     pub path: RelPath,
-    /// Which line of the draft, from 1.
+    /// Line in the draft, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
-    /// What was observed, in words of ours only.
+    /// Fixed text of the rule; never quotes the draft.
     pub message: String,
 }
 
-/// What a person says about an escalated submission.
+/// A person's decision on an escalated submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Say {
-    /// Apply it.
+pub enum ReviewDecision {
+    /// Apply the drafts.
     Approve,
-    /// Never.
+    /// Close the drafts for good.
     Reject,
-    /// Not like this; the worker may go on.
+    /// Return the drafts to the worker for changes.
     SendBack,
 }
 
-/// How an attempt to change the workspace ended.
+/// How applying or reverting drafts ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "end", rename_all = "snake_case")]
-pub enum End {
-    /// All of it is done.
+pub enum ApplyOutcome {
+    /// Every step was carried out.
     Done,
-    /// None of it is done: a file is not what the draft was made for.
+    /// A file changed after the draft was made; no step is in effect.
     Conflict {
-        /// Which file stood in the way.
+        /// The file that differs.
         path: RelPath,
-        /// What was found; none: nothing.
+        /// Hash of the file that was found, or `None` if it is missing.
         found: Option<Sha256Hex>,
-        /// Files that could not be put back, because somebody changed them meanwhile.
+        /// Files that could not be rolled back because someone changed them in the meantime.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         left: Vec<RelPath>,
     },
 }
 
-/// One thing that happened.
+/// One journaled event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Event {
+pub enum DraftEvent {
     /// A draft was opened.
     Requested {
-        /// Its handle.
+        /// The draft.
         draft: DraftId,
         /// The task.
         task: TaskId,
         /// The file.
         path: RelPath,
-        /// The file as it was; none: it does not exist.
+        /// The file at that time, or `None` if it did not exist.
         base: Option<FileState>,
     },
-    /// It has a new revision.
+    /// The draft has a new revision.
     Written {
-        /// Which.
+        /// The draft.
         draft: DraftId,
-        /// What it proposes now.
-        change: Change,
-        /// Bytes of the content.
+        /// The new proposal.
+        change: ProposedChange,
+        /// Size of the content.
         bytes: u64,
     },
-    /// Drafts were handed in together.
+    /// Drafts were submitted together.
     Submitted {
-        /// Which.
+        /// The drafts, in the order in which they are applied.
         drafts: Vec<DraftId>,
-        /// The hash of all they propose.
+        /// Hash of everything the drafts propose.
         seal: Sha256Hex,
-        /// What the worker says about them.
+        /// The worker's description.
         summary: String,
     },
-    /// The gate judged.
+    /// The gate judged a submission.
     Judged {
-        /// Which drafts.
+        /// The drafts.
         drafts: Vec<DraftId>,
-        /// What was judged.
+        /// Seal of the version that was judged.
         seal: Sha256Hex,
-        /// By which policy.
+        /// Hash of the policy.
         policy: Sha256Hex,
-        /// What comes of it.
-        action: Action,
-        /// Why.
-        findings: Vec<JudgedFinding>,
-        /// Whether a rejection was the last one.
+        /// The decision.
+        action: GateAction,
+        /// The findings behind the decision.
+        findings: Vec<JournalFinding>,
+        /// Whether this rejection closes the drafts.
         last: bool,
     },
-    /// A person said something.
+    /// A person reviewed a submission.
     Reviewed {
-        /// Which drafts.
+        /// The drafts.
         drafts: Vec<DraftId>,
-        /// What the person saw.
+        /// Seal of the version that was shown.
         seal: Sha256Hex,
-        /// By which policy it had been judged.
+        /// Hash of the policy the submission was judged by.
         policy: Sha256Hex,
-        /// What the person says.
-        say: Say,
-        /// And why.
+        /// The decision.
+        say: ReviewDecision,
+        /// The reviewer's comment.
         reason: String,
     },
-    /// The workspace is about to be changed. Durable before the first change.
+    /// The workspace is about to change. Durable before the first file changes.
     Applying {
-        /// Which drafts.
+        /// The drafts.
         drafts: Vec<DraftId>,
-        /// Whether they are taken back instead of put in place.
+        /// Whether the drafts are reverted instead of applied.
         undo: bool,
-        /// File by file.
-        steps: Vec<Step>,
+        /// The file steps.
+        steps: Vec<FileStep>,
     },
-    /// It was changed, or it was not.
+    /// Applying or reverting ended.
     Ended {
-        /// Which drafts.
+        /// The drafts.
         drafts: Vec<DraftId>,
-        /// How.
+        /// The outcome.
         #[serde(flatten)]
-        end: End,
+        end: ApplyOutcome,
     },
-    /// Somebody's bytes were found where ours should have been, and kept under another name.
+    /// A file held unexpected content, which was saved under another name.
     Salvaged {
-        /// Beside which file.
+        /// The file it was found in place of.
         path: RelPath,
-        /// Under which name.
+        /// Name of the saved copy, in the same directory.
         kept_as: String,
-        /// What they are.
+        /// Hash of the saved content.
         sha256: Sha256Hex,
     },
-    /// A draft was moved onto the present file; it has to be submitted again.
+    /// A draft was rebased onto the current file and must be submitted again.
     Rebased {
-        /// Which.
+        /// The draft.
         draft: DraftId,
-        /// The file as it is now.
+        /// The current file.
         base: Option<FileState>,
-        /// What the draft proposes now.
-        change: Change,
-        /// Whether the merge left conflict markers.
+        /// The new proposal.
+        change: ProposedChange,
+        /// False if the merge left conflict markers.
         clean: bool,
     },
-    /// The worker gave it up.
+    /// The worker discarded the draft.
     Withdrawn {
-        /// Which.
+        /// The draft.
         draft: DraftId,
     },
-    /// Nobody touched it for too long.
+    /// The draft was idle for too long.
     Expired {
-        /// Which.
+        /// The draft.
         draft: DraftId,
     },
-    /// Stored contents were removed; the journal stays.
+    /// Stored contents were removed; the journal is kept.
     Purged {
-        /// How many.
+        /// Number of removed contents.
         blobs: u64,
     },
-    /// The policy on the disk is no longer the one that this process started with; the old one
-    /// stays in force.
+    /// The policy on disk differs from the one this process started with, which stays in force.
     PolicyDiffers {
-        /// The one in force.
+        /// Hash of the policy in force.
         policy: Sha256Hex,
     },
-    /// A person trusted the policy of the workspace, which may loosen the built-in one from now on.
+    /// A person trusted the workspace policy, which may now loosen the built-in one.
     PolicyTrusted {
-        /// The hash of its text.
+        /// Hash of the policy text.
         text: Sha256Hex,
     },
-    /// The file goes on in another one.
+    /// The journal continues in a new file.
     Rotated {
-        /// The number of the next one.
+        /// Number of the new file.
         next: u64,
     },
 }
 
-/// One line of the journal without its chain.
+/// One journal line without its hash chain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
-    /// Milliseconds since 1970, for people. Order is the sequence number's alone.
+pub struct AuditRecord {
+    /// Milliseconds since 1970, for display only. Sequence numbers define the order.
     pub ts: u64,
-    /// Who.
+    /// Who caused the event.
     pub actor: Principal,
-    /// Through what.
+    /// The program the actor used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<Client>,
-    /// What.
+    /// The event.
     #[serde(flatten)]
-    pub event: Event,
+    pub event: DraftEvent,
 }

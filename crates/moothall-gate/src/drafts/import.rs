@@ -1,81 +1,81 @@
-//! Files in a plain answer of a model: fenced blocks that name their file, or a unified diff.
+//! Extracts files from a model's plain-text reply: fenced blocks that name their file, or a unified
+//! diff.
 //!
-//! Nothing is guessed: a block without a path, a hunk that does not fit or fits in two places, or
-//! a fence that never ends is refused with the line it stands in.
+//! Nothing is guessed. A block without a path, an unclosed fence, and a hunk that matches nowhere
+//! or in two places are errors with a line number.
 
 use super::path::{PathFault, RelPath};
 
-/// The longest answer that is read.
+/// Longer replies are refused.
 const MAX_BYTES: usize = 8 << 20;
 
-/// What an answer proposes for one file.
+/// A proposed change to one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Proposed {
-    /// Which file.
+pub struct ProposedFile {
+    /// The file.
     pub path: RelPath,
-    /// What becomes of it.
-    pub what: Proposal,
+    /// The change.
+    pub what: FileProposal,
 }
 
-/// What becomes of a file.
+/// How a file changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Proposal {
-    /// This is all of it.
+pub enum FileProposal {
+    /// Replace the whole content.
     Whole(String),
-    /// These parts of it change.
-    Hunks(Vec<Hunk>),
-    /// It goes.
+    /// Apply these hunks.
+    Hunks(Vec<DiffHunk>),
+    /// Delete the file.
     Delete,
 }
 
-/// Lines that stand together, and what stands there instead. Lines keep their ends.
+/// Consecutive lines and their replacement. Lines keep their line endings.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hunk {
-    /// Where the old lines are said to begin, from 1.
+pub struct DiffHunk {
+    /// First old line according to the hunk header, from 1.
     pub at: usize,
-    /// What is there.
+    /// The old lines.
     pub old: Vec<String>,
-    /// What shall be there.
+    /// The new lines.
     pub new: Vec<String>,
 }
 
-/// Why an answer cannot be used.
+/// Why a reply cannot be imported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ImportFault {
-    /// No file in it.
+    /// The reply contains no file.
     #[error("there is no file in it: a fenced block that names its file, or a unified diff")]
     Nothing,
-    /// Too much of it.
+    /// The reply is too long.
     #[error("it is longer than 8 MiB")]
     Long,
-    /// A block without a name.
+    /// A block does not name its file.
     #[error("line {0}: the block does not say which file it is")]
     Unnamed(usize),
-    /// A block without an end.
+    /// A block is not closed.
     #[error("line {0}: the block has no end")]
     Unended(usize),
-    /// The path is none.
+    /// A path is invalid.
     #[error("line {line}: {fault}")]
     Path {
-        /// Where.
+        /// Line in the reply, from 1.
         line: usize,
-        /// Why.
+        /// What is wrong with the path.
         fault: PathFault,
     },
-    /// One file twice.
+    /// A file appears twice.
     #[error("{0} is there twice")]
     Twice(RelPath),
-    /// Not a diff after all.
+    /// The diff is invalid.
     #[error("line {0}: the diff cannot be read")]
     Diff(usize),
-    /// A part of a diff fits nowhere, or in two places.
+    /// A hunk matches nowhere, or in two places.
     #[error("the part of the diff for line {0} does not fit the file")]
     Fit(usize),
 }
 
-/// Reads an answer. `single` is the file of a block that does not name one, if there is only one
-/// block.
-pub fn read_answer(text: &str, single: Option<&RelPath>) -> Result<Vec<Proposed>, ImportFault> {
+/// Parses a reply. `single` is the path of an unnamed block, used only if it is the only block.
+pub fn read_answer(text: &str, single: Option<&RelPath>) -> Result<Vec<ProposedFile>, ImportFault> {
     if text.len() > MAX_BYTES {
         return Err(ImportFault::Long);
     }
@@ -95,8 +95,8 @@ pub fn read_answer(text: &str, single: Option<&RelPath>) -> Result<Vec<Proposed>
     Ok(found)
 }
 
-/// The text after the hunks. Each stands exactly where it says, or in one other place only.
-pub fn apply_hunks(text: &str, hunks: &[Hunk]) -> Result<String, ImportFault> {
+/// Applies hunks to a text. Each must match at its stated line, otherwise at exactly one other place.
+pub fn apply_hunks(text: &str, hunks: &[DiffHunk]) -> Result<String, ImportFault> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let mut out = String::with_capacity(text.len());
     let mut from = 0;
@@ -124,7 +124,7 @@ pub fn apply_hunks(text: &str, hunks: &[Hunk]) -> Result<String, ImportFault> {
     Ok(out)
 }
 
-/// A last line may come without its end.
+/// Ignores line endings: the last line may lack one.
 fn same_line(one: &str, other: &str) -> bool {
     one.trim_end_matches(['\n', '\r']) == other.trim_end_matches(['\n', '\r'])
 }
@@ -133,7 +133,7 @@ fn is_hunk_head(line: &str) -> bool {
     hunk_head(line).is_some()
 }
 
-/// `@@ -12,3 +12,4 @@` as the old line and both counts.
+/// Parses `@@ -12,3 +12,4 @@` into the old line and both counts.
 fn hunk_head(line: &str) -> Option<(usize, usize, usize)> {
     let rest = line.strip_prefix("@@ -")?;
     let (old, rest) = rest.split_once(" +")?;
@@ -146,8 +146,8 @@ fn hunk_head(line: &str) -> Option<(usize, usize, usize)> {
     Some((at, old, new))
 }
 
-fn diff(lines: &[&str]) -> Result<Vec<Proposed>, ImportFault> {
-    let mut found: Vec<Proposed> = Vec::new();
+fn diff(lines: &[&str]) -> Result<Vec<ProposedFile>, ImportFault> {
+    let mut found: Vec<ProposedFile> = Vec::new();
     let mut at = 0;
     while at < lines.len() {
         let next = lines.get(at + 1).copied().unwrap_or("");
@@ -172,8 +172,8 @@ fn diff(lines: &[&str]) -> Result<Vec<Proposed>, ImportFault> {
         if hunks.is_empty() {
             return Err(ImportFault::Diff(at));
         }
-        let what = if gone { Proposal::Delete } else { Proposal::Hunks(hunks) };
-        found.push(Proposed { path, what });
+        let what = if gone { FileProposal::Delete } else { FileProposal::Hunks(hunks) };
+        found.push(ProposedFile { path, what });
     }
     Ok(found)
 }
@@ -184,8 +184,8 @@ fn hunk(
     line: usize,
     old_count: usize,
     new_count: usize,
-) -> Result<(Hunk, usize), ImportFault> {
-    let mut hunk = Hunk { at: line, old: Vec::new(), new: Vec::new() };
+) -> Result<(DiffHunk, usize), ImportFault> {
+    let mut hunk = DiffHunk { at: line, old: Vec::new(), new: Vec::new() };
     while hunk.old.len() < old_count || hunk.new.len() < new_count {
         let text = lines.get(at).ok_or(ImportFault::Diff(at))?;
         let (mark, rest) = text.split_at_checked(1).ok_or(ImportFault::Diff(at + 1))?;
@@ -196,7 +196,7 @@ fn hunk(
                 hunk.old.push(rest.to_owned());
                 hunk.new.push(rest.to_owned());
             }
-            // Editors trim the blank of an empty context line.
+            // Editors strip the space of an empty context line.
             "\n" => {
                 hunk.old.push(text.to_string());
                 hunk.new.push(text.to_string());
@@ -216,8 +216,8 @@ fn hunk(
     Ok((hunk, at))
 }
 
-/// `\ No newline at end of file` is about the line before it.
-fn without_end(hunk: &mut Hunk, before: Option<&str>) {
+/// Handles `\ No newline at end of file`, which refers to the line before it.
+fn without_end(hunk: &mut DiffHunk, before: Option<&str>) {
     let cut = |line: Option<&mut String>| {
         if let Some(line) = line
             && line.ends_with('\n')
@@ -236,13 +236,13 @@ fn without_end(hunk: &mut Hunk, before: Option<&str>) {
 }
 
 fn path_of(text: &str, line: usize) -> Result<RelPath, ImportFault> {
-    // A time may follow a tab; `a/` and `b/` are how git says old and new.
+    // A timestamp may follow a tab. Git prefixes the old and new path with `a/` and `b/`.
     let text = text.split('\t').next().unwrap_or("").trim();
     let text = text.strip_prefix("a/").or_else(|| text.strip_prefix("b/")).unwrap_or(text);
     RelPath::parse(text).map_err(|fault| ImportFault::Path { line, fault })
 }
 
-fn blocks(lines: &[&str], single: Option<&RelPath>) -> Result<Vec<Proposed>, ImportFault> {
+fn blocks(lines: &[&str], single: Option<&RelPath>) -> Result<Vec<ProposedFile>, ImportFault> {
     let mut found: Vec<(usize, Option<RelPath>, String)> = Vec::new();
     let mut at = 0;
     let mut before = "";
@@ -280,12 +280,13 @@ fn blocks(lines: &[&str], single: Option<&RelPath>) -> Result<Vec<Proposed>, Imp
     let proposed = |(line, path, body): (usize, Option<RelPath>, String)| {
         let path = path.or_else(|| single.filter(|_| alone).cloned());
         let path = path.ok_or(ImportFault::Unnamed(line))?;
-        Ok(Proposed { path, what: Proposal::Whole(body) })
+        Ok(ProposedFile { path, what: FileProposal::Whole(body) })
     };
     found.into_iter().map(proposed).collect()
 }
 
-/// The file that a line names: a word with a dot or a slash in it, such as `src/a.py`.
+/// Returns the only word of a line that looks like a path (contains a dot or a slash), such as
+/// `src/a.py`.
 fn name_in(line: &str) -> Option<String> {
     let words =
         line.split(|c: char| c.is_whitespace() || matches!(c, '`' | '*' | '"' | '=' | '(' | ')'));

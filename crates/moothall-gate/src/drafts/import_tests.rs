@@ -6,8 +6,8 @@ fn path(text: &str) -> RelPath {
     RelPath::parse(text).unwrap()
 }
 
-fn whole(name: &str, text: &str) -> Proposed {
-    Proposed { path: path(name), what: Proposal::Whole(text.to_owned()) }
+fn whole(name: &str, text: &str) -> ProposedFile {
+    ProposedFile { path: path(name), what: FileProposal::Whole(text.to_owned()) }
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn one_block_without_a_name_is_the_file_that_was_asked_for() {
 fn a_diff_is_applied_where_it_says_or_where_alone_it_fits() {
     let text = "```diff\n--- a/x.py\n+++ b/x.py\n@@ -2,3 +2,3 @@\n b\n-c\n+C\n d\n```\n";
     let read = read_answer(text, None).unwrap();
-    let Proposal::Hunks(hunks) = &read[0].what else { panic!() };
+    let FileProposal::Hunks(hunks) = &read[0].what else { panic!() };
     assert_eq!(apply_hunks("a\nb\nc\nd\n", hunks).unwrap(), "a\nb\nC\nd\n");
     assert_eq!(apply_hunks("x\ny\na\nb\nc\nd\n", hunks).unwrap(), "x\ny\na\nb\nC\nd\n");
     assert_eq!(apply_hunks("b\nc\nd\nb\nc\nd\n", hunks), Err(ImportFault::Fit(2)));
@@ -41,16 +41,16 @@ fn a_diff_is_applied_where_it_says_or_where_alone_it_fits() {
 fn a_diff_makes_and_deletes_files() {
     let text = "--- /dev/null\n+++ b/new.py\n@@ -0,0 +1,2 @@\n+a\n+b\n--- a/old.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n";
     let read = read_answer(text, None).unwrap();
-    let Proposal::Hunks(hunks) = &read[0].what else { panic!() };
+    let FileProposal::Hunks(hunks) = &read[0].what else { panic!() };
     assert_eq!(apply_hunks("", hunks).unwrap(), "a\nb\n");
-    assert_eq!(read[1], Proposed { path: path("old.py"), what: Proposal::Delete });
+    assert_eq!(read[1], ProposedFile { path: path("old.py"), what: FileProposal::Delete });
 }
 
 #[test]
 fn a_last_line_without_an_end_stays_without() {
     let text = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+b\n\\ No newline at end of file\n";
     let read = read_answer(text, None).unwrap();
-    let Proposal::Hunks(hunks) = &read[0].what else { panic!() };
+    let FileProposal::Hunks(hunks) = &read[0].what else { panic!() };
     assert_eq!(apply_hunks("a", hunks).unwrap(), "b");
 }
 
@@ -76,7 +76,7 @@ proptest! {
         prop_assume!(base != draft);
         let printed = crate::gate::unified("x.py", &base, &draft);
         let read = read_answer(&printed, None).unwrap();
-        let Proposal::Hunks(hunks) = &read[0].what else { panic!() };
+        let FileProposal::Hunks(hunks) = &read[0].what else { panic!() };
         prop_assert_eq!(apply_hunks(&base, hunks).unwrap(), draft);
     }
 
@@ -84,7 +84,7 @@ proptest! {
     fn no_answer_breaks_the_reader(text in "[ab`@+\\- \n,0-9/.]{0,80}", base in "([ab]\n){0,5}") {
         if let Ok(read) = read_answer(&text, None) {
             for one in read {
-                if let Proposal::Hunks(hunks) = one.what {
+                if let FileProposal::Hunks(hunks) = one.what {
                     let _ = apply_hunks(&base, &hunks);
                 }
             }

@@ -1,4 +1,5 @@
-//! The only paths that a worker may name: relative, plain, and the same on every file system.
+//! Validated workspace paths: relative, without special names, and with the same meaning on every
+//! file system.
 
 use std::fmt;
 
@@ -7,45 +8,44 @@ use unicode_normalization::UnicodeNormalization as _;
 
 use crate::text::is_unseen;
 
-/// The longest path, as on Linux.
+/// The Linux limit for a path.
 const MAX_PATH_BYTES: usize = 4096;
-/// The longest name in it.
+/// The Linux limit for one path component.
 const MAX_NAME_BYTES: usize = 255;
-/// Folders that belong to programs which obey what is in them. Refused in code, so that no policy
-/// can let them through.
+/// Programs trust and execute what is in these directories. Refused in code so no policy can
+/// allow them.
 const RESERVED: &[&str] = &[".git", ".hg", ".svn", ".moothall"];
 
-/// A path below the root of a workspace: names joined by `/`, none of which means anything but
-/// itself.
+/// A path below the workspace root: plain components joined by `/`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct RelPath(String);
 
-/// Why a text is not such a path.
+/// Why a text is not a valid [`RelPath`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PathFault {
-    /// Empty, or longer than any file system takes.
+    /// Empty, or longer than file systems support.
     #[error("a path has 1 to 4096 bytes, and each name in it at most 255")]
     Length,
-    /// It starts at a root, a drive, or uses backslashes.
+    /// Absolute, or with backslashes.
     #[error("a path is relative to the workspace and its names are joined by `/`")]
     Absolute,
-    /// `.`, `..`, an empty name, or one that ends in a dot or a space.
+    /// `.`, `..`, an empty component, or one that ends in a dot or a space.
     #[error("no name in a path is empty, `.` or `..`, or ends in a dot or a space")]
     Name,
-    /// A character that cannot be seen, or that turns the text around it, or `:`.
+    /// A control, invisible or bidirectional character, or `:`.
     #[error("a path has no control, invisible or direction-changing characters, and no `:`")]
     Character,
-    /// A folder that other programs obey.
+    /// One of the reserved directories.
     #[error("`.git`, `.hg`, `.svn` and `.moothall` are out of bounds")]
     Reserved,
-    /// The name of a new file could be written in another way.
+    /// The name of a new file is not in NFC.
     #[error("the name of a new file is in Unicode's composed form (NFC)")]
     NotComposed,
 }
 
 impl RelPath {
-    /// Reads a path. What it refuses, no later check needs to think of.
+    /// Parses a path. Later code relies on these checks and does not repeat them.
     pub fn parse(text: &str) -> Result<Self, PathFault> {
         if text.is_empty() || text.len() > MAX_PATH_BYTES {
             return Err(PathFault::Length);
@@ -63,8 +63,8 @@ impl RelPath {
             if name.chars().any(|c| c == ':' || c.is_control() || is_unseen(c)) {
                 return Err(PathFault::Character);
             }
-            // Some file systems fold case, and some ignore what cannot be seen; the latter is
-            // refused above.
+            // Some file systems fold case. Some also ignore invisible characters, which are refused
+            // above.
             let folded = name.to_lowercase();
             if RESERVED.contains(&folded.as_str()) {
                 return Err(PathFault::Reserved);
@@ -73,7 +73,8 @@ impl RelPath {
         Ok(Self(text.to_owned()))
     }
 
-    /// As [`Self::parse`], for a file that does not exist yet: its name has one spelling.
+    /// Like [`Self::parse`], for a file that does not exist yet: the name must also be in NFC, so
+    /// that it has one spelling.
     pub fn parse_new(text: &str) -> Result<Self, PathFault> {
         let path = Self::parse(text)?;
         if unicode_normalization::is_nfc(text) { Ok(path) } else { Err(PathFault::NotComposed) }
@@ -84,30 +85,30 @@ impl RelPath {
         &self.0
     }
 
-    /// The folder, empty at the root, and the name in it.
+    /// Returns the directory (empty at the root) and the file name.
     pub fn split(&self) -> (&str, &str) {
         self.0.rsplit_once('/').unwrap_or(("", &self.0))
     }
 
-    /// The last name.
+    /// The file name.
     pub fn name(&self) -> &str {
         self.split().1
     }
 
-    /// The path as a file system that folds case and compatible characters reads it: `build.rſ` is
-    /// `build.rs` there.
+    /// The path as seen by a file system that folds case and compatibility characters, where
+    /// `build.rſ` is `build.rs`.
     pub fn folded(&self) -> String {
         folded(&self.0)
     }
 
-    /// Whether some file system takes this name and another one for the same.
+    /// Whether two different names are the same file on some file systems.
     pub fn is_twin(name: &str, other: &str) -> bool {
         name != other && folded(name) == folded(other)
     }
 }
 
 fn folded(text: &str) -> String {
-    // Lower case can leave the normal form, so it is normalised again.
+    // Lower-casing can break normalization, so normalize again.
     let lower = text.nfkc().collect::<String>().to_lowercase();
     lower.nfkc().collect()
 }

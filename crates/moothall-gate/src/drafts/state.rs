@@ -1,47 +1,50 @@
-//! What the journal comes to: every draft as it is now.
+//! The current state of every draft, derived from the journal.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::event::{Change, End, Event, FileState, JudgedFinding, Record, Say};
-use super::names::{DraftId, Principal, PrincipalKind, TaskId};
+use super::event::{
+    ApplyOutcome, AuditRecord, DraftEvent, FileState, JournalFinding, ProposedChange,
+    ReviewDecision,
+};
+use super::identity::{DraftId, Principal, PrincipalKind, TaskId};
 use super::path::RelPath;
 use crate::Sha256Hex;
-use crate::gate::{Action, Rule};
+use crate::gate::{GateAction, Rule};
 
-/// Where a draft stands.
+/// The state of a draft.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum DraftState {
     /// The worker may write.
     Editing,
-    /// The gate judges.
+    /// Waiting for the gate.
     Submitted,
-    /// A person must decide.
+    /// Waiting for review by a person.
     Escalated,
-    /// It may be applied.
+    /// Ready to be applied.
     Accepted,
     /// Its files are being changed.
     Applying,
-    /// It is in the workspace.
+    /// In the workspace.
     Applied,
-    /// The file is no longer what the draft was made for.
+    /// The file changed after the draft was made.
     Conflict,
-    /// A person said no, or the gate said it too often.
+    /// Rejected by a person, or too often by the gate.
     Rejected,
-    /// The worker gave it up.
+    /// Discarded by the worker.
     Withdrawn,
-    /// Nobody touched it for too long.
+    /// Idle for too long.
     Expired,
-    /// It is being taken back.
+    /// Being reverted.
     Reverting,
-    /// It was taken back.
+    /// Reverted.
     Reverted,
 }
 
-impl State {
-    /// Whether something can still become of it.
+impl DraftState {
+    /// Whether the draft can still be applied.
     pub fn is_open(self) -> bool {
         match self {
             Self::Editing
@@ -59,7 +62,7 @@ impl State {
         }
     }
 
-    /// The word for it, as in files.
+    /// The serialized name.
     pub fn word(self) -> &'static str {
         match self {
             Self::Editing => "editing",
@@ -78,62 +81,62 @@ impl State {
     }
 }
 
-/// The last time a draft was handed in, and what was said about it.
+/// The latest submission of a draft and the decisions on it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Submission {
-    /// Everything that was handed in together, in order.
+pub struct DraftSubmission {
+    /// All drafts of the submission, in order.
     pub drafts: Vec<DraftId>,
-    /// The hash of all that is proposed.
+    /// Hash of everything the drafts propose.
     pub seal: Sha256Hex,
-    /// What the worker says.
+    /// The worker's description.
     pub summary: String,
-    /// When, in milliseconds since 1970.
+    /// Submission time, in milliseconds since 1970.
     pub at: u64,
-    /// The policy by which it was judged, once it was.
+    /// The policy it was judged by, if it was judged.
     pub policy: Option<Sha256Hex>,
-    /// What the gate made of it, once it did.
-    pub action: Option<Action>,
-    /// Why.
-    pub findings: Vec<JudgedFinding>,
-    /// What a person said last, and who.
-    pub reviewed: Option<(Say, Principal, String)>,
+    /// The gate's decision, if it was judged.
+    pub action: Option<GateAction>,
+    /// The gate's findings.
+    pub findings: Vec<JournalFinding>,
+    /// The latest review: decision, reviewer and comment.
+    pub reviewed: Option<(ReviewDecision, Principal, String)>,
 }
 
-/// One draft. Stores keep snapshots of it: a new field needs a new version of these.
+/// One draft. It is stored in snapshots: a new field requires a new snapshot version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Draft {
-    /// Its handle.
+    /// The draft's ID.
     pub id: DraftId,
     /// The task.
     pub task: TaskId,
-    /// Whose it is.
+    /// The principal that opened it.
     pub owner: Principal,
-    /// Its file.
+    /// The file.
     pub path: RelPath,
-    /// The file it was made for; none: it does not exist.
+    /// The file the draft is based on, or `None` if it did not exist.
     pub base: Option<FileState>,
-    /// What it proposes.
-    pub change: Change,
-    /// Revisions so far.
+    /// The proposal.
+    pub change: ProposedChange,
+    /// Number of revisions so far.
     pub revision: u64,
-    /// Where it stands.
-    pub state: State,
+    /// The current state.
+    pub state: DraftState,
     /// How often the gate rejected it.
     pub rejections: u32,
-    /// The content held a credential and was removed: it has to be written again.
+    /// The content contained a credential and was removed, so it must be written again.
     pub content_removed: bool,
-    /// The last submission.
-    pub submission: Option<Submission>,
-    /// What stood in the way, in state `conflict`.
+    /// The latest submission.
+    pub submission: Option<DraftSubmission>,
+    /// The file that caused the conflict, in state `conflict`.
     pub conflict: Option<RelPath>,
-    /// When something last happened to it, in milliseconds since 1970.
+    /// Time of the last event, in milliseconds since 1970.
     pub touched: u64,
 }
 
 impl Draft {
-    /// The hash of the drafted content; none where the draft deletes its file.
+    /// Hash of the proposed content, or `None` if the draft deletes its file.
     pub fn head(&self) -> Option<Sha256Hex> {
         self.change.file.map(|file| file.sha256)
     }
@@ -141,23 +144,23 @@ impl Draft {
 
 /// All drafts of a workspace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Drafts {
-    pub(super) all: BTreeMap<DraftId, Draft>,
+pub struct DraftSet {
+    pub(crate) all: BTreeMap<DraftId, Draft>,
 }
 
-impl FromIterator<Draft> for Drafts {
+impl FromIterator<Draft> for DraftSet {
     fn from_iter<T: IntoIterator<Item = Draft>>(drafts: T) -> Self {
         Self { all: drafts.into_iter().map(|draft| (draft.id, draft)).collect() }
     }
 }
 
-impl Drafts {
-    /// Every draft, in the order of handles.
+impl DraftSet {
+    /// All drafts, ordered by ID.
     pub fn all(&self) -> impl Iterator<Item = &Draft> {
         self.all.values()
     }
 
-    /// The draft, if this principal may know of it.
+    /// Returns the draft if this principal may see it.
     pub fn of(&self, who: &Principal, id: DraftId) -> Option<&Draft> {
         let draft = self.all.get(&id)?;
         match who.kind {
@@ -166,7 +169,7 @@ impl Drafts {
         }
     }
 
-    /// The open draft of a principal for a file in a task: there is at most one.
+    /// The principal's open draft for a file in a task; there is at most one.
     pub fn open_for(&self, who: &Principal, task: &TaskId, path: &RelPath) -> Option<&Draft> {
         self.all.values().find(|draft| {
             draft.state.is_open()
@@ -176,8 +179,8 @@ impl Drafts {
         })
     }
 
-    /// The hash of everything that these drafts propose: what a person approves. Handles that are
-    /// not known count as nothing.
+    /// Hash of everything these drafts propose; a reviewer approves exactly this. Unknown IDs are
+    /// skipped.
     pub fn seal(&self, ids: &[DraftId]) -> Sha256Hex {
         let mut whole = String::from("moothall draft seal 1\n");
         for draft in ids.iter().filter_map(|id| self.all.get(id)) {
@@ -185,7 +188,7 @@ impl Drafts {
                 Some(FileState { sha256, executable }) => format!("{sha256} {executable}"),
                 None => "absent".to_owned(),
             };
-            // Paths hold no line breaks, so a line is one thing.
+            // Paths contain no line breaks, so each line is one field.
             let to = draft.change.rename_to.as_ref().unwrap_or(&draft.path);
             let (base, change) = (file(&draft.base), file(&draft.change.file));
             let lines =
@@ -198,12 +201,12 @@ impl Drafts {
         Sha256Hex::of(whole.as_bytes())
     }
 
-    /// Takes in one record. Total: a record about a draft that nobody knows changes nothing.
-    pub fn evolve(&mut self, record: &Record) {
+    /// Applies one record. Never fails: a record about an unknown draft changes nothing.
+    pub fn evolve(&mut self, record: &AuditRecord) {
         let at = record.ts;
         match &record.event {
-            Event::Requested { draft, task, path, base } => {
-                let change = Change { file: *base, rename_to: None };
+            DraftEvent::Requested { draft, task, path, base } => {
+                let change = ProposedChange { file: *base, rename_to: None };
                 let opened = Draft {
                     id: *draft,
                     task: task.clone(),
@@ -212,7 +215,7 @@ impl Drafts {
                     base: *base,
                     change,
                     revision: 0,
-                    state: State::Editing,
+                    state: DraftState::Editing,
                     rejections: 0,
                     content_removed: false,
                     submission: None,
@@ -221,19 +224,19 @@ impl Drafts {
                 };
                 self.all.entry(*draft).or_insert(opened);
             }
-            Event::Written { draft, change, .. } => self.reopened(*draft, at, |one| {
+            DraftEvent::Written { draft, change, .. } => self.reopened(*draft, at, |one| {
                 one.change = change.clone();
                 one.content_removed = false;
             }),
-            Event::Rebased { draft, base, change, .. } => self.reopened(*draft, at, |one| {
+            DraftEvent::Rebased { draft, base, change, .. } => self.reopened(*draft, at, |one| {
                 one.base = *base;
                 one.change = change.clone();
                 one.conflict = None;
             }),
-            Event::Submitted { drafts, seal, summary } => self.each(drafts, at, |one| {
-                one.state = State::Submitted;
+            DraftEvent::Submitted { drafts, seal, summary } => self.each(drafts, at, |one| {
+                one.state = DraftState::Submitted;
                 one.conflict = None;
-                one.submission = Some(Submission {
+                one.submission = Some(DraftSubmission {
                     drafts: drafts.clone(),
                     seal: *seal,
                     summary: summary.clone(),
@@ -244,19 +247,19 @@ impl Drafts {
                     reviewed: None,
                 });
             }),
-            Event::Judged { drafts, policy, action, findings, last, .. } => {
+            DraftEvent::Judged { drafts, policy, action, findings, last, .. } => {
                 let secret = findings.iter().any(|one| {
-                    one.action == Action::Reject
+                    one.action == GateAction::Reject
                         && matches!(one.rule, Rule::SecretSpecific | Rule::SecretGeneric)
                 });
                 self.each(drafts, at, |one| {
                     one.state = match action {
-                        Action::Allow | Action::Warn => State::Accepted,
-                        Action::Escalate => State::Escalated,
-                        Action::Reject if *last => State::Rejected,
-                        Action::Reject => State::Editing,
+                        GateAction::Allow | GateAction::Warn => DraftState::Accepted,
+                        GateAction::Escalate => DraftState::Escalated,
+                        GateAction::Reject if *last => DraftState::Rejected,
+                        GateAction::Reject => DraftState::Editing,
                     };
-                    if *action == Action::Reject {
+                    if *action == GateAction::Reject {
                         one.rejections += 1;
                         one.content_removed |= secret;
                     }
@@ -267,36 +270,40 @@ impl Drafts {
                     }
                 });
             }
-            Event::Reviewed { drafts, say, reason, .. } => self.each(drafts, at, |one| {
+            DraftEvent::Reviewed { drafts, say, reason, .. } => self.each(drafts, at, |one| {
                 one.state = match say {
-                    Say::Approve => State::Accepted,
-                    Say::Reject => State::Rejected,
-                    Say::SendBack => State::Editing,
+                    ReviewDecision::Approve => DraftState::Accepted,
+                    ReviewDecision::Reject => DraftState::Rejected,
+                    ReviewDecision::SendBack => DraftState::Editing,
                 };
                 if let Some(submission) = &mut one.submission {
                     submission.reviewed = Some((*say, record.actor.clone(), reason.clone()));
                 }
             }),
-            Event::Applying { drafts, undo, .. } => self.each(drafts, at, |one| {
-                one.state = if *undo { State::Reverting } else { State::Applying };
+            DraftEvent::Applying { drafts, undo, .. } => self.each(drafts, at, |one| {
+                one.state = if *undo { DraftState::Reverting } else { DraftState::Applying };
             }),
-            Event::Ended { drafts, end } => self.each(drafts, at, |one| match (end, one.state) {
-                (End::Done, State::Reverting) => one.state = State::Reverted,
-                (End::Done, _) => one.state = State::Applied,
-                // What could not be taken back is still there.
-                (End::Conflict { .. }, State::Reverting) => one.state = State::Applied,
-                (End::Conflict { path, .. }, _) => {
-                    one.state = State::Conflict;
-                    one.conflict = Some(path.clone());
-                }
-            }),
-            Event::Withdrawn { draft } => self.closed(*draft, at, State::Withdrawn),
-            Event::Expired { draft } => self.closed(*draft, at, State::Expired),
-            Event::Salvaged { .. }
-            | Event::Purged { .. }
-            | Event::PolicyDiffers { .. }
-            | Event::PolicyTrusted { .. }
-            | Event::Rotated { .. } => {}
+            DraftEvent::Ended { drafts, end } => {
+                self.each(drafts, at, |one| match (end, one.state) {
+                    (ApplyOutcome::Done, DraftState::Reverting) => one.state = DraftState::Reverted,
+                    (ApplyOutcome::Done, _) => one.state = DraftState::Applied,
+                    // A failed revert leaves the changes in the workspace.
+                    (ApplyOutcome::Conflict { .. }, DraftState::Reverting) => {
+                        one.state = DraftState::Applied
+                    }
+                    (ApplyOutcome::Conflict { path, .. }, _) => {
+                        one.state = DraftState::Conflict;
+                        one.conflict = Some(path.clone());
+                    }
+                })
+            }
+            DraftEvent::Withdrawn { draft } => self.closed(*draft, at, DraftState::Withdrawn),
+            DraftEvent::Expired { draft } => self.closed(*draft, at, DraftState::Expired),
+            DraftEvent::Salvaged { .. }
+            | DraftEvent::Purged { .. }
+            | DraftEvent::PolicyDiffers { .. }
+            | DraftEvent::PolicyTrusted { .. }
+            | DraftEvent::Rotated { .. } => {}
         }
     }
 
@@ -309,33 +316,32 @@ impl Drafts {
         }
     }
 
-    /// A new revision voids what was said about the old one, and about everything that was handed
-    /// in with it.
+    /// A new revision invalidates the decision on the old one and on all drafts submitted with it.
     fn reopened(&mut self, id: DraftId, at: u64, change: impl Fn(&mut Draft)) {
         self.let_go(id, at);
         self.each(&[id], at, |one| {
-            one.state = State::Editing;
+            one.state = DraftState::Editing;
             one.revision += 1;
             change(one);
         });
     }
 
-    fn closed(&mut self, id: DraftId, at: u64, state: State) {
+    fn closed(&mut self, id: DraftId, at: u64, state: DraftState) {
         self.let_go(id, at);
         self.each(&[id], at, |one| one.state = state);
     }
 
-    /// The others of an escalated submission go back to their worker: without this one they are
-    /// not what was judged.
+    /// Returns the other drafts of an escalated submission to the worker, because the set that was
+    /// judged no longer exists.
     fn let_go(&mut self, id: DraftId, at: u64) {
         let Some(draft) = self.all.get(&id) else { return };
-        if draft.state != State::Escalated {
+        if draft.state != DraftState::Escalated {
             return;
         }
         let together = draft.submission.as_ref().map_or_else(Vec::new, |one| one.drafts.clone());
         self.each(&together, at, |one| {
-            if one.state == State::Escalated {
-                one.state = State::Editing;
+            if one.state == DraftState::Escalated {
+                one.state = DraftState::Editing;
             }
         });
     }

@@ -1,5 +1,5 @@
-//! Files that another program runs or obeys without being asked: hooks, build scripts, settings of
-//! agents and editors. A worker that may only draft files would get a shell through them.
+//! Files that other programs load or run automatically: hooks, build scripts, agent and editor
+//! settings. A worker that may only draft files could use them to run commands.
 //!
 //! To add an entry, append a line with the month in which it was added. `moothall policy check`
 //! prints the list.
@@ -8,35 +8,36 @@ use std::sync::LazyLock;
 
 use serde::Serialize;
 
-use super::policy::Globs;
+use super::policy::PathGlobs;
 use crate::drafts::RelPath;
 
-/// One kind of file that runs by itself.
+/// A kind of file that is loaded or run automatically.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct AutoRun {
-    /// The paths, as a pattern of a policy.
+pub struct AutoRunEntry {
+    /// Path pattern, in policy syntax.
     pub pattern: &'static str,
-    /// Which program runs or obeys them.
+    /// The program that loads or runs the file.
     pub runner: &'static str,
-    /// The month in which the entry was added.
+    /// Month in which the entry was added.
     pub added: &'static str,
 }
 
-/// Which program runs or obeys a file by itself, if one does. The first entry that fits says it.
+/// Returns the program that loads or runs a file automatically, if any. The first matching entry
+/// wins.
 pub fn auto_run_by(path: &RelPath) -> Option<&'static str> {
-    static GLOBS: LazyLock<Globs> = LazyLock::new(|| {
-        Globs::built_in(&AUTO_RUN.iter().map(|one| one.pattern).collect::<Vec<_>>())
+    static GLOBS: LazyLock<PathGlobs> = LazyLock::new(|| {
+        PathGlobs::built_in(&AUTO_RUN.iter().map(|one| one.pattern).collect::<Vec<_>>())
     });
     let first = *GLOBS.matching(path).first()?;
     let entry = AUTO_RUN.iter().find(|one| one.pattern == first);
-    Some(entry.map_or("some program", |one| one.runner))
+    Some(entry.map_or("another program", |one| one.runner))
 }
 
 macro_rules! auto_run {
     ($(since $added:literal: $($pattern:literal => $runner:literal,)*)*) => {
-        /// All of them.
-        pub const AUTO_RUN: &[AutoRun] = &[$($(
-            AutoRun { pattern: $pattern, runner: $runner, added: $added },
+        /// All entries.
+        pub const AUTO_RUN: &[AutoRunEntry] = &[$($(
+            AutoRunEntry { pattern: $pattern, runner: $runner, added: $added },
         )*)*];
     };
 }
@@ -64,7 +65,7 @@ auto_run! {
     "**/.{profile,login,logout,inputrc,xinitrc,xprofile,netrc,pgpass,curlrc,wgetrc,screenrc,tmux.conf}" => "a shell or its tools",
     "**/.{ssh,gnupg,aws,kube,docker,config,local}/**" => "a shell or its tools",
     "**/{authorized_keys,known_hosts,id_rsa,id_dsa,id_ecdsa,id_ed25519}*" => "ssh",
-    "**/*.{key,p12,pfx,jks,keystore,ppk}" => "whoever trusts the key",
+    "**/*.{key,p12,pfx,jks,keystore,ppk}" => "programs that trust the key",
     // Version control.
     "**/.{gitattributes,gitmodules,gitconfig,lfsconfig,hgrc}" => "git",
     "**/.{husky,githooks,git-hooks}/**" => "git hooks",
@@ -117,7 +118,7 @@ auto_run! {
     "**/{vite,vitest,webpack,rollup,babel,jest,next,nuxt,svelte,astro,tailwind,postcss,eslint,prettier,playwright,cypress,karma,metro,esbuild,rspack,remix,gatsby,gulp,stylelint,tsup,wdio,mocha}{,.*}.config.{js,cjs,mjs,ts,cts,mts,json}" => "JavaScript tools",
     "**/{gulpfile,Gruntfile,Jakefile}{,.babel,.esm}.{js,cjs,mjs,ts}" => "JavaScript tools",
     "**/.{babelrc,eslintrc,prettierrc,stylelintrc,mocharc,swcrc,postcssrc,nycrc}{,.*}" => "JavaScript tools",
-    // Found by a second attack on the gate.
+    // Found in the second attack on the gate.
     "**/{QWEN,CRUSH,WARP}.md" => "coding agents",
     "**/AGENTS.*.md" => "coding agents",
     "**/{opencode.jsonc,crush.json,.crush.json,.rules,.roomodes}" => "coding agents",
@@ -135,8 +136,8 @@ auto_run! {
     "**/{.php-cs-fixer*.php,phpunit.xml*,.simplecov,.formatter.exs,.credo.exs}" => "test and lint tools",
     "**/{action.yml,action.yaml,.build.yml,.zuul.yaml,.taskcluster.yml,codemagic.yaml,amplify.yml,.mergify.yml,serverless.*,kustomization.yml,helmfile.yml,skaffold.yml,wrangler.toml,wrangler.json*}" => "continuous integration or deployment",
     "**/{.htaccess,.user.ini,desktop.ini,*.url,*.lnk,*.library-ms}" => "a web server or the desktop",
-    "**/.gitignore" => "git, which then shows more or less of the workspace",
-    // Everything else that keeps its settings in a hidden directory.
+    "**/.gitignore" => "git, to decide which files it shows",
+    // Catch-all for programs that keep their settings in a hidden directory.
     "**/.*/**" => "a program that keeps its settings in a hidden directory",
 }
 

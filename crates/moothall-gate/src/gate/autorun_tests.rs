@@ -3,7 +3,7 @@ use super::*;
 #[test]
 fn every_pattern_compiles_and_names_its_runner_and_month() {
     for one in AUTO_RUN {
-        Globs::new(vec![one.pattern.to_owned()]).unwrap();
+        PathGlobs::new(vec![one.pattern.to_owned()]).unwrap();
         assert!(!one.runner.is_empty() && one.added.len() == 7, "{one:?}");
     }
 }

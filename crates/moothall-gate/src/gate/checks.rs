@@ -1,18 +1,19 @@
-//! Checks of a policy: what runs on the drafted tree, and what its end means.
+//! Policy checks: builds the sandbox request for a check and interprets its exit.
 //!
-//! The files are given as inputs, which hold any bytes, and copied to where the check may write. The
-//! copying is Python because every image has it.
+//! Files are passed as inputs, which can hold any bytes, and copied to a writable directory. The
+//! copy script is Python because every image has it.
 
 use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use super::policy::{Check, Policy};
+use super::policy::{Policy, PolicyCheck};
 use super::rule::Rule;
-use super::{FileChange, Seen};
+use super::{FileChange, RuleMatch};
 use crate::sandbox::{ExecuteRequest, Exit, FileRef, GuestPath, InvalidGuestPath, Limits};
 
-/// The program before the check. It is told in a file, not in variables, what to run.
+/// Prepares the tree and starts the check. The command comes from a file, not from environment
+/// variables.
 const RUNNER: &str = r#"import json, os, shutil, sys
 
 with open("/workspace/check.json") as file:
@@ -27,39 +28,40 @@ for folder, _, names in os.walk("."):
         os.chmod(path, 0o755 if path[2:] in told["executable"] else 0o644)
 run = told["run"]
 if "/" not in run[0] and shutil.which(run[0]) is None:
-    print(run[0] + ": there is no such program in this image", file=sys.stderr)
+    print(run[0] + ": program not found in this image", file=sys.stderr)
     sys.exit(127)
 os.execvp(run[0], run)
 "#;
 
-/// What shells and our runner say where a program is not there: nothing was checked then.
+/// Exit code of shells and of our runner for a missing program, which means that nothing was
+/// checked.
 const NO_SUCH_PROGRAM: i32 = 127;
 
-/// What came of a check that a policy asks for.
+/// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckResult {
-    /// The check's id.
+    /// ID of the check.
     pub id: String,
-    /// What came of it.
+    /// The outcome.
     pub outcome: CheckOutcome,
 }
 
-/// What came of it.
+/// The outcome of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CheckOutcome {
-    /// Its program ended well.
+    /// The program exited with code 0.
     Passed,
-    /// It did not.
+    /// The program failed.
     Failed,
-    /// It took too long.
+    /// The time limit was reached.
     TimedOut,
-    /// It could not be run at all, which never means that it passed.
+    /// The check could not be run. This never counts as passed.
     NotRun,
 }
 
-/// The execution of a check on a tree: each file, and whether it may be run.
+/// Builds the sandbox request for a check on a tree of files, each with its executable bit.
 pub fn check_request(
-    check: &Check,
+    check: &PolicyCheck,
     tree: &BTreeMap<GuestPath, (FileRef, bool)>,
 ) -> Result<ExecuteRequest, InvalidGuestPath> {
     let executable: Vec<&GuestPath> =
@@ -73,7 +75,7 @@ pub fn check_request(
             ("check.json".parse()?, told.to_string()),
         ]),
         inputs: tree.iter().map(|(path, (file, _))| (path.clone(), *file)).collect(),
-        // Isolated: nothing in the working folder is taken for a module.
+        // Isolated mode: files in the working directory cannot be imported as modules.
         argv: ["python3", "-I", "check.py"].map(str::to_owned).to_vec(),
         env: BTreeMap::new(),
         stdin: String::new(),
@@ -86,7 +88,7 @@ pub fn check_request(
     })
 }
 
-/// What the end of a check means.
+/// Maps the exit of a check to its outcome.
 pub fn check_outcome(exit: &Exit) -> CheckOutcome {
     match exit {
         Exit::Exited { code: 0 } => CheckOutcome::Passed,
@@ -96,11 +98,11 @@ pub fn check_outcome(exit: &Exit) -> CheckOutcome {
     }
 }
 
-pub(super) fn look(
+pub(crate) fn look(
     policy: &Policy,
     changes: &[FileChange<'_>],
     checks: &[CheckResult],
-) -> Vec<Seen> {
+) -> Vec<RuleMatch> {
     let paths =
         changes.iter().flat_map(|change| std::iter::once(change.path).chain(change.rename_to));
     let mut seen = Vec::new();
@@ -111,17 +113,17 @@ pub(super) fn look(
             Some(CheckOutcome::Passed) => {}
             Some(CheckOutcome::Failed) => {
                 let words = format!("check `{name}` failed");
-                let failed = Seen::new(Rule::CheckFailed, None, words);
-                seen.push(Seen { instead: check.on_fail, ..failed });
+                let failed = RuleMatch::new(Rule::CheckFailed, None, words);
+                seen.push(RuleMatch { instead: check.on_fail, ..failed });
             }
             Some(CheckOutcome::TimedOut) => {
-                let words = format!("check `{name}` took too long");
-                let late = Seen::new(Rule::CheckTimeout, None, words);
-                seen.push(Seen { instead: check.on_timeout, ..late });
+                let words = format!("check `{name}` timed out");
+                let late = RuleMatch::new(Rule::CheckTimeout, None, words);
+                seen.push(RuleMatch { instead: check.on_timeout, ..late });
             }
             Some(CheckOutcome::NotRun) | None => {
-                let words = format!("check `{name}` was not run");
-                seen.push(Seen::new(Rule::GateError, None, words));
+                let words = format!("check `{name}` did not run");
+                seen.push(RuleMatch::new(Rule::GateError, None, words));
             }
         }
     }

@@ -1,11 +1,11 @@
 use super::*;
-use crate::gate::{Layer, LayerName};
+use crate::gate::{PolicyLayer, PolicyLayerName};
 
 fn policy(more: &str) -> Policy {
     let text = format!(
         "version = 1\n[[check]]\nid = \"tests\"\nrun = [\"python3\", \"-m\", \"unittest\"]\ntimeout = \"1m\"\n{more}"
     );
-    Policy::of(&[Layer::new(LayerName::Workspace, text)]).unwrap()
+    Policy::of(&[PolicyLayer::new(PolicyLayerName::Workspace, text)]).unwrap()
 }
 
 #[test]

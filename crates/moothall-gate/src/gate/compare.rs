@@ -1,4 +1,4 @@
-//! What is different between a file and its draft, line by line.
+//! Line-by-line comparison of a file and its draft.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,14 @@ use similar::{Algorithm, ChangeTag, TextDiff, TextMerge};
 
 use super::FileChange;
 
-/// Lines on either side beyond which nobody compares: the time of a diff is bounded by its size,
-/// because there is no clock here.
+/// Larger files are not compared. The size bounds the time of a diff, because this code has no
+/// clock.
 const MAX_LINES: usize = 60_000;
 
-/// All lines times those that only one side has, beyond which nobody compares: a diff takes about so
-/// many steps.
+/// Limit on all lines times the lines only one side has, which approximates the steps of a diff.
 const MAX_WORK: usize = 100_000_000;
 
-/// Whether comparing these would take too long.
+/// Whether a diff would take too long.
 fn is_too_much(old: &[&str], new: &[&str]) -> bool {
     if old.len() > MAX_LINES || new.len() > MAX_LINES {
         return true;
@@ -27,27 +26,27 @@ fn is_too_much(old: &[&str], new: &[&str]) -> bool {
     for line in new {
         *balance.entry(line).or_default() -= 1;
     }
-    // A file that is new or goes as a whole is no work.
+    // A file that is added or deleted as a whole shares no lines and is cheap to compare.
     let different: usize = balance.values().map(|count| count.unsigned_abs()).sum();
     let shared = (old.len() + new.len() - different) / 2;
     shared > 0 && (old.len() + new.len()) * different > MAX_WORK
 }
 
-/// Lines that came, went and stayed.
+/// Counts of added, removed and moved lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct LineStats {
-    /// Lines of the draft that the file does not have there.
+    /// Lines only in the draft.
     pub added: usize,
-    /// Lines of the file that the draft does not have there.
+    /// Lines only in the base file.
     pub removed: usize,
-    /// Those of the removed that stand elsewhere in the draft.
+    /// Removed lines that appear elsewhere in the draft.
     pub moved: usize,
-    /// Lines of the file.
+    /// Lines of the base file.
     pub base_lines: usize,
 }
 
 impl LineStats {
-    /// Counts the lines of another file, too.
+    /// Adds the counts of another file.
     pub fn add(&mut self, other: &Self) {
         self.added += other.added;
         self.removed += other.removed;
@@ -56,23 +55,24 @@ impl LineStats {
     }
 }
 
-/// A comparison that the rules share.
+/// A line diff that all rules share.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Comparison {
-    /// In numbers.
+pub struct FileComparison {
+    /// Line counts.
     pub stats: LineStats,
-    /// Added lines that were not merely moved, with their number in the draft, from 1.
+    /// Added lines that were not just moved, with their line number in the draft, from 1.
     pub added: Vec<(usize, String)>,
-    /// Removed lines that were not merely moved.
+    /// Removed lines that were not just moved.
     pub removed: Vec<String>,
-    /// Too many lines: all of the draft counts as added, and nothing as kept.
+    /// The files are too large to compare: every line of the draft counts as added and every line
+    /// of the base as removed.
     pub gave_up: bool,
 }
 
-impl Comparison {
-    /// Compares. Bytes that are not UTF-8 are compared as the marks that stand for them.
+impl FileComparison {
+    /// Compares a file with its draft. Invalid UTF-8 is replaced by U+FFFD first.
     pub fn of(change: &FileChange<'_>) -> Self {
-        let text = |content: Option<super::Content<'_>>| {
+        let text = |content: Option<super::FileContent<'_>>| {
             content.map_or_else(String::new, |content| {
                 String::from_utf8_lossy(content.bytes).into_owned()
             })
@@ -105,7 +105,8 @@ impl Comparison {
         }
         compared.stats.added = added.len();
         compared.stats.removed = removed.len();
-        // A line that goes here and comes there was moved, whatever its indentation is now.
+        // A line removed in one place and added in another was moved, even if its indentation
+        // changed.
         let mut pool: BTreeMap<&str, usize> = BTreeMap::new();
         for line in &removed {
             *pool.entry(line.trim()).or_default() += 1;
@@ -132,7 +133,7 @@ impl Comparison {
     }
 }
 
-/// The difference as people read it.
+/// Formats a unified diff.
 pub fn unified(path: &str, base: &str, draft: &str) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (base.lines().collect(), draft.lines().collect());
     if is_too_much(&old, &new) {
@@ -147,8 +148,8 @@ pub fn unified(path: &str, base: &str, draft: &str) -> String {
         .to_string()
 }
 
-/// Both changes of a text, with the usual markers where they touch the same lines, and whether
-/// there are none. Only a proposal: what comes of it is judged like any other draft.
+/// Three-way merge. Returns the text, with conflict markers where both sides changed the same
+/// lines, and whether it is free of conflicts. The result is judged like any other draft.
 pub fn merge(base: &str, mine: &str, theirs: &str) -> (String, bool) {
     let mut merged =
         TextMerge::configure().algorithm(Algorithm::Histogram).merge_lines(base, mine, theirs);

@@ -17,8 +17,8 @@ fn changes_of_one_line_are_both_shown() {
 
 #[test]
 fn moved_lines_are_neither_lost_nor_new() {
-    let compared = Comparison::of_texts("a\nb\nc\n", "c\na\nb\nd\n");
-    let expected = Comparison {
+    let compared = FileComparison::of_texts("a\nb\nc\n", "c\na\nb\nd\n");
+    let expected = FileComparison {
         stats: LineStats { added: 2, removed: 1, moved: 1, base_lines: 3 },
         added: vec![(4, "d".to_owned())],
         removed: Vec::new(),
@@ -40,9 +40,9 @@ fn a_bomb_of_lines_is_compared_in_time() {
     let distinct =
         |from: usize| (from..from + 20_000).map(|at| format!("{at}\n")).collect::<String>();
     let begun = worked();
-    let compared = Comparison::of_texts(&text(1), &text(2));
+    let compared = FileComparison::of_texts(&text(1), &text(2));
     assert!(compared.stats.added > 0 && !compared.gave_up);
-    assert_eq!(Comparison::of_texts(&distinct(0), &distinct(20_000)).stats.moved, 0);
+    assert_eq!(FileComparison::of_texts(&distinct(0), &distinct(20_000)).stats.moved, 0);
     // The built-in policy gives the gate ten seconds.
     let took = worked() - begun;
     assert!(took.as_secs() < 10, "{took:?}");

@@ -1,8 +1,8 @@
-//! The policy: TOML with a closed vocabulary, in layers that can only tighten.
+//! The policy: TOML with a closed set of keys, in layers that can only tighten.
 //!
-//! Built-in values come first. The organisation's file, or a workspace's file that a person trusted,
-//! replaces them as far as each rule's floor allows; every other file may only make things stricter.
-//! A key that is not known is an error, because a misspelt limit would otherwise be no limit.
+//! Built-in values come first. The organisation's file, or a workspace file that a person trusted,
+//! can replace them down to the floor of each rule; every other file can only make the policy
+//! stricter. Unknown keys are errors, because a misspelled limit would otherwise be ignored.
 
 mod check;
 mod file;
@@ -13,29 +13,29 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::check::{Check, made_by_tools};
-pub(super) use self::globs::Globs;
+pub use self::check::{PolicyCheck, made_by_tools};
+pub(crate) use self::globs::PathGlobs;
 
-use self::check::Tree;
-use self::file::File;
-use super::rule::{Action, Rule};
+use self::check::CheckPatterns;
+use self::file::PolicyFile;
+use super::rule::{GateAction, Rule};
 use crate::Sha256Hex;
-use crate::drafts::{Limits as DraftLimits, RelPath, Reviewers};
+use crate::drafts::{ApprovalRules, Limits as DraftLimits, RelPath};
 use crate::model::ModelName;
 
-/// Where a layer comes from, strongest first.
+/// The source of a layer, strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum LayerName {
-    /// Of the user or the organisation, outside of every workspace.
+pub enum PolicyLayerName {
+    /// The user's or organisation's file, outside of all workspaces.
     Organisation,
-    /// `.moothall/policy.toml` of the workspace.
+    /// `.moothall/policy.toml` in the workspace.
     Workspace,
-    /// `_handoff/TASK_CONTRACT.json`: its object `gate`, in the same words.
+    /// The object `gate` in `_handoff/TASK_CONTRACT.json`, with the same keys.
     Task,
 }
 
-impl fmt::Display for LayerName {
+impl fmt::Display for PolicyLayerName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Organisation => "organisation",
@@ -45,169 +45,169 @@ impl fmt::Display for LayerName {
     }
 }
 
-/// The text of one layer.
+/// One layer of a policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Layer {
-    /// Where it is from.
-    pub name: LayerName,
-    /// What it says: TOML, or JSON in a task contract.
+pub struct PolicyLayer {
+    /// The source.
+    pub name: PolicyLayerName,
+    /// TOML, or JSON in a task contract.
     pub text: String,
-    /// Whether a person trusted exactly this text. Only that of a workspace can be trusted: it may
+    /// Whether a person trusted exactly this text. Only applies to a workspace policy, which may
     /// have come with a cloned repository.
     pub trusted: bool,
 }
 
-impl Layer {
-    /// A layer that nobody trusted in particular.
-    pub fn new(name: LayerName, text: impl Into<String>) -> Self {
+impl PolicyLayer {
+    /// An untrusted layer.
+    pub fn new(name: PolicyLayerName, text: impl Into<String>) -> Self {
         Self { name, text: text.into(), trusted: false }
     }
 }
 
-/// Why a policy cannot be used. Nothing is judged then.
+/// Why a policy cannot be used. Nothing is judged in this case.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the policy of the {layer}: {what}")]
+#[error("{layer} policy: {what}")]
 pub struct PolicyFault {
-    /// Whose.
-    pub layer: LayerName,
+    /// The layer with the error.
+    pub layer: PolicyLayerName,
     /// What is wrong.
     pub what: String,
 }
 
-/// A day: an exception ends with it.
+/// A calendar day, compared with the last day of exceptions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Today {
+pub struct PolicyDate {
     /// The year.
     pub year: u16,
-    /// The month, from 1.
+    /// From 1.
     pub month: u8,
-    /// The day, from 1.
+    /// From 1.
     pub day: u8,
 }
 
-/// When a person sees a change that nothing stands against.
+/// When a change without other findings needs review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Preview {
+pub enum PreviewMode {
     /// Never.
     Never,
-    /// Only where a rule escalates.
+    /// Only if a rule escalates.
     Risky,
     /// Always.
     Always,
 }
 
-/// The numbers.
+/// Numeric limits of the policy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Numbers {
-    /// Bytes of one file.
+pub struct PolicyLimits {
+    /// Size of one file.
     pub max_file_bytes: usize,
-    /// Changed lines of one submission.
+    /// Changed lines in one submission.
     pub max_changed_lines: usize,
-    /// Deleted lines of a thousand.
+    /// Deleted lines, per thousand.
     pub max_deletion_permille: usize,
-    /// Lines from which the ratio counts.
+    /// Files with fewer lines are exempt from the deletion ratio.
     pub min_lines_for_ratio: usize,
-    /// Bytes of one line.
+    /// Size of one line.
     pub max_line_bytes: usize,
-    /// Open drafts of one task.
+    /// Open drafts in one task.
     pub max_open_drafts_per_task: usize,
-    /// Drafts that are submitted together.
+    /// Drafts in one submission.
     pub max_files_per_changeset: usize,
-    /// Rejections after which a draft is closed.
+    /// A draft is closed after this many rejections.
     pub max_rejections: u32,
-    /// Idle milliseconds after which a draft expires.
+    /// A draft expires after this idle time.
     pub draft_ttl_ms: u64,
-    /// The same while a person is waited for.
+    /// The same for a draft that is waiting for review.
     pub escalation_ttl_ms: u64,
-    /// Milliseconds for one verdict.
+    /// Time limit for one verdict.
     pub gate_timeout_ms: u64,
-    /// Checks that one process runs and questions that it asks a reviewing model, together, within
-    /// an hour.
+    /// Checks and questions to a reviewing model, together, per process and hour.
     pub max_looks_per_hour: usize,
 }
 
-impl Numbers {
-    pub(super) fn exceeds_ratio(&self, lost: usize, of: usize) -> bool {
+impl PolicyLimits {
+    pub(crate) fn exceeds_ratio(&self, lost: usize, of: usize) -> bool {
         lost * 1000 > of * self.max_deletion_permille
     }
 }
 
-/// Where people may say yes.
+/// Where people can approve drafts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Channel {
+pub enum ReviewChannel {
     /// `moothall review`.
     Cli,
     /// The web interface.
     Web,
 }
 
-/// Whether a worker's own client may be asked to ask its user.
+/// Whether the worker's MCP client may be asked to prompt its user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Elicitation {
+pub enum ElicitationMode {
     /// No.
     Off,
-    /// It may show the address of the review.
+    /// The client may show the URL of the review.
     Url,
-    /// It may pass the answer on. It is no proof of a person.
+    /// The client may pass on the user's answer. It does not prove that a person answered.
     Form,
 }
 
-/// A finding that somebody answers for.
+/// A finding that is accepted until a date.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Exception {
-    /// Of which rule.
+pub struct PolicyException {
+    /// The rule.
     pub rule: Rule,
-    /// In which files.
+    /// Path pattern.
     pub path: String,
-    /// Only for this value, by its hash.
+    /// Limits the exception to the value with this hash.
     pub value_sha256: Option<Sha256Hex>,
-    /// Why.
+    /// Why the finding is accepted.
     pub reason: String,
-    /// Who answers for it.
+    /// The person responsible.
     pub owner: String,
-    /// The last day, as in the file.
+    /// The last day, as written in the file.
     pub expires: String,
     #[serde(skip)]
-    last_day: Today,
+    last_day: PolicyDate,
 }
 
-/// Everything the layers come to.
+/// The effective policy of all layers.
 #[derive(Debug, Clone)]
 pub struct Policy {
-    /// The numbers.
-    pub limits: Numbers,
-    /// When a person looks anyway.
-    pub preview: Preview,
+    /// Numeric limits.
+    pub limits: PolicyLimits,
+    /// When changes without other findings need review.
+    pub preview: PreviewMode,
     /// Who may approve.
-    pub reviewers: Reviewers,
-    /// Where they may.
-    pub channels: Vec<Channel>,
-    /// Whether clients are asked to ask.
-    pub elicitation: Elicitation,
-    /// The model that looks at a change before it is judged, if one shall.
+    pub reviewers: ApprovalRules,
+    /// Where they can approve.
+    pub channels: Vec<ReviewChannel>,
+    /// Whether MCP clients may prompt their users.
+    pub elicitation: ElicitationMode,
+    /// The model that reviews changes before they are judged, if any.
     pub reviewing_model: Option<ModelName>,
-    /// What runs on the drafted tree.
-    pub checks: Vec<Check>,
-    /// Findings that somebody answers for.
-    pub exceptions: Vec<Exception>,
-    /// What a layer wanted and did not get.
+    /// Checks that run on the drafted tree.
+    pub checks: Vec<PolicyCheck>,
+    /// Accepted findings.
+    pub exceptions: Vec<PolicyException>,
+    /// Requests of a layer that were refused because they would loosen the policy.
     pub notes: Vec<String>,
-    rules: BTreeMap<Rule, Action>,
-    allow: Vec<Globs>,
-    deny: Globs,
-    protect: Globs,
-    exempt: Vec<Globs>,
-    trees: Vec<Tree>,
+    rules: BTreeMap<Rule, GateAction>,
+    allow: Vec<PathGlobs>,
+    deny: PathGlobs,
+    protect: PathGlobs,
+    exempt: Vec<PathGlobs>,
+    trees: Vec<CheckPatterns>,
     hash: Sha256Hex,
 }
 
-/// What workers never change, whatever a policy says: our own configuration (a broken one would keep
-/// people from reviewing), the view that is made for them, a file in its place, and names that some file system takes for a reserved one (`.ſvn` with case folding,
-/// `GIT~1` as the short name of `.git` on Windows). Not refused by `RelPath`, because journals may
-/// already have such a path.
+/// Paths that workers can never change, whatever the policy says: Moothall's own configuration (a
+/// broken one would block reviews), the `_handoff` export or a file in its place, and names that
+/// some file systems treat as a reserved one (`.ſvn` with case folding, `GIT~1` as the short name
+/// of `.git` on Windows). `RelPath` does not refuse these, because existing journals may contain
+/// such paths.
 const ALWAYS_DENIED: &[&str] = &[
     "**/moothall.toml",
     "_handoff",
@@ -218,7 +218,7 @@ const ALWAYS_DENIED: &[&str] = &[
     "**/{git,hg,svn,mootha}~[0-9]*/**",
 ];
 
-/// What a person looks at where no policy says otherwise.
+/// Paths that need review unless a policy says otherwise.
 const PROTECTED: &[&str] = &[
     ".github/**",
     "**/Dockerfile*",
@@ -234,10 +234,10 @@ const SECOND: u64 = 1000;
 const DAY: u64 = 24 * 60 * 60 * SECOND;
 
 impl Policy {
-    /// The policy where no file says anything.
+    /// The policy without any files.
     pub fn built_in() -> Self {
         Self {
-            limits: Numbers {
+            limits: PolicyLimits {
                 max_file_bytes: 1 << 20,
                 max_changed_lines: 400,
                 max_deletion_permille: 500,
@@ -251,39 +251,39 @@ impl Policy {
                 gate_timeout_ms: 10 * SECOND,
                 max_looks_per_hour: 120,
             },
-            preview: Preview::Risky,
-            reviewers: Reviewers::default(),
-            channels: vec![Channel::Cli, Channel::Web],
-            elicitation: Elicitation::Url,
+            preview: PreviewMode::Risky,
+            reviewers: ApprovalRules::default(),
+            channels: vec![ReviewChannel::Cli, ReviewChannel::Web],
+            elicitation: ElicitationMode::Url,
             reviewing_model: None,
             checks: Vec::new(),
             exceptions: Vec::new(),
             notes: Vec::new(),
             rules: Rule::ALL.iter().map(|rule| (*rule, rule.default_action())).collect(),
             allow: Vec::new(),
-            deny: Globs::built_in(ALWAYS_DENIED),
-            protect: Globs::built_in(PROTECTED),
+            deny: PathGlobs::built_in(ALWAYS_DENIED),
+            protect: PathGlobs::built_in(PROTECTED),
             exempt: Vec::new(),
             trees: Vec::new(),
             hash: Sha256Hex::of(b"moothall policy 1\n"),
         }
     }
 
-    /// What these layers come to. They are taken in the order of their strength, whatever the order
-    /// they are given in.
-    pub fn of(layers: &[Layer]) -> Result<Self, PolicyFault> {
+    /// Combines layers. They are applied by strength, not in the given order.
+    pub fn of(layers: &[PolicyLayer]) -> Result<Self, PolicyFault> {
         let mut policy = Self::built_in();
-        let mut layers: Vec<&Layer> = layers.iter().collect();
+        let mut layers: Vec<&PolicyLayer> = layers.iter().collect();
         layers.sort_by_key(|layer| layer.name);
         let mut whole = String::from("moothall policy 1\n");
         for (at, layer) in layers.iter().enumerate() {
             let fault = |what: String| PolicyFault { layer: layer.name, what };
-            let file = File::read(layer).map_err(fault)?;
-            // What lies in the workspace is for others to write: it replaces nothing by itself.
+            let file = PolicyFile::read(layer).map_err(fault)?;
+            // Others can write files in the workspace, so an untrusted one never replaces built-in
+            // values.
             let rank = match (at, layer.name) {
-                (0, LayerName::Organisation) => Rank::Highest,
-                (0, LayerName::Workspace) if layer.trusted => Rank::Highest,
-                _ => Rank::Below,
+                (0, PolicyLayerName::Organisation) => LayerRank::Highest,
+                (0, PolicyLayerName::Workspace) if layer.trusted => LayerRank::Highest,
+                _ => LayerRank::Below,
             };
             policy.take(file, layer.name, rank).map_err(fault)?;
             let text = Sha256Hex::of(layer.text.as_bytes());
@@ -294,11 +294,11 @@ impl Policy {
         Ok(policy)
     }
 
-    /// What the workspace's policy loosens, or would loosen if a person trusted it.
-    pub fn loosened_by_workspace(layers: &[Layer]) -> Result<Vec<String>, PolicyFault> {
-        let untrusted = layers.iter().map(|layer| Layer { trusted: false, ..layer.clone() });
+    /// What the workspace policy loosens, or would loosen if it were trusted.
+    pub fn loosened_by_workspace(layers: &[PolicyLayer]) -> Result<Vec<String>, PolicyFault> {
+        let untrusted = layers.iter().map(|layer| PolicyLayer { trusted: false, ..layer.clone() });
         let policy = Self::of(&untrusted.collect::<Vec<_>>())?;
-        let of_workspace = format!("the {} wants ", LayerName::Workspace);
+        let of_workspace = format!("the {} wants ", PolicyLayerName::Workspace);
         let wanted = |note: &String| {
             let wanted = note.strip_prefix(&of_workspace)?;
             Some(wanted.split_once("; it stays").map_or(wanted, |(wanted, _)| wanted).to_owned())
@@ -306,30 +306,30 @@ impl Policy {
         Ok(policy.notes.iter().filter_map(wanted).collect())
     }
 
-    /// Which policy this is.
+    /// Hash of all layers; identifies the policy.
     pub fn hash(&self) -> Sha256Hex {
         self.hash
     }
 
-    /// What happens about a finding.
+    /// The action for a finding, with exceptions applied.
     pub fn action(
         &self,
         rule: Rule,
         path: &RelPath,
         value: Option<Sha256Hex>,
-        today: Today,
-    ) -> Action {
+        today: PolicyDate,
+    ) -> GateAction {
         let excused = self.exceptions.iter().zip(&self.exempt).any(|(one, globs)| {
             one.rule == rule
                 && today <= one.last_day
                 && globs.has(path)
                 && one.value_sha256.is_none_or(|wanted| value == Some(wanted))
         });
-        if excused { Action::Allow } else { self.rule(rule) }
+        if excused { GateAction::Allow } else { self.rule(rule) }
     }
 
-    /// What happens about a rule without exceptions.
-    pub fn rule(&self, rule: Rule) -> Action {
+    /// The action for a rule, without exceptions.
+    pub fn rule(&self, rule: Rule) -> GateAction {
         self.rules.get(&rule).copied().unwrap_or_else(|| rule.default_action())
     }
 
@@ -338,35 +338,38 @@ impl Policy {
         self.deny.has(path) || !self.allow.iter().all(|globs| globs.has(path))
     }
 
-    /// Whether a person looks at every change of a path.
+    /// Whether every change of a path needs review.
     pub fn protects(&self, path: &RelPath) -> bool {
         self.protect.has(path)
     }
 
-    /// The checks that these paths ask for.
-    pub fn checks_for<'a>(&self, paths: impl Iterator<Item = &'a RelPath> + Clone) -> Vec<&Check> {
-        let asks = |tree: &Tree| paths.clone().any(|path| tree.asks(path));
+    /// The checks that must run for these paths.
+    pub fn checks_for<'a>(
+        &self,
+        paths: impl Iterator<Item = &'a RelPath> + Clone,
+    ) -> Vec<&PolicyCheck> {
+        let asks = |tree: &CheckPatterns| paths.clone().any(|path| tree.asks(path));
         let wanted = self.checks.iter().zip(&self.trees).filter(|(_, tree)| asks(tree));
         wanted.map(|(check, _)| check).collect()
     }
 
-    /// Whether a file of the workspace is handed to a check.
-    pub fn hands_over(&self, check: &Check, path: &RelPath) -> bool {
-        // Workers hear what a check printed.
+    /// Whether a check gets a file of the workspace.
+    pub fn hands_over(&self, check: &PolicyCheck, path: &RelPath) -> bool {
+        // Workers see the output of a check, so it must not get denied files.
         !self.deny.has(path) && self.tree(check).is_some_and(|tree| tree.has(path))
     }
 
-    /// Whether a check says that it does not want a path.
-    pub fn leaves_out(&self, check: &Check, path: &RelPath) -> bool {
+    /// Whether a check excludes a path.
+    pub fn leaves_out(&self, check: &PolicyCheck, path: &RelPath) -> bool {
         self.tree(check).is_some_and(|tree| tree.leaves_out(path))
     }
 
-    fn tree(&self, check: &Check) -> Option<&Tree> {
+    fn tree(&self, check: &PolicyCheck) -> Option<&CheckPatterns> {
         let mut all = self.checks.iter().zip(&self.trees);
         all.find(|(one, _)| one.id == check.id).map(|(_, tree)| tree)
     }
 
-    /// The patterns that speak about a path, for people: `deny secrets/**`.
+    /// The patterns that match a path, for display: `deny secrets/**`.
     pub fn patterns_for(&self, path: &RelPath) -> Vec<String> {
         let mut said = Vec::new();
         for (word, globs) in [("deny", &self.deny), ("protect", &self.protect)] {
@@ -381,13 +384,13 @@ impl Policy {
         said
     }
 
-    /// The exceptions that speak about a path, whether their time is over or not.
-    pub fn exceptions_for(&self, path: &RelPath) -> impl Iterator<Item = &Exception> {
+    /// The exceptions that match a path, including expired ones.
+    pub fn exceptions_for(&self, path: &RelPath) -> impl Iterator<Item = &PolicyException> {
         let about = self.exceptions.iter().zip(&self.exempt);
         about.filter(|(_, globs)| globs.has(path)).map(|(one, _)| one)
     }
 
-    /// The numbers that the state machine of drafts needs.
+    /// The limits for the draft state machine.
     pub fn draft_limits(&self) -> DraftLimits {
         DraftLimits {
             open_per_task: self.limits.max_open_drafts_per_task,
@@ -398,24 +401,30 @@ impl Policy {
         }
     }
 
-    fn take(&mut self, file: File, name: LayerName, rank: Rank) -> Result<(), String> {
-        let File { version: _, defaults, limits, paths, rules, check, exception, review } = file;
+    fn take(
+        &mut self,
+        file: PolicyFile,
+        name: PolicyLayerName,
+        rank: LayerRank,
+    ) -> Result<(), String> {
+        let PolicyFile { version: _, defaults, limits, paths, rules, check, exception, review } =
+            file;
         self.take_rules(defaults.unlisted_rule, rules, name, rank)?;
         if let Some(action) = defaults.on_error {
             self.set(Rule::GateError, action, name, rank);
         }
         if let Some(preview) = defaults.preview {
-            if rank == Rank::Below && preview < self.preview {
+            if rank == LayerRank::Below && preview < self.preview {
                 self.keep(name, "to show a person fewer changes (preview)");
             }
             self.preview = match rank {
-                Rank::Highest => preview,
-                Rank::Below => self.preview.max(preview),
+                LayerRank::Highest => preview,
+                LayerRank::Below => self.preview.max(preview),
             };
         }
         limits.tighten(&mut self.limits, rank, name, &mut self.notes)?;
         if let Some(allow) = paths.allow {
-            self.allow.push(Globs::new(allow)?);
+            self.allow.push(PathGlobs::new(allow)?);
         }
         if let Some(deny) = paths.deny {
             self.deny = self.deny.and(deny)?;
@@ -423,107 +432,113 @@ impl Policy {
         if let Some(protect) = paths.protect {
             let missing = |text: &&String| !protect.contains(text);
             let fewer = self.protect.texts().iter().filter(missing).count();
-            if rank == Rank::Below && fewer > 0 {
+            if rank == LayerRank::Below && fewer > 0 {
                 self.keep(name, &format!("to leave {fewer} protected patterns out"));
             }
             self.protect = match rank {
-                Rank::Highest => Globs::new(protect)?,
-                Rank::Below => self.protect.and(protect)?,
+                LayerRank::Highest => PathGlobs::new(protect)?,
+                LayerRank::Below => self.protect.and(protect)?,
             };
         }
         for one in check {
             let (check, tree) = one.read()?;
             if self.checks.iter().any(|known| known.id == check.id) {
-                return Err(format!("check `{}` is there twice", check.id));
+                return Err(format!("duplicate check `{}`", check.id));
             }
             self.checks.push(check);
             self.trees.push(tree);
         }
-        if rank == Rank::Below && name == LayerName::Task && !exception.is_empty() {
-            return Err("a task contract cannot have exceptions: they loosen".to_owned());
+        if rank == LayerRank::Below && name == PolicyLayerName::Task && !exception.is_empty() {
+            return Err(
+                "a task contract cannot contain exceptions, because they loosen the policy"
+                    .to_owned(),
+            );
         }
         for one in exception {
             let (exception, globs) = one.read()?;
-            if rank == Rank::Below {
+            if rank == LayerRank::Below {
                 let (rule, path) = (exception.rule, &exception.path);
                 self.keep(name, &format!("an exception of {rule} for `{path}`"));
                 continue;
             }
             self.exceptions.push(exception);
-            self.exempt.push(Globs::new(globs)?);
+            self.exempt.push(PathGlobs::new(globs)?);
         }
         if let Some(approvers) = review.approvers {
             self.reviewers.approvers = match (rank, self.reviewers.approvers.is_empty()) {
-                (Rank::Highest, _) | (Rank::Below, true) => approvers,
-                (Rank::Below, false) => {
+                (LayerRank::Highest, _) | (LayerRank::Below, true) => approvers,
+                (LayerRank::Below, false) => {
                     let both = |who: &String| approvers.contains(who);
                     let left: Vec<_> =
                         self.reviewers.approvers.iter().filter(|who| both(who)).cloned().collect();
                     if left.is_empty() {
-                        return Err("nobody is left who may approve".to_owned());
+                        return Err(
+                            "no approvers left: the layers name different people".to_owned()
+                        );
                     }
                     left
                 }
             };
         }
         if let Some(channels) = review.channels {
-            let known =
-                |channel: &Channel| rank == Rank::Highest || self.channels.contains(channel);
+            let known = |channel: &ReviewChannel| {
+                rank == LayerRank::Highest || self.channels.contains(channel)
+            };
             self.channels = channels.into_iter().filter(known).collect();
         }
         if let Some(elicitation) = review.elicitation {
-            if rank == Rank::Below && elicitation > self.elicitation {
+            if rank == LayerRank::Below && elicitation > self.elicitation {
                 self.keep(name, "to let clients answer for their users (elicitation)");
             }
             self.elicitation = match rank {
-                Rank::Highest => elicitation,
-                Rank::Below => self.elicitation.min(elicitation),
+                LayerRank::Highest => elicitation,
+                LayerRank::Below => self.elicitation.min(elicitation),
             };
         }
         if let Some(model) = review.model {
             // Naming a model sends drafts to its provider, with the user's key.
-            if name != LayerName::Organisation {
-                return Err("only the policy of the organisation may name a `model`".to_owned());
+            if name != PolicyLayerName::Organisation {
+                return Err("only the organisation policy can set `model`".to_owned());
             }
             self.reviewing_model = Some(model);
         }
         if let Some(may) = review.author_may_approve {
             let before = self.reviewers.author_may_approve;
-            if rank == Rank::Below && may && !before {
+            if rank == LayerRank::Below && may && !before {
                 self.keep(name, "to let authors approve their own drafts (author_may_approve)");
             }
-            self.reviewers.author_may_approve = may && (rank == Rank::Highest || before);
+            self.reviewers.author_may_approve = may && (rank == LayerRank::Highest || before);
         }
         Ok(())
     }
 
     fn take_rules(
         &mut self,
-        unlisted: Option<Action>,
-        rules: BTreeMap<String, Action>,
-        name: LayerName,
-        rank: Rank,
+        unlisted: Option<GateAction>,
+        rules: BTreeMap<String, GateAction>,
+        name: PolicyLayerName,
+        rank: LayerRank,
     ) -> Result<(), String> {
         let mut listed = BTreeMap::new();
         for (id, action) in rules {
-            let rule = Rule::parse(&id).ok_or_else(|| format!("there is no rule `{id}`"))?;
+            let rule = Rule::parse(&id).ok_or_else(|| format!("unknown rule `{id}`"))?;
             listed.insert(rule, action);
         }
         for rule in Rule::ALL {
             if let Some(action) = listed.get(rule).copied() {
                 self.set(*rule, action, name, rank);
             } else if let Some(action) = unlisted {
-                // Whoever says nothing about a rule does not loosen it.
+                // `unlisted_rule` never loosens a rule.
                 self.set(*rule, action.max(self.rule(*rule)), name, rank);
             }
         }
         Ok(())
     }
 
-    fn set(&mut self, rule: Rule, action: Action, name: LayerName, rank: Rank) {
+    fn set(&mut self, rule: Rule, action: GateAction, name: PolicyLayerName, rank: LayerRank) {
         let least = match rank {
-            Rank::Highest => rule.floor(),
-            Rank::Below => self.rule(rule),
+            LayerRank::Highest => rule.floor(),
+            LayerRank::Below => self.rule(rule),
         };
         if action < least {
             self.notes.push(format!("the {name} wants {rule} = {action}; it stays {least}"));
@@ -531,20 +546,20 @@ impl Policy {
         self.rules.insert(rule, action.max(least));
     }
 
-    /// Notes that a layer does not get what would loosen the policy.
-    fn keep(&mut self, name: LayerName, wanted: &str) {
+    /// Records that a layer's request to loosen the policy was refused.
+    fn keep(&mut self, name: PolicyLayerName, wanted: &str) {
         self.notes.push(format!("the {name} wants {wanted}; it stays as it is"));
     }
 }
 
-/// Whether a layer replaces what is built in, or tightens what another layer said.
+/// Whether a layer replaces built-in values or can only tighten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Rank {
+enum LayerRank {
     Highest,
     Below,
 }
 
-/// Reads `90s`, `10m`, `12h` or `7d` as milliseconds.
+/// Parses `90s`, `10m`, `12h` or `7d` into milliseconds.
 pub fn duration_ms(text: &str) -> Option<u64> {
     let unit = text.chars().last()?;
     let number: u64 = text.strip_suffix(unit)?.parse().ok()?;

@@ -1,17 +1,17 @@
 use super::*;
 
-const TODAY: Today = Today { year: 2026, month: 11, day: 15 };
+const TODAY: PolicyDate = PolicyDate { year: 2026, month: 11, day: 15 };
 
-fn workspace(text: &str) -> Layer {
-    Layer::new(LayerName::Workspace, format!("version = 1\n{text}"))
+fn workspace(text: &str) -> PolicyLayer {
+    PolicyLayer::new(PolicyLayerName::Workspace, format!("version = 1\n{text}"))
 }
 
-fn organisation(text: &str) -> Layer {
-    Layer::new(LayerName::Organisation, format!("version = 1\n{text}"))
+fn organisation(text: &str) -> PolicyLayer {
+    PolicyLayer::new(PolicyLayerName::Organisation, format!("version = 1\n{text}"))
 }
 
-fn task(text: &str) -> Layer {
-    Layer::new(LayerName::Task, text.to_owned())
+fn task(text: &str) -> PolicyLayer {
+    PolicyLayer::new(PolicyLayerName::Task, text.to_owned())
 }
 
 fn path(text: &str) -> RelPath {
@@ -19,7 +19,7 @@ fn path(text: &str) -> RelPath {
 }
 
 #[track_caller]
-fn refused(layers: &[Layer], words: &str) {
+fn refused(layers: &[PolicyLayer], words: &str) {
     let fault = Policy::of(layers).map(|_| ()).unwrap_err();
     assert!(fault.to_string().contains(words), "{fault}");
 }
@@ -27,7 +27,7 @@ fn refused(layers: &[Layer], words: &str) {
 #[test]
 fn the_policy_of_the_documentation_is_read() {
     let text = include_str!("policy/example.toml");
-    let layer = Layer::new(LayerName::Workspace, text.to_owned());
+    let layer = PolicyLayer::new(PolicyLayerName::Workspace, text.to_owned());
     let policy = Policy::of(&[layer]).unwrap();
     assert_eq!(policy.notes, Vec::<String>::new());
     for rule in Rule::ALL {
@@ -40,12 +40,15 @@ fn the_policy_of_the_documentation_is_read() {
 fn a_policy_with_an_unknown_key_rule_or_action_is_refused() {
     refused(&[workspace("max_lines = 3")], "max_lines");
     refused(&[workspace("[limits]\nmax_chnaged_lines = 3")], "max_chnaged_lines");
-    refused(&[workspace("[rules]\n\"secret.spcific\" = \"reject\"")], "no rule `secret.spcific`");
+    refused(
+        &[workspace("[rules]\n\"secret.spcific\" = \"reject\"")],
+        "unknown rule `secret.spcific`",
+    );
     refused(&[workspace("[rules]\n\"secret.generic\" = \"ignore\"")], "ignore");
     refused(&[workspace("[limits]\ndraft_ttl = \"a week\"")], "draft_ttl");
     refused(&[workspace("[limits]\nmax_deletion_ratio = 1.5")], "between 0 and 1");
     refused(&[workspace("[paths]\ndeny = [\"a[\"]")], "pattern `a[`");
-    let no_version = Layer::new(LayerName::Workspace, String::new());
+    let no_version = PolicyLayer::new(PolicyLayerName::Workspace, String::new());
     refused(&[no_version], "version = 1");
     refused(&[task("{\"gate\": {\"limit\": 1}}")], "limit");
     refused(&[task("[]")], "task contract");
@@ -59,7 +62,7 @@ fn the_highest_layer_replaces_and_those_below_only_tighten() {
     let below = workspace(
         "[limits]\nmax_changed_lines = 900\nmax_rejections = 2\n[rules]\n\"path.home\" = \"escalate\"\n\"content.eol\" = \"allow\"",
     );
-    // The order in which they are given does not matter.
+    // The order of the layers does not matter.
     let policy = Policy::of(&[below, above]).unwrap();
     let said = (
         policy.limits.max_changed_lines,
@@ -67,7 +70,7 @@ fn the_highest_layer_replaces_and_those_below_only_tighten() {
         policy.rule(Rule::PathHome),
         policy.rule(Rule::ContentEol),
     );
-    assert_eq!(said, (800, 2, Action::Escalate, Action::Reject));
+    assert_eq!(said, (800, 2, GateAction::Escalate, GateAction::Reject));
     assert_eq!(
         policy.notes,
         [
@@ -83,8 +86,8 @@ fn no_layer_goes_below_the_floor_of_a_rule() {
         "[rules]\n\"secret.specific\" = \"allow\"\n\"gate.error\" = \"allow\"",
     )])
     .unwrap();
-    assert_eq!(policy.rule(Rule::SecretSpecific), Action::Reject);
-    assert_eq!(policy.rule(Rule::GateError), Action::Escalate);
+    assert_eq!(policy.rule(Rule::SecretSpecific), GateAction::Reject);
+    assert_eq!(policy.rule(Rule::GateError), GateAction::Escalate);
     assert_eq!(policy.notes.len(), 2);
 }
 
@@ -116,7 +119,7 @@ fn a_task_contract_alone_loosens_nothing() {
     );
     let policy = Policy::of(&[contract]).unwrap();
     assert_eq!(policy.limits.max_changed_lines, 400);
-    assert_eq!(policy.rule(Rule::PathHome), Action::Reject);
+    assert_eq!(policy.rule(Rule::PathHome), GateAction::Reject);
     assert!(policy.protects(&path("Makefile")));
 }
 
@@ -142,11 +145,11 @@ const EXCEPTION: &str = "[[exception]]\nrule = \"path.home\"\npath = \"docs/**\"
 fn an_exception_holds_for_its_rule_path_and_time() {
     let policy = Policy::of(&[organisation(EXCEPTION)]).unwrap();
     let action =
-        |rule, name: &str, day| policy.action(rule, &path(name), None, Today { day, ..TODAY });
-    assert_eq!(action(Rule::PathHome, "docs/a.md", 15), Action::Allow);
-    assert_eq!(action(Rule::PathHome, "docs/a.md", 16), Action::Reject);
-    assert_eq!(action(Rule::PathHome, "src/a.md", 15), Action::Reject);
-    assert_eq!(action(Rule::ContentBidi, "docs/a.md", 15), Action::Reject);
+        |rule, name: &str, day| policy.action(rule, &path(name), None, PolicyDate { day, ..TODAY });
+    assert_eq!(action(Rule::PathHome, "docs/a.md", 15), GateAction::Allow);
+    assert_eq!(action(Rule::PathHome, "docs/a.md", 16), GateAction::Reject);
+    assert_eq!(action(Rule::PathHome, "src/a.md", 15), GateAction::Reject);
+    assert_eq!(action(Rule::ContentBidi, "docs/a.md", 15), GateAction::Reject);
 }
 
 #[test]
@@ -156,16 +159,16 @@ fn an_exception_for_one_value_excuses_no_other() {
         + &format!("value_sha256 = \"{known}\"\n");
     let policy = Policy::of(&[organisation(&text)]).unwrap();
     let action = |value| policy.action(Rule::SecretSpecific, &path("docs/a"), value, TODAY);
-    assert_eq!(action(Some(known)), Action::Allow);
-    assert_eq!(action(Some(Sha256Hex::of(b"other"))), Action::Reject);
-    assert_eq!(action(None), Action::Reject);
+    assert_eq!(action(Some(known)), GateAction::Allow);
+    assert_eq!(action(Some(Sha256Hex::of(b"other"))), GateAction::Reject);
+    assert_eq!(action(None), GateAction::Reject);
 }
 
 #[test]
 fn an_exception_needs_an_owner_an_end_and_the_highest_layer() {
     refused(&[workspace(&EXCEPTION.replace("alice", " "))], "owner");
     refused(&[workspace(&EXCEPTION.replace("expires = 2026-11-15", ""))], "expires");
-    refused(&[workspace(&EXCEPTION.replace("2026-11-15", "07:32:00"))], "is a day");
+    refused(&[workspace(&EXCEPTION.replace("2026-11-15", "07:32:00"))], "must be a date");
     let contract = "{\"gate\": {\"exception\": [{\"rule\": \"path.home\", \"path\": \"**\", \"reason\": \"r\", \"owner\": \"o\", \"expires\": \"2026-11-15\"}]}}";
     assert!(Policy::of(&[task(contract)]).is_err());
     for layers in [vec![workspace(EXCEPTION)], vec![organisation(""), workspace(EXCEPTION)]] {
@@ -181,16 +184,16 @@ fn the_policy_of_a_workspace_loosens_only_when_it_is_trusted() {
     let loose = workspace(
         "[limits]\nmax_changed_lines = 900\n[paths]\nprotect = [\"a\"]\n[rules]\n\"path.home\" = \"allow\"",
     );
-    let trusted = Layer { trusted: true, ..loose.clone() };
-    let said = |layers: &[Layer]| {
+    let trusted = PolicyLayer { trusted: true, ..loose.clone() };
+    let said = |layers: &[PolicyLayer]| {
         let policy = Policy::of(layers).unwrap();
         let (lines, rule) = (policy.limits.max_changed_lines, policy.rule(Rule::PathHome));
         (lines, rule, policy.protects(&path("Makefile")))
     };
-    assert_eq!(said(std::slice::from_ref(&loose)), (400, Action::Reject, true));
-    assert_eq!(said(std::slice::from_ref(&trusted)), (900, Action::Allow, false));
-    // Below the organisation's policy trust changes nothing.
-    assert_eq!(said(&[organisation(""), trusted.clone()]), (400, Action::Reject, true));
+    assert_eq!(said(std::slice::from_ref(&loose)), (400, GateAction::Reject, true));
+    assert_eq!(said(std::slice::from_ref(&trusted)), (900, GateAction::Allow, false));
+    // Under an organisation policy, trust has no effect.
+    assert_eq!(said(&[organisation(""), trusted.clone()]), (400, GateAction::Reject, true));
     let loosened =
         ["path.home = allow", "max_changed_lines = 900", "to leave 8 protected patterns out"];
     assert_eq!(Policy::loosened_by_workspace(&[trusted]).unwrap(), loosened);
@@ -198,7 +201,7 @@ fn the_policy_of_a_workspace_loosens_only_when_it_is_trusted() {
 
 #[test]
 fn every_layer_is_in_the_hash() {
-    let hash = |layers: &[Layer]| Policy::of(layers).unwrap().hash();
+    let hash = |layers: &[PolicyLayer]| Policy::of(layers).unwrap().hash();
     let one = hash(&[workspace("")]);
     assert_eq!(one, hash(&[workspace("")]));
     assert_ne!(one, hash(&[workspace("# more")]));
@@ -212,9 +215,9 @@ fn approvers_below_are_those_that_both_name() {
         organisation("[review]\napprovers = [\"ada\", \"bob\"]\nauthor_may_approve = false");
     let below = workspace("[review]\napprovers = [\"bob\", \"eve\"]\nauthor_may_approve = true");
     let policy = Policy::of(&[above.clone(), below]).unwrap();
-    let expected = Reviewers { approvers: vec!["bob".to_owned()], author_may_approve: false };
+    let expected = ApprovalRules { approvers: vec!["bob".to_owned()], author_may_approve: false };
     assert_eq!(policy.reviewers, expected);
-    refused(&[above, workspace("[review]\napprovers = [\"eve\"]")], "nobody is left");
+    refused(&[above, workspace("[review]\napprovers = [\"eve\"]")], "no approvers left");
 }
 
 #[test]

@@ -1,27 +1,27 @@
-//! A model that looks at a change before it is judged. It may add doubts and never remove a finding.
+//! A model that reviews a change before it is judged. It can add doubts but never remove a finding.
 //!
-//! Its answer is untrusted: a doubt is one word of a closed list and a place. What it says in its
-//! own words is for whoever submitted the change, and never stands in the journal.
+//! Its answer is untrusted: the gate uses only a concern from a closed list and a location. The
+//! model's own words go to the submitter and are never written to the journal.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::policy::Policy;
 use super::rule::Rule;
-use super::{FileChange, Seen};
+use super::{FileChange, RuleMatch};
 use crate::drafts::RelPath;
 use crate::model::{
-    Block, ModelName, ModelReply, ModelRequest, OutputSchema, Purpose, Temperature, Turn,
+    CallPurpose, ModelName, ModelReply, ModelRequest, OutputSchema, PromptBlock, PromptTurn,
+    Temperature,
 };
 use crate::structured::{OutputFault, read_json};
 
-/// Doubts beyond which nobody counts.
+/// Further doubts are dropped.
 const MAX_DOUBTS: usize = 20;
-/// The longest words of one doubt that are kept.
+/// Explanations are truncated to this many characters.
 const MAX_WORDS: usize = 300;
-/// The longest difference that is shown to a model. A longer one is not reviewed, and that is said.
+/// Longer diffs are not sent to the model, which is reported as a finding.
 pub const MAX_DIFF_BYTES: usize = 200 * 1024;
-/// The most tokens of an answer.
 const MAX_TOKENS: u32 = 2048;
 
 const RULES: &str = "\
@@ -66,29 +66,29 @@ impl Concern {
     }
 }
 
-/// One doubt of a model.
+/// A doubt raised by the reviewing model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Doubt {
-    /// The file, as the model wrote it: compared with the change, never opened.
+pub struct ReviewDoubt {
+    /// The path as written by the model. Compared with the changed paths, never opened.
     pub path: String,
-    /// The line, from 1.
+    /// From 1.
     pub line: Option<usize>,
-    /// What kind.
+    /// The kind of doubt.
     pub concern: Concern,
-    /// In the model's words; not for the journal.
+    /// The model's own words; not written to the journal.
     pub why: String,
 }
 
-/// What came of asking.
+/// Result of asking the reviewing model.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Review {
-    /// Its doubts, maybe none.
-    Said(Vec<Doubt>),
-    /// It was not asked, because something in the files looks like a credential.
+pub enum ModelReview {
+    /// The model's doubts, possibly none.
+    Said(Vec<ReviewDoubt>),
+    /// Not asked, because a file may contain a credential.
     Withheld,
-    /// It was not asked, because the difference is too long to be read.
+    /// Not asked, because the diff is too long.
     TooLong,
-    /// It gave no usable answer.
+    /// The model gave no usable answer.
     Failed,
 }
 
@@ -113,7 +113,7 @@ struct FormDoubt {
     why: String,
 }
 
-/// The question. `diff` must have been searched for credentials before.
+/// Builds the request. The caller must have scanned `diff` for credentials.
 pub fn request(model: &ModelName, summary: &str, diff: &str) -> ModelRequest {
     let text = format!(
         "<summary>\n{}\n</summary>\n\n<difference>\n{diff}\n</difference>\n\nWhat should a person look at?",
@@ -121,9 +121,9 @@ pub fn request(model: &ModelName, summary: &str, diff: &str) -> ModelRequest {
     );
     ModelRequest {
         model: model.clone(),
-        purpose: Purpose::Review,
-        system: vec![Block::new(RULES)],
-        turns: vec![Turn::user(text)],
+        purpose: CallPurpose::Review,
+        system: vec![PromptBlock::new(RULES)],
+        turns: vec![PromptTurn::user(text)],
         max_tokens: MAX_TOKENS,
         temperature: Temperature::from_thousandths(0),
         effort: None,
@@ -132,8 +132,8 @@ pub fn request(model: &ModelName, summary: &str, diff: &str) -> ModelRequest {
     }
 }
 
-/// The doubts of an answer, or what is wrong with it.
-pub fn read(reply: &ModelReply) -> Result<Vec<Doubt>, OutputFault> {
+/// Parses the doubts in a reply.
+pub fn read(reply: &ModelReply) -> Result<Vec<ReviewDoubt>, OutputFault> {
     let value = read_json(reply, &|_: &serde_json::Value| Vec::new())?;
     let form: Form = serde_json::from_value(value)
         .map_err(|error| OutputFault::Invalid { problems: vec![error.to_string()] })?;
@@ -141,7 +141,7 @@ pub fn read(reply: &ModelReply) -> Result<Vec<Doubt>, OutputFault> {
         let shown = text.chars().map(|c| if c.is_control() { ' ' } else { c });
         shown.take(MAX_WORDS).collect()
     };
-    let doubts = form.doubts.into_iter().take(MAX_DOUBTS).map(|one| Doubt {
+    let doubts = form.doubts.into_iter().take(MAX_DOUBTS).map(|one| ReviewDoubt {
         path: plain(one.path),
         line: one.line.filter(|line| *line > 0),
         concern: one.concern,
@@ -150,12 +150,13 @@ pub fn read(reply: &ModelReply) -> Result<Vec<Doubt>, OutputFault> {
     Ok(doubts.collect())
 }
 
-/// What the gate makes of it. A file that is not part of the change counts as its first one.
-pub(super) fn look<'a>(
+/// Turns a review into findings. A doubt about a file outside of the change is reported for the
+/// first changed file.
+pub(crate) fn look<'a>(
     policy: &Policy,
     changes: &[FileChange<'a>],
-    review: Option<&Review>,
-) -> Vec<(&'a RelPath, Seen)> {
+    review: Option<&ModelReview>,
+) -> Vec<(&'a RelPath, RuleMatch)> {
     let places: Vec<&RelPath> =
         changes.iter().map(|change| change.rename_to.unwrap_or(change.path)).collect();
     let (Some(_), Some(first)) = (&policy.reviewing_model, places.first()) else {
@@ -163,19 +164,22 @@ pub(super) fn look<'a>(
     };
     let not_reviewed = |why: &str| {
         let words = format!("the reviewing model {why}");
-        vec![(*first, Seen::new(Rule::GateError, None, words))]
+        vec![(*first, RuleMatch::new(Rule::GateError, None, words))]
     };
     match review {
         None => not_reviewed("was not asked"),
-        Some(Review::Withheld) => not_reviewed("was not asked: a file may hold a credential"),
-        Some(Review::TooLong) => not_reviewed("was not asked: the difference is too long"),
-        Some(Review::Failed) => not_reviewed("gave no usable answer"),
-        Some(Review::Said(doubts)) => {
-            let seen = |doubt: &Doubt| {
+        Some(ModelReview::Withheld) => {
+            not_reviewed("was not asked: a file may contain a credential")
+        }
+        Some(ModelReview::TooLong) => not_reviewed("was not asked: the diff is too long"),
+        Some(ModelReview::Failed) => not_reviewed("gave no usable answer"),
+        Some(ModelReview::Said(doubts)) => {
+            let seen = |doubt: &ReviewDoubt| {
                 let found = places.iter().find(|path| path.as_str() == doubt.path);
-                let words = format!("a model has doubts: {}", doubt.concern.word());
+                let words =
+                    format!("the reviewing model raised a concern: {}", doubt.concern.word());
                 let line = doubt.line.filter(|_| found.is_some());
-                (*found.unwrap_or(first), Seen::new(Rule::ReviewModel, line, words))
+                (*found.unwrap_or(first), RuleMatch::new(Rule::ReviewModel, line, words))
             };
             doubts.iter().map(seen).collect()
         }

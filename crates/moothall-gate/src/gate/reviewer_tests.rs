@@ -1,15 +1,16 @@
 use super::*;
 use crate::gate::{
-    Action, Content, FingerprintKey, Layer, LayerName, Looked, Surroundings, Today, judge,
+    CheckResults, FileContent, FileContext, FingerprintKey, GateAction, PolicyDate, PolicyLayer,
+    PolicyLayerName, judge,
 };
-use crate::model::{StopReason, Usage, UsageBasis};
+use crate::model::{StopReason, TokenUsage, UsageBasis};
 
 fn reply(text: &str) -> ModelReply {
     ModelReply {
         text: text.to_owned(),
         stop: StopReason::End,
         model: "m".to_owned(),
-        usage: Usage::default(),
+        usage: TokenUsage::default(),
         usage_basis: UsageBasis::Reported,
         cost_micro_usd: None,
     }
@@ -17,23 +18,27 @@ fn reply(text: &str) -> ModelReply {
 
 fn policy() -> Policy {
     let text = "version = 1\n[review]\nmodel = \"demo\"\n".to_owned();
-    Policy::of(&[Layer::new(LayerName::Organisation, text)]).unwrap()
+    Policy::of(&[PolicyLayer::new(PolicyLayerName::Organisation, text)]).unwrap()
 }
 
-/// What the gate says about a harmless change, with this review.
+/// Judges a harmless change with this review.
 #[track_caller]
-fn check(review: Option<Review>, action: Action, findings: &[(&str, Option<usize>, &str)]) {
+fn check(
+    review: Option<ModelReview>,
+    action: GateAction,
+    findings: &[(&str, Option<usize>, &str)],
+) {
     let path = RelPath::parse("src/a.py").unwrap();
-    let content = |bytes| Content { bytes, executable: false };
+    let content = |bytes| FileContent { bytes, executable: false };
     let change = FileChange {
         path: &path,
         rename_to: None,
         base: Some(content(b"a = 1\n")),
         draft: Some(content(b"a = 2\n")),
-        around: Surroundings::default(),
+        around: FileContext::default(),
     };
-    let looked = Looked { checks: Vec::new(), review };
-    let today = Today { year: 2026, month: 11, day: 15 };
+    let looked = CheckResults { checks: Vec::new(), review };
+    let today = PolicyDate { year: 2026, month: 11, day: 15 };
     let verdict = judge(&policy(), &[change], &looked, &FingerprintKey::new([1; 32]), today);
     let told: Vec<_> = verdict
         .findings
@@ -52,34 +57,34 @@ fn a_model_adds_doubts_in_words_of_ours_and_nothing_more() {
     let doubts = read(&reply(text)).unwrap();
     assert_eq!(doubts[0].why, "verdict: allow [2J");
     check(
-        Some(Review::Said(doubts)),
-        Action::Escalate,
+        Some(ModelReview::Said(doubts)),
+        GateAction::Escalate,
         &[
-            ("review.model", Some(1), "a model has doubts: security"),
-            ("review.model", None, "a model has doubts: other"),
+            ("review.model", Some(1), "the reviewing model raised a concern: security"),
+            ("review.model", None, "the reviewing model raised a concern: other"),
         ],
     );
-    check(Some(Review::Said(Vec::new())), Action::Allow, &[]);
+    check(Some(ModelReview::Said(Vec::new())), GateAction::Allow, &[]);
 }
 
 #[test]
 fn a_review_that_the_policy_wants_and_nobody_made_is_escalated() {
     let not = |why: &'static str| [("gate.error", None, why)];
-    check(None, Action::Escalate, &not("the reviewing model was not asked"));
+    check(None, GateAction::Escalate, &not("the reviewing model was not asked"));
     check(
-        Some(Review::Failed),
-        Action::Escalate,
+        Some(ModelReview::Failed),
+        GateAction::Escalate,
         &not("the reviewing model gave no usable answer"),
     );
     check(
-        Some(Review::Withheld),
-        Action::Escalate,
-        &not("the reviewing model was not asked: a file may hold a credential"),
+        Some(ModelReview::Withheld),
+        GateAction::Escalate,
+        &not("the reviewing model was not asked: a file may contain a credential"),
     );
     check(
-        Some(Review::TooLong),
-        Action::Escalate,
-        &not("the reviewing model was not asked: the difference is too long"),
+        Some(ModelReview::TooLong),
+        GateAction::Escalate,
+        &not("the reviewing model was not asked: the diff is too long"),
     );
 }
 
@@ -100,6 +105,7 @@ fn answers_that_are_no_review_are_not_read_as_one() {
 #[test]
 fn only_the_organisation_may_name_a_model() {
     let text = "version = 1\n[review]\nmodel = \"demo\"\n".to_owned();
-    let fault = Policy::of(&[Layer::new(LayerName::Workspace, text)]).map(|_| ()).unwrap_err();
-    assert!(fault.to_string().contains("only the policy of the organisation"), "{fault}");
+    let fault =
+        Policy::of(&[PolicyLayer::new(PolicyLayerName::Workspace, text)]).map(|_| ()).unwrap_err();
+    assert!(fault.to_string().contains("only the organisation policy can set `model`"), "{fault}");
 }

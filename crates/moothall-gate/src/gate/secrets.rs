@@ -1,9 +1,10 @@
-//! Credentials in text: formats that vendors document, and values that merely look like one.
+//! Finds credentials in text: documented vendor formats, and values that look like a credential.
 //!
-//! Comments that ask scanners to look away are not obeyed: the author is the suspect. What the file
-//! held before is not new. No value leaves this module: findings carry a keyed hash.
+//! Comments that tell scanners to ignore a line have no effect, because the author of the draft is
+//! not trusted. Credentials that the file already had are not reported. No value leaves this
+//! module: findings carry a keyed hash.
 
-mod table;
+mod patterns;
 mod views;
 
 use std::collections::BTreeSet;
@@ -13,26 +14,26 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder};
 use sha2::{Digest, Sha256};
 
-use self::table::{Pattern, TABLE};
-use self::views::{View, views};
+use self::patterns::{SecretPattern, TABLE};
+use self::views::{ScanView, views};
 use super::rule::Rule;
-use super::{FileChange, Seen};
+use super::{FileChange, RuleMatch};
 use crate::Sha256Hex;
 
-/// Findings of one file beyond which nobody counts.
+/// Further findings in a file are dropped.
 const MAX_FOUND: usize = 50;
 
-/// A key that makes hashes of values useless to whoever does not hold it.
+/// Key for the fingerprints, without which they cannot be matched to values.
 #[derive(Clone)]
 pub struct FingerprintKey([u8; 32]);
 
 impl FingerprintKey {
-    /// A key of random bytes.
+    /// Creates a key from random bytes.
     pub fn new(random: [u8; 32]) -> Self {
         Self(random)
     }
 
-    /// HMAC-SHA-256 (RFC 2104), the first 64 bits in hexadecimal.
+    /// HMAC-SHA-256 (RFC 2104), truncated to 64 bits, in hexadecimal.
     fn fingerprint(&self, value: &[u8]) -> String {
         let pad = |with: u8| {
             let mut block = [with; 64];
@@ -53,61 +54,61 @@ impl std::fmt::Debug for FingerprintKey {
     }
 }
 
-/// How sure a rule is.
+/// Confidence of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Tier {
-    /// The format of one vendor.
+pub enum SecretTier {
+    /// A documented vendor format.
     Specific,
-    /// Looks like one.
+    /// Looks like a credential.
     Generic,
 }
 
-/// A credential, without its value.
+/// A detected credential, without its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Secret {
-    /// What it is, such as `github-token`.
+pub struct SecretFinding {
+    /// Kind of credential, such as `github-token`.
     pub kind: &'static str,
-    /// How sure.
-    pub tier: Tier,
-    /// The line, from 1.
+    /// The confidence.
+    pub tier: SecretTier,
+    /// From 1.
     pub line: usize,
-    /// The hash of the value, for exceptions.
+    /// Hash of the value, to match exceptions.
     pub sha256: Sha256Hex,
-    /// The keyed hash, for people and journals.
+    /// Keyed hash, for display and the journal.
     pub fingerprint: String,
 }
 
-/// What a scan found.
+/// The result of a scan.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Scan {
-    /// The credentials, in the order of lines.
-    pub secrets: Vec<Secret>,
-    /// Whether all of the text was looked at. If not, it may hold a credential.
+pub struct SecretScan {
+    /// Ordered by line.
+    pub secrets: Vec<SecretFinding>,
+    /// Whether the whole text was scanned. If not, it may contain a credential.
     pub complete: bool,
-    /// How much work it was, in steps of about one byte; grows with the length of the text.
+    /// Work done, in steps of about one byte; proportional to the length of the text.
     pub steps: u64,
 }
 
-impl Scan {
-    /// Whether the text holds nothing that looks like a credential, as far as a scan can tell.
+impl SecretScan {
+    /// Whether the whole text was scanned and no credential was found.
     pub fn is_clean(&self) -> bool {
         self.complete && self.secrets.is_empty()
     }
 }
 
-/// The most steps for each byte: every pattern on every view, once.
+/// Step limit per byte: every pattern on every view, once.
 const STEPS_PER_BYTE: u64 = 4_000;
-/// What a short text may cost beyond that.
+/// Extra steps, so that short texts are always scanned completely.
 const STEPS_AT_LEAST: u64 = 1_000_000;
 
-/// The work of one scan. There is no clock here, so time is bounded by counted steps.
-struct Work<'a> {
+/// Step budget of one scan. This code has no clock, so counted steps bound the time.
+struct ScanBudget<'a> {
     steps: u64,
     most: u64,
     stop: &'a AtomicBool,
 }
 
-impl<'a> Work<'a> {
+impl<'a> ScanBudget<'a> {
     fn for_bytes(bytes: usize, stop: &'a AtomicBool) -> Self {
         let most = (bytes as u64).saturating_mul(STEPS_PER_BYTE).saturating_add(STEPS_AT_LEAST);
         Self { steps: 0, most, stop }
@@ -117,33 +118,33 @@ impl<'a> Work<'a> {
         self.steps = self.steps.saturating_add(steps as u64);
     }
 
-    /// Whether the scan must end, because it takes too long or nobody waits for it.
+    /// Whether the scan must stop because the budget is spent or the caller cancelled it.
     fn is_over(&self) -> bool {
         self.steps > self.most || self.stop.load(Ordering::Relaxed)
     }
 }
 
-/// Finds credentials in bytes of any encoding.
-pub fn scan(bytes: &[u8], key: &FingerprintKey) -> Scan {
+/// Scans bytes of any encoding for credentials.
+pub fn scan(bytes: &[u8], key: &FingerprintKey) -> SecretScan {
     scan_beyond(BTreeSet::new(), bytes, key, &AtomicBool::new(false))
 }
 
-/// The same, without those whose hashes are known: they do not count towards the most, or a file
-/// with many would hide one more.
+/// Like [`scan`], but ignores values with known hashes. They do not count towards [`MAX_FOUND`], or
+/// a file with many known credentials could hide a new one.
 fn scan_beyond(
     mut known: BTreeSet<Sha256Hex>,
     bytes: &[u8],
     key: &FingerprintKey,
     stop: &AtomicBool,
-) -> Scan {
-    let mut work = Work::for_bytes(bytes.len(), stop);
-    let mut secrets: Vec<Secret> = Vec::new();
-    let lines = Lines::of(bytes);
+) -> SecretScan {
+    let mut work = ScanBudget::for_bytes(bytes.len(), stop);
+    let mut secrets: Vec<SecretFinding> = Vec::new();
+    let lines = LineIndex::of(bytes);
     for view in views(bytes, &PREFIXES, &mut work) {
-        scan_view(&view, &mut work, &mut |pattern: &Pattern, at: usize, value: &[u8]| {
+        scan_view(&view, &mut work, &mut |pattern: &SecretPattern, at: usize, value: &[u8]| {
             let sha256 = Sha256Hex::of(value);
             if secrets.len() < MAX_FOUND && known.insert(sha256) {
-                secrets.push(Secret {
+                secrets.push(SecretFinding {
                     kind: pattern.kind,
                     tier: pattern.tier,
                     line: lines.number(view.original(at)),
@@ -154,11 +155,15 @@ fn scan_beyond(
         });
     }
     secrets.sort_by_key(|secret| secret.line);
-    Scan { secrets, complete: !work.is_over(), steps: work.steps }
+    SecretScan { secrets, complete: !work.is_over(), steps: work.steps }
 }
 
-/// What a draft has that its file had not.
-pub(super) fn look(change: &FileChange<'_>, key: &FingerprintKey, stop: &AtomicBool) -> Vec<Seen> {
+/// Reports credentials that the draft has and its base does not.
+pub(crate) fn look(
+    change: &FileChange<'_>,
+    key: &FingerprintKey,
+    stop: &AtomicBool,
+) -> Vec<RuleMatch> {
     let Some(draft) = change.draft else { return Vec::new() };
     let before: BTreeSet<Sha256Hex> = match change.base {
         Some(base) if base.bytes == draft.bytes => return Vec::new(),
@@ -166,26 +171,29 @@ pub(super) fn look(change: &FileChange<'_>, key: &FingerprintKey, stop: &AtomicB
         None => BTreeSet::new(),
     };
     let fresh = scan_beyond(before, draft.bytes, key, stop);
-    let seen = |secret: Secret| {
+    let seen = |secret: SecretFinding| {
         let (rule, words) = match secret.tier {
-            Tier::Specific => (Rule::SecretSpecific, "a credential"),
-            Tier::Generic => (Rule::SecretGeneric, "looks like a credential"),
+            SecretTier::Specific => (Rule::SecretSpecific, "credential"),
+            SecretTier::Generic => (Rule::SecretGeneric, "looks like a credential"),
         };
         let message = format!("{words}: {}", secret.kind);
-        Seen { secret: Some(secret.clone()), ..Seen::new(rule, Some(secret.line), message) }
+        RuleMatch {
+            secret: Some(secret.clone()),
+            ..RuleMatch::new(rule, Some(secret.line), message)
+        }
     };
-    let mut all: Vec<Seen> = fresh.secrets.into_iter().map(seen).collect();
+    let mut all: Vec<RuleMatch> = fresh.secrets.into_iter().map(seen).collect();
     if !fresh.complete {
-        let words = "too much work to look for credentials";
-        all.push(Seen::new(Rule::GateError, None, words));
+        let words = "too large to scan completely for credentials";
+        all.push(RuleMatch::new(Rule::GateError, None, words));
     }
     all
 }
 
-/// The hashes of all credentials of a file.
+/// Hashes of all credentials in a file.
 fn hashes(bytes: &[u8], stop: &AtomicBool) -> BTreeSet<Sha256Hex> {
     let mut all = BTreeSet::new();
-    let mut work = Work::for_bytes(bytes.len(), stop);
+    let mut work = ScanBudget::for_bytes(bytes.len(), stop);
     for view in views(bytes, &PREFIXES, &mut work) {
         scan_view(&view, &mut work, &mut |_, _, value: &[u8]| {
             all.insert(Sha256Hex::of(value));
@@ -194,13 +202,13 @@ fn hashes(bytes: &[u8], stop: &AtomicBool) -> BTreeSet<Sha256Hex> {
     all
 }
 
-/// The words without which a pattern cannot match, and whose they are.
-struct Words {
+/// Keywords required by each pattern, and the patterns they belong to.
+struct KeywordIndex {
     automaton: Option<AhoCorasick>,
     owners: Vec<usize>,
 }
 
-static WORDS: LazyLock<Words> = LazyLock::new(|| {
+static WORDS: LazyLock<KeywordIndex> = LazyLock::new(|| {
     let mut words = Vec::new();
     let mut owners = Vec::new();
     for (at, pattern) in TABLE.iter().enumerate() {
@@ -210,17 +218,21 @@ static WORDS: LazyLock<Words> = LazyLock::new(|| {
         }
     }
     let automaton = AhoCorasickBuilder::new().ascii_case_insensitive(true).build(words).ok();
-    Words { automaton, owners }
+    KeywordIndex { automaton, owners }
 });
 
-/// Beginnings of tokens, for views that read backwards.
+/// Token prefixes, for the reversed view.
 static PREFIXES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
-    let plain = |pattern: &&Pattern| pattern.tier == Tier::Specific;
+    let plain = |pattern: &&SecretPattern| pattern.tier == SecretTier::Specific;
     let words = TABLE.iter().filter(plain).flat_map(|pattern| pattern.words.iter().copied());
     words.filter(|word| word.len() >= 4).collect()
 });
 
-fn scan_view(view: &View, work: &mut Work<'_>, found: &mut impl FnMut(&Pattern, usize, &[u8])) {
+fn scan_view(
+    view: &ScanView,
+    work: &mut ScanBudget<'_>,
+    found: &mut impl FnMut(&SecretPattern, usize, &[u8]),
+) {
     if work.is_over() {
         return;
     }
@@ -232,11 +244,11 @@ fn scan_view(view: &View, work: &mut Work<'_>, found: &mut impl FnMut(&Pattern, 
                 candidates[WORDS.owners[hit.pattern().as_usize()]] = true;
             }
         }
-        // Without the words every pattern is tried: slower, and nothing is missed.
+        // Without the automaton, try every pattern: slower, but nothing is missed.
         None => candidates.fill(true),
     }
     for (pattern, _) in TABLE.iter().zip(candidates).filter(|(_, candidate)| *candidate) {
-        if pattern.tier == Tier::Generic && view.specific_only {
+        if pattern.tier == SecretTier::Generic && view.specific_only {
             continue;
         }
         let Some(regex) = pattern.regex() else { continue };
@@ -255,17 +267,16 @@ fn scan_view(view: &View, work: &mut Work<'_>, found: &mut impl FnMut(&Pattern, 
     }
 }
 
-/// Where the lines of a text begin, so that the line of a finding is not counted from the top each
-/// time.
-struct Lines(Vec<usize>);
+/// Line index, so that finding a line number does not rescan the text.
+struct LineIndex(Vec<usize>);
 
-impl Lines {
+impl LineIndex {
     fn of(bytes: &[u8]) -> Self {
         let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
         Self(ends.map(|(at, _)| at).collect())
     }
 
-    /// The line of a position, from 1.
+    /// Line number of a position, from 1.
     fn number(&self, at: usize) -> usize {
         1 + self.0.partition_point(|end| *end < at)
     }

@@ -1,20 +1,20 @@
-//! Credentials, disguises of one, and harmless lines, made anew in every run from the formats and a
-//! seed: nothing that looks like a credential is in the repository. `bench/secrets` holds other
-//! scanners to the same.
+//! Test corpus of credentials, disguised credentials and harmless lines, generated from the formats
+//! and a seed on every run so the repository contains nothing that looks like a credential.
+//! `bench/secrets` runs other scanners on the same corpus.
 
-/// Files of one seed.
-pub(crate) struct Corpus {
-    /// By name: a format, and a file that holds one of it.
+/// The files generated from one seed.
+pub(crate) struct SecretCorpus {
+    /// Name of a format, and a file with a credential in this format.
     pub(crate) credentials: Vec<(&'static str, Vec<u8>)>,
-    /// The same for ways to hide one.
+    /// Name of a disguise, and a file with a disguised credential.
     pub(crate) disguises: Vec<(&'static str, Vec<u8>)>,
     pub(crate) harmless: Vec<Vec<u8>>,
 }
 
-impl Corpus {
+impl SecretCorpus {
     pub(crate) fn of(seed: u64) -> Self {
         let among = |line: &str| format!("a = 1\n{line}\nb = 2\n").into_bytes();
-        let mut dice = Dice(seed);
+        let mut dice = CorpusRng(seed);
         let mut credentials: Vec<_> = tokens(&mut dice)
             .into_iter()
             .enumerate()
@@ -28,10 +28,10 @@ impl Corpus {
     }
 }
 
-/// A small generator of numbers (SplitMix64): the same corpus everywhere.
-pub(crate) struct Dice(pub(crate) u64);
+/// SplitMix64, so the corpus is the same on every platform.
+pub(crate) struct CorpusRng(pub(crate) u64);
 
-impl Dice {
+impl CorpusRng {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -55,12 +55,12 @@ const URL64: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456
 const B64: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const B32: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
-fn uuid(dice: &mut Dice) -> String {
+fn uuid(dice: &mut CorpusRng) -> String {
     [8, 4, 4, 4, 12].map(|many| dice.of(HEX, many)).join("-")
 }
 
-/// Tokens of vendors by their documented shape: a name, and the text.
-pub(crate) fn tokens(dice: &mut Dice) -> Vec<(&'static str, String)> {
+/// Vendor tokens in their documented format, by name.
+pub(crate) fn tokens(dice: &mut CorpusRng) -> Vec<(&'static str, String)> {
     let mut all = Vec::new();
     let simple: &[(&str, &str, &str, usize)] = &[
         ("aws", "AKIA", B32, 16),
@@ -118,7 +118,7 @@ pub(crate) fn tokens(dice: &mut Dice) -> Vec<(&'static str, String)> {
     ];
     for (name, prefix, alphabet, many) in simple {
         let mut text = format!("{prefix}{}", dice.of(alphabet, *many));
-        // A mark at the end of a token would make two spellings of it.
+        // A token that ends in `-` or `_` could be matched with or without that character.
         if text.ends_with(['-', '_']) {
             text.pop();
             text.push('k');
@@ -128,7 +128,7 @@ pub(crate) fn tokens(dice: &mut Dice) -> Vec<(&'static str, String)> {
         }
         all.push((*name, text));
     }
-    let part = |dice: &mut Dice, alphabet: &str, many| dice.of(alphabet, many);
+    let part = |dice: &mut CorpusRng, alphabet: &str, many| dice.of(alphabet, many);
     all.push((
         "github-fine",
         format!("github_pat_{}_{}", part(dice, ALNUM, 22), part(dice, ALNUM, 59)),
@@ -209,8 +209,8 @@ pub(crate) fn tokens(dice: &mut Dice) -> Vec<(&'static str, String)> {
     all
 }
 
-/// Credentials without a prefix, which need the words around them.
-fn assigned(dice: &mut Dice) -> Vec<(&'static str, String)> {
+/// Credentials without a prefix, which are only recognized by the text around them.
+fn assigned(dice: &mut CorpusRng) -> Vec<(&'static str, String)> {
     vec![
         ("aws-secret", format!("aws_secret_access_key = {}", dice.of(B64, 40))),
         ("datadog", format!("DD_API_KEY={}", dice.of(HEX, 32))),
@@ -223,7 +223,7 @@ fn assigned(dice: &mut Dice) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Sentences of code around a token.
+/// Embeds a token in a few lines of code.
 pub(crate) fn placed(at: usize, token: &str) -> String {
     match at % 6 {
         0 => format!("import os\n\nclient = Client(\"{token}\")\nclient.go()\n"),
@@ -251,8 +251,8 @@ fn encode_base64(bytes: &[u8]) -> String {
     text
 }
 
-/// Ways to hide a token.
-fn evasions(dice: &mut Dice) -> Vec<(&'static str, Vec<u8>)> {
+/// Disguises of a token.
+fn evasions(dice: &mut CorpusRng) -> Vec<(&'static str, Vec<u8>)> {
     let token = format!("ghp_{}", dice.of(ALNUM, 36));
     let (head, tail) = token.split_at(17);
     let escaped: String = token.bytes().map(|byte| format!("\\x{byte:02x}")).collect();
@@ -287,8 +287,8 @@ fn evasions(dice: &mut Dice) -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// What looks like a credential and is none.
-fn negatives(dice: &mut Dice) -> Vec<String> {
+/// Lines that resemble a credential but contain none.
+fn negatives(dice: &mut CorpusRng) -> Vec<String> {
     let mut all: Vec<String> = vec![
         "password = os.environ[\"DB_PASSWORD\"]".into(),
         "password: ${DB_PASSWORD}".into(),

@@ -1,27 +1,27 @@
 #[path = "secrets_corpus.rs"]
 mod corpus;
 
-use self::corpus::{ALNUM, Corpus, Dice, placed, tokens};
+use self::corpus::{ALNUM, CorpusRng, SecretCorpus, placed, tokens};
 use super::*;
 use crate::drafts::RelPath;
-use crate::gate::{Content, Surroundings};
+use crate::gate::{FileContent, FileContext};
 
 fn key() -> FingerprintKey {
     FingerprintKey::new([7; 32])
 }
 
-fn found(bytes: &[u8]) -> Vec<Secret> {
+fn found(bytes: &[u8]) -> Vec<SecretFinding> {
     scan(bytes, &key()).secrets
 }
 
-/// The figures of SPECIFICATION.md: printed with `--nocapture`.
+/// The numbers in SPECIFICATION.md, printed with `--nocapture`.
 #[test]
 #[expect(clippy::print_stdout, reason = "the figures are wanted")]
 fn the_generated_corpus_is_told_apart() {
     let (mut missed, mut alarms, mut hidden) = (Vec::new(), Vec::new(), Vec::new());
     let (mut positives, mut tricks, mut harmless) = (0, 0, 0);
     for seed in 0..6 {
-        let corpus = Corpus::of(seed);
+        let corpus = SecretCorpus::of(seed);
         positives += corpus.credentials.len();
         for (name, bytes) in corpus.credentials {
             if found(&bytes).is_empty() {
@@ -30,7 +30,7 @@ fn the_generated_corpus_is_told_apart() {
         }
         tricks += corpus.disguises.len();
         for (name, bytes) in corpus.disguises {
-            if !found(&bytes).iter().any(|secret| secret.tier == Tier::Specific) {
+            if !found(&bytes).iter().any(|secret| secret.tier == SecretTier::Specific) {
                 hidden.push(name);
             }
         }
@@ -57,10 +57,10 @@ fn the_generated_corpus_is_told_apart() {
 
 #[test]
 fn every_vendor_format_is_of_the_surer_tier() {
-    let mut dice = Dice(1);
+    let mut dice = CorpusRng(1);
     for (name, token) in tokens(&mut dice) {
         let seen = found(placed(2, &token).as_bytes());
-        assert!(seen.iter().any(|secret| secret.tier == Tier::Specific), "{name}: {seen:?}");
+        assert!(seen.iter().any(|secret| secret.tier == SecretTier::Specific), "{name}: {seen:?}");
     }
 }
 
@@ -74,11 +74,11 @@ fn every_pattern_compiles() {
 
 #[test]
 fn a_finding_names_the_line_and_not_the_value() {
-    let token = format!("ghp_{}", Dice(3).of(ALNUM, 36));
+    let token = format!("ghp_{}", CorpusRng(3).of(ALNUM, 36));
     let seen = found(format!("one\ntwo\nkey = \"{token}\"\n").as_bytes());
-    let expected = Secret {
+    let expected = SecretFinding {
         kind: "github-token",
-        tier: Tier::Specific,
+        tier: SecretTier::Specific,
         line: 3,
         sha256: Sha256Hex::of(token.as_bytes()),
         fingerprint: key().fingerprint(token.as_bytes()),
@@ -91,25 +91,25 @@ fn a_finding_names_the_line_and_not_the_value() {
 
 #[test]
 fn two_tokens_side_by_side_are_two_findings() {
-    let mut dice = Dice(4);
+    let mut dice = CorpusRng(4);
     let (one, two) = (dice.of(ALNUM, 36), dice.of(ALNUM, 36));
     assert_eq!(found(format!("ghp_{one},ghp_{two}").as_bytes()).len(), 2);
 }
 
 #[test]
 fn many_credentials_that_were_there_do_not_hide_one_that_comes() {
-    let mut dice = Dice(5);
+    let mut dice = CorpusRng(5);
     let mut lines = || format!("t = 'ghp_{}'\n", dice.of(ALNUM, 36));
     let base: String = (0..MAX_FOUND + 10).map(|_| lines()).collect();
     let draft = format!("{base}{}", lines());
     let path = RelPath::parse("fixtures.py").unwrap();
-    let side = |text| Content { bytes: str::as_bytes(text), executable: false };
+    let side = |text| FileContent { bytes: str::as_bytes(text), executable: false };
     let change = FileChange {
         path: &path,
         rename_to: None,
         base: Some(side(&base)),
         draft: Some(side(&draft)),
-        around: Surroundings::default(),
+        around: FileContext::default(),
     };
     let lines: Vec<_> =
         look(&change, &key(), &AtomicBool::new(false)).into_iter().map(|seen| seen.line).collect();
@@ -118,15 +118,14 @@ fn many_credentials_that_were_there_do_not_hide_one_that_comes() {
 
 #[test]
 fn the_fingerprint_is_hmac_sha_256() {
-    // RFC 4231, test case 2, has the key "Jefe"; a key that is filled up with zeros is the same.
+    // RFC 4231, test case 2, uses the key "Jefe"; padding it with zeros gives the same HMAC.
     let mut bytes = [0; 32];
     bytes[..4].copy_from_slice(b"Jefe");
     let seen = FingerprintKey::new(bytes).fingerprint(b"what do ya want for nothing?");
     assert_eq!(seen, "5bdcc146bf60754e");
 }
 
-/// Twenty texts that make a careless scan do the same work again and again. The benchmark of the gate
-/// takes their time.
+/// Twenty texts that make a naive scanner repeat work. The gate benchmark measures them.
 const HOSTILE: &str = include_str!("secrets_hostile.json");
 
 #[test]
@@ -153,7 +152,7 @@ fn a_scan_that_nobody_waits_for_ends_and_says_that_it_is_not_complete() {
 
 #[test]
 fn a_credential_is_found_behind_the_simple_disguises_of_the_review() {
-    let token = format!("ghp_{}", Dice(6).of(ALNUM, 36));
+    let token = format!("ghp_{}", CorpusRng(6).of(ALNUM, 36));
     let encode = |bytes: &[u8]| base64_of(bytes);
     let wrapped = |text: &str, width: usize| {
         let lines: Vec<String> = text

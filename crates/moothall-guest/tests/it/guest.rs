@@ -1,4 +1,4 @@
-//! The host's end of the line.
+//! The host's end of the connection.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -8,8 +8,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use moothall_core::guest::{
-    Channel, Ended, Frame, FrameReader, FromGuest, PROTOCOL, Place, RunRequest, ToGuest, WayToEnd,
-    write_data, write_message,
+    ExitCause, FrameReader, GuestFrame, GuestMessage, GuestRunRequest, GuestStream, HostMessage,
+    PROTOCOL, Place, ProgramExit, write_data, write_message,
 };
 use moothall_core::sandbox::{GuestPath, Limits};
 use tempfile::TempDir;
@@ -17,18 +17,18 @@ use tempfile::TempDir;
 /// Longer than anything here takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// An agent that runs, and what it says. Dropping it closes its line, which ends it.
+/// A running agent and its output. Dropping it closes the connection, which ends the agent.
 pub(crate) struct Guest {
     pub(crate) folder: TempDir,
     process: Child,
     to_guest: Option<ChildStdin>,
-    from_guest: Receiver<Frame<FromGuest>>,
+    from_guest: Receiver<GuestFrame<GuestMessage>>,
 }
 
-/// What came of a program.
+/// Result of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Outcome {
-    pub(crate) way: WayToEnd,
+    pub(crate) way: ExitCause,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
@@ -61,7 +61,7 @@ impl Guest {
         });
         let to_guest = process.stdin.take();
         let guest = Self { folder, process, to_guest, from_guest };
-        assert_eq!(guest.hear(), FromGuest::Ready { protocol: PROTOCOL });
+        assert_eq!(guest.hear(), GuestMessage::Ready { protocol: PROTOCOL });
         guest
     }
 
@@ -69,25 +69,25 @@ impl Guest {
         self.folder.path()
     }
 
-    pub(crate) fn say(&mut self, message: &ToGuest) {
+    pub(crate) fn say(&mut self, message: &HostMessage) {
         let mut bytes = Vec::new();
         write_message(&mut bytes, message).unwrap();
         self.say_bytes(&bytes);
     }
 
-    pub(crate) fn say_data(&mut self, channel: Channel, data: &[u8]) {
+    pub(crate) fn say_data(&mut self, channel: GuestStream, data: &[u8]) {
         let mut bytes = Vec::new();
         write_data(&mut bytes, channel, data);
         self.say_bytes(&bytes);
     }
 
     pub(crate) fn say_bytes(&mut self, bytes: &[u8]) {
-        // An agent that has given up does not read to the end.
+        // An agent that has exited does not read to the end.
         let _ = self.to_guest.as_mut().unwrap().write_all(bytes);
     }
 
-    /// The next frame; `None` at the end of the line.
-    pub(crate) fn hear_frame(&self) -> Option<Frame<FromGuest>> {
+    /// The next frame; `None` at the end of the stream.
+    pub(crate) fn hear_frame(&self) -> Option<GuestFrame<GuestMessage>> {
         match self.from_guest.recv_timeout(PATIENCE) {
             Ok(frame) => Some(frame),
             Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => None,
@@ -96,63 +96,62 @@ impl Guest {
     }
 
     #[track_caller]
-    pub(crate) fn hear(&self) -> FromGuest {
+    pub(crate) fn hear(&self) -> GuestMessage {
         match self.hear_frame() {
-            Some(Frame::Message(message)) => message,
+            Some(GuestFrame::Message(message)) => message,
             other => panic!("no message: {other:?}"),
         }
     }
 
-    pub(crate) fn ask(&mut self, message: &ToGuest) -> FromGuest {
+    pub(crate) fn ask(&mut self, message: &HostMessage) -> GuestMessage {
         self.say(message);
         self.hear()
     }
 
-    pub(crate) fn put(&mut self, place: Place, path: &str, bytes: &[u8]) -> FromGuest {
-        self.say(&ToGuest::Put { place, path: guest_path(path) });
-        self.say_data(Channel::File, bytes);
-        self.ask(&ToGuest::End)
+    pub(crate) fn put(&mut self, place: Place, path: &str, bytes: &[u8]) -> GuestMessage {
+        self.say(&HostMessage::Put { place, path: guest_path(path) });
+        self.say_data(GuestStream::File, bytes);
+        self.ask(&HostMessage::End)
     }
 
     #[track_caller]
     pub(crate) fn write(&mut self, path: &str, bytes: &[u8]) {
-        assert_eq!(self.put(Place::Workspace, path, bytes), FromGuest::Done);
+        assert_eq!(self.put(Place::Workspace, path, bytes), GuestMessage::Done);
     }
 
     pub(crate) fn get(&mut self, path: &str, most_bytes: u64) -> Result<Vec<u8>, String> {
-        self.say(&ToGuest::Get { path: guest_path(path), most_bytes });
+        self.say(&HostMessage::Get { path: guest_path(path), most_bytes });
         let mut bytes = Vec::new();
         loop {
             match self.hear_frame().unwrap() {
-                Frame::Data(Channel::File, piece) => bytes.extend(piece),
-                Frame::Message(FromGuest::End) => return Ok(bytes),
-                Frame::Message(FromGuest::Refused { why }) => return Err(why),
+                GuestFrame::Data(GuestStream::File, piece) => bytes.extend(piece),
+                GuestFrame::Message(GuestMessage::End) => return Ok(bytes),
+                GuestFrame::Message(GuestMessage::Refused { why }) => return Err(why),
                 other => panic!("{other:?}"),
             }
         }
     }
 
     pub(crate) fn park(&mut self) {
-        assert_eq!(self.ask(&ToGuest::Park { argv: words(&["python3"]) }), FromGuest::Done);
+        assert_eq!(self.ask(&HostMessage::Park { argv: words(&["python3"]) }), GuestMessage::Done);
     }
 
-    /// Runs a program to its end.
     #[track_caller]
-    pub(crate) fn run(&mut self, request: RunRequest, stdin: &[u8]) -> (Outcome, Ended) {
-        self.say(&ToGuest::Run(request));
-        self.say_data(Channel::Stdin, stdin);
-        self.say(&ToGuest::End);
+    pub(crate) fn run(&mut self, request: GuestRunRequest, stdin: &[u8]) -> (Outcome, ProgramExit) {
+        self.say(&HostMessage::Run(request));
+        self.say_data(GuestStream::Stdin, stdin);
+        self.say(&HostMessage::End);
         self.hear_end()
     }
 
     #[track_caller]
-    pub(crate) fn hear_end(&self) -> (Outcome, Ended) {
+    pub(crate) fn hear_end(&self) -> (Outcome, ProgramExit) {
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
         loop {
             match self.hear_frame().unwrap() {
-                Frame::Data(Channel::Stdout, piece) => stdout.extend(piece),
-                Frame::Data(Channel::Stderr, piece) => stderr.extend(piece),
-                Frame::Message(FromGuest::Ended(ended)) => {
+                GuestFrame::Data(GuestStream::Stdout, piece) => stdout.extend(piece),
+                GuestFrame::Data(GuestStream::Stderr, piece) => stderr.extend(piece),
+                GuestFrame::Message(GuestMessage::Ended(ended)) => {
                     let text = |bytes| String::from_utf8(bytes).unwrap();
                     let (stdout, stderr) = (text(stdout), text(stderr));
                     return (Outcome { way: ended.way, stdout, stderr }, ended);
@@ -162,12 +161,12 @@ impl Guest {
         }
     }
 
-    /// Closes the line.
+    /// Closes the connection.
     pub(crate) fn leave(&mut self) {
         self.to_guest = None;
     }
 
-    /// What the process itself says when it ends.
+    /// Exit status and standard error of the agent process.
     pub(crate) fn end(mut self) -> (ExitStatus, String) {
         let mut stderr = String::new();
         self.process.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
@@ -190,15 +189,15 @@ pub(crate) fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|&word| word.to_owned()).collect()
 }
 
-pub(crate) fn request(argv: &[&str]) -> RunRequest {
-    RunRequest { argv: words(argv), env: BTreeMap::new(), limits: Limits::default() }
+pub(crate) fn request(argv: &[&str]) -> GuestRunRequest {
+    GuestRunRequest { argv: words(argv), env: BTreeMap::new(), limits: Limits::default() }
 }
 
-pub(crate) fn shell(script: &str) -> RunRequest {
+pub(crate) fn shell(script: &str) -> GuestRunRequest {
     request(&["sh", "-c", script])
 }
 
 pub(crate) fn exited(code: i32, stdout: &str, stderr: &str) -> Outcome {
-    let way = WayToEnd::Exited(code);
+    let way = ExitCause::Exited(code);
     Outcome { way, stdout: stdout.to_owned(), stderr: stderr.to_owned() }
 }

@@ -1,7 +1,8 @@
-//! Drives the real binary over pipes, as a container's runtime would.
+//! Drives the real binary over pipes, as a container runtime would.
 
 #![allow(clippy::panic, clippy::unwrap_used, reason = "tests")]
 
+mod debate_input;
 mod frames;
 mod guest;
 mod parked;

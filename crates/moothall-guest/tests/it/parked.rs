@@ -1,10 +1,10 @@
-//! A program that is run by an interpreter that waited for it must not notice.
+//! A program must not notice that it runs in a parked interpreter.
 
-use moothall_core::guest::WayToEnd;
+use moothall_core::guest::ExitCause;
 
 use crate::guest::{Guest, Outcome, exited, request};
 
-/// Runs `main.py` both ways in the same folder.
+/// Runs `main.py` in a parked and in a new interpreter, in the same folder.
 fn both(files: &[(&str, &str)], argv: &[&str], env: &[(&str, &str)]) -> [Outcome; 2] {
     let mut guest = Guest::start();
     for (name, text) in files {
@@ -47,7 +47,7 @@ fn a_program_finds_itself_where_it_would() {
          print(sorted(os.environ.items()), os.listdir('/proc/self/fd'), sys.getrecursionlimit())\n\
          print(sys.modules['__main__'].__dict__ is globals(), sys.stdout.encoding, sys.excepthook)\n",
     );
-    assert_eq!(outcome.way, WayToEnd::Exited(0));
+    assert_eq!(outcome.way, ExitCause::Exited(0));
     assert!(outcome.stdout.contains("['main.py', 'one', 'two words']"), "{}", outcome.stdout);
 }
 
@@ -67,7 +67,7 @@ fn codes_are_what_they_would_be() {
     check("import os; print('lost'); os._exit(4)");
     check("import os, signal; os.kill(os.getpid(), signal.SIGTERM)");
     let interrupted = check("raise KeyboardInterrupt");
-    assert_eq!(interrupted.way, WayToEnd::Signalled(2));
+    assert_eq!(interrupted.way, ExitCause::Signalled(2));
     check("import sys; sys.stdout.close(); sys.exit(0)");
     check("import os; os.close(1); print('nowhere')");
 }
@@ -75,7 +75,7 @@ fn codes_are_what_they_would_be() {
 #[test]
 fn tracebacks_show_the_program_and_nothing_else() {
     let outcome = check("def f():\n    return 1 / 0\n\nf()\n");
-    assert_eq!(outcome.way, WayToEnd::Exited(1));
+    assert_eq!(outcome.way, ExitCause::Exited(1));
     check(
         "try:\n    1 / 0\nexcept ZeroDivisionError as error:\n    raise ValueError('b') from error\n",
     );
@@ -188,7 +188,7 @@ fn limits_hold_for_an_interpreter_that_waited() {
     request.limits.cpu_seconds = 1;
     let (outcome, _) = guest.run(request, b"");
     let stdout = "[Errno 24] Too many open files\n".to_owned();
-    let expected = Outcome { way: WayToEnd::Signalled(24), stdout, stderr: String::new() };
+    let expected = Outcome { way: ExitCause::Signalled(24), stdout, stderr: String::new() };
     assert_eq!(outcome, expected);
 }
 

@@ -1,8 +1,8 @@
-//! Programs behind the walls that an agent without rights can put up.
+//! Programs with the restrictions that an unprivileged agent can apply.
 
 use std::time::Instant;
 
-use moothall_core::guest::{Channel, Ended, Frame, ToGuest, WayToEnd};
+use moothall_core::guest::{ExitCause, GuestFrame, GuestStream, HostMessage, ProgramExit};
 
 use crate::guest::{Guest, Outcome, exited, request, shell};
 
@@ -18,8 +18,8 @@ fn a_program_gets_arguments_input_and_only_the_usual_variables() {
          PATH=/usr/local/bin:/usr/bin:/bin\nPWD={folder}\nPYTHONDONTWRITEBYTECODE=1\nTMPDIR=/tmp\n"
     );
     assert_eq!(outcome, exited(0, &variables, "a b c\n"));
-    let nothing_else = Ended {
-        way: WayToEnd::Exited(0),
+    let nothing_else = ProgramExit {
+        way: ExitCause::Exited(0),
         stdout_truncated: false,
         stderr_truncated: false,
         left_running: 0,
@@ -32,14 +32,14 @@ fn a_program_ends_by_its_code_or_by_its_signal() {
     let mut guest = Guest::start();
     assert_eq!(guest.run(shell("exit 42"), b"").0, exited(42, "", ""));
     let (outcome, _) = guest.run(shell("kill -SEGV $$"), b"");
-    assert_eq!(outcome.way, WayToEnd::Signalled(11));
+    assert_eq!(outcome.way, ExitCause::Signalled(11));
 }
 
 #[test]
 fn a_program_has_nothing_open_but_its_streams_and_can_gain_no_rights() {
     let mut guest = Guest::start();
     let script = "ls /proc/self/fd | wc -w; while read line; do case $line in NoNewPrivs*) echo $line;; esac; done < /proc/self/status; ulimit -c; ulimit -n";
-    // Four: three streams, and the folder that `ls` reads.
+    // Four: three streams and the folder that `ls` reads.
     assert_eq!(guest.run(shell(script), b"").0, exited(0, "4\nNoNewPrivs: 1\n0\n256\n", ""));
 }
 
@@ -70,7 +70,7 @@ fn an_endless_printer_is_stopped_at_the_wall() {
     request.limits.wall_ms = 300;
     request.limits.output_bytes = 10;
     let (outcome, ended) = guest.run(request, b"");
-    let way = WayToEnd::TimedOut;
+    let way = ExitCause::TimedOut;
     assert_eq!(outcome, Outcome { way, stdout: "y\n".repeat(5), stderr: String::new() });
     assert!(ended.stdout_truncated);
 }
@@ -82,26 +82,29 @@ fn a_sleeper_is_stopped_at_the_wall_and_what_it_said_is_kept() {
     request.limits.wall_ms = 300;
     let started = Instant::now();
     let (outcome, _) = guest.run(request, b"");
-    let way = WayToEnd::TimedOut;
+    let way = ExitCause::TimedOut;
     assert_eq!(outcome, Outcome { way, stdout: "before\n".to_owned(), stderr: String::new() });
     assert!(started.elapsed().as_millis() >= 300);
     assert_eq!(guest.run(request_true(), b"").0, exited(0, "", ""));
 }
 
-fn request_true() -> moothall_core::guest::RunRequest {
+fn request_true() -> moothall_core::guest::GuestRunRequest {
     request(&["true"])
 }
 
 #[test]
 fn the_host_can_stop_a_program() {
     let mut guest = Guest::start();
-    guest.say(&ToGuest::Run(shell("trap '' TERM INT; echo started; while :; do :; done")));
-    assert_eq!(guest.hear_frame(), Some(Frame::Data(Channel::Stdout, b"started\n".to_vec())));
-    guest.say(&ToGuest::Kill);
-    assert_eq!(guest.hear_end().0.way, WayToEnd::Killed);
-    // The end of its input was still on the way, and a second order too.
-    guest.say(&ToGuest::Kill);
-    guest.say(&ToGuest::End);
+    guest.say(&HostMessage::Run(shell("trap '' TERM INT; echo started; while :; do :; done")));
+    assert_eq!(
+        guest.hear_frame(),
+        Some(GuestFrame::Data(GuestStream::Stdout, b"started\n".to_vec()))
+    );
+    guest.say(&HostMessage::Kill);
+    assert_eq!(guest.hear_end().0.way, ExitCause::Killed);
+    // The end of its input and a second kill request were still in transit.
+    guest.say(&HostMessage::Kill);
+    guest.say(&HostMessage::End);
     assert_eq!(guest.run(request_true(), b"").0, exited(0, "", ""));
 }
 
@@ -113,7 +116,7 @@ fn what_a_program_leaves_running_is_stopped_and_counted() {
     let started = Instant::now();
     let (outcome, ended) = guest.run(shell(script), b"");
     assert_eq!((outcome, ended.left_running), (exited(0, "done\n", ""), 3));
-    // It did not wait for those that hold the program's streams.
+    // It did not wait for processes that hold the program's streams.
     assert!(started.elapsed().as_secs() < 100);
 }
 
@@ -123,7 +126,7 @@ fn a_file_cannot_grow_beyond_the_limit() {
     let mut request = shell("trap '' XFSZ; head -c 3000 /dev/zero > large; echo $?; wc -c < large");
     request.limits.file_bytes = 1024;
     let (outcome, _) = guest.run(request, b"");
-    assert_eq!((outcome.way, outcome.stdout.as_str()), (WayToEnd::Exited(0), "1\n1024\n"));
+    assert_eq!((outcome.way, outcome.stdout.as_str()), (ExitCause::Exited(0), "1\n1024\n"));
 }
 
 #[test]
@@ -145,7 +148,7 @@ fn a_program_that_uses_up_its_cpu_time_is_told_so_by_a_signal() {
     request.limits.cpu_seconds = 1;
     let (outcome, _) = guest.run(request, b"");
     let sigxcpu = 24;
-    assert_eq!(outcome.way, WayToEnd::Signalled(sigxcpu));
+    assert_eq!(outcome.way, ExitCause::Signalled(sigxcpu));
 }
 
 #[test]
@@ -156,7 +159,7 @@ fn much_input_goes_through_a_program_that_answers_as_it_reads() {
     request.limits.output_bytes = 10 << 20;
     let (outcome, ended) = guest.run(request, &input);
     assert_eq!(outcome.stdout.len(), input.len());
-    assert_eq!((outcome.way, ended.stdout_truncated), (WayToEnd::Exited(0), false));
+    assert_eq!((outcome.way, ended.stdout_truncated), (ExitCause::Exited(0), false));
 }
 
 #[test]
@@ -167,7 +170,7 @@ fn input_that_a_program_does_not_read_does_no_harm() {
     assert_eq!(outcome, exited(0, "done\n", ""));
     let mut request = shell("sleep 1000");
     request.limits.wall_ms = 300;
-    assert_eq!(guest.run(request, &input).0.way, WayToEnd::TimedOut);
+    assert_eq!(guest.run(request, &input).0.way, ExitCause::TimedOut);
     assert_eq!(guest.run(request_true(), b"").0, exited(0, "", ""));
 }
 
@@ -176,7 +179,7 @@ fn a_program_cannot_look_into_the_agent() {
     let mut guest = Guest::start();
     let script = "cat /proc/$PPID/environ > /dev/null 2>&1; echo $?; ls /proc/$PPID/fd > /dev/null 2>&1; echo $?";
     let (outcome, _) = guest.run(shell(script), b"");
-    // Whoever may trace anybody may look; in a container nobody has that right.
+    // Processes that may trace any process can read it; in a container none can.
     let expected = if rustix::process::geteuid().is_root() { "0\n0\n" } else { "1\n2\n" };
     assert_eq!(outcome, exited(0, expected, ""));
 }

@@ -1,13 +1,13 @@
-//! Files in and out, and the questions that are not about programs.
+//! File transfers and requests that are not about programs.
 
 use std::os::unix::fs::{MetadataExt, symlink};
 
-use moothall_core::guest::{FoundFile, FromGuest, Place, ToGuest};
+use moothall_core::guest::{GuestFile, GuestMessage, HostMessage, Place};
 
 use crate::guest::{Guest, exited, guest_path, request, shell};
 
-fn refused(why: &str) -> FromGuest {
-    FromGuest::Refused { why: why.to_owned() }
+fn refused(why: &str) -> GuestMessage {
+    GuestMessage::Refused { why: why.to_owned() }
 }
 
 #[test]
@@ -26,7 +26,7 @@ fn brings_files_in_and_out() {
 fn files_that_a_program_could_change_are_not_called_inputs() {
     let mut guest = Guest::start();
     let answer = guest.put(Place::Inputs, "a", b"bytes");
-    assert_eq!(answer, refused("nobody here could keep the program from writing to it"));
+    assert_eq!(answer, refused("read-only inputs need an agent that runs as root"));
     guest.write("a", b"");
 }
 
@@ -38,10 +38,10 @@ fn a_program_cannot_send_the_host_elsewhere_with_links() {
                   ln out/file out/hard; ln -s out elsewhere";
     let (outcome, _) = guest.run(shell(script), b"");
     assert_eq!(outcome, exited(0, "", ""));
-    let file = |path: &str| FoundFile { path: guest_path(path), bytes: 2 };
+    let file = |path: &str| GuestFile { path: guest_path(path), bytes: 2 };
     assert_eq!(
-        guest.ask(&ToGuest::List { folder: Some(guest_path("out")), most: 10 }),
-        FromGuest::Listing {
+        guest.ask(&HostMessage::List { folder: Some(guest_path("out")), most: 10 }),
+        GuestMessage::Listing {
             files: vec![file("file"), file("hard")],
             others: vec![
                 "`environ` is a link".to_owned(),
@@ -52,10 +52,10 @@ fn a_program_cannot_send_the_host_elsewhere_with_links() {
         }
     );
     assert_eq!(
-        guest.ask(&ToGuest::List { folder: Some(guest_path("elsewhere")), most: 10 }),
-        FromGuest::Listing {
+        guest.ask(&HostMessage::List { folder: Some(guest_path("elsewhere")), most: 10 }),
+        GuestMessage::Listing {
             files: Vec::new(),
-            others: vec!["`elsewhere` is not a folder".to_owned()]
+            others: vec!["`elsewhere` is not a directory".to_owned()]
         }
     );
     for path in ["out/passwd", "out/etc/passwd", "root/etc/passwd", "out/environ", "elsewhere/file"]
@@ -63,7 +63,10 @@ fn a_program_cannot_send_the_host_elsewhere_with_links() {
         guest.get(path, 1 << 20).unwrap_err();
     }
     let below_a_link = guest.put(Place::Workspace, "root/tmp/new", b"");
-    assert_eq!(below_a_link, refused("cannot make `root/tmp/new`: Not a directory (os error 20)"));
+    assert_eq!(
+        below_a_link,
+        refused("cannot create `root/tmp/new`: Not a directory (os error 20)")
+    );
     let pipe = guest.get("out/pipe", 1 << 20);
     assert_eq!(pipe, Err("`out/pipe` is not a regular file".to_owned()));
 }
@@ -73,24 +76,24 @@ fn a_link_that_was_there_before_is_not_followed_either() {
     let mut guest = Guest::start();
     symlink("/etc", guest.workspace().join("way")).unwrap();
     let answer = guest.put(Place::Workspace, "way/file", b"");
-    assert_eq!(answer, refused("cannot make `way/file`: Not a directory (os error 20)"));
+    assert_eq!(answer, refused("cannot create `way/file`: Not a directory (os error 20)"));
 }
 
 #[test]
 fn in_a_container_randomness_is_the_hosts() {
     let mut guest = Guest::start();
-    let reseed = ToGuest::Reseed { seed: "00".repeat(32), unix_ms: 1 };
-    assert_eq!(guest.ask(&reseed), FromGuest::Done);
+    let reseed = HostMessage::Reseed { seed: "00".repeat(32), unix_ms: 1 };
+    assert_eq!(guest.ask(&reseed), GuestMessage::Done);
 }
 
 #[test]
 fn what_cannot_be_started_is_refused_and_the_agent_goes_on() {
     let mut guest = Guest::start();
-    guest.say(&ToGuest::Run(request(&["no-such-program"])));
-    guest.say(&ToGuest::End);
+    guest.say(&HostMessage::Run(request(&["no-such-program"])));
+    guest.say(&HostMessage::End);
     let why = "cannot start `no-such-program`: No such file or directory (os error 2)";
     assert_eq!(guest.hear(), refused(why));
     assert_eq!(guest.run(request(&["true"]), b"").0, exited(0, "", ""));
-    guest.say(&ToGuest::Park { argv: vec!["false".to_owned()] });
-    assert_eq!(guest.hear(), refused("the interpreter ended: "));
+    guest.say(&HostMessage::Park { argv: vec!["false".to_owned()] });
+    assert_eq!(guest.hear(), refused("the interpreter exited: "));
 }

@@ -1,7 +1,7 @@
-//! What a call costs, in whole millionths of a dollar and never too little.
+//! Costs of calls, in millionths of a dollar and rounded up.
 
 use moothall_core::MicroUsd;
-use moothall_core::model::{ModelRequest, Usage};
+use moothall_core::model::{ModelRequest, TokenUsage};
 use serde::Deserialize;
 
 const TOKENS_PER_PRICE: u128 = 1_000_000;
@@ -9,26 +9,26 @@ const TOKENS_PER_PRICE: u128 = 1_000_000;
 /// Prices in dollars per million tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Price {
+pub struct TokenPrice {
     /// Prompt tokens.
     #[serde(with = "moothall_core::money::dollars")]
     pub input: MicroUsd,
-    /// Answer tokens, thinking included.
+    /// Output tokens, including reasoning.
     #[serde(with = "moothall_core::money::dollars")]
     pub output: MicroUsd,
-    /// Prompt tokens read from a cache; as `input` where the provider has no cache price.
+    /// Prompt tokens read from a cache; defaults to `input`.
     #[serde(default, with = "moothall_core::money::dollars_option")]
     pub cache_read: Option<MicroUsd>,
-    /// Prompt tokens written to a five-minute cache.
+    /// Prompt tokens written to a five-minute cache; defaults to `input`.
     #[serde(default, with = "moothall_core::money::dollars_option")]
     pub cache_write_5m: Option<MicroUsd>,
-    /// Prompt tokens written to a one-hour cache.
+    /// Prompt tokens written to a one-hour cache; defaults to `cache_write_5m`.
     #[serde(default, with = "moothall_core::money::dollars_option")]
     pub cache_write_1h: Option<MicroUsd>,
 }
 
-impl Price {
-    fn of(&self, usage: &Usage) -> MicroUsd {
+impl TokenPrice {
+    fn of(&self, usage: &TokenUsage) -> MicroUsd {
         let parts = [
             (usage.input, self.input),
             (usage.cache_read, self.cache_read.unwrap_or(self.input)),
@@ -55,46 +55,47 @@ impl Price {
     }
 }
 
-/// The prices of a model, which may rise for long prompts.
+/// The prices of a model, which may be higher for long prompts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Prices {
-    /// For prompts up to the threshold.
-    pub base: Price,
+pub struct ModelPrices {
+    /// Prices for prompts up to the threshold.
+    pub base: TokenPrice,
     /// The threshold in prompt tokens, and the prices above it.
-    pub above: Option<(u64, Price)>,
+    pub above: Option<(u64, TokenPrice)>,
 }
 
-impl Prices {
-    pub(super) fn new(base: Price, above: Option<(u64, Price)>) -> Self {
+impl ModelPrices {
+    pub(crate) fn new(base: TokenPrice, above: Option<(u64, TokenPrice)>) -> Self {
         Self { base, above }
     }
 
-    /// Nothing costs anything.
     pub fn free() -> Self {
-        Self { base: Price::default(), above: None }
+        Self { base: TokenPrice::default(), above: None }
     }
 
-    /// Whether nothing costs anything.
     pub fn is_free(&self) -> bool {
         *self == Self::free()
     }
 
-    /// What a call cost.
-    pub fn cost(&self, usage: &Usage) -> MicroUsd {
+    /// The cost of a call.
+    pub fn cost(&self, usage: &TokenUsage) -> MicroUsd {
         self.tier(usage.prompt()).of(usage)
     }
 
-    /// The most that one try of a request can cost: every prompt byte a token, written to the
-    /// dearest cache, and the longest answer.
+    /// Upper bound on the cost of one attempt: one token per prompt byte, at the highest
+    /// cache-write price, and a reply of the maximum length.
     pub fn cost_at_most(&self, request: &ModelRequest) -> MicroUsd {
         let prompt = request.prompt_tokens_at_most();
-        let usage =
-            Usage { input: prompt, output: u64::from(request.max_tokens), ..Usage::default() };
+        let usage = TokenUsage {
+            input: prompt,
+            output: u64::from(request.max_tokens),
+            ..TokenUsage::default()
+        };
         let price = self.tier(prompt);
-        Price { input: price.dearest_input(), ..*price }.of(&usage)
+        TokenPrice { input: price.dearest_input(), ..*price }.of(&usage)
     }
 
-    fn tier(&self, prompt_tokens: u64) -> &Price {
+    fn tier(&self, prompt_tokens: u64) -> &TokenPrice {
         match &self.above {
             Some((threshold, price)) if prompt_tokens > *threshold => price,
             _ => &self.base,

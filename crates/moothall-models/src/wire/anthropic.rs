@@ -1,38 +1,46 @@
-//! Anthropic messages.
+//! The Anthropic messages API.
 
 use std::borrow::Cow;
 
-use moothall_core::model::{ModelFailure, ModelRequest, Usage};
+use moothall_core::model::{ModelFailure, ModelRequest, TokenUsage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::failure::{ErrorObject, of_error_object};
-use super::parts::{Part, effort_word, role};
-use super::{Answer, AnswerStop, Delivery, Encoded, malformed, schema, write_body};
-use crate::catalog::{ModelCard, Provider};
+use super::parts::{TextPart, effort_word, role};
+use super::{
+    EncodedRequest, RawReply, RawStopReason, ReplyDelivery, malformed, schema, write_body,
+};
+use crate::catalog::{ModelCard, ModelProvider};
 
-pub(super) fn encode(
-    provider: &Provider,
+pub(crate) fn encode(
+    provider: &ModelProvider,
     card: &ModelCard,
     request: &ModelRequest,
-    delivery: Delivery,
-) -> Result<Encoded, serde_json::Error> {
+    delivery: ReplyDelivery,
+) -> Result<EncodedRequest, serde_json::Error> {
     let format = match (&request.schema, card.structured) {
         (Some(wanted), true) => {
             let schema = serde_json::from_str(wanted.text())?;
-            Some(Format { kind: "json_schema", schema: schema::bend(&schema, provider.schema) })
+            Some(AnthropicOutputFormat {
+                kind: "json_schema",
+                schema: schema::bend(&schema, provider.schema),
+            })
         }
         _ => None,
     };
     let effort = request.effort.filter(|_| card.effort).map(effort_word);
-    let body = Body {
+    let body = AnthropicRequestBody {
         model: request.model.name(),
         max_tokens: request.max_tokens,
-        system: request.system.iter().map(Part::from).collect(),
+        system: request.system.iter().map(TextPart::from).collect(),
         messages: request
             .turns
             .iter()
-            .map(|turn| Message { role: role(turn.role), content: [Part::from(&turn.block)] })
+            .map(|turn| AnthropicRequestMessage {
+                role: role(turn.role),
+                content: [TextPart::from(&turn.block)],
+            })
             .collect(),
         temperature: request
             .temperature
@@ -40,18 +48,18 @@ pub(super) fn encode(
             .map(|temperature| temperature.as_decimal()),
         output_config: (format.is_some() || effort.is_some())
             .then_some(OutputConfig { effort, format }),
-        stream: delivery == Delivery::Streamed,
+        stream: delivery == ReplyDelivery::Streamed,
     };
-    Ok(Encoded { body: write_body(request, &body)?, window: card.context })
+    Ok(EncodedRequest { body: write_body(request, &body)?, window: card.context })
 }
 
 #[derive(Serialize)]
-struct Body<'a> {
+struct AnthropicRequestBody<'a> {
     model: &'a str,
     max_tokens: u32,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    system: Vec<Part<'a>>,
-    messages: Vec<Message<'a>>,
+    system: Vec<TextPart<'a>>,
+    messages: Vec<AnthropicRequestMessage<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,9 +69,9 @@ struct Body<'a> {
 }
 
 #[derive(Serialize)]
-struct Message<'a> {
+struct AnthropicRequestMessage<'a> {
     role: &'static str,
-    content: [Part<'a>; 1],
+    content: [TextPart<'a>; 1],
 }
 
 #[derive(Serialize)]
@@ -71,18 +79,18 @@ struct OutputConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     effort: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    format: Option<Format>,
+    format: Option<AnthropicOutputFormat>,
 }
 
 #[derive(Serialize)]
-struct Format {
+struct AnthropicOutputFormat {
     #[serde(rename = "type")]
     kind: &'static str,
     schema: Value,
 }
 
 #[derive(Deserialize)]
-struct WireMessage<'a> {
+struct AnthropicReplyBody<'a> {
     #[serde(default)]
     error: Option<ErrorObject>,
     #[serde(borrow, default)]
@@ -92,19 +100,19 @@ struct WireMessage<'a> {
     #[serde(borrow, default)]
     model: Option<Cow<'a, str>>,
     #[serde(default)]
-    usage: Option<WireUsage>,
+    usage: Option<AnthropicReplyUsage>,
 }
 
-/// Parts without text (thinking, tool use) have none to give.
+/// Parts such as thinking and tool use have no text.
 #[derive(Deserialize)]
 struct ContentPart<'a> {
     #[serde(borrow, default)]
     text: Option<Cow<'a, str>>,
 }
 
-/// Counts are cumulative: a later one replaces an earlier one, and an absent one says nothing new.
+/// Counts are cumulative: a later count replaces an earlier one, and a missing one changes nothing.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
-struct WireUsage {
+struct AnthropicReplyUsage {
     input_tokens: Option<u64>,
     cache_read_input_tokens: Option<u64>,
     cache_creation_input_tokens: Option<u64>,
@@ -125,7 +133,7 @@ struct OutputDetails {
     thinking_tokens: u64,
 }
 
-impl WireUsage {
+impl AnthropicReplyUsage {
     fn updated_by(self, newer: Self) -> Self {
         Self {
             input_tokens: newer.input_tokens.or(self.input_tokens),
@@ -139,11 +147,11 @@ impl WireUsage {
         }
     }
 
-    /// Nothing where a count that every answer has is missing: then the numbers are not to be
-    /// trusted at all.
-    fn ours(self) -> Option<Usage> {
+    /// Returns `None` if a mandatory count is missing, because the other numbers are then
+    /// unreliable too.
+    fn ours(self) -> Option<TokenUsage> {
         let one_hour = self.cache_creation.map_or(0, |creation| creation.ephemeral_1h_input_tokens);
-        Some(Usage {
+        Some(TokenUsage {
             input: self.input_tokens?,
             cache_read: self.cache_read_input_tokens.unwrap_or(0),
             cache_write_5m: self.cache_creation_input_tokens.unwrap_or(0).saturating_sub(one_hour),
@@ -154,66 +162,66 @@ impl WireUsage {
     }
 }
 
-fn stop(word: &str) -> AnswerStop {
+fn stop(word: &str) -> RawStopReason {
     match word {
-        "end_turn" | "stop_sequence" => AnswerStop::End,
-        "max_tokens" | "model_context_window_exceeded" => AnswerStop::MaxTokens,
-        "refusal" => AnswerStop::Refusal,
-        _ => AnswerStop::Other,
+        "end_turn" | "stop_sequence" => RawStopReason::End,
+        "max_tokens" | "model_context_window_exceeded" => RawStopReason::MaxTokens,
+        "refusal" => RawStopReason::Refusal,
+        _ => RawStopReason::Other,
     }
 }
 
-pub(super) fn decode(body: &[u8]) -> Result<Answer, ModelFailure> {
-    let message: WireMessage<'_> = serde_json::from_slice(body).map_err(malformed)?;
+pub(crate) fn decode(body: &[u8]) -> Result<RawReply, ModelFailure> {
+    let message: AnthropicReplyBody<'_> = serde_json::from_slice(body).map_err(malformed)?;
     if let Some(error) = message.error {
         return Err(of_error_object(&error));
     }
-    let stop = stop(&message.stop_reason.ok_or_else(|| malformed("there is no stop_reason"))?);
+    let stop = stop(&message.stop_reason.ok_or_else(|| malformed("missing stop_reason"))?);
     let text = message.content.into_iter().filter_map(|part| part.text).collect();
-    Ok(Answer {
+    Ok(RawReply {
         text,
         stop,
-        usage: message.usage.and_then(WireUsage::ours),
+        usage: message.usage.and_then(AnthropicReplyUsage::ours),
         model: message.model.map(Cow::into_owned),
     })
 }
 
-/// An answer as it grows.
+/// A reply under construction.
 #[derive(Debug, Default)]
-pub(super) struct Stream {
+pub(crate) struct AnthropicStreamReader {
     text: String,
-    stop: Option<AnswerStop>,
-    usage: Option<WireUsage>,
+    stop: Option<RawStopReason>,
+    usage: Option<AnthropicReplyUsage>,
     model: Option<String>,
     ended: bool,
 }
 
 #[derive(Deserialize)]
-struct Event<'a> {
-    /// Absent from the errors of llama.cpp.
+struct AnthropicStreamEvent<'a> {
+    /// Missing in errors from llama.cpp.
     #[serde(borrow, default, rename = "type")]
     kind: Cow<'a, str>,
     #[serde(default)]
     error: Option<ErrorObject>,
     #[serde(borrow, default)]
-    message: Option<WireMessage<'a>>,
+    message: Option<AnthropicReplyBody<'a>>,
     #[serde(borrow, default)]
-    delta: Option<Delta<'a>>,
+    delta: Option<AnthropicStreamDelta<'a>>,
     #[serde(default)]
-    usage: Option<WireUsage>,
+    usage: Option<AnthropicReplyUsage>,
 }
 
 #[derive(Deserialize)]
-struct Delta<'a> {
+struct AnthropicStreamDelta<'a> {
     #[serde(borrow, default)]
     text: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     stop_reason: Option<Cow<'a, str>>,
 }
 
-impl Stream {
-    pub(super) fn message(&mut self, json: &[u8]) -> Result<Option<String>, ModelFailure> {
-        let event: Event<'_> = serde_json::from_slice(json).map_err(malformed)?;
+impl AnthropicStreamReader {
+    pub(crate) fn message(&mut self, json: &[u8]) -> Result<Option<String>, ModelFailure> {
+        let event: AnthropicStreamEvent<'_> = serde_json::from_slice(json).map_err(malformed)?;
         if let Some(error) = event.error {
             return Err(of_error_object(&error));
         }
@@ -236,29 +244,28 @@ impl Stream {
                 self.update_usage(event.usage);
             }
             "message_stop" => self.ended = true,
-            // ping, content_block_start and _stop, and whatever is added later.
+            // ping, content_block_start, content_block_stop, and event types added later.
             _ => {}
         }
         Ok(None)
     }
 
-    fn update_usage(&mut self, newer: Option<WireUsage>) {
+    fn update_usage(&mut self, newer: Option<AnthropicReplyUsage>) {
         if let Some(newer) = newer {
             self.usage = Some(self.usage.unwrap_or_default().updated_by(newer));
         }
     }
 
-    /// What it holds, whether anyone hears it or not.
-    pub(super) fn text_bytes(&self) -> usize {
+    pub(crate) fn text_bytes(&self) -> usize {
         self.text.len()
     }
 
-    pub(super) fn finish(self) -> Option<Answer> {
+    pub(crate) fn finish(self) -> Option<RawReply> {
         let stop = self.stop.filter(|_| self.ended)?;
-        Some(Answer {
+        Some(RawReply {
             text: self.text,
             stop,
-            usage: self.usage.and_then(WireUsage::ours),
+            usage: self.usage.and_then(AnthropicReplyUsage::ours),
             model: self.model,
         })
     }

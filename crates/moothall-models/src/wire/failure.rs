@@ -1,4 +1,4 @@
-//! What a provider's complaint means.
+//! Classifies errors of providers.
 
 use std::borrow::Cow;
 
@@ -7,10 +7,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// The longest pause that a header can ask for; beyond it the number is a mistake or a trap.
+/// Longer delays are treated as an error or an attack.
 const MAX_RETRY_AFTER_MS: u64 = 24 * 60 * 60 * 1000;
 
-/// Words with which providers say that the prompt does not fit.
+/// Phrases providers use if the prompt does not fit.
 const OVERFLOW: [&str; 9] = [
     "exceed_context_size",
     "context_length_exceeded",
@@ -23,33 +23,33 @@ const OVERFLOW: [&str; 9] = [
     "input token count",
 ];
 
-/// The failure that an HTTP status and its body stand for.
-pub(super) fn of_status(status: u16, retry_after_ms: Option<u64>, body: &[u8]) -> ModelFailure {
+/// The failure for an HTTP status and its body.
+pub(crate) fn of_status(status: u16, retry_after_ms: Option<u64>, body: &[u8]) -> ModelFailure {
     let text = String::from_utf8_lossy(body);
     ModelFailure::new(kind_of(status, &text), message(&text))
         .with_status(status)
         .with_retry_after_ms(retry_after_ms)
 }
 
-/// One table for statuses and for the codes that stand in bodies.
+/// Used for HTTP statuses and for error codes in bodies.
 fn kind_of(status: u16, words: &str) -> FailureKind {
     match status {
         401..=403 => FailureKind::Auth,
         404 => FailureKind::BadRequest,
         408 => FailureKind::TimedOut,
         400 | 413 | 422 if says_overflow(words) => FailureKind::ContextOverflow,
-        // Some providers call a bad key a bad request, and an empty account too many requests.
+        // Some providers report an invalid key as 400 and an empty account as 429.
         400 | 429 if says_account(words) => FailureKind::Auth,
         429 => FailureKind::RateLimited,
         503 | 529 => FailureKind::Overloaded,
-        // 409 and 425 ask to come again later.
+        // 409 and 425 mean: retry later.
         409 | 425 | 500..=599 => FailureKind::Server,
         _ => FailureKind::BadRequest,
     }
 }
 
-/// The failure that an error object in the middle of a good answer stands for.
-pub(super) fn of_error_object(error: &ErrorObject) -> ModelFailure {
+/// The failure for an error object in a successful response.
+pub(crate) fn of_error_object(error: &ErrorObject) -> ModelFailure {
     let words = &error.words;
     let kind = match error.code {
         Some(status @ 400..=599) => kind_of(status, words),
@@ -75,7 +75,7 @@ pub(super) fn of_error_object(error: &ErrorObject) -> ModelFailure {
     )
 }
 
-/// Words with which providers say that the key or the account behind it is the trouble.
+/// Whether a provider's error is about the API key or its account.
 fn says_account(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
     [
@@ -89,19 +89,18 @@ fn says_account(text: &str) -> bool {
     .any(|words| text.contains(words))
 }
 
-/// The error part of a message, in the three shapes that exist on every wire: a string, or an
-/// object with a message, a type and perhaps a code, which is a number for some providers and a
-/// word for others.
+/// The error of a message. All API formats use the same shapes: a string, or an object with a
+/// message, a type and possibly a code, which is a number or a string depending on the provider.
 #[derive(Debug, Deserialize)]
 #[serde(from = "Box<RawValue>")]
-pub(super) struct ErrorObject {
+pub(crate) struct ErrorObject {
     message: Option<String>,
     code: Option<u16>,
-    /// All that it says, in lower case.
+    /// Type, code and message in lower case.
     words: String,
 }
 
-/// No complaint is this long; what is, would be dear to take apart.
+/// Larger errors are not parsed, because parsing them would be expensive.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
 
 impl From<Box<RawValue>> for ErrorObject {
@@ -132,10 +131,10 @@ fn says_overflow(text: &str) -> bool {
     OVERFLOW.iter().any(|words| text.contains(words))
 }
 
-/// The message inside an error body, or the body itself.
+/// The message in an error body, or the body itself.
 fn message(body: &str) -> Cow<'_, str> {
     let Ok(value) = serde_json::from_str::<Value>(body) else { return Cow::Borrowed(body) };
-    // Google wraps its errors in a list.
+    // Google wraps errors in a list.
     let error = value.get(0).unwrap_or(&value).get("error").cloned();
     match error.map(ErrorObject::from).and_then(|error| error.message) {
         Some(text) => Cow::Owned(text),
@@ -143,8 +142,8 @@ fn message(body: &str) -> Cow<'_, str> {
     }
 }
 
-/// How long the provider asks us to wait: `retry-after-ms`, or `retry-after` in seconds or as a
-/// date. `now_ms` is the time in milliseconds since 1970, given so that this stays a function.
+/// The delay requested by the provider: `retry-after-ms`, or `retry-after` in seconds or as a date.
+/// `now_ms` is in Unix milliseconds, passed in to keep this function pure.
 pub fn retry_after_ms<'a>(header: impl Fn(&str) -> Option<&'a str>, now_ms: u64) -> Option<u64> {
     let number = |name: &str| header(name)?.trim().parse::<f64>().ok();
     let milliseconds = |number: f64| (number.is_finite() && number >= 0.0).then_some(number as u64);
@@ -153,7 +152,7 @@ pub fn retry_after_ms<'a>(header: impl Fn(&str) -> Option<&'a str>, now_ms: u64)
         let at = at.duration_since(std::time::UNIX_EPOCH).ok()?;
         Some(u64::try_from(at.as_millis()).ok()?.saturating_sub(now_ms))
     };
-    // A header that makes no sense does not hide one that does.
+    // An invalid header does not hide a valid one.
     let asked = number("retry-after-ms")
         .and_then(milliseconds)
         .or_else(|| number("retry-after").and_then(|seconds| milliseconds(seconds * 1000.0)))

@@ -71,14 +71,14 @@ fn every_provider_has_its_own_words_for_a_prompt_that_does_not_fit() {
         let body = serde_json::json!({"error": {"message": message}}).to_string();
         check(status, &body, FailureKind::ContextOverflow, message);
     }
-    // The code says it where the message does not, as on Groq.
+    // Groq reports it only in the code, not in the message.
     check(
         400,
         r#"{"error":{"message":"Please reduce the length of the messages.","code":"context_length_exceeded"}}"#,
         FailureKind::ContextOverflow,
         "Please reduce the length of the messages.",
     );
-    // The same words with another status mean something else.
+    // The same text has another meaning with a different status.
     check(
         429,
         r#"{"error":{"message":"maximum context length"}}"#,
@@ -102,7 +102,7 @@ fn the_message_is_found_in_every_shape_of_error() {
         kind,
         "model runner has unexpectedly stopped",
     );
-    // Google wraps its errors in a list.
+    // Google wraps errors in a list.
     check(
         500,
         "[{\n  \"error\": {\n    \"code\": 500,\n    \"message\": \"An internal error has occurred.\",\n    \"status\": \"INTERNAL\"\n  }\n}\n]",
@@ -173,7 +173,7 @@ fn a_pause_that_makes_no_sense_is_none() {
     ] {
         check_retry(&[("retry-after", value)], None);
         check_retry(&[("retry-after-ms", value)], None);
-        // A broken header does not hide a good one.
+        // An invalid header does not hide a valid one.
         check_retry(&[("retry-after-ms", value), ("retry-after", "7")], Some(7000));
     }
 }

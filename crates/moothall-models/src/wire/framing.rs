@@ -1,79 +1,79 @@
-//! Cutting a byte stream into messages: lines, or the `data` of server-sent events.
+//! Splits a byte stream into messages: lines, or the `data` of server-sent events.
 //!
-//! By hand because the crates for it work on async streams and hide where a limit belongs; this is
-//! a page without I/O.
+//! Hand-written because existing crates work on async streams and leave no place for a size limit;
+//! this needs one page and no I/O.
 
 use moothall_core::model::{FailureKind, ModelFailure};
 
 use super::MAX_BODY_BYTES;
 
 #[derive(Debug)]
-pub(super) struct Framing {
-    kind: Kind,
+pub(crate) struct MessageFramer {
+    kind: FramingKind,
     buffer: Vec<u8>,
-    /// Bytes of the buffer that were handed out already.
+    /// Bytes of the buffer that were already returned.
     taken: usize,
-    /// Bytes of the buffer that are known to hold no line end.
+    /// Bytes of the buffer known to contain no line end.
     searched: usize,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum FramingKind {
     Lines,
-    /// The `data` lines of the event that is not complete yet.
+    /// The `data` lines of an incomplete event.
     ServerSentEvents {
         data: Option<Vec<u8>>,
     },
 }
 
-impl Framing {
-    pub(super) fn lines() -> Self {
-        Self::new(Kind::Lines)
+impl MessageFramer {
+    pub(crate) fn lines() -> Self {
+        Self::new(FramingKind::Lines)
     }
 
-    pub(super) fn server_sent_events() -> Self {
-        Self::new(Kind::ServerSentEvents { data: None })
+    pub(crate) fn server_sent_events() -> Self {
+        Self::new(FramingKind::ServerSentEvents { data: None })
     }
 
-    fn new(kind: Kind) -> Self {
+    fn new(kind: FramingKind) -> Self {
         Self { kind, buffer: Vec::new(), taken: 0, searched: 0 }
     }
 
-    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<(), ModelFailure> {
-        // What was handed out is dropped once per push, not once per line: a large chunk of small
-        // lines stays linear.
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<(), ModelFailure> {
+        // Drop returned bytes once per push, not once per line, so a large chunk of small
+        // lines takes linear time.
         self.buffer.drain(..self.taken);
         self.searched -= self.taken;
         self.taken = 0;
         let pending = match &self.kind {
-            Kind::ServerSentEvents { data: Some(data) } => data.len(),
-            Kind::Lines | Kind::ServerSentEvents { data: None } => 0,
+            FramingKind::ServerSentEvents { data: Some(data) } => data.len(),
+            FramingKind::Lines | FramingKind::ServerSentEvents { data: None } => 0,
         };
         if self.buffer.len() + bytes.len() + pending > MAX_BODY_BYTES {
             return Err(ModelFailure::new(
                 FailureKind::Malformed,
-                "a line of the stream has no end",
+                "a line of the stream is too long",
             ));
         }
         self.buffer.extend_from_slice(bytes);
         Ok(())
     }
 
-    /// The next complete message, as bytes: whether they are text is for the JSON reader to say.
-    pub(super) fn next_message(&mut self) -> Option<Vec<u8>> {
+    /// The next complete message. Not checked for valid UTF-8; the JSON parser does that.
+    pub(crate) fn next_message(&mut self) -> Option<Vec<u8>> {
         loop {
             let line = self.next_line()?;
             match &mut self.kind {
-                Kind::Lines if line.trim_ascii().is_empty() => {}
-                Kind::Lines => return Some(line),
-                Kind::ServerSentEvents { data } if line.is_empty() => {
-                    // Some servers keep a connection alive with events that say nothing.
+                FramingKind::Lines if line.trim_ascii().is_empty() => {}
+                FramingKind::Lines => return Some(line),
+                FramingKind::ServerSentEvents { data } if line.is_empty() => {
+                    // Some servers send empty events to keep a connection alive.
                     if let Some(data) = data.take().filter(|data| !data.trim_ascii().is_empty()) {
                         return Some(data);
                     }
                 }
-                Kind::ServerSentEvents { data } => {
-                    // `event:`, `id:` and comment lines say nothing that the data does not say too.
+                FramingKind::ServerSentEvents { data } => {
+                    // `event:`, `id:` and comment lines add nothing to the data.
                     if let Some(value) = line.strip_prefix(b"data:") {
                         let value = value.strip_prefix(b" ").unwrap_or(value);
                         match data {

@@ -1,8 +1,8 @@
 use super::*;
 
-/// All messages of a stream that comes in the given pieces.
+/// Checks the messages of a stream that arrives in the given pieces.
 #[track_caller]
-fn check(mut framing: Framing, pieces: &[&str], expected: &[&str]) {
+fn check(mut framing: MessageFramer, pieces: &[&str], expected: &[&str]) {
     let mut messages = Vec::new();
     for piece in pieces {
         framing.push(piece.as_bytes()).unwrap();
@@ -16,19 +16,19 @@ fn check(mut framing: Framing, pieces: &[&str], expected: &[&str]) {
 
 #[test]
 fn a_line_is_a_message_once_it_ends() {
-    check(Framing::lines(), &["a\nb\r\n", "c"], &["a", "b"]);
-    check(Framing::lines(), &["a", "b", "\r", "\nc\n"], &["ab", "c"]);
-    check(Framing::lines(), &["\n \n\t\r\n", "a\n\n"], &["a"]);
-    check(Framing::lines(), &["a\rb\n"], &["a\rb"]);
+    check(MessageFramer::lines(), &["a\nb\r\n", "c"], &["a", "b"]);
+    check(MessageFramer::lines(), &["a", "b", "\r", "\nc\n"], &["ab", "c"]);
+    check(MessageFramer::lines(), &["\n \n\t\r\n", "a\n\n"], &["a"]);
+    check(MessageFramer::lines(), &["a\rb\n"], &["a\rb"]);
 }
 
 #[test]
 fn an_event_is_a_message_once_an_empty_line_ends_it() {
-    check(Framing::server_sent_events(), &["data: a\n", "\n", "data: b\n"], &["a"]);
-    check(Framing::server_sent_events(), &["data:a\r\n\r\ndata:  b\r\n\r\n"], &["a", " b"]);
-    check(Framing::server_sent_events(), &["data: a\ndata: b\ndata:\n\n"], &["a\nb\n"]);
+    check(MessageFramer::server_sent_events(), &["data: a\n", "\n", "data: b\n"], &["a"]);
+    check(MessageFramer::server_sent_events(), &["data:a\r\n\r\ndata:  b\r\n\r\n"], &["a", " b"]);
+    check(MessageFramer::server_sent_events(), &["data: a\ndata: b\ndata:\n\n"], &["a\nb\n"]);
     check(
-        Framing::server_sent_events(),
+        MessageFramer::server_sent_events(),
         &["event: x\nid: 1\n: note\ndata: a\nretry: 5\n\n"],
         &["a"],
     );
@@ -36,28 +36,28 @@ fn an_event_is_a_message_once_an_empty_line_ends_it() {
 
 #[test]
 fn an_event_without_data_is_no_message() {
-    check(Framing::server_sent_events(), &["\n\n\n: ping\n\nevent: ping\n\n"], &[]);
-    check(Framing::server_sent_events(), &["data:\n\ndata: \n\ndata: a\n\n"], &["a"]);
-    check(Framing::server_sent_events(), &["database: a\n\n data: b\n\n"], &[]);
+    check(MessageFramer::server_sent_events(), &["\n\n\n: ping\n\nevent: ping\n\n"], &[]);
+    check(MessageFramer::server_sent_events(), &["data:\n\ndata: \n\ndata: a\n\n"], &["a"]);
+    check(MessageFramer::server_sent_events(), &["database: a\n\n data: b\n\n"], &[]);
 }
 
 #[test]
 fn as_much_as_the_bound_is_taken_and_not_a_byte_more() {
     let most = vec![b'a'; MAX_BODY_BYTES];
-    let mut framing = Framing::lines();
+    let mut framing = MessageFramer::lines();
     framing.push(&most).unwrap();
     assert_eq!(framing.next_message(), None);
     let refused = framing.push(b"\n").unwrap_err();
     assert_eq!(
         refused,
-        ModelFailure::new(FailureKind::Malformed, "a line of the stream has no end")
+        ModelFailure::new(FailureKind::Malformed, "a line of the stream is too long")
     );
 }
 
 #[test]
 fn what_was_handed_out_does_not_count_against_the_bound() {
     let line = [vec![b'a'; MAX_BODY_BYTES / 4], b"\n".to_vec()].concat();
-    let mut framing = Framing::lines();
+    let mut framing = MessageFramer::lines();
     for _ in 0..8 {
         framing.push(&line).unwrap();
         assert_eq!(framing.next_message().map(|message| message.len()), Some(line.len() - 1));

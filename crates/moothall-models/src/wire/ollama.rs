@@ -1,47 +1,47 @@
-//! Ollama's own chat API.
+//! Ollama's native chat API.
 //!
-//! Its OpenAI-compatible path takes no window size and cuts long prompts to the default in silence,
-//! so we speak its own language and size the window to the request.
+//! Its OpenAI-compatible API takes no context size and silently truncates long prompts to the
+//! default, so we use the native API and size the window to the request.
 
 use std::borrow::Cow;
 
-use moothall_core::model::{ModelFailure, ModelRequest, Usage};
+use moothall_core::model::{ModelFailure, ModelRequest, TokenUsage};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::failure::{ErrorObject, of_error_object};
 use super::parts::{effort_word, join, role};
-use super::{Answer, AnswerStop, Delivery, Encoded, malformed, write_body};
+use super::{EncodedRequest, RawReply, RawStopReason, ReplyDelivery, malformed, write_body};
 use crate::catalog::ModelCard;
 
-/// The window grows in steps, because a change of size makes the server load the model again.
+/// The window grows in steps, because a new size makes the server reload the model.
 const WINDOW_STEP: u64 = 4096;
 
-pub(super) fn encode(
+pub(crate) fn encode(
     card: &ModelCard,
     request: &ModelRequest,
-    delivery: Delivery,
-) -> Result<Encoded, serde_json::Error> {
+    delivery: ReplyDelivery,
+) -> Result<EncodedRequest, serde_json::Error> {
     let format: Option<&RawValue> = match (&request.schema, card.structured) {
         (Some(wanted), true) => Some(serde_json::from_str(wanted.text())?),
         _ => None,
     };
     let window = window(card, request);
     let system = (!request.system.is_empty())
-        .then(|| Message { role: "system", content: join(&request.system) });
-    let turns = request
-        .turns
-        .iter()
-        .map(|turn| Message { role: role(turn.role), content: Cow::Borrowed(&*turn.block.text) });
-    let body = Body {
+        .then(|| OllamaRequestMessage { role: "system", content: join(&request.system) });
+    let turns = request.turns.iter().map(|turn| OllamaRequestMessage {
+        role: role(turn.role),
+        content: Cow::Borrowed(&*turn.block.text),
+    });
+    let body = OllamaRequestBody {
         model: request.model.name(),
         messages: system.into_iter().chain(turns).collect(),
-        stream: delivery == Delivery::Streamed,
+        stream: delivery == ReplyDelivery::Streamed,
         truncate: false,
         shift: false,
         format,
         think: request.effort.filter(|_| card.effort).map(effort_word),
-        options: Options {
+        options: OllamaRequestOptions {
             num_ctx: window,
             num_predict: request.max_tokens,
             temperature: request
@@ -50,11 +50,10 @@ pub(super) fn encode(
                 .map(|temperature| temperature.as_decimal()),
         },
     };
-    Ok(Encoded { body: write_body(request, &body)?, window: Some(window) })
+    Ok(EncodedRequest { body: write_body(request, &body)?, window: Some(window) })
 }
 
-/// Room for the expected prompt with a quarter to spare and for the whole answer, but not more than
-/// the model has.
+/// The expected prompt plus 25 % and the maximum reply, capped at the model's context window.
 fn window(card: &ModelCard, request: &ModelRequest) -> u64 {
     let wanted = request.prompt_tokens_expected() * 5 / 4 + u64::from(request.max_tokens);
     let stepped = wanted.div_ceil(WINDOW_STEP) * WINDOW_STEP;
@@ -62,43 +61,43 @@ fn window(card: &ModelCard, request: &ModelRequest) -> u64 {
 }
 
 #[derive(Serialize)]
-struct Body<'a> {
+struct OllamaRequestBody<'a> {
     model: &'a str,
-    messages: Vec<Message<'a>>,
+    messages: Vec<OllamaRequestMessage<'a>>,
     stream: bool,
-    /// Newer servers then refuse a prompt that does not fit instead of dropping its beginning.
+    /// With `false`, newer servers reject a prompt that does not fit instead of dropping its start.
     truncate: bool,
     shift: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     format: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     think: Option<&'static str>,
-    options: Options,
+    options: OllamaRequestOptions,
 }
 
 #[derive(Serialize)]
-struct Message<'a> {
+struct OllamaRequestMessage<'a> {
     role: &'static str,
     content: Cow<'a, str>,
 }
 
 #[derive(Serialize)]
-struct Options {
+struct OllamaRequestOptions {
     num_ctx: u64,
     num_predict: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
 }
 
-/// One shape serves both deliveries: a stream is the same object again and again until `done`.
+/// Used for both deliveries: a stream repeats this object until `done`.
 #[derive(Deserialize)]
-struct Chat<'a> {
+struct OllamaReplyChunk<'a> {
     #[serde(default)]
     error: Option<ErrorObject>,
     #[serde(borrow, default)]
     model: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
-    message: Option<Said<'a>>,
+    message: Option<OllamaReplyMessage<'a>>,
     #[serde(default)]
     done: bool,
     #[serde(borrow, default)]
@@ -110,32 +109,32 @@ struct Chat<'a> {
 }
 
 #[derive(Deserialize)]
-struct Said<'a> {
+struct OllamaReplyMessage<'a> {
     #[serde(borrow, default)]
     content: Option<Cow<'a, str>>,
 }
 
-pub(super) fn decode(body: &[u8]) -> Result<Answer, ModelFailure> {
-    let mut stream = Stream::default();
+pub(crate) fn decode(body: &[u8]) -> Result<RawReply, ModelFailure> {
+    let mut stream = OllamaStreamReader::default();
     stream.take(serde_json::from_slice(body).map_err(malformed)?)?;
-    stream.finish().ok_or_else(|| malformed("the answer is not done"))
+    stream.finish().ok_or_else(|| malformed("the reply is incomplete"))
 }
 
-/// An answer as it grows.
+/// A reply under construction.
 #[derive(Debug, Default)]
-pub(super) struct Stream {
+pub(crate) struct OllamaStreamReader {
     text: String,
-    stop: Option<AnswerStop>,
-    usage: Option<Usage>,
+    stop: Option<RawStopReason>,
+    usage: Option<TokenUsage>,
     model: Option<String>,
 }
 
-impl Stream {
-    pub(super) fn message(&mut self, json: &[u8]) -> Result<Option<String>, ModelFailure> {
+impl OllamaStreamReader {
+    pub(crate) fn message(&mut self, json: &[u8]) -> Result<Option<String>, ModelFailure> {
         self.take(serde_json::from_slice(json).map_err(malformed)?)
     }
 
-    fn take(&mut self, chat: Chat<'_>) -> Result<Option<String>, ModelFailure> {
+    fn take(&mut self, chat: OllamaReplyChunk<'_>) -> Result<Option<String>, ModelFailure> {
         if let Some(error) = chat.error {
             return Err(of_error_object(&error));
         }
@@ -144,14 +143,14 @@ impl Stream {
         }
         if chat.done {
             self.stop = Some(match chat.done_reason.as_deref() {
-                Some("stop") | None => AnswerStop::End,
-                Some("length") => AnswerStop::MaxTokens,
-                Some(_) => AnswerStop::Other,
+                Some("stop") | None => RawStopReason::End,
+                Some("length") => RawStopReason::MaxTokens,
+                Some(_) => RawStopReason::Other,
             });
-            // A prompt that was served from the cache whole is not counted by some versions; then
-            // the numbers are not complete.
+            // Some versions do not count a prompt that was served entirely from the cache; the
+            // numbers are then incomplete.
             if let (Some(input), Some(output)) = (chat.prompt_eval_count, chat.eval_count) {
-                self.usage = Some(Usage { input, output, ..Usage::default() });
+                self.usage = Some(TokenUsage { input, output, ..TokenUsage::default() });
             }
         }
         let text = chat.message.and_then(|said| said.content).map(Cow::into_owned);
@@ -159,12 +158,11 @@ impl Stream {
         Ok(text)
     }
 
-    /// What it holds, whether anyone hears it or not.
-    pub(super) fn text_bytes(&self) -> usize {
+    pub(crate) fn text_bytes(&self) -> usize {
         self.text.len()
     }
 
-    pub(super) fn finish(self) -> Option<Answer> {
-        Some(Answer { text: self.text, stop: self.stop?, usage: self.usage, model: self.model })
+    pub(crate) fn finish(self) -> Option<RawReply> {
+        Some(RawReply { text: self.text, stop: self.stop?, usage: self.usage, model: self.model })
     }
 }

@@ -1,46 +1,49 @@
-//! OpenAI chat completions, which OpenAI, Google, Groq, OpenRouter and most local servers speak.
+//! The OpenAI chat completions API, also supported by Google, Groq, OpenRouter and most local
+//! servers.
 
 use std::borrow::Cow;
 use std::fmt;
 
-use moothall_core::model::{Block, ModelFailure, ModelRequest, Usage};
+use moothall_core::model::{ModelFailure, ModelRequest, PromptBlock, TokenUsage};
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::failure::{ErrorObject, of_error_object};
-use super::parts::{Part, effort_word, join, role};
-use super::{Answer, AnswerStop, Delivery, Encoded, malformed, schema, write_body};
-use crate::catalog::{ModelCard, Provider, SchemaForm};
+use super::parts::{TextPart, effort_word, join, role};
+use super::{
+    EncodedRequest, RawReply, RawStopReason, ReplyDelivery, malformed, schema, write_body,
+};
+use crate::catalog::{ModelCard, ModelProvider, SchemaForm};
 
-pub(super) fn encode(
-    provider: &Provider,
+pub(crate) fn encode(
+    provider: &ModelProvider,
     card: &ModelCard,
     request: &ModelRequest,
-    delivery: Delivery,
-) -> Result<Encoded, serde_json::Error> {
-    let body = Body { provider, card, request, delivery };
-    Ok(Encoded { body: write_body(request, &body)?, window: card.context })
+    delivery: ReplyDelivery,
+) -> Result<EncodedRequest, serde_json::Error> {
+    let body = OpenAiRequestBody { provider, card, request, delivery };
+    Ok(EncodedRequest { body: write_body(request, &body)?, window: card.context })
 }
 
-struct Body<'a> {
-    provider: &'a Provider,
+struct OpenAiRequestBody<'a> {
+    provider: &'a ModelProvider,
     card: &'a ModelCard,
     request: &'a ModelRequest,
-    delivery: Delivery,
+    delivery: ReplyDelivery,
 }
 
-impl Serialize for Body<'_> {
-    /// By hand because one field's name is data: the limit of the answer is called differently by
-    /// different providers.
+impl Serialize for OpenAiRequestBody<'_> {
+    /// Hand-written because a field name is dynamic: providers use different names for the output
+    /// token limit.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { provider, card, request, delivery } = self;
         let mut body = serializer.serialize_map(None)?;
         body.serialize_entry("model", request.model.name())?;
         body.serialize_entry("messages", &messages(request, provider.cache_control_in_parts))?;
-        // A server that merely speaks the language knows the old name of the limit, and writes without
-        // end where it is given the new one.
+        // Merely compatible servers know only the old field name. They ignore the new one and then
+        // generate without a limit.
         let stranger = provider.own_address && !card.listed;
         let limit = if stranger { "max_tokens" } else { provider.max_tokens_field.as_str() };
         body.serialize_entry(limit, &request.max_tokens)?;
@@ -55,7 +58,7 @@ impl Serialize for Body<'_> {
                 serde_json::from_str(wanted.text()).map_err(serde::ser::Error::custom)?;
             let strict =
                 provider.schema != SchemaForm::Strict || schema::requires_everything(&schema);
-            let json_schema = JsonSchema {
+            let json_schema = OpenAiJsonSchema {
                 name: wanted.name(),
                 strict,
                 schema: schema::bend(&schema, provider.schema),
@@ -65,9 +68,9 @@ impl Serialize for Body<'_> {
                 &ResponseFormat { kind: "json_schema", json_schema },
             )?;
         }
-        if *delivery == Delivery::Streamed {
+        if *delivery == ReplyDelivery::Streamed {
             body.serialize_entry("stream", &true)?;
-            body.serialize_entry("stream_options", &StreamOptions { include_usage: true })?;
+            body.serialize_entry("stream_options", &OpenAiStreamOptions { include_usage: true })?;
         }
         body.end()
     }
@@ -77,75 +80,78 @@ impl Serialize for Body<'_> {
 struct ResponseFormat<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
-    json_schema: JsonSchema<'a>,
+    json_schema: OpenAiJsonSchema<'a>,
 }
 
 #[derive(Serialize)]
-struct JsonSchema<'a> {
+struct OpenAiJsonSchema<'a> {
     name: &'a str,
     strict: bool,
     schema: Value,
 }
 
 #[derive(Serialize)]
-struct StreamOptions {
+struct OpenAiStreamOptions {
     include_usage: bool,
 }
 
 #[derive(Serialize)]
-struct Message<'a> {
+struct OpenAiRequestMessage<'a> {
     role: &'static str,
-    content: Content<'a>,
+    content: OpenAiMessageContent<'a>,
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Content<'a> {
+enum OpenAiMessageContent<'a> {
     Text(Cow<'a, str>),
-    Parts(Vec<Part<'a>>),
+    Parts(Vec<TextPart<'a>>),
 }
 
-fn messages(request: &ModelRequest, parts: bool) -> Vec<Message<'_>> {
+fn messages(request: &ModelRequest, parts: bool) -> Vec<OpenAiRequestMessage<'_>> {
     let mut messages = Vec::with_capacity(request.turns.len() + 1);
     if !request.system.is_empty() {
-        messages.push(Message { role: "system", content: content(&request.system, parts) });
+        messages.push(OpenAiRequestMessage {
+            role: "system",
+            content: content(&request.system, parts),
+        });
     }
-    messages.extend(request.turns.iter().map(|turn| Message {
+    messages.extend(request.turns.iter().map(|turn| OpenAiRequestMessage {
         role: role(turn.role),
         content: content(std::slice::from_ref(&turn.block), parts),
     }));
     messages
 }
 
-fn content(blocks: &[Block], parts: bool) -> Content<'_> {
+fn content(blocks: &[PromptBlock], parts: bool) -> OpenAiMessageContent<'_> {
     if parts && blocks.iter().any(|block| block.cache.is_some()) {
-        return Content::Parts(blocks.iter().map(Part::from).collect());
+        return OpenAiMessageContent::Parts(blocks.iter().map(TextPart::from).collect());
     }
-    Content::Text(join(blocks))
+    OpenAiMessageContent::Text(join(blocks))
 }
 
-/// One shape serves both deliveries: a stream's chunks carry `delta` where a whole answer carries
-/// `message`.
+/// Used for both deliveries: stream chunks have `delta` where a complete reply has `message`.
 #[derive(Deserialize)]
-struct Completion<'a> {
+struct OpenAiReplyChunk<'a> {
     #[serde(default)]
     error: Option<ErrorObject>,
     #[serde(borrow, default)]
     model: Option<Cow<'a, str>>,
     #[serde(borrow, default, deserialize_with = "first")]
-    choices: Option<Choice<'a>>,
+    choices: Option<OpenAiReplyChoice<'a>>,
     #[serde(default)]
-    usage: Option<WireUsage>,
+    usage: Option<OpenAiReplyUsage>,
 }
 
-/// The first choice; we ask for one. A list of millions must not become millions of structs.
+/// Parses only the first choice, since we request one. A malicious list of millions must not be
+/// allocated.
 fn first<'de: 'a, 'a, D: Deserializer<'de>>(
     deserializer: D,
-) -> Result<Option<Choice<'a>>, D::Error> {
-    struct First;
+) -> Result<Option<OpenAiReplyChoice<'a>>, D::Error> {
+    struct FirstChoiceVisitor;
 
-    impl<'de> Visitor<'de> for First {
-        type Value = Option<Choice<'de>>;
+    impl<'de> Visitor<'de> for FirstChoiceVisitor {
+        type Value = Option<OpenAiReplyChoice<'de>>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str("a list of choices")
@@ -162,22 +168,22 @@ fn first<'de: 'a, 'a, D: Deserializer<'de>>(
         }
     }
 
-    deserializer.deserialize_any(First)
+    deserializer.deserialize_any(FirstChoiceVisitor)
 }
 
 #[derive(Deserialize)]
-struct Choice<'a> {
+struct OpenAiReplyChoice<'a> {
     #[serde(borrow, alias = "delta", default)]
-    message: Option<Said<'a>>,
+    message: Option<OpenAiReplyMessage<'a>>,
     #[serde(borrow, default)]
     finish_reason: Option<Cow<'a, str>>,
-    /// Where OpenRouter says that the provider behind it broke off.
+    /// Set by OpenRouter if the provider behind it failed.
     #[serde(default)]
     error: Option<ErrorObject>,
 }
 
 #[derive(Deserialize)]
-struct Said<'a> {
+struct OpenAiReplyMessage<'a> {
     #[serde(borrow, default)]
     content: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
@@ -185,7 +191,7 @@ struct Said<'a> {
 }
 
 #[derive(Deserialize)]
-struct WireUsage {
+struct OpenAiReplyUsage {
     #[serde(default)]
     prompt_tokens: u64,
     #[serde(default)]
@@ -193,13 +199,13 @@ struct WireUsage {
     #[serde(default)]
     total_tokens: u64,
     #[serde(default)]
-    prompt_tokens_details: Option<PromptDetails>,
+    prompt_tokens_details: Option<OpenAiPromptDetails>,
     #[serde(default)]
     completion_tokens_details: Option<CompletionDetails>,
 }
 
 #[derive(Default, Deserialize)]
-struct PromptDetails {
+struct OpenAiPromptDetails {
     #[serde(default)]
     cached_tokens: Option<u64>,
     #[serde(default)]
@@ -212,17 +218,17 @@ struct CompletionDetails {
     reasoning_tokens: Option<u64>,
 }
 
-impl WireUsage {
-    fn ours(self) -> Usage {
+impl OpenAiReplyUsage {
+    fn ours(self) -> TokenUsage {
         let prompt = self.prompt_tokens_details.unwrap_or_default();
         let (read, written) =
             (prompt.cached_tokens.unwrap_or(0), prompt.cache_write_tokens.unwrap_or(0));
-        Usage {
+        TokenUsage {
             input: self.prompt_tokens.saturating_sub(read.saturating_add(written)),
             cache_read: read,
             cache_write_5m: written,
             cache_write_1h: 0,
-            // Google bills thinking as output but shows it only in the total.
+            // Google bills reasoning as output but includes it only in the total.
             output: self
                 .completion_tokens
                 .max(self.total_tokens.saturating_sub(self.prompt_tokens)),
@@ -235,41 +241,41 @@ impl WireUsage {
     }
 }
 
-fn stop(word: &str) -> AnswerStop {
+fn stop(word: &str) -> RawStopReason {
     match word {
-        "stop" => AnswerStop::End,
-        "length" => AnswerStop::MaxTokens,
-        "content_filter" => AnswerStop::Refusal,
-        _ => AnswerStop::Other,
+        "stop" => RawStopReason::End,
+        "length" => RawStopReason::MaxTokens,
+        "content_filter" => RawStopReason::Refusal,
+        _ => RawStopReason::Other,
     }
 }
 
-pub(super) fn decode(body: &[u8]) -> Result<Answer, ModelFailure> {
-    let completion: Completion<'_> = serde_json::from_slice(body).map_err(malformed)?;
-    let mut stream = Stream::default();
+pub(crate) fn decode(body: &[u8]) -> Result<RawReply, ModelFailure> {
+    let completion: OpenAiReplyChunk<'_> = serde_json::from_slice(body).map_err(malformed)?;
+    let mut stream = OpenAiStreamReader::default();
     stream.take(completion)?;
-    stream.finish().ok_or_else(|| malformed("there is no finish_reason"))
+    stream.finish().ok_or_else(|| malformed("missing finish_reason"))
 }
 
-/// An answer as it grows.
+/// A reply under construction.
 #[derive(Debug, Default)]
-pub(super) struct Stream {
+pub(crate) struct OpenAiStreamReader {
     text: String,
-    stop: Option<AnswerStop>,
-    usage: Option<Usage>,
+    stop: Option<RawStopReason>,
+    usage: Option<TokenUsage>,
     model: Option<String>,
     refused: bool,
 }
 
-impl Stream {
-    pub(super) fn message(&mut self, json: &[u8]) -> Result<Option<String>, ModelFailure> {
+impl OpenAiStreamReader {
+    pub(crate) fn message(&mut self, json: &[u8]) -> Result<Option<String>, ModelFailure> {
         if json == b"[DONE]" {
             return Ok(None);
         }
         self.take(serde_json::from_slice(json).map_err(malformed)?)
     }
 
-    fn take(&mut self, completion: Completion<'_>) -> Result<Option<String>, ModelFailure> {
+    fn take(&mut self, completion: OpenAiReplyChunk<'_>) -> Result<Option<String>, ModelFailure> {
         if let Some(error) = completion.error {
             return Err(of_error_object(&error));
         }
@@ -283,13 +289,13 @@ impl Stream {
         if let Some(error) = choice.error {
             return Err(of_error_object(&error));
         }
-        // Some servers write an empty word where others write nothing; it is not an end.
+        // Some servers send an empty string instead of null; it does not mark the end.
         if let Some(word) = choice.finish_reason.filter(|word| !word.is_empty()) {
             self.stop = Some(stop(&word));
         }
         let Some(said) = choice.message else { return Ok(None) };
         if let Some(words) = said.refusal.filter(|words| !words.is_empty()) {
-            // Told afterwards, as the reason; nobody hears them as an answer.
+            // Reported as the reason for the failure, never streamed as a reply.
             self.refused = true;
             self.text.push_str(&words);
         }
@@ -298,14 +304,13 @@ impl Stream {
         Ok(text)
     }
 
-    /// What it holds, whether anyone hears it or not.
-    pub(super) fn text_bytes(&self) -> usize {
+    pub(crate) fn text_bytes(&self) -> usize {
         self.text.len()
     }
 
-    /// The end is the finish reason, not `[DONE]`: some servers close without it.
-    pub(super) fn finish(self) -> Option<Answer> {
-        let stop = if self.refused { AnswerStop::Refusal } else { self.stop? };
-        Some(Answer { text: self.text, stop, usage: self.usage, model: self.model })
+    /// The finish reason marks the end, not `[DONE]`, which some servers omit.
+    pub(crate) fn finish(self) -> Option<RawReply> {
+        let stop = if self.refused { RawStopReason::Refusal } else { self.stop? };
+        Some(RawReply { text: self.text, stop, usage: self.usage, model: self.model })
     }
 }

@@ -1,13 +1,13 @@
-//! What more than one wire writes the same way.
+//! Parts shared by several API formats.
 
 use std::borrow::Cow;
 
-use moothall_core::model::{Block, CacheFor, Effort, Role};
+use moothall_core::model::{CacheDuration, PromptBlock, PromptRole, ReasoningEffort};
 use serde::Serialize;
 
-/// A block of text with its cache mark, as Anthropic writes it and OpenRouter passes it through.
+/// A text block with its cache marker, as defined by Anthropic and passed through by OpenRouter.
 #[derive(Debug, Serialize)]
-pub(super) struct Part<'a> {
+pub(crate) struct TextPart<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     text: &'a str,
@@ -15,8 +15,8 @@ pub(super) struct Part<'a> {
     cache_control: Option<CacheControl>,
 }
 
-impl<'a> From<&'a Block> for Part<'a> {
-    fn from(block: &'a Block) -> Self {
+impl<'a> From<&'a PromptBlock> for TextPart<'a> {
+    fn from(block: &'a PromptBlock) -> Self {
         let cache_control = block.cache.map(CacheControl::from);
         Self { kind: "text", text: &block.text, cache_control }
     }
@@ -30,35 +30,35 @@ struct CacheControl {
     ttl: Option<&'static str>,
 }
 
-impl From<CacheFor> for CacheControl {
-    fn from(cache: CacheFor) -> Self {
+impl From<CacheDuration> for CacheControl {
+    fn from(cache: CacheDuration) -> Self {
         let ttl = match cache {
-            CacheFor::FiveMinutes => None,
-            CacheFor::OneHour => Some("1h"),
+            CacheDuration::FiveMinutes => None,
+            CacheDuration::OneHour => Some("1h"),
         };
         Self { kind: "ephemeral", ttl }
     }
 }
 
-/// Blocks as one text; most chat templates take a single system message.
-pub(super) fn join(blocks: &[Block]) -> Cow<'_, str> {
+/// Joins blocks into one text; most chat templates accept only a single system message.
+pub(crate) fn join(blocks: &[PromptBlock]) -> Cow<'_, str> {
     match blocks {
         [only] => Cow::Borrowed(&only.text),
         many => Cow::Owned(many.iter().map(|block| &*block.text).collect::<Vec<_>>().join("\n\n")),
     }
 }
 
-pub(super) fn role(role: Role) -> &'static str {
+pub(crate) fn role(role: PromptRole) -> &'static str {
     match role {
-        Role::User => "user",
-        Role::Assistant => "assistant",
+        PromptRole::User => "user",
+        PromptRole::Assistant => "assistant",
     }
 }
 
-pub(super) fn effort_word(effort: Effort) -> &'static str {
+pub(crate) fn effort_word(effort: ReasoningEffort) -> &'static str {
     match effort {
-        Effort::Low => "low",
-        Effort::Medium => "medium",
-        Effort::High => "high",
+        ReasoningEffort::Low => "low",
+        ReasoningEffort::Medium => "medium",
+        ReasoningEffort::High => "high",
     }
 }

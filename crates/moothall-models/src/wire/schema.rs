@@ -1,11 +1,11 @@
-//! Bending a JSON schema to what a provider's decoder takes. What is bent away is still checked on
-//! our side.
+//! Adapts a JSON schema to what a provider supports. Removed constraints are still checked on our
+//! side.
 
 use serde_json::{Map, Value};
 
 use crate::catalog::SchemaForm;
 
-/// Keywords that constrained decoders refuse or ignore.
+/// Keywords that constrained decoders reject or ignore.
 const BEYOND_DECODERS: [&str; 15] = [
     "$schema",
     "format",
@@ -24,15 +24,15 @@ const BEYOND_DECODERS: [&str; 15] = [
     "maxProperties",
 ];
 
-/// The schema as this provider takes it.
-pub(super) fn bend(schema: &Value, form: SchemaForm) -> Value {
+/// The schema in the form this provider supports.
+pub(crate) fn bend(schema: &Value, form: SchemaForm) -> Value {
     match form {
         SchemaForm::Full => schema.clone(),
         SchemaForm::Subset | SchemaForm::Strict => bend_schema(schema, form),
     }
 }
 
-/// Keywords with which strict decoders refuse a schema as a whole.
+/// Keywords that make strict decoders reject the whole schema.
 const BEYOND_STRICT: [&str; 9] = [
     "allOf",
     "not",
@@ -45,9 +45,9 @@ const BEYOND_STRICT: [&str; 9] = [
     "dependentSchemas",
 ];
 
-/// Whether strict decoders take it: every object names its fields and requires all of them, and
-/// nothing is used that they refuse.
-pub(super) fn requires_everything(schema: &Value) -> bool {
+/// Whether strict decoders accept the schema: every object lists and requires all its fields, and
+/// no rejected keyword is used.
+pub(crate) fn requires_everything(schema: &Value) -> bool {
     let Value::Object(schema) = schema else { return true };
     let is_object = match schema.get("type") {
         Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "object"),
@@ -70,8 +70,8 @@ pub(super) fn requires_everything(schema: &Value) -> bool {
 fn bend_schema(schema: &Value, form: SchemaForm) -> Value {
     let Value::Object(schema) = schema else { return schema.clone() };
     let bend_schema = |schema: &Value| bend_schema(schema, form);
-    // Strict decoders allow nothing beside a reference, not even the description that schemars puts
-    // there.
+    // Strict decoders allow no keyword beside a reference, not even the description that schemars
+    // adds.
     let only_reference = form == SchemaForm::Strict && schema.contains_key("$ref");
     let beyond = |keyword: &str| {
         BEYOND_DECODERS.contains(&keyword)
@@ -82,14 +82,14 @@ fn bend_schema(schema: &Value, form: SchemaForm) -> Value {
         if beyond(keyword) {
             continue;
         }
-        // `anyOf` is the only choice that decoders know.
+        // Decoders support only `anyOf`.
         let keyword = match keyword.as_str() {
             "oneOf" if !schema.contains_key("anyOf") => "anyOf",
             other => other,
         };
         let value = match (keyword, value) {
-            // The keys of these are names of fields or definitions, not keywords: a field called
-            // `format` stays.
+            // These keys are names of fields or definitions, not keywords: a field called `format`
+            // is kept.
             ("properties" | "$defs" | "definitions", Value::Object(named)) => Value::Object(
                 named.iter().map(|(name, schema)| (name.clone(), bend_schema(schema))).collect(),
             ),

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 
-/// Compared as text, because the order of fields is the order in which models answer.
+/// Compared as text, because models answer in the order of the fields.
 #[track_caller]
 fn check(form: SchemaForm, schema: Value, expected: Value) {
     assert_eq!(bend(&schema, form).to_string(), expected.to_string());
@@ -111,8 +111,8 @@ fn every_place_that_holds_a_schema_is_bent() {
 
 #[test]
 fn one_of_becomes_any_of_which_is_the_only_choice_that_decoders_know() {
-    // schemars writes `oneOf` for enums with documented variants; OpenAI answers "'oneOf' is not
-    // permitted".
+    // schemars uses `oneOf` for enums with documented variants; OpenAI rejects it with "'oneOf' is
+    // not permitted".
     for form in [SchemaForm::Subset, SchemaForm::Strict] {
         check(
             form,
@@ -124,8 +124,8 @@ fn one_of_becomes_any_of_which_is_the_only_choice_that_decoders_know() {
 
 #[test]
 fn nothing_stands_beside_a_reference_in_a_strict_schema() {
-    // schemars writes a field's description beside its `$ref`; OpenAI answers "$ref cannot have
-    // keywords {'description'}".
+    // schemars adds a field's description beside its `$ref`; OpenAI rejects it with "$ref cannot
+    // have keywords {'description'}".
     let schema = json!({
         "type": "object",
         "properties": {"tier": {"description": "how high", "$ref": "#/$defs/Tier"}},
@@ -195,8 +195,8 @@ fn a_schema_with_a_keyword_that_strict_decoders_refuse_is_not_held_to_strictly()
 
 #[test]
 fn an_object_whose_fields_are_not_named_cannot_be_held_to_strictly() {
-    // OpenAI refuses such a schema with strict decoding, so the map of a user's schema made every
-    // call fail.
+    // Regression: OpenAI rejects such a schema in strict mode, so every call with a map in the
+    // user's schema failed.
     check_requires(json!({"type": "object"}), false);
     check_requires(json!({"type": "object", "additionalProperties": {"type": "string"}}), false);
     check_requires(json!({"type": ["object", "null"], "additionalProperties": true}), false);

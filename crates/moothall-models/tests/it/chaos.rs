@@ -1,4 +1,5 @@
-//! A thousand calls at once with a third of them faulty: nothing is lost, doubled or exceeded.
+//! A thousand concurrent calls, a third of them faulty: no reply is lost or duplicated, and no
+//! limit is exceeded.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -7,15 +8,15 @@ use std::time::Duration;
 use moothall_core::MicroUsd;
 use moothall_core::model::{FailureKind, ModelRequest, UsageBasis};
 use moothall_models::settings::ProviderSettings;
-use moothall_models::{Budget, Ledger, Listener};
-use moothall_testkit::{Behaviour, Fault, RetryAfter, Usage, Wire};
+use moothall_models::{Budget, Ledger, ReplyListener};
+use moothall_testkit::{Behaviour, Fault, ReplyUsage, RetryAfter, Wire};
 
 use crate::support::{Desk, Heard, model_of};
 
 const CALLS: u64 = 1000;
 const CONCURRENT: u32 = 48;
 
-/// SplitMix64: a seeded sequence without a crate.
+/// SplitMix64, to avoid a dependency for a seeded sequence.
 fn random(seed: u64, index: u64) -> u64 {
     let mut z = seed.wrapping_add(index.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -60,14 +61,14 @@ async fn storm(wire: Wire, seed: u64, budget: Budget) -> Outcome {
             tokio::spawn(async move {
                 let mut heard = Heard::default();
                 // Every other call is streamed.
-                let listener = (number % 2 == 1).then_some(&mut heard as &mut dyn Listener);
+                let listener = (number % 2 == 1).then_some(&mut heard as &mut dyn ReplyListener);
                 let report = gateway.call(&request(wire, number), &ledger, listener).await;
                 (report.result, ledger.spent())
             })
         })
         .collect();
     let (mut answered, mut told_to, mut refused, mut failed) = (0, 0, 0, 0);
-    let mut replied = Usage::ZERO;
+    let mut replied = ReplyUsage::ZERO;
     for call in calls {
         let (result, spent) = call.await.unwrap();
         assert!(budget.usd.is_none_or(|cap| spent.usd <= cap), "{spent:?} exceeds {budget:?}");
@@ -77,7 +78,8 @@ async fn storm(wire: Wire, seed: u64, budget: Budget) -> Outcome {
         );
         match result {
             Ok(reply) => {
-                // A stream may break after its last word and before its bill; then nobody was told.
+                // A stream may break after its last word and before its usage, which is then
+                // unknown.
                 if reply.usage_basis == UsageBasis::Reported {
                     replied.input += reply.usage.prompt();
                     replied.output += reply.usage.output;
@@ -93,7 +95,7 @@ async fn storm(wire: Wire, seed: u64, budget: Budget) -> Outcome {
         }
     }
     let stats = server.stats();
-    // Bills of answers that arrived whole: each was told to exactly one caller.
+    // Usage of complete replies: each was reported to exactly one caller.
     let told: Vec<_> = stats.bills.iter().filter_map(|bill| bill.reported).collect();
     assert_eq!(told.len() as u64, told_to, "every whole answer reached one caller");
     let told_tokens: u64 = told.iter().map(|usage| usage.prompt() + usage.output).sum();
@@ -108,9 +110,9 @@ async fn storm(wire: Wire, seed: u64, budget: Budget) -> Outcome {
         spent.tokens
     );
     if let Some(prices) = gateway.catalog().card(&model_of(wire)).prices {
-        let bill = |usage: &Usage| {
+        let bill = |usage: &ReplyUsage| {
             let (input, output) = (usage.prompt(), usage.output);
-            prices.cost(&moothall_core::model::Usage { input, output, ..Default::default() })
+            prices.cost(&moothall_core::model::TokenUsage { input, output, ..Default::default() })
         };
         let billed: MicroUsd = stats.bills.iter().map(|one| bill(&one.usage)).sum();
         assert!(spent.usd >= billed, "dollars billed are covered: {} < {billed}", spent.usd);
@@ -139,7 +141,7 @@ async fn a_thousand_calls_with_faults_lose_and_double_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dollar_budget_is_never_overshot_by_a_thousand_calls_with_faults() {
-    // Ollama costs nothing, so no budget in dollars ends it.
+    // Ollama is free, so a dollar budget never stops it.
     for (wire, micros) in [(Wire::Anthropic, 60_000), (Wire::OpenAi, 20_000)] {
         let budget = Budget { usd: Some(MicroUsd::new(micros)), tokens: None };
         let outcome = storm(wire, 11, budget).await;

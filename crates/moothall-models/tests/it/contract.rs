@@ -1,15 +1,17 @@
-//! The contract that every backend keeps, run on all of them.
+//! The contract of all backends, tested on each of them.
 
 use std::sync::Arc;
 
 use moothall_core::model::{ModelRequest, UsageBasis};
 use moothall_models::settings::ProviderSettings;
-use moothall_models::{Catalog, Gateway, GatewayOptions, Ledger, RecordingMode, Scripted, said};
+use moothall_models::{
+    Catalog, Gateway, GatewayOptions, Ledger, RecordingMode, ScriptedBackend, said,
+};
 use moothall_testkit::{Behaviour, FakeProvider, Wire};
 
 use crate::support::{Heard, gateway, model_of};
 
-/// The same request gives the same words, heard or read, and a bill that the ledger knows.
+/// The same request gives the same text, streamed or not, and a cost that matches the ledger.
 async fn check(gateway: &Gateway, model: &str) {
     let request = ModelRequest::ask(model.parse().unwrap(), "What is a moot hall?", 200);
     let ledger = Ledger::unlimited();
@@ -20,7 +22,7 @@ async fn check(gateway: &Gateway, model: &str) {
     assert_eq!((heard.text, heard.restarts), (read.text, 0));
     match read.usage_basis {
         UsageBasis::Reported => assert_eq!(ledger.spent().tokens, read.usage.total() * 2),
-        // Without a bill the most that it can have been counts.
+        // Without usage data the upper bound counts.
         _ => assert!(ledger.spent().tokens > read.usage.total() * 2),
     }
 }
@@ -43,7 +45,7 @@ async fn the_demonstration_and_scripts_keep_the_contract_of_a_backend() {
         retry: Default::default(),
         recording: RecordingMode::Off,
     })
-    .with_backend("openai", Arc::new(Scripted::function(|_| Ok(said("A hall.")))));
+    .with_backend("openai", Arc::new(ScriptedBackend::function(|_| Ok(said("A hall.")))));
     check(&gateway, "demo").await;
     check(&gateway, "openai/gpt-4.1-mini").await;
 }

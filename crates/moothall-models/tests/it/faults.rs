@@ -1,10 +1,10 @@
-//! Every fault on every wire, whole and streamed, ends as SPECIFICATION.md says: the table there
-//! has one row per test here.
+//! Every fault with every API format, complete and streamed, ends as described in SPECIFICATION.md,
+//! whose table has one row per test here.
 
 use std::time::{Duration, Instant};
 
 use moothall_core::model::{FailureKind, ModelRequest, StopReason, UsageBasis};
-use moothall_testkit::{Behaviour, Fault, Reported, RetryAfter, Usage, Wire};
+use moothall_testkit::{Behaviour, Fault, ReplyUsage, RetryAfter, UsageReport, Wire};
 
 use crate::support::{Desk, Heard, KEY, model_of};
 
@@ -14,7 +14,7 @@ enum Mode {
     Streamed,
 }
 
-/// How a call ends, and after how many tries.
+/// The result of a call and the number of attempts.
 #[derive(Debug, PartialEq, Eq)]
 struct Ending {
     tries: u32,
@@ -40,7 +40,7 @@ struct Call {
     took: Duration,
 }
 
-/// Plays the behaviours, one for each try, and makes one call.
+/// Scripts one behaviour per attempt and makes one call.
 async fn play(wire: Wire, mode: Mode, request: ModelRequest, behaviours: Vec<Behaviour>) -> Call {
     let desk = Desk::new().await;
     desk.server.script(behaviours);
@@ -68,7 +68,7 @@ fn request(wire: Wire) -> ModelRequest {
     ModelRequest::ask(model_of(wire), "Say hello.", 50)
 }
 
-/// A prompt that is long enough for its size to be judged.
+/// A prompt long enough for its token count to be checked.
 fn long_request(wire: Wire) -> ModelRequest {
     let text = "The board asks whether the plan holds. ".repeat(400);
     ModelRequest::ask(model_of(wire), text, 50)
@@ -80,7 +80,7 @@ async fn check(wire: Wire, mode: Mode, behaviours: Vec<Behaviour>, expected: End
     call
 }
 
-/// A fault that may pass: it is tried again after a pause, and gives up after three retries.
+/// A temporary fault: retried after a delay, and given up after three retries.
 async fn passes_or_gives_up(wire: Wire, mode: Mode, fault: Fault, kind: FailureKind) {
     let faulty = || Behaviour::from(fault.clone());
     check(wire, mode, vec![faulty(), faulty(), good()], answered_after(3)).await;
@@ -90,21 +90,22 @@ async fn passes_or_gives_up(wire: Wire, mode: Mode, fault: Fault, kind: FailureK
 mod cases {
     use super::*;
 
-    pub(super) async fn latency(wire: Wire, mode: Mode) {
+    pub(crate) async fn latency(wire: Wire, mode: Mode) {
         let slow = good().with_latency(Duration::from_millis(60));
         let call = check(wire, mode, vec![slow], answered_after(1)).await;
         assert!(call.took >= Duration::from_millis(60));
     }
 
-    pub(super) async fn too_many_requests_with_retry_after(wire: Wire, mode: Mode) {
+    pub(crate) async fn too_many_requests_with_retry_after(wire: Wire, mode: Mode) {
         let retry_after = Some(RetryAfter::Milliseconds(80));
         let limited = Behaviour::from(Fault::RateLimited { retry_after });
         let call = check(wire, mode, vec![limited, good()], answered_after(2)).await;
         assert!(call.took >= Duration::from_millis(80), "the pause was honoured: {:?}", call.took);
     }
 
-    pub(super) async fn too_many_requests_with_a_far_retry_after(wire: Wire, mode: Mode) {
-        // An hour is not sat out: the failure carries the pause to whoever drives the run.
+    pub(crate) async fn too_many_requests_with_a_far_retry_after(wire: Wire, mode: Mode) {
+        // A pause of one hour is not waited for: the failure contains it, so the run can be
+        // suspended.
         let desk = Desk::new().await;
         desk.server.script([Fault::RateLimited { retry_after: Some(RetryAfter::Seconds(3600)) }]);
         let (request, ledger) = (request(wire), &desk.ledger);
@@ -114,7 +115,7 @@ mod cases {
         let failure = desk.gateway.call(&request, ledger, listener).await.result.unwrap_err();
         assert_eq!(failure.kind, FailureKind::RateLimited);
         assert_eq!(failure.retry_after_ms, Some(3_600_000));
-        // Whoever comes next is told the same, and nothing is sent.
+        // The next call fails in the same way without sending a request.
         let failure = desk.gateway.call(&request, ledger, None).await.result.unwrap_err();
         assert_eq!(failure.kind, FailureKind::RateLimited);
         assert!(failure.retry_after_ms > Some(3_500_000), "{failure:?}");
@@ -122,39 +123,39 @@ mod cases {
         assert_eq!(desk.server.stats().received, 1);
     }
 
-    pub(super) async fn too_many_requests_without_retry_after(wire: Wire, mode: Mode) {
+    pub(crate) async fn too_many_requests_without_retry_after(wire: Wire, mode: Mode) {
         let fault = Fault::RateLimited { retry_after: None };
         passes_or_gives_up(wire, mode, fault, FailureKind::RateLimited).await;
     }
 
-    pub(super) async fn server_error(wire: Wire, mode: Mode) {
+    pub(crate) async fn server_error(wire: Wire, mode: Mode) {
         passes_or_gives_up(wire, mode, Fault::ServerError, FailureKind::Server).await;
     }
 
-    pub(super) async fn overloaded(wire: Wire, mode: Mode) {
+    pub(crate) async fn overloaded(wire: Wire, mode: Mode) {
         passes_or_gives_up(wire, mode, Fault::Overloaded, FailureKind::Overloaded).await;
     }
 
-    pub(super) async fn unauthorized(wire: Wire, mode: Mode) {
+    pub(crate) async fn unauthorized(wire: Wire, mode: Mode) {
         check(wire, mode, vec![Fault::Unauthorized.into()], failed_after(1, FailureKind::Auth))
             .await;
     }
 
-    pub(super) async fn connection_reset(wire: Wire, mode: Mode) {
+    pub(crate) async fn connection_reset(wire: Wire, mode: Mode) {
         passes_or_gives_up(wire, mode, Fault::ConnectionReset, FailureKind::Transport).await;
     }
 
-    pub(super) async fn connection_reset_in_the_middle(wire: Wire, mode: Mode) {
+    pub(crate) async fn connection_reset_in_the_middle(wire: Wire, mode: Mode) {
         passes_or_gives_up(wire, mode, Fault::ResetMidBody, FailureKind::Truncated).await;
     }
 
-    pub(super) async fn half_a_body(wire: Wire, mode: Mode) {
+    pub(crate) async fn half_a_body(wire: Wire, mode: Mode) {
         passes_or_gives_up(wire, mode, Fault::HalfBody, FailureKind::Truncated).await;
     }
 
-    pub(super) async fn error_in_the_middle(wire: Wire, mode: Mode) {
+    pub(crate) async fn error_in_the_middle(wire: Wire, mode: Mode) {
         let kind = match mode {
-            // A whole answer has no middle; the fake provider answers 500 instead.
+            // A complete reply cannot fail halfway; the fake provider responds with 500 instead.
             Mode::Unary => FailureKind::Server,
             Mode::Streamed if wire == Wire::Anthropic => FailureKind::Overloaded,
             Mode::Streamed => FailureKind::Server,
@@ -162,12 +163,12 @@ mod cases {
         passes_or_gives_up(wire, mode, Fault::MidStreamError, kind).await;
     }
 
-    pub(super) async fn slow_drip(wire: Wire, mode: Mode) {
+    pub(crate) async fn slow_drip(wire: Wire, mode: Mode) {
         let drip = Fault::SlowDrip { chunk: 7, every: Duration::from_millis(1) };
         check(wire, mode, vec![good().with_fault(drip)], answered_after(1)).await;
     }
 
-    pub(super) async fn slow_drip_beyond_the_timeout(wire: Wire, mode: Mode) {
+    pub(crate) async fn slow_drip_beyond_the_timeout(wire: Wire, mode: Mode) {
         let drip =
             || good().with_fault(Fault::SlowDrip { chunk: 1, every: Duration::from_millis(100) });
         let impatient = ModelRequest { timeout_ms: Some(250), ..request(wire) };
@@ -175,77 +176,75 @@ mod cases {
         assert_eq!(call.ending, failed_after(4, FailureKind::TimedOut));
     }
 
-    pub(super) async fn no_answer_at_all(wire: Wire, mode: Mode) {
+    pub(crate) async fn no_answer_at_all(wire: Wire, mode: Mode) {
         let impatient = ModelRequest { timeout_ms: Some(400), ..request(wire) };
         let call = play(wire, mode, impatient, vec![Fault::Hang.into(), good()]).await;
         assert_eq!(call.ending, answered_after(2));
     }
 
-    pub(super) async fn invalid_json(wire: Wire, mode: Mode) {
+    pub(crate) async fn invalid_json(wire: Wire, mode: Mode) {
         passes_or_gives_up(wire, mode, Fault::InvalidJson, FailureKind::Malformed).await;
     }
 
-    pub(super) async fn html_page(wire: Wire, mode: Mode) {
+    pub(crate) async fn html_page(wire: Wire, mode: Mode) {
         let kind = match mode {
             Mode::Unary => FailureKind::Malformed,
-            // A page has no message that a stream reader could misread: it just ends without an
-            // answer.
+            // An HTML page contains no stream messages: the stream ends without a reply.
             Mode::Streamed if wire != Wire::Ollama => FailureKind::Truncated,
             Mode::Streamed => FailureKind::Malformed,
         };
         passes_or_gives_up(wire, mode, Fault::HtmlBody, kind).await;
     }
 
-    pub(super) async fn wrong_schema(wire: Wire, mode: Mode) {
-        // The gateway delivers it; whether it is what was asked for is decided in core, which asks
-        // again.
+    pub(crate) async fn wrong_schema(wire: Wire, mode: Mode) {
+        // The gateway delivers it; core checks the schema and retries.
         let call = play(wire, mode, request(wire), vec![Behaviour::wrong_schema()]).await;
         assert_eq!(call.ending.tries, 1);
         assert!(call.ending.result.unwrap().starts_with('{'));
     }
 
-    pub(super) async fn empty_text(wire: Wire, mode: Mode) {
+    pub(crate) async fn empty_text(wire: Wire, mode: Mode) {
         let empty = Behaviour::empty_text;
         check(wire, mode, vec![empty(), good()], answered_after(2)).await;
         let four = vec![empty(), empty(), empty(), empty()];
         check(wire, mode, four, failed_after(4, FailureKind::EmptyReply)).await;
     }
 
-    pub(super) async fn refusal(wire: Wire, mode: Mode) {
+    pub(crate) async fn refusal(wire: Wire, mode: Mode) {
         let refused = match wire {
             Wire::OpenAi | Wire::Anthropic => failed_after(1, FailureKind::Refused),
-            // Ollama has no word for it: the refusal is an answer like any other.
+            // Ollama has no stop reason for it: the refusal is an ordinary reply.
             Wire::Ollama => Ending { tries: 1, result: Ok("I cannot help with that.".to_owned()) },
         };
         check(wire, mode, vec![Behaviour::refusal("I cannot help with that.")], refused).await;
     }
 
-    pub(super) async fn context_overflow(wire: Wire, mode: Mode) {
+    pub(crate) async fn context_overflow(wire: Wire, mode: Mode) {
         let overflow = Fault::ContextOverflow { window: 4096 };
         check(wire, mode, vec![overflow.into()], failed_after(1, FailureKind::ContextOverflow))
             .await;
     }
 
-    pub(super) async fn silent_truncation(wire: Wire, mode: Mode) {
+    pub(crate) async fn silent_truncation(wire: Wire, mode: Mode) {
         let cut = vec![Behaviour::silent_truncation(512)];
         let call = play(wire, mode, long_request(wire), cut).await;
         assert_eq!(call.ending, failed_after(1, FailureKind::ContextTruncated));
         assert!(call.desk.ledger.spent().tokens > 0, "the provider bills it all the same");
     }
 
-    pub(super) async fn usage_missing(wire: Wire, mode: Mode) {
-        basis(wire, mode, Reported::Nothing, UsageBasis::Estimated).await;
+    pub(crate) async fn usage_missing(wire: Wire, mode: Mode) {
+        basis(wire, mode, UsageReport::Nothing, UsageBasis::Estimated).await;
     }
 
-    pub(super) async fn usage_of_nothing(wire: Wire, mode: Mode) {
-        basis(wire, mode, Reported::Instead(Usage::ZERO), UsageBasis::Estimated).await;
+    pub(crate) async fn usage_of_nothing(wire: Wire, mode: Mode) {
+        basis(wire, mode, UsageReport::Instead(ReplyUsage::ZERO), UsageBasis::Estimated).await;
     }
 
-    pub(super) async fn usage_beyond_measure(wire: Wire, mode: Mode) {
-        basis(wire, mode, Reported::Instead(Usage::HUGE), UsageBasis::Bounded).await;
+    pub(crate) async fn usage_beyond_measure(wire: Wire, mode: Mode) {
+        basis(wire, mode, UsageReport::Instead(ReplyUsage::HUGE), UsageBasis::Bounded).await;
     }
 
-    async fn basis(wire: Wire, mode: Mode, reported: Reported, expected: UsageBasis) {
+    async fn basis(wire: Wire, mode: Mode, reported: UsageReport, expected: UsageBasis) {
         let desk = Desk::new().await;
         desk.server.script([Behaviour::wrong_usage(reported)]);
         let mut heard = Heard::default();
@@ -256,23 +255,23 @@ mod cases {
         let most = request.prompt_tokens_at_most() + u64::from(request.max_tokens);
         let spent = desk.ledger.spent().tokens;
         match expected {
-            // Nobody knows the bill, so it counts as the most it can be.
+            // The cost is unknown, so the upper bound counts.
             UsageBasis::Estimated => assert_eq!(spent, most),
             _ => assert_eq!(spent, reply.usage.total()),
         }
         assert!(reply.usage.total() >= 1, "{reply:?}");
     }
 
-    pub(super) async fn cut_off_at_max_tokens(wire: Wire, mode: Mode) {
+    pub(crate) async fn cut_off_at_max_tokens(wire: Wire, mode: Mode) {
         let desk = Desk::new().await;
-        desk.server.script([good().with_stop(moothall_testkit::Stop::MaxTokens)]);
+        desk.server.script([good().with_stop(moothall_testkit::ReplyStop::MaxTokens)]);
         let mut heard = Heard::default();
         let listener = (mode == Mode::Streamed).then_some(&mut heard as _);
         let reply = desk.gateway.call(&request(wire), &desk.ledger, listener).await.result.unwrap();
         assert_eq!((reply.text.as_str(), reply.stop), ("hello", StopReason::MaxTokens));
     }
 
-    pub(super) async fn stream_without_its_last_message(wire: Wire, mode: Mode) {
+    pub(crate) async fn stream_without_its_last_message(wire: Wire, mode: Mode) {
         let call = play(wire, mode, request(wire), vec![Fault::EarlyEnd.into(), good()]).await;
         match mode {
             Mode::Unary => assert!(call.ending.result.is_ok(), "{:?}", call.ending),
@@ -284,7 +283,7 @@ mod cases {
     }
 }
 
-/// One test for each fault, wire and mode, so that each has a name of its own.
+/// Generates one named test per fault, API format and mode.
 macro_rules! faults {
     ($($fault:ident),+ $(,)?) => {
         mod openai {

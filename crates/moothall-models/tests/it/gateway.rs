@@ -1,16 +1,17 @@
-//! What the gateway promises beyond single faults.
+//! Guarantees of the gateway beyond single faults.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
 use moothall_core::MicroUsd;
-use moothall_core::model::{Block, CacheFor, FailureKind, ModelRequest};
+use moothall_core::model::{CacheDuration, FailureKind, ModelRequest, PromptBlock};
 use moothall_models::settings::ProviderSettings;
 use moothall_models::{
-    Budget, Catalog, Gateway, GatewayOptions, Ledger, RecordingMode, Recordings, Scripted, said,
+    Budget, Catalog, Gateway, GatewayOptions, Ledger, RecordingMode, RecordingStore,
+    ScriptedBackend, said,
 };
-use moothall_testkit::{Behaviour, Fault, RetryAfter, Usage, Wire};
+use moothall_testkit::{Behaviour, Fault, ReplyUsage, RetryAfter, Wire};
 
 use crate::support::{Desk, Heard, KEY, model_of};
 
@@ -63,10 +64,11 @@ async fn a_provider_that_repeats_the_key_does_not_get_it_into_the_reply() {
 #[tokio::test]
 async fn cache_reads_and_writes_are_told_apart_and_priced_apart() {
     let desk = Desk::new().await;
-    let usage = Usage { input: 20, cache_read: 4000, cache_write: 300, output: 10 };
+    let usage = ReplyUsage { input: 20, cache_read: 4000, cache_write: 300, output: 10 };
     desk.server.always(Behaviour::text("hello").with_usage(usage));
     let mut request = request(Wire::Anthropic);
-    request.system = vec![Block::new("Evidence. ".repeat(2000)).cached(CacheFor::FiveMinutes)];
+    request.system =
+        vec![PromptBlock::new("Evidence. ".repeat(2000)).cached(CacheDuration::FiveMinutes)];
     let reply = desk.call(&request).await.result.unwrap();
     assert_eq!(
         (reply.usage.cache_read, reply.usage.cache_write_5m, reply.usage.input),
@@ -83,7 +85,7 @@ async fn a_call_that_cannot_fit_the_budget_is_refused_before_anything_is_sent() 
     let desk = Desk::with(ProviderSettings::default(), Ledger::new(budget)).await;
     let failure = desk.call(&request(Wire::Anthropic)).await.result.unwrap_err();
     assert_eq!(failure.kind, FailureKind::OverBudget);
-    assert!(failure.detail.contains("of the run's $0.00001 are left"), "{failure}");
+    assert!(failure.detail.contains("of the run's $0.00001 budget is left"), "{failure}");
     assert_eq!(desk.server.stats().received, 0);
 }
 
@@ -102,7 +104,7 @@ async fn a_dollar_budget_refuses_a_model_whose_price_nobody_knows() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_retry_after_stops_every_call_to_that_model() {
-    // One slot: whoever waited behind the limited call would go at once if only that call paused.
+    // With one slot, a waiting call would start immediately if only the limited call paused.
     let settings =
         ProviderSettings { concurrent: NonZeroU32::new(1), ..ProviderSettings::default() };
     let desk = Desk::with(settings, Ledger::unlimited()).await;
@@ -142,7 +144,7 @@ async fn requests_per_minute_hold_for_calls_made_at_once() {
         .iter()
         .filter(|call| call.arrived - calls[0].arrived < Duration::from_secs(1))
         .count();
-    // A burst of a tenth, then nine a second.
+    // A burst of one tenth, then nine per second.
     assert!(first_second <= 60 + 10, "{first_second} in the first second");
     assert!(calls[69].arrived - calls[0].arrived >= Duration::from_millis(900));
 }
@@ -185,7 +187,7 @@ async fn a_key_is_never_sent_over_plain_http_to_another_machine() {
     let base_url = Some("http://model.example:8080/v1".to_owned());
     let settings = ProviderSettings { base_url, ..ProviderSettings::default() };
     catalog.configure(&[("openai".to_owned(), settings)].into()).unwrap();
-    let keys = [("openai".to_owned(), moothall_models::Secret::new(KEY.to_owned()))].into();
+    let keys = [("openai".to_owned(), moothall_models::ApiKey::new(KEY.to_owned()))].into();
     let gateway = Gateway::new(GatewayOptions {
         catalog,
         keys,
@@ -210,14 +212,14 @@ async fn a_recorded_run_repeats_word_for_word_without_a_provider() {
             recording,
         })
     };
-    let recording = make(RecordingMode::Record(Recordings::at(folder.path())))
-        .with_backend("openai", Arc::new(Scripted::queue(["the first answer"])));
+    let recording = make(RecordingMode::Record(RecordingStore::at(folder.path())))
+        .with_backend("openai", Arc::new(ScriptedBackend::queue(["the first answer"])));
     let ledger = Ledger::unlimited();
     let first = recording.call(&request(Wire::OpenAi), &ledger, None).await.result.unwrap();
 
-    let silent = Arc::new(Scripted::function(|_| panic!("a replay asks nobody")));
-    let replaying =
-        make(RecordingMode::Replay(Recordings::at(folder.path()))).with_backend("openai", silent);
+    let silent = Arc::new(ScriptedBackend::function(|_| panic!("a replay asks nobody")));
+    let replaying = make(RecordingMode::Replay(RecordingStore::at(folder.path())))
+        .with_backend("openai", silent);
     let again_ledger = Ledger::unlimited();
     let again = replaying.call(&request(Wire::OpenAi), &again_ledger, None).await.result.unwrap();
     assert_eq!(again, first);
@@ -251,7 +253,7 @@ async fn a_scripted_answer_is_judged_like_any_other() {
         retry: Default::default(),
         recording: RecordingMode::Off,
     })
-    .with_backend("openai", Arc::new(Scripted::function(|_| Ok(said("scripted")))));
+    .with_backend("openai", Arc::new(ScriptedBackend::function(|_| Ok(said("scripted")))));
     let reply =
         gateway.call(&request(Wire::OpenAi), &Ledger::unlimited(), None).await.result.unwrap();
     assert_eq!(reply.text, "scripted");

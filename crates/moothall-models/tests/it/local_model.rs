@@ -1,18 +1,18 @@
-//! A real model behind real wires: the small local one of `tools/local-model`, which CI starts.
+//! Tests with a real model: the small local one of `tools/local-model`, which CI starts.
 //!
-//! These tests fail where it is missing: `MOOTHALL_TEST_LOCAL_MODEL` holds its address.
+//! They fail if it is missing: `MOOTHALL_TEST_LOCAL_MODEL` must contain its address.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use moothall_core::ask::Ask;
+use moothall_core::ask::AskWorkflow;
 use moothall_core::consult::board;
-use moothall_core::debate::{Calls, Debate, DebateInput, base_calls};
+use moothall_core::debate::{CallSettings, Debate, DebateInput, base_calls};
 use moothall_core::model::{
-    Block, FailureKind, ModelName, ModelReply, ModelRequest, OutputSchema, StopReason, Temperature,
-    UsageBasis,
+    FailureKind, ModelName, ModelReply, ModelRequest, OutputSchema, PromptBlock, StopReason,
+    Temperature, UsageBasis,
 };
 use moothall_core::structured::{OutputFault, read_json};
-use moothall_core::{Conclusion, Effect, EffectId, EffectResult, Verdict, Workflow as _};
+use moothall_core::{Conclusion, Effect, EffectId, EffectResult, RunVerdict, Workflow as _};
 use moothall_models::settings::ProviderSettings;
 use moothall_models::{Catalog, Gateway, GatewayOptions, Ledger, RecordingMode, SchemaCheck};
 
@@ -51,7 +51,7 @@ fn gateway() -> Gateway {
 fn request(provider: &str, question: &str) -> ModelRequest {
     let model = format!("{provider}/smollm2-135m").parse().unwrap();
     ModelRequest {
-        system: vec![Block::new("You are a terse assistant.")],
+        system: vec![PromptBlock::new("You are a terse assistant.")],
         temperature: Some(Temperature::ZERO),
         ..ModelRequest::ask(model, question, 24)
     }
@@ -94,7 +94,7 @@ async fn streams_the_same_words_that_it_answers_whole() {
         let streamed = gateway.call(&request, &ledger, Some(&mut heard)).await.result.unwrap();
         assert_eq!(heard.text, streamed.text);
         check_plain(&streamed);
-        // At temperature 0 and with a fixed seed the model repeats itself.
+        // At temperature 0 and with a fixed seed the model is deterministic.
         assert_eq!(gateway.call(&request, &ledger, None).await.result.unwrap().text, streamed.text);
     }
 }
@@ -113,8 +113,7 @@ async fn follows_a_schema_on_the_openai_wire() {
 
 #[tokio::test]
 async fn prose_where_json_was_asked_for_is_caught_and_asked_for_again() {
-    // The server ignores schemas on this wire, which is how a model that returns prose looks from
-    // here.
+    // The server ignores schemas in this API format, which simulates a model that returns prose.
     let mut question = request("anthropic", "Say hello to the board.");
     let schema = OutputSchema::parse("rating", SCHEMA).unwrap();
     let check = SchemaCheck::new(&schema).unwrap();
@@ -124,7 +123,7 @@ async fn prose_where_json_was_asked_for_is_caught_and_asked_for_again() {
     assert!(matches!(fault, OutputFault::NotJson { .. } | OutputFault::CutOff), "{fault:?}");
 
     let gateway = gateway();
-    let mut workflow = Ask::new(question, Box::new(check)).unwrap();
+    let mut workflow = AskWorkflow::new(question, Box::new(check)).unwrap();
     let mut step = workflow.start();
     let mut asked = Vec::new();
     let outcome = loop {
@@ -138,11 +137,11 @@ async fn prose_where_json_was_asked_for_is_caught_and_asked_for_again() {
         step = workflow.resume(&id, EffectResult::from(report.result)).unwrap();
     };
     assert_eq!(asked, ["answer", "answer/ask-2"]);
-    // Whether so small a model does better the second time is its business; that a bad answer
-    // cannot pass is ours.
+    // Such a small model may or may not succeed the second time; the test checks only that a bad
+    // reply does not pass.
     match outcome.conclusion {
-        Conclusion::Answered { .. } => assert_eq!(outcome.verdict, Verdict::Pass),
-        _ => assert_eq!(outcome.verdict, Verdict::Fail),
+        Conclusion::Answered { .. } => assert_eq!(outcome.verdict, RunVerdict::Pass),
+        _ => assert_eq!(outcome.verdict, RunVerdict::Fail),
     }
 }
 
@@ -172,7 +171,7 @@ async fn reports_what_it_read_from_its_cache() {
         "The company sells instruments to laboratories and lists its accounts each year. "
             .repeat(12);
     let mut first = request("openai", "Who are the customers?");
-    first.system = vec![Block::new(dossier)];
+    first.system = vec![PromptBlock::new(dossier)];
     first.max_tokens = 4;
     let gateway = gateway();
     let ledger = Ledger::unlimited();
@@ -198,15 +197,15 @@ async fn has_about_as_many_tokens_as_we_expect() {
     }
 }
 
-/// The share of prompts that must be read from the cache in a debate of four rounds; a longer one
-/// repeats more of them.
+/// Minimum share of prompt tokens read from the cache in a debate of four rounds; longer debates
+/// reuse more.
 const LEAST_READ: f64 = 0.85;
 
-/// Rounds of the debate whose prompts are counted.
+/// The number of debate rounds to measure.
 const ROUNDS: &str = "MOOTHALL_TEST_DEBATE_ROUNDS";
 
-/// The debate is a real one, and so are its prompts and the cache. What is said in it is written
-/// here: the model would seldom keep to the form, and then questions would be asked again.
+/// The debate, its prompts and the cache are real. Its replies are scripted, because the model
+/// would rarely follow the format, which would cause retries.
 #[tokio::test]
 #[expect(clippy::print_stdout, reason = "the figure of a long debate")]
 async fn reads_most_of_a_debates_prompts_from_its_cache() {
@@ -237,7 +236,7 @@ async fn reads_most_of_a_debates_prompts_from_its_cache() {
     assert!(share >= LEAST_READ, "{share}");
 }
 
-/// A dossier of about 400 tokens, as small as the model's window asks for.
+/// A dossier of about 400 tokens, to fit the model's context window.
 fn debate_input(rounds: u32) -> DebateInput {
     let board = board();
     let model: ModelName = "openai/smollm2-135m".parse().unwrap();
@@ -255,11 +254,11 @@ fn debate_input(rounds: u32) -> DebateInput {
         metrics: board.metrics,
         critic_model: model.clone(),
         decision_maker_model: model,
-        calls: Calls::default(),
+        calls: CallSettings::default(),
     }
 }
 
-/// About 40 tokens in the form that is asked for.
+/// About 40 tokens in the required format.
 fn words(id: &str) -> String {
     let message =
         format!("In {id} nothing new is shown, and the point stands as it was made before.");

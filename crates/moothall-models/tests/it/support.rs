@@ -1,4 +1,4 @@
-//! A gateway that speaks to a fake provider on loopback, with short delays.
+//! A gateway connected to a fake provider on loopback, with short delays.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -7,14 +7,14 @@ use std::time::Duration;
 use moothall_core::model::{ModelName, ModelRequest};
 use moothall_models::settings::{ProviderSettings, RetrySettings};
 use moothall_models::{
-    CallReport, Catalog, Gateway, GatewayOptions, Ledger, Listener, RecordingMode, Secret,
+    ApiKey, CallReport, Catalog, Gateway, GatewayOptions, Ledger, RecordingMode, ReplyListener,
 };
 use moothall_testkit::{FakeProvider, Wire};
 
-/// A key that no other text contains, so that a leak is found by searching for it.
+/// A key that occurs in no other text, so a search finds any leak.
 pub(crate) const KEY: &str = "sk-moothall-test-8f2c1d7e";
 
-/// The built-in provider that speaks a wire, and one of its models with a price.
+/// The built-in provider with an API format, and one of its models with a price.
 pub(crate) fn model_of(wire: Wire) -> ModelName {
     match wire {
         Wire::OpenAi => "openai/gpt-4.1-mini",
@@ -36,7 +36,7 @@ impl Desk {
         Self::with(ProviderSettings::default(), Ledger::unlimited()).await
     }
 
-    /// All built-in providers point at the fake one; `settings` are theirs otherwise.
+    /// Points all built-in providers at the fake one and applies `settings`.
     pub(crate) async fn with(settings: ProviderSettings, ledger: Ledger) -> Self {
         let server = FakeProvider::start().await.unwrap();
         let gateway = gateway(&server, settings);
@@ -58,7 +58,7 @@ pub(crate) fn gateway(server: &FakeProvider, settings: ProviderSettings) -> Gate
     });
     catalog.configure(&BTreeMap::from(providers)).unwrap();
     let keys =
-        Wire::ALL.map(|wire| (model_of(wire).provider().to_owned(), Secret::new(KEY.to_owned())));
+        Wire::ALL.map(|wire| (model_of(wire).provider().to_owned(), ApiKey::new(KEY.to_owned())));
     Gateway::new(GatewayOptions {
         catalog,
         keys: BTreeMap::from(keys),
@@ -71,14 +71,14 @@ pub(crate) fn gateway(server: &FakeProvider, settings: ProviderSettings) -> Gate
     })
 }
 
-/// Keeps what a live view would show.
+/// Collects what a live view would show.
 #[derive(Debug, Default)]
 pub(crate) struct Heard {
     pub(crate) text: String,
     pub(crate) restarts: u32,
 }
 
-impl Listener for Heard {
+impl ReplyListener for Heard {
     fn text(&mut self, piece: &str) {
         self.text.push_str(piece);
     }

@@ -1,51 +1,54 @@
-//! The library and the program that `moothall` starts.
+//! Tests of the library and of the program that `moothall` starts.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::io::Write as _;
 use std::process::{Command, Output, Stdio};
 
-use moothall_core::report::document::{Block, Column, Document, Field, Link, Span, Table};
+use moothall_core::report::document::{
+    DocumentBlock, DocumentField, DocumentTable, FilingLink, ReportDocument, TableColumn, TextSpan,
+};
 use moothall_core::text;
-use moothall_pdf::{MAX_BYTES, Paper, Pdf, PdfError, typeset};
+use moothall_pdf::{MAX_BYTES, PdfError, PdfFile, PdfPaperSize, typeset};
 
-/// What would be read as markup, were it read.
+/// Text that would have an effect if it were parsed as markup.
 const HOSTILE: &str = "#panic(\"read\") $x^2$ *bold* _emph_ `raw` @label <label> = head #import \"/etc/passwd\" \
     \\u{202e} // comment /* open [ ] { } ~ -- --- ... https://example.org";
 
-fn document(words: &str) -> Document {
-    let link = Link::new("https://www.sec.gov/Archives/edgar/data/1/2/3-index.htm");
-    let cell = |text: &str| vec![Span::text(text)];
+fn document(words: &str) -> ReportDocument {
+    let link = FilingLink::new("https://www.sec.gov/Archives/edgar/data/1/2/3-index.htm");
+    let cell = |text: &str| vec![TextSpan::text(text)];
     let mut blocks = vec![
-        Block::heading(1, words),
-        Block::notice(words),
-        Block::Paragraph {
+        DocumentBlock::heading(1, words),
+        DocumentBlock::notice(words),
+        DocumentBlock::Paragraph {
             words: vec![
-                Span::strong(words),
-                Span::Cite { id: "F0:Revenue:FY2025".to_owned(), url: link, listed: true },
-                Span::Cite { id: "F0:Cash:FY2025".to_owned(), url: None, listed: true },
-                Span::Cite { id: words.to_owned(), url: None, listed: false },
-                Span::Mark { number: 1 },
+                TextSpan::strong(words),
+                TextSpan::Cite { id: "F0:Revenue:FY2025".to_owned(), url: link, listed: true },
+                TextSpan::Cite { id: "F0:Cash:FY2025".to_owned(), url: None, listed: true },
+                TextSpan::Cite { id: words.to_owned(), url: None, listed: false },
+                TextSpan::Mark { number: 1 },
             ],
         },
-        Block::List { numbered: true, items: vec![cell(words)] },
-        Block::List { numbered: false, items: vec![cell(words), Vec::new()] },
-        Block::Fields { rows: vec![Field::new(words, words)] },
-        Block::chapter(1, "A table"),
+        DocumentBlock::List { numbered: true, items: vec![cell(words)] },
+        DocumentBlock::List { numbered: false, items: vec![cell(words), Vec::new()] },
+        DocumentBlock::Fields { rows: vec![DocumentField::new(words, words)] },
+        DocumentBlock::chapter(1, "A table"),
     ];
-    let columns = vec![Column::wide(words), Column::numbers("n"), Column::words("chart")];
+    let columns =
+        vec![TableColumn::wide(words), TableColumn::numbers("n"), TableColumn::words("chart")];
     let row = |id: String| {
         vec![
-            vec![Span::Source { id }, Span::text(words)],
-            vec![Span::Dots { values: vec![1, 5, 10], top: 10 }],
-            vec![Span::Bar { value: 80, top: 120 }],
+            vec![TextSpan::Source { id }, TextSpan::text(words)],
+            vec![TextSpan::Dots { values: vec![1, 5, 10], top: 10 }],
+            vec![TextSpan::Bar { value: 80, top: 120 }],
         ]
     };
     let mut rows = vec![row("F0:Cash:FY2025".to_owned())];
     rows.extend((0..30).map(|number| row(format!("F0:Cash:FY{number}"))));
-    blocks.push(Block::Table(Table { columns, rows, has_total: true }));
-    blocks.push(Block::Fine { words: cell(words) });
-    Document {
+    blocks.push(DocumentBlock::Table(DocumentTable { columns, rows, has_total: true }));
+    blocks.push(DocumentBlock::Fine { words: cell(words) });
+    ReportDocument {
         title: words.to_owned(),
         subtitle: words.to_owned(),
         running_head: words.to_owned(),
@@ -55,7 +58,7 @@ fn document(words: &str) -> Document {
     }
 }
 
-fn pdf(document: &Document, paper: Paper) -> Result<Pdf, PdfError> {
+fn pdf(document: &ReportDocument, paper: PdfPaperSize) -> Result<PdfFile, PdfError> {
     typeset(serde_json::to_string(document).unwrap(), paper)
 }
 
@@ -68,7 +71,7 @@ fn program(arguments: &[&str], input: &[u8]) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // It may refuse before it has read everything.
+    // The program may exit before it has read everything.
     let _ = child.stdin.take().unwrap().write_all(input);
     child.wait_with_output().unwrap()
 }
@@ -78,7 +81,7 @@ fn program_writes_what_the_library_makes() {
     let document = document("plain");
     let made = program(&["a4"], &serde_json::to_vec(&document).unwrap());
     assert!(made.status.success(), "{made:?}");
-    assert_eq!(made.stdout, pdf(&document, Paper::A4).unwrap().bytes);
+    assert_eq!(made.stdout, pdf(&document, PdfPaperSize::A4).unwrap().bytes);
 }
 
 #[test]
@@ -110,10 +113,10 @@ fn program_shows_its_usage_for_an_unknown_paper() {
 
 #[test]
 fn words_are_printed_and_never_read() {
-    for paper in [Paper::A4, Paper::Letter] {
+    for paper in [PdfPaperSize::A4, PdfPaperSize::Letter] {
         let made = pdf(&document(HOSTILE), paper).unwrap();
         assert!(made.bytes.starts_with(b"%PDF-"), "it is no PDF");
-        // The same words without a sign that could be markup take as many pages.
+        // The same text without possible markup characters takes as many pages.
         let plain = HOSTILE.replace(|sign: char| !sign.is_ascii_alphanumeric() && sign != ' ', "x");
         assert_eq!(made.pages, pdf(&document(&plain), paper).unwrap().pages);
     }
@@ -122,21 +125,23 @@ fn words_are_printed_and_never_read() {
 #[test]
 fn characters_that_nobody_sees_do_not_reach_the_pages() {
     let pages = |words: &str| {
-        let document = Document {
+        let document = ReportDocument {
             blocks: vec![
-                Block::heading(1, words),
-                Block::notice(words),
-                Block::Paragraph { words: vec![Span::text(words), Span::strong(words)] },
-                Block::Fields { rows: vec![Field::new(words, words)] },
-                Block::Table(Table {
-                    columns: vec![Column::words(words)],
-                    rows: vec![vec![vec![Span::text(words)]]],
+                DocumentBlock::heading(1, words),
+                DocumentBlock::notice(words),
+                DocumentBlock::Paragraph {
+                    words: vec![TextSpan::text(words), TextSpan::strong(words)],
+                },
+                DocumentBlock::Fields { rows: vec![DocumentField::new(words, words)] },
+                DocumentBlock::Table(DocumentTable {
+                    columns: vec![TableColumn::words(words)],
+                    rows: vec![vec![vec![TextSpan::text(words)]]],
                     has_total: false,
                 }),
             ],
             ..document("plain")
         };
-        pdf(&document, Paper::A4).unwrap().bytes
+        pdf(&document, PdfPaperSize::A4).unwrap().bytes
     };
     let hidden: String =
         ('\0'..=char::MAX).filter(|c| text::is_unseen(*c) || c.is_control()).collect();
@@ -148,7 +153,8 @@ fn characters_that_nobody_sees_do_not_reach_the_pages() {
 #[test]
 fn equal_documents_have_equal_bytes() {
     let plain = document("plain");
-    let (one, other) = (pdf(&plain, Paper::A4).unwrap(), pdf(&plain, Paper::A4).unwrap());
+    let (one, other) =
+        (pdf(&plain, PdfPaperSize::A4).unwrap(), pdf(&plain, PdfPaperSize::A4).unwrap());
     assert_eq!(one, other);
 }
 
@@ -157,5 +163,5 @@ fn an_empty_document_is_a_page() {
     let mut empty = document("");
     empty.blocks.clear();
     empty.watermark = None;
-    assert_eq!(pdf(&empty, Paper::Letter).unwrap().pages, 1);
+    assert_eq!(pdf(&empty, PdfPaperSize::Letter).unwrap().pages, 1);
 }

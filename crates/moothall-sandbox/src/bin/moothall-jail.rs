@@ -1,5 +1,4 @@
-//! Builds walls around itself and becomes the program that it is told to start. See the module
-//! `jail` of the library.
+//! Confines itself, then execs the given program. See the library's `jail` module.
 
 use std::io::Write as _;
 use std::process::ExitCode;

@@ -1,8 +1,8 @@
-//! Building: Debian packages in, an image's folder out.
+//! Builds images from Debian packages.
 //!
-//! mmdebstrap fetches packages and checks their signatures; it only unpacks them. No script of a
-//! package is run and nothing is mounted, so no privilege is needed. What the scripts would have done
-//! and is of use here, recipes do.
+//! mmdebstrap downloads packages, checks their signatures and unpacks them. Package scripts are not
+//! run and nothing is mounted, so no privileges are needed. Recipes do the parts of those scripts
+//! that are needed here.
 
 mod kernel;
 mod packages;
@@ -17,41 +17,39 @@ use std::time::{Duration, Instant};
 
 use moothall_core::{Sha256Hex, canonical_json};
 
-use self::kernel::Kernel;
-use self::packages::Wanted;
-use super::manifest::{FORMAT, FileEntry, Manifest};
+use self::kernel::KernelFiles;
+use self::packages::PackageSelection;
+use super::build_tools::BuildTools;
+use super::manifest::{FORMAT, FileEntry, ImageManifest};
 use super::recipe::Recipe;
-use super::tool::Tools;
-use super::tree::{self, Node, TreeEntry};
-use super::work::WorkFolder;
-use super::{BUILDING, Image, ImageStore, MANIFEST, MODULES, ROOT, ROOTFS, TREE, VMLINUZ};
+use super::tree::{self, TreeEntry, TreeNode};
+use super::work_folder::WorkFolder;
+use super::{BUILDING, ImageStore, MANIFEST, MODULES, ROOT, ROOTFS, SandboxImage, TREE, VMLINUZ};
 use crate::SandboxError;
 
-/// How to build.
 #[derive(Debug, Clone, Default)]
 pub struct BuildOptions {
-    /// Where packages come from, in the words of mmdebstrap: an address, or a line of apt's. Left
-    /// empty: where the host's own apt looks, and what mmdebstrap knows where the host has none.
+    /// Package mirrors in mmdebstrap's syntax: a URL or an apt source line. If empty, the host's
+    /// apt sources are used, or mmdebstrap's default if the host has none.
     pub mirrors: Vec<String>,
-    /// The environment: `PATH`, and proxies. Nothing else of it is used.
+    /// Environment variables. Only `PATH` and proxy settings are used.
     pub environment: BTreeMap<String, OsString>,
 }
 
-/// What to do with an image that is there.
+/// How to treat an existing image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Existing {
-    /// Keep it, if it was made by the same recipe.
+pub enum ExistingImagePolicy {
+    /// Keep it if it was built from the same recipe.
     Keep,
-    /// Build again, with the newest packages.
+    /// Rebuild it with the newest packages.
     Replace,
 }
 
-/// A step of a build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BuildStep {
-    /// Fetching the kernel.
+    /// Downloading the kernel.
     Kernel,
-    /// Fetching and unpacking packages.
+    /// Downloading and unpacking packages.
     Packages,
     /// Compiling Python's modules.
     Bytecode,
@@ -73,45 +71,45 @@ impl fmt::Display for BuildStep {
     }
 }
 
-/// What a builder tells while it works.
+/// Progress events of a build.
 #[derive(Debug, Clone, Copy)]
-pub enum Progress<'a> {
-    /// A step of the named image began.
+pub enum BuildProgress<'a> {
+    /// A step of the named image started.
     Started(&'a str, BuildStep),
-    /// It is done.
+    /// A step finished.
     Finished(&'a str, BuildStep, Duration),
 }
 
-/// What came of a build.
+/// Result of a build.
 #[derive(Debug, Clone)]
-pub enum Built {
-    /// There was one by the same recipe.
-    Kept(Image),
-    /// A new one is in place.
-    New(Image),
+pub enum BuildOutcome {
+    /// An image from the same recipe already existed.
+    Kept(SandboxImage),
+    /// A new image was installed.
+    New(SandboxImage),
 }
 
-/// What building an image again showed.
+/// Result of rebuilding an image to check that it is reproducible.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Rebuilt {
-    /// The same bytes.
+pub enum RebuildComparison {
+    /// The files are identical.
     Same,
-    /// Other packages or tools, so nothing can be said. In words, what is different.
+    /// Packages or tools differ, so the files cannot be compared. Lists the differences.
     OtherInputs(Vec<String>),
-    /// The same inputs and other bytes: these files.
+    /// The inputs are the same but these files differ.
     OtherBytes(Vec<String>),
 }
 
-/// Builds images, one after the other; what they share is fetched once. Dropping it, or a future of
-/// it, leaves nothing behind.
+/// Builds images one at a time and downloads shared parts once. Dropping the builder or one of its
+/// futures leaves nothing behind.
 pub struct ImageBuilder<'a> {
     store: &'a ImageStore,
     options: BuildOptions,
-    tools: Tools,
-    progress: Box<dyn FnMut(Progress<'_>) + Send + 'a>,
+    tools: BuildTools,
+    progress: Box<dyn FnMut(BuildProgress<'_>) + Send + 'a>,
     work: Arc<WorkFolder>,
     versions: BTreeMap<String, String>,
-    kernel: Option<Kernel>,
+    kernel: Option<KernelFiles>,
     drafts: u32,
 }
 
@@ -121,21 +119,21 @@ impl fmt::Debug for ImageBuilder<'_> {
     }
 }
 
-/// An image that is complete but has no place yet.
-struct Draft {
+/// A complete image that is not installed yet.
+struct StagedImage {
     folder: PathBuf,
-    manifest: Manifest,
+    manifest: ImageManifest,
     sha256: Sha256Hex,
 }
 
 impl<'a> ImageBuilder<'a> {
-    /// A builder whose programs are all there.
+    /// Creates a builder after checking that all required programs are installed.
     pub async fn new(
         store: &'a ImageStore,
         options: BuildOptions,
-        progress: impl FnMut(Progress<'_>) + Send + 'a,
+        progress: impl FnMut(BuildProgress<'_>) + Send + 'a,
     ) -> Result<Self, SandboxError> {
-        let tools = Tools::new(&options.environment);
+        let tools = BuildTools::new(&options.environment);
         let mut versions = BTreeMap::new();
         for (program, flag) in [("mmdebstrap", "--version"), ("mksquashfs", "-version")] {
             versions.insert(program.to_owned(), tools.version(program, flag).await?);
@@ -148,51 +146,52 @@ impl<'a> ImageBuilder<'a> {
         Ok(Self { store, options, tools, progress, work, versions, kernel: None, drafts: 0 })
     }
 
-    /// Builds an image and gives it the recipe's name.
+    /// Builds an image and tags it with the recipe's name.
     pub async fn build(
         &mut self,
         recipe: &Recipe,
-        existing: Existing,
-    ) -> Result<Built, SandboxError> {
+        existing: ExistingImagePolicy,
+    ) -> Result<BuildOutcome, SandboxError> {
         let made_by = recipe.hash()?;
-        if existing == Existing::Keep
+        if existing == ExistingImagePolicy::Keep
             && let Ok(image) = self.store.find(&recipe.name)
             && image.recipe == made_by
         {
-            return Ok(Built::Kept(image));
+            return Ok(BuildOutcome::Kept(image));
         }
         let draft = self.draft(recipe).await?;
-        // No waiting from here on: cancelling leaves the old image or the new one.
+        // No `await` from here on: cancellation leaves either the old image or the new one.
         let retired = self.work.path().join(format!("retired-{}", self.drafts));
         self.store.place(&draft.folder, draft.sha256, &retired, &recipe.name)?;
-        self.store.find(&recipe.name).map(Built::New)
+        self.store.find(&recipe.name).map(BuildOutcome::New)
     }
 
-    /// Builds an image again, puts it nowhere, and compares it with the one that is there.
-    pub async fn rebuild(&mut self, recipe: &Recipe) -> Result<Rebuilt, SandboxError> {
+    /// Rebuilds an image without installing it and compares it with the installed one.
+    pub async fn rebuild(&mut self, recipe: &Recipe) -> Result<RebuildComparison, SandboxError> {
         let (_, old) = self.store.manifest(&recipe.name)?;
         let draft = self.draft(recipe).await?;
         Ok(compare(&old, &draft.manifest))
     }
 
-    async fn draft(&mut self, recipe: &Recipe) -> Result<Draft, SandboxError> {
+    async fn draft(&mut self, recipe: &Recipe) -> Result<StagedImage, SandboxError> {
         self.drafts += 1;
         let area = self.work.path().join(format!("draft-{}", self.drafts));
         let folder = area.join("image");
-        fs_err::create_dir_all(&folder).map_err(SandboxError::host("an image has no folder"))?;
+        fs_err::create_dir_all(&folder)
+            .map_err(SandboxError::host("cannot create the image folder"))?;
 
         let kernel = self.kernel(recipe).await?;
         let copies = [(&kernel.vmlinuz, VMLINUZ), (&kernel.modules, MODULES)];
         for (from, name) in copies {
             fs_err::copy(from, folder.join(name))
-                .map_err(SandboxError::host("the kernel cannot be copied"))?;
+                .map_err(SandboxError::host("cannot copy the kernel"))?;
         }
         let mut packages = vec![kernel.package.clone()];
         let mut python_modules = Vec::new();
         if let Some(root) = &recipe.root {
             let tree = folder.join(ROOT);
             let begun = self.start(recipe, BuildStep::Packages);
-            let wanted = Wanted { packages: &root.packages, without: &root.without };
+            let wanted = PackageSelection { packages: &root.packages, without: &root.without };
             packages.append(&mut self.unpack(recipe, &area, &tree, wanted).await?);
             self.finish(recipe, BuildStep::Packages, begun);
             python_modules = self.furnish(recipe, root, &tree).await?;
@@ -203,7 +202,7 @@ impl<'a> ImageBuilder<'a> {
         let begun = self.start(recipe, BuildStep::Hashes);
         let (files, root_bytes) = self.blocking(move |_| files_of(&area.join("image"))).await?;
         self.finish(recipe, BuildStep::Hashes, begun);
-        let manifest = Manifest {
+        let manifest = ImageManifest {
             format: FORMAT,
             name: recipe.name.clone(),
             recipe: recipe.hash()?,
@@ -218,33 +217,33 @@ impl<'a> ImageBuilder<'a> {
         let broken = |problem| SandboxError::Image { image: recipe.name.clone(), problem };
         let bytes = manifest.to_bytes().map_err(broken)?;
         fs_err::write(folder.join(MANIFEST), &bytes)
-            .map_err(SandboxError::host("the manifest cannot be written"))?;
-        Ok(Draft { folder, manifest, sha256: Sha256Hex::of(&bytes) })
+            .map_err(SandboxError::host("cannot write the manifest"))?;
+        Ok(StagedImage { folder, manifest, sha256: Sha256Hex::of(&bytes) })
     }
 
     fn start(&mut self, recipe: &Recipe, step: BuildStep) -> Instant {
-        (self.progress)(Progress::Started(&recipe.name, step));
+        (self.progress)(BuildProgress::Started(&recipe.name, step));
         Instant::now()
     }
 
     fn finish(&mut self, recipe: &Recipe, step: BuildStep, begun: Instant) {
-        (self.progress)(Progress::Finished(&recipe.name, step, begun.elapsed()));
+        (self.progress)(BuildProgress::Finished(&recipe.name, step, begun.elapsed()));
     }
 
-    /// Does work that takes a while on a thread of its own. The work folder stays until it is done,
-    /// also when nobody waits for it any more.
+    /// Runs blocking work on its own thread. The work folder lives until the work is done, even if
+    /// the future is dropped.
     async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&WorkFolder) -> Result<T, SandboxError> + Send + 'static,
     ) -> Result<T, SandboxError> {
         let folder = Arc::clone(&self.work);
         tokio::task::spawn_blocking(move || work(&folder)).await.map_err(|error| {
-            SandboxError::host("a step of the build broke off")(std::io::Error::other(error))
+            SandboxError::host("a build step panicked")(std::io::Error::other(error))
         })?
     }
 }
 
-/// Lists the files of an image, writes the list of its tree, and says how large the tree is.
+/// Hashes the files of an image, writes the tree list, and returns the size of the tree.
 fn files_of(folder: &Path) -> Result<(Vec<FileEntry>, u64), SandboxError> {
     let mut root_bytes = 0;
     let root = folder.join(ROOT);
@@ -253,16 +252,16 @@ fn files_of(folder: &Path) -> Result<(Vec<FileEntry>, u64), SandboxError> {
         names.extend([ROOTFS, TREE]);
         let entries = tree::list(&root)?;
         let size = |entry: &TreeEntry| match entry.node {
-            Node::File { bytes, .. } => bytes,
-            Node::Folder { .. } | Node::Link { .. } | Node::Other => 0,
+            TreeNode::File { bytes, .. } => bytes,
+            TreeNode::Folder { .. } | TreeNode::Link { .. } | TreeNode::Other => 0,
         };
         root_bytes = entries.iter().map(size).sum();
         let mut text = canonical_json(&entries).map_err(|error| {
-            SandboxError::host("the tree cannot be listed")(std::io::Error::other(error))
+            SandboxError::host("cannot serialize the tree list")(std::io::Error::other(error))
         })?;
         text.push('\n');
         fs_err::write(folder.join(TREE), text)
-            .map_err(SandboxError::host("the list of the tree cannot be written"))?;
+            .map_err(SandboxError::host("cannot write the tree list"))?;
     }
     names.sort_unstable();
     let entry = |name: &str| -> std::io::Result<FileEntry> {
@@ -271,13 +270,13 @@ fn files_of(folder: &Path) -> Result<(Vec<FileEntry>, u64), SandboxError> {
         Ok(FileEntry { path: name.to_owned(), bytes, sha256: tree::hash_file(&path)? })
     };
     let files: std::io::Result<_> = names.into_iter().map(entry).collect();
-    Ok((files.map_err(SandboxError::host("the image's files cannot be hashed"))?, root_bytes))
+    Ok((files.map_err(SandboxError::host("cannot hash the image files"))?, root_bytes))
 }
 
-fn compare(old: &Manifest, new: &Manifest) -> Rebuilt {
+fn compare(old: &ImageManifest, new: &ImageManifest) -> RebuildComparison {
     let mut inputs = Vec::new();
     if old.recipe != new.recipe {
-        inputs.push("the recipe".to_owned());
+        inputs.push("recipe".to_owned());
     }
     for (tool, version) in &new.tools {
         match old.tools.get(tool) {
@@ -287,7 +286,7 @@ fn compare(old: &Manifest, new: &Manifest) -> Rebuilt {
             }
         }
     }
-    let version = |manifest: &Manifest, name: &str| {
+    let version = |manifest: &ImageManifest, name: &str| {
         manifest.packages.iter().find(|it| it.name == name).map(|it| it.version.clone())
     };
     let names: std::collections::BTreeSet<_> =
@@ -300,14 +299,14 @@ fn compare(old: &Manifest, new: &Manifest) -> Rebuilt {
         }
     }
     if !inputs.is_empty() {
-        return Rebuilt::OtherInputs(inputs);
+        return RebuildComparison::OtherInputs(inputs);
     }
     let differs = |file: &&FileEntry| old.file(&file.path) != Some(*file);
     let mut files: Vec<_> = new.files.iter().filter(differs).map(|it| it.path.clone()).collect();
     if files.is_empty() && old != new {
         files.push(MANIFEST.to_owned());
     }
-    if files.is_empty() { Rebuilt::Same } else { Rebuilt::OtherBytes(files) }
+    if files.is_empty() { RebuildComparison::Same } else { RebuildComparison::OtherBytes(files) }
 }
 
 #[cfg(test)]

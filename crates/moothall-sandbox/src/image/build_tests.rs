@@ -1,8 +1,8 @@
 use super::*;
-use crate::image::Package;
+use crate::image::DebianPackage;
 
-fn manifest(packages: &[(&str, &str)], files: &[(&str, &str)]) -> Manifest {
-    let package = |(name, version): &(&str, &str)| Package {
+fn manifest(packages: &[(&str, &str)], files: &[(&str, &str)]) -> ImageManifest {
+    let package = |(name, version): &(&str, &str)| DebianPackage {
         name: (*name).to_owned(),
         version: (*version).to_owned(),
     };
@@ -11,7 +11,7 @@ fn manifest(packages: &[(&str, &str)], files: &[(&str, &str)]) -> Manifest {
         bytes: text.len() as u64,
         sha256: Sha256Hex::of(text.as_bytes()),
     };
-    Manifest {
+    ImageManifest {
         format: FORMAT,
         name: "x".to_owned(),
         recipe: Sha256Hex::of(b"recipe"),
@@ -28,14 +28,14 @@ fn manifest(packages: &[(&str, &str)], files: &[(&str, &str)]) -> Manifest {
 #[test]
 fn build_of_the_same_bytes_is_the_same() {
     let one = manifest(&[("dash", "1")], &[("vmlinuz", "a")]);
-    assert_eq!(compare(&one, &one.clone()), Rebuilt::Same);
+    assert_eq!(compare(&one, &one.clone()), RebuildComparison::Same);
 }
 
 #[test]
 fn other_bytes_of_the_same_inputs_are_told_by_file() {
     let old = manifest(&[("dash", "1")], &[("rootfs.sqfs", "a"), ("vmlinuz", "a")]);
     let new = manifest(&[("dash", "1")], &[("rootfs.sqfs", "b"), ("vmlinuz", "a")]);
-    assert_eq!(compare(&old, &new), Rebuilt::OtherBytes(vec!["rootfs.sqfs".to_owned()]));
+    assert_eq!(compare(&old, &new), RebuildComparison::OtherBytes(vec!["rootfs.sqfs".to_owned()]));
 }
 
 #[test]
@@ -44,5 +44,8 @@ fn newer_packages_and_tools_say_nothing_about_bytes() {
     let mut new = manifest(&[("dash", "2"), ("come", "1")], &[("rootfs.sqfs", "b")]);
     new.tools.insert("mksquashfs".to_owned(), "4.6".to_owned());
     let expected = ["mksquashfs 4.5 → 4.6", "come none → 1", "dash 1 → 2", "gone 1 → none"];
-    assert_eq!(compare(&old, &new), Rebuilt::OtherInputs(expected.map(str::to_owned).to_vec()));
+    assert_eq!(
+        compare(&old, &new),
+        RebuildComparison::OtherInputs(expected.map(str::to_owned).to_vec())
+    );
 }

@@ -7,14 +7,13 @@ fn packed(fixture: &Fixture) -> Vec<u8> {
     bytes
 }
 
-/// A store without anything in it.
 fn empty() -> (tempfile::TempDir, ImageStore) {
     let folder = tempfile::tempdir().unwrap();
     let store = ImageStore::at(folder.path().join("images"));
     (folder, store)
 }
 
-/// Whether a store has neither images nor work of anyone.
+/// Whether a store has neither images nor work in progress.
 fn is_empty(store: &ImageStore) -> bool {
     let building = fs_err::read_dir(store.folder().join(BUILDING));
     let left = building.map_or(0, |found| found.flatten().filter(|it| it.path().is_dir()).count());
@@ -27,12 +26,12 @@ fn bundle_makes_the_same_image_elsewhere() {
     let bytes = packed(&fixture);
     assert_eq!(bytes, packed(&fixture));
     let (_folder, store) = empty();
-    let image = Bundled { name: "python".to_owned(), sha256: fixture.sha256 };
+    let image = BundleEntry { name: "python".to_owned(), sha256: fixture.sha256 };
     assert_eq!(store.import(&*bytes).unwrap(), [image]);
     assert_eq!(store.verify("python").unwrap(), []);
     let (here, there) = (fixture.store.find("python").unwrap(), store.find("python").unwrap());
     assert_eq!((here.sha256, here.packages), (there.sha256, there.packages));
-    // Once more, over what is there.
+    // Import again over the existing image.
     store.import(&*bytes).unwrap();
     assert_eq!(store.verify("python").unwrap(), []);
 }
@@ -51,7 +50,7 @@ fn byte_that_is_flipped_anywhere_changes_nothing_or_is_found() {
     let fixture = Fixture::new();
     let bytes = packed(&fixture);
     let mut found = 0;
-    // Every entry has a head and a body; a step that meets all places of a block in turn.
+    // A step of 7 reaches every offset within a block over time.
     for at in (0..bytes.len()).step_by(7) {
         let mut flipped = bytes.clone();
         flipped[at] ^= 1;
@@ -70,7 +69,7 @@ fn byte_that_is_flipped_anywhere_changes_nothing_or_is_found() {
 #[test]
 fn bundle_that_ends_early_leaves_nothing() {
     let bytes = packed(&Fixture::new());
-    // A tar archive ends with two empty blocks, and is whole without them.
+    // A tar archive ends with two empty blocks and is complete without them.
     for end in (0..bytes.len() - 1024).step_by(509) {
         let (_folder, store) = empty();
         store.import(&bytes[..end]).unwrap_err();
@@ -78,11 +77,11 @@ fn bundle_that_ends_early_leaves_nothing() {
     }
 }
 
-/// A bundle of the fixture's image with something of somebody's own behind its manifest.
+/// A bundle of the fixture's image with extra entries after its manifest.
 fn with(fixture: &Fixture, add: impl FnOnce(&mut Builder<Vec<u8>>, &Path)) -> Vec<u8> {
     let mut archive = Builder::new(Vec::new());
-    let images = vec![Bundled { name: "python".to_owned(), sha256: fixture.sha256 }];
-    let list = serde_json::to_vec(&List { format: FORMAT, images }).unwrap();
+    let images = vec![BundleEntry { name: "python".to_owned(), sha256: fixture.sha256 }];
+    let list = serde_json::to_vec(&BundleIndex { format: FORMAT, images }).unwrap();
     append(&mut archive, Path::new(LIST), 0o644, list.len() as u64, &*list).unwrap();
     let digest = fixture.sha256.to_string();
     let manifest = fixture.store.folder().join(&digest).join(MANIFEST);
@@ -114,11 +113,11 @@ fn entry_that_no_image_has_is_refused() {
             link(archive, &within.join("root/out"), "/tmp");
             append(archive, &within.join("root/out/file"), 0o644, 1, &b"x"[..]).unwrap();
         },
-        "image `python`: its bundle has `root/out/file`, which no image has",
+        "image `python`: its bundle contains an unexpected entry `root/out/file`",
     );
     check_refused(
         |archive, within| link(archive, &within.join("vmlinuz"), "/etc/passwd"),
-        "image `python`: its bundle has `vmlinuz`, which no image has",
+        "image `python`: its bundle contains an unexpected entry `vmlinuz`",
     );
     check_refused(
         |archive, within| {
@@ -127,11 +126,11 @@ fn entry_that_no_image_has_is_refused() {
             let null = within.join("root/null");
             archive.append_data(&mut device, null, io::empty()).unwrap();
         },
-        "image `python`: its bundle has `root/null`, which no image has",
+        "image `python`: its bundle contains an unexpected entry `root/null`",
     );
     check_refused(
         |archive, within| append(archive, &within.join("more"), 0o644, 1, &b"x"[..]).unwrap(),
-        "image `python`: `more` cannot be unpacked: it has another size than its manifest says",
+        "image `python`: cannot unpack `more`: its size differs from the manifest",
     );
     check_refused(
         |archive, within| {
@@ -139,7 +138,7 @@ fn entry_that_no_image_has_is_refused() {
             let big = within.join("root/big");
             append(archive, &big, 0o644, 8, &b"12345678"[..]).unwrap();
         },
-        "image `python`: `root/big` cannot be unpacked: it has another size than its manifest says",
+        "image `python`: cannot unpack `root/big`: its size differs from the manifest",
     );
     check_refused(
         |archive, _| append(archive, Path::new("else/file"), 0o644, 1, &b"x"[..]).unwrap(),
@@ -154,9 +153,9 @@ fn what_is_no_bundle_is_told_so() {
         SandboxError::Host { what, source } => format!("{what}: {source}"),
         other => panic!("{other:?}"),
     };
-    assert_eq!(why(b""), "the bundle cannot be read: it is empty");
+    assert_eq!(why(b""), "cannot read the bundle: the file is empty");
     let mut archive = Builder::new(Vec::new());
     append(&mut archive, Path::new("readme"), 0o644, 2, &b"hi"[..]).unwrap();
     let other = archive.into_inner().unwrap();
-    assert_eq!(why(&other), "the bundle cannot be read: it is no bundle of images");
+    assert_eq!(why(&other), "cannot read the bundle: not an image bundle");
 }

@@ -1,13 +1,13 @@
 use super::*;
 
-fn manifest() -> Manifest {
-    Manifest {
+fn manifest() -> ImageManifest {
+    ImageManifest {
         format: FORMAT,
         name: "python".to_owned(),
         recipe: Sha256Hex::of(b"recipe"),
         suite: "bookworm".to_owned(),
         kernel: "6.1.0-1-cloud-amd64".to_owned(),
-        packages: vec![Package { name: "dash".to_owned(), version: "1:0.5+b1".to_owned() }],
+        packages: vec![DebianPackage { name: "dash".to_owned(), version: "1:0.5+b1".to_owned() }],
         python_modules: vec!["numpy".to_owned()],
         tools: [("mksquashfs".to_owned(), "4.5".to_owned())].into(),
         files: vec![FileEntry {
@@ -41,22 +41,22 @@ fn manifest_has_one_spelling() {
 #[test]
 fn manifest_is_read_back_only_by_its_own_hash() {
     let bytes = manifest().to_bytes().unwrap();
-    assert_eq!(Manifest::from_bytes(&bytes, Sha256Hex::of(&bytes)), Ok(manifest()));
-    let refused = Manifest::from_bytes(&bytes, Sha256Hex::of(b"another"));
+    assert_eq!(ImageManifest::from_bytes(&bytes, Sha256Hex::of(&bytes)), Ok(manifest()));
+    let refused = ImageManifest::from_bytes(&bytes, Sha256Hex::of(b"another"));
     assert_eq!(refused, Err("its manifest was changed".to_owned()));
 }
 
 #[test]
 fn manifest_of_another_format_is_refused() {
-    let bytes = Manifest { format: 2, ..manifest() }.to_bytes().unwrap();
-    let refused = Manifest::from_bytes(&bytes, Sha256Hex::of(&bytes));
-    let expected = "its manifest has format 2, and this version of moothall reads 1";
+    let bytes = ImageManifest { format: 2, ..manifest() }.to_bytes().unwrap();
+    let refused = ImageManifest::from_bytes(&bytes, Sha256Hex::of(&bytes));
+    let expected = "its manifest has unsupported format 2 (this version of moothall reads 1)";
     assert_eq!(refused, Err(expected.to_owned()));
 }
 
 #[test]
 fn file_in_the_package_cache_tells_name_and_version() {
-    let read = |file: &str| Package::of_file_name(file).map(|it| (it.name, it.version));
+    let read = |file: &str| DebianPackage::of_file_name(file).map(|it| (it.name, it.version));
     let some = |name: &str, version: &str| Some((name.to_owned(), version.to_owned()));
     assert_eq!(read("zlib1g_1%3a1.2.13.dfsg-1_amd64.deb"), some("zlib1g", "1:1.2.13.dfsg-1"));
     assert_eq!(

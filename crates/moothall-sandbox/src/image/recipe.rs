@@ -1,4 +1,4 @@
-//! Recipes: what an image is made of. They are files of the repository, compiled in.
+//! Image recipes. They are files of this repository, compiled into the program.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use crate::SandboxError;
 
 const BASE: &str = include_str!("../../../../images/base.toml");
 
-/// In the order in which they are built when nobody names one: the quickest first.
+/// In default build order, fastest first.
 const BUILT_IN: [(&str, &str); 4] = [
     ("debate", include_str!("../../../../images/debate.toml")),
     ("python", include_str!("../../../../images/python.toml")),
@@ -17,21 +17,20 @@ const BUILT_IN: [(&str, &str); 4] = [
     ("data", include_str!("../../../../images/data.toml")),
 ];
 
-/// Part of a recipe's hash: raised when the builder makes something else of the same recipe.
+/// Part of the recipe hash. Increment it when the builder produces a different image from the same
+/// recipe.
 const BUILDER: u32 = 1;
 
-/// What an image is made of.
+/// Describes how an image is built.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recipe {
-    /// The image's name.
     pub name: String,
-    /// What it is good for, in a few words.
+    /// Short description of what the image is for.
     pub summary: String,
-    /// The Debian release that its packages come from.
+    /// Debian release of the packages.
     pub suite: String,
-    /// Its kernel.
     pub kernel: KernelRecipe,
-    /// Its root file system; none where the agent is all that runs.
+    /// Root file system. `None` if only the agent runs.
     pub root: Option<RootRecipe>,
 }
 
@@ -39,39 +38,39 @@ pub struct Recipe {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KernelRecipe {
-    /// The Debian package; one that depends on the newest kernel will do.
+    /// Debian package; may be a metapackage for the newest kernel.
     pub package: String,
-    /// Packages that stay out, although it depends on them.
+    /// Dependencies to leave out.
     pub without: BTreeSet<String>,
-    /// Modules in the order in which they are loaded.
+    /// Modules in load order.
     pub modules: Vec<String>,
     /// Mount points in the initramfs.
     pub folders: BTreeSet<String>,
 }
 
-/// A root file system. All paths are relative to it.
+/// A root file system. All paths are relative to its root.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RootRecipe {
-    /// Debian packages; what they depend on comes along.
+    /// Debian packages. Their dependencies are included.
     pub packages: BTreeSet<String>,
-    /// Packages that stay out, although others depend on them.
+    /// Dependencies to leave out.
     pub without: BTreeSet<String>,
-    /// Empty folders.
+    /// Empty folders to create.
     pub folders: BTreeSet<String>,
     /// Files and folders to remove.
     pub remove: BTreeSet<String>,
-    /// Folders to remove wherever packages of Python have them.
+    /// Folder names to remove anywhere inside Python packages.
     pub remove_folders_named: BTreeSet<String>,
-    /// Symbolic links and where they point.
+    /// Symbolic links and their targets.
     pub links: BTreeMap<String, String>,
-    /// Files with their text.
+    /// Files and their content.
     pub files: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Base {
+struct BaseRecipe {
     suite: String,
     kernel: KernelRecipe,
     root: RootRecipe,
@@ -79,38 +78,40 @@ struct Base {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Own {
+struct ImageRecipeFile {
     name: String,
     summary: String,
     root: Option<RootRecipe>,
 }
 
 impl Recipe {
-    /// The names of the images that can be built.
+    /// Names of the images that can be built.
     pub fn names() -> impl Iterator<Item = &'static str> {
         BUILT_IN.iter().map(|(name, _)| *name)
     }
 
-    /// The recipe of that name.
+    /// Returns the built-in recipe with this name.
     pub fn named(name: &str) -> Result<Self, SandboxError> {
         let text = BUILT_IN.iter().find(|(own, _)| *own == name).map(|(_, text)| *text);
         let text = text.ok_or_else(|| {
             let known: Vec<_> = Self::names().collect();
             SandboxError::Image {
                 image: name.to_owned(),
-                problem: format!("there is no recipe of that name; there are {}", known.join(", ")),
+                problem: format!("unknown image; available images: {}", known.join(", ")),
             }
         })?;
         Self::parse(BASE, text)
             .map_err(|problem| SandboxError::Image { image: name.to_owned(), problem })
     }
 
-    /// Reads a recipe on top of what every image shares, or says what is wrong with it.
+    /// Parses a recipe and merges it with the base recipe.
     fn parse(base: &str, own: &str) -> Result<Self, String> {
-        let base: Base = toml::from_str(base).map_err(|error| error.to_string())?;
-        let own: Own = toml::from_str(own).map_err(|error| error.to_string())?;
+        let base: BaseRecipe = toml::from_str(base).map_err(|error| error.to_string())?;
+        let own: ImageRecipeFile = toml::from_str(own).map_err(|error| error.to_string())?;
         if !is_name(&own.name) {
-            return Err("a name has lower-case letters, digits and `-`".to_owned());
+            return Err(
+                "an image name may contain only lower-case letters, digits and `-`".to_owned()
+            );
         }
         let root = own.root.map(|own| base.root.joined(own));
         let recipe = Self {
@@ -124,8 +125,7 @@ impl Recipe {
         Ok(recipe)
     }
 
-    /// The hash of everything that makes a difference to the image, apart from the versions of the
-    /// packages.
+    /// Hash of everything that affects the image except package versions.
     pub fn hash(&self) -> Result<Sha256Hex, SandboxError> {
         let Self { name, summary: _, suite, kernel, root } = self;
         canonical_json(&serde_json::json!({
@@ -139,7 +139,7 @@ impl Recipe {
         .map_err(|error| SandboxError::Image { image: name.clone(), problem: error.to_string() })
     }
 
-    /// Words that become arguments of programs and paths below a folder must be harmless as such.
+    /// Checks values that become program arguments or paths.
     fn check(&self) -> Result<(), String> {
         let root = self.root.clone().unwrap_or_default();
         let words = [&self.suite, &self.kernel.package]
@@ -151,7 +151,7 @@ impl Recipe {
             .chain(&root.remove_folders_named);
         for word in words {
             if !is_word(word) {
-                return Err(format!("`{word}` is not the name of a package, module or folder"));
+                return Err(format!("`{word}` is not a valid package, module or folder name"));
             }
         }
         let paths = (self.kernel.folders.iter())
@@ -161,7 +161,7 @@ impl Recipe {
             .chain(root.files.keys());
         for path in paths {
             if !path.split('/').all(is_word) {
-                return Err(format!("`{path}` is not a path below the root"));
+                return Err(format!("`{path}` is not a valid path inside the root"));
             }
         }
         Ok(())
@@ -181,8 +181,8 @@ impl RootRecipe {
     }
 }
 
-/// Whether this can be an image's name, and so a file's.
-pub(super) fn is_name(text: &str) -> bool {
+/// Whether `text` is a valid image name, and so a safe file name.
+pub(crate) fn is_name(text: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     (1..=32).contains(&text.len()) && text.bytes().all(fits) && !text.starts_with('-')
 }

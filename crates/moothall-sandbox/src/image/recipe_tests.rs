@@ -63,14 +63,20 @@ fn recipe_stands_on_what_every_image_shares() {
 
 #[test]
 fn words_that_would_be_a_flag_or_leave_the_root_are_refused() {
-    check_refused("name = \"X\"\nsummary = \"\"", "a name has lower-case letters");
-    check_refused("name = \"../x\"\nsummary = \"\"", "a name has lower-case letters");
+    check_refused(
+        "name = \"X\"\nsummary = \"\"",
+        "an image name may contain only lower-case letters",
+    );
+    check_refused(
+        "name = \"../x\"\nsummary = \"\"",
+        "an image name may contain only lower-case letters",
+    );
     let root = |line: &str| format!("name = \"x\"\nsummary = \"\"\n[root]\n{line}");
-    check_refused(&root("packages = [\"--hook\"]"), "`--hook` is not the name");
-    check_refused(&root("packages = [\"a,b\"]"), "`a,b` is not the name");
-    check_refused(&root("remove = [\"../etc\"]"), "`../etc` is not a path");
-    check_refused(&root("remove = [\"/etc\"]"), "`/etc` is not a path");
-    check_refused(&root("remove = [\"\"]"), "`` is not a path");
+    check_refused(&root("packages = [\"--hook\"]"), "`--hook` is not a valid package");
+    check_refused(&root("packages = [\"a,b\"]"), "`a,b` is not a valid package");
+    check_refused(&root("remove = [\"../etc\"]"), "`../etc` is not a valid path");
+    check_refused(&root("remove = [\"/etc\"]"), "`/etc` is not a valid path");
+    check_refused(&root("remove = [\"\"]"), "`` is not a valid path");
     check_refused(&root("surprise = 1"), "unknown field `surprise`");
 }
 
@@ -90,6 +96,6 @@ fn name_without_a_recipe_is_told_the_names_that_have_one() {
     let error = Recipe::named("rust").unwrap_err();
     assert_eq!(
         error.to_string(),
-        "image `rust`: there is no recipe of that name; there are debate, python, documents, data"
+        "image `rust`: unknown image; available images: debate, python, documents, data"
     );
 }

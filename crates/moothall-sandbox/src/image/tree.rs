@@ -1,4 +1,4 @@
-//! Folder trees: listed with hashes, and made the same whoever built them.
+//! Folder trees: lists them with hashes and normalises modes and times.
 
 use std::io::Read as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -11,21 +11,20 @@ use sha2::{Digest as _, Sha256};
 
 use crate::SandboxError;
 
-/// How deep folders may lie. Packages stay far below; a loop would not end.
+/// Maximum folder depth. Guards against loops; packages stay far below it.
 const DEEPEST: usize = 64;
 
-/// One file, folder or link below a root.
+/// A file, folder or link below a root.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) struct TreeEntry {
-    /// Its path, relative to the root.
-    pub(super) path: String,
+pub(crate) struct TreeEntry {
+    pub(crate) path: String,
     #[serde(flatten)]
-    pub(super) node: Node,
+    pub(crate) node: TreeNode,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-pub(super) enum Node {
+pub(crate) enum TreeNode {
     Folder {
         mode: u32,
     },
@@ -34,41 +33,41 @@ pub(super) enum Node {
         bytes: u64,
         sha256: Sha256Hex,
     },
-    /// A symbolic link. It is never followed.
+    /// Symbolic links are never followed.
     Link {
         target: String,
     },
-    /// A device, a pipe or a socket: no image has one.
+    /// A device, pipe or socket. Images never contain one.
     Other,
 }
 
-/// Everything below `root`, by path.
-pub(super) fn list(root: &Path) -> Result<Vec<TreeEntry>, SandboxError> {
+/// Lists everything below `root`, sorted by path.
+pub(crate) fn list(root: &Path) -> Result<Vec<TreeEntry>, SandboxError> {
     let mut entries = Vec::new();
     walk(root, "", 0, &mut |path, relative| {
         let metadata = path.symlink_metadata()?;
         let mode = metadata.mode() & 0o7777;
         let node = if metadata.is_dir() {
-            Node::Folder { mode }
+            TreeNode::Folder { mode }
         } else if metadata.is_symlink() {
             let target = fs_err::read_link(path)?;
-            Node::Link { target: target.to_string_lossy().into_owned() }
+            TreeNode::Link { target: target.to_string_lossy().into_owned() }
         } else if metadata.is_file() {
-            Node::File { mode, bytes: metadata.len(), sha256: hash_file(path)? }
+            TreeNode::File { mode, bytes: metadata.len(), sha256: hash_file(path)? }
         } else {
-            Node::Other
+            TreeNode::Other
         };
         entries.push(TreeEntry { path: relative.to_owned(), node });
         Ok(())
     })
-    .map_err(SandboxError::host("a root file system cannot be listed"))?;
+    .map_err(SandboxError::host("cannot list the root file system"))?;
     entries.sort();
     Ok(entries)
 }
 
-/// Makes modes and times the same for everybody: nothing is writable but by its owner, nothing is
-/// set-user-id, everything can be read, and everything is from the beginning of the epoch.
-pub(super) fn normalise(root: &Path) -> Result<(), SandboxError> {
+/// Normalises modes and times for reproducible images: readable by everyone, writable only by the
+/// owner, no set-user-id bits, and timestamps at the epoch.
+pub(crate) fn normalise(root: &Path) -> Result<(), SandboxError> {
     let level = |path: &Path| {
         let metadata = path.symlink_metadata()?;
         if !metadata.is_symlink() {
@@ -83,11 +82,11 @@ pub(super) fn normalise(root: &Path) -> Result<(), SandboxError> {
     };
     walk(root, "", 0, &mut |path, _| level(path))
         .and_then(|()| level(root))
-        .map_err(SandboxError::host("a root file system cannot be made uniform"))
+        .map_err(SandboxError::host("cannot normalise the root file system"))
 }
 
-/// The hash of a file, without reading it into memory.
-pub(super) fn hash_file(path: &Path) -> std::io::Result<Sha256Hex> {
+/// Hashes a file as a stream, without loading it into memory.
+pub(crate) fn hash_file(path: &Path) -> std::io::Result<Sha256Hex> {
     let mut file = fs_err::File::open(path)?;
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; 64 * 1024];
@@ -101,8 +100,8 @@ pub(super) fn hash_file(path: &Path) -> std::io::Result<Sha256Hex> {
     Ok(Sha256Hex::from_bytes(hasher.finalize().into()))
 }
 
-/// Removes folders of these names wherever they are below `root`, and says how many.
-pub(super) fn remove_folders_named(
+/// Removes matching folders anywhere below `root` and returns how many.
+pub(crate) fn remove_folders_named(
     root: &Path,
     is_wanted: &dyn Fn(&str) -> bool,
 ) -> std::io::Result<usize> {
@@ -114,29 +113,29 @@ pub(super) fn remove_folders_named(
         }
         Ok(())
     })?;
-    // Inner folders come before outer ones.
+    // `walk` visits inner folders before outer ones.
     for folder in &found {
         fs_err::remove_dir_all(folder)?;
     }
     Ok(found.len())
 }
 
-/// Visits everything below `folder`, a folder after what is in it. Links are not followed.
-pub(super) fn walk(
+/// Visits everything below `folder`, each folder after its content. Links are not followed.
+pub(crate) fn walk(
     folder: &Path,
     relative: &str,
     depth: usize,
     visit: &mut dyn FnMut(&Path, &str) -> std::io::Result<()>,
 ) -> std::io::Result<()> {
     if depth > DEEPEST {
-        return Err(std::io::Error::other(format!("`{relative}` lies too deep")));
+        return Err(std::io::Error::other(format!("`{relative}` is nested too deeply")));
     }
     for entry in fs_err::read_dir(folder)? {
         let entry = entry?;
         let name = entry.file_name();
         let name = name.to_str().ok_or_else(|| {
             std::io::Error::other(format!(
-                "`{}` has a name that is not text",
+                "the name of `{}` is not valid UTF-8",
                 entry.path().display()
             ))
         })?;

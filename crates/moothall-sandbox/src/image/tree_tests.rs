@@ -2,11 +2,11 @@ use super::*;
 
 fn file(path: &str, mode: u32, text: &str) -> TreeEntry {
     let (bytes, sha256) = (text.len() as u64, Sha256Hex::of(text.as_bytes()));
-    TreeEntry { path: path.to_owned(), node: Node::File { mode, bytes, sha256 } }
+    TreeEntry { path: path.to_owned(), node: TreeNode::File { mode, bytes, sha256 } }
 }
 
 fn folder(path: &str) -> TreeEntry {
-    TreeEntry { path: path.to_owned(), node: Node::Folder { mode: 0o755 } }
+    TreeEntry { path: path.to_owned(), node: TreeNode::Folder { mode: 0o755 } }
 }
 
 fn set_mode(path: &Path, mode: u32) {
@@ -23,12 +23,12 @@ fn uniform_tree_has_no_special_bits_and_no_times() {
     fs_err::write(path("secret"), "text").unwrap();
     set_mode(&path("secret"), 0o600);
     set_mode(&path("bin"), 0o1777);
-    // It leads to a file that is not ours to change.
+    // Points to a file that must not be changed.
     fs_err::os::unix::fs::symlink("/etc/passwd", path("link")).unwrap();
 
     normalise(root.path()).unwrap();
 
-    let link = Node::Link { target: "/etc/passwd".to_owned() };
+    let link = TreeNode::Link { target: "/etc/passwd".to_owned() };
     let expected = vec![
         folder("bin"),
         file("bin/su", 0o755, "su"),
@@ -44,12 +44,12 @@ fn uniform_tree_has_no_special_bits_and_no_times() {
 
 #[test]
 fn list_of_a_tree_is_read_back_as_it_was_written() {
-    let link = Node::Link { target: "/etc/passwd".to_owned() };
+    let link = TreeNode::Link { target: "/etc/passwd".to_owned() };
     let entries = vec![
         folder("a"),
         file("a/b", 0o644, "text"),
         TreeEntry { path: "c".to_owned(), node: link },
-        TreeEntry { path: "d".to_owned(), node: Node::Other },
+        TreeEntry { path: "d".to_owned(), node: TreeNode::Other },
     ];
     let text = moothall_core::canonical_json(&entries).unwrap();
     assert_eq!(serde_json::from_str::<Vec<TreeEntry>>(&text).unwrap(), entries);

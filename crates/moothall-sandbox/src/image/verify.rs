@@ -1,4 +1,4 @@
-//! Whether an image is still what its digest says, to the last byte.
+//! Verifies every byte of an image against its digest.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,29 +7,27 @@ use std::path::Path;
 use moothall_core::Sha256Hex;
 use serde::Serialize;
 
-use super::tree::{self, Node, TreeEntry};
-use super::{ImageStore, MANIFEST, Manifest, ROOT, TREE, read_bounded};
+use super::tree::{self, TreeEntry, TreeNode};
+use super::{ImageManifest, ImageStore, MANIFEST, ROOT, TREE, read_bounded};
 use crate::SandboxError;
 
-/// Something that is not as the manifest says.
+/// A difference between an image and its manifest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ImageProblem {
-    /// Which file, relative to the image's folder.
+    /// Path relative to the image's folder.
     pub path: String,
-    /// What is wrong with it.
     pub kind: ImageProblemKind,
 }
 
-/// What can be wrong with a file of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ImageProblemKind {
-    /// It is not there.
+    /// The file does not exist.
     Missing,
-    /// It is there and should not be.
+    /// The file is not part of the image.
     Added,
-    /// Its bytes, its kind, its mode or its target are others.
+    /// Content, file type, mode or link target differ.
     Changed,
 }
 
@@ -45,8 +43,8 @@ impl fmt::Display for ImageProblem {
 }
 
 impl ImageStore {
-    /// Compares everything in an image with its digest. None found: it is as it was built. `Err` means
-    /// that there is no image to look at.
+    /// Verifies an image against its digest. An empty list means that it is intact; `Err` means
+    /// that there is no image to verify.
     pub fn verify(&self, name: &str) -> Result<Vec<ImageProblem>, SandboxError> {
         let sha256 = self.tag(name)?;
         let folder = self.folder.join(sha256.to_string());
@@ -56,9 +54,9 @@ impl ImageStore {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 return Ok(vec![problem(MANIFEST, ImageProblemKind::Missing)]);
             }
-            Err(error) => return Err(SandboxError::host("the manifest cannot be read")(error)),
+            Err(error) => return Err(SandboxError::host("cannot read the manifest")(error)),
         };
-        // What a changed manifest says of the rest means nothing.
+        // If the manifest itself changed, its other entries mean nothing.
         if Sha256Hex::of(&bytes) != sha256 {
             return Ok(vec![changed(MANIFEST)]);
         }
@@ -67,10 +65,10 @@ impl ImageStore {
     }
 }
 
-/// Compares a folder with the manifest in it.
-pub(super) fn compare(
+/// Compares an image folder with its manifest.
+pub(crate) fn compare(
     folder: &Path,
-    manifest: &Manifest,
+    manifest: &ImageManifest,
 ) -> Result<Vec<ImageProblem>, SandboxError> {
     let mut problems = compare_files(folder, manifest)?;
     let tree_is_known = !problems.iter().any(|problem| problem.path == TREE);
@@ -81,23 +79,25 @@ pub(super) fn compare(
     Ok(problems)
 }
 
-/// What the image's own list says is below `root/`, by path, so that a folder comes before what is
-/// in it.
-pub(super) fn listed_tree(folder: &Path) -> std::io::Result<Vec<TreeEntry>> {
+/// Reads the image's list of `root/`, sorted by path so that folders come before their content.
+pub(crate) fn listed_tree(folder: &Path) -> std::io::Result<Vec<TreeEntry>> {
     let mut listed: Vec<TreeEntry> = serde_json::from_slice(&read_bounded(&folder.join(TREE))?)?;
     listed.sort();
     Ok(listed)
 }
 
-/// The files in the image's folder itself.
-fn compare_files(folder: &Path, manifest: &Manifest) -> Result<Vec<ImageProblem>, SandboxError> {
+/// Compares the files directly in the image's folder.
+fn compare_files(
+    folder: &Path,
+    manifest: &ImageManifest,
+) -> Result<Vec<ImageProblem>, SandboxError> {
     let mut problems = Vec::new();
     for file in &manifest.files {
         let path = folder.join(&file.path);
         match path.symlink_metadata() {
             Ok(found) if found.is_file() && found.len() == file.bytes => {
                 let sha256 = tree::hash_file(&path)
-                    .map_err(SandboxError::host("an image's file cannot be read"))?;
+                    .map_err(SandboxError::host("cannot read an image file"))?;
                 if sha256 != file.sha256 {
                     problems.push(problem(&file.path, ImageProblemKind::Changed));
                 }
@@ -107,7 +107,7 @@ fn compare_files(folder: &Path, manifest: &Manifest) -> Result<Vec<ImageProblem>
         }
     }
     let has_root = manifest.file(TREE).is_some();
-    let unread = "an image's folder cannot be listed";
+    let unread = "cannot list the image folder";
     for entry in fs_err::read_dir(folder).map_err(SandboxError::host(unread))? {
         let name = entry.map_err(SandboxError::host(unread))?.file_name();
         let name = name.to_string_lossy();
@@ -120,15 +120,14 @@ fn compare_files(folder: &Path, manifest: &Manifest) -> Result<Vec<ImageProblem>
     Ok(problems)
 }
 
-/// Everything below `root/`.
+/// Compares everything below `root/`.
 fn compare_tree(folder: &Path) -> Result<Vec<ImageProblem>, SandboxError> {
-    let wanted =
-        listed_tree(folder).map_err(SandboxError::host("the list of the tree cannot be read"))?;
+    let wanted = listed_tree(folder).map_err(SandboxError::host("cannot read the tree list"))?;
     let root = folder.join(ROOT);
     if !root.is_dir() {
         return Ok(vec![problem(ROOT, ImageProblemKind::Missing)]);
     }
-    let mut found: BTreeMap<String, Node> =
+    let mut found: BTreeMap<String, TreeNode> =
         tree::list(&root)?.into_iter().map(|entry| (entry.path, entry.node)).collect();
     let mut problems = Vec::new();
     for entry in wanted {

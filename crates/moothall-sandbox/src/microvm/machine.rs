@@ -1,4 +1,4 @@
-//! One QEMU process: its command line, its files, its end.
+//! One QEMU process: its command line, inherited files and shutdown.
 
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::PathBuf;
@@ -11,98 +11,96 @@ use tokio::net::UnixStream;
 use tokio::net::unix::pipe::Receiver;
 use tokio::time::timeout;
 
-use super::Accel;
-use super::host::kvm_group;
-use super::qmp::Qmp;
-use crate::jail::{FIRST_FD, Inmate, JailCommand, JailReport, read_report};
-use crate::spawner::{self, Process};
-use crate::{SandboxError, Session};
+use super::VmAccelerator;
+use super::host_info::kvm_group;
+use super::qmp::QmpClient;
+use crate::jail::{FIRST_FD, JailCommand, JailReport, JailedProcess, read_report};
+use crate::spawner::{self, ChildProcess};
+use crate::{AgentSession, SandboxError};
 
-/// Mebibytes that the emulator may fill with translated code. Its own default is a gibibyte, which
-/// a program that writes ever new code could use up, outside of every limit.
-pub(super) const TRANSLATED_MIB: u64 = 64;
+/// Size limit of the emulator's translation cache, in MiB. QEMU's default is 1 GiB, which a program
+/// that keeps generating code could fill outside of every limit.
+pub(crate) const TRANSLATED_MIB: u64 = 64;
 
-/// The name of the port over which the agent speaks.
+/// Name of the agent's serial port.
 const PORT: &str = "moothall.agent";
 
-/// How long the jail may take to become QEMU.
+/// Time limit for the jail to report.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How much of what QEMU says last is kept.
+/// How many bytes of QEMU's standard error are kept.
 const LAST_WORDS: usize = 2 << 10;
 
-/// How every QEMU here is started.
+/// Starts QEMU processes.
 #[derive(Debug)]
-pub(super) struct Launcher {
-    pub(super) qemu: PathBuf,
-    pub(super) jail: JailCommand,
-    /// The walls that were reported when QEMU was looked at. One behind others is not used.
-    pub(super) walls: JailReport,
+pub(crate) struct QemuLauncher {
+    pub(crate) qemu: PathBuf,
+    pub(crate) jail: JailCommand,
+    /// Expected restrictions. A QEMU process that reports different ones is not used.
+    pub(crate) walls: JailReport,
 }
 
-/// What is to be started.
+/// Configuration of one QEMU process.
 #[derive(Debug)]
-pub(super) struct Plan<'a> {
-    pub(super) accel: Accel,
-    pub(super) ram: &'a OwnedFd,
-    pub(super) ram_bytes: u64,
-    /// The root file system, open for reading.
-    pub(super) root: Option<&'a OwnedFd>,
-    pub(super) start: Start<'a>,
+pub(crate) struct QemuConfig<'a> {
+    pub(crate) accel: VmAccelerator,
+    pub(crate) ram: &'a OwnedFd,
+    pub(crate) ram_bytes: u64,
+    /// Root file system, opened for reading.
+    pub(crate) root: Option<&'a OwnedFd>,
+    pub(crate) start: QemuStartMode<'a>,
 }
 
-/// From where it starts.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Start<'a> {
-    /// From the kernel. What the guest writes goes into `ram` itself.
+pub(crate) enum QemuStartMode<'a> {
+    /// Boot the kernel. Guest writes go to `ram` itself.
     Boot { kernel: &'a OwnedFd, initramfs: &'a OwnedFd, command_line: &'a str },
-    /// From the state of a template, which comes later. What the guest writes is its own; `ram`
-    /// stays as it is. The kernel is in it, so it is not loaded again.
+    /// Load the state of a template later. Guest writes are private and `ram` does not change. The
+    /// kernel is already in memory, so it is not loaded again.
     Clone,
 }
 
-/// A QEMU that runs. Dropping it ends it.
+/// A running QEMU process. Dropping it kills the process.
 #[derive(Debug)]
-pub(super) struct Machine {
-    pub(super) process: Process,
-    pub(super) qmp: Qmp,
-    pub(super) session: Session,
-    pub(super) words: LastWords,
+pub(crate) struct QemuMachine {
+    pub(crate) process: ChildProcess,
+    pub(crate) qmp: QmpClient,
+    pub(crate) session: AgentSession,
+    pub(crate) words: QemuStderrTail,
 }
 
-/// What QEMU said last on its standard error.
+/// The end of QEMU's standard error.
 #[derive(Debug, Clone, Default)]
-pub(super) struct LastWords(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct QemuStderrTail(Arc<Mutex<Vec<u8>>>);
 
-impl Launcher {
-    /// Starts QEMU and waits for its greeting.
-    pub(super) async fn launch(&self, plan: &Plan<'_>) -> Result<Machine, SandboxError> {
-        let unusable = || SandboxError::host("QEMU cannot be given its files");
+impl QemuLauncher {
+    /// Starts QEMU and waits for its QMP greeting.
+    pub(crate) async fn launch(&self, plan: &QemuConfig<'_>) -> Result<QemuMachine, SandboxError> {
+        let unusable = || SandboxError::host("cannot pass files to QEMU");
         let (session, agent) = channel()?;
         let (monitor, qmp) = channel()?;
         let mut files = vec![agent, qmp];
         let (ram, root) = (Some(plan.ram), plan.root);
         let (kernel, initramfs) = match plan.start {
-            Start::Boot { kernel, initramfs, .. } => (Some(kernel), Some(initramfs)),
-            Start::Clone => (None, None),
+            QemuStartMode::Boot { kernel, initramfs, .. } => (Some(kernel), Some(initramfs)),
+            QemuStartMode::Clone => (None, None),
         };
         for file in [ram, root, kernel, initramfs].into_iter().flatten() {
             files.push(file.as_fd().try_clone_to_owned().map_err(unusable())?);
         }
         let mut devices = vec![PathBuf::from("/dev/null"), PathBuf::from("/dev/urandom")];
         let mut group = None;
-        if plan.accel == Accel::Kvm {
+        if plan.accel == VmAccelerator::Kvm {
             devices.push(PathBuf::from("/dev/kvm"));
             group = kvm_group();
         }
         let args = arguments(plan);
-        let inmate = Inmate { program: self.qemu.clone(), args, devices, group, files };
+        let inmate = JailedProcess { program: self.qemu.clone(), args, devices, group, files };
 
         let (command, report) = self.jail.command(inmate).map_err(unusable())?;
-        let mut process = spawner::spawn(command)
-            .await
-            .map_err(SandboxError::host("the jail cannot be started"))?;
-        let words = LastWords::default();
+        let mut process =
+            spawner::spawn(command).await.map_err(SandboxError::host("cannot start the jail"))?;
+        let words = QemuStderrTail::default();
         if let Some(stderr) = process.take_stderr() {
             let stderr = Receiver::from_owned_fd(stderr.into()).map_err(unusable())?;
             tokio::spawn(words.clone().listen(stderr));
@@ -112,23 +110,23 @@ impl Launcher {
         if walls != self.walls {
             return Err(SandboxError::Start {
                 engine: "the jail".to_owned(),
-                problem: format!("its walls are {walls:?}, and they were {:?}", self.walls),
+                problem: format!("its restrictions changed: {walls:?}, expected {:?}", self.walls),
             });
         }
-        let qmp = match Qmp::greet(monitor).await {
+        let qmp = match QmpClient::greet(monitor).await {
             Ok(qmp) => qmp,
             Err(SandboxError::Lost(_)) => return Err(silent(&mut process, &words).await),
             Err(other) => return Err(other),
         };
         let (from, to) = session.into_split();
-        let session = Session::new(Box::new(from), Box::new(to));
-        Ok(Machine { process, qmp, session, words })
+        let session = AgentSession::new(Box::new(from), Box::new(to));
+        Ok(QemuMachine { process, qmp, session, words })
     }
 }
 
-impl LastWords {
-    /// On one line.
-    pub(super) fn text(&self) -> String {
+impl QemuStderrTail {
+    /// The text as a single line.
+    pub(crate) fn text(&self) -> String {
         let heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let text = String::from_utf8_lossy(&heard);
         text.chars()
@@ -138,7 +136,7 @@ impl LastWords {
             .to_owned()
     }
 
-    /// Reads to the end, so that QEMU never waits for us, and keeps what came last.
+    /// Reads to the end so that QEMU never blocks, and keeps the last part.
     async fn listen(self, mut from: Receiver) {
         let mut piece = [0; 1 << 10];
         while let Ok(read @ 1..) = from.read(&mut piece).await {
@@ -150,19 +148,20 @@ impl LastWords {
     }
 }
 
-/// QEMU ended instead of speaking; its last words say why.
-async fn silent(process: &mut Process, words: &LastWords) -> SandboxError {
+/// QEMU exited instead of sending a greeting; its standard error says why.
+async fn silent(process: &mut ChildProcess, words: &QemuStderrTail) -> SandboxError {
     let _ = timeout(Duration::from_secs(2), process.wait()).await;
-    // The words may arrive a moment after the end.
+    // Output may arrive shortly after the process exits.
     tokio::task::yield_now().await;
     let text = words.text();
-    let problem = if text.is_empty() { "it ended without a word".to_owned() } else { text };
+    let problem =
+        if text.is_empty() { "it exited without an error message".to_owned() } else { text };
     SandboxError::Start { engine: "QEMU".to_owned(), problem }
 }
 
-/// A pair of connected sockets: ours, and the one that QEMU inherits.
+/// A pair of connected sockets: ours and the one that QEMU inherits.
 fn channel() -> Result<(UnixStream, OwnedFd), SandboxError> {
-    let unusable = || SandboxError::host("no channel to QEMU can be made");
+    let unusable = || SandboxError::host("cannot create a socket pair for QEMU");
     let (ours, theirs) =
         socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
             .map_err(|error| unusable()(error.into()))?;
@@ -171,24 +170,24 @@ fn channel() -> Result<(UnixStream, OwnedFd), SandboxError> {
     Ok((UnixStream::from_std(ours).map_err(unusable())?, theirs))
 }
 
-/// QEMU's command line. Files are the ones that it inherits, in the order of [`Launcher::launch`].
-fn arguments(plan: &Plan<'_>) -> Vec<String> {
+/// QEMU's command line. File descriptors are numbered in the order of [`QemuLauncher::launch`].
+fn arguments(plan: &QemuConfig<'_>) -> Vec<String> {
     let mut fds = FIRST_FD..;
     let mut fd = || fds.next().unwrap_or_default();
     let (agent, qmp, ram) = (fd(), fd(), fd());
     let mib = plan.ram_bytes >> 20;
     let share = match plan.start {
-        Start::Boot { .. } => "on",
-        Start::Clone => "off",
+        QemuStartMode::Boot { .. } => "on",
+        QemuStartMode::Clone => "off",
     };
     let mut args: Vec<String> = Vec::new();
     let mut add = |words: &[&str]| args.extend(words.iter().map(|word| (*word).to_owned()));
-    // No clock chips but the one that tells the time of day: the kernel would wait four seconds for
-    // a missing one. No merging of equal pages: a guest could feel what its neighbours hold.
+    // The real-time clock is kept because the kernel waits four seconds for a missing one. Page
+    // merging is off because a guest could infer what its neighbours have in memory.
     add(&["-M", "microvm,acpi=on,pit=off,pic=off,rtc=on,mem-merge=off,memory-backend=ram"]);
     match plan.accel {
-        Accel::Kvm => add(&["-accel", "kvm", "-cpu", "host"]),
-        Accel::Tcg => {
+        VmAccelerator::Kvm => add(&["-accel", "kvm", "-cpu", "host"]),
+        VmAccelerator::Tcg => {
             add(&["-accel", &format!("tcg,tb-size={TRANSLATED_MIB}"), "-cpu", "max"]);
         }
     }
@@ -203,7 +202,7 @@ fn arguments(plan: &Plan<'_>) -> Vec<String> {
         let root = fd();
         add(&["-add-fd", &format!("fd={root},set={root}")]);
         let file = format!("id=root,file=/dev/fdset/{root},format=raw,if=none,readonly=on");
-        // Nobody writes to it, so nobody needs to lock it.
+        // The image is read-only, so no lock is needed.
         add(&["-drive", &format!("{file},file.locking=off")]);
         add(&["-device", "virtio-blk-device,drive=root"]);
     }
@@ -214,13 +213,13 @@ fn arguments(plan: &Plan<'_>) -> Vec<String> {
     let denied = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
     add(&["-sandbox", denied]);
     match plan.start {
-        Start::Boot { command_line, .. } => {
+        QemuStartMode::Boot { command_line, .. } => {
             let (kernel, initramfs) = (fd(), fd());
             add(&["-kernel", &format!("/proc/self/fd/{kernel}")]);
             add(&["-initrd", &format!("/proc/self/fd/{initramfs}")]);
             add(&["-append", command_line]);
         }
-        Start::Clone => add(&["-incoming", "defer", "-S"]),
+        QemuStartMode::Clone => add(&["-incoming", "defer", "-S"]),
     }
     args
 }

@@ -1,8 +1,8 @@
 use std::os::fd::OwnedFd;
 
-use super::super::Accel;
+use super::super::VmAccelerator;
 use super::super::memory::blank;
-use super::{Plan, Start, arguments};
+use super::{QemuConfig, QemuStartMode, arguments};
 
 fn file() -> OwnedFd {
     blank("test", 0).unwrap()
@@ -11,12 +11,16 @@ fn file() -> OwnedFd {
 #[test]
 fn a_boot_under_emulation_has_this_command_line() {
     let (ram, root, kernel, initramfs) = (file(), file(), file(), file());
-    let plan = Plan {
-        accel: Accel::Tcg,
+    let plan = QemuConfig {
+        accel: VmAccelerator::Tcg,
         ram: &ram,
         ram_bytes: 352 << 20,
         root: Some(&root),
-        start: Start::Boot { kernel: &kernel, initramfs: &initramfs, command_line: "quiet" },
+        start: QemuStartMode::Boot {
+            kernel: &kernel,
+            initramfs: &initramfs,
+            command_line: "quiet",
+        },
     };
     insta::assert_snapshot!(arguments(&plan).join(" "));
 }
@@ -24,12 +28,12 @@ fn a_boot_under_emulation_has_this_command_line() {
 #[test]
 fn a_clone_on_kvm_has_this_command_line() {
     let ram = file();
-    let plan = Plan {
-        accel: Accel::Kvm,
+    let plan = QemuConfig {
+        accel: VmAccelerator::Kvm,
         ram: &ram,
         ram_bytes: 128 << 20,
         root: None,
-        start: Start::Clone,
+        start: QemuStartMode::Clone,
     };
     insta::assert_snapshot!(arguments(&plan).join(" "));
 }

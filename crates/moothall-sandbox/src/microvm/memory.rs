@@ -1,9 +1,8 @@
-//! Memory that is handed to a virtual machine as a file: a guest's RAM, its kernel, its state.
+//! Anonymous memory files for a virtual machine: guest RAM, kernel and state.
 //!
-//! It lives in files without a name, which vanish with the last process that has them open. Once
-//! sealed, nobody can change them any more, not even a QEMU that was taken over: that is what lets
-//! all clones share one template. (QEMU 7.2 opens its memory for writing even where it only copies,
-//! so a template cannot be a file that is read-only by its mode.)
+//! They disappear with the last process that has them open. Once sealed they cannot be changed, not
+//! even by a compromised QEMU, so all clones can share one template. (QEMU 7.2 opens its memory for
+//! writing even when it only copies, so file permissions cannot protect a template.)
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -13,10 +12,10 @@ use std::path::Path;
 use rustix::fs::{MemfdFlags, SealFlags, SeekFrom, fcntl_add_seals, memfd_create, seek, sendfile};
 use rustix::io::Errno;
 
-/// A file without a name, of that length, all zeros.
-pub(super) fn blank(name: &str, bytes: u64) -> io::Result<OwnedFd> {
+/// Creates a zero-filled memory file of the given size.
+pub(crate) fn blank(name: &str, bytes: u64) -> io::Result<OwnedFd> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    // Kernels before 6.3 do not know that a file of memory need not be executable.
+    // `NOEXEC_SEAL` exists since Linux 6.3.
     let file = match memfd_create(name, flags | MemfdFlags::NOEXEC_SEAL) {
         Err(Errno::INVAL) => memfd_create(name, flags)?,
         other => other?,
@@ -25,8 +24,8 @@ pub(super) fn blank(name: &str, bytes: u64) -> io::Result<OwnedFd> {
     Ok(file)
 }
 
-/// A sealed file without a name that holds these pieces, one after the other.
-pub(super) fn sealed(name: &str, pieces: &[&[u8]]) -> io::Result<OwnedFd> {
+/// Creates a sealed memory file with the concatenated pieces.
+pub(crate) fn sealed(name: &str, pieces: &[&[u8]]) -> io::Result<OwnedFd> {
     let mut file = File::from(blank(name, 0)?);
     for piece in pieces {
         file.write_all(piece)?;
@@ -36,25 +35,25 @@ pub(super) fn sealed(name: &str, pieces: &[&[u8]]) -> io::Result<OwnedFd> {
     Ok(file)
 }
 
-/// Nobody can change it from here on. Fails while someone has it mapped for writing.
-pub(super) fn seal(file: &OwnedFd) -> io::Result<()> {
+/// Makes the file immutable. Fails while it is mapped for writing.
+pub(crate) fn seal(file: &OwnedFd) -> io::Result<()> {
     let all = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
     Ok(fcntl_add_seals(file, all)?)
 }
 
-/// The same file once more, with a position of its own, for reading.
-pub(super) fn reopened(file: &OwnedFd) -> io::Result<OwnedFd> {
+/// Opens the same file again for reading, with its own position.
+pub(crate) fn reopened(file: &OwnedFd) -> io::Result<OwnedFd> {
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     Ok(fs_err::File::open(path)?.into_parts().0.into())
 }
 
-/// Copies what is in a file and leaves holes where it has holes. Both have `bytes` afterwards.
-pub(super) fn copy_with_holes(from: impl AsFd, to: impl AsFd, bytes: u64) -> io::Result<()> {
+/// Copies a sparse file and keeps its holes. Both files have `bytes` bytes afterwards.
+pub(crate) fn copy_with_holes(from: impl AsFd, to: impl AsFd, bytes: u64) -> io::Result<()> {
     rustix::fs::ftruncate(&to, bytes)?;
     let mut at = 0;
     while at < bytes {
         let start = match seek(&from, SeekFrom::Data(at)) {
-            // Nothing but holes from here on.
+            // Only holes remain.
             Err(Errno::NXIO) => break,
             other => other?.min(bytes),
         };
@@ -72,8 +71,8 @@ pub(super) fn copy_with_holes(from: impl AsFd, to: impl AsFd, bytes: u64) -> io:
     Ok(())
 }
 
-/// The bytes of a file that is expected to be no larger than this.
-pub(super) fn read_bounded(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+/// Reads a file of at most `most` bytes.
+pub(crate) fn read_bounded(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     fs_err::File::open(path)?.take(most + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {

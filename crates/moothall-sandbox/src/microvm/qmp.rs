@@ -1,7 +1,7 @@
-//! A conversation with QEMU: the few commands of its machine protocol that are needed here.
+//! A QMP client with the few commands that are needed here.
 //!
-//! A guest that broke into QEMU speaks with its mouth, so lines are bounded and every exchange has
-//! a deadline.
+//! A guest that compromised QEMU controls this connection, so lines are bounded and every exchange
+//! has a deadline.
 
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
@@ -17,62 +17,62 @@ use tokio::time::timeout;
 
 use crate::SandboxError;
 
-/// How long one command may take. Starting QEMU on a busy host is the slowest part.
+/// Time limit for one command. The slowest part is starting QEMU on a busy host.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The longest line; QEMU's greeting has 100 bytes.
+/// Maximum line length. QEMU's greeting has 100 bytes.
 const LONGEST_LINE: usize = 64 << 10;
 
-/// The most messages that are listened to while one answer is waited for.
+/// Maximum number of messages read while waiting for one reply.
 const MOST_MESSAGES: u32 = 1_000;
 
-/// A conversation that has begun.
+/// An established QMP connection.
 #[derive(Debug)]
-pub(super) struct Qmp {
+pub(crate) struct QmpClient {
     stream: UnixStream,
     heard: Vec<u8>,
-    /// What was last said about a migration.
+    /// Last reported migration status.
     migration: Option<String>,
 }
 
-/// One line of QEMU's.
+/// One message from QEMU.
 #[derive(Debug, Deserialize)]
-struct Line {
+struct QmpMessage {
     #[serde(rename = "QMP")]
     greeting: Option<Value>,
     #[serde(rename = "return")]
     answer: Option<Value>,
-    error: Option<Problem>,
+    error: Option<QmpError>,
     event: Option<String>,
     data: Option<Value>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Problem {
+struct QmpError {
     desc: String,
 }
 
-impl Qmp {
-    /// Waits for QEMU's greeting and says what we can.
-    pub(super) async fn greet(stream: UnixStream) -> Result<Self, SandboxError> {
+impl QmpClient {
+    /// Waits for QEMU's greeting and negotiates capabilities.
+    pub(crate) async fn greet(stream: UnixStream) -> Result<Self, SandboxError> {
         let mut qmp = Self { stream, heard: Vec::new(), migration: None };
         let greeting = async {
             match qmp.line().await? {
-                Line { greeting: Some(_), .. } => Ok(()),
+                QmpMessage { greeting: Some(_), .. } => Ok(()),
                 _ => Err(strange("no greeting")),
             }
         };
         timeout(PATIENCE, greeting).await.map_err(|_| late())??;
         qmp.execute("qmp_capabilities", json!({})).await?;
-        // Memory that is shared with a template is not written into its state.
+        // Memory that is shared with a template is left out of its state.
         let wanted = ["x-ignore-shared", "events"]
             .map(|capability| json!({ "capability": capability, "state": true }));
         qmp.execute("migrate-set-capabilities", json!({ "capabilities": wanted })).await?;
         Ok(qmp)
     }
 
-    /// Gives a command and waits for its end.
-    pub(super) async fn execute(
+    /// Sends a command and waits for its reply.
+    pub(crate) async fn execute(
         &mut self,
         command: &str,
         arguments: Value,
@@ -85,8 +85,8 @@ impl Qmp {
         timeout(PATIENCE, exchange).await.map_err(|_| late())?
     }
 
-    /// Hands over an open file under a name.
-    pub(super) async fn hand_over(
+    /// Passes an open file to QEMU under a name.
+    pub(crate) async fn hand_over(
         &mut self,
         name: &str,
         file: BorrowedFd<'_>,
@@ -98,7 +98,7 @@ impl Qmp {
                 .async_io(Interest::WRITABLE, || send_with_file(&self.stream, &words, file))
                 .await
                 .map_err(SandboxError::Lost)?;
-            // The file went with the first byte.
+            // The file was sent with the first byte.
             let rest = words.as_bytes().get(sent..).unwrap_or_default();
             self.stream.write_all(rest).await.map_err(SandboxError::Lost)?;
             self.answer().await.map(|_| ())
@@ -106,8 +106,8 @@ impl Qmp {
         timeout(PATIENCE, exchange).await.map_err(|_| late())?
     }
 
-    /// Waits until a migration that was begun is over.
-    pub(super) async fn migrated(&mut self) -> Result<(), SandboxError> {
+    /// Waits until the running migration has finished.
+    pub(crate) async fn migrated(&mut self) -> Result<(), SandboxError> {
         let over = async {
             for _ in 0..MOST_MESSAGES {
                 match self.migration.as_deref() {
@@ -115,13 +115,13 @@ impl Qmp {
                     Some(status @ ("failed" | "cancelled")) => {
                         return Err(SandboxError::Start {
                             engine: "QEMU".to_owned(),
-                            problem: format!("the state of a template: {status}"),
+                            problem: format!("migration of the template state {status}"),
                         });
                     }
                     _ => self.event().await?,
                 }
             }
-            Err(strange("a migration without end"))
+            Err(strange("migration did not finish"))
         };
         timeout(PATIENCE, over).await.map_err(|_| late())?
     }
@@ -138,11 +138,11 @@ impl Qmp {
                 return Ok(answer);
             }
         }
-        Err(strange("events without end"))
+        Err(strange("too many events"))
     }
 
-    /// Takes a line in: an answer, or something that happened.
-    fn note(&mut self, line: Line) -> Result<Option<Value>, SandboxError> {
+    /// Handles a message: returns a reply, or records an event.
+    fn note(&mut self, line: QmpMessage) -> Result<Option<Value>, SandboxError> {
         if let Some(problem) = line.error {
             let problem = problem.desc.chars().filter(|c| !c.is_control()).take(300).collect();
             return Err(SandboxError::Start { engine: "QEMU".to_owned(), problem });
@@ -154,14 +154,14 @@ impl Qmp {
         Ok(line.answer)
     }
 
-    async fn line(&mut self) -> Result<Line, SandboxError> {
+    async fn line(&mut self) -> Result<QmpMessage, SandboxError> {
         loop {
             if let Some(end) = self.heard.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.heard.drain(..=end).collect();
-                return serde_json::from_slice(&line).map_err(|_| strange("what is not JSON"));
+                return serde_json::from_slice(&line).map_err(|_| strange("invalid JSON"));
             }
             if self.heard.len() > LONGEST_LINE {
-                return Err(strange("a line without end"));
+                return Err(strange("line too long"));
             }
             let read = self.stream.read_buf(&mut self.heard).await.map_err(SandboxError::Lost)?;
             if read == 0 {
@@ -191,7 +191,10 @@ fn late() -> SandboxError {
 }
 
 fn strange(what: &str) -> SandboxError {
-    SandboxError::Start { engine: "QEMU".to_owned(), problem: format!("it says {what}") }
+    SandboxError::Start {
+        engine: "QEMU".to_owned(),
+        problem: format!("QMP protocol error: {what}"),
+    }
 }
 
 #[cfg(test)]

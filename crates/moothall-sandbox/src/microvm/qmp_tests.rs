@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::UnixStream;
 
-use super::Qmp;
+use super::QmpClient;
 
 const GREETING: &str = "{\"QMP\": {\"version\": {}, \"capabilities\": []}}\n";
 
-/// Plays QEMU: greets, answers the two commands of the greeting, and then each command with the
-/// lines that are given for it. Returns the commands.
+/// Simulates QEMU: sends the greeting, replies to the two setup commands and then to each command
+/// with the given lines. Returns the commands.
 async fn play(stream: UnixStream, greeting: String, answers: Vec<String>) -> Vec<String> {
     let mut stream = BufReader::new(stream);
     let mut commands = Vec::new();
@@ -28,11 +28,11 @@ async fn play(stream: UnixStream, greeting: String, answers: Vec<String>) -> Vec
     commands
 }
 
-async fn greeted(answers: &[&str]) -> (Qmp, tokio::task::JoinHandle<Vec<String>>) {
+async fn greeted(answers: &[&str]) -> (QmpClient, tokio::task::JoinHandle<Vec<String>>) {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let answers = answers.iter().map(|answer| (*answer).to_owned()).collect();
     let player = tokio::spawn(play(theirs, GREETING.to_owned(), answers));
-    (Qmp::greet(ours).await.unwrap(), player)
+    (QmpClient::greet(ours).await.unwrap(), player)
 }
 
 #[tokio::test]
@@ -51,9 +51,12 @@ async fn a_migration_is_over_when_the_event_says_so() {
     };
     for (last, expected) in [
         ("completed", Ok(())),
-        ("failed", Err("QEMU cannot start a sandbox: the state of a template: failed".to_owned())),
+        (
+            "failed",
+            Err("QEMU cannot start a sandbox: migration of the template state failed".to_owned()),
+        ),
     ] {
-        // The first event comes before the answer, the last one after it.
+        // The first event comes before the reply, the last one after it.
         let answers = format!("{}{{\"return\": {{}}}}\n{}", status("setup"), status(last));
         let (mut qmp, _player) = greeted(&[&answers]).await;
         qmp.execute("migrate", json!({ "uri": "fd:state" })).await.unwrap();
@@ -76,14 +79,14 @@ async fn what_is_no_greeting_ends_the_conversation() {
     async fn check(said: String, expected: &str) {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let player = tokio::spawn(play(theirs, said, Vec::new()));
-        let error = Qmp::greet(ours).await.unwrap_err();
+        let error = QmpClient::greet(ours).await.unwrap_err();
         player.abort();
         assert_eq!(error.failure().detail, expected);
     }
-    let says = "QEMU cannot start a sandbox: it says";
+    let says = "QEMU cannot start a sandbox: QMP protocol error:";
     check("{\"return\": {}}\n".to_owned(), &format!("{says} no greeting")).await;
-    check("hello\n".to_owned(), &format!("{says} what is not JSON")).await;
-    check("x".repeat(100_000), &format!("{says} a line without end")).await;
+    check("hello\n".to_owned(), &format!("{says} invalid JSON")).await;
+    check("x".repeat(100_000), &format!("{says} line too long")).await;
 }
 
 #[tokio::test]
@@ -91,7 +94,8 @@ async fn a_file_is_handed_over_with_its_name() {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let theirs = theirs.into_std().unwrap();
     theirs.set_nonblocking(false).unwrap();
-    // The greeting is answered by hand, because the file comes with bytes that must not be buffered.
+    // The greeting is handled manually, because the file is sent with bytes that must not be
+    // buffered.
     let qemu = std::thread::spawn(move || {
         use std::io::Write as _;
         let mut theirs = theirs;
@@ -120,7 +124,7 @@ async fn a_file_is_handed_over_with_its_name() {
         }
         (serde_json::from_slice::<Value>(&words[..bytes]).unwrap(), text)
     });
-    let mut qmp = Qmp::greet(ours).await.unwrap();
+    let mut qmp = QmpClient::greet(ours).await.unwrap();
     let mut file = tempfile::tempfile().unwrap();
     std::io::Write::write_all(&mut file, b"state").unwrap();
     std::io::Seek::rewind(&mut file).unwrap();

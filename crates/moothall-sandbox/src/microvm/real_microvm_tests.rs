@@ -1,5 +1,5 @@
-//! Tests that start real virtual machines. They need QEMU, the images and the agent's binary, and
-//! fail where one of them is missing.
+//! Tests that start real virtual machines. They need QEMU, the images and the agent binary, and
+//! fail if one is missing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader};
@@ -9,25 +9,28 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use moothall_core::Sha256Hex;
-use moothall_core::guest::{Place, RunRequest, WayToEnd};
-use moothall_core::sandbox::{IsolationClass, Labels, Limits};
+use moothall_core::guest::{ExitCause, GuestRunRequest, Place};
+use moothall_core::sandbox::{IsolationClass, Limits, SandboxLabels};
 
-use super::{Accel, AccelChoice, MicroVm, MicroVmOptions};
+use super::{AcceleratorChoice, MicroVmEngine, MicroVmOptions, VmAccelerator};
 use crate::image::ImageStore;
 use crate::jail::JailCommand;
-use crate::session::RanEnd;
-use crate::{Engine as _, GuestBinary, ProcessId, Registry, SandboxError, Session, Spec, Vessel};
+use crate::session::SessionRunEnd;
+use crate::{
+    AgentSession, GuestBinary, ProcessId, SandboxEngine as _, SandboxError, SandboxRegistry,
+    SandboxSpec, StartedSandbox,
+};
 
-/// Set for a copy of this program that is to be killed.
+/// Set for a copy of this program that will be killed.
 const VICTIM: &str = "MOOTHALL_TEST_VICTIM";
 
-/// The folder in which cargo builds.
+/// Cargo's target folder.
 fn target() -> PathBuf {
     let own = std::env::current_exe().unwrap();
     own.ancestors().nth(3).unwrap().to_owned()
 }
 
-/// The jail is built with the tests of this package.
+/// Cargo builds the jail together with this package's tests.
 pub(crate) fn jail() -> JailCommand {
     let own = std::env::current_exe().unwrap();
     let program = own.ancestors().nth(2).unwrap().join("moothall-jail");
@@ -57,8 +60,8 @@ fn shared_cache() -> PathBuf {
     target().join("tmp/sandboxes")
 }
 
-async fn engine_with(cache: &Path, registry: &Path) -> MicroVm {
-    MicroVm::open(options(cache, registry)).await.unwrap()
+async fn engine_with(cache: &Path, registry: &Path) -> MicroVmEngine {
+    MicroVmEngine::open(options(cache, registry)).await.unwrap()
 }
 
 fn options(cache: &Path, registry: &Path) -> MicroVmOptions {
@@ -68,29 +71,29 @@ fn options(cache: &Path, registry: &Path) -> MicroVmOptions {
         images: images(),
         guest: guest(),
         cache: cache.to_owned(),
-        registry: Registry::open(registry).unwrap(),
-        accel: AccelChoice::Automatic,
+        registry: SandboxRegistry::open(registry).unwrap(),
+        accel: AcceleratorChoice::Automatic,
     }
 }
 
-pub(super) async fn engine() -> (MicroVm, tempfile::TempDir) {
+pub(crate) async fn engine() -> (MicroVmEngine, tempfile::TempDir) {
     let registry = tempfile::tempdir().unwrap();
     (engine_with(&shared_cache(), registry.path()).await, registry)
 }
 
-pub(super) fn python() -> Spec {
-    Spec { image: "python".to_owned(), limits: Limits::default() }
+pub(crate) fn python() -> SandboxSpec {
+    SandboxSpec { image: "python".to_owned(), limits: Limits::default() }
 }
 
-async fn started(engine: &MicroVm) -> Vessel {
-    engine.start(&python(), &Labels::default()).await.unwrap()
+async fn started(engine: &MicroVmEngine) -> StartedSandbox {
+    engine.start(&python(), &SandboxLabels::default()).await.unwrap()
 }
 
-/// Runs a Python program and gives what it printed.
-pub(super) async fn run(session: &mut Session, program: &str) -> String {
+/// Runs a Python program and returns its output.
+pub(crate) async fn run(session: &mut AgentSession, program: &str) -> String {
     let path = "main.py".parse().unwrap();
     session.put(Place::Workspace, &path, program.as_bytes()).await.unwrap();
-    let request = RunRequest {
+    let request = GuestRunRequest {
         argv: vec!["python3".to_owned(), "main.py".to_owned()],
         env: BTreeMap::new(),
         limits: Limits::default(),
@@ -98,13 +101,13 @@ pub(super) async fn run(session: &mut Session, program: &str) -> String {
     let ran = session.run(request, b"", None).await;
     let stderr = String::from_utf8_lossy(&ran.stderr);
     match ran.end {
-        RanEnd::Told(ended) if ended.way == WayToEnd::Exited(0) => {}
+        SessionRunEnd::Told(ended) if ended.way == ExitCause::Exited(0) => {}
         other => panic!("{other:?} {stderr}"),
     }
     String::from_utf8(ran.stdout).unwrap()
 }
 
-/// CPU time of children that are gone.
+/// CPU time of children that have exited.
 fn cpu_of_children() -> Duration {
     let stat = fs_err::read_to_string("/proc/self/stat").unwrap();
     let fields = stat.rsplit_once(") ").unwrap().1.split(' ').skip(13).take(2);
@@ -128,12 +131,12 @@ async fn a_clone_runs_a_program_and_is_gone_afterwards() {
     let (engine, registry) = engine().await;
     let mut vessel = started(&engine).await;
     assert_eq!(run(&mut vessel.session, "print(6 * 7)").await, "42\n");
-    let records = Registry::list(registry.path()).unwrap();
+    let records = SandboxRegistry::list(registry.path()).unwrap();
     let [record] = records.as_slice() else { panic!("{records:?}") };
     let [process] = record.leaves.processes.as_slice() else { panic!("{record:?}") };
     assert_eq!(record.name, vessel.end.name());
     assert_eq!(ProcessId::of(process.pid), Some(*process), "QEMU runs");
-    // Its own filter of system calls stands beside the walls of the jail.
+    // QEMU's own seccomp filter applies in addition to the jail.
     let status = fs_err::read_to_string(format!("/proc/{}/status", process.pid)).unwrap();
     let walls: Vec<&str> = status
         .lines()
@@ -142,15 +145,15 @@ async fn a_clone_runs_a_program_and_is_gone_afterwards() {
     assert!(walls.contains(&"NoNewPrivs:\t1") && walls.contains(&"Seccomp:\t2"), "{walls:?}");
     vessel.end.finish().await;
     assert_eq!(ProcessId::of(process.pid), None, "QEMU is gone");
-    assert_eq!(Registry::list(registry.path()).unwrap(), []);
+    assert_eq!(SandboxRegistry::list(registry.path()).unwrap(), []);
 }
 
 #[tokio::test]
 async fn the_class_is_what_runs_the_instructions() {
     let (engine, _registry) = engine().await;
     let expected = match engine.accel() {
-        Accel::Kvm => IsolationClass::HardwareVm,
-        Accel::Tcg => IsolationClass::EmulatedVm,
+        VmAccelerator::Kvm => IsolationClass::HardwareVm,
+        VmAccelerator::Tcg => IsolationClass::EmulatedVm,
     };
     assert_eq!(engine.class(), expected);
     assert!(engine.walls().no_new_privileges);
@@ -186,7 +189,7 @@ async fn clones_draw_different_numbers_and_know_the_time() {
 async fn a_second_engine_finds_the_template_of_the_first() {
     let (first, _registry) = engine().await;
     first.prepare(&python()).await.unwrap();
-    let made = |engine: &MicroVm| {
+    let made = |engine: &MicroVmEngine| {
         let image = engine.images.find("python").unwrap();
         let recipe = engine.recipe(&image, &python().limits).unwrap();
         let folder = shared_cache().join("templates").join(recipe.key.to_string());
@@ -215,7 +218,7 @@ async fn a_template_that_does_not_come_to_life_is_made_again() {
     let cache = tempfile::tempdir().unwrap();
     let registry = tempfile::tempdir().unwrap();
     let engine = engine_with(cache.path(), registry.path()).await;
-    // Everything in order but the memory, which is all zeros: nothing can know before it is tried.
+    // Everything is valid except the memory, which is all zeros; only starting it shows that.
     let from = shared_cache().join("templates").join(&key);
     let to = cache.path().join("templates").join(&key);
     fs_err::create_dir(&to).unwrap();
@@ -233,24 +236,24 @@ async fn a_template_that_does_not_come_to_life_is_made_again() {
 #[tokio::test]
 async fn an_image_without_an_interpreter_comes_up_too() {
     let (engine, _registry) = engine().await;
-    let spec = Spec { image: "debate".to_owned(), limits: Limits::default() };
-    let mut vessel = engine.start(&spec, &Labels::default()).await.unwrap();
-    // It has nothing to run, and says so.
-    let request = RunRequest {
+    let spec = SandboxSpec { image: "debate".to_owned(), limits: Limits::default() };
+    let mut vessel = engine.start(&spec, &SandboxLabels::default()).await.unwrap();
+    // It has no root file system to run programs in, and reports that.
+    let request = GuestRunRequest {
         argv: vec!["python3".to_owned()],
         env: BTreeMap::new(),
         limits: Limits::default(),
     };
     let ran = vessel.session.run(request, b"", None).await;
-    assert!(matches!(ran.end, RanEnd::Broken(SandboxError::Request(_))), "{:?}", ran.end);
+    assert!(matches!(ran.end, SessionRunEnd::Broken(SandboxError::Request(_))), "{:?}", ran.end);
 }
 
 #[tokio::test]
 async fn a_program_with_large_modules_starts_as_quickly_as_another() {
     let (engine, _registry) = engine().await;
-    let spec = Spec { image: "data".to_owned(), limits: Limits::default() };
+    let spec = SandboxSpec { image: "data".to_owned(), limits: Limits::default() };
     engine.prepare(&spec).await.unwrap();
-    let mut vessel = engine.start(&spec, &Labels::default()).await.unwrap();
+    let mut vessel = engine.start(&spec, &SandboxLabels::default()).await.unwrap();
     let begun = Instant::now();
     let program = "import numpy, pandas\n\
                    from matplotlib import pyplot\n\
@@ -259,7 +262,7 @@ async fn a_program_with_large_modules_starts_as_quickly_as_another() {
     assert_eq!(run(&mut vessel.session, program).await, "6\n");
     let elapsed = begun.elapsed();
     milliseconds("first program with pandas", &mut [elapsed]);
-    // Importing pandas alone takes longer than that under emulation.
+    // Importing pandas alone takes longer under emulation.
     assert!(elapsed < Duration::from_secs(15), "{elapsed:?}");
 }
 
@@ -267,7 +270,7 @@ async fn a_program_with_large_modules_starts_as_quickly_as_another() {
 async fn a_sandbox_can_be_booted_without_a_template() {
     let (engine, _registry) = engine().await;
     let begun = Instant::now();
-    let mut vessel = engine.start_cold(&python(), &Labels::default()).await.unwrap();
+    let mut vessel = engine.start_cold(&python(), &SandboxLabels::default()).await.unwrap();
     milliseconds("cold boot", &mut [begun.elapsed()]);
     assert_eq!(run(&mut vessel.session, "print('booted')").await, "booted\n");
 }
@@ -277,7 +280,7 @@ async fn twenty_in_a_row_and_ten_at_once_all_answer() {
     let (engine, registry) = engine().await;
     let engine = Arc::new(engine);
     engine.prepare(&python()).await.unwrap();
-    async fn one(engine: Arc<MicroVm>) -> (Duration, Duration) {
+    async fn one(engine: Arc<MicroVmEngine>) -> (Duration, Duration) {
         let begun = Instant::now();
         let mut vessel = started(&engine).await;
         let cloned = begun.elapsed();
@@ -304,29 +307,29 @@ async fn twenty_in_a_row_and_ten_at_once_all_answer() {
         wholes.push(cloned + ran);
     }
     milliseconds("10 clones and programs at once", &mut wholes);
-    assert_eq!(Registry::list(registry.path()).unwrap(), []);
+    assert_eq!(SandboxRegistry::list(registry.path()).unwrap(), []);
 }
 
-/// On some hosts KVM is there and a guest never comes up. Then there is an error, and soon.
+/// On some hosts KVM exists but no guest boots. That must fail within the time limit.
 #[tokio::test]
 async fn kvm_works_or_is_given_up_in_time() {
     let registry = tempfile::tempdir().unwrap();
-    let accel = AccelChoice::Only(Accel::Kvm);
+    let accel = AcceleratorChoice::Only(VmAccelerator::Kvm);
     let options = MicroVmOptions { accel, ..options(&shared_cache(), registry.path()) };
-    let engine = MicroVm::open(options).await.unwrap();
+    let engine = MicroVmEngine::open(options).await.unwrap();
     assert_eq!(engine.class(), IsolationClass::HardwareVm);
-    let spec = Spec { image: "debate".to_owned(), limits: Limits::default() };
+    let spec = SandboxSpec { image: "debate".to_owned(), limits: Limits::default() };
     let begun = Instant::now();
-    let started = engine.start(&spec, &Labels::default()).await;
+    let started = engine.start(&spec, &SandboxLabels::default()).await;
     assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
     if let Err(error) = started {
         assert!(error.is_retryable());
-        assert_eq!(engine_with(&shared_cache(), registry.path()).await.accel(), Accel::Tcg);
+        assert_eq!(engine_with(&shared_cache(), registry.path()).await.accel(), VmAccelerator::Tcg);
     }
 }
 
-/// The victim of the next tests: starts a sandbox, tells QEMU's number and waits to be killed; or
-/// starts some, gives each up at another moment, and tells what is left.
+/// Helper process for the next tests: starts a sandbox, prints QEMU's process id and waits to be
+/// killed; or starts several, drops each at a different moment and prints what is left.
 #[tokio::test]
 #[ignore = "started by other tests"]
 async fn victim() {
@@ -337,7 +340,7 @@ async fn victim() {
     match order.as_str() {
         "wait" => {
             let _vessel = started(&engine).await;
-            let records = Registry::list(registry.path()).unwrap();
+            let records = SandboxRegistry::list(registry.path()).unwrap();
             println!("\nqemu {}", records[0].leaves.processes[0].pid);
             std::future::pending::<()>().await;
         }
@@ -356,7 +359,7 @@ async fn victim() {
     }
 }
 
-/// How many children this process has, dead ones included.
+/// Number of children of this process, including zombies.
 fn children() -> usize {
     let mut found = 0;
     for task in fs_err::read_dir("/proc/self/task").unwrap() {

@@ -26,15 +26,15 @@ fn an_interpreter_imports_what_its_image_has() {
     check(&all, &["python3"], &["statistics", "numpy", "pandas", "matplotlib.pyplot"]);
 }
 
-/// Here and not with the others, because nobody else can make a clone that was not freshened.
+/// In this module because only it can create a clone without reseeding.
 mod real_microvm {
     use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
     use super::super::super::real_microvm::{engine, python, run};
 
-    /// Shows that `clones_draw_different_numbers_and_know_the_time` can fail. The clock stands for
-    /// the randomness, which comes with the same message: a kernel takes new randomness by itself
-    /// within seconds, so on a slow machine no two stale clones draw the same number.
+    /// Shows that `clones_draw_different_numbers_and_know_the_time` can fail. Checks the clock
+    /// instead of the randomness, which is set by the same message: a kernel reseeds itself within
+    /// seconds, so on a slow machine two stale clones do not draw the same number.
     #[tokio::test]
     async fn a_clone_that_is_not_freshened_lives_in_the_past() {
         const PAST: Duration = Duration::from_secs(5);

@@ -1,31 +1,31 @@
-//! The bundle: what an OCI runtime is told about one sandbox.
+//! Writes the OCI bundle configuration of one sandbox.
 
 use std::path::Path;
 
 use moothall_core::sandbox::Limits;
 use serde_json::{Value, json};
 
-use super::Kernel;
-use super::cgroup::{Cgroups, Resources};
+use super::SandboxKernel;
+use super::cgroup::{CgroupLimits, CgroupSupport};
 use super::seccomp;
 use super::user_namespace::IdRange;
 
-/// The agent, as it is found in a root file system. The image has an empty file there to mount it on:
-/// a runtime that had to make one would write to the image.
-pub(super) const AGENT: &str = "/moothall-guest";
+/// Path of the agent in a root file system. The image has an empty file there as mount point;
+/// otherwise a runtime would create one in the image.
+pub(crate) const AGENT: &str = "/moothall-guest";
 
-/// Folders of the root file system that something is mounted on.
-pub(super) const MOUNT_POINTS: [&str; 5] = ["dev", "inputs", "proc", "tmp", "workspace"];
+/// Folders of the root file system that are mount points.
+pub(crate) const MOUNT_POINTS: [&str; 5] = ["dev", "inputs", "proc", "tmp", "workspace"];
 
-/// What the agent, root in its container, needs to become someone else for the program, to give it
-/// its files and to stop it. The program gets none of them.
+/// Capabilities of the agent, which is root in its container: needed to switch users, hand over
+/// files and kill the program. The program gets none of them.
 const CAPABILITIES: [&str; 6] =
     ["CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_KILL", "CAP_SETGID", "CAP_SETPCAP", "CAP_SETUID"];
 
-/// What it has for itself.
+/// Namespaces that are private to the container.
 const NAMESPACES: [&str; 6] = ["cgroup", "ipc", "mount", "network", "pid", "uts"];
 
-/// Hidden, as Docker hides them, and a few more files that tell about the host.
+/// Masked paths: Docker's list and a few more files that reveal information about the host.
 const MASKED: [&str; 17] = [
     "/proc/acpi",
     "/proc/asound",
@@ -49,34 +49,32 @@ const MASKED: [&str; 17] = [
 const READ_ONLY: [&str; 5] =
     ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"];
 
-/// Room for semaphores and small shared memory: Python's `multiprocessing` wants it.
+/// Size of `/dev/shm`, for semaphores and small shared memory. Python's `multiprocessing` needs it.
 const SHARED_MEMORY_BYTES: u64 = 4 << 20;
 
-/// Open files of the agent, which has a few of its own and one for each that it brings.
+/// Limit of open files for the agent, which needs one per file it transfers and a few more.
 const AGENT_OPEN_FILES: u32 = 1024;
 
-/// What one sandbox is.
+/// Inputs of one bundle configuration.
 #[derive(Debug)]
-pub(super) struct Bundle<'a> {
-    /// Its root file system.
-    pub(super) root: &'a Path,
-    /// The agent's binary.
-    pub(super) agent: &'a Path,
-    /// What its program may use.
-    pub(super) limits: &'a Limits,
-    /// What the host holds of it.
-    pub(super) resources: &'a Resources,
-    /// The path of its control group below each hierarchy.
-    pub(super) cgroups_path: &'a str,
-    /// Whose system calls it makes.
-    pub(super) kernel: Kernel,
-    /// Its user ids on the host; none where they are the host's own.
-    pub(super) ids: Option<IdRange>,
+pub(crate) struct OciBundle<'a> {
+    pub(crate) root: &'a Path,
+    /// Path of the agent binary.
+    pub(crate) agent: &'a Path,
+    /// Limits of the program.
+    pub(crate) limits: &'a Limits,
+    /// Limits enforced by the host's cgroups.
+    pub(crate) resources: &'a CgroupLimits,
+    /// Path of the cgroup relative to each hierarchy.
+    pub(crate) cgroups_path: &'a str,
+    pub(crate) kernel: SandboxKernel,
+    /// User ids on the host. `None` if the container uses the host's ids.
+    pub(crate) ids: Option<IdRange>,
 }
 
-impl Bundle<'_> {
-    /// The text of `config.json`.
-    pub(super) fn config(&self, cgroups: &Cgroups) -> Value {
+impl OciBundle<'_> {
+    /// Content of `config.json`.
+    pub(crate) fn config(&self, cgroups: &CgroupSupport) -> Value {
         let open_files = self.limits.open_files.max(AGENT_OPEN_FILES);
         let mut config = json!({
             "ociVersion": "1.0.2",
@@ -118,14 +116,14 @@ impl Bundle<'_> {
             config["linux"]["uidMappings"] = ids.mappings();
             config["linux"]["gidMappings"] = ids.mappings();
         }
-        if self.kernel == Kernel::Gvisor {
-            // When the memory is used up, the host's kernel shall take gVisor's: that ends
-            // everything. It would take the process that holds a program's memory for it, and
-            // the program would seem to have failed by itself.
+        if self.kernel == SandboxKernel::Gvisor {
+            // When memory runs out, the host's kernel must kill gVisor itself, which ends the whole
+            // sandbox. Otherwise it kills the process that backs one program's memory, and the
+            // program appears to have failed on its own.
             config["process"]["oomScoreAdj"] = 1000.into();
-            // Its kernel counts the processes of a user, and no other sandbox has users there. The
-            // host's group counts gVisor's own threads and cannot be as strict. One less, because
-            // it lets one more through than it is told (measured).
+            // gVisor counts processes per user within this sandbox. The host's cgroup also counts
+            // gVisor's own threads and cannot be as strict. Minus one, because gVisor allows one
+            // more than the limit (measured).
             let pids = self.limits.pids.saturating_sub(1);
             if let Some(limits) = config["process"]["rlimits"].as_array_mut() {
                 limits.push(json!({ "type": "RLIMIT_NPROC", "hard": pids, "soft": pids }));
@@ -141,7 +139,7 @@ impl Bundle<'_> {
                 "destination": "/proc",
                 "type": "proc",
                 "source": "proc",
-                // The program sees its own processes and not the agent.
+                // Hides the agent's processes from the program.
                 "options": ["nosuid", "noexec", "nodev", "hidepid=2"],
             },
             {
@@ -164,11 +162,11 @@ impl Bundle<'_> {
     }
 }
 
-/// Files in memory, so many bytes of them. A file takes a page or more, so there cannot be more of
-/// them than pages; empty ones count too.
+/// A tmpfs mount. Every file takes at least one page, so the number of inodes is limited to the
+/// number of pages; that also limits empty files.
 fn files(place: &str, bytes: u64, more: &[&str]) -> Value {
-    // Whose it is decides who writes to it. A mode would not: runc before 1.2 gives such a folder the
-    // mode of what it is mounted on, which has this one.
+    // Write access is controlled by the owner, not the mode: runc before 1.2 uses the mode of the
+    // mount point, which is also 755.
     let mut options = ["nosuid", "nodev", "mode=755"].map(ToOwned::to_owned).to_vec();
     options.extend(more.iter().map(|&option| option.to_owned()));
     options.push(format!("size={bytes}"));

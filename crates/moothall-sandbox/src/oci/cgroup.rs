@@ -1,7 +1,6 @@
-//! The host's control groups: which of them hold a limit here, and where a sandbox's are.
+//! The host's cgroups: which limits they can enforce, and the groups of each sandbox.
 //!
-//! There are two kinds of hierarchies, and hosts that have both. In the first kind every controller
-//! has a hierarchy of its own; in the second all share one.
+//! Hosts may have cgroup v1 (one hierarchy per controller), v2 (one shared hierarchy), or both.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -12,60 +11,58 @@ use serde_json::{Value, json};
 
 use crate::SandboxError;
 
-/// All groups of ours are below this one.
+/// Parent of all groups created here.
 const PARENT: &str = crate::registry::CGROUP_PARENT;
 
-/// The period over which a share of a CPU is counted, in microseconds.
+/// Period of the CPU quota, in microseconds.
 const CPU_PERIOD: u64 = 100_000;
 
-/// The kernel takes no shorter quota.
+/// Minimum quota that the kernel accepts.
 const SHORTEST_QUOTA: u64 = 1000;
 
-/// What the host's control groups hold of a sandbox: the program's limits and what the sandbox itself
-/// needs beside the program.
+/// Limits set on the host's cgroups: those of the program plus what the sandbox itself needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Resources {
-    pub(super) memory_bytes: u64,
-    pub(super) pids: u64,
-    /// Microseconds of CPU in each [`CPU_PERIOD`].
-    pub(super) cpu_quota: u64,
+pub(crate) struct CgroupLimits {
+    pub(crate) memory_bytes: u64,
+    pub(crate) pids: u64,
+    /// Microseconds of CPU time per [`CPU_PERIOD`].
+    pub(crate) cpu_quota: u64,
 }
 
-impl Resources {
-    pub(super) fn new(limits: &Limits, own_memory_bytes: u64, pids: u64) -> Self {
+impl CgroupLimits {
+    pub(crate) fn new(limits: &Limits, own_memory_bytes: u64, pids: u64) -> Self {
         let cpu_quota = (u64::from(limits.cpu_permille) * CPU_PERIOD / 1000).max(SHORTEST_QUOTA);
         Self { memory_bytes: limits.memory_bytes.saturating_add(own_memory_bytes), pids, cpu_quota }
     }
 
-    /// The `linux.resources` section: only what the host can hold, because a runtime refuses the
-    /// rest, and what nobody holds is said in the attestation.
-    pub(super) fn section(&self, cgroups: &Cgroups) -> Value {
+    /// The `linux.resources` section. It has only limits that the host can enforce, because
+    /// runtimes reject others; the attestation shows which limits are not enforced.
+    pub(crate) fn section(&self, cgroups: &CgroupSupport) -> Value {
         let mut section = json!({ "devices": [{ "allow": false, "access": "rwm" }] });
-        if cgroups.holds(Controller::Memory) {
+        if cgroups.holds(CgroupController::Memory) {
             section["memory"] = json!({ "limit": self.memory_bytes });
             if cgroups.counts_swap() {
                 section["memory"]["swap"] = self.memory_bytes.into();
             }
         }
-        if cgroups.holds(Controller::Pids) {
+        if cgroups.holds(CgroupController::Pids) {
             section["pids"] = json!({ "limit": self.pids });
         }
-        if cgroups.holds(Controller::Cpu) {
+        if cgroups.holds(CgroupController::Cpu) {
             section["cpu"] = json!({ "period": CPU_PERIOD, "quota": self.cpu_quota });
         }
         section
     }
 }
 
-/// A controller that holds a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Controller {
+pub(crate) enum CgroupController {
     Cpu,
     Memory,
     Pids,
 }
 
-impl Controller {
+impl CgroupController {
     const ALL: [Self; 3] = [Self::Cpu, Self::Memory, Self::Pids];
 
     fn name(self) -> &'static str {
@@ -77,36 +74,36 @@ impl Controller {
     }
 }
 
-/// What this host has.
+/// The cgroup support of this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Cgroups {
-    /// Where the hierarchies are mounted.
+pub(crate) struct CgroupSupport {
+    /// Mount points of the hierarchies.
     mounts: BTreeSet<PathBuf>,
-    /// Which controllers can be used, where, and of which kind.
-    held: BTreeMap<Controller, Hierarchy>,
-    /// Whether swap can be limited too.
+    /// Usable controllers and their hierarchies.
+    held: BTreeMap<CgroupController, CgroupHierarchy>,
+    /// Whether swap can be limited.
     swap: bool,
-    /// Whether both kinds are in use at once.
+    /// Whether v1 and v2 are both in use.
     hybrid: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Hierarchy {
+struct CgroupHierarchy {
     mount: PathBuf,
-    kind: Kind,
+    kind: CgroupVersion,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum CgroupVersion {
     First,
     Second,
 }
 
-impl Cgroups {
-    /// Finds out by trying: makes the group that all others are below.
-    pub(super) fn detect() -> Result<Self, SandboxError> {
+impl CgroupSupport {
+    /// Detects usable controllers by creating the parent group.
+    pub(crate) fn detect() -> Result<Self, SandboxError> {
         let table = fs::read_to_string("/proc/self/mountinfo")
-            .map_err(SandboxError::host("the mounts of this host cannot be read"))?;
+            .map_err(SandboxError::host("cannot read the mounts of this host"))?;
         let (own, shared) = hierarchies(&table);
         let mut cgroups = Self {
             mounts: own.values().chain(&shared).cloned().collect(),
@@ -114,11 +111,12 @@ impl Cgroups {
             swap: false,
             hybrid: false,
         };
-        for controller in Controller::ALL {
+        for controller in CgroupController::ALL {
             if let Some(mount) = own.get(controller.name())
                 && fs::create_dir_all(mount.join(PARENT)).is_ok()
             {
-                let hierarchy = Hierarchy { mount: mount.clone(), kind: Kind::First };
+                let hierarchy =
+                    CgroupHierarchy { mount: mount.clone(), kind: CgroupVersion::First };
                 cgroups.held.insert(controller, hierarchy);
             }
         }
@@ -127,52 +125,53 @@ impl Cgroups {
             cgroups.hybrid = !own.is_empty() && !controllers.is_empty();
             let parent = mount.join(PARENT);
             if own.is_empty() && fs::create_dir_all(&parent).is_ok() {
-                for controller in Controller::ALL {
-                    // Handed down from the top to our group, and from there to its members. A
-                    // hierarchy whose top has processes of its own does not hand anything down.
+                for controller in CgroupController::ALL {
+                    // A controller must be enabled at the root and in the parent group. That fails
+                    // if the root group has processes of its own.
                     for folder in [mount, &parent] {
                         let wish = format!("+{}", controller.name());
                         let _ = fs::write(folder.join("cgroup.subtree_control"), wish);
                     }
                     if words(&parent.join("cgroup.subtree_control")).contains(controller.name()) {
-                        let hierarchy = Hierarchy { mount: mount.clone(), kind: Kind::Second };
+                        let hierarchy =
+                            CgroupHierarchy { mount: mount.clone(), kind: CgroupVersion::Second };
                         cgroups.held.insert(controller, hierarchy);
                     }
                 }
             }
         }
-        cgroups.swap = cgroups.held.get(&Controller::Memory).is_some_and(|memory| {
+        cgroups.swap = cgroups.held.get(&CgroupController::Memory).is_some_and(|memory| {
             let file = match memory.kind {
-                Kind::First => "memory.memsw.limit_in_bytes",
-                Kind::Second => "memory.swap.max",
+                CgroupVersion::First => "memory.memsw.limit_in_bytes",
+                CgroupVersion::Second => "memory.swap.max",
             };
             memory.mount.join(PARENT).join(file).exists()
         });
         Ok(cgroups)
     }
 
-    /// Whether a limit of this controller holds here.
-    pub(super) fn holds(&self, controller: Controller) -> bool {
+    /// Whether limits of this controller can be enforced.
+    pub(crate) fn holds(&self, controller: CgroupController) -> bool {
         self.held.contains_key(&controller)
     }
 
-    /// Whether memory that is swapped out counts too.
-    pub(super) fn counts_swap(&self) -> bool {
+    /// Whether swapped memory can be limited.
+    pub(crate) fn counts_swap(&self) -> bool {
         self.swap
     }
 
-    /// Whether controllers are spread over both kinds of hierarchies, which crun refuses.
-    pub(super) fn are_hybrid(&self) -> bool {
+    /// Whether controllers are split between v1 and v2, which crun does not support.
+    pub(crate) fn are_hybrid(&self) -> bool {
         self.hybrid
     }
 
-    /// The groups of one sandbox.
-    pub(super) fn group(&self, name: &str) -> Group {
+    /// The groups for one sandbox.
+    pub(crate) fn group(&self, name: &str) -> SandboxCgroup {
         let held = self.held.iter().map(|(controller, hierarchy)| {
             let folder = hierarchy.mount.join(PARENT).join(name);
             (*controller, (folder, hierarchy.kind))
         });
-        Group {
+        SandboxCgroup {
             path: format!("/{PARENT}/{name}"),
             folders: self.mounts.iter().map(|mount| mount.join(PARENT).join(name)).collect(),
             held: held.collect(),
@@ -181,71 +180,71 @@ impl Cgroups {
     }
 }
 
-/// The control groups of one sandbox, which need not exist.
+/// The cgroups of one sandbox. They may not exist yet.
 #[derive(Debug, Clone)]
-pub(super) struct Group {
-    /// Below each hierarchy.
-    pub(super) path: String,
-    /// In every hierarchy: runtimes make one even where they limit nothing.
-    pub(super) folders: Vec<PathBuf>,
-    held: BTreeMap<Controller, (PathBuf, Kind)>,
+pub(crate) struct SandboxCgroup {
+    /// Path relative to each hierarchy.
+    pub(crate) path: String,
+    /// Folders in every hierarchy, because runtimes create groups even without limits.
+    pub(crate) folders: Vec<PathBuf>,
+    held: BTreeMap<CgroupController, (PathBuf, CgroupVersion)>,
     swap: bool,
 }
 
-impl Group {
-    /// Makes the groups that hold limits and sets them, for a runtime that is to find them done. The
-    /// share of a CPU is the program's and not the start's: see [`Group::limit_cpu`].
-    pub(super) fn create(&self, resources: &Resources) -> std::io::Result<()> {
-        let Resources { memory_bytes, pids, cpu_quota: _ } = resources;
+impl SandboxCgroup {
+    /// Creates the groups and sets their limits before the runtime starts. The CPU limit is set
+    /// after the start: see [`SandboxCgroup::limit_cpu`].
+    pub(crate) fn create(&self, resources: &CgroupLimits) -> std::io::Result<()> {
+        let CgroupLimits { memory_bytes, pids, cpu_quota: _ } = resources;
         for (controller, (folder, kind)) in &self.held {
             fs::create_dir_all(folder)?;
             let set = |file: &str, value: String| fs::write(folder.join(file), value);
             match (controller, kind) {
-                (Controller::Memory, Kind::First) => {
+                (CgroupController::Memory, CgroupVersion::First) => {
                     set("memory.limit_in_bytes", memory_bytes.to_string())?;
                     if self.swap {
                         set("memory.memsw.limit_in_bytes", memory_bytes.to_string())?;
                     }
                 }
-                (Controller::Memory, Kind::Second) => {
+                (CgroupController::Memory, CgroupVersion::Second) => {
                     set("memory.max", memory_bytes.to_string())?;
                     if self.swap {
                         set("memory.swap.max", "0".to_owned())?;
                     }
                 }
-                (Controller::Pids, _) => set("pids.max", pids.to_string())?,
-                (Controller::Cpu, _) => {}
+                (CgroupController::Pids, _) => set("pids.max", pids.to_string())?,
+                (CgroupController::Cpu, _) => {}
             }
         }
         Ok(())
     }
 
-    /// Holds everything in the group to its share of a CPU from now on.
-    pub(super) fn limit_cpu(&self, resources: &Resources) -> std::io::Result<()> {
+    /// Applies the CPU limit to the group.
+    pub(crate) fn limit_cpu(&self, resources: &CgroupLimits) -> std::io::Result<()> {
         let quota = resources.cpu_quota;
-        match self.held.get(&Controller::Cpu) {
-            Some((folder, Kind::First)) => {
+        match self.held.get(&CgroupController::Cpu) {
+            Some((folder, CgroupVersion::First)) => {
                 fs::write(folder.join("cpu.cfs_period_us"), CPU_PERIOD.to_string())?;
                 fs::write(folder.join("cpu.cfs_quota_us"), quota.to_string())
             }
-            Some((folder, Kind::Second)) => {
+            Some((folder, CgroupVersion::Second)) => {
                 fs::write(folder.join("cpu.max"), format!("{quota} {CPU_PERIOD}"))
             }
             None => Ok(()),
         }
     }
 
-    /// Whether there is no group to hold on to.
-    pub(super) fn holds_nothing(&self) -> bool {
+    /// Whether no controller is usable.
+    pub(crate) fn holds_nothing(&self) -> bool {
         self.held.is_empty()
     }
 
-    /// Whether the kernel killed a process in it for its memory.
-    pub(super) fn was_out_of_memory(&self) -> bool {
-        let Some((folder, kind)) = self.held.get(&Controller::Memory) else { return false };
+    /// Whether the kernel killed a process in the group because it was out of memory.
+    pub(crate) fn was_out_of_memory(&self) -> bool {
+        let Some((folder, kind)) = self.held.get(&CgroupController::Memory) else { return false };
         let file = match kind {
-            Kind::First => "memory.oom_control",
-            Kind::Second => "memory.events",
+            CgroupVersion::First => "memory.oom_control",
+            CgroupVersion::Second => "memory.events",
         };
         let text = fs::read_to_string(folder.join(file)).unwrap_or_default();
         text.lines()
@@ -253,10 +252,10 @@ impl Group {
             .is_some_and(|count| count.trim() != "0")
     }
 
-    /// Kills every process in it.
-    pub(super) fn kill(&self) {
+    /// Kills all processes in the group.
+    pub(crate) fn kill(&self) {
         for folder in &self.folders {
-            // Newer kernels kill all at once, those that are being born too.
+            // Newer kernels kill atomically, including processes that are being forked.
             if fs::write(folder.join("cgroup.kill"), "1").is_ok() {
                 continue;
             }
@@ -270,8 +269,7 @@ impl Group {
     }
 }
 
-/// Where the hierarchies are, in a table of mounts: those of the first kind by controller, and the
-/// one of the second.
+/// Parses the mount table: v1 hierarchies by controller, and the v2 hierarchy.
 fn hierarchies(table: &str) -> (BTreeMap<String, PathBuf>, Option<PathBuf>) {
     let mut own = BTreeMap::new();
     let mut shared = None;

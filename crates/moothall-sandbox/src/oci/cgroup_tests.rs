@@ -1,17 +1,17 @@
 use super::*;
 
-impl Cgroups {
-    /// A host whose hierarchies have one controller each.
-    pub(in crate::oci) fn of_first_kind() -> Self {
-        let held = Controller::ALL.map(|controller| {
+impl CgroupSupport {
+    /// A host with cgroup v1: one controller per hierarchy.
+    pub(crate) fn of_first_kind() -> Self {
+        let held = CgroupController::ALL.map(|controller| {
             let mount = Path::new("/sys/fs/cgroup").join(controller.name());
-            (controller, Hierarchy { mount, kind: Kind::First })
+            (controller, CgroupHierarchy { mount, kind: CgroupVersion::First })
         });
         Self { held: BTreeMap::from(held), swap: true, ..Self::without_any() }
     }
 
-    /// A host on which no limit can be held.
-    pub(in crate::oci) fn without_any() -> Self {
+    /// A host that cannot enforce any limit.
+    pub(crate) fn without_any() -> Self {
         Self { mounts: BTreeSet::new(), held: BTreeMap::new(), swap: false, hybrid: false }
     }
 }
@@ -52,10 +52,10 @@ fn finds_nothing_in_a_table_without_groups() {
     assert_eq!(hierarchies("nonsense\n1 2 3\n4 5 6 - cgroup\n"), (BTreeMap::new(), None));
 }
 
-/// Groups as plain folders: files that a kernel would make are written by hand.
-fn group(folder: &Path, kind: Kind) -> Group {
-    let held = Controller::ALL.map(|controller| (controller, (folder.to_owned(), kind)));
-    Group {
+/// Groups as plain folders; the test writes the files that a kernel would create.
+fn group(folder: &Path, kind: CgroupVersion) -> SandboxCgroup {
+    let held = CgroupController::ALL.map(|controller| (controller, (folder.to_owned(), kind)));
+    SandboxCgroup {
         path: "/moothall/x".to_owned(),
         folders: vec![folder.to_owned()],
         held: BTreeMap::from(held),
@@ -74,9 +74,9 @@ fn files(folder: &Path) -> BTreeMap<String, String> {
 }
 
 #[track_caller]
-fn check_limits(kind: Kind, expected: &[(&str, &str)]) {
+fn check_limits(kind: CgroupVersion, expected: &[(&str, &str)]) {
     let folder = tempfile::tempdir().unwrap();
-    let resources = Resources { memory_bytes: 268_435_456, pids: 512, cpu_quota: 50_000 };
+    let resources = CgroupLimits { memory_bytes: 268_435_456, pids: 512, cpu_quota: 50_000 };
     let group = group(folder.path(), kind);
     group.create(&resources).unwrap();
     group.limit_cpu(&resources).unwrap();
@@ -87,7 +87,7 @@ fn check_limits(kind: Kind, expected: &[(&str, &str)]) {
 #[test]
 fn sets_limits_in_hierarchies_of_the_first_kind() {
     check_limits(
-        Kind::First,
+        CgroupVersion::First,
         &[
             ("cpu.cfs_period_us", "100000"),
             ("cpu.cfs_quota_us", "50000"),
@@ -101,7 +101,7 @@ fn sets_limits_in_hierarchies_of_the_first_kind() {
 #[test]
 fn sets_limits_in_a_hierarchy_of_the_second_kind() {
     check_limits(
-        Kind::Second,
+        CgroupVersion::Second,
         &[
             ("cpu.max", "50000 100000"),
             ("memory.max", "268435456"),
@@ -112,7 +112,7 @@ fn sets_limits_in_a_hierarchy_of_the_second_kind() {
 }
 
 #[track_caller]
-fn check_out_of_memory(kind: Kind, file: &str, text: &str, expected: bool) {
+fn check_out_of_memory(kind: CgroupVersion, file: &str, text: &str, expected: bool) {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join(file), text).unwrap();
     assert_eq!(group(folder.path(), kind).was_out_of_memory(), expected);
@@ -121,11 +121,11 @@ fn check_out_of_memory(kind: Kind, file: &str, text: &str, expected: bool) {
 #[test]
 fn sees_whom_the_kernel_killed_for_memory() {
     let control = |count| format!("oom_kill_disable 0\nunder_oom 0\noom_kill {count}\n");
-    check_out_of_memory(Kind::First, "memory.oom_control", &control(0), false);
-    check_out_of_memory(Kind::First, "memory.oom_control", &control(2), true);
+    check_out_of_memory(CgroupVersion::First, "memory.oom_control", &control(0), false);
+    check_out_of_memory(CgroupVersion::First, "memory.oom_control", &control(2), true);
     let events = |count| format!("low 0\nhigh 0\nmax 9\noom 1\noom_kill {count}\n");
-    check_out_of_memory(Kind::Second, "memory.events", &events(0), false);
-    check_out_of_memory(Kind::Second, "memory.events", &events(1), true);
-    // A group that is gone, or a kernel that does not count.
-    check_out_of_memory(Kind::Second, "other", "", false);
+    check_out_of_memory(CgroupVersion::Second, "memory.events", &events(0), false);
+    check_out_of_memory(CgroupVersion::Second, "memory.events", &events(1), true);
+    // A group that is gone, or a kernel without this counter.
+    check_out_of_memory(CgroupVersion::Second, "other", "", false);
 }

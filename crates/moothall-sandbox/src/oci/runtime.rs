@@ -1,4 +1,4 @@
-//! The programs that run bundles: where they are, what they are called with and what they cost.
+//! OCI runtimes: where they are installed, their arguments and their overhead.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -6,37 +6,36 @@ use std::process::{Command, Stdio};
 
 use moothall_core::sandbox::{IsolationClass, Limits};
 
-use super::Kernel;
-use super::cgroup::{Cgroups, Controller, Resources};
+use super::SandboxKernel;
+use super::cgroup::{CgroupController, CgroupLimits, CgroupSupport};
 use crate::runtime_version::{RUNSC_MINIMUM, release_date};
 use crate::{EngineName, SandboxError};
 
-/// Folders that are looked at beside those of `PATH`: a user's path need not hold root's programs.
+/// Folders searched in addition to `PATH`, which may lack the `sbin` folders.
 const MORE_FOLDERS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
-/// gVisor's own memory, which its program's limit does not count: measured 54 MB.
+/// gVisor's own memory, added to the program's limit. Measured: 54 MB.
 const GVISOR_BYTES: u64 = 60 << 20;
 
-/// What the agent takes beside the program. The program's limit counts it.
+/// Memory of the agent, which counts towards the program's limit.
 const AGENT_BYTES: u64 = 5 << 20;
 
-/// gVisor's kernel is a program with threads of its own. With fewer it crashes where a program
-/// only reached its limit.
+/// Minimum process limit for gVisor, whose kernel has its own threads. With fewer it crashes when a
+/// program reaches its limit.
 const GVISOR_THREADS: u64 = 512;
 
-/// A runtime starts with a few threads of its own inside before it becomes the agent.
+/// Minimum process limit for runtimes that need several threads inside before they exec the agent.
 const START_THREADS: u64 = 20;
 
-/// Which runtime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum OciRuntimeKind {
     Runsc,
     Runc,
     Crun,
 }
 
-impl Kind {
-    pub(super) fn of(name: EngineName) -> Option<Self> {
+impl OciRuntimeKind {
+    pub(crate) fn of(name: EngineName) -> Option<Self> {
         match name {
             EngineName::Runsc => Some(Self::Runsc),
             EngineName::Runc => Some(Self::Runc),
@@ -45,7 +44,7 @@ impl Kind {
         }
     }
 
-    pub(super) fn name(self) -> EngineName {
+    pub(crate) fn name(self) -> EngineName {
         match self {
             Self::Runsc => EngineName::Runsc,
             Self::Runc => EngineName::Runc,
@@ -53,35 +52,35 @@ impl Kind {
         }
     }
 
-    pub(super) fn class(self) -> IsolationClass {
+    pub(crate) fn class(self) -> IsolationClass {
         match self {
             Self::Runsc => IsolationClass::UserKernel,
             Self::Runc | Self::Crun => IsolationClass::SharedKernel,
         }
     }
 
-    pub(super) fn kernel(self) -> Kernel {
+    pub(crate) fn kernel(self) -> SandboxKernel {
         match self {
-            Self::Runsc => Kernel::Gvisor,
-            Self::Runc | Self::Crun => Kernel::Host,
+            Self::Runsc => SandboxKernel::Gvisor,
+            Self::Runc | Self::Crun => SandboxKernel::Host,
         }
     }
 
-    /// The host's memory that one sandbox takes beyond the program's limit.
-    pub(super) fn own_bytes(self) -> u64 {
+    /// Host memory of one sandbox beyond the program's limit.
+    pub(crate) fn own_bytes(self) -> u64 {
         match self {
             Self::Runsc => GVISOR_BYTES,
             Self::Runc | Self::Crun => AGENT_BYTES,
         }
     }
 
-    /// Who holds the limit that a controller is for.
-    pub(super) fn holder(self, controller: Controller) -> String {
+    /// What enforces the limit of a controller.
+    pub(crate) fn holder(self, controller: CgroupController) -> String {
         match (self, controller) {
-            (Self::Runsc, Controller::Memory) => {
+            (Self::Runsc, CgroupController::Memory) => {
                 format!("host cgroup, with {} MiB for gvisor", GVISOR_BYTES >> 20)
             }
-            (Self::Runsc, Controller::Pids) => {
+            (Self::Runsc, CgroupController::Pids) => {
                 format!(
                     "gvisor user limit; host cgroup, at least {GVISOR_THREADS} with its threads"
                 )
@@ -90,26 +89,26 @@ impl Kind {
         }
     }
 
-    /// What the host's control groups hold of a sandbox with these limits.
-    pub(super) fn resources(self, limits: &Limits) -> Resources {
+    /// The host's cgroup limits for a sandbox with these limits.
+    pub(crate) fn resources(self, limits: &Limits) -> CgroupLimits {
         let pids = u64::from(limits.pids);
         match self {
-            Self::Runsc => Resources::new(limits, GVISOR_BYTES, pids.max(GVISOR_THREADS)),
-            // One more for the agent.
-            Self::Runc | Self::Crun => Resources::new(limits, 0, (pids + 1).max(START_THREADS)),
+            Self::Runsc => CgroupLimits::new(limits, GVISOR_BYTES, pids.max(GVISOR_THREADS)),
+            // Plus one for the agent.
+            Self::Runc | Self::Crun => CgroupLimits::new(limits, 0, (pids + 1).max(START_THREADS)),
         }
     }
 }
 
-/// A runtime that is there.
+/// An installed runtime.
 #[derive(Debug)]
-pub(super) struct Runtime {
-    pub(super) kind: Kind,
-    pub(super) program: PathBuf,
-    pub(super) version: String,
+pub(crate) struct OciRuntime {
+    pub(crate) kind: OciRuntimeKind,
+    pub(crate) program: PathBuf,
+    pub(crate) version: String,
 }
 
-/// Where a runtime is installed.
+/// Finds the path of a runtime.
 pub(crate) fn program(name: EngineName) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
@@ -118,9 +117,9 @@ pub(crate) fn program(name: EngineName) -> Option<PathBuf> {
         .find(|file| file.is_absolute() && file.is_file())
 }
 
-impl Runtime {
-    /// Finds the program and asks for its version.
-    pub(super) fn find(kind: Kind) -> Result<Self, SandboxError> {
+impl OciRuntime {
+    /// Finds the runtime and reads its version.
+    pub(crate) fn find(kind: OciRuntimeKind) -> Result<Self, SandboxError> {
         let name = kind.name().as_str();
         let missing = || SandboxError::Missing { program: name.to_owned() };
         let program = program(kind.name()).ok_or_else(missing)?;
@@ -128,21 +127,21 @@ impl Runtime {
             .arg("--version")
             .stdin(Stdio::null())
             .output()
-            .map_err(SandboxError::host(format!("{name} cannot be asked for its version")))?;
+            .map_err(SandboxError::host(format!("cannot run {name} to get its version")))?;
         let said = String::from_utf8_lossy(&said.stdout);
         let version = version_in(&said).ok_or_else(|| SandboxError::Start {
             engine: name.to_owned(),
-            problem: "it does not say its version".to_owned(),
+            problem: "it does not report a version".to_owned(),
         })?;
         Ok(Self { kind, program, version })
     }
 
-    /// Refuses a host on which it cannot work.
-    pub(super) fn check(&self, cgroups: &Cgroups) -> Result<(), SandboxError> {
+    /// Checks that the runtime can work on this host.
+    pub(crate) fn check(&self, cgroups: &CgroupSupport) -> Result<(), SandboxError> {
         let problem = if !rustix::process::geteuid().is_root() {
             "it needs root, because limits need control groups; without root, use microvm"
-        } else if self.kind == Kind::Crun && cgroups.are_hybrid() {
-            "cgroups in hybrid mode: it wants all controllers in one hierarchy; use runc here"
+        } else if self.kind == OciRuntimeKind::Crun && cgroups.are_hybrid() {
+            "the host has cgroups in hybrid mode, which crun does not support; use runc instead"
         } else {
             return Ok(());
         };
@@ -152,13 +151,14 @@ impl Runtime {
         })
     }
 
-    /// The arguments that run a bundle until its end.
-    pub(super) fn run(&self, state: &Path, bundle: &Path, id: &str) -> Vec<Box<OsStr>> {
+    /// The arguments that run a bundle in the foreground.
+    pub(crate) fn run(&self, state: &Path, bundle: &Path, id: &str) -> Vec<Box<OsStr>> {
         let mut arguments: Vec<&OsStr> = vec!["--root".as_ref(), state.as_ref()];
         arguments.extend(self.flags().iter().map(OsStr::new));
         arguments.push("run".as_ref());
-        if self.kind == Kind::Runc {
-            // Its control groups count whom the kernel killed; we remove them when we have looked.
+        if self.kind == OciRuntimeKind::Runc {
+            // Keep its cgroups, because their counters show out-of-memory kills; `OciHandle` removes
+            // them.
             arguments.push("--keep".as_ref());
         }
         arguments.extend::<[&OsStr; 3]>(["--bundle".as_ref(), bundle.as_ref(), id.as_ref()]);
@@ -167,29 +167,31 @@ impl Runtime {
 
     fn flags(&self) -> &'static [&'static str] {
         match self.kind {
-            Kind::Runc | Kind::Crun => &[],
-            Kind::Runsc if self.date() < RUNSC_MINIMUM => &["--platform=ptrace", "--network=none"],
-            Kind::Runsc => &[
+            OciRuntimeKind::Runc | OciRuntimeKind::Crun => &[],
+            OciRuntimeKind::Runsc if self.date() < RUNSC_MINIMUM => {
+                &["--platform=ptrace", "--network=none"]
+            }
+            OciRuntimeKind::Runsc => &[
                 "--platform=systrap",
                 "--network=none",
-                // Nothing of the host but files, and those as they are: an overlay would put a
-                // file of its own beside the image.
+                // No access to host resources except files. No overlay, because runsc would create
+                // its backing file in the image.
                 "--overlay2=none",
                 "--host-uds=none",
                 "--host-fifo=none",
-                // Fewer calls of its own kernel, too.
+                // Apply the seccomp list to gVisor's own kernel as well.
                 "--oci-seccomp",
             ],
         }
     }
 
-    /// The day of a version such as `release-20240729.0`; versions without one are new.
+    /// The date in a version such as `release-20240729.0`. Versions without a date count as new.
     fn date(&self) -> u32 {
         release_date(&self.version).unwrap_or(u32::MAX)
     }
 }
 
-/// The version in `runc version 1.1.5`, and nothing that is not a version.
+/// Extracts the version from output such as `runc version 1.1.5`.
 fn version_in(said: &str) -> Option<String> {
     let (_, version) = said.lines().next()?.split_once(" version ")?;
     let fits = |c: char| c.is_ascii_alphanumeric() || "+-.~_".contains(c);

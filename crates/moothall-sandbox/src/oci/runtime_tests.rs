@@ -15,13 +15,13 @@ fn reads_what_the_runtimes_say_about_themselves() {
     check_version("", None);
 }
 
-fn runtime(kind: Kind, version: &str) -> Runtime {
+fn runtime(kind: OciRuntimeKind, version: &str) -> OciRuntime {
     let program = PathBuf::from("/usr/bin/x");
-    Runtime { kind, program, version: version.to_owned() }
+    OciRuntime { kind, program, version: version.to_owned() }
 }
 
 #[track_caller]
-fn check_flags(kind: Kind, version: &str, expected: &[&str]) {
+fn check_flags(kind: OciRuntimeKind, version: &str, expected: &[&str]) {
     let run = runtime(kind, version).run(Path::new("/s"), Path::new("/b"), "mh1");
     let run: Vec<_> = run.iter().map(|word| word.to_str().unwrap()).collect();
     assert_eq!(run, expected);
@@ -31,7 +31,7 @@ fn check_flags(kind: Kind, version: &str, expected: &[&str]) {
 fn runs_gvisor_with_flags_that_its_version_knows() {
     let old =
         ["--root", "/s", "--platform=ptrace", "--network=none", "run", "--bundle", "/b", "mh1"];
-    check_flags(Kind::Runsc, "0.0~20221219.0", &old);
+    check_flags(OciRuntimeKind::Runsc, "0.0~20221219.0", &old);
     let new = [
         "--root",
         "/s",
@@ -46,29 +46,29 @@ fn runs_gvisor_with_flags_that_its_version_knows() {
         "/b",
         "mh1",
     ];
-    check_flags(Kind::Runsc, "0.0~20240729.0", &new);
-    check_flags(Kind::Runsc, "release-20260302.0", &new);
+    check_flags(OciRuntimeKind::Runsc, "0.0~20240729.0", &new);
+    check_flags(OciRuntimeKind::Runsc, "release-20260302.0", &new);
 }
 
 #[test]
 fn has_runc_keep_the_counters() {
     let runc = ["--root", "/s", "run", "--keep", "--bundle", "/b", "mh1"];
-    check_flags(Kind::Runc, "1.1.5", &runc);
-    check_flags(Kind::Crun, "1.8.1", &["--root", "/s", "run", "--bundle", "/b", "mh1"]);
+    check_flags(OciRuntimeKind::Runc, "1.1.5", &runc);
+    check_flags(OciRuntimeKind::Crun, "1.8.1", &["--root", "/s", "run", "--bundle", "/b", "mh1"]);
 }
 
 #[test]
 fn counts_what_a_sandbox_needs_beside_its_program() {
     let limits = Limits { pids: 64, memory_bytes: 256 << 20, ..Limits::default() };
-    let runc = Resources { memory_bytes: 256 << 20, pids: 65, cpu_quota: 50_000 };
-    assert_eq!(Kind::Runc.resources(&limits), runc);
-    let runsc = Resources { memory_bytes: 316 << 20, pids: 512, cpu_quota: 50_000 };
-    assert_eq!(Kind::Runsc.resources(&limits), runsc);
+    let runc = CgroupLimits { memory_bytes: 256 << 20, pids: 65, cpu_quota: 50_000 };
+    assert_eq!(OciRuntimeKind::Runc.resources(&limits), runc);
+    let runsc = CgroupLimits { memory_bytes: 316 << 20, pids: 512, cpu_quota: 50_000 };
+    assert_eq!(OciRuntimeKind::Runsc.resources(&limits), runsc);
 }
 
 #[test]
 fn leaves_room_to_start_under_the_smallest_limits() {
     let limits = Limits { pids: 1, cpu_permille: 1, ..Limits::default() };
-    let expected = Resources { memory_bytes: 256 << 20, pids: 20, cpu_quota: 1000 };
-    assert_eq!(Kind::Crun.resources(&limits), expected);
+    let expected = CgroupLimits { memory_bytes: 256 << 20, pids: 20, cpu_quota: 1000 };
+    assert_eq!(OciRuntimeKind::Crun.resources(&limits), expected);
 }

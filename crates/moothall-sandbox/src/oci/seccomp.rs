@@ -1,14 +1,14 @@
-//! Which system calls a container may make of its kernel.
+//! The seccomp profile of containers.
 //!
-//! An allow-list: what is not named here is refused with "not permitted". It is what Docker allows,
-//! without what Python, its usual packages, a shell and the agent never need, and with sockets of
-//! three families only. gVisor gets the same list for its own kernel.
+//! An allow list; other system calls fail with `EPERM`. It is Docker's list without what Python,
+//! its common packages, a shell and the agent never need, and with sockets of three families only.
+//! gVisor applies the same list in its own kernel.
 
 use serde_json::{Value, json};
 
-use super::Kernel;
+use super::SandboxKernel;
 
-/// Allowed whatever their arguments are.
+/// Allowed with any arguments.
 const ALLOWED: &[&str] = &[
     // Files.
     "access",
@@ -102,12 +102,12 @@ const ALLOWED: &[&str] = &[
     "utimes",
     "write",
     "writev",
-    // Pipes. Without the capability, no device can be made with these two.
+    // Pipes. `mknod` cannot create devices without the capability.
     "mknod",
     "mknodat",
     "pipe",
     "pipe2",
-    // Waiting for something.
+    // Waiting and events.
     "epoll_create",
     "epoll_create1",
     "epoll_ctl",
@@ -137,7 +137,7 @@ const ALLOWED: &[&str] = &[
     "mremap",
     "msync",
     "munmap",
-    // Processes, threads and who they are.
+    // Processes, threads and credentials.
     "arch_prctl",
     "capget",
     "capset",
@@ -211,7 +211,7 @@ const ALLOWED: &[&str] = &[
     "rt_sigtimedwait",
     "rt_tgsigqueueinfo",
     "sigaltstack",
-    // Time and chance.
+    // Time and randomness.
     "alarm",
     "clock_getres",
     "clock_gettime",
@@ -227,10 +227,10 @@ const ALLOWED: &[&str] = &[
     "timer_getoverrun",
     "timer_gettime",
     "timer_settime",
-    // What kind of machine this is.
+    // System information.
     "sysinfo",
     "uname",
-    // Sockets, once there is one: there is no network to reach with it.
+    // Operations on existing sockets. There is no network to connect to.
     "accept",
     "accept4",
     "bind",
@@ -253,14 +253,14 @@ const ALLOWED: &[&str] = &[
 /// `AF_UNIX`, `AF_INET` and `AF_INET6`.
 const SOCKET_FAMILIES: [u64; 3] = [1, 2, 10];
 
-/// Every `CLONE_NEW…` that `clone` knows: no namespaces from within.
+/// All `CLONE_NEW…` flags of `clone`: programs cannot create namespaces.
 const NEW_NAMESPACES: u64 = 0x7e02_0000;
 
 const EPERM: u32 = 1;
 const ENOSYS: u32 = 38;
 
 /// The `linux.seccomp` section of a bundle.
-pub(super) fn profile(kernel: Kernel) -> Value {
+pub(crate) fn profile(kernel: SandboxKernel) -> Value {
     let mut rules = vec![
         json!({ "names": ALLOWED, "action": "SCMP_ACT_ALLOW" }),
         json!({
@@ -282,7 +282,7 @@ pub(super) fn profile(kernel: Kernel) -> Value {
             "args": [{ "index": 0, "value": family, "op": "SCMP_CMP_EQ" }],
         })
     }));
-    // Asking for the personality, and setting the usual one.
+    // Reading the personality and setting the default one.
     rules.extend([0, 0xffff_ffff_u64].map(|personality| {
         json!({
             "names": ["personality"],
@@ -293,22 +293,22 @@ pub(super) fn profile(kernel: Kernel) -> Value {
     json!({
         "defaultAction": "SCMP_ACT_ERRNO",
         "defaultErrnoRet": EPERM,
-        // A 32-bit call kills its process: the list above is for this architecture alone.
+        // A 32-bit system call kills the process, because the list covers only this architecture.
         "architectures": ["SCMP_ARCH_X86_64"],
         "syscalls": rules,
     })
 }
 
-/// The newer `clone`. Its flags lie in memory, where no filter can see them.
-fn clone3(kernel: Kernel) -> Value {
+/// `clone3` takes its flags in memory, where seccomp cannot check them.
+fn clone3(kernel: SandboxKernel) -> Value {
     match kernel {
-        // A C library that is told that there is no such call takes `clone`.
-        Kernel::Host => {
+        // On `ENOSYS`, C libraries fall back to `clone`.
+        SandboxKernel::Host => {
             json!({ "names": ["clone3"], "action": "SCMP_ACT_ERRNO", "errnoRet": ENOSYS })
         }
-        // gVisor's filter can only say "not permitted", which a C library believes. A namespace of
-        // gVisor's is none of the host's.
-        Kernel::Gvisor => json!({ "names": ["clone3"], "action": "SCMP_ACT_ALLOW" }),
+        // gVisor's filter can only return `EPERM`, which C libraries treat as final. Namespaces
+        // created inside gVisor do not exist on the host.
+        SandboxKernel::Gvisor => json!({ "names": ["clone3"], "action": "SCMP_ACT_ALLOW" }),
     }
 }
 

@@ -2,8 +2,8 @@ use std::collections::BTreeSet;
 
 use super::*;
 
-/// The actions for a call, in the order of the rules that name it.
-fn actions(kernel: Kernel, call: &str) -> Vec<String> {
+/// The actions for a system call, in rule order.
+fn actions(kernel: SandboxKernel, call: &str) -> Vec<String> {
     let profile = profile(kernel);
     let rules = profile["syscalls"].as_array().unwrap();
     let names = |rule: &&Value| rule["names"].as_array().unwrap().iter().any(|name| name == call);
@@ -12,7 +12,7 @@ fn actions(kernel: Kernel, call: &str) -> Vec<String> {
 
 #[test]
 fn refuses_what_it_does_not_name() {
-    let profile = profile(Kernel::Host);
+    let profile = profile(SandboxKernel::Host);
     assert_eq!(profile["defaultAction"], "SCMP_ACT_ERRNO");
     assert_eq!(profile["defaultErrnoRet"], 1);
 }
@@ -72,8 +72,8 @@ fn names_nothing_that_changes_the_host_or_looks_into_others() {
         "seccomp",
     ];
     for call in forbidden {
-        assert_eq!(actions(Kernel::Host, call), Vec::<String>::new(), "{call}");
-        assert_eq!(actions(Kernel::Gvisor, call), Vec::<String>::new(), "{call}");
+        assert_eq!(actions(SandboxKernel::Host, call), Vec::<String>::new(), "{call}");
+        assert_eq!(actions(SandboxKernel::Gvisor, call), Vec::<String>::new(), "{call}");
     }
 }
 
@@ -84,7 +84,7 @@ fn names_every_call_once() {
 
 #[test]
 fn makes_a_c_library_take_the_clone_that_can_be_filtered() {
-    assert_eq!(actions(Kernel::Host, "clone3"), ["SCMP_ACT_ERRNO"]);
-    assert_eq!(actions(Kernel::Gvisor, "clone3"), ["SCMP_ACT_ALLOW"]);
-    assert_eq!(actions(Kernel::Host, "clone"), ["SCMP_ACT_ALLOW"]);
+    assert_eq!(actions(SandboxKernel::Host, "clone3"), ["SCMP_ACT_ERRNO"]);
+    assert_eq!(actions(SandboxKernel::Gvisor, "clone3"), ["SCMP_ACT_ALLOW"]);
+    assert_eq!(actions(SandboxKernel::Host, "clone"), ["SCMP_ACT_ALLOW"]);
 }

@@ -1,42 +1,41 @@
-//! User namespaces for containers that share the host's kernel: root inside is an id outside that owns
-//! nothing.
+//! User namespaces for containers that share the host's kernel: root inside maps to an unprivileged
+//! id outside.
 //!
-//! A runtime opens the root file system with the ids of the container, and a home folder is often closed
-//! to everybody else. So the runtime gets a mount namespace of its own, in which image and agent are
-//! mounted where every id can reach them. It ends with the runtime and leaves nothing on the host.
+//! A runtime opens the root file system with the container's ids, which often cannot access a home
+//! folder. So the runtime gets its own mount namespace, with the image and the agent mounted where
+//! every id can reach them. The namespace ends with the runtime and leaves nothing on the host.
 
 use std::path::{Path, PathBuf};
 
 use fs_err as fs;
 use serde_json::{Value, json};
 
-use super::runtime::Kind;
+use super::runtime::OciRuntimeKind;
 
-/// Whether containers have user ids of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UserNamespace {
-    /// Where the host allows it.
+    /// Containers get their own user ids if the host allows it.
     Private,
-    /// Root inside is the host's root, behind capabilities and a list of system calls.
+    /// Root inside is the host's root, restricted by capabilities and seccomp.
     Host,
 }
 
-/// The first host id that containers are mapped to. systemd's table of ids lists 1879048192 to 2147352575
-/// as unused, and no distribution gives them to users.
+/// The first host id for containers. systemd's table of ids lists 1879048192 to 2147352575 as
+/// unused, and no distribution assigns them to users.
 const FIRST_ID: u32 = 0x7000_0000;
-/// Ids of one container.
+/// Number of ids per container.
 const IDS: u32 = 1 << 16;
-/// Containers with ranges of their own: what the kernel counts by user is then counted for each of them.
+/// Number of id ranges. Separate ranges keep the kernel's per-user counters apart.
 const RANGES: u32 = 4_000;
 
-/// Folders that exist on every distribution. One of them is covered in the runtime's mount namespace.
+/// Folders that exist on every distribution. One of them is mounted over in the runtime's mount
+/// namespace.
 const STAGES: [&str; 4] = ["/mnt", "/media", "/srv", "/opt"];
 
-/// Where programs of the base system are.
+/// Folders of base system programs.
 const PROGRAMS: [&str; 4] = ["/usr/bin", "/bin", "/usr/sbin", "/sbin"];
 
-/// As the gate of other containers, after which image (`$2`) and agent (`$3`) are mounted below the
-/// stage (`$1`).
+/// Waits like `GATE`, then mounts the image (`$2`) and the agent (`$3`) below the stage (`$1`).
 const STAGING_GATE: &str = r#"
 read -r _ || exit 1
 mount -n -t tmpfs -o mode=755,size=64k,nosuid,nodev tmpfs "$1" &&
@@ -48,42 +47,43 @@ exec "$@"
 
 /// The host ids of one container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct IdRange {
+pub(crate) struct IdRange {
     first: u32,
 }
 
 impl IdRange {
-    /// The range for a container, from the random part of its name.
-    pub(super) fn of(id: &str) -> Self {
+    /// Derives the range from the random part of the container's name.
+    pub(crate) fn of(id: &str) -> Self {
         let sum =
             id.bytes().fold(0_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
         Self { first: FIRST_ID + (sum % RANGES) * IDS }
     }
 
-    /// The mappings of a bundle, for users and for groups.
-    pub(super) fn mappings(self) -> Value {
+    /// Id mappings for the bundle, the same for users and groups.
+    pub(crate) fn mappings(self) -> Value {
         json!([{ "containerID": 0, "hostID": self.first, "size": IDS }])
     }
 }
 
-/// A host on which containers can have ids of their own.
+/// Tools for starting containers in a user namespace.
 #[derive(Debug, Clone)]
-pub(super) struct UserNamespaceSupport {
+pub(crate) struct UserNamespaceSupport {
     unshare: PathBuf,
 }
 
-/// How one runtime is started in a mount namespace of its own.
+/// The folder that is mounted over in the runtime's mount namespace.
 #[derive(Debug)]
-pub(super) struct MountStage {
+pub(crate) struct MountStage {
     folder: PathBuf,
 }
 
 impl UserNamespaceSupport {
-    /// Looks at kernel and programs; nothing where containers share the host's ids. Whether it works is
-    /// for a probe to find out.
-    pub(super) fn detect(kind: Kind) -> Option<Self> {
-        // gVisor's root is none of the host's. crun is not tried on any machine that tests run on.
-        if kind != Kind::Runc {
+    /// Checks the kernel and the required programs. Returns `None` if containers must use the
+    /// host's ids. Only a probe shows whether it works.
+    pub(crate) fn detect(kind: OciRuntimeKind) -> Option<Self> {
+        // Root in gVisor is not the host's root. crun is not available on any test machine, so it
+        // is not enabled.
+        if kind != OciRuntimeKind::Runc {
             return None;
         }
         let limit = fs::read_to_string("/proc/sys/user/max_user_namespaces").ok()?;
@@ -98,8 +98,8 @@ impl UserNamespaceSupport {
         Some(Self { unshare: find_program("unshare")? })
     }
 
-    /// A stage that covers none of these paths.
-    pub(super) fn stage(&self, needed: &[&Path]) -> Option<MountStage> {
+    /// Finds a stage folder that does not hide any of these paths.
+    pub(crate) fn stage(&self, needed: &[&Path]) -> Option<MountStage> {
         let needed: Vec<PathBuf> = needed
             .iter()
             .map(|path| fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf()))
@@ -112,8 +112,8 @@ impl UserNamespaceSupport {
         Some(MountStage { folder: PathBuf::from(folder) })
     }
 
-    /// The program and the arguments that come before those of the runtime.
-    pub(super) fn command(
+    /// The command that precedes the runtime's own arguments.
+    pub(crate) fn command(
         &self,
         stage: &MountStage,
         root: &Path,
@@ -129,19 +129,18 @@ impl UserNamespaceSupport {
 }
 
 impl MountStage {
-    /// Where the image is, as the runtime sees it.
-    pub(super) fn root(&self) -> PathBuf {
+    /// Path of the image as seen by the runtime.
+    pub(crate) fn root(&self) -> PathBuf {
         self.folder.join("root")
     }
 
-    /// Where the agent is.
-    pub(super) fn agent(&self) -> PathBuf {
+    /// Path of the agent as seen by the runtime.
+    pub(crate) fn agent(&self) -> PathBuf {
         self.folder.join("agent")
     }
 }
 
-/// Whether a map of this process's own namespace has all ids of containers: inside of a container it
-/// may not.
+/// Whether this process's id map covers all container ids. Inside a container it may not.
 fn has_ids(map: &str) -> bool {
     let last = u64::from(FIRST_ID) + u64::from(RANGES) * u64::from(IDS);
     map.lines().any(|line| {

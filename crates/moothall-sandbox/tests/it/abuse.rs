@@ -1,15 +1,16 @@
-//! The abuse suite: programs that try to get out of a sandbox, to use it up or to fool whoever
-//! listens, on every engine.
+//! The abuse suite: programs that try to escape from a sandbox, exhaust it or deceive the host, on
+//! every engine.
 //!
-//! Every program is written so that a sandbox that does not hold does no harm: it opens a forbidden
-//! file and never writes it, stops a bomb of its own accord after a while, gives arguments that
-//! cannot work to calls that could hurt, and connects only to what the test itself listens on.
+//! Every program is harmless even if isolation fails: it opens a forbidden file but never writes
+//! it, stops a bomb after a while, passes invalid arguments to dangerous system calls, and connects
+//! only to sockets of the test itself.
 //!
-//! For each case the host is looked at, too: nobody connected, the host's file is what it was and
-//! is nowhere in what came back, the number of processes stayed within bounds, everything that was
-//! on record for the sandbox is gone, and the next execution works.
+//! Each case also checks the host: no connection was made, the host's file is unchanged and not
+//! part of any output, the number of processes stayed within bounds, everything on record for the
+//! sandbox is gone, and the next execution works.
 //!
-//! The cases are a table, so that the page `docs/src/abuse.md` is made from what is tested.
+//! The cases are a table, so that the page `docs/src/operations/sandbox-tests.md` is generated from
+//! what is tested.
 
 mod bring_back;
 mod case;
@@ -27,7 +28,7 @@ mod witness;
 
 use self::case::Case;
 
-/// The cases, by what they abuse.
+/// The cases, grouped by what they abuse.
 const GROUPS: [(&str, &[Case]); 9] = [
     ("Processes and signals", processes::CASES),
     ("Memory and time", memory::CASES),

@@ -7,6 +7,8 @@
 )]
 
 mod abuse;
+#[path = "../../../moothall-guest/tests/it/debate_input.rs"]
+mod debate_input;
 mod real_contract;
 mod real_images;
 mod real_leak;

@@ -1,20 +1,20 @@
-//! What every engine promises, tried on every engine: one list of tests, whatever is behind it.
+//! The guarantees of the `SandboxEngine` trait, tested on every engine.
 
 use std::collections::BTreeMap;
 
-use moothall_core::consult::board;
-use moothall_core::debate::{Calls, Debate, DebateInput};
-use moothall_core::guest::{GuestWorkflow, Place, SaidStep};
-use moothall_core::model::{ModelReply, StopReason, Usage, UsageBasis};
+use moothall_core::debate::Debate;
+use moothall_core::guest::{GuestWorkflow, Place, StepSummary};
+use moothall_core::model::{ModelReply, StopReason, TokenUsage, UsageBasis};
 use moothall_core::sandbox::{
-    ExecuteRequest, Exit, GuestPath, IsolationClass, Labels, LimitName, Limits,
+    ExecuteRequest, Exit, GuestPath, IsolationClass, LimitName, Limits, SandboxLabels,
 };
 use moothall_core::{EffectResult, Sha256Hex, Workflow as _};
 use moothall_sandbox::{
-    EngineName, Host, HostOptions, NamedSandboxes, Policy, PoolOptions, Sandboxes, SharedKernel,
-    Spec,
+    EngineName, HostOptions, NamedSandboxes, PoolOptions, SandboxHost, SandboxPolicy,
+    SandboxRunner, SandboxSpec, SharedKernel,
 };
 
+use crate::debate_input::debate_input;
 use crate::support;
 
 macro_rules! contract {
@@ -64,15 +64,15 @@ macro_rules! contract {
 contract!(microvm Microvm, runsc Runsc, runc Runc);
 
 struct World {
-    sandboxes: Sandboxes,
+    sandboxes: SandboxRunner,
     _state: tempfile::TempDir,
 }
 
-/// The engine as a user gets it: chosen by a policy, after it was tried out.
+/// The engine as users get it: chosen by a policy and probed.
 async fn open(engine: EngineName, idle: usize) -> World {
-    // The path is short because paths of sockets are.
+    // A short path, because socket paths are limited.
     let state = tempfile::Builder::new().prefix("mh").tempdir().unwrap();
-    let host = Host::open(HostOptions {
+    let host = SandboxHost::open(HostOptions {
         images: support::images(),
         cache: support::cache(),
         state: state.path().to_owned(),
@@ -80,14 +80,14 @@ async fn open(engine: EngineName, idle: usize) -> World {
         jail: support::jail(),
     })
     .unwrap();
-    let policy = Policy {
+    let policy = SandboxPolicy {
         engine: Some(engine),
         minimum: IsolationClass::SharedKernel,
         shared_kernel: SharedKernel::Accepted,
     };
     let chosen = host.choose(&policy, "python").await.unwrap();
     let options = PoolOptions { idle, memory_bytes: 2 << 30 };
-    World { sandboxes: Sandboxes::new(chosen, options), _state: state }
+    World { sandboxes: SandboxRunner::new(chosen, options), _state: state }
 }
 
 fn path(text: &str) -> GuestPath {
@@ -99,10 +99,10 @@ fn program(source: &str) -> ExecuteRequest {
 }
 
 impl World {
-    async fn run(&self, request: &ExecuteRequest) -> moothall_core::sandbox::Execution {
+    async fn run(&self, request: &ExecuteRequest) -> moothall_core::sandbox::SandboxExecution {
         let none = BTreeMap::new();
         let executed =
-            self.sandboxes.execute(&Labels::default(), request, &none, None).await.unwrap();
+            self.sandboxes.execute(&SandboxLabels::default(), request, &none, None).await.unwrap();
         executed.clean_up.await.unwrap();
         executed.execution
     }
@@ -122,7 +122,7 @@ async fn it_holds_what_a_probe_tries_and_says_what_it_is(engine: EngineName) {
     assert_eq!(attestation.engine, engine.as_str());
     assert_eq!(attestation.limits, Limits::default());
     assert_eq!(attestation.not_held(), Vec::<LimitName>::new());
-    // Nine from inside; QEMU has walls of its own outside.
+    // Nine from inside; QEMU is additionally confined by the jail.
     let walls = if engine == EngineName::Microvm { 3 } else { 0 };
     assert_eq!(attestation.self_tests.len(), 9 + walls);
     assert!(attestation.self_tests.iter().all(|test| test.held), "{attestation:?}");
@@ -148,7 +148,7 @@ async fn a_program_gets_arguments_variables_input_and_files_and_leaves_files(eng
     request.collect = true;
     let inputs = BTreeMap::from([(path("deep/data.csv"), b"1,2".to_vec())]);
     let executed =
-        world.sandboxes.execute(&Labels::default(), &request, &inputs, None).await.unwrap();
+        world.sandboxes.execute(&SandboxLabels::default(), &request, &inputs, None).await.unwrap();
     let execution = executed.execution;
     assert_eq!(execution.exit, Exit::Exited { code: 7 }, "{}", execution.stderr.text);
     assert_eq!(execution.stdout.text, "['a b', 'ü'] hello typed|1,2|beside it\n");
@@ -179,7 +179,7 @@ async fn what_one_program_left_is_not_there_for_the_next(engine: EngineName) {
     assert_eq!(first.stdout, second.stdout);
 }
 
-/// Each program tries to exceed one limit, and stops by itself before it could do harm.
+/// Each program tries to exceed one limit and stops by itself before it could do harm.
 async fn every_limit_stops_who_exceeds_it(engine: EngineName) {
     let world = open(engine, 0).await;
     let limited = |source: &str, change: fn(&mut Limits)| {
@@ -200,7 +200,7 @@ async fn every_limit_stops_who_exceeds_it(engine: EngineName) {
     let memory = limited("x = bytearray(400 << 20)\nprint(len(x))", |_| ());
     assert_eq!(world.run(&memory).await.exit, Exit::OutOfMemory, "memory");
 
-    // gVisor keeps the count for the sandbox as a whole and ends it; that is said too.
+    // gVisor counts processes for the whole sandbox and ends it; that is reported too.
     let pids = limited(
         "import threading, time\n\
          made = 0\n\
@@ -254,7 +254,7 @@ async fn every_limit_stops_who_exceeds_it(engine: EngineName) {
     );
     assert_eq!(world.run(&open_files).await.stdout.text, "True\n", "open files");
 
-    // CPU seconds in a wall second; half a CPU and something for the start of the clock.
+    // CPU seconds per wall-clock second: half a CPU plus some slack for the start.
     let share = limited(
         "import time\n\
          began = time.monotonic()\n\
@@ -264,7 +264,7 @@ async fn every_limit_stops_who_exceeds_it(engine: EngineName) {
         |_| (),
     );
     let used: f64 = world.run(&share).await.stdout.text.trim().parse().unwrap();
-    // gVisor's own count of CPU time is its own matter; its host's control group holds the share.
+    // gVisor's CPU accounting is its own; the host's cgroup enforces the share.
     if engine != EngineName::Runsc {
         assert!(used < 1.3, "CPU share: {used} s of CPU in 2 s");
     }
@@ -272,38 +272,24 @@ async fn every_limit_stops_who_exceeds_it(engine: EngineName) {
 
 async fn a_workflow_runs_inside_and_its_effects_outside(engine: EngineName) {
     let world = open(engine, 0).await;
-    let spec = Spec { image: "debate".to_owned(), limits: Limits::default() };
-    let mut lease = world.sandboxes.lease(&spec, &Labels::default()).await.unwrap();
-    let board = board();
-    let input = DebateInput {
-        move_id: "m1".to_owned(),
-        company: "Helix Instruments".to_owned(),
-        dossier: "Revenue 412".into(),
-        move_markdown: "# m1: Sell more".into(),
-        machine_findings: Vec::new(),
-        rounds: 2,
-        critic: board.critic,
-        decision_makers: board.decision_makers,
-        metrics: board.metrics,
-        critic_model: "demo".parse().unwrap(),
-        decision_maker_model: "demo".parse().unwrap(),
-        calls: Calls::default(),
-    };
+    let spec = SandboxSpec { image: "debate".to_owned(), limits: Limits::default() };
+    let mut lease = world.sandboxes.lease(&spec, &SandboxLabels::default()).await.unwrap();
+    let input = debate_input();
     let mut outside = Debate::new(input.clone()).unwrap();
     let workflow = GuestWorkflow::Debate { input: Box::new(input) };
     let step = lease.session().start_workflow(workflow).await.unwrap();
-    assert_eq!(step, SaidStep::of(outside.start()).unwrap());
+    assert_eq!(step, StepSummary::of(outside.start()).unwrap());
     let (id, _) = step.perform.first().unwrap().clone();
     let reply = EffectResult::ModelReplied(ModelReply {
         text: "Because.".to_owned(),
         stop: StopReason::End,
         model: "demo".to_owned(),
-        usage: Usage::default(),
+        usage: TokenUsage::default(),
         usage_basis: UsageBasis::Reported,
         cost_micro_usd: None,
     });
     let step = lease.session().tell_result(id.clone(), reply.clone()).await.unwrap();
-    assert_eq!(step, SaidStep::of(outside.resume(&id, reply).unwrap()).unwrap());
+    assert_eq!(step, StepSummary::of(outside.resume(&id, reply).unwrap()).unwrap());
     lease.end().await;
 }
 
@@ -311,8 +297,8 @@ async fn a_named_sandbox_comes_back_from_its_rest_with_its_files(engine: EngineN
     let world = open(engine, 0).await;
     let named = NamedSandboxes::new(world.sandboxes.clone());
     let run = "0190b3c4-0000-7000-8000-000000000001".parse().unwrap();
-    let spec = Spec { image: "python".to_owned(), limits: Limits::default() };
-    let labels = Labels::default();
+    let spec = SandboxSpec { image: "python".to_owned(), limits: Limits::default() };
+    let labels = SandboxLabels::default();
     let mut visit = named.visit(&run, "m7", &spec, &labels).await.unwrap();
     let lease = visit.lease().unwrap();
     let first = lease.name().to_owned();
@@ -322,7 +308,7 @@ async fn a_named_sandbox_comes_back_from_its_rest_with_its_files(engine: EngineN
     let mut visit = named.visit(&run, "m7", &spec, &labels).await.unwrap();
     let lease = visit.lease().unwrap();
     assert_ne!(lease.name(), first);
-    // What is there cannot be put there again: that is how it shows from outside.
+    // A file cannot be created twice, which shows from outside that it exists.
     let again = lease.session().put(Place::Workspace, &path("logs/i1"), b"x").await;
     assert!(again.unwrap_err().to_string().contains("File exists"));
     drop(visit);
@@ -331,7 +317,7 @@ async fn a_named_sandbox_comes_back_from_its_rest_with_its_files(engine: EngineN
 
 async fn one_from_the_pool_was_never_used(engine: EngineName) {
     let world = open(engine, 2).await;
-    let spec = Spec { image: "python".to_owned(), limits: Limits::default() };
+    let spec = SandboxSpec { image: "python".to_owned(), limits: Limits::default() };
     world.sandboxes.expect(&spec);
     if world.sandboxes.engine().is_worth_pooling() {
         while world.sandboxes.waiting(&spec) < 2 {

@@ -1,4 +1,4 @@
-//! Images, built for real from Debian packages. These tests fail where the programs for it are missing.
+//! Builds real images from Debian packages. These tests fail if the required programs are missing.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::mpsc;
 
 use moothall_sandbox::image::{
-    BuildOptions, BuildStep, Built, Existing, Image, ImageBuilder, ImageStore, Progress, Rebuilt,
-    Recipe,
+    BuildOptions, BuildOutcome, BuildProgress, BuildStep, ExistingImagePolicy, ImageBuilder,
+    ImageStore, RebuildComparison, Recipe, SandboxImage,
 };
 
 fn options() -> BuildOptions {
@@ -16,15 +16,15 @@ fn options() -> BuildOptions {
     BuildOptions { mirrors: Vec::new(), environment }
 }
 
-async fn build(store: &ImageStore, recipe: &Recipe, existing: Existing) -> Built {
+async fn build(store: &ImageStore, recipe: &Recipe, existing: ExistingImagePolicy) -> BuildOutcome {
     let mut builder = ImageBuilder::new(store, options(), |_| ()).await.unwrap();
     builder.build(recipe, existing).await.unwrap()
 }
 
-fn new(built: Built) -> Image {
+fn new(built: BuildOutcome) -> SandboxImage {
     match built {
-        Built::New(image) => image,
-        Built::Kept(image) => panic!("{} was kept", image.name),
+        BuildOutcome::New(image) => image,
+        BuildOutcome::Kept(image) => panic!("{} was kept", image.name),
     }
 }
 
@@ -42,14 +42,14 @@ async fn image_comes_out_the_same_in_another_folder_and_is_kept_after_that() {
     let recipe = Recipe::named("debate").unwrap();
     let one = ImageStore::at(folder.path().join("one"));
     let other = ImageStore::at(folder.path().join("of a longer name/other"));
-    let image = new(build(&one, &recipe, Existing::Keep).await);
+    let image = new(build(&one, &recipe, ExistingImagePolicy::Keep).await);
     assert_eq!(one.verify("debate").unwrap(), []);
     assert_eq!((&image.rootfs, &image.root_tree), (&None, &None));
 
-    let again = new(build(&other, &recipe, Existing::Keep).await);
+    let again = new(build(&other, &recipe, ExistingImagePolicy::Keep).await);
     assert_eq!(again.sha256, image.sha256);
 
-    let Built::Kept(kept) = build(&one, &recipe, Existing::Keep).await else {
+    let BuildOutcome::Kept(kept) = build(&one, &recipe, ExistingImagePolicy::Keep).await else {
         panic!("it was built again");
     };
     assert_eq!(kept, image);
@@ -66,7 +66,7 @@ async fn damaged_image_is_found_and_mended_by_building_it_again() {
     let store = ImageStore::at(folder.path());
     let recipe = Recipe::named("debate").unwrap();
     let mut builder = ImageBuilder::new(&store, options(), |_| ()).await.unwrap();
-    let image = new(builder.build(&recipe, Existing::Keep).await.unwrap());
+    let image = new(builder.build(&recipe, ExistingImagePolicy::Keep).await.unwrap());
     let mut kernel = fs_err::read(&image.vmlinuz).unwrap();
     kernel[4711] ^= 1;
     fs_err::write(&image.vmlinuz, kernel).unwrap();
@@ -74,11 +74,11 @@ async fn damaged_image_is_found_and_mended_by_building_it_again() {
         store.verify("debate").unwrap().iter().map(ToString::to_string).collect();
     assert_eq!(problems, ["vmlinuz was changed"]);
 
-    // It compares what was built, not what became of it, and changes nothing.
-    assert_eq!(builder.rebuild(&recipe).await.unwrap(), Rebuilt::Same);
+    // It compares what was built, not the modified files, and changes nothing.
+    assert_eq!(builder.rebuild(&recipe).await.unwrap(), RebuildComparison::Same);
     assert_eq!(store.verify("debate").unwrap().len(), 1);
 
-    assert_eq!(new(builder.build(&recipe, Existing::Replace).await.unwrap()), image);
+    assert_eq!(new(builder.build(&recipe, ExistingImagePolicy::Replace).await.unwrap()), image);
     assert_eq!(store.verify("debate").unwrap(), []);
 }
 
@@ -88,8 +88,8 @@ async fn build_that_is_cancelled_leaves_nothing_behind() {
     let store = ImageStore::at(folder.path());
     let recipe = Recipe::named("debate").unwrap();
     let (began, begun) = mpsc::channel();
-    let tell = move |progress: Progress<'_>| {
-        if let Progress::Started(_, BuildStep::Kernel) = progress {
+    let tell = move |progress: BuildProgress<'_>| {
+        if let BuildProgress::Started(_, BuildStep::Kernel) = progress {
             began.send(()).unwrap();
         }
     };
@@ -104,8 +104,8 @@ async fn build_that_is_cancelled_leaves_nothing_behind() {
         building.join(name)
     };
     {
-        let mut build = std::pin::pin!(builder.build(&recipe, Existing::Keep));
-        // Until mmdebstrap is at work in its folder.
+        let mut build = std::pin::pin!(builder.build(&recipe, ExistingImagePolicy::Keep));
+        // Wait until mmdebstrap works in its folder.
         while !fetching(&work) {
             let moment = std::time::Duration::from_millis(5);
             let result = tokio::time::timeout(moment, &mut build).await;
@@ -116,7 +116,7 @@ async fn build_that_is_cancelled_leaves_nothing_behind() {
     drop(builder);
     assert_eq!(entries(store.folder()), ["building"]);
     assert_eq!(entries(&store.folder().join("building")), ["lock"]);
-    // Nobody works there any more, as soon as those who were killed are gone.
+    // Once the killed processes are gone, none uses the folder.
     let here = folder.path().to_str().unwrap().to_owned();
     let mentions = |pid: &str| {
         let command = fs_err::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();

@@ -1,8 +1,8 @@
-//! Nothing is left of sandboxes, however the process ends that has them.
+//! Checks that sandboxes leave nothing behind, however their process ends.
 //!
-//! A process executes programs on all engines, several at once and with pools; it is killed at a
-//! random moment, and the next one begins before that. At the end nothing may be left on the host.
-//! `cargo xtask leak` does it for longer.
+//! A process runs programs on all engines, several at a time and with pools; it is killed at a
+//! random moment, and the next one starts before that. Final stances: nothing may be left on the host.
+//! `cargo xtask leak` does the same for longer.
 
 mod leftovers;
 mod victim;
@@ -14,24 +14,24 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use moothall_sandbox::{Host, Registry};
+use moothall_sandbox::{SandboxHost, SandboxRegistry};
 
 use self::leftovers::Before;
 
-/// Executions, kills and a seed, each a number, for a longer run than the usual one.
+/// Number of executions, number of kills and a seed, for a longer run.
 const SIZE: &str = "MOOTHALL_TEST_LEAK";
 
-/// Set for the process that is to be killed: its folder and a seed.
+/// Folder and seed of the process that will be killed.
 const FOLDER: &str = "MOOTHALL_TEST_LEAK_FOLDER";
 const SEED: &str = "MOOTHALL_TEST_LEAK_SEED";
 
-/// How long nothing may happen. The first template is made meanwhile.
+/// Time limit without progress. It covers building the first template.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How long what dies may take to be gone.
+/// How long dying processes may take to disappear.
 const DYING: Duration = Duration::from_secs(30);
 
-/// Random numbers that are the same for the same seed (SplitMix64).
+/// A pseudorandom generator with a fixed seed (SplitMix64).
 struct Dice(u64);
 
 impl Dice {
@@ -54,7 +54,7 @@ fn executions_and_killed_owners_leave_nothing_behind() {
     let size: Vec<u64> = size.split(' ').map(|number| number.parse().unwrap()).collect();
     let [executions, kills, seed] = size[..] else { panic!("three numbers in {SIZE}") };
 
-    // Short, because sockets of runsc are in it.
+    // A short path, because runsc creates sockets in it.
     let folder = tempfile::Builder::new().prefix("mhl").tempdir().unwrap();
     let before = Before::look(folder.path());
     let began = Instant::now();
@@ -68,7 +68,7 @@ fn executions_and_killed_owners_leave_nothing_behind() {
             done.count(&life.line());
         }
         dice.pause(300);
-        // The next one finds one that still lives, or that is just dying.
+        // The next process starts while the previous one is still alive or dying.
         let next = Life::start(folder.path(), dice.below(u64::MAX));
         dice.pause(200);
         life.kill(&mut done);
@@ -91,7 +91,7 @@ fn executions_and_killed_owners_leave_nothing_behind() {
     );
 }
 
-/// Executions that were heard of, by engine.
+/// Reported executions by engine.
 #[derive(Default)]
 struct Done(BTreeMap<String, u64>);
 
@@ -144,7 +144,7 @@ impl Life {
         self.lines.iter().for_each(|line| done.count(&line));
     }
 
-    /// The end of a process that nobody kills.
+    /// Ends a process without killing it.
     fn end(mut self, done: &mut Done) {
         drop(self.process.stdin.take());
         self.lines.iter().for_each(|line| done.count(&line));
@@ -152,9 +152,10 @@ impl Life {
     }
 }
 
-/// What the next process does at its start. How many sandboxes it cleaned up.
+/// Cleans up as the next process does at its start. Returns the number of sandboxes.
 fn reap(folder: &Path) -> usize {
-    let reaped = Registry::reap(&Host::records(&victim::state(folder))).unwrap().len();
+    let reaped =
+        SandboxRegistry::reap(&SandboxHost::records(&victim::state(folder))).unwrap().len();
     victim::host(folder);
     reaped
 }

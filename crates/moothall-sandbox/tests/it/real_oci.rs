@@ -1,5 +1,5 @@
 //! The `oci` engine with the real runtimes. These tests need root, the runtimes, the agent's static
-//! binary (`cargo xtask guest`) and the images, and fail where one of them is missing.
+//! binary (`cargo xtask guest`) and the images, and fail if one is missing.
 
 mod ends;
 mod world;
@@ -9,10 +9,12 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use moothall_core::sandbox::{Exit, LimitName, Limits, Output};
+use moothall_core::sandbox::{CapturedOutput, Exit, LimitName, Limits};
 use moothall_sandbox::image::ImageStore;
-use moothall_sandbox::oci::{Oci, OciOptions, UserNamespace};
-use moothall_sandbox::{Engine as _, EngineName, Registry, SandboxError, Spec};
+use moothall_sandbox::oci::{OciEngine, OciOptions, UserNamespace};
+use moothall_sandbox::{
+    EngineName, SandboxEngine as _, SandboxError, SandboxRegistry, SandboxSpec,
+};
 
 use self::ends::{
     is_cleaned_up_by_the_reaper, leaves_nothing_behind, leaves_nothing_behind_when_dropped,
@@ -21,10 +23,10 @@ use self::ends::{
 };
 use self::world::{World, cgroups, guest, images, path, printed, processes, request};
 
-/// No case takes longer, not on a busy host either.
+/// Time limit of a case, even on a busy host.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// The same cases on every runtime.
+/// Runs the same cases on every runtime.
 macro_rules! on_every_runtime {
     ($($case:ident),* $(,)?) => {
         on_every_runtime!(@ runsc Runsc [$($case)*]);
@@ -87,7 +89,7 @@ except PermissionError:
     let executed = world.sandboxes.execute(&world.labels(), &request, &inputs, None).await.unwrap();
     let execution = executed.execution;
     assert_eq!(execution.exit, Exit::Exited { code: 0 }, "{}", execution.stderr.text);
-    let said = |text: &str| Output { text: text.to_owned(), truncated: false };
+    let said = |text: &str| CapturedOutput { text: text.to_owned(), truncated: false };
     assert_eq!(execution.stdout, said("hello world\ninputs are read-only\n"));
     assert_eq!(execution.stderr, said("to stderr\n"));
     assert_eq!(executed.files, BTreeMap::from([(path("deep/left.txt"), b"left".to_vec())]));
@@ -126,7 +128,7 @@ except (PermissionError, ProcessLookupError):
         CapInh 0000000000000000\nCapPrm 0000000000000000\nCapEff 0000000000000000\n\
         CapBnd 0000000000000000\nCapAmb 0000000000000000\nNoNewPrivs 1\n\
         sandbox [] ['main.py', 'out']";
-    // gVisor does not show all of it, and shows everyone's environment.
+    // gVisor does not show all of it, and shows the environment of every process.
     let expected = match world.name {
         EngineName::Runsc => {
             expected.replace("CapAmb 0000000000000000", "CapAmb missing")
@@ -137,12 +139,12 @@ except (PermissionError, ProcessLookupError):
     assert_eq!(printed(&execution), expected);
 }
 
-/// The agent was once the host's root, and programs were the host's user 1000.
+/// Regression: the agent ran as the host's root, and programs as the host's user 1000.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn users_of_a_runc_container_are_no_users_of_the_host() {
     let world = World::of(EngineName::Runc).unwrap();
     assert!(world.engine.version().ends_with(" (user namespace)"), "{}", world.engine.version());
-    let spec = Spec { image: "python".to_owned(), limits: Limits::default() };
+    let spec = SandboxSpec { image: "python".to_owned(), limits: Limits::default() };
     let lease = world.sandboxes.lease(&spec, &world.labels()).await.unwrap();
     let agents = processes(lease.name());
     assert!(!agents.is_empty());
@@ -166,14 +168,15 @@ print(open('/proc/self/uid_map').read().split()[1], open('/proc/self/gid_map').r
     assert!(execution.attestation.engine_version.ends_with(" (user namespace)"));
 }
 
-/// A host that has no user namespaces, or forbids them, still has containers, and they say so.
+/// A host that lacks or forbids user namespaces can still run containers, and their version says
+/// so.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn runc_container_without_a_user_namespace_says_so() {
     let world = World::of(EngineName::Runc).unwrap();
     let plain = world.engine.without_user_namespace().unwrap();
     assert!(plain.version().ends_with(" (no user namespace)"), "{}", plain.version());
     assert!(plain.without_user_namespace().is_none());
-    let spec = Spec { image: "python".to_owned(), limits: Limits::default() };
+    let spec = SandboxSpec { image: "python".to_owned(), limits: Limits::default() };
     let vessel = plain.start(&spec, &world.labels()).await.unwrap();
     drop(vessel);
     wait_until(|| world.leftovers().is_empty(), || format!("{:?}", world.leftovers())).await;
@@ -208,7 +211,7 @@ for family in [socket.AF_NETLINK, socket.AF_PACKET, 38, 40]:
     let expected = "unshare -1 1\nsetns -1 1\nmount -1 1\nptrace -1 1\nbpf -1 1\nkeyctl -1 1\n\
         userfaultfd -1 1\nio_uring_setup -1 1\nperf_event_open -1 1\n\
         clone with a new user namespace -1 1\n";
-    // gVisor's filter cannot say that there is no such call, and so allows it.
+    // gVisor's filter cannot return `ENOSYS` and therefore allows the call.
     let newer = if world.name == EngineName::Runsc { "clone3 -1 22" } else { "clone3 -1 38" };
     assert_eq!(printed(&world.run(program).await), format!("{expected}{newer}"));
 }
@@ -246,7 +249,7 @@ print(os.path.getsize('out/plot.png') > 1000)
 }
 
 async fn runs_an_image_without_a_root_file_system(world: World) {
-    let spec = Spec { image: "debate".to_owned(), limits: Limits::default() };
+    let spec = SandboxSpec { image: "debate".to_owned(), limits: Limits::default() };
     let vessel = world.engine.start(&spec, &world.labels()).await.unwrap();
     let name = vessel.end.name().to_owned();
     assert!(!processes(&name).is_empty());
@@ -303,7 +306,7 @@ else:
     let execution = world.execute(&request).await;
     // One is the program itself.
     assert_eq!(printed(&execution), "31 11");
-    // The host holds gVisor's threads beside: said, because it cannot be as strict.
+    // The host also counts gVisor's threads, so its limit is less strict; the attestation says so.
     if world.name == EngineName::Runsc {
         assert!(execution.attestation.held_by[&LimitName::Pids].contains("512"));
     }
@@ -318,7 +321,10 @@ while time.monotonic() < end:
 ";
     let lease = world
         .sandboxes
-        .lease(&Spec { image: "python".to_owned(), limits: Limits::default() }, &world.labels())
+        .lease(
+            &SandboxSpec { image: "python".to_owned(), limits: Limits::default() },
+            &world.labels(),
+        )
         .await
         .unwrap();
     let usage = cpu_usage_file(lease.name());
@@ -354,7 +360,7 @@ fn cpu_usage_file(name: &str) -> PathBuf {
     files.into_iter().find(usable).expect("a group that counts CPU time")
 }
 
-/// None: the group is gone.
+/// `None` if the group is gone.
 fn cpu_seconds(file: &Path) -> Option<f64> {
     let text = fs_err::read_to_string(file).ok()?;
     Some(match text.lines().find_map(|line| line.strip_prefix("usage_usec ")) {
@@ -432,7 +438,7 @@ async fn stops_at_the_wall_limit(world: World) {
 
 async fn tells_why_it_cannot_start(world: World) {
     let folder = world.folder.path().join("other");
-    let registry = Registry::open(&folder.join("records")).unwrap();
+    let registry = SandboxRegistry::open(&folder.join("records")).unwrap();
     let mut guest = guest();
     guest.path = folder.join("missing");
     let options = OciOptions {
@@ -443,13 +449,13 @@ async fn tells_why_it_cannot_start(world: World) {
         state: folder.join("state"),
         user_namespace: UserNamespace::Private,
     };
-    let engine = Oci::new(options).unwrap();
-    let spec = Spec { image: "python".to_owned(), limits: Limits::default() };
+    let engine = OciEngine::new(options).unwrap();
+    let spec = SandboxSpec { image: "python".to_owned(), limits: Limits::default() };
     let error = engine.start(&spec, &world.labels()).await.unwrap_err();
     println!("{error}");
     assert!(matches!(&error, SandboxError::Start { .. }), "{error:?}");
     assert!(error.to_string().contains("missing"), "{error}");
-    let spec = Spec { image: "no-such-image".to_owned(), limits: Limits::default() };
+    let spec = SandboxSpec { image: "no-such-image".to_owned(), limits: Limits::default() };
     let error = engine.start(&spec, &world.labels()).await.unwrap_err();
     assert!(matches!(&error, SandboxError::Image { .. }), "{error:?}");
     wait_until(|| world.leftovers().is_empty(), || format!("{:?}", world.leftovers())).await;
@@ -458,7 +464,7 @@ async fn tells_why_it_cannot_start(world: World) {
 async fn says_how_long_a_cold_start_takes(world: World) {
     let mut starts = Vec::new();
     let mut runs = Vec::new();
-    let spec = Spec { image: "python".to_owned(), limits: Limits::default() };
+    let spec = SandboxSpec { image: "python".to_owned(), limits: Limits::default() };
     for _ in 0..7 {
         let started = Instant::now();
         let lease = world.sandboxes.lease(&spec, &world.labels()).await.unwrap();

@@ -1,5 +1,5 @@
-//! Where the tests find what real sandboxes are made of. What is missing fails a test with the words
-//! that say what to run: a test that is left out in silence shows nothing.
+//! Locates images, the agent and the jail for tests with real sandboxes. A test fails with the
+//! command to run if something is missing, because a skipped test would go unnoticed.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -31,17 +31,16 @@ pub(crate) fn guest() -> &'static [u8] {
     })
 }
 
-/// What tests make and later tests use again: templates of microVMs.
+/// Shared between tests: microVM templates.
 pub(crate) fn cache() -> PathBuf {
     target().join("tmp/sandboxes")
 }
 
-/// The jail that hypervisors are put into.
 pub(crate) fn jail() -> JailCommand {
     JailCommand { program: env!("CARGO_BIN_EXE_moothall-jail").into(), args: Vec::new() }
 }
 
-/// The folder that cargo builds into: the jail's binary is in a profile's folder below it.
+/// Cargo's target folder; the jail binary is in a profile folder inside it.
 fn target() -> PathBuf {
     let jail = Path::new(env!("CARGO_BIN_EXE_moothall-jail"));
     jail.ancestors().nth(2).expect("a target folder").to_owned()

@@ -1,24 +1,24 @@
-//! The one cookie.
+//! The session cookie.
 
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderValue, header};
 use moothall_store::Credential;
 
-/// What the session's cookie is called here, and how it is given.
+/// Name and attributes of the session cookie.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Cookies {
+pub(crate) struct SessionCookie {
     name: String,
-    /// Only over TLS.
+    /// Sets the `Secure` attribute: the cookie is sent over TLS only.
     secure: bool,
 }
 
-impl Cookies {
-    /// For browsers that reach the server under this address.
+impl SessionCookie {
+    /// Derives the cookie settings from the address at which browsers reach the server.
     ///
-    /// Browsers do not tell the ports of a machine apart, so the port stands in the name: two
-    /// servers on one machine would sign each other out. With TLS, `__Host-` makes sure that no
-    /// other name below the same domain can set the cookie.
+    /// Browsers share cookies between the ports of a host, so the name contains the port: otherwise
+    /// two servers on one machine would sign each other out. With TLS, the `__Host-` prefix
+    /// prevents other hosts of the same domain from setting the cookie.
     pub(crate) fn of(origin: &str) -> Self {
         let secure = origin.starts_with("https://");
         let port =
@@ -27,8 +27,8 @@ impl Cookies {
         Self { name: format!("{prefix}moothall-{}", port.unwrap_or("session")), secure }
     }
 
-    /// The session that a request says it belongs to. Two are as good as none: one of them is not
-    /// ours.
+    /// Reads the session secret of a request. Two cookies of this name are treated as none, because
+    /// one of them was not set by this server.
     pub(crate) fn read(&self, headers: &HeaderMap) -> Option<Credential> {
         let mut found = headers
             .get_all(header::COOKIE)
@@ -44,12 +44,12 @@ impl Cookies {
         }
     }
 
-    /// Gives a browser its session.
+    /// Builds the `Set-Cookie` header that starts a session.
     pub(crate) fn give(&self, secret: &Credential, lasts: Duration) -> Option<HeaderValue> {
         self.header(secret.reveal(), lasts.as_secs())
     }
 
-    /// Takes it away.
+    /// Builds the `Set-Cookie` header that deletes the cookie.
     pub(crate) fn take(&self) -> Option<HeaderValue> {
         self.header("", 0)
     }

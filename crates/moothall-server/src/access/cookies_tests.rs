@@ -8,7 +8,8 @@ fn headers(values: &[&str]) -> HeaderMap {
 #[test]
 fn cookie_is_for_one_server_and_for_no_script() {
     let check = |origin: &str, expected: &str| {
-        let given = Cookies::of(origin).give(&Credential::sent("s3"), Duration::from_secs(60));
+        let given =
+            SessionCookie::of(origin).give(&Credential::sent("s3"), Duration::from_secs(60));
         assert_eq!(given.unwrap().to_str().unwrap(), expected);
     };
     check(
@@ -27,7 +28,7 @@ fn cookie_is_for_one_server_and_for_no_script() {
 
 #[test]
 fn session_is_read_among_others_and_never_guessed() {
-    let cookies = Cookies::of("http://127.0.0.1:7777");
+    let cookies = SessionCookie::of("http://127.0.0.1:7777");
     let read =
         |values: &[&str]| cookies.read(&headers(values)).map(|secret| secret.reveal().to_owned());
     assert_eq!(read(&["theme=dark; moothall-7777=abc; moothall-8888=def"]).as_deref(), Some("abc"));
@@ -38,7 +39,7 @@ fn session_is_read_among_others_and_never_guessed() {
         &["moothall-8888=abc"],
         &["xmoothall-7777=abc"],
         &["moothall-7777"],
-        // Another site below our domain may have added one; nobody knows which.
+        // Another host of the same domain may have set one of them, and they cannot be told apart.
         &["moothall-7777=abc; moothall-7777=def"],
         &["moothall-7777=abc", "moothall-7777=def"],
     ] {

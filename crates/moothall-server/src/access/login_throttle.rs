@@ -1,7 +1,7 @@
-//! Slows down failed sign-ins at `/login`.
+//! Throttles failed sign-ins at `/login`.
 //!
-//! Nobody guesses a token of 256 random bits. But each attempt asks the store, and thousands of them
-//! are worth a line in the log.
+//! A token of 256 random bits cannot be guessed, but each attempt queries the store, and thousands
+//! of attempts should show up in the log.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -10,17 +10,17 @@ use std::time::Duration;
 
 use crate::connections::{PeerAddress, address_group};
 
-/// A failed attempt is answered after this time.
+/// Delay of the response to a failed attempt.
 const FAILURE_DELAY: Duration = Duration::from_millis(500);
 
-/// Attempts of one address in progress, those that are delayed included.
+/// Maximum concurrent attempts per address, including delayed ones.
 const MAX_ATTEMPTS_PER_ADDRESS: usize = 16;
 
-/// Counts the sign-ins in progress of each address.
+/// Counts the sign-ins in progress per address.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LoginThrottle(Arc<Mutex<BTreeMap<Option<IpAddr>, usize>>>);
 
-/// A sign-in in progress. Dropping it frees its place; a successful one is not delayed.
+/// A sign-in in progress. Dropping it frees its slot; only failed attempts are delayed.
 #[derive(Debug)]
 pub(crate) struct LoginAttempt {
     throttle: LoginThrottle,
@@ -28,7 +28,8 @@ pub(crate) struct LoginAttempt {
 }
 
 impl LoginThrottle {
-    /// Begins an attempt, before anything is looked up. `None` if its address has too many.
+    /// Starts an attempt; call it before any lookup. Returns `None` if the address has too many
+    /// attempts in progress.
     pub(crate) fn begin(&self, peer: Option<PeerAddress>) -> Option<LoginAttempt> {
         let address = peer.and_then(|PeerAddress(address)| address).map(address_group);
         let mut attempts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -42,8 +43,8 @@ impl LoginThrottle {
 }
 
 impl LoginAttempt {
-    /// Logs the failure, and returns after a delay. The place stays taken for that long even if the
-    /// client leaves, or leaving would be the faster way to try again.
+    /// Logs the failure and returns after a delay. The slot stays taken for that time even if the
+    /// client disconnects, so disconnecting does not speed up retries.
     pub(crate) async fn failed(self) {
         let address = self.address.map(|address| address.to_string()).unwrap_or_default();
         tracing::warn!(target: "moothall::server", address, "failed sign-in");

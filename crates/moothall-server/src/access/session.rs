@@ -1,22 +1,22 @@
-//! `/login`, `/api/session`, `/api/logout`: how a browser signs in and out.
+//! `/login`, `/api/session` and `/api/logout`: browser sign-in and sign-out.
 
 use axum::extract::rejection::FormRejection;
 use axum::extract::{Form, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::{Extension, Json};
-use moothall_core::access::{Caller, Member};
+use moothall_core::access::{AccessCaller, TeamMember};
 use moothall_store::{Credential, now_ms};
 use serde::Deserialize;
 
 use super::SESSION_LASTS;
-use super::identify::OwnSession;
+use super::identify::RequestSession;
 use super::login_throttle::LoginAttempt;
-use crate::asked::Asked;
 use crate::connections::PeerAddress;
+use crate::dto::SessionInfo;
+use crate::extract::QueryParams;
 use crate::plain_page::plain_page;
-use crate::wire::Session;
-use crate::{App, Problem, Who};
+use crate::{AppState, CallerIdentity, Problem};
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct LoginQuery {
@@ -28,12 +28,12 @@ pub(crate) struct LoginForm {
     token: String,
 }
 
-/// Exchanges the code of a login link, once, for a session. Without a code: the page where a token is
-/// entered.
+/// Redeems the single-use code of a login link for a session. Without a code, shows the form for a
+/// token.
 pub(crate) async fn open(
-    State(app): State<App>,
+    State(app): State<AppState>,
     peer: Option<Extension<PeerAddress>>,
-    Asked(query): Asked<LoginQuery>,
+    QueryParams(query): QueryParams<LoginQuery>,
 ) -> Result<Response, Problem> {
     let Some(code) = query.code else { return Ok(page(StatusCode::OK, ENTER)) };
     let Some(attempt) = begin_attempt(&app, peer) else { return Ok(too_many_attempts()) };
@@ -49,7 +49,7 @@ pub(crate) async fn open(
 
 /// Exchanges a token for a session.
 pub(crate) async fn enter(
-    State(app): State<App>,
+    State(app): State<AppState>,
     peer: Option<Extension<PeerAddress>>,
     form: Result<Form<LoginForm>, FormRejection>,
 ) -> Result<Response, Problem> {
@@ -57,7 +57,7 @@ pub(crate) async fn enter(
     let Some(attempt) = begin_attempt(&app, peer) else { return Ok(too_many_attempts()) };
     let token = Credential::sent(form.token.trim());
     let row = app.access.accounts.token(&token.sha256()).await?;
-    let row = row.filter(|row| matches!(row.caller(now_ms()), Caller::Known(_)));
+    let row = row.filter(|row| matches!(row.caller(now_ms()), AccessCaller::Known(_)));
     let Some(row) = row else {
         attempt.failed().await;
         return Ok(page(StatusCode::UNAUTHORIZED, REFUSED));
@@ -66,13 +66,13 @@ pub(crate) async fn enter(
     Ok(signed_in(&app, &begun.map_err(|error| Problem::internal(&error))?))
 }
 
-/// Who is signed in, and the word that the page says when it changes something.
+/// Returns the current session and the CSRF token that the page must send with changes.
 pub(crate) async fn show(
-    who: Who,
-    session: Option<Extension<OwnSession>>,
-) -> Result<Json<Session>, Problem> {
-    let Member { owner, scopes, limits } = who.member()?.clone();
-    Ok(Json(Session {
+    who: CallerIdentity,
+    session: Option<Extension<RequestSession>>,
+) -> Result<Json<SessionInfo>, Problem> {
+    let TeamMember { owner, scopes, limits } = who.member()?.clone();
+    Ok(Json(SessionInfo {
         team: owner.team,
         token: owner.token,
         scopes: scopes.iter().collect(),
@@ -85,10 +85,10 @@ pub(crate) async fn show(
     }))
 }
 
-/// Ends the session that a request came with.
+/// Ends the session of the request.
 pub(crate) async fn leave(
-    State(app): State<App>,
-    session: Option<Extension<OwnSession>>,
+    State(app): State<AppState>,
+    session: Option<Extension<RequestSession>>,
 ) -> Result<Response, Problem> {
     if let Some(Extension(session)) = session {
         app.access.accounts.end_session(&session.secret.sha256()).await?;
@@ -98,7 +98,7 @@ pub(crate) async fn leave(
     Ok((StatusCode::NO_CONTENT, headers).into_response())
 }
 
-fn begin_attempt(app: &App, peer: Option<Extension<PeerAddress>>) -> Option<LoginAttempt> {
+fn begin_attempt(app: &AppState, peer: Option<Extension<PeerAddress>>) -> Option<LoginAttempt> {
     app.access.login_throttle.begin(peer.map(|Extension(peer)| peer))
 }
 
@@ -108,8 +108,8 @@ fn too_many_attempts() -> Response {
     response
 }
 
-/// Away from the address that held the code, so that it stays in no history.
-fn signed_in(app: &App, session: &Credential) -> Response {
+/// Redirects to `/`, so the login code does not stay in the browser history.
+fn signed_in(app: &AppState, session: &Credential) -> Response {
     let mut headers = HeaderMap::new();
     headers.insert(header::LOCATION, HeaderValue::from_static("/"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

@@ -1,25 +1,25 @@
-//! How many event streams one token may have open.
+//! Limits the open event streams per token.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::http::StatusCode;
 use moothall_core::ErrorCode;
-use moothall_core::access::{Caller, TokenId};
+use moothall_core::access::{AccessCaller, TokenId};
 
-use crate::{Problem, Who};
+use crate::{CallerIdentity, Problem};
 
-/// Open event streams of one token. A browser tab has one or two.
+/// Maximum open event streams per token. A browser tab uses one or two.
 pub(crate) const MAX_STREAMS_PER_TOKEN: usize = 64;
 
 const RETRY_AFTER_SECONDS: u32 = 5;
 
-/// Counts the open event streams of each token. A stream outlives the request that opened it, so the
-/// limit on requests does not limit streams.
+/// Counts the open event streams per token. A stream outlives the request that opened it, so the
+/// request rate limit does not cover streams.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StreamLimiter(Arc<Mutex<BTreeMap<TokenId, usize>>>);
 
-/// An open stream. Dropping it frees its place.
+/// An open stream. Dropping it frees its slot.
 #[derive(Debug)]
 pub(crate) struct StreamPermit {
     limiter: StreamLimiter,
@@ -27,12 +27,15 @@ pub(crate) struct StreamPermit {
 }
 
 impl StreamLimiter {
-    /// Counts a stream of this caller until the permit is dropped. Callers without a token have no
-    /// limit: they are the user of this machine, or a session of a login link.
-    pub(crate) fn open(&self, who: &Who) -> Result<StreamPermit, Problem> {
+    /// Counts a stream of this caller until the permit is dropped. Callers without a token (the
+    /// local user, or a session from a login link) are not limited.
+    pub(crate) fn open(&self, who: &CallerIdentity) -> Result<StreamPermit, Problem> {
         let token = match &who.0 {
-            Caller::Known(member) => member.owner.token.clone(),
-            Caller::Nobody | Caller::Unknown | Caller::Expired | Caller::Revoked => None,
+            AccessCaller::Known(member) => member.owner.token.clone(),
+            AccessCaller::Nobody
+            | AccessCaller::Unknown
+            | AccessCaller::Expired
+            | AccessCaller::Revoked => None,
         };
         if let Some(token) = &token {
             let mut open = self.lock();
@@ -46,7 +49,7 @@ impl StreamLimiter {
                     ErrorCode::TooManyStreams,
                     detail,
                 )
-                .with_hint("close streams that nobody reads, or use another token")
+                .with_hint("close unused streams, or use another token")
                 .retry_after(RETRY_AFTER_SECONDS));
             }
             *streams += 1;

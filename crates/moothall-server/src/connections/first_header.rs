@@ -1,7 +1,7 @@
-//! The first request header of a connection, read before anything else is made for it.
+//! Reads the first request header of a connection before the HTTP implementation takes over.
 //!
-//! The HTTP implementation takes about 20 kB for a connection as soon as it has sent a byte. Until a
-//! connection has sent a whole header, it costs what it has sent and about 1 kB.
+//! The HTTP implementation allocates about 20 kB per connection on the first byte. Until a header
+//! is complete, a connection here costs only the bytes it has sent plus about 1 kB.
 
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
@@ -11,14 +11,14 @@ use std::task::{Context, Poll, ready};
 use bytes::{Buf as _, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// A longer header is left to the HTTP implementation, which has its own limit.
+/// Longer headers are left to the HTTP implementation, which has its own limit.
 const MAX_HEADER_BYTES: usize = 16 * 1024;
 
 const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Reads until a request header of HTTP/1 or the preface of HTTP/2 is complete, or too long. `None`
-/// if the client closes the connection before that.
-pub(super) async fn read_first_header<I>(io: &mut I) -> io::Result<Option<Bytes>>
+/// Reads until an HTTP/1 request header or the HTTP/2 preface is complete, or the header is too
+/// long. Returns `None` if the client closes the connection first.
+pub(crate) async fn read_first_header<I>(io: &mut I) -> io::Result<Option<Bytes>>
 where
     I: AsyncRead + Unpin,
 {
@@ -26,12 +26,12 @@ where
     loop {
         let seen = header.len();
         let read = poll_fn(|context| {
-            // On the stack, so that a waiting connection does not hold it.
+            // On the stack, so that waiting connections do not hold it.
             let mut chunk = [0; 4096];
             let mut buffer = ReadBuf::new(&mut chunk);
             ready!(Pin::new(&mut *io).poll_read(context, &mut buffer))?;
             let mut bytes = buffer.filled();
-            // Empty lines before a request are ignored, so they are not kept either.
+            // HTTP ignores empty lines before a request, so they are not buffered.
             if header.is_empty() {
                 bytes = trim_newlines(bytes);
             }
@@ -48,8 +48,8 @@ where
     }
 }
 
-/// Whether a header ends behind the bytes that were looked at before, or cannot be one: a client that
-/// speaks TLS here gets its error at once.
+/// Reports whether the header ends after the first `seen` bytes, or cannot be HTTP; a TLS client
+/// then gets its error immediately.
 fn is_complete(header: &[u8], seen: usize) -> bool {
     if header.first().is_some_and(|byte| !byte.is_ascii_alphabetic()) {
         return true;
@@ -66,15 +66,15 @@ fn trim_newlines(bytes: &[u8]) -> &[u8] {
     &bytes[start.unwrap_or(bytes.len())..]
 }
 
-/// A stream whose first bytes were read already.
+/// A stream with a prefix of bytes that have already been read.
 #[derive(Debug)]
-pub(super) struct PrefixedStream<I> {
+pub(crate) struct PrefixedStream<I> {
     prefix: Bytes,
     inner: I,
 }
 
 impl<I> PrefixedStream<I> {
-    pub(super) fn new(prefix: Bytes, inner: I) -> Self {
+    pub(crate) fn new(prefix: Bytes, inner: I) -> Self {
         Self { prefix, inner }
     }
 }
@@ -92,7 +92,7 @@ impl<I: AsyncRead + Unpin> AsyncRead for PrefixedStream<I> {
         buffer.put_slice(&self.prefix[..length]);
         self.prefix.advance(length);
         if self.prefix.is_empty() {
-            // The rest of the connection does not need the memory.
+            // Free the buffer early; the connection may stay open for long.
             self.prefix = Bytes::new();
         }
         Poll::Ready(Ok(()))

@@ -2,7 +2,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::*;
 
-/// What is read as the first header of a connection that sends these pieces.
+/// Returns the first header read from a connection that sends these pieces.
 async fn first_header(pieces: &[&[u8]]) -> Option<Bytes> {
     let (mut client, mut server) = tokio::io::duplex(1 << 20);
     let send = async {

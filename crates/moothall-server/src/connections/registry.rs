@@ -1,4 +1,4 @@
-//! The open connections of a server, and which of them makes room when there are too many.
+//! Registry of open connections; decides which one to close when a limit is reached.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -10,26 +10,26 @@ use tokio_util::sync::CancellationToken;
 
 use super::ConnectionLimits;
 
-/// A connection this young is not closed to make room. Instead, new ones wait this long: many
-/// honest clients may connect at the same moment.
+/// Younger connections are not closed in favor of new ones. New connections wait this long instead,
+/// because many legitimate clients may connect at the same moment.
 const SETTLE_TIME: Duration = Duration::from_millis(100);
 
-/// How often a full server looks whether connections have become requests.
+/// How often a full server checks whether waiting connections have sent a request.
 const SETTLE_POLL: Duration = Duration::from_millis(2);
 
-/// The log names a reached limit at most this often.
+/// Minimum interval between log messages about a reached limit.
 const WARN_INTERVAL: Duration = Duration::from_secs(10);
 
 /// All open connections of one server.
 #[derive(Debug)]
-pub(super) struct ConnectionRegistry {
+pub(crate) struct ConnectionRegistry {
     limits: ConnectionLimits,
     table: Arc<Mutex<ConnectionTable>>,
 }
 
 #[derive(Debug, Default)]
 struct ConnectionTable {
-    /// By number, so that the first one was accepted first.
+    /// Keyed by a counter, so the first entry is the oldest connection.
     open: BTreeMap<u64, OpenConnection>,
     waiting: usize,
     negotiating: usize,
@@ -41,7 +41,7 @@ struct ConnectionTable {
 struct OpenConnection {
     address: Option<IpAddr>,
     phase: ConnectionPhase,
-    /// Waiting, and held by the HTTP implementation.
+    /// Waiting, and already handed to the HTTP implementation.
     is_negotiating: bool,
     evicted: CancellationToken,
 }
@@ -57,12 +57,13 @@ enum ConnectionPhase {
 }
 
 impl ConnectionRegistry {
-    pub(super) fn new(limits: ConnectionLimits) -> Self {
+    pub(crate) fn new(limits: ConnectionLimits) -> Self {
         Self { limits, table: Arc::default() }
     }
 
-    /// Waits while all connections without a request are too young to be closed.
-    pub(super) async fn settle(&self) {
+    /// Waits while the server is full and every connection without a request is too young to be
+    /// closed.
+    pub(crate) async fn settle(&self) {
         while self.is_settling() {
             tokio::time::sleep(SETTLE_POLL).await;
         }
@@ -74,10 +75,10 @@ impl ConnectionRegistry {
             && table.oldest_waiting(None).is_some_and(|(_, since)| since.elapsed() < SETTLE_TIME)
     }
 
-    /// Adds a connection from this address, which counts for the limit per address. If a limit is
-    /// reached, the oldest connection without a request is closed, else the one that is idle the
-    /// longest. If all are busy, the new connection is refused.
-    pub(super) fn admit(&self, address: Option<IpAddr>) -> Option<ConnectionHandle> {
+    /// Adds a connection; `address` counts toward the limit per address. If a limit is reached,
+    /// closes the oldest connection without a request, otherwise the longest idle one. Returns `None`
+    /// if all connections are busy.
+    pub(crate) fn admit(&self, address: Option<IpAddr>) -> Option<ConnectionHandle> {
         let mut table = lock(&self.table);
         let mut is_full = false;
         if address.is_some() {
@@ -112,7 +113,7 @@ impl ConnectionRegistry {
 }
 
 impl ConnectionTable {
-    /// The oldest connection without a request, of one address or of all.
+    /// The oldest connection without a request, from `address` or from any address.
     fn oldest_waiting(&self, address: Option<IpAddr>) -> Option<(u64, Instant)> {
         self.open.iter().find_map(|(id, open)| match open.phase {
             ConnectionPhase::Waiting { since } if open.is_from(address) => Some((*id, since)),
@@ -129,7 +130,7 @@ impl ConnectionTable {
         idle.min().map(|(_, id)| id)
     }
 
-    /// Closes one connection, of one address or of all. `None` if all are busy.
+    /// Closes one connection from `address` or from any address. Returns `None` if all are busy.
     fn make_room(&mut self, address: Option<IpAddr>) -> Option<()> {
         let waiting = self.oldest_waiting(address).map(|(id, _)| id);
         let Some(id) = waiting.or_else(|| self.longest_idle(address)) else {
@@ -178,7 +179,7 @@ impl OpenConnection {
 
 /// One open connection. Dropping it removes the connection from the registry.
 #[derive(Debug)]
-pub(super) struct ConnectionHandle {
+pub(crate) struct ConnectionHandle {
     id: u64,
     limits: ConnectionLimits,
     evicted: CancellationToken,
@@ -186,21 +187,21 @@ pub(super) struct ConnectionHandle {
 }
 
 impl ConnectionHandle {
-    /// Returns when the connection has to make room for another one.
-    pub(super) async fn evicted(&self) {
+    /// Completes when the connection is evicted.
+    pub(crate) async fn evicted(&self) {
         self.evicted.cancelled().await;
     }
 
     /// Whether the connection has not sent a complete request header yet.
-    pub(super) fn is_waiting(&self) -> bool {
+    pub(crate) fn is_waiting(&self) -> bool {
         let table = lock(&self.table);
         let open = table.open.get(&self.id);
         open.is_none_or(|open| matches!(open.phase, ConnectionPhase::Waiting { .. }))
     }
 
-    /// Hands the connection over to the HTTP implementation, which takes more memory. If too many
-    /// connections without a request are there, the oldest is closed.
-    pub(super) fn begin_protocol(&self) {
+    /// Marks the connection as handed to the HTTP implementation, which uses more memory. If too
+    /// many such connections have no request, the oldest is closed.
+    pub(crate) fn begin_protocol(&self) {
         let mut table = lock(&self.table);
         if table.negotiating >= self.limits.negotiating {
             let mut negotiating = table.open.iter().filter(|(_, open)| open.is_negotiating);
@@ -214,8 +215,8 @@ impl ConnectionHandle {
         }
     }
 
-    /// Marks the connection as busy until what is returned is dropped.
-    pub(super) fn begin_request(self: &Arc<Self>) -> ActiveRequest {
+    /// Marks the connection as busy until the returned guard is dropped.
+    pub(crate) fn begin_request(self: &Arc<Self>) -> ActiveRequest {
         let mut guard = lock(&self.table);
         let table = &mut *guard;
         if let Some(open) = table.open.get_mut(&self.id) {
@@ -243,7 +244,7 @@ impl Drop for ConnectionHandle {
 
 /// A request in progress.
 #[derive(Debug)]
-pub(super) struct ActiveRequest(Arc<ConnectionHandle>);
+pub(crate) struct ActiveRequest(Arc<ConnectionHandle>);
 
 impl Drop for ActiveRequest {
     fn drop(&mut self) {

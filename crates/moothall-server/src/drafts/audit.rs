@@ -1,20 +1,20 @@
-//! `GET /api/audit`: the journal of a workspace, checked on every request: that is what it is for.
+//! `GET /api/audit`: the journal of a workspace, verified on every request.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State as Shared;
-use moothall_core::drafts::{DraftId, End, Event, RelPath, Say};
+use moothall_core::drafts::{ApplyOutcome, DraftEvent, DraftId, RelPath, ReviewDecision};
 use moothall_core::text::escaped;
-use moothall_workspace::{DraftError, Head, Line, Verified, torn_files};
+use moothall_workspace::{DraftError, JournalHead, JournalLine, JournalVerification, torn_files};
 use serde::Deserialize;
 
-use super::{Workspace, blocking_with};
-use crate::asked::Asked;
+use super::{ServedWorkspace, blocking_with};
+use crate::dto::{AuditPage, AuditRow, TornFileRow};
+use crate::extract::QueryParams;
 use crate::times::rfc3339;
-use crate::wire::{AuditPage, AuditRow, TornRow};
-use crate::{App, Problem};
+use crate::{AppState, Problem};
 
 const USUAL_LIMIT: usize = 50;
 const MOST: usize = 500;
@@ -27,8 +27,8 @@ pub(crate) struct AuditQuery {
 }
 
 pub(crate) async fn show(
-    Shared(app): Shared<App>,
-    Asked(query): Asked<AuditQuery>,
+    Shared(app): Shared<AppState>,
+    QueryParams(query): QueryParams<AuditQuery>,
 ) -> Result<Json<AuditPage>, Problem> {
     let limit = query.limit.unwrap_or(USUAL_LIMIT).clamp(1, MOST);
     let known = &app.workspaces.all;
@@ -38,7 +38,7 @@ pub(crate) async fn show(
     };
     let one = one.cloned();
     if query.workspace.is_some() && one.is_none() {
-        return Err(Problem::not_found("there is no such workspace"));
+        return Err(Problem::not_found("workspace not found"));
     }
     let limits = one.iter().map(|one| Arc::clone(&one.requests)).collect();
     blocking_with(app, limits, move |app| {
@@ -65,12 +65,12 @@ pub(crate) async fn show(
 
 fn fill(
     page: &mut AuditPage,
-    one: &Workspace,
+    one: &ServedWorkspace,
     before: u64,
     limit: usize,
 ) -> Result<(), DraftError> {
     let mut last: VecDeque<AuditRow> = VecDeque::new();
-    let mut seen: Option<Head> = None;
+    let mut seen: Option<JournalHead> = None;
     let verified = one.store.verify(|line| {
         seen = Some(line.head);
         if line.head.seq < before {
@@ -81,11 +81,11 @@ fn fill(
         }
     });
     match verified {
-        Ok(Verified { checkpoints, key, .. }) => {
+        Ok(JournalVerification { checkpoints, key, .. }) => {
             page.checkpoints = checkpoints as u64;
             page.key = Some(key);
         }
-        // What was read before the damage is shown all the same.
+        // Records before the damage are still shown.
         Err(error @ DraftError::JournalDamaged { .. }) => {
             page.holds = false;
             page.why = Some(error.to_string());
@@ -93,7 +93,8 @@ fn fill(
         Err(error) => return Err(error),
     }
     let torn = torn_files(one.store.state_folder())?;
-    page.torn = torn.into_iter().map(|one| TornRow { file: one.file, bytes: one.bytes }).collect();
+    page.torn =
+        torn.into_iter().map(|one| TornFileRow { file: one.file, bytes: one.bytes }).collect();
     page.workspace = Some(one.id.clone());
     page.records = seen.map_or(0, |head| head.seq);
     page.head = seen.map(|head| head.hash.to_string());
@@ -102,16 +103,16 @@ fn fill(
     Ok(())
 }
 
-/// What one record says, of every kind.
-struct Says {
+/// Summary of one journal record.
+struct AuditSummary {
     kind: &'static str,
     drafts: Vec<DraftId>,
     path: Option<RelPath>,
     words: Vec<String>,
 }
 
-fn row(line: &Line) -> AuditRow {
-    let Says { kind, drafts, path, words } = says(&line.record.event);
+fn row(line: &JournalLine) -> AuditRow {
+    let AuditSummary { kind, drafts, path, words } = says(&line.record.event);
     let words = words.iter().filter(|text| !text.is_empty()).map(|text| escaped(text));
     AuditRow {
         seq: line.head.seq,
@@ -125,51 +126,63 @@ fn row(line: &Line) -> AuditRow {
     }
 }
 
-fn says(event: &Event) -> Says {
-    let about =
-        |kind, drafts: &[DraftId], words| Says { kind, drafts: drafts.to_vec(), path: None, words };
+fn says(event: &DraftEvent) -> AuditSummary {
+    let about = |kind, drafts: &[DraftId], words| AuditSummary {
+        kind,
+        drafts: drafts.to_vec(),
+        path: None,
+        words,
+    };
     match event {
-        Event::Requested { draft, task, path, .. } => Says {
+        DraftEvent::Requested { draft, task, path, .. } => AuditSummary {
             path: Some(path.clone()),
             ..about("requested", &[*draft], vec![format!("task {task}")])
         },
-        Event::Written { draft, bytes, .. } => {
+        DraftEvent::Written { draft, bytes, .. } => {
             about("written", &[*draft], vec![format!("{bytes} bytes")])
         }
-        Event::Submitted { drafts, summary, .. } => {
+        DraftEvent::Submitted { drafts, summary, .. } => {
             about("submitted", drafts, vec![summary.clone()])
         }
-        Event::Judged { drafts, action, findings, .. } => {
+        DraftEvent::Judged { drafts, action, findings, .. } => {
             let mut words = vec![action.to_string()];
             words.extend(findings.iter().map(|one| one.rule.to_string()));
             about("judged", drafts, words)
         }
-        Event::Reviewed { drafts, say, reason, .. } => {
+        DraftEvent::Reviewed { drafts, say, reason, .. } => {
             let said = match say {
-                Say::Approve => "approved",
-                Say::Reject => "rejected",
-                Say::SendBack => "sent back",
+                ReviewDecision::Approve => "approved",
+                ReviewDecision::Reject => "rejected",
+                ReviewDecision::SendBack => "sent back",
             };
             about("reviewed", drafts, vec![said.to_owned(), reason.clone()])
         }
-        Event::Applying { drafts, undo: false, .. } => about("applying", drafts, Vec::new()),
-        Event::Applying { drafts, undo: true, .. } => about("reverting", drafts, Vec::new()),
-        Event::Ended { drafts, end: End::Done } => about("ended", drafts, vec!["done".to_owned()]),
-        Event::Ended { drafts, end: End::Conflict { path, .. } } => {
-            Says { path: Some(path.clone()), ..about("ended", drafts, vec!["conflict".to_owned()]) }
+        DraftEvent::Applying { drafts, undo: false, .. } => about("applying", drafts, Vec::new()),
+        DraftEvent::Applying { drafts, undo: true, .. } => about("reverting", drafts, Vec::new()),
+        DraftEvent::Ended { drafts, end: ApplyOutcome::Done } => {
+            about("ended", drafts, vec!["done".to_owned()])
         }
-        Event::Salvaged { path, kept_as, .. } => {
-            Says { path: Some(path.clone()), ..about("salvaged", &[], vec![kept_as.clone()]) }
-        }
-        Event::Rebased { draft, clean, .. } => {
+        DraftEvent::Ended { drafts, end: ApplyOutcome::Conflict { path, .. } } => AuditSummary {
+            path: Some(path.clone()),
+            ..about("ended", drafts, vec!["conflict".to_owned()])
+        },
+        DraftEvent::Salvaged { path, kept_as, .. } => AuditSummary {
+            path: Some(path.clone()),
+            ..about("salvaged", &[], vec![kept_as.clone()])
+        },
+        DraftEvent::Rebased { draft, clean, .. } => {
             let words = if *clean { "clean" } else { "with conflict markers" };
             about("rebased", &[*draft], vec![words.to_owned()])
         }
-        Event::Withdrawn { draft } => about("withdrawn", &[*draft], Vec::new()),
-        Event::Expired { draft } => about("expired", &[*draft], Vec::new()),
-        Event::Purged { blobs } => about("purged", &[], vec![format!("{blobs} contents")]),
-        Event::PolicyDiffers { .. } => about("policy-differs", &[], Vec::new()),
-        Event::PolicyTrusted { .. } => about("policy-trusted", &[], Vec::new()),
-        Event::Rotated { next } => about("rotated", &[], vec![format!("goes on in file {next}")]),
+        DraftEvent::Withdrawn { draft } => about("withdrawn", &[*draft], Vec::new()),
+        DraftEvent::Expired { draft } => about("expired", &[*draft], Vec::new()),
+        DraftEvent::Purged { blobs } => {
+            about("purged", &[], vec![format!("{blobs} file contents")])
+        }
+        DraftEvent::PolicyDiffers { .. } => about("policy-differs", &[], Vec::new()),
+        DraftEvent::PolicyTrusted { .. } => about("policy-trusted", &[], Vec::new()),
+        DraftEvent::Rotated { next } => {
+            about("rotated", &[], vec![format!("continues in file {next}")])
+        }
     }
 }

@@ -1,27 +1,27 @@
-//! Drafts as they travel.
+//! Conversion of drafts to response types.
 
-use moothall_core::drafts::{Draft, DraftId, JudgedFinding, Principal, Refusal};
-use moothall_core::gate::Channel;
+use moothall_core::drafts::{Draft, DraftId, DraftRefusal, JournalFinding, Principal};
+use moothall_core::gate::ReviewChannel;
 use moothall_core::text::escaped;
-use moothall_workspace::{Caller, DiffLine, DraftError, ShownFile, Side, difference};
+use moothall_workspace::{DiffLine, DiffSide, DraftCaller, DraftError, SubmissionFile, difference};
 
-use super::Workspace;
-use crate::times::rfc3339;
-use crate::wire::{
-    DraftChange, DraftDetail, DraftFile, DraftHunk, DraftLine, DraftPart, DraftRow, DraftSide,
-    FindingRow, ReviewedRow,
+use super::ServedWorkspace;
+use crate::dto::{
+    DraftChangeKind, DraftDetail, DraftFile, DraftHunk, DraftLine, DraftPart, DraftReviewRow,
+    DraftRow, DraftSide, FindingRow,
 };
+use crate::times::rfc3339;
 
-/// Lines of the difference of one file that travel. Who has to judge more reads it on a terminal.
+/// Maximum diff lines per file in a response. Larger changes are reviewed in the terminal.
 const MOST_LINES: usize = 5_000;
 
-pub(super) fn row(workspace: &Workspace, draft: &Draft) -> DraftRow {
+pub(crate) fn row(workspace: &ServedWorkspace, draft: &Draft) -> DraftRow {
     let submission = draft.submission.as_ref();
     let change = match (&draft.base, &draft.change.file, &draft.change.rename_to) {
-        (_, _, Some(_)) => DraftChange::Renamed,
-        (None, _, _) => DraftChange::Created,
-        (_, None, _) => DraftChange::Deleted,
-        _ => DraftChange::Edited,
+        (_, _, Some(_)) => DraftChangeKind::Renamed,
+        (None, _, _) => DraftChangeKind::Created,
+        (_, None, _) => DraftChangeKind::Deleted,
+        _ => DraftChangeKind::Edited,
     };
     DraftRow {
         draft_id: draft.id,
@@ -40,18 +40,18 @@ pub(super) fn row(workspace: &Workspace, draft: &Draft) -> DraftRow {
         seal: submission.map(|one| one.seal),
         findings: submission.map_or_else(Vec::new, |one| one.findings.iter().map(found).collect()),
         reviewed: submission.and_then(|one| one.reviewed.as_ref()).map(|(say, by, reason)| {
-            ReviewedRow { say: *say, by: escaped(&by.id), reason: escaped(reason) }
+            DraftReviewRow { say: *say, by: escaped(&by.id), reason: escaped(reason) }
         }),
         conflict: draft.conflict.as_ref().map(ToString::to_string),
     }
 }
 
-/// A draft with all files that were handed in with it.
-pub(super) fn detail(workspace: &Workspace, id: DraftId) -> Result<DraftDetail, DraftError> {
-    let gate = Caller::new(Principal::gate());
+/// Returns a draft with all files of its submission.
+pub(crate) fn detail(workspace: &ServedWorkspace, id: DraftId) -> Result<DraftDetail, DraftError> {
+    let gate = DraftCaller::new(Principal::gate());
     let files: Vec<DraftFile> = match workspace.store.shown(&gate, id) {
         Ok(files) => files.iter().map(|shown| file(workspace, shown)).collect(),
-        Err(DraftError::ContentGone(_) | DraftError::Refused(Refusal::ContentRemoved)) => {
+        Err(DraftError::ContentGone(_) | DraftError::Refused(DraftRefusal::ContentRemoved)) => {
             let draft = workspace.store.status(&gate, id)?;
             let together = draft.submission.map_or_else(|| vec![id], |one| one.drafts);
             let gone = |id: &DraftId| Ok(gone(workspace, &workspace.store.status(&gate, *id)?));
@@ -59,14 +59,14 @@ pub(super) fn detail(workspace: &Workspace, id: DraftId) -> Result<DraftDetail, 
         }
         Err(error) => return Err(error),
     };
-    // After it was shown, because that may judge it again.
+    // Read the status last, because `shown` may check the draft again.
     let draft = workspace.store.status(&gate, id)?;
-    let may_be_approved_here = workspace.store.policy().channels.contains(&Channel::Web);
+    let may_be_approved_here = workspace.store.policy().channels.contains(&ReviewChannel::Web);
     let shows_all = shows_all(&files);
     Ok(DraftDetail { draft: row(workspace, &draft), files, may_be_approved_here, shows_all })
 }
 
-/// Whether a person who was shown this saw every line that comes or goes.
+/// Reports whether the response contains every added and removed line.
 fn shows_all(files: &[DraftFile]) -> bool {
     let is_hidden = |line: &DraftLine| line.is_cut && line.side != DraftSide::Kept;
     files.iter().all(|file| {
@@ -75,8 +75,8 @@ fn shows_all(files: &[DraftFile]) -> bool {
     })
 }
 
-fn file(workspace: &Workspace, shown: &ShownFile) -> DraftFile {
-    let ShownFile { draft, base, after } = shown;
+fn file(workspace: &ServedWorkspace, shown: &SubmissionFile) -> DraftFile {
+    let SubmissionFile { draft, base, after } = shown;
     let empty = String::new();
     let different = difference(base.as_ref().unwrap_or(&empty), after.as_ref().unwrap_or(&empty));
     let name = draft.change.rename_to.as_ref().unwrap_or(&draft.path);
@@ -112,7 +112,7 @@ fn file(workspace: &Workspace, shown: &ShownFile) -> DraftFile {
     }
 }
 
-fn gone(workspace: &Workspace, draft: &Draft) -> DraftFile {
+fn gone(workspace: &ServedWorkspace, draft: &Draft) -> DraftFile {
     let row = row(workspace, draft);
     DraftFile {
         findings: row.findings.iter().filter(|one| one.path == row.path).cloned().collect(),
@@ -126,14 +126,14 @@ fn gone(workspace: &Workspace, draft: &Draft) -> DraftFile {
     }
 }
 
-/// A line, with the findings that are about it, which are taken.
+/// Converts a line and moves the findings on it out of `findings`.
 fn line(line: &DiffLine, findings: &mut Vec<FindingRow>) -> DraftLine {
     let about = |one: &mut FindingRow| one.line.is_some() && one.line == line.new;
     DraftLine {
         side: match line.side {
-            Side::Kept => DraftSide::Kept,
-            Side::Added => DraftSide::Added,
-            Side::Removed => DraftSide::Removed,
+            DiffSide::Kept => DraftSide::Kept,
+            DiffSide::Added => DraftSide::Added,
+            DiffSide::Removed => DraftSide::Removed,
         },
         old: line.old,
         new: line.new,
@@ -148,7 +148,7 @@ fn line(line: &DiffLine, findings: &mut Vec<FindingRow>) -> DraftLine {
     }
 }
 
-fn found(finding: &JudgedFinding) -> FindingRow {
+fn found(finding: &JournalFinding) -> FindingRow {
     FindingRow {
         rule: finding.rule.to_string(),
         action: finding.action,

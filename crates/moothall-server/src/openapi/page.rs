@@ -1,11 +1,10 @@
-//! The document as one page without a script.
+//! Renders the OpenAPI document as one HTML page without scripts.
 
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
-/// The page of a document.
-pub(super) fn page(document: &Value) -> String {
+pub(crate) fn page(document: &Value) -> String {
     let mut body = String::new();
     // Writing to a String cannot fail.
     let _ = write(&mut body, document);
@@ -20,8 +19,8 @@ fn write(body: &mut String, document: &Value) -> std::fmt::Result {
     let version = escaped(document["info"]["version"].as_str().unwrap_or_default());
     write!(
         body,
-        "<h1>Moothall API</h1><p>Version {version}. For programs: \
-         <a href=\"/api/openapi.json\">openapi.json</a>.</p><h2>Addresses</h2>"
+        "<h1>Moothall API</h1><p>Version {version}. Machine-readable: \
+         <a href=\"/api/openapi.json\">openapi.json</a>.</p><h2>Endpoints</h2>"
     )?;
     for (path, methods) in document["paths"].as_object().into_iter().flatten() {
         for (method, operation) in methods.as_object().into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! Numbers for Prometheus, with labels that nobody outside can multiply.
+//! Prometheus metrics. All labels have a bounded number of values, so clients cannot inflate them.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -18,53 +18,53 @@ use prometheus_client::registry::{Registry, Unit};
 use tracing::Instrument as _;
 
 use super::spans::REQUEST;
-use crate::{App, Problem};
+use crate::{AppState, Problem};
 
-/// Names of models come from callers; what is beyond so many is counted as `other`.
+/// Model names come from callers; beyond this many distinct names they are counted as `other`.
 const MOST_MODELS: usize = 50;
 const OTHER: &str = "other";
 
-/// Upper ends of the buckets, in seconds.
+/// Upper bounds of the histogram buckets, in seconds.
 const BUCKETS: [f64; 9] = [0.002, 0.005, 0.01, 0.025, 0.1, 0.5, 1.0, 5.0, 30.0];
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Answered {
+struct RequestLabels {
     route: String,
     method: String,
     status: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfRoute {
+struct RouteLabels {
     route: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Called {
+struct ModelCallLabels {
     model: String,
     outcome: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfModel {
+struct ModelLabels {
     model: String,
 }
 
-type Latencies = Family<OfRoute, Histogram, fn() -> Histogram>;
+type Latencies = Family<RouteLabels, Histogram, fn() -> Histogram>;
 
-/// What is counted.
+/// Metrics of a server.
 #[derive(Debug)]
-pub struct Metrics {
+pub struct ServerMetrics {
     registry: Registry,
-    requests: Family<Answered, Counter>,
+    requests: Family<RequestLabels, Counter>,
     latencies: Latencies,
-    model_calls: Family<Called, Counter>,
-    model_tokens: Family<OfModel, Counter>,
-    model_cost: Family<OfModel, Counter>,
+    model_calls: Family<ModelCallLabels, Counter>,
+    model_tokens: Family<ModelLabels, Counter>,
+    model_cost: Family<ModelLabels, Counter>,
     models: Mutex<BTreeSet<String>>,
 }
 
-impl Default for Metrics {
+impl Default for ServerMetrics {
     fn default() -> Self {
         let mut registry = Registry::with_prefix("moothall");
         let requests = Family::default();
@@ -72,22 +72,18 @@ impl Default for Metrics {
         let model_calls = Family::default();
         let model_tokens = Family::default();
         let model_cost = Family::default();
-        registry.register("http_requests", "Requests that were answered", Family::clone(&requests));
+        registry.register("http_requests", "Completed requests", Family::clone(&requests));
         registry.register_with_unit(
             "http_request_duration",
-            "Time until an answer began",
+            "Time until a response starts",
             Unit::Seconds,
             latencies.clone(),
         );
-        registry.register("model_calls", "Calls to models", Family::clone(&model_calls));
-        registry.register(
-            "model_tokens",
-            "Tokens of prompts and answers",
-            Family::clone(&model_tokens),
-        );
+        registry.register("model_calls", "Model calls", Family::clone(&model_calls));
+        registry.register("model_tokens", "Prompt and output tokens", Family::clone(&model_tokens));
         registry.register(
             "model_cost_micro_usd",
-            "What calls cost, in millionths of a dollar, where it is known",
+            "Known cost of model calls, in millionths of a dollar",
             Family::clone(&model_cost),
         );
         let models = Mutex::default();
@@ -95,13 +91,13 @@ impl Default for Metrics {
     }
 }
 
-impl Metrics {
-    /// Counts a call to a model.
-    pub(super) fn model_call(&self, model: &str, failed: bool, tokens: u64, micro_usd: u64) {
+impl ServerMetrics {
+    /// Counts a model call.
+    pub(crate) fn model_call(&self, model: &str, failed: bool, tokens: u64, micro_usd: u64) {
         let model = self.bounded(model);
         let outcome = if failed { "failed" } else { "answered" }.to_owned();
-        self.model_calls.get_or_create(&Called { model: model.clone(), outcome }).inc();
-        let of_model = OfModel { model };
+        self.model_calls.get_or_create(&ModelCallLabels { model: model.clone(), outcome }).inc();
+        let of_model = ModelLabels { model };
         self.model_tokens.get_or_create(&of_model).inc_by(tokens);
         self.model_cost.get_or_create(&of_model).inc_by(micro_usd);
     }
@@ -125,10 +121,10 @@ impl Metrics {
     }
 }
 
-/// Counts a request and gives it a span. The label is the route as the table has it: an address that
-/// somebody made up is `other`.
+/// Middleware that counts a request and opens its span. The label is the route template; unknown
+/// paths are counted as `other`.
 pub(crate) async fn count(
-    State(metrics): State<Arc<Metrics>>,
+    State(metrics): State<Arc<ServerMetrics>>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -154,14 +150,14 @@ pub(crate) async fn count(
     let status = response.status().as_u16();
     span.record("status", status);
     let class = format!("{}xx", status / 100);
-    let answered = Answered { route: route.clone(), method: method.to_owned(), status: class };
+    let answered = RequestLabels { route: route.clone(), method: method.to_owned(), status: class };
     metrics.requests.get_or_create(&answered).inc();
-    metrics.latencies.get_or_create(&OfRoute { route }).observe(began.elapsed().as_secs_f64());
+    metrics.latencies.get_or_create(&RouteLabels { route }).observe(began.elapsed().as_secs_f64());
     response
 }
 
-/// `/metrics`: what was counted, and how many runs stand where.
-pub(crate) async fn show(State(app): State<App>) -> Result<Response, Problem> {
+/// `/metrics`: the metrics, and the number of runs per state.
+pub(crate) async fn show(State(app): State<AppState>) -> Result<Response, Problem> {
     let mut page = app.metrics.render().map_err(|error| Problem::internal(&error))?;
     page.push_str("# HELP moothall_runs Runs that have not ended, by state.\n");
     page.push_str("# TYPE moothall_runs gauge\n");

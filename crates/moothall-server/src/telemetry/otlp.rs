@@ -1,4 +1,4 @@
-//! Spans on their way to a collector: OTLP over HTTP, in its JSON form.
+//! Exports spans to a collector: OTLP over HTTP in JSON.
 
 use std::time::Duration;
 
@@ -6,46 +6,49 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::Spans;
+use super::SpanLayer;
 
-/// Spans that wait to be sent.
+/// Maximum spans that wait to be sent; more are dropped.
 const MOST_WAITING: usize = 4_096;
 
-/// Spans that are sent at once.
+/// Maximum spans per request.
 const MOST_AT_ONCE: usize = 512;
 
-/// How long the first of them waits for others.
+/// How long the first span of a batch waits for others.
 const GATHER: Duration = Duration::from_millis(500);
 
-/// How long a collector may take.
+/// Timeout of a request to the collector.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Sends spans to a collector until it is told to end.
+/// Sends spans to a collector until it is stopped.
 #[derive(Debug)]
-pub struct Exporter {
+pub struct SpanExporter {
     receiver: mpsc::Receiver<Value>,
     client: reqwest::Client,
     address: String,
 }
 
-/// A layer that hears of spans, and the exporter that sends them to `endpoint`, such as
+/// Creates a layer that collects spans and an exporter that sends them to `endpoint`, such as
 /// `http://127.0.0.1:4318`.
 ///
-/// Errors: those of the HTTP client.
-pub fn exporter(endpoint: &str) -> Result<(Spans, Exporter), reqwest::Error> {
+/// # Errors
+///
+/// Fails if the HTTP client cannot be created.
+pub fn exporter(endpoint: &str) -> Result<(SpanLayer, SpanExporter), reqwest::Error> {
     let (sender, receiver) = mpsc::channel(MOST_WAITING);
-    // The first caller in the process decides; any provider will do, so a refusal is not an error.
+    // Fails if the process already has a provider; any provider is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = reqwest::Client::builder()
         .timeout(PATIENCE)
         .redirect(reqwest::redirect::Policy::none())
         .build()?;
     let address = format!("{}/v1/traces", endpoint.trim_end_matches('/'));
-    Ok((Spans::new(sender), Exporter { receiver, client, address }))
+    Ok((SpanLayer::new(sender), SpanExporter { receiver, client, address }))
 }
 
-impl Exporter {
-    /// Sends what comes, and after `closing` what is there.
+impl SpanExporter {
+    /// Sends spans as they arrive; after `closing` is cancelled, sends the remaining ones and
+    /// returns.
     pub async fn run(mut self, closing: CancellationToken) {
         loop {
             let mut spans = Vec::new();
@@ -74,7 +77,7 @@ impl Exporter {
         }
     }
 
-    /// A collector that is not there costs spans and nothing else.
+    /// If the collector is unreachable, the spans are dropped.
     async fn send(&self, spans: Vec<Value>) {
         let count = spans.len();
         let sent = self
@@ -87,7 +90,7 @@ impl Exporter {
             .and_then(reqwest::Response::error_for_status);
         if let Err(error) = sent {
             let error = error.without_url();
-            tracing::warn!(target: "moothall::server", %error, spans = count, "spans were lost");
+            tracing::warn!(target: "moothall::server", %error, spans = count, "could not export spans");
         }
     }
 }

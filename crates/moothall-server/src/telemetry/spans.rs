@@ -1,4 +1,4 @@
-//! Spans of the program, made ready for a collector.
+//! Converts `tracing` spans to OTLP.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::{LookupSpan, SpanRef};
 
-use super::{Metrics, TraceParent};
+use super::{ServerMetrics, TraceParent};
 
-/// The fields that leave the program, and what they are called outside. Whatever is not here stays:
-/// a field that someone adds to a span is nobody's business until it stands in this list.
+/// Allowlist of exported fields with their OpenTelemetry names. All other fields stay in the
+/// process, so new span fields are private by default.
 const FIELDS: &[(&str, &str)] = &[
     ("method", "http.request.method"),
     ("route", "http.route"),
@@ -41,42 +41,42 @@ const OUTPUT_TOKENS: &str = "output_tokens";
 const COST: &str = "cost_micro_usd";
 const KIND: &str = "kind";
 
-/// The span of a request, and that of a call to a model.
+/// Names of the spans of requests and of model calls.
 pub(crate) const REQUEST: &str = "http_request";
 const MODEL_CALL: &str = "model_call";
 
-/// The field in which the span of a request says where it comes from. It is read and not sent.
+/// Field of a request span with the caller's trace context. It is read but not exported.
 const TRACEPARENT: &str = "traceparent";
 
-/// The longest text of a field.
+/// Maximum length of a text field.
 const MAX_TEXT_CHARS: usize = 200;
 
-/// A part of the subscriber that gives spans to an [`Exporter`](super::Exporter) and counts calls to
-/// models. It never waits: where the exporter does not keep up, spans are lost.
+/// A `tracing` layer that passes spans to a [`SpanExporter`](super::SpanExporter) and counts model calls.
+/// It never blocks: if the exporter falls behind, spans are dropped.
 #[derive(Debug)]
-pub struct Spans {
+pub struct SpanLayer {
     sender: Option<mpsc::Sender<Value>>,
-    metrics: Option<Arc<Metrics>>,
+    metrics: Option<Arc<ServerMetrics>>,
 }
 
-impl Spans {
-    /// Spans go to `sender`, and calls to models are counted in `metrics`.
-    pub(super) fn new(sender: mpsc::Sender<Value>) -> Self {
+impl SpanLayer {
+    /// Sends spans to `sender`.
+    pub(crate) fn new(sender: mpsc::Sender<Value>) -> Self {
         Self { sender: Some(sender), metrics: None }
     }
 
-    /// Spans go nowhere; calls to models are counted.
-    pub fn counting(metrics: Arc<Metrics>) -> Self {
+    /// Counts model calls without exporting spans.
+    pub fn counting(metrics: Arc<ServerMetrics>) -> Self {
         Self { sender: None, metrics: Some(metrics) }
     }
 
-    /// Counts calls to models, too.
+    /// Also counts model calls.
     #[must_use]
-    pub fn and_counting(self, metrics: Arc<Metrics>) -> Self {
+    pub fn and_counting(self, metrics: Arc<ServerMetrics>) -> Self {
         Self { metrics: Some(metrics), ..self }
     }
 
-    fn finish(&self, name: &str, open: &Open) {
+    fn finish(&self, name: &str, open: &OpenSpan) {
         if let Some(metrics) = &self.metrics
             && name == MODEL_CALL
         {
@@ -87,24 +87,25 @@ impl Spans {
             metrics.model_call(model, failed, tokens, number(COST));
         }
         if let Some(sender) = &self.sender {
-            // Full or gone: a span less is better than a run that waits.
+            // If the channel is full or closed, drop the span instead of blocking the run.
             let _ = sender.try_send(open.to_otlp(name));
         }
     }
 }
 
-/// A span that goes on.
-struct Open {
+/// State of an open span.
+struct OpenSpan {
     trace_id: u128,
     span_id: u64,
     parent_id: Option<u64>,
     began_at: SystemTime,
     fields: Vec<(&'static str, Value)>,
-    /// It was told already: a request has ended when it was answered, whatever it set going.
+    /// Already exported. A request's span ends with its response, even if the work that it started
+    /// continues.
     is_told: bool,
 }
 
-impl Open {
+impl OpenSpan {
     fn get(&self, name: &str) -> Option<&Value> {
         self.fields.iter().find(|(field, _)| *field == name).map(|(_, value)| value)
     }
@@ -121,7 +122,7 @@ impl Open {
             "traceId": format!("{:032x}", self.trace_id),
             "spanId": format!("{:016x}", self.span_id),
             "name": name,
-            // Server, client, or inside.
+            // OTLP span kinds: server, client, internal.
             "kind": match name { REQUEST => 2, MODEL_CALL => 3, _ => 1 },
             "startTimeUnixNano": nanos(self.began_at),
             "endTimeUnixNano": nanos(SystemTime::now()),
@@ -137,7 +138,7 @@ impl Open {
 
 fn attribute(field: &str, value: &Value) -> Option<Value> {
     let (_, key) = FIELDS.iter().find(|(name, _)| *name == field)?;
-    // In this form of the format, whole numbers are texts.
+    // OTLP JSON encodes integers as strings.
     let value = match value {
         Value::Number(number) => json!({ "intValue": number.to_string() }),
         Value::Bool(truth) => json!({ "boolValue": truth }),
@@ -146,14 +147,14 @@ fn attribute(field: &str, value: &Value) -> Option<Value> {
     Some(json!({ "key": key, "value": value }))
 }
 
-/// Reads the fields that may leave, and the one that says where a request comes from.
+/// Collects the exported fields and the caller's trace context.
 #[derive(Default)]
-struct Reading {
+struct SpanFieldVisitor {
     fields: Vec<(&'static str, Value)>,
     parent: Option<TraceParent>,
 }
 
-impl Reading {
+impl SpanFieldVisitor {
     fn take(&mut self, field: &Field, value: Value) {
         if let Some((name, _)) = FIELDS.iter().find(|(name, _)| *name == field.name()) {
             self.fields.retain(|(there, _)| there != name);
@@ -170,9 +171,9 @@ impl Reading {
     }
 }
 
-impl Visit for Reading {
+impl Visit for SpanFieldVisitor {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        // Anything may be long to write; only what is wanted is written.
+        // Formatting can be expensive, so only format the fields that are used.
         if field.name() == TRACEPARENT || FIELDS.iter().any(|(name, _)| *name == field.name()) {
             self.take_text(field, &format!("{value:?}"));
         }
@@ -195,15 +196,15 @@ impl Visit for Reading {
     }
 }
 
-impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Spans {
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for SpanLayer {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
         let Some(span) = context.span(id) else { return };
-        let mut reading = Reading::default();
+        let mut reading = SpanFieldVisitor::default();
         attributes.record(&mut reading);
         let above = span.parent().and_then(|parent| {
             let extensions = parent.extensions();
             extensions
-                .get::<Open>()
+                .get::<OpenSpan>()
                 .map(|open| TraceParent { trace_id: open.trace_id, span_id: open.span_id })
         });
         let above = reading.parent.or(above);
@@ -213,7 +214,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Spans {
         }
         let [trace_id, span_id] = [&random[..16], &random[16..]]
             .map(|bytes| bytes.iter().fold(0, |id: u128, byte| id << 8 | u128::from(*byte)));
-        span.extensions_mut().insert(Open {
+        span.extensions_mut().insert(OpenSpan {
             trace_id: above.map_or_else(|| trace_id.max(1), |above| above.trace_id),
             span_id: u64::try_from(span_id).unwrap_or(1).max(1),
             parent_id: above.map(|above| above.span_id),
@@ -225,7 +226,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Spans {
 
     fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
         let Some(span) = context.span(id) else { return };
-        let mut reading = Reading::default();
+        let mut reading = SpanFieldVisitor::default();
         values.record(&mut reading);
         let answered = reading.fields.iter().any(|(name, _)| *name == STATUS);
         add(&span, reading);
@@ -235,13 +236,13 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Spans {
     }
 
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
-        // What a call came to is said by an event in its span.
+        // The result of a model call is reported by an event in its span.
         if let Some(span) = context.event_span(event)
             && span.name() == MODEL_CALL
         {
-            let mut reading = Reading::default();
+            let mut reading = SpanFieldVisitor::default();
             event.record(&mut reading);
-            // A try that failed is not yet a failure.
+            // Warnings report failed attempts that may still be retried.
             if *event.metadata().level() != tracing::Level::WARN {
                 add(&span, reading);
             }
@@ -255,10 +256,10 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Spans {
     }
 }
 
-impl Spans {
+impl SpanLayer {
     fn tell<S: for<'a> LookupSpan<'a>>(&self, span: &SpanRef<'_, S>) {
         let mut extensions = span.extensions_mut();
-        if let Some(open) = extensions.get_mut::<Open>()
+        if let Some(open) = extensions.get_mut::<OpenSpan>()
             && !open.is_told
         {
             open.is_told = true;
@@ -267,8 +268,8 @@ impl Spans {
     }
 }
 
-fn add<S: for<'a> LookupSpan<'a>>(span: &SpanRef<'_, S>, reading: Reading) {
-    if let Some(open) = span.extensions_mut().get_mut::<Open>() {
+fn add<S: for<'a> LookupSpan<'a>>(span: &SpanRef<'_, S>, reading: SpanFieldVisitor) {
+    if let Some(open) = span.extensions_mut().get_mut::<OpenSpan>() {
         for (name, value) in reading.fields {
             open.fields.retain(|(there, _)| *there != name);
             open.fields.push((name, value));

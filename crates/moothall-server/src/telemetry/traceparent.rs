@@ -1,6 +1,6 @@
-//! Where a request comes from, as W3C Trace Context writes it.
+//! The `traceparent` header of W3C Trace Context.
 
-/// The trace and the span that a caller says a request belongs to.
+/// The caller's trace and span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TraceParent {
     pub(crate) trace_id: u128,
@@ -8,8 +8,8 @@ pub(crate) struct TraceParent {
 }
 
 impl TraceParent {
-    /// Reads `00-<32 digits>-<16 digits>-<2 digits>`. What is anything else, or all zeros, is ignored,
-    /// as the standard wants it.
+    /// Parses `00-<32 digits>-<16 digits>-<2 digits>`. Invalid and all-zero values are ignored, as
+    /// the standard requires.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split('-');
         let (version, trace, span, flags) =
@@ -17,7 +17,7 @@ impl TraceParent {
         let digits = |part: &str, count: usize| {
             part.len() == count && part.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
         };
-        // A later version may say more behind what we know.
+        // Later versions may append fields.
         let more = parts.next().is_some();
         let known = digits(version, 2) && version != "ff" && (version != "00" || !more);
         if !known || !digits(trace, 32) || !digits(span, 16) || !digits(flags, 2) {

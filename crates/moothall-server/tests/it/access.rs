@@ -1,4 +1,4 @@
-//! Who may do what, tried from outside.
+//! Access control, tested over HTTP.
 
 mod matrix;
 mod place;

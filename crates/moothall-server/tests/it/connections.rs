@@ -1,8 +1,8 @@
-//! Connections that send no request, or half of one.
+//! Connections without a request or with an incomplete one.
 
 use std::time::{Duration, Instant};
 
-use moothall_server::{ConnectionLimits, Options};
+use moothall_server::{ConnectionLimits, EventStreamOptions};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -31,12 +31,12 @@ async fn get(scene: &Scene, path: &str) -> String {
     read_all(open(scene, request.as_bytes()).await).await
 }
 
-/// A connection with half a header, or without a byte, was open for as long as its client liked.
+/// Regression: a connection without a complete header stayed open as long as its client wanted.
 #[tokio::test]
 async fn connection_without_a_complete_header_is_closed_in_time() {
     let header_within = Duration::from_millis(300);
     let limits = ConnectionLimits { header_within, ..ConnectionLimits::default() };
-    let scene = Scene::with_limits(Options::default(), limits).await;
+    let scene = Scene::with_limits(EventStreamOptions::default(), limits).await;
     let http2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
     let silent: [&[u8]; 5] =
         [b"", b"P", b"GET / HT", b"GET / HTTP/1.1\r\nhost: 127.0.0.1\r\n", http2];
@@ -45,7 +45,7 @@ async fn connection_without_a_complete_header_is_closed_in_time() {
         read_all(open(&scene, sent).await).await;
         assert!(began.elapsed() >= header_within, "{}", String::from_utf8_lossy(sent));
     }
-    // A stream has sent its request, and goes on.
+    // A stream has sent its request and stays open.
     let stream = open(&scene, format!("GET /api/runs/{RUN}/events HTTP/1.1\r\n").as_bytes()).await;
     let mut stream = stream;
     let rest = format!("host: {}\r\n\r\n", scene.address);
@@ -65,7 +65,7 @@ async fn connection_without_a_complete_header_is_closed_in_time() {
 #[tokio::test]
 async fn half_open_connections_lock_nobody_out() {
     let limits = ConnectionLimits { total: 8, waiting: 4, ..ConnectionLimits::default() };
-    let scene = Scene::with_limits(Options::default(), limits).await;
+    let scene = Scene::with_limits(EventStreamOptions::default(), limits).await;
     let mut half_open = Vec::new();
     for _ in 0..40 {
         half_open.push(open(&scene, b"GET / HTTP/1.1\r\nhost: ").await);
@@ -74,7 +74,7 @@ async fn half_open_connections_lock_nobody_out() {
         let answer = get(&scene, "/healthz").await;
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     }
-    // The newest ones are still there; the others made room.
+    // The newest connections are still open; the others were closed.
     let mut open = 0;
     for stream in half_open {
         let mut byte = [0];
@@ -89,7 +89,7 @@ async fn half_open_connections_lock_nobody_out() {
 
 #[tokio::test]
 async fn shutdown_completes_responses_and_waits_for_no_half_open_connection() {
-    let scene = Scene::new(Options::default()).await;
+    let scene = Scene::new(EventStreamOptions::default()).await;
     let half = open(&scene, b"GET / HTTP/1.1\r\nhost: ").await;
     let silent = open(&scene, b"").await;
     let request = format!("GET /api/runs/{RUN}/events HTTP/1.1\r\nhost: {}\r\n\r\n", scene.address);

@@ -1,4 +1,4 @@
-//! Drafts over HTTP, on real stores in real folders.
+//! Drafts over HTTP, with real stores in temporary folders.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -6,10 +6,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use moothall_core::access::{Limits as Allowed, TeamName, TokenId};
-use moothall_core::drafts::{Draft, DraftId, Principal, Say, State};
-use moothall_server::{Access, Admits, App, Feed, Guard, Limits, Workspace, Workspaces, serve};
-use moothall_store::{Accounts as _, Credential, NewToken, SqliteStore, random_token_id};
-use moothall_workspace::{Caller, DraftStore, Edit, Existing, Options, Point};
+use moothall_core::drafts::{Draft, DraftId, DraftState, Principal, ReviewDecision};
+use moothall_server::{
+    AccessControl, Admits, AppState, EventFeed, Limits, OriginGuard, ServedWorkspace,
+    WorkspaceRegistry, serve,
+};
+use moothall_store::{AccountStore as _, Credential, NewToken, SqliteStore, random_token_id};
+use moothall_workspace::{
+    DraftCaller, DraftEdit, DraftStore, DraftStoreOptions, FailPoint, FileRequirement,
+};
 use reqwest::{Client, Response};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -17,7 +22,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::desk::AbsentDesk;
+use crate::run_service::StubRunService;
 
 struct Scene {
     base: String,
@@ -27,12 +32,12 @@ struct Scene {
 }
 
 impl Scene {
-    /// A server over one workspace, whose user is `ada`.
+    /// Creates a server with one workspace, whose user is `ada`.
     async fn new(admits: Admits) -> Self {
         Self::with(admits, Arc::default(), None).await
     }
 
-    /// The same, with a journal that cannot be written while `is_full`, and with a policy.
+    /// Like `new`, with a policy, and with a journal cannot write that while `is_full` is set.
     async fn with(admits: Admits, is_full: Arc<AtomicBool>, policy: Option<&str>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs_err::create_dir_all(folder.path().join("ws/src")).unwrap();
@@ -47,24 +52,26 @@ impl Scene {
         let address = listener.local_addr().unwrap();
         let base = format!("http://{address}");
         let closing = CancellationToken::new();
-        let reached = move |point| match point == Point::Journal && is_full.load(Ordering::SeqCst) {
-            true => Err(std::io::ErrorKind::StorageFull.into()),
-            false => Ok(()),
-        };
-        let scene_store = Options { reached: Box::new(reached), ..options(&folder) };
+        let reached =
+            move |point| match point == FailPoint::Journal && is_full.load(Ordering::SeqCst) {
+                true => Err(std::io::ErrorKind::StorageFull.into()),
+                false => Ok(()),
+            };
+        let scene_store = DraftStoreOptions { reached: Box::new(reached), ..options(&folder) };
         let scene_store = DraftStore::open(scene_store).unwrap();
-        let one = Workspace::new(&folder.path().join("ws"), scene_store).unwrap();
-        let workspaces = Arc::new(Workspaces::new(vec![one], "ada".to_owned()).with_user(1000));
+        let one = ServedWorkspace::new(&folder.path().join("ws"), scene_store).unwrap();
+        let workspaces =
+            Arc::new(WorkspaceRegistry::new(vec![one], "ada".to_owned()).with_user(1000));
         tokio::spawn(Arc::clone(&workspaces).watch(closing.clone()));
-        let app = App::new(
+        let app = AppState::new(
             accounts.clone(),
-            Arc::new(AbsentDesk { drives: false }),
-            Feed::new(accounts.clone()),
-            Access::new(accounts.clone(), admits, &base),
+            Arc::new(StubRunService { drives: false }),
+            EventFeed::new(accounts.clone()),
+            AccessControl::new(accounts.clone(), admits, &base),
             closing,
         );
         let app = app.with_workspaces(workspaces);
-        tokio::spawn(serve(listener, app, Guard::local(address), Limits::default()));
+        tokio::spawn(serve(listener, app, OriginGuard::local(address), Limits::default()));
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::builder().no_proxy().build().unwrap();
         Self { base, client, accounts, folder }
@@ -74,23 +81,23 @@ impl Scene {
         self.folder.path().join("ws").join(name)
     }
 
-    /// Another process with the same workspace, as `moothall draft` is one.
+    /// Opens the same workspace as another process would, such as `moothall draft`.
     fn elsewhere(&self) -> DraftStore {
         DraftStore::open(options(&self.folder)).unwrap()
     }
 
-    /// A draft of a protected file, handed in.
+    /// Submits a draft of a protected file.
     fn drafted(&self, text: &str) -> Draft {
         let (store, worker) = (self.elsewhere(), worker());
-        let (draft, _) = store.request(&worker, "t1", "Makefile", Existing::Must).unwrap();
-        store.write(&worker, draft.id, Edit::Content(text.to_owned()), None).unwrap();
+        let (draft, _) = store.request(&worker, "t1", "Makefile", FileRequirement::Must).unwrap();
+        store.write(&worker, draft.id, DraftEdit::Content(text.to_owned()), None).unwrap();
         store.submit(&worker, &[draft.id], "builds by default").unwrap().drafts.remove(0)
     }
 
-    /// One that waits for a person.
+    /// Submits a draft that needs review.
     fn waiting(&self, text: &str) -> DraftId {
         let draft = self.drafted(text);
-        assert_eq!(draft.state, State::Escalated);
+        assert_eq!(draft.state, DraftState::Escalated);
         draft.id
     }
 
@@ -101,7 +108,7 @@ impl Scene {
         serde_json::from_str(&text).unwrap()
     }
 
-    /// A token that may review.
+    /// Creates a token with the review scope.
     async fn token(&self, id: TokenId, label: &str) -> Credential {
         let secret = Credential::token().unwrap();
         let token = NewToken {
@@ -130,15 +137,15 @@ async fn told(request: reqwest::RequestBuilder) -> (u16, Value) {
     (status, serde_json::from_str(&answer.text().await.unwrap()).unwrap())
 }
 
-fn options(folder: &TempDir) -> Options {
-    Options::new(folder.path().join("ws"), folder.path().join("state"))
+fn options(folder: &TempDir) -> DraftStoreOptions {
+    DraftStoreOptions::new(folder.path().join("ws"), folder.path().join("state"))
 }
 
-fn worker() -> Caller {
-    Caller::new(Principal::worker("ada/agent"))
+fn worker() -> DraftCaller {
+    DraftCaller::new(Principal::worker("ada/agent"))
 }
 
-/// Reads a stream until it has said this.
+/// Reads a stream until it contains `words`.
 async fn until(stream: &mut Response, words: &str) -> String {
     let mut heard = String::new();
     while !heard.contains(words) {
@@ -189,7 +196,7 @@ async fn a_word_on_what_was_not_shown_is_refused_and_changes_nothing() {
     let id = scene.waiting("all: build\n");
     let old = scene.get(&format!("/api/drafts/{id}")).await["draft"]["seal"].clone();
     let store = scene.elsewhere();
-    store.write(&worker(), id, Edit::Content("all: harm\n".to_owned()), None).unwrap();
+    store.write(&worker(), id, DraftEdit::Content("all: harm\n".to_owned()), None).unwrap();
     store.submit(&worker(), &[id], "").unwrap();
     for word in ["approve", "reject", "send-back"] {
         let (status, said) = scene.say(id, word, json!({ "seal": old })).await;
@@ -214,10 +221,10 @@ async fn what_another_process_decides_is_heard_and_can_be_heard_again() {
     let heard = until(&mut stream, "\nevent: draft_escalated").await;
     assert!(heard.contains("\nevent: draft_ready"), "{heard}");
     let seal = scene.elsewhere().status(&worker(), id).unwrap().submission.unwrap().seal;
-    let person = Caller::new(Principal::human("grace"));
-    scene.elsewhere().review(&person, id, seal, Say::SendBack, "keep it").unwrap();
+    let person = DraftCaller::new(Principal::human("grace"));
+    scene.elsewhere().review(&person, id, seal, ReviewDecision::SendBack, "keep it").unwrap();
     until(&mut stream, "\nevent: draft_rejected").await;
-    // Whoever comes back hears all of it from the cursor on, with what it is about.
+    // A reconnecting client receives all events after its cursor.
     let mut again = scene.client.get(&events).send().await.unwrap();
     let heard = until(&mut again, "\"keep it\"").await;
     let told: Vec<Value> = heard
@@ -249,7 +256,7 @@ async fn a_token_reviews_under_its_label_and_nobody_chooses_a_name() {
     assert_eq!((status, &said["drafts"][0]["reviewed"]), (200, &reviewed));
 }
 
-/// Whoever could label a token `ada` was ada.
+/// Regression: anyone who could label a token `ada` could act as ada.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn approvers_are_ids_of_tokens_and_users_and_not_their_labels() {
     let policy = "version = 1\n[review]\napprovers = [\"token:0123456789ab\", \"ada\"]\n";
@@ -280,7 +287,7 @@ async fn approvers_are_ids_of_tokens_and_users_and_not_their_labels() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whatever_could_deceive_a_reader_travels_spelled_out() {
     let scene = Scene::new(Admits::Everyone).await;
-    // The gate gives it back, and people see what it was.
+    // The gate rejects it, and reviewers see the escaped characters.
     let id = scene.drafted("all:\n\techo \u{202e}one\u{1b}[2J\n").id;
     let shown = scene.get(&format!("/api/drafts/{id}")).await.to_string();
     assert!(shown.contains("u{202e}") && shown.contains("u{1b}[2J"), "{shown}");
@@ -327,20 +334,22 @@ async fn server_is_not_ready_while_the_journal_cannot_be_written() {
     assert_eq!(scene.say(id, "approve", body.clone()).await.0, 500);
     let (status, words) = ready().await;
     assert_eq!(status, 503);
-    assert!(words.contains("the journal of drafts cannot be written"), "{words}");
-    // With room again it is ready without a request that writes, and the same process goes on.
+    assert!(words.contains("cannot write the draft journal"), "{words}");
+    // Once there is space again, the process is ready without a write request and continues to
+    // work.
     is_full.store(false, Ordering::SeqCst);
     assert_eq!(ready().await.0, 200);
     assert_eq!(scene.say(id, "approve", body).await.0, 200);
     assert_eq!(fs_err::read_to_string(scene.file("Makefile")).unwrap(), "all: build\n");
 }
 
-/// 540 looks at the drafts of a locked store took every blocking thread of the server.
+/// Regression: 540 requests for the drafts of a locked store took every blocking thread of the
+/// server.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn requests_that_wait_for_a_locked_store_are_few_and_others_are_told_that_it_is_busy() {
     let scene = Scene::new(Admits::Everyone).await;
     scene.waiting("all: build\n");
-    // Another process holds every lock of the store, and does not let go.
+    // Another process holds every lock of the store and does not release it.
     let state = scene.folder.path().join("state");
     let mut locks = Vec::new();
     for entry in fs_err::read_dir(&state).unwrap() {

@@ -1,10 +1,10 @@
-//! The server on a real socket, over a real store.
+//! Tests the server on a real socket with a real store.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod access;
 mod connections;
-mod desk;
 mod drafts;
+mod run_service;
 mod scene;
 mod streams;

@@ -1,11 +1,12 @@
-//! A server with one run in its store and nobody behind its desk.
+//! A test server with one run in its store and a stub that executes no runs.
 
 use std::sync::Arc;
 
-use moothall_core::access::Owner;
-use moothall_core::{RunEvent, RunEventBody, Verdict};
+use moothall_core::access::RunOwner;
+use moothall_core::{RunEvent, RunEventBody, RunVerdict};
 use moothall_server::{
-    Access, Admits, App, ConnectionLimits, Feed, Guard, Limits, Options, Timing, serve,
+    AccessControl, Admits, AppState, ConnectionLimits, EventFeed, EventStreamOptions, FeedTiming,
+    Limits, OriginGuard, serve,
 };
 use moothall_store::{Commit, NewRun, RunState, SqliteStore, Store};
 use serde_json::Value;
@@ -13,7 +14,7 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::desk::AbsentDesk;
+use crate::run_service::StubRunService;
 
 pub(crate) struct Scene {
     pub(crate) address: String,
@@ -26,18 +27,21 @@ pub(crate) struct Scene {
 pub(crate) const RUN: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
 
 impl Scene {
-    pub(crate) async fn new(options: Options) -> Self {
+    pub(crate) async fn new(options: EventStreamOptions) -> Self {
         Self::with_limits(options, ConnectionLimits::default()).await
     }
 
-    pub(crate) async fn with_limits(options: Options, connections: ConnectionLimits) -> Self {
+    pub(crate) async fn with_limits(
+        options: EventStreamOptions,
+        connections: ConnectionLimits,
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = Arc::new(SqliteStore::open(&folder.path().join("runs.db")).await.unwrap());
-        let access = Access::new(store.clone(), Admits::Everyone, "http://127.0.0.1");
+        let access = AccessControl::new(store.clone(), Admits::Everyone, "http://127.0.0.1");
         let store: Arc<dyn Store> = store;
         let run = NewRun {
             run_id: RUN.parse().unwrap(),
-            owner: Owner::local(),
+            owner: RunOwner::local(),
             cap: None,
             spec: moothall_core::StoredSpec::from_columns("consult", Value::Null),
             title: "HLXI".to_owned(),
@@ -47,18 +51,18 @@ impl Scene {
         };
         store.create_run(run).await.unwrap();
         let closing = CancellationToken::new();
-        let feed = Feed::new(store.clone());
-        tokio::spawn(feed.clone().watch(Timing::default(), closing.clone()));
-        let app = App::new(
+        let feed = EventFeed::new(store.clone());
+        tokio::spawn(feed.clone().watch(FeedTiming::default(), closing.clone()));
+        let app = AppState::new(
             store.clone(),
-            Arc::new(AbsentDesk { drives: true }),
+            Arc::new(StubRunService { drives: true }),
             feed,
             access,
             closing.clone(),
         );
         let app = app.with_options(options);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let guard = Guard::local(listener.local_addr().unwrap());
+        let guard = OriginGuard::local(listener.local_addr().unwrap());
         let address = listener.local_addr().unwrap().to_string();
         let limits = Limits { connections, ..Limits::default() };
         let served = tokio::spawn(async move {
@@ -71,7 +75,7 @@ impl Scene {
         format!("http://{}/api/runs/{RUN}/events?after={after}", self.address)
     }
 
-    /// Writes so many turns of a debate, each with many words.
+    /// Writes debate turns with these numbers, each with `words` words.
     pub(crate) async fn write(&self, numbers: std::ops::Range<u32>, words: usize) {
         let turn = |number: u32| {
             let effect_id = format!("m1/turn-{number}").parse().unwrap();
@@ -94,9 +98,8 @@ impl Scene {
         }
     }
 
-    /// Ends the run.
     pub(crate) async fn finish(&self) {
-        let done = RunEventBody::RunFinished { verdict: Verdict::Pass };
+        let done = RunEventBody::RunFinished { verdict: RunVerdict::Pass };
         let commit = Commit {
             events: vec![RunEvent::of_run(done)],
             state: Some(RunState::Finished),

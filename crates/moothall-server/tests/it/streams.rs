@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use moothall_server::Options;
+use moothall_server::EventStreamOptions;
 use reqwest::Client;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 use crate::scene::{RUN, Scene};
 
 fn client() -> Client {
-    // Nothing is encrypted on one machine, but no client is made without.
+    // The connection is not encrypted, but the client requires a TLS provider.
     let _ = rustls::crypto::ring::default_provider().install_default();
     Client::builder().no_proxy().build().unwrap()
 }
@@ -22,8 +22,8 @@ fn numbers(text: &str) -> Vec<u64> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn reader_that_does_not_read_holds_nobody_up_and_misses_nothing() {
-    let scene = Scene::new(Options::default()).await;
-    // More than fits into sockets and into what is held at hand.
+    let scene = Scene::new(EventStreamOptions::default()).await;
+    // More than fits into the socket buffers and the in-memory frames.
     scene.write(0..1_000, 400).await;
     let mut slow = TcpStream::connect(&scene.address).await.unwrap();
     let request = format!("GET /api/runs/{RUN}/events HTTP/1.0\r\nhost: {}\r\n\r\n", scene.address);
@@ -36,7 +36,7 @@ async fn reader_that_does_not_read_holds_nobody_up_and_misses_nothing() {
     });
     let all: Vec<u64> = (1..=6_001).collect();
     assert_eq!(numbers(&text.await.expect("the quick reader is held up")), all);
-    // Now it reads, long after everybody else: from the store.
+    // The slow client reads long after the others, from the store.
     let mut late = Vec::new();
     slow.read_to_end(&mut late).await.unwrap();
     assert_eq!(numbers(&String::from_utf8(late).unwrap()), all);
@@ -45,7 +45,7 @@ async fn reader_that_does_not_read_holds_nobody_up_and_misses_nothing() {
 #[tokio::test]
 async fn stream_that_has_had_its_time_says_so_and_ends() {
     let max_age = Duration::from_millis(150);
-    let scene = Scene::new(Options { max_age, ..Options::default() }).await;
+    let scene = Scene::new(EventStreamOptions { max_age, ..EventStreamOptions::default() }).await;
     scene.write(0..3, 1).await;
     let text = client().get(scene.events(0)).send().await.unwrap().text().await.unwrap();
     assert_eq!(numbers(&text), [1, 2, 3]);
@@ -55,7 +55,7 @@ async fn stream_that_has_had_its_time_says_so_and_ends() {
 #[tokio::test]
 async fn quiet_stream_gives_signs_of_life() {
     let heartbeat = Duration::from_millis(30);
-    let scene = Scene::new(Options { heartbeat, ..Options::default() }).await;
+    let scene = Scene::new(EventStreamOptions { heartbeat, ..EventStreamOptions::default() }).await;
     let mut stream = client().get(scene.events(0)).send().await.unwrap();
     let mut text = String::new();
     while text.matches(": hb\n\n").count() < 3 {
@@ -66,7 +66,7 @@ async fn quiet_stream_gives_signs_of_life() {
 
 #[tokio::test]
 async fn server_that_ends_does_not_wait_for_open_streams() {
-    let scene = Scene::new(Options::default()).await;
+    let scene = Scene::new(EventStreamOptions::default()).await;
     scene.write(0..2, 1).await;
     let stream = client().get(scene.events(0)).send().await.unwrap();
     scene.closing.cancel();

@@ -1,8 +1,8 @@
-//! Documents that were fetched before, as files named by their hash, and a small file for each
-//! address that says which one it was.
+//! Cache of fetched documents: blobs named by their hash, and one index file per URL that names the
+//! blob.
 //!
-//! Everything here can be deleted at any time, by anyone. What was read is compared with its name,
-//! so a broken or foreign file is never used.
+//! The cache can be deleted at any time. Blobs are checked against their hash when read, so a
+//! damaged or replaced file is never used.
 
 use std::fs::Permissions;
 use std::io::{self, Write as _};
@@ -12,71 +12,72 @@ use std::path::{Path, PathBuf};
 use moothall_core::Sha256Hex;
 use serde::{Deserialize, Serialize};
 
-use super::{Document, MAX_BODY_BYTES};
+use super::{EdgarDocument, MAX_BODY_BYTES};
 
 const MAX_ENTRY_BYTES: u64 = 16 << 10;
 
-/// What is known about a document that was kept.
+/// The index file of a URL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Entry {
-    /// Where it is from.
-    pub(super) url: String,
-    /// Its hash, which is the name of its file.
-    pub(super) sha256: Sha256Hex,
-    /// Its length.
-    pub(super) bytes: u64,
-    /// The status of the answer.
-    pub(super) status: u16,
-    /// When it was fetched, in milliseconds since 1970.
-    pub(super) fetched_at_ms: u64,
+pub(crate) struct EdgarCacheEntry {
+    pub(crate) url: String,
+    /// Hash of the document and name of its blob.
+    pub(crate) sha256: Sha256Hex,
+    pub(crate) bytes: u64,
+    /// HTTP status of the response.
+    pub(crate) status: u16,
+    /// Fetch time in Unix milliseconds.
+    pub(crate) fetched_at_ms: u64,
 }
 
-/// A folder of documents.
 #[derive(Debug)]
-pub(super) struct Cache {
+pub(crate) struct EdgarCache {
     folder: PathBuf,
 }
 
-impl Cache {
-    pub(super) fn new(folder: PathBuf) -> Self {
+impl EdgarCache {
+    pub(crate) fn new(folder: PathBuf) -> Self {
         Self { folder }
     }
 
-    /// The kept document of an address, if it may still be used and is whole.
-    pub(super) async fn find(
+    /// Returns the cached document of a URL if it is intact and `may_be_used` accepts its entry.
+    pub(crate) async fn find(
         &self,
         url: &str,
-        may_be_used: impl Fn(&Entry) -> bool + Send + 'static,
-    ) -> Option<Document> {
+        may_be_used: impl Fn(&EdgarCacheEntry) -> bool + Send + 'static,
+    ) -> Option<EdgarDocument> {
         let (folder, url) = (self.folder.clone(), url.to_owned());
         let read = tokio::task::spawn_blocking(move || find(&folder, &url, &may_be_used));
         read.await.ok().flatten()
     }
 
-    /// Keeps a document. Where that fails, it is not kept, and nobody else is bothered.
-    pub(super) async fn keep(&self, entry: Entry, document: Document) {
+    /// Stores a document. A failure is only logged.
+    pub(crate) async fn keep(&self, entry: EdgarCacheEntry, document: EdgarDocument) {
         let folder = self.folder.clone();
         let kept = tokio::task::spawn_blocking(move || keep(&folder, &entry, &document));
         if let Ok(Err(error)) = kept.await {
-            tracing::warn!(error = %error, "document could not be kept");
+            tracing::warn!(error = %error, "could not write document to cache");
         }
     }
 }
 
-fn find(folder: &Path, url: &str, may_be_used: &dyn Fn(&Entry) -> bool) -> Option<Document> {
-    let entry: Entry =
+fn find(
+    folder: &Path,
+    url: &str,
+    may_be_used: &dyn Fn(&EdgarCacheEntry) -> bool,
+) -> Option<EdgarDocument> {
+    let entry: EdgarCacheEntry =
         serde_json::from_slice(&read(&entry_path(folder, url), MAX_ENTRY_BYTES)?).ok()?;
     if entry.url != url || !may_be_used(&entry) {
         return None;
     }
     let bytes = read(&blob_path(folder, entry.sha256), MAX_BODY_BYTES as u64)?;
     (Sha256Hex::of(&bytes) == entry.sha256)
-        .then(|| Document { bytes: bytes.into(), sha256: entry.sha256 })
+        .then(|| EdgarDocument { bytes: bytes.into(), sha256: entry.sha256 })
 }
 
-/// The document first: an entry must never name what is not there.
-fn keep(folder: &Path, entry: &Entry, document: &Document) -> io::Result<()> {
+/// Writes the blob first, so that an index file never names a missing blob.
+fn keep(folder: &Path, entry: &EdgarCacheEntry, document: &EdgarDocument) -> io::Result<()> {
     write(&blob_path(folder, entry.sha256), &document.bytes)?;
     let text = serde_json::to_vec(entry).map_err(io::Error::other)?;
     write(&entry_path(folder, &entry.url), &text)
@@ -98,7 +99,7 @@ fn read(path: &Path, longest: u64) -> Option<Vec<u8>> {
     (bytes.len() as u64 <= longest).then_some(bytes)
 }
 
-/// Whole or not at all: others may write the same file at the same time.
+/// Writes atomically, because other processes may write the same file at the same time.
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or_else(|| Path::new(""));
     fs_err::create_dir_all(folder)?;

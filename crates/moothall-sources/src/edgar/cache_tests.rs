@@ -4,13 +4,13 @@ use super::*;
 
 const URL: &str = "https://data.sec.gov/submissions/CIK0000320193.json";
 
-fn document(text: &str) -> Document {
-    Document { bytes: text.as_bytes().into(), sha256: Sha256Hex::of(text.as_bytes()) }
+fn document(text: &str) -> EdgarDocument {
+    EdgarDocument { bytes: text.as_bytes().into(), sha256: Sha256Hex::of(text.as_bytes()) }
 }
 
-fn kept(folder: &TempDir, text: &str) -> Document {
+fn kept(folder: &TempDir, text: &str) -> EdgarDocument {
     let document = document(text);
-    let entry = Entry {
+    let entry = EdgarCacheEntry {
         url: URL.to_owned(),
         sha256: document.sha256,
         bytes: document.bytes.len() as u64,
@@ -22,7 +22,7 @@ fn kept(folder: &TempDir, text: &str) -> Document {
 }
 
 #[track_caller]
-fn check(folder: &TempDir, expected: Option<Document>) {
+fn check(folder: &TempDir, expected: Option<EdgarDocument>) {
     assert_eq!(find(folder.path(), URL, &|_| true), expected);
 }
 
@@ -47,7 +47,7 @@ fn newer_document_takes_the_place_of_the_older() {
 fn document_that_may_not_be_used_is_not_found() {
     let folder = tempfile::tempdir().unwrap();
     kept(&folder, "one");
-    let older = |entry: &Entry| entry.fetched_at_ms < 1_763_000_000_000;
+    let older = |entry: &EdgarCacheEntry| entry.fetched_at_ms < 1_763_000_000_000;
     assert_eq!(find(folder.path(), URL, &older), None);
 }
 

@@ -1,20 +1,20 @@
-//! Who asks: the SEC wants a mail address in every request.
+//! The contact address that the SEC requires in every request.
 
 use std::fmt;
 
-/// A mail address that can stand in a header.
+/// A contact with an email address, safe to use as a header value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Contact(String);
+pub struct SecContact(String);
 
-/// A text that is no mail address.
+/// The text contains no email address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("it is not a mail address such as ada@example.com")]
+#[error("not an email address such as ada@example.com")]
 pub struct InvalidContact;
 
 const LONGEST: usize = 200;
 
-impl Contact {
-    /// Reads a mail address, with or without a name before it.
+impl SecContact {
+    /// Parses an email address, with or without a name.
     pub fn parse(text: &str) -> Result<Self, InvalidContact> {
         let text = text.trim();
         let printable = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
@@ -33,7 +33,7 @@ impl Contact {
     }
 }
 
-impl fmt::Display for Contact {
+impl fmt::Display for SecContact {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }

@@ -3,9 +3,9 @@ use super::*;
 #[test]
 fn mail_address_with_or_without_a_name_is_a_contact() {
     for text in ["ada@example.com", "Ada Lovelace ada@example.com", "Ada <ada@mail.example.com>"] {
-        assert_eq!(Contact::parse(text).map(|contact| contact.to_string()), Ok(text.to_owned()));
+        assert_eq!(SecContact::parse(text).map(|contact| contact.to_string()), Ok(text.to_owned()));
     }
-    assert_eq!(Contact::parse("  ada@example.com\n").unwrap().to_string(), "ada@example.com");
+    assert_eq!(SecContact::parse("  ada@example.com\n").unwrap().to_string(), "ada@example.com");
 }
 
 #[test]
@@ -22,6 +22,6 @@ fn text_without_a_mail_address_or_unfit_for_a_header_is_none() {
         "ädä@example.com",
         &"a".repeat(300),
     ] {
-        assert_eq!(Contact::parse(text), Err(InvalidContact), "{text:?}");
+        assert_eq!(SecContact::parse(text), Err(InvalidContact), "{text:?}");
     }
 }

@@ -1,56 +1,56 @@
-//! One document over HTTP: the only socket of the evidence.
+//! Fetches one EDGAR document over HTTP.
 
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use backon::{BackoffBuilder as _, ExponentialBuilder};
-use moothall_models::Turnstile;
+use moothall_models::SharedLimiter;
 use moothall_models::connection::{causes, is_loopback};
 use reqwest::header::{HeaderValue, RETRY_AFTER, USER_AGENT};
 use reqwest::{Client, Response, StatusCode, Url};
 
-use super::contact::Contact;
-use super::{EdgarError, MAX_BODY_BYTES, Patience, limiter};
+use super::contact::SecContact;
+use super::{EdgarError, EdgarRetrySettings, MAX_BODY_BYTES, limiter};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const PROGRAM: &str = concat!("moothall/", env!("CARGO_PKG_VERSION"));
 
-/// Fetches with retries.
+/// HTTP client with retries.
 #[derive(Debug)]
-pub(super) struct Fetcher {
-    contact: Option<Contact>,
-    patience: Patience,
-    turnstile: Option<Arc<dyn Turnstile>>,
-    /// Made when first needed: reading the system's certificates takes its time.
+pub(crate) struct EdgarFetcher {
+    contact: Option<SecContact>,
+    patience: EdgarRetrySettings,
+    turnstile: Option<Arc<dyn SharedLimiter>>,
+    /// Built on first use, because loading the system's certificates is slow.
     direct: OnceLock<Result<Client, String>>,
     by_proxy: OnceLock<Result<Client, String>>,
 }
 
-/// A try that failed, and the pause that the service asked for.
-struct Failed {
+/// A failed attempt, with the delay from `Retry-After`.
+struct FetchFailure {
     error: EdgarError,
     retry_after: Option<Duration>,
 }
 
-impl From<EdgarError> for Failed {
+impl From<EdgarError> for FetchFailure {
     fn from(error: EdgarError) -> Self {
         Self { error, retry_after: None }
     }
 }
 
-impl Fetcher {
-    pub(super) fn new(contact: Option<Contact>, patience: Patience) -> Self {
+impl EdgarFetcher {
+    pub(crate) fn new(contact: Option<SecContact>, patience: EdgarRetrySettings) -> Self {
         let turnstile = None;
         Self { contact, patience, turnstile, direct: OnceLock::new(), by_proxy: OnceLock::new() }
     }
 
-    pub(super) fn behind(self, turnstile: Arc<dyn Turnstile>) -> Self {
+    pub(crate) fn behind(self, turnstile: Arc<dyn SharedLimiter>) -> Self {
         Self { turnstile: Some(turnstile), ..self }
     }
 
-    pub(super) async fn fetch(&self, address: &str) -> Result<Vec<u8>, EdgarError> {
+    pub(crate) async fn fetch(&self, address: &str) -> Result<Vec<u8>, EdgarError> {
         let url = Url::parse(address)
-            .map_err(|error| EdgarError::Transport(format!("bad address: {error}")))?;
+            .map_err(|error| EdgarError::Transport(format!("invalid URL: {error}")))?;
         let here = is_loopback(&url);
         let agent = match (&self.contact, here) {
             (Some(contact), _) => format!("{PROGRAM} {contact}"),
@@ -61,7 +61,7 @@ impl Fetcher {
         let client = self.client(here)?;
         let mut delays = self.delays();
         loop {
-            // A server on this machine is a recording; the limit is the SEC's.
+            // A loopback server is a recording, and the SEC's rate limit does not apply.
             if !here {
                 limiter::wait(self.turnstile.as_deref()).await;
             }
@@ -73,7 +73,7 @@ impl Fetcher {
                 Ok(Err(failed)) => failed,
                 Err(_) => EdgarError::TimedOut(timeout).into(),
             };
-            let Failed { error, retry_after } = failed;
+            let FetchFailure { error, retry_after } = failed;
             let too_long = retry_after.is_some_and(|asked| asked > self.patience.longest_delay);
             if !error.is_retryable() || too_long {
                 return Err(error);
@@ -81,14 +81,14 @@ impl Fetcher {
             let Some(delay) = delays.next() else { return Err(error) };
             let delay = retry_after.map_or(delay, |asked| asked.max(delay));
             let delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
-            tracing::warn!(error = %error, delay_ms, "document not fetched, trying again");
+            tracing::warn!(error = %error, delay_ms, "document fetch failed, retrying");
             tokio::time::sleep(delay).await;
         }
     }
 
-    /// The pauses between tries: growing, jittered, and never longer than the longest.
+    /// Delays between attempts: exponential, with jitter, capped at `longest_delay`.
     fn delays(&self) -> impl Iterator<Item = Duration> + use<> {
-        let Patience { retries, first_delay, longest_delay, .. } = self.patience;
+        let EdgarRetrySettings { retries, first_delay, longest_delay, .. } = self.patience;
         ExponentialBuilder::default()
             .with_min_delay(first_delay)
             .with_max_delay(longest_delay)
@@ -98,26 +98,28 @@ impl Fetcher {
             .map(move |delay| delay.min(longest_delay))
     }
 
-    /// Servers on this machine are never reached through the system's proxy.
+    /// Loopback servers are never reached through the system's proxy.
     fn client(&self, here: bool) -> Result<&Client, EdgarError> {
         let cell = if here { &self.direct } else { &self.by_proxy };
         let made = cell.get_or_init(|| build(here).map_err(|error| error.to_string()));
-        made.as_ref().map_err(|error| EdgarError::Transport(format!("no HTTP client: {error}")))
+        made.as_ref().map_err(|error| {
+            EdgarError::Transport(format!("cannot create an HTTP client: {error}"))
+        })
     }
 }
 
 fn build(here: bool) -> Result<Client, reqwest::Error> {
-    // The first caller in the process decides; any provider will do, so a refusal is not an error.
+    // Fails if another caller has installed a provider already; any provider will do.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = Client::builder()
         .connect_timeout(CONNECT_TIMEOUT)
         .pool_idle_timeout(Duration::from_secs(60))
-        // Documents have one address. Whoever sends us elsewhere is not the service.
+        // EDGAR documents do not move, so a redirect is never followed.
         .redirect(reqwest::redirect::Policy::none());
     if here { builder.no_proxy() } else { builder }.build()
 }
 
-async fn exchange(request: reqwest::RequestBuilder) -> Result<Vec<u8>, Failed> {
+async fn exchange(request: reqwest::RequestBuilder) -> Result<Vec<u8>, FetchFailure> {
     let response = request.send().await.map_err(|error| EdgarError::Transport(causes(&error)))?;
     let status = response.status();
     match status {
@@ -126,17 +128,18 @@ async fn exchange(request: reqwest::RequestBuilder) -> Result<Vec<u8>, Failed> {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
             Err(EdgarError::Refused { status: status.as_u16() }.into())
         }
-        StatusCode::TOO_MANY_REQUESTS => {
-            Err(Failed { error: EdgarError::RateLimited, retry_after: retry_after(&response) })
-        }
-        _ => Err(Failed {
+        StatusCode::TOO_MANY_REQUESTS => Err(FetchFailure {
+            error: EdgarError::RateLimited,
+            retry_after: retry_after(&response),
+        }),
+        _ => Err(FetchFailure {
             error: EdgarError::Status { status: status.as_u16() },
             retry_after: retry_after(&response),
         }),
     }
 }
 
-/// No length that the service tells is allocated.
+/// Does not preallocate from `Content-Length`, which is untrusted.
 async fn read(mut response: Response) -> Result<Vec<u8>, EdgarError> {
     let told = response.content_length();
     if told.is_some_and(|told| told > MAX_BODY_BYTES as u64) {
@@ -153,7 +156,7 @@ async fn read(mut response: Response) -> Result<Vec<u8>, EdgarError> {
     Ok(body)
 }
 
-/// Seconds, or a date.
+/// Parses `Retry-After`, given in seconds or as a date.
 fn retry_after(response: &Response) -> Option<Duration> {
     let text = response.headers().get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = text.parse() {

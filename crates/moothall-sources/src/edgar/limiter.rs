@@ -1,6 +1,7 @@
-//! Eight requests a second over the whole process, and over all workers of a cluster: the SEC counts
-//! ten over all machines of a user, and whoever goes beyond is locked out until ten quiet minutes have
-//! passed.
+//! Limits requests to eight per second for this process and all workers of a cluster.
+//!
+//! The SEC allows ten per second across all machines of a user. A client that exceeds it is blocked
+//! until it has sent no request for ten minutes.
 
 use std::num::NonZeroU32;
 use std::sync::LazyLock;
@@ -8,33 +9,33 @@ use std::time::Duration;
 
 use governor::clock::{Clock as _, DefaultClock};
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
-use moothall_models::Turnstile;
+use moothall_models::SharedLimiter;
 
 const PER_SECOND: u32 = 8;
-/// With what refills in the same second, at most ten go out in any second.
+/// Burst size. Together with the refill, at most ten requests are sent in any second.
 const AT_ONCE: u32 = 2;
 
-/// What all processes share that read filings.
+/// Name of the limiter shared by all processes that read filings.
 const LANE: &str = "sec.gov";
 
-/// Waits until one more request may go out, of this process and of all behind the turnstile.
-pub(super) async fn wait(turnstile: Option<&dyn Turnstile>) {
-    static LIMITER: LazyLock<Limiter> = LazyLock::new(Limiter::new);
+/// Waits until this process and the shared limiter allow another request.
+pub(crate) async fn wait(turnstile: Option<&dyn SharedLimiter>) {
+    static LIMITER: LazyLock<EdgarLimiter> = LazyLock::new(EdgarLimiter::new);
     LIMITER.wait().await;
     if let Some(turnstile) = turnstile {
-        // The lane is one wide, so whoever has it keeps it for an eighth of a second.
+        // The shared limiter has one permit. Holding it for an eighth of a second limits the rate.
         let pass = turnstile.enter(LANE, 1).await;
         tokio::time::sleep(Duration::from_secs(1) / PER_SECOND).await;
         drop(pass);
     }
 }
 
-struct Limiter {
+struct EdgarLimiter {
     quota: DefaultDirectRateLimiter,
     clock: DefaultClock,
 }
 
-impl Limiter {
+impl EdgarLimiter {
     fn new() -> Self {
         let number = |number| NonZeroU32::new(number).unwrap_or(NonZeroU32::MIN);
         let quota = Quota::per_second(number(PER_SECOND)).allow_burst(number(AT_ONCE));

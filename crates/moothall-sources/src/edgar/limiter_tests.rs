@@ -3,31 +3,31 @@ use super::*;
 #[test]
 fn at_most_ten_requests_go_out_in_a_second() {
     const { assert!(PER_SECOND + AT_ONCE <= 10) };
-    let limiter = Limiter::new();
+    let limiter = EdgarLimiter::new();
     let ready = (0..100).filter(|_| limiter.quota.check().is_ok()).count();
-    // All of a hundred are asked in far less than the time that one needs to refill.
+    // All one hundred are polled in far less time than one refill takes.
     assert!((AT_ONCE as usize..=AT_ONCE as usize + 1).contains(&ready), "{ready}");
 }
 
 #[tokio::test]
 async fn whoever_comes_too_early_waits_for_the_next_eighth_of_a_second() {
-    let limiter = Limiter::new();
+    let limiter = EdgarLimiter::new();
     let started = std::time::Instant::now();
     for _ in 0..4 {
         limiter.wait().await;
     }
-    // Two at once, then one after each 125 ms.
+    // Two immediately, then one every 125 ms.
     assert!(started.elapsed() >= Duration::from_millis(240));
 }
 
-/// One process of a cluster: a lane that all share, and when somebody had it.
+/// A shared limiter of a cluster that records when each permit was held.
 #[derive(Debug, Default)]
 struct Shared {
     lane: std::sync::Arc<tokio::sync::Mutex<()>>,
     entered: std::sync::Mutex<Vec<(String, u32)>>,
 }
 
-impl Turnstile for Shared {
+impl SharedLimiter for Shared {
     fn enter<'a>(&'a self, lane: &'a str, width: u32) -> moothall_models::EnterFuture<'a> {
         Box::pin(async move {
             let pass = std::sync::Arc::clone(&self.lane).lock_owned().await;

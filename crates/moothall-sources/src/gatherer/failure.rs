@@ -1,17 +1,17 @@
-//! Why nothing was gathered, and what helps.
+//! Errors of the gatherer and their hints.
 
 use moothall_core::consult::GatherFailureKind;
-use moothall_core::evidence::{EvidenceError, Listing, Ticker};
+use moothall_core::evidence::{EvidenceError, Ticker, TickerListing};
 use moothall_core::with_causes;
 
 use super::GatherError;
 use crate::edgar::EdgarError;
 
-/// How like a symbol must be (0 to 1) to be suggested.
+/// Minimum similarity (0 to 1) of a suggested ticker.
 const LIKE_ENOUGH: f64 = 0.6;
 const MOST_SUGGESTIONS: usize = 3;
 
-pub(super) fn unreadable(error: EvidenceError) -> GatherError {
+pub(crate) fn unreadable(error: EvidenceError) -> GatherError {
     let kind = match &error {
         EvidenceError::NoAnnualReport { .. } => GatherFailureKind::NoFacts,
         _ => GatherFailureKind::Unreadable,
@@ -19,12 +19,12 @@ pub(super) fn unreadable(error: EvidenceError) -> GatherError {
     GatherError::new(kind, with_causes(&error))
 }
 
-pub(super) fn other_filer(what: &str) -> GatherError {
-    let detail = format!("the {what} is about another filer than the one that was asked for");
+pub(crate) fn other_filer(what: &str) -> GatherError {
+    let detail = format!("the {what} belongs to another filer than the one requested");
     GatherError::new(GatherFailureKind::Unreadable, detail)
 }
 
-pub(super) fn unavailable(what: &str, error: &EdgarError) -> GatherError {
+pub(crate) fn unavailable(what: &str, error: &EdgarError) -> GatherError {
     let kind = match error {
         EdgarError::NoContact => GatherFailureKind::NoContact,
         EdgarError::TooLarge => GatherFailureKind::Unreadable,
@@ -32,17 +32,17 @@ pub(super) fn unavailable(what: &str, error: &EdgarError) -> GatherError {
     };
     let hint = match error {
         EdgarError::NoContact => Some(
-            "set `evidence.contact` to your mail address in moothall.toml, or MOOTHALL_EVIDENCE__CONTACT; or try HLXI, which needs nothing",
+            "set `evidence.contact` to your email address in moothall.toml, or set MOOTHALL_EVIDENCE__CONTACT; HLXI works without a contact",
         ),
         EdgarError::Refused { .. } => Some(
-            "the SEC refuses requests without a real contact (`evidence.contact`), and whoever asked too often until ten quiet minutes have passed",
+            "the SEC rejects requests without a real contact (`evidence.contact`); after too many requests it blocks a client until ten minutes pass without one",
         ),
-        EdgarError::RateLimited => Some("ask again after ten quiet minutes"),
+        EdgarError::RateLimited => Some("try again after ten minutes without requests"),
         _ => None,
     };
     let detail = match error {
         EdgarError::NoContact => error.to_string(),
-        _ => format!("{what} cannot be had: {error}"),
+        _ => format!("cannot fetch {what}: {error}"),
     };
     let failed =
         GatherError { is_retryable: error.is_retryable(), ..GatherError::new(kind, detail) };
@@ -52,36 +52,36 @@ pub(super) fn unavailable(what: &str, error: &EdgarError) -> GatherError {
     }
 }
 
-pub(super) fn ambiguous(ticker: &Ticker, several: &[Listing]) -> GatherError {
+pub(crate) fn ambiguous(ticker: &Ticker, several: &[TickerListing]) -> GatherError {
     let names: Vec<String> =
         several.iter().map(|one| format!("{} (CIK {})", one.title, one.cik)).collect();
     let detail = format!("several filers have the ticker {ticker}: {}", names.join(", "));
     GatherError::new(GatherFailureKind::AmbiguousTicker, detail)
-        .with_hint("use another ticker of the company, such as the one of its common stock")
+        .with_hint("use another ticker of the company, such as that of its common stock")
 }
 
-pub(super) fn unknown(ticker: &Ticker, known: &[Listing]) -> GatherError {
+pub(crate) fn unknown(ticker: &Ticker, known: &[TickerListing]) -> GatherError {
     let failed = GatherError::new(
         GatherFailureKind::UnknownTicker,
         format!("no company has the ticker {ticker}"),
     );
     let near = suggestions(ticker, known);
     if near.is_empty() {
-        return failed.with_hint("tickers are those of companies that file with the SEC");
+        return failed.with_hint("only tickers of companies that file with the SEC are known");
     }
     let words: Vec<String> =
         near.iter().map(|one| format!("{} ({})", one.ticker, one.title)).collect();
     failed.with_hint(format!("did you mean {}?", words.join(" or ")))
 }
 
-/// Companies whose name begins with what was typed; where there are none, symbols that are like it.
-fn suggestions<'a>(ticker: &Ticker, known: &'a [Listing]) -> Vec<&'a Listing> {
+/// Companies whose name starts with the typed word; if there are none, similar tickers.
+fn suggestions<'a>(ticker: &Ticker, known: &'a [TickerListing]) -> Vec<&'a TickerListing> {
     let typed = ticker.as_str();
-    let by_name = |one: &Listing| {
+    let by_name = |one: &TickerListing| {
         let first = one.title.split([' ', ',', '.']).next().unwrap_or_default();
         typed.len() > 2 && first.eq_ignore_ascii_case(typed)
     };
-    let mut near: Vec<(bool, f64, &Listing)> = known
+    let mut near: Vec<(bool, f64, &TickerListing)> = known
         .iter()
         .map(|one| {
             let likeness = strsim::normalized_damerau_levenshtein(one.ticker.as_str(), typed);

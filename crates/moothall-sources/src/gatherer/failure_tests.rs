@@ -3,9 +3,9 @@ use moothall_core::evidence::Cik;
 
 use super::*;
 
-fn listing(ticker: &str, cik: u64, title: &str) -> Listing {
+fn listing(ticker: &str, cik: u64, title: &str) -> TickerListing {
     let cik = Cik::new(cik).unwrap();
-    Listing { ticker: Ticker::parse(ticker).unwrap(), cik, title: title.to_owned() }
+    TickerListing { ticker: Ticker::parse(ticker).unwrap(), cik, title: title.to_owned() }
 }
 
 #[track_caller]
@@ -45,7 +45,7 @@ fn failure_in_a_journal_keeps_its_class_and_its_words_and_the_cure() {
         GatherFailure::from(error),
         GatherFailure {
             kind: GatherFailureKind::Unavailable,
-            detail: "the facts cannot be had: the service wants fewer requests; ask again after ten quiet minutes".to_owned(),
+            detail: "cannot fetch the facts: the server's rate limit was exceeded; try again after ten minutes without requests".to_owned(),
         }
     );
 }

@@ -1,30 +1,31 @@
-//! The client of the SEC's service against a server that does what it should not.
+//! Tests the EDGAR client against a misbehaving server.
 
 use std::path::Path;
 use std::time::Duration;
 
-use moothall_core::evidence::{Cik, Day};
+use moothall_core::evidence::{CalendarDay, Cik};
 use moothall_sources::edgar::{
-    Contact, EdgarClient, EdgarError, EdgarFile, EdgarOptions, Endpoints, Freshness, Patience,
+    CacheFreshness, EdgarClient, EdgarEndpoints, EdgarError, EdgarFile, EdgarOptions,
+    EdgarRetrySettings, SecContact,
 };
 
 use crate::edgar_server::{Answer, Asked, EdgarServer};
 
 const NOW_MS: u64 = 1_794_744_000_000;
-const MINUTE: Freshness = Freshness::For(Duration::from_secs(60));
+const MINUTE: CacheFreshness = CacheFreshness::For(Duration::from_secs(60));
 
-/// Tries three times, without a pause.
-const PATIENCE: Patience = Patience {
+/// Three attempts without delays.
+const PATIENCE: EdgarRetrySettings = EdgarRetrySettings {
     retries: 2,
     first_delay: Duration::ZERO,
     longest_delay: Duration::from_secs(1),
     timeout: Duration::from_secs(20),
 };
 
-fn client(base: &str, cache: Option<&Path>, patience: Patience) -> EdgarClient {
+fn client(base: &str, cache: Option<&Path>, patience: EdgarRetrySettings) -> EdgarClient {
     EdgarClient::new(EdgarOptions {
-        endpoints: Endpoints::at(base),
-        contact: Contact::parse("ada@example.com").ok(),
+        endpoints: EdgarEndpoints::at(base),
+        contact: SecContact::parse("ada@example.com").ok(),
         cache: cache.map(Path::to_owned),
         patience,
     })
@@ -36,14 +37,14 @@ async fn get(client: &EdgarClient) -> Result<String, EdgarError> {
 
 async fn get_at(
     client: &EdgarClient,
-    freshness: Freshness,
+    freshness: CacheFreshness,
     now_ms: u64,
 ) -> Result<String, EdgarError> {
     let document = client.get(&EdgarFile::Tickers, freshness, now_ms).await?;
     Ok(String::from_utf8(document.bytes.to_vec()).unwrap())
 }
 
-/// Asks once, and gives back what came of it and how often the server was asked.
+/// Makes one request; returns the result and the number of requests the server received.
 async fn outcome(answers: Vec<Answer>) -> (Result<String, EdgarError>, usize) {
     let server = EdgarServer::scripted(answers).await;
     let outcome = get(&client(&server.base, None, PATIENCE)).await;
@@ -62,7 +63,7 @@ async fn every_request_says_which_program_asks_and_for_whom() {
 #[tokio::test]
 async fn nobody_but_this_machine_is_asked_without_a_contact() {
     let options = |base: &str| EdgarOptions {
-        endpoints: Endpoints::at(base),
+        endpoints: EdgarEndpoints::at(base),
         contact: None,
         cache: None,
         patience: PATIENCE,
@@ -133,7 +134,8 @@ async fn document_that_is_announced_or_grows_too_long_is_refused() {
 async fn server_that_says_nothing_is_given_up() {
     let server = EdgarServer::scripted(vec![Answer::Silence]).await;
     let timeout = Duration::from_millis(30);
-    let outcome = get(&client(&server.base, None, Patience { timeout, ..PATIENCE })).await;
+    let outcome =
+        get(&client(&server.base, None, EdgarRetrySettings { timeout, ..PATIENCE })).await;
     assert_eq!((outcome, server.asked().len()), (Err(EdgarError::TimedOut(timeout)), 3));
 }
 
@@ -170,7 +172,7 @@ async fn kept_facts_are_used_until_something_newer_is_filed() {
     // NOW is 2026-11-15.
     for (filed, later_ms) in [("2026-11-14", 0), ("2026-11-14", 90 * day), ("2026-12-01", 91 * day)]
     {
-        let freshness = Freshness::UntilFiled { newest: Day::parse(filed) };
+        let freshness = CacheFreshness::UntilFiled { newest: CalendarDay::parse(filed) };
         let document = client.get(&facts, freshness, NOW_MS + later_ms).await.unwrap();
         seen.push(document.bytes.to_vec());
     }
@@ -182,11 +184,11 @@ async fn kept_document_that_was_changed_is_fetched_again() {
     let folder = tempfile::tempdir().unwrap();
     let server = EdgarServer::scripted(vec![Answer::ok("first"), Answer::ok("again")]).await;
     let client = client(&server.base, Some(folder.path()), PATIENCE);
-    assert_eq!(get_at(&client, Freshness::Forever, NOW_MS).await, Ok("first".to_owned()));
+    assert_eq!(get_at(&client, CacheFreshness::Forever, NOW_MS).await, Ok("first".to_owned()));
     for file in fs_err::read_dir(folder.path().join("files")).unwrap() {
         fs_err::write(file.unwrap().path(), "forged").unwrap();
     }
-    assert_eq!(get_at(&client, Freshness::Forever, NOW_MS).await, Ok("again".to_owned()));
+    assert_eq!(get_at(&client, CacheFreshness::Forever, NOW_MS).await, Ok("again".to_owned()));
     assert_eq!(server.asked().len(), 2);
 }
 

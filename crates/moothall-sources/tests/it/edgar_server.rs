@@ -1,4 +1,4 @@
-//! A server on loopback that answers as a test says, and remembers what it was asked.
+//! A loopback server that gives scripted responses and records the requests.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,16 +8,16 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-/// What is answered to one request.
+/// The response to one request.
 #[derive(Debug, Clone)]
 pub(crate) enum Answer {
-    /// A status, further headers and a body.
+    /// Status, additional headers and body.
     Whole(u16, &'static [(&'static str, &'static str)], Vec<u8>),
-    /// As much of the body as is given, of so many bytes that are announced.
+    /// A body shorter than its announced length.
     Cut { announced: usize, body: Vec<u8> },
-    /// A body of so many bytes whose length is not told.
+    /// A body of this size without an announced length.
     Endless { bytes: usize },
-    /// The connection stays open and nothing comes.
+    /// The connection stays open without a response.
     Silence,
 }
 
@@ -31,7 +31,7 @@ impl Answer {
     }
 }
 
-/// What was asked: the path and the `User-Agent`.
+/// The path and `User-Agent` of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Asked {
     pub(crate) path: String,
@@ -40,7 +40,7 @@ pub(crate) struct Asked {
 
 type Handler = dyn Fn(&str, usize) -> Answer + Send + Sync;
 
-/// A running server. It ends with the test.
+/// A running server. Stops with the test.
 pub(crate) struct EdgarServer {
     pub(crate) base: String,
     asked: Arc<Mutex<Vec<Asked>>>,
@@ -54,7 +54,7 @@ impl Drop for EdgarServer {
 }
 
 impl EdgarServer {
-    /// Answers with what `handler` says to a path that is asked for the n-th time, from 0.
+    /// Responds with `handler(path, n)` to the n-th request of a path, counted from 0.
     pub(crate) async fn start(
         handler: impl Fn(&str, usize) -> Answer + Send + Sync + 'static,
     ) -> Self {
@@ -70,12 +70,12 @@ impl EdgarServer {
         Self { base, asked, task }
     }
 
-    /// Answers to any path with these, one after the other; the last one stays.
+    /// Gives these responses in order, for any path; the last one repeats.
     pub(crate) async fn scripted(answers: Vec<Answer>) -> Self {
         Self::start(move |_, time| answers[time.min(answers.len() - 1)].clone()).await
     }
 
-    /// Serves the files of a recording, with some answers in their place.
+    /// Serves the files of a recording, with some responses replaced.
     pub(crate) async fn recording(
         folder: PathBuf,
         instead: BTreeMap<&'static str, Answer>,
@@ -142,7 +142,7 @@ async fn serve(mut stream: TcpStream, handler: Arc<Handler>, log: Arc<Mutex<Vec<
         Answer::Silence => return std::future::pending().await,
     };
     let head = format!("{head}connection: close\r\n\r\n");
-    // A client that has heard enough goes away, which is its right.
+    // The client may close the connection early.
     let _ = stream.write_all(head.as_bytes()).await;
     let _ = stream.write_all(&body).await;
     let _ = stream.shutdown().await;

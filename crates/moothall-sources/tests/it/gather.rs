@@ -1,12 +1,14 @@
-//! Evidence about the fictional company, from its recording and from broken copies of it.
+//! Evidence about the fictional company, from its recording and from damaged copies.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use moothall_core::consult::{EvidenceSource, GatherFailureKind, GatherRequest};
-use moothall_core::evidence::{Company, Day, Evidence, Period, Provenance, Ticker};
-use moothall_sources::edgar::{EdgarClient, EdgarOptions, Endpoints, Patience};
-use moothall_sources::{GatherError, Gatherer, Origin};
+use moothall_core::evidence::{
+    CalendarDay, CompanyProfile, Evidence, FiscalPeriod, Provenance, Ticker,
+};
+use moothall_sources::edgar::{EdgarClient, EdgarEndpoints, EdgarOptions, EdgarRetrySettings};
+use moothall_sources::{EvidenceOrigin, FilingGatherer, GatherError};
 
 use crate::edgar_server::{Answer, EdgarServer};
 
@@ -21,12 +23,12 @@ fn recording() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../moothall/recordings/hlxi")
 }
 
-fn fiction() -> Origin {
-    Origin::Fiction { name: "hlxi".to_owned() }
+fn fiction() -> EvidenceOrigin {
+    EvidenceOrigin::Fiction { name: "hlxi".to_owned() }
 }
 
-fn recorded() -> Origin {
-    Origin::Recording { name: "folder".to_owned() }
+fn recorded() -> EvidenceOrigin {
+    EvidenceOrigin::Recording { name: "folder".to_owned() }
 }
 
 fn request() -> GatherRequest {
@@ -42,11 +44,11 @@ fn request() -> GatherRequest {
 }
 
 fn as_of(day: &str) -> GatherRequest {
-    GatherRequest { as_of: Day::parse(day), ..request() }
+    GatherRequest { as_of: CalendarDay::parse(day), ..request() }
 }
 
 async fn gather(
-    origin: Origin,
+    origin: EvidenceOrigin,
     instead: impl IntoIterator<Item = (&'static str, Answer)>,
     request: GatherRequest,
     now_ms: u64,
@@ -54,15 +56,15 @@ async fn gather(
     let instead: BTreeMap<_, _> = instead.into_iter().collect();
     let server = EdgarServer::recording(recording(), instead).await;
     let client = EdgarClient::new(EdgarOptions {
-        endpoints: Endpoints::at(&server.base),
+        endpoints: EdgarEndpoints::at(&server.base),
         contact: None,
         cache: None,
-        patience: Patience { retries: 0, ..Patience::default() },
+        patience: EdgarRetrySettings { retries: 0, ..EdgarRetrySettings::default() },
     });
-    Gatherer::new(client, origin).gather(&request, now_ms).await
+    FilingGatherer::new(client, origin).gather(&request, now_ms).await
 }
 
-/// What a broken recording comes to.
+/// The failure caused by a damaged recording.
 async fn failure(instead: impl IntoIterator<Item = (&'static str, Answer)>) -> GatherFailureKind {
     gather(fiction(), instead, request(), NOW_MS).await.unwrap_err().kind
 }
@@ -72,7 +74,7 @@ async fn everything_is_gathered_about_the_fictional_company() {
     let evidence = gather(fiction(), [], request(), NOW_MS).await.unwrap();
     assert_eq!(
         evidence.company,
-        Company {
+        CompanyProfile {
             name: "Helix Instruments, Inc. (fictional)".to_owned(),
             ticker: Some(Ticker::parse("HLXI").unwrap()),
             cik: moothall_core::evidence::Cik::new(9_990_001),
@@ -84,8 +86,8 @@ async fn everything_is_gathered_about_the_fictional_company() {
     );
     assert_eq!(evidence.provenance, Provenance::Recorded { name: "hlxi".to_owned() });
     let sheet = evidence.sheet.as_ref().unwrap();
-    assert_eq!(sheet.as_of, Day::parse("2026-08-13").unwrap());
-    let revenue = sheet.value("Revenue", Period::Year(2025)).unwrap();
+    assert_eq!(sheet.as_of, CalendarDay::parse("2026-08-13").unwrap());
+    let revenue = sheet.value("Revenue", FiscalPeriod::Year(2025)).unwrap();
     assert_eq!(revenue.to_string(), "1214900000");
     assert_eq!(evidence.events.len(), 26);
     let items: Vec<&str> = evidence.passages.iter().map(|passage| passage.item.as_str()).collect();
@@ -111,12 +113,12 @@ async fn the_annual_report_is_fetched_from_the_archives_once_and_kept() {
     let cache = tempfile::tempdir().unwrap();
     let gatherer = || {
         let client = EdgarClient::new(EdgarOptions {
-            endpoints: Endpoints::at(&server.base),
+            endpoints: EdgarEndpoints::at(&server.base),
             contact: None,
             cache: Some(cache.path().to_owned()),
-            patience: Patience { retries: 0, ..Patience::default() },
+            patience: EdgarRetrySettings { retries: 0, ..EdgarRetrySettings::default() },
         });
-        Gatherer::new(client, fiction())
+        FilingGatherer::new(client, fiction())
     };
     let first = gatherer().gather(&request(), NOW_MS).await.unwrap();
     let later = gatherer().gather(&request(), NOW_MS + YEAR_MS).await.unwrap();
@@ -143,15 +145,15 @@ async fn evidence_in_a_journal_is_what_it_was_and_two_gatherings_are_equal() {
 async fn nothing_that_was_filed_after_the_day_is_in_the_evidence() {
     let evidence = gather(fiction(), [], as_of("2025-10-20"), NOW_MS).await.unwrap();
     let sheet = evidence.sheet.as_ref().unwrap();
-    let day = Day::parse("2025-10-20").unwrap();
+    let day = CalendarDay::parse("2025-10-20").unwrap();
     assert_eq!(sheet.as_of, day);
     assert!(sheet.facts.values().filter_map(|fact| fact.filed()).all(|filed| filed.filed <= day));
-    assert_eq!(sheet.value("Revenue", Period::Year(2025)), None);
-    assert_eq!(evidence.events[0].filed, Day::parse("2025-10-09").unwrap());
+    assert_eq!(sheet.value("Revenue", FiscalPeriod::Year(2025)), None);
+    assert_eq!(evidence.events[0].filed, CalendarDay::parse("2025-10-09").unwrap());
     assert_eq!(evidence.passages, []);
     assert_eq!(
         evidence.missing,
-        ["words of the annual report (10-K of 2025-02-27): there is no such document"]
+        ["text of the annual report (10-K of 2025-02-27): document not found"]
     );
 }
 
@@ -160,11 +162,8 @@ async fn missing_list_of_filings_is_named_and_everything_else_is_there() {
     let evidence =
         gather(fiction(), [(SUBMISSIONS, Answer::status(404))], request(), NOW_MS).await.unwrap();
     assert_eq!((evidence.events.len(), evidence.passages.len()), (0, 0));
-    assert_eq!(
-        evidence.missing,
-        ["list of filings: it is not there, so there are no events and no passages"]
-    );
-    assert_eq!(evidence.sheet.unwrap().as_of, Day::parse("2026-07-30").unwrap());
+    assert_eq!(evidence.missing, ["list of filings: not found; events and passages are missing"]);
+    assert_eq!(evidence.sheet.unwrap().as_of, CalendarDay::parse("2026-07-30").unwrap());
 }
 
 #[tokio::test]
@@ -235,10 +234,9 @@ async fn company_without_an_annual_report_for_eighteen_months_is_stale() {
     assert_eq!(error.kind, GatherFailureKind::Stale);
     assert_eq!(
         error.detail,
-        "the last annual report of HLXI is of 2026-02-26, more than 18 months before 2027-11-15"
+        "the last annual report of HLXI was filed on 2026-02-26, more than 18 months before 2027-11-15"
     );
-    let hint =
-        "`--as-of 2026-07-30` looks at it as it was then; `--allow-stale` uses it all the same";
+    let hint = "use `--as-of 2026-07-30` for the company as of that day, or `--allow-stale` to use it anyway";
     assert_eq!(error.hint.as_deref(), Some(hint));
     let allowed = GatherRequest { allow_stale: true, ..request() };
     assert!(gather(recorded(), [], allowed, later).await.is_ok());
@@ -251,9 +249,9 @@ async fn company_without_an_annual_report_for_eighteen_months_is_stale() {
 
 #[tokio::test]
 async fn what_the_service_itself_says_counts_up_to_today() {
-    let evidence = gather(Origin::Service, [], request(), NOW_MS).await.unwrap();
+    let evidence = gather(EvidenceOrigin::Service, [], request(), NOW_MS).await.unwrap();
     assert_eq!(evidence.provenance, Provenance::Filings);
-    assert_eq!(evidence.sheet.as_ref().unwrap().as_of, Day::parse("2026-11-15").unwrap());
+    assert_eq!(evidence.sheet.as_ref().unwrap().as_of, CalendarDay::parse("2026-11-15").unwrap());
     assert!(!evidence.company.fictional);
     assert_eq!(evidence.warnings(), ["the newest report used is 108 days old: 10-Q of 2026-07-30"]);
 }

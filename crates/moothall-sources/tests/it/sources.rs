@@ -1,14 +1,14 @@
-//! A user's documents and headlines: what is read, what is named as missing, and what never is.
+//! Documents and headlines: what is read, what is reported as missing, and what is never read.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use moothall_core::consult::{EvidenceSource, GatherFailureKind, GatherRequest};
-use moothall_core::evidence::{Day, Evidence, Provenance};
-use moothall_core::sandbox::{Execution, Exit, SandboxFailure, SandboxFailureKind};
-use moothall_sandbox::{ExecuteFuture, Executor, Job, Ran};
-use moothall_sources::{DocumentFolder, GatherError, NewsSource, Sources};
+use moothall_core::evidence::{CalendarDay, Evidence, Provenance};
+use moothall_core::sandbox::{Exit, SandboxExecution, SandboxFailure, SandboxFailureKind};
+use moothall_sandbox::{ExecuteFuture, ExecutionJob, ExecutionOutput, ProgramExecutor};
+use moothall_sources::{CombinedGatherer, DocumentFolder, GatherError, NewsSource};
 
 use crate::edgar_server::{Answer, EdgarServer};
 use crate::world::execution;
@@ -25,7 +25,6 @@ fn request() -> GatherRequest {
     }
 }
 
-/// A folder with these files.
 fn folder(files: &[(&str, &[u8])]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, bytes) in files {
@@ -38,12 +37,12 @@ fn folder(files: &[(&str, &[u8])]) -> tempfile::TempDir {
 
 async fn gather(
     folder: &Path,
-    pdf: Option<Arc<dyn Executor>>,
+    pdf: Option<Arc<dyn ProgramExecutor>>,
     news: Option<NewsSource>,
     request: GatherRequest,
 ) -> Result<Evidence, GatherError> {
     let mut sources =
-        Sources::default().with_documents(DocumentFolder::new(folder.to_owned(), pdf));
+        CombinedGatherer::default().with_documents(DocumentFolder::new(folder.to_owned(), pdf));
     let request = GatherRequest { news: news.as_ref().map(NewsSource::label), ..request };
     if let Some(news) = news {
         sources = sources.with_news(news);
@@ -51,7 +50,7 @@ async fn gather(
     sources.gather(&request, 0).await
 }
 
-/// Every passage as its citation and words.
+/// All passages as pairs of citation and text.
 fn passages(evidence: &Evidence) -> Vec<(String, &str)> {
     let mut found = Vec::new();
     for document in &evidence.documents {
@@ -86,7 +85,7 @@ async fn documents_are_all_that_is_known_of_a_private_company() {
     assert_eq!(passages(&evidence), expected.map(|(id, text)| (id.to_owned(), text)));
     assert_eq!(
         evidence.missing,
-        ["documents: files of other kinds are not read: logo.png", "old.txt: it is not UTF-8 text"]
+        ["documents: unsupported files were skipped: logo.png", "old.txt: not UTF-8 text"]
     );
     let urls: Vec<&str> = evidence.sources.iter().map(|source| source.url.as_str()).collect();
     assert_eq!(urls, ["document:b/notes.txt", "document:plan.md", "document:sales.csv"]);
@@ -111,11 +110,8 @@ async fn nothing_outside_of_the_folder_is_read() {
 #[tokio::test]
 async fn a_folder_without_documents_is_refused() {
     for (documents, words) in [
-        (folder(&[]), "the folder holds no documents"),
-        (
-            folder(&[("a.txt", b"\xff")]),
-            "none of the documents could be read; a.txt: it is not UTF-8 text",
-        ),
+        (folder(&[]), "the folder contains no documents"),
+        (folder(&[("a.txt", b"\xff")]), "no document could be read; a.txt: not UTF-8 text"),
     ] {
         let error = gather(documents.path(), None, None, request()).await.unwrap_err();
         assert_eq!((error.kind, error.detail.as_str()), (GatherFailureKind::NoDocuments, words));
@@ -137,26 +133,26 @@ async fn more_than_the_bounds_allow_is_named() {
     assert_eq!(
         evidence.missing,
         [
-            "000.txt: it is longer than 4194304 bytes",
-            "documents: the folder holds more than is read (200 files, 48 MiB)",
+            "000.txt: file is larger than 4194304 bytes",
+            "documents: the folder exceeds the limit (200 files, 48 MiB)",
         ]
     );
 }
 
-/// A reader of PDFs that does what it is told.
+/// A PDF extractor with a scripted result.
 #[derive(Debug)]
 struct Reader(Result<(Exit, Option<&'static [u8]>), SandboxFailureKind>);
 
-impl Executor for Reader {
-    fn execute<'a>(&'a self, job: Job<'a>) -> ExecuteFuture<'a> {
+impl ProgramExecutor for Reader {
+    fn execute<'a>(&'a self, job: ExecutionJob<'a>) -> ExecuteFuture<'a> {
         Box::pin(async move {
             assert_eq!(job.inputs.values().next().unwrap(), b"%PDF-1.4");
             assert!(job.request.collect && job.request.limits.memory_bytes <= 256 << 20);
             match &self.0 {
                 Ok((exit, text)) => {
                     let text = text.map(|text| ("text.txt".parse().unwrap(), text.to_vec()));
-                    let execution = Execution { exit: exit.clone(), ..execution() };
-                    Ok(Ran { execution, files: text.into_iter().collect::<BTreeMap<_, _>>() })
+                    let execution = SandboxExecution { exit: exit.clone(), ..execution() };
+                    Ok(ExecutionOutput { execution, files: text.into_iter().collect::<BTreeMap<_, _>>() })
                 }
                 Err(kind) => Err(SandboxFailure {
                     kind: *kind,
@@ -169,7 +165,7 @@ impl Executor for Reader {
 
 async fn read_pdf(reader: Option<Reader>) -> (Vec<String>, Vec<String>) {
     let documents = folder(&[("report.pdf", b"%PDF-1.4"), ("plan.md", b"A plan.")]);
-    let reader = reader.map(|reader| Arc::new(reader) as Arc<dyn Executor>);
+    let reader = reader.map(|reader| Arc::new(reader) as Arc<dyn ProgramExecutor>);
     let evidence = gather(documents.path(), reader, None, request()).await.unwrap();
     let texts = passages(&evidence).into_iter().map(|(id, text)| format!("{id} {text}")).collect();
     (texts, evidence.missing)
@@ -191,23 +187,26 @@ async fn a_pdf_that_cannot_be_read_is_a_gap_with_its_reason() {
         missing.into_iter().next().unwrap()
     };
     for (exit, text, words) in [
-        (Exit::TimedOut, None, "its reader was stopped after 120 seconds"),
-        (Exit::OutOfMemory, None, "its reader was stopped: it took more than 256 MiB"),
-        (Exit::Exited { code: 11 }, None, "it is encrypted"),
-        (Exit::Exited { code: 12 }, None, "it is not a PDF that can be read"),
-        (Exit::Signalled { signal: 11 }, None, "its reader was ended by signal 11"),
-        (Exit::Exited { code: 0 }, None, "its reader left no text"),
+        (Exit::TimedOut, None, "the PDF extractor timed out after 120 seconds"),
+        (Exit::OutOfMemory, None, "the PDF extractor used more than 256 MiB and was stopped"),
+        (Exit::Exited { code: 11 }, None, "the PDF is encrypted"),
+        (Exit::Exited { code: 12 }, None, "not a readable PDF"),
+        (Exit::Signalled { signal: 11 }, None, "the PDF extractor was killed by signal 11"),
+        (Exit::Exited { code: 0 }, None, "the PDF extractor produced no text"),
         (
             Exit::Exited { code: 0 },
             Some(&b"\xff\xfe"[..]),
-            "its reader left something that is no text",
+            "the PDF extractor produced invalid UTF-8",
         ),
     ] {
         assert_eq!(gap(Some(Reader(Ok((exit, text))))).await, format!("report.pdf: {words}"));
     }
     let unbuilt = gap(Some(Reader(Err(SandboxFailureKind::Image)))).await;
     assert!(unbuilt.contains("`moothall image build documents`"), "{unbuilt}");
-    assert_eq!(gap(None).await, "report.pdf: a PDF is read in a sandbox only, and there is none");
+    assert_eq!(
+        gap(None).await,
+        "report.pdf: PDFs are only read in a sandbox, and none is available"
+    );
 }
 
 const GDELT: &str = r#"{"articles": [
@@ -221,11 +220,11 @@ async fn headlines_are_asked_for_once_by_the_name_and_cut_at_the_day() {
     let server = EdgarServer::scripted(vec![Answer::ok(GDELT), Answer::status(429)]).await;
     let documents = folder(&[("plan.md", b"A plan.")]);
     let news = NewsSource::Gdelt { endpoint: format!("{}/doc", server.base) };
-    let sources = Sources::default()
+    let sources = CombinedGatherer::default()
         .with_documents(DocumentFolder::new(documents.path().to_owned(), None))
         .with_news(news);
     let request = GatherRequest {
-        as_of: Day::parse("2026-02-01"),
+        as_of: CalendarDay::parse("2026-02-01"),
         news: Some("gdelt".to_owned()),
         ..request()
     };
@@ -256,25 +255,25 @@ async fn news_that_cannot_be_had_are_a_gap() {
     let gdelt = NewsSource::Gdelt { endpoint: throttled.base.clone() };
     assert_eq!(
         missing(gdelt).await,
-        "news (gdelt): the list of articles is not valid: Please limit requests."
+        "news (gdelt): invalid list of articles: Please limit requests."
     );
     let endless = EdgarServer::scripted(vec![Answer::Endless { bytes: 5 << 20 }]).await;
     assert_eq!(
         missing(feed(endless.base.clone())).await,
-        "news (rss:127.0.0.1): the answer is longer than 4194304 bytes"
+        "news (rss:127.0.0.1): response is larger than 4194304 bytes"
     );
     let away = Answer::Whole(302, &[("location", "https://elsewhere.example/")], Vec::new());
     let moved = EdgarServer::scripted(vec![away]).await;
     assert_eq!(
         missing(feed(moved.base.clone())).await,
-        "news (rss:127.0.0.1): the server answered with status 302"
+        "news (rss:127.0.0.1): the server returned status 302"
     );
     assert_eq!(
         missing(feed("http://news.example/rss?key=SECRET".to_owned())).await,
-        "news (rss:news.example): only https addresses are asked"
+        "news (rss:news.example): only https URLs are supported"
     );
     assert_eq!(
         missing(NewsSource::File { path: "/does/not/exist.xml".into() }).await,
-        "news (file:exist.xml): the file cannot be read (entity not found)"
+        "news (file:exist.xml): cannot read the file (entity not found)"
     );
 }

@@ -1,4 +1,4 @@
-//! Where the database is, and what its owner must not be able to say by mistake.
+//! Parses the address of the database and rejects unsafe or unsupported settings.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -8,63 +8,61 @@ use std::time::Duration;
 use sqlx::ConnectOptions as _;
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 
-/// The longest that one statement may take. Whatever needs more is stuck.
+/// Maximum duration of one statement.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long a request waits for others that write to the same run.
+/// How long a request waits for other writers of the same run.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a transaction of ours may do nothing. One that does is of a process that hangs, and
-/// would keep its run from everyone.
+/// How long one of our transactions may be idle. A longer one belongs to a hung process and would
+/// block its run.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The schema that holds all our tables, so that nobody else's are touched.
-pub(super) const SCHEMA: &str = "moothall";
+/// The schema of all our tables, which keeps them apart from those of other programs.
+pub(crate) const SCHEMA: &str = "moothall";
 
-/// What an address may say behind `?`. Anything else would be ignored in silence.
+/// Allowed query parameters. sqlx would silently ignore unknown ones.
 const PARAMETERS: [&str; 5] = ["host", "sslcert", "sslkey", "sslmode", "sslrootcert"];
 
 /// The address of a PostgreSQL database: `postgres://user:password@host:port/database`.
 ///
-/// It may hold a password, so it cannot be printed; [`Self::place`] can.
+/// It may contain a password, so it has no `Display`; use [`Self::place`] to print it.
 #[derive(Clone)]
 pub struct PgAddress {
     options: PgConnectOptions,
 }
 
-/// Why a text is not the address of a database. It never quotes the text.
+/// Why a text is not a valid database address. Never quotes the text, which may contain a password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidPgAddress {
-    /// It does not begin as an address of PostgreSQL does.
-    #[error("an address of a database begins with postgres://")]
+    /// The scheme is not `postgres://` or `postgresql://`.
+    #[error("database URL must start with postgres://")]
     Scheme,
-    /// It cannot be read.
-    #[error("not an address like postgres://user:password@host:5432/database")]
+    /// The URL cannot be parsed.
+    #[error("invalid database URL: expected postgres://user:password@host:5432/database")]
     Unreadable,
-    /// It does not say which database.
-    #[error(
-        "the address does not name a database, as the last part of `…@host:5432/database` does"
-    )]
+    /// The database name is missing.
+    #[error("database URL has no database name: expected `…@host:5432/database`")]
     NoDatabase,
-    /// It holds something that would be ignored.
-    #[error("an address of a database cannot say `{0}`, only {known}", known = PARAMETERS.join(", "))]
+    /// An unsupported query parameter.
+    #[error("unsupported parameter `{0}` in the database URL (supported: {known})", known = PARAMETERS.join(", "))]
     Parameter(String),
-    /// Passwords and runs would cross a network in the clear.
+    /// Passwords and runs would be sent unencrypted over a network.
     #[error(
-        "the database is on another machine, and `sslmode={0}` does not insist on TLS: \
-         use verify-full, verify-ca or require, or leave it out for verify-full"
+        "`sslmode={0}` does not enforce TLS, but the database is on another machine: \
+         use verify-full, verify-ca or require, or omit it for verify-full"
     )]
     Clear(&'static str),
 }
 
 impl PgAddress {
-    /// Whether a text is meant to be the address of a PostgreSQL database.
+    /// Whether a text looks like a PostgreSQL address.
     pub fn is_meant(text: &str) -> bool {
         ["postgres://", "postgresql://"].iter().any(|scheme| text.starts_with(scheme))
     }
 
-    /// Where it is, as `host:port/database`: all of it that may be printed.
+    /// Location as `host:port/database`, which is safe to print.
     pub fn place(&self) -> String {
         let database = self.options.get_database().unwrap_or_default();
         match self.options.get_socket() {
@@ -76,13 +74,13 @@ impl PgAddress {
         }
     }
 
-    /// How the connection is protected, in PostgreSQL's own word.
+    /// The TLS mode, in PostgreSQL's terms.
     pub fn tls(&self) -> &'static str {
         mode_name(self.options.get_ssl_mode())
     }
 
-    /// How every connection is made.
-    pub(super) fn options(&self) -> PgConnectOptions {
+    /// The options of every connection.
+    pub(crate) fn options(&self) -> PgConnectOptions {
         let milliseconds = |time: Duration| time.as_millis().to_string();
         let options = self.options.clone().disable_statement_logging();
         options.application_name("moothall").options([
@@ -90,14 +88,14 @@ impl PgAddress {
             ("statement_timeout", milliseconds(STATEMENT_TIMEOUT)),
             ("lock_timeout", milliseconds(LOCK_TIMEOUT)),
             ("idle_in_transaction_session_timeout", milliseconds(IDLE_TIMEOUT)),
-            // A plan for any run would look at all sixteen pieces of a table, and lock them; to
-            // plan for one run takes less time than that.
+            // A generic plan would access and lock all sixteen partitions of a table; planning for
+            // one run takes less time.
             ("plan_cache_mode", "force_custom_plan".to_owned()),
-            // A machine that lost its power is noticed after a minute, and what it held is free.
+            // Detects a client that lost power after a minute and releases its locks.
             ("tcp_keepalives_idle", "30".to_owned()),
             ("tcp_keepalives_interval", "10".to_owned()),
             ("tcp_keepalives_count", "3".to_owned()),
-            // A lock that was waited for must show what its holder wrote.
+            // After waiting for a lock, a transaction must see what the previous holder wrote.
             ("default_transaction_isolation", "read committed".to_owned()),
         ])
     }
@@ -114,7 +112,7 @@ impl FromStr for PgAddress {
         let names = query.split('&').filter_map(|pair| pair.split('=').next());
         let names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
         if let Some(stray) = names.iter().find(|name| !PARAMETERS.contains(name)) {
-            // A name is ours to show; a value could be a secret.
+            // The name is safe to show; the value may be a secret.
             return Err(InvalidPgAddress::Parameter(printable(stray)));
         }
         let options: PgConnectOptions = text.parse().map_err(|_| InvalidPgAddress::Unreadable)?;
@@ -137,7 +135,7 @@ impl fmt::Debug for PgAddress {
     }
 }
 
-/// Whether nothing leaves this machine on the way there.
+/// Whether the connection stays on this machine.
 fn is_near(options: &PgConnectOptions) -> bool {
     let host = options.get_host();
     let bare = host.trim_start_matches('[').trim_end_matches(']');
@@ -165,7 +163,7 @@ fn mode_name(mode: PgSslMode) -> &'static str {
     }
 }
 
-/// The beginning of a name, if it is one.
+/// The leading identifier characters of a name.
 fn printable(name: &str) -> String {
     name.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').take(40).collect()
 }

@@ -1,21 +1,21 @@
-//! How a run begins.
+//! SQL for the admission of runs.
 
-use moothall_core::access::{InUse, Limits, TeamName, TokenId};
+use moothall_core::access::{CredentialUsage, Limits, TeamName, TokenId};
 use moothall_core::{MicroUsd, RunId};
 use sqlx::postgres::PgConnection;
 
 use super::accounts::know_team;
-use super::{Hold, hold, key};
-use crate::admission::{Admitting, Day};
-use crate::prepared::text;
+use super::{RowLock, hold, key};
+use crate::admission::{AdmissionConnection, TokenDay};
+use crate::prepared_commit::text;
 use crate::rows::{json, to_sql, token_id};
-use crate::{NewRun, Once, RunState, StoreError, rules};
+use crate::{IdempotencyKey, NewRun, RunState, StoreError, validation};
 
-impl Admitting for PgConnection {
+impl AdmissionConnection for PgConnection {
     async fn asked_before(
         &mut self,
         team: &TeamName,
-        once: &Once,
+        once: &IdempotencyKey,
     ) -> Result<Option<(String, String)>, StoreError> {
         sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1 || '/' || $2, 0))")
             .bind(team.as_str())
@@ -29,7 +29,7 @@ impl Admitting for PgConnection {
         Ok(before.bind(team.as_str()).bind(once.key.as_str()).fetch_optional(self).await?)
     }
 
-    async fn remember(&mut self, run: &NewRun, once: &Once) -> Result<(), StoreError> {
+    async fn remember(&mut self, run: &NewRun, once: &IdempotencyKey) -> Result<(), StoreError> {
         sqlx::query(
             "INSERT INTO requests (team, key, request_sha256, run_id)
              VALUES ($1, $2, decode($3, 'hex'), $4)",
@@ -64,7 +64,7 @@ impl Admitting for PgConnection {
         .bind(run.cap.map(|cap| to_sql(cap.micros())).transpose()?)
         .execute(self)
         .await?;
-        rules::made(run, done.rows_affected())
+        validation::made(run, done.rows_affected())
     }
 
     async fn token_of(&mut self, id: &RunId) -> Result<Option<TokenId>, StoreError> {
@@ -77,7 +77,7 @@ impl Admitting for PgConnection {
     }
 
     async fn held_state(&mut self, id: &RunId) -> Result<RunState, StoreError> {
-        Ok(hold(self, id, Hold::Alone).await?.state)
+        Ok(hold(self, id, RowLock::Alone).await?.state)
     }
 
     async fn set_cap(&mut self, id: &RunId, cap: Option<MicroUsd>) -> Result<(), StoreError> {
@@ -98,7 +98,7 @@ impl Admitting for PgConnection {
         json("limits", &limits.ok_or_else(|| StoreError::UnknownToken(token.clone()))?)
     }
 
-    async fn in_use(&mut self, day: &Day<'_>) -> Result<InUse, StoreError> {
+    async fn in_use(&mut self, day: &TokenDay<'_>) -> Result<CredentialUsage, StoreError> {
         let found = sqlx::query(
             "SELECT state, spent, cap_micro_usd FROM runs
              WHERE token_id = $1 AND run_id <> $2
@@ -109,6 +109,6 @@ impl Admitting for PgConnection {
         .bind(to_sql(day.began_at_ms)?)
         .fetch_all(self)
         .await?;
-        rules::in_use(&found)
+        validation::in_use(&found)
     }
 }

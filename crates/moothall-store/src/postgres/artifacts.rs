@@ -1,21 +1,21 @@
-//! Files of a run, by the hash of their bytes.
+//! Artifacts of a run, addressed by the hash of their content.
 
 use moothall_core::{RunId, Sha256Hex};
 use sqlx::postgres::PgPool;
 
-use super::{Found, Hold, PgStore, hold, key};
-use crate::{StoreError, rules};
+use super::{PgRunHead, PgStore, RowLock, hold, key};
+use crate::{StoreError, validation};
 
-pub(super) async fn keep(
+pub(crate) async fn keep(
     store: &PgStore,
     id: &RunId,
     content: &[u8],
 ) -> Result<Sha256Hex, StoreError> {
-    let sha256 = rules::name_artifact(content)?;
+    let sha256 = validation::name_artifact(content)?;
     let mut transaction = store.begin_writing().await?;
-    let Found { state, .. } = hold(&mut transaction, id, Hold::Shared).await?;
+    let PgRunHead { state, .. } = hold(&mut transaction, id, RowLock::Shared).await?;
     if state.is_terminal() {
-        // Only what is there already may be kept again.
+        // An ended run accepts only artifacts that it already has.
         let kept: bool = sqlx::query_scalar(
             "SELECT EXISTS (SELECT 1 FROM artifacts
                             WHERE run_id = $1 AND sha256 = decode($2, 'hex'))",
@@ -42,8 +42,8 @@ pub(super) async fn keep(
     Ok(sha256)
 }
 
-/// `None`: there is no such file, or no such run.
-pub(super) async fn find(
+/// `None` if the artifact or the run does not exist.
+pub(crate) async fn find(
     pool: &PgPool,
     id: &RunId,
     sha256: &Sha256Hex,
@@ -55,5 +55,5 @@ pub(super) async fn find(
     .bind(sha256.to_string())
     .fetch_optional(pool)
     .await?;
-    rules::check_artifact(content, sha256)
+    validation::check_artifact(content, sha256)
 }

@@ -1,20 +1,24 @@
-//! What persons want changed in the moves of a consultation.
+//! Requested changes to the moves of a consultation.
 
 use moothall_core::RunId;
-use moothall_core::consult::Change;
+use moothall_core::consult::ReviewChange;
 
-use super::{Hold, PgStore, hold, key};
-use crate::prepared::text;
+use super::{PgStore, RowLock, hold, key};
+use crate::prepared_commit::text;
 use crate::{StoreError, rows};
 
-/// Adds changes behind those that are there, all of them or none.
-pub(super) async fn add(store: &PgStore, id: &RunId, changes: &[Change]) -> Result<(), StoreError> {
+/// Appends changes, all or none.
+pub(crate) async fn add(
+    store: &PgStore,
+    id: &RunId,
+    changes: &[ReviewChange],
+) -> Result<(), StoreError> {
     let texts: Result<Vec<String>, StoreError> =
         changes.iter().map(|change| text("a change", change)).collect();
     let texts = texts?;
     let mut transaction = store.begin_writing().await?;
-    // Two who add at the same time would take the same numbers.
-    hold(&mut transaction, id, Hold::Alone).await?;
+    // Lock exclusively: concurrent writers would assign the same numbers.
+    hold(&mut transaction, id, RowLock::Alone).await?;
     sqlx::query(
         "INSERT INTO changes (run_id, seq, change)
          SELECT $1, place + (SELECT coalesce(max(seq), 0) FROM changes WHERE run_id = $1), change
@@ -27,8 +31,8 @@ pub(super) async fn add(store: &PgStore, id: &RunId, changes: &[Change]) -> Resu
     Ok(transaction.commit().await?)
 }
 
-/// The changes in the order in which they came.
-pub(super) async fn all(store: &PgStore, id: &RunId) -> Result<Vec<Change>, StoreError> {
+/// All changes, in the order they were added.
+pub(crate) async fn all(store: &PgStore, id: &RunId) -> Result<Vec<ReviewChange>, StoreError> {
     let rows = sqlx::query("SELECT change FROM changes WHERE run_id = $1 ORDER BY seq")
         .bind(key(id)?)
         .fetch_all(&store.pool)
@@ -37,8 +41,8 @@ pub(super) async fn all(store: &PgStore, id: &RunId) -> Result<Vec<Change>, Stor
     rows.iter().map(rows::change).collect()
 }
 
-/// Takes all of them back.
-pub(super) async fn forget(store: &PgStore, id: &RunId) -> Result<(), StoreError> {
+/// Deletes all changes.
+pub(crate) async fn forget(store: &PgStore, id: &RunId) -> Result<(), StoreError> {
     let done = sqlx::query("DELETE FROM changes WHERE run_id = $1")
         .bind(key(id)?)
         .execute(&store.pool)

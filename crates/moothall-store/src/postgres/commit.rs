@@ -1,81 +1,80 @@
-//! What is written to a run, inside its transaction.
+//! Writes to a run within a transaction.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use moothall_core::purse::Reserve;
+use moothall_core::budget::ReserveRequest;
 use moothall_core::{EffectId, Outcome, RunEventBody, RunId};
 use sqlx::postgres::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use super::{Found, Hold, hold, key};
-use crate::prepared::{Prepared, compare};
-use crate::rows::{self, Record as _, json, to_sql, unsigned};
-use crate::wave::{Changed, Purse};
-use crate::{Begun, JournalEntry, RunState, StoreError, StoredEvent, Wish};
+use super::{PgRunHead, RowLock, hold, key};
+use crate::batch::{BudgetSession, BudgetUpdate};
+use crate::prepared_commit::{PreparedCommit, compare};
+use crate::rows::{self, RowReader as _, json, to_sql, unsigned};
+use crate::{BatchAdmission, ControlRequest, JournalEntry, RunState, StoreError, StoredEvent};
 
-/// A request to write to a run.
 #[derive(Debug)]
-pub(super) struct Request {
-    pub(super) prepared: Prepared,
-    /// What is about to be called, where calls are about to begin.
-    pub(super) calls: Option<Calls>,
+pub(crate) struct WriteRequest {
+    pub(crate) prepared: PreparedCommit,
+    /// The calls to start, if any.
+    pub(crate) calls: Option<BatchCalls>,
 }
 
-impl Request {
-    /// Whether it may be written with others. One that puts the run into another state is not.
-    pub(super) fn may_share(&self) -> bool {
+impl WriteRequest {
+    /// Whether it can share a transaction with other requests. A request that changes the run's
+    /// state cannot.
+    pub(crate) fn may_share(&self) -> bool {
         self.prepared.commit.state.is_none() && self.prepared.outcome.is_none()
     }
 
-    pub(super) fn bytes(&self) -> usize {
-        let Prepared { bodies, results, .. } = &self.prepared;
+    pub(crate) fn bytes(&self) -> usize {
+        let PreparedCommit { bodies, results, .. } = &self.prepared;
         bodies.iter().chain(results).map(String::len).sum()
     }
 }
 
 #[derive(Debug)]
-pub(super) struct Calls {
-    pub(super) effects: Vec<EffectId>,
-    pub(super) reserve: Reserve,
+pub(crate) struct BatchCalls {
+    pub(crate) effects: Vec<EffectId>,
+    pub(crate) reserve: ReserveRequest,
 }
 
-/// What came of a request.
 #[derive(Debug, Default)]
-pub(super) struct Reply {
-    /// The events that were new.
-    pub(super) stored: Vec<StoredEvent>,
-    /// How the run stands, for whoever begins calls.
-    pub(super) begun: Begun,
+pub(crate) struct WriteReply {
+    /// The new events.
+    pub(crate) stored: Vec<StoredEvent>,
+    /// Results, control requests and budget for a caller that starts calls.
+    pub(crate) begun: BatchAdmission,
 }
 
-/// Writes what these requests say, all of it or nothing. Whoever writes to the same run waits at its
-/// row, so that numbers have no gaps and nobody sees a number before the smaller ones.
-pub(super) async fn write(
+/// Writes all requests or none. Writers of the same run are serialized by its row lock, so event
+/// numbers have no gaps and become visible in order.
+pub(crate) async fn write(
     pool: &PgPool,
     id: &RunId,
-    requests: &[&Request],
-) -> Result<Vec<Reply>, StoreError> {
-    // Dropped before its end, it is rolled back.
+    requests: &[&WriteRequest],
+) -> Result<Vec<WriteReply>, StoreError> {
+    // Dropping it without a commit rolls it back.
     let mut transaction = pool.begin().await?;
     let run = key(id)?;
-    let found = hold(&mut transaction, id, Hold::Alone).await?;
+    let found = hold(&mut transaction, id, RowLock::Alone).await?;
     if found.state.is_terminal() {
         return match requests {
-            [Request { prepared, calls: None }] => {
+            [WriteRequest { prepared, calls: None }] => {
                 check_repetition(&mut transaction, id, &found, prepared).await?;
-                Ok(vec![Reply::default()])
+                Ok(vec![WriteReply::default()])
             }
             _ => Err(StoreError::RunEnded { run_id: id.clone(), state: found.state }),
         };
     }
     let mut replies = write_events(&mut transaction, run, &found, requests).await?;
     let answered = write_results(&mut transaction, id, requests).await?;
-    // Looked up once the row is held: whoever held it before may have brought an answer.
+    // Read after taking the row lock, because the previous holder may have journaled a result.
     let known = known(&mut transaction, run, requests).await?;
-    let mut purse = Purse::open(found.purse.as_deref());
+    let mut purse = BudgetSession::open(found.purse.as_deref());
     for (request, reply) in requests.iter().zip(&mut replies) {
         purse.hear(&request.prepared)?;
-        if let Some(Calls { effects, reserve }) = &request.calls {
+        if let Some(BatchCalls { effects, reserve }) = &request.calls {
             reply.begun = known.to(effects);
             if reply.begun.wishes.is_empty() && reply.begun.answers.is_empty() {
                 reply.begun.room = Some(purse.reserve(reserve)?);
@@ -85,7 +84,7 @@ pub(super) async fn write(
     let changed = purse.close(found.spent.as_deref())?;
     let said = requests.iter().rev().find_map(|request| request.prepared.commit.state);
     let state = said.unwrap_or(found.state);
-    // Whoever asks again and again for room writes nothing while there is none.
+    // Callers that poll for budget must not cause a write while there is none.
     if answered
         || replies.iter().any(|reply| !reply.stored.is_empty())
         || state != found.state
@@ -97,14 +96,14 @@ pub(super) async fn write(
     Ok(replies)
 }
 
-/// Writes the row of a run that something happened to.
+/// Updates the row of a run after a write.
 async fn update(
     connection: &mut PgConnection,
     run: Uuid,
-    (found, state): (&Found, RunState),
-    replies: &[Reply],
-    requests: &[&Request],
-    changed: Changed,
+    (found, state): (&PgRunHead, RunState),
+    replies: &[WriteReply],
+    requests: &[&WriteRequest],
+    changed: BudgetUpdate,
 ) -> Result<(), StoreError> {
     let said = || requests.iter().rev().map(|request| &request.prepared);
     let last = replies.iter().filter_map(|reply| reply.stored.last()).map(|event| event.seq).max();
@@ -120,7 +119,7 @@ async fn update(
     .bind(state.as_str())
     .bind(said().find_map(|prepared| prepared.outcome.as_deref()))
     .bind(changed.spent)
-    // Nobody asks for the budget of a run that has ended.
+    // The budget of an ended run is no longer needed.
     .bind(state.is_terminal())
     .bind(changed.purse)
     .bind(said().map(|prepared| prepared.at_ms).max())
@@ -129,17 +128,18 @@ async fn update(
     Ok(())
 }
 
-/// Numbers the events whose key is new, in their order, and writes them; those of each request.
+/// Numbers and writes the events whose key is new, in order. Returns a reply per request with its
+/// new events.
 async fn write_events(
     connection: &mut PgConnection,
     run: Uuid,
-    found: &Found,
-    requests: &[&Request],
-) -> Result<Vec<Reply>, StoreError> {
-    let mut replies: Vec<Reply> = requests.iter().map(|_| Reply::default()).collect();
+    found: &PgRunHead,
+    requests: &[&WriteRequest],
+) -> Result<Vec<WriteReply>, StoreError> {
+    let mut replies: Vec<WriteReply> = requests.iter().map(|_| WriteReply::default()).collect();
     let (mut keys, mut bodies) = (Vec::new(), Vec::new());
     let (mut times, mut offered) = (Vec::new(), Vec::new());
-    for (number, Request { prepared, .. }) in requests.iter().enumerate() {
+    for (number, WriteRequest { prepared, .. }) in requests.iter().enumerate() {
         for (event, body) in prepared.events() {
             keys.push(event.key.as_str());
             bodies.push(body.as_str());
@@ -175,7 +175,8 @@ async fn write_events(
     .await?;
     for (place, seq) in written {
         let place = usize::try_from(place).unwrap_or_default().wrapping_sub(1);
-        let not_offered = || StoreError::unreadable("event", "it was not offered");
+        let not_offered =
+            || StoreError::unreadable("event", "the database returned an unknown event");
         let &(number, at_ms, event) = offered.get(place).ok_or_else(not_offered)?;
         let reply = replies.get_mut(number).ok_or_else(not_offered)?;
         reply.stored.push(StoredEvent { seq: unsigned(seq)?, at_ms, event: event.clone() });
@@ -183,11 +184,11 @@ async fn write_events(
     Ok(replies)
 }
 
-/// Whether a result was new.
+/// Returns whether any result was new.
 async fn write_results(
     connection: &mut PgConnection,
     id: &RunId,
-    requests: &[&Request],
+    requests: &[&WriteRequest],
 ) -> Result<bool, StoreError> {
     let results: Vec<_> = requests.iter().flat_map(|request| request.prepared.results()).collect();
     if results.is_empty() {
@@ -226,28 +227,28 @@ async fn write_results(
     Ok(new > 0)
 }
 
-/// What those who begin calls have to know.
+/// What callers that start calls need to know.
 #[derive(Debug, Default)]
-struct Known {
-    wishes: BTreeSet<Wish>,
+struct BatchSnapshot {
+    wishes: BTreeSet<ControlRequest>,
     answers: BTreeMap<EffectId, JournalEntry>,
 }
 
-impl Known {
-    /// To whoever is about to call these.
-    fn to(&self, effects: &[EffectId]) -> Begun {
+impl BatchSnapshot {
+    /// The part that concerns these effects.
+    fn to(&self, effects: &[EffectId]) -> BatchAdmission {
         let answered = |id: &EffectId| Some((id.clone(), self.answers.get(id)?.clone()));
         let answers = effects.iter().filter_map(answered).collect();
-        Begun { wishes: self.wishes.clone(), answers, room: None }
+        BatchAdmission { wishes: self.wishes.clone(), answers, room: None }
     }
 }
 
 async fn known(
     connection: &mut PgConnection,
     run: Uuid,
-    requests: &[&Request],
-) -> Result<Known, StoreError> {
-    let mut known = Known::default();
+    requests: &[&WriteRequest],
+) -> Result<BatchSnapshot, StoreError> {
+    let mut known = BatchSnapshot::default();
     if requests.iter().all(|request| request.calls.is_none()) {
         return Ok(known);
     }
@@ -274,7 +275,7 @@ async fn known(
     Ok(known)
 }
 
-/// Whether the journal holds all of these very entries; another one under the same id is an error.
+/// Whether the journal has exactly these entries. A different entry under the same id is an error.
 async fn compare_results(
     connection: &mut PgConnection,
     id: &RunId,
@@ -301,12 +302,12 @@ async fn compare_results(
     Ok(all)
 }
 
-/// A run that has ended takes what it has already, and nothing else.
+/// Checks that a commit to an ended run only repeats what is stored.
 async fn check_repetition(
     connection: &mut PgConnection,
     id: &RunId,
-    found: &Found,
-    prepared: &Prepared,
+    found: &PgRunHead,
+    prepared: &PreparedCommit,
 ) -> Result<(), StoreError> {
     let ended = || StoreError::RunEnded { run_id: id.clone(), state: found.state };
     if prepared.commit.state.is_some_and(|state| state != found.state) {

@@ -1,4 +1,4 @@
-//! Making, recognising and upgrading the tables.
+//! Creates, checks and migrates the tables.
 
 use sqlx::postgres::PgConnection;
 use sqlx::{ConnectOptions as _, Connection as _};
@@ -6,26 +6,26 @@ use sqlx::{ConnectOptions as _, Connection as _};
 use super::address::{PgAddress, SCHEMA};
 use crate::StoreError;
 
-/// How to get from each format to the next, from an empty database on. An entry that was released
-/// is never changed.
+/// Migrations from each format to the next, starting with an empty database. Never change a
+/// released entry.
 const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0001_runs.sql"),
     include_str!("../../migrations/postgres/0002_purse.sql"),
     include_str!("../../migrations/postgres/0003_page_word.sql"),
 ];
 
-/// The oldest PostgreSQL that the tests ran on, as it numbers itself.
+/// The oldest PostgreSQL version covered by tests, as `server_version_num`.
 const OLDEST: i32 = 150_000;
 
-/// Whoever upgrades holds this lock: "Moot" in ASCII.
+/// Advisory lock held during a migration: "Moot" in ASCII.
 const UPGRADE_LOCK: i64 = 0x4d6f_6f74;
 
-/// Refuses a server that would lose runs and tables that are not ours, and brings the format up to
-/// date.
-pub(super) async fn prepare(address: &PgAddress) -> Result<(), StoreError> {
+/// Rejects servers that could lose data and tables of other programs, and migrates to the current
+/// format.
+pub(crate) async fn prepare(address: &PgAddress) -> Result<(), StoreError> {
     let mut connection = address.options().connect().await?;
     let prepared = prepare_connection(address, &mut connection).await;
-    // Whatever it says: the answer is known.
+    // The result is already known, so ignore errors on close.
     let _ = connection.close().await;
     prepared
 }
@@ -39,7 +39,7 @@ async fn prepare_connection(
         return Ok(());
     }
     let mut transaction = connection.begin().await?;
-    // Others that come at the same time wait for us; however long it takes, it is not stuck.
+    // Concurrent processes wait for this migration; it may take longer than the timeouts.
     sqlx::raw_sql("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0")
         .execute(&mut *transaction)
         .await?;
@@ -47,7 +47,7 @@ async fn prepare_connection(
         .bind(UPGRADE_LOCK)
         .execute(&mut *transaction)
         .await?;
-    // Again: another process may have been faster.
+    // Check again, because another process may have migrated in the meantime.
     let version = recognise(address, &mut transaction).await?;
     if version == 0 {
         sqlx::raw_sql(
@@ -72,7 +72,8 @@ fn newest() -> i64 {
     i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)
 }
 
-/// A server that acknowledges what it has not written would make us lose what was paid for.
+/// Rejects a server that acknowledges writes before they are durable, because paid results could be
+/// lost.
 async fn check_server(
     address: &PgAddress,
     connection: &mut PgConnection,
@@ -84,20 +85,20 @@ async fn check_server(
     .fetch_one(connection)
     .await?;
     let problem = if version.parse::<i32>().is_ok_and(|version| version < OLDEST) {
-        "it is older than PostgreSQL 15"
+        "PostgreSQL 15 or newer is required"
     } else if encoding != "UTF8" {
         "its encoding is not UTF8"
     } else if fsync == "off" {
-        "its setting `fsync` is off, so a crash could damage it"
+        "`fsync` is off, so a crash could corrupt it"
     } else if synchronous == "off" {
-        "its setting `synchronous_commit` is off, so a crash could take back what it said is kept"
+        "`synchronous_commit` is off, so a crash could lose committed data"
     } else {
         return Ok(());
     };
     Err(StoreError::Unsuitable { place: address.place(), problem })
 }
 
-/// The format of tables that are ours; 0 where there are none.
+/// The format of our tables; 0 if there are none.
 async fn recognise(address: &PgAddress, connection: &mut PgConnection) -> Result<i64, StoreError> {
     let (ours, entries): (bool, i64) = sqlx::query_as(
         "SELECT to_regclass($1 || '.format') IS NOT NULL,

@@ -1,20 +1,20 @@
-//! How a run begins.
+//! SQL for the admission of runs.
 
-use moothall_core::access::{InUse, Limits, TeamName, TokenId};
+use moothall_core::access::{CredentialUsage, Limits, TeamName, TokenId};
 use moothall_core::{MicroUsd, RunId};
 use sqlx::SqliteConnection;
 
 use super::accounts::know_team;
-use crate::admission::{Admitting, Day};
-use crate::prepared::text;
+use crate::admission::{AdmissionConnection, TokenDay};
+use crate::prepared_commit::text;
 use crate::rows::{json, run_state, to_sql, token_id};
-use crate::{NewRun, Once, RunState, StoreError, rules};
+use crate::{IdempotencyKey, NewRun, RunState, StoreError, validation};
 
-impl Admitting for SqliteConnection {
+impl AdmissionConnection for SqliteConnection {
     async fn asked_before(
         &mut self,
         team: &TeamName,
-        once: &Once,
+        once: &IdempotencyKey,
     ) -> Result<Option<(String, String)>, StoreError> {
         let before = sqlx::query_as(
             "SELECT request_sha256, run_id FROM requests JOIN runs USING (run)
@@ -23,7 +23,7 @@ impl Admitting for SqliteConnection {
         Ok(before.bind(team.as_str()).bind(once.key.as_str()).fetch_optional(self).await?)
     }
 
-    async fn remember(&mut self, run: &NewRun, once: &Once) -> Result<(), StoreError> {
+    async fn remember(&mut self, run: &NewRun, once: &IdempotencyKey) -> Result<(), StoreError> {
         sqlx::query(
             "INSERT INTO requests (team, key, request_sha256, run)
              SELECT team, $1, $2, run FROM runs WHERE run_id = $3",
@@ -57,7 +57,7 @@ impl Admitting for SqliteConnection {
         .bind(run.cap.map(|cap| to_sql(cap.micros())).transpose()?)
         .execute(self)
         .await?;
-        rules::made(run, done.rows_affected())
+        validation::made(run, done.rows_affected())
     }
 
     async fn token_of(&mut self, id: &RunId) -> Result<Option<TokenId>, StoreError> {
@@ -70,7 +70,7 @@ impl Admitting for SqliteConnection {
     }
 
     async fn held_state(&mut self, id: &RunId) -> Result<RunState, StoreError> {
-        // The transaction has the write lock already.
+        // The transaction already holds the write lock.
         let row = sqlx::query("SELECT state FROM runs WHERE run_id = $1")
             .bind(id.as_str())
             .fetch_optional(self)
@@ -97,7 +97,7 @@ impl Admitting for SqliteConnection {
         json("limits", &limits.ok_or_else(|| StoreError::UnknownToken(token.clone()))?)
     }
 
-    async fn in_use(&mut self, day: &Day<'_>) -> Result<InUse, StoreError> {
+    async fn in_use(&mut self, day: &TokenDay<'_>) -> Result<CredentialUsage, StoreError> {
         let found = sqlx::query(
             "SELECT state, spent, cap_micro_usd FROM runs
              WHERE token_id = $1 AND run_id <> $2
@@ -108,6 +108,6 @@ impl Admitting for SqliteConnection {
         .bind(to_sql(day.began_at_ms)?)
         .fetch_all(self)
         .await?;
-        rules::in_use(&found)
+        validation::in_use(&found)
     }
 }

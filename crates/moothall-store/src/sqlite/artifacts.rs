@@ -1,17 +1,17 @@
-//! Files of a run, by the hash of their bytes.
+//! Artifacts of a run, addressed by the hash of their content.
 
 use moothall_core::{RunId, Sha256Hex};
 use sqlx::{Row as _, SqlitePool};
 
 use super::SqliteStore;
-use crate::{StoreError, rows, rules};
+use crate::{StoreError, rows, validation};
 
-pub(super) async fn keep(
+pub(crate) async fn keep(
     store: &SqliteStore,
     id: &RunId,
     content: &[u8],
 ) -> Result<Sha256Hex, StoreError> {
-    let sha256 = rules::name_artifact(content)?;
+    let sha256 = validation::name_artifact(content)?;
     let mut transaction = store.begin_writing().await?;
     let row = sqlx::query(
         "SELECT run, state, EXISTS (SELECT 1 FROM artifacts
@@ -40,8 +40,8 @@ pub(super) async fn keep(
     Ok(sha256)
 }
 
-/// `None`: there is no such file, or no such run.
-pub(super) async fn find(
+/// `None` if the artifact or the run does not exist.
+pub(crate) async fn find(
     readers: &SqlitePool,
     id: &RunId,
     sha256: &Sha256Hex,
@@ -53,5 +53,5 @@ pub(super) async fn find(
     .bind(sha256.to_string())
     .fetch_optional(readers)
     .await?;
-    rules::check_artifact(content, sha256)
+    validation::check_artifact(content, sha256)
 }

@@ -1,22 +1,22 @@
-//! What persons want changed in the moves of a consultation.
+//! Requested changes to the moves of a consultation.
 
 use moothall_core::RunId;
-use moothall_core::consult::Change;
+use moothall_core::consult::ReviewChange;
 
 use super::SqliteStore;
-use crate::prepared::text;
+use crate::prepared_commit::text;
 use crate::{StoreError, rows};
 
-/// Adds changes behind those that are there, all of them or none.
-pub(super) async fn add(
+/// Appends changes, all or none.
+pub(crate) async fn add(
     store: &SqliteStore,
     id: &RunId,
-    changes: &[Change],
+    changes: &[ReviewChange],
 ) -> Result<(), StoreError> {
     let texts: Result<Vec<String>, StoreError> =
         changes.iter().map(|change| text("a change", change)).collect();
     let texts = texts?;
-    // The write lock first, as for a commit.
+    // Takes the write lock first, as a commit does.
     let mut transaction = store.begin_writing().await?;
     for text in texts {
         let done = sqlx::query(
@@ -35,8 +35,8 @@ pub(super) async fn add(
     Ok(transaction.commit().await?)
 }
 
-/// The changes in the order in which they came.
-pub(super) async fn all(store: &SqliteStore, id: &RunId) -> Result<Vec<Change>, StoreError> {
+/// All changes, in the order they were added.
+pub(crate) async fn all(store: &SqliteStore, id: &RunId) -> Result<Vec<ReviewChange>, StoreError> {
     let rows = sqlx::query(
         "SELECT change FROM changes JOIN runs USING (run) WHERE run_id = ? ORDER BY seq",
     )
@@ -47,8 +47,8 @@ pub(super) async fn all(store: &SqliteStore, id: &RunId) -> Result<Vec<Change>, 
     rows.iter().map(rows::change).collect()
 }
 
-/// Takes all of them back.
-pub(super) async fn forget(store: &SqliteStore, id: &RunId) -> Result<(), StoreError> {
+/// Deletes all changes.
+pub(crate) async fn forget(store: &SqliteStore, id: &RunId) -> Result<(), StoreError> {
     let done =
         sqlx::query("DELETE FROM changes WHERE run = (SELECT run FROM runs WHERE run_id = ?)")
             .bind(id.as_str())

@@ -1,35 +1,35 @@
-//! One commit, inside its transaction.
+//! Writes a commit within a transaction.
 
 use moothall_core::{EffectId, Outcome, RunEvent, RunEventBody, RunId};
 use sqlx::{QueryBuilder, Row as _, Sqlite, SqliteConnection};
 
-use crate::prepared::{Prepared, compare};
+use crate::batch::{BudgetSession, BudgetUpdate};
+use crate::prepared_commit::{PreparedCommit, compare};
 use crate::rows::{json, run_state, to_sql, unsigned};
-use crate::wave::{Changed, Purse};
 use crate::{JournalEntry, RunState, StoreError, StoredEvent};
 
-/// Rows of one statement. SQLite takes 32,766 values.
+/// Rows per statement. SQLite allows 32,766 parameters.
 const MOST_ROWS: usize = 500;
 
-/// The run's row as the commit finds it.
-pub(super) struct Found {
-    pub(super) run: i64,
+/// The run's row before the commit.
+pub(crate) struct SqliteRunHead {
+    pub(crate) run: i64,
     head: i64,
-    pub(super) state: RunState,
-    pub(super) spent: Option<String>,
-    pub(super) purse: Option<String>,
+    pub(crate) state: RunState,
+    pub(crate) spent: Option<String>,
+    pub(crate) purse: Option<String>,
 }
 
-pub(super) async fn find(
+pub(crate) async fn find(
     connection: &mut SqliteConnection,
     id: &RunId,
-) -> Result<Found, StoreError> {
+) -> Result<SqliteRunHead, StoreError> {
     let row = sqlx::query("SELECT run, head, state, spent, purse FROM runs WHERE run_id = ?")
         .bind(id.as_str())
         .fetch_optional(connection)
         .await?
         .ok_or_else(|| StoreError::UnknownRun(id.clone()))?;
-    Ok(Found {
+    Ok(SqliteRunHead {
         run: row.try_get("run")?,
         head: row.try_get("head")?,
         state: run_state(&row)?,
@@ -38,12 +38,12 @@ pub(super) async fn find(
     })
 }
 
-/// Writes a commit. The caller holds the write lock, so that numbers have no gaps, and rolls back
-/// on an error.
-pub(super) async fn write(
+/// Writes a commit. The caller holds the write lock, so that event numbers have no gaps, and rolls
+/// back on error.
+pub(crate) async fn write(
     connection: &mut SqliteConnection,
     id: &RunId,
-    prepared: &Prepared,
+    prepared: &PreparedCommit,
 ) -> Result<Vec<StoredEvent>, StoreError> {
     let found = find(connection, id).await?;
     if found.state.is_terminal() {
@@ -52,7 +52,7 @@ pub(super) async fn write(
     }
     let stored = write_events(connection, &found, prepared).await?;
     let answered = write_results(connection, id, &found, prepared).await?;
-    let mut purse = Purse::open(found.purse.as_deref());
+    let mut purse = BudgetSession::open(found.purse.as_deref());
     purse.hear(prepared)?;
     let changed = purse.close(found.spent.as_deref())?;
     let state = prepared.commit.state.unwrap_or(found.state);
@@ -62,13 +62,13 @@ pub(super) async fn write(
     Ok(stored)
 }
 
-/// Writes the row of a run that something happened to.
-pub(super) async fn update(
+/// Updates the row of a run after a write.
+pub(crate) async fn update(
     connection: &mut SqliteConnection,
-    found: &Found,
+    found: &SqliteRunHead,
     stored: &[StoredEvent],
-    prepared: &Prepared,
-    changed: Changed,
+    prepared: &PreparedCommit,
+    changed: BudgetUpdate,
 ) -> Result<(), StoreError> {
     let state = prepared.commit.state.unwrap_or(found.state);
     let head = stored.last().map_or(Ok(found.head), |event| to_sql(event.seq))?;
@@ -82,7 +82,7 @@ pub(super) async fn update(
     .bind(state.as_str())
     .bind(prepared.outcome.as_deref())
     .bind(changed.spent)
-    // Nobody asks for the budget of a run that has ended.
+    // The budget of an ended run is no longer needed.
     .bind(state.is_terminal())
     .bind(changed.purse)
     .bind(prepared.at_ms)
@@ -92,10 +92,10 @@ pub(super) async fn update(
     Ok(())
 }
 
-pub(super) async fn write_events(
+pub(crate) async fn write_events(
     connection: &mut SqliteConnection,
-    found: &Found,
-    prepared: &Prepared,
+    found: &SqliteRunHead,
+    prepared: &PreparedCommit,
 ) -> Result<Vec<StoredEvent>, StoreError> {
     let mut stored = Vec::new();
     let events: Vec<(&RunEvent, &String)> = prepared.events().collect();
@@ -105,8 +105,8 @@ pub(super) async fn write_events(
             Some(StoredEvent { seq, .. }) => to_sql(*seq)?,
         };
         if insert_events(connection, found, prepared, head, rows).await? < rows.len() {
-            // Some are there already: a run that is driven again says what it said before. Numbers
-            // have no gaps, so these go in one by one.
+            // Some events already exist, because a resumed run publishes its earlier events again.
+            // Insert one by one, so the numbers have no gaps.
             sqlx::query("DELETE FROM events WHERE run = ? AND seq > ?")
                 .bind(found.run)
                 .bind(head)
@@ -130,7 +130,7 @@ pub(super) async fn write_events(
 }
 
 fn stored_event(
-    prepared: &Prepared,
+    prepared: &PreparedCommit,
     seq: i64,
     event: &RunEvent,
 ) -> Result<StoredEvent, StoreError> {
@@ -138,11 +138,11 @@ fn stored_event(
     Ok(StoredEvent { seq: unsigned(seq)?, at_ms, event: event.clone() })
 }
 
-/// Numbers events from `head` on and inserts those whose key is new; how many.
+/// Inserts the events whose key is new, numbered from `head + 1`. Returns how many were inserted.
 async fn insert_events(
     connection: &mut SqliteConnection,
-    found: &Found,
-    prepared: &Prepared,
+    found: &SqliteRunHead,
+    prepared: &PreparedCommit,
     head: i64,
     events: &[(&RunEvent, &String)],
 ) -> Result<usize, StoreError> {
@@ -158,12 +158,12 @@ async fn insert_events(
     inserted(connection, insert).await
 }
 
-/// Whether a result was new.
+/// Returns whether any result was new.
 async fn write_results(
     connection: &mut SqliteConnection,
     id: &RunId,
-    found: &Found,
-    prepared: &Prepared,
+    found: &SqliteRunHead,
+    prepared: &PreparedCommit,
 ) -> Result<bool, StoreError> {
     let mut answered = false;
     let results: Vec<(&EffectId, &JournalEntry, &String)> = prepared.results().collect();
@@ -198,7 +198,7 @@ async fn write_results(
     Ok(answered)
 }
 
-/// Runs an insert; how many rows it made.
+/// Runs an insert and returns the number of rows.
 async fn inserted(
     connection: &mut SqliteConnection,
     mut insert: QueryBuilder<Sqlite>,
@@ -207,11 +207,11 @@ async fn inserted(
     Ok(usize::try_from(done.rows_affected()).unwrap_or(usize::MAX))
 }
 
-/// Whether the journal holds this very entry already; another one under the same id is an error.
+/// Whether the journal has exactly this entry. A different entry under the same id is an error.
 async fn compare_result(
     connection: &mut SqliteConnection,
     run_id: &RunId,
-    found: &Found,
+    found: &SqliteRunHead,
     offered: (&EffectId, &JournalEntry, &String),
 ) -> Result<bool, StoreError> {
     let row: Option<(String, String)> = sqlx::query_as(
@@ -226,12 +226,12 @@ async fn compare_result(
     Ok(true)
 }
 
-/// A run that has ended takes what it has already, and nothing else.
+/// Checks that a commit to an ended run only repeats what is stored.
 async fn check_repetition(
     connection: &mut SqliteConnection,
     id: &RunId,
-    found: &Found,
-    prepared: &Prepared,
+    found: &SqliteRunHead,
+    prepared: &PreparedCommit,
 ) -> Result<(), StoreError> {
     let ended = || StoreError::RunEnded { run_id: id.clone(), state: found.state };
     if prepared.commit.state.is_some_and(|state| state != found.state) {

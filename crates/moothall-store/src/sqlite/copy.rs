@@ -1,4 +1,4 @@
-//! Copies of the file: made while others write, and looked at before they are trusted.
+//! Creates copies of the file while others write, and checks copies before they are used.
 
 use std::path::{Path, PathBuf};
 
@@ -7,9 +7,9 @@ use sqlx::{ConnectOptions as _, Connection as _, SqlitePool};
 use super::{SqliteStore, open};
 use crate::StoreError;
 
-pub(super) async fn write(from: &Path, to: &Path) -> Result<(), StoreError> {
+pub(crate) async fn write(from: &Path, to: &Path) -> Result<(), StoreError> {
     vacuum_into(from, to).await?;
-    // Who is signed in now is not worth keeping; and what a copy holds may come back.
+    // Sessions and login codes are not backed up, so that restoring a copy does not revive them.
     let mut copy = open::options(to).connect().await?;
     let forgotten =
         sqlx::raw_sql("DELETE FROM sessions; DELETE FROM login_codes").execute(&mut copy).await;
@@ -18,9 +18,9 @@ pub(super) async fn write(from: &Path, to: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Copies a file whose format is about to change, beside it, and returns the name of the copy. The caller
-/// holds the write lock, so that the copy is all that the old format ever held.
-pub(super) async fn keep_old_format(path: &Path, version: i64) -> Result<PathBuf, StoreError> {
+/// Copies a file before its format is migrated and returns the path of the copy. The caller holds
+/// the write lock, so the copy contains everything written in the old format.
+pub(crate) async fn keep_old_format(path: &Path, version: i64) -> Result<PathBuf, StoreError> {
     let copy = free_name(path, version);
     let written = vacuum_into(path, &copy).await;
     let synced = written.and_then(|()| {
@@ -28,13 +28,14 @@ pub(super) async fn keep_old_format(path: &Path, version: i64) -> Result<PathBuf
         Ok(())
     });
     if synced.is_err() {
-        // Half a copy would be taken for a whole one. The first error is the one to tell.
+        // Remove a partial copy, which could be mistaken for a complete one. Report the original
+        // error.
         let _ = fs_err::remove_file(&copy);
     }
     synced.map(|()| copy)
 }
 
-/// `moothall.db.format-3`; with a number behind it where an earlier copy has that name.
+/// `moothall.db.format-3`, with a number appended if that name is taken.
 fn free_name(path: &Path, version: i64) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".format-{version}"));
@@ -48,10 +49,10 @@ fn free_name(path: &Path, version: i64) -> PathBuf {
     std::iter::once(first.clone()).chain(numbered).find(is_free).unwrap_or(first)
 }
 
-/// Writes everything that is committed into a new file.
+/// Writes all committed data to a new file.
 async fn vacuum_into(from: &Path, to: &Path) -> Result<(), StoreError> {
-    let name = to.to_str().ok_or(StoreError::Misfit("the name of the copy is not text"))?;
-    // SQLite writes into an empty file, and leaves it as closed to others as it is.
+    let name = to.to_str().ok_or(StoreError::Misfit("the path of the copy is not valid UTF-8"))?;
+    // Create the empty file first, so that SQLite keeps its restrictive permissions.
     open::make_file(to)?;
     let mut connection = open::options(from).connect().await?;
     let written = sqlx::query("VACUUM INTO ?").bind(name).execute(&mut connection).await;
@@ -60,7 +61,7 @@ async fn vacuum_into(from: &Path, to: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-pub(super) async fn check(path: &Path) -> Result<u64, StoreError> {
+pub(crate) async fn check(path: &Path) -> Result<u64, StoreError> {
     let store = SqliteStore::open(path).await?;
     let checked = look(&store).await;
     store.close().await;
@@ -73,16 +74,16 @@ async fn look(store: &SqliteStore) -> Result<u64, StoreError> {
     if faults != ["ok"] {
         return Err(StoreError::unreadable("database", faults.join("; ")));
     }
-    // A trigger or a view of somebody else would work whenever we write or read.
+    // A foreign trigger or view would run on our reads and writes.
     if schema(&store.writer).await? != schema(&SqliteStore::in_memory().await?.writer).await? {
-        return Err(StoreError::unreadable("database", "its tables are not those of this program"));
+        return Err(StoreError::unreadable("database", "its schema does not match this program"));
     }
     let runs: i64 =
         sqlx::query_scalar("SELECT count(*) FROM runs").fetch_one(&store.writer).await?;
     Ok(u64::try_from(runs).unwrap_or_default())
 }
 
-/// Everything that the file is made of but its content.
+/// All schema objects of the file.
 async fn schema(pool: &SqlitePool) -> Result<Vec<(String, String, Option<String>)>, StoreError> {
     sqlx::query_as("SELECT type, name, sql FROM sqlite_schema ORDER BY type, name")
         .fetch_all(pool)

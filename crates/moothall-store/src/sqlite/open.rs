@@ -1,4 +1,4 @@
-//! Making, recognising and upgrading the file.
+//! Creates, checks and migrates the file.
 
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -14,11 +14,11 @@ use super::copy;
 use crate::StoreError;
 use crate::error::sqlite_code;
 
-/// "Moot" in ASCII, as `v1.sql` writes it.
+/// "Moot" in ASCII, as set by `v1.sql`.
 const APPLICATION_ID: i64 = 0x4d6f_6f74;
 
-/// How to get from each format to the next, from an empty file on. An entry that was released is
-/// never changed.
+/// Migrations from each format to the next, starting with an empty file. Never change a released
+/// entry.
 const MIGRATIONS: &[&str] = &[
     include_str!("v1.sql"),
     include_str!("v2.sql"),
@@ -28,16 +28,16 @@ const MIGRATIONS: &[&str] = &[
     include_str!("v6.sql"),
 ];
 
-/// How long a request waits for other processes that write.
-pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a request waits for writers in other processes.
+pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
 const SQLITE_NOTADB: i32 = 26;
 
-/// No database that holds anything is smaller, in bytes.
+/// Minimum size of a non-empty database in bytes.
 const SMALLEST_PAGE: u64 = 512;
 
-/// Makes the file if it is missing, refuses what is not ours, and brings the format up to date.
-pub(super) async fn prepare(path: &Path) -> Result<(), StoreError> {
+/// Creates the file if it is missing, rejects foreign files, and migrates to the current format.
+pub(crate) async fn prepare(path: &Path) -> Result<(), StoreError> {
     make_file(path)?;
     let mut connection = options(path).connect().await.map_err(|error| refusal(path, error))?;
     let prepared = prepare_connection(path, &mut connection).await;
@@ -45,46 +45,46 @@ pub(super) async fn prepare(path: &Path) -> Result<(), StoreError> {
     prepared
 }
 
-/// How every connection is made.
+/// The options of every connection.
 ///
-/// `synchronous = FULL`: every commit is flushed to the disk before it is acknowledged. With
-/// `NORMAL` a loss of power could take back the last commits, and with them answers that were paid
-/// for; next to the seconds of a model call, one flush is nothing.
-pub(super) fn options(path: &Path) -> SqliteConnectOptions {
+/// `synchronous = FULL` flushes every commit to disk before it is acknowledged. With `NORMAL`, a
+/// power failure could lose the last commits and the paid results in them; compared with a model
+/// call of several seconds, a flush is negligible.
+pub(crate) fn options(path: &Path) -> SqliteConnectOptions {
     SqliteConnectOptions::new()
         .filename(path)
         .create_if_missing(false)
         .synchronous(SqliteSynchronous::Full)
         .foreign_keys(true)
         .busy_timeout(BUSY_TIMEOUT)
-        // What was deleted is overwritten, not merely unlinked.
+        // Overwrite deleted content.
         .pragma("secure_delete", "ON")
         .disable_statement_logging()
 }
 
-/// How the one connection to a database without a file is made.
-pub(super) fn memory() -> SqliteConnectOptions {
+/// The options of the single connection to an in-memory database.
+pub(crate) fn memory() -> SqliteConnectOptions {
     SqliteConnectOptions::new().in_memory(true).foreign_keys(true).disable_statement_logging()
 }
 
-/// The file is made here rather than by SQLite, which would make it readable for everyone. SQLite
-/// gives its side files (`-wal`, `-shm`) the mode of the main file.
+/// Creates the file here, because SQLite would make it world-readable. SQLite gives its side files
+/// (`-wal`, `-shm`) the mode of the main file.
 ///
-/// A file that exists is not opened here: when a process closes a file, POSIX drops all locks the
-/// process has on it, also those of another store that is at work. For the same reason a new file
-/// is closed before another thread can see that it exists.
-pub(super) fn make_file(path: &Path) -> Result<(), StoreError> {
+/// An existing file is not opened here: when a process closes a file, POSIX drops all locks the
+/// process has on it, including those of another store in use. For the same reason a new file is
+/// closed before another thread can see it.
+pub(crate) fn make_file(path: &Path) -> Result<(), StoreError> {
     static MAKING: Mutex<()> = Mutex::new(());
     let _alone = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
         made.map_err(|error| {
-            io::Error::new(error.kind(), format!("cannot make `{}`: {error}", folder.display()))
+            io::Error::new(error.kind(), format!("cannot create `{}`: {error}", folder.display()))
         })?;
     }
     match fs_err::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         Ok(_) => Ok(()),
-        // SQLite takes a file of one byte for an empty one and would write over it.
+        // SQLite treats a one-byte file as empty and would overwrite it.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             match fs_err::metadata(path)?.len() {
                 1..SMALLEST_PAGE => Err(StoreError::NotADatabase { path: path.to_owned() }),
@@ -95,14 +95,15 @@ pub(super) fn make_file(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-pub(super) async fn prepare_connection(
+pub(crate) async fn prepare_connection(
     path: &Path,
     connection: &mut SqliteConnection,
 ) -> Result<(), StoreError> {
-    // Before anything is written: the file may belong to someone else.
+    // Check before writing: the file may belong to another program.
     let version = recognise(path, connection).await?;
     if version == 0 {
-        // Only an empty file takes it; with it, deleted runs can be given back page by page.
+        // This can only be set on an empty file. It allows the space of deleted runs to be released
+        // page by page.
         sqlx::query("PRAGMA auto_vacuum = INCREMENTAL").execute(&mut *connection).await?;
     }
     sqlx::query("PRAGMA journal_mode = WAL").execute(&mut *connection).await?;
@@ -110,7 +111,7 @@ pub(super) async fn prepare_connection(
         return Ok(());
     }
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
-    // Again: another process may have been faster.
+    // Check again, because another process may have migrated in the meantime.
     let version = recognise(path, &mut transaction).await?;
     if version > 0 && version < newest() {
         let copy = copy::keep_old_format(path, version).await?;
@@ -118,7 +119,7 @@ pub(super) async fn prepare_connection(
             copy = %copy.display(),
             old_format = version,
             new_format = newest(),
-            "upgrading the format of the database; a copy of the old one is kept",
+            "upgrading the database format; keeping a copy of the old file",
         );
     }
     for (from, script) in (0..).zip(MIGRATIONS).skip_while(|(from, _)| *from < version) {
@@ -155,7 +156,7 @@ async fn recognise(path: &Path, connection: &mut SqliteConnection) -> Result<i64
     Ok(version)
 }
 
-/// Whichever statement is the first to look into the file finds out what it is.
+/// Maps the error of the first statement, which detects files that are not databases.
 fn refusal(path: &Path, error: sqlx::Error) -> StoreError {
     match sqlite_code(&error) {
         Some(SQLITE_NOTADB) => StoreError::NotADatabase { path: path.to_owned() },

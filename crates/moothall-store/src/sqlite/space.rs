@@ -1,19 +1,19 @@
-//! What runs take on the disk, and how it is given back.
+//! Disk usage of runs, and reclaiming it.
 
 use moothall_core::RunId;
 use sqlx::{AssertSqlSafe, SqlitePool};
 
 use crate::StoreError;
 
-/// Pages that are given back at once. Others write between two such steps: giving back everything
-/// at once could take longer than they wait.
+/// Pages released per step. Others can write between steps; releasing everything at once could
+/// exceed their timeout.
 const PAGES_AT_ONCE: u32 = 1_000;
 
-/// What `PRAGMA auto_vacuum` says of a file that can give back some of its pages. Every file that
-/// this program makes is one; see `open.rs`.
+/// Value of `PRAGMA auto_vacuum` for files that can release pages incrementally. All files created
+/// by this program can.
 const INCREMENTAL: i64 = 2;
 
-pub(super) async fn run_bytes(readers: &SqlitePool, id: &RunId) -> Result<u64, StoreError> {
+pub(crate) async fn run_bytes(readers: &SqlitePool, id: &RunId) -> Result<u64, StoreError> {
     let bytes: Option<i64> = sqlx::query_scalar(
         "SELECT octet_length(input) + ifnull(octet_length(outcome), 0)
               + (SELECT ifnull(sum(octet_length(result)), 0) FROM journal
@@ -30,10 +30,10 @@ pub(super) async fn run_bytes(readers: &SqlitePool, id: &RunId) -> Result<u64, S
     Ok(u64::try_from(bytes).unwrap_or_default())
 }
 
-pub(super) async fn delete(writer: &SqlitePool, ids: &[RunId]) -> Result<(), StoreError> {
+pub(crate) async fn delete(writer: &SqlitePool, ids: &[RunId]) -> Result<(), StoreError> {
     let mut transaction = writer.begin_with("BEGIN IMMEDIATE").await?;
     for id in ids {
-        // The rest goes with it: `ON DELETE CASCADE`.
+        // `ON DELETE CASCADE` removes everything else.
         sqlx::query("DELETE FROM runs WHERE run_id = ?")
             .bind(id.as_str())
             .execute(&mut *transaction)
@@ -43,7 +43,7 @@ pub(super) async fn delete(writer: &SqlitePool, ids: &[RunId]) -> Result<(), Sto
     checkpoint(writer).await
 }
 
-pub(super) async fn give_back(writer: &SqlitePool) -> Result<u64, StoreError> {
+pub(crate) async fn give_back(writer: &SqlitePool) -> Result<u64, StoreError> {
     let before = number(writer, "PRAGMA page_count").await?;
     if number(writer, "PRAGMA auto_vacuum").await? == INCREMENTAL {
         let mut free = number(writer, "PRAGMA freelist_count").await?;
@@ -51,14 +51,15 @@ pub(super) async fn give_back(writer: &SqlitePool) -> Result<u64, StoreError> {
             let step = AssertSqlSafe(format!("PRAGMA incremental_vacuum({PAGES_AT_ONCE})"));
             sqlx::raw_sql(step).execute(writer).await?;
             let left = number(writer, "PRAGMA freelist_count").await?;
-            // Others may delete meanwhile, and a step that frees nothing would be repeated for ever.
+            // Stop if a step frees nothing, for example because others delete in the meantime; otherwise
+            // this could loop forever.
             if left >= free {
                 break;
             }
             free = left;
         }
     } else {
-        // A file of an early build. This once the whole of it is written again.
+        // A file of an early build: rewrite it once as a whole.
         sqlx::raw_sql("PRAGMA auto_vacuum = INCREMENTAL; VACUUM").execute(writer).await?;
     }
     checkpoint(writer).await?;
@@ -67,8 +68,8 @@ pub(super) async fn give_back(writer: &SqlitePool) -> Result<u64, StoreError> {
     Ok(u64::try_from(pages.saturating_mul(size)).unwrap_or_default())
 }
 
-/// The `-wal` file still holds the content as it was once written. If a reader is in the way this
-/// does nothing, and the next checkpoint gets there.
+/// Truncates the `-wal` file, which still contains deleted content. If a reader blocks this, it
+/// does nothing and the next checkpoint does it.
 async fn checkpoint(writer: &SqlitePool) -> Result<(), StoreError> {
     sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(writer).await?;
     Ok(())

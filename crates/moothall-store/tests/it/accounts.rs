@@ -1,8 +1,8 @@
-//! The contract that every place for teams and credentials keeps, run on all of them.
+//! Contract tests for teams and credentials, run on every implementation.
 
 use std::sync::Arc;
 
-use moothall_core::access::{Limits, Scopes, TeamName, TokenId};
+use moothall_core::access::{Limits, ScopeSet, TeamName, TokenId};
 use moothall_core::{MicroUsd, Sha256Hex};
 use moothall_store::{
     Credential, LoginCode, MAX_LABEL_BYTES, NewSession, NewToken, SessionRow, StoreError, TeamRow,
@@ -60,7 +60,7 @@ fn secret(text: &str) -> Sha256Hex {
     Sha256Hex::of(text.as_bytes())
 }
 
-fn scopes(text: &str) -> Scopes {
+fn scopes(text: &str) -> ScopeSet {
     text.parse().unwrap()
 }
 
@@ -129,7 +129,7 @@ async fn a_token_is_found_by_its_secret_as_it_was_made(store: Arc<dyn Kept>) {
     let found = store.token(&secret("token 1")).await.unwrap();
     assert_eq!(found, Some(row(new_token(1))));
     assert_eq!(store.token(&secret("token 2")).await.unwrap(), None);
-    // Neither an id nor a secret is given out twice.
+    // Neither an id nor a secret can be used twice.
     for again in [
         NewToken { secret: secret("another"), ..new_token(1) },
         NewToken { id: token_id(2), ..new_token(1) },
@@ -242,7 +242,7 @@ async fn a_login_code_is_taken_once_and_in_its_time(store: Arc<dyn Kept>) {
     assert_eq!(taken, [login_code("code")]);
     store.create_login_code(login_code("late"), 1).await.unwrap();
     assert_eq!(take("late", 100).await.unwrap(), None);
-    // It had its one try.
+    // The code was consumed.
     assert_eq!(take("late", 99).await.unwrap(), None);
     let foreign = LoginCode { team: team("south"), ..login_code("x") };
     let unknown = store.create_login_code(foreign, 1).await;

@@ -1,12 +1,12 @@
-//! How runs begin on terms: once for a request, and within the limits of a token.
+//! Admission of runs: once per idempotency key, and within the limits of a token.
 
 use std::sync::Arc;
 
-use moothall_core::access::{Excess, Limits, Owner, Scope, Scopes, TeamName, TokenId};
+use moothall_core::access::{AccessScope, Excess, Limits, RunOwner, ScopeSet, TeamName, TokenId};
 use moothall_core::{MicroUsd, RunId, Sha256Hex};
 use moothall_store::{
-    Admission, Commit, MAX_REQUEST_KEY_BYTES, NewRun, NewToken, Once, RunFilter, RunMatch,
-    RunState, Store, StoreError, Teams, Terms,
+    Admission, Commit, IdempotencyKey, MAX_REQUEST_KEY_BYTES, NewRun, NewToken, RunFilter,
+    RunMatch, RunState, Store, StoreError, Teams, Terms,
 };
 
 use crate::support::{Kept, Place, keeps_the_contract, new_run, run_id, spent, the_end};
@@ -42,7 +42,7 @@ async fn with_token(place: &dyn Place, limits: Limits) -> Arc<dyn Kept> {
             team: TeamName::local(),
             label: String::new(),
             secret: Sha256Hex::of(b"secret"),
-            scopes: Scopes::only(Scope::Run),
+            scopes: ScopeSet::only(AccessScope::Run),
             limits,
             created_at_ms: 0,
             expires_at_ms: None,
@@ -54,11 +54,11 @@ async fn with_token(place: &dyn Place, limits: Limits) -> Arc<dyn Kept> {
 
 fn asked(key: &str, what: &str) -> Terms {
     let request_sha256 = Sha256Hex::of(what.as_bytes());
-    Terms { once: Some(Once { key: key.to_owned(), request_sha256 }), ..TODAY }
+    Terms { once: Some(IdempotencyKey { key: key.to_owned(), request_sha256 }), ..TODAY }
 }
 
 fn of_team(number: u32, name: &str) -> NewRun {
-    let owner = Owner { team: team(name), token: Some(token()) };
+    let owner = RunOwner { team: team(name), token: Some(token()) };
     NewRun { owner, created_at_ms: 2 * DAY_MS, ..new_run(&run_id(number)) }
 }
 
@@ -78,17 +78,17 @@ async fn request_that_is_made_again_finds_its_run_and_another_one_is_refused(pla
     let before = Admission::MadeBefore(run_id(1));
     assert_eq!(ask(of_team(2, "local"), asked("k", "HLXI")).await, before);
     assert_eq!(ask(of_team(2, "local"), asked("k", "AAPL")).await, Admission::OtherRequest);
-    // A key is a name within a team.
+    // Keys are scoped to a team.
     assert_eq!(ask(of_team(3, "south"), asked("k", "AAPL")).await, Admission::Made);
     assert_eq!(ask(of_team(4, "local"), asked("l", "HLXI")).await, Admission::Made);
     assert_eq!(ids(&*store, "local").await, [4, 1].map(run_id));
     assert_eq!(ids(&*store, "south").await, [3].map(run_id));
-    // What others have makes nothing ambiguous, and is not found.
+    // Runs of other teams are not found and cause no ambiguity.
     let find =
         async |prefix: &str, name| store.find_runs(prefix, Teams::Only(team(name))).await.unwrap();
     assert_eq!(find("0000000", "south").await, RunMatch::One(run_id(3)));
     assert_eq!(find("00000001", "south").await, RunMatch::None);
-    // The key goes with its run.
+    // The key is deleted with its run.
     store.delete_runs(&[run_id(1)]).await.unwrap();
     assert_eq!(ask(of_team(5, "local"), asked("k", "AAPL")).await, Admission::Made);
     let long = asked(&"k".repeat(MAX_REQUEST_KEY_BYTES + 1), "HLXI");
@@ -102,7 +102,7 @@ async fn run_of_a_team_or_a_token_that_is_not_there_is_refused(place: &dyn Place
     assert!(matches!(refused, Err(StoreError::UnknownTeam(name)) if name == team("west")));
     let refused = store.admit_run(of_team(1, "west"), asked("k", "HLXI")).await;
     assert!(matches!(refused, Err(StoreError::UnknownTeam(name)) if name == team("west")));
-    let nobody = Owner { token: Some("ffffffffffff".parse().unwrap()), ..Owner::local() };
+    let nobody = RunOwner { token: Some("ffffffffffff".parse().unwrap()), ..RunOwner::local() };
     let refused = store.admit_run(NewRun { owner: nobody, ..of_team(1, "local") }, TODAY).await;
     assert!(matches!(refused, Err(StoreError::UnknownToken(_))), "{refused:?}");
     assert_eq!(store.run(&run_id(1)).await.unwrap(), None);
@@ -110,7 +110,7 @@ async fn run_of_a_team_or_a_token_that_is_not_there_is_refused(place: &dyn Place
 
 async fn requests_that_come_at_once_make_one_run_and_stay_within_the_limit(place: &dyn Place) {
     let three = Limits { runs_at_once: Some(3), ..Limits::default() };
-    // As from several processes: each with a handle of its own.
+    // A separate handle each, like several processes.
     let mut stores = vec![with_token(place, three).await];
     for _ in 1..8 {
         stores.push(place.open().await);
@@ -138,7 +138,7 @@ async fn requests_that_come_at_once_make_one_run_and_stay_within_the_limit(place
             other => panic!("{other:?}"),
         }
     }
-    // One was there already.
+    // One run already existed.
     assert_eq!(made, 2);
 }
 
@@ -153,7 +153,7 @@ async fn runs_that_have_not_ended_count_until_they_do(place: &dyn Place) {
     assert_eq!(start(3).await, full);
     store.commit(&run_id(1), the_end()).await.unwrap();
     assert_eq!(start(3).await, Admission::Made);
-    // Runs of other tokens, or without one, do not count.
+    // Runs of other tokens or without a token do not count.
     store.create_run(new_run(&run_id(4))).await.unwrap();
     store.commit(&run_id(3), the_end()).await.unwrap();
     assert_eq!(start(5).await, Admission::Made);
@@ -177,7 +177,7 @@ async fn money_of_a_day_counts_in_the_worst_case_while_a_run_goes_on_and_as_it_w
     assert_eq!(start(capped(2, 850)).await, Admission::Made);
     assert_eq!(start(capped(3, 1)).await, refused(1, 0));
     store.commit(&run_id(2), the_end()).await.unwrap();
-    // A run of before the day counts no more, unless it still goes on.
+    // A run from before the day counts only while it is unfinished.
     let early = |number, cents| NewRun { created_at_ms: 1, ..capped(number, cents) };
     store.create_run(early(4, 900)).await.unwrap();
     assert_eq!(start(capped(5, 851)).await, refused(851, 0));

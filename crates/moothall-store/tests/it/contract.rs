@@ -1,7 +1,7 @@
-//! The contract that every store keeps, run on all of them.
+//! Contract tests for stores, run on every implementation.
 //!
-//! To add an implementation: a [`Place`] for it, and a line in `keeps_the_contract!`. A
-//! function that is missing in the list below is dead code, which the gate refuses.
+//! To add an implementation, add a [`Place`] for it and a line in `keeps_the_contract!`. A function
+//! missing from the list below is dead code, which the gate rejects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
@@ -9,11 +9,11 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use moothall_core::Sha256Hex;
-use moothall_core::consult::{Approval, Change, What};
-use moothall_core::receipt::Timing;
+use moothall_core::consult::{MoveApproval, ReviewAction, ReviewChange};
+use moothall_core::receipt::EffectTiming;
 use moothall_store::{
-    Commit, JournalMismatch, MAX_ARTIFACT_BYTES, MAX_TEXT_BYTES, NewRun, RunFilter, RunMatch,
-    RunRow, RunState, StoreError, StoredEvent, Teams, Wish,
+    Commit, ControlRequest, JournalMismatch, MAX_ARTIFACT_BYTES, MAX_TEXT_BYTES, NewRun, RunFilter,
+    RunMatch, RunRow, RunState, StoreError, StoredEvent, Teams,
 };
 
 use crate::support::{
@@ -142,7 +142,7 @@ async fn a_commit_is_written_whole(place: &dyn Place) {
         StoredEvent { seq: 2, at_ms: 3_000, event: finished() },
     ];
     assert_eq!([first, last].concat(), expected);
-    // Read through a handle that wrote nothing.
+    // Read through another handle.
     let other = place.open().await;
     assert_eq!(other.events(&id, 0, 100).await.unwrap(), expected);
     let journal = BTreeMap::from([(effect_id("ask-1"), entry("question", "answer"))]);
@@ -179,7 +179,7 @@ async fn whoever_waits_for_movement_looks_again(place: &dyn Place) {
     let (mut seen, look_again) = (0, Duration::from_millis(10));
     for round in 1..=5 {
         writer.commit(&id, answered(&format!("e-{round}"))).await.unwrap();
-        // However often it returns early: it is enough to find what another handle wrote.
+        // The wait may return early; it must only lead to what another handle wrote.
         while reader.heads(std::slice::from_ref(&id)).await.unwrap()[&id] < round {
             seen = reader.movement(seen, look_again).await;
         }
@@ -192,8 +192,8 @@ async fn a_commit_made_again_changes_nothing(place: &dyn Place) {
     let before = snapshot(&*store, &id).await;
     let mut again = answered("ask-1");
     again.at_ms = 9_000;
-    // The same answer took another time to arrive.
-    again.results[0].1.timing = Timing { latency_ms: 99, tries: 3 };
+    // The same result with different timing.
+    again.results[0].1.timing = EffectTiming { latency_ms: 99, tries: 3 };
     assert_eq!(store.commit(&id, again).await.unwrap(), []);
     assert_eq!(snapshot(&*store, &id).await, before);
 }
@@ -224,7 +224,7 @@ async fn another_answer_under_the_same_id_changes_nothing(place: &dyn Place) {
     {
         let commit = Commit {
             results: vec![(effect_id("ask-1"), other)],
-            // Is written before the conflict is seen, and must not stay.
+            // Written before the conflict is detected, and must be rolled back.
             events: vec![event("ask-2", "happened")],
             state: Some(RunState::Paused),
             ..Commit::default()
@@ -285,7 +285,7 @@ async fn numbers_have_no_gaps_under_many_writers(place: &dyn Place) {
         tokio::spawn(async move {
             let mut told = Vec::new();
             for commit in 0..COMMITS {
-                // Half of the commits repeat what another task says too.
+                // Half of the commits repeat what another task also writes.
                 let own = answered(&format!("t-{task}/c-{commit}"));
                 let shared = Commit {
                     events: vec![event(&format!("shared/c-{commit}"), "happened")],
@@ -316,7 +316,7 @@ async fn commits_that_come_at_once_are_answered_each_for_itself(place: &dyn Plac
     let sent = (0..200).map(|number| {
         let (store, id, name) = (store.clone(), id.clone(), format!("c-{number}"));
         let mut commit = answered(&name);
-        // One in ten contradicts what is there.
+        // One in ten conflicts with the journal.
         let is_wrong = number % 10 == 7;
         if is_wrong {
             commit.results.push((effect_id("ask"), entry("another question", "answer")));
@@ -363,7 +363,7 @@ async fn nothing_follows_the_end_but_repetitions(place: &dyn Place) {
             other => panic!("{other:?}"),
         }
     }
-    let late = store.ask(&id, Wish::Cancel).await;
+    let late = store.ask(&id, ControlRequest::Cancel).await;
     assert!(matches!(late, Err(StoreError::RunEnded { .. })));
     let chart = store.keep_artifact(&id, b"late").await;
     assert!(matches!(chart, Err(StoreError::RunEnded { .. })));
@@ -407,7 +407,7 @@ async fn a_value_that_is_too_large_is_refused(place: &dyn Place) {
 
 async fn a_text_with_any_character_is_kept_whole_or_refused(place: &dyn Place) {
     let (store, id) = begun(place).await;
-    // What models write is kept, whatever it is.
+    // Any text from a model must be stored unchanged.
     let wild = "nul \0, quote ', backslash \\, line\nbreak, \u{1f600}, \u{feff}, \u{fffd}";
     let commit = Commit {
         results: vec![(effect_id("ask-1"), entry("question", wild))],
@@ -418,7 +418,7 @@ async fn a_text_with_any_character_is_kept_whole_or_refused(place: &dyn Place) {
     assert_eq!(store.journal(&id).await.unwrap()[&effect_id("ask-1")], entry("question", wild));
     let events = store.events(&id, 0, 100).await.unwrap();
     assert_eq!(events[0].event, event("ask-1", wild));
-    // A title is a line that a person wrote, and not every database has the character NUL.
+    // Titles are plain text from people, and not every database supports NUL.
     let run = NewRun { title: wild.to_owned(), ..new_run(&run_id(2)) };
     match store.create_run(run).await {
         Ok(()) => assert_eq!(store.run(&run_id(2)).await.unwrap().unwrap().title, wild),
@@ -438,10 +438,10 @@ async fn artefacts_are_kept_once_and_found_by_their_hash(place: &dyn Place) {
     let other = place.open().await;
     assert_eq!(other.artifact(&id, &sha256).await.unwrap().as_deref(), Some(bytes));
     assert_eq!(other.artifact(&id, &empty).await.unwrap().as_deref(), Some(&b""[..]));
-    // Another run has files of its own.
+    // Artifacts are separate for each run.
     other.create_run(new_run(&run_id(2))).await.unwrap();
     assert_eq!(other.artifact(&run_id(2), &sha256).await.unwrap(), None);
-    // Even after the end it may be kept again.
+    // Storing it again is allowed even after the end.
     store.commit(&id, the_end()).await.unwrap();
     assert_eq!(store.keep_artifact(&id, bytes).await.unwrap(), sha256);
     store.delete_runs(std::slice::from_ref(&id)).await.unwrap();
@@ -483,18 +483,21 @@ async fn wishes_are_left_once_and_taken_back(place: &dyn Place) {
     let (driver, id) = begun(place).await;
     let other = place.open().await;
     assert_eq!(driver.wishes(&id).await.unwrap(), BTreeSet::new());
-    for wish in [Wish::Pause, Wish::Cancel, Wish::Pause] {
+    for wish in [ControlRequest::Pause, ControlRequest::Cancel, ControlRequest::Pause] {
         other.ask(&id, wish).await.unwrap();
     }
-    assert_eq!(driver.wishes(&id).await.unwrap(), BTreeSet::from([Wish::Cancel, Wish::Pause]));
+    assert_eq!(
+        driver.wishes(&id).await.unwrap(),
+        BTreeSet::from([ControlRequest::Cancel, ControlRequest::Pause])
+    );
     for _ in 0..2 {
-        driver.withdraw(&id, Wish::Pause).await.unwrap();
-        assert_eq!(other.wishes(&id).await.unwrap(), BTreeSet::from([Wish::Cancel]));
+        driver.withdraw(&id, ControlRequest::Pause).await.unwrap();
+        assert_eq!(other.wishes(&id).await.unwrap(), BTreeSet::from([ControlRequest::Cancel]));
     }
 }
 
-fn word(move_id: &str, by: &str) -> Approval {
-    Approval {
+fn word(move_id: &str, by: &str) -> MoveApproval {
+    MoveApproval {
         move_id: move_id.to_owned(),
         by: by.to_owned(),
         note: "checked against the filing".to_owned(),
@@ -506,13 +509,19 @@ async fn runs_that_somebody_has_a_wish_for_are_found_among_others(place: &dyn Pl
     let (store, id) = begun(place).await;
     store.create_run(new_run(&run_id(2))).await.unwrap();
     store.create_run(new_run(&run_id(4))).await.unwrap();
-    store.ask(&id, Wish::Cancel).await.unwrap();
-    store.ask(&run_id(2), Wish::Pause).await.unwrap();
-    store.ask(&run_id(4), Wish::Cancel).await.unwrap();
+    store.ask(&id, ControlRequest::Cancel).await.unwrap();
+    store.ask(&run_id(2), ControlRequest::Pause).await.unwrap();
+    store.ask(&run_id(4), ControlRequest::Cancel).await.unwrap();
     let asked = [1, 2, 3].map(run_id);
-    assert_eq!(store.wished(&asked, Wish::Cancel).await.unwrap(), BTreeSet::from([run_id(1)]));
-    assert_eq!(store.wished(&asked, Wish::Pause).await.unwrap(), BTreeSet::from([run_id(2)]));
-    assert_eq!(store.wished(&[], Wish::Pause).await.unwrap(), BTreeSet::new());
+    assert_eq!(
+        store.wished(&asked, ControlRequest::Cancel).await.unwrap(),
+        BTreeSet::from([run_id(1)])
+    );
+    assert_eq!(
+        store.wished(&asked, ControlRequest::Pause).await.unwrap(),
+        BTreeSet::from([run_id(2)])
+    );
+    assert_eq!(store.wished(&[], ControlRequest::Pause).await.unwrap(), BTreeSet::new());
 }
 
 async fn the_first_word_on_a_move_stays_and_may_come_after_the_end(place: &dyn Place) {
@@ -525,9 +534,9 @@ async fn the_first_word_on_a_move_stays_and_may_come_after_the_end(place: &dyn P
     assert_eq!(kept, [word("m3", "ada"), word("m7", "ada")]);
 }
 
-fn veto(move_id: &str, by: &str) -> Change {
-    let what = What::Veto { move_id: move_id.to_owned(), why: "too dear".to_owned() };
-    Change { by: by.to_owned(), at_ms: 4_000, what }
+fn veto(move_id: &str, by: &str) -> ReviewChange {
+    let what = ReviewAction::Veto { move_id: move_id.to_owned(), why: "too dear".to_owned() };
+    ReviewChange { by: by.to_owned(), at_ms: 4_000, what }
 }
 
 async fn changes_stay_in_their_order_until_they_are_taken_back(place: &dyn Place) {
@@ -550,7 +559,7 @@ async fn a_deleted_run_is_gone_and_its_id_is_free(place: &dyn Place) {
     store.create_run(new_run(&other)).await.unwrap();
     for id in [&id, &other] {
         store.commit(id, answered("ask-1")).await.unwrap();
-        store.ask(id, Wish::Pause).await.unwrap();
+        store.ask(id, ControlRequest::Pause).await.unwrap();
     }
     let untouched = snapshot(&*store, &other).await;
     for _ in 0..2 {
@@ -569,7 +578,7 @@ async fn runs_are_deleted_together_and_leave_others_whole(place: &dyn Place) {
     for id in [&second, &third] {
         store.create_run(new_run(id)).await.unwrap();
     }
-    // The same bytes in every run: each has its own.
+    // Each run has its own copy of the same bytes.
     for id in [&first, &second, &third] {
         store.keep_artifact(id, b"chart").await.unwrap();
         store.commit(id, answered("ask-1")).await.unwrap();
@@ -593,7 +602,7 @@ async fn bytes_of_a_run_are_those_of_what_it_holds(place: &dyn Place) {
     store.keep_artifact(&id, &[7; 1_000]).await.unwrap();
     assert_eq!(store.run_bytes(&id).await.unwrap(), empty + 1_000);
     let mut commit = answered("ask-1");
-    // Bytes, not characters.
+    // Counts bytes, not characters.
     commit.results[0].1 = entry("question", &"é".repeat(5_000));
     store.commit(&id, commit).await.unwrap();
     let bytes = store.run_bytes(&id).await.unwrap();
@@ -611,7 +620,7 @@ async fn space_of_deleted_runs_is_given_back(place: &dyn Place) {
     let untouched = snapshot(&*store, &other).await;
     assert_eq!(store.give_back().await.unwrap(), 0);
     store.delete_runs(std::slice::from_ref(&id)).await.unwrap();
-    // To whom it goes is the store's business; see `sqlite.rs` and `postgres.rs`.
+    // Where the space goes depends on the store; see `sqlite.rs` and `postgres.rs`.
     store.give_back().await.unwrap();
     assert_eq!(store.give_back().await.unwrap(), 0);
     assert_eq!(snapshot(&*store, &other).await, untouched);
@@ -627,8 +636,8 @@ async fn every_request_about_an_unknown_run_says_so(place: &dyn Place) {
         store.journal(&id).await.err(),
         store.answers(&id, &[effect_id("ask-1")]).await.err(),
         store.events(&id, 0, 100).await.err(),
-        store.ask(&id, Wish::Pause).await.err(),
-        store.withdraw(&id, Wish::Pause).await.err(),
+        store.ask(&id, ControlRequest::Pause).await.err(),
+        store.withdraw(&id, ControlRequest::Pause).await.err(),
         store.wishes(&id).await.err(),
         store.approve(&id, word("m1", "ada")).await.err(),
         store.approvals(&id).await.err(),
@@ -648,7 +657,7 @@ async fn a_dropped_commit_happens_wholly_or_not_at_all(place: &dyn Place) {
     let (store, id) = begun(place).await;
     for round in 0..100 {
         let mut commit = pin!(store.commit(&id, answered(&format!("e-{round}"))));
-        // Dropped after so many polls, which is each time at another point of the way.
+        // Dropped after this many polls, at a different point each time.
         for _ in 0..round * 4 {
             if commit.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready() {
                 break;
@@ -656,7 +665,7 @@ async fn a_dropped_commit_happens_wholly_or_not_at_all(place: &dyn Place) {
             tokio::task::yield_now().await;
         }
     }
-    // Everything that was on its way has taken place when the next commit has.
+    // After the next commit, all earlier requests have completed.
     store.commit(&id, answered("last")).await.unwrap();
     let events = store.events(&id, 0, u32::MAX).await.unwrap();
     let journal = store.journal(&id).await.unwrap();

@@ -1,4 +1,4 @@
-//! What was acknowledged survives `kill -9`.
+//! Acknowledged commits survive `kill -9`.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -14,7 +14,7 @@ use crate::support::{SqlitePlace, answered, event, new_run, numbers, run_id};
 const FILE: &str = "MOOTHALL_STORE_TEST_FILE";
 const NAME: &str = "MOOTHALL_STORE_TEST_NAME";
 
-/// A process that is gone when the test is, whatever happens.
+/// A process that is killed when the test ends.
 struct Writer(Child);
 
 impl Writer {
@@ -39,8 +39,8 @@ impl Drop for Writer {
     }
 }
 
-/// Commits until it is killed, and says so after each commit. It is a test because a test binary
-/// has no other door; run by itself it does nothing.
+/// Commits until it is killed and acknowledges each commit on stdout. It is a test because a test
+/// binary has no other entry point; on its own it does nothing.
 #[tokio::test]
 #[ignore = "the other half of acknowledged_commits_survive_kill_9"]
 async fn the_process_that_is_killed() {
@@ -50,7 +50,7 @@ async fn the_process_that_is_killed() {
         let name = format!("{name}-{number}");
         let stored = store.commit(&run_id(1), answered(&name)).await.unwrap();
         let seq = stored[0].seq;
-        // If nobody listens any more, the test is over.
+        // If no one reads stdout, the test is over.
         if writeln!(std::io::stdout(), "ack {name} {seq} .").is_err() {
             return;
         }
@@ -64,7 +64,7 @@ async fn acknowledged_commits_survive_kill_9() {
         let id = run_id(1);
         let store = SqliteStore::open(&place.path()).await.unwrap();
         store.create_run(new_run(&id)).await.unwrap();
-        // The last process that closes the file folds the side files in; here nobody will.
+        // The last process to close the file merges the side files; a killed one does not.
         store.close().await;
 
         let moment = RandomState::new().hash_one(round) % 80;
@@ -75,7 +75,7 @@ async fn acknowledged_commits_survive_kill_9() {
             lines.push(BufReader::new(writer.0.stdout.take().unwrap()).lines());
         }
         let hear = |line: String, acknowledged: &mut BTreeMap<String, u64>| {
-            // The test harness speaks too, and the last line may be torn.
+            // The test harness also writes to stdout, and the last line may be incomplete.
             if let ["ack", name, seq, "."] = line.split(' ').collect::<Vec<_>>()[..] {
                 acknowledged.insert(name.to_owned(), seq.parse().unwrap());
             }

@@ -1,4 +1,4 @@
-//! Any sequence of commits, against the simplest store one can think of.
+//! Random sequences of commits, compared with a minimal model of a store.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use crate::support::{Place, SqlitePlace, effect_id, entry, event, finished, new_run, run_id};
 
-/// What a run is, without a database.
+/// A run without a database.
 #[derive(Debug, Default)]
 struct Model {
     events: Vec<RunEvent>,
@@ -58,7 +58,7 @@ impl Model {
     }
 }
 
-/// Few names and few words, so that they collide.
+/// Few keys and few texts, so they collide.
 fn any_commit() -> impl Strategy<Value = Commit> {
     let words = prop_oneof![4 => Just("one"), 1 => Just("two")];
     let events = vec((0..6_u8, words.clone()), 0..4);

@@ -1,11 +1,11 @@
-//! How calls of several workers begin: with their events, and with room in the budget of their run.
+//! Batches of calls by several workers: their events and their budget reservations.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use moothall_core::purse::{Budget, Reserve, Room, Word};
+use moothall_core::budget::{Budget, ReserveRequest, Room, Settlement};
 use moothall_core::{MicroUsd, RunId};
-use moothall_store::{Beginning, Begun, Commit, StoreError, Wish};
+use moothall_store::{BatchAdmission, BatchStart, Commit, ControlRequest, StoreError};
 
 use crate::support::{
     Kept, Place, effect_id, entry, event, keeps_the_contract, new_run, numbers, run_id, spent,
@@ -30,13 +30,13 @@ async fn begun(place: &dyn Place) -> (Arc<dyn Kept>, RunId) {
     (store, id)
 }
 
-fn beginning(wave: &str, attempt: &str, usd: u64) -> Beginning {
+fn beginning(wave: &str, attempt: &str, usd: u64) -> BatchStart {
     let budget = Budget { usd: Some(MicroUsd::new(CAP)), tokens: None };
     let (attempt, usd) = (attempt.to_owned(), MicroUsd::new(usd));
-    Beginning {
+    BatchStart {
         commit: Commit { events: vec![event(wave, "begins")], at_ms: 2_000, ..Commit::default() },
         effects: vec![effect_id(wave)],
-        reserve: Reserve { wave: wave.to_owned(), attempt, usd, tokens: 1, budget },
+        reserve: ReserveRequest { wave: wave.to_owned(), attempt, usd, tokens: 1, budget },
     }
 }
 
@@ -44,7 +44,7 @@ fn bill(wave: &str, attempt: &str, usd: u64) -> Commit {
     let (wave_name, attempt) = (wave.to_owned(), attempt.to_owned());
     Commit {
         results: vec![(effect_id(wave), entry("question", "answer"))],
-        purse: Some(Word::Settle { wave: wave_name, attempt, used: spent(usd) }),
+        purse: Some(Settlement::Settle { wave: wave_name, attempt, used: spent(usd) }),
         at_ms: 3_000,
         ..Commit::default()
     }
@@ -53,13 +53,16 @@ fn bill(wave: &str, attempt: &str, usd: u64) -> Commit {
 async fn calls_begin_with_their_events_and_their_room(place: &dyn Place) {
     let (store, id) = begun(place).await;
     for _ in 0..2 {
-        // To begin again, because nobody heard the answer, is to begin once.
+        // Starting again, because the response was lost, has no further effect.
         let begun = store.begin(&id, beginning("m1", "a", 60)).await.unwrap();
-        assert_eq!(begun, Begun { room: Some(Room::Granted), ..Begun::default() });
+        assert_eq!(
+            begun,
+            BatchAdmission { room: Some(Room::Granted), ..BatchAdmission::default() }
+        );
     }
     assert_eq!(numbers(&store.events(&id, 0, 9).await.unwrap()), [1]);
     let begun = store.begin(&id, beginning("m2", "b", 60)).await.unwrap();
-    assert_eq!(begun, Begun { room: Some(Room::Wait), ..Begun::default() });
+    assert_eq!(begun, BatchAdmission { room: Some(Room::Wait), ..BatchAdmission::default() });
     assert_eq!(numbers(&store.events(&id, 0, 9).await.unwrap()), [1, 2]);
 }
 
@@ -70,12 +73,18 @@ async fn nothing_is_reserved_for_what_is_answered_or_where_somebody_has_a_wish(p
     store.commit(&id, Commit { results, at_ms: 1, ..Commit::default() }).await.unwrap();
     let begun = store.begin(&id, beginning("m1", "a", CAP)).await.unwrap();
     let answers = BTreeMap::from([(effect_id("m1"), answer)]);
-    assert_eq!(begun, Begun { answers, ..Begun::default() });
-    store.ask(&id, Wish::Pause).await.unwrap();
+    assert_eq!(begun, BatchAdmission { answers, ..BatchAdmission::default() });
+    store.ask(&id, ControlRequest::Pause).await.unwrap();
     let begun = store.begin(&id, beginning("m2", "b", CAP)).await.unwrap();
-    assert_eq!(begun, Begun { wishes: BTreeSet::from([Wish::Pause]), ..Begun::default() });
-    store.withdraw(&id, Wish::Pause).await.unwrap();
-    // Nobody has any of it.
+    assert_eq!(
+        begun,
+        BatchAdmission {
+            wishes: BTreeSet::from([ControlRequest::Pause]),
+            ..BatchAdmission::default()
+        }
+    );
+    store.withdraw(&id, ControlRequest::Pause).await.unwrap();
+    // Nothing is reserved any more.
     let begun = store.begin(&id, beginning("m3", "c", CAP)).await.unwrap();
     assert_eq!(begun.room, Some(Room::Granted));
 }
@@ -110,7 +119,7 @@ async fn bill_is_written_with_its_answers_and_counts_once(place: &dyn Place) {
         assert_eq!(store.run(&id).await.unwrap().unwrap().spent, Some(spent(30)));
     }
     assert_eq!(store.journal(&id).await.unwrap().len(), 1);
-    // What was reserved and not used is there for others.
+    // Reserved but unused budget is available to others.
     let begun = store.begin(&id, beginning("m2", "b", 70)).await.unwrap();
     assert_eq!(begun.room, Some(Room::Granted));
 }
@@ -118,7 +127,7 @@ async fn bill_is_written_with_its_answers_and_counts_once(place: &dyn Place) {
 async fn what_a_dead_worker_had_reserved_counts_as_spent(place: &dyn Place) {
     let (store, id) = begun(place).await;
     store.begin(&id, beginning("m1", "dead", 60)).await.unwrap();
-    let Begun { room, .. } = store.begin(&id, beginning("m1", "alive", 60)).await.unwrap();
+    let BatchAdmission { room, .. } = store.begin(&id, beginning("m1", "alive", 60)).await.unwrap();
     assert!(matches!(room, Some(Room::Refused(_))), "{room:?}");
     let begun = store.begin(&id, beginning("m1", "alive", 40)).await.unwrap();
     assert_eq!(begun.room, Some(Room::Granted));

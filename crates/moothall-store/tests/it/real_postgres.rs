@@ -1,4 +1,4 @@
-//! What is true of the PostgreSQL database alone.
+//! Tests specific to PostgreSQL.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use moothall_store::{PgAddress, PgStore, Store, StoreError, Wish};
+use moothall_store::{ControlRequest, PgAddress, PgStore, Store, StoreError};
 use sqlx::postgres::PgListener;
 use sqlx::{AssertSqlSafe, Connection as _};
 
@@ -87,7 +87,7 @@ async fn runs_are_spread_over_the_pieces_and_a_deleted_one_leaves_no_row() {
         store.create_run(new_run(id)).await.unwrap();
         store.commit(id, answered("ask-1")).await.unwrap();
         store.keep_artifact(id, b"chart").await.unwrap();
-        store.ask(id, Wish::Pause).await.unwrap();
+        store.ask(id, ControlRequest::Pause).await.unwrap();
     }
     for table in ["runs", "events", "journal", "artifacts"] {
         let pieces = format!("SELECT count(DISTINCT tableoid) FROM moothall.{table}");
@@ -147,7 +147,7 @@ async fn requests_that_wait_for_one_run_share_transactions_and_the_end_takes_one
         }
     }
     assert_eq!(store.events(&id, 0, u32::MAX).await.unwrap().len(), kept);
-    // Every transaction leaves its number at the rows that it wrote.
+    // PostgreSQL stores the transaction id with every row it writes.
     let transactions = |more: &str| {
         let question = format!("SELECT count(DISTINCT xmin::text) FROM moothall.events {more}");
         let place = &place;
@@ -191,7 +191,7 @@ async fn a_run_is_driven_by_one_process_until_it_lets_go_or_dies() {
     }
     let taken = other.drive(&first).await.unwrap();
     assert!(taken.is_some());
-    // What a process that is killed does: its connection breaks, and nobody makes it again.
+    // Like a killed process: its connection breaks cannot restore and.
     let (address, third) = (place.address().await, run_id(3));
     let killed = move || {
         let runtime = tokio::runtime::Runtime::new().unwrap();
@@ -218,7 +218,7 @@ async fn a_run_is_still_driven_by_its_process_after_the_server_was_killed() {
         held.push(one.drive(id).await.unwrap().unwrap());
     }
     server.kill();
-    // A lock is a session's, and the sessions are gone; nobody asks for it again but its holder.
+    // Locks belong to sessions, and the sessions are gone; only the holder takes its lock again.
     while other.driven(&ids).await.is_ok_and(|driven| driven.len() == ids.len()) {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
@@ -238,7 +238,8 @@ async fn slots_of_a_lane_are_shared_by_all_processes_and_kept_over_a_kill_of_the
     let server = Server::start();
     let place = PgPlace::on(&server.address);
     let (one, other) = (place.store().await, place.store().await);
-    // A server that has just started gives nothing away for a while: those who had slots come first.
+    // A server that has just started hands out no slots for a while, so that previous holders come
+    // first.
     let mut held = Vec::new();
     while held.len() < 3 {
         held.extend(one.slot("p/m", 3).await.unwrap());
@@ -249,7 +250,7 @@ async fn slots_of_a_lane_are_shared_by_all_processes_and_kept_over_a_kill_of_the
     assert!(other.slot("p/m", 3).await.unwrap().is_none());
     assert!(other.slot("p/other", 3).await.unwrap().is_some());
     server.kill();
-    // Long enough for a new one to be willing again.
+    // Long enough for a newly started server to hand out slots again.
     let began = std::time::Instant::now();
     while began.elapsed() < Duration::from_secs(14) {
         assert!(!one.slot("p/m", 3).await.is_ok_and(|slot| slot.is_some()), "a fourth");
@@ -271,10 +272,10 @@ async fn a_commit_is_told_to_all_who_listen() {
     for round in 0..3 {
         store.commit(&id, answered(&format!("e-{round}"))).await.unwrap();
         let heard = tokio::time::timeout(Duration::from_secs(60), listener.recv()).await;
-        // The word holds nothing of what happened.
+        // Notifications carry no content.
         assert_eq!(heard.unwrap().unwrap().payload(), "");
     }
-    // One who has never listened before hears that the connection is there, long before a day ends.
+    // A new listener is notified when its connection is established, long before a day has passed.
     let other = place.store().await;
     let day = Duration::from_secs(24 * 60 * 60);
     let heard = tokio::time::timeout(Duration::from_secs(60), other.movement(0, day)).await;
@@ -299,7 +300,7 @@ async fn tls_is_checked_as_the_address_says() {
     let checked = open(&format!("sslmode=verify-full&sslrootcert={certificate}")).await.unwrap();
     checked.create_run(new_run(&run_id(1))).await.unwrap();
     open("sslmode=require").await.unwrap();
-    // Nobody vouches for the certificate.
+    // The certificate is not trusted.
     let error = open("sslmode=verify-full").await.unwrap_err();
     assert!(matches!(error, StoreError::Database(_)), "{error:?}");
 }
@@ -327,7 +328,7 @@ async fn every_setting_that_we_recommend_is_known_to_the_server_and_taken() {
     let text = fs_err::read_to_string(file).unwrap();
     let lines = text.lines().filter_map(|line| line.split_once(" = "));
     let names = lines.map(|(name, _)| name.to_owned()).filter(|name| !name.starts_with('#'));
-    // Of memory the script takes less than the file says, and the server tells.
+    // The script uses less shared memory than the file says, and the server reports that.
     let smaller = |name: &str| name == "shared_buffers";
     let wanted: Vec<(String, bool)> = names.map(|name| (name.clone(), !smaller(&name))).collect();
     let mut server = raw_postgres(&postgres_server()).await;
@@ -340,7 +341,7 @@ async fn every_setting_that_we_recommend_is_known_to_the_server_and_taken() {
     assert_eq!(found, wanted);
 }
 
-/// A server of this test's own, which may be killed.
+/// A separate server for this test, which can be killed.
 struct Server {
     script: Child,
     address: String,
@@ -367,7 +368,7 @@ impl Server {
         Self { address: address.to_owned(), folder, script }
     }
 
-    /// The process that all others of the server belong to.
+    /// The parent process of the server.
     fn postmaster(&self) -> Option<String> {
         let file = fs_err::read_to_string(self.folder.join("data/postmaster.pid")).ok()?;
         file.lines().next().map(str::to_owned)
@@ -436,7 +437,7 @@ async fn no_acknowledged_commit_is_lost_and_work_goes_on_when_the_server_is_kill
     }
     let events = store.events(&id, 0, u32::MAX).await.unwrap();
     assert_eq!(numbers(&events), (1..=events.len() as u64).collect::<Vec<_>>());
-    // Each name is there once: a commit whose answer was lost was made again and changed nothing.
+    // Each key exists once: a commit whose response was lost was repeated without effect.
     let mut there: Vec<_> = events.into_iter().map(|stored| stored.event.key).collect();
     let mut expected: Vec<_> = told.iter().map(|name| event(name, "").key).collect();
     there.sort();

@@ -1,12 +1,12 @@
-//! What is true of the SQLite file alone.
+//! Tests specific to SQLite.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use moothall_core::access::{Limits, Owner, Scopes, TeamName};
+use moothall_core::access::{Limits, RunOwner, ScopeSet, TeamName};
 use moothall_store::{
-    Accounts as _, Credential, LoginCode, NewSession, NewToken, SqliteStore, Store, StoreError,
-    Wish, random_token_id,
+    AccountStore as _, ControlRequest, Credential, LoginCode, NewSession, NewToken, SqliteStore,
+    Store, StoreError, random_token_id,
 };
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _};
@@ -60,7 +60,7 @@ async fn a_file_of_a_newer_format_is_refused() {
 async fn a_file_that_is_no_database_is_refused_by_name_and_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notes.txt");
-    // One byte once was written over: SQLite takes such a file for an empty one.
+    // A one-byte file was once overwritten, because SQLite treats it as empty.
     for text in ["x".to_owned(), "Dear diary".to_owned(), "Dear diary, ".repeat(1_000)] {
         fs_err::write(&path, &text).unwrap();
         let error = SqliteStore::open(&path).await.unwrap_err();
@@ -149,10 +149,10 @@ async fn deleting_a_run_leaves_no_row_and_no_word_of_it() {
     let store = SqliteStore::open(&place.path()).await.unwrap();
     store.create_run(new_run(&id)).await.unwrap();
     let mut commit = answered("ask-1");
-    // Long enough for pages of its own.
+    // Long enough to need separate pages.
     commit.results[0].1 = entry("question", &"confidential ".repeat(5_000));
     store.commit(&id, commit).await.unwrap();
-    store.ask(&id, Wish::Pause).await.unwrap();
+    store.ask(&id, ControlRequest::Pause).await.unwrap();
     store.keep_artifact(&id, "confidential ".repeat(5_000).as_bytes()).await.unwrap();
     store.delete_runs(std::slice::from_ref(&id)).await.unwrap();
 
@@ -164,7 +164,7 @@ async fn deleting_a_run_leaves_no_row_and_no_word_of_it() {
         let rows: i64 = sqlx::query_scalar(count).fetch_one(&mut connection).await.unwrap();
         assert_eq!(rows, 0, "{table}");
     }
-    // The store stays open: what it would do when it closes does not count.
+    // The store stays open, so that cleanup on close does not affect the result.
     for file in fs_err::read_dir(place.path().parent().unwrap()).unwrap() {
         let file = file.unwrap().path();
         let bytes = fs_err::read(&file).unwrap();
@@ -180,7 +180,7 @@ async fn file_shrinks_when_space_is_given_back_also_one_of_an_early_build() {
         let place = SqlitePlace::new();
         if early {
             SqliteStore::open(&place.path()).await.unwrap().close().await;
-            // VACUUM writes the new mode only outside of WAL.
+            // VACUUM changes the mode only outside WAL.
             let script = "PRAGMA journal_mode = DELETE; PRAGMA auto_vacuum = NONE; VACUUM";
             execute(&place.path(), script).await;
         }
@@ -223,12 +223,12 @@ async fn copy_holds_one_moment_while_others_write_and_nothing_that_was_deleted()
         assert!(!fs_err::read(&path).unwrap().windows(12).any(|part| part == b"confidential"));
         assert_eq!(SqliteStore::check_copy(&path).await.unwrap(), 1);
         let copy = SqliteStore::open(&path).await.unwrap();
-        // Each step has one answer and one event, and both are there or neither.
+        // Each step has one result and one event; both exist or neither does.
         let events = copy.events(&kept, 0, u32::MAX).await.unwrap().len();
         assert_eq!(copy.journal(&kept).await.unwrap().len(), events);
     }
     writing.await.unwrap();
-    // A file that is there is not written over.
+    // An existing file is not overwritten.
     let taken = folder.path().join("0.db");
     assert!(store.copy_to(&taken).await.is_err());
 }
@@ -249,7 +249,7 @@ async fn copy_that_is_damaged_or_holds_more_than_ours_is_refused() {
     }
 }
 
-/// What the first three formats were made of; entries of the store's list never change.
+/// The migrations of the first three formats, which never change.
 const FORMAT_3: &str = concat!(
     include_str!("../../src/sqlite/v1.sql"),
     include_str!("../../src/sqlite/v2.sql"),
@@ -268,12 +268,12 @@ async fn runs_of_before_there_were_teams_are_local() {
     execute(&place.path(), FORMAT_3).await;
     let store = SqliteStore::open(&place.path()).await.unwrap();
     let row = store.run(&run_id(1)).await.unwrap().unwrap();
-    assert_eq!((row.title.as_str(), row.owner, row.cap), ("old", Owner::local(), None));
+    assert_eq!((row.title.as_str(), row.owner, row.cap), ("old", RunOwner::local(), None));
     store.close().await;
     assert_eq!(SqliteStore::check_copy(&place.path()).await.unwrap(), 1);
 }
 
-/// The names in the folder of a database, without those that SQLite makes while it is open.
+/// The file names in the directory of a database, without SQLite's side files.
 fn names_beside(path: &Path) -> Vec<String> {
     let entries = fs_err::read_dir(path.parent().unwrap()).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -283,7 +283,7 @@ fn names_beside(path: &Path) -> Vec<String> {
     names
 }
 
-/// An upgrade that goes wrong once left nothing to go back to.
+/// Regression test: a failed upgrade once left no copy of the old file.
 #[tokio::test]
 async fn upgrade_keeps_a_copy_of_the_old_format_beside_the_file() {
     let place = SqlitePlace::new();
@@ -291,7 +291,7 @@ async fn upgrade_keeps_a_copy_of_the_old_format_beside_the_file() {
     execute(&place.path(), FORMAT_3).await;
     let name = place.path().file_name().unwrap().to_str().unwrap().to_owned();
     let copy = format!("{name}.format-3");
-    // Two at once: one of them upgrades.
+    // Two concurrent opens: one of them upgrades.
     let path = place.path();
     let (first, second) = tokio::join!(SqliteStore::open(&path), SqliteStore::open(&path));
     first.unwrap().close().await;
@@ -299,7 +299,7 @@ async fn upgrade_keeps_a_copy_of_the_old_format_beside_the_file() {
     assert_eq!(names_beside(&place.path()), [name.clone(), copy.clone()]);
     let path = place.path().with_file_name(&copy);
     assert_eq!(mode(&path), 0o600);
-    // Put back, it is the old file, and is upgraded again. The first copy stays.
+    // The restored copy is in the old format and is upgraded again. The first copy is kept.
     fs_err::rename(&path, place.path()).unwrap();
     fs_err::write(&path, "not to be replaced").unwrap();
     let store = SqliteStore::open(&place.path()).await.unwrap();
@@ -329,7 +329,7 @@ async fn copy_holds_tokens_by_their_hash_and_nobody_who_is_signed_in() {
         Credential::passing().unwrap(),
     );
     let id = random_token_id().unwrap();
-    let scopes: Scopes = "admin".parse().unwrap();
+    let scopes: ScopeSet = "admin".parse().unwrap();
     store
         .create_token(NewToken {
             id: id.clone(),

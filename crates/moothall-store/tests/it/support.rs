@@ -1,19 +1,19 @@
-//! Places to keep a store in, and things to keep there.
+//! Temporary stores and test data.
 
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use moothall_core::access::Owner;
-use moothall_core::model::{ModelReply, StopReason, Usage, UsageBasis};
-use moothall_core::money::Spent;
-use moothall_core::receipt::Timing;
+use moothall_core::access::RunOwner;
+use moothall_core::model::{ModelReply, StopReason, TokenUsage, UsageBasis};
+use moothall_core::money::SpendTotals;
+use moothall_core::receipt::EffectTiming;
 use moothall_core::{
     Conclusion, EffectId, EffectResult, MicroUsd, Outcome, RunEvent, RunEventBody, RunId, Sha256Hex,
 };
 use moothall_store::{
-    Accounts, Commit, JournalEntry, NewRun, PgAddress, PgStore, RunState, SqliteStore, Store,
+    AccountStore, Commit, JournalEntry, NewRun, PgAddress, PgStore, RunState, SqliteStore, Store,
     StoredEvent,
 };
 use serde_json::json;
@@ -22,14 +22,14 @@ use sqlx::{AssertSqlSafe, ConnectOptions as _};
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
 
-/// What a server needs of one store.
-pub(crate) trait Kept: Store + Accounts {}
+/// What a server needs from a store.
+pub(crate) trait Kept: Store + AccountStore {}
 
-impl<T: Store + Accounts> Kept for T {}
+impl<T: Store + AccountStore> Kept for T {}
 
 pub(crate) type Opening<'a> = Pin<Box<dyn Future<Output = Arc<dyn Kept>> + Send + 'a>>;
 
-/// One store that can be opened any number of times, and is empty at first.
+/// An initially empty store that can be opened any number of times.
 pub(crate) trait Place: Send + Sync {
     fn open(&self) -> Opening<'_>;
 }
@@ -55,7 +55,7 @@ impl Place for SqlitePlace {
     }
 }
 
-/// All handles are one: nobody else can see what is in memory.
+/// All handles share one store, because an in-memory database is visible to one connection only.
 #[derive(Debug, Default)]
 pub(crate) struct MemoryPlace {
     store: OnceCell<Arc<SqliteStore>>,
@@ -70,7 +70,7 @@ impl Place for MemoryPlace {
     }
 }
 
-/// A database of its own on the server that the gate starts.
+/// A separate database on the server that the gate starts.
 #[derive(Debug)]
 pub(crate) struct PgPlace {
     server: String,
@@ -83,7 +83,7 @@ impl PgPlace {
         Self::on(&postgres_server())
     }
 
-    /// On a server with this address.
+    /// Uses the server at this address.
     pub(crate) fn on(server: &str) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let (process, next) = (std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
@@ -122,7 +122,7 @@ impl Place for PgPlace {
 impl Drop for PgPlace {
     fn drop(&mut self) {
         let (server, name) = (self.server.clone(), self.name.clone());
-        // A test that fails leaves its database to whoever ends the server.
+        // A failing test leaves its database behind until the server is removed.
         let dropping = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.unwrap().block_on(async {
@@ -149,7 +149,7 @@ pub(crate) async fn raw_postgres(address: &str) -> PgConnection {
     address.parse::<PgConnectOptions>().unwrap().connect().await.unwrap()
 }
 
-/// Makes a test of each of these functions for every place where runs are kept.
+/// Generates a test from each of these functions for every store.
 macro_rules! keeps_the_contract {
     ($($name:ident)*) => {
         crate::support::keeps_the_contract! { sqlite crate::support::SqlitePlace::new(); $($name)* }
@@ -176,7 +176,7 @@ pub(crate) fn run_id(number: u32) -> RunId {
 pub(crate) fn new_run(run_id: &RunId) -> NewRun {
     NewRun {
         run_id: run_id.clone(),
-        owner: Owner::local(),
+        owner: RunOwner::local(),
         cap: None,
         spec: moothall_core::StoredSpec::from_columns(
             "ask",
@@ -214,19 +214,19 @@ pub(crate) fn entry(question: &str, answer: &str) -> JournalEntry {
             text: answer.to_owned(),
             stop: StopReason::End,
             model: "demo".to_owned(),
-            usage: Usage { input: 7, output: 5, ..Usage::default() },
+            usage: TokenUsage { input: 7, output: 5, ..TokenUsage::default() },
             usage_basis: UsageBasis::Reported,
             cost_micro_usd: None,
         }),
-        timing: Timing { latency_ms: 12, tries: 1 },
+        timing: EffectTiming { latency_ms: 12, tries: 1 },
     }
 }
 
-pub(crate) fn spent(micros: u64) -> Spent {
-    Spent { usd: MicroUsd::new(micros), tokens: 12, ..Spent::default() }
+pub(crate) fn spent(micros: u64) -> SpendTotals {
+    SpendTotals { usd: MicroUsd::new(micros), tokens: 12, ..SpendTotals::default() }
 }
 
-/// A step that was answered and says so.
+/// A step with a result and an event.
 pub(crate) fn answered(name: &str) -> Commit {
     Commit {
         results: vec![(effect_id(name), entry("question", "answer"))],
@@ -247,7 +247,7 @@ pub(crate) fn the_end() -> Commit {
     }
 }
 
-/// Everything a run holds, in one value that tests compare.
+/// Everything stored for a run, as one comparable value.
 pub(crate) async fn snapshot(store: &dyn Store, id: &RunId) -> impl PartialEq + std::fmt::Debug {
     (
         store.run(id).await.unwrap(),

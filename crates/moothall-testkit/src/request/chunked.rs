@@ -1,19 +1,18 @@
-//! Bodies in the chunked transfer encoding, decoded as they arrive.
+//! Decodes bodies in chunked transfer encoding as they arrive.
 
 use bytes::{Buf, Bytes, BytesMut};
 
 use super::{LARGEST_BODY, LARGEST_HEAD};
-use crate::problem::Problem;
+use crate::error_response::ErrorResponse;
 
-/// Takes a chunked body apart.
 #[derive(Debug, Default)]
-pub(crate) struct Decoder {
+pub(crate) struct ChunkedDecoder {
     decoded: BytesMut,
-    expects: Expects,
+    expects: ChunkedState,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
-enum Expects {
+enum ChunkedState {
     #[default]
     Size,
     Data(usize),
@@ -21,45 +20,48 @@ enum Expects {
     Trailer,
 }
 
-impl Decoder {
-    /// Consumes what it can of `buffer`. Gives the body once it is whole, and `None` while more
-    /// must be read.
-    pub(crate) fn feed(&mut self, buffer: &mut BytesMut) -> Result<Option<Bytes>, Problem> {
+impl ChunkedDecoder {
+    /// Consumes as much of `buffer` as possible. Returns the body when it is complete, and `None`
+    /// if more bytes are needed.
+    pub(crate) fn feed(&mut self, buffer: &mut BytesMut) -> Result<Option<Bytes>, ErrorResponse> {
         loop {
             match self.expects {
-                Expects::Size => match httparse::parse_chunk_size(buffer) {
+                ChunkedState::Size => match httparse::parse_chunk_size(buffer) {
                     Ok(httparse::Status::Complete((start, size))) => {
-                        let size = usize::try_from(size).map_err(|_| Problem::TooLarge)?;
+                        let size = usize::try_from(size).map_err(|_| ErrorResponse::TooLarge)?;
                         if size > LARGEST_BODY - self.decoded.len() {
-                            return Err(Problem::TooLarge);
+                            return Err(ErrorResponse::TooLarge);
                         }
                         buffer.advance(start);
-                        self.expects =
-                            if size == 0 { Expects::Trailer } else { Expects::Data(size) };
+                        self.expects = if size == 0 {
+                            ChunkedState::Trailer
+                        } else {
+                            ChunkedState::Data(size)
+                        };
                     }
                     Ok(httparse::Status::Partial) => return waiting(buffer),
-                    Err(_) => return Err(Problem::BrokenHttp),
+                    Err(_) => return Err(ErrorResponse::BrokenHttp),
                 },
-                Expects::Data(left) => {
+                ChunkedState::Data(left) => {
                     let piece = buffer.split_to(left.min(buffer.len()));
                     self.decoded.extend_from_slice(&piece);
                     if piece.len() < left {
-                        self.expects = Expects::Data(left - piece.len());
+                        self.expects = ChunkedState::Data(left - piece.len());
                         return Ok(None);
                     }
-                    self.expects = Expects::LineEnd;
+                    self.expects = ChunkedState::LineEnd;
                 }
-                Expects::LineEnd => {
+                ChunkedState::LineEnd => {
                     if buffer.len() < 2 {
                         return Ok(None);
                     }
                     if !buffer.starts_with(b"\r\n") {
-                        return Err(Problem::BrokenHttp);
+                        return Err(ErrorResponse::BrokenHttp);
                     }
                     buffer.advance(2);
-                    self.expects = Expects::Size;
+                    self.expects = ChunkedState::Size;
                 }
-                Expects::Trailer => {
+                ChunkedState::Trailer => {
                     let Some(line) = buffer.windows(2).position(|pair| pair == b"\r\n") else {
                         return waiting(buffer);
                     };
@@ -75,6 +77,6 @@ impl Decoder {
 
 /// More bytes are needed, which is fine unless there are already too many for what should be one
 /// line.
-fn waiting(buffer: &BytesMut) -> Result<Option<Bytes>, Problem> {
-    if buffer.len() < LARGEST_HEAD { Ok(None) } else { Err(Problem::BrokenHttp) }
+fn waiting(buffer: &BytesMut) -> Result<Option<Bytes>, ErrorResponse> {
+    if buffer.len() < LARGEST_HEAD { Ok(None) } else { Err(ErrorResponse::BrokenHttp) }
 }

@@ -1,14 +1,14 @@
-//! What the statistics prove.
+//! Tests of the statistics.
 
 use std::{sync::Arc, time::Duration};
 
-use moothall_testkit::{Behaviour, Bill, FakeProvider, Fault, Stats, Usage, Wire};
+use moothall_testkit::{Behaviour, CallBill, FakeProvider, Fault, ProviderStats, ReplyUsage, Wire};
 use tokio::sync::Barrier;
 
 use crate::client::{Mode, ask};
 
-fn usage(number: u64) -> Usage {
-    Usage { input: 10 + number, cache_read: 1, cache_write: 2, output: 5 }
+fn usage(number: u64) -> ReplyUsage {
+    ReplyUsage { input: 10 + number, cache_read: 1, cache_write: 2, output: 5 }
 }
 
 #[tokio::test]
@@ -26,17 +26,17 @@ async fn every_billed_call_has_exactly_one_bill_with_what_was_told() {
     }
     assert_eq!(
         server.stats(),
-        Stats {
+        ProviderStats {
             received: 5,
             answered: 5,
             max_concurrent: 1,
-            billed: Usage { input: 36, cache_read: 3, cache_write: 6, output: 15 },
+            billed: ReplyUsage { input: 36, cache_read: 3, cache_write: 6, output: 15 },
             bills: vec![
-                Bill { call: 0, usage: usage(0), reported: Some(usage(0)) },
-                Bill { call: 2, usage: usage(2), reported: None },
-                Bill { call: 4, usage: usage(4), reported: Some(usage(4)) },
+                CallBill { call: 0, usage: usage(0), reported: Some(usage(0)) },
+                CallBill { call: 2, usage: usage(2), reported: None },
+                CallBill { call: 4, usage: usage(4), reported: Some(usage(4)) },
             ],
-            ..Stats::default()
+            ..ProviderStats::default()
         }
     );
 }
@@ -46,8 +46,8 @@ async fn what_ollama_cannot_say_is_not_counted_as_told() {
     let server = FakeProvider::start().await.unwrap();
     server.always(Behaviour::text("hello").with_usage(usage(0)));
     ask(&server, Wire::Ollama, Mode::Streamed).await;
-    let told = Usage { input: 13, output: 5, ..Usage::ZERO };
-    assert_eq!(server.stats().bills, [Bill { call: 0, usage: usage(0), reported: Some(told) }]);
+    let told = ReplyUsage { input: 13, output: 5, ..ReplyUsage::ZERO };
+    assert_eq!(server.stats().bills, [CallBill { call: 0, usage: usage(0), reported: Some(told) }]);
 }
 
 #[tokio::test]
@@ -66,7 +66,7 @@ async fn concurrency_is_never_counted_above_what_the_clients_do() {
     const CLIENTS: usize = 50;
     const ROUNDS: usize = 20;
     let server = Arc::new(FakeProvider::start().await.unwrap());
-    // The first round waits, so that all clients are seen at once; the others race.
+    // The first round waits until all clients are connected concurrently; the others race.
     server.respond_with(|call| {
         let latency =
             if call.number < CLIENTS as u64 { Duration::from_millis(300) } else { Duration::ZERO };

@@ -1,4 +1,4 @@
-//! Faults below the reply: cut, spoilt, slow or missing bytes.
+//! Faults below the reply: cut off, corrupted, slow or missing bytes.
 
 use std::time::{Duration, Instant};
 
@@ -18,12 +18,12 @@ fn hello(fault: Fault) -> Behaviour {
     Behaviour::text("hello").with_fault(fault)
 }
 
-/// The bytes of the healthy answer, and where its first delta ends.
+/// The bytes of the response without a fault, and where its first delta ends.
 async fn healthy(wire: Wire) -> (Vec<u8>, usize) {
     let (answer, _) = ask_once(Behaviour::text("hello"), wire, Mode::Streamed).await;
     let text = String::from_utf8(answer.raw.clone()).unwrap();
     let delta = text.find("\"hel\"").unwrap();
-    // The chunk that carries the delta ends with a line end of its own.
+    // The chunk with the delta ends with an additional line ending.
     let end = delta + text[delta..].find("\n\r\n").unwrap() + 3;
     (answer.raw, end)
 }
@@ -112,7 +112,7 @@ async fn invalid_json_comes_with_200_and_honest_framing() {
             Mode::Unary => assert!(serde_json::from_str::<Value>(&text).is_err()),
             Mode::Streamed => {
                 assert_eq!(answer.text(wire, mode), "hel");
-                // The client's event parser gives what is not JSON as a string.
+                // The client's event parser gives invalid JSON as a string.
                 assert!(answer.events().last().unwrap().as_str().unwrap().starts_with('{'));
             }
         }
@@ -196,7 +196,8 @@ async fn latency_comes_before_any_answer_or_fault() {
     }
 }
 
-/// Sends a call, waits until the server has it, and leaves without an answer.
+/// Sends a call, waits until the server has received it, and disconnects without reading a
+/// response.
 async fn give_up(server: &FakeProvider, wire: Wire, mode: Mode) {
     let mut stream = TcpStream::connect(server.address()).await.unwrap();
     stream.write_all(&request(path(wire), &question(wire, mode).to_string(), false)).await.unwrap();

@@ -1,4 +1,4 @@
-//! A client that keeps what it reads, whatever becomes of the connection.
+//! A client that records everything it reads, however the connection ends.
 
 use std::{io, time::Duration};
 
@@ -9,17 +9,16 @@ use tokio::{
     net::TcpStream,
 };
 
-/// Long enough for a busy machine, short enough to end a test that hangs.
+/// Long enough for a busy machine, short enough to end a hanging test.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Whether a call asks for a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     Unary,
     Streamed,
 }
 
-/// Every wire in every mode.
+/// Every protocol in every mode.
 pub(crate) fn every_way() -> impl Iterator<Item = (Wire, Mode)> {
     Wire::ALL.into_iter().flat_map(|wire| [(wire, Mode::Unary), (wire, Mode::Streamed)])
 }
@@ -31,14 +30,14 @@ pub(crate) enum End {
     Reset,
 }
 
-/// Whether the body kept the promise of its head.
+/// Whether the body matches the length that its head announced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Body {
     Whole,
     Cut,
 }
 
-/// All that came back.
+/// Everything that the server sent.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) raw: Vec<u8>,
@@ -62,7 +61,7 @@ impl Answer {
         self.split().0.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
     }
 
-    /// The body without its framing.
+    /// The decoded body.
     #[track_caller]
     pub(crate) fn body(&self) -> (String, Body) {
         let (_, mut rest) = self.split();
@@ -93,7 +92,7 @@ impl Answer {
         }
     }
 
-    /// A whole body that is one JSON value.
+    /// The body as one JSON value; panics if it is incomplete.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
         let (text, body) = self.body();
@@ -101,7 +100,7 @@ impl Answer {
         serde_json::from_str(&text).unwrap()
     }
 
-    /// The JSON of each whole event or line of a stream; `[DONE]` becomes a string.
+    /// The JSON of each complete event or line of a stream; `[DONE]` becomes a string.
     #[track_caller]
     pub(crate) fn events(&self) -> Vec<Value> {
         let (text, _) = self.body();
@@ -113,7 +112,7 @@ impl Answer {
             .collect()
     }
 
-    /// The text of all deltas, or of the unary answer.
+    /// The text of all deltas, or of the unary response.
     #[track_caller]
     pub(crate) fn text(&self, wire: Wire, mode: Mode) -> String {
         let events = match mode {
@@ -155,7 +154,7 @@ pub(crate) fn question(wire: Wire, mode: Mode) -> Value {
     }
 }
 
-/// The bytes of a request; with `connection: close` if it is the last on its connection.
+/// The bytes of a request, with `connection: close` if it is the last on its connection.
 pub(crate) fn request(path: &str, body: &str, last: bool) -> Vec<u8> {
     let connection = if last { "connection: close\r\n" } else { "" };
     let length = body.len();
@@ -173,7 +172,7 @@ pub(crate) fn path(wire: Wire) -> &'static str {
     }
 }
 
-/// Sends bytes on a connection of their own and reads until it ends.
+/// Sends bytes on a new connection and reads until it ends.
 pub(crate) async fn send(server: &FakeProvider, bytes: &[u8]) -> Answer {
     let exchange = async {
         let mut stream = TcpStream::connect(server.address()).await.unwrap();
@@ -189,24 +188,24 @@ pub(crate) async fn send(server: &FakeProvider, bytes: &[u8]) -> Answer {
     tokio::time::timeout(PATIENCE, exchange).await.expect("an answer in time")
 }
 
-/// Makes one call on a connection of its own.
+/// Makes one call on a new connection.
 pub(crate) async fn ask(server: &FakeProvider, wire: Wire, mode: Mode) -> Answer {
     send(server, &request(path(wire), &question(wire, mode).to_string(), true)).await
 }
 
-/// Makes one call of a server that treats it so.
+/// Makes one call to a new server with this behaviour.
 pub(crate) async fn ask_once(
     behaviour: impl Into<moothall_testkit::Behaviour>,
     wire: Wire,
     mode: Mode,
-) -> (Answer, moothall_testkit::Stats) {
+) -> (Answer, moothall_testkit::ProviderStats) {
     let server = FakeProvider::start().await.unwrap();
     server.always(behaviour);
     let answer = ask(&server, wire, mode).await;
     (answer, server.stats())
 }
 
-/// Waits for what happens in another task.
+/// Waits for a condition that another task makes true.
 pub(crate) async fn eventually(mut holds: impl FnMut() -> bool) {
     let wait = async {
         while !holds() {

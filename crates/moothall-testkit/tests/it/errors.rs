@@ -1,9 +1,8 @@
-//! Faults that are an error answer: the same whether a stream was asked for or not, and never
-//! billed.
+//! Faults that cause an error response: the same for unary and streamed calls, and never billed.
 
 use std::time::{Duration, SystemTime};
 
-use moothall_testkit::{Fault, RetryAfter, Stats, Usage, Wire};
+use moothall_testkit::{Fault, ProviderStats, ReplyUsage, RetryAfter, Wire};
 use serde_json::{Value, json};
 
 use crate::client::{Mode, ask_once};
@@ -20,12 +19,12 @@ async fn check(fault: Fault, expected: [(u16, Value); 3]) {
             assert_eq!(answer.header("content-type"), Some("application/json"));
             assert_eq!(
                 stats,
-                Stats {
+                ProviderStats {
                     received: 1,
                     answered: 1,
                     max_concurrent: 1,
-                    billed: Usage::ZERO,
-                    ..Stats::default()
+                    billed: ReplyUsage::ZERO,
+                    ..ProviderStats::default()
                 }
             );
         }

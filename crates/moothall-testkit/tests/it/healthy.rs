@@ -1,16 +1,16 @@
-//! The happy path of each wire, byte by byte.
+//! Responses without faults of each protocol, byte by byte.
 
-use moothall_testkit::{Behaviour, FakeProvider, Usage, Wire};
+use moothall_testkit::{Behaviour, FakeProvider, ReplyUsage, Wire};
 use serde_json::json;
 
 use crate::client::{Mode, ask_once, every_way, path, request, send};
 
-const USAGE: Usage = Usage { input: 10, cache_read: 200, cache_write: 30, output: 4 };
+const USAGE: ReplyUsage = ReplyUsage { input: 10, cache_read: 200, cache_write: 30, output: 4 };
 
 async fn bytes(wire: Wire, mode: Mode) -> String {
     let (answer, _) =
         ask_once(Behaviour::text("Forty-two, of course.").with_usage(USAGE), wire, mode).await;
-    // Snapshots do not tell line ends apart, so the carriage returns are spelt out.
+    // Snapshots normalize line endings, so carriage returns are escaped.
     String::from_utf8(answer.raw).unwrap().replace('\r', "\\r")
 }
 

@@ -1,4 +1,4 @@
-//! The fake provider over real TCP, driven by the smallest client that can see every byte.
+//! Tests of the fake provider over real TCP, with a minimal client that sees every byte.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod bills;

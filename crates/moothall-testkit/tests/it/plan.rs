@@ -1,4 +1,4 @@
-//! Which behaviour a call gets.
+//! Tests which behaviour a call gets.
 
 use moothall_testkit::{Behaviour, FakeProvider, Fault, Wire};
 

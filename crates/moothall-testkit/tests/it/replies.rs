@@ -1,11 +1,11 @@
-//! Replies that are whole and yet wrong.
+//! Replies that are complete but wrong.
 
-use moothall_testkit::{Behaviour, Reported, Stop, Usage, Wire};
+use moothall_testkit::{Behaviour, ReplyStop, ReplyUsage, UsageReport, Wire};
 use serde_json::{Value, json};
 
 use crate::client::{Answer, Mode, ask_once, every_way};
 
-/// The reason to stop, as the wire spells it.
+/// The stop reason, as spelled by the protocol.
 fn stop(answer: &Answer, wire: Wire, mode: Mode) -> String {
     let events = if mode == Mode::Unary { vec![answer.json()] } else { answer.events() };
     let pointers: &[&str] = match wire {
@@ -19,7 +19,7 @@ fn stop(answer: &Answer, wire: Wire, mode: Mode) -> String {
     events.iter().rev().find_map(found).unwrap()
 }
 
-/// Prompt and output tokens as a client adds them up.
+/// Prompt and output tokens, summed as a client would.
 fn usage(answer: &Answer, wire: Wire, mode: Mode) -> Option<(u64, u64)> {
     let events = if mode == Mode::Unary { vec![answer.json()] } else { answer.events() };
     let number =
@@ -42,10 +42,10 @@ fn usage(answer: &Answer, wire: Wire, mode: Mode) -> Option<(u64, u64)> {
 #[tokio::test]
 async fn every_reason_to_stop_has_its_name_on_every_wire() {
     for (reason, expected) in [
-        (Stop::End, ["stop", "end_turn", "stop"]),
-        (Stop::MaxTokens, ["length", "max_tokens", "length"]),
-        (Stop::Refusal, ["stop", "refusal", "stop"]),
-        (Stop::ContentFilter, ["content_filter", "refusal", "stop"]),
+        (ReplyStop::End, ["stop", "end_turn", "stop"]),
+        (ReplyStop::MaxTokens, ["length", "max_tokens", "length"]),
+        (ReplyStop::Refusal, ["stop", "refusal", "stop"]),
+        (ReplyStop::ContentFilter, ["content_filter", "refusal", "stop"]),
     ] {
         for (wire, mode) in every_way() {
             let (answer, stats) =
@@ -112,9 +112,9 @@ async fn a_silent_truncation_reports_and_bills_exactly_the_window() {
 #[tokio::test]
 async fn wrong_usage_is_reported_as_told_and_billed_truly() {
     for (reported, expected) in [
-        (Reported::Nothing, None),
-        (Reported::Instead(Usage::ZERO), Some((0, 0))),
-        (Reported::Instead(Usage::HUGE), Some((1_000_000_000_000, 1_000_000_000_000))),
+        (UsageReport::Nothing, None),
+        (UsageReport::Instead(ReplyUsage::ZERO), Some((0, 0))),
+        (UsageReport::Instead(ReplyUsage::HUGE), Some((1_000_000_000_000, 1_000_000_000_000))),
     ] {
         for (wire, mode) in every_way() {
             let (answer, stats) = ask_once(Behaviour::wrong_usage(reported), wire, mode).await;
@@ -123,17 +123,17 @@ async fn wrong_usage_is_reported_as_told_and_billed_truly() {
                 stats.bills[0].reported.map(|usage| (usage.prompt(), usage.output)),
                 expected
             );
-            // The question has 32 bytes, and on the Anthropic wire 9 more of system prompt; the
-            // text has 39.
+            // The question has 32 bytes, with the Anthropic protocol 9 more for the system prompt;
+            // the text has 39.
             let input = if wire == Wire::Anthropic { 11 } else { 8 };
-            assert_eq!(stats.billed, Usage { input, output: 10, ..Usage::ZERO });
+            assert_eq!(stats.billed, ReplyUsage { input, output: 10, ..ReplyUsage::ZERO });
         }
     }
 }
 
 #[tokio::test]
 async fn cached_tokens_are_part_of_the_prompt_on_every_wire() {
-    let spent = Usage { input: 1, cache_read: 20, cache_write: 300, output: 4000 };
+    let spent = ReplyUsage { input: 1, cache_read: 20, cache_write: 300, output: 4000 };
     for (wire, mode) in every_way() {
         let (answer, stats) =
             ask_once(Behaviour::text("hello").with_usage(spent), wire, mode).await;

@@ -1,4 +1,4 @@
-//! The server itself: connections, requests of every shape, start and stop.
+//! Tests of the server: connections, unusual requests, start and stop.
 
 use moothall_testkit::{Behaviour, FakeProvider, Fault, Wire};
 use tokio::{
@@ -8,10 +8,11 @@ use tokio::{
 
 use crate::client::{Answer, End, Mode, ask, eventually, every_way, path, question, request, send};
 
-/// Both answers on one connection, of which the second request asks for the end.
+/// Sends two requests on one connection and returns both responses. The second request closes the
+/// connection.
 async fn twice(server: &FakeProvider, wire: Wire, mode: Mode) -> String {
     let body = question(wire, mode).to_string();
-    // The second goes out behind the first without waiting for its answer, which HTTP allows.
+    // The second request is sent without waiting for the first response, which HTTP allows.
     let mut both = request(path(wire), &body, false);
     both.extend(request(path(wire), &body, true));
     String::from_utf8(send(server, &both).await.raw).unwrap()

@@ -1,31 +1,32 @@
-//! How much a credential may be used.
+//! Usage limits of a credential.
 
 use serde::{Deserialize, Serialize};
 
 use crate::ErrorCode;
 use crate::MicroUsd;
 
-/// How much may be done with one credential; what is absent has no limit of its own.
+/// Limits of one credential. `None` means no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// Runs that go on or stand still at one time.
+    /// Concurrent runs, including paused ones.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub runs_at_once: Option<u32>,
-    /// Money for runs that were started within a day.
+    /// Total cost of the runs started within a day.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub usd_a_day: Option<MicroUsd>,
-    /// Requests within a minute.
+    /// Requests per minute.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub requests_a_minute: Option<u32>,
 }
 
 impl Limits {
-    /// Concurrent runs of a new credential, unless its maker says otherwise.
+    /// Default limit of concurrent runs.
     pub const USUAL_RUNS: u32 = 4;
-    /// Requests a minute of a new credential, unless its maker says otherwise.
+    /// Default limit of requests per minute.
     pub const USUAL_REQUESTS: u32 = 600;
 
-    /// These limits, but at most as much as another credential may do.
+    /// The lower of both limits in each field, so a credential cannot grant more than its
+    /// creator has.
     #[must_use]
     pub fn within(self, most: Self) -> Self {
         fn lower<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
@@ -42,48 +43,50 @@ impl Limits {
     }
 }
 
-/// What is in use of [`Limits`] when another run is asked for.
+/// Current usage, compared with [`Limits`] when a run is started.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct InUse {
-    /// Runs that have not ended.
+pub struct CredentialUsage {
+    /// Unfinished runs.
     pub runs: u32,
-    /// What the runs of the last day have cost, or may still cost where they have not ended.
+    /// Cost of the last day's runs. Unfinished runs count with their maximum cost.
     pub usd: MicroUsd,
-    /// Whether one of them may cost any amount.
+    /// Whether one of them has no spending cap.
     pub unbounded: bool,
 }
 
-/// Why another run may not begin now.
+/// Why a run may not start now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Excess {
-    /// As many runs as may be have not ended.
-    #[error("{running} runs have not ended, and the credential allows {allowed} at once")]
+    /// The limit of concurrent runs is reached.
+    #[error("{running} runs are in progress, and the credential allows {allowed} at a time")]
     Runs {
-        /// How many there are.
+        /// Number of unfinished runs.
         running: u32,
-        /// How many there may be.
+        /// The limit.
         allowed: u32,
     },
-    /// It could cost more than is left of the day's money.
-    #[error("the run may cost {wanted}, and {left} of the credential's {allowed} a day are left")]
+    /// The run could exceed the daily spending limit.
+    #[error(
+        "the run may cost {wanted}, but only {left} of the credential's {allowed} per day is left"
+    )]
     Spend {
-        /// The most that the new run may cost.
+        /// Maximum cost of the new run.
         wanted: MicroUsd,
-        /// What is left.
+        /// What is left of the daily limit.
         left: MicroUsd,
-        /// What there is in a day.
+        /// The daily limit.
         allowed: MicroUsd,
     },
-    /// Money is limited, and a run has no cap.
-    #[error("the credential allows {allowed} a day, and a run has no cap on what it costs")]
+    /// There is a daily spending limit, and a run has no spending cap.
+    #[error("the credential allows {allowed} per day, but a run has no spending cap")]
     Uncapped {
-        /// What there is in a day.
+        /// The daily limit.
         allowed: MicroUsd,
     },
 }
 
 impl Excess {
-    /// A word for programs.
+    /// The machine-readable error code.
     pub fn code(self) -> ErrorCode {
         match self {
             Self::Runs { .. } => ErrorCode::TooManyRuns,
@@ -91,21 +94,21 @@ impl Excess {
         }
     }
 
-    /// What a person can do about it.
+    /// How to fix it.
     pub fn hint(self) -> &'static str {
         match self {
-            Self::Runs { .. } => "wait for a run to end, or cancel one",
+            Self::Runs { .. } => "wait for a run to finish, or cancel one",
             Self::Spend { .. } => {
-                "ask for a smaller budget, or wait: a day counts from each run's start"
+                "set a smaller budget, or wait: each run counts for one day from its start"
             }
-            Self::Uncapped { .. } => "ask for the run with a budget in dollars",
+            Self::Uncapped { .. } => "start the run with a budget in dollars",
         }
     }
 }
 
-/// Whether a run that may cost at most `cap` may begin beside what is in use. The worst case
-/// counts, so that a limit cannot be exceeded by runs that are all within it when they begin.
-pub fn admit(limits: Limits, in_use: InUse, cap: Option<MicroUsd>) -> Result<(), Excess> {
+/// Checks whether a run that costs at most `cap` may start. Uses the maximum cost of unfinished
+/// runs, so that concurrent runs cannot exceed the limit together.
+pub fn admit(limits: Limits, in_use: CredentialUsage, cap: Option<MicroUsd>) -> Result<(), Excess> {
     if let Some(allowed) = limits.runs_at_once
         && in_use.runs >= allowed
     {
@@ -123,42 +126,43 @@ pub fn admit(limits: Limits, in_use: InUse, cap: Option<MicroUsd>) -> Result<(),
     Ok(())
 }
 
-/// The pace of requests with one credential: a minute's worth at once at the most, and then evenly.
+/// Rate limiter for the requests of one credential: bursts of up to one minute's quota, then an
+/// even rate.
 ///
-/// This is the generic cell rate algorithm: one number says when the next request would be due if
-/// all had come evenly, and a request may come a minute before that.
+/// This is the generic cell rate algorithm (GCRA). It stores the time at which the next request is
+/// due at an even rate; a request may arrive up to one minute earlier.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Pace {
+pub struct CredentialRateLimiter {
     due_us: u64,
 }
 
 const MINUTE_US: u64 = 60_000_000;
 
-impl Pace {
-    /// Counts a request at a time in microseconds of any clock that never goes back.
-    pub fn take(&mut self, now_us: u64, a_minute: u32) -> Result<(), Wait> {
+impl CredentialRateLimiter {
+    /// Counts a request. `now_us` is in microseconds of any monotonic clock.
+    pub fn take(&mut self, now_us: u64, a_minute: u32) -> Result<(), RateLimitError> {
         let Some(apart_us) = MINUTE_US.checked_div(u64::from(a_minute)) else {
-            return Err(Wait { seconds: 60 });
+            return Err(RateLimitError { seconds: 60 });
         };
         let due_us = self.due_us.max(now_us).saturating_add(apart_us);
         let early_us = due_us.saturating_sub(now_us);
         if early_us > MINUTE_US {
-            return Err(Wait { seconds: (early_us - MINUTE_US).div_ceil(1_000_000) });
+            return Err(RateLimitError { seconds: (early_us - MINUTE_US).div_ceil(1_000_000) });
         }
         self.due_us = due_us;
         Ok(())
     }
 
-    /// Whether nobody would notice if this were forgotten.
+    /// Whether this state equals a fresh one, so it can be dropped.
     pub fn is_idle(self, now_us: u64) -> bool {
         self.due_us <= now_us
     }
 }
 
-/// How long to wait before the next request.
+/// Rate limit exceeded; how long to wait before the next request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("too many requests; the next one is welcome in {seconds} s")]
-pub struct Wait {
+#[error("too many requests; retry in {seconds} s")]
+pub struct RateLimitError {
     /// Whole seconds, at least one.
     pub seconds: u64,
 }

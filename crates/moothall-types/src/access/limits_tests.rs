@@ -5,35 +5,40 @@ fn usd(cents: u64) -> MicroUsd {
 }
 
 #[track_caller]
-fn check(limits: Limits, in_use: InUse, cap: Option<MicroUsd>, expected: Result<(), Excess>) {
+fn check(
+    limits: Limits,
+    in_use: CredentialUsage,
+    cap: Option<MicroUsd>,
+    expected: Result<(), Excess>,
+) {
     assert_eq!(admit(limits, in_use, cap), expected);
 }
 
 #[test]
 fn no_limit_admits_everything() {
-    let much = InUse { runs: u32::MAX, usd: MicroUsd::new(u64::MAX), unbounded: true };
+    let much = CredentialUsage { runs: u32::MAX, usd: MicroUsd::new(u64::MAX), unbounded: true };
     check(Limits::default(), much, None, Ok(()));
 }
 
 #[test]
 fn runs_at_once_are_counted() {
     let limits = Limits { runs_at_once: Some(2), ..Limits::default() };
-    check(limits, InUse { runs: 1, ..InUse::default() }, None, Ok(()));
+    check(limits, CredentialUsage { runs: 1, ..CredentialUsage::default() }, None, Ok(()));
     let full = Err(Excess::Runs { running: 2, allowed: 2 });
-    check(limits, InUse { runs: 2, ..InUse::default() }, None, full);
+    check(limits, CredentialUsage { runs: 2, ..CredentialUsage::default() }, None, full);
     let none = Limits { runs_at_once: Some(0), ..Limits::default() };
-    check(none, InUse::default(), None, Err(Excess::Runs { running: 0, allowed: 0 }));
+    check(none, CredentialUsage::default(), None, Err(Excess::Runs { running: 0, allowed: 0 }));
 }
 
 #[test]
 fn worst_case_of_a_run_must_fit_into_what_is_left_of_the_day() {
     let allowed = usd(1_000);
     let limits = Limits { usd_a_day: Some(allowed), ..Limits::default() };
-    let in_use = InUse { usd: usd(400), ..InUse::default() };
+    let in_use = CredentialUsage { usd: usd(400), ..CredentialUsage::default() };
     check(limits, in_use, Some(usd(600)), Ok(()));
     let wanted = usd(601);
     check(limits, in_use, Some(wanted), Err(Excess::Spend { wanted, left: usd(600), allowed }));
-    let over = InUse { usd: usd(2_000), ..InUse::default() };
+    let over = CredentialUsage { usd: usd(2_000), ..CredentialUsage::default() };
     let wanted = usd(1);
     check(limits, over, Some(wanted), Err(Excess::Spend { wanted, left: MicroUsd::ZERO, allowed }));
 }
@@ -42,33 +47,33 @@ fn worst_case_of_a_run_must_fit_into_what_is_left_of_the_day() {
 fn run_without_a_cap_does_not_begin_where_money_is_limited() {
     let allowed = usd(1_000);
     let limits = Limits { usd_a_day: Some(allowed), ..Limits::default() };
-    check(limits, InUse::default(), None, Err(Excess::Uncapped { allowed }));
-    let unbounded = InUse { unbounded: true, ..InUse::default() };
+    check(limits, CredentialUsage::default(), None, Err(Excess::Uncapped { allowed }));
+    let unbounded = CredentialUsage { unbounded: true, ..CredentialUsage::default() };
     check(limits, unbounded, Some(usd(1)), Err(Excess::Uncapped { allowed }));
 }
 
 #[test]
 fn minute_of_requests_may_come_at_once_and_then_they_come_evenly() {
-    let (mut pace, now) = (Pace::default(), 7_000_000_000);
+    let (mut pace, now) = (CredentialRateLimiter::default(), 7_000_000_000);
     for _ in 0..60 {
         assert_eq!(pace.take(now, 60), Ok(()));
     }
-    assert_eq!(pace.take(now, 60), Err(Wait { seconds: 1 }));
+    assert_eq!(pace.take(now, 60), Err(RateLimitError { seconds: 1 }));
     // A refused request does not count.
-    assert_eq!(pace.take(now, 60), Err(Wait { seconds: 1 }));
-    assert_eq!(pace.take(now + 999_999, 60), Err(Wait { seconds: 1 }));
+    assert_eq!(pace.take(now, 60), Err(RateLimitError { seconds: 1 }));
+    assert_eq!(pace.take(now + 999_999, 60), Err(RateLimitError { seconds: 1 }));
     assert_eq!(pace.take(now + 1_000_000, 60), Ok(()));
-    assert_eq!(pace.take(now + 1_000_000, 60), Err(Wait { seconds: 1 }));
+    assert_eq!(pace.take(now + 1_000_000, 60), Err(RateLimitError { seconds: 1 }));
     assert!(!pace.is_idle(now + 60_999_999));
     assert!(pace.is_idle(now + 61_000_000));
 }
 
 #[test]
 fn waits_are_as_long_as_they_must_be() {
-    let mut pace = Pace::default();
+    let mut pace = CredentialRateLimiter::default();
     assert_eq!(pace.take(0, 1), Ok(()));
-    assert_eq!(pace.take(0, 1), Err(Wait { seconds: 60 }));
-    assert_eq!(pace.take(59_000_001, 1), Err(Wait { seconds: 1 }));
+    assert_eq!(pace.take(0, 1), Err(RateLimitError { seconds: 60 }));
+    assert_eq!(pace.take(59_000_001, 1), Err(RateLimitError { seconds: 1 }));
     assert_eq!(pace.take(60_000_000, 1), Ok(()));
-    assert_eq!(Pace::default().take(0, 0), Err(Wait { seconds: 60 }));
+    assert_eq!(CredentialRateLimiter::default().take(0, 0), Err(RateLimitError { seconds: 60 }));
 }

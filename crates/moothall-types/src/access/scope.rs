@@ -1,29 +1,29 @@
-//! What a credential covers.
+//! Permissions of a credential.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// One kind of thing that a caller may do.
+/// One permission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Scope {
-    /// Look at what the team has.
+pub enum AccessScope {
+    /// View the team's data.
     Read,
     /// Start runs, which costs money, and pause, resume and cancel them.
     Run,
-    /// Say a person's word: approve, veto, edit and add moves.
+    /// Review as a person: approve, veto, edit and add moves.
     Review,
-    /// Everything, and the tokens of the team.
+    /// Everything, including managing the team's tokens.
     Admin,
 }
 
-impl Scope {
+impl AccessScope {
     /// Every scope.
     pub const ALL: [Self; 4] = [Self::Read, Self::Run, Self::Review, Self::Admin];
 
-    /// The word as it stands in tables and on the command line.
+    /// The name used in the database and on the command line.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -34,13 +34,13 @@ impl Scope {
     }
 }
 
-impl fmt::Display for Scope {
+impl fmt::Display for AccessScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
     }
 }
 
-impl FromStr for Scope {
+impl FromStr for AccessScope {
     type Err = UnknownScope;
 
     fn from_str(text: &str) -> Result<Self, UnknownScope> {
@@ -48,43 +48,43 @@ impl FromStr for Scope {
     }
 }
 
-/// A word that is not the name of a scope.
+/// The text is not the name of a scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not a scope: expected read, run, review or admin")]
+#[error("unknown scope: expected read, run, review or admin")]
 pub struct UnknownScope;
 
-/// The scopes that a credential was given; at least one.
+/// The scopes of a credential; at least one.
 ///
-/// `run` does not cover `review` and `review` does not cover `run`: a program that starts runs must
-/// not say a person's word on them.
+/// `run` and `review` do not include each other: a program that starts runs must not approve them
+/// in a person's place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Scopes {
+pub struct ScopeSet {
     read: bool,
     run: bool,
     review: bool,
     admin: bool,
 }
 
-impl Scopes {
-    /// One scope.
-    pub fn only(scope: Scope) -> Self {
+impl ScopeSet {
+    /// A set with a single scope.
+    pub fn only(scope: AccessScope) -> Self {
         Self {
-            read: scope == Scope::Read,
-            run: scope == Scope::Run,
-            review: scope == Scope::Review,
-            admin: scope == Scope::Admin,
+            read: scope == AccessScope::Read,
+            run: scope == AccessScope::Run,
+            review: scope == AccessScope::Review,
+            admin: scope == AccessScope::Admin,
         }
     }
 
-    /// Every scope.
+    /// A set with every scope.
     pub fn all() -> Self {
         Self { read: true, run: true, review: true, admin: true }
     }
 
-    /// This and another scope.
+    /// Adds a scope.
     #[must_use]
-    pub fn and(self, scope: Scope) -> Self {
+    pub fn and(self, scope: AccessScope) -> Self {
         let other = Self::only(scope);
         Self {
             read: self.read || other.read,
@@ -94,38 +94,38 @@ impl Scopes {
         }
     }
 
-    /// Whether something that needs this scope may be done. Every scope covers `read`, and `admin`
-    /// covers every other.
-    pub fn allow(self, needed: Scope) -> bool {
+    /// Whether these scopes include `needed`. Every scope includes `read`, and `admin` includes
+    /// all.
+    pub fn allow(self, needed: AccessScope) -> bool {
         match needed {
-            Scope::Read => true,
-            Scope::Run => self.run || self.admin,
-            Scope::Review => self.review || self.admin,
-            Scope::Admin => self.admin,
+            AccessScope::Read => true,
+            AccessScope::Run => self.run || self.admin,
+            AccessScope::Review => self.review || self.admin,
+            AccessScope::Admin => self.admin,
         }
     }
 
-    /// The scopes as they were given.
-    pub fn iter(self) -> impl Iterator<Item = Scope> {
-        let given = move |scope: &Scope| match scope {
-            Scope::Read => self.read,
-            Scope::Run => self.run,
-            Scope::Review => self.review,
-            Scope::Admin => self.admin,
+    /// The granted scopes, without the ones they imply.
+    pub fn iter(self) -> impl Iterator<Item = AccessScope> {
+        let given = move |scope: &AccessScope| match scope {
+            AccessScope::Read => self.read,
+            AccessScope::Run => self.run,
+            AccessScope::Review => self.review,
+            AccessScope::Admin => self.admin,
         };
-        Scope::ALL.into_iter().filter(given)
+        AccessScope::ALL.into_iter().filter(given)
     }
 }
 
-impl fmt::Display for Scopes {
-    /// `run,review`.
+impl fmt::Display for ScopeSet {
+    /// Comma-separated, such as `run,review`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let words: Vec<&str> = self.iter().map(Scope::as_str).collect();
+        let words: Vec<&str> = self.iter().map(AccessScope::as_str).collect();
         f.pad(&words.join(","))
     }
 }
 
-impl FromStr for Scopes {
+impl FromStr for ScopeSet {
     type Err = UnknownScope;
 
     fn from_str(text: &str) -> Result<Self, UnknownScope> {
@@ -135,7 +135,7 @@ impl FromStr for Scopes {
     }
 }
 
-impl TryFrom<String> for Scopes {
+impl TryFrom<String> for ScopeSet {
     type Error = UnknownScope;
 
     fn try_from(text: String) -> Result<Self, UnknownScope> {
@@ -143,8 +143,8 @@ impl TryFrom<String> for Scopes {
     }
 }
 
-impl From<Scopes> for String {
-    fn from(scopes: Scopes) -> Self {
+impl From<ScopeSet> for String {
+    fn from(scopes: ScopeSet) -> Self {
         scopes.to_string()
     }
 }

@@ -1,35 +1,35 @@
-//! Why a call gave no usable reply, as data that a journal can hold.
+//! Failed model calls, in a form that can be stored in the journal.
 
 use serde::{Deserialize, Serialize};
 
 use crate::MicroUsd;
 
-/// A call without a usable reply.
+/// A model call that gave no usable reply.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(deny_unknown_fields)]
 #[error("{kind}: {detail}")]
 pub struct ModelFailure {
-    /// The class, which decides whether a retry can help.
+    /// The kind of failure, which decides whether it is retried.
     pub kind: FailureKind,
-    /// What the provider or the network said, shortened and with keys removed.
+    /// The error message of the provider or network, shortened and with keys removed.
     pub detail: String,
-    /// The HTTP status, where one was seen.
+    /// The HTTP status, if there was a response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// How long the provider asked us to wait. Not written: it differs between two equal runs.
+    /// The delay requested by the provider. Not stored, because it differs between identical runs.
     #[serde(skip)]
     pub retry_after_ms: Option<u64>,
-    /// The most that all tries of this call can have cost; absent where the price is unknown. Not
-    /// written: it depends on how often it was tried.
+    /// Upper bound on the cost of all attempts of this call; `None` if the price is unknown. Not
+    /// stored, because it depends on the number of attempts.
     #[serde(skip)]
     pub cost_at_most_micro_usd: Option<MicroUsd>,
 }
 
-/// The longest detail we keep. Providers echo prompts in errors, and errors go to logs.
+/// Limited because providers echo prompts in errors, and errors are logged.
 const MAX_DETAIL_CHARS: usize = 300;
 
 impl ModelFailure {
-    /// A failure with nothing but its class and a text.
+    /// Creates a failure from its kind and a message.
     pub fn new(kind: FailureKind, detail: impl AsRef<str>) -> Self {
         let detail: String = detail
             .as_ref()
@@ -48,14 +48,14 @@ impl ModelFailure {
         Self { status: Some(status), ..self }
     }
 
-    /// Adds the provider's wish for a pause.
+    /// Sets the delay requested by the provider.
     #[must_use]
     pub fn with_retry_after_ms(self, retry_after_ms: Option<u64>) -> Self {
         Self { retry_after_ms, ..self }
     }
 }
 
-/// The class of a failure.
+/// The kind of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -63,40 +63,40 @@ impl ModelFailure {
 pub enum FailureKind {
     /// 429: too many requests or tokens.
     RateLimited,
-    /// 529 or 503: the provider has no room at the moment.
+    /// 529 or 503: the provider is overloaded.
     Overloaded,
     /// Any other 5xx.
     Server,
-    /// The connection could not be made or broke before the answer began.
+    /// The connection failed, or broke before the reply started.
     Transport,
-    /// No answer within the timeout.
+    /// No reply within the timeout.
     TimedOut,
-    /// The answer began and broke off.
+    /// The reply started but is incomplete.
     Truncated,
-    /// The answer is not what the wire promises: broken JSON, an HTML page, missing fields.
+    /// The reply violates the API's format: broken JSON, an HTML page, missing fields.
     Malformed,
-    /// A complete answer with no text in it.
+    /// A complete reply without text.
     EmptyReply,
-    /// The key is missing, wrong or not allowed to use this model.
+    /// The API key is missing, wrong or not allowed to use this model.
     Auth,
-    /// The provider says that the prompt does not fit its window.
+    /// The provider reports that the prompt exceeds the context window.
     ContextOverflow,
-    /// The provider cut the prompt in silence; the answer is to a question we did not ask.
+    /// The provider truncated the prompt without an error, so the reply answers a different prompt.
     ContextTruncated,
-    /// The model or its filter declined to answer.
+    /// The model or a content filter refused to answer.
     Refused,
-    /// The provider does not accept the request as it is.
+    /// The provider rejected the request.
     BadRequest,
-    /// The call could exceed the run's budget, so it was not made.
+    /// The call could exceed the run's budget and was not made.
     OverBudget,
-    /// A dollar budget cannot be kept for a model without a price, so the call was not made.
+    /// The model has no known price and the run has a dollar budget; the call was not made.
     PriceUnknown,
-    /// There is no such provider or recording, so the call was not made.
+    /// The provider or recording does not exist; the call was not made.
     NotFound,
 }
 
 impl FailureKind {
-    /// Whether the same request may succeed if it is simply sent again.
+    /// Whether the same request may succeed on a retry.
     pub fn is_retryable(self) -> bool {
         match self {
             Self::RateLimited
@@ -118,18 +118,18 @@ impl FailureKind {
         }
     }
 
-    /// Whether a person can cure it while the run stands still: with more money, or with a key or an
-    /// account that the provider accepts, the same question may be answered.
+    /// Whether the run should pause until a person fixes it, with a larger budget or a working key
+    /// or account.
     pub fn waits_for_cure(self) -> bool {
         matches!(self, Self::Auth | Self::OverBudget)
     }
 
-    /// Whether the provider tells us to slow down.
+    /// Whether the provider asks for a lower request rate.
     pub fn asks_for_less(self) -> bool {
         matches!(self, Self::RateLimited | Self::Overloaded)
     }
 
-    /// What the word is in files and on screen.
+    /// The name used in files and output.
     pub fn code(self) -> &'static str {
         match self {
             Self::RateLimited => "rate-limited",

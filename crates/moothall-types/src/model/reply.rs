@@ -1,45 +1,45 @@
-//! The one reply type, and what it used.
+//! The reply of a model and its token usage.
 
 use serde::{Deserialize, Serialize};
 
 use crate::MicroUsd;
 
-/// What a model answered. It holds nothing that differs between two identical answers: latency and
-/// retries are kept beside it.
+/// The reply of a model. Contains nothing that differs between identical replies; latency and
+/// retries are recorded separately.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelReply {
-    /// The words.
+    /// The reply's text.
     pub text: String,
-    /// Why it stopped.
+    /// Why the model stopped.
     pub stop: StopReason,
-    /// The model as the provider names it in the answer.
+    /// The model name reported by the provider.
     pub model: String,
-    /// Tokens, for this call alone.
-    pub usage: Usage,
+    /// Token counts of this call.
+    pub usage: TokenUsage,
     /// Where the numbers in `usage` come from.
     pub usage_basis: UsageBasis,
-    /// What the call cost; absent where the price is unknown, because a guess would be worse.
+    /// Cost of the call; `None` if the price is unknown.
     pub cost_micro_usd: Option<MicroUsd>,
 }
 
-/// Why a model stopped writing.
+/// Why a model stopped generating.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StopReason {
-    /// It had said what it wanted.
+    /// The reply is complete.
     End,
-    /// It was cut off at `max_tokens`.
+    /// The reply reached `max_tokens`.
     MaxTokens,
-    /// The provider ended it for a reason we have no word for.
+    /// Any other reason reported by the provider.
     Other,
 }
 
-/// Tokens of one call. The three input counts do not overlap; `reasoning` is a part of `output`.
+/// Token counts of one call. The input counts do not overlap; `reasoning` is part of `output`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[derive(ts_rs::TS)]
-pub struct Usage {
+pub struct TokenUsage {
     /// Prompt tokens that were neither read from nor written to a cache.
     pub input: u64,
     /// Prompt tokens read from the provider's cache.
@@ -48,26 +48,26 @@ pub struct Usage {
     pub cache_write_5m: u64,
     /// Prompt tokens written to a one-hour cache.
     pub cache_write_1h: u64,
-    /// Tokens of the answer, thinking included.
+    /// Output tokens, including reasoning.
     pub output: u64,
-    /// How many of them were thinking.
+    /// Reasoning tokens.
     pub reasoning: u64,
 }
 
-impl Usage {
-    /// All prompt tokens, however they were billed.
+impl TokenUsage {
+    /// All prompt tokens, cached or not.
     pub fn prompt(&self) -> u64 {
         [self.input, self.cache_read, self.cache_write_5m, self.cache_write_1h]
             .into_iter()
             .fold(0, u64::saturating_add)
     }
 
-    /// Prompt and answer.
+    /// Prompt and output tokens.
     pub fn total(&self) -> u64 {
         self.prompt().saturating_add(self.output)
     }
 
-    /// The sum of two calls.
+    /// Adds the counts of two calls.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         Self {
@@ -81,16 +81,15 @@ impl Usage {
     }
 }
 
-/// How far the numbers of a [`Usage`] can be believed.
+/// The source of the numbers in a [`TokenUsage`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[derive(ts_rs::TS)]
 pub enum UsageBasis {
-    /// The provider reported them and they are possible.
+    /// Reported by the provider, and plausible.
     Reported,
-    /// The provider reported none; these are our expectation.
+    /// Our estimate; the provider reported none.
     Estimated,
-    /// The provider reported more than the request can have used; these are the most it can have
-    /// been.
+    /// Upper bounds; the provider reported more than the request can have used.
     Bounded,
 }

@@ -1,4 +1,4 @@
-//! The one request type.
+//! Requests to models.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,10 +8,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::text::PromptText;
-use crate::{NotCanonical, Sha256Hex, tokens_at_most, tokens_expected};
+use super::prompt_text::PromptText;
+use crate::{CanonicalJsonError, Sha256Hex, tokens_at_most, tokens_expected};
 
-/// A model as users write it: `provider/name`, such as `anthropic/claude-haiku-5-5`, or `demo`.
+/// A model name as users write it: `provider/name`, such as `anthropic/claude-haiku-5-5`, or
+/// `demo`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 #[derive(ts_rs::TS)]
@@ -22,7 +23,7 @@ pub struct ModelName {
 }
 
 impl ModelName {
-    /// The built-in demonstration model, which needs no key and no network.
+    /// The built-in demo model, which needs no API key and no network.
     pub const DEMO: &str = "demo";
 
     /// The part before the first slash.
@@ -30,21 +31,21 @@ impl ModelName {
         &self.provider
     }
 
-    /// The part after it, as the provider knows the model; it may contain slashes itself.
+    /// The part after the first slash: the provider's name for the model. May contain slashes.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether this is the built-in demonstration model.
+    /// Whether this is the built-in demo model.
     pub fn is_demo(&self) -> bool {
         &*self.provider == Self::DEMO
     }
 }
 
-/// A text that does not name a model.
+/// The text is not a valid model name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` does not name a model; write provider/name, such as anthropic/claude-haiku-5-5, or demo"
+    "`{0}` is not a model name; expected provider/name, such as anthropic/claude-haiku-5-5, or demo"
 )]
 pub struct InvalidModelName(String);
 
@@ -95,44 +96,44 @@ impl From<ModelName> for String {
     }
 }
 
-/// For whom a request speaks. It never reaches a provider: it names traces, sums cost by role, and
-/// tells the demonstration model what is expected of it.
+/// The purpose of a request. Never sent to a provider: it names traces, groups costs and tells the
+/// demo model what to answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 #[derive(ts_rs::TS)]
-pub enum Purpose {
-    /// A question of the user's own (`moothall ask`).
+pub enum CallPurpose {
+    /// A user's question (`moothall ask`).
     Ask,
-    /// One small call that shows whether a model can be reached (`moothall models --check`).
+    /// A small call that tests whether a model is reachable (`moothall models --check`).
     Probe,
-    /// Writing a program that solves a task (`moothall run`).
+    /// Write a program that solves a task (`moothall run`).
     Generate,
-    /// Saying why a program did not solve its task (`moothall run`).
+    /// Explain why a program did not solve its task (`moothall run`).
     Critique,
-    /// Making up financial data (`moothall consult --source synthetic`).
+    /// Invent financial data (`moothall consult --source synthetic`).
     SynthesizeFinancials,
-    /// Making up news (`moothall consult --source synthetic`).
+    /// Invent news (`moothall consult --source synthetic`).
     SynthesizeNews,
-    /// Saying what the numbers mean: F1 (`moothall consult`).
+    /// Interpret the numbers: F1 (`moothall consult`).
     InferFinancial,
-    /// Saying what the events and texts mean: F2 (`moothall consult`).
+    /// Interpret the events and texts: F2 (`moothall consult`).
     InferTrend,
-    /// Proposing moves (`moothall consult`).
+    /// Propose moves (`moothall consult`).
     Analyst,
-    /// Attacking a move (`moothall consult`).
+    /// Criticize a move (`moothall consult`).
     Critic,
-    /// Defending a move (`moothall consult`).
+    /// Defend a move (`moothall consult`).
     DecisionMaker,
-    /// Scoring a move after its debate (`moothall consult`).
+    /// Score a move after its debate (`moothall consult`).
     Score,
-    /// Scoring m0, doing nothing, which is not debated (`moothall consult`).
+    /// Score m0, doing nothing, which is not debated (`moothall consult`).
     ScoreNothing,
-    /// Scoring a move without a debate (`moothall consult --baseline`).
+    /// Score a move without a debate (`moothall consult --baseline`).
     ScoreBaseline,
-    /// Choosing files and changing them (`moothall edit`).
+    /// Choose and change files (`moothall edit`).
     Edit,
-    /// Looking at a draft before the gate judges it (`[review] model` of a policy).
+    /// Review a draft before the gate decides (`[review] model` in a policy).
     Review,
 }
 
@@ -140,43 +141,43 @@ pub enum Purpose {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelRequest {
-    /// Which model answers.
+    /// The model to call.
     pub model: ModelName,
-    /// For whom it speaks.
-    pub purpose: Purpose,
-    /// Instructions, most shared first: providers cache by prefix.
-    pub system: Vec<Block>,
+    /// What the call is for.
+    pub purpose: CallPurpose,
+    /// System prompt, most widely shared blocks first, because providers cache by prefix.
+    pub system: Vec<PromptBlock>,
     /// The conversation so far, oldest first.
-    pub turns: Vec<Turn>,
-    /// The most tokens the answer may have, thinking included.
+    pub turns: Vec<PromptTurn>,
+    /// Limit on output tokens, including reasoning.
     pub max_tokens: u32,
-    /// Sent only to models that take one.
+    /// Sent only to models that support it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<Temperature>,
-    /// How much a thinking model thinks; sent only to models that take it.
+    /// Reasoning effort; sent only to models that support it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub effort: Option<Effort>,
-    /// The JSON the answer must be, where it must be JSON.
+    pub effort: Option<ReasoningEffort>,
+    /// JSON schema of the reply, if it must be JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<OutputSchema>,
-    /// How long one try may take. The gateway has a default.
+    /// Time limit of one attempt. Defaults to the gateway's timeout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
 }
 
-/// A piece of prompt text.
+/// A block of prompt text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Block {
-    /// Shared, because hundreds of waiting calls carry the same evidence.
+pub struct PromptBlock {
+    /// Shared between requests, because hundreds of pending calls contain the same evidence.
     pub text: PromptText,
     /// Asks the provider to cache everything up to the end of this block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache: Option<CacheFor>,
+    pub cache: Option<CacheDuration>,
 }
 
-impl Block {
-    /// Text that is not a cache breakpoint.
+impl PromptBlock {
+    /// A block without a cache breakpoint.
     pub fn new(text: impl Into<PromptText>) -> Self {
         Self { text: text.into(), cache: None }
     }
@@ -187,7 +188,7 @@ impl Block {
 
     /// Makes the end of this block a cache breakpoint.
     #[must_use]
-    pub fn cached(self, cache: CacheFor) -> Self {
+    pub fn cached(self, cache: CacheDuration) -> Self {
         Self { cache: Some(cache), ..self }
     }
 }
@@ -195,46 +196,46 @@ impl Block {
 /// How long a provider keeps a cached prefix after its last use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum CacheFor {
-    /// The usual and cheaper one.
+pub enum CacheDuration {
+    /// The default; cheaper to write.
     FiveMinutes,
-    /// Costs more to write; for steps that recur slowly.
+    /// More expensive to write; for prompts reused over a longer time.
     OneHour,
 }
 
 /// One message of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Turn {
-    /// Who says it.
-    pub role: Role,
-    /// What is said.
-    pub block: Block,
+pub struct PromptTurn {
+    /// Its author.
+    pub role: PromptRole,
+    /// Its text.
+    pub block: PromptBlock,
 }
 
-impl Turn {
+impl PromptTurn {
     fn hashed(&self) -> HashedTurn {
         HashedTurn { block: self.block.hashed(), role: self.role }
     }
 
-    /// Something said to the model.
+    /// A message to the model.
     pub fn user(text: impl Into<PromptText>) -> Self {
-        Self { role: Role::User, block: Block::new(text) }
+        Self { role: PromptRole::User, block: PromptBlock::new(text) }
     }
 
-    /// Something the model said before.
+    /// An earlier reply of the model.
     pub fn assistant(text: impl Into<PromptText>) -> Self {
-        Self { role: Role::Assistant, block: Block::new(text) }
+        Self { role: PromptRole::Assistant, block: PromptBlock::new(text) }
     }
 }
 
-/// Who says a turn.
+/// The author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Role {
-    /// Whoever the model answers.
+pub enum PromptRole {
+    /// The user.
     User,
-    /// The model itself, earlier.
+    /// The model.
     Assistant,
 }
 
@@ -247,7 +248,7 @@ impl TryFrom<u16> for Temperature {
     type Error = &'static str;
 
     fn try_from(thousandths: u16) -> Result<Self, Self::Error> {
-        Self::from_thousandths(thousandths).ok_or("a temperature is at most 2000 thousandths")
+        Self::from_thousandths(thousandths).ok_or("temperature must be at most 2000 thousandths")
     }
 }
 
@@ -258,7 +259,7 @@ impl From<Temperature> for u16 {
 }
 
 impl Temperature {
-    /// Always the likeliest word.
+    /// Deterministic sampling: always the most likely token.
     pub const ZERO: Self = Self(0);
 
     /// From 0 to 2000 thousandths, the range providers share.
@@ -266,63 +267,63 @@ impl Temperature {
         (thousandths <= 2000).then_some(Self(thousandths))
     }
 
-    /// As the decimal that wires carry.
+    /// The decimal number used in provider APIs.
     pub fn as_decimal(self) -> f64 {
         f64::from(self.0) / 1000.0
     }
 }
 
-/// How much a thinking model thinks before it answers.
+/// How much a reasoning model thinks before it answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Effort {
-    /// The least the model allows.
+pub enum ReasoningEffort {
+    /// The lowest effort.
     Low,
-    /// The provider's middle.
+    /// The provider's medium effort.
     Medium,
-    /// Slow, thorough, expensive.
+    /// Slow, thorough and expensive.
     High,
 }
 
-/// A JSON schema with its exact text: the order of fields is the order in which models answer, and
-/// the hash is of these bytes.
+/// A JSON schema with its exact text. Models answer in the order of its fields, and its hash covers
+/// these bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "WrittenSchema")]
+#[serde(try_from = "UncheckedSchema")]
 pub struct OutputSchema {
     name: Arc<str>,
     text: Arc<str>,
 }
 
-/// A schema as it stands in a file, before anyone looked at it.
+/// An unvalidated schema.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenSchema {
+struct UncheckedSchema {
     name: String,
     text: String,
 }
 
-impl TryFrom<WrittenSchema> for OutputSchema {
+impl TryFrom<UncheckedSchema> for OutputSchema {
     type Error = InvalidSchema;
 
-    fn try_from(written: WrittenSchema) -> Result<Self, InvalidSchema> {
+    fn try_from(written: UncheckedSchema) -> Result<Self, InvalidSchema> {
         Self::parse(&written.name, &written.text)
     }
 }
 
-/// A text that cannot be an output schema.
+/// The text is not a valid output schema.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidSchema {
     /// The text is not JSON.
     #[error("the schema is not JSON: {0}")]
     NotJson(String),
-    /// Providers accept objects only.
+    /// Providers accept only objects.
     #[error("the schema is not a JSON object")]
     NotAnObject,
 }
 
 impl OutputSchema {
-    /// Takes a schema as written, in compact form.
+    /// Parses a schema and stores it in compact form.
     pub fn parse(name: &str, text: &str) -> Result<Self, InvalidSchema> {
         let value: Value = serde_json::from_str(text)
             .map_err(|error| InvalidSchema::NotJson(error.to_string()))?;
@@ -332,7 +333,7 @@ impl OutputSchema {
         Ok(Self::compact(name, &value))
     }
 
-    /// The schema of one of our own types.
+    /// Generates the schema of a Rust type.
     pub fn of<T: JsonSchema>(name: &str) -> Self {
         Self::compact(name, schemars::schema_for!(T).as_value())
     }
@@ -346,29 +347,29 @@ impl OutputSchema {
         Self { name: name.into(), text: value.to_string().into() }
     }
 
-    /// A short name that providers want for it.
+    /// A short name, which providers require.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The schema's JSON, compact, fields in the order they were written.
+    /// The schema as compact JSON, with fields in their original order.
     pub fn text(&self) -> &str {
         &self.text
     }
 }
 
-/// Room for what a provider puts before the prompt without telling: chat templates, instructions for
-/// structured output. The longest seen are well below a hundred tokens.
+/// Allowance for tokens that providers add to a prompt: chat templates and instructions for
+/// structured output. The longest seen are well below one hundred tokens.
 const HIDDEN_TEMPLATE_TOKENS: u64 = 512;
 
 impl ModelRequest {
-    /// A question with nothing but its text.
+    /// Creates a request with a single question and default settings.
     pub fn ask(model: ModelName, question: impl Into<PromptText>, max_tokens: u32) -> Self {
         Self {
             model,
-            purpose: Purpose::Ask,
+            purpose: CallPurpose::Ask,
             system: Vec::new(),
-            turns: vec![Turn::user(question)],
+            turns: vec![PromptTurn::user(question)],
             max_tokens,
             temperature: None,
             effort: None,
@@ -377,17 +378,16 @@ impl ModelRequest {
         }
     }
 
-    /// The hash of what the provider is asked. Purpose and timeout are ours and do not count; texts
-    /// and the schema count by the hashes of their bytes, which are computed once for all requests
-    /// that share them.
-    pub fn hash(&self) -> Result<Sha256Hex, NotCanonical> {
+    /// Hashes everything the provider sees; purpose and timeout are left out. Texts and the schema
+    /// are included by their hashes, and the hash of a shared text is computed only once.
+    pub fn hash(&self) -> Result<Sha256Hex, CanonicalJsonError> {
         let text = serde_json::to_string(&self.hashed())
-            .map_err(|error| NotCanonical::Serialise(error.to_string()))?;
+            .map_err(|error| CanonicalJsonError::Serialise(error.to_string()))?;
         Ok(Sha256Hex::of(text.as_bytes()))
     }
 
-    fn hashed(&self) -> Hashed<'_> {
-        Hashed {
+    fn hashed(&self) -> HashedRequest<'_> {
+        HashedRequest {
             effort: self.effort,
             max_tokens: self.max_tokens,
             model: &self.model,
@@ -395,48 +395,48 @@ impl ModelRequest {
                 name: &schema.name,
                 sha256: Sha256Hex::of(schema.text.as_bytes()),
             }),
-            system: self.system.iter().map(Block::hashed).collect(),
+            system: self.system.iter().map(PromptBlock::hashed).collect(),
             temperature: self.temperature,
-            turns: self.turns.iter().map(Turn::hashed).collect(),
+            turns: self.turns.iter().map(PromptTurn::hashed).collect(),
         }
     }
 
-    /// Every piece of text that becomes prompt tokens.
+    /// All texts that count as prompt tokens.
     pub fn prompt_texts(&self) -> impl Iterator<Item = &str> {
         let schema = self.schema.iter().map(OutputSchema::text);
         self.blocks().map(|block| &*block.text).chain(schema)
     }
 
-    /// A prompt size that is never too small, for reservations.
+    /// Upper bound on the prompt tokens, for budget reservations.
     pub fn prompt_tokens_at_most(&self) -> u64 {
         let framing = HIDDEN_TEMPLATE_TOKENS + 16 * self.blocks().count() as u64;
         self.prompt_texts().map(tokens_at_most).sum::<u64>() + framing
     }
 
-    /// The prompt size to expect.
+    /// Estimated prompt tokens.
     pub fn prompt_tokens_expected(&self) -> u64 {
         let blocks = self.blocks().map(|block| block.text.tokens_expected()).sum::<u64>();
         let schema = self.schema.as_ref().map_or(0, |schema| tokens_expected(schema.text()));
         blocks + schema + self.framing_tokens()
     }
 
-    /// Every block, instructions first.
-    pub fn blocks(&self) -> impl Iterator<Item = &Block> {
+    /// All blocks, system prompt first.
+    pub fn blocks(&self) -> impl Iterator<Item = &PromptBlock> {
         self.system.iter().chain(self.turns.iter().map(|turn| &turn.block))
     }
 
-    /// What a chat template adds: role markers around each message and a fixed head (llama.cpp's
-    /// default system text is the longest seen).
+    /// Tokens added by a chat template: role markers around each message and a fixed header
+    /// (llama.cpp's default system text is the longest seen).
     fn framing_tokens(&self) -> u64 {
         24 + 8 * self.blocks().count() as u64
     }
 }
 
-/// What a request's hash is of: everything that the provider sees, texts by their hashes. Its fields
-/// stand in the order of canonical JSON, so that no tree has to be built and sorted for every call.
+/// The hashed form of a request: everything the provider sees, with texts replaced by their hashes.
+/// The fields are in canonical JSON order, so no tree has to be built and sorted for each call.
 #[derive(Serialize)]
-struct Hashed<'a> {
-    effort: Option<Effort>,
+struct HashedRequest<'a> {
+    effort: Option<ReasoningEffort>,
     max_tokens: u32,
     model: &'a ModelName,
     schema: Option<HashedSchema<'a>>,
@@ -453,14 +453,14 @@ struct HashedSchema<'a> {
 
 #[derive(Serialize)]
 struct HashedBlock {
-    cache: Option<CacheFor>,
+    cache: Option<CacheDuration>,
     sha256: Sha256Hex,
 }
 
 #[derive(Serialize)]
 struct HashedTurn {
     block: HashedBlock,
-    role: Role,
+    role: PromptRole,
 }
 
 #[cfg(test)]

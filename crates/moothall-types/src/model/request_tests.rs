@@ -29,7 +29,7 @@ fn request() -> ModelRequest {
 
 #[test]
 fn purpose_and_timeout_are_ours_and_do_not_change_the_hash() {
-    let same = ModelRequest { purpose: Purpose::Probe, timeout_ms: Some(1), ..request() };
+    let same = ModelRequest { purpose: CallPurpose::Probe, timeout_ms: Some(1), ..request() };
     assert_eq!(request().hash(), same.hash());
 }
 
@@ -37,10 +37,13 @@ fn purpose_and_timeout_are_ours_and_do_not_change_the_hash() {
 fn what_is_hashed_is_canonical() {
     let schema = OutputSchema::parse("answer", r#"{"type": "object"}"#).unwrap();
     let whole = ModelRequest {
-        system: vec![Block::new("Be terse.").cached(CacheFor::OneHour), Block::new("Be kind.")],
-        turns: vec![Turn::user("\"What?\""), Turn::assistant("That.")],
+        system: vec![
+            PromptBlock::new("Be terse.").cached(CacheDuration::OneHour),
+            PromptBlock::new("Be kind."),
+        ],
+        turns: vec![PromptTurn::user("\"What?\""), PromptTurn::assistant("That.")],
         temperature: Some(Temperature::ZERO),
-        effort: Some(Effort::High),
+        effort: Some(ReasoningEffort::High),
         schema: Some(schema),
         ..request()
     };
@@ -54,11 +57,11 @@ fn what_is_hashed_is_canonical() {
 fn everything_the_provider_sees_changes_the_hash() {
     let changed = [
         ModelRequest { model: "openai/gpt-5-nano".parse().unwrap(), ..request() },
-        ModelRequest { system: vec![Block::new("Be brief.")], ..request() },
-        ModelRequest { turns: vec![Turn::user("What is a moot hall")], ..request() },
+        ModelRequest { system: vec![PromptBlock::new("Be brief.")], ..request() },
+        ModelRequest { turns: vec![PromptTurn::user("What is a moot hall")], ..request() },
         ModelRequest { max_tokens: 101, ..request() },
         ModelRequest { temperature: Some(Temperature::ZERO), ..request() },
-        ModelRequest { effort: Some(Effort::Low), ..request() },
+        ModelRequest { effort: Some(ReasoningEffort::Low), ..request() },
         ModelRequest {
             schema: Some(OutputSchema::parse("a", r#"{"type":"object"}"#).unwrap()),
             ..request()
@@ -106,7 +109,7 @@ fn temperature_stays_in_the_range_that_providers_share() {
 
 #[test]
 fn the_expected_prompt_fits_below_the_bound() {
-    let request = ModelRequest { system: vec![Block::new("You are terse.")], ..request() };
+    let request = ModelRequest { system: vec![PromptBlock::new("You are terse.")], ..request() };
     assert!(request.prompt_tokens_expected() <= request.prompt_tokens_at_most());
 }
 

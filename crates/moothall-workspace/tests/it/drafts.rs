@@ -1,18 +1,19 @@
-//! Drafts from request to the workspace, as a worker and a person do it.
+//! Drafts from request to workspace, by a worker and a reviewer.
 
 use std::path::{Path, PathBuf};
 
 use moothall_core::ErrorCode;
 use moothall_core::Sha256Hex;
-use moothall_core::drafts::{DraftId, Principal, Say, State};
-use moothall_core::gate::{Action, Rule};
+use moothall_core::drafts::{DraftId, DraftState, Principal, ReviewDecision};
+use moothall_core::gate::{GateAction, Rule};
 use moothall_workspace::{
-    Caller, DraftError, DraftStore, Edit, Existing, OldTextFault, Submitted, verify,
+    DraftCaller, DraftEdit, DraftError, DraftStore, FileRequirement, OldTextFault,
+    SubmissionResult, verify,
 };
 
 use crate::world::{World, drafted, person, request, submit, token, worker, write};
 
-fn states(submitted: &Submitted) -> Vec<State> {
+fn states(submitted: &SubmissionResult) -> Vec<DraftState> {
     submitted.drafts.iter().map(|draft| draft.state).collect()
 }
 
@@ -25,16 +26,16 @@ fn an_edit_goes_from_request_to_the_workspace() {
     let world = World::new(&[("src/watchdog.py", "import sys\n")]);
     let store = world.open();
     let (draft, text) =
-        store.request(&worker(), "phase10", "src/watchdog.py", Existing::Must).unwrap();
+        store.request(&worker(), "phase10", "src/watchdog.py", FileRequirement::Must).unwrap();
     assert_eq!(text, "import sys\n");
     assert_eq!(draft.base.unwrap().sha256, Sha256Hex::of(b"import sys\n"));
     let edit =
-        Edit::Replace { old: "import sys\n".into(), new: "import sys\nVERSION = 1\n".into() };
+        DraftEdit::Replace { old: "import sys\n".into(), new: "import sys\nVERSION = 1\n".into() };
     store.write(&worker(), draft.id, edit, None).unwrap();
     assert_eq!(world.text("src/watchdog.py").unwrap(), "import sys\n");
     let submitted = submit(&store, &[draft.id]);
-    assert_eq!(submitted.judged.verdict.action, Action::Allow);
-    assert_eq!(states(&submitted), [State::Applied]);
+    assert_eq!(submitted.judged.verdict.action, GateAction::Allow);
+    assert_eq!(states(&submitted), [DraftState::Applied]);
     assert_eq!(world.text("src/watchdog.py").unwrap(), "import sys\nVERSION = 1\n");
     assert_eq!(world.names(), ["src/watchdog.py"]);
 }
@@ -49,12 +50,12 @@ fn several_files_are_applied_together_or_not_at_all() {
     }
     world.save("c", "somebody was here\n");
     let submitted = submit(&store, &ids);
-    assert_eq!(states(&submitted), [State::Conflict; 3]);
+    assert_eq!(states(&submitted), [DraftState::Conflict; 3]);
     let texts = ["a", "b", "c"].map(|name| world.text(name).unwrap());
     assert_eq!(texts, ["a\n", "b\n", "somebody was here\n"]);
     assert_eq!(world.names(), ["a", "b", "c"]);
     world.save("c", "c\n");
-    assert_eq!(states(&submit(&store, &ids)), [State::Applied; 3]);
+    assert_eq!(states(&submit(&store, &ids)), [DraftState::Applied; 3]);
     assert_eq!(["a", "b", "c"].map(|name| world.text(name).unwrap()), ["new\n"; 3]);
 }
 
@@ -62,25 +63,27 @@ fn several_files_are_applied_together_or_not_at_all() {
 fn new_files_deletions_renames_and_modes_wait_for_a_person_and_can_be_undone() {
     let world = World::new(&[("old.py", "a = 1\n"), ("gone.py", "b = 1\n"), ("run.py", "c = 1\n")]);
     let store = world.open();
-    let new = store.request(&worker(), "t1", "deep/er/new.py", Existing::MayNot).unwrap().0.id;
+    let new =
+        store.request(&worker(), "t1", "deep/er/new.py", FileRequirement::MayNot).unwrap().0.id;
     write(&store, new, "d = 1\n");
     let (moved, gone, run) =
         (request(&store, "old.py"), request(&store, "gone.py"), request(&store, "run.py"));
     let edit = |id, edit| store.write(&worker(), id, edit, None).unwrap();
-    edit(moved, Edit::Rename("new-name.py".into()));
-    edit(gone, Edit::Delete);
-    edit(run, Edit::Executable(true));
+    edit(moved, DraftEdit::Rename("new-name.py".into()));
+    edit(gone, DraftEdit::Delete);
+    edit(run, DraftEdit::Executable(true));
     let ids = [new, moved, gone, run];
     let submitted = submit(&store, &ids);
-    assert_eq!(submitted.judged.verdict.action, Action::Escalate);
+    assert_eq!(submitted.judged.verdict.action, GateAction::Escalate);
     assert_eq!(world.names(), ["gone.py", "old.py", "run.py"]);
-    let applied = store.review(&person(), new, seal(&store, new), Say::Approve, "fine").unwrap();
-    assert!(applied.iter().all(|draft| draft.state == State::Applied));
+    let applied =
+        store.review(&person(), new, seal(&store, new), ReviewDecision::Approve, "fine").unwrap();
+    assert!(applied.iter().all(|draft| draft.state == DraftState::Applied));
     assert_eq!(world.names(), ["deep/er/new.py", "new-name.py", "run.py"]);
     assert_eq!(mode(&world, "run.py") & 0o111, 0o111);
     assert_eq!(mode(&world, "deep/er/new.py"), 0o644);
     let undone = store.undo(&person(), gone).unwrap();
-    assert!(undone.iter().all(|draft| draft.state == State::Reverted));
+    assert!(undone.iter().all(|draft| draft.state == DraftState::Reverted));
     assert_eq!(world.names(), ["gone.py", "old.py", "run.py"]);
     assert_eq!(mode(&world, "run.py") & 0o111, 0);
 }
@@ -98,7 +101,7 @@ fn the_mode_of_a_file_is_kept() {
     fs_err::set_permissions(path, std::fs::Permissions::from_mode(0o750)).unwrap();
     let store = world.open();
     let (_, submitted) = drafted(&store, "a.sh", "#!/bin/sh\necho hello\n");
-    assert_eq!(states(&submitted), [State::Applied]);
+    assert_eq!(states(&submitted), [DraftState::Applied]);
     assert_eq!(mode(&world, "a.sh"), 0o750);
 }
 
@@ -106,10 +109,10 @@ fn the_mode_of_a_file_is_kept() {
 fn a_new_script_is_not_executable() {
     let world = World::new(&[]);
     let store = world.open();
-    let id = store.request(&worker(), "t1", "run.sh", Existing::MayNot).unwrap().0.id;
+    let id = store.request(&worker(), "t1", "run.sh", FileRequirement::MayNot).unwrap().0.id;
     write(&store, id, "#!/bin/sh\necho\n");
     let submitted = submit(&store, &[id]);
-    assert_eq!(submitted.judged.verdict.action, Action::Warn);
+    assert_eq!(submitted.judged.verdict.action, GateAction::Warn);
     assert_eq!(mode(&world, "run.sh"), 0o644);
 }
 
@@ -124,7 +127,7 @@ fn undo_leaves_a_file_alone_that_somebody_changed_since() {
     submit(&store, &ids);
     world.save("a", "mine\n");
     let left = store.undo(&person(), ids[0]).unwrap();
-    assert!(left.iter().all(|draft| draft.state == State::Applied));
+    assert!(left.iter().all(|draft| draft.state == DraftState::Applied));
     assert_eq!(["a", "b"].map(|name| world.text(name).unwrap()), ["mine\n", "new\n"]);
     assert!(matches!(store.undo(&worker(), ids[0]), Err(DraftError::Refused(_))));
 }
@@ -135,15 +138,15 @@ fn a_rejected_secret_is_removed_at_once_and_stands_in_no_file_of_the_store() {
     let store = world.open();
     let token = token();
     let (id, submitted) = drafted(&store, "a.py", &format!("a = 1\nkey = \"{token}\"\n"));
-    assert_eq!(submitted.judged.verdict.action, Action::Reject);
-    assert_eq!(states(&submitted), [State::Editing]);
+    assert_eq!(submitted.judged.verdict.action, GateAction::Reject);
+    assert_eq!(states(&submitted), [DraftState::Editing]);
     assert!(store.read(&worker(), id).is_err());
     store.submit(&worker(), &[id], "again").unwrap_err();
     let mut found = Vec::new();
     files_with(&world.state(), &token, &mut found);
     assert_eq!(found, Vec::<PathBuf>::new());
     write(&store, id, "a = 2\n");
-    assert_eq!(states(&submit(&store, &[id])), [State::Applied]);
+    assert_eq!(states(&submit(&store, &[id])), [DraftState::Applied]);
 }
 
 #[test]
@@ -154,7 +157,9 @@ fn a_credential_in_a_summary_or_a_reason_is_not_written_down() {
     write(&store, id, "b:\n");
     let token = token();
     store.submit(&worker(), &[id], &format!("use {token}")).unwrap();
-    store.review(&person(), id, seal(&store, id), Say::Reject, &format!("not {token}")).unwrap();
+    store
+        .review(&person(), id, seal(&store, id), ReviewDecision::Reject, &format!("not {token}"))
+        .unwrap();
     assert!(!world.journal().contains(&token));
 }
 
@@ -174,7 +179,7 @@ fn handles_of_others_and_handles_that_are_none_are_unknown_in_the_same_words() {
     let world = World::new(&[("a", "a\n")]);
     let store = world.open();
     let id = request(&store, "a");
-    let stranger = Caller::new(Principal::worker("ada/two"));
+    let stranger = DraftCaller::new(Principal::worker("ada/two"));
     let words = |id| store.read(&stranger, id).unwrap_err().to_string();
     assert_eq!(words(id), words(DraftId::new([9; 16])));
     assert_eq!(store.list(&stranger).unwrap(), []);
@@ -185,18 +190,18 @@ fn the_first_of_two_drafts_of_a_file_wins_and_the_other_can_be_rebased() {
     let world = World::new(&[("a", "1\n2\n3\n4\n5\n")]);
     let store = world.open();
     let first = request(&store, "a");
-    let other = Caller::new(Principal::worker("ada/two"));
-    let second = store.request(&other, "t2", "a", Existing::Must).unwrap().0.id;
+    let other = DraftCaller::new(Principal::worker("ada/two"));
+    let second = store.request(&other, "t2", "a", FileRequirement::Must).unwrap().0.id;
     write(&store, first, "one\n2\n3\n4\n5\n");
-    let edit = Edit::Content("1\n2\n3\n4\nfive\n".into());
+    let edit = DraftEdit::Content("1\n2\n3\n4\nfive\n".into());
     store.write(&other, second, edit, None).unwrap();
-    assert_eq!(states(&submit(&store, &[first])), [State::Applied]);
+    assert_eq!(states(&submit(&store, &[first])), [DraftState::Applied]);
     let late = store.submit(&other, &[second], "").unwrap();
-    assert_eq!(states(&late), [State::Conflict]);
+    assert_eq!(states(&late), [DraftState::Conflict]);
     assert_eq!(world.text("a").unwrap(), "one\n2\n3\n4\n5\n");
     let (draft, clean) = store.rebase(&other, second).unwrap();
-    assert_eq!((draft.state, clean), (State::Editing, true));
-    assert_eq!(states(&store.submit(&other, &[second], "").unwrap()), [State::Applied]);
+    assert_eq!((draft.state, clean), (DraftState::Editing, true));
+    assert_eq!(states(&store.submit(&other, &[second], "").unwrap()), [DraftState::Applied]);
     assert_eq!(world.text("a").unwrap(), "one\n2\n3\n4\nfive\n");
 }
 
@@ -207,7 +212,7 @@ fn a_rebase_that_is_not_clean_is_rejected_by_the_gate() {
     let id = request(&store, "a");
     write(&store, id, "draft\n");
     world.save("a", "person\n");
-    assert_eq!(states(&submit(&store, &[id])), [State::Conflict]);
+    assert_eq!(states(&submit(&store, &[id])), [DraftState::Conflict]);
     assert!(!store.rebase(&worker(), id).unwrap().1);
     let submitted = submit(&store, &[id]);
     let rules: Vec<_> = submitted.judged.verdict.findings.iter().map(|one| one.rule).collect();
@@ -222,7 +227,7 @@ fn a_deleted_original_is_a_conflict_and_is_not_brought_back() {
     let id = request(&store, "a");
     write(&store, id, "b\n");
     fs_err::remove_file(world.workspace().join("a")).unwrap();
-    assert_eq!(states(&submit(&store, &[id])), [State::Conflict]);
+    assert_eq!(states(&submit(&store, &[id])), [DraftState::Conflict]);
     assert!(store.rebase(&worker(), id).is_err());
     assert_eq!(world.names(), Vec::<String>::new());
 }
@@ -231,10 +236,10 @@ fn a_deleted_original_is_a_conflict_and_is_not_brought_back() {
 fn a_new_file_that_somebody_made_meanwhile_is_a_conflict() {
     let world = World::new(&[]);
     let store = world.open();
-    let id = store.request(&worker(), "t1", "a", Existing::MayNot).unwrap().0.id;
+    let id = store.request(&worker(), "t1", "a", FileRequirement::MayNot).unwrap().0.id;
     write(&store, id, "draft\n");
     world.save("a", "person\n");
-    assert_eq!(states(&submit(&store, &[id])), [State::Conflict]);
+    assert_eq!(states(&submit(&store, &[id])), [DraftState::Conflict]);
     assert_eq!(world.text("a").unwrap(), "person\n");
 }
 
@@ -243,23 +248,23 @@ fn an_approval_of_what_was_shown_before_is_refused() {
     let world = World::new(&[("Makefile", "a:\n")]);
     let store = world.open();
     let (id, submitted) = drafted(&store, "Makefile", "b:\n");
-    assert_eq!(states(&submitted), [State::Escalated]);
+    assert_eq!(states(&submitted), [DraftState::Escalated]);
     let shown = seal(&store, id);
     write(&store, id, "evil:\n");
     submit(&store, &[id]);
-    assert!(store.review(&person(), id, shown, Say::Approve, "").is_err());
+    assert!(store.review(&person(), id, shown, ReviewDecision::Approve, "").is_err());
     assert_eq!(world.text("Makefile").unwrap(), "a:\n");
-    store.review(&person(), id, seal(&store, id), Say::SendBack, "smaller").unwrap();
-    assert_eq!(store.status(&worker(), id).unwrap().state, State::Editing);
+    store.review(&person(), id, seal(&store, id), ReviewDecision::SendBack, "smaller").unwrap();
+    assert_eq!(store.status(&worker(), id).unwrap().state, DraftState::Editing);
 }
 
 #[test]
 fn more_bytes_than_the_policy_allows_are_neither_read_nor_written() {
     let world = World::new(&[("big", &"x".repeat((1 << 20) + 1)), ("a", "a\n")]);
     let store = world.open();
-    assert!(store.request(&worker(), "t1", "big", Existing::Must).is_err());
+    assert!(store.request(&worker(), "t1", "big", FileRequirement::Must).is_err());
     let id = request(&store, "a");
-    let big = Edit::Content("x".repeat((1 << 20) + 1));
+    let big = DraftEdit::Content("x".repeat((1 << 20) + 1));
     assert!(store.write(&worker(), id, big, None).is_err());
 }
 
@@ -271,7 +276,7 @@ fn old_text_must_stand_there_once() {
     for (old, expected) in
         [("aa", OldTextFault::Repeated), ("x", OldTextFault::Missing), ("", OldTextFault::Empty)]
     {
-        let edit = Edit::Replace { old: old.into(), new: "y".into() };
+        let edit = DraftEdit::Replace { old: old.into(), new: "y".into() };
         let error = store.write(&worker(), id, edit, None).unwrap_err();
         assert!(matches!(error, DraftError::OldText(fault) if fault == expected), "{error:?}");
         assert_eq!(error.code(), ErrorCode::OldText);
@@ -282,12 +287,12 @@ fn old_text_must_stand_there_once() {
 fn a_new_name_that_is_anothers_twin_is_escalated() {
     let world = World::new(&[("Main.py", "a\n")]);
     let store = world.open();
-    let id = store.request(&worker(), "t1", "main.py", Existing::MayNot).unwrap().0.id;
+    let id = store.request(&worker(), "t1", "main.py", FileRequirement::MayNot).unwrap().0.id;
     write(&store, id, "b\n");
     let submitted = submit(&store, &[id]);
     let rules: Vec<_> = submitted.judged.verdict.findings.iter().map(|one| one.rule).collect();
-    assert_eq!((states(&submitted), rules), (vec![State::Escalated], vec![Rule::PathTwin]));
-    assert!(store.request(&worker(), "t1", "u\u{308}.py", Existing::MayNot).is_err());
+    assert_eq!((states(&submitted), rules), (vec![DraftState::Escalated], vec![Rule::PathTwin]));
+    assert!(store.request(&worker(), "t1", "u\u{308}.py", FileRequirement::MayNot).is_err());
 }
 
 #[test]
@@ -297,7 +302,7 @@ fn a_policy_that_changes_at_run_time_changes_nothing_and_is_noted_once() {
     world.save(".moothall/policy.toml", "version = 1\n[rules]\n\"path.home\" = \"allow\"\n");
     let home = format!("p = '/{}/ada/x'\n", "home");
     let (_, submitted) = drafted(&store, "a.py", &home);
-    assert_eq!(submitted.judged.verdict.action, Action::Reject);
+    assert_eq!(submitted.judged.verdict.action, GateAction::Reject);
     drafted(&store, "a.py", "b\n");
     assert_eq!(world.journal().matches("policy_differs").count(), 1);
 }
@@ -309,9 +314,9 @@ fn looking_at_a_draft_with_an_older_policy_does_not_accept_it() {
     let guarded = "version = 1\n[paths]\nprotect = [\"deploy/**\"]\n";
     world.save(".moothall/policy.toml", guarded);
     let (id, submitted) = drafted(&world.open(), "deploy/a.py", "b\n");
-    assert_eq!(states(&submitted), [State::Escalated]);
-    let shown = older.shown(&Caller::new(Principal::gate()), id).unwrap();
-    assert_eq!(shown[0].draft.state, State::Escalated);
+    assert_eq!(states(&submitted), [DraftState::Escalated]);
+    let shown = older.shown(&DraftCaller::new(Principal::gate()), id).unwrap();
+    assert_eq!(shown[0].draft.state, DraftState::Escalated);
     assert_eq!(world.text("deploy/a.py").unwrap(), "a\n");
 }
 
@@ -328,7 +333,7 @@ fn purging_empties_the_store_and_keeps_the_journal() {
     drafted(&store, "a", "new\n");
     let open = request(&store, "b");
     assert!(store.purge(&person()).unwrap() >= 3);
-    assert_eq!(store.status(&worker(), open).unwrap().state, State::Withdrawn);
+    assert_eq!(store.status(&worker(), open).unwrap().state, DraftState::Withdrawn);
     let kinds: Vec<_> = world.journal().lines().map(|line| line.contains("purged")).collect();
     assert_eq!(kinds.last(), Some(&true));
     verify(&world.state(), None, |_| {}).unwrap();
@@ -343,15 +348,15 @@ fn contents_go_when_nothing_needs_them_and_drafts_expire() {
     let open = request(&store, "b");
     world.at(9 * DAY);
     assert_eq!(store.tidy().unwrap(), 0);
-    assert_eq!(store.status(&worker(), open).unwrap().state, State::Expired);
-    let words = store.write(&worker(), open, Edit::Delete, None).unwrap_err().to_string();
-    assert_eq!(words, "the draft is expired: it cannot be written");
+    assert_eq!(store.status(&worker(), open).unwrap().state, DraftState::Expired);
+    let words = store.write(&worker(), open, DraftEdit::Delete, None).unwrap_err().to_string();
+    assert_eq!(words, "draft is expired and cannot be written");
     world.at(40 * DAY);
     assert_eq!(store.tidy().unwrap(), 3);
     assert!(matches!(store.undo(&person(), applied), Err(DraftError::ContentGone(_))));
 }
 
-/// A long summary was once scanned whole, with the store locked.
+/// Regression test: a long summary was scanned completely while the store was locked.
 #[test]
 fn long_summary_is_cut_before_it_is_scanned() {
     let world = World::new(&[("a.py", "a = 1\n")]);
@@ -359,7 +364,7 @@ fn long_summary_is_cut_before_it_is_scanned() {
     let id = request(&store, "a.py");
     write(&store, id, "a = 2\n");
     let begun = std::time::Instant::now();
-    // A credential behind the limit is not kept, so it withholds nothing.
+    // A credential beyond the limit is cut off, so the summary is not withheld.
     let summary = format!("{}{}", "\\".repeat(8 << 20), token());
     let submitted = store.submit(&worker(), &[id], &summary).unwrap();
     assert!(begun.elapsed().as_secs() < 5, "{:?}", begun.elapsed());
@@ -374,7 +379,7 @@ fn a_clock_that_goes_back_changes_no_order() {
     let id = request(&store, "a");
     world.at(5);
     write(&store, id, "b\n");
-    assert_eq!(states(&submit(&store, &[id])), [State::Applied]);
+    assert_eq!(states(&submit(&store, &[id])), [DraftState::Applied]);
     let again = world.open();
     assert_eq!(again.status(&worker(), id).unwrap(), store.status(&worker(), id).unwrap());
     verify(&world.state(), None, |_| {}).unwrap();

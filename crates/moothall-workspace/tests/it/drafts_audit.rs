@@ -1,13 +1,14 @@
-//! The journal as somebody finds it who changed it.
+//! Tampering with the journal.
 
 use moothall_core::Sha256Hex;
 use moothall_workspace::{
-    Anchor, DraftError, DraftStore, Head, Options, Verified, torn_files, verify,
+    DraftError, DraftStore, DraftStoreOptions, JournalAnchor, JournalHead, JournalVerification,
+    torn_files, verify,
 };
 
 use crate::world::{World, drafted, request, write};
 
-fn with_records() -> (World, Verified) {
+fn with_records() -> (World, JournalVerification) {
     let world = World::new(&[("a", "a\n")]);
     let store = world.open();
     drafted(&store, "a", "b\n");
@@ -57,16 +58,16 @@ fn a_changed_deleted_or_moved_record_is_found_where_it_is_and_nothing_opens() {
 
 #[test]
 fn a_journal_that_was_cut_is_found_with_an_anchor() {
-    let (world, Verified { head, .. }) = with_records();
+    let (world, JournalVerification { head, .. }) = with_records();
     let whole = lines(&world);
-    // The first record has a signed checkpoint; what comes after it can only be missed by an anchor.
+    // The first record has a signed checkpoint; only an anchor detects that later ones are missing.
     put(&world, &whole[..2]);
     assert_eq!(verify(&world.state(), None, |_| {}).unwrap().head.seq, 2);
     let error = verify(&world.state(), Some(head.into()), |_| {}).unwrap_err();
     assert!(error.to_string().contains("before the anchor"), "{error}");
-    let other = Head { seq: 2, hash: Sha256Hex::of(b"other") };
+    let other = JournalHead { seq: 2, hash: Sha256Hex::of(b"other") };
     let error = verify(&world.state(), Some(other.into()), |_| {}).unwrap_err();
-    assert!(error.to_string().contains("the anchor says otherwise"), "{error}");
+    assert!(error.to_string().contains("differs from the anchor"), "{error}");
 }
 
 #[test]
@@ -100,7 +101,7 @@ fn a_torn_tail_is_cut_and_kept_aside() {
 #[test]
 fn the_chain_goes_on_over_the_boundary_of_files() {
     let world = World::new(&[("a", "a\n")]);
-    let options = || Options { rotate_at: Some(1500), ..world.options() };
+    let options = || DraftStoreOptions { rotate_at: Some(1500), ..world.options() };
     let store = DraftStore::open(options()).unwrap();
     let id = request(&store, "a");
     for at in 0..20 {
@@ -111,7 +112,7 @@ fn the_chain_goes_on_over_the_boundary_of_files() {
     assert_eq!(store.head().unwrap(), verified.head);
     let again = DraftStore::open(options()).unwrap();
     assert_eq!(again.head().unwrap(), verified.head);
-    // A file in the middle that is gone is seen.
+    // A missing file in the middle is detected.
     fs_err::remove_file(world.state().join("audit/000002.ndjson")).unwrap();
     assert!(verify(&world.state(), None, |_| {}).is_err());
 }
@@ -133,12 +134,12 @@ fn eight_writers_make_one_chain() {
     assert_eq!(verify(&world.state(), None, |_| {}).unwrap().head.seq, 81);
 }
 
-fn anchored(world: &World) -> Options {
-    Options { anchor: Some(world.folder.path().join("anchors/ws")), ..world.options() }
+fn anchored(world: &World) -> DraftStoreOptions {
+    DraftStoreOptions { anchor: Some(world.folder.path().join("anchors/ws")), ..world.options() }
 }
 
 #[track_caller]
-fn fails_with(result: Result<Verified, DraftError>, words: &str) {
+fn fails_with(result: Result<JournalVerification, DraftError>, words: &str) {
     match result {
         Err(error @ DraftError::JournalDamaged { .. }) => {
             assert!(error.to_string().contains(words), "{error}");
@@ -147,7 +148,8 @@ fn fails_with(result: Result<Verified, DraftError>, words: &str) {
     }
 }
 
-/// `audit verify` said "holds" for thousands of records without a single checkpoint file.
+/// Regression test: `audit verify` passed for thousands of records without a single checkpoint
+/// file.
 #[test]
 fn missing_checkpoint_files_fail_verification() {
     let world = World::new(&[("a", "a\n")]);
@@ -172,7 +174,7 @@ fn missing_checkpoint_files_fail_verification() {
     for gone in &names {
         fs_err::remove_file(gone).unwrap();
     }
-    // Without an anchor as well: so many records cannot have none.
+    // Also without an anchor: this many records must have a checkpoint.
     fails_with(verify(&world.state(), None, |_| {}), "a signed checkpoint is missing");
 }
 
@@ -183,28 +185,28 @@ fn journal_that_ends_before_its_kept_anchor_fails_verification() {
     drafted(&store, "a", "b\n");
     let head = store.verify(|_| {}).unwrap().head;
     let path = world.folder.path().join("anchors/ws");
-    let anchor = Anchor::read(&path).unwrap().unwrap();
-    assert_eq!(anchor, Anchor { head, checkpoint: 1 });
+    let anchor = JournalAnchor::read(&path).unwrap().unwrap();
+    assert_eq!(anchor, JournalAnchor { head, checkpoint: 1 });
     let whole = lines(&world);
     put(&world, &whole[..2]);
-    fails_with(store.verify(|_| {}), "it ends before the anchor");
-    // A store that works on what is left does not move the anchor, however far it comes.
+    fails_with(store.verify(|_| {}), "the journal ends before the anchor");
+    // A store that continues with the truncated journal never moves the anchor.
     let again = DraftStore::open(anchored(&world)).unwrap();
     let id = request(&again, "a");
     for _ in 0..6 {
         write(&again, id, "c\n");
     }
-    assert_eq!(Anchor::read(&path).unwrap(), Some(anchor));
-    fails_with(again.verify(|_| {}), "the anchor says otherwise");
+    assert_eq!(JournalAnchor::read(&path).unwrap(), Some(anchor));
+    fails_with(again.verify(|_| {}), "differs from the anchor");
     let third = DraftStore::open(anchored(&world)).unwrap();
     write(&third, id, "d\n");
-    assert_eq!(Anchor::read(&path).unwrap(), Some(anchor));
+    assert_eq!(JournalAnchor::read(&path).unwrap(), Some(anchor));
 }
 
-/// The store moved it aside with the next command, and the journal held again without a word.
+/// Regression test: the next command moved the record aside, and verification passed again.
 #[test]
 fn changed_last_record_is_not_moved_aside_and_nothing_opens() {
-    let (world, Verified { head, .. }) = with_records();
+    let (world, JournalVerification { head, .. }) = with_records();
     let mut changed = lines(&world);
     let last = changed.last_mut().unwrap();
     *last = last.replace("done", "dome");
@@ -228,7 +230,7 @@ fn torn_files_are_reported_and_one_that_holds_a_changed_record_fails() {
     fails_with(verify(&world.state(), None, |_| {}), "was moved aside");
 }
 
-/// The records before it counted as read and were read again, so that the journal seemed damaged.
+/// Regression test: the records before it were read twice, so the journal seemed damaged.
 #[test]
 fn torn_tail_that_cannot_be_cut_is_cut_by_a_later_call() {
     let (world, _) = with_records();

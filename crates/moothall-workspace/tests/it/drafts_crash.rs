@@ -1,50 +1,52 @@
-//! Processes that die at the worst moment, and disks that are full.
+//! Processes that are killed midway, and full disks.
 
 use std::io;
 use std::process::Command;
 
-use moothall_core::drafts::{DraftId, State};
-use moothall_workspace::{DraftError, DraftStore, Options, Point, verify};
+use moothall_core::drafts::{DraftId, DraftState};
+use moothall_workspace::{DraftError, DraftStore, DraftStoreOptions, FailPoint, verify};
 
 use crate::world::{World, drafted, request, submit, worker, write};
 
-const POINTS: &[(&str, Point)] = &[
-    ("blob", Point::Blob),
-    ("journal", Point::Journal),
-    ("journal-sync", Point::JournalSync),
-    ("before-intent", Point::BeforeIntent),
-    ("after-intent", Point::AfterIntent),
-    ("staging", Point::Staging),
-    ("staged", Point::Staged),
-    ("exchanged", Point::Exchanged),
-    ("unlinked", Point::Unlinked),
-    ("before-end", Point::BeforeEnd),
+const POINTS: &[(&str, FailPoint)] = &[
+    ("blob", FailPoint::Blob),
+    ("journal", FailPoint::Journal),
+    ("journal-sync", FailPoint::JournalSync),
+    ("before-intent", FailPoint::BeforeIntent),
+    ("after-intent", FailPoint::AfterIntent),
+    ("staging", FailPoint::Staging),
+    ("staged", FailPoint::Staged),
+    ("exchanged", FailPoint::Exchanged),
+    ("unlinked", FailPoint::Unlinked),
+    ("before-end", FailPoint::BeforeEnd),
 ];
 
 const WHERE: &str = "MOOTHALL_TEST_CRASH_AT";
 const FOLDER: &str = "MOOTHALL_TEST_CRASH_FOLDER";
 
-/// Not a test: what the tests below start and kill. It submits two drafts together, and kills
-/// itself when it comes to the named point for the last file.
+/// Not a test: a helper process that the tests below start. It submits two drafts together and
+/// kills itself at the named point of the last file.
 #[test]
 #[ignore = "a helper that other tests start"]
 fn child_that_dies() {
     let folder = std::path::PathBuf::from(std::env::var_os(FOLDER).unwrap());
     let at = std::env::var(WHERE).unwrap();
     let point = POINTS.iter().find(|(name, _)| *name == at).unwrap().1;
-    let plain = Options::new(folder.join("ws"), folder.join("state"));
+    let plain = DraftStoreOptions::new(folder.join("ws"), folder.join("state"));
     let store = DraftStore::open(plain).unwrap();
     let ids = [request(&store, "a"), request(&store, "b")];
     for id in ids {
         write(&store, id, "new\n");
     }
     drop(store);
-    // Points inside of files are reached once for each of them: the second time counts, so that
-    // one file is changed and the other is not.
-    let twice =
-        matches!(point, Point::Staging | Point::Staged | Point::Exchanged | Point::Unlinked);
+    // Points within a file are reached once per file. Stop at the second, so that one file is
+    // changed and the other is not.
+    let twice = matches!(
+        point,
+        FailPoint::Staging | FailPoint::Staged | FailPoint::Exchanged | FailPoint::Unlinked
+    );
     let seen = std::sync::atomic::AtomicUsize::new(0);
-    let options = Options {
+    let options = DraftStoreOptions {
         reached: Box::new(move |reached| {
             let times = match reached == point {
                 true => seen.fetch_add(1, std::sync::atomic::Ordering::SeqCst) + 1,
@@ -59,10 +61,10 @@ fn child_that_dies() {
             }
             Ok(())
         }),
-        ..Options::new(folder.join("ws"), folder.join("state"))
+        ..DraftStoreOptions::new(folder.join("ws"), folder.join("state"))
     };
     let store = DraftStore::open(options).unwrap();
-    if point == Point::Blob {
+    if point == FailPoint::Blob {
         write(&store, ids[0], "newer\n");
     }
     submit(&store, &ids);
@@ -93,8 +95,8 @@ fn whoever_is_killed_at_any_point_is_finished_by_the_next() {
         let store = world.open();
         let drafts = store.list(&worker()).unwrap();
         let ids: Vec<DraftId> = drafts.iter().map(|draft| draft.id).collect();
-        // Nothing was handed in where the process died before the first record of it.
-        if drafts.iter().all(|draft| draft.state == State::Editing) {
+        // Nothing was submitted if the process died before its first record.
+        if drafts.iter().all(|draft| draft.state == DraftState::Editing) {
             assert!(["blob", "journal", "journal-sync"].contains(at), "{at}");
             submit(&store, &ids);
         }
@@ -113,7 +115,7 @@ fn bytes_of_a_person_that_were_swapped_out_before_a_crash_are_kept() {
     let world = World::new(&[("a", "a\n"), ("b", "b\n")]);
     crash(&world, "staged");
     let staged = world.names().into_iter().find(|name| name.starts_with(".moothall-")).unwrap();
-    // A person saved, and the process died right after it had exchanged the files.
+    // A person saved the file, and the process died right after exchanging the files.
     world.save("b", "work of a person\n");
     let (staged, original) = (world.workspace().join(staged), world.workspace().join("b"));
     let cwd = rustix::fs::CWD;
@@ -129,9 +131,9 @@ fn bytes_of_a_person_that_were_swapped_out_before_a_crash_are_kept() {
 fn a_save_of_a_person_during_an_exchange_is_given_back() {
     let world = World::new(&[("a", "a\n")]);
     let path = world.workspace().join("a");
-    let options = Options {
+    let options = DraftStoreOptions {
         reached: Box::new(move |point| {
-            if point == Point::Staged {
+            if point == FailPoint::Staged {
                 fs_err::write(&path, "person\n")?;
             }
             Ok(())
@@ -140,7 +142,7 @@ fn a_save_of_a_person_during_an_exchange_is_given_back() {
     };
     let store = DraftStore::open(options).unwrap();
     let (_, submitted) = drafted(&store, "a", "draft\n");
-    assert_eq!(submitted.drafts[0].state, State::Conflict);
+    assert_eq!(submitted.drafts[0].state, DraftState::Conflict);
     assert_eq!(world.text("a").unwrap(), "person\n");
     assert_eq!(world.names(), ["a"]);
 }
@@ -156,7 +158,7 @@ fn a_full_disk_at_any_write_leaves_no_partial_file() {
         }
         drop(store);
         let full = *full;
-        let options = Options {
+        let options = DraftStoreOptions {
             reached: Box::new(move |point| match point == full {
                 true => Err(io::Error::from(io::ErrorKind::StorageFull)),
                 false => Ok(()),
@@ -164,35 +166,40 @@ fn a_full_disk_at_any_write_leaves_no_partial_file() {
             ..world.options()
         };
         let store = DraftStore::open(options).unwrap();
-        if full == Point::Blob {
+        if full == FailPoint::Blob {
             store
-                .write(&worker(), ids[0], moothall_workspace::Edit::Content("more\n".into()), None)
+                .write(
+                    &worker(),
+                    ids[0],
+                    moothall_workspace::DraftEdit::Content("more\n".into()),
+                    None,
+                )
                 .unwrap_err();
         } else {
             store.submit(&worker(), &ids, "").unwrap_err();
         }
         drop(store);
-        // With room again, it ends as it should, and nothing is left lying about.
+        // Once there is space again, the operation completes and leaves no files behind.
         let store = world.open();
-        let states: Vec<State> =
+        let states: Vec<DraftState> =
             store.list(&worker()).unwrap().iter().map(|draft| draft.state).collect();
         let texts = ["a", "b"].map(|name| world.text(name).unwrap());
         assert!(texts == ["a\n", "b\n"] || texts == ["new\n", "new\n"], "{at}: {texts:?}");
-        let applied = states == [State::Applied; 2];
+        let applied = states == [DraftState::Applied; 2];
         assert_eq!(applied, texts[0] == "new\n", "{at}: {states:?}");
         assert_eq!(world.names(), ["a", "b"], "{at}");
         verify(&world.state(), None, |_| {}).unwrap();
     }
 }
 
-/// One failed write closed the journal for as long as the process lived.
+/// Regression test: one failed write closed the journal until the process was restarted.
 #[test]
 fn failed_journal_write_changes_nothing_and_is_tried_again_on_the_next_call() {
-    for full in [Point::Journal, Point::JournalSync] {
+    for full in [FailPoint::Journal, FailPoint::JournalSync] {
         let world = World::new(&[("a", "a\n")]);
         let failing = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
         let fails = std::sync::Arc::clone(&failing);
-        let options = Options {
+        let options = DraftStoreOptions {
             reached: Box::new(move |point| {
                 let now = fails.load(std::sync::atomic::Ordering::SeqCst);
                 match point == full && now {
@@ -206,7 +213,7 @@ fn failed_journal_write_changes_nothing_and_is_tried_again_on_the_next_call() {
         let id = request(&store, "a");
         let before = world.journal();
         failing.store(true, std::sync::atomic::Ordering::SeqCst);
-        let edit = moothall_workspace::Edit::Content("b\n".into());
+        let edit = moothall_workspace::DraftEdit::Content("b\n".into());
         for _ in 0..2 {
             let error = store.write(&worker(), id, edit.clone(), None).unwrap_err();
             assert!(matches!(error, DraftError::Io { .. }), "{error}");
@@ -219,7 +226,7 @@ fn failed_journal_write_changes_nothing_and_is_tried_again_on_the_next_call() {
         store.check_journal().unwrap();
         assert!(!store.is_journal_failing());
         assert_eq!(store.write(&worker(), id, edit, None).unwrap().revision, 1);
-        assert_eq!(submit(&store, &[id]).drafts[0].state, State::Applied);
+        assert_eq!(submit(&store, &[id]).drafts[0].state, DraftState::Applied);
         assert_eq!(world.text("a").unwrap(), "b\n");
         verify(&world.state(), None, |_| {}).unwrap();
     }
@@ -230,11 +237,13 @@ fn submission_whose_journal_write_failed_ends_as_it_should_in_the_same_process()
     let world = World::new(&[("a", "a\n")]);
     let left = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(usize::MAX));
     let counted = std::sync::Arc::clone(&left);
-    let options = Options {
+    let options = DraftStoreOptions {
         reached: Box::new(move |point| {
             let one = |left: usize| left.checked_sub(1);
             let order = std::sync::atomic::Ordering::SeqCst;
-            match point == Point::JournalSync && counted.fetch_update(order, order, one).is_err() {
+            match point == FailPoint::JournalSync
+                && counted.fetch_update(order, order, one).is_err()
+            {
                 true => Err(io::Error::from(io::ErrorKind::StorageFull)),
                 false => Ok(()),
             }
@@ -242,23 +251,23 @@ fn submission_whose_journal_write_failed_ends_as_it_should_in_the_same_process()
         ..world.options()
     };
     let store = DraftStore::open(options).unwrap();
-    // A submission is four records: each of them fails once.
+    // A submission has four records; each of them fails once.
     for (at, text) in (0..4).zip(["b\n", "c\n", "d\n", "e\n"]) {
         let id = request(&store, "a");
         write(&store, id, text);
         left.store(at, std::sync::atomic::Ordering::SeqCst);
         store.submit(&worker(), &[id], "").unwrap_err();
         left.store(usize::MAX, std::sync::atomic::Ordering::SeqCst);
-        if store.status(&worker(), id).unwrap().state == State::Editing {
+        if store.status(&worker(), id).unwrap().state == DraftState::Editing {
             submit(&store, &[id]);
         }
-        assert_eq!(store.status(&worker(), id).unwrap().state, State::Applied, "{at}");
+        assert_eq!(store.status(&worker(), id).unwrap().state, DraftState::Applied, "{at}");
         assert_eq!(world.text("a").unwrap(), text, "{at}");
         verify(&world.state(), None, |_| {}).unwrap();
     }
 }
 
-/// The operation failed although its record counted, and a restart was needed.
+/// Regression test: the operation failed although its record was durable, and a restart was needed.
 #[test]
 fn checkpoint_that_cannot_be_signed_is_signed_before_the_next_records() {
     let world = World::new(&[("a", "a\n")]);
@@ -272,7 +281,7 @@ fn checkpoint_that_cannot_be_signed_is_signed_before_the_next_records() {
         write(&store, id, "b\n");
     }
     assert!(store.is_journal_failing());
-    let edit = moothall_workspace::Edit::Content("c\n".into());
+    let edit = moothall_workspace::DraftEdit::Content("c\n".into());
     store.write(&worker(), id, edit, None).unwrap_err();
     fs_err::remove_file(&notes).unwrap();
     fs_err::rename(&aside, &notes).unwrap();
@@ -285,15 +294,15 @@ const NAME: &str = "MOOTHALL_TEST_WRITER";
 const EDITS: usize = 12;
 const WRITERS: usize = 6;
 
-/// Not a test: a writer that adds lines of its own to one file, one draft for each, and can be
-/// killed and started again anywhere.
+/// Not a test: a writer process that adds its own lines to one file, one draft per line, and can be
+/// killed and restarted at any point.
 #[test]
 #[ignore = "a helper that other tests start"]
 fn child_that_writes() {
     let folder = std::path::PathBuf::from(std::env::var_os(FOLDER).unwrap());
     let name = std::env::var(NAME).unwrap();
-    let who = moothall_workspace::Caller::new(moothall_core::drafts::Principal::worker(&name));
-    let options = Options::new(folder.join("ws"), folder.join("state"));
+    let who = moothall_workspace::DraftCaller::new(moothall_core::drafts::Principal::worker(&name));
+    let options = DraftStoreOptions::new(folder.join("ws"), folder.join("state"));
     let store = DraftStore::open(options).unwrap();
     for at in 0..EDITS {
         let line = format!("{name} {at}\n");
@@ -302,15 +311,15 @@ fn child_that_writes() {
             if there.contains(&line) {
                 break;
             }
-            let must = moothall_workspace::Existing::Must;
+            let must = moothall_workspace::FileRequirement::Must;
             let (draft, text) = store.request(&who, "t", "a", must).unwrap();
             if !text.contains(&line) {
-                let edit = moothall_workspace::Edit::Content(format!("{text}{line}"));
+                let edit = moothall_workspace::DraftEdit::Content(format!("{text}{line}"));
                 store.write(&who, draft.id, edit, None).unwrap();
             }
-            // Whoever was killed after the verdict finds the draft applied already.
+            // If it was killed after the verdict, the draft is already applied.
             let Ok(submitted) = store.submit(&who, &[draft.id], "") else { continue };
-            if submitted.drafts[0].state != State::Applied {
+            if submitted.drafts[0].state != DraftState::Applied {
                 store.discard(&who, draft.id).unwrap();
             }
         }
@@ -332,7 +341,7 @@ fn no_line_of_six_writers_is_lost_or_doubled_though_they_are_killed() {
     };
     let mut writers: Vec<_> = (0..WRITERS).map(start).collect();
     let mut kills = 0;
-    // A fixed order of victims; where each of them is at that moment is up to the machine.
+    // The order of victims is fixed; the point at which each is killed is not.
     for victim in (0..WRITERS).cycle().take(WRITERS * 2) {
         std::thread::sleep(std::time::Duration::from_millis(120));
         if writers[victim].try_wait().unwrap().is_none() {

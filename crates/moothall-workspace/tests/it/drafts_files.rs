@@ -1,12 +1,12 @@
-//! What a workspace may hold to lead us astray.
+//! Workspace contents that try to break the confinement.
 
 use std::os::unix::fs::symlink;
 
-use moothall_workspace::{DraftError, DraftStore, Existing, Options};
+use moothall_workspace::{DraftError, DraftStore, DraftStoreOptions, FileRequirement};
 
 use crate::world::{World, request, submit, worker, write};
 
-/// A folder outside with a file that must stay as it is.
+/// A directory outside of the workspace with a file that must not change.
 fn with_outside() -> (World, std::path::PathBuf) {
     let world = World::new(&[("in/a", "inside\n")]);
     let outside = world.folder.path().join("outside");
@@ -18,7 +18,7 @@ fn with_outside() -> (World, std::path::PathBuf) {
 #[track_caller]
 fn refused(world: &World, name: &str, words: &str) {
     let store = world.open();
-    for existing in [Existing::Must, Existing::MayNot] {
+    for existing in [FileRequirement::Must, FileRequirement::MayNot] {
         let error = store.request(&worker(), "t1", name, existing).unwrap_err();
         assert!(matches!(&error, DraftError::File { .. }), "{error:?}");
         assert!(error.to_string().contains(words), "{error}");
@@ -53,7 +53,7 @@ fn a_link_of_proc_is_refused() {
 fn a_hard_link_is_refused() {
     let (world, outside) = with_outside();
     fs_err::hard_link(outside.join("a"), world.workspace().join("hard")).unwrap();
-    refused(&world, "hard", "more than one name");
+    refused(&world, "hard", "more than one hard link");
 }
 
 #[test]
@@ -68,27 +68,27 @@ fn a_pipe_and_a_folder_are_refused_without_waiting() {
         0,
     )
     .unwrap();
-    // Whoever opens a pipe as a file waits for a writer for ever.
+    // Opening a pipe like a file would block until there is a writer.
     refused(&world, "pipe", "pipe");
-    refused(&world, "in", "folder");
-    refused(&world, "in/a/b", "where a folder should be");
+    refused(&world, "in", "is a directory");
+    refused(&world, "in/a/b", "parent of the path is not a directory");
 }
 
 #[test]
 fn a_device_is_refused() {
     let state = tempfile::tempdir().unwrap();
-    let options = Options::new("/dev".into(), state.path().join("state"));
+    let options = DraftStoreOptions::new("/dev".into(), state.path().join("state"));
     let store = DraftStore::open(options).unwrap();
-    let error = store.request(&worker(), "t1", "null", Existing::Must).unwrap_err();
+    let error = store.request(&worker(), "t1", "null", FileRequirement::Must).unwrap_err();
     assert!(error.to_string().contains("device"), "{error}");
 }
 
 #[test]
 fn another_file_system_inside_the_workspace_is_refused() {
     let state = tempfile::tempdir().unwrap();
-    let options = Options::new("/".into(), state.path().join("state"));
+    let options = DraftStoreOptions::new("/".into(), state.path().join("state"));
     let store = DraftStore::open(options).unwrap();
-    let error = store.request(&worker(), "t1", "proc/version", Existing::Must).unwrap_err();
+    let error = store.request(&worker(), "t1", "proc/version", FileRequirement::Must).unwrap_err();
     assert!(error.to_string().contains("another file system"), "{error}");
 }
 
@@ -98,14 +98,14 @@ fn a_file_that_runs_as_another_user_is_refused() {
     let (world, _) = with_outside();
     let mode = std::fs::Permissions::from_mode(0o4755);
     fs_err::set_permissions(world.workspace().join("in/a"), mode).unwrap();
-    refused(&world, "in/a", "another user");
+    refused(&world, "in/a", "setuid or setgid bit");
 }
 
 #[test]
 fn text_that_is_no_text_is_refused() {
     let (world, _) = with_outside();
     fs_err::write(world.workspace().join("bin"), b"\xff\xfe\x00").unwrap();
-    let error = world.open().request(&worker(), "t1", "bin", Existing::Must).unwrap_err();
+    let error = world.open().request(&worker(), "t1", "bin", FileRequirement::Must).unwrap_err();
     assert!(error.to_string().contains("not UTF-8"), "{error}");
 }
 

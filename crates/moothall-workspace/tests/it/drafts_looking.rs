@@ -1,20 +1,23 @@
-//! Checks and a reviewing model, played by scripts: what they are given, and what comes of it.
+//! Checks and a scripted reviewing model: their input and the effect of their results.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use moothall_core::drafts::State;
-use moothall_core::gate::{Action, Rule};
-use moothall_core::model::{ModelReply, ModelRequest, StopReason, Usage, UsageBasis};
-use moothall_core::sandbox::{ExecuteRequest, Execution, Exit, GuestPath};
-use moothall_workspace::{Checker, DraftError, DraftStore, Edit, Existing, Reviewer, Submitted};
+use moothall_core::drafts::DraftState;
+use moothall_core::gate::{GateAction, Rule};
+use moothall_core::model::{ModelReply, ModelRequest, StopReason, TokenUsage, UsageBasis};
+use moothall_core::sandbox::{ExecuteRequest, Exit, GuestPath, SandboxExecution};
+use moothall_workspace::{
+    CheckRunner, DraftEdit, DraftError, DraftStore, FileRequirement, ModelReviewer,
+    SubmissionResult,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::world::{CHECK, World, drafted, execution, person, request, unending, worker, write};
 
 type Tree = BTreeMap<String, String>;
 
-/// Ends each check in one way, and remembers the trees.
+/// Ends every check in the same way and records the trees.
 #[derive(Debug)]
 struct Ending {
     exit: Result<Exit, String>,
@@ -22,7 +25,7 @@ struct Ending {
     meanwhile: Option<Meanwhile>,
 }
 
-/// What somebody else does while a check runs.
+/// A change that happens while a check runs.
 struct Meanwhile(Box<dyn Fn() + Send + Sync>);
 
 impl std::fmt::Debug for Meanwhile {
@@ -31,25 +34,24 @@ impl std::fmt::Debug for Meanwhile {
     }
 }
 
-impl Checker for Ending {
+impl CheckRunner for Ending {
     fn execute(
         &self,
         _: Option<&str>,
         _: &ExecuteRequest,
         inputs: &BTreeMap<GuestPath, Vec<u8>>,
         _: &CancellationToken,
-    ) -> Result<Execution, String> {
+    ) -> Result<SandboxExecution, String> {
         let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
         let tree = inputs.iter().map(|(path, bytes)| (path.to_string(), text(bytes)));
         self.trees.lock().unwrap().push(tree.collect());
         if let Some(Meanwhile(act)) = &self.meanwhile {
             act();
         }
-        self.exit.clone().map(|exit| Execution { exit, ..execution() })
+        self.exit.clone().map(|exit| SandboxExecution { exit, ..execution() })
     }
 }
 
-/// A workspace with a policy.
 fn workspace(policy: &str) -> World {
     let world = World::new(&[("src/a.py", "a = 1\n"), ("tests/test_a.py", "import a\n")]);
     world.save(".moothall/policy.toml", policy);
@@ -65,7 +67,7 @@ fn open(world: &World, exit: Result<Exit, String>) -> (DraftStore, Arc<Mutex<Vec
     (DraftStore::open(options).unwrap(), trees)
 }
 
-fn told(submitted: &Submitted) -> (State, Vec<Rule>) {
+fn told(submitted: &SubmissionResult) -> (DraftState, Vec<Rule>) {
     let rules = submitted.judged.verdict.findings.iter().map(|one| one.rule).collect();
     (submitted.drafts[0].state, rules)
 }
@@ -76,9 +78,9 @@ fn a_check_is_given_the_workspace_with_the_drafts_applied() {
     let (store, trees) = open(&world, Ok(Exit::Exited { code: 0 }));
     let ids = [request(&store, "src/a.py"), request(&store, "tests/test_a.py")];
     write(&store, ids[0], "a = 2\n");
-    store.write(&worker(), ids[1], Edit::Rename("tests/test_b.py".into()), None).unwrap();
+    store.write(&worker(), ids[1], DraftEdit::Rename("tests/test_b.py".into()), None).unwrap();
     let submitted = store.submit(&worker(), &ids, "why").unwrap();
-    assert_eq!(told(&submitted), (State::Escalated, vec![Rule::FileRename]));
+    assert_eq!(told(&submitted), (DraftState::Escalated, vec![Rule::FileRename]));
     let tree = [("src/a.py", "a = 2\n"), ("tests/test_b.py", "import a\n")];
     let tree = tree.map(|(path, text)| (path.to_owned(), text.to_owned()));
     assert_eq!(*trees.lock().unwrap(), [BTreeMap::from(tree)]);
@@ -88,11 +90,11 @@ fn a_check_is_given_the_workspace_with_the_drafts_applied() {
 #[test]
 fn what_comes_of_a_check_decides_about_a_harmless_edit() {
     let ends = [
-        (Ok(Exit::Exited { code: 0 }), State::Applied, vec![]),
-        (Ok(Exit::Exited { code: 1 }), State::Editing, vec![Rule::CheckFailed]),
-        (Ok(Exit::OutOfMemory), State::Editing, vec![Rule::CheckFailed]),
-        (Ok(Exit::TimedOut), State::Escalated, vec![Rule::CheckTimeout]),
-        (Err("no engine".to_owned()), State::Escalated, vec![Rule::GateError]),
+        (Ok(Exit::Exited { code: 0 }), DraftState::Applied, vec![]),
+        (Ok(Exit::Exited { code: 1 }), DraftState::Editing, vec![Rule::CheckFailed]),
+        (Ok(Exit::OutOfMemory), DraftState::Editing, vec![Rule::CheckFailed]),
+        (Ok(Exit::TimedOut), DraftState::Escalated, vec![Rule::CheckTimeout]),
+        (Err("no engine".to_owned()), DraftState::Escalated, vec![Rule::GateError]),
     ];
     for (exit, state, rules) in ends {
         let world = workspace(CHECK);
@@ -106,8 +108,8 @@ fn what_comes_of_a_check_decides_about_a_harmless_edit() {
 fn without_a_sandbox_a_check_is_escalated_and_says_why() {
     let world = workspace(CHECK);
     let (_, submitted) = drafted(&world.open(), "src/a.py", "a = 2\n");
-    assert_eq!(told(&submitted), (State::Escalated, vec![Rule::GateError]));
-    assert_eq!(submitted.judged.checks[0].output, "there is no sandbox here");
+    assert_eq!(told(&submitted), (DraftState::Escalated, vec![Rule::GateError]));
+    assert_eq!(submitted.judged.checks[0].output, "no sandbox is available");
     assert!(!world.journal().contains("no sandbox"), "words about checks are not kept");
 }
 
@@ -118,9 +120,9 @@ fn no_check_runs_for_what_is_rejected_anyway_and_for_paths_it_is_not_about() {
     let (store, trees) = open(&world, Ok(Exit::Exited { code: 1 }));
     let (_, submitted) =
         drafted(&store, "src/a.py", "a = 1\n# ... rest of the code unchanged ...\n");
-    assert_eq!(told(&submitted), (State::Editing, vec![Rule::ContentPlaceholder]));
+    assert_eq!(told(&submitted), (DraftState::Editing, vec![Rule::ContentPlaceholder]));
     let (_, submitted) = drafted(&store, "notes.md", "two\n");
-    assert_eq!(told(&submitted), (State::Applied, vec![]));
+    assert_eq!(told(&submitted), (DraftState::Applied, vec![]));
     assert_eq!(trees.lock().unwrap().len(), 0);
 }
 
@@ -139,7 +141,7 @@ fn a_check_of_other_contents_says_nothing_about_these() {
     }));
     let store = DraftStore::open(options).unwrap();
     let submitted = store.submit(&worker(), &[id], "why").unwrap();
-    assert_eq!(told(&submitted), (State::Escalated, vec![Rule::GateError]));
+    assert_eq!(told(&submitted), (DraftState::Escalated, vec![Rule::GateError]));
 }
 
 #[test]
@@ -152,13 +154,13 @@ fn what_was_found_out_about_the_same_contents_is_not_found_out_again() {
     let first = store.check(&worker(), &[id]).unwrap();
     assert_eq!((store.check(&worker(), &[id]).unwrap(), looked()), (first.clone(), 1));
     let submitted = store.submit(&worker(), &[id], "why").unwrap();
-    assert_eq!((told(&submitted), looked()), ((State::Editing, vec![Rule::CheckFailed]), 1));
+    assert_eq!((told(&submitted), looked()), ((DraftState::Editing, vec![Rule::CheckFailed]), 1));
     assert_eq!(submitted.judged.checks, first.checks);
-    // Another file of the tree is another question, though the draft is the same.
+    // A change in another file of the tree is a new request, although the draft is the same.
     world.save("tests/test_a.py", "import a, sys\n");
     store.check(&worker(), &[id]).unwrap();
     assert_eq!(looked(), 2);
-    // What had no sandbox may have one the next time.
+    // A missing sandbox is not cached.
     let (store, trees) = open(&world, Err("no engine".to_owned()));
     for tried in 1..=2 {
         store.check(&worker(), &[id]).unwrap();
@@ -171,14 +173,14 @@ fn no_check_runs_for_what_cannot_be_handed_in() {
     let world = workspace(CHECK);
     let (store, trees) = open(&world, Ok(Exit::Exited { code: 0 }));
     let (id, submitted) = drafted(&store, "src/a.py", "a = 2\n");
-    assert_eq!(told(&submitted), (State::Applied, vec![]));
+    assert_eq!(told(&submitted), (DraftState::Applied, vec![]));
     world.save("tests/test_a.py", "import a, sys\n");
     let refused = store.submit(&worker(), &[id], "again").unwrap_err();
-    assert_eq!(refused.to_string(), "the draft is applied: it cannot be submitted");
+    assert_eq!(refused.to_string(), "draft is applied and cannot be submitted");
     assert_eq!(trees.lock().unwrap().len(), 1);
 }
 
-/// Whoever writes and checks without end keeps neither the machine busy nor a model.
+/// Endless writes and checks must not keep the machine or a model busy.
 #[test]
 fn more_than_so_many_looks_within_an_hour_are_refused() {
     let world =
@@ -189,7 +191,7 @@ fn more_than_so_many_looks_within_an_hour_are_refused() {
         write(&store, id, &format!("b = {number}\n"));
         store.check(&worker(), &[id]).unwrap();
     }
-    let words = "checks and reviews within an hour: 3 are the most; nothing was handed in";
+    let words = "too many checks and reviews in one hour (limit: 3); nothing was submitted";
     write(&store, id, "c = 1\n");
     assert_eq!(store.submit(&worker(), &[id], "why").unwrap_err().to_string(), words);
     assert_eq!(store.status(&worker(), id).unwrap().submission, None);
@@ -220,7 +222,7 @@ fn a_store_that_is_stopped_ends_its_check_and_hands_nothing_in() {
     assert_eq!(world.journal().lines().count(), records);
     let (store, _) = open(&world, Ok(Exit::Exited { code: 0 }));
     let submitted = store.submit(&worker(), &[id], "why").unwrap();
-    assert_eq!(told(&submitted), (State::Applied, vec![]));
+    assert_eq!(told(&submitted), (DraftState::Applied, vec![]));
 }
 
 #[test]
@@ -232,45 +234,47 @@ fn what_the_policy_denies_is_neither_read_nor_written_nor_handed_to_a_check() {
     drop(before);
     world.save(".moothall/policy.toml", &format!("{CHECK}[paths]\ndeny = [\"secrets/**\"]\n"));
     let (store, trees) = open(&world, Ok(Exit::Exited { code: 0 }));
-    let denied = "secrets/key.txt: the policy lets workers neither read nor change it";
+    let denied = "secrets/key.txt: the policy does not allow workers to read or change it";
     let is_denied = |error: DraftError| assert_eq!(error.to_string(), denied);
-    for existing in [Existing::Must, Existing::MayNot] {
+    for existing in [FileRequirement::Must, FileRequirement::MayNot] {
         is_denied(store.request(&worker(), "t2", "secrets/key.txt", existing).unwrap_err());
     }
-    // Nor through a draft that is older than the policy.
-    is_denied(store.request(&worker(), "t1", "secrets/key.txt", Existing::Must).unwrap_err());
+    // A draft that is older than the policy is denied as well.
+    is_denied(
+        store.request(&worker(), "t1", "secrets/key.txt", FileRequirement::Must).unwrap_err(),
+    );
     is_denied(store.read(&worker(), old).unwrap_err());
     is_denied(store.diff(&worker(), old).unwrap_err());
     is_denied(store.check(&worker(), &[old]).unwrap_err());
     is_denied(store.submit(&worker(), &[old], "why").unwrap_err());
     is_denied(store.rebase(&worker(), old).unwrap_err());
-    is_denied(store.write(&worker(), old, Edit::Content("x\n".into()), None).unwrap_err());
+    is_denied(store.write(&worker(), old, DraftEdit::Content("x\n".into()), None).unwrap_err());
     let id = request(&store, "src/a.py");
     is_denied(
-        store.write(&worker(), id, Edit::Rename("secrets/key.txt".into()), None).unwrap_err(),
+        store.write(&worker(), id, DraftEdit::Rename("secrets/key.txt".into()), None).unwrap_err(),
     );
     write(&store, id, "a = 2\n");
     store.submit(&worker(), &[id], "why").unwrap();
     let tree = trees.lock().unwrap().remove(0);
     assert_eq!(tree.keys().collect::<Vec<_>>(), ["src/a.py", "tests/test_a.py"]);
-    // And where nothing is checked, too.
+    // Also if nothing is checked.
     world.save(".moothall/policy.toml", "version = 1\n[paths]\ndeny = [\"secrets/**\"]\n");
     let unchecked = world.open();
     is_denied(unchecked.check(&worker(), &[old]).unwrap_err());
     is_denied(unchecked.submit(&worker(), &[old], "why").unwrap_err());
-    // People see what their workers may not, and give up what is left of it.
+    // People can read what workers cannot, and the worker can still discard the draft.
     store.read(&person(), old).unwrap();
-    assert_eq!(store.discard(&worker(), old).unwrap().state, State::Withdrawn);
+    assert_eq!(store.discard(&worker(), old).unwrap().state, DraftState::Withdrawn);
 }
 
-/// Answers each question with the next text, and remembers what it was asked.
+/// Answers each request with the next text and records the requests.
 #[derive(Debug, Default)]
 struct Saying {
     answers: Mutex<Vec<&'static str>>,
     asked: Arc<Mutex<Vec<String>>>,
 }
 
-impl Reviewer for Saying {
+impl ModelReviewer for Saying {
     fn ask(&self, request: &ModelRequest, _: &CancellationToken) -> Result<ModelReply, String> {
         let words: Vec<&str> = request.turns.iter().map(|turn| &*turn.block.text).collect();
         self.asked.lock().unwrap().push(words.join("\n"));
@@ -279,14 +283,14 @@ impl Reviewer for Saying {
             text: answer.to_owned(),
             stop: StopReason::End,
             model: "m".to_owned(),
-            usage: Usage::default(),
+            usage: TokenUsage::default(),
             usage_basis: UsageBasis::Reported,
             cost_micro_usd: None,
         })
     }
 }
 
-/// A store whose organisation lets a model review; answers are given from the last one.
+/// A store whose organisation policy enables model review. Answers are used from last to first.
 fn reviewed(world: &World, answers: &[&'static str]) -> (DraftStore, Arc<Mutex<Vec<String>>>) {
     let policy = world.folder.path().join("policy.toml");
     fs_err::write(&policy, "version = 1\n[review]\nmodel = \"demo\"\n").unwrap();
@@ -306,15 +310,15 @@ fn a_reviewing_model_adds_findings_and_removes_none() {
     let world = World::new(&[("a.py", "a = 1\n")]);
     let (store, _) = reviewed(&world, &[DOUBT]);
     let (_, submitted) = drafted(&store, "a.py", "a = 2\n");
-    assert_eq!(told(&submitted), (State::Escalated, vec![Rule::ReviewModel]));
+    assert_eq!(told(&submitted), (DraftState::Escalated, vec![Rule::ReviewModel]));
     assert_eq!(submitted.judged.doubts[0].why, "a hole");
     assert!(!world.journal().contains("a hole"), "a model's words are not kept");
 
     let (store, _) = reviewed(&world, &[r#"{"doubts": []}"#]);
     let (_, submitted) = drafted(&store, "a.py", "a = 1\n# ... rest of the code unchanged ...\n");
-    assert_eq!(submitted.judged.verdict.action, Action::Reject);
+    assert_eq!(submitted.judged.verdict.action, GateAction::Reject);
     let (_, submitted) = drafted(&store, "a.py", "a = 3\n");
-    assert_eq!(told(&submitted), (State::Applied, vec![]));
+    assert_eq!(told(&submitted), (DraftState::Applied, vec![]));
 }
 
 #[test]
@@ -328,7 +332,7 @@ fn a_model_is_asked_once_about_the_same_words_and_not_without_end() {
         assert_eq!(store.check(&worker(), &[id]).unwrap().doubts.len(), 1);
     }
     assert_eq!(asked.lock().unwrap().len(), 1);
-    // The summary is among what a model is shown.
+    // The summary is part of the model's input.
     store.submit(&worker(), &[id], "why").unwrap();
     write(&store, id, "a = 3\n");
     let refused = store.submit(&worker(), &[id], "why").unwrap_err();
@@ -340,14 +344,14 @@ fn a_model_is_asked_once_about_the_same_words_and_not_without_end() {
 fn a_model_that_answers_in_another_form_is_asked_once_more() {
     let world = World::new(&[("a.py", "a = 1\n")]);
     let (store, asked) = reviewed(&world, &[r#"{"doubts": []}"#, "looks good to me"]);
-    assert_eq!(told(&drafted(&store, "a.py", "a = 2\n").1), (State::Applied, vec![]));
+    assert_eq!(told(&drafted(&store, "a.py", "a = 2\n").1), (DraftState::Applied, vec![]));
     assert_eq!(asked.lock().unwrap().len(), 2);
     let (store, _) = reviewed(&world, &["still good", "looks good to me"]);
     let (_, submitted) = drafted(&store, "a.py", "a = 3\n");
-    assert_eq!(told(&submitted), (State::Escalated, vec![Rule::GateError]));
+    assert_eq!(told(&submitted), (DraftState::Escalated, vec![Rule::GateError]));
 }
 
-/// The gate reads for credentials before a model does, and an old one counts as well.
+/// The gate scans for credentials before a model sees the file; existing ones count as well.
 #[test]
 fn no_model_sees_a_file_that_holds_a_credential() {
     let digits = moothall_core::Sha256Hex::of(b"a token of nobody").to_string();
@@ -356,9 +360,9 @@ fn no_model_sees_a_file_that_holds_a_credential() {
         World::new(&[("a.py", &format!("a = 1\nKEY = \"{token}\"\n")), ("b.py", "b = 1\n")]);
     let (store, asked) = reviewed(&world, &[DOUBT]);
     let (_, submitted) = drafted(&store, "a.py", &format!("a = 2\nKEY = \"{token}\"\n"));
-    assert_eq!(told(&submitted), (State::Escalated, vec![Rule::GateError]));
+    assert_eq!(told(&submitted), (DraftState::Escalated, vec![Rule::GateError]));
     let (id, submitted) = drafted(&store, "b.py", &format!("b = \"{token}\"\n"));
-    assert_eq!(told(&submitted), (State::Editing, vec![Rule::SecretSpecific]));
+    assert_eq!(told(&submitted), (DraftState::Editing, vec![Rule::SecretSpecific]));
     write(&store, id, "b = 2\n");
     store.submit(&worker(), &[id], &format!("uses {token}")).unwrap();
     assert_eq!(*asked.lock().unwrap(), Vec::<String>::new());

@@ -1,12 +1,12 @@
-//! Others who change the workspace while it is written: a short run of what `cargo xtask race` does
-//! for longer (`MOOTHALL_TEST_RACE_SECONDS`).
+//! Concurrent changes to the workspace while it is written: a short version of `cargo xtask race`
+//! (`MOOTHALL_TEST_RACE_SECONDS`).
 
 use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use moothall_core::drafts::{Principal, State};
-use moothall_workspace::{Caller, Edit, Existing, verify};
+use moothall_core::drafts::{DraftState, Principal};
+use moothall_workspace::{DraftCaller, DraftEdit, FileRequirement, verify};
 
 use crate::world::World;
 
@@ -38,11 +38,11 @@ fn a_folder_that_becomes_a_link_again_and_again_leads_nobody_outside() {
         let store = world.open();
         while Instant::now() < until {
             tried += 1;
-            let who = Caller::new(Principal::worker(format!("w/{tried}")));
-            let Ok((draft, _)) = store.request(&who, "t", "in/a", Existing::MayNot) else {
+            let who = DraftCaller::new(Principal::worker(format!("w/{tried}")));
+            let Ok((draft, _)) = store.request(&who, "t", "in/a", FileRequirement::MayNot) else {
                 continue;
             };
-            let edit = Edit::Content(format!("draft {tried}\n"));
+            let edit = DraftEdit::Content(format!("draft {tried}\n"));
             if store.write(&who, draft.id, edit, None).is_ok() {
                 let _ = store.submit(&who, &[draft.id], "");
             }
@@ -68,19 +68,19 @@ fn no_save_of_a_person_is_lost_while_drafts_are_applied() {
         let saver = scope.spawn(|| {
             let mut lost = 0;
             while !done.load(Ordering::Relaxed) {
-                // An editor saves by renaming over the file. What it saved is either still there a
-                // moment later, or a draft was made from it.
+                // An editor saves by renaming over the file. Soon afterwards its content is either
+                // still there, or a draft is based on it.
                 let number = saves.fetch_add(1, Ordering::Relaxed) + 1;
                 let text = format!("person {number}\n");
                 let staged = path.with_extension("swp");
                 fs_err::write(&staged, &text).unwrap();
                 fs_err::rename(&staged, &path).unwrap();
                 std::thread::sleep(Duration::from_millis(1));
-                // While a draft of an older save is exchanged and given back, that one is seen.
+                // While a draft of an older save is exchanged and put back, that save is visible.
                 let given_back = Instant::now() + Duration::from_secs(10);
                 let is_there = || {
                     let now = fs_err::read_to_string(&path).unwrap();
-                    // As many drafts as there was time for.
+                    // Any number of drafts may have been applied.
                     let drafts = now.strip_prefix(&text);
                     drafts.is_some_and(|drafts| drafts.lines().all(|line| line == "draft"))
                 };
@@ -97,17 +97,19 @@ fn no_save_of_a_person_is_lost_while_drafts_are_applied() {
         let store = world.open();
         let until = Instant::now() + seconds();
         let mut number = 0;
-        // However slow the machine is: there is a race only while somebody saves.
+        // On a slow machine, continue until there were enough saves for a race.
         while Instant::now() < until || saves.load(Ordering::Relaxed) <= 20 {
             number += 1;
-            let who = Caller::new(Principal::worker(format!("w/{number}")));
-            let Ok((draft, text)) = store.request(&who, "t", "a", Existing::Must) else { continue };
-            let edit = Edit::Content(format!("{text}draft\n"));
+            let who = DraftCaller::new(Principal::worker(format!("w/{number}")));
+            let Ok((draft, text)) = store.request(&who, "t", "a", FileRequirement::Must) else {
+                continue;
+            };
+            let edit = DraftEdit::Content(format!("{text}draft\n"));
             if store.write(&who, draft.id, edit, None).is_err() {
                 continue;
             }
             if let Ok(submitted) = store.submit(&who, &[draft.id], "") {
-                applied += usize::from(submitted.drafts[0].state == State::Applied);
+                applied += usize::from(submitted.drafts[0].state == DraftState::Applied);
             }
         }
         done.store(true, Ordering::Relaxed);
@@ -127,9 +129,9 @@ fn many_who_open_a_new_store_at_once_share_its_keys_and_its_contents() {
             let world = &world;
             scope.spawn(move || {
                 let store = world.open();
-                let who = Caller::new(Principal::worker(name.clone()));
-                let (draft, _) = store.request(&who, "t", name, Existing::MayNot).unwrap();
-                let edit = Edit::Content("the same words\n".to_owned());
+                let who = DraftCaller::new(Principal::worker(name.clone()));
+                let (draft, _) = store.request(&who, "t", name, FileRequirement::MayNot).unwrap();
+                let edit = DraftEdit::Content("the same words\n".to_owned());
                 store.write(&who, draft.id, edit, None).unwrap();
                 store.submit(&who, &[draft.id], "").unwrap();
             });

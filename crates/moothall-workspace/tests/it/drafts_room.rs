@@ -1,37 +1,39 @@
-//! Workers that write more than a store holds.
+//! Workers that write more than the storage limit.
 
-use moothall_core::drafts::State;
-use moothall_workspace::{Caller, DraftError, DraftStore, Edit, Existing, Options};
+use moothall_core::drafts::DraftState;
+use moothall_workspace::{
+    DraftCaller, DraftEdit, DraftError, DraftStore, DraftStoreOptions, FileRequirement,
+};
 
 use crate::world::{World, person, request, submit, worker, write};
 
-/// What the store holds at most, instead of the usual 1 GiB.
+/// Storage limit, instead of the default of 1 GiB.
 const MOST: u64 = 1 << 20;
-/// Three of them fit.
+/// Three of these fit.
 const LARGE: usize = 300 << 10;
 
 fn open(world: &World) -> DraftStore {
-    DraftStore::open(Options { max_stored_bytes: MOST, ..world.options() }).unwrap()
+    DraftStore::open(DraftStoreOptions { max_stored_bytes: MOST, ..world.options() }).unwrap()
 }
 
-/// A text that no other number gives.
+/// A text that is unique for each number.
 fn large(number: usize) -> String {
     let line = format!("# {number}\n");
     line.repeat(LARGE / line.len())
 }
 
-/// Bytes that the contents of drafts take on the disk.
+/// Bytes of stored draft contents.
 fn stored(world: &World) -> u64 {
     let folders = fs_err::read_dir(world.state().join("blobs")).unwrap();
     let files = folders.flat_map(|folder| fs_err::read_dir(folder.unwrap().path()).unwrap());
     files.map(|file| file.unwrap().metadata().unwrap().len()).sum()
 }
 
-/// Drafts a new file, in a task of its own: a task may have a few drafts only.
-fn fill(store: &DraftStore, caller: &Caller, number: usize) -> Result<(), DraftError> {
+/// Drafts a new file in its own task, because a task can have only a few drafts.
+fn fill(store: &DraftStore, caller: &DraftCaller, number: usize) -> Result<(), DraftError> {
     let (task, name) = (format!("t{number}"), format!("new{number}.py"));
-    let (draft, _) = store.request(caller, &task, &name, Existing::MayNot)?;
-    store.write(caller, draft.id, Edit::Content(large(number)), None).map(drop)
+    let (draft, _) = store.request(caller, &task, &name, FileRequirement::MayNot)?;
+    store.write(caller, draft.id, DraftEdit::Content(large(number)), None).map(drop)
 }
 
 #[test]
@@ -45,16 +47,19 @@ fn a_worker_that_fills_the_store_is_refused_until_something_is_given_up() {
     }
     for number in 3..6 {
         let error = fill(&store, &worker(), number).unwrap_err();
-        assert_eq!(error.to_string(), "drafts hold 1 MiB, the most: submit or discard some");
+        assert_eq!(
+            error.to_string(),
+            "draft storage is full (limit: 1 MiB): submit or discard some drafts"
+        );
         assert!(stored(&world) <= MOST, "{}", stored(&world));
     }
-    // Another process of the same store is held to the same.
+    // The limit also applies to another process with the same store.
     let error = fill(&open(&world), &worker(), 6).unwrap_err();
     assert!(matches!(error, DraftError::Input(_)), "{error:?}");
 
-    // What was drafted before is whole, and goes on.
+    // Existing drafts are intact and can be submitted.
     assert_eq!(store.read(&worker(), id).unwrap().1, "one = 2\n");
-    assert_eq!(submit(&store, &[id]).drafts[0].state, State::Applied);
+    assert_eq!(submit(&store, &[id]).drafts[0].state, DraftState::Applied);
     assert_eq!(world.text("a.py").unwrap(), "one = 2\n");
     let largest =
         store.list(&person()).unwrap().into_iter().find(|one| one.path.as_str() == "new0.py");
@@ -74,10 +79,10 @@ fn revisions_that_nobody_can_go_back_to_do_not_pile_up() {
         assert!(stored(&world) <= MOST, "{}", stored(&world));
     }
     assert_eq!(store.read(&worker(), id).unwrap().1, large(7));
-    assert_eq!(submit(&store, &[id]).drafts[0].state, State::Escalated);
+    assert_eq!(submit(&store, &[id]).drafts[0].state, DraftState::Escalated);
 }
 
-/// Once, only requests and writes were counted.
+/// Regression test: only requests and writes were counted.
 #[test]
 fn a_draft_that_is_moved_again_and_again_does_not_fill_the_store() {
     let world = World::new(&[("a.py", "one = 1\n")]);

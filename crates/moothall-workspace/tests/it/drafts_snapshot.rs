@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use moothall_core::Sha256Hex;
 use moothall_core::drafts::{
-    Change, DraftId, End, Event, FileState, Principal, Record, RelPath, Step, TaskId,
+    ApplyOutcome, AuditRecord, DraftEvent, DraftId, FileState, FileStep, Principal, ProposedChange,
+    RelPath, TaskId,
 };
-use moothall_core::gate::Action;
-use moothall_workspace::{DraftError, DraftStore, Head, Options, verify};
+use moothall_core::gate::GateAction;
+use moothall_workspace::{DraftError, DraftStore, DraftStoreOptions, JournalHead, verify};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::world::{World, drafted, request, worker, write};
@@ -17,7 +18,7 @@ fn snapshot(world: &World) -> PathBuf {
     world.state().join("snapshot.json")
 }
 
-/// A store with an applied draft, an open one and a snapshot at record 257, with records after it.
+/// A store with an applied draft, an open draft and a snapshot at record 257, with later records.
 fn with_snapshot() -> (World, DraftId) {
     let world = World::new(&[("a", "a\n"), ("b", "b\n")]);
     let store = world.open();
@@ -31,8 +32,8 @@ fn with_snapshot() -> (World, DraftId) {
     (world, open)
 }
 
-/// What a store holds after it has read its whole journal.
-fn read_whole(world: &World) -> (Vec<moothall_core::drafts::Draft>, Head) {
+/// The state of a store after reading its whole journal.
+fn read_whole(world: &World) -> (Vec<moothall_core::drafts::Draft>, JournalHead) {
     fs_err::remove_file(snapshot(world)).unwrap();
     let store = world.open();
     (store.list(&worker()).unwrap(), store.head().unwrap())
@@ -41,7 +42,7 @@ fn read_whole(world: &World) -> (Vec<moothall_core::drafts::Draft>, Head) {
 #[test]
 fn store_opens_from_its_snapshot_and_reads_only_the_records_after_it() {
     let (world, open) = with_snapshot();
-    // A change before the snapshot shows what was read: verification finds it, opening does not.
+    // A change before the snapshot reveals what was read: verification finds it, opening does not.
     let journal = world.state().join("audit/000001.ndjson");
     let text = fs_err::read_to_string(&journal).unwrap();
     fs_err::write(&journal, text.replacen("\"written\"", "\"wriiten\"", 1)).unwrap();
@@ -60,7 +61,7 @@ fn store_opens_from_its_snapshot_and_reads_only_the_records_after_it() {
 #[test]
 fn snapshot_goes_on_over_the_boundary_of_files_and_with_an_anchor() {
     let world = World::new(&[("a", "a\n")]);
-    let options = || Options {
+    let options = || DraftStoreOptions {
         rotate_at: Some(30_000),
         anchor: Some(world.folder.path().join("anchor")),
         ..world.options()
@@ -106,7 +107,7 @@ fn snapshot_that_does_not_fit_its_journal_is_not_used() {
     assert_eq!(world.open().head().unwrap().seq, 100);
 }
 
-/// A store believes its snapshot, so a snapshot that was changed must not go unseen.
+/// A store trusts its snapshot, so verification must detect a changed one.
 #[test]
 fn verification_finds_a_snapshot_that_says_something_else_than_its_journal() {
     let (world, _) = with_snapshot();
@@ -118,10 +119,10 @@ fn verification_finds_a_snapshot_that_says_something_else_than_its_journal() {
     let header = header.replace(&hash(body), &hash(&changed));
     fs_err::write(snapshot(&world), format!("{header}\n{changed}")).unwrap();
     let error = verify(&world.state(), None, |_| {}).unwrap_err();
-    assert!(error.to_string().contains("the snapshot of the store says otherwise"), "{error}");
+    assert!(error.to_string().contains("differs from the snapshot"), "{error}");
 }
 
-/// Every `draft_request` looked at every content of the store.
+/// Regression test: every `draft_request` read all stored contents.
 #[test]
 fn contents_are_looked_through_at_most_once_in_ten_minutes() {
     const MINUTE: u64 = 60 * 1000;
@@ -138,15 +139,16 @@ fn contents_are_looked_through_at_most_once_in_ten_minutes() {
     assert_eq!(store.tidy().unwrap(), 1);
 }
 
-/// The journal of so many submissions of one file, each applied, as the store writes it.
+/// A journal with this many applied submissions of one file, as the store writes it.
 fn journal_of(submissions: u64) -> String {
     let path = RelPath::parse("src/main.rs").unwrap();
     let task = TaskId::parse("t1").unwrap();
     let file =
         |text: String| FileState { sha256: Sha256Hex::of(text.as_bytes()), executable: false };
     let (mut text, mut head) = (String::new(), (0, Sha256Hex::of(b"")));
-    let mut add = |ts: u64, actor: Principal, event: Event| {
-        let record = serde_json::to_string(&Record { ts, actor, client: None, event }).unwrap();
+    let mut add = |ts: u64, actor: Principal, event: DraftEvent| {
+        let record =
+            serde_json::to_string(&AuditRecord { ts, actor, client: None, event }).unwrap();
         let seq = head.0 + 1;
         let signed =
             format!("{{\"seq\":{seq},\"prev\":\"{}\",{}", head.1, &record[1..record.len() - 1]);
@@ -157,15 +159,15 @@ fn journal_of(submissions: u64) -> String {
     for number in 0..submissions {
         let draft = DraftId::new(u128::from(number).to_be_bytes());
         let (base, after) = (file(format!("{number}")), file(format!("{}", number + 1)));
-        let change = Change { file: Some(after), rename_to: None };
+        let change = ProposedChange { file: Some(after), rename_to: None };
         let (drafts, hash, owner) = (vec![draft], base.sha256, Principal::worker("ada/one"));
         let summary = "Handle the empty case in the parser and add a test for it".to_owned();
         let (task, at) = (task.clone(), path.clone());
-        add(1, owner.clone(), Event::Requested { draft, task, path: at, base: Some(base) });
-        add(2, owner.clone(), Event::Written { draft, change, bytes: 900 });
-        add(3, owner, Event::Submitted { drafts: drafts.clone(), seal: hash, summary });
-        let (action, findings) = (Action::Allow, Vec::new());
-        let judged = Event::Judged {
+        add(1, owner.clone(), DraftEvent::Requested { draft, task, path: at, base: Some(base) });
+        add(2, owner.clone(), DraftEvent::Written { draft, change, bytes: 900 });
+        add(3, owner, DraftEvent::Submitted { drafts: drafts.clone(), seal: hash, summary });
+        let (action, findings) = (GateAction::Allow, Vec::new());
+        let judged = DraftEvent::Judged {
             drafts: drafts.clone(),
             seal: hash,
             policy: hash,
@@ -175,15 +177,19 @@ fn journal_of(submissions: u64) -> String {
         };
         add(4, Principal::gate(), judged);
         let staged_as = ".moothall-0011223344556677-0".to_owned();
-        let step = Step { path: path.clone(), from: Some(base), to: Some(after), staged_as };
+        let step = FileStep { path: path.clone(), from: Some(base), to: Some(after), staged_as };
         let steps = vec![step];
-        add(5, Principal::gate(), Event::Applying { drafts: drafts.clone(), undo: false, steps });
-        add(6, Principal::gate(), Event::Ended { drafts, end: End::Done });
+        add(
+            5,
+            Principal::gate(),
+            DraftEvent::Applying { drafts: drafts.clone(), undo: false, steps },
+        );
+        add(6, Principal::gate(), DraftEvent::Ended { drafts, end: ApplyOutcome::Done });
     }
     text
 }
 
-/// CPU time of this process, which other processes on the machine do not change.
+/// CPU time of this process, which does not depend on other processes.
 fn time_to_open(world: &World, times: usize) -> Duration {
     let now = || {
         let time = clock_gettime(ClockId::ProcessCPUTime);

@@ -1,5 +1,6 @@
-//! Many processes that submit, approve and verify at once while some are killed: the chain verifies,
-//! no draft is lost and no set is half applied. `cargo xtask race` does it with fifty for a minute.
+//! Many processes submit, approve and verify at the same time while some are killed: the chain
+//! verifies, no draft is lost and no set is partly applied. `cargo xtask race` runs it with fifty
+//! processes for a minute.
 
 #![allow(clippy::print_stdout, reason = "tests print what they measured")]
 
@@ -7,8 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use moothall_core::drafts::{DraftId, Principal, Say, State};
-use moothall_workspace::{Caller, DraftStore, Edit, Existing, Options, verify};
+use moothall_core::drafts::{DraftId, DraftState, Principal, ReviewDecision};
+use moothall_workspace::{
+    DraftCaller, DraftEdit, DraftStore, DraftStoreOptions, FileRequirement, verify,
+};
 
 use crate::world::{World, person};
 
@@ -16,18 +19,18 @@ const FOLDER: &str = "MOOTHALL_TEST_STRESS_FOLDER";
 const ROLE: &str = "MOOTHALL_TEST_STRESS_ROLE";
 const SECONDS: &str = "MOOTHALL_TEST_RACE_SECONDS";
 
-/// Files that a worker changes together; the last one is protected, so a person decides.
+/// Files that a worker changes together. The last one is protected, so the submission needs review.
 const FILES: [&str; 3] = ["a.txt", "b.txt", "Makefile"];
 
 fn open(folder: &Path) -> DraftStore {
-    DraftStore::open(Options::new(folder.join("ws"), folder.join("state"))).unwrap()
+    DraftStore::open(DraftStoreOptions::new(folder.join("ws"), folder.join("state"))).unwrap()
 }
 
 fn is_over(folder: &Path) -> bool {
     folder.join("over").exists()
 }
 
-/// Not a test: one process of the crowd, until it is killed or told that it is over.
+/// Not a test: one of the processes, which runs until it is killed or told to stop.
 #[test]
 #[ignore = "a helper that another test starts"]
 fn child_of_the_crowd() {
@@ -43,11 +46,11 @@ fn child_of_the_crowd() {
     }
 }
 
-/// A reader takes no lock, so the last line may be half written at this moment; a chain that is broken
-/// stays broken.
+/// A reader takes no lock, so the last line may be incomplete at the moment; a broken chain stays
+/// broken.
 fn check_chain(folder: &Path, store: &DraftStore) {
     let holds = || {
-        // What a killed process left unfinished is moved aside by whoever opens the journal.
+        // Opening the journal moves aside what a killed process left incomplete.
         store.head().unwrap();
         verify(&folder.join("state"), None, |_| {}).is_ok()
     };
@@ -61,18 +64,18 @@ fn check_chain(folder: &Path, store: &DraftStore) {
     );
 }
 
-/// One set of files, all with the same number.
+/// A set of files with the same number.
 fn work(folder: &Path, store: &DraftStore, name: &str) {
-    let who = Caller::new(Principal::worker(name));
+    let who = DraftCaller::new(Principal::worker(name));
     let text = fs_err::read_to_string(folder.join(format!("ws/{name}/a.txt"))).unwrap();
     let number = text.trim().parse::<u64>().unwrap() + 1;
     let files = if number.is_multiple_of(3) { &FILES[..] } else { &FILES[..2] };
     let mut ids: Vec<DraftId> = Vec::new();
     for file in files {
         let path = format!("{name}/{file}");
-        let Ok((draft, _)) = store.request(&who, "t", &path, Existing::Must) else { return };
+        let Ok((draft, _)) = store.request(&who, "t", &path, FileRequirement::Must) else { return };
         note(folder, name, draft.id);
-        let edit = Edit::Content(format!("{number}\n"));
+        let edit = DraftEdit::Content(format!("{number}\n"));
         if store.write(&who, draft.id, edit, None).is_err() {
             return;
         }
@@ -81,17 +84,17 @@ fn work(folder: &Path, store: &DraftStore, name: &str) {
     let Ok(submitted) = store.submit(&who, &ids, "counts") else { return };
     let mut state = submitted.drafts[0].state;
     let until = Instant::now() + Duration::from_secs(2);
-    while state == State::Escalated && Instant::now() < until && !is_over(folder) {
+    while state == DraftState::Escalated && Instant::now() < until && !is_over(folder) {
         std::thread::sleep(Duration::from_millis(20));
         state = store.status(&who, ids[0]).unwrap().state;
     }
-    for id in ids.iter().filter(|_| state != State::Applied) {
-        // What is not applied now is given up, and begun anew.
+    for id in ids.iter().filter(|_| state != DraftState::Applied) {
+        // Discard drafts that were not applied, and start again.
         let _ = store.discard(&who, *id);
     }
 }
 
-/// What a worker knows of, in a file that outlives it.
+/// Records a worker's draft in a file that outlives the process.
 fn note(folder: &Path, name: &str, id: DraftId) {
     let path = folder.join(format!("known-{name}"));
     let mut file = fs_err::OpenOptions::new().create(true).append(true).open(path).unwrap();
@@ -100,10 +103,10 @@ fn note(folder: &Path, name: &str, id: DraftId) {
 
 fn approve(store: &DraftStore) {
     let waiting = store.list(&person()).unwrap();
-    for draft in waiting.iter().filter(|draft| draft.state == State::Escalated) {
+    for draft in waiting.iter().filter(|draft| draft.state == DraftState::Escalated) {
         let Some(submission) = &draft.submission else { continue };
-        // Another approver, or the worker itself, may be quicker.
-        let _ = store.review(&person(), draft.id, submission.seal, Say::Approve, "");
+        // Another approver, or the worker itself, may be faster.
+        let _ = store.review(&person(), draft.id, submission.seal, ReviewDecision::Approve, "");
     }
     std::thread::sleep(Duration::from_millis(10));
 }
@@ -141,7 +144,7 @@ fn a_crowd_that_is_killed_loses_no_draft_and_leaves_no_half_applied_set() {
     let (mut random, mut kills) = (8_u64, 0_u32);
     while Instant::now() < until {
         std::thread::sleep(Duration::from_millis(40));
-        // Whose turn it is is fixed; where it is at that moment is up to the machine.
+        // The choice of victims is fixed; the point at which each is killed is not.
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let victim = (random >> 33) as usize % crowd.len();
         if crowd[victim].try_wait().unwrap().is_none() {
@@ -149,7 +152,7 @@ fn a_crowd_that_is_killed_loses_no_draft_and_leaves_no_half_applied_set() {
             kills += 1;
             crowd[victim].wait().unwrap();
         } else {
-            // Nobody ends by itself: a verifier that found a broken chain would.
+            // No process exits by itself, except a verifier that found a broken chain.
             panic!("{} gave up", roles[victim]);
         }
         crowd[victim] = start(folder, &roles[victim]);
@@ -161,7 +164,9 @@ fn a_crowd_that_is_killed_loses_no_draft_and_leaves_no_half_applied_set() {
 
     let store = open(folder);
     let drafts = store.list(&person()).unwrap();
-    let under_way = |state| matches!(state, State::Submitted | State::Accepted | State::Applying);
+    let under_way = |state| {
+        matches!(state, DraftState::Submitted | DraftState::Accepted | DraftState::Applying)
+    };
     assert!(!drafts.iter().any(|draft| under_way(draft.state)));
     let mut done = 0;
     for worker in workers {

@@ -1,17 +1,19 @@
-//! What the gate knows about the workspace around a draft.
+//! Workspace context of a draft, as the gate sees it.
 
-use moothall_core::drafts::{Client, Principal, State};
-use moothall_core::gate::{Action, Rule};
-use moothall_workspace::{Caller, DraftError, DraftStore, Edit, Existing, Submitted};
+use moothall_core::drafts::{Client, DraftState, Principal};
+use moothall_core::gate::{GateAction, Rule};
+use moothall_workspace::{
+    DraftCaller, DraftEdit, DraftError, DraftStore, FileRequirement, SubmissionResult,
+};
 
 use crate::world::{World, drafted, submit, token, worker, write};
 
-fn rules(submitted: &Submitted) -> Vec<Rule> {
+fn rules(submitted: &SubmissionResult) -> Vec<Rule> {
     submitted.judged.verdict.findings.iter().map(|one| one.rule).collect()
 }
 
-fn new_file(store: &DraftStore, name: &str, text: &str) -> Submitted {
-    let id = store.request(&worker(), "t1", name, Existing::MayNot).unwrap().0.id;
+fn new_file(store: &DraftStore, name: &str, text: &str) -> SubmissionResult {
+    let id = store.request(&worker(), "t1", name, FileRequirement::MayNot).unwrap().0.id;
     write(store, id, text);
     submit(store, &[id])
 }
@@ -37,9 +39,9 @@ fn a_git_repository_cannot_be_drafted_piece_by_piece() {
     let world = World::new(&[("docs/a.md", "a\n")]);
     let store = world.open();
     let head = new_file(&store, "docs/HEAD", "ref: refs/heads/main\n");
-    assert_eq!(head.judged.verdict.action, Action::Escalate);
+    assert_eq!(head.judged.verdict.action, GateAction::Escalate);
     assert_eq!(rules(&new_file(&store, "docs/objects/keep", "x\n")), []);
-    // Whoever approved it, or put it there.
+    // No matter who approved or created it.
     world.save("docs/HEAD", "ref: refs/heads/main\n");
     let pieces = [("docs/refs/keep", "x\n"), ("docs/config", "[a]\n"), ("docs/commondir", "..\n")];
     for (name, text) in pieces {
@@ -58,7 +60,7 @@ fn a_file_is_not_deleted_bit_by_bit() {
     for step in 1..=8_u64 {
         world.at(1_000_000 + step);
         let (_, submitted) = drafted(&store, "a.txt", &lines(left / 2));
-        if submitted.drafts[0].state != State::Applied {
+        if submitted.drafts[0].state != DraftState::Applied {
             assert!(rules(&submitted).contains(&Rule::DiffDeletionRatio));
             break;
         }
@@ -74,23 +76,23 @@ fn a_credential_in_a_path_or_a_task_is_refused_and_recorded_nowhere() {
     let store = world.open();
     let token = token();
     let refused = |task: &str, name: &str| {
-        let error = store.request(&worker(), task, name, Existing::MayNot).unwrap_err();
+        let error = store.request(&worker(), task, name, FileRequirement::MayNot).unwrap_err();
         assert!(matches!(error, DraftError::Input(_)), "{error}");
         assert!(!error.to_string().contains(&token));
     };
     refused("t1", &format!("notes-{token}.md"));
     refused("t1", &format!("{token}/a.md"));
     refused(&token, "b.md");
-    let id = store.request(&worker(), "t1", "a.txt", Existing::Must).unwrap().0.id;
-    let rename = Edit::Rename(format!("{token}.txt"));
+    let id = store.request(&worker(), "t1", "a.txt", FileRequirement::Must).unwrap().0.id;
+    let rename = DraftEdit::Rename(format!("{token}.txt"));
     assert!(store.write(&worker(), id, rename, None).is_err());
-    // Names of workers and of their programs stand in the journal, too.
-    let named = |who: &str, client: &str| Caller {
+    // Names of workers and of their clients are also stored in the journal.
+    let named = |who: &str, client: &str| DraftCaller {
         who: Principal::worker(who),
         client: Some(Client { name: client.to_owned(), version: "1".to_owned() }),
     };
-    assert!(store.request(&named(&token, "x"), "t1", "c.md", Existing::MayNot).is_err());
-    store.request(&named("ada/two", &token), "t1", "c.md", Existing::MayNot).unwrap();
+    assert!(store.request(&named(&token, "x"), "t1", "c.md", FileRequirement::MayNot).is_err());
+    store.request(&named("ada/two", &token), "t1", "c.md", FileRequirement::MayNot).unwrap();
     assert!(!world.journal().contains(&token));
 }
 
@@ -100,9 +102,9 @@ fn a_file_is_not_deleted_bit_by_bit_under_many_names() {
     let world = World::new(&[("a.txt", &lines(200))]);
     let store = world.open();
     drafted(&store, "a.txt", &lines(100));
-    let other = Caller::new(Principal::worker("eve/two"));
-    let id = store.request(&other, "t2", "a.txt", Existing::Must).unwrap().0.id;
-    store.write(&other, id, Edit::Content(lines(50)), None).unwrap();
+    let other = DraftCaller::new(Principal::worker("eve/two"));
+    let id = store.request(&other, "t2", "a.txt", FileRequirement::Must).unwrap().0.id;
+    store.write(&other, id, DraftEdit::Content(lines(50)), None).unwrap();
     let submitted = store.submit(&other, &[id], "why").unwrap();
-    assert_eq!(submitted.drafts[0].state, State::Escalated);
+    assert_eq!(submitted.drafts[0].state, DraftState::Escalated);
 }

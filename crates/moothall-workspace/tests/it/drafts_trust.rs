@@ -1,7 +1,7 @@
-//! Policies that come with a workspace.
+//! Workspace policies and trust.
 
-use moothall_core::gate::{Action, Rule};
-use moothall_workspace::{DraftError, DraftStore, Existing};
+use moothall_core::gate::{GateAction, Rule};
+use moothall_workspace::{DraftError, DraftStore, FileRequirement};
 
 use crate::world::{World, drafted, person, submit, worker, write};
 
@@ -16,9 +16,9 @@ protect = []
 elicitation = "form"
 "#;
 
-fn manifest(world: &World) -> Action {
+fn manifest(world: &World) -> GateAction {
     let store = world.open();
-    let id = store.request(&worker(), "t1", "package.json", Existing::MayNot).unwrap().0.id;
+    let id = store.request(&worker(), "t1", "package.json", FileRequirement::MayNot).unwrap().0.id;
     write(&store, id, "{\"scripts\": {\"postinstall\": \"x\"}}\n");
     submit(&store, &[id]).judged.verdict.action
 }
@@ -26,7 +26,7 @@ fn manifest(world: &World) -> Action {
 #[test]
 fn the_policy_of_a_workspace_only_tightens_until_a_person_trusts_it() {
     let world = World::new(&[(".moothall/policy.toml", LOOSE)]);
-    assert_eq!(manifest(&world), Action::Escalate);
+    assert_eq!(manifest(&world), GateAction::Escalate);
     let store = world.open();
     assert_eq!(
         store.policy_notes(),
@@ -40,10 +40,10 @@ fn the_policy_of_a_workspace_only_tightens_until_a_person_trusts_it() {
     );
     store.trust_policy(&person()).unwrap();
     let store = world.open();
-    assert_eq!(store.policy().rule(Rule::DepsManifestChanged), Action::Allow);
+    assert_eq!(store.policy().rule(Rule::DepsManifestChanged), GateAction::Allow);
     assert_eq!(
         store.policy_notes()[2],
-        "the trusted policy of the workspace loosens: deps.manifest_changed = allow"
+        "the trusted workspace policy loosens: deps.manifest_changed = allow"
     );
     assert!(world.journal().contains("policy_trusted"));
 }
@@ -53,7 +53,7 @@ fn trust_ends_when_the_text_of_the_policy_changes() {
     let world = World::new(&[(".moothall/policy.toml", LOOSE)]);
     world.open().trust_policy(&person()).unwrap();
     world.save(".moothall/policy.toml", &format!("{LOOSE}# one more line\n"));
-    assert_eq!(world.open().policy().rule(Rule::DepsManifestChanged), Action::Escalate);
+    assert_eq!(world.open().policy().rule(Rule::DepsManifestChanged), GateAction::Escalate);
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn a_policy_that_changed_while_nobody_was_there_is_noted() {
     drafted(&world.open(), "a.txt", "b\n");
     assert_eq!(world.open().policy_notes(), Vec::<String>::new());
     world.save(".moothall/policy.toml", "version = 1\n# another one\n");
-    let note = "it is not the policy that judged the last submission";
+    let note = "the policy changed after it judged the last submission";
     assert_eq!(world.open().policy_notes(), [note]);
 }
 

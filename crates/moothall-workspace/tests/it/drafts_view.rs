@@ -1,22 +1,21 @@
-//! The view of drafts for tools that read files: what stands in it, who keeps it, and what it
-//! refuses.
+//! The export of drafts: its content, how it is kept up to date, and what it refuses.
 
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
-use moothall_core::drafts::Say;
-use moothall_core::gate::Action;
-use moothall_workspace::{DraftError, DraftStore, Existing, Handoff, Options};
+use moothall_core::drafts::ReviewDecision;
+use moothall_core::gate::GateAction;
+use moothall_workspace::{DraftError, DraftStore, DraftStoreOptions, FileRequirement, HandoffMode};
 use serde_json::{Value, json};
 
 use crate::world::{World, drafted, person, request, submit, token, worker, write};
 
 const LOG: &str = "_handoff/transition.ndjson";
 
-fn keeping(world: &World, handoff: Handoff) -> Result<DraftStore, DraftError> {
-    DraftStore::open(Options { handoff, ..world.options() })
+fn keeping(world: &World, handoff: HandoffMode) -> Result<DraftStore, DraftError> {
+    DraftStore::open(DraftStoreOptions { handoff, ..world.options() })
 }
 
-/// The files of the view, without folders.
+/// The files of the export, without directories.
 fn shown(world: &World) -> Vec<String> {
     world.names().into_iter().filter(|name| name.starts_with("_handoff/")).collect()
 }
@@ -28,7 +27,7 @@ fn events(world: &World) -> Vec<String> {
 }
 
 fn refused(world: &World, path: &str) {
-    match keeping(world, Handoff::Keep) {
+    match keeping(world, HandoffMode::Keep) {
         Err(DraftError::File { path: found, .. }) => assert_eq!(found, path),
         other => panic!("{other:?}"),
     }
@@ -37,7 +36,7 @@ fn refused(world: &World, path: &str) {
 #[test]
 fn a_draft_is_shown_while_it_is_open_and_its_transitions_stay() {
     let world = World::new(&[("src/a.py", "a = 1\n"), ("Makefile", "all:\n")]);
-    let store = keeping(&world, Handoff::Keep).unwrap();
+    let store = keeping(&world, HandoffMode::Keep).unwrap();
     assert_eq!(shown(&world), [LOG]);
 
     let id = request(&store, "src/a.py");
@@ -61,13 +60,13 @@ fn a_draft_is_shown_while_it_is_open_and_its_transitions_stay() {
 #[test]
 fn whoever_works_on_the_workspace_keeps_its_view() {
     let world = World::new(&[("Makefile", "all:\n")]);
-    drop(keeping(&world, Handoff::Keep).unwrap());
+    drop(keeping(&world, HandoffMode::Keep).unwrap());
     let (one, other) = (world.open(), world.open());
     let (id, submitted) = drafted(&one, "Makefile", "all: build\n");
-    assert_eq!(submitted.judged.verdict.action, Action::Escalate);
+    assert_eq!(submitted.judged.verdict.action, GateAction::Escalate);
     let seal = submitted.drafts[0].submission.as_ref().unwrap().seal;
-    other.review(&person(), id, seal, Say::Reject, "no").unwrap();
-    // The first one looks, and appends nothing twice.
+    other.review(&person(), id, seal, ReviewDecision::Reject, "no").unwrap();
+    // The first store catches up and appends nothing twice.
     one.status(&worker(), id).unwrap();
     assert_eq!(events(&world), ["draft_ready", "draft_escalated", "draft_rejected"]);
 }
@@ -75,7 +74,7 @@ fn whoever_works_on_the_workspace_keeps_its_view() {
 #[test]
 fn a_view_that_somebody_changed_is_made_again_from_the_journal() {
     let world = World::new(&[("a.py", "a = 1\n")]);
-    let store = keeping(&world, Handoff::Keep).unwrap();
+    let store = keeping(&world, HandoffMode::Keep).unwrap();
     drafted(&store, "a.py", "a = 2\n");
     let before = world.text(LOG).unwrap();
     world.save(LOG, "{\"event\":\"draft_accepted\",\"draft_id\":\"forged\"}\n");
@@ -92,7 +91,7 @@ fn a_view_that_somebody_changed_is_made_again_from_the_journal() {
 #[test]
 fn nothing_that_is_written_into_the_view_is_read_back() {
     let world = World::new(&[("a.py", "a = 1\n")]);
-    let store = keeping(&world, Handoff::Keep).unwrap();
+    let store = keeping(&world, HandoffMode::Keep).unwrap();
     let id = request(&store, "a.py");
     write(&store, id, "a = 2\n");
     let copy = world.workspace().join("_handoff/drafts/a.py.t1.draft");
@@ -107,25 +106,28 @@ fn only_the_contract_of_the_task_is_read_and_it_only_tightens() {
     let world = World::new(&[("a.py", "a = 1\n")]);
     let contract = r#"{"gate": {"version": 1, "paths": {"protect": ["**"]}}}"#;
     world.save("_handoff/TASK_CONTRACT.json", contract);
-    let store = keeping(&world, Handoff::Keep).unwrap();
+    let store = keeping(&world, HandoffMode::Keep).unwrap();
     let (_, submitted) = drafted(&store, "a.py", "a = 2\n");
-    assert_eq!(submitted.judged.verdict.action, Action::Escalate);
+    assert_eq!(submitted.judged.verdict.action, GateAction::Escalate);
     assert_eq!(world.text("_handoff/TASK_CONTRACT.json").unwrap(), contract);
 }
 
-/// A file of that name once kept every later command from opening the store.
+/// Regression test: a file of that name prevented every later command from opening the store.
 #[test]
 fn file_in_the_place_of_the_view_is_no_contract_and_cannot_be_drafted() {
     let world = World::new(&[("a.py", "a = 1\n")]);
     let store = world.open();
     for name in ["_handoff", "_HANDOFF", "_handoff/x"] {
-        let error = store.request(&worker(), "t1", name, Existing::MayNot).unwrap_err();
-        assert!(error.to_string().contains("neither read nor change it"), "{name}: {error}");
+        let error = store.request(&worker(), "t1", name, FileRequirement::MayNot).unwrap_err();
+        assert!(
+            error.to_string().contains("does not allow workers to read or change it"),
+            "{name}: {error}"
+        );
     }
     drop(store);
     world.save("_handoff", "x");
     let (_, submitted) = drafted(&world.open(), "a.py", "a = 2\n");
-    assert_eq!(submitted.judged.verdict.action, Action::Allow);
+    assert_eq!(submitted.judged.verdict.action, GateAction::Allow);
 }
 
 #[test]
@@ -163,14 +165,14 @@ fn files_of_others_are_not_written_over() {
     fs_err::remove_file(world.workspace().join(LOG)).unwrap();
 
     world.save("_handoff/drafts/a.py.t1.draft", "mine\n");
-    let store = keeping(&world, Handoff::Keep).unwrap();
-    // The draft is made; only the view of it is not.
+    let store = keeping(&world, HandoffMode::Keep).unwrap();
+    // The draft is created, but not exported.
     let id = request(&store, "a.py");
     assert_eq!(world.text("_handoff/drafts/a.py.t1.draft").unwrap(), "mine\n");
     drop(store);
     refused(&world, "_handoff/drafts/a.py.t1.draft");
     fs_err::remove_file(world.workspace().join("_handoff/drafts/a.py.t1.draft")).unwrap();
-    let store = keeping(&world, Handoff::Keep).unwrap();
+    let store = keeping(&world, HandoffMode::Keep).unwrap();
     assert_eq!(store.status(&worker(), id).unwrap().revision, 0);
     assert_eq!(world.text("_handoff/drafts/a.py.t1.draft").unwrap(), "a = 1\n");
 }
@@ -178,7 +180,7 @@ fn files_of_others_are_not_written_over() {
 #[test]
 fn links_that_are_put_into_a_view_are_replaced_and_not_followed() {
     let world = World::new(&[("a.py", "a = 1\n")]);
-    let store = keeping(&world, Handoff::Keep).unwrap();
+    let store = keeping(&world, HandoffMode::Keep).unwrap();
     let id = request(&store, "a.py");
     let victim = world.folder.path().join("victim");
     fs_err::write(&victim, "precious\n").unwrap();
@@ -196,18 +198,18 @@ fn links_that_are_put_into_a_view_are_replaced_and_not_followed() {
 #[test]
 fn a_credential_in_a_draft_is_not_in_its_view() {
     let world = World::new(&[("a.py", "a = 1\n")]);
-    let store = keeping(&world, Handoff::Keep).unwrap();
+    let store = keeping(&world, HandoffMode::Keep).unwrap();
     let id = request(&store, "a.py");
     write(&store, id, &format!("a = '{}'\n", token()));
     let copy = world.text("_handoff/drafts/a.py.t1.draft").unwrap();
-    assert_eq!(copy, "(withheld: it looks like it holds a credential)\n");
+    assert_eq!(copy, "(withheld: may contain a credential)\n");
 }
 
 #[test]
 fn git_leaves_the_view_out_of_commits() {
     let world = World::new(&[(".git/info/exclude", "*.log")]);
-    drop(keeping(&world, Handoff::Keep).unwrap());
-    drop(keeping(&world, Handoff::Keep).unwrap());
+    drop(keeping(&world, HandoffMode::Keep).unwrap());
+    drop(keeping(&world, HandoffMode::Keep).unwrap());
     assert_eq!(world.text(".git/info/exclude").unwrap(), "*.log\n/_handoff/\n");
 }
 
@@ -224,10 +226,10 @@ fn a_list_of_ignored_files_that_leads_elsewhere_is_refused() {
 #[test]
 fn a_view_that_is_ended_is_gone_and_stays_gone() {
     let world = World::new(&[("a.py", "a = 1\n")]);
-    let store = keeping(&world, Handoff::Keep).unwrap();
+    let store = keeping(&world, HandoffMode::Keep).unwrap();
     let id = request(&store, "a.py");
     world.save("_handoff/drafts/note.txt", "mine\n");
-    let store = keeping(&world, Handoff::End).unwrap();
+    let store = keeping(&world, HandoffMode::End).unwrap();
     write(&store, id, "a = 2\n");
     assert_eq!(shown(&world), ["_handoff/drafts/note.txt"]);
 }

@@ -1,4 +1,4 @@
-//! Waiting for others who use the same store.
+//! Waiting for other users of the same store.
 
 use std::fs::OpenOptions;
 use std::time::{Duration, Instant};
@@ -31,7 +31,7 @@ fn the_store_is_not_locked_while_a_submission_is_judged() {
     let ids: Vec<_> = (0..8)
         .map(|at| {
             let name = format!("file{at}.txt");
-            let existing = moothall_workspace::Existing::MayNot;
+            let existing = moothall_workspace::FileRequirement::MayNot;
             let id = store.request(&crate::world::worker(), "t1", &name, existing).unwrap().0.id;
             crate::world::write(&store, id, &"ghp_ password: \\\" eyJ.\n".repeat(40_000));
             id

@@ -1,4 +1,4 @@
-//! A workspace with a store beside it, and who works in it. The tests of the engine use it, too.
+//! A workspace with a store, and its users. Also used by the engine's tests.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,17 +9,18 @@ use std::time::Duration;
 use moothall_core::Sha256Hex;
 use moothall_core::drafts::{Draft, DraftId, Principal};
 use moothall_core::sandbox::{
-    Attestation, ExecuteRequest, Execution, Exit, FileRef, GuestPath, IsolationClass, Limits,
-    Output,
+    CapturedOutput, ExecuteRequest, Exit, FileRef, GuestPath, IsolationClass, Limits,
+    SandboxAttestation, SandboxExecution,
 };
-use moothall_workspace::{Caller, Checker, DraftStore, Edit, Existing, Options, Submitted};
+use moothall_workspace::{
+    CheckRunner, DraftCaller, DraftEdit, DraftStore, DraftStoreOptions, FileRequirement,
+    SubmissionResult,
+};
 use tokio_util::sync::CancellationToken;
 
-/// A policy with a check.
 pub(crate) const CHECK: &str =
     "version = 1\n[[check]]\nid = \"tests\"\nrun = [\"make\"]\ntimeout = \"1m\"\n";
 
-/// A workspace with a store beside it.
 pub(crate) struct World {
     pub(crate) folder: tempfile::TempDir,
     clock: Arc<AtomicU64>,
@@ -54,11 +55,11 @@ impl World {
         fs_err::read_to_string(self.workspace().join(name)).ok()
     }
 
-    pub(crate) fn options(&self) -> Options {
+    pub(crate) fn options(&self) -> DraftStoreOptions {
         let clock = Arc::clone(&self.clock);
-        Options {
+        DraftStoreOptions {
             clock: Box::new(move || clock.load(Ordering::Relaxed)),
-            ..Options::new(self.workspace(), self.state())
+            ..DraftStoreOptions::new(self.workspace(), self.state())
         }
     }
 
@@ -70,7 +71,7 @@ impl World {
         self.clock.store(ms, Ordering::Relaxed);
     }
 
-    /// Everything in the workspace, by name.
+    /// All paths in the workspace.
     pub(crate) fn names(&self) -> Vec<String> {
         fn walk(folder: &Path, below: &str, names: &mut Vec<String>) {
             for entry in fs_err::read_dir(folder).unwrap() {
@@ -88,56 +89,55 @@ impl World {
         names
     }
 
-    /// The whole journal as text.
     pub(crate) fn journal(&self) -> String {
         fs_err::read_to_string(self.state().join("audit/000001.ndjson")).unwrap()
     }
 }
 
-pub(crate) fn worker() -> Caller {
-    Caller::new(Principal::worker("ada/one"))
+pub(crate) fn worker() -> DraftCaller {
+    DraftCaller::new(Principal::worker("ada/one"))
 }
 
-pub(crate) fn person() -> Caller {
-    Caller::new(Principal::human("ada"))
+pub(crate) fn person() -> DraftCaller {
+    DraftCaller::new(Principal::human("ada"))
 }
 
 pub(crate) fn request(store: &DraftStore, name: &str) -> DraftId {
-    store.request(&worker(), "t1", name, Existing::Must).unwrap().0.id
+    store.request(&worker(), "t1", name, FileRequirement::Must).unwrap().0.id
 }
 
 pub(crate) fn write(store: &DraftStore, id: DraftId, text: &str) -> Draft {
-    store.write(&worker(), id, Edit::Content(text.to_owned()), None).unwrap()
+    store.write(&worker(), id, DraftEdit::Content(text.to_owned()), None).unwrap()
 }
 
-pub(crate) fn submit(store: &DraftStore, ids: &[DraftId]) -> Submitted {
+pub(crate) fn submit(store: &DraftStore, ids: &[DraftId]) -> SubmissionResult {
     store.submit(&worker(), ids, "why").unwrap()
 }
 
-/// A draft of `name` that holds `text`, handed in.
-pub(crate) fn drafted(store: &DraftStore, name: &str, text: &str) -> (DraftId, Submitted) {
+/// A submitted draft of `name` with the content `text`.
+pub(crate) fn drafted(store: &DraftStore, name: &str, text: &str) -> (DraftId, SubmissionResult) {
     let id = request(store, name);
     write(store, id, text);
     (id, submit(store, &[id]))
 }
 
-/// A credential that is nobody's.
+/// A fake credential.
 pub(crate) fn token() -> String {
     format!("ghp_{}", &Sha256Hex::of(b"a token of nobody").to_string()[..36])
 }
 
-/// A check that ends only when it is stopped, and whoever waits for its beginning.
+/// A check that runs until it is stopped, and signals its start.
 #[derive(Debug)]
 struct Unending(mpsc::Sender<()>);
 
-impl Checker for Unending {
+impl CheckRunner for Unending {
     fn execute(
         &self,
         _: Option<&str>,
         _: &ExecuteRequest,
         _: &BTreeMap<GuestPath, Vec<u8>>,
         stop: &CancellationToken,
-    ) -> Result<Execution, String> {
+    ) -> Result<SandboxExecution, String> {
         self.0.send(()).unwrap();
         while !stop.is_cancelled() {
             std::thread::sleep(Duration::from_millis(1));
@@ -146,8 +146,8 @@ impl Checker for Unending {
     }
 }
 
-/// A store whose check does not end.
-pub(crate) fn unending(world: &World) -> (Options, mpsc::Receiver<()>) {
+/// A store whose check never ends.
+pub(crate) fn unending(world: &World) -> (DraftStoreOptions, mpsc::Receiver<()>) {
     world.save(".moothall/policy.toml", CHECK);
     let (begins, begun) = mpsc::channel();
     let mut options = world.options();
@@ -155,18 +155,18 @@ pub(crate) fn unending(world: &World) -> (Options, mpsc::Receiver<()>) {
     (options, begun)
 }
 
-pub(crate) fn execution() -> Execution {
-    Execution {
+pub(crate) fn execution() -> SandboxExecution {
+    SandboxExecution {
         exit: Exit::Exited { code: 0 },
-        stdout: Output { text: "done\n".to_owned(), truncated: false },
-        stderr: Output::default(),
-        // Never believed: what is named is what was kept.
+        stdout: CapturedOutput { text: "done\n".to_owned(), truncated: false },
+        stderr: CapturedOutput::default(),
+        // Ignored by the reader: only files that were actually stored count.
         files: BTreeMap::from([(
             "lie.txt".parse().unwrap(),
             FileRef { sha256: Sha256Hex::of(b"a lie"), bytes: 5 },
         )]),
         left_behind: Vec::new(),
-        attestation: Attestation {
+        attestation: SandboxAttestation {
             engine: "runsc".to_owned(),
             engine_version: "1".to_owned(),
             class: IsolationClass::UserKernel,

@@ -1,10 +1,10 @@
-//! Commands about teams and tokens.
+//! Arguments of `team` and `token`.
 
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use moothall_core::MicroUsd;
-use moothall_core::access::{Limits, Scopes, TeamName};
+use moothall_core::access::{Limits, ScopeSet, TeamName};
 
 const TOKEN_EXAMPLES: &str = "\
 Examples:
@@ -16,20 +16,20 @@ Examples:
 #[derive(Debug, Subcommand)]
 #[command(after_help = TOKEN_EXAMPLES)]
 pub(crate) enum TokenCommand {
-    /// Make a token and print it, once
+    /// Create a token and print it; it cannot be shown again
     Create(CreateTokenArgs),
-    /// List the tokens that were given out; their secrets are not kept
+    /// List tokens; their secrets are not stored
     List {
-        /// Only those of this team
+        /// List only the tokens of this team
         #[arg(long, value_name = "TEAM")]
         team: Option<TeamName>,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Take a token back; whoever signed in with it is signed out
+    /// Revoke a token and end its sessions
     Revoke {
-        /// The token's id, as `token list` shows it
+        /// Id of the token, as shown by `token list`
         #[arg(value_name = "ID")]
         id: String,
         /// Print JSON
@@ -40,27 +40,27 @@ pub(crate) enum TokenCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct CreateTokenArgs {
-    /// The team it acts for
+    /// Team that the token acts for
     #[arg(long, value_name = "TEAM", default_value = "local")]
     pub(crate) team: TeamName,
-    /// What it covers: read, run, review or admin, or several joined by commas. Each covers read,
-    /// and admin covers all
+    /// Grant these scopes: read, run, review or admin, separated by commas; every scope includes
+    /// read, and admin includes all
     #[arg(long, value_name = "SCOPES", default_value = "read")]
-    pub(crate) scope: Scopes,
-    /// When it ends, such as 12h, 90d or 1year, or `never`
+    pub(crate) scope: ScopeSet,
+    /// Expire after this time, such as 12h, 90d or 1year, or `never`
     #[arg(long, value_name = "TIME", default_value = "90d", value_parser = parse_lifetime)]
-    pub(crate) expires: Lifetime,
-    /// Runs started with it that may go on or stand still at once
+    pub(crate) expires: TokenLifetime,
+    /// Limit the active and paused runs started with the token
     #[arg(long, value_name = "N", default_value_t = Limits::USUAL_RUNS)]
     pub(crate) runs: u32,
-    /// Dollars that runs started with it within 24 hours may cost [default: no limit but each
-    /// run's own]
+    /// Limit the dollars that runs started with the token may cost in 24 hours [default: only each
+    /// run's own limit]
     #[arg(long, value_name = "USD")]
     pub(crate) spend: Option<MicroUsd>,
-    /// Requests within a minute
+    /// Limit the requests per minute
     #[arg(long, value_name = "N", default_value_t = Limits::USUAL_REQUESTS, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rate: u32,
-    /// What it is for, in your words
+    /// Describe what the token is for
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub(crate) label: String,
     /// Print JSON
@@ -68,25 +68,25 @@ pub(crate) struct CreateTokenArgs {
     pub(crate) json: bool,
 }
 
-/// How long a token counts.
+/// Lifetime of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lifetime {
+pub(crate) enum TokenLifetime {
     Ends(Duration),
     Never,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TeamCommand {
-    /// Make a team
+    /// Create a team
     Create {
-        /// Its name: small letters, digits and dashes
+        /// Name of the team: lower-case letters, digits and dashes
         #[arg(value_name = "TEAM")]
         name: TeamName,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// List the teams; `local` is always there
+    /// List teams, including the built-in `local`
     List {
         /// Print JSON
         #[arg(long)]
@@ -94,12 +94,12 @@ pub(crate) enum TeamCommand {
     },
 }
 
-fn parse_lifetime(text: &str) -> Result<Lifetime, String> {
+fn parse_lifetime(text: &str) -> Result<TokenLifetime, String> {
     if text == "never" {
-        return Ok(Lifetime::Never);
+        return Ok(TokenLifetime::Never);
     }
     match humantime::parse_duration(text) {
-        Ok(time) if !time.is_zero() => Ok(Lifetime::Ends(time)),
-        _ => Err("not a time such as 12h, 90d or 1year, or `never`".to_owned()),
+        Ok(time) if !time.is_zero() => Ok(TokenLifetime::Ends(time)),
+        _ => Err("expected a duration such as 12h, 90d or 1year, or `never`".to_owned()),
     }
 }

@@ -9,13 +9,13 @@ Examples:
   moothall backup all.tar
   tar --list --verbose --file all.tar
 
-Keep the file private: it holds the signing keys of audit journals and all prompts and answers.
-Runs in PostgreSQL are not in it.";
+Keep the file private: it contains the signing keys of audit logs and all prompts and answers.
+Runs in PostgreSQL are not included.";
 
 #[derive(Debug, Args)]
 #[command(after_help = BACKUP_EXAMPLES)]
 pub(crate) struct BackupArgs {
-    /// The file to make; one that exists is not replaced
+    /// File to create; an existing file is not overwritten
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// Print JSON
@@ -31,13 +31,13 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = RESTORE_EXAMPLES)]
 pub(crate) struct RestoreArgs {
-    /// The backup
+    /// Backup file
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Data folder to restore into [default: the one in use]
+    /// Restore into this data directory [default: the one in use]
     #[arg(long, value_name = "DIR")]
     pub(crate) into: Option<PathBuf>,
-    /// Move existing runs and drafts aside, under a name with the time
+    /// Move existing runs and drafts aside, to a name with a timestamp
     #[arg(long)]
     pub(crate) force: bool,
     /// Print JSON

@@ -1,14 +1,14 @@
-//! `moothall cluster`: everything that many workers need, on one machine.
+//! Arguments of `cluster`: a Restate cluster with all its parts on one machine.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
 const CLUSTER_EXAMPLES: &str = "\
-For trying it out: Restate, PostgreSQL and workers, reachable from this machine only. They go on
-after the command has ended, and `up` brings back whatever of them died. Nothing is installed unless
-`--install` says so: Restate's server comes by npm (about 250 MB, under the Business Source License
-1.1, see the page about many workers), PostgreSQL by apt.
+For evaluation only: Restate, PostgreSQL and workers, reachable only from this machine. They keep
+running after the command exits, and `up` restarts any that have died. Nothing is installed without
+`--install`: Restate's server comes from npm (about 250 MB, under the Business Source License 1.1,
+see the documentation page on workers), PostgreSQL from apt.
 
 Examples:
   moothall cluster up --install
@@ -18,17 +18,17 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClusterCommand {
-    /// Bring up whatever is not up: Restate, PostgreSQL, workers
+    /// Start every part that is not running: Restate, PostgreSQL, workers
     Up(ClusterUpArgs),
-    /// Show each part: whether it is up and well, and where
+    /// Show the state, health and address of each part
     Status(ClusterStatusArgs),
-    /// Stop every part; runs stay, and go on after the next `up`
+    /// Stop every part; runs are kept and continue after the next `up`
     Down(ClusterDownArgs),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct ClusterPlace {
-    /// Folder that holds the cluster [default: `cluster` in the data folder]
+pub(crate) struct ClusterDirFlags {
+    /// Use this directory for the cluster [default: `cluster` in the data directory]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) dir: Option<PathBuf>,
 }
@@ -37,14 +37,14 @@ pub(crate) struct ClusterPlace {
 #[command(after_help = CLUSTER_EXAMPLES)]
 pub(crate) struct ClusterUpArgs {
     #[command(flatten)]
-    pub(crate) place: ClusterPlace,
-    /// Nodes of Restate: one, or three with two copies of everything [default: 1]
+    pub(crate) place: ClusterDirFlags,
+    /// Set the number of Restate nodes: 1, or 3 with two copies of all data [default: 1]
     #[arg(long, value_name = "N", value_parser = nodes)]
     pub(crate) nodes: Option<usize>,
-    /// Workers [default: 2]
+    /// Set the number of workers [default: 2]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     pub(crate) workers: Option<u16>,
-    /// Install what is missing: Restate's server by npm, PostgreSQL by apt, which needs root
+    /// Install missing programs: Restate's server from npm, PostgreSQL from apt (needs root)
     #[arg(long)]
     pub(crate) install: bool,
 }
@@ -52,7 +52,7 @@ pub(crate) struct ClusterUpArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ClusterStatusArgs {
     #[command(flatten)]
-    pub(crate) place: ClusterPlace,
+    pub(crate) place: ClusterDirFlags,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -61,8 +61,8 @@ pub(crate) struct ClusterStatusArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ClusterDownArgs {
     #[command(flatten)]
-    pub(crate) place: ClusterPlace,
-    /// Delete everything as well: runs, settings, logs
+    pub(crate) place: ClusterDirFlags,
+    /// Also delete all data: runs, settings, logs
     #[arg(long)]
     pub(crate) purge: bool,
 }
@@ -71,6 +71,6 @@ fn nodes(text: &str) -> Result<usize, String> {
     match text {
         "1" => Ok(1),
         "3" => Ok(3),
-        _ => Err("it is 1 or 3".to_owned()),
+        _ => Err("must be 1 or 3".to_owned()),
     }
 }

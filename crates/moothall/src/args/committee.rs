@@ -1,4 +1,4 @@
-//! `moothall committee`.
+//! Arguments of `committee`.
 
 use std::path::PathBuf;
 
@@ -6,26 +6,26 @@ use clap::Subcommand;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CommitteeCommand {
-    /// Print a committee: who sits on it, what they look for, and how moves are scored
+    /// Print a committee: its members, their instructions, and how moves are scored
     Show {
-        /// The name of a built-in committee (`board`) or a committee file [default: board]
+        /// Built-in committee (`board`) or committee file [default: board]
         #[arg(value_name = "NAME|FILE")]
         committee: Option<String>,
-        /// Print JSON instead of the file with its comments
+        /// Print JSON instead of the commented file
         #[arg(long)]
         json: bool,
     },
-    /// Say whether a committee file can be used, and what is wrong with it where it cannot
+    /// Check a committee file and report its problems
     Check {
-        /// The file
+        /// Committee file
         file: PathBuf,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Write a commented copy of the built-in committee to a new file, to be edited
+    /// Write a commented copy of the built-in committee to a new file
     New {
-        /// The file; it must not exist
+        /// File to create; it must not exist
         file: PathBuf,
     },
 }

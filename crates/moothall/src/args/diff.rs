@@ -1,4 +1,4 @@
-//! Two runs side by side.
+//! Arguments of `diff`.
 
 use clap::Args;
 
@@ -9,10 +9,10 @@ Example:
 #[derive(Debug, Args)]
 #[command(after_help = DIFF_EXAMPLES)]
 pub(crate) struct DiffArgs {
-    /// The earlier consultation: its id or the beginning of it
+    /// Earlier consultation: run id or unique prefix
     #[arg(value_name = "BEFORE")]
     pub(crate) before: String,
-    /// The later one
+    /// Later consultation: run id or unique prefix
     #[arg(value_name = "AFTER")]
     pub(crate) after: String,
     /// Print JSON

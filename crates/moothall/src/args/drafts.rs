@@ -1,12 +1,12 @@
-//! `moothall draft`, `review`, `policy` and `audit`.
+//! Arguments of `draft`, `review`, `policy` and `audit`.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
 const DRAFT_EXAMPLES: &str = "\
-A draft is a proposal for one file. Nothing in the workspace changes before the gate has judged it;
-what the gate will not decide waits for a person (`moothall review`).
+A draft is a proposed change to one file. Nothing in the workspace changes until the gate has
+checked it; drafts that the gate escalates wait for review (`moothall review`).
 
 Examples:
   moothall draft request src/watchdog.py --task version-flag
@@ -19,17 +19,17 @@ const REVIEW_EXAMPLES: &str = "\
 Examples:
   moothall review
   moothall review show drf_…
-  moothall review approve drf_… --seal 3f2a9c0d11aa
-  moothall review reject drf_… --seal 3f2a9c0d11aa --reason 'not now'
-  moothall review send-back drf_… --seal 3f2a9c0d11aa --reason 'keep the tests'
+  moothall review approve drf_… --if-match 3f2a9c0d11aa
+  moothall review reject drf_… --if-match 3f2a9c0d11aa --reason 'not now'
+  moothall review send-back drf_… --if-match 3f2a9c0d11aa --reason 'keep the tests'
 
-The seal is the hash of everything that was shown. An approval holds for these bytes and for nothing
-else: a draft that changed meanwhile has another one.";
+The seal is a hash of everything that `review show` printed. A decision applies only to that exact
+content: a draft that has changed since then has a different seal.";
 
-/// Which workspace.
+/// Workspace and output format.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct WorkspaceFlags {
-    /// The folder whose files are drafted
+    /// Use this workspace directory
     #[arg(long, value_name = "DIR", default_value = ".", global = true)]
     pub(crate) workspace: PathBuf,
     /// Print JSON
@@ -37,11 +37,11 @@ pub(crate) struct WorkspaceFlags {
     pub(crate) json: bool,
 }
 
-/// Whether a view is kept.
+/// Handoff view for tools that read files.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct HandoffFlags {
-    /// Keep a view of the drafts in `_handoff` of the workspace, for tools that read files; it is
-    /// kept until `--handoff=off`
+    /// Keep a view of the drafts in `_handoff` in the workspace, for tools that read files; stays
+    /// on until `--handoff=off`
     #[arg(
         long,
         value_enum,
@@ -62,12 +62,12 @@ pub(crate) enum HandoffArg {
 
 #[derive(Debug, Args)]
 #[command(after_help = DRAFT_EXAMPLES)]
-pub(crate) struct DraftArgs {
+pub(crate) struct DraftCommandArgs {
     #[command(flatten)]
     pub(crate) flags: WorkspaceFlags,
     #[command(flatten)]
     pub(crate) view: HandoffFlags,
-    /// The worker that acts; each sees its own drafts only
+    /// Act as this worker; a worker sees only its own drafts
     #[arg(long, value_name = "NAME", default_value = "cli", global = true)]
     pub(crate) worker: String,
     #[command(subcommand)]
@@ -76,118 +76,118 @@ pub(crate) struct DraftArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DraftCommand {
-    /// Open a draft of a file; asked twice, it gives the same one
+    /// Open a draft of a file; repeating the request returns the same draft
     Request {
-        /// The file, relative to the workspace
+        /// File to draft, relative to the workspace
         path: String,
-        /// What it is for: letters, digits, `-`, `_` and `.`
+        /// Name the task: letters, digits, `-`, `_` and `.`
         #[arg(long, value_name = "TASK")]
         task: String,
-        /// The file may be new
+        /// Allow a file that does not exist yet
         #[arg(long)]
         new: bool,
     },
-    /// Print the text of a draft
+    /// Print the content of a draft
     Read {
-        /// The draft
+        /// Draft id
         draft: String,
     },
-    /// Give a draft a new text, or let its file go, move or be run
+    /// Replace a draft's content, or delete, rename or chmod its file
     Write(DraftWriteArgs),
-    /// Replace text that stands in the draft exactly once
+    /// Replace text that occurs exactly once in the draft
     Edit {
-        /// The draft
+        /// Draft id
         draft: String,
-        /// What is there
+        /// Text to replace
         #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
         old: String,
-        /// What shall be there
+        /// Replacement text
         #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
         new: String,
     },
-    /// Print what the gate would say, and the difference; changes nothing
+    /// Print the gate's decision and the diff, without submitting
     Check {
-        /// The drafts
+        /// Draft ids
         #[arg(required = true)]
         drafts: Vec<String>,
     },
-    /// Hand drafts in; together they are applied all or not at all
+    /// Submit drafts for review; several are applied atomically
     Submit {
-        /// The drafts
+        /// Draft ids
         #[arg(required = true)]
         drafts: Vec<String>,
-        /// What the change is
+        /// Describe the change
         #[arg(long, value_name = "TEXT", default_value = "")]
         summary: String,
     },
-    /// Show where a draft stands
+    /// Show the state of a draft
     Status {
-        /// The draft
+        /// Draft id
         draft: String,
     },
-    /// List drafts that are open
+    /// List open drafts
     List {
-        /// The closed ones as well
+        /// Include closed drafts
         #[arg(long)]
         all: bool,
     },
-    /// Give a draft up
+    /// Discard a draft
     Discard {
-        /// The draft
+        /// Draft id
         draft: String,
     },
-    /// Merge a draft onto the file as it is now; it has to be submitted again
+    /// Merge a draft onto the current file; it must be submitted again
     Rebase {
-        /// The draft
+        /// Draft id
         draft: String,
     },
-    /// Make drafts of a plain answer: fenced blocks that name their file, or a unified diff
+    /// Create drafts from a model's answer: fenced code blocks with file names, or a unified diff
     Import {
-        /// The answer, or `-` for standard input
+        /// File with the answer, or `-` for standard input
         file: PathBuf,
-        /// What it is for
+        /// Name the task: letters, digits, `-`, `_` and `.`
         #[arg(long, value_name = "TASK")]
         task: String,
-        /// The file of a block that does not name one
+        /// Use this file for code blocks without a file name
         #[arg(long, value_name = "PATH")]
         path: Option<String>,
-        /// Hand them in at once
+        /// Submit the drafts as well
         #[arg(long)]
         submit: bool,
     },
-    /// Take an applied draft back, with everything that was submitted with it
+    /// Undo an applied draft, and everything submitted with it
     Undo {
-        /// The draft
+        /// Draft id
         draft: String,
     },
-    /// Give up every draft and remove all stored contents; the journal stays
+    /// Discard every draft and delete all stored contents; the audit log is kept
     Purge {
-        /// Do not ask
-        #[arg(long)]
+        /// Skip the confirmation
+        #[arg(short, long)]
         yes: bool,
     },
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct DraftWriteArgs {
-    /// The draft
+    /// Draft id
     pub(crate) draft: String,
-    /// A file with the whole new text; standard input where it is `-`
+    /// Read the complete new content from this file, or from standard input if `-`
     #[arg(long, value_name = "FILE", required_unless_present_any = ["delete", "rename", "executable", "not_executable"])]
     pub(crate) file: Option<PathBuf>,
-    /// Only if the draft's text has this SHA-256
+    /// Fail unless the draft's content has this SHA-256
     #[arg(long, value_name = "HASH")]
     pub(crate) if_match: Option<String>,
-    /// Let the file go
+    /// Delete the file
     #[arg(long, conflicts_with_all = ["file", "rename", "executable", "not_executable"])]
     pub(crate) delete: bool,
-    /// Let the file move
+    /// Rename the file
     #[arg(long, value_name = "PATH", conflicts_with_all = ["file", "executable", "not_executable"])]
     pub(crate) rename: Option<String>,
-    /// Let the file be run
+    /// Set the executable bit
     #[arg(long, conflicts_with_all = ["file", "not_executable"])]
     pub(crate) executable: bool,
-    /// Do not let it be run any more
+    /// Clear the executable bit
     #[arg(long, conflicts_with = "file")]
     pub(crate) not_executable: bool,
 }
@@ -197,7 +197,7 @@ pub(crate) struct DraftWriteArgs {
 pub(crate) struct ReviewArgs {
     #[command(flatten)]
     pub(crate) flags: WorkspaceFlags,
-    /// Name to record with a decision; only a label [default: your login name]
+    /// Record this name with the decision; it is only a label [default: your login name]
     #[arg(long, value_name = "NAME", global = true)]
     pub(crate) by: Option<String>,
     #[command(subcommand)]
@@ -206,32 +206,32 @@ pub(crate) struct ReviewArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ReviewCommand {
-    /// List what waits for a person
+    /// List submissions that need review
     List,
-    /// Show a submission: the difference, and the findings beside its lines
+    /// Show a submission: its diff, with findings next to the lines
     Show {
-        /// The draft
+        /// Draft id
         draft: String,
-        /// Show long lines to their end
+        /// Do not truncate long lines
         #[arg(long)]
         full: bool,
     },
-    /// Let it be applied
-    Approve(ReviewSayArgs),
-    /// Close it
-    Reject(ReviewSayArgs),
-    /// Give it back to its worker with a comment
-    SendBack(ReviewSayArgs),
+    /// Approve a submission and apply it
+    Approve(ReviewDecisionArgs),
+    /// Reject a submission and close it
+    Reject(ReviewDecisionArgs),
+    /// Send a submission back to its worker with a comment
+    SendBack(ReviewDecisionArgs),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct ReviewSayArgs {
-    /// The draft
+pub(crate) struct ReviewDecisionArgs {
+    /// Draft id
     pub(crate) draft: String,
-    /// The seal that `moothall review show` printed: all of it or its first 12 digits
-    #[arg(long, value_name = "HASH")]
+    /// Confirm the seal printed by `moothall review show`: in full or its first 12 digits
+    #[arg(long = "if-match", alias = "seal", value_name = "HASH")]
     pub(crate) seal: String,
-    /// Why
+    /// Give a reason
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub(crate) reason: String,
 }
@@ -246,28 +246,28 @@ pub(crate) struct PolicyArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyCommand {
-    /// Say which policies are in force and what is wrong with them
+    /// Show the policies in force and report their problems
     Check,
-    /// Judge a file as a draft of a path, without making one
+    /// Check a file as if it were a draft, without creating one
     Test {
-        /// The file in the workspace that would be changed
+        /// File in the workspace that would change
         path: String,
-        /// The text it would have; standard input where it is `-`
+        /// Read its new content from this file, or from standard input if `-`
         #[arg(long, value_name = "FILE")]
         draft: PathBuf,
     },
-    /// Let this workspace's policy loosen the built-in one
+    /// Allow this workspace's policy to loosen the built-in policy
     ///
-    /// A policy that comes with a repository may only make things stricter. This shows what it loosens;
-    /// with `--yes` the policy is trusted, as long as its text stays the same.
+    /// By default a policy in a repository can only be stricter. This command shows what the policy
+    /// loosens; `--yes` trusts it until its content changes.
     Trust {
-        /// Trust it
-        #[arg(long)]
+        /// Trust the policy
+        #[arg(short, long)]
         yes: bool,
     },
-    /// Show what the policy says about a path
+    /// Show the policy rules for a path
     Explain {
-        /// The path, relative to the workspace
+        /// Path, relative to the workspace
         path: String,
     },
 }
@@ -282,21 +282,21 @@ pub(crate) struct AuditArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AuditCommand {
-    /// Check the whole chain and its signed checkpoints
+    /// Verify the hash chain and its signed checkpoints
     Verify {
-        /// A record that you know of: its number and its hash
+        /// Require this known record: its number and hash
         #[arg(long, value_name = "SEQ:HASH")]
         anchor: Option<String>,
     },
-    /// Print what happened, oldest first
+    /// Print the records, oldest first
     Show {
-        /// Only what is about this draft
+        /// Print only the records of this draft
         #[arg(long, value_name = "DRAFT")]
         draft: Option<String>,
     },
-    /// Write the records as they are, one JSON object a line
+    /// Export the raw records, one JSON object per line
     Export {
-        /// The file, or `-` for standard output
+        /// File to write, or `-` for standard output
         file: PathBuf,
     },
 }

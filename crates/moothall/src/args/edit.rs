@@ -1,4 +1,4 @@
-//! `moothall edit`.
+//! Arguments of `edit`.
 
 use std::path::PathBuf;
 
@@ -8,10 +8,10 @@ use moothall_core::edit::{EditInput, MAX_ATTEMPTS};
 use super::{CallFlags, HandoffFlags, ModelFlags};
 
 const EDIT_EXAMPLES: &str = "\
-The model reads files and proposes changes as drafts; it never writes to the folder. The gate judges
-drafts by the folder's policy (see: moothall policy). Rejected drafts go back to the model with the
-reasons. Drafts that the gate escalates wait for a person (see: moothall review); with --wait the
-model gets that person's answer.
+The model reads files and proposes changes as drafts; it never writes to the directory. The gate
+checks drafts against the directory's policy (see: moothall policy). Rejected drafts go back to the
+model with the reasons. Drafts that the gate escalates wait for review (see: moothall review); with
+--wait the model gets the reviewer's decision.
 
 Examples:
   moothall edit \"add --version to watchdog.py\" --path project --model demo
@@ -20,25 +20,24 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(after_help = EDIT_EXAMPLES)]
-pub(crate) struct EditArgs {
-    /// What shall be changed; read from standard input where it is left out or `-`
+pub(crate) struct EditCommandArgs {
+    /// Change to make; reads standard input if omitted or `-`
     pub(crate) task: Option<String>,
-    /// The folder whose files are changed
+    /// Edit files in this directory
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) path: PathBuf,
-    /// A file to work on, relative to that folder; may be given more than once [default: the model
-    /// chooses]
+    /// Edit this file, relative to the directory (repeatable) [default: the model chooses]
     #[arg(long, value_name = "FILE")]
     pub(crate) file: Vec<String>,
     #[command(flatten)]
     pub(crate) model: ModelFlags,
-    /// Proposals that may be made
+    /// Limit the number of proposals
     #[arg(long, value_name = "N", default_value_t = EditInput::USUAL_ATTEMPTS, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_ATTEMPTS)))]
     pub(crate) attempts: u32,
-    /// Seconds to wait for a person where one must decide
+    /// Wait this many seconds for a reviewer if review is needed
     #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=604_800))]
     pub(crate) wait: u64,
-    /// The worker under whose name the drafts are made
+    /// Create the drafts as this worker
     #[arg(long, value_name = "NAME", default_value = "edit")]
     pub(crate) worker: String,
     #[command(flatten)]

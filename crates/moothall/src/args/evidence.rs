@@ -1,14 +1,14 @@
-//! Commands about what is known of a company.
+//! Arguments of `facts` and `check`.
 
 use std::path::PathBuf;
 
 use clap::Args;
-use moothall_core::evidence::{Day, Ticker};
+use moothall_core::evidence::{CalendarDay, Ticker};
 
 const FACTS_EXAMPLES: &str = "\
-Numbers come from what the company filed with the SEC, and from no model. A cell is cited by its
-row and column, such as [F0:Revenue:FY2025]. HLXI is a company that does not exist; its filings
-come with the program. For every other one the SEC wants to know who asks: set `evidence.contact`.
+All numbers come from the company's SEC filings, never from a model. Cite a cell by its row and
+column, such as [F0:Revenue:FY2025]. HLXI is a fictional company; its sample filings are built in.
+For all other companies the SEC requires a contact: set `evidence.contact`.
 
 Examples:
   moothall facts HLXI
@@ -17,8 +17,8 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(after_help = FACTS_EXAMPLES)]
-pub(crate) struct FactsArgs {
-    /// The company: its ticker, as listed in the United States
+pub(crate) struct FactsCommandArgs {
+    /// Ticker of the company, as listed in the United States
     #[arg(value_name = "TICKER")]
     pub(crate) ticker: Ticker,
     #[command(flatten)]
@@ -26,15 +26,15 @@ pub(crate) struct FactsArgs {
     /// Print JSON: every fact with its filing, events, passages, sources
     #[arg(long, conflicts_with = "csv")]
     pub(crate) json: bool,
-    /// Print one line for each fact, as comma-separated values
+    /// Print one line per fact, as comma-separated values
     #[arg(long)]
     pub(crate) csv: bool,
 }
 
 const CHECK_EXAMPLES: &str = "\
-Every number of the text is compared with the facts that its own sentence cites. The command ends
-with 0 if nothing contradicts a source, and with 3 if a person must look: a wrong number, period,
-scale or sign, a citation that names nothing, advice about securities.
+Every number in the text is compared with the facts cited in the same sentence. The exit code is 0
+if nothing contradicts a source, and 3 if a person must look: a wrong number, period, scale or sign,
+a citation that does not exist, or investment advice.
 
 Examples:
   moothall check memo.md --facts AAPL
@@ -43,33 +43,33 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(after_help = CHECK_EXAMPLES)]
-pub(crate) struct CheckArgs {
-    /// The text; `-` is standard input
+pub(crate) struct CheckCommandArgs {
+    /// File to check, or `-` for standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// The company that the text is about
+    /// Check against the filings of this company
     #[arg(long, value_name = "TICKER", required_unless_present = "files")]
     pub(crate) facts: Option<Ticker>,
-    /// Your own documents, which the text cites as [U0:document:passage]
+    /// Check against your own documents, cited as [U0:document:passage]
     #[arg(long, value_name = "DIR")]
     pub(crate) files: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) evidence: EvidenceFlags,
-    /// Print JSON: every claim with its verdict
+    /// Print JSON: every claim with its result
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Which filings are used.
+/// Selection of filings.
 #[derive(Debug, Args)]
 pub(crate) struct EvidenceFlags {
-    /// Use only what was filed on or before this day, such as 2025-12-31
+    /// Use only filings up to this date, such as 2025-12-31
     #[arg(long, value_name = "DATE", value_parser = super::consult::parse_day)]
-    pub(crate) as_of: Option<Day>,
-    /// Take a company that has filed no annual report for 18 months
+    pub(crate) as_of: Option<CalendarDay>,
+    /// Accept a company without an annual report in the last 18 months
     #[arg(long)]
     pub(crate) allow_stale: bool,
-    /// Use the recorded filings in this folder and no network
+    /// Use the recorded filings in this directory instead of the network
     #[arg(long, value_name = "DIR")]
     pub(crate) offline: Option<PathBuf>,
 }

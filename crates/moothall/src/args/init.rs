@@ -1,4 +1,4 @@
-//! The first steps.
+//! Arguments of `init`.
 
 use clap::Args;
 
@@ -10,10 +10,10 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = INIT_EXAMPLES)]
 pub(crate) struct InitArgs {
-    /// Take every default and ask nothing
+    /// Accept every default without prompting
     #[arg(short, long)]
     pub(crate) yes: bool,
-    /// Do not offer the demonstration at the end
+    /// Do not offer the demo at the end
     #[arg(long)]
     pub(crate) no_demo: bool,
 }

@@ -1,4 +1,4 @@
-//! `moothall mcp`.
+//! Arguments of `mcp`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -8,10 +8,10 @@ use clap::{Args, ValueEnum};
 use super::HandoffFlags;
 
 const EXAMPLES: &str = "\
-An agent that speaks the Model Context Protocol gets tools that draft changes to files; the gate
-judges each submission before anything is written (see `moothall draft --help`). The part that
-agents speak to opens no file, starts no program and reaches no network; what it is asked, another
-process does.
+Agents that speak the Model Context Protocol get tools for drafting file changes; the gate checks
+every submission before anything is written (see `moothall draft --help`). The process that agents
+talk to cannot open files, start programs or use the network; it forwards requests to another
+process.
 
 Examples:
   moothall mcp --workspace .
@@ -22,38 +22,38 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct McpArgs {
-    /// The folder whose files are drafted
+    /// Use this workspace directory
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) workspace: PathBuf,
-    /// Whose drafts these are; each worker sees its own only
+    /// Act as this worker; a worker sees only its own drafts
     #[arg(long, value_name = "NAME", default_value = "mcp")]
     pub(crate) worker: String,
     #[command(flatten)]
     pub(crate) view: HandoffFlags,
-    /// The tools that are offered: those of drafts, or also `sandbox_run`, `facts` and `check`
+    /// Select the tools: `drafts`, or `all` to add `sandbox_run`, `facts` and `check`
     #[arg(long, value_enum, value_name = "SET", default_value_t = ToolsArg::Drafts)]
     pub(crate) tools: ToolsArg,
-    /// The names they have: `draft_request`, or `ollama_request_draft`, or both
+    /// Select the tool names: `draft_request`, `ollama_request_draft`, or both
     #[arg(long, value_enum, value_name = "NAMES", default_value_t = ToolNamesArg::Neutral)]
     pub(crate) tool_names: ToolNamesArg,
-    /// Speak HTTP on this address of this machine instead of standard input and output
+    /// Serve HTTP on this loopback address instead of standard input and output
     #[arg(long, value_name = "ADDR", conflicts_with = "socket")]
     pub(crate) http: Option<SocketAddr>,
-    /// Speak HTTP on this socket file, which is made for you alone
+    /// Serve HTTP on this Unix socket, accessible only to you
     #[arg(long, value_name = "FILE")]
     pub(crate) socket: Option<PathBuf>,
-    /// The file with the token that clients show, with --http; made if it is not there [default:
-    /// mcp-token in the state folder]
+    /// Read the client token from this file, with --http; created if missing [default: mcp-token in
+    /// the state directory]
     #[arg(long, value_name = "FILE", requires = "http")]
     pub(crate) token_file: Option<PathBuf>,
-    /// Where people review drafts in a browser, with `{draft}` for the draft; clients that can are
-    /// asked to open it when a person must decide
+    /// Set the review page for drafts, with `{draft}` for the draft id; capable clients are asked
+    /// to open it when review is needed
     #[arg(long, value_name = "URL", value_parser = review_url)]
     pub(crate) review_url: Option<String>,
-    /// Serve even where the walls around the serving part cannot be built
+    /// Serve even if the serving process cannot be confined
     #[arg(long)]
     pub(crate) allow_unconfined: bool,
-    /// Build the walls, try them, say what holds, and end
+    /// Confine the process, test the confinement, report the result, and exit
     #[arg(long)]
     pub(crate) check: bool,
 }
@@ -71,10 +71,10 @@ pub(crate) enum ToolNamesArg {
     Both,
 }
 
-/// The processes behind the one that agents speak to.
+/// Arguments of the helper processes of `mcp`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct McpPartArgs {
-    /// Which
+    /// Helper process to run
     #[arg(value_enum)]
     pub(crate) part: McpPart,
     #[arg(long)]
@@ -97,6 +97,6 @@ fn review_url(text: &str) -> Result<String, String> {
     let web = text.starts_with("http://") || text.starts_with("https://");
     match web && text.contains("{draft}") && !text.contains(char::is_whitespace) {
         true => Ok(text.to_owned()),
-        false => Err("an address of a page with `{draft}` in it".to_owned()),
+        false => Err("expected an http or https URL that contains `{draft}`".to_owned()),
     }
 }

@@ -1,4 +1,4 @@
-//! Commands about runs that are kept.
+//! Arguments of commands that work on stored runs.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,10 +19,10 @@ Examples:
 pub(crate) struct RunsArgs {
     #[command(subcommand)]
     pub(crate) command: Option<RunsCommand>,
-    /// Show those in this state only: running, paused, finished, failed or cancelled
+    /// Show only runs in this state: running, paused, finished, failed or cancelled
     #[arg(long, value_name = "STATE")]
     pub(crate) state: Option<RunState>,
-    /// Show at most so many, the newest first
+    /// Show at most this many runs, newest first
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) limit: u32,
     /// Print JSON
@@ -32,15 +32,15 @@ pub(crate) struct RunsArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RunsCommand {
-    /// Delete runs for good, with their answers, events and files, and give their space back
+    /// Delete runs permanently, with their answers, events and files
     Rm(RemoveArgs),
-    /// Delete the runs that are older than you want to keep them
+    /// Delete runs older than a given age
     Prune(PruneArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RemoveArgs {
-    /// The runs: their ids or the beginnings of them
+    /// Run ids or unique prefixes
     #[arg(value_name = "RUN", required = true)]
     pub(crate) runs: Vec<String>,
     #[command(flatten)]
@@ -49,13 +49,13 @@ pub(crate) struct RemoveArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct PruneArgs {
-    /// Delete what has not changed for so long, such as 30d, 12h or 6months
+    /// Delete runs that have not changed for this long, such as 30d, 12h or 6months
     #[arg(long, value_name = "TIME", value_parser = parse_age)]
     pub(crate) older_than: Duration,
-    /// Keep the newest so many, however old they are
+    /// Keep this many of the newest runs, regardless of their age
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     pub(crate) keep: usize,
-    /// Say what would be deleted, and delete nothing
+    /// List the runs that would be deleted, without deleting them
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
@@ -64,11 +64,11 @@ pub(crate) struct PruneArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DeleteFlags {
-    /// Delete runs as well that are paused or interrupted and could go on; a run that a process
-    /// drives is never deleted
+    /// Also delete paused or interrupted runs that could be resumed; a run that is being executed
+    /// is never deleted
     #[arg(long)]
     pub(crate) force: bool,
-    /// Do not ask
+    /// Skip the confirmation
     #[arg(short, long)]
     pub(crate) yes: bool,
     /// Print JSON
@@ -86,29 +86,28 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = SHOW_EXAMPLES)]
 pub(crate) struct ShowArgs {
-    /// The run: its id or the beginning of it
+    /// Run id or unique prefix
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
-    /// Print the last program that was written, and nothing else (`run`)
+    /// Print only the last generated program (`run`)
     #[arg(long, conflicts_with = "json")]
     pub(crate) code: bool,
-    /// Print the memo as Markdown, and nothing else (`consult`)
+    /// Print only the memo, as Markdown (`consult`)
     #[arg(long, conflicts_with_all = ["json", "code"])]
     pub(crate) memo: bool,
-    /// Print one move and what its trial came to, and nothing else (`consult`)
+    /// Print only this move and its results (`consult`)
     #[arg(long = "move", value_name = "MOVE", conflicts_with_all = ["memo", "code"])]
     pub(crate) move_id: Option<String>,
-    /// Print the conversation of that move with this decision maker (`consult`)
+    /// Print the debate of that move with this decision maker (`consult`)
     #[arg(long, value_name = "D", requires = "move_id")]
     pub(crate) thread: Option<String>,
-    /// Write every document into this folder: facts, inferences, moves, conversations, scores
-    /// (`consult`)
+    /// Write all documents to this directory: facts, inferences, moves, debates, scores (`consult`)
     #[arg(long, value_name = "DIR")]
     pub(crate) artifacts: Option<PathBuf>,
     /// Write the receipt to this file (see: moothall verify)
     #[arg(long, value_name = "FILE")]
     pub(crate) receipt: Option<PathBuf>,
-    /// Write the files that the last program left into this folder (`run`)
+    /// Write the files created by the last program to this directory (`run`)
     #[arg(long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
     /// Print JSON
@@ -118,23 +117,23 @@ pub(crate) struct ShowArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct EventsArgs {
-    /// The run: its id or the beginning of it
+    /// Run id or unique prefix
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
-    /// Wait for further events until the run ends; Ctrl-C stops waiting, not the run
+    /// Wait for new events until the run ends; Ctrl-C stops waiting, not the run
     #[arg(short, long)]
     pub(crate) follow: bool,
-    /// Start with the event of this number
+    /// Start at this event number
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) from: u64,
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CancelArgs {
-    /// The run: its id or the beginning of it
+    /// Run id or unique prefix
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
     /// Print JSON
@@ -144,7 +143,7 @@ pub(crate) struct CancelArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct PauseArgs {
-    /// The run: its id or the beginning of it
+    /// Run id or unique prefix
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
     /// Print JSON
@@ -154,7 +153,7 @@ pub(crate) struct PauseArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
-    /// The run: its id or the beginning of it
+    /// Run id or unique prefix
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
     /// Print JSON
@@ -163,7 +162,7 @@ pub(crate) struct ReplayArgs {
 }
 
 const APPROVE_EXAMPLES: &str = "\
-Without `--move`, every move that is held back is approved.
+Without `--move`, all moves that need approval are approved.
 
 Examples:
   moothall approve 019a85c0-2f6e
@@ -172,16 +171,16 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = APPROVE_EXAMPLES)]
 pub(crate) struct ApproveArgs {
-    /// The run: its id or the beginning of it
+    /// Run id or unique prefix
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
-    /// The move that is held back [default: every move that is]
+    /// Approve only this move [default: all moves that need approval]
     #[arg(long = "move", value_name = "MOVE")]
     pub(crate) move_id: Option<String>,
-    /// Who approves [default: your login name]
+    /// Record this name with the approval [default: your login name]
     #[arg(long, value_name = "NAME")]
     pub(crate) by: Option<String>,
-    /// Why
+    /// Give a reason
     #[arg(long, value_name = "TEXT")]
     pub(crate) note: Option<String>,
     /// Print JSON
@@ -197,19 +196,19 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = RESUME_EXAMPLES)]
 pub(crate) struct ResumeArgs {
-    /// The run: its id or the beginning of it
+    /// Run id or unique prefix
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
-    /// The most that the whole run may cost, in dollars, with what it has spent already
+    /// Limit the cost of the whole run, in dollars, including what is already spent
     #[arg(long, value_name = "USD")]
     pub(crate) budget: Option<MicroUsd>,
-    /// The most tokens that the whole run may use, with what it has used already
+    /// Limit the tokens of the whole run, including those already used
     #[arg(long, value_name = "N")]
     pub(crate) budget_tokens: Option<u64>,
     /// Write the receipt to this file (see: moothall verify)
     #[arg(long, value_name = "FILE")]
     pub(crate) receipt: Option<PathBuf>,
-    /// Write all events to this file, one JSON object a line
+    /// Write all events to this file, one JSON object per line
     #[arg(long, value_name = "FILE")]
     pub(crate) events: Option<PathBuf>,
     /// Print one JSON object at the end
@@ -218,12 +217,13 @@ pub(crate) struct ResumeArgs {
 }
 
 impl ResumeArgs {
-    /// The budget that replaces the run's own.
+    /// The budget that replaces the one stored with the run.
     pub(crate) fn raised_budget(&self) -> Budget {
         Budget { usd: self.budget, tokens: self.budget_tokens }
     }
 }
 
 fn parse_age(text: &str) -> Result<Duration, String> {
-    humantime::parse_duration(text).map_err(|_| "not a time such as 30d, 12h or 6months".to_owned())
+    humantime::parse_duration(text)
+        .map_err(|_| "expected a duration such as 30d, 12h or 6months".to_owned())
 }

@@ -1,20 +1,20 @@
-//! `moothall serve`.
+//! Arguments of `serve` and `login`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use moothall_core::access::{Scope, TeamName};
+use moothall_core::access::{AccessScope, TeamName};
 use moothall_core::model::ModelName;
 
-use super::EngineArg;
+use super::RunnerArg;
 
 const SERVE_EXAMPLES: &str = "\
-The server listens on this machine only unless told otherwise, and answers whoever opens its link or
-has a token of `moothall token create`.
-It shows and drives the same runs as every other command. Ctrl-C ends it: runs under way stand
-still, and go on when they are resumed, here or with `moothall resume`.
+By default the server is reachable only from this machine. Sign in with the printed link or with a
+token from `moothall token create`.
+The server shows and executes the same runs as all other commands. Ctrl-C stops it: active runs are
+paused and can be resumed here or with `moothall resume`.
 
 Examples:
   moothall serve --open --model demo
@@ -27,54 +27,54 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = SERVE_EXAMPLES)]
 pub(crate) struct ServeArgs {
-    /// Address to listen on; other addresses than this machine's own need `--auth tokens`. Port 0
-    /// takes a free one
+    /// Listen on this address; non-loopback addresses need `--auth tokens`, and port 0 picks a free
+    /// port
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7777")]
     pub(crate) addr: SocketAddr,
-    /// Open the page in the browser
+    /// Open the web UI in the browser
     #[arg(long)]
     pub(crate) open: bool,
-    /// Who is let in: whoever opens the link that is printed, or has a token (`link`); whoever has a
-    /// token (`tokens`); everyone who can reach this machine's own address (`none`)
+    /// Choose who has access: the printed sign-in link or a token (`link`), a token only
+    /// (`tokens`), or everyone who can reach the loopback address (`none`)
     #[arg(long, value_name = "WHO", value_enum, default_value_t = AuthArg::Link)]
     pub(crate) auth: AuthArg,
-    /// Address under which browsers reach the server, such as https://moothall.example.com, where
-    /// something stands in front of it
+    /// Set the URL that browsers use, such as https://moothall.example.com, if the server is behind
+    /// a proxy
     #[arg(long, value_name = "URL")]
     pub(crate) public_url: Option<String>,
     /// Allow a public URL without TLS: tokens and session cookies cross the network unencrypted
     #[arg(long, requires = "public_url")]
     pub(crate) insecure: bool,
-    /// Collector that spans are sent to, as OTLP over HTTP, such as http://127.0.0.1:4318
+    /// Send spans to this collector with OTLP over HTTP, such as http://127.0.0.1:4318
     #[arg(long, value_name = "URL")]
     pub(crate) otlp: Option<String>,
-    /// Model for runs that name none, as provider/name, or `demo` [default: from the configuration
-    /// or the key that is present]
+    /// Use this model for runs that do not name one, as provider/name, or `demo` [default: from the
+    /// configuration or the available API key]
     #[arg(short, long, value_name = "MODEL")]
     pub(crate) model: Option<ModelName>,
-    /// Seconds that an answer of the demonstration takes, so that there is something to watch; 0 is
-    /// as fast as it goes
+    /// Delay each answer of the demo model by this many seconds, so that runs can be watched; 0
+    /// disables the delay
     #[arg(long, value_name = "SECONDS", default_value = "2.5", value_parser = parse_pace)]
     pub(crate) pace: Duration,
-    /// Use the recorded filings in this folder and no network
+    /// Use the recorded filings in this directory instead of the network
     #[arg(long, value_name = "DIR")]
     pub(crate) offline: Option<PathBuf>,
-    /// Offer the committee of this file, too; may be given more than once
+    /// Also offer the committee in this file (repeatable)
     #[arg(long, value_name = "FILE")]
     pub(crate) committee: Vec<PathBuf>,
-    /// Show the drafts of this folder, for people to review; may be given more than once
+    /// Offer the drafts of this workspace directory for review (repeatable)
     #[arg(long, value_name = "DIR")]
     pub(crate) workspace: Vec<PathBuf>,
-    /// Who reviews without a token [default: whoever is logged in]
+    /// Record this reviewer name for decisions made without a token [default: your login name]
     #[arg(long, value_name = "NAME", requires = "workspace")]
     pub(crate) by: Option<String>,
-    /// Who drives consultations that are started here: this process (`local`), or the workers of a
-    /// Restate cluster (`restate`, or `restate=URL`; see: moothall worker --help)
-    #[arg(long, value_name = "ENGINE", default_value = "local")]
-    pub(crate) engine: EngineArg,
+    /// Choose who executes runs started here: this process (`local`), or the workers of a Restate
+    /// cluster (`restate` or `restate=URL`; see: moothall worker --help)
+    #[arg(long = "runner", alias = "engine", value_name = "RUNNER", default_value = "local")]
+    pub(crate) runner: RunnerArg,
 }
 
-/// Who is let in.
+/// Access control of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum AuthArg {
     Link,
@@ -84,22 +84,22 @@ pub(crate) enum AuthArg {
 
 #[derive(Debug, Args)]
 pub(crate) struct LoginArgs {
-    /// Address of the server, as `moothall serve` prints it
+    /// URL of the server, as printed by `moothall serve`
     #[arg(value_name = "URL", default_value = "http://127.0.0.1:7777")]
     pub(crate) url: String,
-    /// The team the browser acts for
+    /// Sign in for this team
     #[arg(long, value_name = "TEAM", default_value = "local")]
     pub(crate) team: TeamName,
-    /// What it may do: read, run, review or admin
+    /// Grant this scope: read, run, review or admin
     #[arg(long, value_name = "SCOPE", default_value = "admin")]
-    pub(crate) scope: Scope,
+    pub(crate) scope: AccessScope,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-pub(super) fn parse_pace(text: &str) -> Result<Duration, String> {
-    let wrong = || "a pace is from 0 to 60 seconds, such as 2.5".to_owned();
+pub(crate) fn parse_pace(text: &str) -> Result<Duration, String> {
+    let wrong = || "expected 0 to 60 seconds, such as 2.5".to_owned();
     let seconds: f64 = text.parse().map_err(|_| wrong())?;
     match (0.0..=60.0).contains(&seconds) {
         true => Ok(Duration::from_secs_f64(seconds)),

@@ -1,4 +1,4 @@
-//! Where the evidence of a consultation comes from, as flags say it.
+//! Parses the flags that select a company and its sources of evidence.
 
 use std::path::Path;
 
@@ -9,55 +9,54 @@ use moothall_core::consult::EvidenceSource;
 use super::ConsultArgs;
 use crate::error::CliError;
 
-/// Where the evidence comes from.
+/// Sources of evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SourceArg {
-    /// What the company filed with the SEC
+    /// The company's SEC filings
     Filings,
-    /// Your own documents, in the folder DIR; `filings,files` has both
+    /// Your own documents in the directory DIR; combine both with `filings,files`
     Files,
-    /// A model makes it up; marked wherever it is shown
+    /// Invented by a model; marked wherever it is shown
     Synthetic,
 }
 
-/// Reads the source of headlines.
-pub(super) fn parse_news(text: &str) -> Result<NewsChoice, String> {
+pub(crate) fn parse_news(text: &str) -> Result<NewsChoice, String> {
     match text.split_once(':') {
         _ if text == "gdelt" => Ok(NewsChoice::Gdelt),
         Some(("rss", url)) => Ok(NewsChoice::Rss(url.to_owned())),
-        Some(("http" | "https", _)) => Err(format!("write `rss:{text}` for a feed")),
-        _ if text.is_empty() => Err("write gdelt, rss:URL or a file".to_owned()),
+        Some(("http" | "https", _)) => Err(format!("write a feed as `rss:{text}`")),
+        _ if text.is_empty() => Err("expected gdelt, rss:URL or a file".to_owned()),
         _ => Ok(NewsChoice::File(text.into())),
     }
 }
 
-/// Whom a consultation is about, and what is known of it.
+/// The company of a consultation and its sources of evidence.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Subject<'a> {
-    /// As it was typed; a company that is not listed has none.
+pub(crate) struct ConsultSubject<'a> {
+    /// As typed; `None` for an unlisted company.
     pub(crate) ticker: Option<&'a str>,
-    /// What a company that is not listed is called.
+    /// Name of an unlisted company.
     pub(crate) name: Option<&'a str>,
     pub(crate) source: EvidenceSource,
-    /// The folder of documents.
+    /// Directory of the user's documents.
     pub(crate) folder: Option<&'a Path>,
 }
 
 impl ConsultArgs {
-    /// Whom it is about. With `--name` there is no ticker, and what stands in its place is the
-    /// folder.
-    pub(crate) fn subject(&self) -> Result<Subject<'_>, CliError> {
+    /// Resolves the positional arguments. With `--name` there is no ticker, so the first positional
+    /// argument is the directory.
+    pub(crate) fn subject(&self) -> Result<ConsultSubject<'_>, CliError> {
         let has = |source| self.source.contains(&source);
         let name = self.name.as_deref().map(str::trim);
         let (ticker, folder) = match (name, self.ticker.as_deref(), self.folder.as_deref()) {
             (Some(_), Some(_), Some(_)) => {
-                return Err(CliError::usage("a company has a ticker or a `--name`, not both"));
+                return Err(CliError::usage("a ticker and `--name` cannot be combined"));
             }
             (Some(_), first, folder) => (None, first.map(Path::new).or(folder)),
             (None, Some(ticker), folder) => (Some(ticker), folder),
             (None, None, _) => {
-                return Err(CliError::usage("whom is it about?").with_hint(
-                    "name a ticker, such as AAPL, or a company of your own: \
+                return Err(CliError::usage("missing company").with_hint(
+                    "pass a ticker, such as AAPL, or an unlisted company: \
                      `--name \"Acme\" --source files DIR`",
                 ));
             }
@@ -65,7 +64,7 @@ impl ConsultArgs {
         let source = match (has(SourceArg::Synthetic), has(SourceArg::Filings)) {
             (true, _) if self.source.len() > 1 => {
                 return Err(CliError::usage(
-                    "evidence that a model makes up is not mixed with any other",
+                    "`--source synthetic` cannot be combined with other sources",
                 ));
             }
             (true, _) => EvidenceSource::Synthetic,
@@ -73,18 +72,20 @@ impl ConsultArgs {
             (false, false) => EvidenceSource::Files,
         };
         if name.is_some() && source != EvidenceSource::Files {
-            return Err(CliError::usage("a company without a ticker files nothing")
-                .with_hint("give a folder of documents: `--name \"Acme\" --source files DIR`"));
+            return Err(CliError::usage(
+                "`--name` needs `--source files`: an unlisted company has no filings",
+            )
+            .with_hint("pass a directory of documents: `--name \"Acme\" --source files DIR`"));
         }
         match (has(SourceArg::Files), folder) {
-            (true, None) => Err(CliError::usage("the folder of documents is missing")
-                .with_hint("write `--source files DIR`")),
+            (true, None) => Err(CliError::usage("missing directory of documents")
+                .with_hint("pass `--source files DIR`")),
             (false, Some(folder)) => {
-                let words = format!("`{}` is one word too many", folder.display());
+                let words = format!("unexpected argument `{}`", folder.display());
                 Err(CliError::usage(words)
-                    .with_hint("a folder of documents goes with `--source filings,files`"))
+                    .with_hint("to use a directory of documents, pass `--source filings,files`"))
             }
-            _ => Ok(Subject { ticker, name, source, folder }),
+            _ => Ok(ConsultSubject { ticker, name, source, folder }),
         }
     }
 }

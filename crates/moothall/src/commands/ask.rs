@@ -1,35 +1,37 @@
-//! `moothall ask`: one question through the whole spine — workflow, gateway, events, receipt.
+//! `moothall ask`: sends one question through workflow, gateway, events and receipt.
 
 use std::io::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use moothall_core::ask::Ask;
-use moothall_core::model::{Block, ModelFailure, ModelName, ModelReply, ModelRequest, StopReason};
+use moothall_core::ask::AskWorkflow;
+use moothall_core::model::{
+    ModelFailure, ModelName, ModelReply, ModelRequest, PromptBlock, StopReason,
+};
 use moothall_core::structured::OutputCheck;
 use moothall_core::text;
 use moothall_core::{Conclusion, Effect, EffectId, EffectResult, Outcome, StoredSpec};
 use moothall_engine::{
-    Driver, Ended, ModelPerformer, Pause, PerformFuture, Performer, RunRecord, cancel,
+    EffectPerformer, ModelPerformer, PerformFuture, RunDriver, RunExit, RunPause, RunRecord, cancel,
 };
-use moothall_models::{Gateway, Ledger, Listener, SchemaCheck};
+use moothall_models::{Gateway, Ledger, ReplyListener, SchemaCheck};
 use moothall_store::{SqliteStore, Store};
 use serde_json::{Value, json};
 
-use super::{Interruptible, failure, interruptible, runtime};
-use crate::args::{AskArgs, Global};
-use crate::context::{Context, Flags};
+use super::{InterruptibleResult, failure, interruptible, runtime};
+use crate::args::{AskArgs, GlobalArgs};
+use crate::context::{CommandContext, ConfigFlags};
 use crate::error::{CliError, Exit};
 use crate::files;
 use crate::terminal::{self, DIM, YELLOW};
-use crate::{local, logging};
+use crate::{logging, run_store};
 
-/// The longest question that is read from a pipe.
+/// Limit for questions from standard input.
 const MAX_QUESTION_BYTES: u64 = 8 * 1024 * 1024;
 
-const QUESTION_HINT: &str = "write it after the command, `moothall ask \"…\"`, or pipe it in";
+const QUESTION_HINT: &str = "pass it as an argument, `moothall ask \"…\"`, or pipe it in";
 
-pub(super) fn run(global: &Global, args: &AskArgs) -> anyhow::Result<Exit> {
-    let context = Context::load(global.config.as_deref(), flags(args)?)?;
+pub(crate) fn run(global: &GlobalArgs, args: &AskArgs) -> anyhow::Result<Exit> {
+    let context = CommandContext::load(global.config.as_deref(), flags(args)?)?;
     logging::start(&context.loaded.resolved.config.log, global.verbose);
     let model = context.model(args.model.model.as_ref())?;
     let recording = files::recording(
@@ -40,20 +42,18 @@ pub(super) fn run(global: &Global, args: &AskArgs) -> anyhow::Result<Exit> {
     let request = request(args, model.clone(), &gateway)?;
     let check: Box<dyn OutputCheck> = match (&request.schema, &args.schema) {
         (Some(schema), Some(path)) => Box::new(SchemaCheck::new(schema).map_err(|error| {
-            CliError::usage(format!("{} cannot be used", path.display()))
+            CliError::usage(format!("{} is not a usable schema", path.display()))
                 .with_source(error)
-                .with_hint(
-                    "it must be a JSON schema; references to other documents are not followed",
-                )
+                .with_hint("pass a JSON schema; references to other documents are not resolved")
         })?),
         _ => Box::new(|_: &Value| Vec::new()),
     };
-    let workflow = Ask::new(request, check)?;
+    let workflow = AskWorkflow::new(request, check)?;
     let ledger = Arc::new(Ledger::new(context.budget()));
     let live = !args.json && args.schema.is_none() && terminal::stdout_is_terminal();
 
     let asked = runtime()?.block_on(ask(workflow, &model, gateway, &ledger, live))?;
-    let Asked { record, last } = &asked;
+    let AskResult { record, last } = &asked;
     let Some(last) = last else {
         if let Err(unsaved) = write_events(args, record) {
             terminal::show_error(&unsaved.into());
@@ -63,8 +63,8 @@ pub(super) fn run(global: &Global, args: &AskArgs) -> anyhow::Result<Exit> {
     let saved = write_events(args, record).and_then(|()| write_receipt(args, record));
     let outcome = record.row.outcome.as_ref();
     let (context, model, ledger) = (&context, &model, &*ledger);
-    let report = Report { context, model, record, outcome, last, ledger, live };
-    // An answer that cannot be kept is still shown: it is paid for.
+    let report = AskReport { context, model, record, outcome, last, ledger, live };
+    // The answer is shown even if it cannot be saved, because it is paid for.
     let printed = if args.json { report.print_json() } else { report.print_text() };
     match (printed, saved) {
         (printed, Ok(())) => printed,
@@ -78,7 +78,7 @@ pub(super) fn run(global: &Global, args: &AskArgs) -> anyhow::Result<Exit> {
 
 fn flags(args: &AskArgs) -> Result<toml::Table, CliError> {
     let base_url = args.model.base_url.as_deref();
-    Flags::of_calls(
+    ConfigFlags::of_calls(
         args.calls.budget,
         args.calls.budget_tokens,
         base_url,
@@ -91,7 +91,7 @@ fn request(args: &AskArgs, model: ModelName, gateway: &Gateway) -> Result<ModelR
     let question = args.question.as_deref();
     let question = files::words_or_stdin(question, "question", QUESTION_HINT, MAX_QUESTION_BYTES)?;
     let mut request = ModelRequest::ask(model, question, args.max_tokens.min(longest));
-    request.system = args.system.iter().map(|text| Block::new(text.as_str())).collect();
+    request.system = args.system.iter().map(|text| PromptBlock::new(text.as_str())).collect();
     request.temperature = args.temperature;
     request.effort = args.effort.map(Into::into);
     request.timeout_ms = args.timeout.map(|seconds| seconds * 1000);
@@ -103,7 +103,7 @@ fn write_events(args: &AskArgs, record: &RunRecord) -> anyhow::Result<()> {
     args.calls.files.events.as_deref().map_or(Ok(()), |path| files::write_events(path, record))
 }
 
-/// A paused run has no verdict yet, so it has no receipt.
+/// A paused run has no verdict, so it has no receipt.
 fn write_receipt(args: &AskArgs, record: &RunRecord) -> anyhow::Result<()> {
     match (&args.calls.files.receipt, record.receipt()) {
         (Some(path), Some(receipt)) => files::write_receipt(path, &receipt),
@@ -111,71 +111,72 @@ fn write_receipt(args: &AskArgs, record: &RunRecord) -> anyhow::Result<()> {
     }
 }
 
-/// The last answer of a run, usable or not.
 type LastAnswer = Result<ModelReply, ModelFailure>;
 
-/// A question that was asked: what the run left, and its last answer where nobody interrupted it.
-struct Asked {
+/// `last` is `None` if the user interrupted the run.
+struct AskResult {
     record: RunRecord,
     last: Option<LastAnswer>,
 }
 
-/// Drives the workflow over a store that ends with it: a question is not kept.
+/// Runs the workflow on an in-memory store: questions are not saved.
 async fn ask(
-    mut workflow: Ask,
+    mut workflow: AskWorkflow,
     model: &ModelName,
     gateway: Gateway,
     ledger: &Arc<Ledger>,
     live: bool,
-) -> anyhow::Result<Asked> {
+) -> anyhow::Result<AskResult> {
     let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().await?);
-    let run = local::new_run(StoredSpec::from_columns(Ask::NAME, Value::Null), model, "")?;
+    let run =
+        run_store::new_run(StoredSpec::from_columns(AskWorkflow::NAME, Value::Null), model, "")?;
     let run_id = run.run_id.clone();
     store.create_run(run).await?;
-    let models = ModelPerformer::new(Arc::new(gateway), Arc::clone(ledger))
-        .watched_by(move |_| live.then(|| Box::new(Screen::default()) as Box<dyn Listener>));
-    let performer = Arc::new(Remembering { models, last: Mutex::default() });
+    let models = ModelPerformer::new(Arc::new(gateway), Arc::clone(ledger)).watched_by(move |_| {
+        live.then(|| Box::new(AnswerPrinter::default()) as Box<dyn ReplyListener>)
+    });
+    let performer = Arc::new(LastReplyPerformer { models, last: Mutex::default() });
     let driver =
-        Driver::new(Arc::clone(&store), performer.clone(), run_id.clone()).without_return();
+        RunDriver::new(Arc::clone(&store), performer.clone(), run_id.clone()).without_return();
     let last = match interruptible(driver.drive(&mut workflow)).await {
-        Interruptible::Done(ended) => match ended? {
-            Ended::Paused(Pause::Budget(failure) | Pause::Failure(_, failure)) => {
+        InterruptibleResult::Done(ended) => match ended? {
+            RunExit::Paused(RunPause::Budget(failure) | RunPause::Failure(_, failure)) => {
                 Some(Err(failure))
             }
-            Ended::Done(_)
-            | Ended::Paused(Pause::Person | Pause::Question(_))
-            | Ended::Cancelled => performer.last(),
+            RunExit::Done(_)
+            | RunExit::Paused(RunPause::Person | RunPause::Question(_))
+            | RunExit::Cancelled => performer.last(),
         },
-        Interruptible::Cancelled => {
+        InterruptibleResult::Cancelled => {
             cancel(&*store, &run_id, None).await?;
             None
         }
     };
-    Ok(Asked { record: RunRecord::read(&*store, &run_id).await?, last })
+    Ok(AskResult { record: RunRecord::read(&*store, &run_id).await?, last })
 }
 
-/// Keeps the last answer as it came. The journal drops what differs between two equal runs, such as
-/// how long a provider wants to be left alone, and a person wants to know that.
+/// Keeps the last answer unmodified. The journal drops values that differ between two equal runs,
+/// such as the retry delay of a provider, but the error message shows them.
 #[derive(Debug)]
-struct Remembering {
+struct LastReplyPerformer {
     models: ModelPerformer,
     last: Mutex<Option<LastAnswer>>,
 }
 
-impl Remembering {
+impl LastReplyPerformer {
     fn last(&self) -> Option<LastAnswer> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
-impl Performer for Remembering {
+impl EffectPerformer for LastReplyPerformer {
     fn perform<'a>(&'a self, id: &'a EffectId, effect: &'a Effect) -> PerformFuture<'a> {
         Box::pin(async move {
             let performed = self.models.perform(id, effect).await;
             let answer = match &performed.result {
                 EffectResult::ModelReplied(reply) => Some(Ok(reply.clone())),
                 EffectResult::ModelFailed(failure) => Some(Err(failure.clone())),
-                // A question asks for nothing else.
+                // The `ask` workflow has no other effects.
                 _ => None,
             };
             *self.last.lock().unwrap_or_else(PoisonError::into_inner) = answer;
@@ -184,40 +185,40 @@ impl Performer for Remembering {
     }
 }
 
-/// Shows an answer while it is written.
+/// Prints an answer while it streams in.
 #[derive(Default)]
-struct Screen {
-    /// Whether part of an answer stands on the screen.
+struct AnswerPrinter {
+    /// Whether part of an answer is on the screen.
     shown: bool,
 }
 
-impl Listener for Screen {
+impl ReplyListener for AnswerPrinter {
     fn text(&mut self, piece: &str) {
         self.shown = true;
         let mut stdout = anstream::stdout().lock();
-        // A terminal that went away ends the program by its signal, not here.
+        // Write errors are ignored: a closed terminal ends the process with a signal.
         let _ = stdout.write_all(text::shown(piece).as_bytes()).and_then(|()| stdout.flush());
     }
 
     fn restart(&mut self) {
         if std::mem::take(&mut self.shown) {
-            terminal::note(&format!("\n{YELLOW}the answer broke off; asking again{YELLOW:#}\n"));
+            terminal::note(&format!("\n{YELLOW}the answer was interrupted; retrying{YELLOW:#}\n"));
         }
     }
 }
 
-struct Report<'a> {
-    context: &'a Context,
+struct AskReport<'a> {
+    context: &'a CommandContext,
     model: &'a ModelName,
     record: &'a RunRecord,
-    /// None where the budget paused the run.
+    /// `None` if the budget paused the run.
     outcome: Option<&'a Outcome>,
     last: &'a LastAnswer,
     ledger: &'a Ledger,
     live: bool,
 }
 
-impl Report<'_> {
+impl AskReport<'_> {
     fn print_text(&self) -> anyhow::Result<Exit> {
         let (Some(Conclusion::Answered { text, value }), Ok(reply)) =
             (self.conclusion(), self.last)
@@ -226,8 +227,8 @@ impl Report<'_> {
         };
         match value {
             _ if self.live => terminal::print("\n")?,
-            // The model wrapped its JSON in a fence; whoever asked for JSON pipes this into a
-            // program.
+            // The model wrapped its JSON in a code fence. Print the bare value, since it may be
+            // piped into a program.
             Some(value) if serde_json::from_str::<Value>(text).is_err() => {
                 terminal::print_answer(&format!("{value:#}\n"))?
             }
@@ -244,7 +245,7 @@ impl Report<'_> {
         ));
         if reply.stop == StopReason::MaxTokens {
             terminal::note(&format!(
-                "{YELLOW}the answer was cut off; allow more with --max-tokens{YELLOW:#}\n"
+                "{YELLOW}the answer was cut off; raise the limit with --max-tokens{YELLOW:#}\n"
             ));
         }
         Ok(Exit::Fine)
@@ -305,11 +306,11 @@ impl Report<'_> {
                 let findings = self.outcome.map_or(&[][..], |outcome| &outcome.findings);
                 let problems: Vec<_> = findings.iter().map(|finding| &*finding.message).collect();
                 let (model, problems) = (self.model, problems.join("; "));
-                CliError::failed(format!("{model} did not answer as it was asked to: {problems}"))
+                CliError::failed(format!("{model} gave an invalid answer: {problems}"))
                     .with_hint(match reply.stop {
-                        StopReason::MaxTokens => "allow more with `--max-tokens`",
+                        StopReason::MaxTokens => "raise the limit with `--max-tokens`",
                         _ => {
-                            "`--json` shows the answer; a larger model or a simpler schema may help"
+                            "see the answer with `--json`, or try a larger model or a simpler schema"
                         }
                     })
             }

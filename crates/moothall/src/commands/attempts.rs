@@ -1,22 +1,22 @@
-//! The attempts of a run, gathered from its events.
+//! Collects the attempts of a run from its events.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use moothall_core::reflexion::{Attempted, read_program};
+use moothall_core::program::{ProgramResult, read_program};
 use moothall_core::sandbox::{FileRef, GuestPath};
-use moothall_core::view::{Attempt, CodeView};
+use moothall_core::view::{AttemptView, ProgramView};
 use moothall_core::{Conclusion, EffectResult};
 use moothall_engine::RunRecord;
 use moothall_sandbox::version_warning;
 use serde_json::{Value, json};
 
-/// All attempts of a run, the first one first.
-pub(super) fn attempts(record: &RunRecord) -> Vec<Attempt> {
-    CodeView::of(record.events.iter().map(|stored| &stored.event.body)).attempts
+/// All attempts of a run, oldest first.
+pub(crate) fn attempts(record: &RunRecord) -> Vec<AttemptView> {
+    ProgramView::of(record.events.iter().map(|stored| &stored.event.body)).attempts
 }
 
-/// An attempt as programs read it: what is not there yet has no field.
-pub(super) fn attempt_json(attempt: &Attempt) -> Value {
+/// JSON form of an attempt, without fields that have no value yet.
+pub(crate) fn attempt_json(attempt: &AttemptView) -> Value {
     let mut shown = json!(attempt);
     for part in ["program", "executed", "checked"] {
         leave_out_gaps(&mut shown[part]);
@@ -30,7 +30,7 @@ fn leave_out_gaps(value: &mut Value) {
         (_, Value::Null) => false,
         ("rejected", Value::Array(items)) => !items.is_empty(),
         ("files", Value::Object(files)) => !files.is_empty(),
-        // It follows from the findings.
+        // Derived from the findings.
         ("verdict", _) => false,
         _ => true,
     };
@@ -39,8 +39,8 @@ fn leave_out_gaps(value: &mut Value) {
     }
 }
 
-/// What the last attempt came to, where the run has ended with one.
-pub(super) fn attempted(record: &RunRecord) -> Option<&Attempted> {
+/// The last attempt of a finished run.
+pub(crate) fn attempted(record: &RunRecord) -> Option<&ProgramResult> {
     match &record.row.outcome.as_ref()?.conclusion {
         Conclusion::Ran(attempted)
         | Conclusion::Passed(attempted)
@@ -50,8 +50,8 @@ pub(super) fn attempted(record: &RunRecord) -> Option<&Attempted> {
     }
 }
 
-/// What is known to be open in the versions of the engines that the programs ran in.
-pub(super) fn isolation_warnings(record: &RunRecord) -> BTreeSet<String> {
+/// Known vulnerabilities in the sandbox engine versions that the programs ran in.
+pub(crate) fn isolation_warnings(record: &RunRecord) -> BTreeSet<String> {
     let executed = record.journal.values().filter_map(|entry| match &entry.result {
         EffectResult::Executed(execution) => Some(&execution.attestation),
         _ => None,
@@ -59,14 +59,14 @@ pub(super) fn isolation_warnings(record: &RunRecord) -> BTreeSet<String> {
     executed.filter_map(|one| version_warning(&one.engine, &one.engine_version)).collect()
 }
 
-/// Files that the last program left, whether the run has ended or not.
-pub(super) fn files(record: &RunRecord) -> BTreeMap<GuestPath, FileRef> {
+/// Files that the last executed program wrote, also for unfinished runs.
+pub(crate) fn files(record: &RunRecord) -> BTreeMap<GuestPath, FileRef> {
     let last = attempts(record).into_iter().rev().find_map(|attempt| attempt.executed);
     last.map(|executed| executed.files).unwrap_or_default()
 }
 
-/// The text of the last program that was written.
-pub(super) fn code(record: &RunRecord) -> Option<String> {
+/// Source of the last generated program.
+pub(crate) fn code(record: &RunRecord) -> Option<String> {
     let program = attempts(record).into_iter().rev().find_map(|attempt| attempt.program)?;
     match &record.journal.get(&program.effect_id)?.result {
         EffectResult::ModelReplied(reply) => Some(read_program(reply).ok()?.code),

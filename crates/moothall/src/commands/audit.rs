@@ -1,41 +1,41 @@
-//! `moothall audit`: the journal of drafts, checked, read and taken along.
+//! `moothall audit`: verifies, shows and exports the audit log of drafts.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use moothall_workspace::{
-    Anchor, DraftError, Head, Line, TornFile, read_journal, torn_files, verify,
+    DraftError, JournalAnchor, JournalHead, JournalLine, TornFile, read_journal, torn_files, verify,
 };
 use serde_json::{Value, json};
 
 use super::draft::say;
 use super::draft::store::{failed, id_of, options};
-use crate::args::{AuditArgs, AuditCommand, Global};
+use crate::args::{AuditArgs, AuditCommand, GlobalArgs};
 use crate::display;
 use crate::error::{CliError, Exit};
 use crate::terminal::{self, DIM, GREEN, YELLOW};
 
-pub(super) fn run(global: &Global, args: &AuditArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &AuditArgs) -> anyhow::Result<Exit> {
     let (options, _) = options(global, &args.flags)?;
     let state = &options.state;
     if !state.join("audit.lock").exists() {
-        return Err(CliError::usage("there is no journal: nothing was drafted here yet").into());
+        return Err(CliError::usage("no audit log yet: no drafts were made here").into());
     }
     let json = args.flags.json;
     match &args.command {
         AuditCommand::Verify { anchor } => {
             let given = anchor.as_deref().map(read_anchor).transpose()?;
-            let kept = options.anchor.as_deref().map(Anchor::read).transpose();
+            let kept = options.anchor.as_deref().map(JournalAnchor::read).transpose();
             let kept = kept.map_err(failed)?.flatten();
             let torn = torn_files(state).map_err(failed)?;
             let mut report = json!({ "torn": torn.iter().map(torn_row).collect::<Vec<_>>() });
-            if let Some(Anchor { head: Head { seq, hash }, .. }) = kept {
+            if let Some(JournalAnchor { head: JournalHead { seq, hash }, .. }) = kept {
                 report["anchor"] =
                     json!({ "records": seq, "head": hash, "file": options.anchor.as_deref() });
             }
             let (text, exit) = match verify(state, given.into_iter().chain(kept), |_| {}) {
                 Ok(verified) => {
-                    let Head { seq, hash } = verified.head;
+                    let JournalHead { seq, hash } = verified.head;
                     report["holds"] = json!(true);
                     report["records"] = json!(seq);
                     report["head"] = json!(hash);
@@ -43,7 +43,7 @@ pub(super) fn run(global: &Global, args: &AuditArgs) -> anyhow::Result<Exit> {
                     report["checkpoints"] = json!(verified.checkpoints);
                     report["key"] = json!(verified.key);
                     let text = format!(
-                        "{GREEN}holds{GREEN:#}: {seq} records, {} signed checkpoints\n\
+                        "{GREEN}audit log verified{GREEN:#}: {seq} records, {} signed checkpoints\n\
                          anchor {seq}:{hash}\n{DIM}key {}{DIM:#}\n",
                         verified.checkpoints, verified.key
                     );
@@ -52,13 +52,13 @@ pub(super) fn run(global: &Global, args: &AuditArgs) -> anyhow::Result<Exit> {
                 Err(error @ DraftError::JournalDamaged { .. }) => {
                     report["holds"] = json!(false);
                     report["why"] = json!(error.to_string());
-                    let mut text = format!("does not hold: {error}\n");
+                    let mut text = format!("audit log is not valid: {error}\n");
                     if let (Some(path), Some(_)) = (&options.anchor, kept) {
                         let path = display::line(&path.display().to_string());
                         let _ = writeln!(
                             text,
                             "hint: if you restored an older copy of the store on purpose, delete \
-                             its anchor {path}"
+                             its anchor file {path}"
                         );
                     }
                     (text, Exit::VerdictNegative)
@@ -73,8 +73,9 @@ pub(super) fn run(global: &Global, args: &AuditArgs) -> anyhow::Result<Exit> {
             let wanted = draft.as_deref().map(id_of).transpose()?;
             let mut lines = Vec::new();
             read_journal(state, |line| lines.push(line.clone())).map_err(failed)?;
-            let about = |line: &&Line| wanted.is_none_or(|id| line.text.contains(&id.to_string()));
-            let shown: Vec<&Line> = lines.iter().filter(about).collect();
+            let about =
+                |line: &&JournalLine| wanted.is_none_or(|id| line.text.contains(&id.to_string()));
+            let shown: Vec<&JournalLine> = lines.iter().filter(about).collect();
             let mut text = String::new();
             for line in &shown {
                 let _ = writeln!(text, "{}", row(line));
@@ -85,7 +86,7 @@ pub(super) fn run(global: &Global, args: &AuditArgs) -> anyhow::Result<Exit> {
         }
         AuditCommand::Export { file } => {
             let mut text = String::new();
-            let mut add = |line: &Line| {
+            let mut add = |line: &JournalLine| {
                 let _ = writeln!(text, "{}", line.text);
             };
             verify(state, None, &mut add).map_err(failed)?;
@@ -98,10 +99,10 @@ pub(super) fn run(global: &Global, args: &AuditArgs) -> anyhow::Result<Exit> {
     }
 }
 
-fn read_anchor(text: &str) -> Result<Anchor, CliError> {
-    Anchor::parse(text).ok_or_else(|| {
-        CliError::usage("an anchor is the number of a record, `:`, and its hash")
-            .with_hint("`moothall audit verify` prints one to keep elsewhere")
+fn read_anchor(text: &str) -> Result<JournalAnchor, CliError> {
+    JournalAnchor::parse(text).ok_or_else(|| {
+        CliError::usage("invalid anchor: expected RECORD:HASH")
+            .with_hint("`moothall audit verify` prints the current anchor")
     })
 }
 
@@ -113,14 +114,14 @@ fn torn_row(torn: &TornFile) -> Value {
 fn torn_line(torn: &TornFile) -> String {
     let TornFile { file, bytes, .. } = torn;
     format!(
-        "{YELLOW}warning{YELLOW:#}: {} holds {bytes} bytes of an unfinished record that a crash \
-         left\n",
+        "{YELLOW}warning{YELLOW:#}: {} contains {bytes} bytes of an incomplete record \
+         after a crash\n",
         display::line(file)
     )
 }
 
-/// One record in one line: when, who, what, about what.
-fn row(line: &Line) -> String {
+/// One line per record: sequence number, time, actor, kind, subject.
+fn row(line: &JournalLine) -> String {
     let value: Value = serde_json::from_str(&line.text).unwrap_or_default();
     let kind = value["kind"].as_str().unwrap_or("").to_owned();
     let mut about = Vec::new();

@@ -1,24 +1,24 @@
-//! `moothall cancel`: the end of a run, whichever process drives it.
+//! `moothall cancel`: cancels a run in any process.
 
 use std::time::Duration;
 
 use moothall_core::RunId;
 use moothall_engine::{EngineError, cancel};
-use moothall_store::{RunRow, RunState, Store, StoreError, Wish};
+use moothall_store::{ControlRequest, RunRow, RunState, Store, StoreError};
 use serde_json::json;
 
 use super::runtime;
-use crate::args::{CancelArgs, Global};
+use crate::args::{CancelArgs, GlobalArgs};
 use crate::error::{CliError, Exit};
 use crate::launch::cluster;
-use crate::local::{self, Local, open_and_find};
+use crate::run_store::{self, Local, open_and_find};
 use crate::{config, logging, terminal};
 
-/// How long the driver may take to notice: it looks twice a second.
+/// How long to wait for the process that executes the run, which polls twice a second.
 const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-pub(super) fn run(global: &Global, args: &CancelArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &CancelArgs) -> anyhow::Result<Exit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     runtime()?.block_on(async {
@@ -35,42 +35,44 @@ pub(super) fn run(global: &Global, args: &CancelArgs) -> anyhow::Result<Exit> {
                 Ok(Exit::Fine)
             }
             RunState::Finished | RunState::Failed => {
-                Err(CliError::usage(format!("run {} is {state} already", row.run_id))
-                    .with_hint(format!("see `moothall show {}`", local::short(&row.run_id)))
+                Err(CliError::usage(format!("run {} is already {state}", row.run_id))
+                    .with_hint(format!("see `moothall show {}`", run_store::short(&row.run_id)))
                     .into())
             }
             RunState::Running | RunState::Paused => Err(CliError::failed(format!(
-                "run {} was asked to stop and has not stopped after {} seconds",
+                "run {} did not stop within {} seconds",
                 row.run_id,
                 PATIENCE.as_secs()
             ))
-            .with_hint("the wish stays: the process that drives it may be suspended")
+            .with_hint("the cancel request stays in effect; check whether the process of the run is suspended")
             .into()),
         }
     })
 }
 
-/// Ends the run or finds that it has ended, and says where it stands then.
+/// Cancels the run unless it has ended, and returns its state afterwards.
 async fn end(local: &Local, row: &RunRow) -> anyhow::Result<RunState> {
     let (store, run_id) = (&*local.store, &row.run_id);
     if row.state.is_terminal() {
         return Ok(row.state);
     }
-    if let Some(restate) = local::restate_of(&row.spec) {
+    if let Some(restate) = run_store::restate_of(&row.spec) {
         cluster::cancel(restate, store, run_id).await?;
         return Ok(wait(store, run_id).await?);
     }
     let ended = match local.lock(run_id).await {
-        // Nobody drives it, so nobody would hear a wish.
+        // No process executes the run, so nothing would act on a request.
         Ok(_lock) => cancel(store, run_id, None).await.map(|_| ()),
-        Err(EngineError::Busy(_)) => store.ask(run_id, Wish::Cancel).await.map_err(Into::into),
+        Err(EngineError::Busy(_)) => {
+            store.ask(run_id, ControlRequest::Cancel).await.map_err(Into::into)
+        }
         Err(error) => Err(error),
     };
     match ended {
-        // It ended in the meantime.
+        // The run ended in the meantime.
         Ok(()) | Err(EngineError::Store(StoreError::RunEnded { .. })) => {}
         Err(error) => {
-            return Err(CliError::failed("the run cannot be cancelled").with_source(error).into());
+            return Err(CliError::failed("cannot cancel the run").with_source(error).into());
         }
     }
     Ok(wait(store, run_id).await?)
@@ -83,7 +85,7 @@ async fn wait(store: &dyn Store, run_id: &RunId) -> Result<RunState, CliError> {
 
 async fn until_over(store: &dyn Store, run_id: &RunId) -> Result<RunState, CliError> {
     loop {
-        let row = store.run(run_id).await.map_err(local::broken)?;
+        let row = store.run(run_id).await.map_err(run_store::broken)?;
         match row.map(|row| row.state) {
             Some(state) if !state.is_terminal() => tokio::time::sleep(LOOK_AGAIN).await,
             Some(state) => return Ok(state),

@@ -1,32 +1,31 @@
-//! `moothall check`: the numbers of a text against what a company filed.
+//! `moothall check`: compares the numbers in a text with a company's filings.
 
 use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::Path;
 
 use moothall_core::claims::{
-    Checker, Claim, Known, MAX_TEXT_BYTES, Support, advice_language, sentences,
+    CitableEvidence, Claim, ClaimChecker, ClaimSupport, MAX_TEXT_BYTES, advice_language, sentences,
 };
-use moothall_core::evidence::{Evidence, Sheet};
+use moothall_core::evidence::{Evidence, FactSheet};
 use moothall_core::text::shown_line;
-use moothall_core::{Finding, Verdict};
+use moothall_core::{RunFinding, RunVerdict};
 use serde_json::{Value, json};
 
 use super::facts;
-use crate::args::{CheckArgs, Global};
+use crate::args::{CheckCommandArgs, GlobalArgs};
 use crate::error::{CliError, Exit};
 use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
 
-/// The longest text that is read.
 const MAX_FILE_BYTES: u64 = 4 << 20;
-/// The longest piece of a sentence that is shown.
+/// Sentences are cut to this length on the screen.
 const SENTENCE_CHARS: usize = 160;
 
-pub(super) fn run(global: &Global, args: &CheckArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &CheckCommandArgs) -> anyhow::Result<Exit> {
     let text = read(&args.file)?;
     let evidence =
         facts::gather(global, args.facts.as_ref(), args.files.as_deref(), &args.evidence)?;
-    let checked = Checked::of(&text, &evidence);
+    let checked = TextCheckReport::of(&text, &evidence);
     if args.json {
         let report = checked.report(&args.file, &evidence);
         terminal::print(&format!("{report:#}\n"))?;
@@ -34,15 +33,15 @@ pub(super) fn run(global: &Global, args: &CheckArgs) -> anyhow::Result<Exit> {
         terminal::print(&checked.page(&evidence))?;
     }
     Ok(match checked.verdict() {
-        Verdict::Pass => Exit::Fine,
-        Verdict::NeedsPerson => Exit::NeedsPerson,
-        Verdict::Fail => Exit::VerdictNegative,
+        RunVerdict::Pass => Exit::Fine,
+        RunVerdict::NeedsPerson => Exit::NeedsPerson,
+        RunVerdict::Fail => Exit::VerdictNegative,
     })
 }
 
 fn read(file: &Path) -> Result<String, CliError> {
     let unreadable =
-        |error: std::io::Error| CliError::usage("the text cannot be read").with_source(error);
+        |error: std::io::Error| CliError::usage("cannot read the text").with_source(error);
     let mut text = String::new();
     let mut source: Box<dyn std::io::Read> = if file == Path::new("-") {
         Box::new(std::io::stdin())
@@ -51,21 +50,22 @@ fn read(file: &Path) -> Result<String, CliError> {
     };
     source.by_ref().take(MAX_FILE_BYTES + 1).read_to_string(&mut text).map_err(unreadable)?;
     if text.len() as u64 > MAX_FILE_BYTES {
-        return Err(CliError::usage(format!("the text is longer than {MAX_FILE_BYTES} bytes")));
+        return Err(CliError::usage(format!(
+            "the text is too long (limit: {MAX_FILE_BYTES} bytes)"
+        )));
     }
     Ok(text)
 }
 
-/// A text and what the check says about it.
-pub(super) struct Checked {
-    /// The sentence of each claim, in the same order.
+pub(crate) struct TextCheckReport {
+    /// Each claim with its sentence.
     claims: Vec<(Claim, String)>,
-    findings: Vec<Finding>,
+    findings: Vec<RunFinding>,
 }
 
-impl Checked {
-    pub(super) fn of(text: &str, evidence: &Evidence) -> Self {
-        let checker = Checker::new(Known::from(evidence));
+impl TextCheckReport {
+    pub(crate) fn of(text: &str, evidence: &Evidence) -> Self {
+        let checker = ClaimChecker::new(CitableEvidence::from(evidence));
         let mut claims = Vec::new();
         let mut findings = Vec::new();
         let mut sentences_before: u32 = 0;
@@ -84,19 +84,19 @@ impl Checked {
         Self { claims, findings }
     }
 
-    fn verdict(&self) -> Verdict {
-        Verdict::of(&self.findings)
+    fn verdict(&self) -> RunVerdict {
+        RunVerdict::of(&self.findings)
     }
 
-    fn support(&self) -> Support {
-        Support::of(self.claims.iter().map(|(claim, _)| claim))
+    fn support(&self) -> ClaimSupport {
+        ClaimSupport::of(self.claims.iter().map(|(claim, _)| claim))
     }
 
     fn flagged(&self) -> impl Iterator<Item = &(Claim, String)> {
         self.claims.iter().filter(|(claim, _)| claim.verdict.is_flagged())
     }
 
-    fn advice(&self) -> impl Iterator<Item = &Finding> {
+    fn advice(&self) -> impl Iterator<Item = &RunFinding> {
         self.findings.iter().filter(|finding| finding.rule.to_string() == "claims.advice")
     }
 
@@ -147,12 +147,12 @@ impl Checked {
         }
         let _ = writeln!(text, "{}", support_words(self.support()));
         let verdict = self.verdict();
-        let style = if verdict == Verdict::Pass { GREEN } else { YELLOW };
+        let style = if verdict == RunVerdict::Pass { GREEN } else { YELLOW };
         let _ = writeln!(text, "verdict   {style}{verdict}{style:#}");
         text
     }
 
-    pub(super) fn report(&self, file: &Path, evidence: &Evidence) -> Value {
+    pub(crate) fn report(&self, file: &Path, evidence: &Evidence) -> Value {
         let sheet = evidence.sheet.as_ref();
         let support = self.support();
         let claim = |(claim, sentence): &(Claim, String)| {
@@ -172,7 +172,7 @@ impl Checked {
             "company": evidence.company,
             "fictional": evidence.company.fictional,
             "as_of": sheet.map(|sheet| sheet.as_of),
-            "f0_sha256": sheet.map(Sheet::hash),
+            "f0_sha256": sheet.map(FactSheet::hash),
             "documents": evidence.documents.iter().map(|one| json!({
                 "id": one.id, "name": one.name, "sha256": one.sha256,
                 "passages": one.passages.len(),
@@ -193,10 +193,10 @@ impl Checked {
     }
 }
 
-fn support_words(support: Support) -> String {
-    let Support { supported, assumed, flagged, total } = support;
+fn support_words(support: ClaimSupport) -> String {
+    let ClaimSupport { supported, assumed, flagged, total } = support;
     let Some(per_thousand) = support.per_thousand() else {
-        return "numbers   none that the check reads".to_owned();
+        return "numbers   none found".to_owned();
     };
     let share = format!("{}.{}%", per_thousand / 10, per_thousand % 10);
     format!(
@@ -209,8 +209,8 @@ fn cut(text: &str) -> String {
     if shown.len() < text.len() { format!("{shown}…") } else { shown }
 }
 
-/// The text in pieces that the checker takes, divided between paragraphs: what a sentence means does
-/// not reach beyond its paragraph.
+/// Splits the text into chunks the checker accepts, at paragraph ends: the context of a sentence
+/// does not extend beyond its paragraph.
 fn pieces(text: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut rest = text;
@@ -219,7 +219,7 @@ fn pieces(text: &str) -> Vec<&str> {
         while !rest.is_char_boundary(most) {
             most -= 1;
         }
-        // Without an end of a paragraph the checker says what it did not look at.
+        // Without a paragraph end, the checker reports the part it did not check.
         let Some(end) = rest[..most].rfind("\n\n") else { break };
         let (piece, behind) = rest.split_at(end + 2);
         pieces.push(piece);

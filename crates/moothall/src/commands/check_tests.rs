@@ -24,8 +24,8 @@ fn paragraph_that_is_too_long_stays_whole_for_the_checker_to_refuse() {
 
 #[test]
 fn support_is_told_in_words() {
-    let support = Support { supported: 2, assumed: 0, flagged: 1, total: 3 };
+    let support = ClaimSupport { supported: 2, assumed: 0, flagged: 1, total: 3 };
     let words = "numbers   2 of 3 supported (66.6%), 0 assumed, 1 flagged";
     assert_eq!(support_words(support), words);
-    assert_eq!(support_words(Support::default()), "numbers   none that the check reads");
+    assert_eq!(support_words(ClaimSupport::default()), "numbers   none found");
 }

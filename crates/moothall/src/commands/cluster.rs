@@ -1,9 +1,9 @@
-//! `moothall cluster`: everything that many workers need, on one machine, for trying it out.
+//! `moothall cluster`: runs Restate, PostgreSQL and workers on one machine, for evaluation.
 
-mod installed;
-mod part;
+mod managed_process;
 mod plan;
 mod postgres;
+mod programs;
 mod restate;
 
 use std::fmt::Write as _;
@@ -17,32 +17,32 @@ use rustix::process::Signal;
 use serde::Serialize;
 use serde_json::json;
 
-use self::installed::{Fetch, Installed};
-use self::part::Part;
-use self::plan::{Plan, WorkerSet, write_private};
-use self::postgres::{Files, Postgres};
+use self::managed_process::ClusterProcess;
+use self::plan::{ClusterPlan, WorkerSet, write_private};
+use self::postgres::{PostgresFiles, PostgresServer};
+use self::programs::{ClusterPrograms, InstallMode};
 use super::{runtime, worker};
 use crate::args::{
-    ClusterCommand, ClusterDownArgs, ClusterPlace, ClusterStatusArgs, ClusterUpArgs, Global,
+    ClusterCommand, ClusterDirFlags, ClusterDownArgs, ClusterStatusArgs, ClusterUpArgs, GlobalArgs,
 };
-use crate::config::{self, Loaded};
+use crate::config::{self, LoadedConfig};
 use crate::database::DATABASE_URL_VARIABLE;
 use crate::error::{CliError, Exit};
 use crate::files;
 use crate::logging;
 use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
 
-/// How long a worker may take until Restate knows it.
+/// How long a worker may take to register with Restate.
 const WORKER_PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long parts may take to end: workers wait for answers under way, which are paid for.
+/// How long processes may take to stop. Workers wait for calls in progress, which are paid for.
 const WORKERS_END: Duration = Duration::from_secs(75);
 const SERVERS_END: Duration = Duration::from_secs(60);
 
-/// The file that a shell reads to use the database.
+/// Shell file that exports the URL of the database.
 const ENVIRONMENT: &str = "env";
 
-pub(super) fn run(global: &Global, command: &ClusterCommand) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, command: &ClusterCommand) -> anyhow::Result<Exit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     match command {
@@ -52,21 +52,26 @@ pub(super) fn run(global: &Global, command: &ClusterCommand) -> anyhow::Result<E
     }
 }
 
-/// The folder of the cluster, in full: its parts are started in other folders.
-fn folder(loaded: &Loaded, place: &ClusterPlace) -> Result<PathBuf, CliError> {
+/// Absolute path of the cluster directory, because its processes start in other directories.
+fn folder(loaded: &LoadedConfig, place: &ClusterDirFlags) -> Result<PathBuf, CliError> {
     let folder = match &place.dir {
         Some(folder) => folder.clone(),
         None => loaded.places.folders.data.join("cluster"),
     };
     std::path::absolute(folder)
-        .map_err(|error| CliError::usage("the folder cannot be used").with_source(error))
+        .map_err(|error| CliError::usage("invalid cluster directory").with_source(error))
 }
 
-fn up(global: &Global, loaded: &Loaded, args: &ClusterUpArgs) -> anyhow::Result<Exit> {
+fn up(global: &GlobalArgs, loaded: &LoadedConfig, args: &ClusterUpArgs) -> anyhow::Result<Exit> {
     let folder = folder(loaded, &args.place)?;
-    let installed = Installed::find(if args.install { Fetch::Missing } else { Fetch::Nothing })?;
-    make(&folder)
-        .map_err(|error| CliError::failed("the cluster has no folder").with_source(error))?;
+    let installed = ClusterPrograms::find(if args.install {
+        InstallMode::Missing
+    } else {
+        InstallMode::Nothing
+    })?;
+    make(&folder).map_err(|error| {
+        CliError::failed("cannot create the cluster directory").with_source(error)
+    })?;
     let _alone = alone(&folder)?;
     let mut plan = planned(&folder, args)?;
     let build = worker::build_of_this_program()?;
@@ -76,7 +81,7 @@ fn up(global: &Global, loaded: &Loaded, args: &ClusterUpArgs) -> anyhow::Result<
     let environment = format!("export {DATABASE_URL_VARIABLE}='{database}'\n");
     write_private(&folder, ENVIRONMENT, environment.as_bytes())?;
     runtime()?.block_on(async {
-        let postgres = Postgres::find(&folder, &installed.postgres, &plan.database)?;
+        let postgres = PostgresServer::find(&folder, &installed.postgres, &plan.database)?;
         note_missing(&folder, &plan);
         restate::start(&folder, &installed.restate, &plan).await?;
         postgres.start().await?;
@@ -87,19 +92,19 @@ fn up(global: &Global, loaded: &Loaded, args: &ClusterUpArgs) -> anyhow::Result<
         }
         anyhow::Ok(())
     })?;
-    // As a shell reads it, whatever is in it.
+    // Escapes single quotes for the shell.
     let file = folder.join(ENVIRONMENT).display().to_string().replace('\'', r"'\''");
-    let words = "the cluster is up; the first line lets a shell keep its runs there, the second one \
+    let words = "the cluster is up; the first line makes a shell use its database, the second line \
                  starts a run:";
     terminal::note(&format!("{words}\n"));
     terminal::print(&format!(
-        ". '{file}'\nmoothall consult HLXI --model demo --isolation none --engine restate={}\n",
+        ". '{file}'\nmoothall consult HLXI --model demo --isolation none --runner restate={}\n",
         plan.ingress()
     ))?;
     Ok(Exit::Fine)
 }
 
-/// Nobody else looks into it; the account of the database passes through where it is not ours.
+/// Not readable by other users. As root, the PostgreSQL account needs to enter the directory.
 fn make(folder: &Path) -> std::io::Result<()> {
     if let Some(parent) = folder.parent() {
         fs_err::create_dir_all(parent)?;
@@ -108,13 +113,13 @@ fn make(folder: &Path) -> std::io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(mode).create(folder)
 }
 
-/// Says what is about to be started.
-fn note_missing(folder: &Path, plan: &Plan) {
+/// Prints what is about to be started.
+fn note_missing(folder: &Path, plan: &ClusterPlan) {
     let mut missing = Vec::new();
     match dead((1..=plan.nodes.len()).map(|number| restate::part(folder, number))) {
         0 => {}
         1 => missing.push("Restate".to_owned()),
-        nodes => missing.push(format!("{nodes} nodes of Restate")),
+        nodes => missing.push(format!("{nodes} Restate nodes")),
     }
     if !postgres::part(folder).is_alive() {
         missing.push("PostgreSQL".to_owned());
@@ -130,7 +135,7 @@ fn note_missing(folder: &Path, plan: &Plan) {
     }
 }
 
-fn dead(parts: impl IntoIterator<Item = Part>) -> usize {
+fn dead(parts: impl IntoIterator<Item = ClusterProcess>) -> usize {
     parts.into_iter().filter(|part| !part.is_alive()).count()
 }
 
@@ -143,32 +148,40 @@ fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{plural}")
 }
 
-/// The right to change what is in the folder. The kernel frees it.
+/// Locks the cluster directory. The kernel releases the lock when the process ends.
 fn alone(folder: &Path) -> Result<fs_err::File, CliError> {
     let failed = |error: std::io::Error| {
-        CliError::failed("the folder of the cluster cannot be used").with_source(error)
+        CliError::failed("cannot lock the cluster directory").with_source(error)
     };
     let file = fs_err::File::create(folder.join("lock")).map_err(failed)?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(file),
         Err(Errno::WOULDBLOCK) => {
-            let words =
-                format!("another process starts or stops the cluster in {}", folder.display());
-            Err(CliError::failed(words).with_hint("wait for it: `moothall cluster status` tells"))
+            let words = format!(
+                "another process is starting or stopping the cluster in {}",
+                folder.display()
+            );
+            Err(CliError::failed(words)
+                .with_hint("wait for it to finish; check with `moothall cluster status`"))
         }
         Err(error) => Err(failed(error.into())),
     }
 }
 
-/// The plan of the folder, or a new one.
-fn planned(folder: &Path, args: &ClusterUpArgs) -> Result<Plan, CliError> {
-    let Some(plan) = Plan::read(folder)? else { return Plan::new(args.nodes.unwrap_or(1)) };
+/// Reads the plan in the directory, or creates one.
+fn planned(folder: &Path, args: &ClusterUpArgs) -> Result<ClusterPlan, CliError> {
+    let Some(plan) = ClusterPlan::read(folder)? else {
+        return ClusterPlan::new(args.nodes.unwrap_or(1));
+    };
     let nodes = plan.nodes.len();
     match args.nodes {
         Some(wanted) if wanted != nodes => {
-            let words = format!("the cluster has {} of Restate", counted(nodes, "node"));
+            let words = format!(
+                "cannot change the number of Restate nodes: the cluster has {}",
+                counted(nodes, "node")
+            );
             Err(CliError::usage(words).with_hint(
-                "that cannot be changed: make another one with `--dir`, or begin anew after \
+                "create another cluster with `--dir`, or start over after \
                  `moothall cluster down --purge`",
             ))
         }
@@ -177,13 +190,14 @@ fn planned(folder: &Path, args: &ClusterUpArgs) -> Result<Plan, CliError> {
 }
 
 async fn start_workers(
-    global: &Global,
+    global: &GlobalArgs,
     folder: &Path,
-    plan: &Plan,
+    plan: &ClusterPlan,
     set: &WorkerSet,
 ) -> Result<(), CliError> {
-    let program = std::env::current_exe()
-        .map_err(|error| CliError::failed("this program cannot be found").with_source(error))?;
+    let program = std::env::current_exe().map_err(|error| {
+        CliError::failed("cannot find the moothall executable").with_source(error)
+    })?;
     let listen = format!("127.0.0.1:{}", set.port);
     let (admin, database) = (plan.admin(), plan.database.url());
     let mut arguments = vec!["worker", "--listen", &listen, "--register", &admin];
@@ -192,7 +206,7 @@ async fn start_workers(
     if let Some(config) = &config {
         arguments.extend(["--config", config]);
     }
-    // It prints its address when Restate knows it.
+    // A worker prints its address once it is registered with Restate.
     let said = format!("{}\n", set.url());
     let mut waited = Vec::new();
     for part in set.parts(folder) {
@@ -208,23 +222,23 @@ async fn start_workers(
     for (part, before) in waited {
         part.until_well(WORKER_PATIENCE, async || times_said(&part, &said) > before).await?;
     }
-    // Fewer than there were.
+    // Stop workers beyond the new count.
     for part in set.further(folder) {
         part.stop(Signal::TERM, WORKERS_END).await?;
     }
     Ok(())
 }
 
-fn times_said(part: &Part, words: &str) -> usize {
+fn times_said(part: &ClusterProcess, words: &str) -> usize {
     let log = fs_err::read(part.log()).unwrap_or_default();
     String::from_utf8_lossy(&log).matches(words).count()
 }
 
-/// One part as it is shown.
+/// One row of the status table.
 #[derive(Debug, Serialize)]
-struct Shown {
+struct ClusterProcessStatus {
     name: String,
-    state: State,
+    state: ClusterProcessState,
     #[serde(skip_serializing_if = "Option::is_none")]
     pid: Option<i32>,
     address: String,
@@ -235,28 +249,28 @@ struct Shown {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum State {
+enum ClusterProcessState {
     Up,
-    /// It lives, and does not do its work.
+    /// The process is running but not responding.
     Unwell,
     Down,
 }
 
-impl Shown {
-    fn new(part: &Part, is_well: bool, address: String) -> Self {
+impl ClusterProcessStatus {
+    fn new(part: &ClusterProcess, is_well: bool, address: String) -> Self {
         let pid = part.pid().map(|pid| pid.as_raw_nonzero().get());
         let state = match (pid, is_well) {
-            (Some(_), true) => State::Up,
-            (Some(_), false) => State::Unwell,
-            (None, _) => State::Down,
+            (Some(_), true) => ClusterProcessState::Up,
+            (Some(_), false) => ClusterProcessState::Unwell,
+            (None, _) => ClusterProcessState::Down,
         };
         Self { name: part.name.clone(), state, pid, address, admin: None, log: part.log() }
     }
 }
 
-fn status(loaded: &Loaded, args: &ClusterStatusArgs) -> anyhow::Result<Exit> {
+fn status(loaded: &LoadedConfig, args: &ClusterStatusArgs) -> anyhow::Result<Exit> {
     let folder = folder(loaded, &args.place)?;
-    let plan = Plan::read(&folder)?.ok_or_else(|| none_in(&folder))?;
+    let plan = ClusterPlan::read(&folder)?.ok_or_else(|| none_in(&folder))?;
     let parts = runtime()?.block_on(look(&folder, &plan))?;
     if args.json {
         let report = json!({
@@ -269,55 +283,59 @@ fn status(loaded: &Loaded, args: &ClusterStatusArgs) -> anyhow::Result<Exit> {
     } else {
         terminal::print(&table(&parts))?;
     }
-    match parts.iter().filter(|part| part.state != State::Up).count() {
+    match parts.iter().filter(|part| part.state != ClusterProcessState::Up).count() {
         0 => Ok(Exit::Fine),
         all if all == parts.len() => Err(CliError::failed("the cluster is down")
-            .with_hint("`moothall cluster up` brings it back, with its runs")
+            .with_hint("start it with `moothall cluster up`; its runs are kept")
             .into()),
-        _ => Err(CliError::failed("a part of the cluster is not up")
-            .with_hint("`moothall cluster up` brings it back; its log says why it went")
+        _ => Err(CliError::failed("part of the cluster is down or not responding")
+            .with_hint("restart it with `moothall cluster up`; its log shows the cause")
             .into()),
     }
 }
 
 fn none_in(folder: &Path) -> CliError {
-    CliError::usage(format!("there is no cluster in {}", folder.display()))
-        .with_hint("`moothall cluster up` makes one")
+    CliError::usage(format!("no cluster in {}", folder.display()))
+        .with_hint("create one with `moothall cluster up`")
 }
 
-async fn look(folder: &Path, plan: &Plan) -> Result<Vec<Shown>, CliError> {
+async fn look(folder: &Path, plan: &ClusterPlan) -> Result<Vec<ClusterProcessStatus>, CliError> {
     let mut parts = Vec::new();
     for (index, node) in plan.nodes.iter().enumerate() {
         let part = restate::part(folder, index + 1);
         let is_well = part.is_alive() && restate::is_well(node).await;
-        let shown = Shown::new(&part, is_well, node.ingress_url());
-        parts.push(Shown { admin: Some(node.admin_url()), ..shown });
+        let shown = ClusterProcessStatus::new(&part, is_well, node.ingress_url());
+        parts.push(ClusterProcessStatus { admin: Some(node.admin_url()), ..shown });
     }
     let part = postgres::part(folder);
     let port = plan.database.port;
     let is_well = answers(port).await;
-    parts.push(Shown::new(&part, is_well, format!("127.0.0.1:{port}/moothall")));
+    parts.push(ClusterProcessStatus::new(&part, is_well, format!("127.0.0.1:{port}/moothall")));
     for set in &plan.workers {
         let is_well = answers(set.port).await;
-        parts.extend(set.parts(folder).iter().map(|part| Shown::new(part, is_well, set.url())));
+        parts.extend(
+            set.parts(folder)
+                .iter()
+                .map(|part| ClusterProcessStatus::new(part, is_well, set.url())),
+        );
     }
     Ok(parts)
 }
 
-/// Whether somebody takes connections there.
+/// Whether the port accepts connections.
 async fn answers(port: u16) -> bool {
     tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_ok()
 }
 
-fn table(parts: &[Shown]) -> String {
+fn table(parts: &[ClusterProcessStatus]) -> String {
     let width = parts.iter().map(|part| part.name.len()).max().unwrap_or_default();
     let mut text =
         format!("{BOLD}{:width$}  {:6}  {:>7}  address{BOLD:#}\n", "part", "state", "process");
-    for Shown { name, state, pid, address, admin, log } in parts {
+    for ClusterProcessStatus { name, state, pid, address, admin, log } in parts {
         let (style, state) = match state {
-            State::Up => (GREEN, "up"),
-            State::Unwell => (YELLOW, "unwell"),
-            State::Down => (YELLOW, "down"),
+            ClusterProcessState::Up => (GREEN, "up"),
+            ClusterProcessState::Unwell => (YELLOW, "unwell"),
+            ClusterProcessState::Down => (YELLOW, "down"),
         };
         let pid = pid.map_or_else(|| "-".to_owned(), |pid| pid.to_string());
         let _ = write!(text, "{name:width$}  {style}{state:6}{style:#}  {pid:>7}  {address}");
@@ -332,39 +350,43 @@ fn table(parts: &[Shown]) -> String {
     text
 }
 
-fn down(loaded: &Loaded, args: &ClusterDownArgs) -> anyhow::Result<Exit> {
+fn down(loaded: &LoadedConfig, args: &ClusterDownArgs) -> anyhow::Result<Exit> {
     let folder = folder(loaded, &args.place)?;
-    let plan = Plan::read(&folder)?.ok_or_else(|| none_in(&folder))?;
+    let plan = ClusterPlan::read(&folder)?.ok_or_else(|| none_in(&folder))?;
     let _alone = alone(&folder)?;
     let stopped = runtime()?.block_on(stop(&folder, &plan))?;
     if args.purge {
         purge(&folder)?;
     }
-    let gone = if args.purge { ", and everything of the cluster is deleted" } else { "" };
+    let gone = if args.purge { ", deleted all data of the cluster" } else { "" };
     let words = match stopped {
-        0 => "nothing was up".to_owned(),
+        0 => "nothing was running".to_owned(),
         stopped => format!("stopped {}", counted(stopped, "part")),
     };
     terminal::print(&format!("{words}{gone}\n"))?;
     Ok(Exit::Fine)
 }
 
-/// Whoever writes ends before whom it writes to.
-async fn stop(folder: &Path, plan: &Plan) -> Result<usize, CliError> {
+/// Stops clients before the servers that they write to.
+async fn stop(folder: &Path, plan: &ClusterPlan) -> Result<usize, CliError> {
     let of_set = |set: &WorkerSet| [set.parts(folder), set.further(folder)].concat();
-    let workers: Vec<Part> = plan.workers.iter().flat_map(of_set).collect();
-    if workers.iter().any(Part::is_alive) {
-        note("ending workers: steps under way are waited for");
+    let workers: Vec<ClusterProcess> = plan.workers.iter().flat_map(of_set).collect();
+    if workers.iter().any(ClusterProcess::is_alive) {
+        note("stopping workers: steps in progress will finish first");
     }
     let mut stopped = all_stopped(workers, Signal::TERM, WORKERS_END).await?;
     let nodes = (1..=plan.nodes.len()).map(|number| restate::part(folder, number)).collect();
     stopped += all_stopped(nodes, Signal::TERM, SERVERS_END).await?;
-    // SIGINT: without waiting for whoever is connected.
+    // SIGINT stops PostgreSQL without waiting for its clients.
     stopped += all_stopped(vec![postgres::part(folder)], Signal::INT, SERVERS_END).await?;
     Ok(stopped)
 }
 
-async fn all_stopped(parts: Vec<Part>, ask: Signal, patience: Duration) -> Result<usize, CliError> {
+async fn all_stopped(
+    parts: Vec<ClusterProcess>,
+    ask: Signal,
+    patience: Duration,
+) -> Result<usize, CliError> {
     let mut ending = tokio::task::JoinSet::new();
     for part in parts {
         ending.spawn(async move { part.stop(ask, patience).await });
@@ -376,12 +398,11 @@ async fn all_stopped(parts: Vec<Part>, ask: Signal, patience: Duration) -> Resul
     Ok(stopped)
 }
 
-/// Deletes what is ours and nothing else: a person may have named any folder.
+/// Deletes only files of the cluster, because `--dir` can be any directory.
 fn purge(folder: &Path) -> Result<(), CliError> {
-    let failed = |error: std::io::Error| {
-        CliError::failed("the cluster cannot be deleted").with_source(error)
-    };
-    let database = Files::find(folder)?.folder;
+    let failed =
+        |error: std::io::Error| CliError::failed("cannot delete the cluster").with_source(error);
+    let database = PostgresFiles::find(folder)?.folder;
     for path in [database, folder.join("restate")] {
         match fs_err::remove_dir_all(path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -398,7 +419,7 @@ fn purge(folder: &Path) -> Result<(), CliError> {
             fs_err::remove_file(path).map_err(failed)?;
         }
     }
-    // Whatever else is there is not ours.
+    // Fails if other files are left, which are not deleted.
     let _ = fs_err::remove_dir(folder);
     Ok(())
 }

@@ -1,6 +1,6 @@
-//! `moothall committee`: who sits on a committee, as a file that people read and edit.
+//! `moothall committee`: shows, checks and creates committee files.
 
-mod file;
+mod committee_file;
 
 use std::path::Path;
 
@@ -9,19 +9,19 @@ use moothall_core::text;
 use serde_json::json;
 
 use crate::args::CommitteeCommand;
-use crate::config::Problem;
+use crate::config::ConfigProblem;
 use crate::error::{CliError, Exit};
 use crate::terminal::{self, DIM};
 
-pub(super) fn run(command: &CommitteeCommand) -> anyhow::Result<Exit> {
+pub(crate) fn run(command: &CommitteeCommand) -> anyhow::Result<Exit> {
     match command {
         CommitteeCommand::Show { committee, json } => {
             let committee = find(committee.as_deref())?;
             if *json {
                 terminal::print(&format!("{:#}\n", serde_json::to_value(&committee)?))?;
             } else {
-                // A file of somebody else's may hold anything; for a terminal it is made harmless.
-                terminal::print_answer(&file::render(&committee))?;
+                // The file may come from another person, so terminal escapes are removed.
+                terminal::print_answer(&committee_file::render(&committee))?;
             }
             Ok(Exit::Fine)
         }
@@ -30,7 +30,7 @@ pub(super) fn run(command: &CommitteeCommand) -> anyhow::Result<Exit> {
     }
 }
 
-/// The committee that a person means by a name or a file; the built-in one where nothing is said.
+/// Finds a committee by name or path. The default is the built-in one.
 pub(crate) fn find(words: Option<&str>) -> Result<Committee, CliError> {
     let built_in = board();
     match words {
@@ -38,22 +38,21 @@ pub(crate) fn find(words: Option<&str>) -> Result<Committee, CliError> {
         Some(name) if name == built_in.name => Ok(built_in),
         Some(words) => {
             let path = Path::new(words);
-            // A word that could only be a name is not looked for on the disk.
+            // A word without `/` or `.` is a name unless such a file exists.
             let is_path = words.contains('/') || words.contains('.') || path.exists();
             if !is_path {
-                return Err(CliError::usage(format!("there is no committee called `{words}`"))
-                    .with_hint(
-                        "the built-in one is `board`; a file of your own is named by its path, and \
-                         `moothall committee new FILE` writes one",
-                    ));
+                return Err(CliError::usage(format!("no committee named `{words}`")).with_hint(
+                    "use the built-in `board` or the path of a file; \
+                         `moothall committee new FILE` creates one",
+                ));
             }
-            file::read(path)?.map_err(|problems| refusal(path, &problems))
+            committee_file::read(path)?.map_err(|problems| refusal(path, &problems))
         }
     }
 }
 
 fn check(path: &Path, as_json: bool) -> anyhow::Result<Exit> {
-    let committee = match file::read(path)? {
+    let committee = match committee_file::read(path)? {
         Ok(committee) => committee,
         Err(problems) => {
             if as_json {
@@ -81,7 +80,7 @@ fn check(path: &Path, as_json: bool) -> anyhow::Result<Exit> {
         return Ok(Exit::Fine);
     }
     terminal::print(&format!(
-        "{} can sit: {}, {}, {}; {moves} moves, {} rounds each, scores out of {}\n",
+        "{} is valid: {}, {}, {}; {moves} moves, {} rounds each, scores out of {}\n",
         text::shown_line(&committee.name),
         counted(committee.analysts.len(), "analyst"),
         "one critic",
@@ -93,27 +92,27 @@ fn check(path: &Path, as_json: bool) -> anyhow::Result<Exit> {
 }
 
 fn new(path: &Path) -> anyhow::Result<Exit> {
-    let text = file::render(&board());
+    let text = committee_file::render(&board());
     let written = fs_err::OpenOptions::new().write(true).create_new(true).open(path);
     let mut file = written.map_err(|error| {
-        let refused = CliError::usage("the committee file cannot be written").with_source(error);
+        let refused = CliError::usage("cannot write the committee file").with_source(error);
         match path.symlink_metadata() {
-            Ok(_) => refused.with_hint("choose another name: nothing that exists is replaced"),
+            Ok(_) => refused.with_hint("choose another name; existing files are not overwritten"),
             Err(_) => refused,
         }
     })?;
     std::io::Write::write_all(&mut file, text.as_bytes())?;
     let shown = path.display();
     terminal::note(&format!(
-        "{DIM}wrote {shown}; edit it, then: moothall committee check {shown}{DIM:#}\n"
+        "{DIM}wrote {shown}; edit it, then run `moothall committee check {shown}`{DIM:#}\n"
     ));
     Ok(Exit::Fine)
 }
 
-/// Why a file cannot be used: its first mistake, and how many more there are.
-fn refusal(path: &Path, problems: &[Problem]) -> CliError {
+/// The first mistake in a file, with the number of further ones as a hint.
+fn refusal(path: &Path, problems: &[ConfigProblem]) -> CliError {
     let Some((first, others)) = problems.split_first() else {
-        return CliError::usage(format!("{} cannot be used", path.display()));
+        return CliError::usage(format!("{} is not a valid committee file", path.display()));
     };
     let shown = path.display();
     let more = match others.len() {
@@ -126,7 +125,7 @@ fn refusal(path: &Path, problems: &[Problem]) -> CliError {
     if hints.is_empty() { refused } else { refused.with_hint(hints.join("\nhint: ")) }
 }
 
-fn error(problem: &Problem) -> CliError {
+fn error(problem: &ConfigProblem) -> CliError {
     let error = CliError::usage(problem.message.clone());
     match &problem.hint {
         Some(hint) => error.with_hint(hint.clone()),

@@ -1,12 +1,12 @@
 //! `moothall config show|path|check`.
 
-use crate::args::{ConfigCommand, Global};
-use crate::config::{self, ConfigError, Environment, Places, Problem, resolve};
-use crate::context::Context;
+use crate::args::{ConfigCommand, GlobalArgs};
+use crate::config::{self, ConfigError, ConfigLocations, ConfigProblem, EnvVars, resolve};
+use crate::context::CommandContext;
 use crate::error::{CliError, Exit};
 use crate::terminal;
 
-pub(super) fn run(global: &Global, command: &ConfigCommand) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, command: &ConfigCommand) -> anyhow::Result<Exit> {
     let explicit = global.config.as_deref();
     match command {
         ConfigCommand::Show { json } => {
@@ -15,21 +15,21 @@ pub(super) fn run(global: &Global, command: &ConfigCommand) -> anyhow::Result<Ex
             Ok(Exit::Fine)
         }
         ConfigCommand::Path { json } => {
-            let environment = Environment::of_process()?;
-            let mut places = Places::find(&environment, explicit, "".as_ref())?;
-            // A `.env` file may move the folders. What is wrong with a file is told elsewhere: this
-            // helps where one is broken.
+            let environment = EnvVars::of_process()?;
+            let mut places = ConfigLocations::find(&environment, explicit, "".as_ref())?;
+            // A `.env` file can change the directories. Errors are ignored, because this command
+            // must also work with a broken configuration.
             let _ = places.read(&environment, toml::Table::new());
             terminal::print(&config::path(&places, *json))?;
             Ok(Exit::Fine)
         }
         ConfigCommand::Check { json } => {
-            let environment = Environment::of_process()?;
-            let mut places = Places::find(&environment, explicit, "".as_ref())?;
+            let environment = EnvVars::of_process()?;
+            let mut places = ConfigLocations::find(&environment, explicit, "".as_ref())?;
             let resolved = places.read(&environment, toml::Table::new()).and_then(resolve);
-            // Keys and the catalog lie in files of their own, which only the next step reads.
+            // API keys and the catalog are in separate files, which only `CommandContext::load` reads.
             let resolved = resolved.and_then(|resolved| {
-                Context::load(explicit, toml::Table::new()).map_err(problem)?;
+                CommandContext::load(explicit, toml::Table::new()).map_err(problem)?;
                 Ok(resolved)
             });
             terminal::print(&config::check(&resolved, *json))?;
@@ -40,5 +40,5 @@ pub(super) fn run(global: &Global, command: &ConfigCommand) -> anyhow::Result<Ex
 }
 
 fn problem(error: CliError) -> ConfigError {
-    Problem { message: error.words(), hint: error.hint, is_warning: false }.into()
+    ConfigProblem { message: error.words(), hint: error.hint, is_warning: false }.into()
 }

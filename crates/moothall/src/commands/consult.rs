@@ -1,49 +1,49 @@
-//! `moothall consult`: strategic moves for a listed company, on trial.
+//! `moothall consult`: proposes, debates and ranks strategic moves for a company.
 
-mod board;
 mod draw;
 mod drive;
-mod plain;
-mod reading;
+mod progress;
+mod progress_lines;
 mod report;
 mod screen;
 mod show;
+mod stored_consultation;
 mod summary;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use moothall_core::consult::{EvidenceSource, Review};
+use moothall_core::consult::{EvidenceSource, MoveReview};
 use moothall_core::evidence::Evidence;
 use moothall_core::{ConsultSpec, MicroUsd, RunSpec};
 use moothall_engine::RunRecord;
 use moothall_models::{Budget, Ledger};
 use moothall_store::Store;
 
-use self::drive::{Left, drive, follow};
-pub(super) use self::reading::Reading;
+use self::drive::{DriveResult, drive, follow};
 use self::report::{Files, finish};
-use self::screen::{Screen, SharedScreen, Style, shown};
-pub(super) use self::show::show;
+use self::screen::{ConsultScreen, ProgressStyle, SharedScreen, shown};
+pub(crate) use self::show::show;
+pub(crate) use self::stored_consultation::StoredConsultation;
 use self::summary::DOES_NOT_EXIST;
-pub(super) use self::summary::marks;
-use super::found_run::{Found, refuse_if_over, unlocked};
-use super::{Interruptible, question, runtime, watched};
-use crate::args::{ConsultArgs, Global, ResumeArgs};
-use crate::config::{ConsultSection, FoundBy, Loaded, Origin};
-use crate::context::Context;
+pub(crate) use self::summary::marks;
+use super::resumable_run::{Found, refuse_if_over, unlocked};
+use super::{InterruptibleResult, prompt, runtime, watched};
+use crate::args::{ConsultArgs, GlobalArgs, ResumeArgs};
+use crate::config::{ConfigFileSource, ConfigOrigin, ConsultSection, LoadedConfig};
+use crate::context::CommandContext;
 use crate::error::{CliError, Exit};
-use crate::launch::estimate::{Bill, Cap};
+use crate::launch::estimate::{CostEstimate, SpendLimit};
 use crate::launch::{self, ConsultPlan, ConsultRequest, PreparedRun, cluster};
-use crate::local::{self, Local};
-use crate::notice::{self, News};
+use crate::notify::{self, News};
+use crate::run_store::{self, Local};
 use crate::terminal::{self, BOLD, DIM, YELLOW};
 use crate::{display, logging};
 
-/// How long the sandboxes of a run that somebody left may take to be gone.
+/// How long to wait for sandboxes to be removed after an interruption.
 const CLEANING_UP: Duration = Duration::from_secs(3);
 
-pub(super) fn run(global: &Global, args: &ConsultArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &ConsultArgs) -> anyhow::Result<Exit> {
     let request = ConsultRequest::from_args(args)?;
     let context = request.context(global.config.as_deref())?;
     logging::start(&context.loaded.resolved.config.log, global.verbose);
@@ -63,7 +63,7 @@ pub(super) fn run(global: &Global, args: &ConsultArgs) -> anyhow::Result<Exit> {
     };
 
     runtime()?.block_on(async {
-        let (prepared, evidence) = while_shown(&screen, "looking at the evidence", async {
+        let (prepared, evidence) = while_shown(&screen, "gathering evidence", async {
             let prepared = PreparedRun::open(&context, RunSpec::Consult(spec.clone())).await?;
             let evidence = prepared.gather().await?;
             Ok((prepared, evidence))
@@ -82,13 +82,13 @@ pub(super) fn run(global: &Global, args: &ConsultArgs) -> anyhow::Result<Exit> {
             None => {
                 prepared.warm_up();
                 let _lock = local.lock(&run_id).await.map_err(unlocked)?;
-                local.store.create_run(new).await.map_err(local::broken)?;
+                local.store.create_run(new).await.map_err(run_store::broken)?;
                 let ledger = Ledger::new(cap.budget());
                 drive(&prepared, &local, &run_id, &spec, ledger, None, &screen).await
             }
             Some(restate) => {
                 let stored = new.spec.clone();
-                local.store.create_run(new).await.map_err(local::broken)?;
+                local.store.create_run(new).await.map_err(run_store::broken)?;
                 match cluster::begin(restate, &stored, &*local.store, &run_id).await {
                     Ok(()) => follow(&*local.store, &run_id, &[], &spec, &screen).await,
                     Err(error) => Err(error.into()),
@@ -97,15 +97,15 @@ pub(super) fn run(global: &Global, args: &ConsultArgs) -> anyhow::Result<Exit> {
         };
         end(&prepared, &left).await;
         let news = news(&left);
-        notice::conclude(&context.loaded, &run_id, news, left, async |left| {
+        notify::conclude(&context.loaded, &run_id, news, left, async |left| {
             finish(&context, &*local.store, &run_id, &left, &files).await
         })
         .await
     })
 }
 
-pub(super) fn go_on(
-    global: &Global,
+pub(crate) fn go_on(
+    global: &GlobalArgs,
     args: &ResumeArgs,
     found: &Found,
     spec: &ConsultSpec,
@@ -126,21 +126,22 @@ pub(super) fn go_on(
     runtime.block_on(async {
         if let Some(restate) = &spec.settings.restate {
             let (store, id) = (&*local.store, &row.run_id);
-            let record = RunRecord::read(store, id).await.map_err(local::broken)?;
+            let record = RunRecord::read(store, id).await.map_err(run_store::broken)?;
             shown(&screen).catch_up(&record.events);
             cluster::let_go_on(restate, store, id, args.raised_budget()).await?;
             let left = follow(store, id, &record.events, spec, &screen).await;
             return finish(&context, &*local.store, &row.run_id, &left?, &files).await;
         }
         let _lock = local.lock(&row.run_id).await.map_err(unlocked)?;
-        // Again: its driver may have come to the end while we waited for the lock.
+        // Read again: the run may have ended while this process waited for the lock.
         let row = local.find(row.run_id.as_str()).await?;
         refuse_if_over(&row)?;
         let opening = PreparedRun::open(&context, RunSpec::Consult(spec.clone()));
-        let prepared = while_shown(&screen, "looking for a sandbox", opening).await?;
+        let prepared = while_shown(&screen, "checking sandboxes", opening).await?;
         note_walls(&prepared, args.json);
         prepared.warm_up();
-        let record = RunRecord::read(&*local.store, &row.run_id).await.map_err(local::broken)?;
+        let record =
+            RunRecord::read(&*local.store, &row.run_id).await.map_err(run_store::broken)?;
         shown(&screen).catch_up(&record.events);
         let ledger = Ledger::resume(launch::budget(&spec.settings), row.spent.unwrap_or_default());
         let review = review(&*local.store, &record).await?;
@@ -150,41 +151,41 @@ pub(super) fn go_on(
         let left = drive(&prepared, local, &row.run_id, spec, ledger, review, &screen).await;
         end(&prepared, &left).await;
         let news = news(&left);
-        notice::conclude(&context.loaded, &row.run_id, news, left, async |left| {
+        notify::conclude(&context.loaded, &row.run_id, news, left, async |left| {
             finish(&context, &*local.store, &row.run_id, &left, &files).await
         })
         .await
     })
 }
 
-/// The review of a run that waits for one. A person who resumes it without changes accepts the moves as they are.
-pub(super) async fn review(
+/// The review of a run that waits for one. Resuming without changes accepts the moves unchanged.
+pub(crate) async fn review(
     store: &dyn Store,
     record: &RunRecord,
-) -> Result<Option<Review>, CliError> {
+) -> Result<Option<MoveReview>, CliError> {
     match record.waits_for_person() {
         true => {
-            let changes = store.changes(&record.row.run_id).await.map_err(local::broken)?;
-            Ok(Some(Review { changes }))
+            let changes = store.changes(&record.row.run_id).await.map_err(run_store::broken)?;
+            Ok(Some(MoveReview { changes }))
         }
         false => Ok(None),
     }
 }
 
-fn note_review(review: &Review) {
+fn note_review(review: &MoveReview) {
     let said = match review.changes.len() {
-        0 => "the moves stand as they are".to_owned(),
-        1 => "the moves stand with 1 change".to_owned(),
-        many => format!("the moves stand with {many} changes"),
+        0 => "moves accepted without changes".to_owned(),
+        1 => "moves accepted with 1 change".to_owned(),
+        many => format!("moves accepted with {many} changes"),
     };
     terminal::note(&format!("{DIM}{said}{DIM:#}\n"));
 }
 
-/// What is worth telling somebody who is not here. Whoever interrupts a run is here.
-fn news(left: &anyhow::Result<Left>) -> Option<News> {
+/// The notification for an absent user. A user who interrupts a run is present.
+fn news(left: &anyhow::Result<DriveResult>) -> Option<News> {
     match left {
-        Ok(Left::Ended(ended)) => News::of(ended),
-        Ok(Left::Interrupted) => None,
+        Ok(DriveResult::Ended(ended)) => News::of(ended),
+        Ok(DriveResult::Interrupted) => None,
         Err(_) => Some(News::Failed),
     }
 }
@@ -192,39 +193,45 @@ fn news(left: &anyhow::Result<Left>) -> Option<News> {
 fn screen(spec: &ConsultSpec, json: bool) -> SharedScreen {
     let models: Vec<String> =
         spec.input.models.distinct().iter().map(ToString::to_string).collect();
-    let mut screen = Screen::new(Style::choose(json), models.join(", "));
+    let mut screen = ConsultScreen::new(ProgressStyle::choose(json), models.join(", "));
     screen.set_budget(spec.settings.budget_micro_usd);
     Arc::new(Mutex::new(screen))
 }
 
-/// Does what comes before the run. Nothing is lost if a person gives up here.
+/// Does the work before a run starts. Cancelling here loses nothing.
 async fn while_shown<T>(
     screen: &SharedScreen,
     what: &str,
     work: impl Future<Output = Result<T, CliError>>,
 ) -> Result<T, CliError> {
     shown(screen).wait_for(what);
-    // Boxed: a gathering under way is large.
+    // Boxed because the future is large.
     let done = watched(Box::pin(work), screen::TICK, || shown(screen).tick()).await;
     shown(screen).hide();
     match done {
-        Interruptible::Done(done) => done,
-        Interruptible::Cancelled => Err(CliError::new(Exit::Cancelled, "cancelled")),
+        InterruptibleResult::Done(done) => done,
+        InterruptibleResult::Cancelled => Err(CliError::new(Exit::Cancelled, "cancelled")),
     }
 }
 
-/// Sandboxes go away in their own time, but nobody who leaves waits for long.
-async fn end(prepared: &PreparedRun, left: &anyhow::Result<Left>) {
+/// Removes the sandboxes. After an interruption, the wait is limited.
+async fn end(prepared: &PreparedRun, left: &anyhow::Result<DriveResult>) {
     match left {
-        Ok(Left::Ended(_)) => prepared.shut_down().await,
-        Ok(Left::Interrupted) | Err(_) => {
+        Ok(DriveResult::Ended(_)) => prepared.shut_down().await,
+        Ok(DriveResult::Interrupted) | Err(_) => {
             let _ = tokio::time::timeout(CLEANING_UP, prepared.shut_down()).await;
         }
     }
 }
 
-/// Says who it is about and what it takes.
-fn introduce(spec: &ConsultSpec, evidence: Option<&Evidence>, bill: &Bill, cap: Cap, json: bool) {
+/// Prints the company, the evidence and the expected cost.
+fn introduce(
+    spec: &ConsultSpec,
+    evidence: Option<&Evidence>,
+    bill: &CostEstimate,
+    cap: SpendLimit,
+    json: bool,
+) {
     if json {
         return;
     }
@@ -242,7 +249,7 @@ fn introduce(spec: &ConsultSpec, evidence: Option<&Evidence>, bill: &Bill, cap: 
         facts.push(DOES_NOT_EXIST.to_owned());
     }
     if input.gather.source == EvidenceSource::Synthetic {
-        facts.push("evidence that a model makes up".to_owned());
+        facts.push("AI-generated evidence (not real filings)".to_owned());
     }
     if let Some(evidence) = evidence {
         facts.push(display::line(&evidence.provenance.to_string()));
@@ -265,16 +272,20 @@ fn introduce(spec: &ConsultSpec, evidence: Option<&Evidence>, bill: &Bill, cap: 
     }
 }
 
-/// Says once, before anything is spent, that debates go without a sandbox, and how to get one.
+/// Warns before any spending that debates run without a sandbox, and how to get one.
 fn note_walls(prepared: &PreparedRun, json: bool) {
     if let (Some(why), false) = (prepared.without_walls(), json) {
         terminal::note(&format!("{YELLOW}note: {}{YELLOW:#}\n", display::cut(why, 300)));
     }
 }
 
-/// Money is spent with the person's consent: asked for where it may be much, and never taken for
-/// granted where nobody can be asked.
-async fn consent(context: &Context, bill: &Bill, args: &ConsultArgs) -> Result<(), CliError> {
+/// Asks for confirmation if the run may cost more than `consult.ask_above_usd`. Without a terminal,
+/// such a run needs `--yes`.
+async fn consent(
+    context: &CommandContext,
+    bill: &CostEstimate,
+    args: &ConsultArgs,
+) -> Result<(), CliError> {
     let most = ask_above(&context.loaded);
     let is_much = match bill.cost {
         _ if bill.free => false,
@@ -284,26 +295,27 @@ async fn consent(context: &Context, bill: &Bill, args: &ConsultArgs) -> Result<(
     if args.yes || !is_much {
         return Ok(());
     }
-    if !question::somebody_is_there() {
-        let words = format!("nobody can be asked whether this may be spent: {}", bill.line());
+    if !prompt::somebody_is_there() {
+        let words = format!("this run needs confirmation because of its cost: {}", bill.line());
         return Err(CliError::usage(words).with_hint(format!(
-            "say `--yes`, take fewer `--moves` or `--rounds`, or raise `consult.ask_above_usd` \
-             (it is {most})"
+            "pass `--yes`, reduce `--moves` or `--rounds`, or raise `consult.ask_above_usd` \
+             (now {most})"
         )));
     }
-    match question::agreed("Shall it begin?").await {
+    match prompt::agreed("Start this run?").await {
         true => Ok(()),
-        false => Err(CliError::new(Exit::Cancelled, "nothing was started")),
+        false => Err(CliError::new(Exit::Cancelled, "run not started")),
     }
 }
 
-/// What may be spent without a question. A moothall.toml that merely lies in the working folder may
-/// come from a stranger, who may not be generous with the user's money.
-fn ask_above(loaded: &Loaded) -> MicroUsd {
+/// Limit for spending without confirmation. A `moothall.toml` in the working directory is
+/// untrusted: it can lower this limit but not raise it above the default.
+fn ask_above(loaded: &LoadedConfig) -> MicroUsd {
     let configured = loaded.resolved.config.consult.ask_above_usd;
-    let from_folder = loaded.places.used().is_some_and(|used| used.by == FoundBy::WorkingFolder);
+    let from_folder =
+        loaded.places.used().is_some_and(|used| used.by == ConfigFileSource::WorkingFolder);
     match loaded.resolved.origin("consult.ask_above_usd") {
-        Origin::File { .. } | Origin::DotEnv { .. } if from_folder => {
+        ConfigOrigin::File { .. } | ConfigOrigin::DotEnv { .. } if from_folder => {
             configured.min(ConsultSection::default().ask_above_usd)
         }
         _ => configured,

@@ -1,25 +1,25 @@
-//! `moothall diff`: two consultations side by side.
+//! `moothall diff`: compares two consultations.
 
 use std::fmt::Write as _;
 
 use moothall_core::RunKind;
-use moothall_core::report::{Change, ConsultDiff, MoveDiff, MovePlace, ScoreDiff, consult_diff};
+use moothall_core::report::{ConsultDiff, DiffKind, MoveDiff, MovePlace, ScoreDiff, consult_diff};
 use moothall_engine::RunRecord;
 use serde_json::json;
 
-use super::consult::Reading;
+use super::consult::StoredConsultation;
 use super::runtime;
-use crate::args::{DiffArgs, Global};
+use crate::args::{DiffArgs, GlobalArgs};
 use crate::display;
 use crate::error::{CliError, Exit};
-use crate::local::{self, Local, no_such_run};
+use crate::run_store::{self, Local, no_such_run};
 use crate::terminal::{self, BOLD, DIM};
 use crate::{config, logging};
 
-/// Gaps and facts that are shown of each kind; `--json` has all of them.
+/// Limit for the facts and gaps of each kind; `--json` shows all.
 const SHOWN: usize = 20;
 
-pub(super) fn run(global: &Global, args: &DiffArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &DiffArgs) -> anyhow::Result<Exit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     runtime()?.block_on(async {
@@ -43,14 +43,14 @@ pub(super) fn run(global: &Global, args: &DiffArgs) -> anyhow::Result<Exit> {
     })
 }
 
-async fn read(local: &Local, named: &str) -> anyhow::Result<(RunRecord, Reading)> {
+async fn read(local: &Local, named: &str) -> anyhow::Result<(RunRecord, StoredConsultation)> {
     let row = local.find(named).await?;
     if !row.spec.is_kind(RunKind::Consult) {
-        let words = format!("run {} is no consultation: it has no moves", row.run_id);
+        let words = format!("run {} has no moves because it is not a consultation", row.run_id);
         return Err(CliError::usage(words).into());
     }
-    let record = RunRecord::read(&*local.store, &row.run_id).await.map_err(local::broken)?;
-    let reading = Reading::of(&record)?;
+    let record = RunRecord::read(&*local.store, &row.run_id).await.map_err(run_store::broken)?;
+    let reading = StoredConsultation::of(&record)?;
     Ok((record, reading))
 }
 
@@ -60,13 +60,13 @@ fn text(before: &RunRecord, after: &RunRecord, diff: &ConsultDiff) -> String {
         let _ = writeln!(
             text,
             "{BOLD}{name:<6}{BOLD:#}  {}  {}  {}",
-            local::short(&record.row.run_id),
+            run_store::short(&record.row.run_id),
             display::time(record.row.created_at_ms),
             display::line(&record.row.title)
         );
     }
     if diff.is_empty() {
-        text.push_str("nothing is different\n");
+        text.push_str("no differences\n");
         return text;
     }
     if let Some(as_of) = &diff.as_of {
@@ -81,7 +81,7 @@ fn text(before: &RunRecord, after: &RunRecord, diff: &ConsultDiff) -> String {
     let (facts, derived) = (diff.facts_unchanged, diff.derived_changed);
     let _ = writeln!(
         text,
-        "\n{BOLD}Facts{BOLD:#} {DIM}({facts} unchanged, {derived} that follow from others differ){DIM:#}"
+        "\n{BOLD}Facts{BOLD:#} {DIM}({facts} unchanged, {derived} derived facts differ){DIM:#}"
     );
     for (sign, periods) in [('+', &diff.periods_appeared), ('-', &diff.periods_went)] {
         for (period, count) in periods {
@@ -90,7 +90,7 @@ fn text(before: &RunRecord, after: &RunRecord, diff: &ConsultDiff) -> String {
     }
     for fact in diff.facts.iter().take(SHOWN) {
         let value = |value: &Option<String>| value.as_deref().unwrap_or("-").to_owned();
-        let note = if fact.change == Change::Restated { "  restated" } else { "" };
+        let note = if fact.change == DiffKind::Restated { "  restated" } else { "" };
         let (before, after) = (value(&fact.before), value(&fact.after));
         let _ = writeln!(text, "  {} {}  {before} → {after}{note}", sign(fact.change), fact.id);
     }
@@ -113,11 +113,11 @@ fn more(text: &mut String, count: usize) {
     }
 }
 
-fn sign(change: Change) -> char {
+fn sign(change: DiffKind) -> char {
     match change {
-        Change::Appeared => '+',
-        Change::Went => '-',
-        Change::Changed | Change::Restated => '~',
+        DiffKind::Appeared => '+',
+        DiffKind::Went => '-',
+        DiffKind::Changed | DiffKind::Restated => '~',
     }
 }
 
@@ -139,8 +139,8 @@ fn of_move(one: &MoveDiff) -> String {
         total.map_or_else(|| "-".to_owned(), |total| total.to_string())
     };
     let both = |(before, after): (String, String)| match one.change {
-        Change::Appeared => after,
-        Change::Went => before,
+        DiffKind::Appeared => after,
+        DiffKind::Went => before,
         _ if before == after => after,
         _ => format!("{before} → {after}"),
     };

@@ -1,6 +1,6 @@
-//! `moothall doctor`: what the sandboxes of this machine are worth, found out by running them.
+//! `moothall doctor`: tests how well each sandbox of this machine isolates programs.
 
-mod clients;
+mod mcp_clients;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -8,30 +8,29 @@ use std::path::{Path, PathBuf};
 use moothall_core::sandbox::IsolationClass;
 use moothall_core::text::shown_line;
 use moothall_sandbox::{
-    EngineName, Host, ProbeReport, ProbedEngine, SandboxError, choose, version_warning,
+    EngineName, ProbeReport, ProbedEngine, SandboxError, SandboxHost, choose, version_warning,
 };
-use moothall_server::wire::{Doctor, EngineRow, RunsKept, WayAroundRow};
+use moothall_server::dto::{DoctorResponse, DraftBypassRow, EngineRow, RunStorageInfo};
 use serde_json::json;
 
-use self::clients::{WayAround, ways_around};
-use super::{Interruptible, block_on};
-use crate::args::{DoctorArgs, Global};
-use crate::config::{self, Loaded};
-use crate::database::Database;
+use self::mcp_clients::{DraftBypass, ways_around};
+use super::{InterruptibleResult, block_on};
+use crate::args::{DoctorArgs, GlobalArgs};
+use crate::config::{self, LoadedConfig};
+use crate::database::DatabaseConfig;
 use crate::error::{CliError, Exit};
 use crate::isolation;
-use crate::local::{self, FILE_NAME};
 use crate::logging;
+use crate::run_store::{self, FILE_NAME};
 use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
 
-/// The image that probes run in.
+/// The image for the tests.
 const IMAGE: &str = "python";
 
-/// The parts of a machine that [`DoctorProblem`]s are about.
+/// Values of [`DoctorProblem::part`].
 const SANDBOXES: &str = "sandboxes";
 const RUNS: &str = "runs";
 
-/// Something that is needed and missing.
 struct DoctorProblem {
     part: String,
     words: String,
@@ -43,31 +42,32 @@ impl DoctorProblem {
         Self { part: part.to_owned(), words: error.words(), error }
     }
 
-    /// In the sandbox's own words: no program was to be run.
+    /// Uses the sandbox's own message, because [`isolation::failure`] says that a program was not
+    /// run.
     fn of_sandbox(part: &str, error: SandboxError) -> Self {
         let words = error.to_string();
         Self { part: part.to_owned(), words, error: isolation::failure(error) }
     }
 }
 
-/// Where runs are kept.
-enum RunsIn {
+/// Where runs are stored.
+enum RunLocation {
     File(PathBuf),
     Database {
         place: String,
         tls: &'static str,
         server: String,
     },
-    /// A database that cannot be used; the problem says why.
+    /// A database that cannot be used; a [`DoctorProblem`] says why.
     Unavailable {
         place: Option<String>,
     },
 }
 
-impl RunsIn {
-    /// Opens a database that is configured: whatever is wrong with it is said here.
-    async fn found(loaded: &Loaded, problems: &mut Vec<DoctorProblem>) -> Self {
-        let database = match Database::of(loaded) {
+impl RunLocation {
+    /// Opens the configured database to find problems with it.
+    async fn found(loaded: &LoadedConfig, problems: &mut Vec<DoctorProblem>) -> Self {
+        let database = match DatabaseConfig::of(loaded) {
             Ok(Some(database)) => database,
             Ok(None) => return Self::File(loaded.places.folders.data.join(FILE_NAME)),
             Err(error) => {
@@ -78,7 +78,7 @@ impl RunsIn {
         let (place, tls) = (database.address.place(), database.address.tls());
         let version = async {
             let store = database.open().await?;
-            let server = store.server_version().await.map_err(local::broken)?;
+            let server = store.server_version().await.map_err(run_store::broken)?;
             store.close().await;
             Ok::<_, CliError>(server)
         };
@@ -91,45 +91,46 @@ impl RunsIn {
         }
     }
 
-    fn row(&self) -> RunsKept {
+    fn row(&self) -> RunStorageInfo {
         match self {
-            Self::File(path) => {
-                RunsKept { file: Some(path.display().to_string()), ..RunsKept::default() }
-            }
-            Self::Database { place, tls, server } => RunsKept {
+            Self::File(path) => RunStorageInfo {
+                file: Some(path.display().to_string()),
+                ..RunStorageInfo::default()
+            },
+            Self::Database { place, tls, server } => RunStorageInfo {
                 database: Some(place.clone()),
                 tls: Some((*tls).to_owned()),
                 postgresql: Some(server.clone()),
                 file: None,
             },
             Self::Unavailable { place } => {
-                RunsKept { database: place.clone(), ..RunsKept::default() }
+                RunStorageInfo { database: place.clone(), ..RunStorageInfo::default() }
             }
         }
     }
 
     fn line(&self) -> String {
         match self {
-            Self::File(path) => format!("runs: the file {}\n", path.display()),
+            Self::File(path) => format!("runs: file {}\n", path.display()),
             Self::Database { place, tls, server } => {
                 let server = shown_line(server);
-                format!("runs: the database {place}, PostgreSQL {server}, TLS {tls}\n")
+                format!("runs: database {place}, PostgreSQL {server}, TLS {tls}\n")
             }
             Self::Unavailable { place } => {
-                let place = place.as_deref().unwrap_or("a database");
-                format!("runs: {YELLOW}{place} cannot be used{YELLOW:#}\n")
+                let place = place.as_deref().unwrap_or("the database");
+                format!("runs: {YELLOW}cannot use {place}{YELLOW:#}\n")
             }
         }
     }
 }
 
-/// What was found out about one engine.
-struct Checked {
+/// Test result of one engine.
+struct EngineCheck {
     name: EngineName,
     found: Result<ProbedEngine, EngineProblem>,
 }
 
-/// Why an engine could not be tried.
+/// Why an engine could not be tested.
 struct EngineProblem {
     state: &'static str,
     problem: String,
@@ -144,26 +145,26 @@ impl From<SandboxError> for EngineProblem {
     }
 }
 
-/// What was found out about this machine.
-pub(super) struct Examined {
-    checked: Vec<Checked>,
+/// Test results of this machine.
+pub(crate) struct DoctorResults {
+    checked: Vec<EngineCheck>,
     chosen: Option<ProbedEngine>,
     images: Vec<String>,
-    around: Vec<WayAround>,
-    runs_in: RunsIn,
+    around: Vec<DraftBypass>,
+    runs_in: RunLocation,
     problems: Vec<DoctorProblem>,
 }
 
-impl Examined {
-    /// The report for pages, or the problem because of which nothing could be tried.
-    pub(super) fn into_report(mut self) -> Result<Doctor, CliError> {
+impl DoctorResults {
+    /// The report for the web UI, or the problem that prevented the tests.
+    pub(crate) fn into_report(mut self) -> Result<DoctorResponse, CliError> {
         match self.problems.iter().position(|problem| problem.part != SANDBOXES) {
             Some(first) => Err(self.problems.swap_remove(first).error),
             None => Ok(self.report()),
         }
     }
 
-    /// The report for programs: that of pages and the problems.
+    /// The report for `--json`: the web UI's report and the problems.
     fn json(&self) -> serde_json::Result<String> {
         let mut report = serde_json::to_value(self.report())?;
         let problems = self.problems.iter().map(|DoctorProblem { part, words, error }| {
@@ -186,14 +187,13 @@ impl Examined {
         text
     }
 
-    /// For programs, and for pages.
-    fn report(&self) -> Doctor {
+    fn report(&self) -> DoctorResponse {
         let chosen = self.chosen.as_ref().map(|chosen| &chosen.report);
-        let around = self.around.iter().map(|way| WayAroundRow {
+        let around = self.around.iter().map(|way| DraftBypassRow {
             file: way.file.display().to_string(),
             server: way.server.clone(),
         });
-        Doctor {
+        DoctorResponse {
             tried_at_ms: moothall_store::now_ms(),
             engines: self.checked.iter().map(engine_row).collect(),
             chosen: chosen.map(|report| report.engine.to_string()),
@@ -205,7 +205,7 @@ impl Examined {
     }
 }
 
-pub(super) fn run(global: &Global, args: &DoctorArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &DoctorArgs) -> anyhow::Result<Exit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     if !args.json {
@@ -213,16 +213,16 @@ pub(super) fn run(global: &Global, args: &DoctorArgs) -> anyhow::Result<Exit> {
     }
     let trying = |name: EngineName| {
         if !args.json {
-            terminal::note(&format!("{DIM}trying {name} …{DIM:#}\n"));
+            terminal::note(&format!("{DIM}testing {name} …{DIM:#}\n"));
         }
     };
-    let Interruptible::Done(examined) = block_on(examine(&loaded, trying))? else {
+    let InterruptibleResult::Done(examined) = block_on(examine(&loaded, trying))? else {
         return Err(CliError::new(Exit::Cancelled, "cancelled").into());
     };
     if args.json {
         let report = examined
             .json()
-            .map_err(|error| CliError::failed("the report cannot be written").with_source(error))?;
+            .map_err(|error| CliError::failed("cannot serialize the report").with_source(error))?;
         terminal::print(&format!("{report}\n"))?;
     } else {
         terminal::print(&examined.text())?;
@@ -230,9 +230,12 @@ pub(super) fn run(global: &Global, args: &DoctorArgs) -> anyhow::Result<Exit> {
     Ok(if examined.problems.is_empty() { Exit::Fine } else { Exit::Failed })
 }
 
-/// Tries every engine of this machine. That starts sandboxes, and takes its time. Whatever is missing
-/// is a problem in the result, so that the rest is found out as well.
-pub(super) async fn examine(loaded: &Loaded, mut trying: impl FnMut(EngineName)) -> Examined {
+/// Tests every engine of this machine, which starts sandboxes and is slow. Missing parts become
+/// problems in the result, so the rest is still tested.
+pub(crate) async fn examine(
+    loaded: &LoadedConfig,
+    mut trying: impl FnMut(EngineName),
+) -> DoctorResults {
     let mut problems = Vec::new();
     let policy = isolation::policy(loaded, None, false)
         .map_err(|error| problems.push(DoctorProblem::new("configuration", error)))
@@ -254,65 +257,64 @@ pub(super) async fn examine(loaded: &Loaded, mut trying: impl FnMut(EngineName))
             Err(error) => problems.push(DoctorProblem::of_sandbox("images", error)),
         }
     }
-    // First: it takes a moment, and whoever asks about sandboxes waits for them anyway.
-    let runs_in = RunsIn::found(loaded, &mut problems).await;
+    // Before the sandboxes, because it is fast.
+    let runs_in = RunLocation::found(loaded, &mut problems).await;
     let mut checked = Vec::new();
     for name in EngineName::ALL {
         trying(name);
         let found = match &host {
             Some(host) => check(host, name, has_image).await,
-            None => Err(untried("sandboxes cannot be used here", None)),
+            None => Err(untried("sandboxes cannot be used on this machine", None)),
         };
-        checked.push(Checked { name, found });
+        checked.push(EngineCheck { name, found });
     }
     let probed: Vec<ProbedEngine> =
         checked.iter().filter_map(|checked| checked.found.as_ref().ok().cloned()).collect();
     let chosen = policy.map(|policy| choose(&probed, &policy));
     let chosen = match chosen {
         Some(Ok(chosen)) => Some(chosen),
-        // Without an image, nothing could be chosen, and the problem is the image.
+        // Without the image no engine can be chosen, and the missing image is already reported.
         Some(Err(error)) if has_image => {
             problems.push(DoctorProblem::of_sandbox(SANDBOXES, error));
             None
         }
         _ => None,
     };
-    Examined { checked, chosen, images, around: around(loaded), runs_in, problems }
+    DoctorResults { checked, chosen, images, around: around(loaded), runs_in, problems }
 }
 
 async fn check(
-    host: &Host,
+    host: &SandboxHost,
     name: EngineName,
     has_image: bool,
 ) -> Result<ProbedEngine, EngineProblem> {
     let engine = host.engine(name).await?;
     if !has_image {
         let version = Some(engine.version().to_owned());
-        return Err(untried("the image that it would be tried with is missing", version));
+        return Err(untried("the test image is missing", version));
     }
     Ok(host.try_out(engine, IMAGE).await?)
 }
 
 fn untried(problem: &str, version: Option<String>) -> EngineProblem {
-    EngineProblem { state: "not tried", problem: problem.to_owned(), hint: None, version }
+    EngineProblem { state: "not tested", problem: problem.to_owned(), hint: None, version }
 }
 
-fn around(loaded: &Loaded) -> Vec<WayAround> {
+fn around(loaded: &LoadedConfig) -> Vec<DraftBypass> {
     ways_around(Path::new("."), loaded.environment.get("HOME").map(Path::new))
 }
 
-/// An agent that has drafts and a shell needs no drafts.
-fn warn_of(around: &[WayAround]) {
-    for WayAround { file, server } in around {
+fn warn_of(around: &[DraftBypass]) {
+    for DraftBypass { file, server } in around {
         let (file, server) = (file.display().to_string(), shown_line(server));
         let file = shown_line(&file);
         terminal::note(&format!(
-            "{YELLOW}{file} gives an agent drafts, and with `{server}` a way around them{YELLOW:#}\n"
+            "{YELLOW}warning: {file} also lists `{server}`, which lets an agent bypass drafts{YELLOW:#}\n"
         ));
     }
 }
 
-fn engine_row(checked: &Checked) -> EngineRow {
+fn engine_row(checked: &EngineCheck) -> EngineRow {
     let engine = checked.name.to_string();
     match &checked.found {
         Ok(ProbedEngine { report, .. }) => EngineRow {
@@ -346,7 +348,7 @@ fn not_held(report: &ProbeReport) -> Vec<moothall_core::sandbox::LimitName> {
         .collect()
 }
 
-/// What would make an engine that works better.
+/// How to improve an engine that works.
 fn advice(report: &ProbeReport) -> Option<String> {
     let of_version = version_warning(report.engine.as_str(), &report.version);
     let of_class = class_advice(report.class).map(str::to_owned);
@@ -357,28 +359,28 @@ fn advice(report: &ProbeReport) -> Option<String> {
 fn class_advice(class: IsolationClass) -> Option<&'static str> {
     match class {
         IsolationClass::EmulatedVm => Some(
-            "there is no usable KVM here, so the CPU is emulated: slow, and not a wall that QEMU vouches for; \
-             on a machine of your own, enable virtualisation and join the group `kvm`",
+            "no usable KVM, so the CPU is emulated: slow, and QEMU does not treat emulation as a security boundary; \
+             on your own machine, enable virtualization and join the group `kvm`",
         ),
         IsolationClass::SharedKernel => {
-            Some("used only where you ask for it: it shares this machine's kernel")
+            Some("used only if you select it, because it shares this machine's kernel")
         }
         IsolationClass::HardwareVm | IsolationClass::UserKernel | IsolationClass::None => None,
     }
 }
 
-fn table(checked: &[Checked], chosen: Option<&ProbedEngine>, images: &[String]) -> String {
+fn table(checked: &[EngineCheck], chosen: Option<&ProbedEngine>, images: &[String]) -> String {
     let mut text = format!(
         "{BOLD}{:8}  {:13}  {:14}  {:>9}  {:>9}  version{BOLD:#}\n",
         "engine", "class", "state", "start", "program"
     );
-    for Checked { name, found } in checked {
+    for EngineCheck { name, found } in checked {
         match found {
             Ok(ProbedEngine { report, .. }) => {
                 let faults = report.faults();
                 let (style, state) = match faults.is_empty() {
                     true => (GREEN, "works"),
-                    false => (YELLOW, "does not hold"),
+                    false => (YELLOW, "failed tests"),
                 };
                 let _ = writeln!(
                     text,
@@ -389,14 +391,14 @@ fn table(checked: &[Checked], chosen: Option<&ProbedEngine>, images: &[String]) 
                     shown_line(&report.version),
                 );
                 for fault in faults {
-                    let _ = writeln!(text, "{:10}{YELLOW}does not hold: {fault}{YELLOW:#}", "");
+                    let _ = writeln!(text, "{:10}{YELLOW}failed: {fault}{YELLOW:#}", "");
                 }
                 let open = not_held(report);
                 if !open.is_empty() {
                     let open: Vec<String> = open.iter().map(ToString::to_string).collect();
                     let _ = writeln!(
                         text,
-                        "{:10}{YELLOW}limits that nobody holds: {}{YELLOW:#}",
+                        "{:10}{YELLOW}limits not enforced: {}{YELLOW:#}",
                         "",
                         open.join(", ")
                     );
@@ -425,7 +427,10 @@ fn table(checked: &[Checked], chosen: Option<&ProbedEngine>, images: &[String]) 
             "\nprograms run on {BOLD}{}{BOLD:#}: {}",
             chosen.report.engine, chosen.report.class
         ),
-        None => writeln!(text, "\n{YELLOW}nothing here is strong enough to run programs{YELLOW:#}"),
+        None => writeln!(
+            text,
+            "\n{YELLOW}no sandbox on this machine is strong enough to run programs{YELLOW:#}"
+        ),
     };
     let images = if images.is_empty() { "none".to_owned() } else { images.join(", ") };
     let _ = writeln!(text, "images: {images}");

@@ -1,7 +1,7 @@
-//! `moothall draft`: the tools of a worker, for people and scripts.
+//! `moothall draft`: the draft tools of agents, for people and scripts.
 
+mod checkers;
 mod import;
-mod looking;
 pub(crate) mod store;
 
 use std::fmt::Write as _;
@@ -9,30 +9,30 @@ use std::io::Read as _;
 use std::path::Path;
 
 use moothall_core::Sha256Hex;
-use moothall_core::drafts::{Draft, DraftId, State};
-use moothall_core::gate::{Action, Verdict};
+use moothall_core::drafts::{Draft, DraftId, DraftState};
+use moothall_core::gate::{GateAction, GateDecision};
 use moothall_core::text;
-use moothall_workspace::{Caller, DraftStore, Edit, Existing, Judged};
+use moothall_workspace::{DraftCaller, DraftEdit, DraftStore, FileRequirement, GateReport};
 use serde_json::{Value, json};
 
 use self::store::{failed, id_of, open_with_view};
-use crate::args::{DraftArgs, DraftCommand, DraftWriteArgs, Global};
+use crate::args::{DraftCommand, DraftCommandArgs, DraftWriteArgs, GlobalArgs};
 use crate::display;
 use crate::error::{CliError, Exit};
 use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
 
-/// The largest file that is read before the policy says what is too large.
+/// Read limit. The policy may set a lower one.
 const MAX_FILE_BYTES: u64 = 16 << 20;
 
-pub(super) fn run(global: &Global, args: &DraftArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &DraftCommandArgs) -> anyhow::Result<Exit> {
     let opened = open_with_view(global, &args.flags, &args.view)?;
     let worker = opened.worker(&args.worker)?;
     let (store, json) = (&opened.store, args.flags.json);
-    // Old drafts are closed by whoever comes by.
+    // Every command closes expired drafts.
     store.tidy().map_err(failed)?;
     match &args.command {
         DraftCommand::Request { path, task, new } => {
-            let existing = if *new { Existing::MayNot } else { Existing::Must };
+            let existing = if *new { FileRequirement::MayNot } else { FileRequirement::Must };
             let (draft, text) = store.request(&worker, task, path, existing).map_err(failed)?;
             let report = json!({
                 "draft_id": draft.id,
@@ -61,7 +61,7 @@ pub(super) fn run(global: &Global, args: &DraftArgs) -> anyhow::Result<Exit> {
             written(store, &worker, json, &args.draft, edit_of(args)?, if_match)
         }
         DraftCommand::Edit { draft, old, new } => {
-            let edit = Edit::Replace { old: old.clone(), new: new.clone() };
+            let edit = DraftEdit::Replace { old: old.clone(), new: new.clone() };
             written(store, &worker, json, draft, edit, None)
         }
         DraftCommand::Check { drafts } => {
@@ -101,8 +101,10 @@ pub(super) fn run(global: &Global, args: &DraftArgs) -> anyhow::Result<Exit> {
             let mut report = report_of(&draft);
             report["clean"] = clean.into();
             let words = match clean {
-                true => "merged; submit it again\n",
-                false => "merged with conflict markers: mend them, then submit it again\n",
+                true => "merged; submit the draft again\n",
+                false => {
+                    "merged with conflict markers; resolve them, then submit the draft again\n"
+                }
             };
             say(json, &report, words)
         }
@@ -111,7 +113,7 @@ pub(super) fn run(global: &Global, args: &DraftArgs) -> anyhow::Result<Exit> {
             let drafts = import::import(store, &worker, &text, task, path.as_deref())?;
             let ids: Vec<DraftId> = drafts.iter().map(|draft| draft.id).collect();
             if *at_once {
-                let summary = "imported from a plain answer";
+                let summary = "imported from a model answer";
                 return submit(store, &worker, json, &ids, summary);
             }
             let report = json!({ "drafts": drafts.iter().map(report_of).collect::<Vec<_>>() });
@@ -119,34 +121,37 @@ pub(super) fn run(global: &Global, args: &DraftArgs) -> anyhow::Result<Exit> {
         }
         DraftCommand::Undo { draft } => {
             let drafts = store.undo(&opened.person(None)?, id_of(draft)?).map_err(failed)?;
-            let undone = drafts.iter().all(|draft| draft.state == State::Reverted);
+            let undone = drafts.iter().all(|draft| draft.state == DraftState::Reverted);
             let report = json!({ "drafts": drafts.iter().map(report_of).collect::<Vec<_>>() });
             let words = match undone {
                 true => format!("{GREEN}undone{GREEN:#}\n"),
-                false => "nothing was undone: a file has changed since the draft was applied\n"
-                    .to_owned(),
+                false => "not undone: a file changed after the draft was applied\n".to_owned(),
             };
             say(json, &report, &words)?;
             Ok(if undone { Exit::Fine } else { Exit::VerdictNegative })
         }
         DraftCommand::Purge { yes } => {
             if !*yes {
-                return Err(CliError::usage("this gives up every open draft of the workspace")
-                    .with_hint("say `--yes` if that is what you want")
+                return Err(CliError::usage("this discards every open draft of the workspace")
+                    .with_hint("pass `--yes` to confirm")
                     .into());
             }
             let blobs = store.purge(&opened.person(None)?).map_err(failed)?;
-            say(json, &json!({ "removed": blobs }), &format!("removed {blobs} contents\n"))
+            say(
+                json,
+                &json!({ "removed": blobs }),
+                &format!("removed {blobs} stored file versions\n"),
+            )
         }
     }
 }
 
 fn written(
     store: &DraftStore,
-    worker: &Caller,
+    worker: &DraftCaller,
     json: bool,
     id: &str,
-    edit: Edit,
+    edit: DraftEdit,
     if_match: Option<Sha256Hex>,
 ) -> anyhow::Result<Exit> {
     let draft = store.write(worker, id_of(id)?, edit, if_match).map_err(failed)?;
@@ -163,14 +168,14 @@ fn written(
 
 fn submit(
     store: &DraftStore,
-    worker: &Caller,
+    worker: &DraftCaller,
     json: bool,
     ids: &[DraftId],
     summary: &str,
 ) -> anyhow::Result<Exit> {
     let submitted = store.submit(worker, ids, summary).map_err(failed)?;
-    let Judged { verdict, diff, checks, doubts } = &submitted.judged;
-    let state = submitted.drafts.first().map_or(State::Editing, |draft| draft.state);
+    let GateReport { verdict, diff, checks, doubts } = &submitted.judged;
+    let state = submitted.drafts.first().map_or(DraftState::Editing, |draft| draft.state);
     let seal = submitted
         .drafts
         .first()
@@ -189,28 +194,28 @@ fn submit(
     let mut text = verdict_text(verdict);
     text.push_str(&looked_text(&submitted.judged));
     let _ = match state {
-        State::Applied => writeln!(text, "{GREEN}applied{GREEN:#}"),
-        State::Escalated => writeln!(
+        DraftState::Applied => writeln!(text, "{GREEN}applied{GREEN:#}"),
+        DraftState::Escalated => writeln!(
             text,
-            "{YELLOW}a person must decide{YELLOW:#}: moothall review show {}",
+            "{YELLOW}needs review{YELLOW:#}: moothall review show {}",
             ids.first().map(DraftId::to_string).unwrap_or_default()
         ),
-        State::Conflict => writeln!(
+        DraftState::Conflict => writeln!(
             text,
-            "{YELLOW}conflict{YELLOW:#}: the file has changed; `moothall draft rebase` merges it"
+            "{YELLOW}conflict{YELLOW:#}: the file has changed; merge it with `moothall draft rebase`"
         ),
-        other => writeln!(text, "{}: mend it and submit it again", other.word()),
+        other => writeln!(text, "{}: fix the draft and submit it again", other.word()),
     };
     say(json, &report, &text)?;
     Ok(match state {
-        State::Applied => Exit::Fine,
-        State::Escalated => Exit::NeedsPerson,
+        DraftState::Applied => Exit::Fine,
+        DraftState::Escalated => Exit::NeedsPerson,
         _ => Exit::VerdictNegative,
     })
 }
 
-/// What checks printed that did not pass, and what a model doubts.
-fn looked_text(judged: &Judged) -> String {
+/// Output of failed checks, and concerns of the reviewing model.
+fn looked_text(judged: &GateReport) -> String {
     let mut text = String::new();
     for check in judged.checks.iter().filter(|check| !check.passed) {
         let _ = writeln!(text, "{DIM}check `{}`:{DIM:#}", text::shown_line(&check.id));
@@ -220,25 +225,25 @@ fn looked_text(judged: &Judged) -> String {
     }
     for doubt in &judged.doubts {
         let why = text::shown_line(&doubt.why);
-        let _ = writeln!(text, "{DIM}the model says: {why}{DIM:#}");
+        let _ = writeln!(text, "{DIM}model review: {why}{DIM:#}");
     }
     text
 }
 
-fn edit_of(args: &DraftWriteArgs) -> Result<Edit, CliError> {
+fn edit_of(args: &DraftWriteArgs) -> Result<DraftEdit, CliError> {
     Ok(match &args.file {
-        Some(file) => Edit::Content(text_of(file)?),
-        None if args.delete => Edit::Delete,
-        None if args.executable => Edit::Executable(true),
-        None if args.not_executable => Edit::Executable(false),
-        None => Edit::Rename(args.rename.clone().unwrap_or_default()),
+        Some(file) => DraftEdit::Content(text_of(file)?),
+        None if args.delete => DraftEdit::Delete,
+        None if args.executable => DraftEdit::Executable(true),
+        None if args.not_executable => DraftEdit::Executable(false),
+        None => DraftEdit::Rename(args.rename.clone().unwrap_or_default()),
     })
 }
 
-/// The text of a file, or of standard input.
-pub(super) fn text_of(file: &Path) -> Result<String, CliError> {
+/// Reads a file, or standard input for `-`.
+pub(crate) fn text_of(file: &Path) -> Result<String, CliError> {
     let broken = |error: std::io::Error| {
-        CliError::usage(format!("`{}` cannot be read", file.display())).with_source(error)
+        CliError::usage(format!("cannot read `{}`", file.display())).with_source(error)
     };
     let mut bytes = Vec::new();
     let read = match file == Path::new("-") {
@@ -260,18 +265,18 @@ fn ids_of(drafts: &[String]) -> Result<Vec<DraftId>, CliError> {
 
 fn hash(text: &str) -> Result<Sha256Hex, CliError> {
     Sha256Hex::parse(text)
-        .ok_or_else(|| CliError::usage("a hash is 64 lower-case hexadecimal digits"))
+        .ok_or_else(|| CliError::usage("invalid hash: expected 64 lower-case hexadecimal digits"))
 }
 
-pub(super) fn exit_of(action: Action) -> Exit {
+pub(crate) fn exit_of(action: GateAction) -> Exit {
     match action {
-        Action::Allow | Action::Warn => Exit::Fine,
-        Action::Escalate => Exit::NeedsPerson,
-        Action::Reject => Exit::VerdictNegative,
+        GateAction::Allow | GateAction::Warn => Exit::Fine,
+        GateAction::Escalate => Exit::NeedsPerson,
+        GateAction::Reject => Exit::VerdictNegative,
     }
 }
 
-pub(super) fn say(as_json: bool, report: &Value, text: &str) -> anyhow::Result<Exit> {
+pub(crate) fn say(as_json: bool, report: &Value, text: &str) -> anyhow::Result<Exit> {
     match as_json {
         true => terminal::print(&format!("{report:#}\n"))?,
         false => terminal::print(text)?,
@@ -279,8 +284,8 @@ pub(super) fn say(as_json: bool, report: &Value, text: &str) -> anyhow::Result<E
     Ok(Exit::Fine)
 }
 
-/// A draft for scripts.
-pub(super) fn report_of(draft: &Draft) -> Value {
+/// JSON form of a draft.
+pub(crate) fn report_of(draft: &Draft) -> Value {
     json!({
         "draft_id": draft.id,
         "task": draft.task,
@@ -298,7 +303,7 @@ pub(super) fn report_of(draft: &Draft) -> Value {
     })
 }
 
-pub(super) fn verdict_text(verdict: &Verdict) -> String {
+pub(crate) fn verdict_text(verdict: &GateDecision) -> String {
     let stats = &verdict.stats;
     let mut text = format!(
         "{BOLD}{}{BOLD:#}  {DIM}+{} -{} ({} moved){DIM:#}\n",
@@ -340,18 +345,18 @@ fn status_text(draft: &Draft) -> String {
     }
     if let Some((say, who, reason)) = &submission.reviewed {
         let word = match say {
-            moothall_core::drafts::Say::Approve => "approved",
-            moothall_core::drafts::Say::Reject => "rejected",
-            moothall_core::drafts::Say::SendBack => "sent back",
+            moothall_core::drafts::ReviewDecision::Approve => "approved",
+            moothall_core::drafts::ReviewDecision::Reject => "rejected",
+            moothall_core::drafts::ReviewDecision::SendBack => "changes requested",
         };
         let _ = writeln!(text, "  {word} by {}: {}", display::line(&who.id), display::line(reason));
     }
     text
 }
 
-pub(super) fn list_text(drafts: &[Draft]) -> String {
+pub(crate) fn list_text(drafts: &[Draft]) -> String {
     if drafts.is_empty() {
-        return "there is no draft\n".to_owned();
+        return "no drafts\n".to_owned();
     }
     let mut text = format!("{BOLD}{:<36}  {:<9}  {:<20}  file{BOLD:#}\n", "draft", "state", "task");
     for draft in drafts {

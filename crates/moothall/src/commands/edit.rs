@@ -1,4 +1,4 @@
-//! `moothall edit`: a model with hands. What it proposes goes through the gate, like everybody's.
+//! `moothall edit`: lets a model edit files through drafts, which the gate checks.
 
 mod report;
 
@@ -13,28 +13,28 @@ use moothall_models::Ledger;
 
 use self::report::Report;
 use super::draft::store::open_with_view;
-use super::found_run::{Found, refuse_if_over, unlocked};
+use super::resumable_run::{Found, refuse_if_over, unlocked};
 use super::run::{Audience, View, drive};
 use super::runtime;
-use crate::args::{EditArgs, Global, ResumeArgs, WorkspaceFlags};
-use crate::context::Context;
+use crate::args::{EditCommandArgs, GlobalArgs, ResumeArgs, WorkspaceFlags};
+use crate::context::CommandContext;
 use crate::error::{CliError, Exit};
 use crate::launch::{self, PreparedRun};
-use crate::local::{self, Local};
-use crate::notice::{self, News};
+use crate::notify::{self, News};
+use crate::run_store::{self, Local};
 use crate::{files, logging, terminal};
 
-/// The longest task that is read from a pipe.
+/// Limit for tasks from standard input.
 const MAX_TASK_BYTES: u64 = 8 * 1024 * 1024;
-const TASK_HINT: &str = "write it after the command, `moothall edit \"…\"`, or pipe it in";
+const TASK_HINT: &str = "pass it as an argument, `moothall edit \"…\"`, or pipe it in";
 
-/// Files that are written at the end.
-struct Files {
+/// Output files.
+struct EditOutputFiles {
     receipt: Option<PathBuf>,
     events: Option<PathBuf>,
 }
 
-pub(super) fn run(global: &Global, args: &EditArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &EditCommandArgs) -> anyhow::Result<Exit> {
     let settings = RunSettings {
         budget_micro_usd: args.calls.budget,
         budget_tokens: args.calls.budget_tokens,
@@ -52,7 +52,7 @@ pub(super) fn run(global: &Global, args: &EditArgs) -> anyhow::Result<Exit> {
         let flags = WorkspaceFlags { workspace: spec.workspace.clone(), json: false };
         open_with_view(global, &flags, &args.view)?;
     }
-    let files = Files {
+    let files = EditOutputFiles {
         receipt: args.calls.files.receipt.clone(),
         events: args.calls.files.events.clone(),
     };
@@ -64,15 +64,15 @@ pub(super) fn run(global: &Global, args: &EditArgs) -> anyhow::Result<Exit> {
         let new = prepared.new_run(None)?;
         let run_id = new.run_id.clone();
         let _lock = local.lock(&run_id).await.map_err(unlocked)?;
-        local.store.create_run(new).await.map_err(local::broken)?;
+        local.store.create_run(new).await.map_err(run_store::broken)?;
         let ledger = Ledger::new(context.budget());
         let run = EditRun { context: &context, prepared: &prepared, spec: &spec, local: &local };
         run.conclude(&run_id, ledger, &files, audience).await
     })
 }
 
-pub(super) fn go_on(
-    global: &Global,
+pub(crate) fn go_on(
+    global: &GlobalArgs,
     args: &ResumeArgs,
     found: &Found,
     spec: &EditSpec,
@@ -81,13 +81,13 @@ pub(super) fn go_on(
     let model = &spec.input.model;
     let context = launch::context(global.config.as_deref(), &spec.settings, Some(model))?;
     logging::start(&context.loaded.resolved.config.log, global.verbose);
-    let files = Files { receipt: args.receipt.clone(), events: args.events.clone() };
+    let files = EditOutputFiles { receipt: args.receipt.clone(), events: args.events.clone() };
     let audience = if args.json { Audience::Json } else { Audience::Person };
 
     runtime.block_on(async {
         let prepared = PreparedRun::open(&context, RunSpec::Edit(spec.clone())).await?;
         let _lock = local.lock(&row.run_id).await.map_err(unlocked)?;
-        // Again: its driver may have come to the end while we waited for the lock.
+        // Read again: the run may have ended while this process waited for the lock.
         let row = local.find(row.run_id.as_str()).await?;
         refuse_if_over(&row)?;
         let ledger = Ledger::resume(context.budget(), row.spent.unwrap_or_default());
@@ -96,10 +96,10 @@ pub(super) fn go_on(
     })
 }
 
-/// What the flags ask for, or why it cannot be.
+/// Builds the spec from the flags.
 fn edit_spec(
-    context: &Context,
-    args: &EditArgs,
+    context: &CommandContext,
+    args: &EditCommandArgs,
     task: String,
     mut settings: RunSettings,
 ) -> Result<EditSpec, CliError> {
@@ -113,34 +113,33 @@ fn edit_spec(
     input.max_tokens = input.max_tokens.min(card.max_output.unwrap_or(u32::MAX));
     let workspace = files::whole(Some(&args.path))?.unwrap_or_else(|| args.path.clone());
     let spec = EditSpec { input, workspace, worker: args.worker.clone(), settings };
-    // What cannot be a run is refused before anything is made.
+    // Reject an invalid spec before anything is created.
     launch::workflow(&RunSpec::Edit(spec.clone()))?;
     Ok(spec)
 }
 
-/// A run, and where it is kept.
 struct EditRun<'a> {
-    context: &'a Context,
+    context: &'a CommandContext,
     prepared: &'a PreparedRun,
     spec: &'a EditSpec,
     local: &'a Local,
 }
 
 impl EditRun<'_> {
-    /// Drives, writes the files that are wanted, and reports the result.
+    /// Executes the run, writes the requested files and reports the result.
     async fn conclude(
         &self,
         run_id: &RunId,
         ledger: Ledger,
-        files: &Files,
+        files: &EditOutputFiles,
         audience: Audience,
     ) -> anyhow::Result<Exit> {
         let Self { context, prepared, spec, local } = self;
         let view = Arc::new(Mutex::new(View::new(audience)));
         let ended = drive(prepared, local, run_id, ledger, &view).await;
         let news = ended.as_ref().map_or(Some(News::Failed), News::of);
-        notice::conclude(&context.loaded, run_id, news, ended, async |ended| {
-            let record = RunRecord::read(&*local.store, run_id).await.map_err(local::broken)?;
+        notify::conclude(&context.loaded, run_id, news, ended, async |ended| {
+            let record = RunRecord::read(&*local.store, run_id).await.map_err(run_store::broken)?;
             let saved =
                 files.events.as_deref().map_or(Ok(()), |path| files::write_events(path, &record));
             let saved = saved.and_then(|()| match (&files.receipt, record.receipt()) {
@@ -148,7 +147,7 @@ impl EditRun<'_> {
                 _ => Ok(()),
             });
             let report = Report { context, spec, record: &record, ended: &ended };
-            // What cannot be written is still reported: it is paid for.
+            // The result is reported even if files cannot be written, because it is paid for.
             match (report.print(audience), saved) {
                 (told, Ok(())) => told,
                 (Ok(_), Err(unsaved)) => Err(unsaved),

@@ -1,18 +1,19 @@
-//! `moothall exec`: one program in one sandbox, without a model.
+//! `moothall exec`: runs one program in a sandbox, without a model.
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, Read as _, Write as _};
 use std::path::Path;
 
 use moothall_core::sandbox::{
-    Attestation, ExecuteRequest, Execution, GuestPath, InvalidGuestPath, Labels,
+    ExecuteRequest, GuestPath, InvalidGuestPath, SandboxAttestation, SandboxExecution,
+    SandboxLabels,
 };
 use moothall_core::text;
-use moothall_sandbox::{Executed, Listener, version_warning};
+use moothall_sandbox::{LeaseOutcome, OutputListener, version_warning};
 use serde_json::json;
 
-use super::{Interruptible, block_on};
-use crate::args::{ExecArgs, Global};
+use super::{InterruptibleResult, block_on};
+use crate::args::{ExecArgs, GlobalArgs};
 use crate::artifacts::{self, WrittenFiles};
 use crate::config;
 use crate::error::{CliError, Exit};
@@ -20,31 +21,31 @@ use crate::isolation;
 use crate::logging;
 use crate::terminal::{self, DIM, YELLOW};
 
-/// The longest program and the most standard input that is taken.
+/// Limit for the program and for standard input.
 const MAX_TEXT_BYTES: u64 = 8 << 20;
 
-pub(super) fn run(global: &Global, args: &ExecArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &ExecArgs) -> anyhow::Result<Exit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     let flags = &args.sandbox;
     let policy = isolation::policy(&loaded, flags.isolation, flags.allow_shared_kernel)?;
     let inputs = artifacts::read_inputs(&args.input)?;
     let request = request(args, &inputs)?;
-    let mut screen = Screen;
-    let listener = (!args.json).then_some(&mut screen as &mut dyn Listener);
+    let mut screen = ProgramOutputPrinter;
+    let listener = (!args.json).then_some(&mut screen as &mut dyn OutputListener);
     let work = async {
         let sandboxes = isolation::sandboxes(&loaded, &policy, &flags.image, 0).await?;
-        let labels = Labels(BTreeMap::from([("project".to_owned(), "moothall".to_owned())]));
+        let labels = SandboxLabels(BTreeMap::from([("project".to_owned(), "moothall".to_owned())]));
         let executed = sandboxes
             .execute(&labels, &request, &inputs, listener)
             .await
             .map_err(isolation::failure)?;
-        let Executed { execution, files, clean_up } = executed;
-        // A clean-up that fails is the reaper's; it is no failure of the program.
+        let LeaseOutcome { execution, files, clean_up } = executed;
+        // The reaper retries a failed clean-up, so the program does not fail.
         let _ = clean_up.await;
         Ok::<_, CliError>((execution, files))
     };
-    let Interruptible::Done(done) = block_on(work)? else {
+    let InterruptibleResult::Done(done) = block_on(work)? else {
         return Err(CliError::new(Exit::Cancelled, "cancelled").into());
     };
     let (execution, files) = done?;
@@ -68,7 +69,8 @@ fn request(
     let source = read_text(&args.program)?;
     let name = args.program.file_name().and_then(|name| name.to_str()).unwrap_or("main.py");
     let path: GuestPath = name.parse().map_err(|error: InvalidGuestPath| {
-        CliError::usage("the program's name cannot be used").with_source(error)
+        CliError::usage("the file name of the program cannot be used in a sandbox")
+            .with_source(error)
     })?;
     let mut request = ExecuteRequest::python(&args.sandbox.image, path, source);
     request.argv.extend_from_slice(&args.args);
@@ -82,41 +84,43 @@ fn request(
 }
 
 fn read_text(path: &Path) -> Result<String, CliError> {
-    let unreadable = || CliError::usage("the program cannot be read");
+    let unreadable = || CliError::usage("cannot read the program");
     let file = fs_err::File::open(path).map_err(|error| unreadable().with_source(error))?;
     let mut text = String::new();
     file.take(MAX_TEXT_BYTES + 1)
         .read_to_string(&mut text)
         .map_err(|error| unreadable().with_source(error))?;
     if text.len() as u64 > MAX_TEXT_BYTES {
-        return Err(CliError::usage(format!("the program is longer than {MAX_TEXT_BYTES} bytes")));
+        return Err(CliError::usage(format!(
+            "the program is too long (limit: {MAX_TEXT_BYTES} bytes)"
+        )));
     }
     Ok(text)
 }
 
-/// What is piped in, for the program.
+/// Piped standard input is passed to the program.
 fn stdin() -> Result<String, CliError> {
     let mut text = String::new();
     if std::io::stdin().is_terminal() {
         return Ok(text);
     }
     let unreadable =
-        |error: std::io::Error| CliError::usage("standard input cannot be read").with_source(error);
+        |error: std::io::Error| CliError::usage("cannot read standard input").with_source(error);
     std::io::stdin().take(MAX_TEXT_BYTES + 1).read_to_string(&mut text).map_err(unreadable)?;
     if text.len() as u64 > MAX_TEXT_BYTES {
         return Err(CliError::usage(format!(
-            "standard input is longer than {MAX_TEXT_BYTES} bytes"
+            "standard input is too long (limit: {MAX_TEXT_BYTES} bytes)"
         ))
-        .with_hint("give it as a file with `--input`"));
+        .with_hint("pass it as a file with `--input`"));
     }
     Ok(text)
 }
 
-/// Shows what the program prints while it prints it, on the stream it printed it on. A terminal is
-/// not driven by a program that nobody trusts; a pipe gets the bytes as they are.
-struct Screen;
+/// Streams the program's output to the same stream. The program is untrusted, so escape sequences
+/// are removed for terminals; pipes get the bytes unchanged.
+struct ProgramOutputPrinter;
 
-impl Listener for Screen {
+impl OutputListener for ProgramOutputPrinter {
     fn stdout(&mut self, bytes: &[u8]) {
         let mut out = std::io::stdout().lock();
         let _ = match std::io::stdout().is_terminal() {
@@ -135,7 +139,7 @@ impl Listener for Screen {
     }
 }
 
-fn note(args: &ExecArgs, execution: &Execution, files: &WrittenFiles) {
+fn note(args: &ExecArgs, execution: &SandboxExecution, files: &WrittenFiles) {
     let attestation = &execution.attestation;
     terminal::note(&format!(
         "{DIM}{} · {} on {} · image {}{DIM:#}\n",
@@ -151,14 +155,14 @@ fn note(args: &ExecArgs, execution: &Execution, files: &WrittenFiles) {
     for stream in [(&execution.stdout, "output"), (&execution.stderr, "error output")] {
         if stream.0.truncated {
             terminal::note(&format!(
-                "{YELLOW}the {} was longer than {} bytes; the rest is not shown{YELLOW:#}\n",
+                "{YELLOW}the {} was cut after {} bytes{YELLOW:#}\n",
                 stream.1, attestation.limits.output_bytes
             ));
         }
     }
     for left in &execution.left_behind {
         let left = text::shown_line(left);
-        terminal::note(&format!("{YELLOW}left behind: {left}{YELLOW:#}\n"));
+        terminal::note(&format!("{YELLOW}not collected: {left}{YELLOW:#}\n"));
     }
     for path in &files.written {
         terminal::note(&format!("{DIM}wrote {}{DIM:#}\n", path.display()));
@@ -168,11 +172,11 @@ fn note(args: &ExecArgs, execution: &Execution, files: &WrittenFiles) {
     }
 }
 
-fn version_warning_of(attestation: &Attestation) -> Option<String> {
+fn version_warning_of(attestation: &SandboxAttestation) -> Option<String> {
     version_warning(&attestation.engine, &attestation.engine_version)
 }
 
-fn print_json(execution: &Execution, files: &WrittenFiles) -> anyhow::Result<()> {
+fn print_json(execution: &SandboxExecution, files: &WrittenFiles) -> anyhow::Result<()> {
     let mut report = serde_json::to_value(execution)?;
     if let Some(fields) = report.as_object_mut() {
         fields.insert("limits_not_held".to_owned(), json!(execution.attestation.not_held()));

@@ -1,4 +1,4 @@
-//! `moothall facts`: what a company filed, as a sheet of facts.
+//! `moothall facts`: shows a company's filings as a fact sheet.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -6,32 +6,32 @@ use std::path::Path;
 
 use moothall_core::consult::{EvidenceSource, GatherRequest};
 use moothall_core::evidence::{
-    Company, DataCheck, Evidence, FactRow, FilingEvent, Period, Sheet, Ticker,
+    CompanyProfile, DataCheck, Evidence, FactRow, FactSheet, FilingEvent, FiscalPeriod, Ticker,
 };
 use moothall_core::report::csv_line;
 use moothall_core::text::shown_line;
 use moothall_sources::DocumentFolder;
 use serde_json::{Value, json};
 
-use super::{Interruptible, block_on};
-use crate::args::{EvidenceFlags, FactsArgs, Global};
-use crate::config::{self, Loaded};
+use super::{InterruptibleResult, block_on};
+use crate::args::{EvidenceFlags, FactsCommandArgs, GlobalArgs};
+use crate::config::{self, LoadedConfig};
 use crate::error::{CliError, Exit};
-use crate::filings::Filings;
+use crate::evidence_sources::EvidenceSources;
 use crate::logging;
 use crate::pdf_sandbox::PdfSandbox;
 use crate::terminal::{self, BOLD, DIM, YELLOW};
 
-/// What stands under everything that is said about a company.
-const NOTICE: &str = "Machine-made research aid from filings. Not investment, legal, tax or accounting advice; no recommendation to buy or sell securities. \
-Figures come from XBRL as filed and are unaudited here; check the filings.";
+/// Disclaimer below everything about a company.
+const NOTICE: &str = "Automated research aid based on filings. Not investment, legal, tax or accounting advice; not a recommendation to buy or sell securities. \
+Figures are XBRL values as filed and are not audited here; check the filings.";
 
-/// The years of the table.
+/// Years in the table.
 const YEARS: i32 = 5;
-/// The most checks of one kind that are shown; JSON has them all.
+/// Limit for the checks of each kind; JSON contains all.
 const MOST_CHECKS: usize = 8;
 
-pub(super) fn run(global: &Global, args: &FactsArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &FactsCommandArgs) -> anyhow::Result<Exit> {
     let evidence = gather(global, Some(&args.ticker), None, &args.evidence)?;
     let sheet = sheet_of(&evidence)?;
     let text = if args.json {
@@ -48,9 +48,9 @@ pub(super) fn run(global: &Global, args: &FactsArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Fine)
 }
 
-/// The evidence that the flags of a command ask for.
-pub(super) fn gather(
-    global: &Global,
+/// Gathers evidence as requested by the flags of a command.
+pub(crate) fn gather(
+    global: &GlobalArgs,
     ticker: Option<&Ticker>,
     files: Option<&Path>,
     flags: &EvidenceFlags,
@@ -68,22 +68,21 @@ pub(super) fn gather(
     };
     let work = gathered(&loaded, &request, files, flags.offline.as_deref());
     match block_on(work)? {
-        Interruptible::Done(evidence) => Ok(evidence?),
-        Interruptible::Cancelled => Err(CliError::new(Exit::Cancelled, "cancelled").into()),
+        InterruptibleResult::Done(evidence) => Ok(evidence?),
+        InterruptibleResult::Cancelled => Err(CliError::new(Exit::Cancelled, "cancelled").into()),
     }
 }
 
-/// The evidence that a request asks for.
-pub(super) async fn gathered(
-    loaded: &Loaded,
+pub(crate) async fn gathered(
+    loaded: &LoadedConfig,
     request: &GatherRequest,
     files: Option<&Path>,
     offline: Option<&Path>,
 ) -> Result<Evidence, CliError> {
     let mut filings = match request.source {
-        EvidenceSource::Files => Filings::none(),
+        EvidenceSource::Files => EvidenceSources::none(),
         EvidenceSource::Filings | EvidenceSource::Synthetic => {
-            Filings::open(loaded, offline, &request.ticker, None).await?
+            EvidenceSources::open(loaded, offline, &request.ticker, None).await?
         }
     };
     if let Some(folder) = files {
@@ -94,21 +93,20 @@ pub(super) async fn gathered(
     gathered
 }
 
-/// The numbers. Evidence from filings always has some.
-pub(super) fn sheet_of(evidence: &Evidence) -> Result<&Sheet, CliError> {
-    evidence.sheet.as_ref().ok_or_else(|| CliError::failed("there are no facts"))
+/// The fact sheet. Evidence from filings always has one.
+pub(crate) fn sheet_of(evidence: &Evidence) -> Result<&FactSheet, CliError> {
+    evidence.sheet.as_ref().ok_or_else(|| CliError::failed("no facts found"))
 }
 
-/// The ticker, where there is one.
-pub(super) fn symbol(company: &Company) -> &str {
+/// The ticker, or an empty string.
+pub(crate) fn symbol(company: &CompanyProfile) -> &str {
     company.ticker.as_ref().map_or("", Ticker::as_str)
 }
 
-/// The label of a company that does not exist.
-pub(super) const FICTION: &str =
-    "this company does not exist; its filings were written for this program";
+/// Label for fictional companies.
+pub(crate) const FICTION: &str = "this company does not exist; its sample filings are built in";
 
-fn page(evidence: &Evidence, sheet: &Sheet) -> String {
+fn page(evidence: &Evidence, sheet: &FactSheet) -> String {
     let company = &evidence.company;
     let mut text = format!("{BOLD}{}{BOLD:#}  {}\n", shown_line(&company.name), symbol(company));
     if company.fictional {
@@ -127,7 +125,7 @@ fn page(evidence: &Evidence, sheet: &Sheet) -> String {
     text
 }
 
-fn header(evidence: &Evidence, sheet: &Sheet) -> Vec<(&'static str, String)> {
+fn header(evidence: &Evidence, sheet: &FactSheet) -> Vec<(&'static str, String)> {
     let company = &evidence.company;
     let mut lines = vec![("CIK", sheet.cik.to_string())];
     lines.extend(company.industry.clone().map(|industry| ("industry", industry)));
@@ -139,20 +137,20 @@ fn header(evidence: &Evidence, sheet: &Sheet) -> Vec<(&'static str, String)> {
     lines.push(("F0", sheet.hash().to_string()));
     if let Some(newest) = evidence.newest_filing() {
         lines.push((
-            "newest used",
+            "last filing",
             format!(
-                "{} {}, filed {}, period to {}",
+                "{} {}, filed {}, period ended {}",
                 newest.form, newest.accession, newest.filed, newest.end
             ),
         ));
     }
     if let Some(newest) = evidence.events.first() {
         let (count, filed, subjects) = (evidence.events.len(), newest.filed, newest.subjects());
-        lines.push(("events E0", format!("{count}, the newest of {filed}: {subjects}")));
+        lines.push(("events E0", format!("{count}, newest {filed}: {subjects}")));
     }
     if let Some(first) = evidence.passages.first() {
         let (count, form, accession) = (evidence.passages.len(), &first.form, &first.accession);
-        lines.push(("passages T0", format!("{count} of the {form} {accession}")));
+        lines.push(("passages T0", format!("{count} from {form} {accession}")));
     }
     lines.extend(evidence.missing.iter().map(|missing| ("missing", missing.clone())));
     lines.extend(sheet.gap_words().map(|gaps| ("gaps", gaps)));
@@ -160,11 +158,11 @@ fn header(evidence: &Evidence, sheet: &Sheet) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// What does not fit together in the years of the table, and what was changed. Restatements come in
-/// dozens, so they are told by period.
-fn checks(sheet: &Sheet) -> Vec<String> {
+/// Inconsistencies and restatements in the years of the table. There are dozens of restatements, so
+/// they are grouped by period.
+fn checks(sheet: &FactSheet) -> Vec<String> {
     let oldest = sheet.newest_year().map_or(i32::MIN, |year| year - (YEARS - 1));
-    let is_shown = |period: &Period| period.fiscal_year() >= oldest;
+    let is_shown = |period: &FiscalPeriod| period.fiscal_year() >= oldest;
     let mut restated: BTreeMap<_, Vec<&str>> = BTreeMap::new();
     let mut others: BTreeMap<u8, Vec<String>> = BTreeMap::new();
     for check in &sheet.checks {
@@ -190,17 +188,17 @@ fn checks(sheet: &Sheet) -> Vec<String> {
     let mut shown = Vec::new();
     for mut lines in others.into_values().chain([restated]) {
         let more = lines.len().saturating_sub(MOST_CHECKS);
-        // The newest periods come last, and are what people look at.
+        // Keep the newest periods, which come last.
         shown.extend(lines.drain(more..));
         if more > 0 {
-            shown.push(format!("and {more} more of this kind; --json lists them all"));
+            shown.push(format!("and {more} more of this kind (see --json)"));
         }
     }
     shown
 }
 
-/// The sheet's own table, with its columns in line.
-fn table(sheet: &Sheet) -> String {
+/// The sheet's table with aligned columns.
+fn table(sheet: &FactSheet) -> String {
     let written = sheet.table(u64::MAX);
     let cells = |line: &str| -> Vec<String> {
         let inner = line.trim().trim_start_matches('|').trim_end_matches('|');
@@ -215,7 +213,7 @@ fn table(sheet: &Sheet) -> String {
     };
     let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
     let mut text = String::new();
-    // The first line says whose numbers these are, which stands above already.
+    // The first line names the company, which is already shown above.
     for legend in written.lines().skip(1).take_while(|line| !line.starts_with('|')) {
         let _ = writeln!(text, "{DIM}{}{DIM:#}", shown_line(legend));
     }
@@ -236,8 +234,8 @@ fn table(sheet: &Sheet) -> String {
     text
 }
 
-/// Every fact. What does not exist has no page at the SEC.
-fn rows(evidence: &Evidence, sheet: &Sheet) -> Vec<FactRow> {
+/// All facts. Fictional companies have no links to the SEC.
+fn rows(evidence: &Evidence, sheet: &FactSheet) -> Vec<FactRow> {
     let mut rows = sheet.rows();
     if evidence.company.fictional {
         rows.iter_mut().for_each(|row| row.link.clear());
@@ -250,7 +248,7 @@ fn csv(rows: &[FactRow]) -> String {
     std::iter::once(csv_line(&FactRow::HEADINGS)).chain(lines).collect()
 }
 
-pub(super) fn report(evidence: &Evidence, sheet: &Sheet) -> Value {
+pub(crate) fn report(evidence: &Evidence, sheet: &FactSheet) -> Value {
     let link = |accession: &str| (!evidence.company.fictional).then(|| sheet.link(accession));
     let event = |event: &FilingEvent| {
         let mut value = json!(event);

@@ -1,4 +1,4 @@
-//! `moothall image`: the kernel and root file systems that sandboxes are made of.
+//! `moothall image`: manages the kernels and root file systems of sandboxes.
 
 mod bundle;
 
@@ -11,23 +11,23 @@ use std::time::{Instant, SystemTime};
 
 use moothall_sandbox::SandboxError;
 use moothall_sandbox::image::{
-    BuildOptions, BuildStep, Built, Existing, Image, ImageBuilder, ImageProblem, ImageStore,
-    Listed, Progress, Rebuilt, Recipe,
+    BuildOptions, BuildOutcome, BuildProgress, BuildStep, ExistingImagePolicy, ImageBuilder,
+    ImageListing, ImageProblem, ImageStore, RebuildComparison, Recipe, SandboxImage,
 };
 use serde_json::{Value, json};
 
-use super::{Interruptible, block_on};
-use crate::args::Global;
+use super::{InterruptibleResult, block_on};
+use crate::args::GlobalArgs;
 use crate::args::image::{ImageBuildArgs, ImageCommand, ImageListArgs, ImageVerifyArgs};
 use crate::config;
 use crate::error::{CliError, Exit};
 use crate::logging;
 use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
 
-/// How much of a digest is shown to people; as much as is needed to tell two apart.
+/// Digits of a digest on the screen; enough to distinguish images.
 const SHORT_DIGEST: usize = 12;
 
-pub(super) fn run(global: &Global, command: &ImageCommand) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, command: &ImageCommand) -> anyhow::Result<Exit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     let store = ImageStore::at(loaded.places.folders.images());
@@ -42,7 +42,8 @@ pub(super) fn run(global: &Global, command: &ImageCommand) -> anyhow::Result<Exi
 
 fn build(store: &ImageStore, args: &ImageBuildArgs) -> anyhow::Result<Exit> {
     let recipes = recipes(&args.names)?;
-    let existing = if args.force { Existing::Replace } else { Existing::Keep };
+    let existing =
+        if args.force { ExistingImagePolicy::Replace } else { ExistingImagePolicy::Keep };
     let work = async {
         let mut done = Vec::new();
         let mut builder = ImageBuilder::new(store, options(&args.mirror)?, tell).await?;
@@ -56,10 +57,10 @@ fn build(store: &ImageStore, args: &ImageBuildArgs) -> anyhow::Result<Exit> {
     };
     let done = interruptible(work)?;
     if args.json {
-        let image = |built: &Built| {
+        let image = |built: &BuildOutcome| {
             let (image, state) = match built {
-                Built::Kept(image) => (image, "kept"),
-                Built::New(image) => (image, "built"),
+                BuildOutcome::Kept(image) => (image, "kept"),
+                BuildOutcome::New(image) => (image, "built"),
             };
             let mut json = image_json(image);
             json["state"] = state.into();
@@ -75,7 +76,7 @@ fn list(store: &ImageStore, args: &ImageListArgs) -> anyhow::Result<Exit> {
     let listed = store.list().map_err(words)?;
     let older = store.untagged().map_err(words)?;
     if args.json {
-        let row = |listed: &Listed| match &listed.image {
+        let row = |listed: &ImageListing| match &listed.image {
             Ok(image) => {
                 let mut json = image_json(image);
                 json["built_unix"] = listed.built.and_then(unix_seconds).into();
@@ -94,11 +95,11 @@ fn list(store: &ImageStore, args: &ImageListArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Fine);
     }
     if listed.is_empty() {
-        terminal::note("there are no images yet; `moothall image build` makes them\n");
+        terminal::note("no images; create them with `moothall image build`\n");
         return Ok(Exit::Fine);
     }
     let mut text = String::new();
-    for Listed { name, built, image } in &listed {
+    for ImageListing { name, built, image } in &listed {
         // Writing to a String cannot fail.
         let _ = match image {
             Ok(image) => writeln!(
@@ -119,7 +120,7 @@ fn list(store: &ImageStore, args: &ImageListArgs) -> anyhow::Result<Exit> {
     terminal::print(&text)?;
     if !older.is_empty() {
         terminal::note(&format!(
-            "{DIM}{} older: no name leads there any more, and no new sandbox uses them; they can be removed from {}{DIM:#}\n",
+            "{DIM}{} older images are no longer used by new sandboxes and can be deleted from {}{DIM:#}\n",
             older.len(),
             store.folder().display()
         ));
@@ -133,8 +134,8 @@ fn verify(store: &ImageStore, args: &ImageVerifyArgs) -> anyhow::Result<Exit> {
         None => store.list().map_err(words)?.into_iter().map(|listed| listed.name).collect(),
     };
     if names.is_empty() {
-        return Err(CliError::usage("there are no images to verify")
-            .with_hint("`moothall image build` makes them")
+        return Err(CliError::usage("no images to verify")
+            .with_hint("create them with `moothall image build`")
             .into());
     }
     let mut checked = Vec::new();
@@ -157,13 +158,15 @@ fn verify(store: &ImageStore, args: &ImageVerifyArgs) -> anyhow::Result<Exit> {
         interruptible(work)?;
     }
     if args.json {
-        let row = |(name, problems, rebuilt): &(&str, Vec<ImageProblem>, Option<Rebuilt>)| {
-            let mut row = json!({"name": name, "holds": problems.is_empty(), "problems": problems});
-            if let Some(rebuilt) = rebuilt {
-                row["rebuilt"] = rebuilt_json(rebuilt);
-            }
-            row
-        };
+        let row =
+            |(name, problems, rebuilt): &(&str, Vec<ImageProblem>, Option<RebuildComparison>)| {
+                let mut row =
+                    json!({"name": name, "holds": problems.is_empty(), "problems": problems});
+                if let Some(rebuilt) = rebuilt {
+                    row["rebuilt"] = rebuilt_json(rebuilt);
+                }
+                row
+            };
         let report = json!({"images": checked.iter().map(row).collect::<Vec<_>>()});
         terminal::print(&format!("{report:#}\n"))?;
     } else {
@@ -174,19 +177,18 @@ fn verify(store: &ImageStore, args: &ImageVerifyArgs) -> anyhow::Result<Exit> {
         }
     }
     let holds = checked.iter().all(|(_, problems, rebuilt)| {
-        problems.is_empty() && !matches!(rebuilt, Some(Rebuilt::OtherBytes(_)))
+        problems.is_empty() && !matches!(rebuilt, Some(RebuildComparison::OtherBytes(_)))
     });
     Ok(if holds { Exit::Fine } else { Exit::VerdictNegative })
 }
 
 fn show_problems(name: &str, problems: &[ImageProblem]) -> anyhow::Result<()> {
-    /// Beyond this, more lines tell nothing more.
     const SHOWN: usize = 20;
     if problems.is_empty() {
-        terminal::print(&format!("{GREEN}ok{GREEN:#}  {name} is what its digest says\n"))?;
+        terminal::print(&format!("{GREEN}ok{GREEN:#}  {name} matches its digest\n"))?;
         return Ok(());
     }
-    let mut text = format!("{YELLOW}{name} is not what its digest says{YELLOW:#}\n");
+    let mut text = format!("{YELLOW}{name} does not match its digest{YELLOW:#}\n");
     for problem in problems.iter().take(SHOWN) {
         let _ = writeln!(text, "  {}", shown_line(&problem.to_string()));
     }
@@ -194,7 +196,7 @@ fn show_problems(name: &str, problems: &[ImageProblem]) -> anyhow::Result<()> {
         let _ = writeln!(text, "  and {} more", problems.len() - SHOWN);
     }
     terminal::print(&text)?;
-    terminal::note(&format!("hint: `moothall image build --force {name}` makes it again\n"));
+    terminal::note(&format!("hint: rebuild it with `moothall image build --force {name}`\n"));
     Ok(())
 }
 
@@ -220,40 +222,40 @@ fn interruptible<T>(work: impl Future<Output = Result<T, SandboxError>>) -> Resu
         terminal::note("\n");
     }
     match done {
-        Interruptible::Done(done) => done.map_err(words),
-        Interruptible::Cancelled => {
-            Err(CliError::new(Exit::Cancelled, "cancelled; nothing is left of the build"))
+        InterruptibleResult::Done(done) => done.map_err(words),
+        InterruptibleResult::Cancelled => {
+            Err(CliError::new(Exit::Cancelled, "cancelled; the unfinished build was removed"))
         }
     }
 }
 
-/// Whether a step's line waits for its end. Of the process, like standard error.
+/// Whether the line of a step is incomplete. Static, because standard error belongs to the process.
 static LINE_IS_OPEN: AtomicBool = AtomicBool::new(false);
 
-/// Steps as they are done, on standard error.
-fn tell(progress: Progress<'_>) {
-    LINE_IS_OPEN.store(matches!(progress, Progress::Started(..)), Ordering::Relaxed);
+/// Prints the progress of build steps to standard error.
+fn tell(progress: BuildProgress<'_>) {
+    LINE_IS_OPEN.store(matches!(progress, BuildProgress::Started(..)), Ordering::Relaxed);
     match progress {
-        Progress::Started(image, step) => {
+        BuildProgress::Started(image, step) => {
             let what = match step {
-                BuildStep::Kernel => "fetching the kernel",
-                BuildStep::Packages => "fetching packages",
-                BuildStep::Bytecode => "compiling Python's modules",
+                BuildStep::Kernel => "downloading the kernel",
+                BuildStep::Packages => "downloading packages",
+                BuildStep::Bytecode => "compiling Python modules",
                 BuildStep::Squash => "writing the file system",
                 BuildStep::Hashes => "hashing",
             };
             terminal::note(&format!("{DIM}{image:<8}  {what} …{DIM:#}"));
         }
-        Progress::Finished(_, _, took) => {
+        BuildProgress::Finished(_, _, took) => {
             terminal::note(&format!("{DIM} {:.1} s{DIM:#}\n", took.as_secs_f64()));
         }
     }
 }
 
-fn tell_built(recipe: &Recipe, built: &Built, seconds: f64) {
+fn tell_built(recipe: &Recipe, built: &BuildOutcome, seconds: f64) {
     let (image, what) = match built {
-        Built::Kept(image) => (image, "is there already, by the same recipe".to_owned()),
-        Built::New(image) => (image, format!("built in {seconds:.0} s")),
+        BuildOutcome::Kept(image) => (image, "already built from the same recipe".to_owned()),
+        BuildOutcome::New(image) => (image, format!("built in {seconds:.0} s")),
     };
     terminal::note(&format!(
         "{GREEN}{:<8}{GREEN:#}  {what}: {}, {}, {}\n",
@@ -262,12 +264,12 @@ fn tell_built(recipe: &Recipe, built: &Built, seconds: f64) {
         short(image),
         megabytes(image.bytes)
     ));
-    if matches!(built, Built::Kept(_)) {
-        terminal::note(&format!("{DIM}          --force builds it with newer packages{DIM:#}\n"));
+    if matches!(built, BuildOutcome::Kept(_)) {
+        terminal::note(&format!("{DIM}          --force rebuilds it with newer packages{DIM:#}\n"));
     }
 }
 
-fn image_json(image: &Image) -> Value {
+fn image_json(image: &SandboxImage) -> Value {
     json!({
         "name": image.name,
         "sha256": image.sha256,
@@ -278,44 +280,46 @@ fn image_json(image: &Image) -> Value {
     })
 }
 
-fn rebuilt_json(rebuilt: &Rebuilt) -> Value {
+fn rebuilt_json(rebuilt: &RebuildComparison) -> Value {
     match rebuilt {
-        Rebuilt::Same => json!({"result": "same"}),
-        Rebuilt::OtherInputs(inputs) => json!({"result": "other-inputs", "inputs": inputs}),
-        Rebuilt::OtherBytes(files) => json!({"result": "other-bytes", "files": files}),
+        RebuildComparison::Same => json!({"result": "same"}),
+        RebuildComparison::OtherInputs(inputs) => {
+            json!({"result": "other-inputs", "inputs": inputs})
+        }
+        RebuildComparison::OtherBytes(files) => json!({"result": "other-bytes", "files": files}),
     }
 }
 
-fn rebuilt_words(name: &str, rebuilt: &Rebuilt) -> String {
+fn rebuilt_words(name: &str, rebuilt: &RebuildComparison) -> String {
     match rebuilt {
-        Rebuilt::Same => {
-            format!("{GREEN}ok{GREEN:#}  {name} comes out the same when it is built again")
+        RebuildComparison::Same => {
+            format!("{GREEN}ok{GREEN:#}  {name} is reproducible: a new build is identical")
         }
-        Rebuilt::OtherInputs(inputs) => format!(
-            "{name} cannot be compared with a new build, because its inputs have changed:\n  {}",
+        RebuildComparison::OtherInputs(inputs) => format!(
+            "cannot compare {name} with a new build because its inputs have changed:\n  {}",
             shown_line(&inputs.join(", "))
         ),
-        Rebuilt::OtherBytes(files) => format!(
-            "{YELLOW}{name} comes out different when it is built again:{YELLOW:#} {}",
+        RebuildComparison::OtherBytes(files) => format!(
+            "{YELLOW}{name} is not reproducible; files that differ in a new build:{YELLOW:#} {}",
             shown_line(&files.join(", "))
         ),
     }
 }
 
-/// The error with its cure, where there is one.
+/// Adds a hint if the cause is known.
 fn words(error: SandboxError) -> CliError {
     let hint = match &error {
         SandboxError::Missing { program } => Some(match program.as_str() {
             "mmdebstrap" | "mksquashfs" | "apt-get" => {
-                "on Debian and Ubuntu: `apt install mmdebstrap squashfs-tools`; Fedora, Arch and others have packages of the same names, and one of apt"
+                "on Debian and Ubuntu, run `apt install mmdebstrap squashfs-tools`; on other distributions, install the packages with these names and apt"
             }
-            _ => "install it, or add its folder to PATH",
+            _ => "install it, or add its directory to PATH",
         }),
         SandboxError::Image { image, .. } if Recipe::named(image).is_ok() => {
-            Some("`moothall image build` makes it")
+            Some("create it with `moothall image build`")
         }
         SandboxError::Host { what, .. } if what.ends_with("cannot be fetched") => {
-            Some("the lines above are mmdebstrap's; `--mirror ADDRESS` fetches from another place")
+            Some("see the output of mmdebstrap above; use another mirror with `--mirror URL`")
         }
         _ => None,
     };
@@ -336,7 +340,7 @@ fn words(error: SandboxError) -> CliError {
     }
 }
 
-fn short(image: &Image) -> String {
+fn short(image: &SandboxImage) -> String {
     image.sha256.to_string().chars().take(SHORT_DIGEST).collect()
 }
 

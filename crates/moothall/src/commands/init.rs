@@ -1,6 +1,6 @@
-//! `moothall init`: the first steps of a newcomer, from nothing to a finished demonstration.
+//! `moothall init`: guides a new user from installation to a finished demo.
 
-mod edit;
+mod config_edit;
 
 use std::ffi::OsStr;
 use std::io::{self, Write as _};
@@ -11,56 +11,56 @@ use clap::Parser as _;
 use moothall_core::model::ModelName;
 use moothall_core::text;
 use moothall_models::connection::is_loopback;
-use moothall_sources::edgar::Contact;
+use moothall_sources::edgar::SecContact;
 
-use self::edit::Answers;
-use super::{question, runtime};
-use crate::args::{Cli, Global, InitArgs};
+use self::config_edit::InitAnswers;
+use super::{prompt, runtime};
+use crate::args::{Cli, GlobalArgs, InitArgs};
 use crate::config::{Config, FILE_NAME};
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::{CliError, Exit};
 use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
 use crate::{isolation, logging};
 
-/// How often somebody is asked again who mistyped.
+/// How often a question is repeated after an invalid answer.
 const TRIES: usize = 3;
 
-/// The name of a server of one's own.
+/// Provider name for the user's own server.
 const OWN: &str = "local";
 const OWN_ADDRESS: &str = "http://127.0.0.1:8080/v1";
 
-/// The image that sandboxes are tried out with, and how long that may take.
+/// Image and time limit for the sandbox test.
 const IMAGE: &str = "python";
 const TRYING_OUT: Duration = Duration::from_secs(45);
 
-pub(super) fn run(global: &Global, args: &InitArgs) -> anyhow::Result<Exit> {
-    if !args.yes && !question::somebody_is_there() {
-        return Err(CliError::usage("init asks questions, and nobody is here to answer them")
-            .with_hint("run it in a terminal, or take every default with `--yes`")
+pub(crate) fn run(global: &GlobalArgs, args: &InitArgs) -> anyhow::Result<Exit> {
+    if !args.yes && !prompt::somebody_is_there() {
+        return Err(CliError::usage("`moothall init` asks questions and needs a terminal")
+            .with_hint("run it in a terminal, or accept all defaults with `--yes`")
             .into());
     }
-    let context = Context::load(global.config.as_deref(), toml::Table::new())?;
+    let context = CommandContext::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&context.loaded.resolved.config.log, global.verbose);
     let own_file = context.loaded.places.folders.config.join(FILE_NAME);
     let file = global.config.clone().unwrap_or(own_file);
     let before = read(&file)?;
     let runtime = runtime()?;
     let demonstrate = runtime.block_on(async {
-        say(&format!("{BOLD}1 of 4  The model that answers{BOLD:#}\n"));
+        say(&format!("{BOLD}1 of 4  Model{BOLD:#}\n"));
         let (model, base_url) = model(&context, args.yes).await?;
-        say(&format!("\n{BOLD}2 of 4  Your mail address for the SEC{BOLD:#}\n"));
+        say(&format!("\n{BOLD}2 of 4  Contact address for the SEC{BOLD:#}\n"));
         let contact = contact(&context, args.yes).await?;
-        say(&format!("\n{BOLD}3 of 4  This machine{BOLD:#}\n"));
+        say(&format!("\n{BOLD}3 of 4  Sandboxes{BOLD:#}\n"));
         this_machine(&context).await;
-        write(&file, &before, &Answers { model: Some(model), base_url, contact }, args.yes).await?;
-        say(&format!("\n{BOLD}4 of 4  A demonstration{BOLD:#}\n"));
+        write(&file, &before, &InitAnswers { model: Some(model), base_url, contact }, args.yes).await?;
+        say(&format!("\n{BOLD}4 of 4  Demo{BOLD:#}\n"));
         if args.no_demo {
             return Ok(false);
         }
-        say("HLXI does not exist, and no model is asked: it takes seconds and costs nothing.\n");
+        say("HLXI is a fictional company, and the demo model makes no API calls: this takes seconds and is free.\n");
         match args.yes {
             true => Ok(true),
-            false => question::agreed_or_left("Consult HLXI now?").await.ok_or_else(left),
+            false => prompt::agreed_or_left("Run the demo now?").await.ok_or_else(left),
         }
     });
     drop(runtime);
@@ -68,47 +68,44 @@ pub(super) fn run(global: &Global, args: &InitArgs) -> anyhow::Result<Exit> {
     let memo = context.loaded.places.folders.data.join("demonstration.md");
     if demonstrate {
         demonstration(global, &memo)?;
-        say(&format!(
-            "\n{GREEN}Done.{GREEN:#} The memo of the demonstration: {}\n",
-            memo.display()
-        ));
+        say(&format!("\n{GREEN}Done.{GREEN:#} The memo of the demo: {}\n", memo.display()));
     } else {
-        say("\nWhenever you like: moothall consult HLXI --model demo\n");
+        say("\nTo run the demo later: moothall consult HLXI --model demo\n");
     }
-    say("A real company: moothall consult AAPL --estimate   Everything else: moothall help\n");
+    say("For a real company: moothall consult AAPL --estimate   For all commands: moothall help\n");
     Ok(Exit::Fine)
 }
 
 fn say(words: &str) {
-    terminal::note(words);
+    terminal::show(words);
 }
 
 fn left() -> CliError {
-    CliError::new(
-        Exit::Cancelled,
-        "cancelled; what was written before stays, and nothing is half done",
-    )
+    CliError::new(Exit::Cancelled, "cancelled; changes that were already written are kept")
 }
 
-/// Which model, and where it is if the person runs it. Keys are never asked for: they stay where they
-/// are.
-async fn model(context: &Context, yes: bool) -> Result<(ModelName, Option<String>), CliError> {
+/// Asks for the model, and for the URL of the user's own server. Never asks for API keys: they stay
+/// where they are.
+async fn model(
+    context: &CommandContext,
+    yes: bool,
+) -> Result<(ModelName, Option<String>), CliError> {
     let demo = || ModelName::DEMO.parse::<ModelName>().map_err(broken);
-    // What is configured, else the one whose key is there, else the demonstration.
+    // The configured model, else one with a key, else the demo model.
     let default = context.model(None).or_else(|_| demo())?;
     if yes {
         say(&format!("{default}\n"));
         return Ok((default, None));
     }
     say(&format!(
-        "  1  demo: a demonstration, without key, network or cost\n  \
-           2  a server of your own: llama.cpp, vLLM, LM Studio, anything that speaks OpenAI's language\n  \
-           3  a provider. Keys are read from your environment and written nowhere:\n{}",
+        "  1  demo: scripted answers, no API key, network or cost\n  \
+           2  your own server: llama.cpp, vLLM, LM Studio or another OpenAI-compatible server\n  \
+           3  a provider; API keys are read from your environment and never saved:\n{}",
         keys(context)
     ));
     for _ in 0..TRIES {
         let asked = format!("1, 2, 3 or provider/name [{default}] ");
-        let answer = question::asked(&asked).await.ok_or_else(left)?;
+        let answer = prompt::asked(&asked).await.ok_or_else(left)?;
         match answer.as_str() {
             "" => return Ok((default, None)),
             "1" => return Ok((demo()?, None)),
@@ -126,17 +123,17 @@ async fn model(context: &Context, yes: bool) -> Result<(ModelName, Option<String
             },
         }
     }
-    say(&format!("{default} it is\n"));
+    say(&format!("using {default}\n"));
     Ok((default, None))
 }
 
-fn keys(context: &Context) -> String {
+fn keys(context: &CommandContext) -> String {
     let lines = context.catalog.providers().filter_map(|provider| {
         let variable = provider.key_env.first()?;
         let on_this_machine =
             reqwest::Url::parse(&provider.base_url).is_ok_and(|url| is_loopback(&url));
         let state = match context.keys.get(&provider.name) {
-            Some(_) => format!("{variable} (is set)"),
+            Some(_) => format!("{variable} (set)"),
             None if on_this_machine => "on this machine, needs no key".to_owned(),
             None => format!("{variable} (not set)"),
         };
@@ -146,27 +143,27 @@ fn keys(context: &Context) -> String {
 }
 
 async fn own_server() -> Result<(ModelName, Option<String>), CliError> {
-    let asked = format!("Its address [{OWN_ADDRESS}] ");
-    let mut address = question::asked(&asked).await.ok_or_else(left)?;
+    let asked = format!("Server URL [{OWN_ADDRESS}] ");
+    let mut address = prompt::asked(&asked).await.ok_or_else(left)?;
     for _ in 1..TRIES {
         if address.is_empty() || is_usable(&address) {
             break;
         }
-        complain("an address begins with http:// or https:// and holds no password");
-        address = question::asked(&asked).await.ok_or_else(left)?;
+        complain("a server URL starts with http:// or https:// and contains no password");
+        address = prompt::asked(&asked).await.ok_or_else(left)?;
     }
     if !is_usable(&address) {
         address = OWN_ADDRESS.to_owned();
     }
-    let name = question::asked("What the model is called there [default] ").await;
+    let name = prompt::asked("Model name on this server [default] ").await;
     let name = name.ok_or_else(left)?;
     let name = if name.is_empty() { "default" } else { &name };
     let model = format!("{OWN}/{name}").parse().map_err(broken)?;
-    say(&format!("{DIM}try it: moothall models --check {model}{DIM:#}\n"));
+    say(&format!("{DIM}test it: moothall models --check {model}{DIM:#}\n"));
     Ok((model, Some(address)))
 }
 
-/// As the configuration takes it.
+/// The same rules as in the configuration.
 fn is_usable(address: &str) -> bool {
     let plain = !address.contains(['@', '?', '#', ' ', '"', '\\']);
     plain
@@ -175,13 +172,13 @@ fn is_usable(address: &str) -> bool {
             .any(|scheme| address.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty()))
 }
 
-async fn provider(context: &Context) -> Result<Option<ModelName>, CliError> {
-    let name = question::asked("Which provider [anthropic] ").await.ok_or_else(left)?;
+async fn provider(context: &CommandContext) -> Result<Option<ModelName>, CliError> {
+    let name = prompt::asked("Provider [anthropic] ").await.ok_or_else(left)?;
     let name = if name.is_empty() { "anthropic" } else { &name };
     let known = context.catalog.provider(name);
     let Some(model) = known.and_then(|provider| provider.default_model.as_deref()) else {
         let names: Vec<&str> = context.catalog.providers().map(|one| one.name.as_str()).collect();
-        complain(&format!("known are {}", names.join(", ")));
+        complain(&format!("known providers: {}", names.join(", ")));
         return Ok(None);
     };
     let model: ModelName = format!("{name}/{model}").parse().map_err(broken)?;
@@ -189,81 +186,88 @@ async fn provider(context: &Context) -> Result<Option<ModelName>, CliError> {
     Ok(Some(model))
 }
 
-fn say_where_the_key_is(context: &Context, model: &ModelName) {
+fn say_where_the_key_is(context: &CommandContext, model: &ModelName) {
     let provider = model.provider();
     match (context.keys.source(provider), context.keys.hint(provider)) {
-        (Some(source), _) => say(&format!("{model}; its key is read from {source}\n")),
-        // A server on this machine needs none.
+        (Some(source), _) => say(&format!("{model}; the API key is read from {source}\n")),
+        // A local server needs no key.
         (None, _) if provider == "ollama" => say(&format!("{model}\n")),
         (None, Some(hint)) => {
-            say(&format!("{model}\n{YELLOW}it has no key yet: {hint}{YELLOW:#}\n"));
+            say(&format!("{model}\n{YELLOW}no API key yet: {hint}{YELLOW:#}\n"));
         }
         (None, None) => say(&format!("{model}\n")),
     }
 }
 
-/// The address that requests to the SEC carry; nothing where none is given.
-async fn contact(context: &Context, yes: bool) -> Result<Option<String>, CliError> {
+/// Asks for the contact address in requests to the SEC.
+async fn contact(context: &CommandContext, yes: bool) -> Result<Option<String>, CliError> {
     let there = context.loaded.resolved.config.evidence.contact.clone();
     let shown = there.as_deref().unwrap_or("none");
     say(
-        "The SEC asks everyone who fetches filings to say who they are. Your address goes to the SEC\n\
-         with each request, and to nobody else. Without it real companies cannot be consulted.\n",
+        "The SEC requires a contact address with every request for filings. Your address is sent to the SEC\n\
+         only. Without it, you cannot analyze real companies.\n",
     );
     if yes {
         say(&format!("{shown}\n"));
         return Ok(None);
     }
     for _ in 0..TRIES {
-        let answer = question::asked(&format!("Mail address [{shown}] ")).await.ok_or_else(left)?;
+        let answer = prompt::asked(&format!("Email address [{shown}] ")).await.ok_or_else(left)?;
         if answer.is_empty() {
             return Ok(None);
         }
-        match Contact::parse(&answer) {
+        match SecContact::parse(&answer) {
             Ok(contact) => return Ok(Some(contact.to_string())),
-            Err(_) => complain("write it like ada@example.com"),
+            Err(_) => complain("expected an address such as ada@example.com"),
         }
     }
     Ok(None)
 }
 
-/// What `doctor` would say, in two lines.
-async fn this_machine(context: &Context) {
+/// A two-line version of `moothall doctor`.
+async fn this_machine(context: &CommandContext) {
     let found = async {
         let policy = isolation::policy(&context.loaded, None, false)?;
         let host = isolation::host(&context.loaded)?;
         host.images().find(IMAGE).map_err(isolation::failure)?;
-        say(&format!("{DIM}trying out sandboxes …{DIM:#}\n"));
+        say(&format!("{DIM}testing sandboxes …{DIM:#}\n"));
         host.choose(&policy, IMAGE).await.map_err(isolation::failure)
     };
     match tokio::time::timeout(TRYING_OUT, found).await {
         Ok(Ok(chosen)) => {
             let (engine, class) = (&chosen.report.engine, chosen.report.class);
-            say(&format!("Programs and debates run in sandboxes of {engine}: class {class}.\n"));
-            say(&format!("{DIM}more: moothall doctor{DIM:#}\n"));
+            say(&format!(
+                "Programs and debates run in {engine} sandboxes (isolation class {class}).\n"
+            ));
+            say(&format!("{DIM}details: moothall doctor{DIM:#}\n"));
         }
         Ok(Err(error)) => {
-            say("There is no sandbox yet: consultations run in this program's own process.\n");
+            say("No sandbox is set up: consultations run inside the moothall process.\n");
             let why = error.hint.unwrap_or(error.message);
-            say(&format!("{DIM}for programs (moothall run): {why}{DIM:#}\n"));
+            say(&format!("{DIM}to run programs (moothall run): {why}{DIM:#}\n"));
         }
         Err(_) => {
-            say("Trying out sandboxes takes long here, so it was left.\n");
-            say(&format!("{DIM}later: moothall doctor{DIM:#}\n"));
+            say("Testing sandboxes takes too long on this machine and was skipped.\n");
+            say(&format!("{DIM}test them later: moothall doctor{DIM:#}\n"));
         }
     }
 }
 
-/// Shows what would change, asks, and writes it as a whole.
-async fn write(file: &Path, before: &str, answers: &Answers, yes: bool) -> Result<(), CliError> {
+/// Shows the changes, asks for confirmation, and writes the file atomically.
+async fn write(
+    file: &Path,
+    before: &str,
+    answers: &InitAnswers,
+    yes: bool,
+) -> Result<(), CliError> {
     let unusable = |error: anyhow::Error| {
-        CliError::usage(format!("{} cannot be changed", file.display())).with_source(error)
+        CliError::usage(format!("cannot change {}", file.display())).with_source(error)
     };
-    let after = edit::with(before, answers).map_err(|error| unusable(error.into()))?;
+    let after = config_edit::with(before, answers).map_err(|error| unusable(error.into()))?;
     toml::from_str::<Config>(&after).map_err(|error| unusable(error.into()))?;
-    let lines = edit::difference(before, &after);
+    let lines = config_edit::difference(before, &after);
     if lines.is_empty() {
-        say(&format!("\n{} stays as it is.\n", file.display()));
+        say(&format!("\n{} is unchanged.\n", file.display()));
         return Ok(());
     }
     say(&format!("\n{}:\n", file.display()));
@@ -271,27 +275,27 @@ async fn write(file: &Path, before: &str, answers: &Answers, yes: bool) -> Resul
         let style = if line.starts_with('+') { GREEN } else { YELLOW };
         say(&format!("  {style}{}{style:#}\n", text::shown_line(&line)));
     }
-    if !yes && !question::agreed_or_left("Write this?").await.ok_or_else(left)? {
+    if !yes && !prompt::agreed_or_left("Write these changes?").await.ok_or_else(left)? {
         say("Nothing was written.\n");
         return Ok(());
     }
     replace(file, before, &after).map_err(|error| {
-        CliError::failed(format!("{} cannot be written", file.display())).with_source(error)
+        CliError::failed(format!("cannot write {}", file.display())).with_source(error)
     })
 }
 
-/// Under another name first, so that there is the old file or the new one and never half of one.
+/// Writes to a temporary file and renames it, so the file is never incomplete.
 fn replace(file: &Path, before: &str, after: &str) -> io::Result<()> {
     let target = match fs_err::canonicalize(file) {
-        // A link stays one.
+        // Symbolic links are kept.
         Ok(target) => target,
         Err(_) => std::path::absolute(file)?,
     };
     let folder = target.parent().map_or_else(PathBuf::new, Path::to_owned);
     fs_err::create_dir_all(&folder)?;
-    // Somebody may have written while the questions were answered.
+    // The file may have changed while the user answered questions.
     if read_text(&target)? != before {
-        return Err(io::Error::other("it was changed meanwhile"));
+        return Err(io::Error::other("the file was changed in the meantime"));
     }
     let mut fresh = tempfile::NamedTempFile::new_in(&folder)?;
     if let Ok(there) = fs_err::metadata(&target) {
@@ -315,8 +319,8 @@ fn read_text(file: &Path) -> io::Result<String> {
     }
 }
 
-/// The same command that a person would type.
-fn demonstration(global: &Global, memo: &Path) -> anyhow::Result<()> {
+/// Runs the command that the user would type.
+fn demonstration(global: &GlobalArgs, memo: &Path) -> anyhow::Result<()> {
     if let Some(folder) = memo.parent() {
         fs_err::create_dir_all(folder)?;
     }

@@ -1,23 +1,23 @@
-//! `moothall login`: a link that signs a browser in, once.
+//! `moothall login`: prints a single-use link that signs a browser in.
 
-use moothall_server::{AccessError, Guard, login_code, login_link};
+use moothall_server::{AccessError, OriginGuard, login_code, login_link};
 use moothall_store::StoreError;
 use serde_json::json;
 
 use super::{runtime, team};
-use crate::args::{Global, LoginArgs};
+use crate::args::{GlobalArgs, LoginArgs};
 use crate::error::{CliError, Exit};
-use crate::local::{self, Local};
+use crate::run_store::{self, Local};
 use crate::terminal::{self, DIM};
 use crate::{config, logging};
 
-pub(super) fn run(global: &Global, args: &LoginArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &LoginArgs) -> anyhow::Result<Exit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     let origin = args.url.trim_end_matches('/');
-    if Guard::named(origin).is_none() {
-        return Err(CliError::usage("that is not the address of a server")
-            .with_hint("it is what `moothall serve` prints, such as http://127.0.0.1:7777")
+    if OriginGuard::named(origin).is_none() {
+        return Err(CliError::usage("invalid server URL")
+            .with_hint("use the URL that `moothall serve` prints, such as http://127.0.0.1:7777")
             .into());
     }
     runtime()?.block_on(async {
@@ -29,19 +29,18 @@ pub(super) fn run(global: &Global, args: &LoginArgs) -> anyhow::Result<Exit> {
             terminal::print(&format!("{:#}\n", json!({ "link": link })))?;
         } else {
             terminal::print(&format!("{link}\n"))?;
-            terminal::note(&format!("{DIM}it counts once, and for ten minutes{DIM:#}\n"));
+            terminal::note(&format!("{DIM}valid once, for ten minutes{DIM:#}\n"));
         }
         Ok(Exit::Fine)
     })
 }
 
-/// What a person is told where no link can be made.
-pub(super) fn refusal(error: AccessError) -> CliError {
+pub(crate) fn refusal(error: AccessError) -> CliError {
     match error {
         AccessError::Store(StoreError::UnknownTeam(name)) => team::no_such_team(&name),
-        AccessError::Store(error) => local::broken(error),
+        AccessError::Store(error) => run_store::broken(error),
         error @ AccessError::Randomness(_) => {
-            CliError::failed("no link can be made").with_source(error)
+            CliError::failed("cannot create a sign-in link").with_source(error)
         }
     }
 }

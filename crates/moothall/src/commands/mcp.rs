@@ -1,10 +1,10 @@
-//! `moothall mcp`: drafts as tools for agents, in three processes.
+//! `moothall mcp`: offers drafts as tools to agents, using three processes.
 //!
-//! The gate and the runner are started first and hold every right. Then this process builds walls
-//! around itself, and only then listens to anybody.
+//! The gate and the runner start first and have full access. Then this process confines itself, and
+//! only then accepts input.
 
-mod http;
 mod runner;
+mod transport;
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -12,42 +12,43 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use moothall_mcp::{
-    Ask, Front, Gate, Link, Terms, ToolNames, answer_all, serve_streams, wait_until_ready,
+    DraftGate, DraftGateSettings, IpcClient, IpcRequest, McpFrontend, ToolNames, answer_all,
+    serve_streams, wait_until_ready,
 };
 use moothall_sandbox::confine::confine;
 
-use self::http::Door;
+use self::transport::McpTransport;
 use super::draft::store;
 use super::runtime;
 use crate::args::{
-    Global, HandoffArg, McpArgs, McpPart, McpPartArgs, ToolNamesArg, ToolsArg, WorkspaceFlags,
+    GlobalArgs, HandoffArg, McpArgs, McpPart, McpPartArgs, ToolNamesArg, ToolsArg, WorkspaceFlags,
 };
 use crate::error::{CliError, Exit};
 use crate::terminal::{self, GREEN, YELLOW};
 
-/// Calls that the gate works on at a time; the store does one after the other.
+/// Concurrent calls in the gate; the store executes them one by one.
 const GATE_AT_ONCE: usize = 8;
-/// Programs that run at a time.
+/// Concurrent programs.
 const RUNNER_AT_ONCE: usize = 2;
 
-/// The processes behind this one.
-struct Behind {
+/// The privileged processes.
+struct McpBackends {
     gate: UnixStream,
     runner: Option<UnixStream>,
 }
 
-pub(super) fn run(global: &Global, args: &McpArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &McpArgs) -> anyhow::Result<Exit> {
     let flags = WorkspaceFlags { workspace: args.workspace.clone(), json: false };
     let (options, loaded) = store::options(global, &flags)?;
-    let behind = Behind {
+    let behind = McpBackends {
         gate: start(global, args, &options.workspace, McpPart::Gate)?,
         runner: match args.tools {
             ToolsArg::Drafts => None,
             ToolsArg::All => Some(start(global, args, &options.workspace, McpPart::Runner)?),
         },
     };
-    // Sockets are made while this process can still make any.
-    let door = Door::open(args, &loaded.places.folders.state)?;
+    // Sockets must be opened before the process is confined.
+    let door = McpTransport::open(args, &loaded.places.folders.state)?;
     let denied = walls(args, &options.workspace, &options.state)?;
     if args.check {
         return tell(&denied);
@@ -57,34 +58,37 @@ pub(super) fn run(global: &Global, args: &McpArgs) -> anyhow::Result<Exit> {
     let served = runtime.block_on(async {
         let front = front(behind, args)?;
         let served = match door {
-            Door::Streams => serve_streams(front, tokio::io::stdin(), tokio::io::stdout()).await,
-            door => http::serve(door, front).await,
+            McpTransport::Streams => {
+                serve_streams(front, tokio::io::stdin(), tokio::io::stdout()).await
+            }
+            door => transport::serve(door, front).await,
         };
-        served.map_err(|error| CliError::failed("the server broke off").with_source(error))
+        served
+            .map_err(|error| CliError::failed("the server stopped unexpectedly").with_source(error))
     });
-    // Standard input is read on a thread that may wait for a client forever.
+    // The thread that reads standard input may block forever.
     runtime.shutdown_background();
     served?;
     Ok(Exit::Fine)
 }
 
-fn front(behind: Behind, args: &McpArgs) -> Result<Front, CliError> {
+fn front(behind: McpBackends, args: &McpArgs) -> Result<McpFrontend, CliError> {
     let names = match args.tool_names {
         ToolNamesArg::Neutral => ToolNames::Neutral,
         ToolNamesArg::Seed => ToolNames::Seed,
         ToolNamesArg::Both => ToolNames::Both,
     };
-    let opened = || -> std::io::Result<Front> {
-        let gate = Link::open(behind.gate)?;
-        Front::new(gate, behind.runner.map(Link::open).transpose()?, names)
+    let opened = || -> std::io::Result<McpFrontend> {
+        let gate = IpcClient::open(behind.gate)?;
+        McpFrontend::new(gate, behind.runner.map(IpcClient::open).transpose()?, names)
     };
-    opened().map_err(|error| CliError::failed("the server cannot start").with_source(error))
+    opened().map_err(|error| CliError::failed("cannot start the server").with_source(error))
 }
 
-/// One of the processes that do what this one may not.
-pub(super) fn part(global: &Global, args: &McpPartArgs) -> anyhow::Result<Exit> {
+/// Entry point of the gate and the runner.
+pub(crate) fn part(global: &GlobalArgs, args: &McpPartArgs) -> anyhow::Result<Exit> {
     let broken = |error: std::io::Error| {
-        CliError::usage("this command is started by `moothall mcp`").with_source(error)
+        CliError::usage("this command is internal; use `moothall mcp`").with_source(error)
     };
     let stream = rustix::stdio::stdin().try_clone_to_owned().map_err(broken)?;
     let stream = UnixStream::from(stream);
@@ -97,29 +101,33 @@ pub(super) fn part(global: &Global, args: &McpPartArgs) -> anyhow::Result<Exit> 
             let worker = opened.worker(&args.worker)?.who;
             let user = opened.user();
             let uid = rustix::process::getuid().as_raw();
-            let terms = Terms { worker, user, uid, review_url: args.review_url.clone() };
-            let gate = Gate::new(opened.store, terms);
-            answer_all(stream, GATE_AT_ONCE, |ask: Ask| gate.answer(ask), || gate.leave())
+            let terms =
+                DraftGateSettings { worker, user, uid, review_url: args.review_url.clone() };
+            let gate = DraftGate::new(opened.store, terms);
+            answer_all(stream, GATE_AT_ONCE, |ask: IpcRequest| gate.answer(ask), || gate.leave())
         }
         McpPart::Runner => {
-            let runner = runner::Runner::new(global)?;
-            answer_all(stream, RUNNER_AT_ONCE, |ask: Ask| runner.answer(ask), || {})
+            let runner = runner::CommandRunner::new(global)?;
+            answer_all(stream, RUNNER_AT_ONCE, |ask: IpcRequest| runner.answer(ask), || {})
         }
     };
-    ended.map_err(|error| CliError::failed("the process in front broke off").with_source(error))?;
+    ended.map_err(|error| {
+        CliError::failed("lost the connection to `moothall mcp`").with_source(error)
+    })?;
     Ok(Exit::Fine)
 }
 
-/// Starts a part with one end of a socket as its standard input, and waits until it is ready. What
-/// is wrong it says by itself, on the standard error that both share.
+/// Starts the gate or the runner with one end of a socket as standard input, and waits until it is
+/// ready. It prints its own errors to the shared standard error.
 fn start(
-    global: &Global,
+    global: &GlobalArgs,
     args: &McpArgs,
     workspace: &Path,
     part: McpPart,
 ) -> Result<UnixStream, CliError> {
-    let cannot =
-        |error: std::io::Error| CliError::failed("a part cannot be started").with_source(error);
+    let cannot = |error: std::io::Error| {
+        CliError::failed("cannot start a server process").with_source(error)
+    };
     let (mut ours, theirs) = UnixStream::pair().map_err(cannot)?;
     let mut command = Command::new(std::env::current_exe().map_err(cannot)?);
     command.arg("mcp-part").arg(match part {
@@ -140,14 +148,15 @@ fn start(
     }
     command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null());
     let mut child = command.spawn().map_err(cannot)?;
-    // The command holds the other end of the socket; while it does, nobody sees that the part ended.
+    // `command` keeps the other end of the socket open, which would hide that the process has
+    // exited.
     drop(command);
     if wait_until_ready(&mut ours).map_err(cannot)? {
         return Ok(ours);
     }
     let ended = child.wait().map_err(cannot)?;
     let exit = if ended.code() == Some(2) { Exit::Usage } else { Exit::Failed };
-    Err(CliError::new(exit, "the gate did not start").with_hint("it said why, above"))
+    Err(CliError::new(exit, "a server process did not start").with_hint("see its error above"))
 }
 
 fn walls(args: &McpArgs, workspace: &Path, state: &Path) -> Result<Vec<&'static str>, CliError> {
@@ -155,12 +164,16 @@ fn walls(args: &McpArgs, workspace: &Path, state: &Path) -> Result<Vec<&'static 
         Ok(denied) => Ok(denied),
         Err(error) if args.allow_unconfined => {
             let why = error.failure().detail;
-            terminal::note(&format!("{YELLOW}note: served without walls: {why}{YELLOW:#}\n"));
+            terminal::note(&format!(
+                "{YELLOW}warning: the server is not confined: {why}{YELLOW:#}\n"
+            ));
             Ok(Vec::new())
         }
-        Err(error) => Err(CliError::failed("the walls around the server cannot be built")
-            .with_source(error)
-            .with_hint("Linux 6.7 has what it takes; `--allow-unconfined` serves without walls")),
+        Err(error) => {
+            Err(CliError::failed("cannot confine the server").with_source(error).with_hint(
+                "use Linux 6.7 or newer, or run without confinement with `--allow-unconfined`",
+            ))
+        }
     }
 }
 
@@ -168,7 +181,7 @@ fn tell(denied: &[&str]) -> anyhow::Result<Exit> {
     if denied.is_empty() {
         return Ok(Exit::VerdictNegative);
     }
-    let mut text = String::from("the part that agents speak to cannot:\n");
+    let mut text = String::from("the process that agents talk to cannot:\n");
     for what in denied {
         text.push_str(&format!("  {GREEN}{what}{GREEN:#}\n"));
     }

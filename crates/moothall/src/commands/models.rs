@@ -1,31 +1,31 @@
-//! `moothall models`: who can be asked, at what price, and whether a key is there.
+//! `moothall models`: lists models, prices and API keys, and tests a model.
 
 use std::fmt::Write as _;
 
 use moothall_core::MicroUsd;
-use moothall_core::model::{ModelName, ModelRequest, Purpose};
+use moothall_core::model::{CallPurpose, ModelName, ModelRequest};
 use moothall_core::text::shown_line;
-use moothall_models::catalog::{ModelCard, Prices, Provider};
+use moothall_models::catalog::{ModelCard, ModelPrices, ModelProvider};
 use moothall_models::{Ledger, RecordingMode};
 use serde_json::{Value, json};
 
-use super::{Interruptible, block_on, failure};
-use crate::args::{Global, ModelsArgs};
-use crate::context::{Context, Flags};
+use super::{InterruptibleResult, block_on, failure};
+use crate::args::{GlobalArgs, ModelsArgs};
+use crate::context::{CommandContext, ConfigFlags};
 use crate::error::{CliError, Exit};
 use crate::keys::KeySource;
 use crate::logging;
 use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
 
-/// Room for a thinking model to say one word.
+/// Enough for a reasoning model to answer with one word.
 const PROBE_TOKENS: u32 = 512;
 
-pub(super) fn run(global: &Global, args: &ModelsArgs) -> anyhow::Result<Exit> {
-    let mut flags = Flags::default();
+pub(crate) fn run(global: &GlobalArgs, args: &ModelsArgs) -> anyhow::Result<Exit> {
+    let mut flags = ConfigFlags::default();
     if let Some(base_url) = &args.base_url {
         flags.set_base_url(args.check.as_ref().and_then(Option::as_ref), "--check", base_url)?;
     }
-    let context = Context::load(global.config.as_deref(), flags.into_table())?;
+    let context = CommandContext::load(global.config.as_deref(), flags.into_table())?;
     logging::start(&context.loaded.resolved.config.log, global.verbose);
     match &args.check {
         Some(model) => check(&context, model.as_ref(), args.json),
@@ -33,14 +33,15 @@ pub(super) fn run(global: &Global, args: &ModelsArgs) -> anyhow::Result<Exit> {
     }
 }
 
-fn list(context: &Context, args: &ModelsArgs) -> anyhow::Result<Exit> {
-    let wanted =
-        |provider: &&Provider| args.provider.as_ref().is_none_or(|name| *name == provider.name);
+fn list(context: &CommandContext, args: &ModelsArgs) -> anyhow::Result<Exit> {
+    let wanted = |provider: &&ModelProvider| {
+        args.provider.as_ref().is_none_or(|name| *name == provider.name)
+    };
     let providers: Vec<_> = context.catalog.providers().filter(wanted).collect();
     if let (Some(name), []) = (&args.provider, providers.as_slice()) {
         let known: Vec<_> =
             context.catalog.providers().map(|provider| provider.name.as_str()).collect();
-        return Err(CliError::usage(format!("there is no provider called `{name}`"))
+        return Err(CliError::usage(format!("no provider named `{name}`"))
             .with_hint(format!("known providers: {}", known.join(", ")))
             .into());
     }
@@ -56,7 +57,7 @@ fn list(context: &Context, args: &ModelsArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Fine)
 }
 
-fn provider_json(context: &Context, provider: &Provider) -> Value {
+fn provider_json(context: &CommandContext, provider: &ModelProvider) -> Value {
     json!({
         "name": provider.name,
         "wire": provider.wire,
@@ -95,8 +96,8 @@ fn card_json(card: &ModelCard) -> Value {
     })
 }
 
-/// Names and addresses may come from a catalog that a stranger wrote.
-fn table(context: &Context, providers: &[&Provider]) -> String {
+/// Names and URLs may come from an untrusted catalog, so they are sanitized.
+fn table(context: &CommandContext, providers: &[&ModelProvider]) -> String {
     let mut text = String::new();
     for provider in providers {
         let key = match (context.keys.source(&provider.name), provider.needs_key()) {
@@ -118,14 +119,14 @@ fn table(context: &Context, providers: &[&Provider]) -> String {
         );
         let cards = context.catalog.models_of(&provider.name);
         if cards.is_empty() {
-            let _ = writeln!(text, "  no models listed; any name works, its price is unknown");
+            let _ = writeln!(text, "  no models listed; any name works, but its price is unknown");
         }
         for card in cards {
             let price = price_words(card.prices.as_ref());
             let default = provider.default_model.as_deref() == Some(card.model.name());
             let _ = writeln!(
                 text,
-                "  {:<44} {:>8} window  {:>8} in  {:>8} out{}",
+                "  {:<44} {:>8} context  {:>8} in  {:>8} out{}",
                 card.model.to_string(),
                 tokens_words(card.context),
                 price.input,
@@ -138,31 +139,31 @@ fn table(context: &Context, providers: &[&Provider]) -> String {
     let dated = shown_line(context.catalog.dated());
     let _ = writeln!(
         text,
-        "{DIM}prices in dollars per million tokens, as of {dated}; `demo` needs no key and costs nothing{DIM:#}"
+        "{DIM}prices in dollars per million tokens, as of {dated}; `demo` needs no key and is free{DIM:#}"
     );
     text
 }
 
-pub(super) struct PriceWords {
-    pub(super) input: String,
-    pub(super) output: String,
-    pub(super) cache_read: String,
+pub(crate) struct PriceLabels {
+    pub(crate) input: String,
+    pub(crate) output: String,
+    pub(crate) cache_read: String,
 }
 
-pub(super) fn price_words(prices: Option<&Prices>) -> PriceWords {
+pub(crate) fn price_words(prices: Option<&ModelPrices>) -> PriceLabels {
     let words = |amount: Option<MicroUsd>| {
         amount.map_or_else(|| "–".to_owned(), |amount| amount.to_string())
     };
     match prices {
         Some(prices) if prices.is_free() => {
-            PriceWords { input: "free".into(), output: "free".into(), cache_read: "free".into() }
+            PriceLabels { input: "free".into(), output: "free".into(), cache_read: "free".into() }
         }
-        Some(Prices { base, .. }) => PriceWords {
+        Some(ModelPrices { base, .. }) => PriceLabels {
             input: words(Some(base.input)),
             output: words(Some(base.output)),
             cache_read: words(base.cache_read),
         },
-        None => PriceWords {
+        None => PriceLabels {
             input: "unknown".into(),
             output: "unknown".into(),
             cache_read: "unknown".into(),
@@ -170,7 +171,7 @@ pub(super) fn price_words(prices: Option<&Prices>) -> PriceWords {
     }
 }
 
-pub(super) fn tokens_words(tokens: Option<u64>) -> String {
+pub(crate) fn tokens_words(tokens: Option<u64>) -> String {
     match tokens {
         None => "unknown".to_owned(),
         Some(tokens) if tokens >= 1_000_000 => {
@@ -181,14 +182,18 @@ pub(super) fn tokens_words(tokens: Option<u64>) -> String {
     }
 }
 
-fn check(context: &Context, named: Option<&ModelName>, as_json: bool) -> anyhow::Result<Exit> {
+fn check(
+    context: &CommandContext,
+    named: Option<&ModelName>,
+    as_json: bool,
+) -> anyhow::Result<Exit> {
     let model = context.model(named)?;
     let gateway = context.gateway(&model, RecordingMode::Off)?;
     let mut request =
         ModelRequest::ask(model.clone(), "Answer with the word ok and nothing else.", PROBE_TOKENS);
-    request.purpose = Purpose::Probe;
+    request.purpose = CallPurpose::Probe;
     let ledger = Ledger::new(context.budget());
-    let Interruptible::Done(report) = block_on(gateway.call(&request, &ledger, None))? else {
+    let InterruptibleResult::Done(report) = block_on(gateway.call(&request, &ledger, None))? else {
         return Err(CliError::new(Exit::Cancelled, "cancelled").into());
     };
     let reply = match report.result {

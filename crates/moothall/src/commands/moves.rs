@@ -1,4 +1,4 @@
-//! `moothall moves`: the moves of a consultation, and a person's say before they are debated.
+//! `moothall moves`: shows the moves of a consultation and changes them before the debates.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -6,36 +6,36 @@ use std::path::Path;
 
 use moothall_core::ErrorCode;
 use moothall_core::RunKind;
-use moothall_core::consult::{Change, MAX_CHANGES, Review, Tried, What};
-use moothall_core::{NotCanonical, RunId, Sha256Hex};
+use moothall_core::consult::{MAX_CHANGES, MoveRecord, MoveReview, ReviewAction, ReviewChange};
+use moothall_core::{CanonicalJsonError, RunId, Sha256Hex};
 use moothall_engine::RunRecord;
 use moothall_store::RunRow;
 use serde_json::{Value, json};
 
-use super::consult::Reading;
-use super::{found_run, runtime};
-use crate::args::{EditedMove, Global, MovesArgs};
-use crate::config::Loaded;
+use super::consult::StoredConsultation;
+use super::{resumable_run, runtime};
+use crate::args::{GlobalArgs, MoveEditArg, MovesArgs};
+use crate::config::LoadedConfig;
 use crate::display;
 use crate::error::{CliError, Exit};
-use crate::local::{self, Local, open_and_find};
+use crate::run_store::{self, Local, open_and_find};
 use crate::terminal::{self, BOLD, DIM, YELLOW};
 use crate::user_input;
 use crate::{artifacts, config, logging};
 
-/// The longest title in a table.
+/// Longer titles are cut in tables.
 const TITLE_CHARS: usize = 60;
 
-pub(super) fn run(global: &Global, args: &MovesArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &MovesArgs) -> anyhow::Result<Exit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     runtime()?.block_on(async {
         let (local, row) = open_and_find(&loaded, &args.run).await?;
         let run_id = &row.run_id;
         refuse_others(&row)?;
-        let undo = args.undo.then_some(Undo { seen: None });
-        let wanted = Wanted { changes: changes(&loaded, args)?, undo };
-        let Changed { record, reading, said } = change(&local, run_id, wanted).await?;
+        let undo = args.undo.then_some(UndoRequest { seen: None });
+        let wanted = MoveEditRequest { changes: changes(&loaded, args)?, undo };
+        let MoveEditResult { record, reading, said } = change(&local, run_id, wanted).await?;
         if let Some(folder) = &args.write {
             write(&reading, folder)?;
         }
@@ -47,101 +47,102 @@ pub(super) fn run(global: &Global, args: &MovesArgs) -> anyhow::Result<Exit> {
     })
 }
 
-/// What a person wants. Without anything they only look.
+/// Requested changes. Without any, the moves are only read.
 #[derive(Debug, Default)]
-pub(super) struct Wanted {
-    /// Each with the seal of the move that its author saw, where they say so.
-    pub(super) changes: Vec<(Change, Option<Sha256Hex>)>,
-    /// Takes back everything that was said before.
-    pub(super) undo: Option<Undo>,
+pub(crate) struct MoveEditRequest {
+    /// Each with the seal of the move that its author saw, if known.
+    pub(crate) changes: Vec<(ReviewChange, Option<Sha256Hex>)>,
+    /// Removes all earlier changes.
+    pub(crate) undo: Option<UndoRequest>,
 }
 
-/// The wish to take everything back.
 #[derive(Debug)]
-pub(super) struct Undo {
-    /// The seal of all changes that were seen, where somebody says so.
-    pub(super) seen: Option<Sha256Hex>,
+pub(crate) struct UndoRequest {
+    /// The seal of all changes that the user saw, if known.
+    pub(crate) seen: Option<Sha256Hex>,
 }
 
-/// A run after a person changed its moves.
-pub(super) struct Changed {
+pub(crate) struct MoveEditResult {
     record: RunRecord,
-    reading: Reading,
-    said: Vec<Change>,
+    reading: StoredConsultation,
+    said: Vec<ReviewChange>,
 }
 
-impl Changed {
-    pub(super) fn report(&self) -> Result<Value, CliError> {
+impl MoveEditResult {
+    pub(crate) fn report(&self) -> Result<Value, CliError> {
         report(&self.record, &self.reading, &self.said)
     }
 }
 
 /// Only consultations have moves.
-pub(super) fn refuse_others(row: &RunRow) -> Result<(), CliError> {
+pub(crate) fn refuse_others(row: &RunRow) -> Result<(), CliError> {
     if row.spec.is_kind(RunKind::Consult) {
         return Ok(());
     }
-    Err(CliError::usage(format!("run {} is no consultation: it has no moves", row.run_id)))
+    Err(CliError::usage(format!(
+        "run {} has no moves because it is not a consultation",
+        row.run_id
+    )))
 }
 
-/// Keeps changes with a run that waits for a review, or takes all of them back first. Without any it
-/// only reads.
-pub(super) async fn change(
+/// Saves changes to a run that waits for review, after removing earlier ones if `undo` is set.
+/// Without changes it only reads.
+pub(crate) async fn change(
     local: &Local,
     run_id: &RunId,
-    wanted: Wanted,
-) -> Result<Changed, CliError> {
+    wanted: MoveEditRequest,
+) -> Result<MoveEditResult, CliError> {
     let store = &*local.store;
-    let Wanted { changes, undo } = wanted;
+    let MoveEditRequest { changes, undo } = wanted;
     let is_change = !changes.is_empty() || undo.is_some();
-    // Whoever drives the run could be telling it right now.
+    // The lock prevents a process from resuming the run at the same time.
     let _lock = match is_change {
-        true => Some(local.lock(run_id).await.map_err(found_run::unlocked)?),
+        true => Some(local.lock(run_id).await.map_err(resumable_run::unlocked)?),
         false => None,
     };
-    let record = RunRecord::read(store, run_id).await.map_err(local::broken)?;
+    let record = RunRecord::read(store, run_id).await.map_err(run_store::broken)?;
     if is_change {
         may_be_changed(&record)?;
     }
-    let mut said = store.changes(run_id).await.map_err(local::broken)?;
+    let mut said = store.changes(run_id).await.map_err(run_store::broken)?;
     refuse_unseen(&record, &said, &changes, undo.as_ref())?;
     if undo.is_some() {
         said = Vec::new();
     }
-    let changes: Vec<Change> = changes.into_iter().map(|(change, _)| change).collect();
+    let changes: Vec<ReviewChange> = changes.into_iter().map(|(change, _)| change).collect();
     for change in &changes {
         fits(&record, &said, change)?;
         said.push(change.clone());
     }
     if undo.is_some() {
-        store.forget_changes(run_id).await.map_err(local::broken)?;
+        store.forget_changes(run_id).await.map_err(run_store::broken)?;
     }
     if !changes.is_empty() {
-        store.add_changes(run_id, changes).await.map_err(local::broken)?;
+        store.add_changes(run_id, changes).await.map_err(run_store::broken)?;
     }
     let reading = with(&record, said.clone())?;
-    Ok(Changed { record, reading, said })
+    Ok(MoveEditResult { record, reading, said })
 }
 
-/// Nobody overwrites unread what somebody else said meanwhile.
+/// Prevents overwriting changes that another person made in the meantime.
 fn refuse_unseen(
     record: &RunRecord,
-    said: &[Change],
-    changes: &[(Change, Option<Sha256Hex>)],
-    undo: Option<&Undo>,
+    said: &[ReviewChange],
+    changes: &[(ReviewChange, Option<Sha256Hex>)],
+    undo: Option<&UndoRequest>,
 ) -> Result<(), CliError> {
     let refused = |words: String| {
         CliError::usage(display::line(&words))
-            .with_hint("look at it again, and change it from there")
+            .with_hint("review the current moves and make the change again")
             .with_code(ErrorCode::MoveChanged)
     };
     if let Some(seen) = undo.and_then(|undo| undo.seen.as_ref()) {
-        let all = Review { changes: said.to_vec() };
+        let all = MoveReview { changes: said.to_vec() };
         if all.seal().map_err(unsealed)? != *seen {
-            return Err(refused("other changes were made than you saw".to_owned()));
+            return Err(refused("the saved changes differ from those you saw".to_owned()));
         }
     }
-    let sealed = |(change, seen): &(Change, Option<Sha256Hex>)| {
+    let sealed = |(change, seen): &(ReviewChange, Option<Sha256Hex>)| {
         Some((change.what.move_id()?.to_owned(), (*seen)?))
     };
     let seen: BTreeMap<String, Sha256Hex> = changes.iter().filter_map(sealed).collect();
@@ -156,100 +157,102 @@ fn refuse_unseen(
     Ok(())
 }
 
-fn unsealed(error: NotCanonical) -> CliError {
-    CliError::failed("a change cannot be hashed").with_source(error)
+fn unsealed(error: CanonicalJsonError) -> CliError {
+    CliError::failed("cannot hash a change").with_source(error)
 }
 
-/// What the flags say, in a fixed order: vetoes, edits, additions.
+/// Changes from the flags, in a fixed order: vetoes, edits, additions.
 fn changes(
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
     args: &MovesArgs,
-) -> Result<Vec<(Change, Option<Sha256Hex>)>, CliError> {
+) -> Result<Vec<(ReviewChange, Option<Sha256Hex>)>, CliError> {
     let mut whats = Vec::new();
     let why = args.why.as_deref().map(str::trim).unwrap_or_default();
     for move_id in &args.veto {
-        whats.push((What::Veto { move_id: move_id.clone(), why: why.to_owned() }, None));
+        whats.push((ReviewAction::Veto { move_id: move_id.clone(), why: why.to_owned() }, None));
     }
-    for EditedMove { move_id, file } in &args.edit {
+    for MoveEditArg { move_id, file } in &args.edit {
         let (proposal, seal) = user_input::one_move(file)?;
-        whats.push((What::Edit { move_id: move_id.clone(), proposal }, seal));
+        whats.push((ReviewAction::Edit { move_id: move_id.clone(), proposal }, seal));
     }
     for file in &args.add {
         let added = user_input::moves(file)?;
-        whats.extend(added.into_iter().map(|proposal| (What::Add { proposal }, None)));
+        whats.extend(added.into_iter().map(|proposal| (ReviewAction::Add { proposal }, None)));
     }
     if whats.is_empty() {
         return Ok(Vec::new());
     }
     let by = user_input::who(loaded, args.by.as_deref(), "changes the moves")?;
     let at_ms = moothall_store::now_ms();
-    let said = |(what, seen)| (Change { by: by.clone(), at_ms, what }, seen);
+    let said = |(what, seen)| (ReviewChange { by: by.clone(), at_ms, what }, seen);
     Ok(whats.into_iter().map(said).collect())
 }
 
 fn may_be_changed(record: &RunRecord) -> Result<(), CliError> {
-    let id = local::short(&record.row.run_id);
+    let id = run_store::short(&record.row.run_id);
     if record.waits_for_person() {
         return Ok(());
     }
-    let refused = CliError::usage(format!("run {id} does not wait for a person"));
+    let refused = CliError::usage(format!("run {id} is not waiting for review"));
     let kept = record.consult_input();
     let asks = kept.is_some_and(|input| input.terms.pause_after_moves);
     Err(if !asks {
-        refused.with_hint("a consultation with `--pause-after moves` does, before the debates")
+        refused.with_hint(
+            "to review moves before the debates, start a consultation with `--pause-after moves`",
+        )
     } else if record.was_reviewed() {
-        refused.with_hint("its moves were reviewed, and it went on")
+        refused.with_hint("its moves were already reviewed")
     } else {
-        refused.with_hint(format!(
-            "it has not come to its moves yet: `moothall resume {id}` lets it go on until then"
-        ))
+        refused.with_hint(format!("it has no moves yet; continue it with `moothall resume {id}`"))
     })
 }
 
-/// Refuses what the run would leave out.
-fn fits(record: &RunRecord, before: &[Change], change: &Change) -> Result<(), CliError> {
+/// Rejects a change that the run would ignore.
+fn fits(
+    record: &RunRecord,
+    before: &[ReviewChange],
+    change: &ReviewChange,
+) -> Result<(), CliError> {
     if let Some(fault) = change.fault() {
         return Err(CliError::usage(fault));
     }
     if before.len() >= MAX_CHANGES {
-        return Err(CliError::usage(format!("{MAX_CHANGES} changes are the most"))
-            .with_hint("`--undo` takes all of them back"));
+        return Err(CliError::usage(format!("too many changes (limit: {MAX_CHANGES})"))
+            .with_hint("remove all of them with `--undo`"));
     }
     let mut after = before.to_vec();
     after.push(change.clone());
     let (old, new) = (with(record, before.to_vec())?, with(record, after)?);
-    let ignored = |reading: &Reading| reading.view.proceedings.ignored_changes.clone();
+    let ignored = |reading: &StoredConsultation| reading.view.proceedings.ignored_changes.clone();
     match ignored(&new).get(ignored(&old).len()) {
         None => Ok(()),
         Some(found) => {
             let refused = match change.what.move_id() {
-                Some(move_id) => {
-                    CliError::usage(format!("there is no move `{}`", display::line(move_id)))
-                }
+                Some(move_id) => CliError::usage(format!("no move `{}`", display::line(move_id))),
                 None => CliError::usage(display::line(&found.message)),
             };
             let ids: Vec<&str> = old.view.moves().map(|one| one.move_id.as_str()).collect();
-            Err(refused.with_hint(display::line(&format!("there are {}", ids.join(", ")))))
+            Err(refused.with_hint(display::line(&format!("available moves: {}", ids.join(", ")))))
         }
     }
 }
 
-/// The run as it is after a review with these changes, as far as it goes: the same code that the
-/// run itself goes through. A run that does not wait is shown as it is.
-fn with(record: &RunRecord, changes: Vec<Change>) -> Result<Reading, CliError> {
+/// The run after a review with these changes, computed by the same code as in the run itself. A run
+/// that does not wait for review is shown as it is.
+fn with(record: &RunRecord, changes: Vec<ReviewChange>) -> Result<StoredConsultation, CliError> {
     if !record.waits_for_person() {
-        return Reading::of(record);
+        return StoredConsultation::of(record);
     }
-    Reading::of(&record.reviewed(Review { changes }))
+    StoredConsultation::of(&record.reviewed(MoveReview { changes }))
 }
 
-fn write(reading: &Reading, folder: &Path) -> Result<(), CliError> {
+fn write(reading: &StoredConsultation, folder: &Path) -> Result<(), CliError> {
     let mut files = BTreeMap::new();
     for tried in reading.view.proceedings.moves.values() {
         let one = &tried.proposed;
         let name = format!("{}.toml", one.move_id);
         let path = name.parse().map_err(|_| {
-            CliError::failed(format!("`{}` is not the name of a file", display::line(&name)))
+            CliError::failed(format!("`{}` is not a valid file name", display::line(&name)))
         })?;
         let head = format!("{} by {}", one.move_id, one.analyst);
         let seal = tried.seal().map_err(unsealed)?;
@@ -258,11 +261,15 @@ fn write(reading: &Reading, folder: &Path) -> Result<(), CliError> {
     let written = artifacts::write(folder, &files)?;
     written.note_left_out();
     let (many, folder) = (written.written.len(), folder.display());
-    terminal::note(&format!("{DIM}wrote {many} moves into {folder}{DIM:#}\n"));
+    terminal::note(&format!("{DIM}wrote {many} moves to {folder}{DIM:#}\n"));
     Ok(())
 }
 
-fn report(record: &RunRecord, reading: &Reading, said: &[Change]) -> Result<Value, CliError> {
+fn report(
+    record: &RunRecord,
+    reading: &StoredConsultation,
+    said: &[ReviewChange],
+) -> Result<Value, CliError> {
     let moves = reading.view.proceedings.moves.values().map(|tried| {
         Ok(json!({
             "move_id": tried.proposed.move_id,
@@ -276,7 +283,7 @@ fn report(record: &RunRecord, reading: &Reading, said: &[Change]) -> Result<Valu
             "similar_to": tried.similar_to,
         }))
     });
-    let all = Review { changes: said.to_vec() };
+    let all = MoveReview { changes: said.to_vec() };
     Ok(json!({
         "run_id": record.row.run_id,
         "waits_for_person": record.waits_for_person(),
@@ -286,7 +293,7 @@ fn report(record: &RunRecord, reading: &Reading, said: &[Change]) -> Result<Valu
     }))
 }
 
-fn text(record: &RunRecord, reading: &Reading, said: &[Change]) -> String {
+fn text(record: &RunRecord, reading: &StoredConsultation, said: &[ReviewChange]) -> String {
     let mut text = String::new();
     // Writing to a String cannot fail.
     let _ = write_text(&mut text, record, reading, said);
@@ -296,13 +303,13 @@ fn text(record: &RunRecord, reading: &Reading, said: &[Change]) -> String {
 fn write_text(
     text: &mut String,
     record: &RunRecord,
-    reading: &Reading,
-    said: &[Change],
+    reading: &StoredConsultation,
+    said: &[ReviewChange],
 ) -> std::fmt::Result {
-    let id = local::short(&record.row.run_id);
+    let id = run_store::short(&record.row.run_id);
     let moves = &reading.view.proceedings.moves;
     if moves.is_empty() {
-        return writeln!(text, "no analyst has proposed a move yet");
+        return writeln!(text, "no moves have been proposed yet");
     }
     let wide = moves.values().map(|one| one.proposed.analyst.len()).max().unwrap_or(0).max(6);
     writeln!(text, "{BOLD}{:<5} {:<wide$}  {:<8} title{BOLD:#}", "move", "author", "numbers")?;
@@ -326,20 +333,20 @@ fn write_text(
         return Ok(());
     }
     let are = match said.len() {
-        0 => "nothing is changed".to_owned(),
-        1 => "1 change is kept with the run".to_owned(),
-        many => format!("{many} changes are kept with the run"),
+        0 => "no changes".to_owned(),
+        1 => "1 change saved".to_owned(),
+        many => format!("{many} changes saved"),
     };
-    writeln!(text, "\n{are}; let the debates begin: moothall resume {id}")?;
+    writeln!(text, "\n{are}; start the debates: moothall resume {id}")?;
     writeln!(
         text,
-        "{DIM}one move in full: moothall show {id} --move m1\n\
-         to change: moothall moves {id} --veto m3 --why TEXT, --edit m5=FILE, --add FILE; files to \
-         edit: --write DIR{DIM:#}"
+        "{DIM}show a move: moothall show {id} --move m1\n\
+         change moves: moothall moves {id} --veto m3 --reason TEXT, --edit m5=FILE, --add FILE; write \
+         files to edit: --write DIR{DIM:#}"
     )
 }
 
-fn marks(tried: &Tried) -> Vec<String> {
+fn marks(tried: &MoveRecord) -> Vec<String> {
     let mut marks: Vec<String> =
         tried.said.iter().map(|said| display::line(&said.words())).collect();
     if tried.is_vetoed() {
@@ -348,7 +355,7 @@ fn marks(tried: &Tried) -> Vec<String> {
     marks.extend(tried.check.findings.iter().map(display::finding));
     if !tried.similar_to.is_empty() {
         let like: Vec<&str> = tried.similar_to.iter().map(String::as_str).collect();
-        marks.push(display::line(&format!("says nearly the same as {}", like.join(", "))));
+        marks.push(display::line(&format!("very similar to {}", like.join(", "))));
     }
     marks
 }

@@ -1,93 +1,94 @@
-//! `moothall pause`: a run stands still, whichever process drives it, and can go on.
+//! `moothall pause`: pauses a run in any process; `moothall resume` continues it.
 
 use std::time::Duration;
 
-use moothall_store::{RunRow, RunState, StoreError, Wish};
+use moothall_store::{ControlRequest, RunRow, RunState, StoreError};
 use serde_json::json;
 
 use super::runtime;
-use crate::args::{Global, PauseArgs};
+use crate::args::{GlobalArgs, PauseArgs};
 use crate::error::{CliError, Exit};
-use crate::local::{self, Local, open_and_find};
+use crate::run_store::{self, Local, open_and_find};
 use crate::terminal::{self, DIM};
 use crate::{config, logging};
 
-/// How long answers that are under way are waited for.
+/// How long calls in progress may take to finish.
 const PATIENCE: Duration = Duration::from_secs(60);
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// Where a run stands after it was asked to pause.
-enum Now {
+/// State of a run after a pause request.
+enum PauseStatus {
     Still,
-    /// Answers are under way; it stops when they have come.
+    /// Calls are in progress; the run pauses when they finish.
     Stopping,
     Over(RunState),
 }
 
-pub(super) fn run(global: &Global, args: &PauseArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &PauseArgs) -> anyhow::Result<Exit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     runtime()?.block_on(async {
         let (local, row) = open_and_find(&loaded, &args.run).await?;
         let now = pause(&local, &row).await?;
-        let id = local::short(&row.run_id);
+        let id = run_store::short(&row.run_id);
         if args.json {
-            let row = local.store.run(&row.run_id).await.map_err(local::broken)?;
+            let row = local.store.run(&row.run_id).await.map_err(run_store::broken)?;
             let report = json!({
                 "run_id": row.as_ref().map(|row| &row.run_id),
                 "state": row.as_ref().map(|row| row.state),
-                "stands_still": !matches!(now, Now::Stopping),
+                "stands_still": !matches!(now, PauseStatus::Stopping),
             });
             terminal::print(&format!("{report:#}\n"))?;
         }
         match now {
-            Now::Still if args.json => Ok(Exit::Fine),
-            Now::Still => {
-                terminal::print(&format!("run {} stands still\n", row.run_id))?;
-                terminal::note(&format!("{DIM}let it go on: moothall resume {id}{DIM:#}\n"));
+            PauseStatus::Still if args.json => Ok(Exit::Fine),
+            PauseStatus::Still => {
+                terminal::print(&format!("run {} is paused\n", row.run_id))?;
+                terminal::note(&format!("{DIM}continue it: moothall resume {id}{DIM:#}\n"));
                 Ok(Exit::Fine)
             }
-            Now::Over(state) => {
-                Err(CliError::usage(format!("run {} is {state} already", row.run_id))
+            PauseStatus::Over(state) => {
+                Err(CliError::usage(format!("run {} is already {state}", row.run_id))
                     .with_hint(format!("see `moothall show {id}`"))
                     .into())
             }
-            Now::Stopping => Err(CliError::failed(format!(
-                "run {} was asked to pause and still waits for answers after {} seconds",
+            PauseStatus::Stopping => Err(CliError::failed(format!(
+                "run {} has calls in progress and did not pause within {} seconds",
                 row.run_id,
                 PATIENCE.as_secs()
             ))
-            .with_hint("the wish stays: it stops as soon as they have come")
+            .with_hint("the pause request stays in effect; the run pauses when the calls finish")
             .into()),
         }
     })
 }
 
-async fn pause(local: &Local, row: &RunRow) -> anyhow::Result<Now> {
+async fn pause(local: &Local, row: &RunRow) -> anyhow::Result<PauseStatus> {
     let (store, run_id) = (&*local.store, &row.run_id);
     match row.state {
-        state if state.is_terminal() => return Ok(Now::Over(state)),
-        RunState::Paused => return Ok(Now::Still),
-        // Whoever drove it is gone: it stands still, and a wish would stop the next one.
-        _ if !local.is_driven(row).await? => return Ok(Now::Still),
+        state if state.is_terminal() => return Ok(PauseStatus::Over(state)),
+        RunState::Paused => return Ok(PauseStatus::Still),
+        // No process executes the run, so it is already stopped. A pause request would stop the
+        // next process that resumes it.
+        _ if !local.is_driven(row).await? => return Ok(PauseStatus::Still),
         _ => {}
     }
-    match store.ask(run_id, Wish::Pause).await {
+    match store.ask(run_id, ControlRequest::Pause).await {
         Ok(()) | Err(StoreError::RunEnded { .. }) => {}
-        Err(error) => return Err(local::broken(error).into()),
+        Err(error) => return Err(run_store::broken(error).into()),
     }
     let waited = tokio::time::timeout(PATIENCE, until_still(local, row)).await;
-    waited.unwrap_or(Ok(Now::Stopping)).map_err(Into::into)
+    waited.unwrap_or(Ok(PauseStatus::Stopping)).map_err(Into::into)
 }
 
-async fn until_still(local: &Local, row: &RunRow) -> Result<Now, CliError> {
+async fn until_still(local: &Local, row: &RunRow) -> Result<PauseStatus, CliError> {
     loop {
-        let now = local.store.run(&row.run_id).await.map_err(local::broken)?;
+        let now = local.store.run(&row.run_id).await.map_err(run_store::broken)?;
         match now {
-            None => return Ok(Now::Still),
-            Some(now) if now.state == RunState::Paused => return Ok(Now::Still),
-            Some(now) if now.state.is_terminal() => return Ok(Now::Over(now.state)),
-            Some(now) if !local.is_driven(&now).await? => return Ok(Now::Still),
+            None => return Ok(PauseStatus::Still),
+            Some(now) if now.state == RunState::Paused => return Ok(PauseStatus::Still),
+            Some(now) if now.state.is_terminal() => return Ok(PauseStatus::Over(now.state)),
+            Some(now) if !local.is_driven(&now).await? => return Ok(PauseStatus::Still),
             Some(_) => tokio::time::sleep(LOOK_AGAIN).await,
         }
     }

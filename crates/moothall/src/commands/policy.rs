@@ -1,31 +1,31 @@
-//! `moothall policy`: what the gate goes by, and what it would say.
+//! `moothall policy`: shows, tests, explains and trusts the policy of the gate.
 
 use std::fmt::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use moothall_core::drafts::RelPath;
 use moothall_core::gate::{
-    AUTO_RUN, Content, FileChange, FingerprintKey, Layer, Looked, Policy, Rule, Surroundings,
-    auto_run_by, judge,
+    AUTO_RUN, CheckResults, FileChange, FileContent, FileContext, FingerprintKey, Policy,
+    PolicyLayer, Rule, auto_run_by, judge,
 };
 use moothall_workspace::{policy_layers, today};
 use serde_json::json;
 
 use super::draft::store::{failed, open, options};
 use super::draft::{exit_of, say, text_of, verdict_text};
-use crate::args::{Global, PolicyArgs, PolicyCommand};
+use crate::args::{GlobalArgs, PolicyArgs, PolicyCommand};
 use crate::display;
 use crate::error::{CliError, Exit};
 use crate::terminal::{self, BOLD, DIM, YELLOW};
 
-pub(super) fn run(global: &Global, args: &PolicyArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &PolicyArgs) -> anyhow::Result<Exit> {
     let (options, _) = options(global, &args.flags)?;
     let json = args.flags.json;
     let layers = policy_layers(&options).map_err(failed)?;
-    let texts: Vec<Layer> = layers.iter().map(|(_, layer)| layer.clone()).collect();
+    let texts: Vec<PolicyLayer> = layers.iter().map(|(_, layer)| layer.clone()).collect();
     let policy = Policy::of(&texts).map_err(|fault| {
         CliError::usage(fault.to_string()).with_hint(
-            "nothing is judged while a policy is wrong; the page `drafts` shows a whole one",
+            "no drafts are checked while the policy is invalid; see the example on the page `drafts`",
         )
     })?;
     match &args.command {
@@ -33,17 +33,18 @@ pub(super) fn run(global: &Global, args: &PolicyArgs) -> anyhow::Result<Exit> {
             if let Some(name) = policy.reviewers.plain_names().next() {
                 let uid = rustix::process::getuid().as_raw();
                 let name = display::line(name);
-                let words = format!("`approvers` holds `{name}`, a name, which matches nobody");
+                let words =
+                    format!("`approvers` contains the name `{name}`, which matches no user");
                 return Err(CliError::usage(words)
                     .with_hint(format!(
-                        "write a user id (yours is `uid:{uid}`, `id -u NAME` prints others) or a \
-                         token id, `token:ID` (`moothall token list`)"
+                        "use a user id (yours is `uid:{uid}`; `id -u NAME` prints others) or a \
+                         token id, `token:ID` (see `moothall token list`)"
                     ))
                     .into());
             }
             let mut text = String::new();
             if layers.is_empty() {
-                text.push_str("the built-in policy is in force\n");
+                text.push_str("the built-in policy is in effect\n");
             }
             for (path, layer) in &layers {
                 let path = display::line(&path.display().to_string());
@@ -62,7 +63,7 @@ pub(super) fn run(global: &Global, args: &PolicyArgs) -> anyhow::Result<Exit> {
             }
             let _ = writeln!(
                 text,
-                "\nfiles that run by themselves ({}):",
+                "\nfiles that run automatically ({}):",
                 policy.rule(Rule::PathAutorun)
             );
             for one in AUTO_RUN {
@@ -99,34 +100,32 @@ pub(super) fn run(global: &Global, args: &PolicyArgs) -> anyhow::Result<Exit> {
             if !yes {
                 terminal::note(&text);
                 return Err(CliError::usage("the policy is not trusted yet")
-                    .with_hint("read it, then say `moothall policy trust --yes`")
+                    .with_hint("review it, then run `moothall policy trust --yes`")
                     .into());
             }
             let opened = open(global, &args.flags)?;
             let person = opened.person(None)?;
             let hash = opened.store.trust_policy(&person).map_err(failed)?;
-            let _ = writeln!(
-                text,
-                "trusted {hash}; servers that run keep the policy they started with"
-            );
+            let _ =
+                writeln!(text, "trusted {hash}; running servers keep the policy they started with");
             say(json, &json!({ "trusted": hash, "loosens": loosened }), &text)
         }
         PolicyCommand::Test { path, draft } => {
             let path = parse(path)?;
             let base = fs_err::read(options.workspace.join(path.as_str())).ok();
             let draft = text_of(draft)?;
-            let content = |bytes| Content { bytes, executable: false };
+            let content = |bytes| FileContent { bytes, executable: false };
             let change = FileChange {
                 path: &path,
                 rename_to: None,
                 base: base.as_deref().map(content),
                 draft: Some(content(draft.as_bytes())),
-                around: Surroundings::default(),
+                around: FileContext::default(),
             };
             let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
             let day = today(since.as_millis() as u64);
             let key = FingerprintKey::new([0; 32]);
-            let verdict = judge(&policy, &[change], &Looked::default(), &key, day);
+            let verdict = judge(&policy, &[change], &CheckResults::default(), &key, day);
             say(json, &json!({ "verdict": verdict }), &verdict_text(&verdict))?;
             Ok(exit_of(verdict.action))
         }
@@ -134,14 +133,14 @@ pub(super) fn run(global: &Global, args: &PolicyArgs) -> anyhow::Result<Exit> {
             let path = parse(path)?;
             let word = match (policy.denies(&path), policy.protects(&path)) {
                 (true, _) => "denied: workers cannot change it",
-                (_, true) => "protected: a person looks at every change",
+                (_, true) => "protected: every change needs review",
                 _ if auto_run_by(&path).is_some() => {
-                    "runs by itself: a person looks at every change"
+                    "runs automatically: every change needs review"
                 }
                 _ => "allowed",
             };
             let mut patterns = policy.patterns_for(&path);
-            patterns.extend(auto_run_by(&path).map(|runner| format!("run or obeyed by {runner}")));
+            patterns.extend(auto_run_by(&path).map(|runner| format!("run or read by {runner}")));
             let excused: Vec<_> = policy.exceptions_for(&path).collect();
             let mut text = format!("{BOLD}{}{BOLD:#}  {word}\n", display::line(path.as_str()));
             for pattern in &patterns {

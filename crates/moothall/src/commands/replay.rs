@@ -1,79 +1,80 @@
-//! `moothall replay`: a run derived again from its journal, offline. Nobody is asked.
+//! `moothall replay`: derives a run again from its journal, offline and without model calls.
 
 use std::collections::BTreeMap;
 
 use moothall_core::consult::settle;
 use moothall_core::receipt::EffectRecord;
-use moothall_core::replay::{Known, replay};
+use moothall_core::replay::{RecordedResult, replay};
 use moothall_core::report::derive;
 use moothall_core::{EffectId, Outcome, RunSpec, Workflow};
 use moothall_engine::RunRecord;
 use serde_json::json;
 
 use super::runtime;
-use crate::args::{Global, ReplayArgs};
+use crate::args::{GlobalArgs, ReplayArgs};
 use crate::display;
 use crate::error::{CliError, Exit};
 use crate::launch;
-use crate::local::{self, open_and_find};
+use crate::run_store::{self, open_and_find};
 use crate::{config, logging, terminal};
 
-/// What a repetition came to.
-enum Repeated {
-    /// The same end.
+enum ReplayComparison {
     Same(Box<Outcome>),
-    /// Another one, or none; in words.
+    /// A different outcome or none, with a description.
     Different(String),
 }
 
-pub(super) fn run(global: &Global, args: &ReplayArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &ReplayArgs) -> anyhow::Result<Exit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     runtime()?.block_on(async {
         let (local, row) = open_and_find(&loaded, &args.run).await?;
-        let id = local::short(&row.run_id);
+        let id = run_store::short(&row.run_id);
         if row.outcome.is_none() {
-            return Err(CliError::usage(format!("run {} has not come to an end", row.run_id))
+            return Err(CliError::usage(format!("run {} is not finished", row.run_id))
                 .with_hint(format!("see `moothall show {id}`"))
                 .into());
         }
-        let record = RunRecord::read(&*local.store, &row.run_id).await.map_err(local::broken)?;
+        let record =
+            RunRecord::read(&*local.store, &row.run_id).await.map_err(run_store::broken)?;
         let repeated = repeat(&record)?;
         if args.json {
             let report = json!({
                 "run_id": row.run_id,
-                "same": matches!(repeated, Repeated::Same(_)),
+                "same": matches!(repeated, ReplayComparison::Same(_)),
                 "difference": match &repeated {
-                    Repeated::Same(_) => None,
-                    Repeated::Different(why) => Some(why),
+                    ReplayComparison::Same(_) => None,
+                    ReplayComparison::Different(why) => Some(why),
                 },
                 "effects": record.journal.len(),
             });
             terminal::print(&format!("{report:#}\n"))?;
         }
         match repeated {
-            Repeated::Same(_) if args.json => Ok(Exit::Fine),
-            Repeated::Same(outcome) => {
+            ReplayComparison::Same(_) if args.json => Ok(Exit::Fine),
+            ReplayComparison::Same(outcome) => {
                 let (effects, verdict) = (record.journal.len(), display::verdict(&outcome));
                 terminal::print(&format!(
-                    "the same end follows from {effects} answers: {verdict}\n"
+                    "replaying {effects} results gives the same outcome: {verdict}\n"
                 ))?;
                 Ok(Exit::Fine)
             }
-            Repeated::Different(why) => Err(CliError::failed(format!(
-                "run {} does not follow from its journal: {}",
+            ReplayComparison::Different(why) => Err(CliError::failed(format!(
+                "run {} does not match its journal: {}",
                 row.run_id,
                 display::line(&why)
             ))
-            .with_hint("another version of moothall may have driven it, or the store was changed")
+            .with_hint(
+                "another version of moothall may have executed it, or the store was modified",
+            )
             .into()),
         }
     })
 }
 
-fn repeat(record: &RunRecord) -> Result<Repeated, CliError> {
+fn repeat(record: &RunRecord) -> Result<ReplayComparison, CliError> {
     let Some(stored) = &record.row.outcome else {
-        return Ok(Repeated::Different("it has no end".to_owned()));
+        return Ok(ReplayComparison::Different("it has no outcome".to_owned()));
     };
     let (expected, derived) = match launch::read_spec(&record.row.spec)? {
         RunSpec::Consult(spec) => {
@@ -86,18 +87,18 @@ fn repeat(record: &RunRecord) -> Result<Repeated, CliError> {
         }
     };
     Ok(match derived {
-        Ok(Some(outcome)) if outcome == expected => Repeated::Same(Box::new(outcome)),
-        Ok(Some(outcome)) => Repeated::Different(difference(&expected, &outcome)),
-        Ok(None) => Repeated::Different("its answers lead to no end".to_owned()),
-        Err(fault) => Repeated::Different(fault),
+        Ok(Some(outcome)) if outcome == expected => ReplayComparison::Same(Box::new(outcome)),
+        Ok(Some(outcome)) => ReplayComparison::Different(difference(&expected, &outcome)),
+        Ok(None) => ReplayComparison::Different("its journal leads to no outcome".to_owned()),
+        Err(fault) => ReplayComparison::Different(fault),
     })
 }
 
-/// What the answers of a run lead a workflow to.
+/// Replays a workflow with the results in the journal.
 fn again(record: &RunRecord, workflow: impl Workflow) -> Result<Option<Outcome>, String> {
     let answer = |id: &EffectId| {
         let entry = record.journal.get(id)?;
-        Some(Known { request_sha256: Some(entry.request_sha256), result: &entry.result })
+        Some(RecordedResult { request_sha256: Some(entry.request_sha256), result: &entry.result })
     };
     let replayed = replay(workflow, answer).map(|replayed| replayed.outcome);
     replayed.map_err(|fault| fault.to_string())
@@ -111,10 +112,9 @@ fn effects(record: &RunRecord) -> BTreeMap<EffectId, EffectRecord> {
     record.journal.iter().map(effect).collect()
 }
 
-/// What is not the same, in a few words.
 fn difference(stored: &Outcome, derived: &Outcome) -> String {
     if stored.verdict != derived.verdict {
-        format!("the verdict is {}, and {} is stored", derived.verdict, stored.verdict)
+        format!("the verdict is {}, but {} is stored", derived.verdict, stored.verdict)
     } else if stored.findings != derived.findings {
         let (now, before) = (derived.findings.len(), stored.findings.len());
         format!("the findings differ: {now} now, {before} stored")

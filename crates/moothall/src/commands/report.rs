@@ -1,42 +1,41 @@
-//! `moothall report`: what a consultation came to, as a document for people who were not there.
+//! `moothall report`: exports a consultation as a document.
 
 use std::io::{self, IsTerminal as _, Write as _};
 
 use moothall_core::RunKind;
 use moothall_engine::RunRecord;
 
-use super::consult::Reading;
+use super::consult::StoredConsultation;
 use super::{runtime, show};
-use crate::args::{Global, ReportArgs, ReportFormat};
+use crate::args::{GlobalArgs, ReportArgs, ReportFormat};
 use crate::error::{CliError, Exit};
-use crate::local::{self, open_and_find};
+use crate::run_store::{self, open_and_find};
 use crate::terminal::{self, DIM};
 use crate::{config, logging};
 
-pub(super) fn run(global: &Global, args: &ReportArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &ReportArgs) -> anyhow::Result<Exit> {
     let to_terminal = args.out.is_none() && io::stdout().is_terminal();
     if to_terminal && args.format == ReportFormat::Pdf {
-        return Err(CliError::usage("a PDF cannot be shown on a terminal")
-            .with_hint("name a file: `--out memo.pdf`")
+        return Err(CliError::usage("cannot show a PDF in a terminal")
+            .with_hint("write it to a file with `--output memo.pdf`")
             .into());
     }
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     let record = runtime()?.block_on(async {
         let (local, row) = open_and_find(&loaded, &args.run).await?;
-        RunRecord::read(&*local.store, &row.run_id).await.map_err(local::broken)
+        RunRecord::read(&*local.store, &row.run_id).await.map_err(run_store::broken)
     })?;
     if !record.row.spec.is_kind(RunKind::Consult) {
-        return Err(CliError::usage("a report is made of consultations, and this is a program")
-            .with_hint("see `moothall show`")
+        return Err(CliError::usage("reports are available only for consultations")
+            .with_hint("use `moothall show` for this run")
             .into());
     }
     let bytes = made(&record, args)?;
     match &args.out {
         Some(path) => {
-            fs_err::write(path, &bytes).map_err(|error| {
-                CliError::failed("the report cannot be written").with_source(error)
-            })?;
+            fs_err::write(path, &bytes)
+                .map_err(|error| CliError::failed("cannot write the report").with_source(error))?;
             terminal::note(&format!("{DIM}wrote {}{DIM:#}\n", path.display()));
         }
         None => print(&bytes)?,
@@ -45,7 +44,7 @@ pub(super) fn run(global: &Global, args: &ReportArgs) -> anyhow::Result<Exit> {
 }
 
 fn made(record: &RunRecord, args: &ReportArgs) -> anyhow::Result<Vec<u8>> {
-    let reading = || Reading::of(record);
+    let reading = || StoredConsultation::of(record);
     let paper = args.paper.into();
     Ok(match args.format {
         ReportFormat::Md => reading()?.memo().into_bytes(),
@@ -56,7 +55,7 @@ fn made(record: &RunRecord, args: &ReportArgs) -> anyhow::Result<Vec<u8>> {
     })
 }
 
-/// Text is shown on a terminal as words of others are; bytes go out as they are.
+/// Text from models is sanitized for terminals; binary data is written unchanged.
 fn print(bytes: &[u8]) -> io::Result<()> {
     match str::from_utf8(bytes) {
         Ok(text) => terminal::print_answer(text),

@@ -1,4 +1,4 @@
-//! `moothall restore`: the runs and drafts of a backup, in their place again.
+//! `moothall restore`: restores the runs and drafts of a backup.
 
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
@@ -8,31 +8,31 @@ use serde_json::json;
 use tempfile::{Builder, TempDir};
 
 use super::runtime;
-use crate::archive::{self, ArchivePart, Manifest};
-use crate::args::{Global, RestoreArgs};
-use crate::database::Database;
+use crate::app_dirs::{AppDirs, DATA_DIR_VARIABLE};
+use crate::archive::{self, BackupManifest, BackupPart};
+use crate::args::{GlobalArgs, RestoreArgs};
+use crate::database::DatabaseConfig;
 use crate::display;
 use crate::draft_backup::{
     anchor_path, is_open_elsewhere, make_private, place_anchor, stores_folder, take_anchor,
     unpack_store,
 };
 use crate::error::{CliError, Exit};
-use crate::folders::{DATA_DIR_VARIABLE, Folders};
-use crate::local::{self, FILE_NAME, Local};
+use crate::run_store::{self, FILE_NAME, Local};
 use crate::{config, logging, terminal};
 
-pub(super) fn run(global: &Global, args: &RestoreArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &RestoreArgs) -> anyhow::Result<Exit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     let in_use = &loaded.places.folders;
     let folders = match &args.into {
         Some(folder) if !is_same(folder, &in_use.data) => {
-            Folders::under(in_use.config.clone(), folder)
+            AppDirs::under(in_use.config.clone(), folder)
         }
         _ => in_use.clone(),
     };
     let manifest = read_manifest(&args.file)?;
-    if let (Some(database), None) = (Database::of(&loaded)?, &args.into)
+    if let (Some(database), None) = (DatabaseConfig::of(&loaded)?, &args.into)
         && manifest.has_database()
     {
         return Err(database.not_a_file().into());
@@ -48,15 +48,14 @@ pub(super) fn run(global: &Global, args: &RestoreArgs) -> anyhow::Result<Exit> {
         let mut aside = None;
         if unpacked.manifest.has_database() {
             aside = put_aside(&folders, &database).await?;
-            let unplaced =
-                |error| CliError::failed("the runs cannot be put there").with_source(error);
-            let copy = ArchivePart::Database.path_in(unpacked.data.path());
+            let unplaced = |error| CliError::failed("cannot restore the runs").with_source(error);
+            let copy = BackupPart::Database.path_in(unpacked.data.path());
             fs_err::rename(copy, &database).map_err(unplaced)?;
             sync(&folders.data).map_err(unplaced)?;
         }
-        let drafts_aside = unpacked.place_stores(&stores, &folders.data).map_err(|error| {
-            CliError::failed("the drafts cannot be put there").with_source(error)
-        })?;
+        let drafts_aside = unpacked
+            .place_stores(&stores, &folders.data)
+            .map_err(|error| CliError::failed("cannot restore the drafts").with_source(error))?;
         let manifest = &unpacked.manifest;
         let (shown, store_count) = (folders.data.display(), manifest.draft_stores().len());
         if args.json {
@@ -73,45 +72,47 @@ pub(super) fn run(global: &Global, args: &RestoreArgs) -> anyhow::Result<Exit> {
             return Ok(Exit::Fine);
         }
         terminal::print(&format!(
-            "restored {} of {} into {shown}\n",
+            "restored {} from {} into {shown}\n",
             display::backed_up(manifest.has_database().then_some(manifest.runs), store_count),
             display::time(manifest.created_at_ms)
         ))?;
         for aside in aside.iter().chain(&drafts_aside) {
-            terminal::note(&format!("what was there is now {}\n", aside.display()));
+            terminal::note(&format!("the replaced data is now {}\n", aside.display()));
         }
         if !is_same(&folders.data, &in_use.data) {
-            terminal::note(&format!("look at them: {DATA_DIR_VARIABLE}={shown} moothall runs\n"));
+            terminal::note(&format!(
+                "to list the restored runs: {DATA_DIR_VARIABLE}={shown} moothall runs\n"
+            ));
         }
         Ok(Exit::Fine)
     })
 }
 
-fn read_manifest(file: &Path) -> Result<Manifest, CliError> {
+fn read_manifest(file: &Path) -> Result<BackupManifest, CliError> {
     archive::read_manifest(BufReader::new(open(file)?)).map_err(|error| refused(file, error))
 }
 
 fn open(file: &Path) -> Result<fs_err::File, CliError> {
     fs_err::File::open(file)
-        .map_err(|error| CliError::usage("the backup cannot be read").with_source(error))
+        .map_err(|error| CliError::usage("cannot read the backup").with_source(error))
 }
 
 fn refused(file: &Path, error: anyhow::Error) -> CliError {
-    CliError::usage(format!("{} is not restored", file.display())).with_source(error)
+    CliError::usage(format!("cannot restore {}", file.display())).with_source(error)
 }
 
 fn refuse_replacing(
-    manifest: &Manifest,
-    folders: &Folders,
+    manifest: &BackupManifest,
+    folders: &AppDirs,
     database: &Path,
     stores: &Path,
 ) -> Result<(), CliError> {
     const HINT: &str =
-        "say `--force` to move them aside, or choose another folder with `--into DIR`";
+        "pass `--force` to move them aside, or choose another directory with `--into DIR`";
     let is_there = |path: PathBuf| path.symlink_metadata().is_ok();
     if manifest.has_database() && is_there(database.to_owned()) {
         let data = folders.data.display();
-        return Err(CliError::usage(format!("there are runs in {data} already")).with_hint(HINT));
+        return Err(CliError::usage(format!("runs already exist in {data}")).with_hint(HINT));
     }
     let has_drafts =
         |id: &&String| is_there(stores.join(id)) || is_there(anchor_path(&folders.data, id));
@@ -125,31 +126,32 @@ fn refuse_replacing(
     }
 }
 
-fn refuse_open_stores(manifest: &Manifest, stores: &Path) -> Result<(), CliError> {
+fn refuse_open_stores(manifest: &BackupManifest, stores: &Path) -> Result<(), CliError> {
     let ids = manifest.draft_stores();
     match ids.iter().map(|id| stores.join(id)).find(|store| is_open_elsewhere(store)) {
         Some(store) => Err(CliError::failed(format!(
-            "another process has the drafts open: {}",
+            "another process is using the drafts in {}",
             store.display()
         ))
-        .with_hint("stop `moothall serve`, `mcp` and `edit` for this workspace, and try again")),
+        .with_hint("stop `moothall serve`, `mcp` and `edit` for this workspace, then try again")),
         None => Ok(()),
     }
 }
 
-/// A backup that was unpacked beside the places of its parts and checked, before any of it counts.
+/// A backup that is unpacked next to its target directories and verified before it replaces
+/// anything.
 struct UnpackedBackup {
-    manifest: Manifest,
-    /// Holds the database.
+    manifest: BackupManifest,
+    /// Contains the database.
     data: TempDir,
-    /// Holds the draft stores by their ids; on the file system of the state folder.
+    /// Contains the draft stores by id; on the file system of the state directory.
     stores: Option<TempDir>,
 }
 
 impl UnpackedBackup {
-    async fn of(file: &Path, folders: &Folders) -> Result<Self, CliError> {
+    async fn of(file: &Path, folders: &AppDirs) -> Result<Self, CliError> {
         let unwritable = |folder: &Path| {
-            let words = format!("nothing can be written into {}", folder.display());
+            let words = format!("cannot write to {}", folder.display());
             move |error: io::Error| CliError::failed(words).with_source(error)
         };
         let data = &folders.data;
@@ -159,13 +161,14 @@ impl UnpackedBackup {
         let manifest = archive::read(BufReader::new(open(file)?), draft.path())
             .map_err(|error| refused(file, error))?;
         if manifest.has_database() {
-            let copy = ArchivePart::Database.path_in(draft.path());
+            let copy = BackupPart::Database.path_in(draft.path());
             let runs = SqliteStore::check_copy(&copy)
                 .await
                 .map_err(|error| refused(file, error.into()))?;
             if runs != manifest.runs {
                 let words = display::runs(manifest.runs);
-                let error = anyhow::anyhow!("it says that it holds {words}, and holds {runs}");
+                let error =
+                    anyhow::anyhow!("the manifest lists {words}, but the database contains {runs}");
                 return Err(refused(file, error));
             }
         }
@@ -177,20 +180,21 @@ impl UnpackedBackup {
             let beside = Builder::new().prefix(".restore-").tempdir_in(&folder);
             let beside = beside.map_err(unwritable(&folder))?;
             for id in ids {
-                let packed = ArchivePart::DraftStore(id.clone()).path_in(unpacked.data.path());
+                let packed = BackupPart::DraftStore(id.clone()).path_in(unpacked.data.path());
                 let packed = fs_err::File::open(packed).map_err(unwritable(data))?;
                 unpack_store(BufReader::new(packed), &beside.path().join(&id))
                     .map_err(|error| refused(file, error))?;
             }
-            // One for all of them: a store may hold thousands of files.
+            // One sync for all files, because a store may contain thousands.
             rustix::fs::sync();
             unpacked.stores = Some(beside);
         }
         Ok(unpacked)
     }
 
-    /// Puts each draft store and its anchor in their places, and returns where replaced ones are now. An
-    /// anchor that is newer than the store would call the restored journal cut off.
+    /// Moves each draft store and its anchor into place and returns the new paths of replaced ones.
+    /// The anchor must be replaced too: an anchor newer than the store would report the restored
+    /// journal as truncated.
     fn place_stores(&self, stores: &Path, data: &Path) -> io::Result<Vec<PathBuf>> {
         let Some(unpacked) = &self.stores else { return Ok(Vec::new()) };
         let mut moved = Vec::new();
@@ -215,29 +219,32 @@ impl UnpackedBackup {
     }
 }
 
-/// This second, as a part of a file name.
+/// The current second for use in a file name.
 fn moment() -> String {
     display::time(now_ms()).chars().filter(|sign| sign.is_ascii_alphanumeric()).collect()
 }
 
-/// Moves runs that are there out of the way, and says where they are now.
-async fn put_aside(folders: &Folders, database: &Path) -> Result<Option<PathBuf>, CliError> {
+/// Moves existing runs out of the way and returns their new path.
+async fn put_aside(folders: &AppDirs, database: &Path) -> Result<Option<PathBuf>, CliError> {
     let in_the_way = || {
-        CliError::failed(format!("another program has {} open", database.display()))
-            .with_hint("close it, and try again")
+        CliError::failed(format!("another program is using {}", database.display()))
+            .with_hint("close it and try again")
     };
     if let Some(local) = Local::open_existing_file(folders).await? {
         let filter = RunFilter { teams: Teams::All, state: None, limit: u32::MAX };
-        for row in local.store.runs(filter).await.map_err(local::broken)? {
+        for row in local.store.runs(filter).await.map_err(run_store::broken)? {
             if local.is_driven(&row).await? {
-                let id = local::short(&row.run_id);
-                return Err(CliError::failed(format!("a process drives run {}", row.run_id))
-                    .with_hint(format!("let it stand still first: `moothall pause {id}`")));
+                let id = run_store::short(&row.run_id);
+                return Err(CliError::failed(format!(
+                    "another process is executing run {}",
+                    row.run_id
+                ))
+                .with_hint(format!("pause it with `moothall pause {id}`")));
             }
         }
         local.close().await;
     }
-    // A side file that stays would be taken for a part of the new file, and spoil it.
+    // SQLite would apply a remaining side file to the new database and corrupt it.
     if ["-wal", "-shm"].iter().any(|end| beside(database, end).symlink_metadata().is_ok()) {
         return Err(in_the_way());
     }
@@ -246,16 +253,17 @@ async fn put_aside(folders: &Folders, database: &Path) -> Result<Option<PathBuf>
     }
     let aside = beside(database, &format!(".before-{}", moment()));
     if aside.symlink_metadata().is_ok() {
-        return Err(CliError::failed(format!("{} exists already", aside.display()))
+        return Err(CliError::failed(format!("{} already exists", aside.display()))
             .with_hint("try again in a second"));
     }
     fs_err::rename(database, &aside).map_err(|error| {
-        CliError::failed("the runs that are there cannot be moved aside").with_source(error)
+        CliError::failed("cannot move the existing runs aside").with_source(error)
     })?;
     Ok(Some(aside))
 }
 
-/// Whether two names mean one folder. Who drives its runs is written elsewhere for the one in use.
+/// Whether two paths are the same directory. Matters because the locks of the directory in use are
+/// stored elsewhere.
 fn is_same(one: &Path, other: &Path) -> bool {
     match (fs_err::canonicalize(one), fs_err::canonicalize(other)) {
         (Ok(one), Ok(other)) => one == other,
@@ -269,7 +277,7 @@ fn beside(path: &Path, end: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// So that the new name survives a loss of power.
+/// Makes the rename survive a power failure.
 fn sync(folder: &Path) -> io::Result<()> {
     fs_err::File::open(folder)?.sync_all()
 }

@@ -1,16 +1,16 @@
-//! `moothall resume`: a run goes on, whatever kind of trial it is.
+//! `moothall resume`: continues a run of any kind.
 
 use moothall_core::RunSpec;
 
-use super::found_run::{Found, refuse_if_over};
+use super::resumable_run::{Found, refuse_if_over};
 use super::{consult, edit, run as program, runtime};
-use crate::args::{Global, ResumeArgs};
+use crate::args::{GlobalArgs, ResumeArgs};
 use crate::error::Exit;
 use crate::launch;
-use crate::local::open_and_find;
+use crate::run_store::open_and_find;
 
-pub(super) fn run(global: &Global, args: &ResumeArgs) -> anyhow::Result<Exit> {
-    // Only the folders are needed to find the run; what it was started with says the rest.
+pub(crate) fn run(global: &GlobalArgs, args: &ResumeArgs) -> anyhow::Result<Exit> {
+    // The configuration is needed only to find the run; the stored spec contains the rest.
     let loaded = crate::config::load(global.config.as_deref(), toml::Table::new())?;
     let runtime = runtime()?;
     let (local, row) = runtime.block_on(open_and_find(&loaded, &args.run))?;

@@ -1,50 +1,51 @@
-//! `moothall review`: what waits for a person, shown as it is, and the person's word on it.
+//! `moothall review`: lists and shows drafts that need review, and records the decision.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 use moothall_core::Sha256Hex;
-use moothall_core::drafts::{Draft, Say, State};
-use moothall_core::gate::{Channel, unified};
+use moothall_core::drafts::{Draft, DraftState, ReviewDecision};
+use moothall_core::gate::{ReviewChannel, unified};
 use moothall_core::text;
-use moothall_workspace::{Difference, ShownFile, Side};
+use moothall_workspace::{DiffSide, DraftDiff, SubmissionFile};
 use serde_json::json;
 
-use super::draft::store::{Opened, failed, id_of, open};
+use super::draft::store::{OpenDraftStore, failed, id_of, open};
 use super::draft::{report_of, say};
-use crate::args::{Global, ReviewArgs, ReviewCommand, ReviewSayArgs};
+use crate::args::{GlobalArgs, ReviewArgs, ReviewCommand, ReviewDecisionArgs};
 use crate::display;
 use crate::error::{CliError, Exit};
 use crate::terminal::{BOLD, DIM, GREEN, YELLOW};
 
 const RED: Style = AnsiColor::Red.on_default();
-/// Digits of a seal that a person types at least.
+/// Minimum number of seal digits that a user must type.
 const SEAL_DIGITS: usize = 12;
-/// Characters of a line that are shown; the rest is counted.
+/// Longer lines are cut.
 const LINE_CHARS: usize = 400;
 
-pub(super) fn run(global: &Global, args: &ReviewArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &ReviewArgs) -> anyhow::Result<Exit> {
     let opened = open(global, &args.flags)?;
     opened.warn_about_policy();
     let json = args.flags.json;
     match args.command.as_ref().unwrap_or(&ReviewCommand::List) {
         ReviewCommand::List => list(&opened, args, json),
         ReviewCommand::Show { draft, full } => show(&opened, args, draft, *full, json),
-        ReviewCommand::Approve(said) => tell(&opened, args, said, Say::Approve, json),
-        ReviewCommand::Reject(said) => tell(&opened, args, said, Say::Reject, json),
-        ReviewCommand::SendBack(said) => tell(&opened, args, said, Say::SendBack, json),
+        ReviewCommand::Approve(said) => tell(&opened, args, said, ReviewDecision::Approve, json),
+        ReviewCommand::Reject(said) => tell(&opened, args, said, ReviewDecision::Reject, json),
+        ReviewCommand::SendBack(said) => tell(&opened, args, said, ReviewDecision::SendBack, json),
     }
 }
 
-fn list(opened: &Opened, args: &ReviewArgs, json: bool) -> anyhow::Result<Exit> {
+fn list(opened: &OpenDraftStore, args: &ReviewArgs, json: bool) -> anyhow::Result<Exit> {
     let person = opened.person(args.by.as_deref())?;
     opened.store.tidy().map_err(failed)?;
     let all = opened.store.list(&person).map_err(failed)?;
-    let waiting: Vec<&Draft> = all.iter().filter(|one| one.state == State::Escalated).collect();
+    let waiting: Vec<&Draft> =
+        all.iter().filter(|one| one.state == DraftState::Escalated).collect();
     let mut text = String::new();
     if waiting.is_empty() {
-        text.push_str("nothing waits for a person\n");
+        text.push_str("no drafts need review\n");
     }
     for draft in &waiting {
         let Some(submission) = &draft.submission else { continue };
@@ -60,7 +61,8 @@ fn list(opened: &Opened, args: &ReviewArgs, json: bool) -> anyhow::Result<Exit> 
             display::line(draft.task.as_str())
         );
         if !submission.summary.is_empty() {
-            let _ = writeln!(text, "  the worker says: {}", display::line(&submission.summary));
+            let _ =
+                writeln!(text, "  summary by the worker: {}", display::line(&submission.summary));
         }
         let rules: Vec<&str> = submission.findings.iter().map(|one| one.rule.name()).collect();
         let _ = writeln!(text, "  {YELLOW}{}{YELLOW:#}", rules.join(", "));
@@ -70,7 +72,7 @@ fn list(opened: &Opened, args: &ReviewArgs, json: bool) -> anyhow::Result<Exit> 
 }
 
 fn show(
-    opened: &Opened,
+    opened: &OpenDraftStore,
     args: &ReviewArgs,
     draft: &str,
     full: bool,
@@ -85,7 +87,7 @@ fn show(
         let owner = display::line(&first.draft.owner.to_string());
         let _ = writeln!(text, "{BOLD}{}{BOLD:#}  by {owner}", first.draft.state.word());
         if !submission.summary.is_empty() {
-            let _ = writeln!(text, "the worker says: {}", display::line(&submission.summary));
+            let _ = writeln!(text, "summary by the worker: {}", display::line(&submission.summary));
         }
     }
     let mut hides_something = false;
@@ -101,18 +103,19 @@ fn show(
         text.push_str(&shown(file, &difference));
     }
     if hides_something {
-        // The seal says what was shown. Without it nobody approves what they did not see.
+        // The seal is printed only if everything is shown, so that nobody approves content they did
+        // not see.
         let _ = writeln!(
             text,
-            "\n{YELLOW}lines that change are longer than what is shown{YELLOW:#}\n\
-             {DIM}moothall review show {} --full shows all of them, and the seal{DIM:#}",
+            "\n{YELLOW}some changed lines are cut{YELLOW:#}\n\
+             {DIM}moothall review show {} --full shows them completely, with the seal{DIM:#}",
             display::line(draft)
         );
     } else if let Some(seal) = seal {
         let digits = seal.to_string();
         let _ = writeln!(
             text,
-            "\nseal {BOLD}{}{BOLD:#}{}\n{DIM}moothall review approve {draft} --seal {}{DIM:#}",
+            "\nseal {BOLD}{}{BOLD:#}{}\n{DIM}moothall review approve {draft} --if-match {}{DIM:#}",
             &digits[..SEAL_DIGITS],
             &digits[SEAL_DIGITS..],
             &digits[..SEAL_DIGITS],
@@ -131,58 +134,61 @@ fn show(
 }
 
 fn tell(
-    opened: &Opened,
+    opened: &OpenDraftStore,
     args: &ReviewArgs,
-    said: &ReviewSayArgs,
-    word: Say,
+    said: &ReviewDecisionArgs,
+    word: ReviewDecision,
     json: bool,
 ) -> anyhow::Result<Exit> {
     let person = opened.person(args.by.as_deref())?;
-    if word == Say::Approve && !opened.store.policy().channels.contains(&Channel::Cli) {
-        return Err(CliError::usage("the policy does not let people approve here")
-            .with_hint("its `[review] channels` does not name `cli`")
+    if word == ReviewDecision::Approve
+        && !opened.store.policy().channels.contains(&ReviewChannel::Cli)
+    {
+        return Err(CliError::usage("the policy does not allow approval on the command line")
+            .with_hint("add `cli` to `channels` under `[review]` in the policy")
             .into());
     }
     let id = id_of(&said.draft)?;
     let now = opened.store.status(&person, id).map_err(failed)?;
     let seal = whole_seal(&said.seal, now.submission.as_ref().map(|one| one.seal))?;
     let drafts = opened.store.review(&person, id, seal, word, &said.reason).map_err(failed)?;
-    let state = drafts.first().map_or(State::Editing, |draft| draft.state);
+    let state = drafts.first().map_or(DraftState::Editing, |draft| draft.state);
     let report =
         json!({ "state": state, "drafts": drafts.iter().map(report_of).collect::<Vec<_>>() });
     let words = match state {
-        State::Applied => format!("{GREEN}applied{GREEN:#}\n"),
-        State::Conflict => {
-            "conflict: the file has changed since; the worker may rebase\n".to_owned()
+        DraftState::Applied => format!("{GREEN}applied{GREEN:#}\n"),
+        DraftState::Conflict => {
+            "conflict: the file has changed; the worker can rebase the draft\n".to_owned()
         }
-        State::Editing => "sent back to its worker\n".to_owned(),
+        DraftState::Editing => "sent back to the worker\n".to_owned(),
         other => format!("{}\n", other.word()),
     };
     say(json, &report, &words)?;
-    Ok(if state == State::Conflict { Exit::VerdictNegative } else { Exit::Fine })
+    Ok(if state == DraftState::Conflict { Exit::VerdictNegative } else { Exit::Fine })
 }
 
-/// What a person typed stands for the seal that is there, if it is the beginning of it. Anything
-/// else is taken as it is, and refused where it differs.
+/// Expands a prefix of the current seal. A full seal is returned unchanged and rejected later if it
+/// differs.
 fn whole_seal(typed: &str, now: Option<Sha256Hex>) -> Result<Sha256Hex, CliError> {
     if let Some(seal) = Sha256Hex::parse(typed) {
         return Ok(seal);
     }
     let digits = typed.len() >= SEAL_DIGITS && typed.bytes().all(|byte| byte.is_ascii_hexdigit());
     if !digits {
-        return Err(CliError::usage("a seal is 64 hexadecimal digits, or the first 12 of them")
-            .with_hint("`moothall review show DRAFT` prints it"));
+        return Err(CliError::usage(
+            "invalid seal: expected 64 hexadecimal digits, or at least the first 12",
+        )
+        .with_hint("`moothall review show DRAFT` prints it"));
     }
     match now {
         Some(seal) if seal.to_string().starts_with(typed) => Ok(seal),
-        _ => Err(CliError::usage("the draft is not what was shown: its seal is another one now")
-            .with_hint("look at it again: `moothall review show DRAFT`")),
+        _ => Err(CliError::usage("the draft changed since it was shown: its seal is different")
+            .with_hint("review the current version: `moothall review show DRAFT`")),
     }
 }
 
-/// One file: its difference, changed parts of lines marked, findings below the lines they are
-/// about.
-fn shown(file: &ShownFile, difference: &Difference) -> String {
+/// The diff of one file, with changed parts of lines highlighted and findings below their lines.
+fn shown(file: &SubmissionFile, difference: &DraftDiff) -> String {
     let draft = &file.draft;
     let path = display::line(draft.path.as_str());
     let mut text = match (&draft.base, &draft.change.file, &draft.change.rename_to) {
@@ -220,7 +226,7 @@ fn shown(file: &ShownFile, difference: &Difference) -> String {
     text
 }
 
-fn lines(difference: &Difference, beside: &mut BTreeMap<usize, Vec<String>>) -> String {
+fn lines(difference: &DraftDiff, beside: &mut BTreeMap<usize, Vec<String>>) -> String {
     let mut text = String::new();
     for (at, hunk) in difference.hunks.iter().enumerate() {
         if at > 0 {
@@ -228,9 +234,9 @@ fn lines(difference: &Difference, beside: &mut BTreeMap<usize, Vec<String>>) -> 
         }
         for line in hunk {
             let (sign, style) = match line.side {
-                Side::Removed => ('-', RED),
-                Side::Added => ('+', GREEN),
-                Side::Kept => (' ', Style::new()),
+                DiffSide::Removed => ('-', RED),
+                DiffSide::Added => ('+', GREEN),
+                DiffSide::Kept => (' ', Style::new()),
             };
             let number = line.new.or(line.old).unwrap_or(0);
             let mut shown = String::new();
@@ -239,7 +245,7 @@ fn lines(difference: &Difference, beside: &mut BTreeMap<usize, Vec<String>>) -> 
                 let _ = write!(shown, "{marked}{}{marked:#}", part.text);
             }
             if line.cut {
-                let _ = write!(shown, "{DIM}… (a longer line){DIM:#}");
+                let _ = write!(shown, "{DIM}… (line is longer){DIM:#}");
             }
             let _ = writeln!(text, "{DIM}{number:>5}{DIM:#} {style}{sign}{style:#} {shown}");
             if line.no_newline {
@@ -253,8 +259,8 @@ fn lines(difference: &Difference, beside: &mut BTreeMap<usize, Vec<String>>) -> 
     text
 }
 
-/// A difference that others made, with colour and without anything that drives a terminal.
-pub(super) fn painted(diff: &str) -> String {
+/// Colors an untrusted diff and escapes control characters.
+pub(crate) fn painted(diff: &str) -> String {
     let mut text = String::new();
     for line in diff.lines() {
         let style = match line.as_bytes().first() {
@@ -264,7 +270,7 @@ pub(super) fn painted(diff: &str) -> String {
             _ => Style::new(),
         };
         let cut: String = line.chars().take(LINE_CHARS).collect();
-        let more = if cut.len() < line.len() { "… (a longer line)" } else { "" };
+        let more = if cut.len() < line.len() { "… (line is longer)" } else { "" };
         let _ = writeln!(text, "{style}{}{style:#}{more}", text::escaped(&cut));
     }
     text

@@ -1,4 +1,4 @@
-//! `moothall run`: a program for a task, on trial.
+//! `moothall run`: generates a program for a task and tests it in a sandbox.
 
 mod drive;
 mod report;
@@ -8,32 +8,32 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use moothall_core::{ProgramSpec, RunId, RunSpec};
-use moothall_engine::{Ended, RunRecord};
+use moothall_engine::{RunExit, RunRecord};
 use moothall_models::Ledger;
 use moothall_store::{Store, StoredEvent};
 use serde_json::json;
 
-pub(super) use self::drive::{SharedView, drive, log, shown, watched};
-use self::report::Report;
-pub(super) use self::view::{Audience, View};
-use super::found_run::{Found, refuse_if_over, unlocked};
-use super::{Interruptible, attempts, runtime};
-use crate::args::{Global, ResumeArgs, RunArgs};
+pub(crate) use self::drive::{SharedView, drive, log, shown, watched};
+use self::report::ProgramReport;
+pub(crate) use self::view::{Audience, View};
+use super::resumable_run::{Found, refuse_if_over, unlocked};
+use super::{InterruptibleResult, attempts, runtime};
+use crate::args::{GlobalArgs, ResumeArgs, RunArgs};
 use crate::artifacts::WrittenFiles;
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::{CliError, Exit};
 use crate::launch::{self, PreparedRun, ProgramRequest, cluster};
-use crate::local::{self, Local};
-use crate::notice::{self, News};
+use crate::notify::{self, News};
+use crate::run_store::{self, Local};
 use crate::{files, logging, terminal};
 
-/// Files that are written at the end.
+/// Output files.
 struct Files {
     receipt: Option<PathBuf>,
     events: Option<PathBuf>,
 }
 
-pub(super) fn run(global: &Global, args: &RunArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &RunArgs) -> anyhow::Result<Exit> {
     let audience = match (args.stdio, args.json) {
         (true, _) => Audience::Stdio,
         (false, true) => Audience::Json,
@@ -41,7 +41,7 @@ pub(super) fn run(global: &Global, args: &RunArgs) -> anyhow::Result<Exit> {
     };
     let ran = start(global, args, audience);
     match (audience, ran) {
-        // Whoever talks JSON with us reads no standard error.
+        // A program that uses `--stdio` does not read standard error.
         (Audience::Stdio, Err(error)) => {
             let error = CliError::from(error);
             let told = json!({
@@ -58,7 +58,7 @@ pub(super) fn run(global: &Global, args: &RunArgs) -> anyhow::Result<Exit> {
     }
 }
 
-fn start(global: &Global, args: &RunArgs, audience: Audience) -> anyhow::Result<Exit> {
+fn start(global: &GlobalArgs, args: &RunArgs, audience: Audience) -> anyhow::Result<Exit> {
     let request = ProgramRequest::from_args(args)?;
     let context = request.context(global.config.as_deref())?;
     logging::start(&context.loaded.resolved.config.log, global.verbose);
@@ -70,7 +70,7 @@ fn start(global: &Global, args: &RunArgs, audience: Audience) -> anyhow::Result<
     let view = Arc::new(Mutex::new(View::new(audience)));
 
     runtime()?.block_on(async {
-        // The workers of a cluster have sandboxes of their own.
+        // The workers of a cluster use their own sandboxes.
         let prepared = match spec.settings.restate {
             None => Some(prepare(&context, &spec, &view).await?),
             Some(_) => None,
@@ -79,9 +79,9 @@ fn start(global: &Global, args: &RunArgs, audience: Audience) -> anyhow::Result<
         let new = launch::new_run(&RunSpec::Program(spec.clone()), None)?;
         let (run_id, stored) = (new.run_id.clone(), new.spec.clone());
         let _lock = local.lock(&run_id).await.map_err(unlocked)?;
-        local.store.create_run(new).await.map_err(local::broken)?;
+        local.store.create_run(new).await.map_err(run_store::broken)?;
         for bytes in request.inputs.values() {
-            local.store.keep_artifact(&run_id, bytes).await.map_err(local::broken)?;
+            local.store.keep_artifact(&run_id, bytes).await.map_err(run_store::broken)?;
         }
         let ended = match (prepared, &spec.settings.restate) {
             (Some(prepared), _) => {
@@ -97,15 +97,15 @@ fn start(global: &Global, args: &RunArgs, audience: Audience) -> anyhow::Result<
             }
         };
         let news = ended.as_ref().map_or(Some(News::Failed), News::of);
-        notice::conclude(&context.loaded, &run_id, news, ended, async |ended| {
+        notify::conclude(&context.loaded, &run_id, news, ended, async |ended| {
             finish(&context, &local, &spec, &run_id, ended, &files, audience).await
         })
         .await
     })
 }
 
-pub(super) fn go_on(
-    global: &Global,
+pub(crate) fn go_on(
+    global: &GlobalArgs,
     args: &ResumeArgs,
     found: &Found,
     spec: &ProgramSpec,
@@ -121,13 +121,13 @@ pub(super) fn go_on(
     runtime.block_on(async {
         if let Some(restate) = &spec.settings.restate {
             let store = &*local.store;
-            let record = RunRecord::read(store, &row.run_id).await.map_err(local::broken)?;
+            let record = RunRecord::read(store, &row.run_id).await.map_err(run_store::broken)?;
             cluster::let_go_on(restate, store, &row.run_id, args.raised_budget()).await?;
             let ended = follow(store, &row.run_id, &record.events, &view).await?;
             return finish(&context, local, spec, &row.run_id, ended, &files, audience).await;
         }
         let _lock = local.lock(&row.run_id).await.map_err(unlocked)?;
-        // Again: its driver may have come to the end while we waited for the lock.
+        // Read again: the run may have ended while this process waited for the lock.
         let row = local.find(row.run_id.as_str()).await?;
         refuse_if_over(&row)?;
         let prepared = prepare(&context, spec, &view).await?;
@@ -135,53 +135,53 @@ pub(super) fn go_on(
         let ended = drive(&prepared, local, &row.run_id, ledger, &view).await;
         prepared.shut_down().await;
         let news = ended.as_ref().map_or(Some(News::Failed), News::of);
-        notice::conclude(&context.loaded, &row.run_id, news, ended, async |ended| {
+        notify::conclude(&context.loaded, &row.run_id, news, ended, async |ended| {
             finish(&context, local, spec, &row.run_id, ended, &files, audience).await
         })
         .await
     })
 }
 
-/// Follows a run that workers drive to where it stops. What `before` holds was shown before.
+/// Follows a run that workers execute until it stops. The events in `before` were already shown.
 async fn follow(
     store: &dyn Store,
     run_id: &RunId,
     before: &[StoredEvent],
     view: &SharedView,
-) -> anyhow::Result<Ended> {
+) -> anyhow::Result<RunExit> {
     let heard = |stored: &StoredEvent| shown(view).event(run_id, stored);
     match watched(view, cluster::until_it_stops(store, run_id, before, heard)).await {
-        Interruptible::Done(ended) => Ok(ended?),
-        Interruptible::Cancelled => Err(cluster::unwatched(run_id).into()),
+        InterruptibleResult::Done(ended) => Ok(ended?),
+        InterruptibleResult::Cancelled => Err(cluster::unwatched(run_id).into()),
     }
 }
 
-/// Opens what the run needs. Nothing is lost if a person gives up here.
+/// Opens what the run needs. Cancelling here loses nothing.
 async fn prepare(
-    context: &Context,
+    context: &CommandContext,
     spec: &ProgramSpec,
     view: &SharedView,
 ) -> Result<PreparedRun, CliError> {
-    shown(view).wait_for("looking for a sandbox");
+    shown(view).wait_for("checking sandboxes");
     match watched(view, PreparedRun::open(context, RunSpec::Program(spec.clone()))).await {
-        Interruptible::Done(prepared) => prepared,
-        Interruptible::Cancelled => Err(CliError::new(Exit::Cancelled, "cancelled")),
+        InterruptibleResult::Done(prepared) => prepared,
+        InterruptibleResult::Cancelled => Err(CliError::new(Exit::Cancelled, "cancelled")),
     }
 }
 
-/// Writes the files that are wanted and tells what came of the run.
+/// Writes the requested files and reports the result of the run.
 async fn finish(
-    context: &Context,
+    context: &CommandContext,
     local: &Local,
     spec: &ProgramSpec,
     run_id: &RunId,
-    ended: Ended,
+    ended: RunExit,
     wanted: &Files,
     audience: Audience,
 ) -> anyhow::Result<Exit> {
-    let record = RunRecord::read(&*local.store, run_id).await.map_err(local::broken)?;
+    let record = RunRecord::read(&*local.store, run_id).await.map_err(run_store::broken)?;
     let left = match (&ended, &spec.settings.output) {
-        (Ended::Done(_), Some(folder)) => {
+        (RunExit::Done(_), Some(folder)) => {
             files::write_artifacts(&*local.store, run_id, &attempts::files(&record), folder).await
         }
         _ => Ok(WrittenFiles::default()),
@@ -196,8 +196,8 @@ async fn finish(
         Err(error) => (WrittenFiles::default(), Some(error)),
     };
     let (model, record, ended, written) = (&spec.input.model, &record, &ended, &written);
-    // What cannot be written is still told: it is paid for.
-    let told = Report { context, model, record, ended, written }.print(audience);
+    // The result is reported even if files cannot be written, because it is paid for.
+    let told = ProgramReport { context, model, record, ended, written }.print(audience);
     match (told, unsaved) {
         (told, None) => told,
         (Ok(_), Some(unsaved)) => Err(unsaved),

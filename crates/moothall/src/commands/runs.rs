@@ -1,4 +1,4 @@
-//! `moothall runs`: the runs that are kept.
+//! `moothall runs`: lists stored runs.
 
 mod remove;
 
@@ -8,17 +8,17 @@ use moothall_store::{RunFilter, RunRow, Teams};
 use serde_json::{Value, json};
 
 use super::runtime;
-use crate::args::{Global, RunsArgs, RunsCommand};
+use crate::args::{GlobalArgs, RunsArgs, RunsCommand};
 use crate::display;
 use crate::error::Exit;
-use crate::local::{self, Local};
+use crate::run_store::{self, Local};
 use crate::terminal::{self, BOLD, DIM};
 use crate::{config, logging};
 
-/// The longest title in a list.
+/// Longer titles are cut.
 const TITLE_CHARS: usize = 50;
 
-pub(super) fn run(global: &Global, args: &RunsArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &RunsArgs) -> anyhow::Result<Exit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     match &args.command {
@@ -31,10 +31,10 @@ pub(super) fn run(global: &Global, args: &RunsArgs) -> anyhow::Result<Exit> {
             return Ok(Vec::new());
         };
         let filter = RunFilter { teams: Teams::All, state: args.state, limit: args.limit };
-        let rows = local.store.runs(filter).await.map_err(local::broken)?;
+        let rows = local.store.runs(filter).await.map_err(run_store::broken)?;
         let open = rows.iter().filter(|row| !row.state.is_terminal());
         let open: Vec<RunRow> = open.cloned().collect();
-        let driven = local.driven(&open).await.map_err(local::broken)?;
+        let driven = local.driven(&open).await.map_err(run_store::broken)?;
         let look = |row: RunRow| {
             let is_driven = driven.contains(&row.run_id);
             (row, is_driven)
@@ -46,8 +46,8 @@ pub(super) fn run(global: &Global, args: &RunsArgs) -> anyhow::Result<Exit> {
             rows.iter().map(|(row, is_driven)| run_json(row, *is_driven)).collect();
         terminal::print(&format!("{:#}\n", json!({ "runs": runs })))?;
     } else if rows.is_empty() {
-        let which = args.state.map_or(String::new(), |state| format!(" that is {state}"));
-        terminal::print(&format!("there is no run{which}\n"))?;
+        let which = args.state.map_or(String::new(), |state| format!(" with state {state}"));
+        terminal::print(&format!("no runs{which}\n"))?;
         terminal::note(&format!(
             "{DIM}start one: moothall run --model demo \"print the first 20 primes\"{DIM:#}\n"
         ));
@@ -69,7 +69,7 @@ fn table(rows: &[(RunRow, bool)]) -> String {
         let _ = writeln!(
             text,
             "{:<13}  {:<11}  {verdict:<14}  {:<20}  {spent:>9}  {}",
-            local::short(&row.run_id),
+            run_store::short(&row.run_id),
             display::state(row, *is_driven),
             display::time(row.created_at_ms),
             display::cut(&row.title, TITLE_CHARS),
@@ -78,8 +78,8 @@ fn table(rows: &[(RunRow, bool)]) -> String {
     text
 }
 
-/// A run as it stands in JSON, in lists and at the head of what is shown about one.
-pub(super) fn run_json(row: &RunRow, is_driven: bool) -> Value {
+/// JSON form of a run in lists and at the start of its details.
+pub(crate) fn run_json(row: &RunRow, is_driven: bool) -> Value {
     json!({
         "run_id": row.run_id,
         "workflow": row.spec.workflow(),

@@ -1,34 +1,34 @@
-//! `moothall sandbox`: what exists on this machine now.
+//! `moothall sandbox`: lists and cleans up sandboxes on this machine.
 
 use moothall_core::text::shown_line;
 use std::fmt::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use moothall_sandbox::{Record, Registry};
+use moothall_sandbox::{SandboxRecord, SandboxRegistry};
 use serde_json::json;
 
-use crate::args::{Global, SandboxCommand};
+use crate::args::{GlobalArgs, SandboxCommand};
 use crate::config;
 use crate::error::Exit;
 use crate::isolation;
 use crate::logging;
 use crate::terminal::{self, BOLD};
 
-pub(super) fn run(global: &Global, command: &SandboxCommand) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, command: &SandboxCommand) -> anyhow::Result<Exit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     let records = isolation::records(&loaded);
     match command {
         SandboxCommand::List { json } => {
-            let records = Registry::list(&records).map_err(isolation::failure)?;
+            let records = SandboxRegistry::list(&records).map_err(isolation::failure)?;
             let text = if *json { format!("{:#}\n", json!(records)) } else { table(&records) };
             terminal::print(&text)?;
         }
         SandboxCommand::Reap { json } => {
-            let reaped = Registry::reap(&records).map_err(isolation::failure)?;
+            let reaped = SandboxRegistry::reap(&records).map_err(isolation::failure)?;
             let text = match (json, reaped.len()) {
                 (true, _) => format!("{:#}\n", json!({ "reaped": reaped })),
-                (false, 0) => "nothing is left behind\n".to_owned(),
+                (false, 0) => "nothing to clean up\n".to_owned(),
                 (false, _) => format!("cleaned up {}\n", reaped.join(", ")),
             };
             terminal::print(&text)?;
@@ -37,7 +37,7 @@ pub(super) fn run(global: &Global, command: &SandboxCommand) -> anyhow::Result<E
     Ok(Exit::Fine)
 }
 
-fn table(records: &[Record]) -> String {
+fn table(records: &[SandboxRecord]) -> String {
     if records.is_empty() {
         return "no sandboxes\n".to_owned();
     }

@@ -1,32 +1,33 @@
-//! `moothall show`: what is known about one run.
+//! `moothall show`: prints one run.
 
 use std::fmt::Write as _;
 
 use moothall_core::RunKind;
 use moothall_core::model::ModelName;
 use moothall_core::receipt::Receipt;
-use moothall_core::view::Attempt;
-use moothall_core::{RunEventBody, Verdict};
+use moothall_core::view::AttemptView;
+use moothall_core::{RunEventBody, RunVerdict};
 use moothall_engine::RunRecord;
 use moothall_store::RunState;
 use serde_json::{Value, json};
 
 use super::attempts;
 use super::{consult, runs, runtime};
-use crate::args::{Global, ShowArgs};
+use crate::args::{GlobalArgs, ShowArgs};
 use crate::display;
 use crate::error::{CliError, Exit};
 use crate::files;
-use crate::local::{self, open_and_find};
+use crate::run_store::{self, open_and_find};
 use crate::terminal::{self, DIM};
 use crate::{config, logging};
 
-pub(super) fn run(global: &Global, args: &ShowArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &ShowArgs) -> anyhow::Result<Exit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     runtime()?.block_on(async {
         let (local, row) = open_and_find(&loaded, &args.run).await?;
-        let record = RunRecord::read(&*local.store, &row.run_id).await.map_err(local::broken)?;
+        let record =
+            RunRecord::read(&*local.store, &row.run_id).await.map_err(run_store::broken)?;
         let is_driven = !row.state.is_terminal() && local.is_driven(&row).await?;
         if let Some(path) = &args.receipt {
             files::write_receipt(path, &receipt(&record)?)?;
@@ -54,21 +55,21 @@ pub(super) fn run(global: &Global, args: &ShowArgs) -> anyhow::Result<Exit> {
     })
 }
 
-pub(super) fn receipt(record: &RunRecord) -> Result<Receipt, CliError> {
+pub(crate) fn receipt(record: &RunRecord) -> Result<Receipt, CliError> {
     let run_id = &record.row.run_id;
     record.receipt().ok_or_else(|| {
-        CliError::usage(format!("run {run_id} has no receipt: it has no verdict"))
-            .with_hint("a run has a receipt when it has come to an end")
+        CliError::usage(format!("run {run_id} has no receipt because it is not finished"))
+            .with_hint("a receipt is written when the run ends")
     })
 }
 
 fn refuse_flags_of_run(args: &ShowArgs) -> Result<(), CliError> {
     let given = [(args.code, "--code"), (args.output.is_some(), "--output")];
     match given.iter().find(|(is_given, _)| *is_given) {
-        Some((_, flag)) => {
-            Err(CliError::usage(format!("`{flag}` is for programs, and this is a consultation"))
-                .with_hint("see `--memo`, `--move` and `--artifacts`"))
-        }
+        Some((_, flag)) => Err(CliError::usage(format!(
+            "`{flag}` applies to programs, but this run is a consultation"
+        ))
+        .with_hint("use `--memo`, `--move` or `--artifacts`")),
         None => Ok(()),
     }
 }
@@ -80,16 +81,16 @@ fn refuse_flags_of_consult(args: &ShowArgs) -> Result<(), CliError> {
         (args.artifacts.is_some(), "--artifacts"),
     ];
     match given.iter().find(|(is_given, _)| *is_given) {
-        Some((_, flag)) => {
-            Err(CliError::usage(format!("`{flag}` is for consultations, and this is a program"))
-                .with_hint("see `--code` and `--output`"))
-        }
+        Some((_, flag)) => Err(CliError::usage(format!(
+            "`{flag}` applies to consultations, but this run is a program"
+        ))
+        .with_hint("use `--code` or `--output`")),
         None => Ok(()),
     }
 }
 
-/// Everything about a run that a program may want.
-pub(super) fn run_json(record: &RunRecord, is_driven: bool) -> Value {
+/// The JSON output for one run.
+pub(crate) fn run_json(record: &RunRecord, is_driven: bool) -> Value {
     let mut report = runs::run_json(&record.row, is_driven);
     let attempted = attempts::attempted(record);
     let left: Vec<Value> = attempts::files(record)
@@ -119,11 +120,11 @@ pub(super) fn run_json(record: &RunRecord, is_driven: bool) -> Value {
     report
 }
 
-/// What every kind of run has: who, what, where it stands, when.
-pub(super) fn head(record: &RunRecord, is_driven: bool) -> Vec<(&'static str, String)> {
+/// Fields that all kinds of runs have.
+pub(crate) fn head(record: &RunRecord, is_driven: bool) -> Vec<(&'static str, String)> {
     let row = &record.row;
     let demonstration = match row.model.parse::<ModelName>() {
-        Ok(model) if model.is_demo() => " (a demonstration, no model was asked)",
+        Ok(model) if model.is_demo() => " (demo model: scripted answers, no API call)",
         _ => "",
     };
     let (workflow, model) = (display::line(row.spec.workflow()), display::line(&row.model));
@@ -176,22 +177,19 @@ fn text(record: &RunRecord, is_driven: bool) -> String {
     if let Some(spent) = &row.spent {
         field("spent", &display::spent(spent));
     }
-    let id = local::short(&row.run_id);
+    let id = run_store::short(&row.run_id);
     if row.state == RunState::Paused || (row.state == RunState::Running && !is_driven) {
-        let _ = writeln!(text, "{DIM}let it go on: moothall resume {id}{DIM:#}");
+        let _ = writeln!(text, "{DIM}continue it: moothall resume {id}{DIM:#}");
     } else if !attempts::files(record).is_empty() {
         let _ = writeln!(text, "{DIM}write the files: moothall show {id} --output DIR{DIM:#}");
     }
     text
 }
 
-fn attempt_lines(attempt: &Attempt) -> Vec<String> {
+fn attempt_lines(attempt: &AttemptView) -> Vec<String> {
     let mut lines = Vec::new();
     if !attempt.rejected.is_empty() {
-        lines.push(display::line(&format!(
-            "an answer could not be used: {}",
-            attempt.rejected.join("; ")
-        )));
+        lines.push(display::line(&format!("unusable answer: {}", attempt.rejected.join("; "))));
     }
     if let Some(program) = &attempt.program {
         lines.push(display::lines_of_code(program.code_lines));
@@ -204,8 +202,8 @@ fn attempt_lines(attempt: &Attempt) -> Vec<String> {
     }
     if let Some(findings) = &attempt.findings {
         lines.push(match findings.is_empty() {
-            true => "judged: nothing to object to".to_owned(),
-            false => format!("judged: {}", Verdict::of(findings)),
+            true => "checked: no findings".to_owned(),
+            false => format!("checked: {}", RunVerdict::of(findings)),
         });
         lines.extend(findings.iter().map(display::finding));
     }
@@ -213,7 +211,7 @@ fn attempt_lines(attempt: &Attempt) -> Vec<String> {
         lines.push(display::line(&format!("critique: {critique}")));
     }
     if lines.is_empty() {
-        lines.push("nothing yet".to_owned());
+        lines.push("not started".to_owned());
     }
     lines
 }

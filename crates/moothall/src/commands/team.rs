@@ -1,4 +1,4 @@
-//! `moothall team`: whom the runs of a server belong to.
+//! `moothall team`: creates and lists teams, which own the runs of a server.
 
 use std::fmt::Write as _;
 
@@ -7,14 +7,14 @@ use moothall_store::{StoreError, TeamRow, now_ms};
 use serde_json::{Value, json};
 
 use super::runtime;
-use crate::args::{Global, TeamCommand};
+use crate::args::{GlobalArgs, TeamCommand};
 use crate::display;
 use crate::error::{CliError, Exit};
-use crate::local::{self, Local};
+use crate::run_store::{self, Local};
 use crate::terminal::{self, BOLD, DIM};
 use crate::{config, logging};
 
-pub(super) fn run(global: &Global, command: &TeamCommand) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, command: &TeamCommand) -> anyhow::Result<Exit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     runtime()?.block_on(async {
@@ -27,13 +27,13 @@ pub(super) fn run(global: &Global, command: &TeamCommand) -> anyhow::Result<Exit
                 } else {
                     terminal::print(&format!("team {name}\n"))?;
                     terminal::note(&format!(
-                        "{DIM}give it a token: moothall token create --team {name} --scope run\
+                        "{DIM}create a token for it: moothall token create --team {name} --scope run\
                          {DIM:#}\n"
                     ));
                 }
             }
             TeamCommand::List { json } => {
-                let teams = local.accounts().teams().await.map_err(local::broken)?;
+                let teams = local.accounts().teams().await.map_err(run_store::broken)?;
                 if *json {
                     let teams: Vec<Value> = teams.iter().map(team_json).collect();
                     terminal::print(&format!("{:#}\n", json!({ "teams": teams })))?;
@@ -47,20 +47,17 @@ pub(super) fn run(global: &Global, command: &TeamCommand) -> anyhow::Result<Exit
     })
 }
 
-/// What a person is told about a team that is not there.
-pub(super) fn no_such_team(name: &TeamName) -> CliError {
-    CliError::usage(format!("there is no team `{name}`")).with_hint(format!(
-        "`moothall team create {name}` makes it; `moothall team list` shows all"
+pub(crate) fn no_such_team(name: &TeamName) -> CliError {
+    CliError::usage(format!("no team named `{name}`")).with_hint(format!(
+        "create it with `moothall team create {name}`, or see `moothall team list`"
     ))
 }
 
 fn refusal(error: StoreError) -> CliError {
     match error {
-        StoreError::TeamExists(name) => {
-            CliError::usage(format!("there is a team `{name}` already"))
-                .with_hint("`moothall team list` shows all")
-        }
-        error => local::broken(error),
+        StoreError::TeamExists(name) => CliError::usage(format!("team `{name}` already exists"))
+            .with_hint("see `moothall team list`"),
+        error => run_store::broken(error),
     }
 }
 

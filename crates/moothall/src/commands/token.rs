@@ -1,26 +1,25 @@
-//! `moothall token`: who may call a server, and what they may do.
+//! `moothall token`: manages the access tokens of a server.
 
 use std::fmt::Write as _;
 
-use moothall_core::access::{Caller, InvalidName, Limits, TokenId};
+use moothall_core::access::{AccessCaller, InvalidName, Limits, TokenId};
 use moothall_core::text::shown_line;
 use moothall_store::{
-    Accounts, Credential, NewToken, StoreError, Teams, TokenRow, now_ms, random_token_id,
+    AccountStore, Credential, NewToken, StoreError, Teams, TokenRow, now_ms, random_token_id,
 };
 use serde_json::{Value, json};
 
 use super::{runtime, team};
-use crate::args::{CreateTokenArgs, Global, Lifetime, TokenCommand};
+use crate::args::{CreateTokenArgs, GlobalArgs, TokenCommand, TokenLifetime};
 use crate::display;
 use crate::error::{CliError, Exit};
-use crate::local::{self, Local};
+use crate::run_store::{self, Local};
 use crate::terminal::{self, BOLD, DIM};
 use crate::{config, logging};
 
-/// The longest label in a list.
 const LABEL_CHARS: usize = 40;
 
-pub(super) fn run(global: &Global, command: &TokenCommand) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, command: &TokenCommand) -> anyhow::Result<Exit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     runtime()?.block_on(async {
@@ -29,7 +28,7 @@ pub(super) fn run(global: &Global, command: &TokenCommand) -> anyhow::Result<Exi
             TokenCommand::Create(args) => create(local.accounts(), args).await?,
             TokenCommand::List { team, json } => {
                 let teams = team.clone().map_or(Teams::All, Teams::Only);
-                let tokens = local.accounts().tokens(teams).await.map_err(local::broken)?;
+                let tokens = local.accounts().tokens(teams).await.map_err(run_store::broken)?;
                 list(&tokens, *json)?;
             }
             TokenCommand::Revoke { id, json } => {
@@ -41,9 +40,11 @@ pub(super) fn run(global: &Global, command: &TokenCommand) -> anyhow::Result<Exi
     })
 }
 
-async fn create(accounts: &dyn Accounts, args: &CreateTokenArgs) -> anyhow::Result<()> {
-    let no_randomness =
-        |error| CliError::failed("no randomness").with_source(anyhow::Error::new(error));
+async fn create(accounts: &dyn AccountStore, args: &CreateTokenArgs) -> anyhow::Result<()> {
+    let no_randomness = |error| {
+        CliError::failed("cannot get random bytes from the operating system")
+            .with_source(anyhow::Error::new(error))
+    };
     let secret = Credential::token().map_err(no_randomness)?;
     let id = random_token_id().map_err(no_randomness)?;
     let created_at_ms = now_ms();
@@ -60,10 +61,10 @@ async fn create(accounts: &dyn Accounts, args: &CreateTokenArgs) -> anyhow::Resu
         },
         created_at_ms,
         expires_at_ms: match args.expires {
-            Lifetime::Never => None,
-            Lifetime::Ends(time) => {
+            TokenLifetime::Never => None,
+            TokenLifetime::Ends(time) => {
                 let ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-                // SQLite's integers have a sign; such a time is as good as never.
+                // SQLite's integers are signed; the clamped time is practically never.
                 Some(created_at_ms.saturating_add(ms).min(u64::MAX >> 1))
             }
         },
@@ -81,14 +82,15 @@ async fn create(accounts: &dyn Accounts, args: &CreateTokenArgs) -> anyhow::Resu
         terminal::print(&format!("{report:#}\n"))?;
         return Ok(());
     }
-    // The token alone: `TOKEN=$(moothall token create)`.
+    // Only the token goes to standard output, for `TOKEN=$(moothall token create)`.
     terminal::print(&format!("{}\n", secret.reveal()))?;
-    let ends = token
-        .expires_at_ms
-        .map_or_else(|| "never ends".to_owned(), |at_ms| format!("ends {}", display::time(at_ms)));
+    let ends = token.expires_at_ms.map_or_else(
+        || "never expires".to_owned(),
+        |at_ms| format!("expires {}", display::time(at_ms)),
+    );
     terminal::note(&format!(
-        "token {id} · team {} · {} · {ends}\n{DIM}{}\nthis is the only time it is shown; only its \
-         hash is kept{DIM:#}\n",
+        "token {id} · team {} · {} · {ends}\n{DIM}{}\nsave the token now: only its hash is stored and it \
+         cannot be shown again{DIM:#}\n",
         token.team,
         token.scopes,
         limits_in_words(token.limits),
@@ -96,19 +98,19 @@ async fn create(accounts: &dyn Accounts, args: &CreateTokenArgs) -> anyhow::Resu
     Ok(())
 }
 
-/// The error does not repeat the words: they may be the token itself.
+/// The error does not repeat the input, which may be the token itself.
 fn parse_id(words: &str) -> Result<TokenId, CliError> {
     words.parse().map_err(|error: InvalidName| {
-        CliError::usage(error.to_string()).with_hint("`moothall token list` shows all")
+        CliError::usage(error.to_string()).with_hint("see `moothall token list`")
     })
 }
 
-async fn revoke(accounts: &dyn Accounts, id: &TokenId, as_json: bool) -> anyhow::Result<()> {
+async fn revoke(accounts: &dyn AccountStore, id: &TokenId, as_json: bool) -> anyhow::Result<()> {
     accounts.revoke_token(id, now_ms()).await.map_err(refusal)?;
     if as_json {
         terminal::print(&format!("{:#}\n", json!({ "id": id, "state": "revoked" })))?;
     } else {
-        terminal::print(&format!("token {id} counts no more\n"))?;
+        terminal::print(&format!("token {id} is revoked\n"))?;
     }
     Ok(())
 }
@@ -119,8 +121,8 @@ fn list(tokens: &[TokenRow], as_json: bool) -> anyhow::Result<()> {
         let tokens: Vec<Value> = tokens.iter().map(|token| token_json(token, now_ms)).collect();
         terminal::print(&format!("{:#}\n", json!({ "tokens": tokens })))?;
     } else if tokens.is_empty() {
-        terminal::print("there is no token\n")?;
-        terminal::note(&format!("{DIM}make one: moothall token create --scope read{DIM:#}\n"));
+        terminal::print("no tokens\n")?;
+        terminal::note(&format!("{DIM}create one: moothall token create --scope read{DIM:#}\n"));
     } else {
         terminal::print(&table(tokens, now_ms))?;
     }
@@ -155,11 +157,11 @@ fn table(tokens: &[TokenRow], now_ms: u64) -> String {
 
 fn state(token: &TokenRow, now_ms: u64) -> &'static str {
     match token.caller(now_ms) {
-        Caller::Known(_) => "active",
-        Caller::Expired => "expired",
-        Caller::Revoked => "revoked",
-        // A row is a token that was given out.
-        Caller::Nobody | Caller::Unknown => "unknown",
+        AccessCaller::Known(_) => "active",
+        AccessCaller::Expired => "expired",
+        AccessCaller::Revoked => "revoked",
+        // Unreachable: every row is an issued token.
+        AccessCaller::Nobody | AccessCaller::Unknown => "unknown",
     }
 }
 
@@ -179,20 +181,20 @@ fn token_json(token: &TokenRow, now_ms: u64) -> Value {
 }
 
 fn limits_in_words(limits: Limits) -> String {
-    let runs = limits.runs_at_once.map(|runs| format!("{runs} runs at once"));
-    let spend = limits.usd_a_day.map(|usd| format!("{usd} within 24 hours"));
-    let rate = limits.requests_a_minute.map(|rate| format!("{rate} requests a minute"));
+    let runs = limits.runs_at_once.map(|runs| format!("{runs} concurrent runs"));
+    let spend = limits.usd_a_day.map(|usd| format!("{usd} per 24 hours"));
+    let rate = limits.requests_a_minute.map(|rate| format!("{rate} requests per minute"));
     runs.into_iter().chain(spend).chain(rate).collect::<Vec<_>>().join(" · ")
 }
 
 fn refusal(error: StoreError) -> CliError {
     match error {
         StoreError::UnknownTeam(name) => team::no_such_team(&name),
-        StoreError::UnknownToken(id) => CliError::usage(format!("there is no token {id}"))
-            .with_hint("`moothall token list` shows all"),
+        StoreError::UnknownToken(id) => CliError::usage(format!("no token with the id {id}"))
+            .with_hint("see `moothall token list`"),
         StoreError::TooLarge { what, limit, .. } => {
             CliError::usage(format!("{what} is longer than {limit} bytes"))
         }
-        error => local::broken(error),
+        error => run_store::broken(error),
     }
 }

@@ -1,18 +1,18 @@
-//! `moothall verify`: a receipt, checked offline.
+//! `moothall verify`: verifies a receipt offline.
 
-use moothall_core::consult::{Change, RankedMove, Review};
+use moothall_core::consult::{MoveReview, RankedMove, ReviewChange};
 use moothall_core::receipt::{Receipt, ReceiptProblem, VerifiedReceipt, verify};
 use moothall_core::text;
-use moothall_core::{Conclusion, Verdict};
+use moothall_core::{Conclusion, RunVerdict};
 use serde_json::json;
 
 use crate::args::VerifyArgs;
 use crate::error::{CliError, Exit};
 use crate::terminal;
 
-pub(super) fn run(args: &VerifyArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<Exit> {
     let bytes = fs_err::read(&args.receipt)
-        .map_err(|error| CliError::usage("the receipt cannot be read").with_source(error))?;
+        .map_err(|error| CliError::usage("cannot read the receipt").with_source(error))?;
     let verified = match verify(&bytes) {
         Ok(verified) => verified,
         Err(fault) => {
@@ -23,14 +23,14 @@ pub(super) fn run(args: &VerifyArgs) -> anyhow::Result<Exit> {
                 ))?;
             }
             return Err(CliError::failed(format!(
-                "{} does not hold: {fault}",
+                "{} is not valid: {fault}",
                 args.receipt.display()
             ))
             .with_hint(match fault.problem {
                 ReceiptProblem::OtherFormat(_) => {
-                    "another version of moothall wrote it; verify it with that one"
+                    "it was written by another version of moothall; verify it with that version"
                 }
-                _ => "it was changed after it was written, or is not a receipt",
+                _ => "it was modified after it was written, or is not a receipt",
             })
             .into());
         }
@@ -52,18 +52,18 @@ pub(super) fn run(args: &VerifyArgs) -> anyhow::Result<Exit> {
         terminal::print(&format!("{report:#}\n"))?;
     } else {
         let demonstration = if receipt.manifest.demonstration {
-            " (a demonstration, no model was asked)"
+            " (demo model: scripted answers, no API call)"
         } else {
             ""
         };
         let mut text = format!(
-            "the receipt holds\nrun       {}\nworkflow  {} with {}{demonstration}\neffects   {}\nverdict   {verdict}\nhead      {head}\n",
+            "receipt is valid\nrun       {}\nworkflow  {} with {}{demonstration}\neffects   {}\nverdict   {verdict}\nhead      {head}\n",
             receipt.notes.run_id,
             text::shown_line(&receipt.manifest.workflow),
             text::shown_line(&receipt.manifest.model),
             receipt.effects.len(),
         );
-        // Derived again from the answers, so it is the ranking and not somebody's word for it.
+        // Verification recomputed this ranking from the recorded replies.
         if let Some(Conclusion::Ranked(ranked)) = receipt.conclusion.as_deref() {
             for one in &ranked.recommended {
                 text.push_str(&text::shown_line(&recommended(one)));
@@ -88,15 +88,15 @@ pub(super) fn run(args: &VerifyArgs) -> anyhow::Result<Exit> {
         terminal::print(&text)?;
     }
     Ok(match verdict {
-        Verdict::Pass => Exit::Fine,
-        Verdict::NeedsPerson => Exit::NeedsPerson,
-        Verdict::Fail => Exit::VerdictNegative,
+        RunVerdict::Pass => Exit::Fine,
+        RunVerdict::NeedsPerson => Exit::NeedsPerson,
+        RunVerdict::Fail => Exit::VerdictNegative,
     })
 }
 
-/// What a person changed in the moves before they were debated.
-fn changes(receipt: &Receipt) -> Vec<&Change> {
-    let said = receipt.effects.values().filter_map(|record| Review::of(&record.result));
+/// Changes that a person made to the moves before the debates.
+fn changes(receipt: &Receipt) -> Vec<&ReviewChange> {
+    let said = receipt.effects.values().filter_map(|record| MoveReview::of(&record.result));
     said.flat_map(|review| &review.changes).collect()
 }
 

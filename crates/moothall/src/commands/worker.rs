@@ -1,4 +1,4 @@
-//! `moothall worker`: drives runs for a Restate cluster.
+//! `moothall worker`: executes runs for a Restate cluster.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -7,49 +7,51 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use moothall_core::{RunId, RunSpec};
-use moothall_restate::{Admin, Build, ClusterError, OpenError, OpenFuture, Program, Worker};
+use moothall_restate::{
+    ClusterError, OpenError, OpenFuture, Program, RestateAdmin, RestateWorker, WorkerBuild,
+};
 use moothall_store::RunRow;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::OnceCell;
 
-use crate::args::{Global, WorkerArgs};
+use crate::args::{GlobalArgs, WorkerArgs};
+use crate::demo_delay::DemoDelay;
 use crate::error::{CliError, Exit};
 use crate::launch::cluster::refused;
 use crate::launch::{self, PreparedRun, WorkerRun};
-use crate::local::Local;
-use crate::pace::Pace;
+use crate::run_store::Local;
+use crate::store_limiter::StoreLimiter;
 use crate::terminal::{self, DIM};
-use crate::turnstile::SharedTurnstile;
 use crate::{config, logging};
 
-/// How long answers that are under way are waited for at the end. They are paid for.
+/// How long shutdown waits for calls in progress, because they are already paid for.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Runs whose models and walls are kept at hand; the oldest makes room for a new one.
+/// Number of runs whose models and sandboxes are kept open; the oldest is evicted.
 const AT_HAND: usize = 64;
 
-pub(super) fn run(global: &Global, args: &WorkerArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &WorkerArgs) -> anyhow::Result<Exit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime
-        .map_err(|error| CliError::failed("the async runtime cannot start").with_source(error))?;
+        .map_err(|error| CliError::failed("cannot start the async runtime").with_source(error))?;
     refuse_unsigned_requests(args)?;
     runtime.block_on(async {
         let local = Arc::new(Local::open(&loaded).await?);
-        let program = Arc::new(Runs {
+        let program = Arc::new(WorkerRunCache {
             config: global.config.clone(),
-            turnstile: Arc::new(SharedTurnstile::new(Arc::clone(&local))),
+            turnstile: Arc::new(StoreLimiter::new(Arc::clone(&local))),
             local,
-            pace: Pace::of(args.pace),
+            pace: DemoDelay::of(args.pace),
             ready: Mutex::default(),
         });
         let build = match &args.build {
             Some(build) => build.clone(),
             None => build_of_this_program()?,
         };
-        let worker = Worker::new(program.clone()).of_build(build.clone());
-        let listener = Worker::listen(args.listen).map_err(|error| {
+        let worker = RestateWorker::new(program.clone()).of_build(build.clone());
+        let listener = RestateWorker::listen(args.listen).map_err(|error| {
             CliError::failed(format!("cannot listen on {}", args.listen)).with_source(error)
         })?;
         let address = listener.local_addr().unwrap_or(args.listen);
@@ -58,14 +60,14 @@ pub(super) fn run(global: &Global, args: &WorkerArgs) -> anyhow::Result<Exit> {
         let serving = worker.serve(listener, args.identity_key.as_deref(), leave);
         let announcing = async {
             if let Some(admin) = &args.register {
-                let admin = Admin::new(admin).map_err(refused)?;
+                let admin = RestateAdmin::new(admin).map_err(refused)?;
                 admin.register(&url, &build).await.map_err(unregistered)?;
             }
             terminal::print(&format!("{url}\n"))?;
             anyhow::Ok(())
         };
         let mut serving = std::pin::pin!(serving);
-        // Restate asks back while it is told, so both go on together.
+        // Restate calls the worker during registration, so both must run concurrently.
         let served = tokio::select! {
             served = &mut serving => served,
             announced = announcing => {
@@ -73,14 +75,14 @@ pub(super) fn run(global: &Global, args: &WorkerArgs) -> anyhow::Result<Exit> {
                 serving.await
             }
         };
-        // Steps that were not waited for still need the store, and Restate hears of it if they fail: it
-        // gives them to others.
+        // Steps still running after the timeout need the store. If they fail, Restate gives them to
+        // other workers.
         if !worker.is_busy() {
             program.shut_down().await;
         }
         served.map_err(|words| {
-            CliError::usage("`--identity-key` is no public key of a Restate")
-                .with_hint(format!("its log shows it, as publickeyv1_…; {words}"))
+            CliError::usage("invalid `--identity-key`: not a Restate public key")
+                .with_hint(format!("the log of Restate shows its key, as publickeyv1_…; {words}"))
         })?;
         Ok(Exit::Fine)
     })
@@ -92,7 +94,7 @@ fn refuse_unsigned_requests(args: &WorkerArgs) -> Result<(), CliError> {
         return Ok(());
     }
     let message =
-        format!("{} can be reached from other machines, and requests are not signed", args.listen);
+        format!("{} is reachable from other machines, but requests are not signed", args.listen);
     Err(CliError::usage(message).with_hint(
         "pass `--identity-key` with the public key of your Restate cluster, or listen on 127.0.0.1",
     ))
@@ -100,15 +102,16 @@ fn refuse_unsigned_requests(args: &WorkerArgs) -> Result<(), CliError> {
 
 fn unregistered(error: ClusterError) -> CliError {
     let mut refused = refused(error);
-    refused.message = "the cluster does not take this worker".to_owned();
+    refused.message = "the cluster rejected this worker".to_owned();
     refused
 }
 
-/// Ends when somebody asks this process to, and its steps are done.
-fn leave(worker: Worker) -> Result<impl Future<Output = ()>, CliError> {
+/// Completes after SIGINT or SIGTERM, when the steps in progress are finished. A second signal
+/// skips the wait.
+fn leave(worker: RestateWorker) -> Result<impl Future<Output = ()>, CliError> {
     let listen = |kind| {
         signal(kind)
-            .map_err(|error| CliError::failed("signals cannot be listened to").with_source(error))
+            .map_err(|error| CliError::failed("cannot listen for signals").with_source(error))
     };
     let (mut interrupt, mut terminate) =
         (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
@@ -117,7 +120,8 @@ fn leave(worker: Worker) -> Result<impl Future<Output = ()>, CliError> {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
         }
-        let words = "ending: steps under way are waited for · again leaves at once";
+        let words =
+            "stopping: waiting for steps in progress · press Ctrl-C again to exit immediately";
         terminal::note(&format!("{DIM}{words}{DIM:#}\n"));
         tokio::select! {
             () = worker.leave(PATIENCE) => {}
@@ -127,10 +131,11 @@ fn leave(worker: Worker) -> Result<impl Future<Output = ()>, CliError> {
     })
 }
 
-/// The beginning of the SHA-256 of this very program: other bytes are another build.
-pub(super) fn build_of_this_program() -> Result<Build, CliError> {
-    let failed =
-        |error: std::io::Error| CliError::failed("this program cannot be read").with_source(error);
+/// A prefix of the SHA-256 of this executable identifies the build.
+pub(crate) fn build_of_this_program() -> Result<WorkerBuild, CliError> {
+    let failed = |error: std::io::Error| {
+        CliError::failed("cannot read the executable of this program").with_source(error)
+    };
     let mut program =
         fs_err::File::open(std::env::current_exe().map_err(failed)?).map_err(failed)?;
     let mut hash = ring::digest::Context::new(&ring::digest::SHA256);
@@ -143,31 +148,33 @@ pub(super) fn build_of_this_program() -> Result<Build, CliError> {
     }
     let hash = hash.finish();
     let name: String = hash.as_ref().iter().take(6).map(|byte| format!("{byte:02x}")).collect();
-    name.parse().map_err(|error| CliError::failed("this program has no name").with_source(error))
+    name.parse().map_err(|error| {
+        CliError::failed("cannot derive a build name for this program").with_source(error)
+    })
 }
 
-/// Finds what runs need on this machine.
+/// Prepares runs with the models and sandboxes of this machine.
 #[derive(Debug)]
-struct Runs {
+struct WorkerRunCache {
     config: Option<PathBuf>,
     local: Arc<Local>,
-    /// What providers allow all workers together.
-    turnstile: Arc<SharedTurnstile>,
-    pace: Pace,
-    /// By run, so that the debates of one run share connections, limits and sandboxes. Ids of runs
-    /// begin with their time.
+    /// Provider limits shared by all workers.
+    turnstile: Arc<StoreLimiter>,
+    pace: DemoDelay,
+    /// Keyed by run, so the debates of one run share connections, limits and sandboxes. Run
+    /// ids sort by creation time.
     ready: Mutex<BTreeMap<RunId, Place>>,
 }
 
-/// What one run needs, once it is found. Runs do not wait for what others need.
+/// Initialized once per run. Separate cells, so that runs do not wait for each other.
 type Place = Arc<OnceCell<Arc<WorkerRun>>>;
 
-impl Program for Runs {
+impl Program for WorkerRunCache {
     fn open<'a>(&'a self, run_id: &'a RunId) -> OpenFuture<'a> {
         Box::pin(async move {
             let row = self.local.store.run(run_id).await;
             let row = row.map_err(|error| again(&error))?.ok_or_else(|| OpenError {
-                words: "the store does not know this run; all workers must use the same".to_owned(),
+                words: "run not found in the store; all workers must use the same store".to_owned(),
                 is_retryable: false,
             })?;
             let run = self.prepared(&row).await.map_err(|error| again(&error.words()))?;
@@ -176,12 +183,12 @@ impl Program for Runs {
     }
 }
 
-/// Whatever is missing here may be there later, or on another machine.
+/// Retryable: what is missing may be available later, or on another machine.
 fn again(why: &impl ToString) -> OpenError {
     OpenError { words: why.to_string(), is_retryable: true }
 }
 
-impl Runs {
+impl WorkerRunCache {
     async fn prepared(&self, row: &RunRow) -> Result<Arc<WorkerRun>, CliError> {
         let place = self.place(&row.run_id);
         place.get_or_try_init(|| self.prepare(row)).await.cloned()
@@ -190,7 +197,7 @@ impl Runs {
     async fn prepare(&self, row: &RunRow) -> Result<Arc<WorkerRun>, CliError> {
         let spec = launch::read_spec(&row.spec)?.clone();
         if let RunSpec::Edit(_) = spec {
-            return Err(CliError::failed("workers do not drive edits"));
+            return Err(CliError::failed("workers cannot execute edits"));
         }
         let mut context =
             launch::context(self.config.as_deref(), spec.settings(), Some(spec.model()))?;
@@ -203,7 +210,7 @@ impl Runs {
         }))
     }
 
-    /// The place of a run among those that are at hand.
+    /// Returns the cell of a run, and evicts the oldest one if there are too many.
     fn place(&self, run_id: &RunId) -> Place {
         let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
         let place = Arc::clone(ready.entry(run_id.clone()).or_default());
@@ -211,7 +218,7 @@ impl Runs {
             && let Some((_, oldest)) = ready.pop_first()
             && let Some(oldest) = oldest.get().cloned()
         {
-            // Whoever still uses it keeps it.
+            // Current users keep their own reference.
             tokio::spawn(async move { oldest.run.shut_down().await });
         }
         place

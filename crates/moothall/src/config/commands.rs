@@ -1,31 +1,30 @@
-//! What `moothall config show`, `path` and `check` print.
+//! Output of `moothall config show`, `path` and `check`.
 
 use std::fmt::Write as _;
 
 use moothall_core::text::escaped_lines;
 use serde_json::{Value, json};
 
-use super::Origin;
-use super::layers::{Entry, Resolved};
-use super::problem::{ConfigError, Problem};
-use super::sources::Places;
+use super::ConfigOrigin;
+use super::layers::{ConfigEntry, ResolvedConfig};
+use super::problem::{ConfigError, ConfigProblem};
+use super::sources::ConfigLocations;
 
-/// Every key with its value and where it came from: TOML that can be used as a configuration file,
-/// or a JSON list.
-pub fn show(resolved: &Resolved, json: bool) -> String {
+/// Every key with its value and origin, as a valid TOML configuration file or a JSON list.
+pub fn show(resolved: &ResolvedConfig, json: bool) -> String {
     if json {
         return pretty(&json!(resolved.entries));
     }
     let mut text = String::new();
     let mut section = "";
-    for Entry { key, value, origin } in &resolved.entries {
+    for ConfigEntry { key, value, origin } in &resolved.entries {
         let (table, name) = key.rsplit_once('.').unwrap_or(("", key));
         if table != section {
             line(&mut text, format_args!("\n[{table}]"));
             section = table;
         }
         match value {
-            Some(value) if *origin == Origin::Default => {
+            Some(value) if *origin == ConfigOrigin::Default => {
                 line(&mut text, format_args!("{name} = {value}  # default"))
             }
             Some(value) => line(&mut text, format_args!("{name} = {value}  # from {origin}")),
@@ -35,8 +34,8 @@ pub fn show(resolved: &Resolved, json: bool) -> String {
     text
 }
 
-/// Where the configuration file is looked for and which one is used, and the folders.
-pub fn path(places: &Places, json: bool) -> String {
+/// The searched configuration files, the one in use, and the directories.
+pub fn path(places: &ConfigLocations, json: bool) -> String {
     let used = places.used();
     let (dotenv, keys_file, folders) = (places.dotenv(), places.keys_file(), &places.folders);
     if json {
@@ -65,7 +64,7 @@ pub fn path(places: &Places, json: bool) -> String {
     for candidate in &places.candidates {
         let note = match (candidate.exists, Some(candidate) == used) {
             (true, true) => "used",
-            (true, false) => "not used, the one above comes first",
+            (true, false) => "not used: the file above takes precedence",
             (false, _) => "does not exist",
         };
         line(&mut text, format_args!("config  {} ({note})", candidate.path.display()));
@@ -83,9 +82,8 @@ pub fn path(places: &Places, json: bool) -> String {
     text
 }
 
-/// All problems, or `ok`.
-pub fn check(resolved: &Result<Resolved, ConfigError>, json: bool) -> String {
-    let problems: Vec<&Problem> = match resolved {
+pub fn check(resolved: &Result<ResolvedConfig, ConfigError>, json: bool) -> String {
+    let problems: Vec<&ConfigProblem> = match resolved {
         Ok(resolved) => resolved.warnings.iter().collect(),
         Err(error) => error.problems().collect(),
     };

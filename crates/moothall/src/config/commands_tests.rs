@@ -1,26 +1,27 @@
 use std::path::{Path, PathBuf};
 
-use super::super::sources::{Candidate, FoundBy};
-use super::super::{Environment, Layers, resolve};
+use super::super::sources::{ConfigFileCandidate, ConfigFileSource};
+use super::super::{ConfigLayers, EnvVars, resolve};
 use super::*;
-use crate::folders::Folders;
+use crate::app_dirs::AppDirs;
 
-fn resolved(file: &str) -> Result<Resolved, ConfigError> {
-    resolve(Layers {
+fn resolved(file: &str) -> Result<ResolvedConfig, ConfigError> {
+    resolve(ConfigLayers {
         file: Some(("moothall.toml".into(), file.to_owned())),
-        environment: [("MOOTHALL_LOG__LEVEL", "info")].into_iter().collect::<Environment>(),
-        ..Layers::default()
+        environment: [("MOOTHALL_LOG__LEVEL", "info")].into_iter().collect::<EnvVars>(),
+        ..ConfigLayers::default()
     })
 }
 
-fn places() -> Places {
-    let candidate = |path: &str, by, exists| Candidate { path: PathBuf::from(path), by, exists };
-    Places {
+fn places() -> ConfigLocations {
+    let candidate =
+        |path: &str, by, exists| ConfigFileCandidate { path: PathBuf::from(path), by, exists };
+    ConfigLocations {
         candidates: vec![
-            candidate("moothall.toml", FoundBy::WorkingFolder, false),
-            candidate("/c/moothall.toml", FoundBy::ConfigFolder, true),
+            candidate("moothall.toml", ConfigFileSource::WorkingFolder, false),
+            candidate("/c/moothall.toml", ConfigFileSource::ConfigFolder, true),
         ],
-        folders: Folders::under("/c".into(), Path::new("/d")),
+        folders: AppDirs::under("/c".into(), Path::new("/d")),
     }
 }
 
@@ -159,7 +160,7 @@ fn check_prints_ok_or_every_problem_with_its_hint() {
         "
 moothall.toml:1: unknown key `modle`
   hint: did you mean `model`?
-moothall.toml:2: `model` takes a text, not 5
+moothall.toml:2: `model` expects a string, not 5
 ",
     );
 }

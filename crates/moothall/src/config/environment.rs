@@ -1,5 +1,5 @@
-//! Variables of the process or of a `.env` file, and how `MOOTHALL_*` names become configuration
-//! keys.
+//! Environment variables of the process or of a `.env` file, and their mapping from `MOOTHALL_*`
+//! names to configuration keys.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -9,36 +9,34 @@ use std::path::Path;
 use toml::Value;
 
 use super::file::line_of;
-use super::origin::Setting;
-use super::problem::{ConfigError, Problem};
-use super::schema::{Kind, Node};
-use super::{Origin, hints};
+use super::origin::ConfigSetting;
+use super::problem::{ConfigError, ConfigProblem};
+use super::schema::{ConfigNode, ConfigValueKind};
+use super::{ConfigOrigin, hints};
+use crate::app_dirs::DATA_DIR_VARIABLE;
 use crate::database::DATABASE_URL_VARIABLE;
-use crate::folders::DATA_DIR_VARIABLE;
 
-/// The variable that names the configuration file.
+/// Names the configuration file.
 pub const CONFIG_VARIABLE: &str = "MOOTHALL_CONFIG";
 
 pub(crate) const PREFIX: &str = "MOOTHALL_";
 
 /// Variables that are not configuration keys.
 const RESERVED: [&str; 3] = [CONFIG_VARIABLE, DATA_DIR_VARIABLE, DATABASE_URL_VARIABLE];
-/// Beginnings of variables that steer the test suite and the build.
+/// Prefixes of variables for the test suite and the build.
 const IGNORED: [&str; 2] = ["MOOTHALL_TEST_", "MOOTHALL_REQUIRE_"];
 
-/// Names and values of variables. Its `Debug` prints the names only, because values may be API
-/// keys.
+/// Environment variables. `Debug` prints only names, because values may be API keys.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Environment(BTreeMap<String, String>);
+pub struct EnvVars(BTreeMap<String, String>);
 
-impl Environment {
-    /// The environment of this process.
+impl EnvVars {
     pub fn of_process() -> Result<Self, ConfigError> {
         Self::from_os(std::env::vars_os())
     }
 
-    /// A variable that decides where our files are must be readable; of all others, such as keys,
-    /// each user judges the value itself.
+    /// Only variables that determine the location of our files must be valid UTF-8. Users of other
+    /// variables, such as keys, validate the value themselves.
     fn from_os(variables: impl Iterator<Item = (OsString, OsString)>) -> Result<Self, ConfigError> {
         let mut environment = BTreeMap::new();
         for (name, value) in variables {
@@ -48,7 +46,7 @@ impl Environment {
                 Err(_)
                     if name.starts_with(PREFIX) || name.starts_with("XDG_") || name == "HOME" =>
                 {
-                    return Err(Problem::new(format!(
+                    return Err(ConfigProblem::new(format!(
                         "the environment variable `{name}` is not valid UTF-8"
                     ))
                     .into());
@@ -60,11 +58,11 @@ impl Environment {
         Ok(Self(environment))
     }
 
-    /// Parses the text of a `.env` file. When a name comes twice, the last one counts.
+    /// Parses a `.env` file. The last value of a repeated name wins.
     ///
-    /// Errors name the line and never quote it: it may hold a key.
+    /// Errors give the line number and never quote the line, which may contain a key.
     pub fn from_dotenv(path: &Path, text: &str) -> Result<Self, ConfigError> {
-        // The reader knows neither a byte order mark nor a last line that ends in a space.
+        // dotenvy handles neither a byte order mark nor a last line that ends in a space.
         let text = format!("{}\n", text.strip_prefix('\u{feff}').unwrap_or(text));
         let mut environment = BTreeMap::new();
         for pair in dotenvy::from_read_iter(text.as_bytes()) {
@@ -79,11 +77,11 @@ impl Environment {
                         _ => None,
                     };
                     let place = line.map_or_else(String::new, |line| format!(":{line}"));
-                    return Err(Problem::new(format!(
-                        "{}{place}: not a line like `NAME=value`",
+                    return Err(ConfigProblem::new(format!(
+                        "{}{place}: expected `NAME=value`",
                         path.display()
                     ))
-                    .with_hint("put a value with spaces or quotes between single quotes")
+                    .with_hint("put values with spaces or quotes in single quotes")
                     .into());
                 }
             };
@@ -91,7 +89,7 @@ impl Environment {
         Ok(Self(environment))
     }
 
-    /// The value of a variable; an empty one counts as not set.
+    /// The value of a variable; an empty value counts as not set.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
@@ -101,31 +99,30 @@ impl Environment {
     }
 }
 
-impl<Name: Into<String>, Text: Into<String>> FromIterator<(Name, Text)> for Environment {
+impl<Name: Into<String>, Text: Into<String>> FromIterator<(Name, Text)> for EnvVars {
     fn from_iter<Pairs: IntoIterator<Item = (Name, Text)>>(pairs: Pairs) -> Self {
         Self(pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
     }
 }
 
-impl fmt::Debug for Environment {
+impl fmt::Debug for EnvVars {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()
     }
 }
 
-/// Which kind of variables are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Variables {
+pub(crate) enum EnvVarSource {
     Process,
     DotEnv,
 }
 
-/// The settings that `MOOTHALL_*` variables make.
+/// Collects the settings from `MOOTHALL_*` variables.
 pub(crate) fn settings(
-    root: &Node,
-    environment: &Environment,
-    variables: Variables,
-) -> (Vec<Setting>, Vec<Problem>) {
+    root: &ConfigNode,
+    environment: &EnvVars,
+    variables: EnvVarSource,
+) -> (Vec<ConfigSetting>, Vec<ConfigProblem>) {
     let mut settings = Vec::new();
     let mut problems = Vec::new();
     for (name, text) in environment.iter() {
@@ -134,27 +131,27 @@ pub(crate) fn settings(
             continue;
         }
         if RESERVED.contains(&name) {
-            if variables == Variables::DotEnv && name == CONFIG_VARIABLE {
+            if variables == EnvVarSource::DotEnv && name == CONFIG_VARIABLE {
                 problems.push(
-                    Problem::new(format!("`{name}` has no effect in a `.env` file"))
-                        .with_hint("the `.env` file is found beside the configuration file, so it cannot name it"),
+                    ConfigProblem::new(format!("`{name}` has no effect in a `.env` file"))
+                        .with_hint("set it in the process environment: the `.env` file is located through the configuration file"),
                 );
             }
             continue;
         }
         let origin = match variables {
-            Variables::Process => Origin::Environment { name: name.to_owned() },
-            Variables::DotEnv => Origin::DotEnv { name: name.to_owned() },
+            EnvVarSource::Process => ConfigOrigin::Environment { name: name.to_owned() },
+            EnvVarSource::DotEnv => ConfigOrigin::DotEnv { name: name.to_owned() },
         };
         let path = path_of(rest);
         match root.leaf(&path) {
-            // A lower-case letter would make two names of one key.
+            // Accepting lower case would give one key two names.
             Some(leaf) if !rest.contains(|letter: char| letter.is_lowercase()) => {
                 if text.is_empty() {
                     continue;
                 }
                 match parse(&leaf.kind, text) {
-                    Some(value) => settings.push(Setting { path, value, origin }),
+                    Some(value) => settings.push(ConfigSetting { path, value, origin }),
                     None => problems.push(hints::wrong_value(
                         origin,
                         None,
@@ -166,9 +163,9 @@ pub(crate) fn settings(
             _ => {
                 let problem = hints::unknown_variable(root, variables, name, &path, &RESERVED);
                 problems.push(match variables {
-                    // Another version of this program, or another program, may know it.
-                    Variables::Process => problem.into_warning(),
-                    Variables::DotEnv => problem,
+                    // It may be meant for another version of moothall or another program.
+                    EnvVarSource::Process => problem.into_warning(),
+                    EnvVarSource::DotEnv => problem,
                 });
             }
         }
@@ -187,16 +184,18 @@ fn path_of(rest: &str) -> Vec<String> {
     rest.split("__").map(str::to_ascii_lowercase).collect()
 }
 
-/// A variable is text; the key decides what it is read as. `None` means that it cannot be read.
-fn parse(kind: &Kind, text: &str) -> Option<Value> {
+/// Parses a value according to its key. Returns `None` if it is invalid.
+fn parse(kind: &ConfigValueKind, text: &str) -> Option<Value> {
     match kind {
-        Kind::Text | Kind::Path | Kind::Duration | Kind::Dollars | Kind::Choice(_) => {
-            Some(Value::String(text.to_owned()))
-        }
-        Kind::Integer { .. } => text.trim().parse().ok().map(Value::Integer),
-        Kind::Number => text.trim().parse().ok().map(Value::Float),
-        Kind::Boolean => text.trim().parse().ok().map(Value::Boolean),
-        Kind::Other => None,
+        ConfigValueKind::Text
+        | ConfigValueKind::Path
+        | ConfigValueKind::Duration
+        | ConfigValueKind::Dollars
+        | ConfigValueKind::Choice(_) => Some(Value::String(text.to_owned())),
+        ConfigValueKind::Integer { .. } => text.trim().parse().ok().map(Value::Integer),
+        ConfigValueKind::Number => text.trim().parse().ok().map(Value::Float),
+        ConfigValueKind::Boolean => text.trim().parse().ok().map(Value::Boolean),
+        ConfigValueKind::Other => None,
     }
 }
 

@@ -5,7 +5,7 @@ use super::*;
 #[track_caller]
 fn check(text: &str, expected: Result<&[(&str, &str)], &str>) {
     let found =
-        Environment::from_dotenv(Path::new("etc/.env"), text).map_err(|error| error.to_string());
+        EnvVars::from_dotenv(Path::new("etc/.env"), text).map_err(|error| error.to_string());
     assert_eq!(
         found,
         expected.map(|pairs| pairs.iter().copied().collect()).map_err(str::to_owned),
@@ -31,15 +31,15 @@ fn the_last_of_two_equal_names_counts() {
 
 #[test]
 fn a_bad_line_of_a_dotenv_file_is_numbered_and_not_quoted() {
-    check("A=1\nsk-secret\n", Err("etc/.env:2: not a line like `NAME=value`"));
-    check("A=1\nB='sk-secret\nC=2\n", Err("etc/.env:2: not a line like `NAME=value`"));
+    check("A=1\nsk-secret\n", Err("etc/.env:2: expected `NAME=value`"));
+    check("A=1\nB='sk-secret\nC=2\n", Err("etc/.env:2: expected `NAME=value`"));
 }
 
 #[test]
 fn a_variable_that_places_our_files_must_be_readable_and_others_need_not() {
     let bytes = || OsString::from_vec(vec![b'/', 0xff]);
     let read = |name: &str| {
-        Environment::from_os([(OsString::from(name), bytes())].into_iter())
+        EnvVars::from_os([(OsString::from(name), bytes())].into_iter())
             .map_err(|error| error.to_string())
     };
     assert_eq!(read("OTHER"), Ok([("OTHER", "/\u{fffd}")].into_iter().collect()));
@@ -53,6 +53,6 @@ fn a_variable_that_places_our_files_must_be_readable_and_others_need_not() {
 
 #[test]
 fn debug_output_shows_names_and_no_values() {
-    let environment: Environment = [("OPENAI_API_KEY", "sk-1")].into_iter().collect();
+    let environment: EnvVars = [("OPENAI_API_KEY", "sk-1")].into_iter().collect();
     assert_eq!(format!("{environment:?}"), "{\"OPENAI_API_KEY\"}");
 }

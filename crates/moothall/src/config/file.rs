@@ -1,4 +1,4 @@
-//! The configuration file: text to settings, each with its line.
+//! Parses the configuration file into settings with line numbers.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,20 +6,23 @@ use std::path::Path;
 use toml::Table;
 use toml::de::{DeTable, DeValue};
 
-use super::origin::Setting;
-use super::problem::Problem;
-use super::schema::{Node, dotted};
-use super::{Origin, hints};
+use super::origin::ConfigSetting;
+use super::problem::ConfigProblem;
+use super::schema::{ConfigNode, dotted};
+use super::{ConfigOrigin, hints};
 
-/// The line, from 1, that holds the byte at `offset`.
+/// The line, starting at 1, that contains the byte at `offset`.
 pub(crate) fn line_of(text: &str, offset: usize) -> usize {
     1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count()
 }
 
-/// The settings of a configuration file. A text that is not TOML is one problem.
-pub(crate) fn settings(root: &Node, path: &Path, text: &str) -> (Vec<Setting>, Vec<Problem>) {
-    // Spans and values come from two readings of one parser: the spanned form keeps numbers as
-    // text.
+/// The settings of a configuration file. Invalid TOML is reported as one problem.
+pub(crate) fn settings(
+    root: &ConfigNode,
+    path: &Path,
+    text: &str,
+) -> (Vec<ConfigSetting>, Vec<ConfigProblem>) {
+    // Parsed twice, because the form with spans keeps numbers as text.
     let parsed =
         DeTable::parse(text).and_then(|spanned| Ok((spanned, toml::from_str::<Table>(text)?)));
     let (spanned, table) = match parsed {
@@ -28,65 +31,73 @@ pub(crate) fn settings(root: &Node, path: &Path, text: &str) -> (Vec<Setting>, V
             let line = error
                 .span()
                 .map_or_else(String::new, |span| format!(":{}", line_of(text, span.start)));
-            // Only the parser's own words: its full text would quote the line, which may hold a
+            // Only the parser's message: its full output quotes the line, which may contain a
             // secret.
             return (
                 Vec::new(),
-                vec![Problem::new(format!("{}{line}: {}", path.display(), error.message()))],
+                vec![ConfigProblem::new(format!("{}{line}: {}", path.display(), error.message()))],
             );
         }
     };
     let mut lines = BTreeMap::new();
     note_lines(text, spanned.get_ref(), &mut Vec::new(), &mut lines);
-    let place = |key: &[String]| Origin::File {
+    let place = |key: &[String]| ConfigOrigin::File {
         path: path.to_owned(),
         line: lines.get(key).copied().unwrap_or(1),
     };
     collect_settings(root, table, &place)
 }
 
-/// Walks a table beside the known keys.
+/// Walks a table along the schema.
 pub(crate) fn collect_settings(
-    root: &Node,
+    root: &ConfigNode,
     table: Table,
-    place: &dyn Fn(&[String]) -> Origin,
-) -> (Vec<Setting>, Vec<Problem>) {
-    let mut collected = Collected { place, settings: Vec::new(), problems: Vec::new() };
+    place: &dyn Fn(&[String]) -> ConfigOrigin,
+) -> (Vec<ConfigSetting>, Vec<ConfigProblem>) {
+    let mut collected = SettingsCollector { place, settings: Vec::new(), problems: Vec::new() };
     collected.table(root, root, table, &mut Vec::new());
     (collected.settings, collected.problems)
 }
 
-struct Collected<'a> {
-    place: &'a dyn Fn(&[String]) -> Origin,
-    settings: Vec<Setting>,
-    problems: Vec<Problem>,
+struct SettingsCollector<'a> {
+    place: &'a dyn Fn(&[String]) -> ConfigOrigin,
+    settings: Vec<ConfigSetting>,
+    problems: Vec<ConfigProblem>,
 }
 
-impl Collected<'_> {
-    fn table(&mut self, root: &Node, node: &Node, table: Table, path: &mut Vec<String>) {
+impl SettingsCollector<'_> {
+    fn table(
+        &mut self,
+        root: &ConfigNode,
+        node: &ConfigNode,
+        table: Table,
+        path: &mut Vec<String>,
+    ) {
         for (name, value) in table {
             path.push(name);
             let child = path.last().and_then(|name| node.child(name));
             match (child, value) {
                 (None, value) => self.unknown(root, value, path),
-                // An empty table is kept: it may be a provider that is named and nothing more.
+                // Empty tables are kept: an empty table may declare a provider.
                 (
-                    Some(child @ (Node::Section { .. } | Node::Map { .. })),
+                    Some(child @ (ConfigNode::Section { .. } | ConfigNode::Map { .. })),
                     toml::Value::Table(table),
                 ) if !table.is_empty() => {
                     self.table(root, child, table, path);
                 }
-                (Some(Node::Section { .. } | Node::Map { .. }), value) if !value.is_table() => {
+                (Some(ConfigNode::Section { .. } | ConfigNode::Map { .. }), value)
+                    if !value.is_table() =>
+                {
                     let place = (self.place)(path);
                     let message = format!(
-                        "{place}: `{}` is a table, not {}",
+                        "{place}: `{}` must be a table, not {}",
                         dotted(path),
                         hints::shown(&value)
                     );
-                    self.problems.push(Problem::new(message));
+                    self.problems.push(ConfigProblem::new(message));
                 }
                 (Some(_), value) => {
-                    self.settings.push(Setting {
+                    self.settings.push(ConfigSetting {
                         path: path.clone(),
                         value,
                         origin: (self.place)(path),
@@ -97,8 +108,8 @@ impl Collected<'_> {
         }
     }
 
-    /// Names each value below, because `budgt.usd` helps more than `budgt`.
-    fn unknown(&mut self, root: &Node, value: toml::Value, path: &mut Vec<String>) {
+    /// Reports every nested value, because `budgt.usd` is more helpful than `budgt`.
+    fn unknown(&mut self, root: &ConfigNode, value: toml::Value, path: &mut Vec<String>) {
         match value {
             toml::Value::Table(table) if !table.is_empty() => {
                 for (name, value) in table {

@@ -1,19 +1,24 @@
-//! Words for mistakes: the nearest known name, and where a key belongs that is not configuration.
+//! Messages for configuration mistakes, with the nearest known name and the right place for API
+//! keys.
 
 use toml::Value;
 
-use super::Origin;
-use super::environment::{Variables, variable_of};
-use super::problem::Problem;
-use super::schema::{ANY_NAME, Kind, Node, dotted};
+use super::ConfigOrigin;
+use super::environment::{EnvVarSource, variable_of};
+use super::problem::ConfigProblem;
+use super::schema::{ANY_NAME, ConfigNode, ConfigValueKind, dotted};
 use crate::keys::usual_key_variable;
 
-/// Below this likeness (0 to 1) a suggestion confuses more than it helps.
+/// Below this similarity (0 to 1), suggestions confuse more than they help.
 const LIKE_ENOUGH: f64 = 0.6;
 
-/// A key of a file or a flag that does not exist.
-pub(crate) fn unknown_key(root: &Node, place: &Origin, path: &[String]) -> Problem {
-    let problem = Problem::new(format!("{place}: unknown key `{}`", dotted(path)));
+/// An unknown key in a file or flag.
+pub(crate) fn unknown_key(
+    root: &ConfigNode,
+    place: &ConfigOrigin,
+    path: &[String],
+) -> ConfigProblem {
+    let problem = ConfigProblem::new(format!("{place}: unknown key `{}`", dotted(path)));
     if looks_like_secret(path) {
         return problem.with_hint(secret_hint(path));
     }
@@ -24,17 +29,17 @@ pub(crate) fn unknown_key(root: &Node, place: &Origin, path: &[String]) -> Probl
     }
 }
 
-/// A `MOOTHALL_*` variable that is no key.
+/// A `MOOTHALL_*` variable that does not match a key.
 pub(crate) fn unknown_variable(
-    root: &Node,
-    variables: Variables,
+    root: &ConfigNode,
+    variables: EnvVarSource,
     name: &str,
     path: &[String],
     reserved: &[&str],
-) -> Problem {
-    let problem = Problem::new(match variables {
-        Variables::Process => format!("unknown environment variable `{name}`"),
-        Variables::DotEnv => format!("unknown variable `{name}` in the `.env` file"),
+) -> ConfigProblem {
+    let problem = ConfigProblem::new(match variables {
+        EnvVarSource::Process => format!("unknown environment variable `{name}`"),
+        EnvVarSource::DotEnv => format!("unknown variable `{name}` in the `.env` file"),
     });
     if looks_like_secret(path) {
         return problem.with_hint(secret_hint(path));
@@ -51,18 +56,18 @@ pub(crate) fn unknown_variable(
     }
 }
 
-/// A value that its key cannot take. `path` is `None` where the origin already names the key, as a
-/// variable does.
+/// An invalid value. `path` is `None` if the origin already names the key, as a variable does.
 pub(crate) fn wrong_value(
-    origin: Origin,
+    origin: ConfigOrigin,
     path: Option<&[String]>,
-    kind: &Kind,
+    kind: &ConfigValueKind,
     value: &Value,
-) -> Problem {
+) -> ConfigProblem {
     let subject = path.map_or_else(String::new, |path| format!(" `{}`", dotted(path)));
-    let problem = Problem::new(format!("{origin}:{subject} takes {kind}, not {}", shown(value)));
+    let problem =
+        ConfigProblem::new(format!("{origin}:{subject} expects {kind}, not {}", shown(value)));
     match (kind, value) {
-        (Kind::Choice(choices), Value::String(text)) => {
+        (ConfigValueKind::Choice(choices), Value::String(text)) => {
             match nearest(choices.iter().map(String::as_str), &text.to_lowercase()) {
                 Some(near) => problem.with_hint(format!("did you mean `{near}`?")),
                 None => problem,
@@ -72,7 +77,7 @@ pub(crate) fn wrong_value(
     }
 }
 
-/// The most alike of `names`, if one is like enough.
+/// The most similar name, if it is similar enough.
 pub(crate) fn nearest<'a>(names: impl Iterator<Item = &'a str>, wanted: &str) -> Option<&'a str> {
     names
         .map(|name| (strsim::normalized_damerau_levenshtein(name, wanted), name))
@@ -81,14 +86,14 @@ pub(crate) fn nearest<'a>(names: impl Iterator<Item = &'a str>, wanted: &str) ->
         .map(|(_, name)| name)
 }
 
-/// A value for a message: what was written, cut short.
+/// A value for an error message, truncated.
 pub(crate) fn shown(value: &Value) -> String {
     const LONGEST: usize = 40;
     match value {
         Value::Table(_) => "a table".to_owned(),
         Value::Array(_) => "a list".to_owned(),
         _ => {
-            // TOML would spread a text with line breaks over several lines.
+            // TOML would print a text with line breaks on several lines.
             let text = value.as_str().map_or_else(|| value.to_string(), |text| format!("{text:?}"));
             if text.chars().count() <= LONGEST {
                 text
@@ -99,13 +104,13 @@ pub(crate) fn shown(value: &Value) -> String {
     }
 }
 
-struct Known {
+struct KnownKeyPath {
     path: Vec<String>,
     leaf: bool,
 }
 
-/// The known keys and tables, with the user's own name in the place of an invented one.
-fn known_paths(root: &Node, wanted: &[String]) -> Vec<Known> {
+/// The known keys and tables, with placeholders such as `NAME` replaced by the user's names.
+fn known_paths(root: &ConfigNode, wanted: &[String]) -> Vec<KnownKeyPath> {
     let with_name = |path: Vec<String>| {
         let segments =
             path.into_iter().enumerate().map(|(index, segment)| match wanted.get(index) {
@@ -114,16 +119,16 @@ fn known_paths(root: &Node, wanted: &[String]) -> Vec<Known> {
             });
         segments.collect()
     };
-    let leaf = |node: &Node| matches!(node, Node::Leaf(_));
+    let leaf = |node: &ConfigNode| matches!(node, ConfigNode::Leaf(_));
     root.walk()
         .into_iter()
-        .map(|(path, node)| Known { path: with_name(path), leaf: leaf(node) })
+        .map(|(path, node)| KnownKeyPath { path: with_name(path), leaf: leaf(node) })
         .collect()
 }
 
-/// By likeness of the whole path; failing that, a key of this very name in another table.
-fn nearest_path<'a>(known: &'a [Known], wanted: &[String]) -> Option<&'a [String]> {
-    let paths: Vec<(String, &Known)> =
+/// The most similar path, otherwise a key with the same name in another table.
+fn nearest_path<'a>(known: &'a [KnownKeyPath], wanted: &[String]) -> Option<&'a [String]> {
+    let paths: Vec<(String, &KnownKeyPath)> =
         known.iter().map(|known| (dotted(&known.path), known)).collect();
     let near = nearest(paths.iter().map(|(text, _)| text.as_str()), &dotted(wanted));
     let by_likeness = near.and_then(|near| paths.iter().find(|(text, _)| text == near));
@@ -147,6 +152,6 @@ fn secret_hint(path: &[String]) -> String {
         _ => usual_key_variable("anthropic"),
     };
     format!(
-        "keys are not configuration: set `{variable}`, or write the key into `keys.toml` (`moothall config path` shows where)"
+        "API keys are not part of the configuration: set `{variable}`, or put the key in `keys.toml` (see `moothall config path`)"
     )
 }

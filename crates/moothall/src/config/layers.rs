@@ -1,5 +1,5 @@
-//! From layers to one configuration that remembers where each value came from. Nothing here reads a
-//! file or a variable.
+//! Merges the layers into one configuration that records the origin of each value. This module
+//! reads no files or variables.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -7,29 +7,28 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use toml::{Table, Value};
 
-use super::environment::{self, Environment, Variables};
-use super::origin::{Origin, Origins, Setting};
-use super::problem::{ConfigError, Problem};
-use super::schema::{Kind, Node, dotted};
+use super::environment::{self, EnvVarSource, EnvVars};
+use super::origin::{ConfigOrigin, ConfigSetting, Origins};
+use super::problem::{ConfigError, ConfigProblem};
+use super::schema::{ConfigNode, ConfigValueKind, dotted};
 use super::{Config, file, hints, validate};
 
-/// What can set a value, lowest first. Defaults come below all of them.
+/// Sources of settings, lowest precedence first. Defaults are below all of them.
 #[derive(Clone, Default)]
-pub struct Layers {
-    /// The configuration file and its text.
+pub struct ConfigLayers {
+    /// The path and text of the configuration file.
     pub file: Option<(PathBuf, String)>,
-    /// The variables of the `.env` file beside it.
-    pub dotenv: Environment,
-    /// The variables of the process.
-    pub environment: Environment,
-    /// What the command line sets, under the keys of the configuration.
+    /// Variables of the `.env` file next to it.
+    pub dotenv: EnvVars,
+    pub environment: EnvVars,
+    /// Settings from the command line, under their configuration keys.
     pub flags: Table,
 }
 
-impl fmt::Debug for Layers {
-    /// Without the text of the file: someone may have put a key there, where it is refused.
+impl fmt::Debug for ConfigLayers {
+    /// Omits the text of the file, which may contain an API key by mistake.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Layers")
+        f.debug_struct("ConfigLayers")
             .field("file", &self.file.as_ref().map(|(path, _)| path))
             .field("dotenv", &self.dotenv)
             .field("environment", &self.environment)
@@ -38,41 +37,40 @@ impl fmt::Debug for Layers {
     }
 }
 
-/// One key with its value.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Entry {
-    /// The key as it is written, such as `budget.usd`.
+pub struct ConfigEntry {
+    /// The dotted key, such as `budget.usd`.
     pub key: String,
-    /// The value as it would be written; nothing if it is not set.
+    /// The value as written in TOML; `None` if not set.
     pub value: Option<Value>,
-    pub origin: Origin,
+    pub origin: ConfigOrigin,
 }
 
-/// A configuration that can be used.
+/// A validated configuration.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Resolved {
+pub struct ResolvedConfig {
     pub config: Config,
-    /// Every key in the order of the reference manual; of providers only what is set.
-    pub entries: Vec<Entry>,
-    /// What is probably a mistake, and stops nothing.
-    pub warnings: Vec<Problem>,
+    /// Every key in the order of the reference manual; for providers only those that are set.
+    pub entries: Vec<ConfigEntry>,
+    /// Probable mistakes that do not prevent the use of the configuration.
+    pub warnings: Vec<ConfigProblem>,
 }
 
-impl Resolved {
-    /// Where the value of a key such as `budget.usd` came from.
-    pub fn origin(&self, key: &str) -> &Origin {
+impl ResolvedConfig {
+    /// The origin of a key such as `budget.usd`.
+    pub fn origin(&self, key: &str) -> &ConfigOrigin {
         self.entries
             .iter()
             .find(|entry| entry.key == key)
-            .map_or(&Origin::Default, |entry| &entry.origin)
+            .map_or(&ConfigOrigin::Default, |entry| &entry.origin)
     }
 }
 
-/// Puts the layers together. Every value of every layer must be sound, also one that another layer
-/// covers.
-pub fn resolve(layers: Layers) -> Result<Resolved, ConfigError> {
-    let root = Node::root();
-    let Layers { file, dotenv, environment, flags } = layers;
+/// Merges the layers. Every value in every layer must be valid, even if a higher layer overrides
+/// it.
+pub fn resolve(layers: ConfigLayers) -> Result<ResolvedConfig, ConfigError> {
+    let root = ConfigNode::root();
+    let ConfigLayers { file, dotenv, environment, flags } = layers;
     let folder = file
         .as_ref()
         .and_then(|(path, _)| path.parent())
@@ -81,9 +79,9 @@ pub fn resolve(layers: Layers) -> Result<Resolved, ConfigError> {
     let from_file = file.map(|(path, text)| file::settings(root, &path, &text)).unwrap_or_default();
     let lowest_first = [
         from_file,
-        environment::settings(root, &dotenv, Variables::DotEnv),
-        environment::settings(root, &environment, Variables::Process),
-        file::collect_settings(root, flags, &|_| Origin::Flag),
+        environment::settings(root, &dotenv, EnvVarSource::DotEnv),
+        environment::settings(root, &environment, EnvVarSource::Process),
+        file::collect_settings(root, flags, &|_| ConfigOrigin::Flag),
     ];
 
     let mut problems = Vec::new();
@@ -93,7 +91,7 @@ pub fn resolve(layers: Layers) -> Result<Resolved, ConfigError> {
         problems.extend(found);
         for setting in settings {
             match sound(root, setting, &folder) {
-                Ok(Setting { path, value, origin }) => {
+                Ok(ConfigSetting { path, value, origin }) => {
                     insert(&mut merged, &path, value);
                     origins.insert(path, origin);
                 }
@@ -105,9 +103,9 @@ pub fn resolve(layers: Layers) -> Result<Resolved, ConfigError> {
     let config = match merged.try_into::<Config>() {
         Ok(config) => config,
         Err(error) => {
-            // Each value was accepted alone, so only a value that two layers shape differently can
-            // end here.
-            problems.push(Problem::new(error.message()));
+            // Each value is valid on its own, so this happens only if two layers give a key
+            // different shapes.
+            problems.push(ConfigProblem::new(error.message()));
             Config::default()
         }
     };
@@ -118,41 +116,46 @@ pub fn resolve(layers: Layers) -> Result<Resolved, ConfigError> {
     };
     match ConfigError::from_problems(problems) {
         Some(error) => Err(error),
-        None => Ok(Resolved { entries: entries(root, &config, &origins)?, config, warnings }),
+        None => Ok(ResolvedConfig { entries: entries(root, &config, &origins)?, config, warnings }),
     }
 }
 
-/// Checks a value against its key, and anchors a relative path of a file at the folder of that
-/// file.
-fn sound(root: &Node, mut setting: Setting, folder: &Path) -> Result<Setting, Problem> {
+/// Validates a value, and resolves a relative path against the directory of its file.
+fn sound(
+    root: &ConfigNode,
+    mut setting: ConfigSetting,
+    folder: &Path,
+) -> Result<ConfigSetting, ConfigProblem> {
     let Some(leaf) = root.leaf(&setting.path) else {
-        // An empty table; there is nothing to check in it.
+        // An empty table has nothing to check.
         return Ok(setting);
     };
     let mut alone = Table::new();
     insert(&mut alone, &setting.path, setting.value.clone());
-    // The structs themselves are the judge, so that this can never disagree with them.
+    // Validated by the structs themselves, so the two can never disagree.
     if alone.try_into::<Config>().is_err() {
         let path = match setting.origin {
-            Origin::Environment { .. } | Origin::DotEnv { .. } => None,
-            Origin::Default | Origin::File { .. } | Origin::Flag => Some(setting.path.as_slice()),
+            ConfigOrigin::Environment { .. } | ConfigOrigin::DotEnv { .. } => None,
+            ConfigOrigin::Default | ConfigOrigin::File { .. } | ConfigOrigin::Flag => {
+                Some(setting.path.as_slice())
+            }
         };
         return Err(hints::wrong_value(setting.origin, path, &leaf.kind, &setting.value));
     }
-    if let (Kind::Path, Value::String(text)) = (&leaf.kind, &setting.value) {
+    if let (ConfigValueKind::Path, Value::String(text)) = (&leaf.kind, &setting.value) {
         if text.starts_with('~') {
             let message = format!(
-                "{}: `{}` begins with `~`, which only a shell understands",
+                "{}: `{}` starts with `~`, which is expanded only by shells",
                 setting.origin,
                 dotted(&setting.path)
             );
-            return Err(Problem::new(message).with_hint("write the whole path"));
+            return Err(ConfigProblem::new(message).with_hint("write the full path"));
         }
-        if let Origin::File { .. } | Origin::DotEnv { .. } = setting.origin {
+        if let ConfigOrigin::File { .. } | ConfigOrigin::DotEnv { .. } = setting.origin {
             let anchored = folder.join(text);
             let Some(anchored) = anchored.to_str() else {
-                return Err(Problem::new(format!(
-                    "{}: the path of this folder is not valid UTF-8",
+                return Err(ConfigProblem::new(format!(
+                    "{}: the path of this directory is not valid UTF-8",
                     setting.origin
                 )));
             };
@@ -162,7 +165,7 @@ fn sound(root: &Node, mut setting: Setting, folder: &Path) -> Result<Setting, Pr
     Ok(setting)
 }
 
-/// Sets the value at `path`. An empty table only makes sure that there is one.
+/// Sets the value at `path`. An empty table does not replace an existing one.
 fn insert(table: &mut Table, path: &[String], value: Value) {
     match path {
         [] => {}
@@ -182,42 +185,47 @@ fn insert(table: &mut Table, path: &[String], value: Value) {
     }
 }
 
-/// The values as they would be written, read back from the configuration itself.
-fn entries(root: &Node, config: &Config, origins: &Origins) -> Result<Vec<Entry>, ConfigError> {
-    let values = Table::try_from(config)
-        .map_err(|error| Problem::new(format!("the configuration cannot be written: {error}")))?;
+/// The values as written in TOML, serialized from the configuration.
+fn entries(
+    root: &ConfigNode,
+    config: &Config,
+    origins: &Origins,
+) -> Result<Vec<ConfigEntry>, ConfigError> {
+    let values = Table::try_from(config).map_err(|error| {
+        ConfigProblem::new(format!("cannot serialize the configuration: {error}"))
+    })?;
     let mut entries = Vec::new();
     collect_entries(root, &values, origins, &mut Vec::new(), &mut entries);
     Ok(entries)
 }
 
 fn collect_entries(
-    node: &Node,
+    node: &ConfigNode,
     values: &Table,
     origins: &Origins,
     path: &mut Vec<String>,
-    entries: &mut Vec<Entry>,
+    entries: &mut Vec<ConfigEntry>,
 ) {
-    let children: Vec<(&str, &Node)> = match node {
-        Node::Leaf(_) => return,
-        Node::Section { children, .. } => {
+    let children: Vec<(&str, &ConfigNode)> = match node {
+        ConfigNode::Leaf(_) => return,
+        ConfigNode::Section { children, .. } => {
             children.iter().map(|(name, child)| (name.as_str(), child)).collect()
         }
-        Node::Map { element, .. } => {
+        ConfigNode::Map { element, .. } => {
             values.keys().map(|name| (name.as_str(), element.as_ref())).collect()
         }
     };
-    let invented = path
-        .first()
-        .is_some_and(|first| matches!(Node::root().child(first), Some(Node::Map { .. })));
+    let invented = path.first().is_some_and(|first| {
+        matches!(ConfigNode::root().child(first), Some(ConfigNode::Map { .. }))
+    });
     for (name, child) in children {
         path.push(name.to_owned());
         let value = values.get(name);
         match (child, value) {
-            (Node::Leaf(_), None) if invented => {}
-            (Node::Leaf(_), value) => {
-                let origin = origins.get(path).cloned().unwrap_or(Origin::Default);
-                entries.push(Entry { key: dotted(path), value: value.cloned(), origin });
+            (ConfigNode::Leaf(_), None) if invented => {}
+            (ConfigNode::Leaf(_), value) => {
+                let origin = origins.get(path).cloned().unwrap_or(ConfigOrigin::Default);
+                entries.push(ConfigEntry { key: dotted(path), value: value.cloned(), origin });
             }
             (_, Some(Value::Table(below))) => collect_entries(child, below, origins, path, entries),
             (_, _) => collect_entries(child, &Table::new(), origins, path, entries),

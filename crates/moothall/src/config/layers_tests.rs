@@ -3,12 +3,12 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use moothall_core::MicroUsd;
-use moothall_models::settings::{ProviderSettings, RetrySettings, Wire};
+use moothall_models::settings::{ProviderSettings, RetrySettings, WireFormat};
 use proptest::prelude::*;
 
 use super::super::{
     BudgetSection, ConsultSection, EngineChoice, EvidenceSection, IsolationSection, LogFormat,
-    LogLevel, LogSection, NotifySection, OnFailure, StoreSection,
+    LogLevel, LogSection, NotifySection, SandboxFallback, StoreSection,
 };
 use super::*;
 
@@ -17,8 +17,8 @@ fn layers(
     dotenv: &[(&str, &str)],
     environment: &[(&str, &str)],
     flags: &str,
-) -> Layers {
-    Layers {
+) -> ConfigLayers {
+    ConfigLayers {
         file: (!file.is_empty()).then(|| (PathBuf::from("etc/moothall.toml"), file.to_owned())),
         dotenv: dotenv.iter().copied().collect(),
         environment: environment.iter().copied().collect(),
@@ -27,13 +27,13 @@ fn layers(
 }
 
 #[track_caller]
-fn check(layers: Layers, expected: Config) {
+fn check(layers: ConfigLayers, expected: Config) {
     assert_eq!(resolve(layers).unwrap().config, expected);
 }
 
-/// Compares all problems, each as its message and its hint.
+/// Compares all problems as pairs of message and hint.
 #[track_caller]
-fn check_problems(layers: Layers, expected: &[(&str, &str)]) {
+fn check_problems(layers: ConfigLayers, expected: &[(&str, &str)]) {
     let error = resolve(layers).unwrap_err();
     let found: Vec<_> = error.problems().map(shown).collect();
     assert_eq!(found, expected);
@@ -46,7 +46,7 @@ fn check_warning(name: &str, value: &str, message: &str, hint: &str) {
     assert_eq!(resolved.warnings.iter().map(shown).collect::<Vec<_>>(), [(message, hint)]);
 }
 
-fn shown(problem: &Problem) -> (&str, &str) {
+fn shown(problem: &ConfigProblem) -> (&str, &str) {
     (problem.message.as_str(), problem.hint.as_deref().unwrap_or_default())
 }
 
@@ -67,7 +67,7 @@ fn with_model(model: &str) -> Config {
 #[test]
 fn nothing_configured_gives_the_defaults() {
     check(
-        Layers::default(),
+        ConfigLayers::default(),
         Config {
             model: None,
             catalog: None,
@@ -84,7 +84,7 @@ fn nothing_configured_gives_the_defaults() {
                 allow_shared_kernel: false,
                 memory_mib: None,
                 pool: 1,
-                on_failure: OnFailure::Fallback,
+                on_failure: SandboxFallback::Fallback,
             },
             consult: ConsultSection { ask_above_usd: MicroUsd::new(1_000_000) },
             evidence: EvidenceSection {
@@ -128,7 +128,7 @@ fn layers_mix_key_by_key_inside_one_section() {
     };
     let openai = ProviderSettings {
         base_url: Some("http://127.0.0.1:1/v1".to_owned()),
-        wire: Some(Wire::OpenAiChat),
+        wire: Some(WireFormat::OpenAiChat),
         concurrent: NonZeroU32::new(8),
         timeout: Some(Duration::from_secs(60)),
         ..ProviderSettings::default()
@@ -205,8 +205,8 @@ fn a_relative_path_in_a_file_starts_at_the_folder_of_that_file() {
         catalog("prices.toml"),
     );
     check(layers("log = {}", &[], &[], "catalog = \"prices.toml\""), catalog("prices.toml"));
-    let home = "etc/moothall.toml:1: `catalog` begins with `~`, which only a shell understands";
-    check_file("catalog = \"~/prices.toml\"", home, "write the whole path");
+    let home = "etc/moothall.toml:1: `catalog` starts with `~`, which is expanded only by shells";
+    check_file("catalog = \"~/prices.toml\"", home, "write the full path");
 }
 
 #[test]
@@ -274,7 +274,7 @@ fn an_unknown_variable_is_named_with_the_nearest_known_one() {
         layers("", &[("MOOTHALL_CONFIG", "x")], &[], ""),
         &[(
             "`MOOTHALL_CONFIG` has no effect in a `.env` file",
-            "the `.env` file is found beside the configuration file, so it cannot name it",
+            "set it in the process environment: the `.env` file is located through the configuration file",
         )],
     );
 }
@@ -283,7 +283,7 @@ fn an_unknown_variable_is_named_with_the_nearest_known_one() {
 fn a_key_in_the_configuration_is_sent_to_its_proper_place_and_not_quoted() {
     let hint = |variable: &str| {
         format!(
-            "keys are not configuration: set `{variable}`, or write the key into `keys.toml` (`moothall config path` shows where)"
+            "API keys are not part of the configuration: set `{variable}`, or put the key in `keys.toml` (see `moothall config path`)"
         )
     };
     check_file(
@@ -306,7 +306,7 @@ fn a_key_in_the_configuration_is_sent_to_its_proper_place_and_not_quoted() {
 
 #[test]
 fn a_value_of_the_wrong_type_is_named_with_its_place() {
-    let budget = "takes an amount of US dollars such as \"2.50\"";
+    let budget = "expects an amount of US dollars such as \"2.50\"";
     check_file(
         "[budget]\nusd = true",
         &format!("etc/moothall.toml:2: `budget.usd` {budget}, not true"),
@@ -319,21 +319,21 @@ fn a_value_of_the_wrong_type_is_named_with_its_place() {
     );
     check_file(
         "budget.tokens = -1",
-        "etc/moothall.toml:1: `budget.tokens` takes a whole number of at least 0, not -1",
+        "etc/moothall.toml:1: `budget.tokens` expects an integer of at least 0, not -1",
         "",
     );
-    check_file("model = 5", "etc/moothall.toml:1: `model` takes a text, not 5", "");
-    check_file("[model]\na = 5", "etc/moothall.toml:1: `model` takes a text, not a table", "");
-    check_file("budget = 5", "etc/moothall.toml:1: `budget` is a table, not 5", "");
-    check_file("[[provider]]", "etc/moothall.toml:1: `provider` is a table, not a list", "");
+    check_file("model = 5", "etc/moothall.toml:1: `model` expects a string, not 5", "");
+    check_file("[model]\na = 5", "etc/moothall.toml:1: `model` expects a string, not a table", "");
+    check_file("budget = 5", "etc/moothall.toml:1: `budget` must be a table, not 5", "");
+    check_file("[[provider]]", "etc/moothall.toml:1: `provider` must be a table, not a list", "");
     check_file(
         "retry.max_delay = \"soon\"",
-        "etc/moothall.toml:1: `retry.max_delay` takes a duration such as \"30s\", not \"soon\"",
+        "etc/moothall.toml:1: `retry.max_delay` expects a duration such as \"30s\", not \"soon\"",
         "",
     );
     check_file(
         "log.level = \"inof\"",
-        "etc/moothall.toml:1: `log.level` takes one of `error`, `warn`, `info`, `debug`, `trace`, not \"inof\"",
+        "etc/moothall.toml:1: `log.level` expects one of `error`, `warn`, `info`, `debug`, `trace`, not \"inof\"",
         "did you mean `info`?",
     );
     check_variable(
@@ -345,23 +345,23 @@ fn a_value_of_the_wrong_type_is_named_with_its_place() {
     check_variable(
         "MOOTHALL_RETRY__RETRIES",
         "3.5",
-        "MOOTHALL_RETRY__RETRIES: takes a whole number of at least 0, not \"3.5\"",
+        "MOOTHALL_RETRY__RETRIES: expects an integer of at least 0, not \"3.5\"",
         "",
     );
     check_variable(
         "MOOTHALL_RETRY__RETRIES",
         "-3",
-        "MOOTHALL_RETRY__RETRIES: takes a whole number of at least 0, not -3",
+        "MOOTHALL_RETRY__RETRIES: expects an integer of at least 0, not -3",
         "",
     );
     check_problems(
         layers("", &[("MOOTHALL_LOG__FORMAT", "JSON")], &[], "retry.retries = \"3\""),
         &[
             (
-                ".env MOOTHALL_LOG__FORMAT: takes one of `pretty`, `json`, not \"JSON\"",
+                ".env MOOTHALL_LOG__FORMAT: expects one of `pretty`, `json`, not \"JSON\"",
                 "did you mean `json`?",
             ),
-            ("flag: `retry.retries` takes a whole number of at least 0, not \"3\"", ""),
+            ("flag: `retry.retries` expects an integer of at least 0, not \"3\"", ""),
         ],
     );
 }
@@ -384,7 +384,7 @@ fn a_bad_value_is_a_problem_even_where_another_layer_covers_it() {
                 "etc/moothall.toml:2: unknown key `zzz`",
                 "`moothall config show` lists the known keys",
             ),
-            ("etc/moothall.toml:1: `model` takes a text, not 5", ""),
+            ("etc/moothall.toml:1: `model` expects a string, not 5", ""),
         ],
     );
 }
@@ -404,7 +404,7 @@ fn values_must_fit_each_other() {
     );
     check_file(
         "[provider.\"My Lab\"]",
-        "etc/moothall.toml:1: `provider.\"My Lab\"` is not a name for a provider",
+        "etc/moothall.toml:1: `provider.\"My Lab\"` is not a valid provider name",
         "use lower-case letters, digits, `-` and `_`",
     );
     check_file(
@@ -414,7 +414,7 @@ fn values_must_fit_each_other() {
     );
     check_file(
         "provider.groq.timeout = \"0s\"",
-        "etc/moothall.toml:1: `provider.groq.timeout` is zero, so that nothing can be answered",
+        "etc/moothall.toml:1: `provider.groq.timeout` must not be zero",
         "remove it",
     );
     check(layers("[provider.openai]", &[], &[], ""), {
@@ -427,13 +427,13 @@ fn values_must_fit_each_other() {
 
 #[test]
 fn a_base_url_cannot_carry_a_secret() {
-    let hint = "write it like \"https://host:port/v1\"; keys have their own place, see `moothall config path`";
+    let hint = "use a URL like \"https://host:port/v1\"; for API keys, see `moothall config path`";
     for (url, fault) in [
-        ("127.0.0.1:8080", "begins with neither `https://` nor `http://`"),
-        ("https://user:sk-1@host/v1", "holds a user name or a password"),
-        ("https://host/v1?key=sk-1", "holds a query"),
-        ("https:///v1", "is not an address"),
-        ("https://ho st/v1", "is not an address"),
+        ("127.0.0.1:8080", "must start with `https://` or `http://`"),
+        ("https://user:sk-1@host/v1", "must not contain a user name or password"),
+        ("https://host/v1?key=sk-1", "must not contain a query"),
+        ("https:///v1", "is not a valid URL"),
+        ("https://ho st/v1", "is not a valid URL"),
     ] {
         let message = format!("etc/moothall.toml:1: `provider.lab.base_url` {fault}");
         check_file(&format!("provider.lab.base_url = \"{url}\""), &message, hint);
@@ -446,7 +446,7 @@ fn a_key_in_the_place_of_its_variable_is_refused_and_not_quoted() {
         check_file(
             &format!("provider.groq.key_env = \"{key}\""),
             "etc/moothall.toml:1: `provider.groq.key_env` is not the name of an environment variable",
-            "it takes the name of a variable, such as \"LAB_API_KEY\", never the key itself",
+            "use the name of a variable, such as \"LAB_API_KEY\", never the key itself",
         );
     }
 }
@@ -461,45 +461,49 @@ fn every_value_remembers_where_it_came_from() {
         &[("MOOTHALL_LOG__LEVEL", "debug")],
         "retry.retries = 0",
     ));
-    let at = |line| Origin::File { path: "etc/moothall.toml".into(), line };
+    let at = |line| ConfigOrigin::File { path: "etc/moothall.toml".into(), line };
     let text = |value: &str| Some(Value::String(value.to_owned()));
-    let entry = |key: &str, value, origin| Entry { key: key.to_owned(), value, origin };
+    let entry = |key: &str, value, origin| ConfigEntry { key: key.to_owned(), value, origin };
     assert_eq!(
         resolved.unwrap().entries,
         [
             entry("model", text("a/b"), at(1)),
-            entry("catalog", None, Origin::Default),
+            entry("catalog", None, ConfigOrigin::Default),
             entry("budget.usd", text("2.50"), at(3)),
             entry(
                 "budget.tokens",
                 Some(Value::Integer(2000)),
-                Origin::DotEnv { name: "MOOTHALL_BUDGET__TOKENS".to_owned() }
+                ConfigOrigin::DotEnv { name: "MOOTHALL_BUDGET__TOKENS".to_owned() }
             ),
-            entry("retry.retries", Some(Value::Integer(0)), Origin::Flag),
-            entry("retry.first_delay", text("500ms"), Origin::Default),
-            entry("retry.max_delay", text("30s"), Origin::Default),
+            entry("retry.retries", Some(Value::Integer(0)), ConfigOrigin::Flag),
+            entry("retry.first_delay", text("500ms"), ConfigOrigin::Default),
+            entry("retry.max_delay", text("30s"), ConfigOrigin::Default),
             entry("provider.ollama.concurrent", Some(Value::Integer(1)), at(6)),
-            entry("isolation.engine", text("auto"), Origin::Default),
-            entry("isolation.minimum", None, Origin::Default),
-            entry("isolation.allow_shared_kernel", Some(Value::Boolean(false)), Origin::Default),
-            entry("isolation.memory_mib", None, Origin::Default),
-            entry("isolation.pool", Some(Value::Integer(1)), Origin::Default),
-            entry("isolation.on_failure", text("fallback"), Origin::Default),
-            entry("consult.ask_above_usd", text("1.00"), Origin::Default),
-            entry("evidence.contact", None, Origin::Default),
-            entry("evidence.data_url", text("https://data.sec.gov"), Origin::Default),
-            entry("evidence.www_url", text("https://www.sec.gov"), Origin::Default),
-            entry("notify.desktop", Some(Value::Boolean(false)), Origin::Default),
-            entry("notify.webhook", None, Origin::Default),
-            entry("notify.webhook_secret_env", None, Origin::Default),
-            entry("store.url", None, Origin::Default),
-            entry("store.connections", Some(Value::Integer(8)), Origin::Default),
+            entry("isolation.engine", text("auto"), ConfigOrigin::Default),
+            entry("isolation.minimum", None, ConfigOrigin::Default),
+            entry(
+                "isolation.allow_shared_kernel",
+                Some(Value::Boolean(false)),
+                ConfigOrigin::Default
+            ),
+            entry("isolation.memory_mib", None, ConfigOrigin::Default),
+            entry("isolation.pool", Some(Value::Integer(1)), ConfigOrigin::Default),
+            entry("isolation.on_failure", text("fallback"), ConfigOrigin::Default),
+            entry("consult.ask_above_usd", text("1.00"), ConfigOrigin::Default),
+            entry("evidence.contact", None, ConfigOrigin::Default),
+            entry("evidence.data_url", text("https://data.sec.gov"), ConfigOrigin::Default),
+            entry("evidence.www_url", text("https://www.sec.gov"), ConfigOrigin::Default),
+            entry("notify.desktop", Some(Value::Boolean(false)), ConfigOrigin::Default),
+            entry("notify.webhook", None, ConfigOrigin::Default),
+            entry("notify.webhook_secret_env", None, ConfigOrigin::Default),
+            entry("store.url", None, ConfigOrigin::Default),
+            entry("store.connections", Some(Value::Integer(8)), ConfigOrigin::Default),
             entry(
                 "log.level",
                 text("debug"),
-                Origin::Environment { name: "MOOTHALL_LOG__LEVEL".to_owned() }
+                ConfigOrigin::Environment { name: "MOOTHALL_LOG__LEVEL".to_owned() }
             ),
-            entry("log.format", text("pretty"), Origin::Default),
+            entry("log.format", text("pretty"), ConfigOrigin::Default),
         ]
     );
 }
@@ -524,7 +528,7 @@ fn a_very_deep_key_is_a_problem_and_no_crash() {
     assert!(resolve(layers(&format!("a = {}", "[".repeat(5_000)), &[], &[], "")).is_err());
 }
 
-/// Text made of pieces that mean something, so that more than syntax errors are reached.
+/// Text made of meaningful pieces, to reach more than syntax errors.
 fn toml_text() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "model",
@@ -575,7 +579,7 @@ fn variable() -> impl Strategy<Value = (String, String)> {
     let name = prop_oneof![
         "MOOTHALL_[A-Za-z_]{0,20}",
         prop::sample::select(
-            Node::root()
+            ConfigNode::root()
                 .walk()
                 .iter()
                 .map(|(path, _)| environment::variable_of(path))
@@ -594,7 +598,7 @@ proptest! {
         environment in prop::collection::vec(variable(), 0..4),
         flags in toml_text(),
     ) {
-        let layers = Layers {
+        let layers = ConfigLayers {
             file: Some(("moothall.toml".into(), file)),
             dotenv: dotenv.into_iter().collect(),
             environment: environment.into_iter().collect(),
@@ -604,9 +608,9 @@ proptest! {
         let _ = super::super::check(&resolved, false);
         if let Ok(resolved) = resolved {
             let shown = super::super::show(&resolved, false);
-            let again = resolve(Layers { file: Some(("moothall.toml".into(), shown)), ..Layers::default() });
+            let again = resolve(ConfigLayers { file: Some(("moothall.toml".into(), shown)), ..ConfigLayers::default() });
             let mut expected = resolved.config;
-            // A section in which nothing is set leaves no trace in the text, and means nothing.
+            // A section without settings leaves no trace in the text, and has no meaning.
             expected.provider.retain(|_, provider| *provider != ProviderSettings::default());
             prop_assert_eq!(again.map(|again| again.config), Ok(expected));
         }
@@ -615,7 +619,7 @@ proptest! {
     #[test]
     fn no_dotenv_text_makes_it_panic_or_quotes_it(text in "[A-Z='\" \\\\#\n$\\{\\}\r\t\u{feff}]{0,80}") {
         let marked = format!("{text}sk-secret");
-        if let Err(error) = Environment::from_dotenv(Path::new(".env"), &marked) {
+        if let Err(error) = EnvVars::from_dotenv(Path::new(".env"), &marked) {
             let debug = format!("{error:?}");
             prop_assert!(!debug.contains("sk-secret"), "{}", debug);
         }
@@ -626,8 +630,8 @@ proptest! {
 fn contact_that_is_no_mail_address_is_refused() {
     check_file(
         "[evidence]\ncontact = \"ada\"",
-        "etc/moothall.toml:2: `evidence.contact` is not a mail address",
-        "write it like \"ada@example.com\"; the SEC wants to know who asks",
+        "etc/moothall.toml:2: `evidence.contact` is not an email address",
+        "use an address like \"ada@example.com\"; the SEC requires a contact",
     );
     let contact = "[evidence]\ncontact = \"Ada <ada@example.com>\"";
     let evidence = EvidenceSection {
@@ -642,7 +646,7 @@ fn address_of_filings_that_is_none_is_refused() {
     check_variable(
         "MOOTHALL_EVIDENCE__DATA_URL",
         "data.sec.gov",
-        "MOOTHALL_EVIDENCE__DATA_URL: `evidence.data_url` begins with neither `https://` nor `http://`",
-        "write it like \"https://host:port\"",
+        "MOOTHALL_EVIDENCE__DATA_URL: `evidence.data_url` must start with `https://` or `http://`",
+        "use a URL like \"https://host:port\"",
     );
 }

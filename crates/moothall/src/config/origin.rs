@@ -1,4 +1,4 @@
-//! A value of the configuration, and where it came from.
+//! A configured value and its origin.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,10 +7,9 @@ use std::path::PathBuf;
 use serde::Serialize;
 use toml::Value;
 
-/// Where a value came from.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(tag = "from", rename_all = "kebab-case")]
-pub enum Origin {
+pub enum ConfigOrigin {
     Default,
     File { path: PathBuf, line: usize },
     DotEnv { name: String },
@@ -18,7 +17,7 @@ pub enum Origin {
     Flag,
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for ConfigOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => f.write_str("default"),
@@ -30,12 +29,12 @@ impl fmt::Display for Origin {
     }
 }
 
-pub(crate) type Origins = BTreeMap<Vec<String>, Origin>;
+pub(crate) type Origins = BTreeMap<Vec<String>, ConfigOrigin>;
 
-/// One configured value on its way into the configuration.
+/// A value that is not yet merged into the configuration.
 #[derive(Debug, Clone)]
-pub(crate) struct Setting {
+pub(crate) struct ConfigSetting {
     pub(crate) path: Vec<String>,
     pub(crate) value: Value,
-    pub(crate) origin: Origin,
+    pub(crate) origin: ConfigOrigin,
 }

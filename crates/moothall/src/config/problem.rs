@@ -1,5 +1,5 @@
-//! What is wrong with a configuration: all of it at once, each with its place and, where we know
-//! it, its cure.
+//! Problems in a configuration. All of them are reported together, each with its location and, if
+//! known, a hint.
 
 use std::fmt;
 
@@ -7,19 +7,18 @@ use serde::Serialize;
 
 use crate::error::CliError;
 
-/// One mistake.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Problem {
-    /// What is wrong and where, such as ``moothall.toml:7: unknown key `budgt.usd` ``.
+pub struct ConfigProblem {
+    /// The location and the problem, such as ``moothall.toml:7: unknown key `budgt.usd` ``.
     pub message: String,
-    /// How to cure it.
+    /// How to fix it.
     pub hint: Option<String>,
-    /// Whether commands run all the same. `config check` names warnings and errors alike.
+    /// Warnings do not stop commands. `config check` reports both warnings and errors.
     #[serde(skip)]
     pub(crate) is_warning: bool,
 }
 
-impl Problem {
+impl ConfigProblem {
     pub(crate) fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), hint: None, is_warning: false }
     }
@@ -37,30 +36,29 @@ impl Problem {
     }
 }
 
-/// A configuration that cannot be used. There is at least one problem.
+/// An invalid configuration with at least one problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {
-    first: Problem,
-    others: Vec<Problem>,
+    first: ConfigProblem,
+    others: Vec<ConfigProblem>,
 }
 
 impl ConfigError {
-    /// `None` if there is nothing wrong. Errors come before warnings.
-    pub(crate) fn from_problems(mut problems: Vec<Problem>) -> Option<Self> {
+    /// Returns `None` without problems. Errors are sorted before warnings.
+    pub(crate) fn from_problems(mut problems: Vec<ConfigProblem>) -> Option<Self> {
         problems.sort_by_key(|problem| problem.is_warning);
         let mut problems = problems.into_iter();
         problems.next().map(|first| Self { first, others: problems.collect() })
     }
 
-    /// All problems: those of the file first, then `.env`, the environment and the flags; warnings
-    /// come last.
-    pub fn problems(&self) -> impl Iterator<Item = &Problem> {
+    /// All problems: file, `.env`, environment, flags; warnings last.
+    pub fn problems(&self) -> impl Iterator<Item = &ConfigProblem> {
         std::iter::once(&self.first).chain(&self.others)
     }
 }
 
-impl From<Problem> for ConfigError {
-    fn from(problem: Problem) -> Self {
+impl From<ConfigProblem> for ConfigError {
+    fn from(problem: ConfigProblem) -> Self {
         Self { first: problem, others: Vec::new() }
     }
 }

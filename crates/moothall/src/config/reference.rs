@@ -1,4 +1,4 @@
-//! The reference manual of the configuration, generated from the field docs.
+//! Generates the configuration reference from the field docs.
 
 use std::fmt::Write as _;
 
@@ -6,50 +6,50 @@ use toml::{Table, Value};
 
 use super::Config;
 use super::environment::variable_of;
-use super::schema::{ANY_NAME, Leaf, Node, dotted};
+use super::schema::{ANY_NAME, ConfigKeySpec, ConfigNode, dotted};
 
 const INTRODUCTION: &str = "\
 # Configuration
 
-Settings live in `moothall.toml`. It is looked for in this order, and the first one found is used:
+Settings are read from `moothall.toml`. The first of these files that exists is used:
 
-1. the file named by `--config FILE`
-2. the file named by the variable `MOOTHALL_CONFIG`
-3. `moothall.toml` in the folder where the program is started
+1. the file given by `--config FILE`
+2. the file given by the variable `MOOTHALL_CONFIG`
+3. `moothall.toml` in the working directory
 4. `moothall/moothall.toml` in `$XDG_CONFIG_HOME` (by default `~/.config`)
 
-A flag beats a `MOOTHALL_*` variable, which beats the same variable in a `.env` file beside `moothall.toml`, which beats
-`moothall.toml`, which beats the default. In the name of a variable two underscores stand for the dot of the key, and an empty
-variable counts as not set. A key that does not exist is an error.
+A flag overrides a `MOOTHALL_*` variable, which overrides the same variable in a `.env` file next to `moothall.toml`, which overrides
+`moothall.toml`, which overrides the default. In the name of a variable, two underscores represent the dot of the key. An empty
+variable counts as not set. Unknown keys are errors.
 
-`moothall config show` prints every value and where it came from, `moothall config check` every mistake, `moothall config path`
-every file and folder. `MOOTHALL_DATA_DIR` moves the data folder, and with it cache and state.
+`moothall config show` prints every value and its origin, `moothall config check` reports all problems, and `moothall config path`
+lists all files and directories. `MOOTHALL_DATA_DIR` changes the data directory, including cache and state.
 
-API keys are not configuration. They are read from variables such as `ANTHROPIC_API_KEY`, from the `.env` file, or from `keys.toml`
-in the config folder, which must be closed to other users (`chmod 600`).
+API keys are not part of the configuration. They are read from variables such as `ANTHROPIC_API_KEY`, from the `.env` file, or from
+`keys.toml` in the configuration directory, which must not be accessible to other users (`chmod 600`).
 
-## Before the first section
+## Top-level keys
 ";
 
-/// The manual as Markdown: each key with its type, default, variable and description.
+/// The reference as Markdown: each key with its type, default, variable and description.
 pub fn reference() -> String {
-    // A default that cannot be written would be a bug; the test of the whole text would show it.
+    // Defaults always serialize; a test of the whole text would fail otherwise.
     let defaults = Table::try_from(Config::default()).unwrap_or_default();
     let mut text = INTRODUCTION.to_owned();
-    for (path, node) in Node::root().walk() {
+    for (path, node) in ConfigNode::root().walk() {
         match node {
-            Node::Leaf(leaf) => key(&mut text, &path, leaf, default(&defaults, &path)),
-            // What the names of a map mean and what its elements are stand under one heading.
-            Node::Map { description, .. } => {
+            ConfigNode::Leaf(leaf) => key(&mut text, &path, leaf, default(&defaults, &path)),
+            // The description of a map and of its elements share one heading.
+            ConfigNode::Map { description, .. } => {
                 let _ = write!(text, "\n## `[{}.{ANY_NAME}]`\n\n{description}\n", dotted(&path));
             }
-            Node::Section { description, .. }
+            ConfigNode::Section { description, .. }
                 if path.last().is_some_and(|name| name == ANY_NAME) =>
             {
                 let _ = write!(text, "\n{description}\n");
             }
             // Writing to a String cannot fail.
-            Node::Section { description, .. } => {
+            ConfigNode::Section { description, .. } => {
                 let _ = write!(text, "\n## `[{}]`\n\n{description}\n", dotted(&path));
             }
         }
@@ -57,13 +57,13 @@ pub fn reference() -> String {
     text
 }
 
-fn key(text: &mut String, path: &[String], leaf: &Leaf, default: Option<&Value>) {
+fn key(text: &mut String, path: &[String], leaf: &ConfigKeySpec, default: Option<&Value>) {
     let (name, variable, kind, description) =
         (dotted(path), variable_of(path), &leaf.kind, &leaf.description);
     let default = default.map_or_else(|| "not set".to_owned(), |value| format!("`{value}`"));
     let _ = write!(
         text,
-        "\n### `{name}`\n\n{description}\n\n- Takes {kind}\n- Default: {default}\n- Variable: `{variable}`\n"
+        "\n### `{name}`\n\n{description}\n\n- Type: {kind}\n- Default: {default}\n- Variable: `{variable}`\n"
     );
 }
 

@@ -12,9 +12,9 @@ fn a_key_has_description_type_default_and_variable() {
         "
 ### `retry.first_delay`
 
-Wait before the first retry; each further one waits about twice as long.
+Delay before the first retry; it about doubles with each further one.
 
-- Takes a duration such as \"30s\"
+- Type: a duration such as \"30s\"
 - Default: `\"500ms\"`
 - Variable: `MOOTHALL_RETRY__FIRST_DELAY`
 ",
@@ -23,9 +23,9 @@ Wait before the first retry; each further one waits about twice as long.
         "
 ### `provider.NAME.wire`
 
-Language that the provider speaks. A provider that is not built in speaks `openai-chat` unless told otherwise.
+API format of the provider. Defaults to `openai-chat` for providers that are not built in.
 
-- Takes one of `openai-chat`, `anthropic-messages`, `ollama-chat`
+- Type: one of `openai-chat`, `anthropic-messages`, `ollama-chat`
 - Default: not set
 - Variable: `MOOTHALL_PROVIDER__NAME__WIRE`
 ",
@@ -35,15 +35,15 @@ Language that the provider speaks. A provider that is not built in speaks `opena
 #[test]
 fn a_section_has_a_heading_and_a_description() {
     check(
-        "\n## `[budget]`\n\nWhat a run may spend. It stops before a call that could go beyond.\n\n### `budget.usd`\n",
+        "\n## `[budget]`\n\nSpend limits of a run. A run stops before a call that could exceed them.\n\n### `budget.usd`\n",
     );
     check("\n## `[provider.NAME]`\n\nProviders by name: ");
-    check("\n## Before the first section\n\n### `model`\n");
+    check("\n## Top-level keys\n\n### `model`\n");
 }
 
 #[test]
 fn every_key_is_in_the_manual() {
-    for (path, _) in Node::root().walk() {
+    for (path, _) in ConfigNode::root().walk() {
         check(&dotted(&path));
     }
 }

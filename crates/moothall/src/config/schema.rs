@@ -1,4 +1,4 @@
-//! The known keys, read from the JSON schema of [`Config`](super::Config), so that a new field
+//! The known keys, derived from the JSON schema of [`Config`](super::Config), so a new field
 //! needs no second list.
 
 use std::fmt;
@@ -11,27 +11,31 @@ use serde_json::Value;
 
 use super::Config;
 
-/// The place of a table in the configuration.
+/// A key or table of the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Node {
-    /// A value.
-    Leaf(Leaf),
-    /// A table with known keys, in the order of their declaration.
-    Section { description: String, children: Vec<(String, Self)> },
-    /// A table whose keys the user invents, such as `[provider.NAME]`.
-    Map { description: String, element: Box<Self> },
+pub(crate) enum ConfigNode {
+    Leaf(ConfigKeySpec),
+    /// A table with known keys, in declaration order.
+    Section {
+        description: String,
+        children: Vec<(String, Self)>,
+    },
+    /// A table with user-defined keys, such as `[provider.NAME]`.
+    Map {
+        description: String,
+        element: Box<Self>,
+    },
 }
 
-/// A key that takes a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Leaf {
-    pub(crate) kind: Kind,
+pub(crate) struct ConfigKeySpec {
+    pub(crate) kind: ConfigValueKind,
     pub(crate) description: String,
 }
 
-/// What a key takes. `Display` is for people and fits after "takes".
+/// The type of a value. `Display` is for people and fits after "expects".
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ConfigValueKind {
     Text,
     Path,
     Duration,
@@ -42,21 +46,21 @@ pub(crate) enum Kind {
     Number,
     Boolean,
     Choice(Vec<String>),
-    /// Nothing that a variable can spell, such as a list.
+    /// Cannot be set by a variable, such as a list.
     Other,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for ConfigValueKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Text => f.write_str("a text"),
+            Self::Text => f.write_str("a string"),
             Self::Path => f.write_str("a path"),
             Self::Duration => f.write_str("a duration such as \"30s\""),
             Self::Dollars => f.write_str("an amount of US dollars such as \"2.50\""),
             Self::Integer { minimum: Some(minimum) } => {
-                write!(f, "a whole number of at least {minimum}")
+                write!(f, "an integer of at least {minimum}")
             }
-            Self::Integer { minimum: None } => f.write_str("a whole number"),
+            Self::Integer { minimum: None } => f.write_str("an integer"),
             Self::Number => f.write_str("a number"),
             Self::Boolean => f.write_str("`true` or `false`"),
             Self::Choice(choices) => {
@@ -74,13 +78,13 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Stands for the invented name in the path of a key inside a [`Node::Map`].
+/// Placeholder for the user-defined name in the path of a key inside a [`ConfigNode::Map`].
 pub(crate) const ANY_NAME: &str = "NAME";
 
-impl Node {
-    /// The keys of the whole configuration.
+impl ConfigNode {
+    /// The schema of the whole configuration.
     pub(crate) fn root() -> &'static Self {
-        static ROOT: LazyLock<Node> = LazyLock::new(Node::of::<Config>);
+        static ROOT: LazyLock<ConfigNode> = LazyLock::new(ConfigNode::of::<Config>);
         &ROOT
     }
 
@@ -104,12 +108,15 @@ impl Node {
             Some(element @ Value::Object(_)) => {
                 Self::Map { description, element: Box::new(Self::from_schema(element)) }
             }
-            _ => Self::Leaf(Leaf { kind: Kind::from_schema(schema), description }),
+            _ => Self::Leaf(ConfigKeySpec {
+                kind: ConfigValueKind::from_schema(schema),
+                description,
+            }),
         }
     }
 
-    /// The key at `path`, if it takes a value.
-    pub(crate) fn leaf(&self, path: &[String]) -> Option<&Leaf> {
+    /// The key at `path`, if it is not a table.
+    pub(crate) fn leaf(&self, path: &[String]) -> Option<&ConfigKeySpec> {
         match (self, path) {
             (Self::Leaf(leaf), []) => Some(leaf),
             (_, [first, rest @ ..]) => self.child(first)?.leaf(rest),
@@ -117,7 +124,6 @@ impl Node {
         }
     }
 
-    /// What a table may hold under `name`.
     pub(crate) fn child(&self, name: &str) -> Option<&Self> {
         match self {
             Self::Leaf(_) => None,
@@ -128,7 +134,7 @@ impl Node {
         }
     }
 
-    /// Every node below this one with its path, parents first, in the order of declaration.
+    /// All nodes below this one with their paths, parents first, in declaration order.
     pub(crate) fn walk(&self) -> Vec<(Vec<String>, &Self)> {
         let mut found = Vec::new();
         self.walk_below(&mut Vec::new(), &mut found);
@@ -152,7 +158,7 @@ impl Node {
     }
 }
 
-impl Kind {
+impl ConfigValueKind {
     fn from_schema(schema: &Value) -> Self {
         match schema.get("x-type").and_then(Value::as_str) {
             Some("path") => return Self::Path,
@@ -183,8 +189,7 @@ impl Kind {
     }
 }
 
-/// The texts of a unit enum, whichever of its forms the schema has: plain, with documented
-/// variants, or optional.
+/// The values of a unit enum. Schemas represent it as plain, with documented variants, or optional.
 fn choices(schema: &Value) -> Vec<String> {
     let list = |name: &str| schema.get(name).and_then(Value::as_array).into_iter().flatten();
     let constant = schema.get("const").into_iter();
@@ -192,8 +197,7 @@ fn choices(schema: &Value) -> Vec<String> {
     texts.chain(list("oneOf").chain(list("anyOf")).flat_map(choices)).collect()
 }
 
-/// A path as it is written in TOML. Names that need quotes get them, with control characters
-/// escaped.
+/// A path as written in TOML. Names that need quotes are quoted, with control characters escaped.
 pub(crate) fn dotted<Segment: AsRef<str>>(path: &[Segment]) -> String {
     let mut text = String::new();
     for (index, segment) in path.iter().map(AsRef::as_ref).enumerate() {
@@ -214,7 +218,7 @@ pub(crate) fn dotted<Segment: AsRef<str>>(path: &[Segment]) -> String {
     text
 }
 
-/// A doc comment without the line breaks of the source, which say nothing; paragraphs stay.
+/// Joins the lines of a doc comment, keeping paragraphs.
 fn unwrapped(text: &str) -> String {
     let paragraph = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     text.split("\n\n").map(paragraph).collect::<Vec<_>>().join("\n\n")

@@ -44,17 +44,17 @@ enum Documented {
 #[track_caller]
 fn check(path: &str, expected: Option<&str>) {
     let path: Vec<String> = path.split('.').map(str::to_owned).collect();
-    let root = Node::of::<Sample>();
+    let root = ConfigNode::of::<Sample>();
     assert_eq!(root.leaf(&path).map(|leaf| leaf.kind.to_string()).as_deref(), expected, "{path:?}");
 }
 
 #[test]
 fn each_kind_of_field_is_recognised() {
-    check("text", Some("a text"));
-    check("optional_text", Some("a text"));
-    check("count", Some("a whole number of at least 0"));
-    check("positive", Some("a whole number of at least 1"));
-    check("signed", Some("a whole number"));
+    check("text", Some("a string"));
+    check("optional_text", Some("a string"));
+    check("count", Some("an integer of at least 0"));
+    check("positive", Some("an integer of at least 1"));
+    check("signed", Some("an integer"));
     check("ratio", Some("a number"));
     check("switch", Some("`true` or `false`"));
     check("plain", Some("one of `One`, `Two`"));
@@ -76,20 +76,21 @@ fn tables_are_entered_and_are_no_values_themselves() {
 
 #[test]
 fn the_doc_of_a_field_is_its_description() {
-    let leaf = Leaf { kind: Kind::Text, description: "Said of the text.".to_owned() };
-    assert_eq!(Node::of::<Sample>().child("text"), Some(&Node::Leaf(leaf)));
+    let leaf =
+        ConfigKeySpec { kind: ConfigValueKind::Text, description: "Said of the text.".to_owned() };
+    assert_eq!(ConfigNode::of::<Sample>().child("text"), Some(&ConfigNode::Leaf(leaf)));
 }
 
 #[test]
 fn every_key_of_the_configuration_has_a_type_and_a_description() {
-    for (path, node) in Node::root().walk() {
+    for (path, node) in ConfigNode::root().walk() {
         let (kind, description) = match node {
-            Node::Leaf(leaf) => (Some(&leaf.kind), &leaf.description),
-            Node::Section { description, .. } | Node::Map { description, .. } => {
+            ConfigNode::Leaf(leaf) => (Some(&leaf.kind), &leaf.description),
+            ConfigNode::Section { description, .. } | ConfigNode::Map { description, .. } => {
                 (None, description)
             }
         };
-        assert_ne!(kind, Some(&Kind::Other), "{path:?}");
+        assert_ne!(kind, Some(&ConfigValueKind::Other), "{path:?}");
         assert_ne!(description, "", "{path:?}");
     }
 }

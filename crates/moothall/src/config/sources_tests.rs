@@ -1,6 +1,7 @@
 use super::*;
 
-/// A folder with a config folder and a working folder, and the environment that leads there.
+/// A directory with a configuration directory and a working directory, and the matching
+/// environment.
 struct Disk {
     folder: tempfile::TempDir,
     environment: Vec<(&'static str, String)>,
@@ -28,21 +29,21 @@ impl Disk {
         self
     }
 
-    fn environment(&self) -> Environment {
+    fn environment(&self) -> EnvVars {
         self.environment.iter().map(|(name, value)| (*name, value.as_str())).collect()
     }
 
-    fn read(&self, explicit: Option<&str>) -> Result<(Places, Layers), CliError> {
+    fn read(&self, explicit: Option<&str>) -> Result<(ConfigLocations, ConfigLayers), CliError> {
         let explicit = explicit.map(|path| self.path(path));
         let mut places =
-            Places::find(&self.environment(), explicit.as_deref(), &self.path("work"))?;
+            ConfigLocations::find(&self.environment(), explicit.as_deref(), &self.path("work"))?;
         let layers = places.read(&self.environment(), Table::new())?;
         Ok((places, layers))
     }
 }
 
 #[track_caller]
-fn check(disk: &Disk, explicit: Option<&str>, expected: Option<(&str, FoundBy)>) {
+fn check(disk: &Disk, explicit: Option<&str>, expected: Option<(&str, ConfigFileSource)>) {
     let (places, layers) = disk.read(explicit).unwrap();
     let used = places.used().map(|used| (used.path.clone(), used.by));
     assert_eq!(used, expected.map(|(path, by)| (disk.path(path), by)));
@@ -60,20 +61,20 @@ fn the_file_is_looked_for_by_flag_then_variable_then_working_folder_then_config_
         (IN_CONFIG_FOLDER, ""),
     ];
     let disk = Disk::new(&all).set(CONFIG_VARIABLE, "variable.toml");
-    check(&disk, Some("flag.toml"), Some(("flag.toml", FoundBy::Flag)));
-    check(&disk, None, Some(("variable.toml", FoundBy::Environment)));
-    check(&Disk::new(&all), None, Some(("work/moothall.toml", FoundBy::WorkingFolder)));
-    check(&Disk::new(&all[3..]), None, Some((IN_CONFIG_FOLDER, FoundBy::ConfigFolder)));
+    check(&disk, Some("flag.toml"), Some(("flag.toml", ConfigFileSource::Flag)));
+    check(&disk, None, Some(("variable.toml", ConfigFileSource::Environment)));
+    check(&Disk::new(&all), None, Some(("work/moothall.toml", ConfigFileSource::WorkingFolder)));
+    check(&Disk::new(&all[3..]), None, Some((IN_CONFIG_FOLDER, ConfigFileSource::ConfigFolder)));
     check(&Disk::new(&[]), None, None);
 }
 
 #[test]
 fn an_explicit_file_must_exist() {
-    let hint = "hint: `moothall config path` shows the places that are searched\n";
+    let hint = "hint: see `moothall config path` for the searched locations\n";
     let missing = |disk: &Disk, explicit, asked| {
         let path = disk.path("gone.toml");
         let expected = format!(
-            "error: the configuration file `{}` of `{asked}` does not exist\n{hint}",
+            "error: configuration file `{}` (from `{asked}`) does not exist\n{hint}",
             path.display()
         );
         assert_eq!(disk.read(explicit).unwrap_err().render(), expected);
@@ -98,7 +99,7 @@ fn only_the_dotenv_file_beside_the_used_file_is_read() {
     assert_eq!(places.dotenv(), Some(places.folders.config.join(".env")));
     assert_eq!(layers.dotenv, [("A", "config")].into_iter().collect());
     let (places, layers) = Disk::new(&files[..2]).read(None).unwrap();
-    assert_eq!((places.dotenv(), layers.dotenv), (None, Environment::default()));
+    assert_eq!((places.dotenv(), layers.dotenv), (None, EnvVars::default()));
 }
 
 #[test]
@@ -109,16 +110,19 @@ fn a_data_folder_in_the_dotenv_file_starts_there_and_yields_to_the_environment()
     ];
     let folders = |disk: &Disk, data: &str| {
         let (places, _) = disk.read(None).unwrap();
-        assert_eq!(places.folders, Folders::under(disk.path(".config/moothall"), &disk.path(data)));
+        assert_eq!(places.folders, AppDirs::under(disk.path(".config/moothall"), &disk.path(data)));
     };
     folders(&Disk::new(&files), ".config/moothall/data");
     folders(&Disk::new(&files).set(DATA_DIR_VARIABLE, "elsewhere"), "elsewhere");
 }
 
-/// What lies in the data folder is run and acted upon: a cloned folder could bring its own.
+/// The data directory is trusted and its images are executed, so a cloned repository must not
+/// supply its own.
 #[test]
 fn a_dotenv_file_of_the_working_folder_cannot_choose_the_data_folder() {
     let files = [("work/moothall.toml", ""), ("work/.env", "MOOTHALL_DATA_DIR=data")];
     let error = Disk::new(&files).read(None).unwrap_err();
-    assert!(error.words().contains("the .env in this folder decides"), "{}", error.words());
+    let told = error.words();
+    let expected = "the untrusted .env in the working directory sets the data directory";
+    assert!(told.contains(expected), "{told}");
 }

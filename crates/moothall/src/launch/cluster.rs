@@ -1,55 +1,53 @@
-//! Runs that the workers of a Restate cluster drive.
+//! Runs executed by the workers of a Restate cluster.
 
 use std::time::Duration;
 
 use moothall_core::model::{FailureKind, ModelFailure};
 use moothall_core::{PauseReason, RunEventBody, RunId, RunKind, StoredSpec};
-use moothall_engine::{Ended, Pause, RunRecord};
+use moothall_engine::{RunExit, RunPause, RunRecord};
 use moothall_models::Budget;
-use moothall_restate::{Cluster, ClusterError, Service};
-use moothall_store::{RunState, Store, StoreError, StoredEvent, Wish};
+use moothall_restate::{ClusterError, RestateIngress, RestateService};
+use moothall_store::{ControlRequest, RunState, Store, StoreError, StoredEvent};
 
 use crate::error::{CliError, Exit};
-use crate::local;
+use crate::run_store;
 
-/// How often it is looked for what has happened.
+/// Poll interval for new events.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// How often a cluster is asked to take a run where it does not answer, and the pause between.
+/// Attempts to submit a run to a cluster that does not answer, and the delay between them.
 const START_TRIES: u32 = 3;
 const START_AGAIN: Duration = Duration::from_secs(1);
 
-/// How many events are read at once.
 const PAGE: u32 = 1000;
 
-/// What a person is told where Restate does not do what it is asked.
 pub(crate) fn refused(error: ClusterError) -> CliError {
     let hint = match &error {
         ClusterError::Unreachable { .. } => {
-            "is the server up? `moothall cluster up` starts one on this machine"
+            "is Restate running? `moothall cluster up` starts it on this machine"
         }
         ClusterError::Refused { status: 404, .. } => {
-            "no worker is known there: `moothall worker --register`"
+            "no worker is registered: run `moothall worker --register`"
         }
         ClusterError::OtherBuild { .. } => {
-            "each build has an address of its own, so that runs end on the build that they began \
-             on: listen elsewhere, with `--listen 127.0.0.1:0` wherever it is free"
+            "each build needs its own address, because a run finishes on the build that started it: \
+             use another address, such as `--listen 127.0.0.1:0` for a free port"
         }
-        _ => "its log says more",
+        _ => "see the log of Restate",
     };
-    CliError::failed("the cluster does not take the run").with_source(error).with_hint(hint)
+    CliError::failed("the cluster did not accept the run").with_source(error).with_hint(hint)
 }
 
-/// The service that drives runs of this kind.
-fn service_of(spec: &StoredSpec) -> Service {
+fn service_of(spec: &StoredSpec) -> RestateService {
     match spec.is_kind(RunKind::Program) {
-        true => Service::CodeRun,
-        false => Service::Consultation,
+        true => RestateService::CodeRun,
+        false => RestateService::Consultation,
     }
 }
 
-/// Gives a new run to the workers of a cluster. Where they surely do not have it, it is gone: nobody
-/// would ever drive it. Where nobody knows, it stays: it may have begun.
+/// Submits a new run to a cluster. If the cluster surely does not have it, the run is deleted,
+/// because no worker would ever execute it. If the result is unknown, the run is kept, because it
+/// may have started.
 pub(crate) async fn begin(
     restate: &str,
     spec: &StoredSpec,
@@ -58,23 +56,22 @@ pub(crate) async fn begin(
 ) -> Result<(), CliError> {
     let Err(error) = start(restate, spec, run_id).await else { return Ok(()) };
     if error.nothing_happened() {
-        store.delete_runs(std::slice::from_ref(run_id)).await.map_err(local::broken)?;
+        store.delete_runs(std::slice::from_ref(run_id)).await.map_err(run_store::broken)?;
         return Err(refused(error));
     }
-    let id = local::short(run_id);
-    Err(CliError::failed("nobody knows whether the cluster has taken the run")
+    let id = run_store::short(run_id);
+    Err(CliError::failed("unknown whether the cluster accepted the run")
         .with_source(error)
-        .with_hint(format!("`moothall resume {id}` gives it to the cluster, if it is not there")))
+        .with_hint(format!("run `moothall resume {id}`, which submits it again if necessary")))
 }
 
-/// Gives a run to the workers of a cluster, unless they have it: to start it twice is to start it
-/// once. A question that nobody answered is asked again.
+/// Submits a run to a cluster. Idempotent; retried if the result is unknown.
 pub(crate) async fn start(
     restate: &str,
     spec: &StoredSpec,
     run_id: &RunId,
 ) -> Result<(), ClusterError> {
-    let (cluster, service) = (Cluster::new(restate)?, service_of(spec));
+    let (cluster, service) = (RestateIngress::new(restate)?, service_of(spec));
     let mut tries = 1;
     loop {
         match cluster.start(service, run_id).await {
@@ -87,50 +84,50 @@ pub(crate) async fn start(
     }
 }
 
-/// Lets a run go on that stands still. One that no worker has, because whoever made it died before
-/// it was given to the cluster, begins; one that goes on is left alone.
+/// Resumes a paused run. A run that never reached the cluster, because its creator died, is
+/// started; an active run is left alone.
 pub(crate) async fn let_go_on(
     restate: &str,
     store: &dyn Store,
     run_id: &RunId,
     budget: Budget,
 ) -> Result<(), CliError> {
-    let row = store.run(run_id).await.map_err(local::broken)?;
-    let spec = row.ok_or_else(|| local::no_such_run(run_id.as_str()))?.spec;
+    let row = store.run(run_id).await.map_err(run_store::broken)?;
+    let spec = row.ok_or_else(|| run_store::no_such_run(run_id.as_str()))?.spec;
     start(restate, &spec, run_id).await.map_err(refused)?;
-    // Read only now: what begins may come to a pause, or to its end.
-    let record = RunRecord::read(store, run_id).await.map_err(local::broken)?;
+    // Read after the start, because the run may pause or end in the meantime.
+    let record = RunRecord::read(store, run_id).await.map_err(run_store::broken)?;
     if record.row.state != RunState::Paused {
         return Ok(());
     }
-    let cluster = Cluster::new(restate).map_err(refused)?;
+    let cluster = RestateIngress::new(restate).map_err(refused)?;
     cluster.go_on(service_of(&spec), run_id, pauses(&record.events), budget).await.map_err(refused)
 }
 
-/// Asks the workers of a run to end it. One that stands still must go on to hear of it, and one that
-/// no worker has must begin.
+/// Requests the cancellation of a run. A paused run must resume to see the request, and a run that
+/// no worker has must start.
 pub(crate) async fn cancel(
     restate: &str,
     store: &dyn Store,
     run_id: &RunId,
 ) -> Result<(), CliError> {
-    match store.ask(run_id, Wish::Cancel).await {
+    match store.ask(run_id, ControlRequest::Cancel).await {
         Ok(()) => {}
         Err(StoreError::RunEnded { .. }) => return Ok(()),
-        Err(error) => return Err(local::broken(error)),
+        Err(error) => return Err(run_store::broken(error)),
     }
-    // Where it stands is read after it was asked: a run that comes to a pause looks for this wish
-    // after it has said that it stands still.
+    // The state is read after the request, because a pausing run checks for requests only after it
+    // has recorded the pause.
     let_go_on(restate, store, run_id, Budget::default()).await.map_err(|error| {
-        let id = local::short(run_id);
+        let id = run_store::short(run_id);
         error.with_hint(format!(
-            "the wish stays: it ends as soon as the cluster is there; without one, delete it: \
-             `moothall runs rm {id} --force`"
+            "the request is stored and takes effect when the cluster is available; without a cluster, \
+             delete the run: `moothall runs rm {id} --force`"
         ))
     })
 }
 
-/// How often a run has paused.
+/// The number of pauses of a run.
 fn pauses(events: &[StoredEvent]) -> u32 {
     let number = |stored: &StoredEvent| match stored.event.body {
         RunEventBody::RunPaused { number, .. } => number,
@@ -139,34 +136,34 @@ fn pauses(events: &[StoredEvent]) -> u32 {
     events.iter().map(number).max().unwrap_or_default()
 }
 
-/// What a person is told who does not want to watch any more.
+/// The message when the user stops watching a run.
 pub(crate) fn unwatched(run_id: &RunId) -> CliError {
-    let id = local::short(run_id);
-    let words = format!("nobody watches run {id} from here any more; it goes on");
+    let id = run_store::short(run_id);
+    let words = format!("stopped watching run {id}; it continues");
     CliError::new(Exit::Cancelled, words).with_hint(format!(
-        "follow it: `moothall events {id} --follow`; end it: `moothall cancel {id}`"
+        "follow it with `moothall events {id} --follow`, or cancel it with `moothall cancel {id}`"
     ))
 }
 
-/// Hears what happens after `before`, until the run ends or stands still.
+/// Reports the events after `before`, until the run ends or pauses.
 pub(crate) async fn until_it_stops(
     store: &dyn Store,
     run_id: &RunId,
     before: &[StoredEvent],
     mut heard: impl FnMut(&StoredEvent),
-) -> Result<Ended, CliError> {
+) -> Result<RunExit, CliError> {
     let mut seen = before.last().map_or(0, |stored| stored.seq);
     let pauses = pauses(before);
     loop {
-        let events = store.events(run_id, seen, PAGE).await.map_err(local::broken)?;
+        let events = store.events(run_id, seen, PAGE).await.map_err(run_store::broken)?;
         for stored in &events {
             seen = stored.seq;
             heard(stored);
             match &stored.event.body {
                 RunEventBody::RunPaused { number, reason, detail } if *number > pauses => {
-                    return Ok(Ended::Paused(why(*reason, detail)));
+                    return Ok(RunExit::Paused(why(*reason, detail)));
                 }
-                RunEventBody::RunCancelled => return Ok(Ended::Cancelled),
+                RunEventBody::RunCancelled => return Ok(RunExit::Cancelled),
                 body if body.is_terminal() => return end(store, run_id, body).await,
                 _ => {}
             }
@@ -177,27 +174,27 @@ pub(crate) async fn until_it_stops(
     }
 }
 
-async fn end(store: &dyn Store, run_id: &RunId, body: &RunEventBody) -> Result<Ended, CliError> {
-    let row = store.run(run_id).await.map_err(local::broken)?;
+async fn end(store: &dyn Store, run_id: &RunId, body: &RunEventBody) -> Result<RunExit, CliError> {
+    let row = store.run(run_id).await.map_err(run_store::broken)?;
     match (row.and_then(|row| row.outcome), body) {
-        (Some(outcome), _) => Ok(Ended::Done(outcome)),
+        (Some(outcome), _) => Ok(RunExit::Done(outcome)),
         (None, RunEventBody::RunFailed { detail, .. }) => {
-            Err(CliError::failed(format!("the run cannot go on: {detail}")))
+            Err(CliError::failed(format!("the run failed: {detail}")))
         }
-        (None, _) => Err(local::no_such_run(run_id.as_str())),
+        (None, _) => Err(run_store::no_such_run(run_id.as_str())),
     }
 }
 
-fn why(reason: PauseReason, detail: &str) -> Pause {
+fn why(reason: PauseReason, detail: &str) -> RunPause {
     match reason {
-        PauseReason::Budget => Pause::Budget(ModelFailure::new(FailureKind::OverBudget, detail)),
-        PauseReason::Question => Pause::Question(detail.to_owned()),
+        PauseReason::Budget => RunPause::Budget(ModelFailure::new(FailureKind::OverBudget, detail)),
+        PauseReason::Question => RunPause::Question(detail.to_owned()),
         PauseReason::Failure => match detail.split_once(": ").map(|(it, why)| (it.parse(), why)) {
             Some((Ok(model), why)) => {
-                Pause::Failure(model, ModelFailure::new(FailureKind::Auth, why))
+                RunPause::Failure(model, ModelFailure::new(FailureKind::Auth, why))
             }
-            _ => Pause::Person,
+            _ => RunPause::Person,
         },
-        PauseReason::Person => Pause::Person,
+        PauseReason::Person => RunPause::Person,
     }
 }

@@ -1,30 +1,32 @@
-//! A consultation as it is asked for, and the run that follows from it.
+//! Converts a request for a consultation to a run spec.
 
 use std::path::Path;
 
 use moothall_core::ErrorCode;
 use moothall_core::consult::{
-    Committee, ConsultInput, GatherRequest, InvalidConsult, InvalidTerms, RoleModels, Terms,
+    Committee, ConsultInput, GatherRequest, InvalidConsult, InvalidConsultOptions, RoleModels,
+    Terms,
 };
-use moothall_core::debate::Calls;
+use moothall_core::debate::CallSettings;
 use moothall_core::model::ModelName;
 use moothall_core::{ConsultSpec, IsolationChoice, NewsChoice, RunSettings};
 use moothall_sources::DocumentFolder;
 
-use super::estimate::{Bill, Cap};
+use super::estimate::{CostEstimate, SpendLimit};
 use super::set_budget;
-use crate::args::{ConsultArgs, RoleModel, RoleName, Subject};
+use crate::args::{ConsultArgs, ConsultSubject, RoleModel, RoleName};
 use crate::commands::committee;
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::filings::news_source;
+use crate::evidence_sources::news_source;
 use crate::{files, user_input};
 
-/// The window of a model that no table lists. A prompt that is too long fails or is cut; one that is
-/// summarised too early only loses words.
+/// Context window of unlisted models. Deliberately low: a prompt that is too long fails or is cut,
+/// while an early summary only loses detail.
 const UNKNOWN_WINDOW: u32 = 32_768;
 
-/// A consultation as a command or an HTTP request asks for it. Files are read; models are not looked up yet.
+/// A consultation requested by a command or over HTTP. Files have been read; models are not looked
+/// up yet.
 #[derive(Debug)]
 pub(crate) struct ConsultRequest {
     pub(crate) gather: GatherRequest,
@@ -37,21 +39,20 @@ pub(crate) struct ConsultRequest {
     pub(crate) settings: RunSettings,
 }
 
-/// A consultation that can be started, and its cost.
+/// A consultation that can be started, with its estimated cost.
 pub(crate) struct ConsultPlan {
     pub(crate) spec: ConsultSpec,
-    pub(crate) bill: Bill,
-    pub(crate) cap: Cap,
+    pub(crate) bill: CostEstimate,
+    pub(crate) cap: SpendLimit,
 }
 
 impl ConsultRequest {
-    /// What `moothall consult` is asked for.
     pub(crate) fn from_args(args: &ConsultArgs) -> Result<Self, CliError> {
         let mut committee = committee::find(args.committee.as_deref())?;
         if let Some(rounds) = args.rounds {
             committee.rounds = rounds;
         }
-        let Subject { ticker, name, source, folder } = args.subject()?;
+        let ConsultSubject { ticker, name, source, folder } = args.subject()?;
         let moves = args.add_moves.as_deref().map(user_input::moves).transpose()?;
         Ok(Self {
             gather: GatherRequest {
@@ -76,7 +77,7 @@ impl ConsultRequest {
                 baseline: args.baseline,
             },
             settings: RunSettings {
-                restate: args.engine.restate(),
+                restate: args.runner.restate(),
                 isolation: args.isolation.map(IsolationChoice::from),
                 allow_shared_kernel: args.allow_shared_kernel,
                 parallel_moves: Some(args.parallel_moves),
@@ -98,27 +99,26 @@ impl ConsultRequest {
         })
     }
 
-    /// The configuration that holds for it.
-    pub(crate) fn context(&self, config: Option<&Path>) -> Result<Context, CliError> {
+    pub(crate) fn context(&self, config: Option<&Path>) -> Result<CommandContext, CliError> {
         super::context(config, &self.settings, self.model.as_ref())
     }
 
-    /// Chooses the models and the budget.
-    pub(crate) fn plan(self, context: &Context) -> Result<ConsultPlan, CliError> {
+    /// Selects the models and the budget.
+    pub(crate) fn plan(self, context: &CommandContext) -> Result<ConsultPlan, CliError> {
         let models = self.models(context)?;
         let Self { gather, committee, moves, accept_findings, terms, mut settings, .. } = self;
         let calls = calls(context, &models);
         let input =
             ConsultInput { gather, committee, moves, models, calls, accept_findings, terms };
         input.validate().map_err(refusal)?;
-        let bill = Bill::of(&context.catalog, &input);
+        let bill = CostEstimate::of(&context.catalog, &input);
         let cap = bill.cap(context.budget());
         set_budget(&mut settings, cap.budget());
         Ok(ConsultPlan { spec: ConsultSpec { input, settings }, bill, cap })
     }
 
-    fn models(&self, context: &Context) -> Result<RoleModels, CliError> {
-        // Without a default model, every role may have one of its own.
+    fn models(&self, context: &CommandContext) -> Result<RoleModels, CliError> {
+        // No default model is needed if every role has its own.
         let default = match (&self.model, self.role_models.as_slice()) {
             (None, [only, ..]) if self.names_every_role() => only.model.clone(),
             (named, _) => context.model(named.as_ref())?,
@@ -132,7 +132,7 @@ impl ConsultRequest {
                 RoleName::DecisionMaker => (&mut models.decision_maker, "decision-maker"),
             };
             if place.replace(one.model.clone()).is_some() {
-                return Err(CliError::usage(format!("`--model-for {word}=…` is given twice")));
+                return Err(CliError::usage(format!("`--model-for {word}=…` is repeated")));
             }
         }
         Ok(models)
@@ -145,15 +145,15 @@ impl ConsultRequest {
     }
 }
 
-/// What a folder is called. `.` has no name of its own.
+/// The name of a directory, resolved because `.` has none.
 fn label(folder: &Path) -> Result<String, CliError> {
     let cannot = |error: std::io::Error| {
-        let words = format!("the folder `{}` cannot be read", folder.display());
+        let words = format!("cannot read the directory `{}`", folder.display());
         CliError::usage(words).with_source(error)
     };
     let whole = fs_err::canonicalize(folder).map_err(cannot)?;
     if !whole.is_dir() {
-        return Err(CliError::usage(format!("`{}` is not a folder", folder.display())));
+        return Err(CliError::usage(format!("`{}` is not a directory", folder.display())));
     }
     Ok(DocumentFolder::label(&whole))
 }
@@ -162,24 +162,24 @@ fn refusal(error: InvalidConsult) -> CliError {
     let refused = CliError::usage(error.to_string());
     match error {
         InvalidConsult::Ticker(_) => refused
-            .with_hint("write it as it is listed, such as AAPL or BRK-B")
+            .with_hint("use the ticker as listed, such as AAPL or BRK-B")
             .with_code(ErrorCode::BadTicker),
         InvalidConsult::Moves { .. } => {
-            refused.with_hint("a committee of your own may propose more: `moothall committee new`")
+            refused.with_hint("a custom committee can propose more: `moothall committee new`")
         }
-        InvalidConsult::Terms(InvalidTerms::Brief(_)) => {
-            refused.with_hint("write it shorter, in plain text: a question, goals, constraints")
+        InvalidConsult::Terms(InvalidConsultOptions::Brief(_)) => {
+            refused.with_hint("use a shorter plain text: a question, goals, constraints")
         }
         InvalidConsult::Window(_) => {
-            refused.with_hint("choose another model, or correct its row in a catalog file")
+            refused.with_hint("choose another model, or correct its entry in the catalog file")
         }
         _ => refused,
     }
 }
 
-/// How models are asked: what all of them can take.
-fn calls(context: &Context, models: &RoleModels) -> Calls {
-    let usual = Calls::default();
+/// Call options that all models support.
+fn calls(context: &CommandContext, models: &RoleModels) -> CallSettings {
+    let usual = CallSettings::default();
     let card = |model: &&ModelName| context.catalog.card(model);
     let cards: Vec<_> = models.distinct().iter().map(card).collect();
     let window = |card: &moothall_models::catalog::ModelCard| match card.context {
@@ -189,8 +189,8 @@ fn calls(context: &Context, models: &RoleModels) -> Calls {
     };
     let window_tokens = cards.iter().map(window).min().unwrap_or(usual.window_tokens);
     let longest = cards.iter().filter_map(|card| card.max_output).min().unwrap_or(u32::MAX);
-    Calls {
-        // A small window must hold the evidence, a move and a few messages as well.
+    CallSettings {
+        // A small window must also hold the evidence, a move and a few messages.
         message_tokens: usual.message_tokens.min(longest).min(window_tokens / 8),
         document_tokens: usual.document_tokens.min(longest).min(window_tokens / 3),
         window_tokens,

@@ -1,4 +1,4 @@
-//! What a consultation needs on this machine: models, evidence and sandboxes.
+//! Opens the models, evidence and sandboxes of a consultation.
 
 use std::sync::Arc;
 
@@ -6,41 +6,43 @@ use moothall_core::consult::EvidenceSource;
 use moothall_core::evidence::Evidence;
 use moothall_core::sandbox::{SandboxFailure, SandboxFailureKind};
 use moothall_core::{ConsultSpec, IsolationChoice};
-use moothall_engine::{DebateRooms, Lobby, OnFailure, Walls};
+use moothall_engine::{DebateSandboxes, GuestFailurePolicy, GuestPool, IsolationMode};
 use moothall_models::Gateway;
 use moothall_sandbox::PoolOptions;
 
 use super::{PARALLEL_MOVES, recording};
-use crate::config::{EngineChoice, Loaded};
-use crate::context::Context;
+use crate::config::{EngineChoice, LoadedConfig};
+use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::filings::Filings;
+use crate::evidence_sources::EvidenceSources;
 use crate::isolation;
 use crate::pdf_sandbox::PdfSandbox;
 
-/// What a consultation needs.
-pub(super) struct ConsultResources {
-    pub(super) gateway: Arc<Gateway>,
-    pub(super) filings: Arc<Filings>,
-    pub(super) walls: Walls,
-    /// Why debates have no sandbox although they should, with the remedy.
-    pub(super) without_walls: Option<String>,
-    rooms: Option<DebateRooms>,
+pub(crate) struct ConsultResources {
+    pub(crate) gateway: Arc<Gateway>,
+    pub(crate) filings: Arc<EvidenceSources>,
+    pub(crate) walls: IsolationMode,
+    /// Why debates have no sandbox although they should, with a hint.
+    pub(crate) without_walls: Option<String>,
+    rooms: Option<DebateSandboxes>,
 }
 
 impl ConsultResources {
-    /// Opens models, evidence and sandboxes. Nothing is spent if one is missing.
-    pub(super) async fn open(context: &Context, spec: &ConsultSpec) -> Result<Self, CliError> {
+    /// Opens models, evidence and sandboxes. Fails before anything is spent.
+    pub(crate) async fn open(
+        context: &CommandContext,
+        spec: &ConsultSpec,
+    ) -> Result<Self, CliError> {
         let models = spec.input.models.distinct();
         let gateway = Arc::new(context.gateway_for(&models, recording(&spec.settings)?)?);
         let filings = evidence(context, spec).await?;
-        let Found { walls, rooms, without_walls } = walls(&context.loaded, spec).await?;
+        let DebateIsolation { walls, rooms, without_walls } = walls(&context.loaded, spec).await?;
         Ok(Self { gateway, filings: Arc::new(filings), walls, without_walls, rooms })
     }
 
-    /// Gathers the evidence before there is a run, to refuse a company that is unknown, ambiguous or
-    /// stale. Nothing is gathered where a model makes it up.
-    pub(super) async fn gather(&self, spec: &ConsultSpec) -> Result<Option<Evidence>, CliError> {
+    /// Gathers the evidence before the run is created, to reject an unknown, ambiguous or stale
+    /// company. Synthetic evidence is not gathered.
+    pub(crate) async fn gather(&self, spec: &ConsultSpec) -> Result<Option<Evidence>, CliError> {
         match spec.input.gather.source {
             EvidenceSource::Synthetic => Ok(None),
             EvidenceSource::Filings | EvidenceSource::Files => {
@@ -49,15 +51,15 @@ impl ConsultResources {
         }
     }
 
-    /// Starts sandboxes before a debate needs one.
-    pub(super) fn warm_up(&self) {
+    /// Starts sandboxes in advance.
+    pub(crate) fn warm_up(&self) {
         if let Some(rooms) = &self.rooms {
             rooms.expect();
         }
     }
 
-    /// Waits until nothing is left of any sandbox.
-    pub(super) async fn shut_down(&self) {
+    /// Waits until all sandboxes are removed.
+    pub(crate) async fn shut_down(&self) {
         self.filings.shut_down().await;
         if let Some(rooms) = &self.rooms {
             rooms.shut_down().await;
@@ -65,15 +67,18 @@ impl ConsultResources {
     }
 }
 
-/// Where evidence comes from. Nothing is read yet.
-async fn evidence(context: &Context, spec: &ConsultSpec) -> Result<Filings, CliError> {
+/// Opens the sources of evidence, without reading them yet.
+async fn evidence(
+    context: &CommandContext,
+    spec: &ConsultSpec,
+) -> Result<EvidenceSources, CliError> {
     let loaded = &context.loaded;
     let (settings, gather) = (&spec.settings, &spec.input.gather);
     let mut filings = match gather.source {
-        EvidenceSource::Files => Filings::none(),
+        EvidenceSource::Files => EvidenceSources::none(),
         EvidenceSource::Filings | EvidenceSource::Synthetic => {
             let (offline, turnstile) = (settings.offline.as_deref(), context.turnstile.clone());
-            Filings::open(loaded, offline, &gather.ticker, turnstile).await?
+            EvidenceSources::open(loaded, offline, &gather.ticker, turnstile).await?
         }
     };
     if let Some(folder) = &settings.documents {
@@ -87,24 +92,26 @@ async fn evidence(context: &Context, spec: &ConsultSpec) -> Result<Filings, CliE
     Ok(filings)
 }
 
-/// Where debates run.
-struct Found {
-    walls: Walls,
-    rooms: Option<DebateRooms>,
+/// Isolation of the debates.
+struct DebateIsolation {
+    walls: IsolationMode,
+    rooms: Option<DebateSandboxes>,
     without_walls: Option<String>,
 }
 
-/// Finds where debates run. A debate is text: where there is no sandbox it may go on without one, unless
-/// somebody demanded walls, and its events, its receipt and the memo say so.
-async fn walls(loaded: &Loaded, spec: &ConsultSpec) -> Result<Found, CliError> {
+/// Selects the isolation of debates. Debates are text, so they may run without a sandbox unless one
+/// is required; events, receipt and memo then report it.
+async fn walls(loaded: &LoadedConfig, spec: &ConsultSpec) -> Result<DebateIsolation, CliError> {
     let settings = &spec.settings;
     let needs_walls = isolation::debate_needs_walls(loaded)?;
     let engine = settings.isolation.unwrap_or(IsolationChoice::Auto);
     if engine == IsolationChoice::None {
         return match needs_walls {
-            false => Ok(Found { walls: Walls::None, rooms: None, without_walls: None }),
+            false => {
+                Ok(DebateIsolation { walls: IsolationMode::None, rooms: None, without_walls: None })
+            }
             true => Err(CliError::usage(
-                "`--isolation none` is refused: your configuration demands a sandbox",
+                "`--isolation none` is not allowed: your configuration requires a sandbox",
             )
             .with_hint(
                 "see `isolation.minimum` and `isolation.on_failure` in `moothall config show`",
@@ -113,10 +120,11 @@ async fn walls(loaded: &Loaded, spec: &ConsultSpec) -> Result<Found, CliError> {
     }
     let named = settings.isolation.and_then(EngineChoice::of);
     let policy = isolation::policy(loaded, named, settings.allow_shared_kernel)?;
-    let on_failure = if needs_walls { OnFailure::Fail } else { OnFailure::Fallback };
+    let on_failure =
+        if needs_walls { GuestFailurePolicy::Fail } else { GuestFailurePolicy::Fallback };
     let host = match isolation::host(loaded) {
         Ok(host) => host,
-        // The program was built without the agent.
+        // This build has no guest agent.
         Err(error) => {
             return without(SandboxFailureKind::NoEngine, error, engine, on_failure);
         }
@@ -125,15 +133,15 @@ async fn walls(loaded: &Loaded, spec: &ConsultSpec) -> Result<Found, CliError> {
         idle: settings.parallel_moves.unwrap_or(PARALLEL_MOVES).min(MOST_IDLE) as usize,
         memory_bytes: isolation::memory_bytes(loaded),
     };
-    match DebateRooms::open(&host, &policy, options).await {
+    match DebateSandboxes::open(&host, &policy, options).await {
         Ok(rooms) => {
-            let lobby = Arc::new(Lobby::new(rooms.clone()));
-            let walls = Walls::Rooms { lobby, on_failure };
-            Ok(Found { walls, rooms: Some(rooms), without_walls: None })
+            let lobby = Arc::new(GuestPool::new(rooms.clone()));
+            let walls = IsolationMode::Rooms { lobby, on_failure };
+            Ok(DebateIsolation { walls, rooms: Some(rooms), without_walls: None })
         }
         Err(error) => {
             let (kind, hint) = (error.failure().kind, isolation::hint(&error));
-            let refused = CliError::failed("debates have no sandbox").with_source(error);
+            let refused = CliError::failed("no sandbox for debates").with_source(error);
             let refused = match hint {
                 Some(hint) => refused.with_hint(hint),
                 None => refused,
@@ -143,18 +151,18 @@ async fn walls(loaded: &Loaded, spec: &ConsultSpec) -> Result<Found, CliError> {
     }
 }
 
-/// Rooms that wait, already started, at most.
+/// Limit of sandboxes started in advance.
 const MOST_IDLE: u32 = 4;
 
-/// Whoever named an engine wants it; otherwise debates go on without walls where that is allowed,
-/// and everything that is shown says why.
+/// An explicitly named engine is required. Otherwise debates continue without isolation, if
+/// allowed, and the reason is reported.
 fn without(
     kind: SandboxFailureKind,
     error: CliError,
     engine: IsolationChoice,
-    on_failure: OnFailure,
-) -> Result<Found, CliError> {
-    if engine != IsolationChoice::Auto || on_failure == OnFailure::Fail {
+    on_failure: GuestFailurePolicy,
+) -> Result<DebateIsolation, CliError> {
+    if engine != IsolationChoice::Auto || on_failure == GuestFailurePolicy::Fail {
         return Err(error);
     }
     let mut detail = error.words();
@@ -162,6 +170,6 @@ fn without(
         detail.push_str(&format!("; {hint}"));
     }
     let failure = SandboxFailure { kind, detail: detail.clone() };
-    let walls = Walls::Rooms { lobby: Arc::new(Lobby::closed(failure)), on_failure };
-    Ok(Found { walls, rooms: None, without_walls: Some(detail) })
+    let walls = IsolationMode::Rooms { lobby: Arc::new(GuestPool::closed(failure)), on_failure };
+    Ok(DebateIsolation { walls, rooms: None, without_walls: Some(detail) })
 }

@@ -1,35 +1,35 @@
-//! What a consultation takes and may cost, said before anything is spent.
+//! Estimates the calls, tokens and cost of a consultation before anything is spent.
 
 use std::fmt::Write as _;
 
 use moothall_core::MicroUsd;
-use moothall_core::consult::{ConsultInput, Estimate, estimate};
-use moothall_core::model::{Purpose, Usage};
-use moothall_models::catalog::Prices;
+use moothall_core::consult::{ConsultEstimate, ConsultInput, estimate};
+use moothall_core::model::{CallPurpose, TokenUsage};
+use moothall_models::catalog::ModelPrices;
 use moothall_models::{Budget, Catalog};
 use serde_json::{Value, json};
 
 use crate::display::{cents, short_number};
 use crate::terminal::{BOLD, DIM};
 
-/// A reservation counts every byte of a prompt as a token, which is about four times too much. The
-/// cap leaves room for a few such calls, so that a short run is not stopped by its own caution.
+/// Reservations count every prompt byte as a token, about four times too many. The cap includes a
+/// few such calls, so a short run is not stopped by its own reservations.
 const BYTES_PER_TOKEN: u64 = 4;
 const SPARE_CALLS: u64 = 3;
 
-/// What a consultation takes, with prices.
+/// An estimate with prices.
 #[derive(Debug)]
-pub(crate) struct Bill {
-    estimate: Estimate,
-    /// The cost of each role, in the estimate's order; nothing where a price is unknown.
-    costs: Vec<Option<Range>>,
-    /// What it may cost; nothing where a price is unknown.
-    pub(crate) cost: Option<Range>,
-    /// What it would cost if nothing were read from a cache.
+pub(crate) struct CostEstimate {
+    estimate: ConsultEstimate,
+    /// The cost of each role, in the order of the estimate; `None` if a price is unknown.
+    costs: Vec<Option<CostRange>>,
+    /// The expected cost; `None` if a price is unknown.
+    pub(crate) cost: Option<CostRange>,
+    /// The cost if nothing is read from the provider's cache.
     uncached: Option<MicroUsd>,
-    /// Whether nobody is paid.
+    /// Whether all models are free.
     pub(crate) free: bool,
-    /// The worst case of one call.
+    /// Upper bound of one call, in dollars and tokens.
     worst_call: (Option<MicroUsd>, u64),
     dated: String,
     moves: u32,
@@ -37,27 +37,26 @@ pub(crate) struct Bill {
     ticker: String,
 }
 
-/// From the least to the most to expect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Range {
+pub(crate) struct CostRange {
     pub(crate) low: MicroUsd,
     pub(crate) high: MicroUsd,
 }
 
-/// Where the cap of a run comes from.
+/// The spend limit of a run and its origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cap {
-    /// The person said it, by a flag or in the configuration.
+pub(crate) enum SpendLimit {
+    /// Set by a flag or the configuration.
     Given(Budget),
-    /// One and a half times the upper estimate, in dollars.
+    /// 1.5 times the upper estimate, in dollars.
     Dollars(MicroUsd),
-    /// The same in tokens, because a price is unknown.
+    /// 1.5 times the upper estimate, in tokens, because a price is unknown.
     Tokens(u64),
-    /// Nothing costs anything.
+    /// No limit, because all models are free.
     None,
 }
 
-impl Cap {
+impl SpendLimit {
     pub(crate) fn budget(self) -> Budget {
         match self {
             Self::Given(budget) => budget,
@@ -69,31 +68,31 @@ impl Cap {
 
     fn words(self) -> String {
         match self {
-            Self::Given(Budget { usd: Some(usd), .. }) => format!("{usd}, as you said"),
+            Self::Given(Budget { usd: Some(usd), .. }) => format!("{usd}, as configured"),
             Self::Given(Budget { tokens, .. }) => {
-                format!("{} tokens, as you said", tokens.unwrap_or_default())
+                format!("{} tokens, as configured", tokens.unwrap_or_default())
             }
-            Self::Dollars(usd) => format!(
-                "{}, one and a half times the upper estimate; `--budget` says otherwise",
-                cents(usd)
-            ),
+            Self::Dollars(usd) => {
+                format!("{}, 1.5 times the upper estimate; change it with `--budget`", cents(usd))
+            }
             Self::Tokens(tokens) => format!(
-                "{} tokens, one and a half times the upper estimate, because a price is unknown; \
-                 `--budget-tokens` says otherwise",
+                "{} tokens, 1.5 times the upper estimate, because a price is unknown; \
+                 change it with `--budget-tokens`",
                 short_number(tokens)
             ),
-            Self::None => "none, because nothing is paid for".to_owned(),
+            Self::None => "none (free models)".to_owned(),
         }
     }
 }
 
-impl Bill {
+impl CostEstimate {
     pub(crate) fn of(catalog: &Catalog, input: &ConsultInput) -> Self {
         let estimate = estimate(input, None);
-        let prices: Vec<Option<Prices>> =
+        let prices: Vec<Option<ModelPrices>> =
             estimate.roles.iter().map(|role| catalog.card(&role.model).prices).collect();
-        let priced = |of: &dyn Fn(&Prices, usize) -> MicroUsd| -> Vec<Option<MicroUsd>> {
-            let one = |(at, prices): (usize, &Option<Prices>)| prices.map(|prices| of(&prices, at));
+        let priced = |of: &dyn Fn(&ModelPrices, usize) -> MicroUsd| -> Vec<Option<MicroUsd>> {
+            let one =
+                |(at, prices): (usize, &Option<ModelPrices>)| prices.map(|prices| of(&prices, at));
             prices.iter().enumerate().map(one).collect()
         };
         let roles = &estimate.roles;
@@ -101,17 +100,17 @@ impl Bill {
         let high = priced(&|prices, at| cost(prices, &roles[at].high, roles[at].calls));
         let uncached =
             priced(&|prices, at| cost(prices, &without_cache(&roles[at].high), roles[at].calls));
-        let costs: Vec<Option<Range>> = low
+        let costs: Vec<Option<CostRange>> = low
             .iter()
             .zip(&high)
-            .map(|pair| Some(Range { low: (*pair.0)?, high: (*pair.1)? }))
+            .map(|pair| Some(CostRange { low: (*pair.0)?, high: (*pair.1)? }))
             .collect();
         let sum = |all: &[Option<MicroUsd>]| all.iter().copied().sum::<Option<MicroUsd>>();
-        let cost = sum(&low).zip(sum(&high)).map(|(low, high)| Range { low, high });
-        let worst = |usage: &Usage, calls: u32| Usage {
+        let cost = sum(&low).zip(sum(&high)).map(|(low, high)| CostRange { low, high });
+        let worst = |usage: &TokenUsage, calls: u32| TokenUsage {
             input: average(usage, calls).prompt().saturating_mul(BYTES_PER_TOKEN),
             output: average(usage, calls).output,
-            ..Usage::default()
+            ..TokenUsage::default()
         };
         let worst_usd = priced(&|prices, at| prices.cost(&worst(&roles[at].high, roles[at].calls)));
         let worst_tokens = roles.iter().map(|role| worst(&role.high, role.calls).total()).max();
@@ -129,44 +128,44 @@ impl Bill {
         }
     }
 
-    /// The cap that holds, where the person `given` none.
-    pub(crate) fn cap(&self, given: Budget) -> Cap {
+    /// The limit to apply: `given`, or one derived from the estimate.
+    pub(crate) fn cap(&self, given: Budget) -> SpendLimit {
         if given != Budget::default() {
-            return Cap::Given(given);
+            return SpendLimit::Given(given);
         }
         let (worst_usd, worst_tokens) = self.worst_call;
         let room = |upper: u64, one: u64| {
             (upper.saturating_mul(3) / 2).max(upper.saturating_add(one.saturating_mul(SPARE_CALLS)))
         };
         match self.cost {
-            _ if self.free => Cap::None,
+            _ if self.free => SpendLimit::None,
             Some(range) => {
                 let worst = worst_usd.unwrap_or_default().micros();
-                Cap::Dollars(MicroUsd::new(room(range.high.micros(), worst)))
+                SpendLimit::Dollars(MicroUsd::new(room(range.high.micros(), worst)))
             }
-            None => Cap::Tokens(room(self.estimate.high().total(), worst_tokens)),
+            None => SpendLimit::Tokens(room(self.estimate.high().total(), worst_tokens)),
         }
     }
 
-    /// In one line, for a question.
+    /// A one-line summary for prompts.
     pub(crate) fn line(&self) -> String {
         let cost = match self.cost {
-            _ if self.free => "nothing is paid for".to_owned(),
+            _ if self.free => "free".to_owned(),
             Some(range) => words(range),
-            None => "at a price that is not known".to_owned(),
+            None => "price unknown".to_owned(),
         };
         let tokens = short_number(self.estimate.high().total());
         format!("{} calls, up to {tokens} tokens, {cost}", self.estimate.all_calls())
     }
 
-    pub(crate) fn text(&self, cap: Cap) -> String {
+    pub(crate) fn text(&self, cap: SpendLimit) -> String {
         let mut text = String::new();
         // Writing to a String cannot fail.
         let _ = self.write(&mut text, cap);
         text
     }
 
-    fn write(&self, text: &mut String, cap: Cap) -> std::fmt::Result {
+    fn write(&self, text: &mut String, cap: SpendLimit) -> std::fmt::Result {
         let (moves, rounds) = (self.moves, self.rounds);
         writeln!(text, "{BOLD}{}{BOLD:#}: {moves} moves, {rounds} rounds each", self.ticker)?;
         let names = self.estimate.roles.iter().map(|role| role.model.to_string().len());
@@ -204,21 +203,17 @@ impl Bill {
                 let cached = share(high.cache_read, high.prompt());
                 writeln!(
                     text,
-                    "{DIM}if {cached}% of the prompts are read from the provider's cache, as they \
-                     are laid out for; {} if none is{DIM:#}",
+                    "{DIM}assumes that {cached}% of the prompt tokens are read from the provider's cache; \
+                     {} without the cache{DIM:#}",
                     cents(uncached)
                 )?;
             }
-            writeln!(
-                text,
-                "{DIM}prices of {}; questions asked again come on top{DIM:#}",
-                self.dated
-            )?;
+            writeln!(text, "{DIM}prices as of {}; retries are not included{DIM:#}", self.dated)?;
         }
-        writeln!(text, "{DIM}cap: {}{DIM:#}", cap.words())
+        writeln!(text, "{DIM}limit: {}{DIM:#}", cap.words())
     }
 
-    pub(crate) fn json(&self, cap: Cap) -> Value {
+    pub(crate) fn json(&self, cap: SpendLimit) -> Value {
         let roles = self.estimate.roles.iter().zip(&self.costs).map(|(role, cost)| {
             json!({
                 "role": role.purpose,
@@ -251,15 +246,15 @@ impl Bill {
     }
 }
 
-/// The cost of so many calls. Prices rise for long prompts, so one average call is priced.
-fn cost(prices: &Prices, usage: &Usage, calls: u32) -> MicroUsd {
+/// The cost of several calls. Prices rise for long prompts, so the average call is priced.
+fn cost(prices: &ModelPrices, usage: &TokenUsage, calls: u32) -> MicroUsd {
     let one = prices.cost(&average(usage, calls)).micros();
     MicroUsd::new(one.saturating_mul(u64::from(calls)))
 }
 
-fn average(usage: &Usage, calls: u32) -> Usage {
+fn average(usage: &TokenUsage, calls: u32) -> TokenUsage {
     let calls = u64::from(calls.max(1));
-    Usage {
+    TokenUsage {
         input: usage.input.div_ceil(calls),
         cache_read: usage.cache_read.div_ceil(calls),
         cache_write_5m: usage.cache_write_5m.div_ceil(calls),
@@ -269,12 +264,12 @@ fn average(usage: &Usage, calls: u32) -> Usage {
     }
 }
 
-fn without_cache(usage: &Usage) -> Usage {
-    Usage { input: usage.prompt(), output: usage.output, ..Usage::default() }
+fn without_cache(usage: &TokenUsage) -> TokenUsage {
+    TokenUsage { input: usage.prompt(), output: usage.output, ..TokenUsage::default() }
 }
 
-/// An estimate is not known to a fraction of a cent.
-fn words(range: Range) -> String {
+/// Estimates are rounded up to whole cents.
+fn words(range: CostRange) -> String {
     let whole = |amount: MicroUsd| MicroUsd::new(amount.micros().div_ceil(10_000) * 10_000);
     match (whole(range.low), whole(range.high)) {
         (low, high) if low == high => cents(high),
@@ -293,18 +288,18 @@ fn share(part: u64, whole: u64) -> u64 {
     part.saturating_mul(100).checked_div(whole).unwrap_or(0)
 }
 
-fn purpose(purpose: Purpose) -> &'static str {
+fn purpose(purpose: CallPurpose) -> &'static str {
     match purpose {
-        Purpose::SynthesizeFinancials => "invents figures",
-        Purpose::SynthesizeNews => "invents news",
-        Purpose::InferFinancial => "inference F1",
-        Purpose::InferTrend => "inference F2",
-        Purpose::Analyst => "analysts",
-        Purpose::Critic => "critic",
-        Purpose::DecisionMaker => "decision makers",
-        Purpose::Score => "scores",
-        Purpose::ScoreNothing => "doing nothing",
-        Purpose::ScoreBaseline => "without debate",
+        CallPurpose::SynthesizeFinancials => "synthetic figures",
+        CallPurpose::SynthesizeNews => "synthetic news",
+        CallPurpose::InferFinancial => "inference F1",
+        CallPurpose::InferTrend => "inference F2",
+        CallPurpose::Analyst => "analysts",
+        CallPurpose::Critic => "critic",
+        CallPurpose::DecisionMaker => "decision makers",
+        CallPurpose::Score => "scores",
+        CallPurpose::ScoreNothing => "do-nothing option",
+        CallPurpose::ScoreBaseline => "baseline scores",
         _ => "others",
     }
 }

@@ -1,10 +1,12 @@
-//! A program run as it is asked for, and the run that follows from it.
+//! Converts a request for a program to a run spec.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use moothall_core::model::{ModelName, OutputSchema};
-use moothall_core::reflexion::{AnswerForm, Contract, Expectation, Pattern, ReflexionInput};
+use moothall_core::program::{
+    AnswerFormat, OutputExpectation, OutputPattern, ProgramContract, ProgramInput,
+};
 use moothall_core::sandbox::{GuestPath, Limits};
 use moothall_core::{IsolationChoice, ProgramSpec, RunSettings};
 use moothall_sandbox::image::ImageStore;
@@ -14,44 +16,44 @@ use serde_json::Value;
 
 use super::{program_workflow, set_budget};
 use crate::args::RunArgs;
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::{artifacts, files, isolation};
 
-/// The longest task or request that is read from a pipe.
+/// Limit of a task or request on standard input.
 const MAX_STDIN_BYTES: u64 = 64 * 1024 * 1024;
 
-/// The most files that a program is given.
 const MOST_INPUTS: usize = 100;
 
-const TASK_HINT: &str = "write it after the command, `moothall run \"…\"`, or pipe it in";
+const TASK_HINT: &str = "pass it as an argument, `moothall run \"…\"`, or pipe it in";
 
-/// A program as a command or an HTTP request asks for it. Files are read; the model is not looked up yet.
+/// A program requested by a command or over HTTP. Files have been read; the model is not looked up
+/// yet.
 #[derive(Debug)]
 pub(crate) struct ProgramRequest {
     pub(crate) task: String,
     pub(crate) model: Option<ModelName>,
     pub(crate) inputs: BTreeMap<GuestPath, Vec<u8>>,
-    pub(crate) contract: Contract,
+    pub(crate) contract: ProgramContract,
     pub(crate) attempts: u32,
     pub(crate) image: String,
     pub(crate) limits: Limits,
     pub(crate) settings: RunSettings,
 }
 
-/// The object that `--stdio` reads. It names no files: whoever sends it need not be who started the
-/// program.
+/// The object that `--stdio` reads. It cannot refer to files, because its sender may not be the
+/// user who started the process.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Request {
+struct StdioRequest {
     task: String,
     #[serde(default)]
     model: Option<ModelName>,
     #[serde(default)]
     inputs: BTreeMap<GuestPath, String>,
     #[serde(default)]
-    expect: Option<Expected>,
-    /// The text of the script.
+    expect: Option<StdioExpectation>,
+    /// The source of the check script.
     #[serde(default)]
     check: Option<String>,
     #[serde(default)]
@@ -62,47 +64,46 @@ struct Request {
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-enum Expected {
+enum StdioExpectation {
     Text(String),
-    Regex(Pattern),
+    Regex(OutputPattern),
     Schema(Value),
 }
 
-impl Expected {
-    fn expectation(self) -> Result<Expectation, CliError> {
+impl StdioExpectation {
+    fn expectation(self) -> Result<OutputExpectation, CliError> {
         Ok(match self {
-            Self::Text(text) => Expectation::Text { text },
-            Self::Regex(pattern) => Expectation::Pattern { pattern },
+            Self::Text(text) => OutputExpectation::Text { text },
+            Self::Regex(pattern) => OutputExpectation::Pattern { pattern },
             Self::Schema(schema) => {
                 let schema = OutputSchema::parse("output", &schema.to_string())
                     .map_err(|error| CliError::usage(error.to_string()))?;
-                Expectation::Schema { schema }
+                OutputExpectation::Schema { schema }
             }
         })
     }
 }
 
 impl ProgramRequest {
-    /// What `moothall run` is asked for.
     pub(crate) fn from_args(args: &RunArgs) -> Result<Self, CliError> {
         let request = if args.stdio { Self::from_stdin(args) } else { Self::from_flags(args) }?;
         request.bounded()
     }
 
-    /// The configuration that holds for it.
-    pub(crate) fn context(&self, config: Option<&Path>) -> Result<Context, CliError> {
+    pub(crate) fn context(&self, config: Option<&Path>) -> Result<CommandContext, CliError> {
         super::context(config, &self.settings, self.model.as_ref())
     }
 
-    /// Chooses the model, and refuses what cannot run.
-    pub(crate) fn spec(&self, context: &Context) -> Result<ProgramSpec, CliError> {
+    /// Selects the model and validates the request.
+    pub(crate) fn spec(&self, context: &CommandContext) -> Result<ProgramSpec, CliError> {
         let model = context.model(self.model.as_ref())?;
         let card = context.catalog.card(&model);
-        let mut input = ReflexionInput::new(&self.task, model.clone(), &self.image);
+        let mut input = ProgramInput::new(&self.task, model.clone(), &self.image);
         input.max_tokens = input.max_tokens.min(card.max_output.unwrap_or(u32::MAX));
-        // Models that are not made for JSON write working programs in a block and junk inside JSON.
+        // Models without structured output write working programs in a code block, but broken ones
+        // inside JSON.
         if !card.structured && !model.is_demo() {
-            input.answer_form = AnswerForm::Fenced;
+            input.answer_form = AnswerFormat::Fenced;
         }
         input.packages = packages(context, &self.image)?;
         input.limits = self.limits;
@@ -117,7 +118,7 @@ impl ProgramRequest {
 
     fn settings(args: &RunArgs) -> Result<RunSettings, CliError> {
         Ok(RunSettings {
-            restate: args.engine.restate(),
+            restate: args.runner.restate(),
             isolation: args.sandbox.isolation.map(IsolationChoice::from),
             allow_shared_kernel: args.sandbox.allow_shared_kernel,
             budget_micro_usd: args.calls.budget,
@@ -130,16 +131,13 @@ impl ProgramRequest {
         })
     }
 
-    /// What the flags say.
     fn from_flags(args: &RunArgs) -> Result<Self, CliError> {
         let task = files::words_or_stdin(args.task.as_deref(), "task", TASK_HINT, MAX_STDIN_BYTES)?;
-        let check = args
-            .check
-            .as_deref()
-            .map(fs_err::read_to_string)
-            .transpose()
-            .map_err(|error| CliError::usage("the check cannot be read").with_source(error))?;
-        let contract = Contract {
+        let check =
+            args.check.as_deref().map(fs_err::read_to_string).transpose().map_err(|error| {
+                CliError::usage("cannot read the check script").with_source(error)
+            })?;
+        let contract = ProgramContract {
             expect: args.expect.as_deref().map(expectation).transpose()?,
             check,
             outputs: args.leaves.clone(),
@@ -157,17 +155,16 @@ impl ProgramRequest {
         })
     }
 
-    /// What the object on standard input says; flags stand in for what it leaves out.
+    /// Reads the object on standard input; flags supply the values it omits.
     fn from_stdin(args: &RunArgs) -> Result<Self, CliError> {
-        let text =
-            files::words_or_stdin(None, "request", "it is one JSON object", MAX_STDIN_BYTES)?;
-        let request: Request = serde_json::from_str(&text).map_err(|error| {
-            CliError::usage("the request on standard input cannot be understood")
+        let text = files::words_or_stdin(None, "request", "pass one JSON object", MAX_STDIN_BYTES)?;
+        let request: StdioRequest = serde_json::from_str(&text).map_err(|error| {
+            CliError::usage("invalid request on standard input")
                 .with_source(error)
-                .with_hint("`moothall run --help` shows one")
+                .with_hint("see `moothall run --help` for an example")
         })?;
-        let contract = Contract {
-            expect: request.expect.map(Expected::expectation).transpose()?,
+        let contract = ProgramContract {
+            expect: request.expect.map(StdioExpectation::expectation).transpose()?,
             check: request.check,
             outputs: request.leaves,
         };
@@ -190,12 +187,12 @@ impl ProgramRequest {
     fn bounded(self) -> Result<Self, CliError> {
         if self.inputs.len() > MOST_INPUTS {
             let many = self.inputs.len();
-            let words = format!("{many} inputs are too many; at most {MOST_INPUTS} are given");
+            let words = format!("too many inputs: {many} (limit: {MOST_INPUTS})");
             return Err(CliError::usage(words));
         }
         match self.inputs.iter().find(|(_, bytes)| bytes.len() > MAX_ARTIFACT_BYTES) {
             Some((name, _)) => Err(CliError::usage(format!(
-                "the input `{name}` is larger than {} MiB",
+                "input `{name}` is larger than {} MiB",
                 MAX_ARTIFACT_BYTES >> 20
             ))),
             None => Ok(self),
@@ -203,22 +200,23 @@ impl ProgramRequest {
     }
 }
 
-/// What programs can import in an image. Without the image nothing can run.
-fn packages(context: &Context, image: &str) -> Result<Vec<String>, CliError> {
+/// The modules that programs can import in an image. Fails without the image, because nothing could
+/// run.
+fn packages(context: &CommandContext, image: &str) -> Result<Vec<String>, CliError> {
     let images = ImageStore::at(isolation::images(&context.loaded));
     Ok(images.find(image).map_err(isolation::failure)?.python_modules)
 }
 
-/// What `--expect` means.
-fn expectation(words: &str) -> Result<Expectation, CliError> {
+/// Parses `--expect`.
+fn expectation(words: &str) -> Result<OutputExpectation, CliError> {
     if let Some(text) = words.strip_prefix("text:") {
-        return Ok(Expectation::Text { text: text.to_owned() });
+        return Ok(OutputExpectation::Text { text: text.to_owned() });
     }
     if let Some(path) = words.strip_prefix("file:") {
         return exact_text(Path::new(path));
     }
     if let Some(path) = words.strip_prefix("schema:") {
-        return Ok(Expectation::Schema { schema: files::read_schema(Path::new(path))? });
+        return Ok(OutputExpectation::Schema { schema: files::read_schema(Path::new(path))? });
     }
     if let Some(pattern) = words.strip_prefix("regex:") {
         return regex(pattern);
@@ -228,28 +226,27 @@ fn expectation(words: &str) -> Result<Expectation, CliError> {
         return regex(words);
     }
     if holds_schema(path) {
-        return Ok(Expectation::Schema { schema: files::read_schema(path)? });
+        return Ok(OutputExpectation::Schema { schema: files::read_schema(path)? });
     }
     exact_text(path)
 }
 
-fn exact_text(path: &Path) -> Result<Expectation, CliError> {
+fn exact_text(path: &Path) -> Result<OutputExpectation, CliError> {
     let text = fs_err::read_to_string(path)
-        .map_err(|error| CliError::usage("what is expected cannot be read").with_source(error))?;
-    Ok(Expectation::Text { text })
+        .map_err(|error| CliError::usage("cannot read the expected output").with_source(error))?;
+    Ok(OutputExpectation::Text { text })
 }
 
-fn regex(words: &str) -> Result<Expectation, CliError> {
-    let pattern = words.parse().map_err(|error: moothall_core::reflexion::InvalidPattern| {
-        CliError::usage("what is expected cannot be used").with_source(error).with_hint(
-            "`text:` before it takes it word for word; `moothall run --help` shows what else there is",
+fn regex(words: &str) -> Result<OutputExpectation, CliError> {
+    let pattern = words.parse().map_err(|error: moothall_core::program::InvalidPattern| {
+        CliError::usage("invalid regular expression in `--expect`").with_source(error).with_hint(
+            "use the prefix `text:` for literal text; see `moothall run --help` for other forms",
         )
     })?;
-    Ok(Expectation::Pattern { pattern })
+    Ok(OutputExpectation::Pattern { pattern })
 }
 
-/// A file called `….schema.json` says that it is a schema; another `….json` is one if it has the
-/// words of one.
+/// `*.schema.json` is a schema; other `*.json` files are if they contain schema keywords.
 fn holds_schema(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase());
     let Some(name) = name.filter(|name| name.ends_with(".json")) else { return false };

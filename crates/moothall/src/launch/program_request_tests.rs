@@ -15,20 +15,20 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-fn text(text: &str) -> Expectation {
-    Expectation::Text { text: text.to_owned() }
+fn text(text: &str) -> OutputExpectation {
+    OutputExpectation::Text { text: text.to_owned() }
 }
 
-fn pattern(text: &str) -> Expectation {
-    Expectation::Pattern { pattern: text.parse().unwrap() }
+fn pattern(text: &str) -> OutputExpectation {
+    OutputExpectation::Pattern { pattern: text.parse().unwrap() }
 }
 
-fn schema(name: &str, text: &str) -> Expectation {
-    Expectation::Schema { schema: OutputSchema::parse(name, text).unwrap() }
+fn schema(name: &str, text: &str) -> OutputExpectation {
+    OutputExpectation::Schema { schema: OutputSchema::parse(name, text).unwrap() }
 }
 
 #[track_caller]
-fn check(words: &str, expected: &Expectation) {
+fn check(words: &str, expected: &OutputExpectation) {
     assert_eq!(expectation(words).unwrap(), *expected, "{words}");
 }
 

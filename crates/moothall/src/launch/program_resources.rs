@@ -1,28 +1,30 @@
-//! What a program run needs on this machine: a model and sandboxes.
+//! Opens the model and the sandboxes of a program run.
 
 use std::sync::Arc;
 
 use moothall_core::{IsolationChoice, ProgramSpec, RunId};
 use moothall_engine::SandboxExecutor;
 use moothall_models::Gateway;
-use moothall_sandbox::Spec;
+use moothall_sandbox::SandboxSpec;
 use moothall_store::Store;
 
 use super::recording;
 use crate::config::EngineChoice;
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::{isolation, local};
+use crate::{isolation, run_store};
 
-/// What a program run needs.
-pub(super) struct ProgramResources {
-    pub(super) gateway: Arc<Gateway>,
-    pub(super) executor: Arc<SandboxExecutor>,
+pub(crate) struct ProgramResources {
+    pub(crate) gateway: Arc<Gateway>,
+    pub(crate) executor: Arc<SandboxExecutor>,
 }
 
 impl ProgramResources {
-    /// Opens a sandbox and a model. Nothing is spent if one is missing.
-    pub(super) async fn open(context: &Context, spec: &ProgramSpec) -> Result<Self, CliError> {
+    /// Opens a sandbox and a model. Fails before anything is spent.
+    pub(crate) async fn open(
+        context: &CommandContext,
+        spec: &ProgramSpec,
+    ) -> Result<Self, CliError> {
         let ProgramSpec { input, settings } = spec;
         let engine = match settings.isolation {
             Some(IsolationChoice::None) => {
@@ -35,22 +37,23 @@ impl ProgramResources {
         let policy = isolation::policy(loaded, engine, settings.allow_shared_kernel)?;
         let idle = loaded.resolved.config.isolation.pool;
         let sandboxes = isolation::sandboxes(loaded, &policy, &input.image, idle).await?;
-        // It starts while the model writes.
-        sandboxes.expect(&Spec { image: input.image.clone(), limits: input.limits });
+        // Starts while the model generates the program.
+        sandboxes.expect(&SandboxSpec { image: input.image.clone(), limits: input.limits });
         Ok(Self { gateway, executor: Arc::new(SandboxExecutor::new(sandboxes)) })
     }
 }
 
-/// Refuses a run whose input files were never stored, because the process that started it was killed. No model is paid for it.
-pub(super) async fn require_inputs(
+/// Rejects a run whose input files were never stored because the process that started it was
+/// killed, before a model is paid.
+pub(crate) async fn require_inputs(
     store: &dyn Store,
     run_id: &RunId,
     spec: &ProgramSpec,
 ) -> Result<(), CliError> {
     for (path, file) in &spec.input.inputs {
-        if store.artifact(run_id, &file.sha256).await.map_err(local::broken)?.is_none() {
+        if store.artifact(run_id, &file.sha256).await.map_err(run_store::broken)?.is_none() {
             return Err(CliError::failed(format!(
-                "the input `{path}` was never kept: the run was killed before it began"
+                "input `{path}` was never stored: the process was killed before the run started"
             ))
             .with_hint("start it again with `moothall run`"));
         }

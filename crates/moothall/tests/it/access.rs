@@ -1,4 +1,4 @@
-//! Teams and tokens: made, listed, taken back.
+//! `moothall team` and `moothall token`.
 
 use insta::assert_snapshot;
 use serde_json::json;
@@ -62,17 +62,17 @@ fn token_is_taken_back_by_its_id() {
     let id = made["id"].as_str().unwrap();
     assert_eq!(made["expires_at_ms"], json!(null));
     let revoked = world.run(&["token", "revoke", id]);
-    assert_eq!((revoked.code, revoked.stdout), (Some(0), format!("token {id} counts no more\n")));
+    assert_eq!((revoked.code, revoked.stdout), (Some(0), format!("token {id} is revoked\n")));
     let listed = world.run(&["token", "list", "--json"]).json();
     assert_eq!(listed["tokens"][0]["state"], "revoked");
     assert_snapshot!(world.run(&["token", "revoke", "000000000000"]));
-    // A secret in the place of an id is not repeated on the screen.
+    // A secret passed instead of an id is not printed.
     let secret = made["token"].as_str().unwrap();
     let pasted = world.run(&["token", "revoke", secret]);
     assert!(!pasted.stdout.contains(secret) && !pasted.stderr.contains(secret));
     assert_snapshot!(pasted.stderr, @r"
-    error: not a valid id of a token: expected 12 digits of 0 to 9 and a to f
-    hint: `moothall token list` shows all
+    error: not a valid token id: expected 12 lowercase hexadecimal digits
+    hint: see `moothall token list`
     ");
 }
 
@@ -89,7 +89,7 @@ fn teams_have_short_plain_names_and_tokens_of_their_own() {
     world.run(&["token", "create", "--team", "research", "--label", "\u{1b}[2J screen"]);
     let listed = world.run(&["token", "list", "--team", "research"]);
     assert!(listed.stdout.contains("\u{fffd}[2J screen"), "{listed}");
-    assert_eq!(world.run(&["token", "list", "--team", "local"]).stdout, "there is no token\n");
+    assert_eq!(world.run(&["token", "list", "--team", "local"]).stdout, "no tokens\n");
     let teams = world.run(&["team", "list", "--json"]).json();
     assert_eq!([&teams["teams"][0]["team"], &teams["teams"][1]["team"]], ["local", "research"]);
 }

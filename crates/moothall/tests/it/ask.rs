@@ -1,5 +1,5 @@
 use insta::assert_snapshot;
-use moothall_testkit::{Behaviour, Fault, Stop, Usage, Wire};
+use moothall_testkit::{Behaviour, Fault, ReplyStop, ReplyUsage, Wire};
 use serde_json::{Value, json};
 
 use crate::fake::Fake;
@@ -149,7 +149,7 @@ fn every_flag_of_a_question_reaches_the_provider() {
 #[test]
 fn answer_comes_with_its_tokens_price_and_time() {
     let fake = Fake::start();
-    let usage = Usage { input: 1000, output: 500, ..Usage::ZERO };
+    let usage = ReplyUsage { input: 1000, output: 500, ..ReplyUsage::ZERO };
     fake.always(Behaviour::text("The meeting place of a town.").with_usage(usage));
     let world = World::new();
     fake.configure(&world, "");
@@ -172,7 +172,7 @@ fn answer_comes_with_its_tokens_price_and_time() {
 #[test]
 fn answer_in_json_has_text_usage_cost_and_latency() {
     let fake = Fake::start();
-    let usage = Usage { input: 10, cache_read: 20, output: 5, ..Usage::ZERO };
+    let usage = ReplyUsage { input: 10, cache_read: 20, output: 5, ..ReplyUsage::ZERO };
     fake.always(Behaviour::text("fine").with_usage(usage).with_model("gpt-4.1-mini-2025"));
     let world = World::new();
     fake.configure(&world, "");
@@ -190,7 +190,7 @@ fn answer_in_json_has_text_usage_cost_and_latency() {
 #[test]
 fn answer_that_was_cut_off_is_shown_with_a_warning() {
     let fake = Fake::start();
-    fake.always(Behaviour::text("Once upon a").with_stop(Stop::MaxTokens));
+    fake.always(Behaviour::text("Once upon a").with_stop(ReplyStop::MaxTokens));
     let world = World::new();
     fake.configure(&world, "");
     assert_snapshot!(world.run(&[

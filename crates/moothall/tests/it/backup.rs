@@ -1,4 +1,4 @@
-//! Backups: made while runs go on, looked at before they count, and whole when they come back.
+//! `moothall backup` and `moothall restore`, with active runs and damaged files.
 
 use std::path::Path;
 
@@ -7,12 +7,12 @@ use insta::assert_snapshot;
 use crate::scene::{Scene, no_answer, second_try};
 use crate::world::{Ran, World};
 
-/// A consultation that takes a second or two.
+/// A consultation that takes one or two seconds.
 const SMALL: [&str; 9] =
     ["consult", "HLXI", "--model", "demo", "--moves", "5", "--rounds", "1", "--yes"];
 
-/// A world with a run that passed and one whose process was killed. The scene is gone: its store
-/// would be open otherwise.
+/// A world with a run that passed and one whose process was killed. The scene is dropped, because
+/// it would keep the store open.
 fn world() -> World {
     let world = World::new();
     let scene = Scene::new(&world);
@@ -47,7 +47,7 @@ fn runs_come_back_as_they_were_and_what_is_there_is_moved_aside_or_stays() {
     let before = world.run(&["runs", "--json"]).stdout;
     let shown = world.run(&["show", "019a85c0", "--json"]).stdout;
     let made = world.run(&["backup", "runs.tar"]);
-    assert!(made.stdout.starts_with("2 runs in runs.tar, "), "{made}");
+    assert!(made.stdout.starts_with("saved 2 runs to runs.tar, "), "{made}");
     assert_eq!(names(&world.path("")), ["runs.tar"]);
     let packed = fs_err::read(world.path("runs.tar")).unwrap();
     assert!(!packed.windows(14).any(|part| part == b"sk-very-secret"));
@@ -61,7 +61,7 @@ fn runs_come_back_as_they_were_and_what_is_there_is_moved_aside_or_stays() {
     assert_eq!(restored.json()["runs"], 2);
     assert_eq!(world.run(&["runs", "--json"]).stdout, before);
     assert_eq!(world.run(&["show", "019a85c0", "--json"]).stdout, shown);
-    // What was there is whole as well.
+    // The previous data is complete as well.
     let aside = restored.json()["moved_aside"].as_str().unwrap().to_owned();
     assert!(names(&data(&world)).iter().all(|name| !name.starts_with('.')));
     let other = World::new();
@@ -80,7 +80,7 @@ fn run_goes_on_after_a_restore_into_another_folder() {
     let restored = world.run(&["restore", "runs.tar", "--into", "elsewhere"]);
     assert_eq!(restored.code, Some(0), "{restored}");
     assert!(restored.stderr.contains("MOOTHALL_DATA_DIR=elsewhere moothall runs"), "{restored}");
-    // Here it is given up; there it goes on.
+    // The run is deleted here and resumed in the restored copy.
     assert_eq!(world.run(&["runs", "rm", &run, "--yes", "--force"]).code, Some(0));
     let elsewhere = world.path("elsewhere").to_str().unwrap().to_owned();
     let world = world.with("MOOTHALL_DATA_DIR", &elsewhere);
@@ -101,15 +101,15 @@ fn copy_of_a_run_that_goes_on_is_a_run_that_goes_on() {
     while !data(&world).join("moothall.db").exists()
         || world.run(&["runs", "--json"]).json()["runs"][0]["events"].as_u64() < Some(30)
     {
-        assert!(driver.try_wait().unwrap().is_none(), "it ended before it could be copied");
+        assert!(driver.try_wait().unwrap().is_none(), "the run ended before the backup");
     }
     let made = world.run(&["backup", "runs.tar"]);
     assert_eq!(made.code, Some(0), "{made}");
     let run = only_run(&world);
-    // What is under somebody's hands is not moved away.
+    // Data in use is not moved away.
     let refused = world.run(&["restore", "runs.tar", "--force"]);
     assert_eq!(refused.code, Some(4), "{refused}");
-    assert!(refused.stderr.contains("a process drives run"), "{refused}");
+    assert!(refused.stderr.contains("another process is executing run"), "{refused}");
     assert_eq!(world.run(&["restore", "runs.tar", "--into", "elsewhere"]).code, Some(0));
     assert!(driver.wait().unwrap().success());
     let told = |world: &World| {
@@ -143,7 +143,7 @@ fn backup_that_was_changed_is_refused_and_nothing_is_left_of_it() {
         let place = if force { "--force" } else { "--into=elsewhere" };
         let refused = world.run(&["restore", file, place]);
         assert_eq!(refused.code, Some(2), "{refused}");
-        assert!(refused.stderr.contains(&format!("{file} is not restored: ")), "{refused}");
+        assert!(refused.stderr.contains(&format!("cannot restore {file}: ")), "{refused}");
     }
     assert_snapshot!(world.run(&["restore", "changed.tar", "--force"]));
     assert_eq!(world.run(&["runs", "--json"]).stdout, before);
@@ -155,7 +155,7 @@ fn backup_that_was_changed_is_refused_and_nothing_is_left_of_it() {
     assert_eq!(names(&world.path("elsewhere")), [""; 0]);
 }
 
-/// A workspace with a draft that waits for a person; returns the draft.
+/// A workspace with a draft that needs review; returns the draft.
 pub(crate) fn draft_that_waits(world: &World) -> String {
     fs_err::create_dir_all(world.path("ws")).unwrap();
     world.write("ws/Makefile", "all:\n");
@@ -170,7 +170,7 @@ pub(crate) fn draft_that_waits(world: &World) -> String {
     draft
 }
 
-/// What `moothall` says about the drafts of the workspace and their journal.
+/// The output of `moothall` about the drafts of the workspace and their audit log.
 pub(crate) fn drafts_and_journal(world: &World) -> [String; 4] {
     let told = |arguments: &[&str]| -> Ran {
         world.run(&[arguments, &["--workspace", "ws", "--json"]].concat())
@@ -187,7 +187,7 @@ pub(crate) fn drafts_and_journal(world: &World) -> [String; 4] {
     [drafts, review, records, verified.to_string()]
 }
 
-/// Everything of this user is lost; the workspace is not.
+/// Deletes everything of this user except the workspace.
 pub(crate) fn lose_home(world: &World) {
     let home = world.root().join("home");
     fs_err::rename(&home, world.root().join("lost")).unwrap();
@@ -199,7 +199,6 @@ fn mode(path: &Path) -> u32 {
     fs_err::metadata(path).unwrap().permissions().mode() & 0o777
 }
 
-/// Every file below a folder.
 fn files_below(folder: &Path) -> Vec<std::path::PathBuf> {
     let mut found = Vec::new();
     for entry in fs_err::read_dir(folder).unwrap() {
@@ -212,7 +211,7 @@ fn files_below(folder: &Path) -> Vec<std::path::PathBuf> {
     found
 }
 
-/// Backups once held the runs only: drafts, the audit journal and its keys were lost with the disk.
+/// Regression: backups contained only runs, so drafts, audit logs and keys were lost with the disk.
 #[test]
 fn restore_drill_brings_back_runs_drafts_and_an_audit_journal_that_verifies() {
     let world = world().with("USER", "ada");
@@ -221,7 +220,7 @@ fn restore_drill_brings_back_runs_drafts_and_an_audit_journal_that_verifies() {
     let shown = world.run(&["show", "019a85c0", "--json"]).stdout;
     let drafts = drafts_and_journal(&world);
     let made = world.run(&["backup", "all.tar"]);
-    let words = "2 runs and the drafts of 1 workspace in all.tar, ";
+    let words = "saved 2 runs and the drafts of 1 workspace to all.tar, ";
     assert!(made.stdout.starts_with(words), "{made}");
     assert_eq!(mode(&world.path("all.tar")), 0o600);
 
@@ -231,7 +230,7 @@ fn restore_drill_brings_back_runs_drafts_and_an_audit_journal_that_verifies() {
     assert_eq!(world.run(&["runs", "--json"]).stdout, runs);
     assert_eq!(world.run(&["show", "019a85c0", "--json"]).stdout, shown);
     assert_eq!(drafts_and_journal(&world), drafts);
-    // The keys are the same ones, and nobody else reads what came back.
+    // The keys are the same, and inaccessible to other users.
     let stores = |home: &str| world.root().join(home).join(".local/state/moothall/drafts");
     let store = names(&stores("home")).pop().unwrap();
     assert_eq!(names(&stores("home")), names(&stores("lost")));
@@ -242,10 +241,10 @@ fn restore_drill_brings_back_runs_drafts_and_an_audit_journal_that_verifies() {
     for file in files_below(&stores("home")) {
         assert!([0o600, 0o400].contains(&mode(&file)), "{} {:o}", file.display(), mode(&file));
     }
-    // Work continues: the contents are there, and the chain goes on from the last record.
+    // Work continues: the contents are present, and the hash chain continues from the last record.
     let show = ["review", "show", &draft, "--workspace", "ws", "--json"];
     let seal = world.run(&show).json()["seal"].as_str().unwrap().to_owned();
-    let approve = ["review", "approve", &draft, "--seal", &seal, "--workspace", "ws"];
+    let approve = ["review", "approve", &draft, "--if-match", &seal, "--workspace", "ws"];
     let approved = world.run(&approve);
     assert_eq!(approved.code, Some(0), "{approved}");
     assert_eq!(world.read("ws/Makefile"), "all: build\n");
@@ -288,12 +287,12 @@ fn restore_replaces_no_drafts_unless_told_to_and_keeps_the_replaced_ones() {
     assert_eq!(drafts_and_journal(&world), drafts);
     let aside = restored.json()["drafts_moved_aside"][0].as_str().unwrap().to_owned();
     assert!(Path::new(&aside).join("audit/000001.ndjson").exists(), "{aside}");
-    // What was moved aside is not backed up again.
+    // Data that was moved aside is not backed up again.
     let made = world.run(&["backup", "again.tar", "--json"]).json();
     assert_eq!(made["draft_stores"], 1);
 }
 
-/// An anchor that stays when its journal is replaced would call the restored journal cut off.
+/// A stale anchor would report the restored audit log as truncated.
 #[test]
 fn anchor_of_an_audit_journal_is_backed_up_and_replaced_with_it() {
     let world = World::new().with("USER", "ada");
@@ -306,7 +305,7 @@ fn anchor_of_an_audit_journal_is_backed_up_and_replaced_with_it() {
     fs_err::create_dir_all(anchor.parent().unwrap()).unwrap();
     fs_err::write(&anchor, &kept).unwrap();
     assert_eq!(world.run(&["backup", "drafts.tar"]).code, Some(0));
-    // The journal goes on, and its anchor with it.
+    // The audit log and its anchor continue.
     let discarded = world.run(&["draft", "discard", &draft, "--workspace", "ws"]);
     assert_eq!(discarded.code, Some(0), "{discarded}");
     let newer = fs_err::read_to_string(&anchor).unwrap();
@@ -322,11 +321,11 @@ fn anchor_of_an_audit_journal_is_backed_up_and_replaced_with_it() {
     assert_eq!(world.run(&["restore", "drafts.tar"]).code, Some(0));
     assert_eq!(fs_err::read_to_string(&anchor).unwrap(), kept);
     drafts_and_journal(&world);
-    // It does not stay in the store.
+    // The anchor is not left in the store.
     assert!(!stores.join(&store).join("outside").exists());
 }
 
-/// A process that has read the old journal would take the restored one for damaged.
+/// A process that has read the old audit log would report the restored one as damaged.
 #[test]
 fn restore_does_not_replace_drafts_that_a_process_has_open() {
     let world = World::new().with("USER", "ada");
@@ -337,12 +336,12 @@ fn restore_does_not_replace_drafts_that_a_process_has_open() {
     let open = fs_err::File::open(store.join("store.lock")).unwrap();
     let refused = world.run(&["restore", "drafts.tar", "--force"]);
     assert_eq!(refused.code, Some(4), "{refused}");
-    assert!(refused.stderr.contains("has the drafts open"), "{refused}");
+    assert!(refused.stderr.contains("another process is using the drafts in "), "{refused}");
     drop(open);
     assert_eq!(world.run(&["restore", "drafts.tar", "--force"]).code, Some(0));
 }
 
-/// The form of backups before drafts were in them.
+/// The format of backups without drafts.
 #[test]
 fn backup_of_an_older_version_without_drafts_still_restores() {
     let world = world();

@@ -1,6 +1,6 @@
-//! Consultations whose process is killed with SIGKILL at random moments, and that end as if nobody
-//! had touched them: no answered call is asked again, no event is lost or doubled, and the receipt is
-//! the same but for times and ids. `cargo xtask chaos` does it more often.
+//! Kills the process of consultations with SIGKILL at random moments. They must end as if
+//! uninterrupted: no completed call is repeated, no event is lost or duplicated, and the receipt is
+//! the same except for times and ids. `cargo xtask chaos` runs it longer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -15,16 +15,16 @@ use serde_json::Value;
 
 use crate::world::World;
 
-/// Kills and a seed, each a number, for a longer run than the usual one.
+/// Number of kills and a seed, for a longer run than the default.
 const SIZE: &str = "MOOTHALL_TEST_CHAOS";
 
-/// Kills of one run, at most.
+/// Maximum number of kills per run.
 const KILLS_OF_A_RUN: u64 = 5;
 
-/// How long nothing may happen. The first template of a sandbox is made meanwhile.
+/// Timeout without progress. It includes building the first sandbox template.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// Between two looks at where a run stands.
+/// Poll interval for the state of a run.
 const LOOK: Duration = Duration::from_millis(1);
 
 #[test]
@@ -33,7 +33,8 @@ fn consultations_killed_anywhere_end_like_one_that_was_not() {
     check(SIZE, "10 1", &args, World::new);
 }
 
-/// Kills consultations until there were enough kills, and compares each with one that nobody killed.
+/// Kills consultations until the number of kills is reached, and compares each with an
+/// uninterrupted one.
 #[expect(clippy::print_stdout, reason = "the figures of a long run")]
 pub(crate) fn check(size: &str, usual: &str, args: &[&str], world: impl Fn() -> World) {
     let size = std::env::var(size).unwrap_or_else(|_| usual.to_owned());
@@ -69,7 +70,7 @@ pub(crate) fn check(size: &str, usual: &str, args: &[&str], world: impl Fn() -> 
     );
 }
 
-/// What a run leaves behind, without what may differ between equal runs.
+/// The results of a run, without values that may differ between equal runs.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Left {
     pub(crate) events: BTreeMap<String, RunEventBody>,
@@ -77,7 +78,7 @@ pub(crate) struct Left {
 }
 
 impl Left {
-    /// What the only run of a world left.
+    /// The results of the only run of a world.
     pub(crate) async fn in_world(world: &World) -> Self {
         let store = store(world).await.unwrap();
         let found =
@@ -97,7 +98,7 @@ impl Left {
             let key = stored.event.key;
             assert_eq!(events.insert(key.clone(), stored.event.body), None, "{key} stands twice");
         }
-        // Times and the id are not part of what is compared.
+        // Times and the id are not compared.
         receipt.notes.run_id = "019a85c0-2f6e-7cc1-a5a0-3b0a4f1d2e3c".parse().unwrap();
         receipt.notes.started_at_ms = 0;
         receipt.notes.timing.clear();
@@ -105,7 +106,7 @@ impl Left {
     }
 }
 
-/// Where the runs of a world are kept, once there are any.
+/// The run store of a world, if it exists.
 pub(crate) async fn store(world: &World) -> Option<SqliteStore> {
     let path = world.root().join("home/.local/share/moothall/moothall.db");
     match path.exists() {
@@ -114,7 +115,7 @@ pub(crate) async fn store(world: &World) -> Option<SqliteStore> {
     }
 }
 
-/// The effects that a process began to perform, as its log says.
+/// The effects that a process started to perform, according to its log.
 pub(crate) fn started(log: &str) -> Vec<String> {
     let started = log.lines().filter_map(|line| {
         let line: Value = serde_json::from_str(line).ok()?;
@@ -124,15 +125,15 @@ pub(crate) fn started(log: &str) -> Vec<String> {
     started.collect()
 }
 
-/// One consultation, over the lives of its processes.
+/// One consultation across several processes.
 struct Run {
     world: World,
     args: Vec<String>,
     id: Option<RunId>,
     lives: usize,
-    /// Effects that were performed, in the order in which they were begun.
+    /// Performed effects, in the order in which they started.
     started: Vec<String>,
-    /// Effects that were answered when the last life ended.
+    /// Effects that were completed when the last process ended.
     answered: BTreeSet<String>,
 }
 
@@ -144,7 +145,7 @@ impl Run {
         Self { world, args, id: None, lives: 0, started, answered }
     }
 
-    /// Starts the run, or lets it go on.
+    /// Starts or resumes the run.
     fn start(&mut self) -> Life {
         self.lives += 1;
         let log = self.log();
@@ -165,8 +166,8 @@ impl Run {
         store(&self.world).await
     }
 
-    /// Kills the run at moments that the dice choose, lets it go on each time, and in the end lets
-    /// it end. How often it was killed.
+    /// Kills the run at random moments, resumes it each time, and finally lets it finish. Returns
+    /// the number of kills.
     async fn survive(&mut self, dice: &mut Dice, kills: u64, events: u64) -> u64 {
         let mut moments: Vec<u64> = (0..kills).map(|_| dice.below(events)).collect();
         moments.sort_unstable();
@@ -187,7 +188,7 @@ impl Run {
         killed
     }
 
-    /// Waits until the run has so many events. `false` if it ended before.
+    /// Waits until the run has this many events. Returns `false` if it ended before.
     async fn comes_to(&mut self, life: &mut Life, events: u64) -> bool {
         let began = Instant::now();
         let mut store = None;
@@ -214,7 +215,7 @@ impl Run {
         }
     }
 
-    /// What this life performed was not answered in an earlier one.
+    /// Checks that this process repeated no effect completed by an earlier one.
     async fn check_calls(&mut self) {
         let log = fs_err::read_to_string(self.log()).unwrap();
         let started = started(&log);
@@ -230,7 +231,6 @@ impl Run {
     }
 }
 
-/// One process.
 struct Life(Child);
 
 impl Life {
@@ -240,13 +240,13 @@ impl Life {
     }
 
     fn kill(mut self) {
-        // It may just have ended by itself.
+        // It may have just exited by itself.
         let _ = self.0.kill();
         self.0.wait().unwrap();
     }
 }
 
-/// Random numbers that are the same for the same seed (SplitMix64).
+/// Deterministic random numbers (SplitMix64).
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {

@@ -1,4 +1,4 @@
-//! Committees: shown, checked, made.
+//! `moothall committee`.
 
 use insta::assert_snapshot;
 

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 
 use crate::world::{World, set_mode};
 
-/// A world in which every layer sets something.
+/// A world in which every layer sets a value.
 fn layered() -> World {
     let world = World::new()
         .with("MOOTHALL_BUDGET__USD", "0.50")
@@ -100,7 +100,7 @@ fn path_shows_every_place_whether_it_exists_or_not() {
 
 #[test]
 fn path_follows_the_data_folder_of_the_environment_and_of_dotenv() {
-    // The one of `.env` was once used by every command but shown by none.
+    // Regression: commands used the variable from `.env`, but none showed it.
     let world = World::new();
     world.write_config("moothall.toml", "");
     world.write_config(".env", "MOOTHALL_DATA_DIR=/from/dotenv\n");
@@ -167,7 +167,7 @@ fn other_commands_tell_the_first_mistake_and_how_many_more_there_are() {
 
 #[test]
 fn check_never_says_ok_to_what_other_commands_refuse() {
-    // Keys and catalog were once checked only after `ok` had been printed.
+    // Regression: keys and catalog were checked only after `ok` was printed.
     let world = World::new();
     world.write_config("keys.toml", "openai = sk-without-quotes\n");
     let ran = world.run(&["config", "check"]);
@@ -208,7 +208,7 @@ fn file_of_keys_that_others_can_read_is_refused() {
     assert_snapshot!(ran);
 }
 
-/// A variable of another version, or of another program, stopped every command.
+/// Regression: a variable of another version or program stopped every command.
 #[test]
 fn unknown_environment_variable_is_a_warning_and_the_command_runs() {
     let world = World::new().with("MOOTHALL_BUDGT__USD", "5");
@@ -219,6 +219,6 @@ fn unknown_environment_variable_is_a_warning_and_the_command_runs() {
                        hint: did you mean `MOOTHALL_BUDGET__USD`?\n";
         assert!(ran.stderr.starts_with(warning), "{ran}");
     }
-    // Whoever asks for a check is told that something is wrong.
+    // `config check` reports it as a problem.
     assert_eq!(world.run(&["config", "check"]).code, Some(2));
 }

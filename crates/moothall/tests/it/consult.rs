@@ -1,4 +1,4 @@
-//! Consultations as a person meets them, without a key, a network or an image.
+//! `moothall consult` end to end, without an API key, a network or an image.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use insta::assert_snapshot;
-use moothall_testkit::{Behaviour, Call, Fault};
+use moothall_testkit::{Behaviour, Fault, ProviderCall};
 use serde_json::{Value, json};
 
 use crate::evidence::recorded;
@@ -40,7 +40,8 @@ fn press_ctrl_c(child: &Child) {
     assert!(sent.success());
 }
 
-/// Numbered from 1 without gaps, none twice, and the last one says that nothing follows.
+/// Checks that events are numbered from 1 without gaps or duplicates, and that the last one is
+/// terminal.
 #[track_caller]
 fn check_events(world: &World, run: &str) {
     let printed = world.run(&["events", run, "--json"]);
@@ -51,7 +52,7 @@ fn check_events(world: &World, run: &str) {
     let mut keys: Vec<&str> = events.iter().map(|event| event["key"].as_str().unwrap()).collect();
     keys.sort_unstable();
     keys.dedup();
-    assert_eq!(keys.len(), events.len(), "a key stands twice");
+    assert_eq!(keys.len(), events.len(), "duplicate event key");
     let terminal = |event: &&Value| event["event"] == "pipeline_complete";
     assert_eq!(events.iter().filter(terminal).count(), 1);
     assert_eq!(events.last().unwrap()["event"], "pipeline_complete");
@@ -110,12 +111,12 @@ fn company_that_comes_with_the_program_is_consulted_without_key_network_or_image
 #[test]
 fn real_companies_are_consulted_over_recordings_of_their_filings() {
     for (ticker, as_of, missing) in [
-        ("AAPL", "2026-03-25", "words of the annual report"),
-        ("NVDA", "2026-07-09", "words of the annual report"),
+        ("AAPL", "2026-03-25", "text of the annual report"),
+        ("NVDA", "2026-07-09", "text of the annual report"),
         ("JPM", "2026-05-01", "list of filings"),
         ("SNOW", "2025-05-30", "list of filings"),
         ("LPA", "2025-04-07", "list of filings"),
-        ("MSFT", "2025-07-30", "words of the annual report"),
+        ("MSFT", "2025-07-30", "text of the annual report"),
     ] {
         let world = World::new();
         let folder = recorded();
@@ -155,10 +156,10 @@ fn evidence_that_a_model_makes_up_is_marked_everywhere() {
     let world = World::new();
     let ran = small(&world, &["--source", "synthetic", "--memo", "memo.md"]);
     assert!(matches!(ran.code, Some(0 | 3)), "{ran}");
-    assert!(ran.stderr.contains("evidence that a model makes up"), "{ran}");
-    assert!(ran.stdout.contains("invented by a model"), "{ran}");
+    assert!(ran.stderr.contains("AI-generated evidence (not real filings)"), "{ran}");
+    assert!(ran.stdout.contains("AI-generated (not real filings)"), "{ran}");
     assert!(world.read("memo.md").contains("Synthetic data"), "{}", world.read("memo.md"));
-    assert!(world.run(&["runs"]).stdout.contains("made-up evidence"));
+    assert!(world.run(&["runs"]).stdout.contains("synthetic evidence"));
 }
 
 #[test]
@@ -246,7 +247,7 @@ fn money_is_not_spent_where_nobody_can_be_asked() {
     let world = World::new().with("ANTHROPIC_API_KEY", "a-key");
     let consult = ["consult", "HLXI", "--model", "anthropic/claude-opus-5-5"];
     assert_snapshot!(world.run(&consult));
-    // A stranger's file cannot be generous with the user's money.
+    // An untrusted file cannot raise the spend limit.
     world.write("moothall.toml", "consult.ask_above_usd = 1000\n");
     assert_eq!(world.run(&consult).code, Some(2));
     assert!(!is_made(&world));
@@ -279,7 +280,7 @@ fn debates_without_a_sandbox_are_refused_where_one_is_demanded() {
     world.write_config("moothall.toml", "isolation.on_failure = \"fail\"\n");
     let refused =
         [small(&world, &[]).to_string(), small(&world, &["--isolation", "none"]).to_string(), {
-            // A file that merely lies in the working folder cannot take the demand back.
+            // A file in the working directory cannot remove the requirement.
             world.write("moothall.toml", "isolation.on_failure = \"fallback\"\n");
             small(&world, &["--isolation", "none"]).to_string()
         }];
@@ -290,7 +291,7 @@ fn debates_without_a_sandbox_are_refused_where_one_is_demanded() {
 #[test]
 fn consultation_that_was_killed_goes_on_and_nothing_is_asked_twice() {
     let world = World::new();
-    // One after the other, so that there is something left when the first one is scored.
+    // Sequentially, so that moves remain when the first one is scored.
     let arguments = [&SMALL[..4], &["--moves", "6", "--parallel-moves", "1"]].concat();
     let mut child = world.command(&arguments).spawn().unwrap();
     let lines = BufReader::new(child.stderr.take().unwrap()).lines();
@@ -300,7 +301,7 @@ fn consultation_that_was_killed_goes_on_and_nothing_is_asked_twice() {
     child.wait().unwrap();
     let run = only_run(&world);
     let before = world.run(&["show", &run]);
-    assert!(before.stdout.contains("not finished: this is what there is so far"), "{before}");
+    assert!(before.stdout.contains("not finished: results so far"), "{before}");
     let resumed = world.run(&["resume", &run, "--json"]);
     assert!(matches!(resumed.code, Some(0 | 3)), "{resumed}");
     assert_eq!(resumed.json()["policy_scores"].as_array().unwrap().len(), 6);
@@ -318,14 +319,14 @@ fn wrong_key_is_told_with_its_cure_and_not_as_a_verdict() {
     let arguments = ["consult", "HLXI", "--config", "fake.toml", "--model", "openai/m", "--yes"];
     let ran = world.run(&arguments);
     assert_eq!(ran.code, Some(4), "{ran}");
-    assert!(ran.stderr.contains("is paused: openai/m gave no answer (auth: "), "{ran}");
-    assert!(ran.stderr.contains("hint: is the key from OPENAI_API_KEY right"), "{ran}");
-    assert!(ran.stderr.contains("then let it go on: `moothall resume "), "{ran}");
+    assert!(ran.stderr.contains("is paused: openai/m did not answer (auth: "), "{ran}");
+    assert!(ran.stderr.contains("hint: check the key from OPENAI_API_KEY"), "{ran}");
+    assert!(ran.stderr.contains("; then continue with `moothall resume "), "{ran}");
 }
 
 #[test]
 fn key_that_is_refused_in_mid_run_costs_nothing_that_was_answered() {
-    // The whole run once ended with a verdict, although only the account was empty.
+    // Regression: the whole run ended with a verdict although only the account was empty.
     let fake = Fake::start();
     let (answered, credit) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(2)));
     let (count, left) = (Arc::clone(&answered), Arc::clone(&credit));
@@ -352,7 +353,7 @@ fn key_that_is_refused_in_mid_run_costs_nothing_that_was_answered() {
             .count()
     };
     assert_eq!((kept("model_replied"), kept("run_paused"), kept("model_failed")), (2, 1, 0));
-    // More credit, and it goes on where it stood: what it was told before is asked of nobody.
+    // With more credit it continues where it paused; completed calls are not repeated.
     credit.store(usize::MAX, Ordering::SeqCst);
     world.run(&["resume", &run, "--config", "fake.toml"]);
     assert!(answered.load(Ordering::SeqCst) > 2);
@@ -375,7 +376,7 @@ fn board_is_drawn_again_in_place_on_a_terminal() {
     assert!(!small.contains("● holds"), "{small}");
 }
 
-/// Runs the program with a terminal of this size as its standard error, and returns what was drawn.
+/// Runs the program with a terminal of this size as its standard error, and returns the output.
 fn on_terminal(mut command: Command, columns: u16, rows: u16) -> (Option<i32>, String) {
     use rustix::{pty, termios};
     let flags = pty::OpenptFlags::RDWR | pty::OpenptFlags::NOCTTY;
@@ -388,10 +389,10 @@ fn on_terminal(mut command: Command, columns: u16, rows: u16) -> (Option<i32>, S
     let other =
         fs_err::File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
     let mut child = command.stderr(std::process::Stdio::from(other.into_file())).spawn().unwrap();
-    // Our own copies of the other end are closed with the command, so that reading ends.
+    // Dropping the command closes our copies of the other end, so that reading ends.
     drop(command);
     let mut drawn = Vec::new();
-    // The end of a terminal's other side is told as an error.
+    // Reading from a closed terminal ends with an error.
     let _ = std::fs::File::from(main).read_to_end(&mut drawn);
     (child.wait().unwrap().code(), String::from_utf8_lossy(&drawn).into_owned())
 }
@@ -401,7 +402,7 @@ fn consultation_pauses_at_its_budget_and_goes_on_with_more() {
     let world = World::new();
     let ran = small(&world, &["--budget-tokens", "60000", "--memo", "memo.md"]);
     assert_eq!(ran.code, Some(5), "{ran}");
-    assert!(ran.stderr.contains("let it go on with more"), "{ran}");
+    assert!(ran.stderr.contains("hint: raise the limit with `moothall resume "), "{ran}");
     assert!(world.read("memo.md").contains("Not finished"), "{}", world.read("memo.md"));
     let run = only_run(&world);
     let resumed = world.run(&["resume", &run, "--budget-tokens", "90000000"]);
@@ -425,13 +426,13 @@ fn ctrl_c_pauses_and_the_run_can_be_resumed() {
     press_ctrl_c(&child);
     let ran = world.ran(&arguments, child.wait_with_output().unwrap());
     assert_eq!(ran.code, Some(130), "{ran}");
-    assert!(ran.stderr.contains("is paused\nhint: let it go on: `moothall resume"), "{ran}");
+    assert!(ran.stderr.contains("is paused\nhint: continue it with `moothall resume"), "{ran}");
     let run = only_run(&world);
     let shown = world.run(&["show", &run]);
     assert!(shown.stdout.contains("state      paused"), "{shown}");
     assert_snapshot!(world.run(&["pause", &run]));
     fake.always(Behaviour::text("Nothing much."));
-    // Nobody proposes a move that can be used, so there is no ranking; but it comes to its end.
+    // No usable move is proposed, so no ranking, but the run ends.
     let resumed = world.run(&["resume", &run, "--config", "fake.toml"]);
     assert!(matches!(resumed.code, Some(1 | 4)), "{resumed}");
     check_events(&world, &run);
@@ -450,18 +451,18 @@ fn second_ctrl_c_leaves_at_once() {
     let mut line = String::new();
     while !line.contains("Ctrl-C again") {
         line.clear();
-        assert!(stderr.read_line(&mut line).unwrap() > 0, "it never said how to leave");
+        assert!(stderr.read_line(&mut line).unwrap() > 0, "no message about a second Ctrl-C");
     }
     press_ctrl_c(&child);
     let mut rest = String::new();
     stderr.read_to_string(&mut rest).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{rest}");
-    assert!(rest.contains("let it go on: `moothall resume"), "{rest}");
+    assert!(rest.contains("continue it with `moothall resume"), "{rest}");
     assert!(world.run(&["runs"]).stdout.contains("interrupted"));
 }
 
-/// A committee that proposes moves with a wrong number and finds them good.
-pub(crate) fn careless(call: &Call) -> Behaviour {
+/// A committee that proposes moves with a wrong number and scores them well.
+pub(crate) fn careless(call: &ProviderCall) -> Behaviour {
     let body = call.body();
     let fields = &body["response_format"]["json_schema"]["schema"]["properties"];
     let scores = json!({
@@ -509,7 +510,7 @@ fn move_that_is_held_back_is_ranked_when_a_person_approves_it() {
     assert_snapshot!(world.run(&approve));
     let shown = world.run(&["show", &run, "--receipt", "receipt"]);
     assert!(shown.stdout.contains("approved   m1 by Ada at "), "{shown}");
-    assert!(shown.stdout.contains("accepted in spite of: claims.wrong-value"), "{shown}");
+    assert!(shown.stdout.contains("approved despite: claims.wrong-value"), "{shown}");
     assert_eq!(world.run(&["verify", "receipt"]).code, Some(0));
     assert_eq!(world.run(&["replay", &run]).code, Some(0));
 }

@@ -1,4 +1,4 @@
-//! Runs that are deleted: by name, by age, and never under somebody's hands.
+//! `moothall runs rm` and `prune`; active runs are never deleted.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ fn left(scene: &Scene) -> Vec<RunId> {
     rows.into_iter().map(|row| row.run_id).collect()
 }
 
-/// How many runs a report names, and whether they are gone.
+/// The number of runs in a report, and whether they were deleted.
 fn told(ran: &Ran) -> (usize, bool) {
     let report = ran.json();
     let runs = report["runs"].as_array().unwrap();
@@ -56,7 +56,7 @@ fn nothing_is_deleted_where_one_of_the_runs_may_not_go_or_nobody_can_be_asked() 
     assert_snapshot!(world.run(&["runs", "rm", passed, "deadbeef", "--yes"]));
     let asked = world.run(&["runs", "rm", passed]);
     assert_eq!(asked.code, Some(2), "{asked}");
-    assert!(asked.stderr.ends_with("hint: say `--yes`\n"), "{asked}");
+    assert!(asked.stderr.ends_with("hint: pass `--yes` to confirm\n"), "{asked}");
     assert_snapshot!(world.run(&["runs", "rm"]));
     assert_eq!(left(&scene).len(), 3);
 }
@@ -68,7 +68,7 @@ fn run_that_a_process_drives_is_never_deleted() {
     for run in [&killed, &passed] {
         let ran = world.run(&["runs", "rm", run.as_str(), "--yes", "--force"]);
         assert_eq!(ran.code, Some(4), "{ran}");
-        assert!(ran.stderr.contains("another process drives run"), "{ran}");
+        assert!(ran.stderr.contains("another process is executing run"), "{ran}");
     }
     let prune = ["runs", "prune", "--older-than", "0s", "--yes", "--force", "--json"];
     let ran = world.run(&prune);
@@ -83,7 +83,8 @@ fn run_that_a_process_drives_is_never_deleted() {
 #[test]
 fn old_runs_are_told_first_and_deleted_then() {
     let (world, scene, [passed, paused, killed]) = world();
-    // Their times are of 2025: what these runs came to is written when it happens, today.
+    // Only one is old: ids are from 2025, but later changes of the other runs have the current
+    // time.
     let dry = ["runs", "prune", "--older-than", "0s", "--dry-run", "--json"];
     assert_eq!(told(&world.run(&dry)), (1, false));
     assert_eq!(told(&world.run(&[&dry[..], &["--force"]].concat())), (3, false));

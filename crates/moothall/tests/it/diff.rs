@@ -1,4 +1,4 @@
-//! Two consultations side by side.
+//! `moothall diff`.
 
 use insta::{assert_json_snapshot, assert_snapshot};
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::scene::{Scene, second_try};
 use crate::world::World;
 
-/// Consults HLXI as of a day, and says under which id.
+/// Consults HLXI as of a date, and returns the run id.
 fn consulted(world: &World, as_of: &str, moves: &str) -> String {
     let small = ["consult", "HLXI", "--model", "demo", "--rounds", "1", "--yes", "--json"];
     let ran = world.run(&[&small[..], &["--as-of", as_of, "--moves", moves]].concat());
@@ -23,7 +23,7 @@ fn facts_gaps_scores_and_ranks_of_two_days_are_compared() {
     assert_eq!(compared["same"], false);
     assert_json_snapshot!(compared["diff"]);
     let told = world.run(&["diff", &before, &after]);
-    // The ids and times of the two runs stand in the first two lines.
+    // The first two lines contain ids and times.
     let told: Vec<&str> = told.stdout.lines().skip(2).collect();
     assert_snapshot!(told.join("\n"));
 }
@@ -36,7 +36,7 @@ fn the_same_question_twice_has_no_difference() {
     assert_eq!((&compared["same"], &compared["diff"]["moves"]), (&json!(true), &json!([])));
     assert_eq!(compared["diff"]["moves_unchanged"], 5);
     let told = world.run(&["diff", &runs[0], &runs[1]]);
-    assert!(told.stdout.ends_with("nothing is different\n"), "{told}");
+    assert!(told.stdout.ends_with("no differences\n"), "{told}");
 }
 
 #[test]

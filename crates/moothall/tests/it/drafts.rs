@@ -1,4 +1,4 @@
-//! Drafts, reviews, policies and the journal, as people and scripts use them.
+//! `moothall draft`, `review`, `policy` and `audit`.
 
 use serde_json::Value;
 
@@ -74,23 +74,23 @@ fn what_the_gate_will_not_decide_waits_for_a_person_and_holds_for_what_was_shown
     assert_eq!(waiting["waiting"][0]["draft_id"], draft);
     let (_, shown) = json(&world, &["review", "show", &draft]);
     let seal = shown["seal"].as_str().unwrap().to_owned();
-    // The worker changes it behind the person's back.
+    // The worker changes the draft after it was shown.
     write(&world, &draft, "all: evil\n");
     assert_eq!(run(&world, &["draft", "submit", &draft]).code, Some(3));
-    let refused = run(&world, &["review", "approve", &draft, "--seal", &seal]);
+    let refused = run(&world, &["review", "approve", &draft, "--if-match", &seal]);
     assert_eq!(refused.code, Some(2));
-    assert!(refused.stderr.contains("not what was shown"), "{}", refused.stderr);
-    let refused = run(&world, &["review", "approve", &draft, "--seal", &seal[..12]]);
+    assert!(refused.stderr.contains("draft changed since it was shown"), "{}", refused.stderr);
+    let refused = run(&world, &["review", "approve", &draft, "--if-match", &seal[..12]]);
     assert_eq!(refused.code, Some(2));
     assert_eq!(world.read("ws/Makefile"), "all:\n");
     let (_, shown) = json(&world, &["review", "show", &draft]);
     let seal = shown["seal"].as_str().unwrap();
-    let approved = run(&world, &["review", "approve", &draft, "--seal", &seal[..12]]);
+    let approved = run(&world, &["review", "approve", &draft, "--if-match", &seal[..12]]);
     assert_eq!((approved.code, approved.stdout.as_str()), (Some(0), "applied\n"));
     assert_eq!(world.read("ws/Makefile"), "all: evil\n");
 }
 
-/// `review --by ada` satisfied `approvers = ["ada"]`, whoever ran it.
+/// Regression: `review --by ada` satisfied `approvers = ["ada"]` for any user.
 #[test]
 fn approver_is_a_user_id_and_the_name_of_a_review_is_only_a_label() {
     let world = world();
@@ -107,15 +107,15 @@ fn approver_is_a_user_id_and_the_name_of_a_review_is_only_a_label() {
     let approve = |by: &str| {
         let (_, shown) = json(&world, &["review", "show", &draft]);
         let seal = shown["seal"].as_str().unwrap().to_owned();
-        run(&world, &["review", "approve", &draft, "--seal", &seal, "--by", by])
+        run(&world, &["review", "approve", &draft, "--if-match", &seal, "--by", by])
     };
     let refused = approve("ada");
     assert_eq!(refused.code, Some(2), "{}", refused.stdout);
-    let who = format!("human:ada (uid:{uid}) is not among the approvers");
+    let who = format!("human:ada (uid:{uid}) is not an approver in the policy");
     assert!(refused.stderr.contains(&who), "{}", refused.stderr);
     let checked = run(&world, &["policy", "check"]);
     assert_eq!(checked.code, Some(2), "{}", checked.stdout);
-    assert!(checked.stderr.contains("`ada`, a name, which matches nobody"), "{}", checked.stderr);
+    assert!(checked.stderr.contains("the name `ada`, which matches no user"), "{}", checked.stderr);
     assert!(checked.stderr.contains(&format!("uid:{uid}")), "{}", checked.stderr);
 
     policy(&format!("\"uid:{}\"", uid + 1));
@@ -151,7 +151,7 @@ fn a_review_shows_escape_codes_and_tricks_with_lines_as_what_they_are() {
         "--workspace",
         "ws",
     ]);
-    // Direction marks are rejected outright; the check shows the difference as well.
+    // Bidirectional control characters are rejected; `check` shows the diff as well.
     assert_eq!(submitted.code, Some(1));
     let checked = run(&world, &["draft", "check", &draft]);
     write(&world, &draft, &format!("all:\n\x1b[2K\x1b]0;owned\x07hidden\rvisible\n{long}\n"));
@@ -160,11 +160,11 @@ fn a_review_shows_escape_codes_and_tricks_with_lines_as_what_they_are() {
     for text in [&checked.stdout, &shown.stdout] {
         assert!(!text.contains(['\x1b', '\r', '\x07', '\u{202e}']), "{text}");
         assert!(text.contains("\\u{1b}[2K\\u{1b}]0;owned\\u{7}hidden\\u{d}"), "{text}");
-        assert!(text.contains("a longer line") && text.len() < 4_000, "{}", text.len());
+        assert!(text.contains("line is longer") && text.len() < 4_000, "{}", text.len());
     }
 }
 
-/// The rule of the browser holds on a terminal, too: the seal belongs to what was shown.
+/// As in the browser, the seal covers only what was shown.
 #[test]
 fn a_line_that_is_cut_is_approved_only_after_it_was_shown_whole() {
     let world = world();
@@ -175,10 +175,14 @@ fn a_line_that_is_cut_is_approved_only_after_it_was_shown_whole() {
     let seal = json(&world, &["review", "show", &draft]).1["seal"].as_str().unwrap().to_owned();
     let cut = run(&world, &["review", "show", &draft]).stdout;
     assert!(!cut.contains("rm -rf") && !cut.contains(&seal[..12]), "{cut}");
-    assert!(cut.contains(&format!("moothall review show {draft} --full shows all")), "{cut}");
+    let how = format!("moothall review show {draft} --full shows them completely, with the seal");
+    assert!(cut.contains(&how), "{cut}");
     let whole = run(&world, &["review", "show", &draft, "--full"]).stdout;
     assert!(whole.contains("rm -rf build") && whole.contains(&seal), "{whole}");
-    assert_eq!(run(&world, &["review", "approve", &draft, "--seal", &seal[..12]]).code, Some(0));
+    assert_eq!(
+        run(&world, &["review", "approve", &draft, "--if-match", &seal[..12]]).code,
+        Some(0)
+    );
     assert_eq!(world.read("ws/Makefile"), hidden);
 }
 
@@ -222,7 +226,7 @@ fn workers_see_their_own_drafts_only() {
     let other = run(&world, &["draft", "read", &draft, "--worker", "other"]);
     let none = run(&world, &["draft", "read", "../../etc/passwd", "--worker", "other"]);
     assert_eq!((other.code, &other.stderr), (Some(2), &none.stderr));
-    assert!(other.stderr.contains("there is no such draft"), "{}", other.stderr);
+    assert!(other.stderr.contains("draft not found"), "{}", other.stderr);
 }
 
 #[test]
@@ -279,7 +283,7 @@ fn the_journal_is_verified_and_a_changed_one_is_found() {
     let text = fs_err::read_to_string(&file).unwrap();
     let cut: String = text.lines().take(3).map(|line| format!("{line}\n")).collect();
     fs_err::write(&file, cut).unwrap();
-    // The last record is kept outside of the store, too.
+    // The last record is also stored outside the store.
     let anchors = world.root().join("home/.local/share/moothall/anchors");
     let kept = fs_err::read_dir(anchors).unwrap().next().unwrap().unwrap().path();
     assert!(fs_err::read_to_string(&kept).unwrap().starts_with(&anchor));
@@ -294,7 +298,7 @@ fn the_journal_is_verified_and_a_changed_one_is_found() {
     fs_err::write(&torn, "{\"seq\":9").unwrap();
     let ran = run(&world, &["audit", "verify"]);
     assert_eq!(ran.code, Some(0));
-    assert!(ran.stdout.contains("000001.torn holds 8 bytes"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("000001.torn contains 8 bytes"), "{}", ran.stdout);
     let (_, told) = json(&world, &["audit", "verify"]);
     assert_eq!(
         (&told["torn"][0]["file"], &told["torn"][0]["bytes"]),
@@ -311,5 +315,5 @@ fn a_store_inside_of_its_workspace_is_refused() {
     let world = world();
     let ran = world.run(&["draft", "list", "--workspace", ".."]);
     assert_eq!(ran.code, Some(2));
-    assert!(ran.stderr.contains("inside of the workspace"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("inside the workspace"), "{}", ran.stderr);
 }

@@ -1,5 +1,5 @@
-//! `moothall edit` as a person meets it: the demonstration, a provider that plays the model, the gate
-//! and a person in between.
+//! `moothall edit` end to end: with the demo model, with a fake provider, with the gate and a
+//! reviewer.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -51,7 +51,7 @@ fn a_task_that_the_demonstration_cannot_play_changes_nothing() {
     let world = world();
     let ran = world.run(&["edit", "make it faster", "--path", "ws", "--model", "demo"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{ran}");
-    assert!(ran.stderr.contains("the demonstration can play one task"), "{ran}");
+    assert!(ran.stderr.contains("the demo model knows only one task"), "{ran}");
     assert_eq!(world.read("ws/src/watchdog.py"), WATCHDOG);
 }
 
@@ -78,7 +78,7 @@ fn what_a_person_sends_back_is_learned_and_what_a_person_approves_is_applied() {
             if let Some(id) = listed["waiting"][0]["draft_id"].as_str() {
                 return id.to_owned();
             }
-            assert!(Instant::now() < until, "nothing waits for a person: {listed}");
+            assert!(Instant::now() < until, "no drafts need review: {listed}");
             std::thread::sleep(Duration::from_millis(50));
         }
     };
@@ -86,7 +86,7 @@ fn what_a_person_sends_back_is_learned_and_what_a_person_approves_is_applied() {
         let id = waiting();
         let shown = review(&["show", &id, "--json"]).json();
         let seal = shown["seal"].as_str().unwrap();
-        let ran = review(&[what, &id, "--seal", seal, "--reason", reason]);
+        let ran = review(&[what, &id, "--if-match", seal, "--reason", reason]);
         assert_eq!(ran.code, Some(0), "{ran}");
     };
     decide("send-back", "say what it builds");
@@ -111,7 +111,7 @@ fn without_waiting_a_protected_file_needs_a_person() {
     assert_eq!(world.read("ws/Makefile"), "all:\n");
 }
 
-/// A provider that proposes a change, and answers nobody who reviews one until it is told to.
+/// A provider that proposes a change, and does not answer review calls until it is released.
 fn reviewing(world: &World) -> (Fake, Arc<AtomicBool>, mpsc::Receiver<()>) {
     let model = FAKE[3];
     world.write_config("policy.toml", &format!("version = 1\n[review]\nmodel = \"{model}\"\n"));
@@ -136,7 +136,7 @@ fn reviewing(world: &World) -> (Fake, Arc<AtomicBool>, mpsc::Receiver<()>) {
 
 const SHORT: [&str; 6] = ["edit", "print one", "--path", "ws", "--file", "src/watchdog.py"];
 
-/// Starts an edit, and sends it a signal as soon as its change is being reviewed.
+/// Starts an edit, and sends a signal while its change is being reviewed.
 fn signalled(world: &World, signal: &str, arrivals: &mpsc::Receiver<()>) -> Ran {
     let arguments = [&SHORT[..], &FAKE[..]].concat();
     let child = world.command(&arguments).spawn().unwrap();
@@ -153,7 +153,7 @@ fn drafts(world: &World) -> serde_json::Value {
     drafts.as_array().unwrap().iter().map(|one| one["state"].clone()).collect()
 }
 
-/// The reviewer never answers: whoever does not stop asking it does not end.
+/// The reviewer model never answers, so the process ends only if it stops waiting.
 #[test]
 fn ctrl_c_stops_a_submission_that_is_being_looked_at_and_a_new_run_goes_on() {
     let world = world();
@@ -200,7 +200,7 @@ fn a_killed_run_goes_on_without_asking_again_what_was_answered() {
 fn what_cannot_be_an_edit_is_refused_before_there_is_a_run() {
     let world = world();
     for (arguments, words) in [
-        (&["edit", "x", "--path", "nowhere", "--model", "demo"][..], "is no folder"),
+        (&["edit", "x", "--path", "nowhere", "--model", "demo"][..], "is not a directory"),
         (&["edit", "x", "--path", "ws", "--file", "../x", "--model", "demo"], "`..`"),
         (&["edit", " ", "--path", "ws", "--model", "demo"], "task"),
         (&["edit", "x", "--path", "ws", "--worker", "a b", "--model", "demo"], "worker"),

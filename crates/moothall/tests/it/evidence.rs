@@ -1,5 +1,5 @@
-//! `facts` and `check`: over the company that comes with the program, over recordings of real ones,
-//! and against a service that does not want us.
+//! `facts` and `check`: with the built-in sample company, with recordings of real companies, and
+//! with a service that rejects requests.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use crate::world::{Ran, World};
 
-/// Real answers of the SEC, which are not in the repository. Where they are missing the tests fail:
-/// one that passes because it did not run proves nothing.
+/// Real SEC responses, which are not in the repository. Tests fail without them, because a skipped
+/// test proves nothing.
 pub(crate) fn recorded() -> String {
     let beside = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/edgar");
     let folder = std::env::var_os("MOOTHALL_TEST_DATA").map_or_else(beside, PathBuf::from);
@@ -28,7 +28,7 @@ fn offline(world: &World, arguments: &[&str]) -> Ran {
     world.run(&[arguments, &["--offline", &recorded()]].concat())
 }
 
-/// A real company as of the day on which its answers were recorded.
+/// A real company as of the date of its recording.
 fn real(ticker: &str, as_of: &str) -> Value {
     let ran = offline(&World::new(), &["facts", ticker, "--as-of", as_of, "--json"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran}");
@@ -45,7 +45,7 @@ fn missing(report: &Value) -> Vec<&str> {
     report["missing"].as_array().unwrap().iter().map(|one| one.as_str().unwrap()).collect()
 }
 
-/// What a report says without its hashes and its lists.
+/// A report without hashes and lists.
 fn summary(report: &Value) -> Value {
     let count = |name: &str| report[name].as_array().unwrap().len();
     let mut summary = report.clone();
@@ -122,7 +122,7 @@ fn apple_is_read_from_its_recording() {
     assert_eq!(report["events"].as_array().unwrap().len(), 40);
     assert_eq!(
         missing(&report),
-        ["words of the annual report (10-K of 2025-10-31): there is no such document"]
+        ["text of the annual report (10-K of 2025-10-31): document not found"]
     );
 }
 
@@ -150,7 +150,7 @@ fn microsoft_is_read_from_its_recording_with_a_warning_of_its_age() {
 
 #[test]
 fn companies_without_a_list_of_filings_are_read_and_the_gap_is_named() {
-    let gap = ["list of filings: it is not there, so there are no events and no passages"];
+    let gap = ["list of filings: not found; events and passages are missing"];
     for (ticker, as_of, id, expected) in [
         ("JPM", "2026-05-01", "NetIncome:FY2025", "57048000000"),
         ("SNOW", "2025-05-30", "NetIncome:FY2025", "-1285640000"),
@@ -168,10 +168,9 @@ fn stale_company_is_refused_with_a_hint_unless_it_is_allowed_or_seen_from_its_da
     let world = World::new();
     let ran = offline(&world, &["facts", "SNOW"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran}");
-    let words =
-        "error: the last annual report of SNOW is of 2025-03-21, more than 18 months before ";
+    let words = "error: the last annual report of SNOW was filed on 2025-03-21, more than 18 months before ";
     assert!(ran.stderr.starts_with(words), "{ran}");
-    assert!(ran.stderr.contains("hint: `--as-of 2025-05-30`"), "{ran}");
+    assert!(ran.stderr.contains("hint: use `--as-of 2025-05-30` "), "{ran}");
     let allowed = offline(&world, &["facts", "SNOW", "--allow-stale", "--json"]);
     assert_eq!(allowed.code, Some(0), "{allowed}");
     assert_eq!(allowed.json()["as_of"], "2025-05-30");
@@ -214,7 +213,7 @@ fn wrong_values_of_flags_say_what_is_taken() {
     assert_snapshot!(runs.join("\n\n"));
 }
 
-/// A service that answers every request with one status, and the requests it got.
+/// A service that answers every request with one status, and the requests it received.
 fn service(answer: &'static str) -> (String, std::sync::mpsc::Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());

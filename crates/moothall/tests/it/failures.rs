@@ -1,4 +1,4 @@
-//! Questions without an answer: what a person reads, and which exit code a script gets.
+//! Failed model calls: error messages and exit codes.
 
 use insta::assert_snapshot;
 use moothall_testkit::{Behaviour, Fault};
@@ -6,7 +6,7 @@ use moothall_testkit::{Behaviour, Fault};
 use crate::fake::Fake;
 use crate::world::World;
 
-/// Asks a listed model at a provider that treats every call like this.
+/// Asks a listed model at a provider with this behavior.
 fn ask(behaviour: impl Into<Behaviour>, more: &[&str]) -> crate::world::Ran {
     let fake = Fake::start();
     fake.always(behaviour);
@@ -99,7 +99,7 @@ fn configured_timeout_holds_for_every_try() {
     ]));
 }
 
-/// Nobody listens on a port that only root may open.
+/// No server listens on a port that only root may open.
 const NOBODY: &str = "http://127.0.0.1:1/v1";
 
 #[test]
@@ -213,7 +213,7 @@ fn address_that_is_none_is_a_usage_error() {
 
 #[test]
 fn words_of_a_provider_cannot_drive_the_terminal() {
-    // The model's name in the line below the answer was once printed as it came.
+    // Regression: the model's name below the answer was printed without sanitizing it.
     let fake = Fake::start();
     fake.always(Behaviour::text("fine").with_model("m\u{1b}]0;gotcha\u{7}\nerror: all is lost"));
     let world = World::new();

@@ -1,4 +1,4 @@
-//! The fake provider, run beside the program, and the ways to reach it.
+//! Runs the fake provider next to the program.
 
 use std::ops::Deref;
 use std::sync::mpsc;
@@ -8,7 +8,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::world::World;
 
-/// A fake provider with the runtime that serves it.
+/// A fake provider with its runtime.
 pub(crate) struct Fake {
     server: FakeProvider,
     _runtime: Runtime,
@@ -28,14 +28,14 @@ impl Fake {
         fake
     }
 
-    /// Treats the first calls like this, in order.
+    /// Handles the first calls with these behaviors, in order.
     pub(crate) fn scripted<B: Into<Behaviour>>(behaviours: impl IntoIterator<Item = B>) -> Self {
         let fake = Self::start();
         fake.script(behaviours);
         fake
     }
 
-    /// Answers nobody; whoever holds the receiver is told of every call that arrived.
+    /// Never answers; the receiver gets a message for every call.
     pub(crate) fn hanging() -> (Self, mpsc::Receiver<()>) {
         let fake = Self::start();
         let (arrived, arrivals) = mpsc::channel();
@@ -46,13 +46,13 @@ impl Fake {
         (fake, arrivals)
     }
 
-    /// What `--base-url` takes for a provider with the OpenAI wire.
+    /// The `--base-url` for a provider with the OpenAI wire format.
     pub(crate) fn url(&self) -> String {
         self.base_url(Wire::OpenAi)
     }
 
-    /// Writes `fake.toml`, which lets all six providers be this one and makes retries quick. `more`
-    /// is added at its end.
+    /// Writes `fake.toml`, which points all six providers to this one and shortens retry delays.
+    /// Appends `more`.
     pub(crate) fn configure(&self, world: &World, more: &str) {
         let mut file = "[retry]\nfirst_delay = \"1ms\"\nmax_delay = \"2ms\"\n".to_owned();
         for (provider, wire) in [

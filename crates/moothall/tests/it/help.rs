@@ -39,7 +39,7 @@ fn worker_that_others_can_reach_needs_signed_requests() {
     assert_eq!(ran.code, Some(2), "{ran}");
     assert_eq!(
         ran.stderr,
-        "error: 0.0.0.0:0 can be reached from other machines, and requests are not signed\n\
+        "error: 0.0.0.0:0 is reachable from other machines, but requests are not signed\n\
          hint: pass `--identity-key` with the public key of your Restate cluster, or listen on 127.0.0.1\n"
     );
 }
@@ -165,4 +165,52 @@ fn reference_pages_of_the_book_can_be_printed() {
 #[test]
 fn help_of_worker_shows_every_flag() {
     assert_snapshot!(World::new().run(&["worker", "--help"]));
+}
+
+#[test]
+fn old_flag_names_still_work() {
+    let world = World::new();
+    let estimate = ["consult", "HLXI", "--model", "demo", "--estimate", "--engine", "local"];
+    assert_eq!(world.run(&estimate).code, Some(0));
+    // Each command fails for another reason than an unknown flag.
+    for arguments in [
+        &["report", "019a", "--out", "memo.md"][..],
+        &["image", "export", "--out", "images.tar"],
+        &["review", "approve", "drf_1", "--seal", "3f2a9c0d11aa"],
+        &["run", "print 1", "--model", "demo", "--leaves", "../x"],
+        &["moves", "019a", "--veto", "m3", "--why", "tried"],
+        &["serve", "--engine", "unknown"],
+    ] {
+        let ran = world.run(arguments);
+        assert_ne!(ran.code, Some(0), "{ran}");
+        assert!(!ran.stderr.contains("unexpected argument"), "{ran}");
+    }
+}
+
+#[test]
+fn quiet_prints_results_and_errors_only() {
+    let world = World::new();
+    let ask = |more: &[&str]| world.run(&[&["ask", "--model", "demo", "hello"], more].concat());
+    let (loud, quiet) = (ask(&[]), ask(&["--quiet"]));
+    assert_eq!((loud.stdout, quiet.stdout), (ask(&["-q"]).stdout, ask(&[]).stdout));
+    assert_ne!(loud.stderr, "");
+    assert_eq!(quiet.stderr, "");
+    let failed = world.run(&["show", "019a", "--quiet"]);
+    assert!(failed.stderr.starts_with("error: "), "{failed}");
+}
+
+#[test]
+fn help_lists_every_command_on_request_and_describes_one() {
+    let world = World::new();
+    assert_snapshot!(world.run(&["help", "--all"]));
+    assert_eq!(
+        world.run(&["help", "runs", "prune"]).stdout,
+        world.run(&["runs", "prune", "--help"]).stdout
+    );
+    let unknown = world.run(&["help", "trial"]);
+    assert_eq!(unknown.code, Some(2));
+    assert_eq!(
+        unknown.stderr,
+        "error: unknown command `trial`\nhint: `moothall help --all` lists all commands\n"
+    );
 }

@@ -1,4 +1,4 @@
-//! `moothall image`, as far as it needs no packages. Building is tested with the library that builds.
+//! `moothall image`, except for building, which is tested in the library.
 
 use insta::assert_snapshot;
 
@@ -22,7 +22,7 @@ fn no_images_are_told_with_the_way_to_some() {
     let world = World::new();
     let ran = world.run(&["image", "list"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""), "{ran}");
-    assert_eq!(ran.stderr, "there are no images yet; `moothall image build` makes them\n");
+    assert_eq!(ran.stderr, "no images; create them with `moothall image build`\n");
 }
 
 #[test]
@@ -30,13 +30,11 @@ fn image_that_is_not_built_cannot_be_verified() {
     let world = World::new();
     let ran = world.run(&["image", "verify", "python"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran}");
-    let expected =
-        "error: image `python`: it has not been built\nhint: `moothall image build` makes it\n";
+    let expected = "error: image `python`: it has not been built\nhint: create it with `moothall image build`\n";
     assert_eq!(ran.stderr, expected);
     let ran = world.run(&["image", "verify"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran}");
-    let expected =
-        "error: there are no images to verify\nhint: `moothall image build` makes them\n";
+    let expected = "error: no images to verify\nhint: create them with `moothall image build`\n";
     assert_eq!(ran.stderr, expected);
 }
 
@@ -44,6 +42,7 @@ fn image_that_is_not_built_cannot_be_verified() {
 fn image_without_a_recipe_is_told_those_that_have_one() {
     let ran = World::new().run(&["image", "build", "rust"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran}");
-    let expected = "error: image `rust`: there is no recipe of that name; there are debate, python, documents, data\n";
+    let expected =
+        "error: image `rust`: unknown image; available images: debate, python, documents, data\n";
     assert_eq!(ran.stderr, expected);
 }

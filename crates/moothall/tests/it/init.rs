@@ -1,4 +1,4 @@
-//! The first steps of a newcomer, on a real terminal.
+//! `moothall init` on a real terminal.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -11,7 +11,7 @@ use crate::world::World;
 /// Longer than any step takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A person in front of a terminal.
+/// A simulated user at a terminal.
 struct Person {
     keyboard: File,
     screen: Receiver<Vec<u8>>,
@@ -20,7 +20,7 @@ struct Person {
 }
 
 impl Person {
-    /// Starts the program with a terminal of its own.
+    /// Starts the program on a new terminal.
     fn start(mut command: Command) -> Self {
         use rustix::pty;
         let main = pty::openpt(pty::OpenptFlags::RDWR | pty::OpenptFlags::NOCTTY).unwrap();
@@ -33,7 +33,7 @@ impl Person {
         };
         command.stdin(Stdio::from(open())).stdout(Stdio::from(open())).stderr(Stdio::from(open()));
         let child = command.spawn().unwrap();
-        // The program's ends belong to it alone, so that its end is the end of the terminal.
+        // Dropping the command closes our copies, so the terminal ends with the program.
         drop(command);
         let keyboard = File::from(main);
         let mut reader = keyboard.try_clone().unwrap();
@@ -49,7 +49,7 @@ impl Person {
         Self { keyboard, screen, seen: String::new(), child }
     }
 
-    /// Waits until the screen shows these words, and types a line.
+    /// Waits until the screen shows this text, then types a line.
     fn answer(&mut self, question: &str, line: &str) {
         while !self.seen.contains(question) {
             let shown = self.screen.recv_timeout(PATIENCE);
@@ -61,7 +61,7 @@ impl Person {
         self.keyboard.write_all(line.as_bytes()).unwrap();
     }
 
-    /// The rest of what is shown, and the exit code.
+    /// The remaining output and the exit code.
     fn leave(mut self) -> (String, Option<i32>) {
         while let Ok(shown) = self.screen.recv_timeout(PATIENCE) {
             self.seen.push_str(&String::from_utf8_lossy(&shown));
@@ -80,14 +80,14 @@ fn newcomer_comes_to_a_finished_demonstration_by_enter_alone() {
     let world = World::new();
     let mut person = Person::start(world.command(&["init", "--color", "never"]));
     person.answer("provider/name [demo]", "\n");
-    person.answer("Mail address [none]", "\n");
-    person.answer("Write this? [Y/n]", "\n");
-    person.answer("Consult HLXI now? [Y/n]", "\n");
+    person.answer("Email address [none]", "\n");
+    person.answer("Write these changes? [Y/n]", "\n");
+    person.answer("Run the demo now? [Y/n]", "\n");
     let (shown, code) = person.leave();
     assert_eq!(code, Some(0), "{shown}");
     assert_eq!(fs_err::read_to_string(config(&world)).unwrap(), "model = \"demo\"\n");
     let memo = world.root().join("home/.local/share/moothall/demonstration.md");
-    assert!(shown.contains(&format!("The memo of the demonstration: {}", memo.display())));
+    assert!(shown.contains(&format!("The memo of the demo: {}", memo.display())));
     assert!(fs_err::read_to_string(memo).unwrap().starts_with("# "));
     let runs = world.run(&["runs", "--json"]).json();
     assert_eq!(runs["runs"][0]["state"], "finished");
@@ -100,25 +100,25 @@ fn answers_are_checked_shown_and_written_beside_what_is_there() {
     let before = "# mine\nmodel = \"demo\"\n\n[budget]\ntokens = 8000 # enough\n";
     world.write_config("moothall.toml", before);
     let mut person = Person::start(world.command(&["init", "--color", "never", "--no-demo"]));
-    person.answer("GROQ_API_KEY (is set)", "");
+    person.answer("GROQ_API_KEY (set)", "");
     person.answer("provider/name [demo]", "nonsense\n");
     person.answer("provider/name [demo]", "3\n");
-    person.answer("Which provider [anthropic]", "groq\n");
-    person.answer("its key is read from", "");
-    person.answer("Mail address [none]", "ada\n");
-    person.answer("write it like ada@example.com", "");
-    person.answer("Mail address [none]", "ada@example.com\n");
+    person.answer("Provider [anthropic]", "groq\n");
+    person.answer("the API key is read from", "");
+    person.answer("Email address [none]", "ada\n");
+    person.answer("expected an address such as ada@example.com", "");
+    person.answer("Email address [none]", "ada@example.com\n");
     person.answer("- model = \"demo\"", "");
-    person.answer("Write this? [Y/n]", "y\n");
+    person.answer("Write these changes? [Y/n]", "y\n");
     let (shown, code) = person.leave();
     assert_eq!(code, Some(0), "{shown}");
     let after = "# mine\nmodel = \"groq/openai/gpt-oss-20b\"\n\n[budget]\ntokens = 8000 # enough\n\n\
                  [evidence]\ncontact = \"ada@example.com\"\n";
     assert_eq!(fs_err::read_to_string(config(&world)).unwrap(), after);
-    // The same answers again: there is nothing to write.
+    // The same answers change nothing.
     let again = world.run(&["init", "--yes", "--no-demo"]);
     assert_eq!(again.code, Some(0), "{again}");
-    assert!(again.stderr.contains("moothall.toml stays as it is."), "{again}");
+    assert!(again.stderr.contains("moothall.toml is unchanged."), "{again}");
     assert_eq!(fs_err::read_to_string(config(&world)).unwrap(), after);
 }
 
@@ -127,10 +127,10 @@ fn server_of_ones_own_is_configured() {
     let world = World::new();
     let mut person = Person::start(world.command(&["init", "--color", "never", "--no-demo"]));
     person.answer("provider/name [demo]", "2\n");
-    person.answer("Its address", "http://127.0.0.1:28411/v1\n");
-    person.answer("What the model is called there", "smollm2-135m\n");
-    person.answer("Mail address [none]", "\n");
-    person.answer("Write this? [Y/n]", "\n");
+    person.answer("Server URL", "http://127.0.0.1:28411/v1\n");
+    person.answer("Model name on this server", "smollm2-135m\n");
+    person.answer("Email address [none]", "\n");
+    person.answer("Write these changes? [Y/n]", "\n");
     let (shown, code) = person.leave();
     assert_eq!(code, Some(0), "{shown}");
     assert_eq!(
@@ -146,15 +146,15 @@ fn no_and_ctrl_c_leave_everything_as_it_was() {
     world.write_config("moothall.toml", "model = \"ollama/qwen3\"\n");
     let mut person = Person::start(world.command(&["init", "--color", "never", "--no-demo"]));
     person.answer("provider/name [ollama/qwen3]", "1\n");
-    person.answer("Mail address [none]", "\n");
-    person.answer("Write this? [Y/n]", "n\n");
+    person.answer("Email address [none]", "\n");
+    person.answer("Write these changes? [Y/n]", "n\n");
     let (shown, code) = person.leave();
     assert!(code == Some(0) && shown.contains("Nothing was written."), "{shown}");
 
     let mut person = Person::start(world.command(&["init", "--color", "never"]));
     person.answer("provider/name [ollama/qwen3]", "1\n");
-    person.answer("Mail address [none]", "\n");
-    person.answer("Write this? [Y/n]", "");
+    person.answer("Email address [none]", "\n");
+    person.answer("Write these changes? [Y/n]", "");
     let process = person.child.id().to_string();
     Command::new("sh").args(["-c", "kill -INT \"$0\"", &process]).status().unwrap();
     let (shown, code) = person.leave();

@@ -1,4 +1,4 @@
-//! Ctrl-C while a provider keeps us waiting.
+//! Ctrl-C while waiting for a provider.
 
 use std::process::Command;
 use std::sync::mpsc::Receiver;
@@ -9,11 +9,11 @@ use insta::assert_snapshot;
 use crate::fake::Fake;
 use crate::world::{Ran, World};
 
-/// Starts the program and presses Ctrl-C as soon as its call has arrived.
+/// Starts the program and sends SIGINT when its call arrives.
 fn interrupt(world: &World, arguments: &[&str], arrivals: &Receiver<()>) -> Ran {
     let child = world.command(arguments).spawn().unwrap();
     arrivals.recv_timeout(Duration::from_secs(20)).unwrap();
-    // The shell's own `kill`: a machine need not have a program of that name.
+    // The built-in `kill` of the shell, because a machine may lack the program.
     let process = child.id().to_string();
     let sent = Command::new("sh").args(["-c", "kill -INT \"$0\"", &process]).status().unwrap();
     assert!(sent.success());

@@ -1,4 +1,4 @@
-//! Every command that prints data prints it as JSON where it is asked to.
+//! Every command that prints data supports JSON.
 
 use moothall_testkit::Fault;
 
@@ -47,7 +47,7 @@ fn json_stays_json_where_the_work_failed() {
     }
 }
 
-/// Only these have nothing to say in JSON: one prints a script, the other a page.
+/// Only two commands have no JSON output: they print a script and a manual page.
 #[test]
 fn help_names_the_json_form_of_every_command_but_two() {
     let world = World::new();

@@ -1,7 +1,7 @@
-//! What `ask` keeps: recordings, receipts, events.
+//! Files written by `ask`: recordings, receipts, events.
 
 use insta::assert_snapshot;
-use moothall_testkit::{Behaviour, Fault, Usage};
+use moothall_testkit::{Behaviour, Fault, ReplyUsage};
 use serde_json::Value;
 
 use crate::fake::Fake;
@@ -13,10 +13,10 @@ fn ask(world: &World, more: &[&str]) -> Ran {
     world.run(&[&ASK[..], &["openai/gpt-4.1-mini"], more].concat())
 }
 
-/// A world whose provider answers, and the fake itself.
+/// A world with a provider that answers, and the provider.
 fn answering() -> (World, Fake) {
     let fake = Fake::start();
-    let usage = Usage { input: 12, output: 3, ..Usage::ZERO };
+    let usage = ReplyUsage { input: 12, output: 3, ..ReplyUsage::ZERO };
     fake.always(Behaviour::text("Two: Phobos and Deimos.").with_usage(usage));
     let world = World::new();
     fake.configure(&world, "");
@@ -75,7 +75,7 @@ fn recording_and_repeating_at_once_is_a_usage_error() {
 
 #[test]
 fn folder_that_cannot_keep_replies_is_found_out_before_anyone_is_asked() {
-    // The reply was once paid for, lost, and followed by the advice to record it.
+    // Regression: the reply was paid for and lost, and the error suggested recording it.
     let (world, fake) = answering();
     world.write("taken", "a file");
     assert_snapshot!(ask(&world, &["--record", "taken", "hello"]));
@@ -84,7 +84,7 @@ fn folder_that_cannot_keep_replies_is_found_out_before_anyone_is_asked() {
 
 #[test]
 fn answer_is_shown_even_where_its_receipt_cannot_be_written() {
-    // It was once lost, though paid for.
+    // Regression: the reply was paid for and lost.
     let (world, _fake) = answering();
     assert_snapshot!(ask(&world, &["--receipt", "no/such/folder/receipt", "hello"]));
 }

@@ -1,5 +1,4 @@
-//! The program as a person or a script meets it: the real executable in a folder of its own, with
-//! an environment of its own.
+//! End-to-end tests of the real executable, each in its own directory and environment.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "tests")]
 
@@ -37,6 +36,7 @@ mod real_mcp;
 mod real_postgres;
 mod real_restate;
 mod real_sandbox;
+mod real_telemetry;
 mod real_upgrade;
 
 mod report;

@@ -1,4 +1,4 @@
-//! `moothall mcp` on standard streams. Numbers are those of the attacks in the specification.
+//! `moothall mcp` on standard streams. Numbers refer to the attacks in the specification.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -16,17 +16,17 @@ fn start(world: &World, era: Era) -> Client {
     Client::start(world, era, NOTHING, &[])
 }
 
-/// Lines that nobody objects to.
+/// Content without findings.
 fn lines(count: usize) -> String {
     (0..count).map(|number| format!("value_{number} = {number}\n")).collect()
 }
 
-/// A policy that takes decisions from forms of a client.
+/// A policy that accepts decisions from a client's forms.
 fn with_forms(world: &World) {
     world.write_config("policy.toml", "version = 1\n[review]\nelicitation = \"form\"\n");
 }
 
-/// A draft that empties most of a file, which a person has to look at.
+/// A draft that removes most of a file, which needs review.
 fn escalated(world: &World, client: &mut Client) -> String {
     world.write("ws/big.py", &lines(40));
     client.drafts("big.py", "value_0 = 0\n")
@@ -36,7 +36,7 @@ fn person(decision: &str) -> Value {
     json!({ "action": "accept", "content": { "decision": decision } })
 }
 
-/// Submits, and answers as the era has it when a person is asked.
+/// Submits, and answers the question for a person in the way of this protocol era.
 fn submit_and_say(client: &mut Client, era: Era, draft: &str, said: &Value) -> Value {
     let arguments = json!({ "draft_id": draft, "change_summary": "less" });
     client.person = Some(said.clone());
@@ -50,7 +50,7 @@ fn submit_and_say(client: &mut Client, era: Era, draft: &str, said: &Value) -> V
     again["result"]["structuredContent"].clone()
 }
 
-/// The same call again, with the state that the server gave and what the person said.
+/// Repeats the call with the server's state and the person's answer.
 fn answer(client: &mut Client, arguments: &Value, state: &Value, said: &Value) -> Value {
     let params = json!({
         "name": "draft_submit",
@@ -126,7 +126,7 @@ fn names_of_tools_are_those_that_were_asked_for() {
     assert_eq!(names(&["--tools", "all"])[10..], ["sandbox_run", "facts", "check"]);
 }
 
-/// 94, and 1 to 12 where the words reach a model.
+/// 94, and 1 to 12 where the message reaches a model.
 #[test]
 fn unknown_tools_arguments_paths_and_handles_are_refused_in_words_that_help() {
     let world = world();
@@ -144,29 +144,31 @@ fn unknown_tools_arguments_paths_and_handles_are_refused_in_words_that_help() {
         for path in ["../x", "/etc/passwd", ".git/config", "a\\b", ""] {
             let asked = json!({ "source_path": path, "task_id": "t", "create": true });
             let words = client.refuses("draft_request", &asked);
-            assert!(words.contains("hint: give a path inside"), "{path}: {words}");
+            assert!(words.contains("hint: use a path inside the workspace"), "{path}: {words}");
         }
         let missing = json!({ "source_path": "missing.py", "task_id": "t" });
         let words = client.refuses("draft_request", &missing);
-        assert!(words.contains("hint: say `create: true`"), "{words}");
+        assert!(words.contains("hint: pass `create: true`"), "{words}");
         for handle in ["drf_00000000000000000000000000000000", "../../etc/passwd", ""] {
             let words =
                 client.refuses("draft_write", &json!({ "draft_id": handle, "content": "x" }));
-            assert!(words.starts_with("there is no such draft\nhint: "), "{words}");
+            assert!(words.starts_with("draft not found\nhint: "), "{words}");
         }
         let draft = client.drafts("src/watchdog.py", WITH_VERSION);
         let other = json!({
             "draft_id": draft, "change_summary": "x", "original_path": "src/other.py",
         });
         let words = client.refuses("draft_submit", &other);
-        assert!(words.contains("it is `src/watchdog.py`"), "{words}");
+        assert!(words.contains("wrong original_path: the draft has `src/watchdog.py`"), "{words}");
         let edit = json!({ "draft_id": draft, "old": "nowhere", "new": "x" });
-        assert!(client.refuses("draft_edit", &edit).contains("hint: draft_read"));
+        let words = client.refuses("draft_edit", &edit);
+        let hint = "hint: copy the exact text, including spaces, from draft_read";
+        assert!(words.contains(hint), "{words}");
         client.does("draft_discard", &json!({ "draft_id": draft }));
     }
 }
 
-/// 29: holding a handle proves nothing.
+/// 29: a handle alone grants no access.
 #[test]
 fn a_handle_of_another_worker_is_as_unknown_as_one_that_never_was() {
     let world = world();
@@ -180,14 +182,13 @@ fn a_handle_of_another_worker_is_as_unknown_as_one_that_never_was() {
     }
     let uri = format!("moothall://draft/{draft}/diff");
     let read = second.request("resources/read", json!({ "uri": uri }));
-    assert_eq!(read["error"]["message"], "there is no such draft", "{read}");
+    assert_eq!(read["error"]["message"], "draft not found", "{read}");
     let read = first.request("resources/read", json!({ "uri": uri }));
     let text = read["result"]["contents"][0]["text"].as_str().unwrap();
     assert!(text.contains("+    if \"--version\" in sys.argv:"), "{text}");
 }
 
-/// 75: what a person says in a form holds, in both eras; `later` and a form that is declined decide
-/// nothing.
+/// 75: a decision in a form is accepted in both eras; `later` and a declined form decide nothing.
 #[test]
 fn a_person_decides_in_a_form_where_the_policy_takes_it() {
     let declined = json!({ "action": "decline" });
@@ -242,7 +243,7 @@ fn a_state_holds_for_its_server_its_call_and_one_decision() {
     assert_eq!(world.read("ws/big.py"), "value_0 = 0\n");
 }
 
-/// 79 over the protocol: what is written after a person saw it is something else.
+/// 79 over the protocol: content written after the form was shown is not covered by it.
 #[test]
 fn what_was_written_after_the_form_was_shown_is_not_approved_by_it() {
     let world = world();
@@ -257,7 +258,8 @@ fn what_was_written_after_the_form_was_shown_is_not_approved_by_it() {
     assert_eq!(world.read("ws/big.py"), lines(40));
 }
 
-/// 82: who answers a form is not known, so it is never asked about a guarded path or a credential.
+/// 82: the person who answers a form is unknown, so forms are never used for a guarded path or a
+/// credential.
 #[test]
 fn no_form_is_offered_for_a_guarded_path_or_what_looks_like_a_credential() {
     let world = world();
@@ -289,7 +291,7 @@ fn a_client_that_cannot_be_asked_waits_for_the_decision_with_a_tool() {
         let told = client.does("draft_submit", &arguments);
         assert_eq!(told["decision"], "escalated", "{told}");
         let uri = format!("moothall://draft/{draft}/diff");
-        // Nothing changes while nobody decides.
+        // Nothing changes without a decision.
         let status = client.does("draft_status", &json!({ "draft_id": draft, "wait_s": 1 }));
         assert_eq!(status["state"], "escalated");
         let listening = match era {
@@ -331,7 +333,7 @@ fn approve(world: &World, draft: &str) {
     let shown = world.run(&["review", "show", draft, "--json", "--workspace", "ws"]);
     let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
     let seal = shown["seal"].as_str().unwrap();
-    let ran = world.run(&["review", "approve", draft, "--seal", seal, "--workspace", "ws"]);
+    let ran = world.run(&["review", "approve", draft, "--if-match", seal, "--workspace", "ws"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
 }
 
@@ -365,7 +367,7 @@ fn a_client_that_opens_pages_is_sent_to_the_review_and_decides_nothing_itself() 
     }
 }
 
-/// 95: found out by trying, in the process that serves.
+/// 95: tested in the serving process itself.
 #[test]
 fn the_part_that_agents_speak_to_opens_no_file_starts_nothing_and_reaches_nobody() {
     let world = world();
@@ -373,21 +375,21 @@ fn the_part_that_agents_speak_to_opens_no_file_starts_nothing_and_reaches_nobody
     assert_eq!(tried.code, Some(0), "{}", tried.stderr);
     let cannot = [
         "list the workspace",
-        "make a folder in the workspace",
-        "write the store",
+        "create a folder in the workspace",
+        "write to the store",
         "change the mode of a file",
         "change the owner of a file",
         "change an attribute of a file",
-        "read a file of the system",
-        "reach a network",
+        "read a system file",
+        "connect to the network",
         "send a datagram",
-        "reach a socket of another program",
+        "connect to another program's socket",
         "start a program",
         "send a signal",
-        "call the kernel by other numbers",
+        "make system calls through the x32 ABI",
     ];
     assert_eq!(tried.stdout.lines().skip(1).map(str::trim).collect::<Vec<_>>(), cannot);
-    // The process that serves has the same walls, and what it drafts is written by another.
+    // The serving process has the same confinement, and another process writes the drafts.
     let mut client = start(&world, Era::Modern);
     let draft = client.drafts("src/watchdog.py", WITH_VERSION);
     let status = fs_err::read_to_string(format!("/proc/{}/status", client.child.id())).unwrap();
@@ -396,7 +398,7 @@ fn the_part_that_agents_speak_to_opens_no_file_starts_nothing_and_reaches_nobody
     assert_eq!(world.read("ws/src/watchdog.py"), WITH_VERSION);
 }
 
-/// Runs the program where the kernel has no Landlock: programs inherit the filter of the thread that
+/// Runs the program without Landlock: processes inherit the seccomp filter of the thread that
 /// starts them.
 fn without_landlock(world: &World, arguments: &[&str]) -> Ran {
     std::thread::scope(|scope| {
@@ -420,12 +422,12 @@ fn a_server_whose_walls_cannot_be_built_does_not_start_unless_it_is_told_to() {
     let world = world();
     let ran = without_landlock(&world, &["mcp", "--workspace", "ws"]);
     assert_eq!(ran.code, Some(4), "{}", ran.stderr);
-    assert!(ran.stderr.contains("hint: Linux 6.7 has what it takes"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("hint: use Linux 6.7 or newer"), "{}", ran.stderr);
     let flags = ["mcp", "--workspace", "ws", "--allow-unconfined", "--check"];
     let ran = without_landlock(&world, &flags);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{}", ran.stderr);
-    assert!(ran.stderr.contains("note: served without walls"), "{}", ran.stderr);
-    // Whoever is told to serve without walls has nobody at the other end here, and ends well.
+    assert!(ran.stderr.contains("warning: the server is not confined: "), "{}", ran.stderr);
+    // With `--allow-unconfined` it serves, and exits because no client is connected.
     let ran = without_landlock(&world, &flags[..4]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
 }
@@ -451,7 +453,7 @@ fn what_is_no_message_ends_no_session() {
     assert_eq!(client.does("draft_list", &json!({}))["drafts"], json!([]));
 }
 
-/// Every one of them has the gate look at its draft again and again.
+/// Each waiting call makes the gate check its draft repeatedly.
 #[test]
 fn more_calls_than_so_many_do_not_wait() {
     let world = world();
@@ -462,10 +464,9 @@ fn more_calls_than_so_many_do_not_wait() {
     for _ in 0..33 {
         client.send("tools/call", call.clone());
     }
-    // The others have minutes.
+    // The other calls wait for minutes.
     let refused = client.hear();
-    let words = "calls that wait: 32 are the most\nhint: ask without `wait_s`, or wait for one draft \
-                 after the other";
+    let words = "too many waiting calls (limit: 32)\nhint: call it without `wait_s`, or wait for one draft at a time";
     assert_eq!(refused["result"]["content"][0]["text"], words);
     client.does("draft_discard", &json!({ "draft_id": draft }));
 }
@@ -500,7 +501,7 @@ fn facts_and_checks_are_done_by_a_process_that_may() {
     let told = client.does("check", &json!({ "text": text, "ticker": "HLXI" }));
     let claim = &told["claims"][0];
     assert_eq!((&told["verdict"], &claim["verdict"]), (&"pass".into(), &"ok".into()));
-    // What an agent says is never a flag.
+    // An agent's argument is never parsed as a flag.
     let words = client.refuses("facts", &json!({ "ticker": "--csv" }));
     assert!(words.contains("ticker"), "{words}");
 }

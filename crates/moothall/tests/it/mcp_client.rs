@@ -1,4 +1,4 @@
-//! A client of `moothall mcp` that writes its own JSON, so that it can say what no client would.
+//! A client of `moothall mcp` that writes raw JSON, so it can send invalid messages.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, Stdio};
@@ -9,15 +9,15 @@ use serde_json::{Value, json};
 
 use crate::world::World;
 
-/// The longest that anything is waited for; a busy machine is slow.
+/// Timeout of every wait; busy machines are slow.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The two ways in which the protocol is spoken.
+/// The two versions of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Era {
-    /// Every request says who asks and in which version.
+    /// Every request carries the client and the version.
     Modern,
-    /// A handshake says it once.
+    /// A handshake negotiates them once.
     Legacy,
 }
 
@@ -26,7 +26,7 @@ pub(crate) const FORMS: &str = r#"{"elicitation": {"form": {}}}"#;
 pub(crate) const PAGES: &str = r#"{"elicitation": {"url": {}}}"#;
 pub(crate) const NOTHING: &str = "{}";
 
-/// A server on standard streams, and what it says.
+/// A server on standard streams and its output.
 pub(crate) struct Client {
     pub(crate) child: Child,
     stdin: ChildStdin,
@@ -34,14 +34,14 @@ pub(crate) struct Client {
     era: Era,
     capabilities: Value,
     next: u64,
-    /// What came that was no answer.
+    /// Received messages that are not responses.
     pub(crate) notified: Vec<Value>,
-    /// What a person at this client says when the server asks, in the older era.
+    /// The person's answer to the server's questions, in the legacy era.
     pub(crate) person: Option<Value>,
 }
 
 impl Client {
-    /// Starts `moothall mcp` and shakes hands where the era has it.
+    /// Starts `moothall mcp`, with a handshake in the legacy era.
     pub(crate) fn start(world: &World, era: Era, capabilities: &str, flags: &[&str]) -> Self {
         let mut arguments = vec!["mcp", "--workspace", "ws"];
         arguments.extend(flags);
@@ -86,12 +86,12 @@ impl Client {
         writeln!(self.stdin, "{message}").unwrap();
     }
 
-    /// Sends bytes that may be anything.
+    /// Sends arbitrary bytes.
     pub(crate) fn say_raw(&mut self, bytes: &[u8]) {
         self.stdin.write_all(bytes).unwrap();
     }
 
-    /// Sends a request and does not wait for its answer.
+    /// Sends a request without waiting for the response.
     pub(crate) fn send(&mut self, method: &str, mut params: Value) -> u64 {
         self.next += 1;
         if self.era == Era::Modern {
@@ -107,7 +107,7 @@ impl Client {
         self.next
     }
 
-    /// The next message, whatever it is.
+    /// The next message of any kind.
     pub(crate) fn hear(&mut self) -> Value {
         match self.lines.recv_timeout(PATIENCE) {
             Ok(message) => message,
@@ -133,13 +133,13 @@ impl Client {
         }
     }
 
-    /// Calls a tool; the whole result, or the error of the protocol.
+    /// Calls a tool; returns the result or the protocol error.
     pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Value {
         let answer = self.request("tools/call", json!({ "name": tool, "arguments": arguments }));
         answer.get("result").or_else(|| answer.get("error")).unwrap().clone()
     }
 
-    /// Calls a tool that must do what it is asked.
+    /// Calls a tool that must succeed.
     pub(crate) fn does(&mut self, tool: &str, arguments: &Value) -> Value {
         let result = self.call(tool, arguments);
         assert_ne!(result["isError"], true, "{tool}: {result}");
@@ -148,14 +148,14 @@ impl Client {
         told.clone()
     }
 
-    /// Calls a tool that must refuse, and gives its words.
+    /// Calls a tool that must fail; returns its message.
     pub(crate) fn refuses(&mut self, tool: &str, arguments: &Value) -> String {
         let result = self.call(tool, arguments);
         assert_eq!(result["isError"], true, "{tool}: {result}");
         result["content"][0]["text"].as_str().unwrap().to_owned()
     }
 
-    /// Opens a draft of a file and gives it a content.
+    /// Creates a draft with this content.
     pub(crate) fn drafts(&mut self, path: &str, content: &str) -> String {
         let asked = json!({ "source_path": path, "task_id": "t1", "create": true });
         let draft = self.does("draft_request", &asked)["draft_id"].as_str().unwrap().to_owned();
@@ -171,7 +171,7 @@ impl Drop for Client {
     }
 }
 
-/// A workspace with a program and a file that only people change.
+/// A workspace with a program and a file that only people may change.
 pub(crate) fn world() -> World {
     let world = World::new().with("USER", "ada");
     fs_err::create_dir_all(world.path("ws/src")).unwrap();

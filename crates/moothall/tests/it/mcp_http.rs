@@ -1,4 +1,4 @@
-//! `moothall mcp` over HTTP. Numbers are those of the attacks in the specification.
+//! `moothall mcp` over HTTP. Numbers refer to the attacks in the specification.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::mcp_client::{PATIENCE, world};
 use crate::world::{World, set_mode};
 
-/// A server that listens, and the token that opens it.
+/// A listening server and its token.
 struct Server {
     child: Child,
     address: String,
@@ -37,7 +37,7 @@ impl Server {
         stream
     }
 
-    /// The headers that a good client sends.
+    /// The headers of a well-behaved client.
     fn headers(&self, method: &str, name: Option<&str>) -> Vec<(String, String)> {
         let mut headers: Vec<(String, String)> = [
             ("host", self.address.as_str()),
@@ -54,16 +54,16 @@ impl Server {
         headers
     }
 
-    /// Sends a request and gives back the status and the whole answer.
+    /// Sends a request; returns the status and the complete response.
     fn post(&self, headers: &[(String, String)], body: &[u8]) -> (u16, String) {
         let mut stream = self.connect();
         stream.write_all(&head(headers, body.len())).unwrap();
-        // A server that has heard enough may close before all of it is said.
+        // The server may close the connection before the whole body is sent.
         let _ = stream.write_all(body);
         answer(stream)
     }
 
-    /// Calls a tool as a client of the newer era does.
+    /// Calls a tool like a client of the modern era.
     fn call(&self, tool: &str, arguments: &Value) -> Value {
         let headers = self.headers("tools/call", Some(tool));
         let (status, text) = self.post(&headers, call(tool, arguments).as_bytes());
@@ -90,14 +90,14 @@ fn head(headers: &[(String, String)], length: usize) -> Vec<u8> {
 
 fn answer(mut stream: impl std::io::Read) -> (u16, String) {
     let mut bytes = Vec::new();
-    // A connection that the server resets after its answer has still answered.
+    // A connection reset after the response is not an error.
     let _ = stream.read_to_end(&mut bytes);
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let status = text.split(' ').nth(1).and_then(|status| status.parse().ok());
     (status.unwrap_or(0), text)
 }
 
-/// The last message of an answer, whether it is a stream of events or one JSON value.
+/// The last message of a response, either an event stream or one JSON value.
 fn message(text: &str) -> Value {
     let lines = text.lines().map(|line| line.strip_prefix("data: ").unwrap_or(line));
     let mut messages = lines.filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -163,11 +163,11 @@ fn only_a_client_with_the_token_that_no_page_sent_is_answered() {
     // 91
     let plain = with(&good, "content-type", Some("text/plain"));
     assert!((400..500).contains(&status(&plain, list)));
-    // And it still serves.
+    // The server still works.
     assert_eq!(status(&good, list), 200);
 }
 
-/// 92: whoever sends half of a request and waits is not waited for, and has asked for nothing.
+/// 92: the server does not wait for an incomplete request, which has no effect.
 #[test]
 fn a_request_that_does_not_come_is_not_waited_for() {
     let world = world();
@@ -185,8 +185,8 @@ fn a_request_that_does_not_come_is_not_waited_for() {
     assert_eq!(listed["structuredContent"]["drafts"], json!([]));
 }
 
-/// 93: a client that goes away before its request is there has asked for nothing; one that goes away
-/// after it gets what it asked for, wholly.
+/// 93: a client that disconnects before its request is complete has no effect; a complete request
+/// is carried out entirely.
 #[test]
 fn a_client_that_goes_away_leaves_nothing_half_done() {
     let world = world();
@@ -215,8 +215,9 @@ fn a_client_that_goes_away_leaves_nothing_half_done() {
         let status = server.call("draft_status", &json!({ "draft_id": draft }));
         match status["structuredContent"]["state"].as_str().unwrap() {
             "applied" => break,
-            // The connection may be seen to end before the request is read, or the request may just
-            // be under way: then this one is refused, and the state says what became of the first.
+            // The server may notice the disconnect before it reads the request, or the request may
+            // still be in progress. In the latter case this one is refused, and the state shows the
+            // result of the first.
             "editing" if Instant::now() < until => {
                 server.call("draft_submit", &submit);
             }

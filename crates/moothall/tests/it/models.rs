@@ -1,5 +1,5 @@
 use insta::assert_snapshot;
-use moothall_testkit::{Behaviour, Fault, Usage};
+use moothall_testkit::{Behaviour, Fault, ReplyUsage};
 use serde_json::{Value, json};
 
 use crate::fake::Fake;
@@ -122,7 +122,7 @@ fn words_of_a_catalog_cannot_drive_the_terminal() {
 #[test]
 fn check_makes_one_small_call_and_says_what_it_cost() {
     let fake = Fake::start();
-    let usage = Usage { input: 20, output: 1, ..Usage::ZERO };
+    let usage = ReplyUsage { input: 20, output: 1, ..ReplyUsage::ZERO };
     fake.always(Behaviour::text("ok").with_usage(usage).with_model("gpt-4.1-mini-2025"));
     let world = World::new().with("OPENAI_API_KEY", KEY);
     let url = fake.url();
@@ -157,7 +157,7 @@ fn check_that_failed_says_why() {
 
 #[test]
 fn address_for_no_model_is_a_usage_error() {
-    // The address was once dropped in silence, and the call went to the real provider.
+    // Regression: the URL was ignored, and the call went to the real provider.
     let fake = Fake::saying("ok");
     let world = World::new().with("OPENAI_API_KEY", KEY);
     let url = fake.url();

@@ -1,4 +1,5 @@
-//! Notices: a receiver on loopback is told that a run has ended, and nothing of what it is about.
+//! Notifications: a receiver on loopback learns that a run has ended, and nothing about its
+//! content.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
@@ -14,7 +15,7 @@ use crate::world::World;
 
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
-/// One request as a receiver sees it.
+/// One request received by a webhook.
 #[derive(Debug)]
 struct Told {
     headers: Vec<(String, String)>,
@@ -27,7 +28,7 @@ impl Told {
         &found.unwrap_or_else(|| panic!("{name} is missing: {self:?}")).1
     }
 
-    /// As a receiver of Standard Webhooks checks it.
+    /// Verifies the signature like a Standard Webhooks receiver.
     fn is_signed(&self) -> bool {
         let key = STANDARD.decode(SECRET.strip_prefix("whsec_").unwrap()).unwrap();
         let key = hmac::Key::new(hmac::HMAC_SHA256, &key);
@@ -38,7 +39,7 @@ impl Told {
     }
 }
 
-/// A receiver that answers with these codes in turn.
+/// A receiver that answers with these codes in order.
 fn receiver(codes: &'static [&'static str]) -> (String, Receiver<Told>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/hook", listener.local_addr().unwrap());
@@ -107,7 +108,7 @@ fn receiver_that_fails_is_told_again_under_the_same_name_and_never_fails_a_run()
     let world = world(&address);
     let ran = world.run(&SMALL);
     assert_eq!(ran.code, Some(0), "{ran}");
-    let warning = format!("warning: `notify.webhook` was not told: it answers {broken} (3 tries)");
+    let warning = format!("warning: `notify.webhook` failed: status {broken} (3 attempts)");
     assert_eq!(ran.stderr.matches(&warning).count(), 1, "{ran}");
     assert!(!ran.stderr.contains("/hook"), "{ran}");
     let told: Vec<Told> = told.iter().collect();
@@ -122,15 +123,12 @@ fn nobody_is_told_unsigned_in_the_clear_or_by_a_stray_file() {
     unset.set("HOOK_SECRET", "");
     let ran = unset.run(&SMALL);
     assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(
-        ran.stderr.contains("`notify.webhook` was not told: `HOOK_SECRET` is not set"),
-        "{ran}"
-    );
+    assert!(ran.stderr.contains("`notify.webhook` failed: `HOOK_SECRET` is not set"), "{ran}");
 
     let ran = world("http://example.com/hook").run(&["runs"]);
     assert_eq!(ran.code, Some(2), "{ran}");
     assert!(
-        ran.stderr.contains("`notify.webhook` is without TLS, and not on this machine"),
+        ran.stderr.contains("`notify.webhook` must use https, except on this machine"),
         "{ran}"
     );
 
@@ -138,5 +136,6 @@ fn nobody_is_told_unsigned_in_the_clear_or_by_a_stray_file() {
     stray.write("moothall.toml", &format!("[notify]\nwebhook = \"{nobody}\"\n"));
     let ran = stray.run(&SMALL);
     assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(ran.stderr.contains("may not say who is told about runs"), "{ran}");
+    let warning = "warning: ignored the [notify] settings of the untrusted moothall.toml";
+    assert!(ran.stderr.contains(warning), "{ran}");
 }

@@ -1,8 +1,8 @@
-//! Consultations in microVMs whose process is killed, see `chaos.rs`.
+//! Kills consultations that run in microVMs, see `chaos.rs`.
 
 use crate::{chaos, real_sandbox};
 
-/// Kills and a seed, each a number, for a longer run than the usual one.
+/// Number of kills and a seed, for a longer run than the default.
 const SIZE: &str = "MOOTHALL_TEST_CHAOS_MICROVM";
 
 #[test]

@@ -1,4 +1,4 @@
-//! `moothall cluster` with the servers that it is for: Restate, PostgreSQL and workers of this program.
+//! `moothall cluster` with real Restate, PostgreSQL and workers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader};
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(240);
 const CONSULT: [&str; 10] =
     ["consult", "HLXI", "--model", "demo", "--isolation", "none", "--moves", "5", "--rounds", "1"];
 
-/// A machine with a cluster that is gone with its test.
+/// A machine with a cluster that is removed after the test.
 struct Machine(World);
 
 impl Drop for Machine {
@@ -41,14 +41,14 @@ impl Machine {
     }
 
     fn of(world: World) -> Self {
-        // Where `tools/restate/install.sh` puts the server.
+        // The location used by `tools/restate/install.sh`.
         let home = PathBuf::from(std::env::var_os("HOME").unwrap());
         let caches =
             std::env::var_os("XDG_CACHE_HOME").map_or_else(|| home.join(".cache"), PathBuf::from);
         Self(world.with("XDG_CACHE_HOME", caches.to_str().unwrap()))
     }
 
-    /// With a cluster, and what `--engine` takes.
+    /// Starts a cluster; returns it with the value for `--runner`.
     fn with_cluster(more: &[&str]) -> (Self, String) {
         Self::new().and_cluster(more)
     }
@@ -61,7 +61,7 @@ impl Machine {
         (machine, engine)
     }
 
-    /// Brings it up, and returns what `--engine` takes.
+    /// Starts the cluster, and returns the value for `--runner`.
     fn up(&self, more: &[&str]) -> String {
         let up = self.0.run(&[&["cluster", "up"], more].concat());
         assert_eq!(
@@ -72,14 +72,14 @@ impl Machine {
         );
         let (first, second) = up.stdout.trim_end().split_once('\n').unwrap();
         assert_eq!(first, format!(". '{}'", self.file("env").display()));
-        second.rsplit_once(" --engine ").unwrap().1.to_owned()
+        second.rsplit_once(" --runner ").unwrap().1.to_owned()
     }
 
     fn file(&self, name: &str) -> PathBuf {
         self.0.root().join("home/.local/share/moothall/cluster").join(name)
     }
 
-    /// The address of the database, as a shell that reads the file has it.
+    /// The URL of the database, as read by a shell from the environment file.
     fn environment(&self) -> String {
         let read = "set -a && . \"$0\" && printf %s \"$MOOTHALL_DATABASE_URL\"";
         let read = Command::new("sh").args(["-c", read]).arg(self.file("env")).output().unwrap();
@@ -92,7 +92,7 @@ impl Machine {
     }
 
     fn consult(&self, engine: &str) -> Ran {
-        let ran = self.0.run(&[&CONSULT[..], &["--engine", engine, "--json"]].concat());
+        let ran = self.0.run(&[&CONSULT[..], &["--runner", engine, "--json"]].concat());
         assert_eq!(ran.code, Some(0), "{ran}");
         ran
     }
@@ -132,15 +132,16 @@ fn a_cluster_comes_up_whatever_was_up_before_heals_keeps_its_runs_and_goes_witho
     let mut machine = Machine::new();
     let none = machine.0.run(&["cluster", "status"]);
     assert_eq!(none.code, Some(2), "{none}");
-    assert!(none.stderr.contains("`moothall cluster up` makes one"), "{none}");
+    assert!(none.stderr.contains("create one with `moothall cluster up`"), "{none}");
 
-    // Nothing is fetched by whoever did not ask for it.
+    // Nothing is downloaded without `--install`.
     let without = World::new().run(&["cluster", "up"]);
     assert_eq!(without.code, Some(4), "{without}");
-    let words = "error: Restate's server is not installed\nhint: `moothall cluster up --install`";
+    let words =
+        "error: the Restate server is not installed\nhint: run `moothall cluster up --install`";
     assert!(without.stderr.starts_with(words), "{without}");
 
-    // Whoever starts it is killed half-way.
+    // The first `up` is killed half-way.
     let mut first = machine.0.command(&["cluster", "up"]).spawn().unwrap();
     until("a part is started", || {
         fs_err::read_to_string(machine.file("restate-1.pid")).is_ok_and(|pid| pid.ends_with('\n'))
@@ -151,7 +152,7 @@ fn a_cluster_comes_up_whatever_was_up_before_heals_keeps_its_runs_and_goes_witho
     let (code, parts) = machine.status();
     assert_eq!((code, states(&parts)), (Some(0), vec!["up"; 4]), "{parts:#?}");
 
-    // Nobody but the user learns the password, and it is asked for.
+    // Only the user can read the password, and it is required.
     let address = machine.environment();
     let password = address.split([':', '@']).nth(2).unwrap();
     for name in ["env", "cluster.json"] {
@@ -173,7 +174,7 @@ fn a_cluster_comes_up_whatever_was_up_before_heals_keeps_its_runs_and_goes_witho
     let ran = machine.consult(&engine);
     let run = ran.json()["run_id"].as_str().unwrap().to_owned();
 
-    // Each kind of part dies, and comes back where it was.
+    // Each kind of part is killed, and restarts at its old address.
     let of = pids(&parts);
     let (workers, servers): (Vec<_>, Vec<_>) =
         of.iter().partition(|(name, _)| name.starts_with("worker-"));
@@ -184,13 +185,13 @@ fn a_cluster_comes_up_whatever_was_up_before_heals_keeps_its_runs_and_goes_witho
     });
     let ill = machine.0.run(&["cluster", "status"]);
     assert_eq!(ill.code, Some(4), "{ill}");
-    assert!(ill.stderr.contains("`moothall cluster up` brings it back"), "{ill}");
+    assert!(ill.stderr.contains("restart it with `moothall cluster up`"), "{ill}");
     assert_eq!(machine.up(&["--workers", "1"]), engine);
     let (code, parts) = machine.status();
     assert_eq!((code, states(&parts)), (Some(0), vec!["up"; 3]), "{parts:#?}");
     machine.consult(&engine);
 
-    // Down and up again, the runs are still there.
+    // After `down` and `up` the runs still exist.
     let down = machine.0.run(&["cluster", "down"]);
     assert_eq!((down.code, &*down.stdout), (Some(0), "stopped 3 parts\n"), "{down}");
     let (code, parts) = machine.status();
@@ -201,7 +202,7 @@ fn a_cluster_comes_up_whatever_was_up_before_heals_keeps_its_runs_and_goes_witho
     assert_eq!(shown.json()["state"], "finished", "{shown}");
 
     let down = machine.0.run(&["cluster", "down", "--purge"]);
-    let words = "stopped 3 parts, and everything of the cluster is deleted\n";
+    let words = "stopped 3 parts, deleted all data of the cluster\n";
     assert_eq!((down.code, &*down.stdout), (Some(0), words), "{down}");
     assert!(!machine.file("").exists());
 }
@@ -209,11 +210,11 @@ fn a_cluster_comes_up_whatever_was_up_before_heals_keeps_its_runs_and_goes_witho
 #[test]
 fn a_run_that_a_server_gives_to_two_workers_is_followed_to_its_end() {
     let (machine, engine) = Machine::with_cluster(&["--nodes", "3"]);
-    let server = Server::start(&machine.0, &["--engine", &engine]);
+    let server = Server::start(&machine.0, &["--runner", &engine]);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let run = server.consult(json!({ "moves": 5 })).await;
-        // The stream ends by itself with the run, which nobody in this process drives.
+        // The stream ends with the run, which another process executes.
         let text = server.get(&format!("/api/runs/{run}/events")).await.text().await.unwrap();
         let all = frames(&text);
         let numbers = numbered(&all);
@@ -224,7 +225,7 @@ fn a_run_that_a_server_gives_to_two_workers_is_followed_to_its_end() {
     });
 }
 
-/// Workers that end with the test.
+/// Workers that are killed at the end of the test.
 struct Workers(Vec<Child>);
 
 impl Drop for Workers {
@@ -236,7 +237,8 @@ impl Drop for Workers {
     }
 }
 
-/// What Restate says about every invocation of a service that drives: run, whether it is done, and where.
+/// All invocations of the run services according to Restate: run, whether it is finished, and the
+/// endpoint.
 async fn invocations(admin: &str) -> Vec<(String, bool, String)> {
     let query = "SELECT i.target_service_key AS key, i.status AS status, d.endpoint AS endpoint \
                  FROM sys_invocation i JOIN sys_deployment d ON d.id = i.pinned_deployment_id \
@@ -261,10 +263,10 @@ fn runs_under_way_end_on_the_build_that_they_began_on_while_new_ones_go_to_the_n
     let (machine, engine) = Machine::with_cluster(&[]);
     let admin = machine.admin();
     let old = machine.status().1.last().unwrap()["address"].as_str().unwrap().to_owned();
-    let server = Server::start(&machine.0, &["--engine", &engine]);
+    let server = Server::start(&machine.0, &["--runner", &engine]);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        // They all stand still between their moves and their debates, so every one of them is live.
+        // All runs pause between moves and debates, so all of them are live.
         let wanted = json!({ "rounds": 1, "pause_after_moves": true });
         let mut began = BTreeSet::new();
         for _ in 0..OLD_RUNS {
@@ -274,7 +276,7 @@ fn runs_under_way_end_on_the_build_that_they_began_on_while_new_ones_go_to_the_n
             server.until_state(run, "paused").await;
         }
 
-        // The same program, which calls itself another build.
+        // The same program under another build name.
         let more = ["--register", &admin, "--build", "next"];
         let mut workers = Workers(Vec::new());
         let mut worker = machine
@@ -287,7 +289,7 @@ fn runs_under_way_end_on_the_build_that_they_began_on_while_new_ones_go_to_the_n
         BufReader::new(worker.stdout.take().unwrap()).read_line(&mut new).unwrap();
         workers.0.push(worker);
         let new = new.trim_end().to_owned();
-        // A build that takes the address of another one is turned away: its runs would be nobody's.
+        // A build cannot register the address of another build, whose runs would have no worker.
         let listen = old.strip_prefix("http://").unwrap();
         let more = ["--listen", listen, "--register", &admin];
         let third = machine.0.run(&[&["worker", "--build", "third"], &more[..]].concat());
@@ -303,7 +305,7 @@ fn runs_under_way_end_on_the_build_that_they_began_on_while_new_ones_go_to_the_n
             assert_eq!(server.over(run).await["status"]["state"], "complete");
         }
 
-        // Three for each run: itself and its two debates.
+        // Three per run: the run itself and its two debates.
         let all = invocations(&admin).await;
         let on = |run: &String| {
             let of_run = all.iter().filter(|(of, ..)| of == run);
@@ -317,7 +319,7 @@ fn runs_under_way_end_on_the_build_that_they_began_on_while_new_ones_go_to_the_n
     });
 }
 
-/// A program that can be found among the processes of this machine while it runs, as a model writes it.
+/// A program, as written by a model, that can be found in the process list while it runs.
 fn program(marker: &str, seconds: u32) -> String {
     let inner = format!("import time; time.sleep({seconds}); print('done')");
     let code = format!(
@@ -326,7 +328,7 @@ fn program(marker: &str, seconds: u32) -> String {
     json!({"reasoning": "So.", "code": code, "dependencies": [], "confidence": 0.9}).to_string()
 }
 
-/// Processes that were started with this word.
+/// The number of processes with this word in their command line.
 fn processes(marker: &str) -> usize {
     let named = |entry: &fs_err::DirEntry| {
         let line = fs_err::read(entry.path().join("cmdline")).unwrap_or_default();
@@ -354,12 +356,12 @@ fn a_program_whose_worker_dies_runs_elsewhere_and_one_that_is_cancelled_stops() 
     let (machine, engine) = Machine::of(world).and_cluster(&["--config", "fake.toml"]);
     let run = |task: &str, more: &[&str]| {
         let usual = ["run", "--config", "fake.toml", "--model", "openai/gpt-4.1-mini"];
-        let on = ["--engine", &engine, task];
+        let on = ["--runner", &engine, task];
         let mut command = machine.0.command(&[&usual[..], &on, more].concat());
         command.stderr(Stdio::null()).spawn().unwrap()
     };
 
-    // The worker that runs the program loses its power; what the model wrote is not asked for again.
+    // The worker that runs the program is killed; the model call is not repeated.
     let expect = ["--timeout", "60", "--expect", "regex:^done$", "--json"];
     let first = run("print done", &expect);
     until("the program runs", || processes(&short) > 0);
@@ -376,7 +378,7 @@ fn a_program_whose_worker_dies_runs_elsewhere_and_one_that_is_cancelled_stops() 
     assert_eq!(first.json()["verdict"], "pass", "{first}");
     assert_eq!(calls.load(Ordering::SeqCst), 1);
 
-    // Whoever cancels a run ends its program, on whichever worker it is.
+    // Cancelling a run ends its program on any worker.
     let second = run("sleep", &["--timeout", "900"]);
     until("the program runs", || processes(&long) > 0);
     let id = machine.0.run(&["runs", "--json", "--limit", "1"]).json()["runs"][0]["run_id"].clone();
@@ -386,8 +388,8 @@ fn a_program_whose_worker_dies_runs_elsewhere_and_one_that_is_cancelled_stops() 
     let second = machine.0.ran(&["run"], second.wait_with_output().unwrap());
     assert_eq!(second.code, Some(130), "{second}");
     assert_eq!(calls.load(Ordering::SeqCst), 2);
-    // A program of somebody in a browser goes the same way.
-    let server = Server::start(&machine.0, &["--engine", &engine]);
+    // A program started in the browser is executed in the same way.
+    let server = Server::start(&machine.0, &["--runner", &engine]);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let primes = json!({

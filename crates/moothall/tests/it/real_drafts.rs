@@ -1,4 +1,4 @@
-//! Checks of a policy in real sandboxes, as a person meets them.
+//! Policy checks in real sandboxes.
 
 use serde_json::json;
 
@@ -39,7 +39,8 @@ fn workspace(seconds: &str) -> World {
     world
 }
 
-/// Hands a text in for watchdog.py: the exit code, the state, the rules, and what the check printed.
+/// Submits a text for watchdog.py: returns the exit code, the state, the rules, and the output of
+/// the check.
 fn submit(world: &World, text: &str) -> (Option<i32>, serde_json::Value) {
     let draft = ["draft", "--workspace", "ws", "--json"];
     let run = |more: &[&str]| world.run(&[&draft[..], more].concat());

@@ -1,4 +1,4 @@
-//! `exec`, `doctor` and `sandbox` with real sandboxes, as a person meets them.
+//! `exec`, `doctor` and `sandbox` with real sandboxes.
 
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ fn check_engine(engine: &str, class: &str) {
     let ran = world.run_with_input(&[&arguments[..], &more[..]].concat(), b"typed");
     assert_eq!(ran.code, Some(0), "{ran}");
     assert_eq!(ran.stdout, "hello ['0'] typed given\n");
-    // A distribution's runc may be old, which is said in a line of its own.
+    // A distribution's runc may be old, which is reported on a separate line.
     let is_warning = |line: &&str| line.contains(" is older than ");
     let said: Vec<&str> = ran.stderr.lines().filter(|line| !is_warning(line)).collect();
     let ended = format!("exit code 0 · {class} on {engine} · image python");
@@ -39,7 +39,7 @@ fn check_engine(engine: &str, class: &str) {
 
 #[test]
 fn microvm_runs_a_program_with_input_and_files() {
-    // On a machine with KVM the same engine is a class higher.
+    // With KVM the same engine has a higher class.
     let kvm = std::path::Path::new("/sys/module/kvm_intel").exists()
         || std::path::Path::new("/sys/module/kvm_amd").exists();
     check_engine("microvm", if kvm { "hardware-vm" } else { "emulated-vm" });
@@ -87,7 +87,7 @@ fn file_of_the_working_folder_cannot_loosen_the_walls() {
         world.write("moothall.toml", text);
         let ran = world.run(&["exec", "hello.py"]);
         assert_eq!(ran.code, Some(2), "{ran}");
-        assert!(ran.stderr.contains("wants programs to share this machine's kernel"), "{ran}");
+        assert!(ran.stderr.contains("allows programs to share the host kernel"), "{ran}");
     }
     let named = ["exec", "hello.py", "--config", "moothall.toml", "--input", "given.txt"];
     let ran = world.run(&[&named[..], &["--", "0"][..]].concat());
@@ -116,7 +116,7 @@ fn sandbox_without_its_image_says_how_to_get_one() {
     assert!(ran.stderr.contains("hint: build it: `moothall image build python`"), "{ran}");
 }
 
-/// A file of the working folder stands in front of the user's own, and once hid its minimum.
+/// Regression: a file in the working directory replaced the user's own file and hid its minimum.
 #[test]
 fn file_of_the_working_folder_cannot_hide_the_users_minimum() {
     let world = prepared();
@@ -127,7 +127,7 @@ fn file_of_the_working_folder_cannot_hide_the_users_minimum() {
     assert!(ran.stderr.contains("at least hardware-vm"), "{ran}");
 }
 
-/// One hidden name once ended the writing of all others with exit code 4.
+/// Regression: one hidden name prevented all other files from being written, with exit code 4.
 #[test]
 fn names_that_are_not_written_do_not_keep_other_files_from_being_written() {
     let world = world();
@@ -144,7 +144,7 @@ for name in names:
     for name in ["good.txt", "deep/good.txt"] {
         assert_eq!(world.read(&format!("files/{name}")), name);
     }
-    for line in ["not written: `..x`: ", "not written: `-rf`: ", "not written: `deep/.env`: "] {
+    for line in ["skipped `..x`: ", "skipped `-rf`: ", "skipped `deep/.env`: "] {
         assert!(ran.stderr.contains(line), "{ran}");
     }
     assert!(!ran.stderr.contains(['\u{200b}', '\u{202e}']), "{ran}");
@@ -157,7 +157,7 @@ for name in names:
     assert!(left_out.iter().all(|one| one["reason"].is_string()), "{report:#}");
 }
 
-/// With a runc that does this first, and then what runc does.
+/// Replaces runc with a script that runs these commands first.
 fn with_runc(world: World, script: &str) -> World {
     let bin = world.path("bin");
     fs_err::create_dir(&bin).unwrap();
@@ -188,14 +188,14 @@ done";
         ran.json()["attestation"]["engine_version"].as_str().unwrap().to_owned()
     };
     let world = with_runc(prepared(), refuse);
-    // Found out once, and then known.
+    // Detected once, then cached.
     for _ in 0..2 {
         assert!(version(&world).ends_with(" (no user namespace)"), "{}", version(&world));
     }
     assert!(version(&prepared()).ends_with(" (user namespace)"));
 }
 
-/// The version of a runtime decides whether known escapes are closed.
+/// The version of a runtime determines whether known escapes are fixed.
 #[test]
 fn version_with_known_escapes_is_named_by_doctor_and_beside_the_class() {
     let world = prepared();

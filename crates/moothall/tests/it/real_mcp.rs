@@ -1,4 +1,4 @@
-//! A program that an agent wrote, in a real sandbox.
+//! A program written by an agent, in a real sandbox.
 
 use serde_json::json;
 

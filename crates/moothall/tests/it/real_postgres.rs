@@ -1,4 +1,4 @@
-//! Runs in a PostgreSQL database: the same runs, on as many machines as one likes.
+//! Runs in a PostgreSQL database that several machines share.
 
 use moothall_core::RunId;
 use moothall_engine::RunRecord;
@@ -8,7 +8,7 @@ use tokio::runtime::Runtime;
 use crate::chaos::Left;
 use crate::world::{Ran, World};
 
-/// A consultation that takes a second or two.
+/// A consultation that takes one or two seconds.
 const SMALL: [&str; 10] =
     ["consult", "HLXI", "--model", "demo", "--moves", "5", "--rounds", "1", "--yes", "--json"];
 
@@ -21,7 +21,7 @@ fn server() -> String {
     })
 }
 
-/// A machine of its own that keeps its runs in the database.
+/// A separate machine that stores its runs in the database.
 fn machine() -> World {
     World::new().with("MOOTHALL_DATABASE_URL", &server())
 }
@@ -53,7 +53,7 @@ fn a_consultation_in_a_database_is_the_one_in_a_file_and_goes_without_a_trace() 
     });
     assert_eq!(one.events, other.events);
     assert_eq!(one.receipt, other.receipt);
-    // No file was made beside the database.
+    // No file was created in addition to the database.
     assert!(!there.root().join("home/.local/share/moothall/moothall.db").exists());
     for command in [vec!["report", second.as_str()], vec!["moves", second.as_str()]] {
         let told = there.run(&command);
@@ -80,7 +80,7 @@ fn a_run_that_one_machine_left_goes_on_on_another_and_nobody_drives_it_twice() {
     let id = run_id(&paused);
     let runtime = Runtime::new().unwrap();
     let resume = ["resume", id.as_str(), "--budget-tokens", "9000000"];
-    // A third machine drives it.
+    // A third machine executes it.
     let (store, held) = runtime.block_on(async {
         let store = database().await;
         let held = store.drive(&id).await.unwrap();
@@ -124,18 +124,18 @@ fn the_password_of_the_database_is_never_shown_and_no_stranger_chooses_the_datab
         "MOOTHALL_DATABASE_URL",
         "postgres://u:hunter2secret@db.example.com/x?sslmode=disable",
     );
-    told(remote.run(&["runs"]), "does not insist on TLS");
+    told(remote.run(&["runs"]), "does not enforce TLS");
     let stray = World::new();
     stray.write("moothall.toml", "[store]\nurl = \"postgres://u@127.0.0.1:1/x\"\n");
-    told(stray.run(&["runs"]), "a file in this folder decides");
+    told(stray.run(&["runs"]), "an untrusted file in the working directory sets the database");
     let away = World::new().with("MOOTHALL_STORE__URL", "postgres://u@127.0.0.1:1/x");
     told(away.run(&["runs"]), "the database cannot be reached");
     let in_setting =
         World::new().with("MOOTHALL_STORE__URL", "postgres://u:hunter2secret@127.0.0.1:1/x");
-    told(in_setting.run(&["runs"]), "holds a password");
+    told(in_setting.run(&["runs"]), "must not contain a password");
 }
 
-/// The blocks of commands below a heading of a page of the book.
+/// The command blocks below a heading of a documentation page.
 fn commands_of(page: &str, heading: &str) -> Vec<String> {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src").join(page);
     let text = fs_err::read_to_string(path).unwrap();
@@ -145,7 +145,7 @@ fn commands_of(page: &str, heading: &str) -> Vec<String> {
     blocks.map(|block| block.split("```").next().unwrap().to_owned()).collect()
 }
 
-/// Runs commands as the page shows them, with `moothall` and PostgreSQL's programs on the path.
+/// Runs commands as shown on the page, with `moothall` and PostgreSQL's programs on the path.
 fn run_in_shell(world: &World, commands: &str, variables: &[(&str, &str)]) {
     let program = std::path::Path::new(env!("CARGO_BIN_EXE_moothall"));
     let install =
@@ -154,7 +154,7 @@ fn run_in_shell(world: &World, commands: &str, variables: &[(&str, &str)]) {
     let postgres = String::from_utf8(found.stdout).unwrap();
     let path = std::env::var("PATH").unwrap();
     let path = format!("{}:{}:{path}", program.parent().unwrap().display(), postgres.trim());
-    // The same home and folder as for every other command of the test.
+    // The same home and directory as all other commands of the test.
     let mut command = world.command(&[]);
     let mut shell = std::process::Command::new("bash");
     shell.args(["-euo", "pipefail", "-c", commands]).env_clear().current_dir(world.path(""));
@@ -168,7 +168,7 @@ fn run_in_shell(world: &World, commands: &str, variables: &[(&str, &str)]) {
 
 #[test]
 fn the_documented_backup_of_a_database_brings_back_runs_drafts_and_the_audit_journal() {
-    let commands = commands_of("backup.md", "Runs in PostgreSQL");
+    let commands = commands_of("operations/backup.md", "Runs in PostgreSQL");
     let [back_up, restore] = &commands[..] else { panic!("two blocks of commands: {commands:?}") };
     let address = server();
     let (place, _) = address.rsplit_once('/').unwrap();
@@ -192,7 +192,7 @@ fn the_documented_backup_of_a_database_brings_back_runs_drafts_and_the_audit_jou
     let before = told(&world);
     in_shell(back_up, &old_url);
 
-    // Another machine, and an empty database.
+    // Another machine with an empty database.
     crate::backup::lose_home(&world);
     in_shell(
         &format!("psql \"$ADMIN\" -qc 'DROP DATABASE {old}' -c 'CREATE DATABASE {new}'"),

@@ -1,5 +1,5 @@
-//! Consultations that workers of a real Restate drive. They end like those of one machine, whatever
-//! happens to workers, to nodes of Restate and to the database.
+//! Consultations executed by workers of a real Restate. They end like those of a single machine,
+//! despite failures of workers, Restate nodes and the database.
 
 mod blows;
 mod cluster;
@@ -21,7 +21,7 @@ fn memo(world: &World) -> String {
     told.stdout.replace(&id, "RUN")
 }
 
-/// Runs a consultation on a cluster, and on one machine with its runs in a file, and compares.
+/// Runs a consultation on a cluster and on one machine with a local file, and compares the results.
 async fn ends_like_one_of_this_machine(plan: Plan, more: &[&str]) {
     let cluster = Cluster::new(plan);
     cluster.consulted(more);
@@ -48,8 +48,8 @@ async fn a_consultation_that_is_suspended_and_replayed_at_every_wait_ends_the_sa
 async fn a_run_that_was_never_given_to_the_cluster_goes_on_or_ends_at_a_persons_word() {
     let cluster = Cluster::new(SMALL);
     let engine = cluster.engine();
-    let moves = ["--moves", "3", "--rounds", "1", "--engine"];
-    // Nobody listens there, so the run was surely not begun, and nothing stays of it.
+    let moves = ["--moves", "3", "--rounds", "1", "--runner"];
+    // No server listens there, so the run surely did not start, and it is removed.
     let nobody = [&CONSULT[..], &moves, &["restate=http://127.0.0.1:9"]].concat();
     let refused = cluster.world.run(&nobody);
     assert_ne!(refused.code, Some(0), "{refused}");
@@ -58,7 +58,7 @@ async fn a_run_that_was_never_given_to_the_cluster_goes_on_or_ends_at_a_persons_
     cluster.world.run(&[&CONSULT[..], &moves, &[&engine]].concat());
     let begun = runs(&*store).await.remove(0);
     for (id, command) in [(1, "resume"), (2, "cancel")] {
-        // What a process leaves that dies between making a run and giving it to the cluster.
+        // The state after a process dies between creating a run and submitting it to the cluster.
         let run_id = format!("01932b5c-7d4e-7a31-9c55-3f6f0e8a4b0{id}").parse().unwrap();
         let new = NewRun {
             run_id,
@@ -85,7 +85,7 @@ async fn a_run_on_a_cluster_waits_for_a_person_and_goes_on_or_ends_at_their_word
     let cluster = Cluster::new(SMALL);
     let more = ["--moves", "5", "--rounds", "1", "--pause-after", "moves"];
     let engine = cluster.engine();
-    let words = [&CONSULT[..], &["--engine", &engine], &more].concat();
+    let words = [&CONSULT[..], &["--runner", &engine], &more].concat();
     let paused = cluster.world.run(&words);
     assert_eq!(paused.code, Some(3), "{paused}");
     let runs = cluster.world.run(&["runs", "--json"]).json();
@@ -110,7 +110,7 @@ async fn a_budget_stops_a_run_on_a_cluster_and_more_of_it_lets_the_run_go_on() {
     let cluster = Cluster::new(Plan { workers: 2, ..SMALL });
     let engine = cluster.engine();
     let moves = ["--moves", "5", "--rounds", "1"];
-    let few = ["--engine", &engine, "--budget-tokens", "500000"];
+    let few = ["--runner", &engine, "--budget-tokens", "500000"];
     let paused = cluster.world.run(&[&CONSULT[..], &moves, &few].concat());
     assert_eq!(paused.code, Some(5), "{paused}");
     let runs = cluster.world.run(&["runs", "--json"]).json();
@@ -121,7 +121,7 @@ async fn a_budget_stops_a_run_on_a_cluster_and_more_of_it_lets_the_run_go_on() {
     assert_eq!(resumed.code, Some(0), "{resumed}");
     let (left, (_, whole)) = (cluster.left().await, of_one_machine(&moves).await);
     assert_eq!(left.receipt, whole.receipt);
-    // Nothing is paid for twice, and nothing is forgotten.
+    // All usage is counted exactly once.
     let shown = cluster.world.run(&["show", id, "--json"]).json();
     let used: u64 = whole.receipt.effects.values().map(tokens).sum();
     assert_eq!(shown["spent"]["tokens"], used);

@@ -1,5 +1,5 @@
-//! `moothall run` from end to end: programs really run, in real sandboxes. The gate builds the images
-//! and names their folder in `MOOTHALL_TEST_IMAGES`.
+//! `moothall run` end to end: programs run in real sandboxes. CI builds the images and sets their
+//! directory in `MOOTHALL_TEST_IMAGES`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::fake::Fake;
 use crate::world::{Ran, World, filtered};
 
-/// A world whose data folder has the images.
+/// A world with images in its data directory.
 pub(crate) fn world() -> World {
     let world = World::new();
     let named = std::env::var_os("MOOTHALL_TEST_IMAGES").map(PathBuf::from);
@@ -25,7 +25,7 @@ pub(crate) fn world() -> World {
     });
     assert!(
         images.is_dir(),
-        "no images in {}; `moothall image build` makes them",
+        "no images in {}; create them with `moothall image build`",
         images.display()
     );
     let data = world.root().join("home/.local/share/moothall");
@@ -34,7 +34,7 @@ pub(crate) fn world() -> World {
     world
 }
 
-/// The quickest engine. The others have tests of their own.
+/// The fastest engine. The others have their own tests.
 const RUN: [&str; 3] = ["run", "--isolation", "runc"];
 
 fn run(world: &World, more: &[&str]) -> Ran {
@@ -43,12 +43,12 @@ fn run(world: &World, more: &[&str]) -> Ran {
 
 const FAKE: [&str; 4] = ["--config", "fake.toml", "--model", "openai/gpt-4.1-mini"];
 
-/// A program as the fake provider writes it.
+/// A program as the fake provider returns it.
 fn program(code: &str) -> String {
     json!({"reasoning": "So.", "code": code, "dependencies": [], "confidence": 0.9}).to_string()
 }
 
-/// A provider that answers its calls by this list, hangs on what is `None`, and tells when it does.
+/// A provider that answers calls from this list, hangs on `None`, and reports when it does.
 fn provider(world: &World, answers: Vec<Option<String>>) -> (Fake, mpsc::Receiver<()>) {
     let fake = Fake::start();
     let next = Arc::new(AtomicUsize::new(0));
@@ -123,7 +123,7 @@ fn result_is_one_json_object_where_it_is_asked_for() {
     let ran = run(&world, &["--model", "demo", "--json", "print the first 3 primes"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran}");
     let mut report = ran.json();
-    // The demonstration's words and the sandbox's numbers have tests of their own.
+    // The demo's text and the sandbox's numbers have their own tests.
     for field in ["code", "input", "attempts", "stdout", "latency_ms"] {
         assert!(report.as_object_mut().unwrap().shift_remove(field).is_some(), "{field} in {ran}");
     }
@@ -176,7 +176,7 @@ fn check_judges_in_a_sandbox_of_its_own_and_files_come_back() {
         "write 1 + 2 into sum.txt",
         "--check",
         "check.py",
-        "--leaves",
+        "--expect-file",
         "sum.txt",
         "--output",
         "kept",
@@ -215,7 +215,7 @@ fn killed_run_goes_on_and_asks_nothing_again() {
     let task = ["print 3", "--expect", "text:3"];
     let arguments = [&RUN[..], &FAKE, &task].concat();
     let mut child = world.command(&arguments).spawn().unwrap();
-    // The first program was written and run; its critique never comes.
+    // The first program was generated and run; its critique never arrives.
     hanging.recv_timeout(Duration::from_secs(60)).unwrap();
     signal(child.id(), "KILL");
     child.wait().unwrap();
@@ -227,7 +227,7 @@ fn killed_run_goes_on_and_asks_nothing_again() {
     assert_eq!(ran.code, Some(0), "{ran}");
     let after = ran.json();
     assert_eq!((&after["result"], &after["attempts"][1]["attempt"]), (&json!("passed"), &json!(2)));
-    // One program, a critique that was asked for twice because nobody answered it, one program.
+    // One program, a critique requested twice because the first call was interrupted, one program.
     assert_eq!(fake.stats().received, 4);
 }
 

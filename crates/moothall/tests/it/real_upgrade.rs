@@ -1,4 +1,5 @@
-//! Runs and receipts of an earlier version: they are listed, shown, reported, replayed, verified and resumed.
+//! Runs and receipts of an earlier version can be listed, shown, reported, replayed, verified and
+//! resumed.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +17,7 @@ fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/stored-0.1").join(name)
 }
 
-/// A folder to edit in, where the stored edits are told to look for it.
+/// A workspace directory, and stored edits that are changed to use it.
 fn workspace(world: &World) -> String {
     let folder = world.path("notes");
     fs_err::create_dir(&folder).unwrap();
@@ -35,7 +36,7 @@ fn succeeds(world: &World, arguments: &[&str]) {
     assert_eq!(ran.code, Some(0), "{ran}");
 }
 
-/// Everything that a user does with runs of the version before.
+/// Everything that a user does with runs of the previous version.
 fn everything_works(world: &World, store: &str) {
     let listed = world.run(&["runs", "--json"]);
     assert_eq!(listed.code, Some(0), "{listed}");
@@ -51,7 +52,7 @@ fn everything_works(world: &World, store: &str) {
         let before = fixture(&format!("{store}-{workflow}.jsonl"));
         // The exit code is that of the verdict, and the edit failed.
         let verified = world.run(&["verify", before.to_str().unwrap()]);
-        assert!(verified.stdout.starts_with("the receipt holds\n"), "{verified}");
+        assert!(verified.stdout.starts_with("receipt is valid\n"), "{verified}");
         let receipt = world.path(&format!("{workflow}.jsonl"));
         world.run(&["show", finished, "--receipt", receipt.to_str().unwrap()]);
         assert_eq!(
@@ -62,7 +63,10 @@ fn everything_works(world: &World, store: &str) {
     let finished = run_of(runs, "consult", "finished");
     for format in ["md", "html", "csv", "json"] {
         let out = world.path(&format!("memo.{format}"));
-        succeeds(world, &["report", finished, "--format", format, "--out", out.to_str().unwrap()]);
+        succeeds(
+            world,
+            &["report", finished, "--format", format, "--output", out.to_str().unwrap()],
+        );
     }
     for (workflow, verdict) in [("consult", "pass"), ("run", "pass"), ("edit", "fail")] {
         let paused = run_of(runs, workflow, "paused");

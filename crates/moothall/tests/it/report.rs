@@ -1,4 +1,4 @@
-//! Reports as a person meets them.
+//! `moothall report`.
 
 use insta::assert_snapshot;
 
@@ -17,7 +17,7 @@ fn report(world: &World, run: &str, more: &[&str]) -> Ran {
     ran
 }
 
-/// A report without what differs from run to run.
+/// A report without values that differ between runs.
 fn fixed(text: &str, run: &str) -> String {
     let text = text.replace(run, "[RUN]").replace(env!("CARGO_PKG_VERSION"), "[VERSION]");
     let before = "[RUN], begun ";
@@ -28,7 +28,7 @@ fn fixed(text: &str, run: &str) -> String {
     }
 }
 
-/// How many pages a PDF has: the root of its tree of pages comes first.
+/// The number of pages of a PDF: the root of the page tree comes first.
 fn pages(pdf: &[u8]) -> Option<u32> {
     let text = String::from_utf8_lossy(pdf);
     let (_, behind) = text.split_once("/Count ")?;
@@ -53,16 +53,17 @@ fn memo_of_the_fictional_company_is_made_in_every_format() {
         "scores_csv",
         report(&world, &run, &["--format", "csv"]).stdout.replace('\r', "")
     );
-    // Fifteen moves, three decision makers, four metrics; a sum for each card and for each move.
+    // Fifteen moves, three decision makers, four metrics; one total per decision maker and per
+    // move.
     assert_eq!(report(&world, &run, &["-f", "csv"]).stdout.lines().count(), 1 + 15 * (3 * 5 + 1));
-    report(&world, &run, &["--format", "html", "--out", "memo.html"]);
+    report(&world, &run, &["--format", "html", "--output", "memo.html"]);
     let page = world.read("memo.html");
     assert!(page.starts_with("<!doctype html>") && page.contains("size: a4"), "{page}");
     assert_eq!(page.matches("FICTIONAL COMPANY").count(), 2);
-    report(&world, &run, &["--format", "json", "--out", "receipt"]);
+    report(&world, &run, &["--format", "json", "--output", "receipt"]);
     assert_eq!(world.run(&["verify", "receipt"]).code, Some(0));
     for paper in ["a4", "letter"] {
-        report(&world, &run, &["--format", "pdf", "--paper", paper, "--out", "memo.pdf"]);
+        report(&world, &run, &["--format", "pdf", "--paper", paper, "--output", "memo.pdf"]);
         let bytes = fs_err::read(world.path("memo.pdf")).unwrap();
         assert!(bytes.starts_with(b"%PDF-"), "{paper}");
         assert_eq!(pages(&bytes), Some(6), "{paper}");
@@ -89,8 +90,8 @@ fn memos_of_real_companies_lead_to_their_filings() {
         assert_eq!(page.matches(&format!("href=\"{place}")).count(), links);
         assert!(memo.contains(&format!("]: {place}")), "{memo}");
         assert!(!page.contains("FICTIONAL"), "{page}");
-        report(&world, &run, &["--format", "pdf", "--out", "memo.pdf"]);
-        report(&world, &run, &["--format", "csv", "--out", "scores.csv"]);
+        report(&world, &run, &["--format", "pdf", "--output", "memo.pdf"]);
+        report(&world, &run, &["--format", "csv", "--output", "scores.csv"]);
         assert_eq!(world.read("scores.csv").lines().count(), 1 + 5 * 16);
         world.write("memo.md", &memo);
         let offline = ["--offline", &folder, "--as-of", as_of];

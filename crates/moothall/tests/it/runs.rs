@@ -1,4 +1,4 @@
-//! Runs that are kept: listed, shown, followed, cancelled.
+//! Commands on stored runs: list, show, follow, cancel.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -7,7 +7,7 @@ use std::process::Command;
 use insta::assert_snapshot;
 use moothall_core::RunId;
 use moothall_engine::cancel;
-use moothall_store::{RunState, Wish};
+use moothall_store::{ControlRequest, RunState};
 
 use crate::scene::{CHART, Scene, no_answer, over_budget, program, ran, second_try};
 use crate::world::World;
@@ -145,7 +145,7 @@ fn run_that_another_process_drives_is_asked_to_stop() {
     let _lock = scene.lock(&killed);
     let child = world.command(&["cancel", killed.as_str()]).spawn().unwrap();
     scene.block_on(async {
-        while !scene.store.wishes(&killed).await.unwrap().contains(&Wish::Cancel) {
+        while !scene.store.wishes(&killed).await.unwrap().contains(&ControlRequest::Cancel) {
             tokio::task::yield_now().await;
         }
         cancel(&*scene.store, &killed, None).await.unwrap();

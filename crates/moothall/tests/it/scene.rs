@@ -1,37 +1,39 @@
-//! Runs that are there before a command looks at them: driven by the real engine into the store of a
-//! world, with answers from a script instead of models and sandboxes.
+//! Existing runs for command tests: executed by the real engine into the store of a world, with
+//! scripted results instead of models and sandboxes.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use moothall_core::access::Owner;
-use moothall_core::model::{FailureKind, ModelFailure, ModelReply, StopReason, Usage, UsageBasis};
-use moothall_core::money::Spent;
-use moothall_core::receipt::Timing;
-use moothall_core::reflexion::{Contract, Expectation, Reflexion, ReflexionInput};
+use moothall_core::access::RunOwner;
+use moothall_core::model::{
+    FailureKind, ModelFailure, ModelReply, StopReason, TokenUsage, UsageBasis,
+};
+use moothall_core::money::SpendTotals;
+use moothall_core::program::{OutputExpectation, ProgramContract, ProgramInput, ProgramRun};
+use moothall_core::receipt::EffectTiming;
 use moothall_core::sandbox::{
-    Attestation, Execution, Exit, FileRef, IsolationClass, Limits, Output,
+    CapturedOutput, Exit, FileRef, IsolationClass, Limits, SandboxAttestation, SandboxExecution,
 };
 use moothall_core::{Effect, EffectId, EffectResult, MicroUsd, RunId, Sha256Hex};
-use moothall_engine::{Driver, Ended, PerformFuture, Performed, Performer, RunLock};
+use moothall_engine::{EffectPerformer, PerformFuture, RunDriver, RunExit, RunLock, TimedResult};
 use moothall_store::{NewRun, SqliteStore, Store};
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::world::World;
 
-/// A file that programs in these scenes leave.
+/// A file created by the programs in these scenes.
 pub(crate) const CHART: &[u8] = b"\x89PNG a chart";
 
-/// A store and a runtime to use it with.
+/// A store with a runtime.
 pub(crate) struct Scene {
     runtime: Runtime,
     pub(crate) store: Arc<dyn Store>,
     state: PathBuf,
 }
 
-/// What a model or a sandbox answers, by the effect's id. What is not listed is never answered.
+/// Results of models and sandboxes by effect id. Effects that are not listed never complete.
 pub(crate) type Script = BTreeMap<&'static str, EffectResult>;
 
 impl Scene {
@@ -47,24 +49,25 @@ impl Scene {
         self.runtime.block_on(future)
     }
 
-    /// The right to drive a run, as another process would have it.
+    /// The lock on a run, as held by another process.
     pub(crate) fn lock(&self, id: &RunId) -> RunLock {
         RunLock::take(&self.state.join("locks"), id).unwrap()
     }
 
-    /// Makes a run and drives it as far as the script goes. The number makes its id and its time.
+    /// Creates a run and executes it to the end of the script. The number determines its id and
+    /// time.
     pub(crate) fn run(&self, number: u32, task: &str, script: Script) -> RunId {
         let id: RunId = format!("019a85c{number:x}-2f6e-7cc1-a5a0-3b0a4f1d2e3c").parse().unwrap();
         let model: moothall_core::model::ModelName = "openai/gpt-4.1-mini".parse().unwrap();
-        let mut input = ReflexionInput::new(task, model, "python");
-        let expect = Expectation::Pattern { pattern: "^2 3 5".parse().unwrap() };
-        input.contract = Contract { expect: Some(expect), ..Contract::default() };
+        let mut input = ProgramInput::new(task, model, "python");
+        let expect = OutputExpectation::Pattern { pattern: "^2 3 5".parse().unwrap() };
+        input.contract = ProgramContract { expect: Some(expect), ..ProgramContract::default() };
         let run = NewRun {
             run_id: id.clone(),
-            owner: Owner::local(),
+            owner: RunOwner::local(),
             cap: None,
             spec: moothall_core::StoredSpec::from_columns(
-                Reflexion::NAME,
+                ProgramRun::NAME,
                 json!({ "reflexion": input, "settings": {} }),
             ),
             title: task.to_owned(),
@@ -77,11 +80,11 @@ impl Scene {
             self.store.create_run(run).await.unwrap();
             self.store.keep_artifact(&id, CHART).await.unwrap();
             let check = Box::new(|_: &serde_json::Value| Vec::new());
-            let mut workflow = Reflexion::new(input, check).unwrap();
-            let driver = Driver::new(Arc::clone(&self.store), performer.clone(), id.clone());
-            // Where the script ends, the process is killed.
+            let mut workflow = ProgramRun::new(input, check).unwrap();
+            let driver = RunDriver::new(Arc::clone(&self.store), performer.clone(), id.clone());
+            // The process is killed at the end of the script.
             tokio::select! {
-                ended = driver.drive(&mut workflow) => drop::<Ended>(ended.unwrap()),
+                ended = driver.drive(&mut workflow) => drop::<RunExit>(ended.unwrap()),
                 () = performer.stuck() => {}
             }
         });
@@ -92,7 +95,7 @@ impl Scene {
 #[derive(Debug)]
 struct Scripted {
     script: Script,
-    /// Everything that was asked for, answered or not.
+    /// All requested effects, completed or not.
     asked: Mutex<Vec<EffectId>>,
 }
 
@@ -108,29 +111,29 @@ impl Scripted {
     }
 }
 
-impl Performer for Scripted {
+impl EffectPerformer for Scripted {
     fn perform<'a>(&'a self, id: &'a EffectId, _: &'a Effect) -> PerformFuture<'a> {
         Box::pin(async move {
             self.asked.lock().unwrap().push(id.clone());
-            let timing = Timing { latency_ms: 1200, tries: 1 };
+            let timing = EffectTiming { latency_ms: 1200, tries: 1 };
             match self.script.get(id.as_str()) {
-                Some(result) => Performed { result: result.clone(), timing },
+                Some(result) => TimedResult { result: result.clone(), timing },
                 None => std::future::pending().await,
             }
         })
     }
 
-    /// What is under way counts for nothing here: when it is counted is a matter of time.
-    fn spent(&self) -> Option<Spent> {
+    /// Excludes calls in progress, because their number depends on timing.
+    fn spent(&self) -> Option<SpendTotals> {
         let asked = self.asked.lock().unwrap();
         let answered = asked.iter().filter(|id| self.script.contains_key(id.as_str()));
         let calls = answered.filter(|id| !id.as_str().ends_with("/execute")).count() as u64;
         let usd = MicroUsd::new(calls * 1250);
-        Some(Spent { usd, tokens: calls * 300, ..Spent::default() })
+        Some(SpendTotals { usd, tokens: calls * 300, ..SpendTotals::default() })
     }
 }
 
-/// A model's answer with a program in it.
+/// A model's reply with a program.
 pub(crate) fn program(code: &str) -> EffectResult {
     says(
         &json!({
@@ -143,35 +146,35 @@ pub(crate) fn program(code: &str) -> EffectResult {
     )
 }
 
-/// A model's answer in words.
+/// A model's reply with text.
 pub(crate) fn says(text: &str) -> EffectResult {
     EffectResult::ModelReplied(ModelReply {
         text: text.to_owned(),
         stop: StopReason::End,
         model: "gpt-4.1-mini".to_owned(),
-        usage: Usage { input: 280, output: 20, ..Usage::default() },
+        usage: TokenUsage { input: 280, output: 20, ..TokenUsage::default() },
         usage_basis: UsageBasis::Reported,
         cost_micro_usd: Some(MicroUsd::new(1250)),
     })
 }
 
-/// The budget says no.
+/// The budget is exceeded.
 pub(crate) fn over_budget() -> EffectResult {
-    let detail = "the call may cost $0.01, but only $0.001 of the run's $0.001 are left";
+    let detail = "the call may cost $0.01, but only $0.001 of the run's $0.001 budget is left";
     EffectResult::ModelFailed(ModelFailure::new(FailureKind::OverBudget, detail))
 }
 
-/// A program that ended like this, printed this and left a chart.
+/// A program with this exit code and output that created a chart.
 pub(crate) fn ran(code: i32, stdout: &str, stderr: &str) -> EffectResult {
-    let output = |text: &str| Output { text: text.to_owned(), truncated: false };
+    let output = |text: &str| CapturedOutput { text: text.to_owned(), truncated: false };
     let chart = FileRef { sha256: Sha256Hex::of(CHART), bytes: CHART.len() as u64 };
-    EffectResult::Executed(Box::new(Execution {
+    EffectResult::Executed(Box::new(SandboxExecution {
         exit: Exit::Exited { code },
         stdout: output(stdout),
         stderr: output(stderr),
         files: BTreeMap::from([("plots/chart.png".parse().unwrap(), chart)]),
         left_behind: Vec::new(),
-        attestation: Attestation {
+        attestation: SandboxAttestation {
             engine: "microvm".to_owned(),
             engine_version: "7.2".to_owned(),
             class: IsolationClass::EmulatedVm,
@@ -185,7 +188,7 @@ pub(crate) fn ran(code: i32, stdout: &str, stderr: &str) -> EffectResult {
     }))
 }
 
-/// The second program does what it must.
+/// The second program passes.
 pub(crate) fn second_try() -> Script {
     BTreeMap::from([
         ("attempt-1/generate", program("print(1 / 0)\n")),

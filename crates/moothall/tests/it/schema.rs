@@ -1,7 +1,7 @@
-//! `ask --schema`: valid JSON on standard output, or an exit code that says otherwise.
+//! `ask --schema`: valid JSON on standard output, or a nonzero exit code.
 
 use insta::assert_snapshot;
-use moothall_testkit::{Behaviour, Stop};
+use moothall_testkit::{Behaviour, ReplyStop};
 use serde_json::{Value, json};
 
 use crate::fake::Fake;
@@ -14,7 +14,7 @@ const MOONS: &str = r#"{
   "additionalProperties": false
 }"#;
 
-/// Asks with the schema above at a provider that answers like this, one answer a call.
+/// Asks with the schema above; the provider returns these answers, one per call.
 fn ask(answers: &[Behaviour], more: &[&str]) -> (World, Fake, Ran) {
     let fake = Fake::scripted(answers.iter().cloned());
     let world = World::new();
@@ -50,7 +50,7 @@ fn answer_that_follows_the_schema_is_printed_as_it_came() {
 
 #[test]
 fn answer_in_a_fence_is_printed_as_json() {
-    // The fence itself was once printed, so that `| jq` failed on an answer that had been accepted.
+    // Regression: the code fence was printed, so that `| jq` failed on an accepted answer.
     let (_, _, ran) = ask(&[Behaviour::text("Here you are:\n```json\n{\"moons\": 2}\n```\n")], &[]);
     assert_eq!(ran.code, Some(0), "{ran}");
     assert_eq!(ran.json(), json!({"moons": 2}));
@@ -124,7 +124,7 @@ fn unusable_answer_stands_in_json_with_its_findings() {
 
 #[test]
 fn answer_that_was_cut_off_is_never_taken_for_whole() {
-    let cut = || Behaviour::text("{\"moons\": 2}").with_stop(Stop::MaxTokens);
+    let cut = || Behaviour::text("{\"moons\": 2}").with_stop(ReplyStop::MaxTokens);
     assert_snapshot!(ask(&[cut(), cut()], &[]).2);
 }
 

@@ -1,4 +1,4 @@
-//! The key is in the request and nowhere else.
+//! The API key is sent in requests and appears nowhere else.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -10,12 +10,12 @@ use moothall_testkit::{Behaviour, Fault};
 use crate::fake::Fake;
 use crate::world::{Ran, World};
 
-/// A key that no other text contains. Its beginning is searched for as well: half a key is a leak
-/// too.
+/// A unique key. Its prefix is searched for as well, because half a key is also a leak.
 const KEY: &str = "sk-moothall-8f2c1d7e-5b1bd1f7c0a94e6e";
 const BEGINNING: &str = "sk-moothall-8f2c";
 
-/// Whoever holds a part of the key: standard output, standard error, or a file below `folder`.
+/// All places that contain a part of the key: standard output, standard error, or files below
+/// `folder`.
 fn leaks(runs: &[Ran], folder: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for ran in runs {
@@ -47,8 +47,8 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// A server that refuses every call and quotes the headers it got, key and all, as real ones do.
-/// Returns its address.
+/// A server that rejects every call and quotes the headers with the key, as real ones do. Returns
+/// its address.
 fn quoting_server(calls: usize) -> (String, thread::JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -96,8 +96,7 @@ fn key_of_a_full_run_is_found_nowhere() {
     let ask = ["ask", "-vvv", "--config", "fake.toml", "--model", "openai/gpt-4.1-mini"];
     let (url, quoted) = quoting_server(2);
     let runs = [
-        // A retry, an answer that is rejected, a second question with a retry, an answer; all of it
-        // recorded.
+        // A retry, a rejected answer, a second call with a retry, and an answer; all recorded.
         world.run(
             &[
                 &ask[..],
@@ -116,7 +115,7 @@ fn key_of_a_full_run_is_found_nowhere() {
             ]
             .concat(),
         ),
-        // Failures: a provider that refuses, and one that quotes the key in its refusal.
+        // Failures: a provider that rejects the call, and one that quotes the key in its error.
         world.run(
             &[&ask[..], &["--receipt", "receipt-2", "--events", "events-2.ndjson", "hello"]]
                 .concat(),
@@ -138,7 +137,7 @@ fn key_of_a_full_run_is_found_nowhere() {
             .concat(),
         ),
         world.run(&["models", "-vvv", "--check", "openai/m", "--base-url", &url, "--json"]),
-        // Everything that tells about the configuration.
+        // All commands that print the configuration.
         world.run(&["models", "--json"]),
         world.run(&["models"]),
         world.run(&["config", "show", "--json"]),
@@ -151,7 +150,7 @@ fn key_of_a_full_run_is_found_nowhere() {
     assert_eq!(codes, [0, 4, 4, 4, 0, 0, 0, 0, 0, 0, 1].map(Some), "{}", runs[0]);
     assert!(files(world.root()).len() >= 10, "{:?}", files(world.root()));
 
-    // The key was there to be leaked: every call carried it, and the refusals quoted it.
+    // Every call carried the key, and the errors quoted it, so it could have leaked.
     let calls = fake.calls();
     assert_eq!(calls.len(), 5);
     for call in calls {
@@ -204,7 +203,7 @@ fn key_in_the_wrong_place_is_refused_without_being_quoted() {
         in_keys_file,
         World::new().with("OPENAI_API_KEY", &format!("{KEY}\u{e4}")),
     ];
-    // An unknown variable is a warning, so a command that needs no key goes on.
+    // An unknown variable is a warning, so a command that needs no key continues.
     let warned = ["MOOTHALL_PROVIDER__OPENAI__API_KEY", "MOOTHALL_API_KEY"]
         .map(|variable| World::new().with(variable, KEY));
     let worlds = worlds.into_iter().map(|world| (world, 2));

@@ -1,4 +1,4 @@
-//! The server as a browser or a script meets it: the real program, bound to a real port.
+//! `moothall serve` end to end: the real program on a real port.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::fake::Fake;
 use crate::world::World;
 
-/// A server that ends with the test.
+/// A server that is killed at the end of the test.
 pub(crate) struct Server {
     child: Child,
     base: String,
@@ -28,9 +28,10 @@ impl Drop for Server {
 
 impl Server {
     pub(crate) fn start(world: &World, more: &[&str]) -> Self {
-        // Nothing is encrypted on one machine, but no client is made without.
+        // Nothing is encrypted on one machine, but a client cannot be built without a crypto
+        // provider.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        // Nobody else is asked about an address of this machine.
+        // Loopback requests must not go through a proxy.
         let client = Client::builder().no_proxy().build().unwrap();
         let usual = ["serve", "--auth", "none", "--addr", "127.0.0.1:0", "--model", "demo"];
         let mut command = world.command(&[&usual, more].concat());
@@ -95,7 +96,7 @@ impl Server {
         }
     }
 
-    /// Waits until a run is over.
+    /// Waits until a run has ended.
     pub(crate) async fn over(&self, run: &str) -> Value {
         let until = Instant::now() + Duration::from_secs(120);
         loop {
@@ -113,7 +114,7 @@ async fn body(answer: Response) -> Value {
     serde_json::from_str(&answer.text().await.unwrap()).unwrap()
 }
 
-/// Frames of a stream: name, number and data.
+/// An event of a stream: name, number and data.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Frame {
     pub(crate) name: String,
@@ -152,7 +153,7 @@ fn consultation_is_started_followed_read_and_exported_over_http() {
     let server = Server::start(&world, &["--pace", "0"]);
     runtime().block_on(async {
         let run = server.consult(json!({})).await;
-        // The stream ends by itself with the run.
+        // The stream ends with the run.
         let text = server.get(&format!("/api/runs/{run}/events")).await.text().await.unwrap();
         assert!(text.starts_with("retry: 1000\n: ok\n\nevent: hello\n"), "{}", &text[..80]);
         let all = frames(&text);
@@ -164,7 +165,7 @@ fn consultation_is_started_followed_read_and_exported_over_http() {
             frame.data["type"] == frame.name.as_str() && frame.data["run_id"] == run.as_str()
         }));
 
-        // What is in the store is what was streamed, and its fold is the snapshot.
+        // The store contains the streamed events, and folding them gives the snapshot.
         let page = server.json(&format!("/api/runs/{run}/events.json?limit=1000")).await;
         let streamed: Vec<&Value> =
             all.iter().filter(|frame| frame.id.is_some()).map(|frame| &frame.data).collect();
@@ -175,7 +176,7 @@ fn consultation_is_started_followed_read_and_exported_over_http() {
         assert_eq!(snapshot["about"]["committee"]["decision_makers"][1]["id"], "D2");
         assert_eq!(snapshot["consult"]["gathered"]["fictional"], true);
 
-        // Documents, conversations and exports; what is known is not sent again.
+        // Documents, debates and exports; unchanged responses are not sent again.
         let thread = format!("/api/runs/{run}/moves/m1/threads/D2");
         let answer = server.get(&thread).await;
         let tag = answer.headers()["etag"].clone();
@@ -228,7 +229,7 @@ fn stream_goes_on_from_any_event_without_gap_or_repetition() {
             let text = server.get(&format!("{path}?after={after}")).await.text().await.unwrap();
             assert_eq!(numbered(&frames(&text)), (after + 1..=last).collect::<Vec<_>>());
         }
-        // What a browser says it has seen last counts more than the address.
+        // The `Last-Event-ID` header takes precedence over the URL.
         let request = server.client.get(format!("{}{path}?after=1", server.base));
         let seen = request.header("last-event-id", (last - 2).to_string()).send().await.unwrap();
         assert_eq!(numbered(&frames(&seen.text().await.unwrap())), [last - 1, last]);
@@ -269,7 +270,7 @@ fn killed_server_leaves_a_run_that_goes_on_and_asks_nothing_twice() {
         let last = *numbered(&rest).last().unwrap();
         assert_eq!(numbered(&rest), (after + 1..=last).collect::<Vec<_>>());
         assert_eq!(rest.last().unwrap().name, "pipeline_complete");
-        // As many calls as one that nobody killed.
+        // As many calls as in an uninterrupted run.
         let other = server.consult(json!({})).await;
         let (killed, whole) = (server.over(&run).await, server.over(&other).await);
         assert_eq!(killed["usage"], whole["usage"]);
@@ -378,22 +379,22 @@ fn moves_are_vetoed_edited_and_taken_back_over_http_before_the_debates() {
         let edited = body(server.post(&path, &edit).await).await;
         assert_eq!(edited["moves"][1]["title"], "Sell the idle plant");
         assert_eq!(edited["changes"].as_array().unwrap().len(), 2);
-        assert_eq!(edited["changes"][0]["by"], "the user of the web interface");
-        // What the command shows is the same.
+        assert_eq!(edited["changes"][0]["by"], "the web UI user");
+        // The command shows the same.
         assert_eq!(world.run(&["moves", &run, "--json"]).json(), edited);
-        // A file of a move knows what it was made of.
+        // An exported move contains the seal of its original.
         assert_eq!(world.run(&["moves", &run, "--write", "seen"]).code, Some(0));
         proposal["title"] = json!("Sell it");
         let edit = json!({"edit": {"move": "m2", "proposal": proposal}});
         let edited = body(server.post(&path, &edit).await).await;
         let refused = world.run(&["moves", &run, "--edit", "m2=seen/m2.toml"]);
         assert_eq!(refused.code, Some(2), "{refused}");
-        let words = "m2 is not what you saw: meanwhile it was edited by the user of the web interface";
+        let words = "m2 has changed since you read it: it was edited by the web UI user";
         assert!(refused.stderr.contains(words), "{refused}");
         let nobody = json!({"veto": {"move": "m99", "why": ""}});
         let refused = server.post(&path, &nobody).await;
         assert_eq!(refused.status(), StatusCode::UNPROCESSABLE_ENTITY);
-        // Whoever saw an older move, or fewer changes, is told so and changes nothing.
+        // A client that saw an older move, or fewer changes, gets an error and changes nothing.
         let stale = [
             json!({"edit": {"move": "m2", "proposal": proposal, "seal": waiting["moves"][1]["seal"]}}),
             json!({"veto": {"move": "m2", "why": "", "seal": waiting["moves"][1]["seal"]}}),
@@ -404,10 +405,10 @@ fn moves_are_vetoed_edited_and_taken_back_over_http_before_the_debates() {
             assert_eq!(refused.status(), StatusCode::CONFLICT, "{change}");
             let refused = body(refused).await;
             assert_eq!(refused["code"], "move-changed", "{refused}");
-            assert_eq!(refused["hint"], "look at it again, and change it from there");
+            assert_eq!(refused["hint"], "review the current moves and make the change again");
         }
         assert_eq!(server.json(&path).await, edited);
-        // A change of one move does not make another one old.
+        // Changing one move does not make another one stale.
         let seen = json!({"veto": {"move": "m2", "why": "", "seal": edited["moves"][1]["seal"]}});
         let vetoed = body(server.post(&path, &seen).await).await;
         assert_eq!(vetoed["moves"][0]["seal"], edited["moves"][0]["seal"]);
@@ -437,7 +438,7 @@ fn run_that_edits_files_is_said_to_go_on_where_they_are() {
         let refused = server.post(&format!("/api/runs/{run}/resume"), &json!({})).await;
         assert_eq!(refused.status(), StatusCode::CONFLICT);
         let refused = body(refused).await;
-        let hint = format!("in its folder: `moothall resume {}`", &run[..13]);
+        let hint = format!("run `moothall resume {}` in its directory", &run[..13]);
         assert_eq!(
             (&refused["code"], &refused["hint"]),
             (&json!("resume-elsewhere"), &json!(hint))
@@ -515,8 +516,7 @@ fn what_cannot_be_done_is_a_problem_with_a_code_and_a_hint() {
         tell("too many rounds", server.post("/api/runs", &many).await).await;
         let file = json!({"workflow": "consult", "ticker": "HLXI", "committee": "/etc/passwd"});
         tell("a file for a committee", server.post("/api/runs", &file).await).await;
-        // A little more than may be: the server hangs up on who goes on, so nobody uses this
-        // connection again.
+        // Slightly above the limit: the server closes the connection, so it must not be reused.
         let large = json!({"ticker": "HLXI", "text": "x".repeat(1 << 20)});
         let once = Client::builder().no_proxy().pool_max_idle_per_host(0).build().unwrap();
         let large = once.post(format!("{}/api/check", server.base)).body(large.to_string());
@@ -544,7 +544,7 @@ fn every_answer_has_the_headers_that_keep_strangers_out() {
             assert_eq!(header("x-content-type-options"), "nosniff", "{path}");
             assert_eq!(header("referrer-policy"), "same-origin", "{path}");
             assert!(header("permissions-policy").contains("camera=()"), "{path}");
-            // Browsers would ask this machine for TLS for a year.
+            // Browsers would require TLS for this machine for a year.
             assert!(!answer.headers().contains_key("strict-transport-security"), "{path}");
         }
         assert_eq!(server.get("/healthz").await.text().await.unwrap(), "ok");
@@ -552,7 +552,7 @@ fn every_answer_has_the_headers_that_keep_strangers_out() {
     });
 }
 
-/// With styles in HTML allowed, text of a model that became HTML could draw over the page.
+/// With inline styles allowed, injected HTML from a model could draw over the page.
 #[test]
 fn no_page_has_or_allows_styles_in_its_html() {
     let world = World::new();
@@ -583,7 +583,7 @@ fn server_does_not_listen_to_other_machines() {
     let world = World::new();
     let ran = world.run(&["serve", "--addr", "0.0.0.0:0"]);
     assert_eq!(ran.code, Some(2));
-    assert!(ran.stderr.contains("can be reached from other machines"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("is reachable from other machines"), "{}", ran.stderr);
 }
 
 #[test]

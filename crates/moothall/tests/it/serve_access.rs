@@ -1,4 +1,4 @@
-//! Who is let in by the real server, what a token allows there, and what a collector hears.
+//! Access control of the real server: sign-in, token limits, and exported spans.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
@@ -13,11 +13,11 @@ use serde_json::{Value, json};
 
 use crate::world::{World, set_mode};
 
-/// A server that ends with the test.
+/// A server that is killed at the end of the test.
 struct Server {
     child: Child,
     base: String,
-    /// What it says on standard error before it is asked anything.
+    /// The sign-in link from standard error.
     link: Option<String>,
     client: Client,
 }
@@ -39,11 +39,11 @@ impl Server {
         let mut link = None;
         while !more.contains(&"none") && !more.contains(&"tokens") && link.is_none() {
             let line = told.next().unwrap().unwrap();
-            link = line.strip_prefix("sign in, once: ").map(str::to_owned);
+            link = line.strip_prefix("single-use sign-in link: ").map(str::to_owned);
         }
-        // Somebody reads on, so that the server never waits to be heard.
+        // Keep reading, so the server never blocks on a full pipe.
         std::thread::spawn(move || told.for_each(drop));
-        // The first test of the process decides; any provider will do.
+        // The first test in the process sets the provider; any provider works.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let redirects = reqwest::redirect::Policy::none();
         let client = Client::builder().no_proxy().redirect(redirects).build().unwrap();
@@ -71,7 +71,7 @@ impl Server {
         request.header("authorization", format!("Bearer {token}")).send().await.unwrap()
     }
 
-    /// Waits until a run is over.
+    /// Waits until a run has ended.
     async fn over(&self, token: &str, run: &str) {
         let until = Instant::now() + Duration::from_secs(120);
         loop {
@@ -126,8 +126,8 @@ fn link_of_the_server_and_one_of_login_sign_in_once_each() {
     });
 }
 
-/// The link was an argument of `xdg-open`: other users read it in the process list, and could be
-/// faster than the browser.
+/// Regression: the link was an argument of `xdg-open`, so other users could read it in the process
+/// list and use it before the browser.
 #[test]
 fn login_link_reaches_the_browser_in_a_private_file_and_in_no_argument() {
     let mut world = World::new();
@@ -226,7 +226,7 @@ fn token_starts_no_more_runs_and_spends_no_more_money_than_it_may() {
         assert_eq!(server.consult(&one, pausing.clone()).await.status(), 201);
         let second = server.consult(&one, json!({})).await;
         assert_eq!(refused(second).await, (429, "too-many-runs".to_owned(), true));
-        // What a run may cost counts until it has ended.
+        // The budget of a run is reserved until the run ends.
         let two_dollars = json!({ "pause_after_moves": true, "budget_usd": "2.00" });
         let first = server.consult(&poor, two_dollars.clone()).await;
         assert_eq!(first.status(), 201);
@@ -250,11 +250,11 @@ fn token_starts_no_more_runs_and_spends_no_more_money_than_it_may() {
     });
 }
 
-/// Asks every address of the API, and gives back the problems.
+/// Requests every route of the API, and returns the problems.
 async fn problems(server: &Server, token: &str, run: &str) -> Vec<String> {
     let mut problems = Vec::new();
     for route in moothall_server::routes() {
-        // Streams and what signs in have no words of the program in them.
+        // Streams and sign-in routes contain no messages of the program.
         if route.path.ends_with("/events") || ["/login", "/api/logout"].contains(&route.path) {
             continue;
         }
@@ -298,7 +298,7 @@ async fn problems(server: &Server, token: &str, run: &str) -> Vec<String> {
     problems
 }
 
-/// Messages and hints named the files of the machine, whoever asked.
+/// Regression: messages and hints contained local paths for every client.
 #[test]
 fn no_answer_to_a_token_names_a_folder_of_the_machine() {
     let world = World::new();
@@ -331,7 +331,7 @@ fn no_answer_to_a_token_names_a_folder_of_the_machine() {
         fs_err::remove_dir(world.path("recorded")).unwrap();
         check("without its files", problems(&server, &secret, &run).await);
         world.write_config("keys.toml", "anthropic = [");
-        check("with keys that cannot be read", problems(&server, &secret, &run).await);
+        check("with keys cannot read that", problems(&server, &secret, &run).await);
         world.write_config("moothall.toml", "nothing = \"known\"");
         check("with a configuration that is none", problems(&server, &secret, &run).await);
     });
@@ -347,7 +347,7 @@ fn sandboxes_are_tried_for_administrators_of_the_server_only() {
     runtime().block_on(async {
         let refused = server.get(&runner, "/api/doctor").await;
         assert_eq!(refused.status(), 403);
-        // Without an image there is nothing to try, and the cure is told.
+        // Without an image nothing can be tested, and a hint is returned.
         let answer = server.get(&admin, "/api/doctor").await;
         assert_eq!(answer.status(), 409);
         let problem = body(answer).await;
@@ -356,7 +356,7 @@ fn sandboxes_are_tried_for_administrators_of_the_server_only() {
     });
 }
 
-/// A collector of spans on a port of its own: plain sockets, no code of ours.
+/// A span collector on a free port, with plain sockets and none of our code.
 fn collector() -> (String, Arc<Mutex<Vec<Value>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -414,7 +414,7 @@ fn calls_of_a_consultation_are_in_the_trace_of_the_request_that_started_it() {
         );
         run
     });
-    // At its end it sends what it has.
+    // On exit it sends the remaining spans.
     let process = server.child.id().to_string();
     std::process::Command::new("kill").arg(&process).stdout(Stdio::null()).status().unwrap();
     server.child.wait().unwrap();
@@ -424,7 +424,7 @@ fn calls_of_a_consultation_are_in_the_trace_of_the_request_that_started_it() {
     let count = |name: &str| of_trace.iter().filter(|span| span["name"] == name).count();
     assert_eq!((count("http_request"), count("run")), (1, 1), "{of_trace:?}");
     assert!(count("model_call") > 10, "{of_trace:?}");
-    // From every call, parents lead to the request, and from there to the browser.
+    // The parents of every call lead to the request, and from there to the browser.
     let parent = |span: &Value| {
         of_trace.iter().find(|other| other["spanId"] == span["parentSpanId"]).copied()
     };

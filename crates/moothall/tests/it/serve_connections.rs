@@ -1,4 +1,4 @@
-//! Thousands of connections that never send a whole request, against the real server.
+//! Thousands of connections that never send a complete request, against the real server.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -42,7 +42,7 @@ impl ServerProcess {
         line.trim().trim_end_matches(" kB").parse().unwrap()
     }
 
-    /// The time of one request on a connection of its own.
+    /// The time of one request on a new connection.
     fn latency(&self, path: &str) -> Duration {
         let began = Instant::now();
         let mut stream = TcpStream::connect(&self.address).unwrap();
@@ -65,7 +65,7 @@ impl ServerProcess {
     }
 }
 
-/// 2,000 clients that connect at the same moment, and send their requests later, are all answered.
+/// 2,000 clients that connect at the same moment and send their requests later are all answered.
 fn burst(address: &str) {
     let mut clients: Vec<TcpStream> =
         (0..2_000).map(|_| TcpStream::connect(address).unwrap()).collect();
@@ -89,7 +89,7 @@ fn allow_open_files(files: u64) {
     setrlimit(Resource::Nofile, limit).unwrap();
 }
 
-/// 3,000 of them took 238 MB, and stayed open for as long as their client liked.
+/// Regression: 3,000 such connections used 238 MB and stayed open as long as the client wanted.
 #[test]
 fn five_thousand_half_open_connections_cost_little_memory_and_delay_nobody() {
     allow_open_files(HALF_OPEN as u64 + 2_200);
@@ -101,7 +101,7 @@ fn five_thousand_half_open_connections_cost_little_memory_and_delay_nobody() {
     let mut half_open = Vec::new();
     for number in 0..HALF_OPEN {
         let mut stream = TcpStream::connect(&server.address).unwrap();
-        // One in ten sends nothing at all. The server may have closed a connection already.
+        // One in ten sends nothing at all. The server may have closed the connection already.
         if number % 10 > 0 {
             let _ = stream.write_all(b"GET /api/runs HTTP/1.1\r\nhost: 127.0.0.1\r\nx-slow: ");
         }

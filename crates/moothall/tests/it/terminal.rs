@@ -1,4 +1,4 @@
-//! Colour, pipes, and text that is data.
+//! Colors, pipes, and untrusted text.
 
 use std::io::pipe;
 
@@ -48,8 +48,7 @@ fn variables_and_the_flag_decide_about_colour_in_the_usual_order() {
 
 #[test]
 fn answer_reaches_a_pipe_byte_for_byte() {
-    // Escape sequences were once stripped from it, so that a file did not hold what the receipt
-    // said.
+    // Regression: escape sequences were stripped, so the file differed from the receipt.
     let said = "a\u{1b}[31mred\u{1b}[0m \u{7}bell\r\n\u{9b}1mtail";
     let fake = Fake::start();
     fake.always(Behaviour::text(said));
@@ -94,7 +93,7 @@ fn reader_that_went_away_ends_the_program_quietly() {
 
 #[test]
 fn standard_error_that_went_away_changes_nothing_else() {
-    // The log once told on standard error that standard error was gone, and panicked.
+    // Regression: the log reported on standard error that standard error was closed, and panicked.
     let fake = Fake::scripted([Behaviour::from(Fault::ServerError), Behaviour::text("fine")]);
     let world = World::new();
     fake.configure(&world, "");

@@ -1,5 +1,5 @@
-//! A `moothall.toml` that merely lies in the working folder may come from a stranger: it may not
-//! choose where a key of the user's goes.
+//! A `moothall.toml` in the working directory is untrusted: it must not redirect the user's API
+//! keys.
 
 use insta::assert_snapshot;
 
@@ -9,14 +9,14 @@ use crate::world::World;
 const KEY: &str = "sk-of-the-user";
 const ASK: [&str; 4] = ["ask", "--model", "openai/m", "hello"];
 
-/// A folder whose file sends OpenAI's calls to the fake, and a user with a key.
+/// A directory whose file sends OpenAI calls to the fake provider, and a user with a key.
 fn folder(fake: &Fake) -> World {
     let world = World::new().with("OPENAI_API_KEY", KEY);
     world.write("moothall.toml", &format!("[provider.openai]\nbase_url = \"{}\"\n", fake.url()));
     world
 }
 
-/// The key that the only call carried.
+/// The key sent with the only call.
 fn key_sent(fake: &Fake) -> Option<String> {
     let calls = fake.calls();
     assert_eq!(calls.len(), 1);
@@ -42,7 +42,7 @@ fn folder_cannot_send_the_users_key_to_another_machine() {
         world.write("moothall.toml", &format!("[provider.openai]\nbase_url = \"{url}\"\n"));
         let ran = world.run(&ASK);
         assert_eq!(ran.code, Some(2), "{ran}");
-        let words = format!("your key for openai goes: OPENAI_API_KEY to {url}\n");
+        let words = format!("redirects your API key for openai: OPENAI_API_KEY to {url}\n");
         assert!(ran.stderr.contains(&words), "{ran}");
     }
 }
@@ -59,7 +59,7 @@ fn folder_cannot_do_it_by_dotenv_either() {
 
 #[test]
 fn folder_cannot_do_it_by_a_catalog_either() {
-    // A row of a catalog was once trusted with any key.
+    // Regression: a catalog entry could redirect any key.
     let fake = Fake::saying("thank you for the key");
     let world = World::new().with("OPENAI_API_KEY", KEY);
     let row = format!(
@@ -120,7 +120,7 @@ fn file_of_the_users_config_folder_is_trusted() {
 fn address_that_the_user_sets_is_trusted() {
     let fake = Fake::saying("fine");
     let world = World::new().with("OPENAI_API_KEY", KEY);
-    // What the folder says is covered by what the user says.
+    // The user's settings override those of the directory.
     world
         .write("moothall.toml", "[provider.openai]\nbase_url = \"https://collector.example/v1\"\n");
     let url = fake.url();

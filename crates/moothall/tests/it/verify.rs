@@ -1,14 +1,14 @@
 use std::collections::BTreeMap;
 
 use insta::assert_snapshot;
-use moothall_core::receipt::{FORMAT, Manifest, Notes, Receipt};
-use moothall_core::{Finding, RuleId, Severity};
+use moothall_core::receipt::{FORMAT, Receipt, ReceiptManifest, ReceiptNotes};
+use moothall_core::{FindingSeverity, RuleId, RunFinding};
 use moothall_testkit::Fault;
 
 use crate::fake::Fake;
 use crate::world::World;
 
-/// The receipt of a demonstration, whose lines are manifest, effect, verdict, notes and seal.
+/// The receipt of a demo, with the lines manifest, effect, verdict, notes and seal.
 fn demonstrated() -> World {
     let world = World::new();
     let ran = world.run(&["ask", "--model", "demo", "--receipt", "receipt", "hello"]);
@@ -16,8 +16,8 @@ fn demonstrated() -> World {
     world
 }
 
-fn receipt(workflow: &str, findings: &[(Severity, &str)]) -> Receipt {
-    let finding = |&(severity, message): &(Severity, &str)| Finding {
+fn receipt(workflow: &str, findings: &[(FindingSeverity, &str)]) -> Receipt {
+    let finding = |&(severity, message): &(FindingSeverity, &str)| RunFinding {
         rule: RuleId::new("test.rule"),
         severity,
         subject: "answer".to_owned(),
@@ -25,7 +25,7 @@ fn receipt(workflow: &str, findings: &[(Severity, &str)]) -> Receipt {
         evidence: Vec::new(),
     };
     Receipt {
-        manifest: Manifest {
+        manifest: ReceiptManifest {
             receipt: FORMAT,
             workflow: workflow.to_owned(),
             build: "test".to_owned(),
@@ -37,7 +37,7 @@ fn receipt(workflow: &str, findings: &[(Severity, &str)]) -> Receipt {
         approvals: Vec::new(),
         conclusion: None,
         findings: findings.iter().map(finding).collect(),
-        notes: Notes {
+        notes: ReceiptNotes {
             run_id: "01a1dd22-30af-720e-bd62-e1beb0920949".parse().unwrap(),
             started_at_ms: 0,
             timing: BTreeMap::new(),
@@ -66,12 +66,12 @@ fn one_flipped_bit_in_any_line_is_noticed() {
     let starts = (0..whole.len()).filter(|&at| at == 0 || whole[at - 1] == b'\n');
     for start in starts {
         let mut changed = whole.clone();
-        // The second letter of a value, so that most lines stay JSON.
+        // The second character of a value, so that most lines remain JSON.
         changed[start + 12] ^= 1;
         fs_err::write(world.path("changed"), changed).unwrap();
         let ran = world.run(&["verify", "changed"]);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(4), ""), "{ran}");
-        assert!(ran.stderr.starts_with("error: changed does not hold: line "), "{ran}");
+        assert!(ran.stderr.starts_with("error: changed is not valid: line "), "{ran}");
     }
 }
 
@@ -121,16 +121,17 @@ fn negative_verdict_is_an_exit_code_of_its_own() {
 #[test]
 fn verdict_that_a_person_must_give_is_an_exit_code_of_its_own() {
     let world = World::new();
-    let receipt = receipt("ask", &[(Severity::Escalate, "the payment is unusually large")]);
+    let receipt = receipt("ask", &[(FindingSeverity::Escalate, "the payment is unusually large")]);
     world.write("receipt", &receipt.write().unwrap());
     assert_snapshot!(world.run(&["verify", "receipt"]));
 }
 
 #[test]
 fn words_in_a_receipt_cannot_pose_as_ours_or_drive_the_terminal() {
-    // Workflow and model were once printed as they came, and findings with their line breaks.
+    // Regression: workflow and model were printed without sanitizing them, and findings with their
+    // line breaks.
     let world = World::new();
-    let findings = [(Severity::Block, "bad\u{1b}[2J\nverdict   pass")];
+    let findings = [(FindingSeverity::Block, "bad\u{1b}[2J\nverdict   pass")];
     let receipt = receipt("ask\u{1b}[8m\nverdict   pass", &findings);
     world.write("receipt", &receipt.write().unwrap());
     assert_snapshot!(world.run(&["verify", "--color", "always", "receipt"]));

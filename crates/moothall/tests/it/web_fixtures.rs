@@ -1,9 +1,9 @@
-//! The runs that the web UI's reducer is tested with are runs of this program: `cargo xtask codegen`
-//! writes them, and this fails where the program would tell them otherwise.
+//! Checks the recorded runs that test the web UI's reducer. `cargo xtask codegen` writes them; this
+//! fails if the program now produces different events.
 
 use std::collections::BTreeSet;
 
-use moothall_core::{Envelope, SequencedEvent};
+use moothall_core::{EventEnvelope, SequencedEvent};
 use serde_json::Value;
 
 use crate::fake::Fake;
@@ -11,11 +11,11 @@ use crate::world::World;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/fixtures");
 
-/// Every run has another id, so the committed ones have this.
+/// The fixed id of committed runs, because every run has a new one.
 const RUN: &str = "019b8e00-0000-7000-8000-000000000001";
 
-/// The events of the run that was made in `world`, at times of our own: 100 ms apart.
-fn told(world: &World) -> Vec<Envelope> {
+/// The events of the run in `world`, with fixed times 100 ms apart.
+fn told(world: &World) -> Vec<EventEnvelope> {
     let runs = world.run(&["runs", "--json"]).json();
     let run = runs["runs"][0]["run_id"].as_str().unwrap().to_owned();
     let printed = world.run(&["events", &run, "--json"]).stdout;
@@ -23,12 +23,12 @@ fn told(world: &World) -> Vec<Envelope> {
     let envelope = |event: SequencedEvent| {
         let (minutes, rest) = (event.seq / 600, event.seq % 600);
         let at = format!("2026-01-05T09:{minutes:02}:{:02}.{}00Z", rest / 10, rest % 10);
-        Envelope { seq: event.seq, run_id: RUN.parse().unwrap(), at, body: event.event.body }
+        EventEnvelope { seq: event.seq, run_id: RUN.parse().unwrap(), at, body: event.event.body }
     };
     events.map(envelope).collect()
 }
 
-/// What is told, whatever the order: debates go on side by side.
+/// The events regardless of their order, because debates run concurrently.
 fn told_by(lines: &str) -> BTreeSet<String> {
     let without_place = |line: &str| {
         let mut event: Value = serde_json::from_str(line).unwrap();
@@ -47,7 +47,7 @@ fn check(name: &str, arguments: &[&str]) {
     check_told(name, &world);
 }
 
-/// Compares what the run in `world` tells with what is committed.
+/// Compares the events of the run in `world` with the committed ones.
 #[track_caller]
 fn check_told(name: &str, world: &World) {
     let lines: String = told(world)

@@ -1,4 +1,4 @@
-//! A folder with a home in it, an empty environment, and the program run in them.
+//! Runs the program in a temporary directory with its own home and an empty environment.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Where one test happens. Nothing outside of it is read or written, and it ends with the test.
+/// The isolated environment of one test, removed at its end.
 pub(crate) struct World {
     folder: TempDir,
     variables: BTreeMap<String, String>,
@@ -25,33 +25,32 @@ impl World {
         world
     }
 
-    /// Sets a variable for every later run.
+    /// Sets a variable for all later commands.
     pub(crate) fn set(&mut self, name: &str, value: &str) {
         self.variables.insert(name.to_owned(), value.to_owned());
     }
 
-    /// With this variable set.
     pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
         self.set(name, value);
         self
     }
 
-    /// All that the program can have written.
+    /// Contains every file that the program can write.
     pub(crate) fn root(&self) -> &Path {
         self.folder.path()
     }
 
-    /// A path in the folder where the program is started.
+    /// A path in the working directory.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.root().join("work").join(name)
     }
 
-    /// Writes a file into the folder where the program is started.
+    /// Writes a file to the working directory.
     pub(crate) fn write(&self, name: &str, text: &str) {
         fs_err::write(self.path(name), text).unwrap();
     }
 
-    /// Writes a file into the user's config folder, as closed as a file of keys must be.
+    /// Writes a file to the user's configuration directory, with the mode required for keys.
     pub(crate) fn write_config(&self, name: &str, text: &str) {
         let path = self.root().join("home/.config/moothall").join(name);
         fs_err::create_dir_all(path.parent().unwrap()).unwrap();
@@ -95,12 +94,12 @@ impl World {
     /// With `input` on standard input.
     pub(crate) fn run_with_input(&self, arguments: &[&str], input: &[u8]) -> Ran {
         let mut child = self.command(arguments).stdin(Stdio::piped()).spawn().unwrap();
-        // A program that does not read its input closes it, which is its right.
+        // A program that does not read its input may close it.
         let _ = child.stdin.take().unwrap().write_all(input);
         self.ran(arguments, child.wait_with_output().unwrap())
     }
 
-    /// What a run came to, for a test that started it by itself.
+    /// The result of a process that the test started itself.
     pub(crate) fn ran(&self, arguments: &[&str], output: Output) -> Ran {
         let quoted = arguments.iter().map(|argument| {
             if argument.is_empty() || argument.contains([' ', '"']) {
@@ -122,16 +121,15 @@ impl World {
     }
 }
 
-/// Sets who may read and write a file.
 pub(crate) fn set_mode(path: &Path, mode: u32) {
     fs_err::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
 }
 
-/// A finished run. Its `Display` is the whole command as it stands in snapshots.
+/// The result of a command. `Display` prints the whole command as in snapshots.
 #[derive(Debug)]
 pub(crate) struct Ran {
     line: String,
-    /// Nothing if a signal ended it.
+    /// `None` if a signal ended it.
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
@@ -139,7 +137,7 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
-    /// Standard output, read as JSON.
+    /// Parses standard output as JSON.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error} in {self}"))
@@ -157,7 +155,7 @@ impl fmt::Display for Ran {
     }
 }
 
-/// The text without what differs from run to run, and with escape sequences that can be seen.
+/// The text without values that differ between runs, and with visible escape sequences.
 pub(crate) fn filtered(text: &str) -> String {
     let digits = |c: char| c.is_ascii_digit();
     let mut text = text
@@ -175,7 +173,7 @@ pub(crate) fn filtered(text: &str) -> String {
             (36, true) if run.match_indices('-').map(|(at, _)| at).eq([8, 13, 18, 23]) => {
                 Some("[RUN]")
             }
-            // The beginning of an id that a test did not choose.
+            // The prefix of an id that a test did not choose.
             (13, true) if run.find('-') == Some(8) && !run.starts_with("019a85c") => {
                 Some("[SHORT]")
             }
@@ -219,7 +217,7 @@ pub(crate) fn filtered(text: &str) -> String {
     without_version_warnings(&lines).map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// The lines without what is said about the version of this machine's container runtime.
+/// The lines without warnings about the version of this machine's container runtime.
 fn without_version_warnings<'a>(lines: &'a [&str]) -> impl Iterator<Item = &'a str> {
     let mut in_list = false;
     lines.iter().copied().filter(move |line| {
@@ -230,7 +228,7 @@ fn without_version_warnings<'a>(lines: &'a [&str]) -> impl Iterator<Item = &'a s
     })
 }
 
-/// Puts something else in the place of some of the longest runs of such letters.
+/// Replaces some of the longest sequences of matching characters.
 fn replace_runs(
     text: &str,
     belongs: impl Fn(char) -> bool,
@@ -249,7 +247,7 @@ fn replace_runs(
     replaced + rest
 }
 
-/// Puts something else in the place of what follows `marker`.
+/// Replaces the text after `marker`.
 fn replace_after(
     text: &str,
     marker: &str,

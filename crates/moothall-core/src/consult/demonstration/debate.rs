@@ -1,27 +1,27 @@
-//! The critic and the decision makers. Each turn follows from the words of the turns before it.
+//! Demo turns of the critic and the decision makers, derived from the turns before them.
 
-use super::facts::{Facts, USUAL};
-use super::topics::{TOPICS, Topic, topic_of};
+use super::facts::{DemoFacts, USUAL};
+use super::topics::{ObjectionTopic, TOPICS, topic_of};
 use super::{MARK, chance, last_question, system};
 use crate::debate::{
-    Answer, CriticTurn, DecisionMakerTurn, ObjectionSeverity, RaisedObjection, Scores, Stance,
+    CriticTurn, DebateStance, DecisionMakerTurn, ObjectionAnswer, ObjectionSeverity,
+    RaisedObjection, RawScores,
 };
-use crate::model::{ModelRequest, Purpose, Role};
+use crate::model::{CallPurpose, ModelRequest, PromptRole};
 
-/// What the request is about.
-struct Scene<'a> {
-    facts: Facts,
-    /// The move's title.
+/// The parts of a debate request that the demo replies use.
+struct DemoDebate<'a> {
+    facts: DemoFacts,
     title: &'a str,
-    /// `D2`; the critic before anyone spoke has none.
+    /// Such as `D2`; empty for the critic's opening turn.
     seat: &'a str,
     round: u32,
-    /// The rules of this side, with the scale of the scores.
+    /// Rules for this side, including the score scale.
     rules: &'a str,
     asked: &'a str,
 }
 
-impl<'a> Scene<'a> {
+impl<'a> DemoDebate<'a> {
     fn of(request: &'a ModelRequest) -> Option<Self> {
         let (rules, case) = (system(request, 1), system(request, 2));
         let asked = last_question(request);
@@ -29,7 +29,7 @@ impl<'a> Scene<'a> {
         let title = behind.split_once(": ")?.1.lines().next()?;
         let seat = seat_of(case, "You are ").or_else(|| first_speaker(asked));
         Some(Self {
-            facts: Facts::read(system(request, 0)),
+            facts: DemoFacts::read(system(request, 0)),
             title,
             seat: seat.unwrap_or(""),
             round: round_of(asked).unwrap_or(1),
@@ -42,16 +42,16 @@ impl<'a> Scene<'a> {
         chance(&[self.title, self.seat, what], end)
     }
 
-    /// A sentence with a number that belongs to a topic; another one each round.
-    fn fact(&self, topic: &Topic) -> Option<String> {
+    /// A sentence with a number for a topic, alternating between rounds.
+    fn fact(&self, topic: &ObjectionTopic) -> Option<String> {
         let skip = usize::try_from(self.round).unwrap_or(0) % 2;
         let own = self.facts.sentence(topic.rows, skip);
         own.or_else(|| self.facts.sentence(topic.rows, 0))
             .or_else(|| self.facts.sentence(USUAL, self.pick(topic.name, 4)))
     }
 
-    /// Ids for a list, a new one each round, so that whoever concedes has looked at something.
-    fn ids(&self, topic: &Topic) -> Vec<String> {
+    /// Evidence ids for a topic, with a new one each round so that concessions cite new evidence.
+    fn ids(&self, topic: &ObjectionTopic) -> Vec<String> {
         let mut ids = self.facts.ids(topic.rows);
         ids.truncate(1);
         let usual = self.facts.ids(USUAL);
@@ -62,7 +62,7 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// `D2` of `You are D2 (Operational Pragmatist).`
+/// Extracts `D2` from `You are D2 (Operational Pragmatist).`
 fn seat_of<'a>(text: &'a str, before: &str) -> Option<&'a str> {
     let lines = text.lines().flat_map(|line| line.split(". "));
     lines.filter_map(|line| line.strip_prefix(before)).find_map(|rest| {
@@ -71,28 +71,27 @@ fn seat_of<'a>(text: &'a str, before: &str) -> Option<&'a str> {
     })
 }
 
-/// `D2` of `D2 (Operational Pragmatist) says:`
+/// Extracts `D2` from `D2 (Operational Pragmatist) says:`
 fn first_speaker(asked: &str) -> Option<&str> {
     let line = asked.lines().find(|line| line.ends_with(" says:"))?;
     line.split_once(" (").map(|(id, _)| id)
 }
 
-/// The number of `Round 3 of 10.`
+/// Extracts the number from `Round 3 of 10.`
 fn round_of(asked: &str) -> Option<u32> {
     let (_, behind) = asked.rsplit_once("Round ")?;
     behind.split(' ').next()?.parse().ok()
 }
 
-/// The critic's turn.
-pub(super) fn critic(request: &ModelRequest) -> Option<String> {
-    let scene = Scene::of(request)?;
+pub(crate) fn critic(request: &ModelRequest) -> Option<String> {
+    let scene = DemoDebate::of(request)?;
     let turn = if scene.seat.is_empty() { opening(&scene) } else { press(&scene, request) };
     serde_json::to_string(&turn).ok()
 }
 
-fn opening(scene: &Scene<'_>) -> CriticTurn {
+fn opening(scene: &DemoDebate<'_>) -> CriticTurn {
     let first = scene.pick("opening", TOPICS.len());
-    // Three steps of three never meet among eight.
+    // With eight topics, offsets 0, 3 and 6 never collide.
     let topics = [0, 3, 6].map(|step| &TOPICS[(first + step) % TOPICS.len()]);
     let [one, two, three] = topics;
     let found = if scene.asked.contains("found this:") {
@@ -121,14 +120,14 @@ fn opening(scene: &Scene<'_>) -> CriticTurn {
 }
 
 /// `Demand: nothing shows …`
-fn sentence(topic: &Topic) -> String {
+fn sentence(topic: &ObjectionTopic) -> String {
     format!("{}: {}", topic.name, topic.raised)
 }
 
-/// A later turn: in every other round an objection is settled, one is pressed, and in every third
-/// round one is new.
-fn press(scene: &Scene<'_>, request: &ModelRequest) -> CriticTurn {
-    let Raised { open, heard } = Raised::before(request);
+/// A later critic turn: settles an objection every second round, presses one, and raises a new one
+/// every third round.
+fn press(scene: &DemoDebate<'_>, request: &ModelRequest) -> CriticTurn {
+    let DemoObjections { open, heard } = DemoObjections::before(request);
     let answered = listed(scene.asked, "Answers ");
     let conceded = listed(scene.asked, "Concedes ");
     let is_settling = scene.round.is_multiple_of(2);
@@ -176,8 +175,11 @@ fn press(scene: &Scene<'_>, request: &ModelRequest) -> CriticTurn {
     CriticTurn { message: parts.join(" "), objections, withdrawn }
 }
 
-/// A topic that this thread has not heard, in every third round.
-fn fresh(scene: &Scene<'_>, heard: &[&'static Topic]) -> Option<&'static Topic> {
+/// A topic not yet raised in this thread, every third round.
+fn fresh(
+    scene: &DemoDebate<'_>,
+    heard: &[&'static ObjectionTopic],
+) -> Option<&'static ObjectionTopic> {
     if !scene.round.is_multiple_of(3) {
         return None;
     }
@@ -186,21 +188,21 @@ fn fresh(scene: &Scene<'_>, heard: &[&'static Topic]) -> Option<&'static Topic> 
     topics.find(|topic| heard.iter().all(|known| known.name != topic.name))
 }
 
-/// What the critic has raised in this conversation.
+/// Objections that the critic raised earlier in this conversation.
 #[derive(Default)]
-struct Raised {
-    /// What is not withdrawn, with the ids that code gave.
-    open: Vec<(String, &'static Topic)>,
-    heard: Vec<&'static Topic>,
+struct DemoObjections {
+    /// Objections not withdrawn, with their assigned ids.
+    open: Vec<(String, &'static ObjectionTopic)>,
+    heard: Vec<&'static ObjectionTopic>,
 }
 
-impl Raised {
+impl DemoObjections {
     fn before(request: &ModelRequest) -> Self {
         let mut raised = Self::default();
-        let mut waiting: Vec<&Topic> = Vec::new();
+        let mut waiting: Vec<&ObjectionTopic> = Vec::new();
         for turn in &request.turns {
             let text = &*turn.block.text;
-            if turn.role == Role::Assistant {
+            if turn.role == PromptRole::Assistant {
                 let Ok(said) = serde_json::from_str::<CriticTurn>(text) else { continue };
                 raised.open.retain(|(id, _)| !said.withdrawn.contains(id));
                 let new = said.objections.iter().filter(|objection| objection.id == "new");
@@ -217,36 +219,37 @@ impl Raised {
     }
 }
 
-/// The ids of `Answers O1, D2-O3.`
+/// Extracts the ids from `Answers O1, D2-O3.`
 fn listed<'a>(text: &'a str, word: &str) -> Vec<&'a str> {
     let behind = text.rsplit_once(word).map_or("", |(_, behind)| behind);
     behind.split('.').next().unwrap_or("").split(", ").map(str::trim).collect()
 }
 
-/// A decision maker's turn.
-pub(super) fn decision_maker(request: &ModelRequest) -> Option<String> {
-    let scene = Scene::of(request)?;
-    let open: Vec<(&str, &Topic)> = objections_in(scene.asked);
+pub(crate) fn decision_maker(request: &ModelRequest) -> Option<String> {
+    let scene = DemoDebate::of(request)?;
+    let open: Vec<(&str, &ObjectionTopic)> = objections_in(scene.asked);
     let grants = scene.pick("temper", 5);
-    // Some seats grant a point in the middle of the debate, a few of them the move at its end.
+    // Some decision makers concede a point in mid-debate; a few concede the whole move at the end.
     let is_granting = scene.round == 4 + u32::try_from(grants).unwrap_or(0);
     let granted = if is_granting { open.last() } else { None };
-    let answered: Vec<&(&str, &Topic)> = open
+    let answered: Vec<&(&str, &ObjectionTopic)> = open
         .iter()
         .filter(|(id, _)| granted.is_none_or(|(given, _)| given != id))
         .take(2)
         .collect();
     let stance = match grants {
-        0 if scene.round >= 8 && scene.pick("end", 3) == 0 => Stance::Concede,
-        0 | 1 if scene.round >= 5 => Stance::Partial,
-        _ if is_granting => Stance::Partial,
-        _ => Stance::Hold,
+        0 if scene.round >= 8 && scene.pick("end", 3) == 0 => DebateStance::Concede,
+        0 | 1 if scene.round >= 5 => DebateStance::Partial,
+        _ if is_granting => DebateStance::Partial,
+        _ => DebateStance::Hold,
     };
     let mut parts = vec![match (stance, scene.round % 2) {
-        (Stance::Hold, 0) => format!("I stay with \"{}\".", scene.title),
-        (Stance::Hold, _) => "The doubt is fair, the conclusion is not.".to_owned(),
-        (Stance::Partial, _) => "I defend the core of the move and grant a part.".to_owned(),
-        (Stance::Concede, _) => "Taken together, the objections outweigh the case.".to_owned(),
+        (DebateStance::Hold, 0) => format!("I stay with \"{}\".", scene.title),
+        (DebateStance::Hold, _) => "The doubt is fair, the conclusion is not.".to_owned(),
+        (DebateStance::Partial, _) => "I defend the core of the move and grant a part.".to_owned(),
+        (DebateStance::Concede, _) => {
+            "Taken together, the objections outweigh the case.".to_owned()
+        }
     }];
     for (id, topic) in &answered {
         parts.push(format!("On {id}: {}", topic.answered));
@@ -265,7 +268,10 @@ pub(super) fn decision_maker(request: &ModelRequest) -> Option<String> {
         stance,
         answers: answered
             .iter()
-            .map(|(id, topic)| Answer { objection: (*id).to_owned(), evidence: scene.ids(topic) })
+            .map(|(id, topic)| ObjectionAnswer {
+                objection: (*id).to_owned(),
+                evidence: scene.ids(topic),
+            })
             .collect(),
         conceded: granted.map(|(id, _)| (*id).to_owned()).into_iter().collect(),
         scores: None,
@@ -273,7 +279,7 @@ pub(super) fn decision_maker(request: &ModelRequest) -> Option<String> {
     serde_json::to_string(&turn).ok()
 }
 
-/// What a seat always comes back to.
+/// Recurring closing argument of each decision maker.
 fn closing(seat: &str, round: u32) -> &'static str {
     match (seat, round % 2) {
         ("D1", 0) => "Position is built in years when others hesitate.",
@@ -287,8 +293,8 @@ fn closing(seat: &str, round: u32) -> &'static str {
     }
 }
 
-/// Objections as the critic's words list them: `O1 (major): Demand: nothing …`
-fn objections_in(asked: &str) -> Vec<(&str, &'static Topic)> {
+/// Parses objections listed as `O1 (major): Demand: nothing …`
+fn objections_in(asked: &str) -> Vec<(&str, &'static ObjectionTopic)> {
     asked
         .lines()
         .filter_map(|line| {
@@ -299,31 +305,31 @@ fn objections_in(asked: &str) -> Vec<(&str, &'static Topic)> {
         .collect()
 }
 
-/// The scores after a debate.
-pub(super) fn score(request: &ModelRequest) -> Option<String> {
-    let scene = Scene::of(request)?;
+/// Scores after a debate.
+pub(crate) fn score(request: &ModelRequest) -> Option<String> {
+    let scene = DemoDebate::of(request)?;
     let is_fatal = scene.asked.contains("(fatal)");
     let stays = if is_fatal { "A fatal point stays open." } else { "Nothing fatal stays open." };
     scores(&scene, merit(&scene), i64::from(is_fatal), stays)
 }
 
-/// The scores without one: what a debate finds is not known, and a move looks a little better or
-/// worse than after it. Doing nothing is worth little and costs nothing.
-pub(super) fn score_alone(request: &ModelRequest) -> Option<String> {
-    let scene = Scene::of(request)?;
-    if request.purpose == Purpose::ScoreNothing {
+/// Scores without a debate. A move may score one point higher or lower than after one, because its
+/// objections are unknown. Doing nothing has no merit and no deductions.
+pub(crate) fn score_alone(request: &ModelRequest) -> Option<String> {
+    let scene = DemoDebate::of(request)?;
+    if request.purpose == CallPurpose::ScoreNothing {
         return scores(&scene, 0, 0, "Nothing changes, for better or worse.");
     }
     let unknown = i64::try_from(scene.pick("before a debate", 3)).ok()? - 1;
-    scores(&scene, merit(&scene), unknown, "Nobody has spoken against it.")
+    scores(&scene, merit(&scene), unknown, "There was no argument against it.")
 }
 
-/// A move's merit is the same for all seats; a seat adds its temper, a metric its own bit.
-fn merit(scene: &Scene<'_>) -> i64 {
+/// A move's merit is the same for all decision makers; each member and each metric adds an offset.
+fn merit(scene: &DemoDebate<'_>) -> i64 {
     i64::try_from(chance(&[scene.title, "merit"], 8)).unwrap_or(0)
 }
 
-fn scores(scene: &Scene<'_>, merit: i64, against: i64, stays: &str) -> Option<String> {
+fn scores(scene: &DemoDebate<'_>, merit: i64, against: i64, stays: &str) -> Option<String> {
     let metrics = scene.rules.lines().filter_map(|line| {
         let (id, _) = line.strip_prefix('`')?.split_once("` (")?;
         Some(id)
@@ -346,10 +352,10 @@ fn scores(scene: &Scene<'_>, merit: i64, against: i64, stays: &str) -> Option<St
     let reasoning = parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
     let turn = DecisionMakerTurn {
         message: String::new(),
-        stance: Stance::Partial,
+        stance: DebateStance::Partial,
         answers: Vec::new(),
         conceded: Vec::new(),
-        scores: Some(Scores { metrics: scores, reasoning }),
+        scores: Some(RawScores { metrics: scores, reasoning }),
     };
     serde_json::to_string(&turn).ok()
 }

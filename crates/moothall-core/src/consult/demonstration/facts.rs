@@ -1,28 +1,28 @@
-//! The fact table, as it stands in a prompt, back as numbers with their ids; where there is none, the
-//! passages of the user's documents.
+//! Parses the fact table in a prompt into numbers with ids. Without a table, uses passages of the
+//! user's documents.
 
 use std::collections::BTreeMap;
 
 use super::chance;
-use super::quotes::{Quote, quotes};
+use super::quotes::{DocumentQuote, quotes};
 
-/// What a prompt says about a company's numbers. Empty where it says nothing.
+/// A company's numbers as given in a prompt; empty if there are none.
 #[derive(Debug, Default)]
-pub(super) struct Facts {
-    /// `$` or a currency code with a space.
+pub(crate) struct DemoFacts {
+    /// `$`, or a currency code followed by a space.
     currency: String,
-    /// ` million`, ` thousand` or nothing.
+    /// ` million`, ` thousand` or empty.
     scale: &'static str,
-    /// Fiscal years, old to new.
+    /// Fiscal years, oldest first.
     years: Vec<String>,
     cells: BTreeMap<(String, String), String>,
-    /// Words of the user's documents, where there is no table.
-    quotes: Vec<Quote>,
+    /// Quotes from the user's documents, if there is no table.
+    quotes: Vec<DocumentQuote>,
 }
 
-impl Facts {
-    /// Reads the table that begins behind the line `Money in …`.
-    pub(super) fn read(prompt: &str) -> Self {
+impl DemoFacts {
+    /// Parses the table after the line `Money in …`.
+    pub(crate) fn read(prompt: &str) -> Self {
         let mut facts = Self::default();
         let Some((_, behind)) = prompt.split_once("\nMoney in ") else {
             facts.quotes = quotes(prompt);
@@ -58,12 +58,11 @@ impl Facts {
         facts
     }
 
-    /// Whether there is no table.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.cells.is_empty()
     }
 
-    /// The newest fiscal year, and those before it: 0 is the newest.
+    /// A fiscal year, counted back from the newest (0).
     fn year(&self, before: usize) -> Option<&str> {
         let at = self.years.len().checked_sub(1 + before)?;
         self.years.get(at).map(String::as_str)
@@ -76,7 +75,7 @@ impl Facts {
         is_value.then_some(bare)
     }
 
-    /// A value as a person writes it.
+    /// A value formatted for a sentence.
     fn value(&self, metric: &str, year: &str) -> Option<String> {
         let cell = self.cell(metric, year)?;
         if cell.ends_with('%') || cell.ends_with('x') {
@@ -94,8 +93,8 @@ impl Facts {
         })
     }
 
-    /// The ids of these metrics in the newest year, where they have a value.
-    pub(super) fn ids(&self, metrics: &[&str]) -> Vec<String> {
+    /// Ids of the metrics that have a value in the newest year.
+    pub(crate) fn ids(&self, metrics: &[&str]) -> Vec<String> {
         let Some(year) = self.year(0) else {
             let quotes = (0..metrics.len().min(2)).filter_map(|skip| self.quote(metrics, skip));
             let mut ids: Vec<String> = quotes.map(|quote| quote.id.clone()).collect();
@@ -106,24 +105,24 @@ impl Facts {
         there.map(|metric| format!("F0:{metric}:{year}")).collect()
     }
 
-    /// A sentence about the first of these metrics that has a value in the newest year, leaving
-    /// out the first `skip`.
-    pub(super) fn sentence(&self, metrics: &[&str], skip: usize) -> Option<String> {
+    /// A sentence about the first of these metrics that has a value in the newest year, after
+    /// skipping `skip` of them.
+    pub(crate) fn sentence(&self, metrics: &[&str], skip: usize) -> Option<String> {
         let Some(year) = self.year(0) else {
-            return self.quote(metrics, skip).map(Quote::sentence);
+            return self.quote(metrics, skip).map(DocumentQuote::sentence);
         };
         let metric = metrics.iter().filter(|metric| self.cell(metric, year).is_some()).nth(skip)?;
         self.said(metric, year)
     }
 
-    /// Words of a document. Which ones belong to a subject nobody knows without reading, so chance
-    /// says it, the same for the same subject.
-    fn quote(&self, metrics: &[&str], skip: usize) -> Option<&Quote> {
+    /// A quote from a document. The demo cannot judge relevance, so it picks one at random, always
+    /// the same for the same metrics.
+    fn quote(&self, metrics: &[&str], skip: usize) -> Option<&DocumentQuote> {
         let first = chance(metrics, self.quotes.len());
         self.quotes.get((first + skip) % self.quotes.len().max(1))
     }
 
-    /// What a metric was in a year.
+    /// A sentence with a metric's value in a year.
     fn said(&self, metric: &str, year: &str) -> Option<String> {
         let value = self.value(metric, year)?;
         let cite = format!("[F0:{metric}:{year}]");
@@ -139,8 +138,8 @@ impl Facts {
         Some(format!("{name} {verb} {value} in {year} {cite}."))
     }
 
-    /// What a metric was in the newest two years.
-    pub(super) fn change(&self, metric: &str) -> Option<String> {
+    /// A sentence that compares a metric in the two newest years.
+    pub(crate) fn change(&self, metric: &str) -> Option<String> {
         let (old, new) = (self.year(1)?, self.year(0)?);
         let (before, now) = (self.value(metric, old)?, self.value(metric, new)?);
         let (name, verb) = name(metric)?;
@@ -149,11 +148,11 @@ impl Facts {
         ))
     }
 
-    /// A ratio of the newest year, wrong by ten points, under its right id; or a quotation in which a
-    /// letter is another.
-    pub(super) fn wrong_sentence(&self, metrics: &[&str]) -> Option<String> {
+    /// A ratio of the newest year that is off by ten points, with the correct id; or a quote with
+    /// one letter changed.
+    pub(crate) fn wrong_sentence(&self, metrics: &[&str]) -> Option<String> {
         let Some(year) = self.year(0) else {
-            return self.quote(metrics, 0).and_then(Quote::wrong_sentence);
+            return self.quote(metrics, 0).and_then(DocumentQuote::wrong_sentence);
         };
         let metric = metrics
             .iter()
@@ -165,8 +164,8 @@ impl Facts {
     }
 }
 
-/// Metrics that every kind of company has some of, most telling first.
-pub(super) const USUAL: &[&str] = &[
+/// Metrics that most companies report, most informative first.
+pub(crate) const USUAL: &[&str] = &[
     "Revenue",
     "NetIncome",
     "OperatingMargin",
@@ -181,7 +180,7 @@ pub(super) const USUAL: &[&str] = &[
     "ROE",
 ];
 
-/// What a metric is called in a sentence, and its verb.
+/// A metric's name in a sentence, and its verb.
 fn name(metric: &str) -> Option<(&'static str, &'static str)> {
     Some(match metric {
         "Revenue" => ("Revenue", "was"),
@@ -227,7 +226,7 @@ fn name(metric: &str) -> Option<(&'static str, &'static str)> {
     })
 }
 
-/// A comma before every third digit of the whole part.
+/// Adds thousands separators to the integer part.
 fn separated(digits: &str) -> String {
     let (whole, rest) = digits.split_once('.').map_or((digits, None), |(a, b)| (a, Some(b)));
     let mut text = String::new();

@@ -1,19 +1,19 @@
-//! The moves of the five analysts of the board.
+//! Demo moves of the board's five analysts.
 
 use serde_json::json;
 
-use super::facts::{Facts, USUAL};
+use super::facts::{DemoFacts, USUAL};
 use super::{MARK, chance, last_question, system};
 use crate::consult::moves::Proposal;
 use crate::model::ModelRequest;
 
 mod catalogue;
 
-use self::catalogue::{ANALYSTS, Idea, Slip};
+use self::catalogue::{ANALYSTS, DemoFlaw, DemoIdea};
 
-/// An analyst's answer: so many moves as asked for, or one of them again.
-pub(super) fn answer(request: &ModelRequest) -> Option<String> {
-    let facts = Facts::read(system(request, 0));
+/// An analyst's reply: as many moves as requested, or a rewrite of one.
+pub(crate) fn answer(request: &ModelRequest) -> Option<String> {
+    let facts = DemoFacts::read(system(request, 0));
     let persona = system(request, 1);
     let name = persona.strip_prefix("You are ")?.split_once(", an analyst")?.0;
     let (_, asked) = persona.split_once("a list of exactly ")?;
@@ -21,39 +21,43 @@ pub(super) fn answer(request: &ModelRequest) -> Option<String> {
     let again = last_question(request).strip_prefix("Code checked move ");
     let again = again.and_then(|rest| rest.split(' ').next()?.parse::<usize>().ok());
     let proposals: Vec<Proposal> = match again {
-        Some(number) => vec![proposal(idea(name, number.saturating_sub(1)), &facts, Draft::Second)],
-        None => (0..share).map(|at| proposal(idea(name, at), &facts, Draft::First)).collect(),
+        Some(number) => {
+            vec![proposal(idea(name, number.saturating_sub(1)), &facts, ProposalVersion::Second)]
+        }
+        None => {
+            (0..share).map(|at| proposal(idea(name, at), &facts, ProposalVersion::First)).collect()
+        }
     };
     Some(json!({ "moves": proposals }).to_string())
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Draft {
+enum ProposalVersion {
     First,
     Second,
 }
 
-/// The idea at a place of an analyst's list. Whoever is not on the board takes over the list of one
-/// who is, and whoever needs more than a list has begins it again.
-fn idea(analyst: &str, at: usize) -> &'static Idea {
+/// The idea at an index of an analyst's list. Analysts outside the board use the list of a board
+/// analyst, and an index past the end wraps around.
+fn idea(analyst: &str, at: usize) -> &'static DemoIdea {
     let known = ANALYSTS.iter().find(|(name, _)| *name == analyst);
     let place = chance(&[analyst], ANALYSTS.len());
-    let ideas: &[Idea; 3] = known.map_or_else(|| &ANALYSTS[place].1, |(_, ideas)| ideas);
+    let ideas: &[DemoIdea; 3] = known.map_or_else(|| &ANALYSTS[place].1, |(_, ideas)| ideas);
     &ideas[at % ideas.len()]
 }
 
-fn proposal(idea: &Idea, facts: &Facts, draft: Draft) -> Proposal {
+fn proposal(idea: &DemoIdea, facts: &DemoFacts, draft: ProposalVersion) -> Proposal {
     let owned = |items: &[&str]| items.iter().map(|item| (*item).to_owned()).collect::<Vec<_>>();
     let wrong = match (idea.slip, draft) {
-        (Slip::WrongNumber, Draft::First) => facts.wrong_sentence(idea.rests_on),
+        (DemoFlaw::WrongNumber, ProposalVersion::First) => facts.wrong_sentence(idea.rests_on),
         _ => None,
     };
     let first =
         wrong.or_else(|| facts.sentence(idea.rests_on, 0)).or_else(|| facts.sentence(USUAL, 0));
     let second = facts.sentence(idea.rests_on, 1).or_else(|| facts.sentence(USUAL, 1));
     let hope = match idea.slip {
-        Slip::Projection => Some("It could add 4% to revenue.".to_owned()),
-        Slip::None | Slip::WrongNumber => None,
+        DemoFlaw::Projection => Some("It could add 4% to revenue.".to_owned()),
+        DemoFlaw::None | DemoFlaw::WrongNumber => None,
     };
     let sentences = [Some(idea.why.to_owned()), first, second, hope, Some(MARK.to_owned())];
     let thesis: Vec<String> = sentences.into_iter().flatten().collect();

@@ -1,27 +1,26 @@
-//! Words of the user's documents, as they stand in a prompt, to be quoted.
+//! Quotes from the user's documents, parsed from a prompt.
 
-/// A passage as prompts show it, cut where a quotation may end.
+/// A passage from a prompt, cut to a quotable length.
 #[derive(Debug)]
-pub(super) struct Quote {
-    /// `U0:plan:3`.
-    pub(super) id: String,
+pub(crate) struct DocumentQuote {
+    /// Such as `U0:plan:3`.
+    pub(crate) id: String,
     words: String,
 }
 
-/// A passage of so many words is quoted whole.
+/// Sentences of up to this many words are quoted in full.
 const WHOLE: usize = 16;
-/// Of a longer one its beginning.
+/// Longer sentences are cut to this many words.
 const BEGINNING: usize = 10;
-/// Less says nothing.
+/// Minimum number of words in a quote.
 const LEAST: usize = 3;
 
-/// The passages of a prompt that can be quoted.
-pub(super) fn quotes(prompt: &str) -> Vec<Quote> {
+pub(crate) fn quotes(prompt: &str) -> Vec<DocumentQuote> {
     prompt.lines().filter_map(quote).collect()
 }
 
-/// `[U0:plan:3] We sell through two dealers.`
-fn quote(line: &str) -> Option<Quote> {
+/// Parses `[U0:plan:3] We sell through two dealers.`
+fn quote(line: &str) -> Option<DocumentQuote> {
     let (id, text) = line.strip_prefix("[U0:")?.split_once("] ")?;
     let words: Vec<&str> = text.split(' ').collect();
     let ends = |word: &&str| word.ends_with(['.', '!', '?', '…']);
@@ -29,7 +28,7 @@ fn quote(line: &str) -> Option<Quote> {
     let mut kept = &words[..sentence];
     if kept.len() > WHOLE {
         kept = &kept[..BEGINNING];
-        // What follows a number may be its unit.
+        // A quote must not end on a number: the next word may be its unit.
         while let [before @ .., last] = kept
             && last.contains(|letter: char| letter.is_ascii_digit())
         {
@@ -40,17 +39,17 @@ fn quote(line: &str) -> Option<Quote> {
     let words = words.trim_end_matches([',', ';', ':', '.', '!', '?']);
     let is_plain = !words.contains(['"', '“', '”', '[', ']', '…']);
     (is_plain && kept.len() >= LEAST)
-        .then(|| Quote { id: format!("U0:{id}"), words: words.to_owned() })
+        .then(|| DocumentQuote { id: format!("U0:{id}"), words: words.to_owned() })
 }
 
-impl Quote {
-    /// What the document says, word for word.
-    pub(super) fn sentence(&self) -> String {
+impl DocumentQuote {
+    /// Quotes the document verbatim.
+    pub(crate) fn sentence(&self) -> String {
         format!("The company's documents say: \"{}\" [{}].", self.words, self.id)
     }
 
-    /// The same with one letter changed.
-    pub(super) fn wrong_sentence(&self) -> Option<String> {
+    /// The same quote with one letter changed.
+    pub(crate) fn wrong_sentence(&self) -> Option<String> {
         let at = self.words.rfind(|letter: char| letter.is_ascii_lowercase())?;
         let other = if self.words[at..].starts_with('x') { "y" } else { "x" };
         let words = format!("{}{other}{}", &self.words[..at], &self.words[at + 1..]);

@@ -1,14 +1,14 @@
-//! F1, F2, and data that the demonstration makes up.
+//! Demo texts for F1, F2 and synthetic data.
 
 use std::fmt::Write as _;
 
 use super::MARK;
-use super::facts::Facts;
-use super::quotes::{Quote, quotes};
+use super::facts::DemoFacts;
+use super::quotes::{DocumentQuote, quotes};
 
-/// What F1 says: a sentence for each row that the table has.
-pub(super) fn financial(prompt: &str) -> String {
-    let facts = Facts::read(prompt);
+/// Text of F1: a sentence for each row present in the table.
+pub(crate) fn financial(prompt: &str) -> String {
+    let facts = DemoFacts::read(prompt);
     if facts.is_empty() {
         return of_documents(prompt);
     }
@@ -41,7 +41,7 @@ pub(super) fn financial(prompt: &str) -> String {
     text
 }
 
-/// What F1 says where there is no table: what documents say about numbers.
+/// Text of F1 without a table: quotes from the user's documents.
 fn of_documents(prompt: &str) -> String {
     let mut text = format!("This reading was written without a model {MARK}.\n\n## Growth\n");
     let said = quotes(prompt);
@@ -51,17 +51,17 @@ fn of_documents(prompt: &str) -> String {
     for quote in said.iter().take(5) {
         let _ = writeln!(text, "- {}", quote.sentence());
     }
-    text.push_str("\n## Gaps and doubts\n- Nobody audited what these documents say.\n");
+    text.push_str("\n## Gaps and doubts\n- These documents are not audited.\n");
     text
 }
 
-/// What F2 says: the newest events and the beginnings of passages.
-pub(super) fn trend(prompt: &str) -> String {
+/// Text of F2: the newest events and the beginnings of passages.
+pub(crate) fn trend(prompt: &str) -> String {
     let mut text =
         format!("This reading was written without a model {MARK}.\n\n## What happened\n");
     let events: Vec<String> = prompt.lines().filter_map(event).take(5).collect();
     if events.is_empty() {
-        text.push_str("- There are no filing events in the evidence.\n");
+        text.push_str("- The evidence contains no filing events.\n");
     }
     for event in events {
         let _ = writeln!(text, "- {event}");
@@ -79,10 +79,10 @@ pub(super) fn trend(prompt: &str) -> String {
     }
     text.push_str("\n## Risks the company names\n");
     let own = quotes(prompt);
-    let own = own.iter().take(4).map(Quote::sentence);
+    let own = own.iter().take(4).map(DocumentQuote::sentence);
     let passages: Vec<String> = prompt.lines().filter_map(passage).take(4).chain(own).collect();
     if passages.is_empty() {
-        text.push_str("- There are no passages of a report in the evidence.\n");
+        text.push_str("- The evidence contains no passages of a report.\n");
     }
     for passage in passages {
         let _ = writeln!(text, "- {passage}");
@@ -91,7 +91,7 @@ pub(super) fn trend(prompt: &str) -> String {
     text
 }
 
-/// `[E0:…] 2025-10-30 8-K: results of operations (2.02)` as a sentence.
+/// Turns `[E0:…] 2025-10-30 8-K: results of operations (2.02)` into a sentence.
 fn event(line: &str) -> Option<String> {
     let (id, rest) = line.strip_prefix("[E0:")?.split_once("] ")?;
     let (when, subjects) = rest.split_once(": ")?;
@@ -102,7 +102,7 @@ fn event(line: &str) -> Option<String> {
     Some(format!("The {form} filed on {day} reports: {} [E0:{id}].", subjects.join("; ")))
 }
 
-/// `- Revenue.yoy FY2025: 6.4% [F0:Revenue.yoy:FY2025]` as a sentence.
+/// Turns `- Revenue FY2025: … [F0:Revenue:FY2025]` into a sentence.
 fn revenue(line: &str) -> Option<String> {
     let (period, rest) = line.strip_prefix("- Revenue FY")?.split_once(": ")?;
     let (value, id) = rest.split_once(" [F0:")?;
@@ -110,7 +110,7 @@ fn revenue(line: &str) -> Option<String> {
     Some(format!("Revenue was {value} in FY{period} [F0:{id}]."))
 }
 
-/// The first words of a passage, quoted.
+/// Quotes the first words of a passage.
 fn passage(line: &str) -> Option<String> {
     let (id, words) = line.strip_prefix("[T0:")?.split_once("] ")?;
     let quoted: Vec<&str> = words.split(' ').take(10).collect();
@@ -120,7 +120,7 @@ fn passage(line: &str) -> Option<String> {
     is_plain.then(|| format!("The report says: \"{end}\" [T0:{id}]."))
 }
 
-/// `[N0:2] 2026-01-02 Example Times: Acme opens a plant` as a sentence.
+/// Turns `[N0:2] 2026-01-02 Example Times: Acme opens a plant` into a sentence.
 fn headline(line: &str) -> Option<String> {
     let (number, rest) = line.strip_prefix("[N0:")?.split_once("] ")?;
     let (_, words) = rest.split_once(": ")?;
@@ -128,8 +128,8 @@ fn headline(line: &str) -> Option<String> {
     is_plain.then(|| format!("A headline says: \"{words}\" [N0:{number}]."))
 }
 
-/// Made-up accounts.
-pub(super) fn financials() -> String {
+/// Synthetic financial statements.
+pub(crate) fn financials() -> String {
     format!(
         "Invented for a demonstration, without a model {MARK}.\n\n\
          | | Year 1 | Year 2 | Year 3 |\n|---|---|---|---|\n\
@@ -141,8 +141,8 @@ pub(super) fn financials() -> String {
     )
 }
 
-/// Made-up news.
-pub(super) fn news() -> String {
+/// Synthetic news.
+pub(crate) fn news() -> String {
     format!(
         "Invented for a demonstration, without a model {MARK}.\n\n\
          - Early in the year: a new instrument reaches its first customers.\n\

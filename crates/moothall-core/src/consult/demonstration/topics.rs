@@ -1,39 +1,39 @@
-//! What the demonstration's critic objects to, and what can be said back.
+//! Objections of the demo critic and the replies to them.
 
 use crate::debate::ObjectionSeverity;
 
-/// A line of attack. Its name begins the objection's text, so that whoever answers finds it again.
-pub(super) struct Topic {
-    pub(super) name: &'static str,
-    pub(super) severity: ObjectionSeverity,
-    /// The objection.
-    pub(super) raised: &'static str,
-    /// Said where it was not answered.
-    pub(super) pressed: &'static str,
-    /// Said where it was.
-    pub(super) settled: &'static str,
-    /// What speaks for the move.
-    pub(super) answered: &'static str,
-    /// What grants the point.
-    pub(super) granted: &'static str,
-    /// Rows of the fact table that belong to it.
-    pub(super) rows: &'static [&'static str],
+/// A line of attack. Its name starts the objection's text, so that later turns can look up the
+/// topic.
+pub(crate) struct ObjectionTopic {
+    pub(crate) name: &'static str,
+    pub(crate) severity: ObjectionSeverity,
+    pub(crate) raised: &'static str,
+    /// Used if the objection was not answered.
+    pub(crate) pressed: &'static str,
+    /// Used if the objection was answered.
+    pub(crate) settled: &'static str,
+    /// Reply that defends the move.
+    pub(crate) answered: &'static str,
+    /// Reply that concedes the point.
+    pub(crate) granted: &'static str,
+    /// Related rows of the fact table.
+    pub(crate) rows: &'static [&'static str],
 }
 
 use ObjectionSeverity::{Fatal, Major, Minor};
 
-pub(super) const TOPICS: [Topic; 8] = [
-    Topic {
+pub(crate) const TOPICS: [ObjectionTopic; 8] = [
+    ObjectionTopic {
         name: "Demand",
         severity: Major,
         raised: "nothing in the dossier shows that buyers asked for this.",
         pressed: "You describe what buyers might like, and I asked who has paid for anything like it.",
         settled: "That the first step is small enough to find out is a fair answer.",
         answered: "The first step is a test with paying buyers, so demand is measured before money is committed.",
-        granted: "There is no direct sign of demand in the filings, and I grant that.",
+        granted: "The filings show no direct sign of demand, and I grant that.",
         rows: &["Revenue.yoy", "Revenue", "NetInterestIncome"],
     },
-    Topic {
+    ObjectionTopic {
         name: "Capacity",
         severity: Major,
         raised: "the people who would do this are busy with what earns the profit.",
@@ -43,7 +43,7 @@ pub(super) const TOPICS: [Topic; 8] = [
         granted: "The plan does not say whose time it takes, and that is a gap.",
         rows: &["OperatingIncome", "SellingGeneralAdmin", "NoninterestExpense", "GeneralAdmin"],
     },
-    Topic {
+    ObjectionTopic {
         name: "Timing",
         severity: Major,
         raised: "the case would be the same a year from now, when more is known.",
@@ -53,7 +53,7 @@ pub(super) const TOPICS: [Topic; 8] = [
         granted: "Another quarter of figures would help, and nothing forces a start this month.",
         rows: &["NetIncome", "NetMargin", "Revenue"],
     },
-    Topic {
+    ObjectionTopic {
         name: "Cost",
         severity: Minor,
         raised: "the price is an assumption, and the true one shows only when it is spent.",
@@ -63,17 +63,17 @@ pub(super) const TOPICS: [Topic; 8] = [
         granted: "The size of the cost is not supported by any figure we have.",
         rows: &["CFO", "FreeCashFlow", "Capex", "Cash"],
     },
-    Topic {
+    ObjectionTopic {
         name: "Rivals",
         severity: Major,
         raised: "a competitor can copy this within a year, and then it is a cost for all.",
-        pressed: "You answer as if nobody else moved.",
+        pressed: "You answer as if competitors did not react.",
         settled: "That a copy would still leave the lower cost base is a point for you.",
         answered: "What is learned on the way stays here, and a copy would begin where we were a year before.",
         granted: "Nothing in it keeps others from doing the same.",
         rows: &["GrossMargin", "OperatingMargin", "ROE"],
     },
-    Topic {
+    ObjectionTopic {
         name: "Regulation",
         severity: Minor,
         raised: "authorities may look at this before customers do.",
@@ -83,21 +83,21 @@ pub(super) const TOPICS: [Topic; 8] = [
         granted: "The legal side is not worked out yet.",
         rows: &["EffectiveTaxRate", "Equity", "Assets"],
     },
-    Topic {
+    ObjectionTopic {
         name: "Measurement",
         severity: Minor,
         raised: "success would show in a line that moves for many other reasons.",
-        pressed: "A target that everyone can claim is no target.",
+        pressed: "A target that everyone can claim is not a target.",
         settled: "Reporting it apart, as you propose, settles this.",
         answered: "It is reported apart from the rest, so its effect can be told from the tide.",
         granted: "The line that is watched moves with much else.",
         rows: &["OperatingMargin", "NetMargin", "CostIncomeRatio"],
     },
-    Topic {
+    ObjectionTopic {
         name: "Reversal",
         severity: Fatal,
         raised: "once begun it cannot be undone without loss of trust.",
-        pressed: "You speak of stopping as if nobody would notice.",
+        pressed: "You speak of stopping as if it would go unnoticed.",
         settled: "A pilot that ends by itself answers the worst of it.",
         answered: "It begins as a pilot that ends by itself, and nothing is promised beyond it.",
         granted: "Stopping late would cost trust, and that cannot be priced.",
@@ -105,8 +105,8 @@ pub(super) const TOPICS: [Topic; 8] = [
     },
 ];
 
-/// The topic whose name begins a text.
-pub(super) fn topic_of(text: &str) -> Option<&'static Topic> {
+/// The topic whose name starts a text.
+pub(crate) fn topic_of(text: &str) -> Option<&'static ObjectionTopic> {
     let (name, _) = text.split_once(':')?;
     TOPICS.iter().find(|topic| topic.name == name.trim())
 }

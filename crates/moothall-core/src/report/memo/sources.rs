@@ -1,4 +1,4 @@
-//! What citations name, with the filing behind each.
+//! Resolves citations to their values and filings.
 
 use std::collections::BTreeSet;
 
@@ -6,74 +6,77 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::evidence::{
-    Evidence, Fact, FactId, FilingEvent, Headline, Passage, Sheet, Source, UserDocument,
-    UserPassage,
+    Evidence, Fact, FactId, FactSheet, FactSource, FilingEvent, FilingPassage, NewsHeadline,
+    UserDocument, UserPassage,
 };
-use crate::report::document::{Block, Column, Link, Span, Table, Words};
+use crate::report::document::{
+    DocumentBlock, DocumentTable, FilingLink, TableColumn, TextSpan, Words,
+};
 use crate::text::one_line;
 
-/// How much of a passage stands in a table.
+/// How many characters of a passage are shown in a table.
 const MAX_QUOTED: usize = 200;
 
-/// One thing that can be cited and exists.
-enum Known<'a> {
-    Fact(&'a Sheet, FactId, &'a Fact),
+/// A citable item of the evidence.
+enum CitedItem<'a> {
+    Fact(&'a FactSheet, FactId, &'a Fact),
     Event(&'a FilingEvent),
-    Passage(&'a Passage),
+    Passage(&'a FilingPassage),
     Document(&'a UserDocument, &'a UserPassage),
-    Headline(&'a Headline),
+    Headline(&'a NewsHeadline),
 }
 
-/// A citation as its source is listed, where it names something that is there.
-pub(super) fn listed_as(evidence: &Evidence, id: &str) -> Option<String> {
+/// The citation's canonical form in the source list, if it can be resolved.
+pub(crate) fn listed_as(evidence: &Evidence, id: &str) -> Option<String> {
     Some(match known(evidence, id)? {
-        Known::Fact(_, id, _) => format!("F0:{id}"),
-        Known::Event(_) | Known::Passage(_) | Known::Document(..) | Known::Headline(_) => {
-            id.to_owned()
-        }
+        CitedItem::Fact(_, id, _) => format!("F0:{id}"),
+        CitedItem::Event(_)
+        | CitedItem::Passage(_)
+        | CitedItem::Document(..)
+        | CitedItem::Headline(_) => id.to_owned(),
     })
 }
 
-/// The filing that a citation leads to; a computed value has none of its own.
-pub(super) fn link(evidence: &Evidence, id: &str) -> Option<Link> {
+/// The filing a citation links to; `None` for computed values.
+pub(crate) fn link(evidence: &Evidence, id: &str) -> Option<FilingLink> {
     match known(evidence, id)? {
-        Known::Fact(_, _, fact) => filing(evidence, &fact.filed()?.accession),
-        Known::Event(event) => filing(evidence, &event.accession),
-        Known::Passage(passage) => filing(evidence, &passage.accession),
-        // Of a user's folder nobody else knows the place, and nobody vouches for a feed's links.
-        Known::Document(..) | Known::Headline(_) => None,
+        CitedItem::Fact(_, _, fact) => filing(evidence, &fact.filed()?.accession),
+        CitedItem::Event(event) => filing(evidence, &event.accession),
+        CitedItem::Passage(passage) => filing(evidence, &passage.accession),
+        // User documents have no public location, and links from news feeds are untrusted.
+        CitedItem::Document(..) | CitedItem::Headline(_) => None,
     }
 }
 
-/// A filing where a person can read it. A company that does not exist has none.
-pub(super) fn filing(evidence: &Evidence, accession: &str) -> Option<Link> {
+/// The link to a filing; `None` for a fictional company.
+pub(crate) fn filing(evidence: &Evidence, accession: &str) -> Option<FilingLink> {
     let sheet = evidence.sheet.as_ref().filter(|_| !evidence.company.fictional)?;
-    Link::new(&sheet.link(accession))
+    FilingLink::new(&sheet.link(accession))
 }
 
-/// What a citation leads to.
+/// A resolved citation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ts_rs::TS)]
 pub struct CitedFact {
-    /// `F0:Revenue:FY2025`.
+    /// The citation's id, such as `F0:Revenue:FY2025`.
     pub id: String,
-    /// What it says.
+    /// The value, formatted for display.
     pub says: String,
-    /// The filing that says so.
+    /// The filing it is from.
     pub filed: Option<String>,
-    /// The number of that filing.
+    /// The accession number of the filing.
     pub accession: Option<String>,
-    /// Where a person can read it; a company that does not exist has no such place.
+    /// The URL of the filing; absent for a fictional company.
     pub link: Option<String>,
-    /// How it was computed, where it was.
+    /// The formula, if the value is computed.
     pub formula: Option<String>,
-    /// What it was computed from.
+    /// The facts it was computed from.
     pub inputs: Vec<String>,
 }
 
-/// What a citation leads to; nothing where it names nothing.
+/// Resolves a citation; `None` if it is unknown.
 pub fn cited(evidence: &Evidence, id: &str) -> Option<CitedFact> {
     let (formula, inputs) = match known(evidence, id)? {
-        Known::Fact(_, _, Fact { source: Source::Derived { formula, inputs }, .. }) => {
+        CitedItem::Fact(_, _, Fact { source: FactSource::Derived { formula, inputs }, .. }) => {
             let inputs = inputs.iter().map(|input| format!("F0:{input}")).collect();
             (Some(formula.clone()), inputs)
         }
@@ -91,41 +94,41 @@ pub fn cited(evidence: &Evidence, id: &str) -> Option<CitedFact> {
     })
 }
 
-/// The value that a citation stands for, in words.
-pub(super) fn value(evidence: &Evidence, id: &str) -> Option<String> {
+/// The value of a citation, formatted for display.
+pub(crate) fn value(evidence: &Evidence, id: &str) -> Option<String> {
     match known(evidence, id)? {
-        Known::Fact(sheet, id, _) => sheet.words(&id),
-        Known::Event(event) => Some(event.subjects()),
-        Known::Passage(passage) => Some(one_line(&passage.text, MAX_QUOTED)),
-        Known::Document(_, passage) => Some(one_line(&passage.text, MAX_QUOTED)),
-        Known::Headline(headline) => Some(one_line(&headline.text, MAX_QUOTED)),
+        CitedItem::Fact(sheet, id, _) => sheet.words(&id),
+        CitedItem::Event(event) => Some(event.subjects()),
+        CitedItem::Passage(passage) => Some(one_line(&passage.text, MAX_QUOTED)),
+        CitedItem::Document(_, passage) => Some(one_line(&passage.text, MAX_QUOTED)),
+        CitedItem::Headline(headline) => Some(one_line(&headline.text, MAX_QUOTED)),
     }
 }
 
-/// The filing that says so, in words, and its number; a computed value has none of its own.
-pub(super) fn filed(evidence: &Evidence, id: &str) -> Option<(String, String)> {
+/// The description and accession number of the filing; `None` for computed values.
+pub(crate) fn filed(evidence: &Evidence, id: &str) -> Option<(String, String)> {
     match known(evidence, id)? {
-        Known::Fact(_, _, fact) => {
+        CitedItem::Fact(_, _, fact) => {
             let filed = fact.filed()?;
             Some((format!("{} of {}", filed.form, filed.filed), filed.accession.clone()))
         }
-        Known::Event(event) => {
+        CitedItem::Event(event) => {
             Some((format!("{} of {}", event.form, event.filed), event.accession.clone()))
         }
-        Known::Passage(passage) => {
+        CitedItem::Passage(passage) => {
             Some((format!("{}, item {}", passage.form, passage.item), passage.accession.clone()))
         }
-        Known::Document(..) | Known::Headline(_) => None,
+        CitedItem::Document(..) | CitedItem::Headline(_) => None,
     }
 }
 
-/// What was cited, and what the computed values among it were computed from.
-pub(super) fn listed(evidence: &Evidence, cited: &BTreeSet<String>) -> Vec<Block> {
+/// The source list: everything cited, with the inputs of computed values.
+pub(crate) fn listed(evidence: &Evidence, cited: &BTreeSet<String>) -> Vec<DocumentBlock> {
     let mut facts = BTreeSet::new();
     let mut others = Vec::new();
     for one in cited.iter().filter_map(|id| Some((id, known(evidence, id)?))) {
         match one {
-            (_, Known::Fact(sheet, id, _)) => with_inputs(sheet, id, &mut facts),
+            (_, CitedItem::Fact(sheet, id, _)) => with_inputs(sheet, id, &mut facts),
             other => others.push(other),
         }
     }
@@ -139,113 +142,111 @@ pub(super) fn listed(evidence: &Evidence, cited: &BTreeSet<String>) -> Vec<Block
         return Vec::new();
     }
     let columns = vec![
-        Column::words("source"),
-        Column::numbers("value"),
-        Column::words("period ends"),
-        Column::words("filed"),
-        Column::wide("where"),
+        TableColumn::words("source"),
+        TableColumn::numbers("value"),
+        TableColumn::words("period ends"),
+        TableColumn::words("filed"),
+        TableColumn::wide("where"),
     ];
     vec![
-        Block::heading(1, "What it rests on"),
-        Block::paragraph(
-            "Everything that is cited above, and what computed values were computed from.",
-        ),
-        Block::Table(Table { columns, rows, has_total: false }),
+        DocumentBlock::heading(1, "Sources"),
+        DocumentBlock::paragraph("Everything cited above, with the inputs of computed values."),
+        DocumentBlock::Table(DocumentTable { columns, rows, has_total: false }),
     ]
 }
 
-/// A fact and, where it was computed, everything below it. Inputs are older than what they make, so
-/// this ends; what is there already is not looked at again.
-fn with_inputs(sheet: &Sheet, id: FactId, into: &mut BTreeSet<FactId>) {
+/// Adds a fact and, if it is computed, all its inputs transitively. This terminates because inputs
+/// are older than the facts computed from them; facts already present are skipped.
+fn with_inputs(sheet: &FactSheet, id: FactId, into: &mut BTreeSet<FactId>) {
     let mut open = vec![id];
     while let Some(id) = open.pop() {
-        if let Some(Fact { source: Source::Derived { inputs, .. }, .. }) = sheet.fact(&id) {
+        if let Some(Fact { source: FactSource::Derived { inputs, .. }, .. }) = sheet.fact(&id) {
             open.extend(inputs.iter().filter(|input| !into.contains(*input)).cloned());
         }
         into.insert(id);
     }
 }
 
-fn fact_row(evidence: &Evidence, sheet: &Sheet, id: &FactId, fact: &Fact) -> Vec<Words> {
-    let plain = |text: &str| vec![Span::text(text)];
+fn fact_row(evidence: &Evidence, sheet: &FactSheet, id: &FactId, fact: &Fact) -> Vec<Words> {
+    let plain = |text: &str| vec![TextSpan::text(text)];
     let head = [
-        vec![Span::Source { id: format!("F0:{id}") }],
+        vec![TextSpan::Source { id: format!("F0:{id}") }],
         plain(&sheet.words(id).unwrap_or_default()),
     ];
     let rest = match &fact.source {
-        Source::Filed(filed) => [
+        FactSource::Filed(filed) => [
             plain(&filed.end.to_string()),
             plain(&filed.filed.to_string()),
             place(evidence, &filed.form, &filed.accession),
         ],
-        Source::Derived { formula, .. } => {
+        FactSource::Derived { formula, .. } => {
             [Words::new(), Words::new(), plain(&format!("computed: {formula}"))]
         }
     };
     head.into_iter().chain(rest).collect()
 }
 
-fn other_row(evidence: &Evidence, id: &str, one: &Known<'_>) -> Option<Vec<Words>> {
+fn other_row(evidence: &Evidence, id: &str, one: &CitedItem<'_>) -> Option<Vec<Words>> {
     let (filed, where_it_is) = match one {
-        Known::Fact(..) => return None,
-        Known::Event(event) => {
+        CitedItem::Fact(..) => return None,
+        CitedItem::Event(event) => {
             (event.filed.to_string(), place(evidence, &event.form, &event.accession))
         }
-        Known::Passage(passage) => {
+        CitedItem::Passage(passage) => {
             (String::new(), place(evidence, &passage.form, &passage.accession))
         }
-        Known::Document(document, passage) => {
+        CitedItem::Document(document, passage) => {
             let place = format!("your document {}, passage {}", document.name, passage.number);
-            (String::new(), vec![Span::text(&place)])
+            (String::new(), vec![TextSpan::text(&place)])
         }
-        Known::Headline(headline) => {
+        CitedItem::Headline(headline) => {
             let day = headline.published.map(|day| day.to_string()).unwrap_or_default();
             let place = format!("{}: {}, {}", headline.source, headline.text, headline.url);
-            (day, vec![Span::text(&place)])
+            (day, vec![TextSpan::text(&place)])
         }
     };
-    let source = vec![Span::Source { id: id.to_owned() }];
-    let filed = vec![Span::text(&filed)];
+    let source = vec![TextSpan::Source { id: id.to_owned() }];
+    let filed = vec![TextSpan::text(&filed)];
     Some(vec![source, Words::new(), Words::new(), filed, where_it_is])
 }
 
 fn place(evidence: &Evidence, form: &str, accession: &str) -> Words {
     let text = format!("{form} {accession}");
     match filing(evidence, accession) {
-        Some(url) => vec![Span::Link { text, url }],
-        None => vec![Span::text(&text)],
+        Some(url) => vec![TextSpan::Link { text, url }],
+        None => vec![TextSpan::text(&text)],
     }
 }
 
-fn known<'a>(evidence: &'a Evidence, id: &str) -> Option<Known<'a>> {
+fn known<'a>(evidence: &'a Evidence, id: &str) -> Option<CitedItem<'a>> {
     let (kind, name) = id.split_once(':')?;
     match kind {
         "F0" => {
             let sheet = evidence.sheet.as_ref()?;
             let id = FactId::parse(name)?;
             let fact = sheet.fact(&id)?;
-            Some(Known::Fact(sheet, id, fact))
+            Some(CitedItem::Fact(sheet, id, fact))
         }
         "E0" => {
             let mut events = evidence.events.iter();
-            events.find(|event| event.accession == name).map(Known::Event)
+            events.find(|event| event.accession == name).map(CitedItem::Event)
         }
         "T0" => {
-            let is_it = |passage: &&Passage| {
-                let Passage { accession, item, paragraph, .. } = passage;
+            let is_it = |passage: &&FilingPassage| {
+                let FilingPassage { accession, item, paragraph, .. } = passage;
                 format!("{accession}:{item}:{paragraph}") == name
             };
-            evidence.passages.iter().find(is_it).map(Known::Passage)
+            evidence.passages.iter().find(is_it).map(CitedItem::Passage)
         }
         "U0" => evidence.documents.iter().find_map(|document| {
             let mut passages = document.passages.iter();
             let passage = passages.find(|passage| document.citation(passage) == id)?;
-            Some(Known::Document(document, passage))
+            Some(CitedItem::Document(document, passage))
         }),
         "N0" => {
             let number: u32 = name.parse().ok()?;
             let mut headlines = evidence.headlines.iter();
-            headlines.find(|headline| headline.number == number).map(Known::Headline)
+            headlines.find(|headline| headline.number == number).map(CitedItem::Headline)
         }
         _ => None,
     }

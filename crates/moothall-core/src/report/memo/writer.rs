@@ -1,37 +1,37 @@
-//! Words of agents on their way into a memo: checked, marked, with their citations as links.
+//! Prepares model output for a memo: checks numbers, adds marks, and turns citations into links.
 
 use std::collections::BTreeSet;
 
 use super::sources;
-use crate::claims::Checker;
+use crate::claims::ClaimChecker;
 use crate::debate::cites;
 use crate::evidence::Evidence;
-use crate::report::document::{Block, Link, Span, Words};
-use crate::report::view::ConsultView;
+use crate::report::consult_report::ConsultReport;
+use crate::report::document::{DocumentBlock, FilingLink, TextSpan, Words};
 use crate::report::visible::visible_line;
 
-/// Checks what goes into a memo, and remembers what it marked and what was cited.
-pub(super) struct Writer<'a> {
+/// Checks model output, and collects the marks and citations.
+pub(crate) struct MemoWriter<'a> {
     evidence: Option<&'a Evidence>,
-    checker: Option<Checker<'a>>,
+    checker: Option<ClaimChecker<'a>>,
     notes: Vec<String>,
     cited: BTreeSet<String>,
 }
 
-impl<'a> Writer<'a> {
-    /// Without evidence there is nothing to check against; the head of the memo says so.
-    pub(super) fn new(view: &'a ConsultView) -> Self {
+impl<'a> MemoWriter<'a> {
+    /// Synthetic data has no evidence to check against; the notice at the top of the memo says so.
+    pub(crate) fn new(view: &'a ConsultReport) -> Self {
         let evidence = view.evidence().filter(|_| !view.proceedings.is_synthetic());
-        let checker = evidence.map(|evidence| Checker::new(evidence.into()));
+        let checker = evidence.map(|evidence| ClaimChecker::new(evidence.into()));
         Self { evidence, checker, notes: Vec::new(), cited: BTreeSet::new() }
     }
 
-    /// Words of an agent, with a mark where a number or a citation does not hold.
-    pub(super) fn checked(&mut self, words: &str) -> Words {
+    /// Converts model output, with a mark for each unsupported number or citation.
+    pub(crate) fn checked(&mut self, words: &str) -> Words {
         let words = visible_line(words);
         let mut spans = self.with_citations(&words);
         let Some(checker) = &self.checker else { return spans };
-        // After the whole text: a citation may open the sentence after the one it belongs to.
+        // Marks go at the end, because a citation may be at the start of the next sentence.
         for claim in checker.check(&words).iter().filter(|claim| claim.verdict.is_flagged()) {
             let verdict = claim.verdict.to_string().replace('_', " ").to_lowercase();
             let mut note = format!("“{}”: {verdict}", claim.printed);
@@ -39,55 +39,55 @@ impl<'a> Writer<'a> {
                 note.push_str(&format!("; {}", claim.detail));
             }
             self.notes.push(note);
-            spans.push(Span::text(" "));
-            spans.push(Span::Mark { number: self.notes.len() });
+            spans.push(TextSpan::text(" "));
+            spans.push(TextSpan::Mark { number: self.notes.len() });
         }
         spans
     }
 
-    /// A citation, by its id without brackets.
-    pub(super) fn citation(&mut self, id: &str) -> Span {
+    /// Converts a citation, given its id without brackets.
+    pub(crate) fn citation(&mut self, id: &str) -> TextSpan {
         let id = visible_line(id);
         let found = self.evidence.and_then(|evidence| {
             let id = sources::listed_as(evidence, &id)?;
             Some((sources::link(evidence, &id), id))
         });
-        let Some((url, id)) = found else { return Span::Cite { id, url: None, listed: false } };
+        let Some((url, id)) = found else { return TextSpan::Cite { id, url: None, listed: false } };
         self.cited.insert(id.clone());
-        Span::Cite { id, url, listed: true }
+        TextSpan::Cite { id, url, listed: true }
     }
 
-    /// A filing of the company, where it can be read.
-    pub(super) fn filing(&self, accession: &str) -> Option<Link> {
+    /// The link to a filing, if there is one.
+    pub(crate) fn filing(&self, accession: &str) -> Option<FilingLink> {
         sources::filing(self.evidence?, accession)
     }
 
-    /// What was cited and is known, each with its filing.
-    pub(super) fn sources(&self) -> Vec<Block> {
+    /// The source list.
+    pub(crate) fn sources(&self) -> Vec<DocumentBlock> {
         let Some(evidence) = self.evidence else { return Vec::new() };
         sources::listed(evidence, &self.cited)
     }
 
-    /// What the marks mean.
-    pub(super) fn marks(&self) -> Vec<Block> {
+    /// The explanation of the marks.
+    pub(crate) fn marks(&self) -> Vec<DocumentBlock> {
         if self.notes.is_empty() {
             return Vec::new();
         }
         let items = (1..).zip(&self.notes).map(|(number, note)| {
-            let mut words = vec![Span::Mark { number }];
-            words.push(Span::text(&format!(" {note}")));
+            let mut words = vec![TextSpan::Mark { number }];
+            words.push(TextSpan::text(&format!(" {note}")));
             words
         });
         vec![
-            Block::heading(1, "Marks"),
-            Block::paragraph(
-                "Numbers and citations in the words above that the evidence does not carry.",
+            DocumentBlock::heading(1, "Marks"),
+            DocumentBlock::paragraph(
+                "Numbers and citations above that the evidence does not support.",
             ),
-            Block::List { numbered: false, items: items.collect() },
+            DocumentBlock::List { numbered: false, items: items.collect() },
         ]
     }
 
-    /// `[F0:Revenue:FY2025; F0:Revenue:FY2024]` as two citations; other brackets are words.
+    /// Splits `[F0:Revenue:FY2025; F0:Revenue:FY2024]` into two citations; other brackets are text.
     fn with_citations(&mut self, words: &str) -> Words {
         let mut spans = Words::new();
         let mut plain = String::new();
@@ -102,11 +102,11 @@ impl<'a> Writer<'a> {
             match found {
                 Some((ids, after)) => {
                     if !plain.is_empty() {
-                        spans.push(Span::text(&std::mem::take(&mut plain)));
+                        spans.push(TextSpan::text(&std::mem::take(&mut plain)));
                     }
                     for (at, id) in ids.iter().enumerate() {
                         if at > 0 {
-                            spans.push(Span::text(" "));
+                            spans.push(TextSpan::text(" "));
                         }
                         spans.push(self.citation(id));
                     }
@@ -120,7 +120,7 @@ impl<'a> Writer<'a> {
         }
         plain.push_str(rest);
         if !plain.is_empty() {
-            spans.push(Span::text(&plain));
+            spans.push(TextSpan::text(&plain));
         }
         spans
     }

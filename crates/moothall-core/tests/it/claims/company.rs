@@ -1,17 +1,19 @@
 //! Companies whose filings the tests read.
 //!
-//! The filings are not in the repository. Where they are missing, the tests fail: a test that passes
-//! because it did not run proves nothing.
+//! The filings are not in the repository. The tests fail if they are missing, because a skipped
+//! test proves nothing.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use moothall_core::claims::{Checker, Headline, Known};
+use moothall_core::claims::{CitableEvidence, ClaimChecker, NewsHeadline};
 use moothall_core::evidence::events::events;
-use moothall_core::evidence::{CompanyFacts, Day, FilingEvent, Passage, Sheet, Submissions};
+use moothall_core::evidence::{
+    CalendarDay, CompanyFacts, FactSheet, FilerSubmissions, FilingEvent, FilingPassage,
+};
 use serde::Deserialize;
 
-/// Ticker, filer number and whether the list of filings is there too.
+/// Ticker, CIK and whether the list of filings is available.
 const COMPANIES: &[(&str, &str, bool)] = &[
     ("AAPL", "CIK0000320193", true),
     ("NVDA", "CIK0001045810", true),
@@ -24,19 +26,20 @@ const COMPANIES: &[(&str, &str, bool)] = &[
     ("LPA", "CIK0001997711", false),
 ];
 
-/// What the tests may cite beside facts and events. Our own words: no filing says these.
+/// Additional sources the tests may cite besides facts and events. Written for the tests, not from
+/// filings.
 const SOURCES: &str = include_str!("sources.json");
 
 pub(crate) struct Company {
-    pub(crate) sheet: Sheet,
+    pub(crate) sheet: FactSheet,
     pub(crate) events: Vec<FilingEvent>,
-    pub(crate) passages: Vec<Passage>,
-    pub(crate) headlines: Vec<Headline>,
+    pub(crate) passages: Vec<FilingPassage>,
+    pub(crate) headlines: Vec<NewsHeadline>,
 }
 
 impl Company {
-    pub(crate) fn checker(&self) -> Checker<'_> {
-        Checker::new(Known {
+    pub(crate) fn checker(&self) -> ClaimChecker<'_> {
+        ClaimChecker::new(CitableEvidence {
             sheet: Some(&self.sheet),
             events: &self.events,
             passages: &self.passages,
@@ -50,7 +53,7 @@ impl Company {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Sources {
-    passages: BTreeMap<String, Vec<Passage>>,
+    passages: BTreeMap<String, Vec<FilingPassage>>,
     headlines: BTreeMap<String, Vec<(u32, String)>>,
 }
 
@@ -61,12 +64,12 @@ pub(crate) fn companies() -> BTreeMap<&'static str, Company> {
         let facts = CompanyFacts::parse(&read(&format!("companyfacts/{file}.json"))).unwrap();
         let events = if *has_filings {
             let bytes = read(&format!("submissions/{file}.json"));
-            events(Submissions::parse(&bytes).unwrap().until(Day::MAX))
+            events(FilerSubmissions::parse(&bytes).unwrap().until(CalendarDay::MAX))
         } else {
             Vec::new()
         };
         let headlines = sources.headlines.get(*ticker).cloned().unwrap_or_default();
-        let headline = |(number, text)| Headline {
+        let headline = |(number, text)| NewsHeadline {
             number,
             text,
             url: "https://news.example/".to_owned(),
@@ -74,7 +77,7 @@ pub(crate) fn companies() -> BTreeMap<&'static str, Company> {
             published: None,
         };
         let company = Company {
-            sheet: Sheet::build(&facts, Day::MAX).unwrap(),
+            sheet: FactSheet::build(&facts, CalendarDay::MAX).unwrap(),
             events,
             passages: sources.passages.get(*ticker).cloned().unwrap_or_default(),
             headlines: headlines.into_iter().map(headline).collect(),

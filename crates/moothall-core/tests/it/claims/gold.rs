@@ -1,11 +1,11 @@
-//! Sentences with the verdict that a careful reader gives to each of their numbers.
+//! Sentences with the verdict a careful reader would give to each number.
 //!
-//! `gold/README.md` says how the sets came about and what the first look at each of them gave.
+//! `gold/README.md` describes how the sets were made and the first results on each.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use moothall_core::claims::{Checker, Claim, ClaimKind, ClaimVerdict};
+use moothall_core::claims::{Claim, ClaimChecker, ClaimKind, ClaimVerdict};
 use serde::Deserialize;
 
 use super::company::companies;
@@ -15,13 +15,13 @@ pub(crate) const HELD_OUT: &str = include_str!("gold/held_out.jsonl");
 pub(crate) const FRESH: &str = include_str!("gold/fresh.jsonl");
 pub(crate) const SECOND: &str = include_str!("gold/second.jsonl");
 
-/// One text with what a careful reader says about it.
+/// One text with the expected verdicts.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Case {
     pub(crate) company: String,
     pub(crate) text: String,
-    /// Every number that is a claim, and the verdicts that are right, divided by `|`. `ok` is any
+    /// Every number that is a claim, with its acceptable verdicts separated by `|`. `ok` means any
     /// supported one, `wrong` any that contradicts its source.
     pub(crate) numbers: Vec<(String, String)>,
     #[serde(default)]
@@ -36,21 +36,21 @@ pub(crate) fn cases(lines: &str) -> Vec<Case> {
     lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// How well the checker did.
+/// The checker's results.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Score {
     sentences: usize,
-    /// Numbers that are claims and were read.
+    /// Claimed numbers that were found.
     read: usize,
-    /// What was read and is none.
+    /// Found numbers that are not claims.
     extra: usize,
     missed: usize,
-    /// Numbers whose verdict is of the right class.
+    /// Numbers with a verdict of the right class.
     right: usize,
     flagged_rightly: usize,
     flagged_wrongly: usize,
     not_flagged: usize,
-    /// Sentences with another count of bad citations, periods or quotations.
+    /// Sentences with a different count of bad citations, periods or quotes.
     other: usize,
 }
 
@@ -74,7 +74,7 @@ impl fmt::Display for Score {
 
 fn score(name: &str, lines: &str) -> Score {
     let companies = companies();
-    let checkers: BTreeMap<&str, Checker<'_>> =
+    let checkers: BTreeMap<&str, ClaimChecker<'_>> =
         companies.iter().map(|(ticker, company)| (*ticker, company.checker())).collect();
     let mut score = Score::default();
     for case in cases(lines) {
@@ -107,7 +107,7 @@ fn add(case: &Case, claims: &[Claim], score: &mut Score) -> Vec<String> {
     for (printed, wanted) in &case.numbers {
         let is_harmless = |word: &str| matches!(word, "ok" | "assumption" | "evidence");
         let is_flag = !wanted.split('|').any(is_harmless);
-        // Where a careful reader may go either way, flagging is not counted.
+        // If both verdicts are acceptable, flagging is not counted.
         let is_open = !is_flag && !wanted.split('|').all(is_harmless);
         let Some(at) = numbers.iter().position(|claim| plain(&claim.printed) == plain(printed))
         else {
@@ -163,7 +163,7 @@ fn is_of_class(verdict: ClaimVerdict, word: &str) -> bool {
     }
 }
 
-/// After mending, no complaint is left in any set; what the first looks gave is in the README.
+/// After fixes, no set has a mismatch left; the README has the first results.
 #[track_caller]
 fn check(name: &str, lines: &str, sentences: usize) {
     let score = score(name, lines);

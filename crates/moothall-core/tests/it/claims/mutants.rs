@@ -1,22 +1,22 @@
-//! How many wrong numbers get through? One digit of every supported number is changed, and the text
-//! checked again.
+//! Measures how many wrong numbers are accepted. One digit of every supported number is changed and
+//! the text is checked again.
 
 use std::collections::BTreeMap;
 
 use moothall_core::claims::{
-    Checker, ClaimKind, ClaimVerdict, PrintedNumber, PrintedUnit, numbers, sentences,
+    ClaimChecker, ClaimKind, ClaimVerdict, PrintedNumber, PrintedUnit, numbers, sentences,
 };
-use moothall_core::evidence::{Period, Sheet, Unit};
+use moothall_core::evidence::{FactSheet, FactUnit, FiscalPeriod};
 use rust_decimal::Decimal;
 
 use super::company::companies;
 use super::gold::{Case, DEV, FRESH, HELD_OUT, SECOND, cases};
 
-/// Mutants of each number.
+/// Mutants per number.
 const TRIES: usize = 20;
 const SEED: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// xorshift64: the same mutants everywhere and for ever.
+/// xorshift64, for the same mutants on every machine.
 struct Random(u64);
 
 impl Random {
@@ -36,10 +36,10 @@ impl Random {
 struct Tally {
     mutants: usize,
     accepted: usize,
-    /// With three or more digits, and another digit than the last changed.
+    /// Mutants with three or more digits in which a digit other than the last was changed.
     telling: usize,
     telling_accepted: usize,
-    /// What others do: any fact of the sheet may match, or any of the last five years.
+    /// Accepted by the baseline: equal to any fact of the sheet, or to any of the last five years.
     equal_to_any: usize,
     equal_to_a_year: usize,
     verdicts: BTreeMap<ClaimVerdict, usize>,
@@ -88,7 +88,7 @@ impl Tally {
 
 fn mutate(
     case: &Case,
-    (checker, baseline): &(Checker<'_>, Baseline),
+    (checker, baseline): &(ClaimChecker<'_>, Baseline),
     random: &mut Random,
     tally: &mut Tally,
 ) {
@@ -140,39 +140,39 @@ fn with_other_digit(text: &str, at: usize, is_first: bool, random: &mut Random) 
     String::from_utf8(bytes).unwrap()
 }
 
-/// What others do: a number is accepted if any fact rounds to it, whatever is cited. Magnitudes of
-/// facts by unit, sorted.
+/// The baseline of other tools: a number is accepted if any fact rounds to it, regardless of
+/// citations. Magnitudes of facts by unit, sorted.
 struct Baseline {
-    all: BTreeMap<Unit, Vec<Decimal>>,
-    years: BTreeMap<Unit, Vec<Decimal>>,
+    all: BTreeMap<FactUnit, Vec<Decimal>>,
+    years: BTreeMap<FactUnit, Vec<Decimal>>,
 }
 
 impl Baseline {
-    fn new(sheet: &Sheet) -> Self {
+    fn new(sheet: &FactSheet) -> Self {
         let newest = sheet.newest_year().unwrap();
-        let sorted = |counts: &dyn Fn(Period) -> bool| {
-            let mut magnitudes: BTreeMap<Unit, Vec<Decimal>> = BTreeMap::new();
+        let sorted = |counts: &dyn Fn(FiscalPeriod) -> bool| {
+            let mut magnitudes: BTreeMap<FactUnit, Vec<Decimal>> = BTreeMap::new();
             for (_, fact) in sheet.facts.iter().filter(|(id, _)| counts(id.period)) {
                 magnitudes.entry(fact.unit).or_default().push(fact.value.abs());
             }
             magnitudes.values_mut().for_each(|values| values.sort());
             magnitudes
         };
-        let is_recent = |period| matches!(period, Period::Year(year) if year > newest - 5);
+        let is_recent = |period| matches!(period, FiscalPeriod::Year(year) if year > newest - 5);
         Self { all: sorted(&|_| true), years: sorted(&is_recent) }
     }
 }
 
-fn equals(number: &PrintedNumber, magnitudes: &BTreeMap<Unit, Vec<Decimal>>) -> bool {
-    let (units, factor): (&[Unit], u32) = match number.unit {
-        PrintedUnit::Money if number.scaled => (&[Unit::Money], 1),
-        PrintedUnit::Money => (&[Unit::Money, Unit::PerShare], 1),
-        PrintedUnit::PerShare => (&[Unit::PerShare], 1),
-        PrintedUnit::Percent | PrintedUnit::Points => (&[Unit::Ratio], 100),
-        PrintedUnit::BasisPoints => (&[Unit::Ratio], 10_000),
-        PrintedUnit::Multiple => (&[Unit::Multiple], 1),
-        PrintedUnit::Days => (&[Unit::Days], 1),
-        PrintedUnit::Count => (&[Unit::Shares], 1),
+fn equals(number: &PrintedNumber, magnitudes: &BTreeMap<FactUnit, Vec<Decimal>>) -> bool {
+    let (units, factor): (&[FactUnit], u32) = match number.unit {
+        PrintedUnit::Money if number.scaled => (&[FactUnit::Money], 1),
+        PrintedUnit::Money => (&[FactUnit::Money, FactUnit::PerShare], 1),
+        PrintedUnit::PerShare => (&[FactUnit::PerShare], 1),
+        PrintedUnit::Percent | PrintedUnit::Points => (&[FactUnit::Ratio], 100),
+        PrintedUnit::BasisPoints => (&[FactUnit::Ratio], 10_000),
+        PrintedUnit::Multiple => (&[FactUnit::Multiple], 1),
+        PrintedUnit::Days => (&[FactUnit::Days], 1),
+        PrintedUnit::Count => (&[FactUnit::Shares], 1),
         PrintedUnit::Unreadable => (&[], 1),
     };
     let (value, half) =
@@ -186,7 +186,7 @@ fn equals(number: &PrintedNumber, magnitudes: &BTreeMap<Unit, Vec<Decimal>>) -> 
 #[test]
 fn few_numbers_with_one_wrong_digit_are_accepted() {
     let companies = companies();
-    let checkers: BTreeMap<&str, (Checker<'_>, Baseline)> = companies
+    let checkers: BTreeMap<&str, (ClaimChecker<'_>, Baseline)> = companies
         .iter()
         .map(|(ticker, company)| (*ticker, (company.checker(), Baseline::new(&company.sheet))))
         .collect();
@@ -201,7 +201,7 @@ fn few_numbers_with_one_wrong_digit_are_accepted() {
         }
         tally.print(name);
         assert!(tally.mutants >= least, "{name}");
-        // 5.2 % is what the prototype of these rules let through.
+        // The prototype of these rules accepted 5.2 %.
         assert!(tally.accepted * 1000 <= tally.mutants * 52, "{name}");
     }
 }

@@ -1,4 +1,4 @@
-//! Moves as agents write them: clean ones, and the same with one planted error.
+//! Moves as written by agents: clean ones, and the same with one planted error.
 
 use std::collections::BTreeMap;
 
@@ -17,10 +17,10 @@ struct Move {
     text: String,
     #[serde(default)]
     flaw: Option<Flaw>,
-    /// What must be flagged.
+    /// The number that must be flagged.
     #[serde(default)]
     printed: Option<String>,
-    /// A passage of a filing that speaks to a model.
+    /// A passage of a filing with a prompt injection.
     #[serde(default)]
     source: Option<String>,
 }

@@ -1,19 +1,19 @@
-//! Rows of a table whose cells are divided by commas, semicolons or tabs (RFC 4180, and what
-//! spreadsheets make of it).
+//! Reads tables with cells separated by commas, semicolons or tabs (RFC 4180 and common spreadsheet
+//! variants).
 
-use super::prose::{divided, one_space};
+use super::paragraphs::{divided, one_space};
 use super::row_text;
 
-/// More columns of a row are not read.
+/// Columns beyond this are ignored.
 const MAX_COLUMNS: usize = 64;
-/// The longest cell that is kept, in characters.
+/// Longer cells are truncated, in characters.
 const MAX_CELL_CHARS: usize = 300;
-/// More rows are counted and not kept.
+/// Files with more rows are rejected.
 const MAX_ROWS: usize = 20_000;
 
-/// The rows below the first one, which names the columns.
-pub(super) fn rows(text: &str) -> Result<Vec<String>, &'static str> {
-    let mut records = Records::new(text);
+/// Returns the rows after the first one, which names the columns.
+pub(crate) fn rows(text: &str) -> Result<Vec<String>, &'static str> {
+    let mut records = CsvReader::new(text);
     let columns = loop {
         match records.next_record()? {
             None => return Ok(Vec::new()),
@@ -26,7 +26,7 @@ pub(super) fn rows(text: &str) -> Result<Vec<String>, &'static str> {
     while let Some(cells) = records.next_record()? {
         read += 1;
         if read > MAX_ROWS {
-            return Err("it has more than 20,000 rows");
+            return Err("more than 20,000 rows");
         }
         let text = row_text(&columns, &cells);
         if !text.is_empty() {
@@ -36,17 +36,17 @@ pub(super) fn rows(text: &str) -> Result<Vec<String>, &'static str> {
     Ok(rows)
 }
 
-struct Records<'a> {
+struct CsvReader<'a> {
     letters: std::iter::Peekable<std::str::Chars<'a>>,
     divider: char,
 }
 
-impl<'a> Records<'a> {
+impl<'a> CsvReader<'a> {
     fn new(text: &'a str) -> Self {
         Self { letters: text.chars().peekable(), divider: divider(text) }
     }
 
-    /// The cells of the next record; nothing at the end.
+    /// The cells of the next record; `None` at the end.
     fn next_record(&mut self) -> Result<Option<Vec<String>>, &'static str> {
         if self.letters.peek().is_none() {
             return Ok(None);
@@ -65,7 +65,7 @@ impl<'a> Records<'a> {
 
     /// A cell, and whether it ends its record.
     fn next_cell(&mut self) -> Result<(String, bool), &'static str> {
-        let mut cell = Cell::default();
+        let mut cell = CsvCell::default();
         let mut is_quoted = false;
         while let Some(letter) = self.letters.next() {
             match letter {
@@ -87,18 +87,18 @@ impl<'a> Records<'a> {
                 letter => cell.push(letter),
             }
         }
-        if is_quoted { Err("a quotation mark is never closed") } else { Ok((cell.text(), true)) }
+        if is_quoted { Err("unclosed quotation mark") } else { Ok((cell.text(), true)) }
     }
 }
 
-/// A cell that grows within its bound.
+/// A cell of bounded length.
 #[derive(Default)]
-struct Cell {
+struct CsvCell {
     text: String,
     count: usize,
 }
 
-impl Cell {
+impl CsvCell {
     fn push(&mut self, letter: char) {
         if self.count < MAX_CELL_CHARS {
             self.text.push(letter);
@@ -115,7 +115,7 @@ impl Cell {
     }
 }
 
-/// What divides the cells of the first line most often.
+/// The most frequent separator in the first line.
 fn divider(text: &str) -> char {
     let mut counts = [(',', 0_u32), (';', 0), ('\t', 0)];
     let mut is_quoted = false;
@@ -131,7 +131,7 @@ fn divider(text: &str) -> char {
             _ => {}
         }
     }
-    // Of equals the comma, which comes first.
+    // The comma wins a tie because it comes first.
     let most = counts.iter().map(|(_, count)| *count).max().unwrap_or(0);
     counts.iter().find(|(_, count)| *count == most).map_or(',', |(sign, _)| *sign)
 }

@@ -1,18 +1,18 @@
-//! From the HTML of a filing to paragraphs of plain text.
+//! Converts the HTML of a filing to paragraphs of plain text.
 //!
-//! Our own few lines instead of a parser of the whole language: filings are flat (blocks, spans and
-//! tables), nothing of their structure but the ends of blocks is needed, the parsers that build a
-//! tree need a hundred times the memory of a 20 MB report, and core would take on their dependencies.
-//! It reads every document once from front to back, whatever is in it.
+//! This is a small scanner instead of a full HTML parser: filings are flat (blocks, spans and
+//! tables), only the ends of blocks matter, tree-building parsers need a hundred times the memory
+//! for a 20 MB report, and this crate would take on their dependencies. It reads every document
+//! once from start to end, regardless of its content.
 
 use crate::text::is_hidden;
 
-/// Nobody reads a report with more; what comes behind is left out.
+/// Limit on paragraphs per document; the rest is dropped.
 const MAX_PARAGRAPHS: usize = 200_000;
-/// The longest entity we know, with its `&` and `;`.
+/// The longest supported entity, including `&` and `;`.
 const MAX_ENTITY_BYTES: usize = 12;
 
-/// Elements whose end is the end of a paragraph.
+/// Elements that end a paragraph.
 const BLOCKS: &[&str] = &[
     "address",
     "article",
@@ -47,16 +47,16 @@ const BLOCKS: &[&str] = &[
     "tr",
     "ul",
 ];
-/// Elements whose content is nothing that a person sees.
+/// Elements whose content is not visible.
 const UNSEEN: &[&str] = &["head", "ix:header", "noscript", "script", "style", "template", "xml"];
-/// Elements whose content is no markup, so that a `<` in it opens nothing.
+/// Elements whose content is not markup, so a `<` in it opens no tag.
 const RAW: &[&str] = &["script", "style"];
-/// Elements that have no end.
+/// Elements without an end tag.
 const VOID: &[&str] = &["area", "br", "col", "hr", "img", "input", "link", "meta", "wbr"];
 
-/// The paragraphs of a document, in order, with every run of white space as one space.
-pub(super) fn paragraphs(html: &str) -> Vec<String> {
-    let mut reader = Reader::default();
+/// The paragraphs of a document, in order, with each run of white space collapsed to one space.
+pub(crate) fn paragraphs(html: &str) -> Vec<String> {
+    let mut reader = HtmlReader::default();
     let mut rest = html;
     while let Some(open) = rest.find('<') {
         let (text, from) = rest.split_at(open);
@@ -66,7 +66,7 @@ pub(super) fn paragraphs(html: &str) -> Vec<String> {
                 reader.tag(tag);
                 rest = reader.raw_element().map_or(behind, |name| end_of_raw(behind, name));
             }
-            // A sign that opens nothing.
+            // A literal `<`.
             None => {
                 reader.text("<");
                 rest = &from[1..];
@@ -81,9 +81,9 @@ pub(super) fn paragraphs(html: &str) -> Vec<String> {
     reader.paragraphs
 }
 
-/// What stands between `<` and `>` at the start of `from`, and what follows; nothing if no markup
-/// begins here. A comment is markup with an empty inside. Markup that never ends takes all of the
-/// rest, so that nothing is looked at twice.
+/// The text between `<` and `>` at the start of `from`, and the rest; `None` if no markup starts
+/// here. A comment is returned as empty markup. Unterminated markup consumes the rest, so that
+/// nothing is scanned twice.
 fn markup(from: &str) -> Option<(&str, &str)> {
     if let Some(comment) = from.strip_prefix("<!--") {
         return Some(comment.split_once("-->").map_or(("", ""), |(_, behind)| ("", behind)));
@@ -95,7 +95,7 @@ fn markup(from: &str) -> Option<(&str, &str)> {
     Some(from[1..].split_once('>').unwrap_or(("", "")))
 }
 
-/// What is left from the end tag of a raw element on.
+/// The text from the end tag of a raw element.
 fn end_of_raw<'a>(text: &'a str, name: &str) -> &'a str {
     let is_end = |(at, _): &(usize, &str)| {
         let behind = text.as_bytes().get(at + 2..at + 2 + name.len());
@@ -105,23 +105,23 @@ fn end_of_raw<'a>(text: &'a str, name: &str) -> &'a str {
 }
 
 #[derive(Default)]
-struct Reader {
+struct HtmlReader {
     paragraphs: Vec<String>,
     current: String,
     /// White space was read since the last word.
     gap: bool,
     /// A line break was read since the last word.
     broken: bool,
-    unseen: Option<Unseen>,
+    unseen: Option<HiddenElement>,
 }
 
-/// The element that hides what is being read, and how many of its name are open inside.
-struct Unseen {
+/// The invisible element being read, and how many elements of that name are nested inside it.
+struct HiddenElement {
     name: String,
     depth: usize,
 }
 
-impl Reader {
+impl HtmlReader {
     fn tag(&mut self, inside: &str) {
         let (is_end, inside) = match inside.strip_prefix('/') {
             Some(inside) => (true, inside),
@@ -144,11 +144,11 @@ impl Reader {
             self.end_paragraph();
         }
         if !is_end && !is_void && (UNSEEN.contains(&name.as_str()) || is_hidden_element(inside)) {
-            self.unseen = Some(Unseen { name, depth: 0 });
+            self.unseen = Some(HiddenElement { name, depth: 0 });
             return;
         }
         match name.as_str() {
-            // One line break is a space; two in a row are how some filers end a paragraph.
+            // One line break is a space; some filers end a paragraph with two.
             "br" if self.broken => self.end_paragraph(),
             "br" => {
                 self.gap = true;
@@ -205,7 +205,7 @@ impl Reader {
     }
 }
 
-/// Inline XBRL keeps facts in elements that no browser shows.
+/// Whether the element is hidden by CSS; inline XBRL stores facts in such elements.
 fn is_hidden_element(inside: &str) -> bool {
     let Some(style) = inside
         .to_ascii_lowercase()
@@ -217,7 +217,7 @@ fn is_hidden_element(inside: &str) -> bool {
     style.contains("display:none") || style.contains("visibility:hidden")
 }
 
-/// The sign that an entity stands for and the bytes it takes; nothing if there is none we know.
+/// The character of an entity and its length in bytes; `None` for unknown entities.
 fn entity(from: &str) -> Option<(char, usize)> {
     let window = from.as_bytes().get(1..from.len().min(MAX_ENTITY_BYTES))?;
     let end = 1 + window.iter().position(|byte| *byte == b';')?;
@@ -235,7 +235,8 @@ fn entity(from: &str) -> Option<(char, usize)> {
     Some((sign, end + 1))
 }
 
-/// Old tools write the quotes of Windows as numbers that mean control characters; browsers know.
+/// Old tools write Windows-1252 quotes as numbers that are control characters in Unicode; convert
+/// them as browsers do.
 fn windows_1252(code: u32) -> u32 {
     match code {
         0x80 => 0x20ac,

@@ -1,77 +1,78 @@
-//! A check as it stands in a policy, and the files that it asks for.
+//! Check definitions of a policy and the files they apply to.
 
 use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
 use super::duration_ms;
-use super::globs::Globs;
+use super::globs::PathGlobs;
 use crate::drafts::RelPath;
-use crate::gate::rule::{Action, Rule};
+use crate::gate::rule::{GateAction, Rule};
 
-/// The image of a check that names none.
+/// The default image.
 const USUAL_IMAGE: &str = "python";
 
-/// What is not handed to a check that does not say: what tools make, and make again.
+/// Excluded from checks by default: build output and installed dependencies, which tools can
+/// recreate.
 const USUALLY_WITHOUT: &[&str] =
     &["**/target/**", "**/node_modules/**", "**/__pycache__/**", "**/.venv/**"];
 
-/// Whether tools make a file, and make it again: nobody drafts it.
+/// Whether a file is build output or an installed dependency, which is not meant to be edited.
 pub fn made_by_tools(path: &RelPath) -> bool {
-    static GLOBS: LazyLock<Globs> = LazyLock::new(|| Globs::built_in(USUALLY_WITHOUT));
+    static GLOBS: LazyLock<PathGlobs> = LazyLock::new(|| PathGlobs::built_in(USUALLY_WITHOUT));
     GLOBS.has(path)
 }
 
 /// A check that runs on the drafted tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Check {
-    /// Its name.
+pub struct PolicyCheck {
+    /// The unique ID.
     pub id: String,
     /// Program and arguments.
     pub run: Vec<String>,
-    /// Milliseconds it may take.
+    /// Time limit.
     pub timeout_ms: u64,
-    /// The engine that it asks for, if not the usual one.
+    /// The required sandbox engine, if not the default.
     pub sandbox: Option<String>,
-    /// The image that it runs in.
+    /// The sandbox image.
     pub image: String,
-    /// Paths for which it runs.
+    /// Patterns of changed paths that trigger the check.
     pub when: Vec<String>,
-    /// Files that are handed to it.
+    /// Patterns of files passed to the check.
     pub files: Vec<String>,
-    /// Files that are not, though they are among them.
+    /// Patterns of files excluded from `files`.
     pub without: Vec<String>,
-    /// What a failure leads to, if not what the rule says.
-    pub on_fail: Option<Action>,
-    /// What a time-out leads to, if not what the rule says.
-    pub on_timeout: Option<Action>,
+    /// Action for a failure, if not the rule's.
+    pub on_fail: Option<GateAction>,
+    /// Action for a timeout, if not the rule's.
+    pub on_timeout: Option<GateAction>,
 }
 
-/// The patterns of one check.
+/// Compiled patterns of one check.
 #[derive(Debug, Clone)]
-pub(super) struct Tree {
-    when: Globs,
-    files: Globs,
-    without: Globs,
+pub(crate) struct CheckPatterns {
+    when: PathGlobs,
+    files: PathGlobs,
+    without: PathGlobs,
 }
 
-impl Tree {
-    pub(super) fn asks(&self, path: &RelPath) -> bool {
+impl CheckPatterns {
+    pub(crate) fn asks(&self, path: &RelPath) -> bool {
         self.when.has(path)
     }
 
-    pub(super) fn has(&self, path: &RelPath) -> bool {
+    pub(crate) fn has(&self, path: &RelPath) -> bool {
         self.files.has(path) && !self.leaves_out(path)
     }
 
-    pub(super) fn leaves_out(&self, path: &RelPath) -> bool {
+    pub(crate) fn leaves_out(&self, path: &RelPath) -> bool {
         self.without.has(path)
     }
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct CheckFile {
+pub(crate) struct CheckSection {
     id: String,
     run: Vec<String>,
     timeout: String,
@@ -86,24 +87,26 @@ pub(super) struct CheckFile {
     #[serde(default)]
     without: Option<Vec<String>>,
     #[serde(default)]
-    on_fail: Option<Action>,
+    on_fail: Option<GateAction>,
     #[serde(default)]
-    on_timeout: Option<Action>,
+    on_timeout: Option<GateAction>,
 }
 
-impl CheckFile {
-    pub(super) fn read(self) -> Result<(Check, Tree), String> {
+impl CheckSection {
+    pub(crate) fn read(self) -> Result<(PolicyCheck, CheckPatterns), String> {
         let Self { id, run, timeout, sandbox, image, when, files, without, on_fail, on_timeout } =
             self;
         if id.is_empty() || run.is_empty() {
-            return Err("a check needs an `id` and something to `run`".to_owned());
+            return Err("a check needs `id` and `run`".to_owned());
         }
-        let timeout_ms = duration_ms(&timeout)
-            .ok_or_else(|| format!("check `{id}`: `timeout` is such as \"5m\""))?;
-        // A check that a policy asks for and that may fail without consequence is none.
-        let least = |action: Option<Action>, rule: Rule| action.map(|said| said.max(rule.floor()));
+        let timeout_ms = duration_ms(&timeout).ok_or_else(|| {
+            format!("check `{id}`: invalid `timeout` (expected a duration such as \"5m\")")
+        })?;
+        // A check cannot be configured to fail without consequence.
+        let least =
+            |action: Option<GateAction>, rule: Rule| action.map(|said| said.max(rule.floor()));
         let everything = || vec!["**".to_owned()];
-        let check = Check {
+        let check = PolicyCheck {
             id,
             run,
             timeout_ms,
@@ -116,10 +119,10 @@ impl CheckFile {
             on_fail: least(on_fail, Rule::CheckFailed),
             on_timeout: least(on_timeout, Rule::CheckTimeout),
         };
-        let tree = Tree {
-            when: Globs::new(check.when.clone())?,
-            files: Globs::new(check.files.clone())?,
-            without: Globs::new(check.without.clone())?,
+        let tree = CheckPatterns {
+            when: PathGlobs::new(check.when.clone())?,
+            files: PathGlobs::new(check.files.clone())?,
+            without: PathGlobs::new(check.without.clone())?,
         };
         Ok((check, tree))
     }

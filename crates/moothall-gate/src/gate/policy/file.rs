@@ -1,44 +1,45 @@
-//! The policy as it stands in a file.
+//! The policy file format.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::check::CheckFile;
+use super::check::CheckSection;
 use super::{
-    Channel, Elicitation, Exception, Layer, LayerName, Numbers, Preview, Rank, Today, duration_ms,
+    ElicitationMode, LayerRank, PolicyDate, PolicyException, PolicyLayer, PolicyLayerName,
+    PolicyLimits, PreviewMode, ReviewChannel, duration_ms,
 };
 use crate::Sha256Hex;
-use crate::gate::rule::{Action, Rule};
+use crate::gate::rule::{GateAction, Rule};
 use crate::model::ModelName;
 
-/// The longest policy we read.
+/// Longer policies are refused.
 const MAX_BYTES: usize = 256 * 1024;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct File {
-    pub(super) version: Option<u32>,
-    pub(super) defaults: DefaultsFile,
-    pub(super) limits: LimitsFile,
-    pub(super) paths: PathsFile,
-    pub(super) rules: BTreeMap<String, Action>,
-    pub(super) check: Vec<CheckFile>,
-    pub(super) exception: Vec<ExceptionFile>,
-    pub(super) review: ReviewFile,
+pub(crate) struct PolicyFile {
+    pub(crate) version: Option<u32>,
+    pub(crate) defaults: DefaultsSection,
+    pub(crate) limits: LimitsSection,
+    pub(crate) paths: PathsSection,
+    pub(crate) rules: BTreeMap<String, GateAction>,
+    pub(crate) check: Vec<CheckSection>,
+    pub(crate) exception: Vec<ExceptionSection>,
+    pub(crate) review: ReviewSection,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct DefaultsFile {
-    pub(super) unlisted_rule: Option<Action>,
-    pub(super) on_error: Option<Action>,
-    pub(super) preview: Option<Preview>,
+pub(crate) struct DefaultsSection {
+    pub(crate) unlisted_rule: Option<GateAction>,
+    pub(crate) on_error: Option<GateAction>,
+    pub(crate) preview: Option<PreviewMode>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct LimitsFile {
+pub(crate) struct LimitsSection {
     max_file_bytes: Option<usize>,
     max_changed_lines: Option<usize>,
     max_deletion_ratio: Option<f64>,
@@ -55,15 +56,15 @@ pub(super) struct LimitsFile {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct PathsFile {
-    pub(super) allow: Option<Vec<String>>,
-    pub(super) deny: Option<Vec<String>>,
-    pub(super) protect: Option<Vec<String>>,
+pub(crate) struct PathsSection {
+    pub(crate) allow: Option<Vec<String>>,
+    pub(crate) deny: Option<Vec<String>>,
+    pub(crate) protect: Option<Vec<String>>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ExceptionFile {
+pub(crate) struct ExceptionSection {
     rule: String,
     path: String,
     #[serde(default)]
@@ -75,39 +76,39 @@ pub(super) struct ExceptionFile {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct ReviewFile {
-    pub(super) approvers: Option<Vec<String>>,
-    pub(super) author_may_approve: Option<bool>,
-    pub(super) channels: Option<Vec<Channel>>,
-    pub(super) elicitation: Option<Elicitation>,
-    pub(super) model: Option<ModelName>,
+pub(crate) struct ReviewSection {
+    pub(crate) approvers: Option<Vec<String>>,
+    pub(crate) author_may_approve: Option<bool>,
+    pub(crate) channels: Option<Vec<ReviewChannel>>,
+    pub(crate) elicitation: Option<ElicitationMode>,
+    pub(crate) model: Option<ModelName>,
 }
 
-/// A task contract may say much to others; only `gate` is for us.
+/// A task contract has other keys for other tools; only `gate` is read.
 #[derive(Debug, Default, Deserialize)]
-struct Contract {
+struct TaskContract {
     #[serde(default)]
-    gate: File,
+    gate: PolicyFile,
 }
 
-impl File {
-    pub(super) fn read(layer: &Layer) -> Result<Self, String> {
+impl PolicyFile {
+    pub(crate) fn read(layer: &PolicyLayer) -> Result<Self, String> {
         if layer.text.len() > MAX_BYTES {
-            return Err(format!("longer than {MAX_BYTES} bytes"));
+            return Err(format!("larger than {MAX_BYTES} bytes"));
         }
         let file = match layer.name {
-            LayerName::Task => {
-                // Serde would read a list as an object, field by field.
+            PolicyLayerName::Task => {
+                // Serde would also accept an array for a struct.
                 let object: serde_json::Map<String, serde_json::Value> =
                     serde_json::from_str(&layer.text).map_err(|error| error.to_string())?;
-                let contract: Contract =
+                let contract: TaskContract =
                     serde_json::from_value(object.into()).map_err(|error| error.to_string())?;
                 contract.gate
             }
-            LayerName::Organisation | LayerName::Workspace => {
+            PolicyLayerName::Organisation | PolicyLayerName::Workspace => {
                 let file: Self = toml::from_str(&layer.text).map_err(|error| error.to_string())?;
                 if file.version != Some(1) {
-                    return Err("`version = 1` is missing".to_owned());
+                    return Err("missing `version = 1`".to_owned());
                 }
                 file
             }
@@ -116,26 +117,26 @@ impl File {
     }
 }
 
-impl LimitsFile {
-    pub(super) fn tighten(
+impl LimitsSection {
+    pub(crate) fn tighten(
         self,
-        numbers: &mut Numbers,
-        rank: Rank,
-        layer: LayerName,
+        numbers: &mut PolicyLimits,
+        rank: LayerRank,
+        layer: PolicyLayerName,
         notes: &mut Vec<String>,
     ) -> Result<(), String> {
         let ms = |name: &str, text: Option<String>| match text {
             None => Ok(None),
             Some(text) => duration_ms(&text).map(Some).ok_or_else(|| {
-                format!("`{name}`: write a number and s, m, h or d, such as \"7d\"")
+                format!("invalid `{name}`: expected a number and s, m, h or d, such as \"7d\"")
             }),
         };
         let permille = match self.max_deletion_ratio {
             Some(ratio) if (0.0..=1.0).contains(&ratio) => Some((ratio * 1000.0).round() as usize),
-            Some(_) => return Err("`max_deletion_ratio` is between 0 and 1".to_owned()),
+            Some(_) => return Err("`max_deletion_ratio` must be between 0 and 1".to_owned()),
             None => None,
         };
-        let mut least = Least { rank, layer, notes };
+        let mut least = LimitMerger { rank, layer, notes };
         let limits = numbers;
         least.take("max_file_bytes", &mut limits.max_file_bytes, self.max_file_bytes);
         least.take("max_changed_lines", &mut limits.max_changed_lines, self.max_changed_lines);
@@ -168,14 +169,14 @@ impl LimitsFile {
     }
 }
 
-/// Every limit is stricter when it is smaller.
-struct Least<'a> {
-    rank: Rank,
-    layer: LayerName,
+/// Merges limits. For every limit, smaller is stricter.
+struct LimitMerger<'a> {
+    rank: LayerRank,
+    layer: PolicyLayerName,
     notes: &'a mut Vec<String>,
 }
 
-impl Least<'_> {
+impl LimitMerger<'_> {
     fn take<T: Ord + Copy + std::fmt::Display>(
         &mut self,
         name: &str,
@@ -183,7 +184,7 @@ impl Least<'_> {
         said: Option<T>,
     ) {
         let Some(said) = said else { return };
-        if self.rank == Rank::Below && said > *known {
+        if self.rank == LayerRank::Below && said > *known {
             let layer = self.layer;
             self.notes.push(format!("the {layer} wants {name} = {said}; it stays {known}"));
             return;
@@ -192,21 +193,21 @@ impl Least<'_> {
     }
 }
 
-impl ExceptionFile {
-    pub(super) fn read(self) -> Result<(Exception, Vec<String>), String> {
+impl ExceptionSection {
+    pub(crate) fn read(self) -> Result<(PolicyException, Vec<String>), String> {
         let Self { rule, path, value_sha256, reason, owner, expires } = self;
-        let known = Rule::parse(&rule).ok_or_else(|| format!("there is no rule `{rule}`"))?;
+        let known = Rule::parse(&rule).ok_or_else(|| format!("unknown rule `{rule}`"))?;
         if reason.trim().is_empty() || owner.trim().is_empty() {
-            return Err(format!("an exception of `{rule}` needs a reason and an owner"));
+            return Err(format!("exception for `{rule}` needs a reason and an owner"));
         }
         let date = expires.date.ok_or_else(|| {
-            format!("an exception of `{rule}`: `expires` is a day, such as 2027-01-31")
+            format!("exception for `{rule}`: `expires` must be a date, such as 2027-01-31")
         })?;
-        let last_day = Today { year: date.year, month: date.month, day: date.day };
+        let last_day = PolicyDate { year: date.year, month: date.month, day: date.day };
         let expires = date.to_string();
         let globs = vec![path.clone()];
         let exception =
-            Exception { rule: known, path, value_sha256, reason, owner, expires, last_day };
+            PolicyException { rule: known, path, value_sha256, reason, owner, expires, last_day };
         Ok((exception, globs))
     }
 }

@@ -1,58 +1,57 @@
-//! Patterns of paths.
+//! Path patterns.
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use crate::drafts::RelPath;
 
-/// Patterns, and what matches them.
+/// A compiled list of path patterns.
 #[derive(Debug, Clone)]
-pub(in crate::gate) struct Globs {
+pub(crate) struct PathGlobs {
     texts: Vec<String>,
     set: Option<GlobSet>,
 }
 
-impl Globs {
-    /// What every path matches: for patterns of ours that do not compile, which a test would show.
-    /// A list that denies or protects too much is safe.
+impl PathGlobs {
+    /// Matches every path. Fallback for built-in patterns that do not compile, which tests would
+    /// catch: denying or protecting too much is safe.
     fn everything() -> Self {
         Self { texts: vec!["**".to_owned()], set: None }
     }
 
-    /// Patterns of ours.
-    pub(in crate::gate) fn built_in(texts: &[&str]) -> Self {
+    pub(crate) fn built_in(texts: &[&str]) -> Self {
         let texts = texts.iter().map(|&text| text.to_owned()).collect();
         Self::new(texts).unwrap_or_else(|_| Self::everything())
     }
 
-    pub(super) fn texts(&self) -> &[String] {
+    pub(crate) fn texts(&self) -> &[String] {
         &self.texts
     }
 
-    pub(in crate::gate) fn new(texts: Vec<String>) -> Result<Self, String> {
+    pub(crate) fn new(texts: Vec<String>) -> Result<Self, String> {
         let mut set = GlobSetBuilder::new();
         for text in &texts {
-            // Some file systems fold case, and a rule must hold on all of them.
+            // Some file systems fold case, and a rule must apply on all of them.
             let glob = GlobBuilder::new(text)
                 .literal_separator(true)
                 .case_insensitive(true)
                 .empty_alternates(true)
                 .build();
-            set.add(glob.map_err(|error| format!("pattern `{text}`: {}", error.kind()))?);
+            set.add(glob.map_err(|error| format!("invalid pattern `{text}`: {}", error.kind()))?);
         }
-        let set = set.build().map_err(|error| format!("patterns: {}", error.kind()))?;
+        let set = set.build().map_err(|error| format!("invalid patterns: {}", error.kind()))?;
         Ok(Self { texts, set: Some(set) })
     }
 
-    pub(super) fn and(&self, more: Vec<String>) -> Result<Self, String> {
+    pub(crate) fn and(&self, more: Vec<String>) -> Result<Self, String> {
         Self::new(self.texts.iter().cloned().chain(more).collect())
     }
 
-    pub(in crate::gate) fn has(&self, path: &RelPath) -> bool {
+    pub(crate) fn has(&self, path: &RelPath) -> bool {
         let Some(set) = &self.set else { return true };
         set.is_match(path.as_str()) || set.is_match(path.folded())
     }
 
-    pub(in crate::gate) fn matching(&self, path: &RelPath) -> Vec<&str> {
+    pub(crate) fn matching(&self, path: &RelPath) -> Vec<&str> {
         match &self.set {
             Some(set) => {
                 let mut found = set.matches(path.as_str());

@@ -1,38 +1,40 @@
-//! Other ways to read the same bytes, so that a credential cannot hide behind how it is written.
+//! Alternative readings of the same bytes (decoded, unescaped, joined), so that encoding a
+//! credential does not hide it.
 
 use std::sync::OnceLock;
 
 use aho_corasick::AhoCorasick;
 
-use super::Work;
+use super::ScanBudget;
 use crate::text::is_unseen;
 
-/// Runs shorter than this decode to nothing that could be a credential.
+/// Shorter runs are too short to encode a credential.
 const MIN_RUN: usize = 24;
 /// Shorter pieces of decoded text are noise.
 const MIN_TEXT: usize = 16;
-/// How far a literal may be from the one that it is joined with.
+/// Maximum distance between two literals that are joined.
 const MAX_GLUE: usize = 200;
 /// The longest escape: `\u{00000041}`.
 const MAX_ESCAPE: usize = 12;
 
-/// A way to read, and where each part of it comes from.
+/// A reading of the text, with a map back to the original.
 #[derive(Debug, Clone)]
-pub(super) struct View {
-    pub(super) bytes: Vec<u8>,
-    /// Positions in the view and the originals they stand for, in order.
+pub(crate) struct ScanView {
+    pub(crate) bytes: Vec<u8>,
+    /// Positions in the view and the matching positions in the original, in order.
     map: Vec<(usize, usize)>,
-    /// Decoded text: only formats of vendors count there, because noise decodes to noise.
-    pub(super) specific_only: bool,
+    /// For decoded text, where only vendor formats count: random bytes would match generic
+    /// patterns.
+    pub(crate) specific_only: bool,
 }
 
-impl View {
+impl ScanView {
     fn whole(bytes: Vec<u8>) -> Self {
         Self { bytes, map: vec![(0, 0)], specific_only: false }
     }
 
-    /// Where a position of the view is in the original.
-    pub(super) fn original(&self, at: usize) -> usize {
+    /// Maps a position in the view to the original.
+    pub(crate) fn original(&self, at: usize) -> usize {
         let before = self.map.partition_point(|(position, _)| *position <= at);
         match before.checked_sub(1).and_then(|index| self.map.get(index)) {
             Some((position, original)) => original + (at - position),
@@ -41,8 +43,8 @@ impl View {
     }
 }
 
-/// All views that differ from the plain one. Each costs one pass over the text.
-pub(super) fn views(bytes: &[u8], prefixes: &[&str], work: &mut Work<'_>) -> Vec<View> {
+/// All views of a text, including the plain one. Each costs one pass over the text.
+pub(crate) fn views(bytes: &[u8], prefixes: &[&str], work: &mut ScanBudget<'_>) -> Vec<ScanView> {
     let mut views = Vec::new();
     let text = match utf16(bytes) {
         Some(view) => {
@@ -53,7 +55,7 @@ pub(super) fn views(bytes: &[u8], prefixes: &[&str], work: &mut Work<'_>) -> Vec
         None => bytes.to_vec(),
     };
     work.spend(2 * bytes.len());
-    views.push(View::whole(text.clone()));
+    views.push(ScanView::whole(text.clone()));
     let plain = without_unseen(&text);
     let seen = plain.as_ref().map_or(&text, |view| &view.bytes).clone();
     views.extend(plain);
@@ -69,10 +71,10 @@ pub(super) fn views(bytes: &[u8], prefixes: &[&str], work: &mut Work<'_>) -> Vec
         once.extend(decoded(text, work));
     }
     if let Some(unwrapped) = unwrapped {
-        // Where the lines are one, positions are near enough.
+        // Positions are approximate after joining lines.
         once.extend(decoded(&unwrapped, work));
     }
-    let twice: Vec<View> = once
+    let twice: Vec<ScanView> = once
         .iter()
         .filter_map(|first| {
             let mut second = decoded(&first.bytes, work)?;
@@ -89,8 +91,8 @@ pub(super) fn views(bytes: &[u8], prefixes: &[&str], work: &mut Work<'_>) -> Vec
     views
 }
 
-/// UTF-16 with a byte order mark, or bytes of which every other one is zero.
-fn utf16(bytes: &[u8]) -> Option<View> {
+/// Decodes UTF-16: text with a byte order mark, or where about every other byte is zero.
+fn utf16(bytes: &[u8]) -> Option<ScanView> {
     let little = bytes.starts_with(b"\xff\xfe");
     let big = bytes.starts_with(b"\xfe\xff");
     let zeros = |at: usize| bytes.iter().skip(at).step_by(2).filter(|byte| **byte == 0).count();
@@ -106,11 +108,11 @@ fn utf16(bytes: &[u8]) -> Option<View> {
     let text: String =
         char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
     let map = (0..text.len()).step_by(64).map(|at| (at, at * 2)).collect();
-    Some(View { bytes: text.into_bytes(), map, specific_only: false })
+    Some(ScanView { bytes: text.into_bytes(), map, specific_only: false })
 }
 
-/// Without characters that leave no ink.
-fn without_unseen(bytes: &[u8]) -> Option<View> {
+/// Removes invisible characters.
+fn without_unseen(bytes: &[u8]) -> Option<ScanView> {
     if bytes.is_ascii() {
         return None;
     }
@@ -118,7 +120,7 @@ fn without_unseen(bytes: &[u8]) -> Option<View> {
     if !text.chars().any(is_unseen) {
         return None;
     }
-    let mut view = View { bytes: Vec::new(), map: vec![(0, 0)], specific_only: false };
+    let mut view = ScanView { bytes: Vec::new(), map: vec![(0, 0)], specific_only: false };
     for (at, c) in text.char_indices() {
         if is_unseen(c) {
             view.map.push((view.bytes.len(), at + c.len_utf8()));
@@ -129,10 +131,10 @@ fn without_unseen(bytes: &[u8]) -> Option<View> {
     Some(view)
 }
 
-/// With `\n`, `\x41`, `\u0041`, `\u{41}`, `\101`, `%41`, `&#65;` and `&#x41;` read as what they stand for.
-fn unescaped(bytes: &[u8], work: &mut Work<'_>) -> Option<View> {
+/// Decodes `\n`, `\x41`, `\u0041`, `\u{41}`, `\101`, `%41`, `&#65;` and `&#x41;`.
+fn unescaped(bytes: &[u8], work: &mut ScanBudget<'_>) -> Option<ScanView> {
     let mut view =
-        View { bytes: Vec::with_capacity(bytes.len()), map: vec![(0, 0)], specific_only: true };
+        ScanView { bytes: Vec::with_capacity(bytes.len()), map: vec![(0, 0)], specific_only: true };
     let mut at = 0;
     let mut found = false;
     while at < bytes.len() {
@@ -159,20 +161,20 @@ fn unescaped(bytes: &[u8], work: &mut Work<'_>) -> Option<View> {
     found.then_some(view)
 }
 
-/// The byte that an escape stands for, and the length of the escape.
+/// Decodes one escape. Returns the byte and the length of the escape.
 fn escape(rest: &[u8]) -> Option<(u8, usize)> {
     let number = |digits: &[u8], radix| {
         let digits = std::str::from_utf8(digits).ok()?;
         u8::try_from(u32::from_str_radix(digits, radix).ok()?).ok()
     };
-    // Digits up to a closing mark, with the length of all of it.
+    // Parses digits up to a closing character. Returns the value and the total length.
     let closed = |skip: usize, close: u8, radix| {
         let digits = rest.get(skip..)?;
         let end = digits.iter().take(MAX_ESCAPE - skip).position(|byte| *byte == close)?;
         Some((number(&digits[..end], radix)?, skip + end + 1))
     };
     match rest {
-        // Between words, whichever blank it is.
+        // Any white space separates words.
         [b'\\', b'n' | b't' | b'r', ..] => Some((b'\n', 2)),
         [b'\\', b'x', a, b, ..] => Some((number(&[*a, *b], 16)?, 4)),
         [b'\\', b'u', b'{', ..] => closed(3, b'}', 16),
@@ -185,11 +187,11 @@ fn escape(rest: &[u8]) -> Option<(u8, usize)> {
     }
 }
 
-/// With neighbouring string literals as one: `"a" + "b"`, `"a" "b"`, `'a' . 'b'`, `["a", "b"]`, with
-/// or without a comment between, and lines that end in a backslash.
-fn joined(bytes: &[u8], work: &mut Work<'_>) -> Option<View> {
+/// Joins adjacent string literals (`"a" + "b"`, `"a" "b"`, `'a' . 'b'`, `["a", "b"]`, also with a
+/// comment in between) and lines that end in a backslash.
+fn joined(bytes: &[u8], work: &mut ScanBudget<'_>) -> Option<ScanView> {
     let mut view =
-        View { bytes: Vec::with_capacity(bytes.len()), map: vec![(0, 0)], specific_only: true };
+        ScanView { bytes: Vec::with_capacity(bytes.len()), map: vec![(0, 0)], specific_only: true };
     let mut at = 0;
     let mut found = false;
     while at < bytes.len() {
@@ -215,8 +217,8 @@ fn joined(bytes: &[u8], work: &mut Work<'_>) -> Option<View> {
     found.then_some(view)
 }
 
-/// The length of what stands between a closing quote and the next opening one, if it only joins
-/// them, and how many bytes were looked at.
+/// Returns the length of the text between a closing quote and the next opening one if it only joins
+/// two literals, and the number of bytes examined.
 fn glue(after: &[u8], quote: u8) -> (Option<usize>, usize) {
     let after = &after[..after.len().min(MAX_GLUE)];
     let mut operators = 0;
@@ -240,7 +242,7 @@ fn glue(after: &[u8], quote: u8) -> (Option<usize>, usize) {
     (None, at)
 }
 
-/// The length of a comment, with its line break if that ends it.
+/// The length of a comment, including the line break that ends it.
 fn comment(text: &[u8]) -> Option<usize> {
     match text {
         [b'/', b'*', rest @ ..] => {
@@ -253,8 +255,8 @@ fn comment(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// The length of a line break with the blanks around it, if nothing else is before it, and how many
-/// bytes were looked at.
+/// Returns the length of a line break and the blanks around it if only blanks precede it, and the
+/// number of bytes examined.
 fn line_end(after: &[u8]) -> (Option<usize>, usize) {
     let blanks =
         |bytes: &[u8]| bytes.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\r')).count();
@@ -270,7 +272,7 @@ fn is_digit(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_')
 }
 
-/// Lines of nothing but base64 or hexadecimal digits as one run, and everything else left out.
+/// Joins consecutive lines of base64 or hexadecimal digits into one run and drops all other lines.
 fn unwrapped(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut view = Vec::new();
     let mut lines = 0;
@@ -290,10 +292,10 @@ fn unwrapped(bytes: &[u8]) -> Option<Vec<u8>> {
     wrapped.then_some(view)
 }
 
-/// The text in every run of base64 or hexadecimal digits. A run may begin anywhere in a group of
-/// four digits, and bytes that are not text may stand before the text.
-fn decoded(bytes: &[u8], work: &mut Work<'_>) -> Option<View> {
-    let mut view = View { bytes: Vec::new(), map: Vec::new(), specific_only: true };
+/// Decodes every run of base64 or hexadecimal digits. A run may start anywhere in a group of four
+/// digits, and binary data may precede the text.
+fn decoded(bytes: &[u8], work: &mut ScanBudget<'_>) -> Option<ScanView> {
+    let mut view = ScanView { bytes: Vec::new(), map: Vec::new(), specific_only: true };
     let mut at = 0;
     while at < bytes.len() {
         let run = bytes[at..].iter().take_while(|byte| is_digit(**byte)).count();
@@ -315,7 +317,7 @@ fn decoded(bytes: &[u8], work: &mut Work<'_>) -> Option<View> {
         }
         at += run.max(1);
     }
-    // Positions inside a run are not those of its digits; its beginning is near enough.
+    // Positions within a run map to its start, which is precise enough.
     (!view.bytes.is_empty()).then_some(view)
 }
 
@@ -348,8 +350,8 @@ fn base64(text: &[u8]) -> Option<Vec<u8>> {
     Some(read)
 }
 
-/// Backwards, where a known beginning stands backwards.
-fn reversed(bytes: &[u8], prefixes: &[&str], work: &mut Work<'_>) -> Option<View> {
+/// Reverses the text if it contains a reversed token prefix.
+fn reversed(bytes: &[u8], prefixes: &[&str], work: &mut ScanBudget<'_>) -> Option<ScanView> {
     static BACKWARDS: OnceLock<Option<AhoCorasick>> = OnceLock::new();
     let automaton = BACKWARDS.get_or_init(|| {
         let distinct = |prefix: &&&str| prefix.contains(['_', '-']) || **prefix == "AKIA";
@@ -357,12 +359,12 @@ fn reversed(bytes: &[u8], prefixes: &[&str], work: &mut Work<'_>) -> Option<View
         AhoCorasick::new(prefixes.iter().filter(distinct).map(back)).ok()
     });
     work.spend(bytes.len());
-    // Without the automaton every text is read backwards, too: slower, and nothing is missed.
+    // Without the automaton, reverse every text: slower, but nothing is missed.
     if !automaton.as_ref().is_none_or(|automaton| automaton.is_match(bytes)) {
         return None;
     }
     let mut back = bytes.to_vec();
     back.reverse();
     let map = (0..back.len()).map(|at| (at, bytes.len() - 1 - at)).collect();
-    Some(View { bytes: back, map, specific_only: true })
+    Some(ScanView { bytes: back, map, specific_only: true })
 }

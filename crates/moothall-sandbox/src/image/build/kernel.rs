@@ -1,29 +1,29 @@
-//! The part of an image that boots: the kernel and the modules that its drivers are in.
+//! The kernel and driver modules of an image.
 
 use std::path::{Path, PathBuf};
 
-use super::super::archive::{Entry, archive};
-use super::super::manifest::Package;
+use super::super::initramfs::{ArchiveEntry, archive};
+use super::super::manifest::DebianPackage;
 use super::super::recipe::{KernelRecipe, Recipe};
 use super::super::tree::walk;
-use super::packages::Wanted;
+use super::packages::PackageSelection;
 use super::{BuildStep, ImageBuilder};
 use crate::SandboxError;
 
-/// A kernel that was fetched.
+/// A downloaded kernel.
 #[derive(Debug, Clone)]
-pub(super) struct Kernel {
-    /// What it was made by.
+pub(crate) struct KernelFiles {
+    /// The suite and recipe it was built from.
     recipe: (String, KernelRecipe),
-    pub(super) package: Package,
-    pub(super) release: String,
-    pub(super) vmlinuz: PathBuf,
-    pub(super) modules: PathBuf,
+    pub(crate) package: DebianPackage,
+    pub(crate) release: String,
+    pub(crate) vmlinuz: PathBuf,
+    pub(crate) modules: PathBuf,
 }
 
 impl ImageBuilder<'_> {
-    /// The kernel of a recipe, fetched once for all recipes that want the same.
-    pub(super) async fn kernel(&mut self, recipe: &Recipe) -> Result<Kernel, SandboxError> {
+    /// The kernel for a recipe. Recipes with the same kernel share one download.
+    pub(crate) async fn kernel(&mut self, recipe: &Recipe) -> Result<KernelFiles, SandboxError> {
         let wanted = (recipe.suite.clone(), recipe.kernel.clone());
         if let Some(kernel) = self.kernel.as_ref().filter(|kernel| kernel.recipe == wanted) {
             return Ok(kernel.clone());
@@ -32,7 +32,8 @@ impl ImageBuilder<'_> {
         let area = self.work.path().join(format!("kernel-{}", self.drafts));
         let unpacked = area.join("unpacked");
         let packages = [recipe.kernel.package.clone()].into();
-        let wanted_packages = Wanted { packages: &packages, without: &recipe.kernel.without };
+        let wanted_packages =
+            PackageSelection { packages: &packages, without: &recipe.kernel.without };
         let packages = self.unpack(recipe, &area, &unpacked, wanted_packages).await?;
         let broken = {
             let image = recipe.name.clone();
@@ -46,12 +47,12 @@ impl ImageBuilder<'_> {
     }
 }
 
-/// Takes what is needed out of the unpacked packages and throws the rest away.
+/// Copies the required files out of the unpacked packages and deletes the rest.
 fn take_out(
     area: &Path,
-    packages: &[Package],
+    packages: &[DebianPackage],
     recipe: (String, KernelRecipe),
-) -> Result<Kernel, String> {
+) -> Result<KernelFiles, String> {
     let words = |error: std::io::Error| error.to_string();
     let unpacked = area.join("unpacked");
     let mut kernels = Vec::new();
@@ -60,14 +61,18 @@ fn take_out(
         kernels.extend(name.to_str().and_then(|it| it.strip_prefix("vmlinuz-")).map(str::to_owned));
     }
     let [release] = kernels.as_slice() else {
-        return Err(format!("package `{}` brings {} kernels", recipe.1.package, kernels.len()));
+        return Err(format!(
+            "package `{}` contains {} kernels, expected one",
+            recipe.1.package,
+            kernels.len()
+        ));
     };
     let of_release = format!("linux-image-{release}");
     let package = packages.iter().find(|package| package.name == of_release);
-    let package = package.ok_or_else(|| format!("there is no package `{of_release}`"))?.clone();
+    let package = package.ok_or_else(|| format!("package `{of_release}` is missing"))?.clone();
 
     let modules = modules(&unpacked.join("lib/modules").join(release), &recipe.1)?;
-    let kernel = Kernel {
+    let kernel = KernelFiles {
         recipe,
         package,
         release: release.clone(),
@@ -81,7 +86,7 @@ fn take_out(
     Ok(kernel)
 }
 
-/// The first part of the initramfs: mount points, modules, and `/modules/order` that lists them.
+/// The first part of the initramfs: mount points, modules, and `/modules/order`, which lists them.
 fn modules(folder: &Path, recipe: &KernelRecipe) -> Result<Vec<u8>, String> {
     let words = |error: std::io::Error| error.to_string();
     let mut found = Vec::new();
@@ -111,9 +116,18 @@ fn modules(folder: &Path, recipe: &KernelRecipe) -> Result<Vec<u8>, String> {
             None => return Err(format!("the kernel has no module `{name}`")),
         }
     }
-    let mut entries: Vec<_> = recipe.folders.iter().map(|path| Entry::Folder(path)).collect();
-    entries.push(Entry::Folder("modules"));
-    entries.push(Entry::File { path: "modules/order", mode: 0o644, bytes: order.as_bytes() });
-    entries.extend(files.iter().map(|(path, bytes)| Entry::File { path, mode: 0o644, bytes }));
+    let mut entries: Vec<_> =
+        recipe.folders.iter().map(|path| ArchiveEntry::Folder(path)).collect();
+    entries.push(ArchiveEntry::Folder("modules"));
+    entries.push(ArchiveEntry::File {
+        path: "modules/order",
+        mode: 0o644,
+        bytes: order.as_bytes(),
+    });
+    entries.extend(files.iter().map(|(path, bytes)| ArchiveEntry::File {
+        path,
+        mode: 0o644,
+        bytes,
+    }));
     archive(&entries).map_err(|error| error.to_string())
 }

@@ -1,4 +1,4 @@
-//! Fetching packages and unpacking them, without some that others depend on.
+//! Downloads and unpacks packages, leaving out selected dependencies.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -6,49 +6,48 @@ use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use super::super::manifest::Package;
+use super::super::manifest::DebianPackage;
 use super::super::recipe::Recipe;
-use super::super::{sources, tree};
+use super::super::{apt_sources, tree};
 use super::ImageBuilder;
 use crate::SandboxError;
 
-/// Makes `/bin`, `/lib` and so on links into `/usr` before anything is unpacked into them, and tells
-/// apt of the packages that stay out.
+/// Makes `/bin`, `/lib` and so on links into `/usr` before anything is unpacked, and adds the apt
+/// source of the empty packages.
 const SETUP: &str = "cd \"$1\" && cp \"$MOOTHALL_WITHOUT\" etc/apt/sources.list.d/ && \
     for part in bin sbin lib lib64; do mkdir -p \"usr/$part\" && ln -s \"usr/$part\" \"$part\"; done";
 
-/// The version of an empty package, above all that real ones have.
+/// Version of the empty packages, higher than any real version.
 const EMPTY_VERSION: &str = "9999";
 
-/// Which packages.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted<'a> {
-    pub(super) packages: &'a BTreeSet<String>,
-    pub(super) without: &'a BTreeSet<String>,
+pub(crate) struct PackageSelection<'a> {
+    pub(crate) packages: &'a BTreeSet<String>,
+    pub(crate) without: &'a BTreeSet<String>,
 }
 
 impl ImageBuilder<'_> {
-    /// Unpacks packages into `target` and says which they were.
-    pub(super) async fn unpack(
+    /// Unpacks packages into `target` and returns them.
+    pub(crate) async fn unpack(
         &self,
         recipe: &Recipe,
         area: &Path,
         target: &Path,
-        wanted: Wanted<'_>,
-    ) -> Result<Vec<Package>, SandboxError> {
+        wanted: PackageSelection<'_>,
+    ) -> Result<Vec<DebianPackage>, SandboxError> {
         let temporary = area.join("temporary");
         fs_err::create_dir_all(&temporary)
-            .map_err(SandboxError::host("packages have no place to go to"))?;
+            .map_err(SandboxError::host("cannot create the folder for packages"))?;
         let include: Vec<_> = wanted.packages.iter().map(String::as_str).collect();
         let mut command = self.tools.command(self.tools.find("mmdebstrap")?);
         command
             .env("TMPDIR", &temporary)
             .env("MOOTHALL_WITHOUT", self.empty_packages(area, wanted.without).await?)
             .args(["--variant=extract", "--format=directory", "--architectures=amd64"])
-            // Of all modes the one without namespaces, mounts and chroot. mmdebstrap warns of it
-            // because of the scripts of packages, of which this variant runs none.
+            // The only mode without namespaces, mounts and chroot. mmdebstrap warns about it
+            // because of package scripts, but this variant runs none.
             .args(["--mode=chrootless", "--skip=check/chrootless"])
-            // Their names tell the versions.
+            // Package versions are read from the names of the cached files.
             .arg("--skip=cleanup/apt/cache")
             .arg("--aptopt=Acquire::Languages \"none\"")
             .arg(format!("--setup-hook={SETUP}"))
@@ -57,26 +56,26 @@ impl ImageBuilder<'_> {
             .arg(target);
         if !self.options.mirrors.is_empty() {
             command.args(&self.options.mirrors);
-        } else if let Some(sources) = sources::of_host(Path::new("/etc"), &recipe.suite) {
+        } else if let Some(sources) = apt_sources::of_host(Path::new("/etc"), &recipe.suite) {
             let file = area.join("host.sources");
             fs_err::write(&file, sources)
-                .map_err(SandboxError::host("apt's sources cannot be written"))?;
+                .map_err(SandboxError::host("cannot write apt's sources"))?;
             command.arg(file);
         }
-        let what = format!("the packages of image `{}` cannot be fetched", recipe.name);
+        let what = format!("packages of image `{}` cannot be fetched", recipe.name);
         self.tools.run_well(&what, &mut command).await?;
         packages_in(&target.join("var/cache/apt/archives"), wanted.without)
-            .map_err(SandboxError::host("the packages cannot be listed"))
+            .map_err(SandboxError::host("cannot list the packages"))
     }
 
-    /// Makes an empty package for each that stays out, so that apt finds every dependency met and
-    /// fetches nothing for it, and a file that tells apt where they are.
+    /// Builds an empty package for each one left out, so that apt considers the dependency
+    /// satisfied, and writes an apt source file for them.
     async fn empty_packages(
         &self,
         area: &Path,
         without: &BTreeSet<String>,
     ) -> Result<PathBuf, SandboxError> {
-        let broken = || SandboxError::host("an empty package cannot be made");
+        let broken = || SandboxError::host("cannot build an empty package");
         let repository = area.join("empty-packages");
         fs_err::create_dir_all(&repository).map_err(broken())?;
         let mut index = String::new();
@@ -90,7 +89,7 @@ impl ImageBuilder<'_> {
             let out = repository.join(&file);
             let mut command = self.tools.command(self.tools.find("dpkg-deb")?);
             command.args(["--root-owner-group", "--build"]).arg(&folder).arg(&out);
-            self.tools.run_well("an empty package cannot be made", &mut command).await?;
+            self.tools.run_well("cannot build an empty package", &mut command).await?;
             let (size, sha256) = size_and_hash(&out).map_err(broken())?;
             // Writing to a String cannot fail.
             let _ =
@@ -98,7 +97,8 @@ impl ImageBuilder<'_> {
         }
         fs_err::write(repository.join("Packages"), index).map_err(broken())?;
         let sources = area.join("empty-packages.sources");
-        // Ours, made a moment ago and written to by nobody else: there is nobody to sign it.
+        // `Trusted: yes` is safe because this process has just created the repository and is its
+        // only writer.
         let address = address_of(&repository);
         let text = format!("Types: deb\nURIs: copy:{address}\nSuites: ./\nTrusted: yes\n");
         fs_err::write(&sources, text).map_err(broken())?;
@@ -108,7 +108,7 @@ impl ImageBuilder<'_> {
 
 fn make_control(folder: &Path, control: &str) -> io::Result<()> {
     fs_err::create_dir_all(folder)?;
-    // dpkg-deb refuses what a strict umask makes.
+    // dpkg-deb rejects the permissions that a strict umask produces.
     fs_err::set_permissions(folder, std::fs::Permissions::from_mode(0o755))?;
     fs_err::write(folder.join("control"), control)
 }
@@ -117,7 +117,7 @@ fn size_and_hash(path: &Path) -> io::Result<(u64, moothall_core::Sha256Hex)> {
     Ok((fs_err::metadata(path)?.len(), tree::hash_file(path)?))
 }
 
-/// A path as it stands in an address: bytes that mean something there are written as numbers.
+/// Percent-encodes a path for use in a URI.
 fn address_of(path: &Path) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte);
     let bytes = path.as_os_str().as_encoded_bytes().iter();
@@ -132,11 +132,11 @@ fn address_of(path: &Path) -> String {
     })
 }
 
-fn packages_in(cache: &Path, without: &BTreeSet<String>) -> io::Result<Vec<Package>> {
+fn packages_in(cache: &Path, without: &BTreeSet<String>) -> io::Result<Vec<DebianPackage>> {
     let mut packages = Vec::new();
     for entry in fs_err::read_dir(cache)? {
         let name = entry?.file_name();
-        let package = name.to_str().and_then(Package::of_file_name);
+        let package = name.to_str().and_then(DebianPackage::of_file_name);
         packages.extend(package.filter(|package| !without.contains(&package.name)));
     }
     packages.sort();

@@ -12,7 +12,7 @@ fn packages_that_stay_out_are_not_listed() {
         fs_err::write(cache.path().join(file), "").unwrap();
     }
     let package =
-        |name: &str, version: &str| Package { name: name.into(), version: version.into() };
+        |name: &str, version: &str| DebianPackage { name: name.into(), version: version.into() };
     let listed = packages_in(cache.path(), &["c".to_owned()].into()).unwrap();
     assert_eq!(listed, [package("a", "1:1"), package("b", "2")]);
 }

@@ -1,4 +1,4 @@
-//! The root file system: unpacked packages, furnished by the recipe.
+//! Turns unpacked packages into the root file system that a recipe describes.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -9,15 +9,15 @@ use super::super::tree;
 use super::{BuildStep, ImageBuilder};
 use crate::SandboxError;
 
-/// Where Debian's packages of Python put their modules.
+/// Where Debian's Python packages install modules.
 const DIST_PACKAGES: &str = "usr/lib/python3/dist-packages";
 
 const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
 
 impl ImageBuilder<'_> {
-    /// Makes unpacked packages what the recipe says, and tells which modules of Python there are
-    /// beyond the standard library.
-    pub(super) async fn furnish(
+    /// Applies the recipe to unpacked packages and returns the Python modules outside the standard
+    /// library.
+    pub(crate) async fn furnish(
         &mut self,
         recipe: &Recipe,
         root: &RootRecipe,
@@ -26,7 +26,7 @@ impl ImageBuilder<'_> {
         let (recipe_of_root, folder) = (root.clone(), tree.to_owned());
         self.blocking(move |_| {
             change(&folder, &recipe_of_root)
-                .map_err(SandboxError::host("the root file system cannot be furnished"))
+                .map_err(SandboxError::host("cannot prepare the root file system"))
         })
         .await?;
         self.compile(recipe, tree).await?;
@@ -34,13 +34,13 @@ impl ImageBuilder<'_> {
         self.blocking(move |_| {
             tree::normalise(&folder)?;
             python_modules(&folder.join(DIST_PACKAGES))
-                .map_err(SandboxError::host("Python's modules cannot be listed"))
+                .map_err(SandboxError::host("cannot list Python modules"))
         })
         .await
     }
 
-    /// Compiles Python's modules, so that no program spends its time on that. The image's own Python
-    /// does it, through its own loader, because another version would write another form.
+    /// Compiles Python modules ahead of time. Uses the image's own Python through its own loader,
+    /// because another version writes a different bytecode format.
     async fn compile(&mut self, recipe: &Recipe, tree: &Path) -> Result<(), SandboxError> {
         let Some(python) = interpreter(tree) else { return Ok(()) };
         let begun = self.start(recipe, BuildStep::Bytecode);
@@ -49,26 +49,27 @@ impl ImageBuilder<'_> {
             .env_clear()
             .env("LC_ALL", "C.UTF-8")
             .env("PYTHONHOME", tree.join("usr"))
-            // The order of sets is written into the files.
+            // Set order ends up in the bytecode.
             .env("PYTHONHASHSEED", "0")
             .arg("--library-path")
             .arg(tree.join(LIBRARIES))
             .arg(&python.program)
-            // One process: what a file's bytecode looks like can depend on the files before it.
+            // One process: a file's bytecode can depend on the files compiled before it.
             .args(["-S", "-s", "-B", "-m", "compileall", "-q", "-f", "-j", "1"])
-            // By hash instead of by time, and never checked, because the root never changes.
+            // Bytecode is matched by hash instead of time and never checked, because the root never
+            // changes.
             .args(["--invalidation-mode", "unchecked-hash"])
             .arg("-s")
             .arg(tree)
             .args(["-p", "/"])
             .args(python.folders.iter().filter(|folder| folder.is_dir()));
-        self.tools.run_well("Python's modules cannot be compiled", &mut command).await?;
+        self.tools.run_well("cannot compile Python modules", &mut command).await?;
         self.finish(recipe, BuildStep::Bytecode, begun);
         Ok(())
     }
 
-    /// Writes the file system that a microVM mounts.
-    pub(super) async fn squash(
+    /// Writes the squashfs that a microVM mounts.
+    pub(crate) async fn squash(
         &mut self,
         recipe: &Recipe,
         tree: &Path,
@@ -79,24 +80,25 @@ impl ImageBuilder<'_> {
         command
             .arg(tree)
             .arg(out)
-            // Level 6 takes a second where the default of 15 takes fifty, for a tenth of the size.
+            // Level 6 takes one second; the default level 15 takes fifty and saves a tenth of the
+            // size.
             .args(["-comp", "zstd", "-Xcompression-level", "6", "-b", "131072"])
             .args(["-all-root", "-no-xattrs", "-noappend", "-mkfs-time", "0", "-all-time", "0"])
             .args(["-quiet", "-no-progress"]);
-        self.tools.run_well("the root file system cannot be written", &mut command).await?;
+        self.tools.run_well("cannot write the root file system", &mut command).await?;
         self.finish(recipe, BuildStep::Squash, begun);
         Ok(())
     }
 }
 
-struct Interpreter {
+struct PythonInterpreter {
     program: PathBuf,
-    /// Where modules are.
+    /// Folders with modules.
     folders: [PathBuf; 2],
 }
 
-/// The Python of a root, found by its library `usr/lib/python3.N`.
-fn interpreter(tree: &Path) -> Option<Interpreter> {
+/// Finds a root's Python by its library folder `usr/lib/python3.N`.
+fn interpreter(tree: &Path) -> Option<PythonInterpreter> {
     let entries = fs_err::read_dir(tree.join("usr/lib")).ok()?;
     let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
     let mut versions: Vec<_> = names.filter(|name| name.starts_with("python3.")).collect();
@@ -104,14 +106,14 @@ fn interpreter(tree: &Path) -> Option<Interpreter> {
     let name = versions.pop()?;
     let program = tree.join("usr/bin").join(&name);
     let folders = [tree.join("usr/lib").join(name), tree.join(DIST_PACKAGES)];
-    program.is_file().then_some(Interpreter { program, folders })
+    program.is_file().then_some(PythonInterpreter { program, folders })
 }
 
 fn change(tree: &Path, recipe: &RootRecipe) -> io::Result<()> {
     for path in &recipe.remove {
         remove(&tree.join(path))?;
     }
-    // Who made a package and under which licence goes with it; the rest of its papers does not.
+    // Keep the copyright files of packages and delete the rest of their documentation.
     let papers = tree.join("usr/share/doc");
     if papers.is_dir() {
         let mut surplus = Vec::new();
@@ -129,7 +131,7 @@ fn change(tree: &Path, recipe: &RootRecipe) -> io::Result<()> {
         tree::remove_folders_named(&modules, &|name| recipe.remove_folders_named.contains(name))?;
     }
     for path in &recipe.folders {
-        // What a package or the builder put into a mount point would never be seen.
+        // Anything inside a mount point would be hidden.
         remove(&tree.join(path))?;
         fs_err::create_dir_all(tree.join(path))?;
     }
@@ -144,7 +146,7 @@ fn change(tree: &Path, recipe: &RootRecipe) -> io::Result<()> {
     Ok(())
 }
 
-/// A path below the tree where nothing is yet and whose folder is there.
+/// Removes whatever is at a path in the tree and creates its parent folder.
 fn made_way(tree: &Path, path: &str) -> io::Result<PathBuf> {
     let path = tree.join(path);
     remove(&path)?;
@@ -171,7 +173,7 @@ fn remove_empty(folder: &Path) -> io::Result<()> {
         }
         Ok(())
     })?;
-    // Inner folders come before outer ones.
+    // `walk` visits inner folders before outer ones.
     for folder in folders {
         if fs_err::read_dir(&folder)?.next().is_none() {
             fs_err::remove_dir(&folder)?;
@@ -180,7 +182,7 @@ fn remove_empty(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The names that `import` finds in a folder of packages: modules, extensions, and folders that hold
+/// Names that can be imported from a package folder: modules, extensions, and folders that contain
 /// either.
 fn python_modules(folder: &Path) -> io::Result<Vec<String>> {
     let mut names = BTreeSet::new();

@@ -1,10 +1,10 @@
-//! What a program leaves in the folder from which files are brought back.
+//! Entries that a program leaves in the output folder.
 
 use moothall_sandbox::EngineName::Runsc;
 
 use super::case::{Case, Note, Reach, case};
 
-pub(super) const CASES: &[Case] = &[
+pub(crate) const CASES: &[Case] = &[
     case("links to other places", include_str!("cases/links_out.py"), "named and not followed")
         .check(|seen| {
             seen.brought(
@@ -23,13 +23,13 @@ pub(super) const CASES: &[Case] = &[
             )
         }),
     case("the folder is a link", include_str!("cases/out_is_a_link.py"), "nothing comes back")
-        .check(|seen| seen.brought(&[], &["`out` is not a folder"])),
+        .check(|seen| seen.brought(&[], &["`out` is not a directory"])),
     case("the folder is a file", include_str!("cases/out_is_a_file.py"), "nothing comes back")
-        .check(|seen| seen.brought(&[], &["`out` is not a folder"])),
+        .check(|seen| seen.brought(&[], &["`out` is not a directory"])),
     case(
         "a folder that is swapped for a link all the time",
         include_str!("cases/swapped_folder.py"),
-        "whoever swaps is stopped first; no file from elsewhere comes back",
+        "the swapping process is stopped first; no file from outside is returned",
     )
     .check(|seen| {
         let strange = seen
@@ -54,7 +54,7 @@ pub(super) const CASES: &[Case] = &[
     case(
         "pipe, socket, device, closed folder",
         include_str!("cases/not_files.py"),
-        "named; nobody waits for a pipe; rights that a program took away do not hide its files",
+        "reported; the host does not wait for a pipe; removed permissions do not hide files",
     )
     .check(|seen| {
         seen.tried(2)?;
@@ -101,13 +101,13 @@ pub(super) const CASES: &[Case] = &[
         let left = &seen.execution.left_behind;
         match left.len() == 7 && !left.iter().any(|words| words.contains(char::is_control)) {
             true => Ok(()),
-            false => Err(format!("left behind: {left:#?}")),
+            false => Err(format!("not collected: {left:#?}")),
         }
     }),
     case("5,000 files", include_str!("cases/many_files.py"), "200 come back, the rest is counted")
         .check(|seen| match (seen.files.len(), seen.execution.left_behind.as_slice()) {
             (200, [.., last]) if last == "4700 more" => Ok(()),
-            (files, left) => Err(format!("{files} files; left behind: {:?}", left.last())),
+            (files, left) => Err(format!("{files} files; not collected: {:?}", left.last())),
         }),
     case(
         "a file that is too large to come back",

@@ -1,36 +1,35 @@
-//! What a case is, and what is asked of its end.
+//! A test case and its expected result.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use moothall_core::sandbox::{Execution, Exit, GuestPath, Limits};
+use moothall_core::sandbox::{Exit, GuestPath, Limits, SandboxExecution};
 use moothall_sandbox::EngineName;
 
-/// The engines that the suite runs on, in the order of the columns.
-pub(super) const ENGINES: [EngineName; 3] =
+/// The engines of the suite, in column order.
+pub(crate) const ENGINES: [EngineName; 3] =
     [EngineName::Microvm, EngineName::Runsc, EngineName::Runc];
 
-/// One program, and what must come of it.
+/// One program and its expected result.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Case {
-    pub(super) name: &'static str,
-    /// What must happen, for people.
-    pub(super) must: &'static str,
-    pub(super) program: &'static str,
-    /// Beside the first, which says where the test listens.
-    pub(super) args: &'static [&'static str],
-    pub(super) stdin_bytes: usize,
-    pub(super) limits: fn(&mut Limits),
-    /// The ends that are right, by engine.
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    /// Description of the expected result.
+    pub(crate) must: &'static str,
+    pub(crate) program: &'static str,
+    /// Arguments after the first, which is the address of the test's listener.
+    pub(crate) args: &'static [&'static str],
+    pub(crate) stdin_bytes: usize,
+    pub(crate) limits: fn(&mut Limits),
+    /// Accepted ends for each engine.
     ends: [&'static [End]; 3],
-    /// What an engine does not refuse, with the reason why that is known.
-    pub(super) notes: &'static [Note],
-    pub(super) check: fn(&Seen<'_>) -> Result<(), String>,
+    /// Attempts that an engine does not block, with the reason.
+    pub(crate) notes: &'static [Note],
+    pub(crate) check: fn(&Seen<'_>) -> Result<(), String>,
 }
 
-/// How a program may end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(crate) enum End {
     Code(i32),
     Signal(i32),
     TimedOut,
@@ -38,36 +37,36 @@ pub(super) enum End {
     SandboxDied,
 }
 
-/// Something that is not refused.
+/// An attempt that is not blocked.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Note {
-    pub(super) on: EngineName,
-    /// The names of attempts; each must be reported as a hole, else this note is out of date.
-    pub(super) attempts: &'static [&'static str],
-    pub(super) reach: Reach,
-    /// Why, for people.
-    pub(super) words: &'static str,
+pub(crate) struct Note {
+    pub(crate) on: EngineName,
+    /// Names of attempts. Each must be reported as a hole, otherwise the note is outdated.
+    pub(crate) attempts: &'static [&'static str],
+    pub(crate) reach: Reach,
+    /// Explanation for readers.
+    pub(crate) words: &'static str,
 }
 
-/// How far something that is not refused reaches.
+/// How far the effect of a hole reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reach {
-    /// Only what goes with the sandbox: its own kernel, its own memory.
+pub(crate) enum Reach {
+    /// Only the sandbox itself: its own kernel and memory.
     Inside,
-    /// The host. A limit that is not held as asked, or something of the host that shows.
+    /// The host: a limit that is not fully enforced, or information about the host that is visible.
     Host,
 }
 
-/// What came of it.
+/// The observed result.
 #[derive(Debug)]
-pub(super) struct Seen<'a> {
-    pub(super) engine: EngineName,
-    pub(super) execution: &'a Execution,
-    pub(super) files: &'a BTreeMap<GuestPath, Vec<u8>>,
+pub(crate) struct Seen<'a> {
+    pub(crate) engine: EngineName,
+    pub(crate) execution: &'a SandboxExecution,
+    pub(crate) files: &'a BTreeMap<GuestPath, Vec<u8>>,
 }
 
-/// A program that is expected to try everything, to be refused, and to end with 0.
-pub(super) const fn case(name: &'static str, program: &'static str, must: &'static str) -> Case {
+/// A program that must try everything, be denied, and exit with 0.
+pub(crate) const fn case(name: &'static str, program: &'static str, must: &'static str) -> Case {
     Case {
         name,
         must,
@@ -82,12 +81,12 @@ pub(super) const fn case(name: &'static str, program: &'static str, must: &'stat
 }
 
 impl Case {
-    pub(super) const fn ends(mut self, ends: &'static [End]) -> Self {
+    pub(crate) const fn ends(mut self, ends: &'static [End]) -> Self {
         self.ends = [ends; 3];
         self
     }
 
-    pub(super) const fn ends_on(mut self, engine: EngineName, ends: &'static [End]) -> Self {
+    pub(crate) const fn ends_on(mut self, engine: EngineName, ends: &'static [End]) -> Self {
         match engine {
             EngineName::Microvm => self.ends[0] = ends,
             EngineName::Runsc => self.ends[1] = ends,
@@ -96,39 +95,39 @@ impl Case {
         self
     }
 
-    pub(super) const fn args(mut self, args: &'static [&'static str]) -> Self {
+    pub(crate) const fn args(mut self, args: &'static [&'static str]) -> Self {
         self.args = args;
         self
     }
 
-    pub(super) const fn stdin(mut self, bytes: usize) -> Self {
+    pub(crate) const fn stdin(mut self, bytes: usize) -> Self {
         self.stdin_bytes = bytes;
         self
     }
 
-    pub(super) const fn limits(mut self, limits: fn(&mut Limits)) -> Self {
+    pub(crate) const fn limits(mut self, limits: fn(&mut Limits)) -> Self {
         self.limits = limits;
         self
     }
 
-    pub(super) const fn notes(mut self, notes: &'static [Note]) -> Self {
+    pub(crate) const fn notes(mut self, notes: &'static [Note]) -> Self {
         self.notes = notes;
         self
     }
 
-    pub(super) const fn check(mut self, check: fn(&Seen<'_>) -> Result<(), String>) -> Self {
+    pub(crate) const fn check(mut self, check: fn(&Seen<'_>) -> Result<(), String>) -> Self {
         self.check = check;
         self
     }
 
-    /// The ends that are right on an engine.
-    pub(super) fn ends_for(&self, engine: EngineName) -> &'static [End] {
+    /// Accepted ends on an engine.
+    pub(crate) fn ends_for(&self, engine: EngineName) -> &'static [End] {
         let at = ENGINES.iter().position(|&other| other == engine).expect("an engine of the suite");
         self.ends[at]
     }
 
-    /// Everything that is wrong with what came of it.
-    pub(super) fn problems(&self, seen: &Seen<'_>) -> Vec<String> {
+    /// All differences between the observed and the expected result.
+    pub(crate) fn problems(&self, seen: &Seen<'_>) -> Vec<String> {
         let mut problems = Vec::new();
         let exit = &seen.execution.exit;
         let right = self.ends_for(seen.engine);
@@ -142,7 +141,7 @@ impl Case {
         problems
     }
 
-    /// Holes that nobody noted, and notes about holes that are not there.
+    /// Holes without a note, and notes without a hole.
     fn holes(&self, seen: &Seen<'_>) -> Vec<String> {
         let noted: Vec<&str> = self
             .notes
@@ -179,8 +178,8 @@ impl End {
         }
     }
 
-    /// A choice in words.
-    pub(super) fn any(ends: &[Self]) -> String {
+    /// Formats a choice of ends as text.
+    pub(crate) fn any(ends: &[Self]) -> String {
         ends.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ")
     }
 }
@@ -198,8 +197,8 @@ impl fmt::Display for End {
 }
 
 impl Seen<'_> {
-    /// The program's words, line by line: `WORD NAME: VALUE`.
-    pub(super) fn lines(&self) -> impl Iterator<Item = (&str, &str, &str)> {
+    /// The program's output lines in the form `WORD NAME: VALUE`.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = (&str, &str, &str)> {
         self.execution.stdout.text.lines().filter_map(|line| {
             let (word, rest) = line.split_once(' ')?;
             let (name, value) = rest.split_once(": ")?;
@@ -207,15 +206,16 @@ impl Seen<'_> {
         })
     }
 
-    /// The value of something that the program saw.
-    pub(super) fn saw(&self, what: &str) -> Result<&str, String> {
+    /// A value that the program reported.
+    pub(crate) fn saw(&self, what: &str) -> Result<&str, String> {
         self.lines()
             .find_map(|(word, name, value)| (word == "saw" && name == what).then_some(value))
             .ok_or_else(|| format!("it did not say `{what}`; {}", self.last_words()))
     }
 
-    /// At least so many attempts were made: the program got through.
-    pub(super) fn tried(&self, least: usize) -> Result<(), String> {
+    /// Checks that at least this many attempts were made, which shows that the program ran to its
+    /// end.
+    pub(crate) fn tried(&self, least: usize) -> Result<(), String> {
         let made = self.lines().filter(|(word, ..)| matches!(*word, "held" | "hole")).count();
         match made >= least {
             true => Ok(()),
@@ -223,8 +223,8 @@ impl Seen<'_> {
         }
     }
 
-    /// Exactly these files came back, and exactly this is said about others.
-    pub(super) fn brought(
+    /// Checks the collected files and the notes about other entries.
+    pub(crate) fn brought(
         &self,
         files: &[(&str, &[u8])],
         left_behind: &[&str],
@@ -237,13 +237,13 @@ impl Seen<'_> {
             return Err(format!("other files came back: {names:?}"));
         }
         if self.execution.left_behind != left_behind {
-            return Err(format!("left behind: {:#?}", self.execution.left_behind));
+            return Err(format!("not collected: {:#?}", self.execution.left_behind));
         }
         Ok(())
     }
 
-    /// The end of what it printed, for messages.
-    pub(super) fn last_words(&self) -> String {
+    /// The end of the program's output, for messages.
+    pub(crate) fn last_words(&self) -> String {
         let end = |text: &str| {
             let from = text.floor_char_boundary(text.len().saturating_sub(300));
             text[from..].to_owned()

@@ -1,5 +1,5 @@
 use moothall_core::Sha256Hex;
-use moothall_core::sandbox::{Attestation, IsolationClass, Output};
+use moothall_core::sandbox::{CapturedOutput, IsolationClass, SandboxAttestation};
 
 use super::*;
 
@@ -13,7 +13,7 @@ const NOTED: Case = case("noted", "", "").notes(&[Note {
 #[track_caller]
 fn check(case: Case, exit: Exit, stdout: &str, expected: &[&str]) {
     let sha256 = Sha256Hex::of(b"");
-    let attestation = Attestation {
+    let attestation = SandboxAttestation {
         engine: "runc".to_owned(),
         engine_version: String::new(),
         class: IsolationClass::SharedKernel,
@@ -24,10 +24,10 @@ fn check(case: Case, exit: Exit, stdout: &str, expected: &[&str]) {
         held_by: BTreeMap::new(),
         self_tests: Vec::new(),
     };
-    let execution = Execution {
+    let execution = SandboxExecution {
         exit,
-        stdout: Output { text: stdout.to_owned(), truncated: false },
-        stderr: Output::default(),
+        stdout: CapturedOutput { text: stdout.to_owned(), truncated: false },
+        stderr: CapturedOutput::default(),
         files: BTreeMap::new(),
         left_behind: Vec::new(),
         attestation,

@@ -1,4 +1,4 @@
-//! Too many bytes, too many files, files in the wrong place.
+//! Too many bytes, too many files, and files in the wrong place.
 
 use moothall_sandbox::EngineName::Runsc;
 
@@ -11,7 +11,7 @@ fn stopped(seen: &Seen<'_>) -> Result<(), String> {
 
 const FILL: &str = include_str!("cases/fill.py");
 
-pub(super) const CASES: &[Case] = &[
+pub(crate) const CASES: &[Case] = &[
     case("fill /workspace", FILL, "refused at 64 MiB")
         .args(&["/workspace", "67108864"])
         .check(stopped),

@@ -1,11 +1,11 @@
-//! Ends that look like something else, and must be told apart.
+//! Ends that look like something else and must be distinguished.
 
 use super::case::{Case, End, case};
 
 const CODE: &str = include_str!("cases/exit_code.py");
 const SIGNAL: &str = include_str!("cases/end_by_signal.py");
 
-pub(super) const CASES: &[Case] = &[
+pub(crate) const CASES: &[Case] = &[
     case("exit code 124", CODE, "an exit code, not a time limit")
         .args(&["124"])
         .ends(&[End::Code(124)]),

@@ -1,11 +1,11 @@
-//! The kernel: what is given, other processes, settings, devices, mounts, namespaces, privileges and
-//! calls that no program needs.
+//! The kernel: existing resources, other processes, settings, devices, mounts, namespaces,
+//! privileges and system calls that no program needs.
 
 use moothall_sandbox::EngineName::{Microvm, Runsc};
 
 use super::case::{Case, Note, Reach, case};
 
-pub(super) const CASES: &[Case] = &[
+pub(crate) const CASES: &[Case] = &[
     case("change what was given", include_str!("cases/change_inputs.py"), "refused in every way")
         .check(|seen| {
             seen.tried(18)?;
@@ -149,7 +149,7 @@ pub(super) const CASES: &[Case] = &[
             "personality",
         ],
         reach: Reach::Inside,
-        words: "the machine's own kernel offers these to everybody; it serves nobody else",
+        words: "the machine's own kernel offers these to every program; the machine runs only this one",
     }])
     .check(|seen| seen.tried(27)),
     case(

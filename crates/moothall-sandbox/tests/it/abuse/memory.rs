@@ -1,12 +1,12 @@
-//! Too much memory, too much time.
+//! Too much memory and too much time.
 
 use moothall_sandbox::EngineName::Runc;
 
 use super::case::{Case, End, case};
 
-pub(super) const CASES: &[Case] = &[
+pub(crate) const CASES: &[Case] = &[
     case(
-        "1 GiB at once",
+        "1 GiB in one allocation",
         include_str!("cases/gigabyte_at_once.py"),
         "the program is stopped for its memory",
     )

@@ -1,10 +1,10 @@
-//! The network, which is not there.
+//! Network access, which must not be possible.
 
 use moothall_sandbox::EngineName::{Microvm, Runsc};
 
 use super::case::{Case, Note, Reach, case};
 
-pub(super) const CASES: &[Case] = &[
+pub(crate) const CASES: &[Case] = &[
     case(
         "TCP and UDP to the host, Unix sockets of the host",
         include_str!("cases/network.py"),
@@ -27,6 +27,10 @@ pub(super) const CASES: &[Case] = &[
             },
         ])
         .check(|seen| seen.tried(11)),
-    case("resolve a name", include_str!("cases/names.py"), "no name is found and nobody is asked")
-        .check(|seen| seen.tried(1)),
+    case(
+        "resolve a name",
+        include_str!("cases/names.py"),
+        "no name is resolved and no server is contacted",
+    )
+    .check(|seen| seen.tried(1)),
 ];

@@ -1,4 +1,4 @@
-//! Too much output, output that is something else, and input that nobody reads.
+//! Too much output, output in unexpected forms, and unread input.
 
 use super::case::{Case, End, Seen, case};
 
@@ -13,11 +13,11 @@ fn both_cut(seen: &Seen<'_>, stdout: usize, stderr: usize) -> Result<(), String>
     }
 }
 
-pub(super) const CASES: &[Case] = &[
+pub(crate) const CASES: &[Case] = &[
     case(
         "10 MB on standard output",
         include_str!("cases/ten_megabytes.py"),
-        "1 MiB is kept, marked as cut; the program goes on to its end",
+        "1 MiB is kept, marked as cut; the program runs to its end",
     )
     .check(|seen| both_cut(seen, LIMIT, 0)),
     case(
@@ -68,9 +68,9 @@ pub(super) const CASES: &[Case] = &[
         }
     }),
     case(
-        "words of the agent, on every descriptor and port",
+        "messages of the agent, on every descriptor and port",
         include_str!("cases/frames.py"),
-        "they are output and nothing else; no port can be opened",
+        "treated as output; no port can be opened",
     )
     .ends(&[End::Code(7)])
     .check(|seen| {
@@ -88,7 +88,7 @@ pub(super) const CASES: &[Case] = &[
     )
     .stdin(8 << 20)
     .check(|seen| match seen.execution.stdout.text.as_str() {
-        // Nothing came back, and asking for it was not lost in what was not read.
+        // No files came back, and the request for them was not lost among the unread input.
         "not reading\n" => seen.brought(&[], &[]),
         other => Err(format!("it printed {other:?}")),
     }),

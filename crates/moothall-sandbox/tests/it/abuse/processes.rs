@@ -1,15 +1,15 @@
-//! Too many processes, processes that stay, and signals.
+//! Too many processes, processes that stay behind, and signals.
 
 use super::case::{Case, End, case};
 
-pub(super) const CASES: &[Case] = &[
+pub(crate) const CASES: &[Case] = &[
     case(
         "fork bomb",
         include_str!("cases/fork_bomb.py"),
         "no more processes than allowed; all are stopped at the time limit or the memory limit",
     )
     .limits(|limits| limits.wall_ms = 3_000)
-    // Which limit comes first depends on the speed of the machine.
+    // Which limit is hit first depends on the speed of the machine.
     .ends(&[End::TimedOut, End::OutOfMemory]),
     case("thread bomb", include_str!("cases/thread_bomb.py"), "no more threads than allowed")
         .check(|seen| seen.saw("threads below the limit").map(|_| ())),
@@ -20,26 +20,26 @@ pub(super) const CASES: &[Case] = &[
     )
     .ends(&[End::Code(2)])
     .check(|seen| match seen.execution.left_behind.as_slice() {
-        [words] if words.ends_with("processes, which were stopped") => Ok(()),
-        other => Err(format!("left behind: {other:?}")),
+        [words] if words.ends_with("processes were still running and were stopped") => Ok(()),
+        other => Err(format!("not collected: {other:?}")),
     }),
     case(
         "daemon that left the session",
         include_str!("cases/daemon.py"),
-        "it is stopped before files are brought back, and nobody waits for it",
+        "it is stopped before files are brought back, and the host does not wait for it",
     )
     .check(|seen| {
         let text = &seen.execution.stdout.text;
         if !text.contains("the program is done") {
             return Err(seen.last_words());
         }
-        // Stopped in the middle, so how much it wrote is chance; that it is a whole number of
-        // writes is not.
+        // It is killed in the middle, so the file size is random, but always a whole number of
+        // writes.
         let sizes: Vec<_> = seen.files.iter().map(|(p, b)| (p.as_str(), b.len())).collect();
         let [("growing", grown), ("kept", 4)] = sizes.as_slice() else {
             return Err(format!("files: {sizes:?}"));
         };
-        let stopped = ["1 processes, which were stopped"];
+        let stopped = ["1 processes were still running and were stopped"];
         match grown % 101 == 0 && seen.execution.left_behind == stopped {
             true => Ok(()),
             false => Err(format!("{grown} bytes; {:?}", seen.execution.left_behind)),
@@ -72,7 +72,7 @@ pub(super) const CASES: &[Case] = &[
     case(
         "program that kills its whole group",
         include_str!("cases/stop_group.py"),
-        "it is told as a program that was killed, not as a lack of memory",
+        "reported as killed, not as out of memory",
     )
     .ends(&[End::Signal(9)]),
 ];

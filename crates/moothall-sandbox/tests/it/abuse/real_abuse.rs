@@ -1,19 +1,19 @@
 //! The suite on the real engines. It needs root for the containers, the runtimes, QEMU, the agent's
-//! static binary and the image `python`; what is missing fails.
+//! static binary and the image `python`; anything missing is a failure.
 //!
-//! A test is an engine and a group of cases, not a single case: every test is a process, a process
-//! loads the template of its microVMs first, and that takes longer than most cases. All failures of a
-//! group are reported together.
+//! A test is an engine and a group of cases, not a single case: every test is a process that first
+//! loads the template of its microVMs, which takes longer than most cases. All failures of a group
+//! are reported together.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use moothall_core::sandbox::{ExecuteRequest, GuestPath, Labels, Limits};
+use moothall_core::sandbox::{ExecuteRequest, GuestPath, Limits, SandboxLabels};
 use moothall_sandbox::{
-    EngineName, Executed, Host, HostOptions, Listener, PoolOptions, ProbeReport, ProbedEngine,
-    Registry, Sandboxes, Spec,
+    EngineName, HostOptions, LeaseOutcome, OutputListener, PoolOptions, ProbeReport, ProbedEngine,
+    SandboxHost, SandboxRegistry, SandboxRunner, SandboxSpec,
 };
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -22,10 +22,10 @@ use super::case::{Case, Seen, case};
 use super::witness::{Witness, children_that_stay, remains};
 use crate::support;
 
-/// Cases that run at once. More would make the time limits of the slow ones a matter of luck.
+/// Number of concurrent cases. With more, slow cases would randomly exceed their time limits.
 const AT_ONCE: usize = 3;
 
-/// How long bringing back files and noticing an end may take beyond the time limit.
+/// Extra time beyond the limit for collecting files and detecting the end.
 const SLACK: Duration = Duration::from_secs(12);
 
 macro_rules! suite {
@@ -64,7 +64,7 @@ suite!(microvm Microvm, runsc Runsc, runc Runc);
 
 struct World {
     engine: EngineName,
-    sandboxes: Sandboxes,
+    sandboxes: SandboxRunner,
     state: tempfile::TempDir,
     witness: Witness,
     aims: String,
@@ -80,7 +80,7 @@ async fn run(engine: EngineName, cases: &'static [Case]) {
             let _slot = slots.acquire_owned().await.unwrap();
             let began = Instant::now();
             let mut problems = world.try_case(case).await;
-            // Whatever happened, the next one must find a host that works.
+            // Whatever happened, the next execution must work.
             if let Err(problem) = world.canary().await {
                 problems.push(format!("the next execution: {problem}"));
             }
@@ -93,7 +93,7 @@ async fn run(engine: EngineName, cases: &'static [Case]) {
     assert!(problems.is_empty(), "on {engine}:\n{}", problems.join("\n"));
 }
 
-/// Two sandboxes at once: what one has, the other does not find.
+/// Runs two sandboxes at the same time and checks that neither can see the other.
 async fn neighbours(engine: EngineName) {
     const PROGRAM: Case =
         case("neighbour", include_str!("cases/neighbour.py"), "nothing of the other is found");
@@ -116,7 +116,7 @@ async fn neighbours(engine: EngineName) {
     let (first, second) = tokio::join!(first, second);
     for (executed, tried) in [(first, 0), (second, 5)] {
         let (executed, left) = executed.unwrap();
-        let Executed { execution, files, .. } = executed;
+        let LeaseOutcome { execution, files, .. } = executed;
         let seen = Seen { engine, execution: &execution, files: &files };
         assert_eq!(PROGRAM.problems(&seen), Vec::<String>::new(), "{}", seen.last_words());
         seen.tried(tried).unwrap();
@@ -124,10 +124,10 @@ async fn neighbours(engine: EngineName) {
     }
 }
 
-/// Tells when a program has said something.
+/// Signals the first output of a program.
 struct Ready(Option<tokio::sync::oneshot::Sender<()>>);
 
-impl Listener for Ready {
+impl OutputListener for Ready {
     fn stdout(&mut self, _: &[u8]) {
         if let Some(ready) = self.0.take() {
             let _ = ready.send(());
@@ -139,10 +139,10 @@ impl Listener for Ready {
 
 impl World {
     async fn open(engine: EngineName) -> Self {
-        // The path is short because paths of sockets are.
+        // A short path, because socket paths are limited.
         let state = tempfile::Builder::new().prefix("mh").tempdir().unwrap();
         let (images, cache) = (support::images(), support::cache());
-        let host = Host::open(HostOptions {
+        let host = SandboxHost::open(HostOptions {
             images: images.clone(),
             cache: cache.clone(),
             state: state.path().to_owned(),
@@ -154,7 +154,7 @@ impl World {
             .engine(engine)
             .await
             .unwrap_or_else(|error| panic!("{engine} cannot be used here: {error}"));
-        // Nobody's word about it is taken: the suite finds out itself what holds.
+        // No probe result is used: the suite checks the isolation itself.
         let report = ProbeReport {
             engine,
             version: found.version().to_owned(),
@@ -168,12 +168,12 @@ impl World {
         let options = PoolOptions { idle: 0, memory_bytes: 4 << 30 };
         let witness = Witness::new();
         let aims = witness.aims(&[&images, &cache, state.path()]);
-        Self { engine, sandboxes: Sandboxes::new(chosen, options), state, witness, aims }
+        Self { engine, sandboxes: SandboxRunner::new(chosen, options), state, witness, aims }
     }
 
     async fn try_case(&self, case: &Case) -> Vec<String> {
-        // A whole CPU: on an emulated one, half of it makes the suite twice as long and shows
-        // nothing more.
+        // A whole CPU: half of an emulated one would double the duration of the suite without
+        // testing more.
         let mut limits = Limits { wall_ms: 25_000, cpu_permille: 1000, ..Limits::default() };
         (case.limits)(&mut limits);
         let mut argv = vec!["python3".to_owned(), "case.py".to_owned(), self.aims.clone()];
@@ -189,7 +189,7 @@ impl World {
             Err(_) => vec!["it was still running long after its time".to_owned()],
             Ok(Err(problem)) => vec![problem],
             Ok(Ok((executed, left))) => {
-                let Executed { execution, files, .. } = executed;
+                let LeaseOutcome { execution, files, .. } = executed;
                 let seen = Seen { engine: self.engine, execution: &execution, files: &files };
                 println!("{}: {}", case.name, execution.exit);
                 let mut problems = case.problems(&seen);
@@ -209,21 +209,21 @@ impl World {
         }
     }
 
-    /// Runs a program, waits for the end of its sandbox, and says what is left of it.
+    /// Runs a program, waits for its sandbox to end, and returns what is left of it.
     async fn execute(
         &self,
         request: &ExecuteRequest,
         inputs: &BTreeMap<GuestPath, Vec<u8>>,
-        listener: Option<&mut dyn Listener>,
-    ) -> Result<(Executed, Vec<String>), String> {
-        let spec = Spec { image: request.image.clone(), limits: request.limits };
+        listener: Option<&mut dyn OutputListener>,
+    ) -> Result<(LeaseOutcome, Vec<String>), String> {
+        let spec = SandboxSpec { image: request.image.clone(), limits: request.limits };
         let lease = self
             .sandboxes
             .lease(&spec, &labels())
             .await
             .map_err(|error| format!("no sandbox: {error}"))?;
-        let records = Host::records(self.state.path());
-        let record = Registry::list(&records)
+        let records = SandboxHost::records(self.state.path());
+        let record = SandboxRegistry::list(&records)
             .map_err(|error| error.to_string())?
             .into_iter()
             .find(|record| record.name == lease.name())
@@ -254,7 +254,7 @@ impl World {
         if !children.is_empty() {
             problems.push(format!("processes that stay: {children:?}"));
         }
-        let records = Registry::list(&Host::records(self.state.path())).unwrap();
+        let records = SandboxRegistry::list(&SandboxHost::records(self.state.path())).unwrap();
         problems.extend(records.iter().map(|record| format!("still on record: {}", record.name)));
         let mounts = fs_err::read_to_string("/proc/self/mountinfo").unwrap();
         if mounts.contains(&self.state.path().display().to_string()) {
@@ -277,8 +277,8 @@ fn request(program: &str, limits: Limits) -> ExecuteRequest {
     ExecuteRequest { limits, collect: true, ..request }
 }
 
-fn labels() -> Labels {
-    Labels(BTreeMap::from([("run".to_owned(), "abuse".to_owned())]))
+fn labels() -> SandboxLabels {
+    SandboxLabels(BTreeMap::from([("run".to_owned(), "abuse".to_owned())]))
 }
 
 fn path(text: &str) -> GuestPath {

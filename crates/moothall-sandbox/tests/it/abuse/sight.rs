@@ -4,7 +4,7 @@ use moothall_sandbox::EngineName::Runc;
 
 use super::case::{Case, Note, Reach, case};
 
-pub(super) const CASES: &[Case] = &[
+pub(crate) const CASES: &[Case] = &[
     case("open descriptors", include_str!("cases/descriptors.py"), "three pipes and nothing else")
         .check(|seen| match seen.saw("open")? {
             "[(0, 'pipe'), (1, 'pipe'), (2, 'pipe')]" => Ok(()),

@@ -1,4 +1,4 @@
-//! The page of the book that says what is tried and what comes of it, made from the table of cases.
+//! Generates the documentation page of attempts and their results from the table of cases.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -6,12 +6,13 @@ use std::path::Path;
 use super::GROUPS;
 use super::case::{Case, ENGINES, End, Reach};
 
-/// Set to write the page instead of comparing it.
+/// Set this variable to write the page instead of comparing it.
 const WRITE: &str = "MOOTHALL_WRITE_DOCS";
 
 #[test]
 fn the_page_about_abuse_says_what_is_tested() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/abuse.md");
+    let page =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/operations/sandbox-tests.md");
     let made = make();
     if std::env::var_os(WRITE).is_some() {
         fs_err::write(&page, &made).unwrap();
@@ -19,7 +20,7 @@ fn the_page_about_abuse_says_what_is_tested() {
     let there = fs_err::read_to_string(&page).unwrap_or_default();
     assert!(
         there == made,
-        "docs/src/abuse.md is not made from these cases: run `{WRITE}=1 cargo test -p \
+        "docs/src/operations/sandbox-tests.md is not made from these cases: run `{WRITE}=1 cargo test -p \
          moothall-sandbox --test it abuse::table`"
     );
 }
@@ -34,28 +35,29 @@ fn every_case_has_a_name_of_its_own() {
     assert_eq!(names.len(), count);
 }
 
-const HEAD: &str = "# What the sandboxes hold
+const HEAD: &str = "# Sandbox escape tests
 
-<!-- Made from the cases in crates/moothall-sandbox/tests/it/abuse; see table.rs there. -->
+<!-- Generated from the cases in crates/moothall-sandbox/tests/it/abuse; see table.rs there. -->
 
-A program that nobody trusts may try anything. These are the programs that are tried on every change,
-on every engine. After each of them the host is looked at too: nothing arrived where the host listens,
-a secret file of the host is unchanged and nowhere in what came back, the number of processes stayed
-within bounds, nothing of the sandbox is left, and the next execution works. Two sandboxes that run
-at once do not find each other's files, ports and sockets.
+After this page you know which attacks the sandboxes are tested against, and the result on each engine.
+
+An untrusted program may try anything. These programs run on every change, on every engine. Each case
+also checks the host: no connection arrived, a secret file of the host is unchanged and not part of any
+output, the number of processes stayed within bounds, nothing of the sandbox remains, and the next
+execution works. Two concurrent sandboxes cannot find each other's files, ports and sockets.
 
 How to read the columns:
 
-- *exit 0* means that the program tried everything, was refused, and ended by itself. *exit N*,
-  *signal N*, *time limit*, *out of memory* and *sandbox died* are what is reported about its end.
-- *inside* with a number means that something was not refused, but reaches no further than the
-  sandbox: its own kernel or its own memory, which end with it.
-- **not held** with a number means that something shows or reaches beyond it. The notes below each
-  table say what.
+- *exit 0*: the program tried everything, was refused, and ended normally. *exit N*, *signal N*, *time
+  limit*, *out of memory* and *sandbox died* are how the end of the program is reported.
+- *inside* with a number: an attempt was not refused, but reached only the sandbox itself: its own kernel
+  or its own memory, which end with it.
+- **not held** with a number: an attempt saw or reached something outside. The notes below each table say
+  what.
 
-An engine that holds all this is not proven to hold everything. `runc` shares the host's kernel: a
-fault in that kernel is a way out, and no list of programs shows that there is none. `microvm` without
-KVM runs on an emulator whose makers do not call it a boundary.
+Passing all cases does not prove that an engine withstands everything. `runc` shares the host's kernel: a
+fault in that kernel is a way out, and no list of programs can rule such a fault out. `microvm` without KVM
+runs on an emulator that its authors do not consider a security boundary.
 ";
 
 fn make() -> String {

@@ -1,4 +1,4 @@
-//! The host's side of the suite: what must not be reached, and what must not be left behind.
+//! The host's side of the suite: what must not be reached and what must not be left behind.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt as _;
@@ -8,16 +8,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use moothall_sandbox::{ProcessId, Record};
+use moothall_sandbox::{ProcessId, SandboxRecord};
 use serde_json::json;
 
-/// More processes than this on top of those that were there mean that a bomb went off on the host.
-/// Other tests and compilers run at the same time; the largest bomb is 2,048.
+/// If the number of processes grows by more than this, a bomb reached the host. Other tests and
+/// compilers run at the same time; the largest bomb is 2,048.
 const MOST_PROCESSES: usize = 700;
 
-/// What a program must not reach.
+/// Host resources that a program must not reach.
 #[derive(Debug)]
-pub(super) struct Witness {
+pub(crate) struct Witness {
     folder: tempfile::TempDir,
     secret: String,
     name: String,
@@ -31,7 +31,7 @@ pub(super) struct Witness {
 }
 
 impl Witness {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = tempfile::Builder::new().prefix("abuse-").tempdir().unwrap();
         let random = uuid::Uuid::now_v7().simple().to_string();
         let (secret, name) = (format!("secret-{random}"), format!("moothall-abuse-{random}"));
@@ -45,7 +45,7 @@ impl Witness {
             UnixListener::bind_addr(&hidden).unwrap(),
             UnixListener::bind(folder.path().join("socket")).unwrap(),
         ];
-        // A host without IPv6 has nothing to reach there.
+        // A host without IPv6 has no such address.
         let tcp6 = TcpListener::bind(("::1", 0)).ok();
         let (processes_before, peak) = (processes(), Arc::new(AtomicUsize::new(0)));
         let over = Arc::new(AtomicBool::new(false));
@@ -59,14 +59,14 @@ impl Witness {
         Self { folder, secret, name, tcp, tcp6, udp, unix, processes_before, peak, over }
     }
 
-    /// Where the programs aim, as JSON. `paths` are folders of the host that must not show.
-    pub(super) fn aims(&self, paths: &[&Path]) -> String {
+    /// The targets of the programs, as JSON. `paths` are host folders that must not be visible.
+    pub(crate) fn aims(&self, paths: &[&Path]) -> String {
         let address = |found: std::io::Result<SocketAddr>| {
             let found = found.unwrap();
             json!([found.ip().to_string(), found.port()])
         };
         let hostname = fs_err::read_to_string("/proc/sys/kernel/hostname").unwrap();
-        // Cargo sets some for every test.
+        // Cargo sets some variables for every test.
         let variables: Vec<String> = std::env::vars_os()
             .filter_map(|(name, _)| name.into_string().ok())
             .filter(|name| name.starts_with("CARGO_"))
@@ -87,13 +87,13 @@ impl Witness {
         .to_string()
     }
 
-    /// Whether the host's secret is in there.
-    pub(super) fn is_told_in(&self, bytes: &[u8]) -> bool {
+    /// Whether the bytes contain the host's secret.
+    pub(crate) fn is_told_in(&self, bytes: &[u8]) -> bool {
         bytes.windows(self.secret.len()).any(|window| window == self.secret.as_bytes())
     }
 
-    /// What arrived or changed on the host.
-    pub(super) fn problems(&self) -> Vec<String> {
+    /// Connections and changes seen on the host.
+    pub(crate) fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
         for tcp in self.tcp.iter().chain(&self.tcp6) {
             tcp.set_nonblocking(true).unwrap();
@@ -136,8 +136,8 @@ impl Drop for Witness {
     }
 }
 
-/// What is left of a sandbox whose clean-up is over.
-pub(super) fn remains(record: &Record, records: &Path) -> Vec<String> {
+/// What is left of a sandbox after its cleanup.
+pub(crate) fn remains(record: &SandboxRecord, records: &Path) -> Vec<String> {
     let leaves = &record.leaves;
     let processes = leaves
         .processes
@@ -153,8 +153,8 @@ pub(super) fn remains(record: &Record, records: &Path) -> Vec<String> {
     processes.chain(paths).map(|what| format!("still there: {what}")).collect()
 }
 
-/// Waits until this process has no children, for a moment. The names of those that stay.
-pub(super) async fn children_that_stay() -> Vec<String> {
+/// Waits briefly until this process has no children and returns the names of those that remain.
+pub(crate) async fn children_that_stay() -> Vec<String> {
     let until = Instant::now() + Duration::from_secs(3);
     loop {
         let children = children();
@@ -188,7 +188,7 @@ fn process_folders() -> impl Iterator<Item = PathBuf> {
     )
 }
 
-/// Loopback, and the first address of another interface where there is one.
+/// Loopback and the first address of another interface, if any.
 fn own_addresses() -> Vec<Ipv4Addr> {
     let routes = fs_err::read_to_string("/proc/net/fib_trie").unwrap_or_default();
     let mut last = None;

@@ -1,7 +1,7 @@
-//! What can be left on a host: processes, control groups, mounts, sockets, files, memory.
+//! What can be left on a host: processes, cgroups, mounts, sockets, files, memory.
 //!
-//! Others may have sandboxes on the same host meanwhile. Ours are known by their records, which are
-//! watched from the beginning; processes are known by having no owner that lives.
+//! Other tests may have sandboxes on the same host. Ours are identified by their records, which are
+//! watched from the beginning; leftover processes are those without a living owner.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::MaybeUninit;
@@ -11,15 +11,15 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use moothall_core::Sha256Hex;
-use moothall_sandbox::{Host, ProcessId};
+use moothall_sandbox::{ProcessId, SandboxHost};
 use rustix::fs::inotify;
 
 use super::{DYING, reap, victim};
 
-/// How much more memory may be in files without a name than before. A template has twice as much.
+/// Allowed growth of memory in anonymous files. A template takes twice as much.
 const TOLERANCE: u64 = 48 << 20;
 
-/// Names of processes that belong to sandboxes.
+/// Process names that belong to sandboxes.
 const NAMES: [&str; 8] = [
     "qemu-system",
     "moothall-guest",
@@ -31,19 +31,19 @@ const NAMES: [&str; 8] = [
     "python3",
 ];
 
-/// What was there before, and what was written down since.
-pub(super) struct Before {
-    /// The random ends of the names of all our sandboxes.
+/// The state of the host before the test, and the records written since.
+pub(crate) struct Before {
+    /// The random parts of the names of all our sandboxes.
     names: Arc<Mutex<BTreeSet<String>>>,
     shared_memory: u64,
-    /// Who gets the children of processes that die.
+    /// The process that adopts orphans.
     adopter: i32,
 }
 
 impl Before {
-    /// Looks at the host, and from now on at the records of sandboxes.
-    pub(super) fn look(folder: &Path) -> Self {
-        let records = Host::records(&victim::state(folder));
+    /// Captures the state of the host and starts watching sandbox records.
+    pub(crate) fn look(folder: &Path) -> Self {
+        let records = SandboxHost::records(&victim::state(folder));
         fs_err::create_dir_all(&records).unwrap();
         let watch = inotify::init(inotify::CreateFlags::CLOEXEC).unwrap();
         inotify::add_watch(&watch, &records, inotify::WatchFlags::MOVED_TO).unwrap();
@@ -55,20 +55,20 @@ impl Before {
         Self { names, shared_memory: shared_memory(), adopter: adopter() }
     }
 
-    /// How many sandboxes there were.
-    pub(super) fn count(&self) -> usize {
+    /// Number of sandboxes.
+    pub(crate) fn count(&self) -> usize {
         self.names.lock().unwrap().len()
     }
 
-    /// Whether the name of a sandbox of ours stands in a text.
+    /// Whether a text contains the name of one of our sandboxes.
     fn names_ours(&self, text: &str) -> bool {
         self.names.lock().unwrap().iter().any(|name| text.contains(name))
     }
 
-    /// Lets the reaper do its work and fails if anything stays. How many sandboxes it found.
-    pub(super) fn expect_nothing_left(&self, folder: &Path) -> usize {
+    /// Runs the reaper and fails if anything is left. Returns how many sandboxes it found.
+    pub(crate) fn expect_nothing_left(&self, folder: &Path) -> usize {
         let mut reaped = 0;
-        // Twice, because what is just being made may not be seen the first time.
+        // Twice, because resources that are being created may be missed the first time.
         for _ in 0..2 {
             let began = Instant::now();
             reaped += reap(folder);
@@ -76,7 +76,7 @@ impl Before {
             while !left.is_empty() {
                 assert!(began.elapsed() < DYING, "left behind: {left:#?}");
                 std::thread::sleep(Duration::from_millis(100));
-                // A child that was being born holds its parent's lock for a moment.
+                // A child that is being forked holds its parent's lock for a moment.
                 reaped += reap(folder);
                 left = &left & &self.leftovers(folder);
             }
@@ -106,8 +106,7 @@ impl Before {
             let lines = table.lines().filter(|line| ours(line));
             left.extend(lines.map(|line| format!("{what} {line}")));
         }
-        // The kernel tells only how much there is in all: while others have sandboxes, it says
-        // nothing.
+        // The kernel reports only the total, which says nothing while other sandboxes run.
         let alone = !processes.values().any(|process| process.name.starts_with("qemu-system"));
         if alone && shared_memory() > self.shared_memory + TOLERANCE {
             left.insert("memory in files without a name".to_owned());
@@ -135,7 +134,7 @@ fn processes() -> BTreeMap<i32, Process> {
         let Some(pid) = folder.file_name().and_then(|name| name.to_str()?.parse().ok()) else {
             continue;
         };
-        // One that is gone meanwhile, or dead and only waited for, holds nothing.
+        // Exited processes and zombies hold nothing.
         let Some(ProcessId { start_ticks, .. }) = ProcessId::of(pid) else { continue };
         let Ok(stat) = fs_err::read_to_string(folder.join("stat")) else { continue };
         let Some((name, rest)) = stat.rsplit_once(") ") else { continue };
@@ -150,7 +149,7 @@ fn processes() -> BTreeMap<i32, Process> {
     found
 }
 
-/// Whether no living owner stands above a process of a sandbox.
+/// Whether a sandbox process has no living owner among its ancestors.
 fn is_orphan(pid: i32, processes: &BTreeMap<i32, Process>, adopter: i32) -> bool {
     let mut at = pid;
     while let Some(process) = processes.get(&at) {
@@ -165,7 +164,7 @@ fn is_orphan(pid: i32, processes: &BTreeMap<i32, Process>, adopter: i32) -> bool
     true
 }
 
-/// The process that becomes the parent of a child whose own parent dies.
+/// The process that becomes the parent of orphans.
 fn adopter() -> i32 {
     let orphan = std::process::Command::new("sh")
         .args(["-c", "sleep 5 >/dev/null 2>&1 & echo $!"])
@@ -178,7 +177,7 @@ fn adopter() -> i32 {
     parent
 }
 
-/// Files and folders that are no cache of anything.
+/// Files and folders that are not part of a cache.
 fn files(folder: &Path) -> BTreeSet<String> {
     let (cache, state) = (victim::cache(folder), victim::state(folder));
     let mut left = names(&state.join("sandboxes"));
@@ -220,20 +219,20 @@ fn cgroups() -> BTreeSet<PathBuf> {
     found
 }
 
-/// Reads names of records as they appear. Every change of one makes it appear anew.
+/// Reads the names of records as they appear. Every change to a record makes it appear again.
 fn note_names(watch: &OwnedFd, names: &Mutex<BTreeSet<String>>) {
     let mut space = [MaybeUninit::uninit(); 4096];
     let mut events = inotify::Reader::new(watch, &mut space);
     loop {
         let event = events.next().unwrap();
-        // The last event tells that the folder is gone, and has no name.
+        // The last event reports that the folder is gone and has no name.
         let Some(file) = event.file_name() else { return };
         let name = file.to_str().unwrap().strip_suffix(".json").expect("a record");
         names.lock().unwrap().insert(name.rsplit('-').next().unwrap().to_owned());
     }
 }
 
-/// Memory in files without a name, and in file systems of memory.
+/// Memory in anonymous files and tmpfs.
 fn shared_memory() -> u64 {
     let text = fs_err::read_to_string("/proc/meminfo").unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix("Shmem:")).unwrap();

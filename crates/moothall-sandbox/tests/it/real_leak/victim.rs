@@ -1,4 +1,4 @@
-//! The process that is killed.
+//! The process that gets killed.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -6,22 +6,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use moothall_core::sandbox::{ExecuteRequest, Labels};
+use moothall_core::sandbox::{ExecuteRequest, SandboxLabels};
 use moothall_sandbox::{
-    EngineName, Host, HostOptions, PoolOptions, ProbeReport, ProbedEngine, Sandboxes,
+    EngineName, HostOptions, PoolOptions, ProbeReport, ProbedEngine, SandboxHost, SandboxRunner,
 };
 
 use super::{Dice, FOLDER, SEED};
 use crate::support;
 
-pub(super) const NAME: &str = "real_leak::victim::victim";
+pub(crate) const NAME: &str = "real_leak::victim::victim";
 
 const ENGINES: [EngineName; 3] = [EngineName::Microvm, EngineName::Runsc, EngineName::Runc];
 
-/// Executions that are under way at once.
+/// Number of concurrent executions.
 const AT_ONCE: u64 = 3;
 
-/// They end by themselves, and do what leaves something on a host that is not careful.
+/// Programs that end by themselves and do things that could leave something on the host.
 const PROGRAMS: [&str; 5] = [
     "print(1)",
     "import time; time.sleep(0.2)",
@@ -30,15 +30,15 @@ const PROGRAMS: [&str; 5] = [
     "import tempfile; print(tempfile.mkdtemp(), 'x' * 100_000)",
 ];
 
-pub(super) fn cache(folder: &Path) -> PathBuf {
+pub(crate) fn cache(folder: &Path) -> PathBuf {
     folder.join("cache")
 }
 
-pub(super) fn state(folder: &Path) -> PathBuf {
+pub(crate) fn state(folder: &Path) -> PathBuf {
     folder.join("state")
 }
 
-/// Executes programs until its standard input ends, and then goes as a process should.
+/// Runs programs until its standard input ends, then exits normally.
 #[test]
 #[ignore = "started by another test"]
 fn victim() {
@@ -56,7 +56,7 @@ fn victim() {
     runtime.block_on(live(&folder, seed, stop));
 }
 
-pub(super) fn host(folder: &Path) -> Host {
+pub(crate) fn host(folder: &Path) -> SandboxHost {
     let options = HostOptions {
         images: support::images(),
         cache: cache(folder),
@@ -64,7 +64,7 @@ pub(super) fn host(folder: &Path) -> Host {
         guest: support::guest(),
         jail: support::jail(),
     };
-    Host::open(options).unwrap()
+    SandboxHost::open(options).unwrap()
 }
 
 async fn live(folder: &Path, seed: u64, stop: Arc<AtomicBool>) {
@@ -93,7 +93,7 @@ async fn live(folder: &Path, seed: u64, stop: Arc<AtomicBool>) {
     }
 }
 
-async fn sandboxes(host: &Host, name: EngineName) -> Sandboxes {
+async fn sandboxes(host: &SandboxHost, name: EngineName) -> SandboxRunner {
     let engine = host.engine(name).await.unwrap();
     let report = ProbeReport {
         engine: name,
@@ -105,12 +105,12 @@ async fn sandboxes(host: &Host, name: EngineName) -> Sandboxes {
         run_ms: 0,
     };
     let options = PoolOptions { idle: 1, memory_bytes: 2 << 30 };
-    Sandboxes::new(ProbedEngine { engine, report }, options)
+    SandboxRunner::new(ProbedEngine { engine, report }, options)
 }
 
-async fn execute(sandboxes: &Sandboxes, program: &str) {
+async fn execute(sandboxes: &SandboxRunner, program: &str) {
     let request = ExecuteRequest::python("python", "main.py".parse().unwrap(), program);
-    let labels = Labels(BTreeMap::from([("run".to_owned(), "leak".to_owned())]));
+    let labels = SandboxLabels(BTreeMap::from([("run".to_owned(), "leak".to_owned())]));
     let name = sandboxes.engine().name();
     match sandboxes.execute(&labels, &request, &BTreeMap::new(), None).await {
         Ok(executed) if executed.execution.exit.is_zero() => println!("\ndone {name}"),

@@ -1,20 +1,20 @@
-//! How sandboxes end, and what is left of them: nothing.
+//! How sandboxes end, and that nothing is left of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufRead as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use moothall_core::sandbox::{Exit, Labels, Limits};
+use moothall_core::sandbox::{Exit, Limits, SandboxLabels};
 use moothall_sandbox::image::ImageStore;
-use moothall_sandbox::{EngineName, Listener, Registry, Spec};
+use moothall_sandbox::{EngineName, OutputListener, SandboxRegistry, SandboxSpec};
 
 use super::world::{VICTIM, World, engine, images, names, processes, request};
 
-/// Tells when a program has printed something.
+/// Signals the first output of a program.
 struct Printed(Option<tokio::sync::oneshot::Sender<()>>);
 
-impl Listener for Printed {
+impl OutputListener for Printed {
     fn stdout(&mut self, _: &[u8]) {
         if let Some(told) = self.0.take() {
             told.send(()).unwrap();
@@ -24,8 +24,8 @@ impl Listener for Printed {
     fn stderr(&mut self, _: &[u8]) {}
 }
 
-pub(super) async fn tells_a_sandbox_that_died(world: World) {
-    let spec = Spec { image: "python".to_owned(), limits: Limits::default() };
+pub(crate) async fn tells_a_sandbox_that_died(world: World) {
+    let spec = SandboxSpec { image: "python".to_owned(), limits: Limits::default() };
     let lease = world.sandboxes.lease(&spec, &world.labels()).await.unwrap();
     let name = lease.name().to_owned();
     let (told, is_told) = tokio::sync::oneshot::channel();
@@ -38,7 +38,7 @@ pub(super) async fn tells_a_sandbox_that_died(world: World) {
         assert!(!pids.is_empty());
         for pid in pids {
             let pid = rustix::process::Pid::from_raw(pid).unwrap();
-            // The first may have taken the others along.
+            // Killing the first may have ended the others too.
             let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
         }
     };
@@ -52,10 +52,10 @@ pub(super) async fn tells_a_sandbox_that_died(world: World) {
     assert_eq!(world.leftovers(), BTreeSet::new());
 }
 
-pub(super) async fn leaves_nothing_behind(world: World) {
-    let spec = Spec { image: "python".to_owned(), limits: Limits::default() };
+pub(crate) async fn leaves_nothing_behind(world: World) {
+    let spec = SandboxSpec { image: "python".to_owned(), limits: Limits::default() };
     let lease = world.sandboxes.lease(&spec, &world.labels()).await.unwrap();
-    // Its record, its folder and at least one group.
+    // Its record, its folder and at least one cgroup.
     assert!(world.leftovers().len() >= 3, "{:?}", world.leftovers());
     let orphan = "
 import os, time
@@ -74,7 +74,7 @@ print('done')
     assert_eq!(world.leftovers(), BTreeSet::new());
 }
 
-pub(super) async fn leaves_the_image_as_it_is(world: World) {
+pub(crate) async fn leaves_the_image_as_it_is(world: World) {
     let root = ImageStore::at(images()).find("python").unwrap().root_tree.unwrap();
     let state = || {
         let entries = names(&root).into_iter().map(|path| {
@@ -99,10 +99,10 @@ for folder in ['/', '/usr', '/tmp', '/inputs', '/workspace', '/proc', '/dev']:
     }
 }
 
-pub(super) async fn leaves_nothing_behind_when_dropped(world: World) {
-    let spec = Spec { image: "python".to_owned(), limits: Limits::default() };
+pub(crate) async fn leaves_nothing_behind_when_dropped(world: World) {
+    let spec = SandboxSpec { image: "python".to_owned(), limits: Limits::default() };
     drop(world.sandboxes.lease(&spec, &world.labels()).await.unwrap());
-    // One that is still being started, at several moments.
+    // Drop one that is still being started, at several moments.
     let labels = world.labels();
     for milliseconds in [0, 5, 20, 60, 120, 250] {
         let starting = world.engine.start(&spec, &labels);
@@ -111,8 +111,8 @@ pub(super) async fn leaves_nothing_behind_when_dropped(world: World) {
     wait_until(|| world.leftovers().is_empty(), || format!("{:?}", world.leftovers())).await;
 }
 
-/// For what happens in the background and is not told.
-pub(super) async fn wait_until(mut is_so: impl FnMut() -> bool, what: impl Fn() -> String) {
+/// Waits for background work that sends no notification.
+pub(crate) async fn wait_until(mut is_so: impl FnMut() -> bool, what: impl Fn() -> String) {
     let started = Instant::now();
     while !is_so() {
         assert!(started.elapsed() < Duration::from_secs(20), "{}", what());
@@ -120,19 +120,20 @@ pub(super) async fn wait_until(mut is_so: impl FnMut() -> bool, what: impl Fn() 
     }
 }
 
-pub(super) async fn is_cleaned_up_by_the_reaper(world: World) {
-    let spec = Spec { image: "python".to_owned(), limits: Limits::default() };
+pub(crate) async fn is_cleaned_up_by_the_reaper(world: World) {
+    let spec = SandboxSpec { image: "python".to_owned(), limits: Limits::default() };
     let vessel = world.engine.start(&spec, &world.labels()).await.unwrap();
     let name = vessel.end.name().to_owned();
     let pids = processes(&name);
     assert!(!pids.is_empty());
-    // The owner's lock is all that a process leaves when it is killed; here it is let go by hand.
+    // A killed process only releases its owner lock; here that is done manually.
     let records = world.folder.path().join("records");
     for lock in names(&records).iter().filter(|path| path.extension().is_some_and(|e| e == "lock"))
     {
         fs_err::remove_file(lock).unwrap();
     }
-    let reaped = tokio::task::spawn_blocking(move || Registry::reap(&records)).await.unwrap();
+    let reaped =
+        tokio::task::spawn_blocking(move || SandboxRegistry::reap(&records)).await.unwrap();
     assert_eq!(reaped.unwrap(), [name]);
     assert_eq!(world.leftovers(), BTreeSet::new());
     for pid in pids {
@@ -142,7 +143,7 @@ pub(super) async fn is_cleaned_up_by_the_reaper(world: World) {
     vessel.end.finish().await;
 }
 
-pub(super) async fn leaves_nothing_behind_when_its_owner_is_killed(world: World) {
+pub(crate) async fn leaves_nothing_behind_when_its_owner_is_killed(world: World) {
     if let Some(folder) = std::env::var_os(VICTIM) {
         return be_killed(world.name, Path::new(&folder)).await;
     }
@@ -163,8 +164,8 @@ pub(super) async fn leaves_nothing_behind_when_its_owner_is_killed(world: World)
         victim.wait().unwrap();
         let records = world.folder.path().join("records");
         let reap = || {
-            // A child that was being born holds its parent's lock for a moment.
-            Registry::reap(&records).unwrap();
+            // A child that is being forked holds its parent's lock for a moment.
+            SandboxRegistry::reap(&records).unwrap();
             world.leftovers().is_empty()
         };
         wait_until(reap, || format!("{:?}", world.leftovers())).await;
@@ -173,13 +174,13 @@ pub(super) async fn leaves_nothing_behind_when_its_owner_is_killed(world: World)
     }
 }
 
-/// Starts and uses sandboxes until somebody puts an end to it.
+/// Starts and uses sandboxes until the process is killed.
 async fn be_killed(name: EngineName, folder: &Path) {
-    let registry = Registry::open(&folder.join("records")).unwrap();
+    let registry = SandboxRegistry::open(&folder.join("records")).unwrap();
     let engine = engine(name, folder, registry).unwrap();
     let label = folder.file_name().unwrap().to_str().unwrap().to_owned();
-    let labels = Labels(BTreeMap::from([("run".to_owned(), label)]));
-    let spec = Spec { image: "python".to_owned(), limits: Limits::default() };
+    let labels = SandboxLabels(BTreeMap::from([("run".to_owned(), label)]));
+    let spec = SandboxSpec { image: "python".to_owned(), limits: Limits::default() };
     println!("victim is ready");
     loop {
         let (one, two) = tokio::join!(engine.start(&spec, &labels), engine.start(&spec, &labels));

@@ -1,38 +1,39 @@
-//! A runtime with folders of its own, and what can be seen of it from the host.
+//! A runtime with its own folders, and what the host can observe of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use moothall_core::Sha256Hex;
-use moothall_core::sandbox::{ExecuteRequest, Execution, Exit, GuestPath, Labels};
+use moothall_core::sandbox::{ExecuteRequest, Exit, GuestPath, SandboxExecution, SandboxLabels};
 use moothall_sandbox::image::ImageStore;
-use moothall_sandbox::oci::{Oci, OciOptions, UserNamespace};
+use moothall_sandbox::oci::{OciEngine, OciOptions, UserNamespace};
 use moothall_sandbox::{
-    Engine, EngineName, GuestBinary, PoolOptions, ProbeReport, ProbedEngine, Registry,
-    SandboxError, Sandboxes,
+    EngineName, GuestBinary, PoolOptions, ProbeReport, ProbedEngine, SandboxEngine, SandboxError,
+    SandboxRegistry, SandboxRunner,
 };
 
-/// Set in the process that is to be killed: the folder of the test that will kill it.
-pub(super) const VICTIM: &str = "MOOTHALL_TEST_VICTIM";
+/// Set in the process that will be killed: the folder of the test that kills it.
+pub(crate) const VICTIM: &str = "MOOTHALL_TEST_VICTIM";
 
-pub(super) struct World {
-    pub(super) name: EngineName,
-    pub(super) engine: Arc<dyn Engine>,
-    pub(super) sandboxes: Sandboxes,
-    pub(super) folder: tempfile::TempDir,
-    /// Part of the names of its sandboxes: other tests run at the same time.
-    pub(super) label: String,
+pub(crate) struct World {
+    pub(crate) name: EngineName,
+    pub(crate) engine: Arc<dyn SandboxEngine>,
+    pub(crate) sandboxes: SandboxRunner,
+    pub(crate) folder: tempfile::TempDir,
+    /// Part of its sandbox names, because other tests run at the same time.
+    pub(crate) label: String,
 }
 
 impl World {
-    /// A runtime with folders of its own. `None` only for crun, where the host does not let it.
-    pub(super) fn of(name: EngineName) -> Option<Self> {
-        // What is to be killed cannot remove its folder, and has it in that of its killer.
+    /// A runtime with its own folders. `None` only for crun, if the host does not support it.
+    pub(crate) fn of(name: EngineName) -> Option<Self> {
+        // A killed process cannot remove its folder, so it is created inside the folder of the
+        // killing test.
         let above = std::env::var_os(VICTIM).map_or_else(std::env::temp_dir, PathBuf::from);
         let folder = tempfile::Builder::new().prefix("oci").tempdir_in(above).unwrap();
         let label = folder.path().file_name().unwrap().to_str().unwrap().to_owned();
-        let registry = Registry::open(&folder.path().join("records")).unwrap();
+        let registry = SandboxRegistry::open(&folder.path().join("records")).unwrap();
         let engine = match engine(name, folder.path(), registry) {
             Err(SandboxError::Start { problem, .. }) if name == EngineName::Crun => {
                 assert!(problem.contains("cgroups in hybrid mode"), "{problem}");
@@ -53,26 +54,26 @@ impl World {
         };
         let probed = ProbedEngine { engine: Arc::clone(&engine), report };
         let options = PoolOptions { idle: 0, memory_bytes: 4 << 30 };
-        Some(Self { name, engine, sandboxes: Sandboxes::new(probed, options), folder, label })
+        Some(Self { name, engine, sandboxes: SandboxRunner::new(probed, options), folder, label })
     }
 
-    pub(super) async fn run(&self, program: &str) -> Execution {
+    pub(crate) async fn run(&self, program: &str) -> SandboxExecution {
         self.execute(&request(program)).await
     }
 
-    pub(super) async fn execute(&self, request: &ExecuteRequest) -> Execution {
+    pub(crate) async fn execute(&self, request: &ExecuteRequest) -> SandboxExecution {
         let none = BTreeMap::new();
         let executed = self.sandboxes.execute(&self.labels(), request, &none, None).await.unwrap();
         executed.clean_up.await.unwrap();
         executed.execution
     }
 
-    pub(super) fn labels(&self) -> Labels {
-        Labels(BTreeMap::from([("run".to_owned(), self.label.clone())]))
+    pub(crate) fn labels(&self) -> SandboxLabels {
+        SandboxLabels(BTreeMap::from([("run".to_owned(), self.label.clone())]))
     }
 
-    /// Folders of bundles, records and control groups that are there.
-    pub(super) fn leftovers(&self) -> BTreeSet<PathBuf> {
+    /// Existing bundle folders, records and cgroups.
+    pub(crate) fn leftovers(&self) -> BTreeSet<PathBuf> {
         let mut left = names(&self.folder.path().join("state"));
         left.remove(&self.folder.path().join("state/bare"));
         left.extend(names(&self.folder.path().join("records")));
@@ -84,11 +85,11 @@ impl World {
     }
 }
 
-pub(super) fn engine(
+pub(crate) fn engine(
     name: EngineName,
     folder: &Path,
-    registry: Registry,
-) -> Result<Arc<dyn Engine>, SandboxError> {
+    registry: SandboxRegistry,
+) -> Result<Arc<dyn SandboxEngine>, SandboxError> {
     let options = OciOptions {
         runtime: name,
         images: ImageStore::at(images()),
@@ -97,10 +98,10 @@ pub(super) fn engine(
         state: folder.join("state"),
         user_namespace: UserNamespace::Private,
     };
-    Ok(Arc::new(Oci::new(options)?))
+    Ok(Arc::new(OciEngine::new(options)?))
 }
 
-pub(super) fn images() -> PathBuf {
+pub(crate) fn images() -> PathBuf {
     let given = std::env::var_os("MOOTHALL_TEST_IMAGES").map(PathBuf::from);
     given.unwrap_or_else(|| {
         let home = std::env::var_os("HOME").expect("a home");
@@ -108,27 +109,27 @@ pub(super) fn images() -> PathBuf {
     })
 }
 
-pub(super) fn guest() -> GuestBinary {
+pub(crate) fn guest() -> GuestBinary {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("guest/moothall-guest");
     let bytes = fs_err::read(&path).expect("the agent; `cargo xtask guest` builds it");
     GuestBinary { path, sha256: Sha256Hex::of(&bytes), bytes: bytes.into() }
 }
 
-pub(super) fn request(program: &str) -> ExecuteRequest {
+pub(crate) fn request(program: &str) -> ExecuteRequest {
     ExecuteRequest::python("python", path("main.py"), program)
 }
 
-pub(super) fn path(text: &str) -> GuestPath {
+pub(crate) fn path(text: &str) -> GuestPath {
     text.parse().unwrap()
 }
 
-pub(super) fn names(folder: &Path) -> BTreeSet<PathBuf> {
+pub(crate) fn names(folder: &Path) -> BTreeSet<PathBuf> {
     let Ok(entries) = fs_err::read_dir(folder) else { return BTreeSet::new() };
     entries.map(|entry| entry.unwrap().path()).collect()
 }
 
-/// Every control group of ours on this host.
-pub(super) fn cgroups() -> BTreeSet<PathBuf> {
+/// All cgroups of moothall on this host.
+pub(crate) fn cgroups() -> BTreeSet<PathBuf> {
     let top = Path::new("/sys/fs/cgroup");
     let mut found = names(&top.join("moothall"));
     for hierarchy in names(top) {
@@ -138,8 +139,8 @@ pub(super) fn cgroups() -> BTreeSet<PathBuf> {
     found
 }
 
-/// The processes of a sandbox, as the host numbers them.
-pub(super) fn processes(name: &str) -> BTreeSet<i32> {
+/// The host process ids of a sandbox.
+pub(crate) fn processes(name: &str) -> BTreeSet<i32> {
     let groups = cgroups().into_iter().filter(|group| group.ends_with(name));
     let members =
         groups.filter_map(|group| fs_err::read_to_string(group.join("cgroup.procs")).ok());
@@ -148,7 +149,7 @@ pub(super) fn processes(name: &str) -> BTreeSet<i32> {
         .collect()
 }
 
-pub(super) fn printed(execution: &Execution) -> &str {
+pub(crate) fn printed(execution: &SandboxExecution) -> &str {
     assert_eq!(execution.exit, Exit::Exited { code: 0 }, "{}", execution.stderr.text);
     execution.stdout.text.trim()
 }

@@ -1,15 +1,15 @@
-//! Every address, tried by everyone, on what is theirs and what is not.
+//! Tests every endpoint with every role, on own and foreign resources.
 
 use std::collections::BTreeMap;
 
-use moothall_core::access::{Limits, Scope};
-use moothall_server::{Admits, Needs, routes};
-use moothall_store::{Accounts as _, Credential};
+use moothall_core::access::{AccessScope, Limits};
+use moothall_server::{Admits, RoutePermission, routes};
+use moothall_store::{AccountStore as _, Credential};
 use reqwest::RequestBuilder;
 
 use super::place::{FOREIGN_RUN, NO_RUN, OWN_RUN, Place, told};
 
-/// What every address needs. A new one has no row here, and that fails until somebody has decided.
+/// The permission of every endpoint. The test fails for a new endpoint until it has a row here.
 const TABLE: &[(&str, &str, &str)] = &[
     ("GET", "/healthz", "nothing"),
     ("GET", "/readyz", "nothing"),
@@ -55,13 +55,13 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("GET", "/api/docs", "nothing"),
 ];
 
-fn in_words(needs: Needs) -> String {
+fn in_words(needs: RoutePermission) -> String {
     match needs {
-        Needs::Nothing => "nothing".to_owned(),
-        Needs::Scope(scope) => scope.to_string(),
-        Needs::ScopeOnRun(scope) => format!("{scope} of the run"),
-        Needs::ScopeOnToken(scope) => format!("{scope} of the token"),
-        Needs::ScopeOnServer(scope) => format!("{scope} of the server"),
+        RoutePermission::Nothing => "nothing".to_owned(),
+        RoutePermission::Scope(scope) => scope.to_string(),
+        RoutePermission::ScopeOnRun(scope) => format!("{scope} of the run"),
+        RoutePermission::ScopeOnToken(scope) => format!("{scope} of the token"),
+        RoutePermission::ScopeOnServer(scope) => format!("{scope} of the server"),
     }
 }
 
@@ -76,7 +76,7 @@ fn every_address_has_a_row_that_says_what_it_needs() {
     assert_eq!(there, TABLE);
 }
 
-/// Whom a request comes from.
+/// The roles that send requests.
 const ROLES: [&str; 9] =
     ["nobody", "unknown", "expired", "revoked", "read", "run", "review", "admin", "south"];
 
@@ -96,20 +96,20 @@ async fn credentials(place: &Place) -> BTreeMap<&'static str, Option<Credential>
     all
 }
 
-/// What a role hears about an address: a refusal, or that they were let through.
-fn expected(role: &str, needs: Needs, is_own: bool) -> &'static str {
+/// The response that a role expects from an endpoint: a refusal, or success.
+fn expected(role: &str, needs: RoutePermission, is_own: bool) -> &'static str {
     let (scope, on_object) = match needs {
-        Needs::Nothing => return "let through",
-        Needs::Scope(scope) => (scope, false),
-        Needs::ScopeOnRun(scope) | Needs::ScopeOnToken(scope) => (scope, true),
-        Needs::ScopeOnServer(_) if is_foreign_server(role, needs) => return "404",
-        Needs::ScopeOnServer(scope) => (scope, false),
+        RoutePermission::Nothing => return "let through",
+        RoutePermission::Scope(scope) => (scope, false),
+        RoutePermission::ScopeOnRun(scope) | RoutePermission::ScopeOnToken(scope) => (scope, true),
+        RoutePermission::ScopeOnServer(_) if is_foreign_server(role, needs) => return "404",
+        RoutePermission::ScopeOnServer(scope) => (scope, false),
     };
     let covers = match role {
         "nobody" | "unknown" | "expired" | "revoked" => return "401",
-        "read" => scope == Scope::Read,
-        "run" => matches!(scope, Scope::Read | Scope::Run),
-        "review" => matches!(scope, Scope::Read | Scope::Review),
+        "read" => scope == AccessScope::Read,
+        "run" => matches!(scope, AccessScope::Read | AccessScope::Run),
+        "review" => matches!(scope, AccessScope::Read | AccessScope::Review),
         _ => true,
     };
     match (covers, on_object && !is_own) {
@@ -119,9 +119,9 @@ fn expected(role: &str, needs: Needs, is_own: bool) -> &'static str {
     }
 }
 
-/// The server is `local`'s.
-fn is_foreign_server(role: &str, needs: Needs) -> bool {
-    role == "south" && matches!(needs, Needs::ScopeOnServer(_))
+/// The server belongs to the team `local`.
+fn is_foreign_server(role: &str, needs: RoutePermission) -> bool {
+    role == "south" && matches!(needs, RoutePermission::ScopeOnServer(_))
 }
 
 fn signed(request: RequestBuilder, credential: &Option<Credential>) -> RequestBuilder {
@@ -138,7 +138,7 @@ async fn every_role_hears_at_every_address_what_the_table_says_about_own_and_for
     let mut tried = 0;
     for route in routes() {
         for role in ROLES {
-            // For `south`, what is foreign to the others is its own.
+            // `south` owns the run that is foreign to the others.
             let whose = [(OWN_RUN, "local"), (FOREIGN_RUN, "south")];
             for (run, owner) in whose {
                 let is_own = (role == "south") == (owner == "south");
@@ -168,7 +168,7 @@ async fn every_role_hears_at_every_address_what_the_table_says_about_own_and_for
                     (401, "-") if path == "/login" => "let through",
                     (401, _) => "401",
                     (403, "scope-missing") => "403",
-                    // A run without documents is a run: its documents are not there.
+                    // For an own run without documents, 404 means that the document is missing.
                     (404, code) if refusals.contains(&code) && !is_own => "404",
                     (404, "not-found") if is_foreign_server(role, route.needs) => "404",
                     _ => "let through",
@@ -188,7 +188,9 @@ async fn what_is_foreign_is_answered_letter_for_letter_as_what_does_not_exist() 
     let place = Place::new(Admits::Credentials).await;
     let (_, admin) = place.token("local", "admin").await;
     let admin = Some(admin);
-    for route in routes().iter().filter(|route| matches!(route.needs, Needs::ScopeOnRun(_))) {
+    for route in
+        routes().iter().filter(|route| matches!(route.needs, RoutePermission::ScopeOnRun(_)))
+    {
         let mut answers = Vec::new();
         for run in [FOREIGN_RUN, NO_RUN] {
             let path = route.path.replace("{run}", run).replace("{export}", "export.md");
@@ -204,7 +206,7 @@ async fn what_is_foreign_is_answered_letter_for_letter_as_what_does_not_exist() 
         assert_eq!(answers[0], answers[1], "{} {}", route.method, route.path);
         assert_eq!(answers[0].0.as_u16(), 404, "{} {}", route.method, route.path);
     }
-    // Nor does a foreign run show up in a list, or make the beginning of an id ambiguous.
+    // A foreign run does not appear in lists or make an id prefix ambiguous.
     let (_, south) = place.token("south", "read").await;
     let listed = signed(place.get("/api/runs"), &Some(south)).send().await.unwrap();
     let listed = listed.text().await.unwrap();

@@ -1,12 +1,14 @@
-//! A server with two teams, a run and tokens of each, and a desk that does what it is asked by halves.
+//! A test server with two teams, each with a run and tokens, and a stub that executes no runs.
 
 use std::sync::Arc;
 
 use moothall_core::Sha256Hex;
-use moothall_core::access::{Limits as Allowed, Owner, Scopes, TeamName, TokenId};
-use moothall_server::{Access, Admits, App, Feed, Guard, Limits, Metrics, serve};
+use moothall_core::access::{Limits as Allowed, RunOwner, ScopeSet, TeamName, TokenId};
+use moothall_server::{
+    AccessControl, Admits, AppState, EventFeed, Limits, OriginGuard, ServerMetrics, serve,
+};
 use moothall_store::{
-    Accounts as _, Credential, NewRun, NewToken, SqliteStore, Store, random_token_id,
+    AccountStore as _, Credential, NewRun, NewToken, SqliteStore, Store, random_token_id,
 };
 use reqwest::{Client, RequestBuilder, Response};
 use serde_json::Value;
@@ -14,7 +16,7 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::desk::AbsentDesk;
+use crate::run_service::StubRunService;
 
 pub(crate) const OWN_RUN: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
 pub(crate) const FOREIGN_RUN: &str = "02890a5d-ac96-774b-bcce-b302099a8057";
@@ -23,7 +25,7 @@ pub(crate) const NO_RUN: &str = "03890a5d-ac96-774b-bcce-b302099a8057";
 pub(crate) struct Place {
     pub(crate) base: String,
     pub(crate) store: Arc<SqliteStore>,
-    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) metrics: Arc<ServerMetrics>,
     pub(crate) client: Client,
     _folder: TempDir,
 }
@@ -37,7 +39,7 @@ impl Place {
             store
                 .create_run(NewRun {
                     run_id: run.parse().unwrap(),
-                    owner: Owner { team: team(name), token: None },
+                    owner: RunOwner { team: team(name), token: None },
                     cap: None,
                     spec: moothall_core::StoredSpec::from_columns("consult", Value::Null),
                     title: "HLXI".to_owned(),
@@ -49,24 +51,29 @@ impl Place {
                 .unwrap();
         }
         let closing = CancellationToken::new();
-        let feed = Feed::new(store.clone());
+        let feed = EventFeed::new(store.clone());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let base = format!("http://{address}");
-        let access = Access::new(store.clone(), admits, &base);
-        let metrics = Arc::<Metrics>::default();
-        let app =
-            App::new(store.clone(), Arc::new(AbsentDesk { drives: false }), feed, access, closing)
-                .with_metrics(Arc::clone(&metrics));
-        tokio::spawn(serve(listener, app, Guard::local(address), Limits::default()));
-        // The first test of the process decides; any provider will do.
+        let access = AccessControl::new(store.clone(), admits, &base);
+        let metrics = Arc::<ServerMetrics>::default();
+        let app = AppState::new(
+            store.clone(),
+            Arc::new(StubRunService { drives: false }),
+            feed,
+            access,
+            closing,
+        )
+        .with_metrics(Arc::clone(&metrics));
+        tokio::spawn(serve(listener, app, OriginGuard::local(address), Limits::default()));
+        // Fails if another test has installed a provider; any provider is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let no_redirect = reqwest::redirect::Policy::none();
         let client = Client::builder().no_proxy().redirect(no_redirect).build().unwrap();
         Self { base, store, metrics, client, _folder: folder }
     }
 
-    /// A token of a team.
+    /// Creates a token for a team.
     pub(crate) async fn token(&self, name: &str, scopes: &str) -> (TokenId, Credential) {
         self.limited_token(name, scopes, None, Allowed::default()).await
     }
@@ -79,7 +86,7 @@ impl Place {
         limits: Allowed,
     ) -> (TokenId, Credential) {
         let (id, secret) = (random_token_id().unwrap(), Credential::token().unwrap());
-        let scopes: Scopes = scopes.parse().unwrap();
+        let scopes: ScopeSet = scopes.parse().unwrap();
         let token = NewToken {
             id: id.clone(),
             team: team(name),
@@ -100,7 +107,7 @@ impl Place {
 
     pub(crate) fn post(&self, path: &str) -> RequestBuilder {
         let request = self.client.post(format!("{}{path}", self.base));
-        // Enough to be understood: what is refused is refused for who asks.
+        // A body that parses, so that requests are refused only because of the caller.
         let body = match path {
             path if path.starts_with("/api/drafts/") => r#"{"seal":"0"}"#,
             path if path.ends_with("/moves") => r#"{"undo":{}}"#,
@@ -110,7 +117,7 @@ impl Place {
         request.header("content-type", "application/json").body(body)
     }
 
-    /// How many sessions are kept, by asking for one that was given.
+    /// Reports whether this session exists.
     pub(crate) async fn is_signed_in(&self, session: &str) -> bool {
         let secret = Sha256Hex::of(session.as_bytes());
         self.store.session(&secret).await.unwrap().is_some()
@@ -121,10 +128,10 @@ pub(crate) fn team(name: &str) -> TeamName {
     name.parse().unwrap()
 }
 
-/// The status and the code of an answer; `-` where it is no problem.
+/// Returns the status and error code of a response; `-` if it is not a problem document.
 pub(crate) async fn told(response: Response) -> (u16, String) {
     let status = response.status().as_u16();
-    // A stream goes on as long as its run.
+    // A stream stays open until its run ends.
     if response.headers().get("content-type").is_some_and(|kind| kind == "text/event-stream") {
         return (status, "-".to_owned());
     }

@@ -1,19 +1,19 @@
-//! Links, tokens, cookies, pages of other sites, and limits.
+//! Login links, tokens, cookies, cross-site requests and limits.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use moothall_core::access::{Limits, Scope, TeamName};
+use moothall_core::access::{AccessScope, Limits, TeamName};
 use moothall_core::{MicroUsd, Sha256Hex};
 use moothall_server::{Admits, login_code, login_link};
-use moothall_store::{Accounts as _, Teams};
+use moothall_store::{AccountStore as _, Teams};
 use reqwest::Response;
 use serde_json::Value;
 use tokio::task::JoinSet;
 
 use super::place::{OWN_RUN, Place, told};
 
-/// The session that an answer gives, as a browser would send it back.
+/// The session cookie of a response, in the form a browser sends it back.
 fn cookie(response: &Response) -> String {
     let given = response.headers()["set-cookie"].to_str().unwrap();
     assert!(given.contains("; HttpOnly") && given.contains("; SameSite=Strict"), "{given}");
@@ -21,11 +21,11 @@ fn cookie(response: &Response) -> String {
 }
 
 async fn link(place: &Place) -> String {
-    let code = login_code(&*place.store, TeamName::local(), Scope::Admin).await.unwrap();
+    let code = login_code(&*place.store, TeamName::local(), AccessScope::Admin).await.unwrap();
     login_link(&place.base, &code)
 }
 
-/// A browser that opened the link: its cookie, and the word of its page.
+/// A browser that opened the login link: its cookie and CSRF token.
 async fn browser(place: &Place) -> (String, String) {
     let opened = place.client.get(link(place).await).send().await.unwrap();
     let cookie = cookie(&opened);
@@ -44,7 +44,7 @@ async fn link_signs_in_once_and_its_code_stays_in_no_address() {
     assert_eq!(opened.headers()["cache-control"], "no-store");
     assert_eq!(opened.headers()["referrer-policy"], "same-origin");
     let cookie = cookie(&opened);
-    // The cookie holds another secret than the link did.
+    // The cookie contains a different secret than the link.
     let (_, code) = link.split_once("code=").unwrap();
     assert!(!cookie.contains(code), "{cookie}");
     let runs = place.get("/api/runs").header("cookie", &cookie).send().await.unwrap();
@@ -78,7 +78,8 @@ async fn token_that_is_entered_gives_a_session_that_ends_with_it() {
     assert_eq!(told(runs).await, (401, "unknown-credential".to_owned()));
 }
 
-/// An administrator's token of one day and one dollar once made tokens without limits for a year.
+/// Regression: an administrator's token limited to one day and one dollar could create tokens
+/// without limits for a year.
 #[tokio::test]
 async fn token_makes_tokens_that_may_do_at_most_what_it_may() {
     let place = Place::new(Admits::Credentials).await;
@@ -98,7 +99,7 @@ async fn token_makes_tokens_that_may_do_at_most_what_it_may() {
     let wanted = r#"{"scopes":["admin"],"days":366,"runs_at_once":9,"micro_usd_a_day":9000000}"#;
     assert_eq!(make(wanted).await, (201, "-".to_owned()));
     assert_eq!(make(r#"{"scopes":["read"],"days":1}"#).await, (201, "-".to_owned()));
-    // A misspelt limit is no limit.
+    // A misspelled limit is rejected.
     assert_eq!(make(r#"{"scopes":["read"],"days":1,"run_at_once":1}"#).await.0, 422);
     let rows = place.store.tokens(Teams::Only("south".parse().unwrap())).await.unwrap();
     let mut made: Vec<_> = rows.iter().filter(|row| row.created_at_ms > 1).collect();
@@ -123,7 +124,7 @@ async fn page_that_changes_something_with_a_cookie_says_its_word() {
     let said = tokens().header("x-moothall-page", &word).body(wanted).send().await.unwrap();
     assert_eq!(said.status(), 201);
     let made: Value = serde_json::from_str(&said.text().await.unwrap()).unwrap();
-    // A program with a token has no cookie that another page could use.
+    // A program with a token has no cookie that another page could abuse.
     let token = format!("Bearer {}", made["token"].as_str().unwrap());
     let read = place.get("/api/runs").header("authorization", &token).send().await.unwrap();
     assert_eq!(read.status(), 200);
@@ -145,7 +146,7 @@ async fn page_of_another_site_reaches_nothing_even_with_the_cookie() {
         ("origin", "null", (403, "origin-refused")),
         ("sec-fetch-site", "cross-site", (403, "origin-refused")),
         ("sec-fetch-site", "same-site", (403, "origin-refused")),
-        // The name that a rebinding of DNS would have.
+        // The host name in a DNS rebinding attack.
         ("host", "evil.example", (421, "host-refused")),
     ] {
         let (status, code) = told(with(name, value).send().await.unwrap()).await;
@@ -156,7 +157,7 @@ async fn page_of_another_site_reaches_nothing_even_with_the_cookie() {
     assert_eq!(told(rebound.send().await.unwrap()).await.0, 421);
     let (_, session) = cookie.split_once('=').unwrap();
     assert!(place.is_signed_in(session).await);
-    // From our own page it works.
+    // A request from the server's own page succeeds.
     let own = with("origin", &place.base).send().await.unwrap();
     assert_eq!(own.status(), 204);
     assert!(own.headers()["set-cookie"].to_str().unwrap().contains("Max-Age=0"));
@@ -168,7 +169,7 @@ async fn person_whose_form_is_refused_sees_a_page() {
     let place = Place::new(Admits::Credentials).await;
     for (name, value, status, text) in [
         ("origin", "null", 403, "came from a page of another site"),
-        ("host", "evil.example", 421, "does not answer to the name"),
+        ("host", "evil.example", 421, "does not accept the host name"),
     ] {
         let request = place.post("/login").header("sec-fetch-dest", "document");
         let refused = request.header(name, value).send().await.unwrap();
@@ -204,7 +205,7 @@ async fn credentials_that_are_not_quite_one_are_none() {
     ] {
         assert_eq!(ask(&wrong).await, 401, "{wrong:?}");
     }
-    // Never in an address.
+    // Tokens in the URL are not accepted.
     let in_address = place.get(&format!("/api/runs?token={token}")).send().await.unwrap();
     assert_eq!(in_address.status(), 401);
 }
@@ -235,7 +236,7 @@ async fn server_that_admits_everyone_still_keeps_other_sites_out() {
     assert_eq!(place.get("/api/runs").send().await.unwrap().status(), 200);
     let evil = place.get("/api/runs").header("origin", "http://evil.example");
     assert_eq!(evil.send().await.unwrap().status(), 403);
-    // A credential that does not count is not better than none.
+    // An invalid credential is treated like none.
     let wrong = place.get("/api/runs").header("authorization", "Bearer moot_0");
     assert_eq!(wrong.send().await.unwrap().status(), 401);
 }
@@ -269,7 +270,8 @@ async fn hostile_words_come_back_as_data_and_are_not_kept_where_they_could_act()
     }
 }
 
-/// The word followed from the cookie, which other servers on the same machine are sent.
+/// Regression: the CSRF token was derived from the cookie, which browsers also send to other
+/// servers on the same machine.
 #[tokio::test]
 async fn page_word_does_not_follow_from_the_cookie() {
     let place = Place::new(Admits::Credentials).await;
@@ -285,13 +287,13 @@ async fn page_word_does_not_follow_from_the_cookie() {
         assert_eq!(make(wrong).await, (403, "page-word-missing".to_owned()), "{wrong}");
     }
     assert_eq!(make(&word).await, (201, "-".to_owned()));
-    // Every page of the session is told the same word; another session has another one.
+    // All pages of a session get the same CSRF token; another session gets a different one.
     let session = place.get("/api/session").header("cookie", &cookie).send().await.unwrap();
     assert!(session.text().await.unwrap().contains(&word));
     assert_ne!(browser(&place).await.1, word);
 }
 
-/// 500 wrong tokens were answered within half a second, and the log did not mention them.
+/// Regression: 500 wrong tokens were answered within half a second and not logged.
 #[tokio::test]
 async fn failed_sign_ins_are_slowed_down_and_successful_ones_are_not() {
     let place = Place::new(Admits::Credentials).await;
@@ -318,14 +320,14 @@ async fn failed_sign_ins_are_slowed_down_and_successful_ones_are_not() {
         assert_eq!(waits, answer.status() == 429);
         *statuses.entry(answer.status().as_u16()).or_default() += 1;
     }
-    // 16 at a time, and all of them within the same half second.
+    // 16 attempts run at a time, all within the same half second.
     assert_eq!(statuses, BTreeMap::from([(401, 16), (429, 24)]));
     let began = Instant::now();
     assert_eq!(enter(token.reveal()).await.unwrap().status(), 303);
     assert!(began.elapsed() < Duration::from_millis(500), "{:?}", began.elapsed());
 }
 
-/// One token opened 647 streams before its limit on requests refused the next.
+/// Regression: one token opened 647 streams before its request limit applied.
 #[tokio::test]
 async fn token_has_a_limited_number_of_open_streams() {
     let place = Place::new(Admits::Credentials).await;
@@ -349,7 +351,7 @@ async fn token_has_a_limited_number_of_open_streams() {
         assert_eq!(told(refused).await, (429, "too-many-streams".to_owned()));
     }
     assert_eq!(open(other.reveal(), &runs).await.status(), 200);
-    // A closed stream makes room. The server hears of it a moment later.
+    // Closing a stream frees a slot; the server notices with a short delay.
     drop(streams.pop());
     let until = Instant::now() + Duration::from_secs(20);
     while open(token.reveal(), &runs).await.status() != 200 {

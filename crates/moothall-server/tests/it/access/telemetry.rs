@@ -1,11 +1,11 @@
-//! Numbers and spans, as those who read them get them.
+//! Metrics and spans as their consumers receive them.
 
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
 use axum::extract::State;
 use axum::routing::post;
-use moothall_server::{Admits, Spans, exporter};
+use moothall_server::{Admits, SpanLayer, exporter};
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -15,7 +15,7 @@ use super::place::Place;
 
 type Got = Arc<Mutex<Vec<Value>>>;
 
-/// A collector on a port of its own.
+/// Starts a collector on a free port.
 async fn collector() -> (String, Got) {
     let got = Got::default();
     let app = Router::new()
@@ -39,7 +39,7 @@ async fn collector() -> (String, Got) {
 async fn call_to_a_model_is_in_the_trace_of_the_browser_that_caused_it_and_words_are_not() {
     let (address, got) = collector().await;
     let (spans, exporter) = exporter(&address).unwrap();
-    // One thread drives everything here, so this is who hears of all spans.
+    // The test runs on one thread, so this subscriber receives all spans.
     let _listening = tracing::subscriber::set_default(tracing_subscriber::registry().with(spans));
     let place = Place::new(Admits::Everyone).await;
     let closing = CancellationToken::new();
@@ -82,7 +82,7 @@ async fn call_to_a_model_is_in_the_trace_of_the_browser_that_caused_it_and_words
 #[tokio::test]
 async fn numbers_are_counted_by_route_and_model_and_nobody_outside_makes_labels() {
     let place = Place::new(Admits::Everyone).await;
-    let spans = Spans::counting(Arc::clone(&place.metrics));
+    let spans = SpanLayer::counting(Arc::clone(&place.metrics));
     let _listening = tracing::subscriber::set_default(tracing_subscriber::registry().with(spans));
     for path in ["/api/runs", "/api/runs/0123", "/api/runs/4567", "/made/up", "/made/up/too"] {
         place.get(path).send().await.unwrap();

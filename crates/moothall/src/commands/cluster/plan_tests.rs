@@ -5,11 +5,11 @@ use super::*;
 #[test]
 fn a_plan_is_kept_as_it_is_closed_to_others_and_never_printed_with_its_password() {
     let folder = tempfile::tempdir().unwrap();
-    assert_eq!(Plan::read(folder.path()).unwrap(), None);
-    let mut plan = Plan::new(3).unwrap();
+    assert_eq!(ClusterPlan::read(folder.path()).unwrap(), None);
+    let mut plan = ClusterPlan::new(3).unwrap();
     plan.take_build(folder.path(), "one", Some(4)).unwrap();
     plan.write(folder.path()).unwrap();
-    assert_eq!(Plan::read(folder.path()).unwrap(), Some(plan.clone()));
+    assert_eq!(ClusterPlan::read(folder.path()).unwrap(), Some(plan.clone()));
     let mode = fs_err::metadata(folder.path().join(FILE_NAME)).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     assert_eq!(plan.database.password.len(), 32);
@@ -19,14 +19,14 @@ fn a_plan_is_kept_as_it_is_closed_to_others_and_never_printed_with_its_password(
 #[test]
 fn a_build_keeps_its_address_and_another_one_gets_another() {
     let folder = tempfile::tempdir().unwrap();
-    let mut plan = Plan::new(1).unwrap();
+    let mut plan = ClusterPlan::new(1).unwrap();
     plan.take_build(folder.path(), "one", None).unwrap();
     let one = plan.workers.clone();
     assert_eq!(one.iter().map(|set| (&*set.build, set.count)).collect::<Vec<_>>(), [("one", 2)]);
     plan.take_build(folder.path(), "one", Some(3)).unwrap();
     let three = vec![WorkerSet { count: 3, ..one[0].clone() }];
     assert_eq!(plan.workers, three);
-    // Nobody of the first one lives.
+    // No worker of the first set is alive.
     plan.take_build(folder.path(), "two", None).unwrap();
     let two = plan.workers.clone();
     assert_eq!(two.iter().map(|set| (&*set.build, set.count)).collect::<Vec<_>>(), [("two", 3)]);
@@ -36,8 +36,8 @@ fn a_build_keeps_its_address_and_another_one_gets_another() {
 #[test]
 fn a_plan_of_another_form_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let plan = Plan { schema: 2, ..Plan::new(1).unwrap() };
+    let plan = ClusterPlan { schema: 2, ..ClusterPlan::new(1).unwrap() };
     plan.write(folder.path()).unwrap();
-    let refused = Plan::read(folder.path()).unwrap_err();
-    assert!(refused.message.contains("its form is 2, not 1"), "{}", refused.message);
+    let refused = ClusterPlan::read(folder.path()).unwrap_err();
+    assert!(refused.message.contains("its format is 2, not 1"), "{}", refused.message);
 }

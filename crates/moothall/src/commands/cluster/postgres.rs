@@ -1,4 +1,4 @@
-//! The database.
+//! The PostgreSQL server of a cluster.
 
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -7,61 +7,64 @@ use std::time::Duration;
 
 use moothall_core::Sha256Hex;
 
-use super::part::Part;
+use super::managed_process::ClusterProcess;
 use super::plan;
 use super::restate::refuse_taken;
 use crate::error::CliError;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Accounts that PostgreSQL may run as where we are root, which it refuses to be.
+/// Accounts for PostgreSQL when moothall runs as root, because PostgreSQL refuses to run as root.
 const ACCOUNTS: [&str; 2] = ["postgres", "nobody"];
 
-/// Where root keeps the files of a database whose account may not enter the cluster's folder.
+/// Used as root if the PostgreSQL account cannot enter the cluster's directory.
 const OF_ROOT: &str = "/var/lib";
 
 const DATA: &str = "data";
 
-/// The file that tells it its password, for as long as it is made.
+/// Passes the password to `initdb`; removed afterwards.
 const PASSWORD: &str = "password";
 
 #[derive(Debug)]
-pub(super) struct Postgres<'a> {
-    pub(super) part: Part,
-    /// Where its programs are.
+pub(crate) struct PostgresServer<'a> {
+    pub(crate) part: ClusterProcess,
+    /// Directory of the PostgreSQL programs.
     programs: &'a Path,
-    database: &'a plan::Database,
-    files: Files,
+    database: &'a plan::ClusterDatabase,
+    files: PostgresFiles,
 }
 
-/// Where a database is kept, and who may.
+/// Directory and owner of the database files.
 #[derive(Debug)]
-pub(super) struct Files {
-    pub(super) folder: PathBuf,
-    /// The account of PostgreSQL, where it is not ours.
-    account: Option<Account>,
+pub(crate) struct PostgresFiles {
+    pub(crate) folder: PathBuf,
+    /// `None` if PostgreSQL runs as the current user.
+    account: Option<PostgresAccount>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Account {
+struct PostgresAccount {
     user: u32,
     group: u32,
 }
 
-impl Files {
-    pub(super) fn find(cluster: &Path) -> Result<Self, CliError> {
+impl PostgresFiles {
+    pub(crate) fn find(cluster: &Path) -> Result<Self, CliError> {
         let folder = cluster.join("postgres");
         if !rustix::process::geteuid().is_root() {
             return Ok(Self { folder, account: None });
         }
-        let account = ACCOUNTS.iter().find_map(|name| Account::find(name)).ok_or_else(|| {
-            CliError::failed("PostgreSQL does not run as root, and there is no other account")
-                .with_hint("make an account called `postgres`, or use one that is not root")
-        })?;
+        let account =
+            ACCOUNTS.iter().find_map(|name| PostgresAccount::find(name)).ok_or_else(|| {
+                CliError::failed(
+                    "PostgreSQL cannot run as root, and neither account exists: `postgres`, `nobody`",
+                )
+                .with_hint("create an account named `postgres`, or run moothall as another user")
+            })?;
         let name = Sha256Hex::of(cluster.as_os_str().as_encoded_bytes()).to_string();
         let name = name.get(..12).unwrap_or_default();
         let elsewhere = Path::new(OF_ROOT).join(format!("moothall-cluster-{name}"));
-        // Where one was made, it stays.
+        // An existing database stays where it is.
         let folder = match (folder.join(DATA).exists(), elsewhere.join(DATA).exists()) {
             (false, true) => elsewhere,
             (false, false) if !account.may_enter(cluster) => elsewhere,
@@ -76,7 +79,7 @@ impl Files {
 
     fn give_away(&self, path: &Path) -> std::io::Result<()> {
         match self.account {
-            Some(Account { user, group }) => {
+            Some(PostgresAccount { user, group }) => {
                 fs_err::os::unix::fs::chown(path, Some(user), Some(group))
             }
             None => Ok(()),
@@ -84,7 +87,7 @@ impl Files {
     }
 }
 
-impl Account {
+impl PostgresAccount {
     fn find(name: &str) -> Option<Self> {
         let id = |of: &str| -> Option<u32> {
             let told = Command::new("id").args([of, name]).stderr(Stdio::null()).output().ok()?;
@@ -99,24 +102,24 @@ impl Account {
         test.status().is_ok_and(|status| status.success())
     }
 
-    /// Without any other group of ours.
+    /// Setting the uid as root also drops the supplementary groups.
     fn take(self, command: &mut Command) {
         command.uid(self.user).gid(self.group);
     }
 }
 
-impl<'a> Postgres<'a> {
-    pub(super) fn find(
+impl<'a> PostgresServer<'a> {
+    pub(crate) fn find(
         cluster: &Path,
         programs: &'a Path,
-        database: &'a plan::Database,
+        database: &'a plan::ClusterDatabase,
     ) -> Result<Self, CliError> {
-        let (part, files) = (part(cluster), Files::find(cluster)?);
+        let (part, files) = (part(cluster), PostgresFiles::find(cluster)?);
         Ok(Self { part, programs, database, files })
     }
 
-    /// Makes and starts what is not there.
-    pub(super) async fn start(&self) -> Result<(), CliError> {
+    /// Creates the database if needed and starts the server if it is not running.
+    pub(crate) async fn start(&self) -> Result<(), CliError> {
         if self.part.is_alive() {
             return Ok(());
         }
@@ -128,7 +131,7 @@ impl<'a> Postgres<'a> {
         let arguments = [
             "-D".into(),
             data.into_os_string(),
-            // No socket of files either: everybody comes with the password.
+            // No Unix socket either: every connection needs the password.
             "-clisten_addresses=127.0.0.1".into(),
             "-cunix_socket_directories=".into(),
             format!("-cport={port}").into(),
@@ -137,15 +140,16 @@ impl<'a> Postgres<'a> {
         self.part.start(&program, arguments, |command| self.alone(command)).await
     }
 
-    /// Beside its place first, so that one that was interrupted is never taken for a whole one.
+    /// Creates the data directory under another name and renames it, so that an interrupted
+    /// `initdb` is never mistaken for a complete one.
     fn make(&self) -> Result<(), CliError> {
         let failed =
-            |words: String| CliError::failed("the database cannot be made").with_hint(words);
+            |words: String| CliError::failed("cannot create the database").with_hint(words);
         let folder = &self.files.folder;
         let unmade = |error: std::io::Error| failed(error.to_string());
         fs_err::create_dir_all(folder).map_err(unmade)?;
         for left in fs_err::read_dir(folder).map_err(unmade)? {
-            // Of one that was interrupted.
+            // Left over from an interrupted start.
             let _ = fs_err::remove_dir_all(left.map_err(unmade)?.path());
         }
         plan::write_private(folder, PASSWORD, self.database.password.as_bytes())?;
@@ -168,11 +172,11 @@ impl<'a> Postgres<'a> {
         fs_err::rename(&new, self.files.data()).map_err(unmade)
     }
 
-    /// Waits until it takes connections, and makes the database in it.
-    pub(super) async fn until_well(&self) -> Result<(), CliError> {
+    /// Waits until the server accepts connections and creates the database in it.
+    pub(crate) async fn until_well(&self) -> Result<(), CliError> {
         self.part.until_well(PATIENCE, async || self.is_well()).await?;
         let failed =
-            |words: String| CliError::failed("the database cannot be made").with_hint(words);
+            |words: String| CliError::failed("cannot create the database").with_hint(words);
         let there = "SELECT 1 FROM pg_database WHERE datname = 'moothall'";
         let mut look = self.client("psql");
         look.args(["-qAt", "--dbname=postgres", "--command", there]);
@@ -182,7 +186,7 @@ impl<'a> Postgres<'a> {
         Ok(())
     }
 
-    pub(super) fn is_well(&self) -> bool {
+    pub(crate) fn is_well(&self) -> bool {
         said(self.client("pg_isready").arg("--dbname=postgres")).is_ok()
     }
 
@@ -195,7 +199,8 @@ impl<'a> Postgres<'a> {
         command
     }
 
-    /// As its own account, in a folder that this may see, and without our settings of PostgreSQL.
+    /// Runs a command as the PostgreSQL account, in a directory that it can access, without the
+    /// user's `PG*` variables.
     fn alone(&self, command: &mut Command) {
         let path = std::env::var_os("PATH").unwrap_or_default();
         command.current_dir("/").env_clear().env("PATH", path);
@@ -205,12 +210,11 @@ impl<'a> Postgres<'a> {
     }
 }
 
-/// The part that it is.
-pub(super) fn part(cluster: &Path) -> Part {
-    Part::new(cluster, "postgres")
+pub(crate) fn part(cluster: &Path) -> ClusterProcess {
+    ClusterProcess::new(cluster, "postgres")
 }
 
-/// What a program says. Errors: what it says about what went wrong.
+/// Standard output of a command, or its standard error if it fails.
 fn said(command: &mut Command) -> Result<String, String> {
     let output = command.stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
     match output.status.success() {

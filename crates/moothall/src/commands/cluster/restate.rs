@@ -1,28 +1,32 @@
-//! The nodes of Restate.
+//! The Restate nodes of a cluster.
 
 use std::net::TcpListener;
 use std::path::Path;
 use std::time::Duration;
 
-use moothall_restate::{Admin, Cluster};
+use moothall_restate::{RestateAdmin, RestateIngress};
 
-use super::part::Part;
-use super::plan::{Node, Plan};
+use super::managed_process::ClusterProcess;
+use super::plan::{ClusterPlan, RestateNode};
 use crate::error::CliError;
 
-/// What is the same however Restate is started.
+/// Settings shared by all ways to start Restate.
 const SETTINGS: &str = include_str!("../../../../../deploy/restate/restate.env");
 
-/// Nodes answer after a second or two; leaders are found after ten.
+/// Nodes respond after one or two seconds; leader election takes about ten.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The part that a node is, counted from 1.
-pub(super) fn part(folder: &Path, number: usize) -> Part {
-    Part::new(folder, format!("restate-{number}"))
+/// Process of a node, counted from 1.
+pub(crate) fn part(folder: &Path, number: usize) -> ClusterProcess {
+    ClusterProcess::new(folder, format!("restate-{number}"))
 }
 
-/// Starts what is not there.
-pub(super) async fn start(folder: &Path, programs: &Path, plan: &Plan) -> Result<(), CliError> {
+/// Starts the nodes that are not running.
+pub(crate) async fn start(
+    folder: &Path,
+    programs: &Path,
+    plan: &ClusterPlan,
+) -> Result<(), CliError> {
     for (index, node) in plan.nodes.iter().enumerate() {
         let part = part(folder, index + 1);
         if part.is_alive() {
@@ -33,7 +37,7 @@ pub(super) async fn start(folder: &Path, programs: &Path, plan: &Plan) -> Result
         }
         let settings = settings(folder, plan, index + 1, node);
         part.start(&programs.join("restate-server"), ["--no-logo"], |command| {
-            // Whatever else in the environment begins with RESTATE is meant for another server.
+            // Other `RESTATE*` variables in the environment are meant for another server.
             let others = std::env::vars_os().map(|(name, _)| name);
             for name in others.filter(|name| name.to_string_lossy().starts_with("RESTATE")) {
                 command.env_remove(name);
@@ -45,7 +49,12 @@ pub(super) async fn start(folder: &Path, programs: &Path, plan: &Plan) -> Result
     Ok(())
 }
 
-fn settings(folder: &Path, plan: &Plan, number: usize, node: &Node) -> Vec<(String, String)> {
+fn settings(
+    folder: &Path,
+    plan: &ClusterPlan,
+    number: usize,
+    node: &RestateNode,
+) -> Vec<(String, String)> {
     let usual = SETTINGS.lines().filter(|line| !line.starts_with('#'));
     let mut settings: Vec<(String, String)> = usual
         .filter_map(|line| line.split_once('='))
@@ -55,9 +64,9 @@ fn settings(folder: &Path, plan: &Plan, number: usize, node: &Node) -> Vec<(Stri
     let data = folder.join("restate").join(number.to_string());
     set("RESTATE_BASE_DIR", data.display().to_string());
     set("RESTATE_CLUSTER_NAME", "moothall".to_owned());
-    // Data lies under the node's name: it must stay.
+    // Restate stores data under the node's name, so it must not change.
     set("RESTATE_NODE_NAME", format!("n{number}"));
-    // Its ports have no authentication at all: nobody but this machine may reach them.
+    // The ports have no authentication, so they listen only on the loopback interface.
     set("RESTATE_BIND_ADDRESS", format!("127.0.0.1:{}", node.node));
     set("RESTATE_ADVERTISED_ADDRESS", node.node_url());
     set("RESTATE_INGRESS__BIND_ADDRESS", format!("127.0.0.1:{}", node.ingress));
@@ -74,32 +83,34 @@ fn settings(folder: &Path, plan: &Plan, number: usize, node: &Node) -> Vec<(Stri
     settings
 }
 
-/// Waits until work is done on every node.
-pub(super) async fn until_well(folder: &Path, plan: &Plan) -> Result<(), CliError> {
+/// Waits until every node is healthy.
+pub(crate) async fn until_well(folder: &Path, plan: &ClusterPlan) -> Result<(), CliError> {
     for (index, node) in plan.nodes.iter().enumerate() {
         part(folder, index + 1).until_well(PATIENCE, async || is_well(node).await).await?;
     }
     Ok(())
 }
 
-/// Whether a node takes requests and knows somebody who does the work of each partition.
-pub(super) async fn is_well(node: &Node) -> bool {
+/// Whether a node accepts requests and knows a leader for each partition.
+pub(crate) async fn is_well(node: &RestateNode) -> bool {
     let asked = async {
-        Cluster::new(&node.ingress_url())?.health().await?;
-        Admin::new(&node.admin_url())?.ready().await
+        RestateIngress::new(&node.ingress_url())?.health().await?;
+        RestateAdmin::new(&node.admin_url())?.ready().await
     };
     asked.await.is_ok()
 }
 
-/// A port that was chosen once may have been taken by somebody else since.
-pub(super) fn refuse_taken(port: u16) -> Result<(), CliError> {
+/// Another program may have taken a port since it was chosen.
+pub(crate) fn refuse_taken(port: u16) -> Result<(), CliError> {
     match TcpListener::bind(("127.0.0.1", port)) {
         Ok(_) => Ok(()),
-        Err(error) => Err(CliError::failed(format!("port {port} of the cluster is not free"))
-            .with_source(error)
-            .with_hint(
-                "runs know their cluster by its ports, so it keeps them: end what listens there, or \
-                 begin anew after `moothall cluster down --purge`",
-            )),
+        Err(error) => Err(CliError::failed(format!(
+            "port {port} of the cluster is already in use"
+        ))
+        .with_source(error)
+        .with_hint(
+            "runs identify their cluster by its ports: stop the program that uses the port, or \
+                 start over after `moothall cluster down --purge`",
+        )),
     }
 }

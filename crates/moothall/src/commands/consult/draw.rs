@@ -1,4 +1,4 @@
-//! A [`Board`] as lines of a given width. Pure, so that every frame can be tested.
+//! Renders a [`ConsultProgress`] as lines of a given width. Pure, so that every frame can be tested.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -6,41 +6,40 @@ use std::time::Duration;
 use anstyle::Style;
 use moothall_core::MicroUsd;
 use moothall_core::consult::EvidenceSource;
-use moothall_core::debate::Stance;
+use moothall_core::debate::DebateStance;
 use moothall_core::text::shown_line;
 
-use super::board::{Board, LAYERS, Lane, Progress};
+use super::progress::{ConsultProgress, DebateProgress, LAYERS, StageState};
 use crate::display::{cents, short_number};
 use crate::terminal::{BOLD, DIM, GREEN, YELLOW};
 
-/// Below this many columns there is one line.
+/// Narrower terminals get a single line.
 const LEAST_COLUMNS: usize = 60;
 
-/// From this many columns marks are words.
+/// Wider terminals show marks as words.
 const WIDE_COLUMNS: usize = 100;
 
 const PLAIN: Style = Style::new();
 
-/// What a frame needs beside the board.
+/// The input of a frame other than the board.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Frame<'a> {
-    pub(super) columns: usize,
-    pub(super) rows: usize,
-    /// Since the run began, or goes on.
-    pub(super) elapsed: Duration,
-    pub(super) now_ms: u64,
-    pub(super) budget: Option<MicroUsd>,
-    /// Who speaks, in a few words.
-    pub(super) models: &'a str,
-    /// What the person should know now, such as that the run is about to pause.
-    pub(super) notice: Option<&'a str>,
+pub(crate) struct FrameInput<'a> {
+    pub(crate) columns: usize,
+    pub(crate) rows: usize,
+    /// Since the run started or was resumed.
+    pub(crate) elapsed: Duration,
+    pub(crate) now_ms: u64,
+    pub(crate) budget: Option<MicroUsd>,
+    /// Short description of the models.
+    pub(crate) models: &'a str,
+    /// A message for the user, such as that the run is about to pause.
+    pub(crate) notice: Option<&'a str>,
 }
 
-/// A line of styled parts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Line(Vec<(Style, String)>);
+pub(crate) struct StyledLine(Vec<(Style, String)>);
 
-impl Line {
+impl StyledLine {
     fn push(&mut self, style: Style, text: impl Into<String>) {
         self.0.push((style, text.into()));
     }
@@ -49,14 +48,12 @@ impl Line {
         self.0.iter().map(|(_, text)| columns(text)).sum()
     }
 
-    /// Without colour.
-    pub(super) fn plain(&self) -> String {
+    pub(crate) fn plain(&self) -> String {
         let whole: String = self.0.iter().map(|(_, text)| text.as_str()).collect();
         whole.trim_end().to_owned()
     }
 
-    /// With colour.
-    pub(super) fn painted(&self) -> String {
+    pub(crate) fn painted(&self) -> String {
         let mut painted = String::new();
         for (style, text) in &self.0 {
             // Writing to a String cannot fail.
@@ -65,7 +62,7 @@ impl Line {
         painted
     }
 
-    /// Cut to so many columns.
+    /// Truncates to a number of columns.
     fn fit(self, most: usize) -> Self {
         let mut left = most;
         let mut fitted = Vec::new();
@@ -82,9 +79,9 @@ impl Line {
     }
 }
 
-/// The board as a frame: many lines where there is room, one where there is not.
-pub(super) fn draw(board: &Board, frame: Frame<'_>) -> Vec<Line> {
-    // The last column stays free: a terminal may break the line after it.
+/// Draws the board: all lines if they fit, otherwise a single line.
+pub(crate) fn draw(board: &ConsultProgress, frame: FrameInput<'_>) -> Vec<StyledLine> {
+    // The last column stays empty, because some terminals wrap after it.
     let most = frame.columns.saturating_sub(1);
     let whole = whole(board, frame);
     let fits = frame.columns >= LEAST_COLUMNS && whole.len() < frame.rows;
@@ -92,7 +89,7 @@ pub(super) fn draw(board: &Board, frame: Frame<'_>) -> Vec<Line> {
     lines.into_iter().map(|line| line.fit(most)).collect()
 }
 
-fn whole(board: &Board, frame: Frame<'_>) -> Vec<Line> {
+fn whole(board: &ConsultProgress, frame: FrameInput<'_>) -> Vec<StyledLine> {
     let mut lines = vec![head(board, frame), layers(board, frame.columns)];
     let debates = board.lanes.values().any(|lane| lane.halves.is_some());
     if debates {
@@ -105,12 +102,12 @@ fn whole(board: &Board, frame: Frame<'_>) -> Vec<Line> {
     lines
 }
 
-fn head(board: &Board, frame: Frame<'_>) -> Line {
-    let mut line = Line::default();
+fn head(board: &ConsultProgress, frame: FrameInput<'_>) -> StyledLine {
+    let mut line = StyledLine::default();
     let ticker = if board.ticker.is_empty() { "…" } else { &board.ticker };
     line.push(BOLD, shown_line(ticker));
     if board.source == EvidenceSource::Synthetic {
-        line.push(YELLOW, "  evidence made up by a model");
+        line.push(YELLOW, "  AI-generated evidence (not real filings)");
     }
     let moves = if board.moves == 1 { "" } else { "s" };
     let rounds = if board.rounds == 1 { "" } else { "s" };
@@ -132,18 +129,18 @@ fn head(board: &Board, frame: Frame<'_>) -> Line {
     line
 }
 
-fn layers(board: &Board, wide: usize) -> Line {
-    let mut line = Line::default();
+fn layers(board: &ConsultProgress, wide: usize) -> StyledLine {
+    let mut line = StyledLine::default();
     for (number, (name, progress)) in LAYERS.iter().zip(board.layers).enumerate() {
         if number > 0 {
             line.push(PLAIN, "   ");
         }
         match progress {
-            Progress::Waiting => line.push(DIM, format!("· {name}")),
-            Progress::Running => line.push(BOLD, format!("▸ {name}")),
-            Progress::Done => line.push(GREEN, format!("✓ {name}")),
+            StageState::Waiting => line.push(DIM, format!("· {name}")),
+            StageState::Running => line.push(BOLD, format!("▸ {name}")),
+            StageState::Done => line.push(GREEN, format!("✓ {name}")),
         }
-        if *name == "debate" && progress != Progress::Waiting {
+        if *name == "debate" && progress != StageState::Waiting {
             line.push(DIM, format!(" {}/{}", board.scored(), board.lanes.len()));
         }
     }
@@ -155,21 +152,21 @@ fn layers(board: &Board, wide: usize) -> Line {
     line
 }
 
-/// What the signs of decision makers mean.
-const LEGEND: &str = "● holds  ◐ grants a part  ○ concedes";
+/// Explains the symbols for stances.
+const LEGEND: &str = "● holds  ◐ partly concedes  ○ concedes";
 
-fn agents(board: &Board) -> Vec<Line> {
+fn agents(board: &ConsultProgress) -> Vec<StyledLine> {
     let id = board.agents.iter().map(|agent| columns(&agent.id)).max().unwrap_or(0);
     let name = board.agents.iter().map(|agent| columns(&agent.persona)).max().unwrap_or(0);
-    let line = |agent: &super::board::Agent| {
-        let mut line = Line::default();
+    let line = |agent: &super::progress::AgentProgress| {
+        let mut line = StyledLine::default();
         let done = agent.outputs.is_some();
         line.push(if done { GREEN } else { BOLD }, if done { "  ✓ " } else { "  ▸ " });
         line.push(PLAIN, padded(&shown_line(&agent.id), id + 2));
         line.push(DIM, padded(&shown_line(&agent.persona), name + 2));
         if let Some(outputs) = &agent.outputs {
             let said = match outputs.is_empty() {
-                true => "nothing usable".to_owned(),
+                true => "no usable output".to_owned(),
                 false => shown_line(&outputs.join(" ")),
             };
             line.push(PLAIN, said);
@@ -179,7 +176,7 @@ fn agents(board: &Board) -> Vec<Line> {
     board.agents.iter().map(line).collect()
 }
 
-fn lanes(board: &Board, wide: usize) -> Vec<Line> {
+fn lanes(board: &ConsultProgress, wide: usize) -> Vec<StyledLine> {
     let most = wide.saturating_sub(1);
     let id = board.lanes.keys().map(|(_, id)| columns(id)).max().unwrap_or(0);
     let members = members(board);
@@ -188,8 +185,8 @@ fn lanes(board: &Board, wide: usize) -> Vec<Line> {
     // Space, id, gap, title, gap, bar, gap, stances, gap, score, gap, marks.
     let beside = 1 + id + 2 + 2 + bar + 2 + members.len().max(1) + 2 + 7 + 2 + marks;
     let title = most.saturating_sub(beside);
-    let lane = |((_, move_id), lane): (&(u32, String), &Lane)| {
-        let mut line = Line::default();
+    let lane = |((_, move_id), lane): (&(u32, String), &DebateProgress)| {
+        let mut line = StyledLine::default();
         let over = lane.score.is_some();
         let waits = lane.halves.is_none();
         line.push(if waits { DIM } else { BOLD }, format!(" {}", padded(move_id, id + 2)));
@@ -215,8 +212,8 @@ fn lanes(board: &Board, wide: usize) -> Vec<Line> {
     board.lanes.iter().map(lane).collect()
 }
 
-/// Everyone who took a stance in any debate.
-fn members(board: &Board) -> Vec<&str> {
+/// Everyone who has a stance in any debate, sorted.
+fn members(board: &ConsultProgress) -> Vec<&str> {
     let mut members: Vec<&str> =
         board.lanes.values().flat_map(|lane| lane.stances.keys().map(String::as_str)).collect();
     members.sort_unstable();
@@ -224,8 +221,8 @@ fn members(board: &Board) -> Vec<&str> {
     members
 }
 
-/// One cell a round; half of one where the critic has spoken and the others have not.
-fn cells(lane: &Lane, rounds: u32) -> String {
+/// One cell per round; half a cell if only the critic has responded.
+fn cells(lane: &DebateProgress, rounds: u32) -> String {
     let cell = |round: u32| match lane.halves {
         None => '·',
         Some(halves) if halves >= 2 * round + 2 => '█',
@@ -236,17 +233,17 @@ fn cells(lane: &Lane, rounds: u32) -> String {
     (0..rounds).map(cell).collect()
 }
 
-fn stance(stance: Option<&Stance>) -> char {
+fn stance(stance: Option<&DebateStance>) -> char {
     match stance {
         None => '·',
-        Some(Stance::Hold) => '●',
-        Some(Stance::Partial) => '◐',
-        Some(Stance::Concede) => '○',
+        Some(DebateStance::Hold) => '●',
+        Some(DebateStance::Partial) => '◐',
+        Some(DebateStance::Concede) => '○',
     }
 }
 
-/// The figures in at most two lines, the most important first; what does not fit is left out.
-fn figures(board: &Board, frame: Frame<'_>) -> Vec<Line> {
+/// The figures in at most two lines, most important first. Figures that do not fit are dropped.
+fn figures(board: &ConsultProgress, frame: FrameInput<'_>) -> Vec<StyledLine> {
     let mut parts = vec![calls(board), money(board, frame.budget)];
     parts.extend(left(board, frame.now_ms));
     parts.extend(board.weakest.map(|class| format!("class {class}")));
@@ -263,17 +260,16 @@ fn figures(board: &Board, frame: Frame<'_>) -> Vec<Line> {
         }
     }
     let line = |text: String| {
-        let mut line = Line::default();
+        let mut line = StyledLine::default();
         line.push(DIM, text);
         line
     };
     lines.into_iter().take(2).map(line).collect()
 }
 
-/// The last line says what matters most: a notice, a weaker wall, the last words, or what the
-/// signs mean.
-fn last_line(board: &Board, frame: Frame<'_>) -> Line {
-    let mut line = Line::default();
+/// The most important message: a notice, the last debate turn, or the legend.
+fn last_line(board: &ConsultProgress, frame: FrameInput<'_>) -> StyledLine {
+    let mut line = StyledLine::default();
     if let Some(notice) = frame.notice {
         line.push(YELLOW, notice);
     } else if let (Some(words), None) = (&board.last_words, &board.end) {
@@ -287,13 +283,13 @@ fn last_line(board: &Board, frame: Frame<'_>) -> Line {
     line
 }
 
-fn one_line(board: &Board, frame: Frame<'_>) -> Line {
-    let mut line = Line::default();
+fn one_line(board: &ConsultProgress, frame: FrameInput<'_>) -> StyledLine {
+    let mut line = StyledLine::default();
     if let Some(notice) = frame.notice {
         line.push(YELLOW, notice);
         return line;
     }
-    let running = LAYERS.iter().zip(board.layers).rev().find(|(_, at)| *at != Progress::Waiting);
+    let running = LAYERS.iter().zip(board.layers).rev().find(|(_, at)| *at != StageState::Waiting);
     let name = running.map_or("start", |(name, _)| name);
     line.push(BOLD, format!("▸ {name}"));
     let mut parts = Vec::new();
@@ -307,13 +303,13 @@ fn one_line(board: &Board, frame: Frame<'_>) -> Line {
     line
 }
 
-pub(super) fn calls(board: &Board) -> String {
+pub(crate) fn calls(board: &ConsultProgress) -> String {
     let mut words = match board.expected_calls {
         0 => format!("{} calls", board.calls),
         expected => format!("{}/{expected} calls", board.calls),
     };
     if board.extra_calls > 0 {
-        let _ = write!(words, " + {} asked again", board.extra_calls);
+        let _ = write!(words, " + {} retried", board.extra_calls);
     }
     if board.failed_calls > 0 {
         let _ = write!(words, ", {} failed", board.failed_calls);
@@ -321,7 +317,7 @@ pub(super) fn calls(board: &Board) -> String {
     words
 }
 
-pub(super) fn tokens(board: &Board) -> String {
+pub(crate) fn tokens(board: &ConsultProgress) -> String {
     let mut words = format!("{} tokens", short_number(board.usage.total()));
     let prompt = board.usage.prompt();
     if board.usage.cache_read > 0 && prompt > 0 {
@@ -331,21 +327,21 @@ pub(super) fn tokens(board: &Board) -> String {
     words
 }
 
-pub(super) fn money(board: &Board, budget: Option<MicroUsd>) -> String {
+pub(crate) fn money(board: &ConsultProgress, budget: Option<MicroUsd>) -> String {
     if board.unpriced_calls > 0 && board.cost == MicroUsd::ZERO {
         return "price unknown".to_owned();
     }
     let mut words = cents(board.cost);
     if let Some(budget) = budget.filter(|budget| *budget > MicroUsd::ZERO) {
-        let _ = write!(words, " of at most {}", cents(budget));
+        let _ = write!(words, " of {} budget", cents(budget));
     }
     if board.unpriced_calls > 0 {
-        let _ = write!(words, ", {} calls without a known price", board.unpriced_calls);
+        let _ = write!(words, ", {} calls with unknown price", board.unpriced_calls);
     }
     words
 }
 
-fn left(board: &Board, now_ms: u64) -> Option<String> {
+fn left(board: &ConsultProgress, now_ms: u64) -> Option<String> {
     let ms = board.left_ms(now_ms)?;
     Some(match ms {
         0..10_000 => "nearly done".to_owned(),
@@ -364,12 +360,11 @@ fn clock(elapsed: Duration) -> String {
     }
 }
 
-/// The text with spaces up to so many columns.
 fn padded(text: &str, wide: usize) -> String {
     format!("{text}{}", " ".repeat(wide.saturating_sub(columns(text))))
 }
 
-/// The text cut to so many columns, with a mark where something is missing.
+/// Truncates to a number of columns, with an ellipsis.
 fn cut(text: &str, most: usize) -> String {
     if columns(text) <= most {
         return text.to_owned();
@@ -394,9 +389,8 @@ fn columns(text: &str) -> usize {
     text.chars().map(wide).sum()
 }
 
-/// The columns of a character, close enough for titles: the marks that combine have none, those of
-/// East Asia and pictures have two. Lines are drawn without breaks, so a wrong guess costs nothing
-/// but a column.
+/// Approximate display width of a character: 0 for combining marks, 2 for East Asian characters and
+/// emoji. A wrong guess misplaces one column only, because lines are drawn without wrapping.
 fn wide(c: char) -> usize {
     match u32::from(c) {
         0x0300..=0x036f | 0x200b..=0x200d | 0xfe00..=0xfe0f => 0,

@@ -1,25 +1,25 @@
 use std::collections::BTreeMap;
 
 use insta::assert_snapshot;
-use moothall_core::debate::{Degradation, Stance};
-use moothall_core::model::{ModelName, Purpose, Usage, UsageBasis};
+use moothall_core::debate::{DebateDegradation, DebateStance};
+use moothall_core::model::{CallPurpose, ModelName, TokenUsage, UsageBasis};
 use moothall_core::sandbox::IsolationClass;
 use moothall_core::{
-    EffectId, Finding, LayerStatus, RoundStatus, RuleId, RunEvent, RunEventBody, Severity,
+    EffectId, FindingSeverity, RoundStatus, RuleId, RunEvent, RunEventBody, RunFinding, StageStatus,
 };
 use moothall_store::StoredEvent;
 
 use super::*;
 
-/// A consultation as it is told, one event a second.
+/// A consultation with one event per second.
 struct Story {
-    board: Board,
+    board: ConsultProgress,
     seq: u64,
 }
 
 impl Story {
     fn new(moves: u32, rounds: u32) -> Self {
-        let mut story = Self { board: Board::default(), seq: 0 };
+        let mut story = Self { board: ConsultProgress::default(), seq: 0 };
         story.tell(RunEventBody::ConsultStarted {
             ticker: "HLXI".to_owned(),
             listed: true,
@@ -44,28 +44,33 @@ impl Story {
         if let Some(before) = layer.checked_sub(1) {
             self.tell(RunEventBody::LayerComplete {
                 layer: before,
-                status: LayerStatus::Done,
+                status: StageStatus::Done,
                 artifacts: Vec::new(),
                 total_policies_scored: None,
                 gathered: None,
             });
         }
-        self.tell(RunEventBody::LayerStart { layer, status: LayerStatus::Running });
+        self.tell(RunEventBody::LayerStart { layer, status: StageStatus::Running });
     }
 
     fn call(&mut self, id: &str) {
         let model: ModelName = "anthropic/claude-haiku-5-5".parse().unwrap();
         self.tell(RunEventBody::ModelReplied {
             effect_id: effect(id),
-            purpose: Purpose::Critic,
+            purpose: CallPurpose::Critic,
             model,
-            usage: Usage { input: 900, cache_read: 8100, output: 300, ..Usage::default() },
+            usage: TokenUsage {
+                input: 900,
+                cache_read: 8100,
+                output: 300,
+                ..TokenUsage::default()
+            },
             usage_basis: UsageBasis::Reported,
             cost_micro_usd: Some(MicroUsd::new(420)),
         });
     }
 
-    /// The layers up to the debates, with so many moves.
+    /// The stages before the debates.
     fn up_to_debates(moves: u32, rounds: u32) -> Self {
         let mut story = Self::new(moves, rounds);
         story.layer(0);
@@ -117,9 +122,11 @@ impl Story {
                 _ => RoundStatus::DmResponded,
             };
             if half > 0 && half % 2 == 0 {
-                for (member, stance) in
-                    [("D1", Stance::Hold), ("D2", Stance::Partial), ("D3", Stance::Concede)]
-                {
+                for (member, stance) in [
+                    ("D1", DebateStance::Hold),
+                    ("D2", DebateStance::Partial),
+                    ("D3", DebateStance::Concede),
+                ] {
                     let id = format!("{move_id}/round-{round}/{member}");
                     self.call(&id);
                     let stance = if round > 1 || member == "D1" { Some(stance) } else { None };
@@ -139,7 +146,7 @@ impl Story {
         }
     }
 
-    fn score(&mut self, number: u32, score: u32, degraded: Vec<Degradation>) {
+    fn score(&mut self, number: u32, score: u32, degraded: Vec<DebateDegradation>) {
         self.tell(RunEventBody::SandboxScored {
             move_id: format!("m{number}"),
             score,
@@ -157,9 +164,9 @@ impl Story {
             document: format!("m{number}.md"),
             numbers: 9,
             supported: 8,
-            flagged: vec![Finding {
+            flagged: vec![RunFinding {
                 rule: RuleId::new("claims.wrong-value"),
-                severity: Severity::Escalate,
+                severity: FindingSeverity::Escalate,
                 subject: format!("m{number}"),
                 message: "the sheet says 41.2%".to_owned(),
                 evidence: Vec::new(),
@@ -173,7 +180,7 @@ fn effect(id: &str) -> EffectId {
     id.parse().unwrap()
 }
 
-/// Fifteen debates in the middle: some scored, one held, one degraded, some not begun.
+/// Fifteen debates in progress: some scored, one held back, one degraded, some not started.
 fn middle() -> Story {
     let mut story = Story::up_to_debates(15, 10);
     story.hold(2);
@@ -182,13 +189,13 @@ fn middle() -> Story {
     }
     story.score(1, 97, Vec::new());
     story.score(2, 101, Vec::new());
-    story.score(3, 64, vec![Degradation::NeutralScore { decision_maker: "D2".to_owned() }]);
+    story.score(3, 64, vec![DebateDegradation::NeutralScore { decision_maker: "D2".to_owned() }]);
     story.call("m4/round-3/D1/ask-2");
     story
 }
 
-fn frame(columns: usize, rows: usize) -> Frame<'static> {
-    Frame {
+fn frame(columns: usize, rows: usize) -> FrameInput<'static> {
+    FrameInput {
         columns,
         rows,
         elapsed: Duration::from_secs(372),
@@ -200,14 +207,14 @@ fn frame(columns: usize, rows: usize) -> Frame<'static> {
 }
 
 #[track_caller]
-fn drawn(board: &Board, frame: Frame<'_>) -> String {
+fn drawn(board: &ConsultProgress, frame: FrameInput<'_>) -> String {
     let lines = draw(board, frame);
     for line in &lines {
         assert!(line.columns() < frame.columns, "too wide: {}", line.plain());
         assert!(!line.plain().contains(['\u{1b}', '\n']), "{}", line.plain());
     }
     let fence = "─".repeat(frame.columns);
-    let lines: Vec<String> = lines.iter().map(Line::plain).collect();
+    let lines: Vec<String> = lines.iter().map(StyledLine::plain).collect();
     format!("{fence}\n{}\n{fence}", lines.join("\n"))
 }
 
@@ -249,10 +256,10 @@ fn small_terminals_get_one_line() {
 
 #[test]
 fn notice_stands_where_the_last_words_were() {
-    let notice = Frame { notice: Some("pausing: waiting for answers"), ..frame(80, 24) };
+    let notice = FrameInput { notice: Some("pausing: waiting for answers"), ..frame(80, 24) };
     let shown = drawn(&middle().board, notice);
     assert!(shown.contains("\npausing: waiting for answers\n"), "{shown}");
-    let small = drawn(&middle().board, Frame { rows: 5, ..notice });
+    let small = drawn(&middle().board, FrameInput { rows: 5, ..notice });
     assert!(small.contains("\npausing: waiting for answers\n"), "{small}");
 }
 
@@ -260,7 +267,7 @@ fn notice_stands_where_the_last_words_were() {
 fn end_shows_what_the_signs_mean_and_no_time_left() {
     let mut story = middle();
     story.tell(RunEventBody::PipelineComplete {
-        verdict: moothall_core::Verdict::Pass,
+        verdict: moothall_core::RunVerdict::Pass,
         recommended: vec!["m1".to_owned()],
         other: Vec::new(),
     });

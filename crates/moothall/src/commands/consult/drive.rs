@@ -1,61 +1,60 @@
-//! Driving a consultation while somebody watches and may interrupt.
+//! Executes a consultation while showing its progress and handling Ctrl-C.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use moothall_core::consult::Review;
+use moothall_core::consult::MoveReview;
 use moothall_core::{ConsultSpec, RunId};
-use moothall_engine::{Ended, EngineError, RunRecord};
+use moothall_engine::{EngineError, RunExit, RunRecord};
 use moothall_models::Ledger;
-use moothall_store::{Store, StoredEvent, Wish};
+use moothall_store::{ControlRequest, Store, StoredEvent};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::reading::{titles, view};
 use super::screen::{SharedScreen, TICK, shown};
-use crate::commands::{self, Interruptible};
+use super::stored_consultation::{titles, view};
+use crate::commands::{self, InterruptibleResult};
+use crate::demo_delay::DemoDelay;
 use crate::error::CliError;
 use crate::launch::{PreparedRun, RunParts, cluster, engine_failure};
-use crate::local::Local;
-use crate::pace::Pace;
+use crate::run_store::Local;
 
-/// How long answers that are under way are waited for after Ctrl-C. They are paid for.
+/// How long calls in progress may take to finish after Ctrl-C. They are paid for.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Between two looks for what moves are called.
+/// Interval for looking up the titles of moves.
 const LOOK_FOR_NAMES: Duration = Duration::from_secs(2);
 
-const PAUSING: &str = "pausing: answers under way are waited for · Ctrl-C again leaves at once";
+const PAUSING: &str = "pausing after the calls in progress · Ctrl-C again exits immediately";
 
-/// Where a run stands when nobody drives it any more.
+/// Why a run is no longer executed by this process.
 #[derive(Debug)]
-pub(super) enum Left {
-    /// The driver let go.
-    Ended(Ended),
-    /// The person did not wait; the run can be resumed.
+pub(crate) enum DriveResult {
+    Ended(RunExit),
+    /// The user did not wait; the run can be resumed.
     Interrupted,
 }
 
-/// Drives a run to where it stops. The caller holds its lock. Ctrl-C pauses it.
-pub(super) async fn drive(
+/// Executes a run until it stops. The caller holds its lock. Ctrl-C pauses the run.
+pub(crate) async fn drive(
     prepared: &PreparedRun,
     local: &Local,
     run_id: &RunId,
     spec: &ConsultSpec,
     ledger: Ledger,
-    review: Option<Review>,
+    review: Option<MoveReview>,
     screen: &SharedScreen,
-) -> anyhow::Result<Left> {
+) -> anyhow::Result<DriveResult> {
     let store = &local.store;
     let RunParts { mut workflow, driver, .. } =
-        prepared.parts(store, run_id, ledger, Pace::NONE).await?;
+        prepared.parts(store, run_id, ledger, DemoDelay::NONE).await?;
     let seen = Arc::clone(screen);
     let driver = driver.person_says(review).on_event(move |stored| shown(&seen).event(stored));
-    // Boxed: hundreds of calls under way are large.
+    // Boxed because the future is large: it holds hundreds of calls in progress.
     let driving = Box::pin(driver.drive(&mut *workflow));
     let left = watched(store, run_id, spec, screen, driving).await;
-    // A quick run ends before anyone has looked up the names of its moves.
+    // A fast run ends before the titles were looked up.
     if shown(screen).board.has_unnamed_moves() {
         name_moves(&**store, run_id, spec, screen).await;
     }
@@ -63,14 +62,15 @@ pub(super) async fn drive(
     left
 }
 
-/// Follows a run that workers drive to where it stops. The events `before` were shown already.
-pub(super) async fn follow(
+/// Follows a run that workers execute until it stops. The events in `before` are already on the
+/// screen.
+pub(crate) async fn follow(
     store: &dyn Store,
     run_id: &RunId,
     before: &[StoredEvent],
     spec: &ConsultSpec,
     screen: &SharedScreen,
-) -> anyhow::Result<Left> {
+) -> anyhow::Result<DriveResult> {
     let heard = |stored: &StoredEvent| shown(screen).event(stored);
     let following = Box::pin(cluster::until_it_stops(store, run_id, before, heard));
     let followed = commands::watched(following, TICK, || shown(screen).tick()).await;
@@ -79,21 +79,21 @@ pub(super) async fn follow(
     }
     shown(screen).close();
     match followed {
-        Interruptible::Done(ended) => Ok(Left::Ended(ended?)),
-        Interruptible::Cancelled => Err(cluster::unwatched(run_id).into()),
+        InterruptibleResult::Done(ended) => Ok(DriveResult::Ended(ended?)),
+        InterruptibleResult::Cancelled => Err(cluster::unwatched(run_id).into()),
     }
 }
 
-/// Whatever else is asked of the store is asked in a task of its own: the driver may hold the
-/// store's only writer while it is not polled.
+/// Other store calls run in separate tasks: the driver may hold the store's only writer while it is
+/// not polled.
 async fn watched(
     store: &Arc<dyn Store>,
     run_id: &RunId,
     spec: &ConsultSpec,
     screen: &SharedScreen,
-    mut driving: impl Future<Output = Result<Ended, EngineError>> + Unpin,
-) -> anyhow::Result<Left> {
-    let mut stop = Stop::listen()?;
+    mut driving: impl Future<Output = Result<RunExit, EngineError>> + Unpin,
+) -> anyhow::Result<DriveResult> {
+    let mut stop = StopSignals::listen()?;
     let mut tick = tokio::time::interval(TICK);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
     let mut give_up: Option<Instant> = None;
@@ -101,20 +101,20 @@ async fn watched(
     let mut others = JoinSet::new();
     loop {
         tokio::select! {
-            ended = &mut driving => return Ok(Left::Ended(ended.map_err(engine_failure)?)),
+            ended = &mut driving => return Ok(DriveResult::Ended(ended.map_err(engine_failure)?)),
             () = stop.asked() => {
                 if give_up.is_some() {
-                    return Ok(Left::Interrupted);
+                    return Ok(DriveResult::Interrupted);
                 }
                 let (store, run_id) = (Arc::clone(store), run_id.clone());
-                // Where it has just ended there is nothing to pause.
-                others.spawn(async move { drop(store.ask(&run_id, Wish::Pause).await) });
+                // An error means that the run has just ended.
+                others.spawn(async move { drop(store.ask(&run_id, ControlRequest::Pause).await) });
                 give_up = Some(Instant::now() + PATIENCE);
                 shown(screen).notice(PAUSING);
             }
             now = tick.tick() => {
                 if give_up.is_some_and(|at| now >= at) {
-                    return Ok(Left::Interrupted);
+                    return Ok(DriveResult::Interrupted);
                 }
                 if now >= names_at && shown(screen).board.wants_names() {
                     names_at = now + LOOK_FOR_NAMES;
@@ -128,8 +128,9 @@ async fn watched(
     }
 }
 
-/// Events do not say what moves are called; the answers do. What cannot be read is only not shown.
-pub(super) async fn name_moves(
+/// Reads the titles of moves from the journal, since events do not contain them. Errors only leave
+/// titles out of the display.
+pub(crate) async fn name_moves(
     store: &dyn Store,
     run_id: &RunId,
     spec: &ConsultSpec,
@@ -141,18 +142,17 @@ pub(super) async fn name_moves(
     }
 }
 
-/// Ctrl-C, or a polite request of the system to end.
-struct Stop {
+/// Ctrl-C or SIGTERM.
+struct StopSignals {
     interrupt: Signal,
     terminate: Signal,
 }
 
-impl Stop {
+impl StopSignals {
     fn listen() -> Result<Self, CliError> {
         let listen = |kind| {
-            signal(kind).map_err(|error| {
-                CliError::failed("signals cannot be listened to").with_source(error)
-            })
+            signal(kind)
+                .map_err(|error| CliError::failed("cannot listen for signals").with_source(error))
         };
         Ok(Self {
             interrupt: listen(SignalKind::interrupt())?,

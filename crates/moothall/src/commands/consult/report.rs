@@ -1,45 +1,45 @@
-//! What a consultation came to, for people and for programs.
+//! Reports the result of a consultation as text or JSON.
 
 use std::path::{Path, PathBuf};
 
-use moothall_core::{Conclusion, EffectResult, MicroUsd, Outcome, RunEventBody, Verdict};
-use moothall_engine::{Ended, Pause, RunRecord};
+use moothall_core::{Conclusion, EffectResult, MicroUsd, Outcome, RunEventBody, RunVerdict};
+use moothall_engine::{RunExit, RunPause, RunRecord};
 use moothall_store::Store;
 
-use super::drive::Left;
-use super::reading::{Reading, beside_calls};
+use super::drive::DriveResult;
+use super::stored_consultation::{StoredConsultation, beside_calls};
 use super::summary::{self, DOES_NOT_EXIST, NOT_ADVICE};
 use crate::commands::failure;
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::display::{self, cents, short_number};
 use crate::error::{CliError, Exit};
 use crate::files;
-use crate::local;
+use crate::run_store;
 use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
 
-/// Files that are written at the end.
+/// Output files and format.
 #[derive(Debug, Default)]
-pub(super) struct Files {
-    pub(super) receipt: Option<PathBuf>,
-    pub(super) events: Option<PathBuf>,
-    pub(super) memo: Option<PathBuf>,
-    pub(super) artifacts: Option<PathBuf>,
-    pub(super) json: bool,
+pub(crate) struct Files {
+    pub(crate) receipt: Option<PathBuf>,
+    pub(crate) events: Option<PathBuf>,
+    pub(crate) memo: Option<PathBuf>,
+    pub(crate) artifacts: Option<PathBuf>,
+    pub(crate) json: bool,
 }
 
-/// Writes the files that are wanted and tells what came of the run.
-pub(super) async fn finish(
-    context: &Context,
+/// Writes the requested files and reports the result of the run.
+pub(crate) async fn finish(
+    context: &CommandContext,
     store: &dyn Store,
     run_id: &moothall_core::RunId,
-    left: &Left,
+    left: &DriveResult,
     wanted: &Files,
 ) -> anyhow::Result<Exit> {
-    let record = RunRecord::read(store, run_id).await.map_err(local::broken)?;
-    let reading = Reading::of(&record)?;
+    let record = RunRecord::read(store, run_id).await.map_err(run_store::broken)?;
+    let reading = StoredConsultation::of(&record)?;
     let unsaved = write_files(&record, &reading, wanted);
     let told = tell(context, &record, &reading, left, wanted);
-    // What cannot be written is still told: it is paid for.
+    // The result is shown even if files cannot be written, because it is paid for.
     match (told, unsaved) {
         (told, Ok(())) => told,
         (Ok(_), Err(unsaved)) => Err(unsaved),
@@ -50,17 +50,21 @@ pub(super) async fn finish(
     }
 }
 
-fn write_files(record: &RunRecord, reading: &Reading, wanted: &Files) -> anyhow::Result<()> {
+fn write_files(
+    record: &RunRecord,
+    reading: &StoredConsultation,
+    wanted: &Files,
+) -> anyhow::Result<()> {
     if let Some(path) = &wanted.events {
         files::write_events(path, record)?;
     }
     if let (Some(path), Some(receipt)) = (&wanted.receipt, record.receipt()) {
         files::write_receipt(path, &receipt)?;
     }
-    // A memo of a run that stands still says what is missing.
+    // The memo of an unfinished run lists what is missing.
     if let Some(path) = &wanted.memo {
         fs_err::write(path, reading.memo())
-            .map_err(|error| CliError::failed("the memo cannot be written").with_source(error))?;
+            .map_err(|error| CliError::failed("cannot write the memo").with_source(error))?;
     }
     if let (Some(folder), Some(_)) = (&wanted.artifacts, &record.row.outcome) {
         reading.write_artifacts(folder)?;
@@ -69,81 +73,83 @@ fn write_files(record: &RunRecord, reading: &Reading, wanted: &Files) -> anyhow:
 }
 
 fn tell(
-    context: &Context,
+    context: &CommandContext,
     record: &RunRecord,
-    reading: &Reading,
-    left: &Left,
+    reading: &StoredConsultation,
+    left: &DriveResult,
     wanted: &Files,
 ) -> anyhow::Result<Exit> {
     if wanted.json {
         terminal::print(&format!("{:#}\n", reading.json(record, false)))?;
-    } else if let Left::Ended(Ended::Done(_)) = left {
+    } else if let DriveResult::Ended(RunExit::Done(_)) = left {
         terminal::print(&summary::text(&reading.view))?;
         note_end(record, reading, wanted);
     }
-    let id = local::short(&record.row.run_id);
-    let resume = format!("let it go on: `moothall resume {id}`");
+    let id = run_store::short(&record.row.run_id);
+    let resume = format!("continue it with `moothall resume {id}`");
     Err(match left {
-        Left::Ended(Ended::Done(outcome)) => match of_failure(context, record, reading, outcome) {
-            Some(failure) => failure,
-            None => {
-                return Ok(match outcome.verdict {
-                    Verdict::Pass => Exit::Fine,
-                    Verdict::NeedsPerson => Exit::NeedsPerson,
-                    Verdict::Fail => Exit::VerdictNegative,
-                });
+        DriveResult::Ended(RunExit::Done(outcome)) => {
+            match of_failure(context, record, reading, outcome) {
+                Some(failure) => failure,
+                None => {
+                    return Ok(match outcome.verdict {
+                        RunVerdict::Pass => Exit::Fine,
+                        RunVerdict::NeedsPerson => Exit::NeedsPerson,
+                        RunVerdict::Fail => Exit::VerdictNegative,
+                    });
+                }
             }
-        },
-        Left::Ended(Ended::Paused(Pause::Budget(found))) => {
+        }
+        DriveResult::Ended(RunExit::Paused(RunPause::Budget(found))) => {
             let flag = match found.detail.contains("tokens") {
                 true => "--budget-tokens N",
                 false => "--budget USD",
             };
             CliError::new(Exit::BudgetStopped, format!("run {id} is paused ({found})")).with_hint(
                 format!(
-                    "let it go on with more: `moothall resume {id} {flag}`; \
-                     what there is: `moothall show {id} --memo`"
+                    "raise the limit with `moothall resume {id} {flag}`, \
+                     or read the results so far with `moothall show {id} --memo`"
                 ),
             )
         }
-        Left::Ended(Ended::Paused(Pause::Failure(model, found))) => {
+        DriveResult::Ended(RunExit::Paused(RunPause::Failure(model, found))) => {
             failure::of_pause(context, model, found, &record.row.run_id)
         }
-        Left::Ended(Ended::Paused(Pause::Question(asked))) => CliError::new(
-            Exit::NeedsPerson,
-            format!("run {id} is paused: {asked}"),
-        )
-        .with_hint(format!(
-            "see and change them: `moothall moves {id}`; let it go on: `moothall resume {id}`"
-        )),
-        Left::Ended(Ended::Paused(Pause::Person)) => {
+        DriveResult::Ended(RunExit::Paused(RunPause::Question(asked))) => {
+            CliError::new(Exit::NeedsPerson, format!("run {id} is paused: {asked}")).with_hint(
+                format!(
+                    "review the moves with `moothall moves {id}`, then run `moothall resume {id}`"
+                ),
+            )
+        }
+        DriveResult::Ended(RunExit::Paused(RunPause::Person)) => {
             CliError::new(Exit::Cancelled, format!("run {id} is paused")).with_hint(resume)
         }
-        Left::Ended(Ended::Cancelled) => {
-            CliError::new(Exit::Cancelled, format!("run {} is cancelled", record.row.run_id))
+        DriveResult::Ended(RunExit::Cancelled) => {
+            CliError::new(Exit::Cancelled, format!("run {} was cancelled", record.row.run_id))
         }
-        Left::Interrupted => CliError::new(
+        DriveResult::Interrupted => CliError::new(
             Exit::Cancelled,
-            format!("run {id} is interrupted; calls that were under way are asked again"),
+            format!("run {id} was interrupted; unfinished calls will be repeated"),
         )
         .with_hint(resume),
     }
     .into())
 }
 
-/// The line about the run, and where everything else is.
-fn note_end(record: &RunRecord, reading: &Reading, wanted: &Files) {
+/// Prints the summary line and the commands for further details.
+fn note_end(record: &RunRecord, reading: &StoredConsultation, wanted: &Files) {
     let outcome = reading.view.outcome.as_ref();
-    let passed = outcome.is_some_and(|outcome| outcome.verdict == Verdict::Pass);
+    let passed = outcome.is_some_and(|outcome| outcome.verdict == RunVerdict::Pass);
     let style = if passed { GREEN } else { YELLOW };
     let word = outcome.map_or("not finished", display::verdict);
-    let (parts, id) = (figures(record, reading).join(" · "), local::short(&record.row.run_id));
+    let (parts, id) = (figures(record, reading).join(" · "), run_store::short(&record.row.run_id));
     terminal::note(&format!(
         "\n{style}{BOLD}{word}{BOLD:#}{style:#} {DIM}· {parts} · run {id}{DIM:#}\n"
     ));
     match &wanted.memo {
         Some(path) => terminal::note(&format!("{DIM}wrote {}{DIM:#}\n", here(path))),
-        None => terminal::note(&format!("{DIM}the memo: moothall show {id} --memo{DIM:#}\n")),
+        None => terminal::note(&format!("{DIM}read the memo: moothall show {id} --memo{DIM:#}\n")),
     }
     let held = reading.view.ranked.as_ref().and_then(|ranked| {
         ranked.other.iter().find(|one| one.debated.is_some() && one.rank.is_none())
@@ -151,14 +157,14 @@ fn note_end(record: &RunRecord, reading: &Reading, wanted: &Files) {
     if let Some(held) = held {
         let move_id = display::line(&held.move_id);
         terminal::note(&format!(
-            "{DIM}a move that is held back is let through by: moothall approve {id} --move {move_id}{DIM:#}\n"
+            "{DIM}approve a move that is held back: moothall approve {id} --move {move_id}{DIM:#}\n"
         ));
     }
     terminal::note(&format!("{DIM}{NOT_ADVICE}{DIM:#}\n"));
 }
 
-/// Calls, tokens, cost, walls, and what kind of run it was.
-pub(super) fn figures(record: &RunRecord, reading: &Reading) -> Vec<String> {
+/// Calls, tokens, cost, isolation, and the kind of run.
+pub(crate) fn figures(record: &RunRecord, reading: &StoredConsultation) -> Vec<String> {
     let facts = &reading.facts;
     let beside = beside_calls(record);
     let own = facts.calls.saturating_sub(facts.extra_calls).saturating_sub(beside);
@@ -167,7 +173,7 @@ pub(super) fn figures(record: &RunRecord, reading: &Reading) -> Vec<String> {
         calls.push_str(&format!(" + {beside} for scores without a debate"));
     }
     if facts.extra_calls > 0 {
-        calls.push_str(&format!(" + {} asked again", facts.extra_calls));
+        calls.push_str(&format!(" + {} retried", facts.extra_calls));
     }
     let mut parts = vec![calls, format!("{} tokens", short_number(facts.usage.total()))];
     if facts.usage.cache_read > 0 {
@@ -182,14 +188,14 @@ pub(super) fn figures(record: &RunRecord, reading: &Reading) -> Vec<String> {
         Some(spent) => {
             parts.push(cents(spent.usd));
             if spent.unpriced_calls > 0 {
-                parts.push(format!("{} calls without a known price", spent.unpriced_calls));
+                parts.push(format!("{} calls with unknown price", spent.unpriced_calls));
             }
         }
         None => parts.extend(facts.cost.map(cents)),
     }
     parts.extend(weakest(reading));
     if facts.demonstration {
-        parts.push("a demonstration, no model was asked".to_owned());
+        parts.push("demo model (scripted answers, no API call)".to_owned());
     }
     if reading.is_fictional() {
         parts.push(DOES_NOT_EXIST.to_owned());
@@ -197,22 +203,22 @@ pub(super) fn figures(record: &RunRecord, reading: &Reading) -> Vec<String> {
     parts
 }
 
-/// The weakest walls around any debate.
-fn weakest(reading: &Reading) -> Option<String> {
+/// The weakest isolation of any debate.
+fn weakest(reading: &StoredConsultation) -> Option<String> {
     let classes = reading.view.debates.values().filter_map(|debate| debate.isolation.as_ref());
     let weakest = classes.min_by_key(|isolation| isolation.class)?;
-    let mut words = format!("debated in class {}", weakest.class);
+    let mut words = format!("debated in isolation class {}", weakest.class);
     if let Some(why) = &weakest.fallback {
         words.push_str(&format!(" ({})", display::line(why)));
     }
     Some(words)
 }
 
-/// Why there is nothing to rank, with the cure where we know it; nothing where there are moves.
+/// Why there are no moves to rank, with a hint if the cause is known. `None` if there are moves.
 fn of_failure(
-    context: &Context,
+    context: &CommandContext,
     record: &RunRecord,
-    reading: &Reading,
+    reading: &StoredConsultation,
     outcome: &Outcome,
 ) -> Option<CliError> {
     if reading.view.moves().next().is_some() {
@@ -230,8 +236,8 @@ fn of_failure(
     let not_gathered = || {
         record.journal.values().find_map(|entry| match &entry.result {
             EffectResult::NotGathered(found) => Some(
-                CliError::failed(format!("there is no evidence: {}", found.detail))
-                    .with_hint("start it again when the service can be reached"),
+                CliError::failed(format!("cannot gather evidence: {}", found.detail))
+                    .with_hint("start the consultation again when the service is reachable"),
             ),
             _ => None,
         })

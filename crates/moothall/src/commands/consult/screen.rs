@@ -1,5 +1,5 @@
-//! What a person sees while a consultation goes on: a board that is drawn again in place, or plain
-//! lines where standard error is no terminal.
+//! Progress of a consultation: a board that is redrawn in place, or plain lines if standard error
+//! is not a terminal.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -8,31 +8,30 @@ use moothall_core::MicroUsd;
 use moothall_core::text::shown_line;
 use moothall_store::{StoredEvent, now_ms};
 
-use super::board::Board;
-use super::draw::{Frame, draw};
-use super::plain::plain;
+use super::draw::{FrameInput, draw};
+use super::progress::ConsultProgress;
+use super::progress_lines::plain;
 use crate::terminal::{self, DIM};
 
-/// How often the board is drawn again while something happens.
-pub(super) const TICK: Duration = Duration::from_millis(100);
+/// Redraw interval while events arrive.
+pub(crate) const TICK: Duration = Duration::from_millis(100);
 
-/// How often it is drawn while nothing happens: the clock goes on.
+/// Redraw interval without events, to update the clock.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// How progress is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Style {
-    /// Drawn again in place.
+pub(crate) enum ProgressStyle {
+    /// Redrawn in place.
     Live,
-    /// One line now and then.
+    /// One line per important event.
     Lines,
-    /// Not at all: a program reads one object at the end.
+    /// Nothing: a program reads one JSON object at the end.
     Silent,
 }
 
-impl Style {
-    /// What fits where standard error goes to. Whoever wants JSON gets it without lines around it.
-    pub(super) fn choose(json: bool) -> Self {
+impl ProgressStyle {
+    /// With `--json`, plain lines are suppressed.
+    pub(crate) fn choose(json: bool) -> Self {
         match (terminal::stderr_is_terminal(), json) {
             (true, _) => Self::Live,
             (false, false) => Self::Lines,
@@ -41,14 +40,13 @@ impl Style {
     }
 }
 
-/// The screen of one run.
 #[derive(Debug)]
-pub(super) struct Screen {
-    pub(super) board: Board,
-    style: Style,
+pub(crate) struct ConsultScreen {
+    pub(crate) board: ConsultProgress,
+    style: ProgressStyle,
     models: String,
     budget: Option<MicroUsd>,
-    /// What is waited for before anything happened.
+    /// What the program waits for before the first event, and since when.
     waiting: Option<(String, Instant)>,
     notice: Option<String>,
     started: Instant,
@@ -56,18 +54,18 @@ pub(super) struct Screen {
     changed: bool,
 }
 
-/// The screen, shared with the driver.
-pub(super) type SharedScreen = Arc<Mutex<Screen>>;
+/// Shared with the driver.
+pub(crate) type SharedScreen = Arc<Mutex<ConsultScreen>>;
 
-/// The screen, whoever else may have panicked while looking.
-pub(super) fn shown(screen: &SharedScreen) -> MutexGuard<'_, Screen> {
+/// Locks the screen, also after a panic in another holder.
+pub(crate) fn shown(screen: &SharedScreen) -> MutexGuard<'_, ConsultScreen> {
     screen.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Screen {
-    pub(super) fn new(style: Style, models: String) -> Self {
+impl ConsultScreen {
+    pub(crate) fn new(style: ProgressStyle, models: String) -> Self {
         Self {
-            board: Board::default(),
+            board: ConsultProgress::default(),
             style,
             models,
             budget: None,
@@ -79,52 +77,51 @@ impl Screen {
         }
     }
 
-    pub(super) fn set_budget(&mut self, budget: Option<MicroUsd>) {
+    pub(crate) fn set_budget(&mut self, budget: Option<MicroUsd>) {
         self.budget = budget;
     }
 
-    /// Something is waited for, such as a sandbox.
-    pub(super) fn wait_for(&mut self, what: &str) {
+    /// Shows that the program waits for something, such as a sandbox.
+    pub(crate) fn wait_for(&mut self, what: &str) {
         self.waiting = Some((what.to_owned(), Instant::now()));
         self.changed = true;
         self.tick();
     }
 
-    /// What happened before this process.
-    pub(super) fn catch_up(&mut self, events: &[StoredEvent]) {
+    /// Replays the events of earlier processes.
+    pub(crate) fn catch_up(&mut self, events: &[StoredEvent]) {
         events.iter().for_each(|stored| self.board.event(stored));
         self.board.go_on(now_ms());
         self.changed = true;
     }
 
-    /// Something happened.
-    pub(super) fn event(&mut self, stored: &StoredEvent) {
+    pub(crate) fn event(&mut self, stored: &StoredEvent) {
         let before = self.board.fallbacks.len();
         self.waiting = None;
         self.board.event(stored);
         self.changed = true;
-        if self.style == Style::Lines
+        if self.style == ProgressStyle::Lines
             && let Some(line) = plain(&self.board, before, stored)
         {
             terminal::note(&format!("{DIM}{line}{DIM:#}\n"));
         }
     }
 
-    /// Says something that stays until the run ends.
-    pub(super) fn notice(&mut self, words: &str) {
+    /// Shows a message until the run ends.
+    pub(crate) fn notice(&mut self, words: &str) {
         match self.style {
-            Style::Live => self.notice = Some(words.to_owned()),
-            Style::Lines => terminal::note(&format!("{words}\n")),
-            Style::Silent => {}
+            ProgressStyle::Live => self.notice = Some(words.to_owned()),
+            ProgressStyle::Lines => terminal::note(&format!("{words}\n")),
+            ProgressStyle::Silent => {}
         }
         self.changed = true;
         self.drawn_at = None;
         self.tick();
     }
 
-    /// Draws again, where there is something to draw and it is time.
-    pub(super) fn tick(&mut self) {
-        if self.style != Style::Live {
+    /// Redraws if the interval has passed.
+    pub(crate) fn tick(&mut self) {
+        if self.style != ProgressStyle::Live {
             return;
         }
         let pause = if self.changed { TICK } else { IDLE };
@@ -134,12 +131,12 @@ impl Screen {
         self.draw();
     }
 
-    /// Draws for the last time and leaves what was drawn; a board without anything on it goes away.
-    pub(super) fn close(&mut self) {
-        if self.style != Style::Live {
+    /// Draws a last time and keeps the frame on the screen; erases an empty board.
+    pub(crate) fn close(&mut self) {
+        if self.style != ProgressStyle::Live {
             return;
         }
-        if self.board == Board::default() {
+        if self.board == ConsultProgress::default() {
             terminal::erase_frame();
             return;
         }
@@ -149,9 +146,9 @@ impl Screen {
         terminal::keep_frame();
     }
 
-    /// Takes the frame away, because something else is about to be said.
-    pub(super) fn hide(&mut self) {
-        if self.style == Style::Live {
+    /// Erases the frame before other output.
+    pub(crate) fn hide(&mut self) {
+        if self.style == ProgressStyle::Live {
             terminal::erase_frame();
         }
         self.waiting = None;
@@ -166,7 +163,7 @@ impl Screen {
             return;
         }
         let (columns, rows) = terminal::size();
-        let frame = Frame {
+        let frame = FrameInput {
             columns,
             rows,
             elapsed: self.started.elapsed(),

@@ -3,33 +3,29 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use moothall_core::consult::{NOTHING, RankedMove, Review};
-use moothall_core::debate::{Debated, Scorecard};
+use moothall_core::consult::{MoveReview, NOTHING, RankedMove};
+use moothall_core::debate::{DebateResult, Scorecard};
 use moothall_engine::RunRecord;
 use moothall_store::RunState;
 use serde_json::{Value, json};
 
-use super::reading::Reading;
 use super::report::figures;
+use super::stored_consultation::StoredConsultation;
 use super::summary::{self, NOT_ADVICE};
 use crate::args::ShowArgs;
 use crate::commands::show;
 use crate::display;
 use crate::error::{CliError, Exit};
 use crate::files;
-use crate::local;
+use crate::run_store;
 use crate::terminal::{self, DIM};
 
-pub(in crate::commands) fn show(
-    record: &RunRecord,
-    is_driven: bool,
-    args: &ShowArgs,
-) -> anyhow::Result<Exit> {
-    let reading = Reading::of(record)?;
+pub(crate) fn show(record: &RunRecord, is_driven: bool, args: &ShowArgs) -> anyhow::Result<Exit> {
+    let reading = StoredConsultation::of(record)?;
     if let Some(folder) = &args.artifacts {
         let written = reading.write_artifacts(folder)?;
         let (many, folder) = (written.len(), folder.display());
-        terminal::note(&format!("{DIM}wrote {many} documents into {folder}{DIM:#}\n"));
+        terminal::note(&format!("{DIM}wrote {many} documents to {folder}{DIM:#}\n"));
     }
     match (&args.move_id, &args.thread) {
         (Some(move_id), Some(thread)) => {
@@ -55,7 +51,7 @@ pub(in crate::commands) fn show(
     Ok(Exit::Fine)
 }
 
-fn text(record: &RunRecord, reading: &Reading, is_driven: bool) -> String {
+fn text(record: &RunRecord, reading: &StoredConsultation, is_driven: bool) -> String {
     let mut text = String::new();
     for (name, value) in show::head(record, is_driven) {
         // Writing to a String cannot fail.
@@ -66,7 +62,7 @@ fn text(record: &RunRecord, reading: &Reading, is_driven: bool) -> String {
             writeln!(text, "{:<10} {} ({})", "verdict", display::verdict(outcome), outcome.verdict);
     }
     let _ = writeln!(text, "{:<10} {}", "figures", figures(record, reading).join(" · "));
-    let said = record.journal.values().filter_map(|entry| Review::of(&entry.result));
+    let said = record.journal.values().filter_map(|entry| MoveReview::of(&entry.result));
     for change in said.flat_map(|review| &review.changes) {
         let (words, at) = (display::line(&change.words()), display::time(change.at_ms));
         let _ = writeln!(text, "{:<10} {words} at {at}", "changed");
@@ -83,43 +79,43 @@ fn text(record: &RunRecord, reading: &Reading, is_driven: bool) -> String {
         );
     }
     let _ = writeln!(text, "\n{}", summary::text(&reading.view).trim_end());
-    let id = local::short(&record.row.run_id);
+    let id = run_store::short(&record.row.run_id);
     let stands = record.row.state == RunState::Paused
         || (record.row.state == RunState::Running && !is_driven);
     let _ = match stands {
         true if record.waits_for_person() => writeln!(
             text,
-            "\n{DIM}see and change the moves: moothall moves {id}\n\
-             let it go on: moothall resume {id}{DIM:#}"
+            "\n{DIM}review the moves: moothall moves {id}\n\
+             continue the run: moothall resume {id}{DIM:#}"
         ),
-        true => writeln!(text, "\n{DIM}let it go on: moothall resume {id}{DIM:#}"),
+        true => writeln!(text, "\n{DIM}continue the run: moothall resume {id}{DIM:#}"),
         false => writeln!(
             text,
-            "\n{DIM}more: moothall show {id} --memo, --move m1, --move m1 --thread D1{DIM:#}"
+            "\n{DIM}details: moothall show {id} --memo, --move m1, --move m1 --thread D1{DIM:#}"
         ),
     };
     let _ = writeln!(text, "{DIM}{NOT_ADVICE}{DIM:#}");
     text
 }
 
-/// A move with its trial; where it is not ranked yet, the move alone.
+/// Finds a move and, if it is ranked, its ranking.
 fn found<'a>(
-    reading: &'a Reading,
+    reading: &'a StoredConsultation,
     move_id: &str,
 ) -> Result<(&'a moothall_core::consult::Move, Option<&'a RankedMove>), CliError> {
     let one = reading.view.find_move(move_id).ok_or_else(|| {
-        let refused = CliError::usage(format!("there is no move `{}`", display::line(move_id)));
+        let refused = CliError::usage(format!("no move `{}`", display::line(move_id)));
         let ids: Vec<&str> = reading.view.moves().map(|one| one.move_id.as_str()).collect();
         match ids.is_empty() {
-            true => refused.with_hint("no analyst has proposed any yet"),
-            false => refused.with_hint(format!("there are {}", ids.join(", "))),
+            true => refused.with_hint("no moves have been proposed yet"),
+            false => refused.with_hint(format!("available moves: {}", ids.join(", "))),
         }
     })?;
     let ranked = reading.view.ranked.as_ref();
     Ok((one, ranked.and_then(|ranked| ranked.moves().find(|one| one.move_id == move_id))))
 }
 
-fn move_json(reading: &Reading, move_id: &str) -> Result<Value, CliError> {
+fn move_json(reading: &StoredConsultation, move_id: &str) -> Result<Value, CliError> {
     let (one, ranked) = found(reading, move_id)?;
     let debate = reading.view.debates.get(move_id);
     Ok(json!({
@@ -133,25 +129,25 @@ fn move_json(reading: &Reading, move_id: &str) -> Result<Value, CliError> {
     }))
 }
 
-fn print_thread(reading: &Reading, move_id: &str, thread: &str) -> Result<(), CliError> {
+fn print_thread(reading: &StoredConsultation, move_id: &str, thread: &str) -> Result<(), CliError> {
     let log = reading.log_name(thread);
     let debate = reading.view.debates.get(move_id);
     let entries = debate.and_then(|debate| debate.logs.get(&log));
     let printed = json!({ "move_id": move_id, "thread": thread, "log": entries });
     terminal::print(&format!("{printed:#}\n"))
-        .map_err(|error| CliError::failed("nothing can be printed").with_source(error))
+        .map_err(|error| CliError::failed("cannot write to standard output").with_source(error))
 }
 
-/// The document, then what code, critic and decision makers made of it.
-fn move_text(reading: &Reading, move_id: &str) -> Result<String, CliError> {
+/// The move, then its scores, objections and findings.
+fn move_text(reading: &StoredConsultation, move_id: &str) -> Result<String, CliError> {
     let (one, ranked) = found(reading, move_id)?;
     let mut text = files::with_line_break(one.markdown());
     // Writing to a String cannot fail.
-    let _ = writeln!(text, "\n## Trial");
+    let _ = writeln!(text, "\n## Evaluation");
     let nothing = reading.view.ranked.as_ref().and_then(|ranked| ranked.do_nothing.as_ref());
     if let (NOTHING, Some(nothing)) = (move_id, nothing) {
         let (total, top, spread) = (nothing.total_score, nothing.top_score, nothing.spread);
-        let _ = writeln!(text, "- {total}/{top}, spread {spread}, not debated");
+        let _ = writeln!(text, "- {total}/{top}, score range {spread}, not debated");
         let _ = write_cards(&mut text, &nothing.scorecards);
         return Ok(text);
     }
@@ -161,10 +157,10 @@ fn move_text(reading: &Reading, move_id: &str) -> Result<String, CliError> {
     };
     match ranked.rank {
         Some(rank) => drop(writeln!(text, "- rank {rank}")),
-        None => drop(writeln!(text, "- without a rank")),
+        None => drop(writeln!(text, "- not ranked")),
     }
     if let Some(class) = ranked.isolation {
-        let _ = writeln!(text, "- debated in class {class}");
+        let _ = writeln!(text, "- debated in isolation class {class}");
     }
     let support = ranked.support;
     let _ = writeln!(text, "- {} of {} numbers supported", support.supported, support.total);
@@ -175,30 +171,30 @@ fn move_text(reading: &Reading, move_id: &str) -> Result<String, CliError> {
         let _ = trial(&mut text, debated);
     }
     if !ranked.findings.is_empty() {
-        let _ = writeln!(text, "\n### What code found");
+        let _ = writeln!(text, "\n### Findings");
         for finding in &ranked.findings {
             let _ = writeln!(text, "- {}", display::finding(finding));
         }
     }
     let members = &reading.spec.input.committee.decision_makers;
     if let Some(first) = members.first() {
-        let _ = writeln!(text, "\nThe conversations: --move {move_id} --thread {}", first.id);
+        let _ = writeln!(text, "\nTo read a debate, add --move {move_id} --thread {}", first.id);
     }
     Ok(text)
 }
 
-fn trial(text: &mut String, debated: &Debated) -> std::fmt::Result {
-    let Debated { total_score, top_score, spread, rounds_done, rounds, .. } = debated;
+fn trial(text: &mut String, debated: &DebateResult) -> std::fmt::Result {
+    let DebateResult { total_score, top_score, spread, rounds_done, rounds, .. } = debated;
     writeln!(
         text,
-        "- {total_score}/{top_score}, spread {spread}, {rounds_done} of {rounds} rounds"
+        "- {total_score}/{top_score}, score range {spread}, {rounds_done} of {rounds} rounds"
     )?;
     write_cards(text, &debated.scorecards)?;
     writeln!(text, "\n### Objections")?;
     for objection in &debated.objections {
         let state = match objection.state {
             moothall_core::debate::ObjectionState::Answered => "answered",
-            moothall_core::debate::ObjectionState::Partly => "answered in part",
+            moothall_core::debate::ObjectionState::Partly => "partly answered",
             moothall_core::debate::ObjectionState::Open => "open",
             moothall_core::debate::ObjectionState::Conceded => "granted",
         };

@@ -1,41 +1,41 @@
-//! What a consultation came to, in words for a person: the ranking first.
+//! The result of a consultation as text, starting with the ranking.
 
 use std::fmt::Write as _;
 
-use moothall_core::consult::{Ranked, RankedMove};
-use moothall_core::debate::Debated;
+use moothall_core::consult::{ConsultResult, RankedMove};
+use moothall_core::debate::DebateResult;
 use moothall_core::evidence::Evidence;
-use moothall_core::report::{self, ConsultView};
-use moothall_core::{Conclusion, Severity};
+use moothall_core::report::{self, ConsultReport};
+use moothall_core::{Conclusion, FindingSeverity};
 
 use crate::display;
 use crate::terminal::{BOLD, DIM, YELLOW};
 
-/// The longest title of a move in a table.
+/// Longer titles are cut in tables.
 const TITLE_CHARS: usize = 60;
 
-/// The longest objection.
+/// Longer objections are cut.
 const OBJECTION_CHARS: usize = 300;
 
-/// The longest sentence about doing nothing or the worth of the debates.
+/// Longer lines about the do-nothing option and the value of the debates are cut.
 const SECTION_CHARS: usize = 600;
 
-/// The line under everything that advises.
-pub(in crate::commands) const NOT_ADVICE: &str = "machine-made research aid, not investment, \
-    legal, tax or accounting advice; no recommendation to buy or sell securities";
+/// Disclaimer below every recommendation.
+pub(crate) const NOT_ADVICE: &str = "AI-generated research aid, not investment, \
+    legal, tax or accounting advice; not a recommendation to buy or sell securities";
 
-/// What is said wherever HLXI is shown.
-pub(super) const DOES_NOT_EXIST: &str = "a company that does not exist";
+/// Shown with the sample company HLXI.
+pub(crate) const DOES_NOT_EXIST: &str = "fictional company";
 
-/// Company, evidence, ranking, what is missing.
-pub(in crate::commands) fn text(view: &ConsultView) -> String {
+/// Company, evidence, ranking, missing evidence.
+pub(crate) fn text(view: &ConsultReport) -> String {
     let mut text = String::new();
     // Writing to a String cannot fail.
     let _ = write_all(&mut text, view);
     text
 }
 
-fn write_all(text: &mut String, view: &ConsultView) -> std::fmt::Result {
+fn write_all(text: &mut String, view: &ConsultReport) -> std::fmt::Result {
     let ticker = view.input.gather.subject();
     match view.evidence() {
         Some(evidence) => about(text, evidence)?,
@@ -44,14 +44,14 @@ fn write_all(text: &mut String, view: &ConsultView) -> std::fmt::Result {
     if let Some(outcome) = &view.outcome
         && let Conclusion::Failed { .. } | Conclusion::NotGathered { .. } = outcome.conclusion
     {
-        writeln!(text, "{YELLOW}there is no ranking{YELLOW:#}")?;
+        writeln!(text, "{YELLOW}no ranking{YELLOW:#}")?;
         for finding in &outcome.findings {
             writeln!(text, "  {}", display::finding(finding))?;
         }
     }
     if let Some(ranked) = &view.ranked {
         if view.outcome.is_none() {
-            writeln!(text, "\n{YELLOW}not finished: this is what there is so far{YELLOW:#}")?;
+            writeln!(text, "\n{YELLOW}not finished: results so far{YELLOW:#}")?;
         }
         write_ranked(text, view, ranked)?;
     }
@@ -66,14 +66,14 @@ fn about(text: &mut String, evidence: &Evidence) -> std::fmt::Result {
         None => writeln!(text, "{BOLD}{name}{BOLD:#}")?,
     }
     if company.fictional {
-        writeln!(text, "{YELLOW}{DOES_NOT_EXIST}: its filings come with the program{YELLOW:#}")?;
+        writeln!(text, "{YELLOW}{DOES_NOT_EXIST}; its sample filings are built in{YELLOW:#}")?;
     }
     let mut parts = vec![display::line(&evidence.provenance.to_string())];
     if let Some(sheet) = &evidence.sheet {
         parts.push(format!("as of {}", sheet.as_of));
     }
     if let Some(newest) = evidence.newest_filing() {
-        parts.push(format!("newest filing used: {} of {}", newest.form, newest.filed));
+        parts.push(format!("newest filing: {} of {}", newest.form, newest.filed));
     }
     parts.extend(own_sources(evidence));
     writeln!(text, "{DIM}evidence: {}{DIM:#}", display::line(&parts.join(" · ")))?;
@@ -83,17 +83,15 @@ fn about(text: &mut String, evidence: &Evidence) -> std::fmt::Result {
     Ok(())
 }
 
-/// How much there is of the user's documents and of headlines.
-pub(super) fn own_sources(evidence: &Evidence) -> Vec<String> {
+/// Counts of the user's documents and of headlines.
+pub(crate) fn own_sources(evidence: &Evidence) -> Vec<String> {
     let (files, headlines) = (evidence.documents.len(), evidence.headlines.len());
     let passages: usize = evidence.documents.iter().map(|one| one.passages.len()).sum();
     let plural = |count: usize| if count == 1 { "" } else { "s" };
     let mut parts = Vec::new();
     if files > 0 {
         let (of_files, of_passages) = (plural(files), plural(passages));
-        parts.push(format!(
-            "{files} document{of_files} of yours with {passages} passage{of_passages}"
-        ));
+        parts.push(format!("{files} user document{of_files} with {passages} passage{of_passages}"));
     }
     if headlines > 0 {
         parts.push(format!("{headlines} headline{}", plural(headlines)));
@@ -101,7 +99,11 @@ pub(super) fn own_sources(evidence: &Evidence) -> Vec<String> {
     parts
 }
 
-fn write_ranked(text: &mut String, view: &ConsultView, ranked: &Ranked) -> std::fmt::Result {
+fn write_ranked(
+    text: &mut String,
+    view: &ConsultReport,
+    ranked: &ConsultResult,
+) -> std::fmt::Result {
     writeln!(text)?;
     match ranked.recommended.is_empty() {
         true => writeln!(text, "{BOLD}No move is recommended.{BOLD:#}")?,
@@ -116,7 +118,7 @@ fn write_ranked(text: &mut String, view: &ConsultView, ranked: &Ranked) -> std::
     if !ranked.other.is_empty() {
         writeln!(text, "\n{BOLD}Others{BOLD:#}")?;
         let wide = ranked.other.iter().map(|one| one.move_id.len()).max().unwrap_or(0).max(4);
-        writeln!(text, "{DIM}rank  {:<wide$}    score  spread  title{DIM:#}", "move")?;
+        writeln!(text, "{DIM}rank  {:<wide$}    score   range  title{DIM:#}", "move")?;
         for one in &ranked.other {
             other(text, view, one, wide)?;
         }
@@ -136,7 +138,7 @@ fn write_ranked(text: &mut String, view: &ConsultView, ranked: &Ranked) -> std::
     Ok(())
 }
 
-fn recommended(text: &mut String, view: &ConsultView, one: &RankedMove) -> std::fmt::Result {
+fn recommended(text: &mut String, view: &ConsultReport, one: &RankedMove) -> std::fmt::Result {
     let rank = one.rank.map_or_else(|| "-".to_owned(), |rank| rank.to_string());
     let (id, title) = (display::line(&one.move_id), display::line(&one.title));
     writeln!(text, " {rank}. {BOLD}{title}{BOLD:#} {DIM}({id}){DIM:#}")?;
@@ -144,7 +146,7 @@ fn recommended(text: &mut String, view: &ConsultView, one: &RankedMove) -> std::
         let mut parts = vec![
             format!("{}/{}", debated.total_score, debated.top_score),
             cards(debated),
-            format!("spread {}", debated.spread),
+            format!("score range {}", debated.spread),
         ];
         parts.extend(support(one));
         writeln!(text, "    {}", parts.join(" · "))?;
@@ -152,9 +154,9 @@ fn recommended(text: &mut String, view: &ConsultView, one: &RankedMove) -> std::
             Some(objection) => {
                 let severity = display::objection_severity(objection.severity);
                 let said = display::cut(&objection.text, OBJECTION_CHARS);
-                writeln!(text, "    hardest open objection ({severity}): {said}")?;
+                writeln!(text, "    most severe open objection ({severity}): {said}")?;
             }
-            None => writeln!(text, "    no objection is left open")?,
+            None => writeln!(text, "    no open objections")?,
         }
     }
     for mark in marks(view, one) {
@@ -163,7 +165,12 @@ fn recommended(text: &mut String, view: &ConsultView, one: &RankedMove) -> std::
     Ok(())
 }
 
-fn other(text: &mut String, view: &ConsultView, one: &RankedMove, wide: usize) -> std::fmt::Result {
+fn other(
+    text: &mut String,
+    view: &ConsultReport,
+    one: &RankedMove,
+    wide: usize,
+) -> std::fmt::Result {
     let rank = one.rank.map_or_else(|| "-".to_owned(), |rank| rank.to_string());
     let (score, spread) = match &one.debated {
         Some(debated) => {
@@ -173,7 +180,7 @@ fn other(text: &mut String, view: &ConsultView, one: &RankedMove, wide: usize) -
     };
     let (id, title) = (display::line(&one.move_id), display::cut(&one.title, TITLE_CHARS));
     writeln!(text, "{rank:>4}  {id:<wide$}  {score:>7}  {spread:>6}  {title}")?;
-    // Below the title.
+    // Indented to the title column.
     let indent = 4 + 2 + wide + 2 + 7 + 2 + 6 + 2;
     for mark in marks(view, one) {
         writeln!(text, "{:indent$}{YELLOW}{mark}{YELLOW:#}", "")?;
@@ -181,8 +188,8 @@ fn other(text: &mut String, view: &ConsultView, one: &RankedMove, wide: usize) -
     Ok(())
 }
 
-/// What each decision maker gives in all.
-fn cards(debated: &Debated) -> String {
+/// The total score of each decision maker.
+fn cards(debated: &DebateResult) -> String {
     let card = |(member, card): (&String, &moothall_core::debate::Scorecard)| {
         format!("{} {}", display::line(member), card.sum())
     };
@@ -195,10 +202,11 @@ fn support(one: &RankedMove) -> Option<String> {
         .then(|| format!("{} of {} numbers supported", counted.supported, counted.total))
 }
 
-/// What a reader must know about a move beside its score.
-pub(in crate::commands) fn marks(view: &ConsultView, one: &RankedMove) -> Vec<String> {
+/// Notes on a move that a reader needs besides its score.
+pub(crate) fn marks(view: &ConsultReport, one: &RankedMove) -> Vec<String> {
     let mut marks = Vec::new();
-    let grave = one.findings.iter().filter(|found| found.severity >= Severity::Escalate).count();
+    let grave =
+        one.findings.iter().filter(|found| found.severity >= FindingSeverity::Escalate).count();
     marks.extend(one.said.iter().map(|said| display::line(&said.words())));
     match (&one.debated, &view.outcome) {
         _ if one.is_vetoed() => return marks,
@@ -210,11 +218,11 @@ pub(in crate::commands) fn marks(view: &ConsultView, one: &RankedMove) -> Vec<St
         let first = one.findings.iter().max_by_key(|found| found.severity);
         let first = first.map(display::finding).unwrap_or_default();
         let more = if grave > 1 { format!(" (and {} more)", grave - 1) } else { String::new() };
-        let held = if one.rank.is_none() { "held back" } else { "accepted in spite of" };
+        let held = if one.rank.is_none() { "held back" } else { "approved despite" };
         marks.push(format!("{held}: {first}{more}"));
     } else if !one.findings.is_empty() {
         let plural = if one.findings.len() == 1 { "" } else { "s" };
-        marks.push(format!("{} note{plural} on its numbers and words", one.findings.len()));
+        marks.push(format!("{} note{plural} on its numbers and wording", one.findings.len()));
     }
     if let Some(debated) = &one.debated {
         marks.extend(
@@ -223,23 +231,23 @@ pub(in crate::commands) fn marks(view: &ConsultView, one: &RankedMove) -> Vec<St
     }
     if !one.similar_to.is_empty() {
         let like: Vec<&str> = one.similar_to.iter().map(String::as_str).collect();
-        marks.push(display::line(&format!("says nearly the same as {}", like.join(", "))));
+        marks.push(display::line(&format!("very similar to {}", like.join(", "))));
     }
     marks
 }
 
-/// How far a debate is that has not come to its scores.
-fn under_way(view: &ConsultView, move_id: &str) -> String {
+/// Progress of an unfinished debate.
+fn under_way(view: &ConsultReport, move_id: &str) -> String {
     let logs = view.debates.get(move_id).into_iter().flat_map(|debate| debate.logs.values());
     match logs.flatten().map(|entry| entry.round).max() {
-        Some(round) => format!("in round {round} of {}", view.input.committee.rounds),
+        Some(round) => format!("round {round} of {}", view.input.committee.rounds),
         None => "not debated yet".to_owned(),
     }
 }
 
-/// The last recommended move and the first that is not, where they are nearer to each other than
-/// the decision makers are.
-fn close_call(ranked: &Ranked) -> Option<String> {
+/// Compares the last recommended move with the next one, if their scores differ by less than the
+/// scores of the decision makers.
+fn close_call(ranked: &ConsultResult) -> Option<String> {
     let last = ranked.recommended.last()?;
     let next = ranked.other.iter().find(|one| one.rank.is_some())?;
     let (upper, lower) = (last.debated.as_ref()?, next.debated.as_ref()?);
@@ -248,7 +256,7 @@ fn close_call(ranked: &Ranked) -> Option<String> {
     (apart < differ).then(|| {
         let plural = if apart == 1 { "" } else { "s" };
         format!(
-            "{} and {} are {apart} point{plural} apart, and their decision makers differ by up to \
+            "{} and {} are {apart} point{plural} apart, but scores of decision makers differ by up to \
              {differ}: too close to call",
             display::line(&last.move_id),
             display::line(&next.move_id)

@@ -1,24 +1,23 @@
-//! A plain answer becomes drafts: what models without tools can do.
+//! Turns a plain-text answer into drafts, for models without tools.
 
-use moothall_core::drafts::{Draft, Proposal, RelPath, apply_hunks, read_answer};
-use moothall_workspace::{Caller, DraftStore, Edit, Existing};
+use moothall_core::drafts::{Draft, FileProposal, RelPath, apply_hunks, read_answer};
+use moothall_workspace::{DraftCaller, DraftEdit, DraftStore, FileRequirement};
 
 use super::store::failed;
 use crate::error::CliError;
 
-/// Makes a draft of every file of the answer. The first that does not fit ends it; what was made
-/// before stays open and can be given up.
-pub(super) fn import(
+/// Creates a draft for every file in the answer. Stops at the first error; the drafts created
+/// before it stay open and can be discarded.
+pub(crate) fn import(
     store: &DraftStore,
-    worker: &Caller,
+    worker: &DraftCaller,
     text: &str,
     task: &str,
     path: Option<&str>,
 ) -> Result<Vec<Draft>, CliError> {
     let unusable = |words: String| {
-        CliError::usage(format!("the answer cannot be used: {words}")).with_hint(
-            "name the file at each block (```python src/a.py), or answer with a unified diff",
-        )
+        CliError::usage(format!("cannot use the answer: {words}"))
+            .with_hint("name the file of each block (```python src/a.py), or use a unified diff")
     };
     let single =
         path.map(RelPath::parse).transpose().map_err(|fault| CliError::usage(fault.to_string()))?;
@@ -27,15 +26,15 @@ pub(super) fn import(
     let mut drafts = Vec::new();
     for one in proposed {
         let existing = match one.what {
-            Proposal::Delete => Existing::Must,
-            Proposal::Whole(_) | Proposal::Hunks(_) => Existing::MayNot,
+            FileProposal::Delete => FileRequirement::Must,
+            FileProposal::Whole(_) | FileProposal::Hunks(_) => FileRequirement::MayNot,
         };
         let (draft, now) =
             store.request(worker, task, one.path.as_str(), existing).map_err(failed)?;
         let edit = match one.what {
-            Proposal::Whole(text) => Edit::Content(text),
-            Proposal::Delete => Edit::Delete,
-            Proposal::Hunks(hunks) => Edit::Content(
+            FileProposal::Whole(text) => DraftEdit::Content(text),
+            FileProposal::Delete => DraftEdit::Delete,
+            FileProposal::Hunks(hunks) => DraftEdit::Content(
                 apply_hunks(&now, &hunks)
                     .map_err(|fault| unusable(format!("{}: {fault}", draft.path)))?,
             ),

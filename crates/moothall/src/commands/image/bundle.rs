@@ -1,10 +1,10 @@
-//! `moothall image export` and `import`: images as one file.
+//! `moothall image export` and `import`: saves images to one file and loads them.
 
 use std::io::{self, BufReader, BufWriter, IsTerminal as _, Read, Write as _};
 use std::path::Path;
 
 use fs_err::File;
-use moothall_sandbox::image::{Bundled, ImageStore, Recipe};
+use moothall_sandbox::image::{BundleEntry, ImageStore, Recipe};
 use serde_json::json;
 use tempfile::NamedTempFile;
 
@@ -13,19 +13,19 @@ use crate::args::image::{ImageExportArgs, ImageImportArgs};
 use crate::error::{CliError, Exit};
 use crate::terminal::{self, GREEN};
 
-pub(super) fn export(store: &ImageStore, args: &ImageExportArgs) -> anyhow::Result<Exit> {
+pub(crate) fn export(store: &ImageStore, args: &ImageExportArgs) -> anyhow::Result<Exit> {
     let built = || Recipe::names().filter(|name| store.find(name).is_ok()).map(str::to_owned);
     let names = if args.names.is_empty() { built().collect() } else { args.names.clone() };
     if names.is_empty() {
-        return Err(CliError::usage("there are no images to export")
-            .with_hint("`moothall image build` makes them")
+        return Err(CliError::usage("no images to export")
+            .with_hint("create them with `moothall image build`")
             .into());
     }
     if args.out.symlink_metadata().is_ok() {
         return Err(exists(&args.out).into());
     }
     let unwritable = |error: io::Error| {
-        CliError::failed(format!("{} cannot be written", args.out.display())).with_source(error)
+        CliError::failed(format!("cannot write {}", args.out.display())).with_source(error)
     };
     let folder = args.out.parent().filter(|folder| !folder.as_os_str().is_empty());
     let draft =
@@ -39,37 +39,37 @@ pub(super) fn export(store: &ImageStore, args: &ImageExportArgs) -> anyhow::Resu
         io::ErrorKind::AlreadyExists => exists(&args.out),
         _ => unwritable(error.error),
     })?;
-    tell(&images, args.json, "is in the bundle")
+    tell(&images, args.json, "exported")
 }
 
-pub(super) fn import(store: &ImageStore, args: &ImageImportArgs) -> anyhow::Result<Exit> {
+pub(crate) fn import(store: &ImageStore, args: &ImageImportArgs) -> anyhow::Result<Exit> {
     let from: Box<dyn Read> = if args.file.as_os_str() == "-" {
         if io::stdin().is_terminal() {
-            return Err(CliError::usage("there is no bundle on standard input").into());
+            return Err(CliError::usage("no bundle on standard input").into());
         }
         Box::new(io::stdin())
     } else {
         let file = File::open(&args.file).map_err(|error| {
-            CliError::usage(format!("{} cannot be read", args.file.display())).with_source(error)
+            CliError::usage(format!("cannot read {}", args.file.display())).with_source(error)
         })?;
         Box::new(BufReader::new(file))
     };
     let images = store.import(from).map_err(words)?;
-    tell(&images, args.json, "is imported, and every byte is what its digest says")
+    tell(&images, args.json, "imported and verified")
 }
 
-fn tell(images: &[Bundled], is_json: bool, what: &str) -> anyhow::Result<Exit> {
+fn tell(images: &[BundleEntry], is_json: bool, what: &str) -> anyhow::Result<Exit> {
     if is_json {
         terminal::print(&format!("{:#}\n", json!({ "images": images })))?;
         return Ok(Exit::Fine);
     }
-    for Bundled { name, sha256 } in images {
+    for BundleEntry { name, sha256 } in images {
         terminal::print(&format!("{GREEN}ok{GREEN:#}  {name} {what}: {sha256}\n"))?;
     }
     Ok(Exit::Fine)
 }
 
 fn exists(file: &Path) -> CliError {
-    CliError::usage(format!("{} exists already", file.display()))
-        .with_hint("choose another name: a bundle never replaces a file")
+    CliError::usage(format!("{} already exists", file.display()))
+        .with_hint("choose another name; `moothall image export` does not overwrite files")
 }

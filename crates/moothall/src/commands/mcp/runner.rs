@@ -1,4 +1,4 @@
-//! The runner: commands of this program, run for an agent that may not run anything.
+//! Runs moothall commands for an agent whose process cannot run anything itself.
 
 use std::collections::VecDeque;
 use std::io::{Read as _, Write as _};
@@ -8,49 +8,49 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use moothall_mcp::{
-    Answer, Ask, CheckTextArgs, CheckTextOut, FactsArgs, FactsOut, SandboxRunArgs, SandboxRunOut,
-    ToolName,
+    CheckTextOut, CheckTextToolArgs, FactsOut, FactsToolArgs, IpcRequest, IpcResponse,
+    SandboxRunOut, SandboxRunToolArgs, ToolName,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::args::Global;
+use crate::args::GlobalArgs;
 use crate::error::CliError;
 
-/// The most commands that are begun within an hour: an agent in a circle is told so.
+/// Limit for commands per hour; stops an agent that loops.
 const MOST_PER_HOUR: usize = 240;
 const HOUR: Duration = Duration::from_secs(60 * 60);
-/// The most that is read of what a command prints.
+/// Limit for the output that is read.
 const MAX_OUTPUT_BYTES: u64 = 8 << 20;
 
-pub(super) struct Runner {
+pub(crate) struct CommandRunner {
     program: PathBuf,
     config: Option<PathBuf>,
     begun: Mutex<VecDeque<Instant>>,
 }
 
-/// What a command came to.
-struct Ran {
+struct CommandOutput {
     stdout: String,
     stderr: String,
 }
 
-impl Runner {
-    pub(super) fn new(global: &Global) -> Result<Self, CliError> {
-        let program = std::env::current_exe()
-            .map_err(|error| CliError::failed("this program cannot be found").with_source(error))?;
+impl CommandRunner {
+    pub(crate) fn new(global: &GlobalArgs) -> Result<Self, CliError> {
+        let program = std::env::current_exe().map_err(|error| {
+            CliError::failed("cannot find the moothall executable").with_source(error)
+        })?;
         Ok(Self { program, config: global.config.clone(), begun: Mutex::default() })
     }
 
-    pub(super) fn answer(&self, ask: Ask) -> Answer {
-        let Ask::Call { tool, arguments, .. } = ask else {
-            return Answer::Broken { words: "the runner holds no drafts".to_owned() };
+    pub(crate) fn answer(&self, ask: IpcRequest) -> IpcResponse {
+        let IpcRequest::Call { tool, arguments, .. } = ask else {
+            return IpcResponse::Broken { words: "the runner has no draft tools".to_owned() };
         };
         let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
         if !begin(&mut begun, Instant::now()) {
-            let words = format!("commands within an hour: {MOST_PER_HOUR} are the most");
-            let hint = "go on without, or wait a while".to_owned();
-            return Answer::Refused { words, hint: Some(hint) };
+            let words = format!("too many commands per hour (limit: {MOST_PER_HOUR})");
+            let hint = "continue without it, or try again later".to_owned();
+            return IpcResponse::Refused { words, hint: Some(hint) };
         }
         drop(begun);
         let arguments = Value::Object(arguments);
@@ -58,12 +58,12 @@ impl Runner {
             ToolName::SandboxRun => read(arguments).and_then(|args| self.sandbox_run(&args)),
             ToolName::Facts => read(arguments).and_then(|args| self.facts(&args)),
             ToolName::Check => read(arguments).and_then(|args| self.check(&args)),
-            _ => Err("the runner holds no drafts".to_owned()),
+            _ => Err("the runner has no draft tools".to_owned()),
         };
-        answered.unwrap_or_else(|words| Answer::Refused { words, hint: None })
+        answered.unwrap_or_else(|words| IpcResponse::Refused { words, hint: None })
     }
 
-    fn sandbox_run(&self, args: &SandboxRunArgs) -> Result<Answer, String> {
+    fn sandbox_run(&self, args: &SandboxRunToolArgs) -> Result<IpcResponse, String> {
         let broken = |error: std::io::Error| error.to_string();
         let folder = tempfile::tempdir().map_err(broken)?;
         let file = folder.path().join("main.py");
@@ -80,10 +80,10 @@ impl Runner {
             stderr: text(&told["stderr"]["text"]),
             isolation: text(&told["attestation"]["class"]),
         };
-        Ok(Answer::done(&out))
+        Ok(IpcResponse::done(&out))
     }
 
-    fn facts(&self, args: &FactsArgs) -> Result<Answer, String> {
+    fn facts(&self, args: &FactsToolArgs) -> Result<IpcResponse, String> {
         let mut command = self.command(&["facts"]);
         if let Some(day) = &args.as_of {
             command.arg(format!("--as-of={day}"));
@@ -92,19 +92,19 @@ impl Runner {
         let ran = finish(command, "")?;
         match ran.stdout.is_empty() {
             true => Err(ran.stderr),
-            false => Ok(Answer::done(&FactsOut { sheet: ran.stdout })),
+            false => Ok(IpcResponse::done(&FactsOut { sheet: ran.stdout })),
         }
     }
 
-    fn check(&self, args: &CheckTextArgs) -> Result<Answer, String> {
+    fn check(&self, args: &CheckTextToolArgs) -> Result<IpcResponse, String> {
         let mut command = self.command(&["check", "--json"]);
         command.arg(format!("--facts={}", args.ticker)).arg("-");
         let told = value_of(&finish(command, &args.text)?)?;
         let out: CheckTextOut = serde_json::from_value(told).map_err(|error| error.to_string())?;
-        Ok(Answer::done(&out))
+        Ok(IpcResponse::done(&out))
     }
 
-    /// A command of this program. What an agent says is one argument of it, and never a flag.
+    /// A moothall command. Input from the agent is always a single argument, never a flag.
     fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
         command.args(words).arg("--color=never");
@@ -115,7 +115,7 @@ impl Runner {
     }
 }
 
-/// Counts a beginning; `false`: there were as many as there may be.
+/// Records a start. Returns `false` if the limit is reached.
 fn begin(begun: &mut VecDeque<Instant>, now: Instant) -> bool {
     begun.retain(|at| now.duration_since(*at) < HOUR);
     let may = begun.len() < MOST_PER_HOUR;
@@ -126,12 +126,11 @@ fn begin(begun: &mut VecDeque<Instant>, now: Instant) -> bool {
 }
 
 fn read<T: DeserializeOwned>(arguments: Value) -> Result<T, String> {
-    serde_json::from_value(arguments)
-        .map_err(|error| format!("the arguments cannot be used: {error}"))
+    serde_json::from_value(arguments).map_err(|error| format!("invalid arguments: {error}"))
 }
 
-/// Runs a command to its end. A negative verdict is an answer, so its exit code says nothing here.
-fn finish(mut command: Command, input: &str) -> Result<Ran, String> {
+/// Waits for a command. The exit code is ignored, because a negative verdict is a valid answer.
+fn finish(mut command: Command, input: &str) -> Result<CommandOutput, String> {
     let broken = |error: std::io::Error| error.to_string();
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(broken)?;
@@ -143,7 +142,7 @@ fn finish(mut command: Command, input: &str) -> Result<Ran, String> {
         }
         String::from_utf8_lossy(&bytes).into_owned()
     };
-    // All three at once: a pipe that nobody reads or writes holds the others up.
+    // All three pipes are served concurrently, because a full pipe would block the others.
     let (stdout, stderr) = std::thread::scope(|scope| {
         scope.spawn(move || {
             let _ = stdin.map(|mut pipe| pipe.write_all(input.as_bytes()));
@@ -153,10 +152,10 @@ fn finish(mut command: Command, input: &str) -> Result<Ran, String> {
         (stdout, stderr.join().unwrap_or_default())
     });
     child.wait().map_err(broken)?;
-    Ok(Ran { stdout, stderr })
+    Ok(CommandOutput { stdout, stderr })
 }
 
-fn value_of(ran: &Ran) -> Result<Value, String> {
+fn value_of(ran: &CommandOutput) -> Result<Value, String> {
     serde_json::from_str(&ran.stdout).map_err(|_| ran.stderr.trim().to_owned())
 }
 

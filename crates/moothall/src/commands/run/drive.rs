@@ -1,70 +1,69 @@
-//! Driving a run, new or not, while somebody watches and may interrupt.
+//! Executes a new or resumed run while showing its progress and handling Ctrl-C.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use moothall_core::{Conclusion, Outcome, RunEventBody, RunId, RunSpec, Verdict};
-use moothall_engine::{Ended, Performer as _, cancel};
+use moothall_core::{Conclusion, Outcome, RunEventBody, RunId, RunSpec, RunVerdict};
+use moothall_engine::{EffectPerformer as _, RunExit, cancel};
 use moothall_models::Ledger;
 use moothall_store::StoredEvent;
 
 use super::view::View;
-use crate::commands::{self, Interruptible};
+use crate::commands::{self, InterruptibleResult};
+use crate::demo_delay::DemoDelay;
 use crate::launch::{PreparedRun, RunParts};
-use crate::local::Local;
-use crate::pace::Pace;
+use crate::run_store::Local;
 
-/// How often a waiting line is drawn again.
+/// Redraw interval of the waiting line.
 const TICK: Duration = Duration::from_millis(250);
 
-/// The view, shared with the driver.
-pub(in crate::commands) type SharedView = Arc<Mutex<View>>;
+/// Shared with the driver.
+pub(crate) type SharedView = Arc<Mutex<View>>;
 
-/// Does some work while the view shows how long it takes, until it is done or the person presses
-/// Ctrl-C.
-pub(in crate::commands) async fn watched<T>(
+/// Shows the elapsed time while `work` runs, until it is done or the user presses Ctrl-C.
+pub(crate) async fn watched<T>(
     view: &SharedView,
     work: impl Future<Output = T>,
-) -> Interruptible<T> {
-    // Boxed: a call or a sandbox under way is large.
+) -> InterruptibleResult<T> {
+    // Boxed because the future of a call or a sandbox is large.
     let done = commands::watched(Box::pin(work), TICK, || shown(view).tick()).await;
     shown(view).clear();
     done
 }
 
-/// The view, whoever else may have panicked while looking.
-pub(in crate::commands) fn shown(view: &SharedView) -> MutexGuard<'_, View> {
+/// Locks the view, also after a panic in another holder.
+pub(crate) fn shown(view: &SharedView) -> MutexGuard<'_, View> {
     view.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Drives a run to where it stops. The caller holds its lock. Ctrl-C cancels it.
-pub(in crate::commands) async fn drive(
+/// Executes a run until it stops. The caller holds its lock. Ctrl-C cancels the run.
+pub(crate) async fn drive(
     prepared: &PreparedRun,
     local: &Local,
     run_id: &RunId,
     ledger: Ledger,
     view: &SharedView,
-) -> anyhow::Result<Ended> {
+) -> anyhow::Result<RunExit> {
     let store = &local.store;
     let RunParts { mut workflow, driver, models } =
-        prepared.parts(store, run_id, ledger, Pace::NONE).await?;
+        prepared.parts(store, run_id, ledger, DemoDelay::NONE).await?;
     let (seen, run, spec) = (Arc::clone(view), run_id.clone(), prepared.spec().clone());
     let driver = driver.on_event(move |stored| {
         log(stored, &spec);
         shown(&seen).event(&run, stored);
     });
     let ended = match watched(view, driver.drive(&mut *workflow)).await {
-        Interruptible::Done(ended) => ended?,
-        // The driver is gone, and with it everything under way.
-        Interruptible::Cancelled => {
+        InterruptibleResult::Done(ended) => ended?,
+        // The driver was dropped, which stopped all calls in progress.
+        InterruptibleResult::Cancelled => {
             for stored in cancel(&**store, run_id, models.spent()).await? {
                 shown(view).event(run_id, &stored);
             }
-            Ended::Cancelled
+            RunExit::Cancelled
         }
     };
-    if let (Ended::Done(outcome), RunSpec::Program(_)) = (&ended, prepared.spec()) {
-        let success = outcome.verdict == Verdict::Pass;
+    if let (RunExit::Done(outcome), RunSpec::Program(_)) = (&ended, prepared.spec()) {
+        let success = outcome.verdict == RunVerdict::Pass;
         let attempts = attempts(outcome);
         tracing::info!(target: "moothall::run", success, attempts, "agent workflow completed");
     }
@@ -81,8 +80,9 @@ fn attempts(outcome: &Outcome) -> u32 {
     }
 }
 
-/// Logs what operators read of a program run. Of the task only its size: it may hold anything.
-pub(in crate::commands) fn log(stored: &StoredEvent, spec: &RunSpec) {
+/// Logs a program run for operators. Only the size of the task is logged, because its text may be
+/// confidential.
+pub(crate) fn log(stored: &StoredEvent, spec: &RunSpec) {
     let RunSpec::Program(spec) = spec else { return };
     match &stored.event.body {
         RunEventBody::RunStarted { .. } => {

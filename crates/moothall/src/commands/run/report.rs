@@ -1,32 +1,32 @@
-//! What a run came to, for people and for programs.
+//! Reports the result of a program run as text or JSON.
 
 use moothall_core::model::ModelName;
-use moothall_core::{Conclusion, EffectResult, Outcome, RunEventBody, Severity, Verdict};
-use moothall_engine::{Ended, Pause, RunRecord};
+use moothall_core::{Conclusion, EffectResult, FindingSeverity, Outcome, RunEventBody, RunVerdict};
+use moothall_engine::{RunExit, RunPause, RunRecord};
 use serde_json::{Value, json};
 
 use super::view::Audience;
 use crate::artifacts::WrittenFiles;
 use crate::commands::{attempts, failure, show};
-use crate::context::Context;
+use crate::context::CommandContext;
 use crate::display;
 use crate::error::{CliError, Exit};
 use crate::files;
-use crate::local;
+use crate::run_store;
 use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
 
-pub(super) struct Report<'a> {
-    pub(super) context: &'a Context,
-    pub(super) model: &'a ModelName,
-    pub(super) record: &'a RunRecord,
-    pub(super) ended: &'a Ended,
-    /// Files of the program, where they were wanted.
-    pub(super) written: &'a WrittenFiles,
+pub(crate) struct ProgramReport<'a> {
+    pub(crate) context: &'a CommandContext,
+    pub(crate) model: &'a ModelName,
+    pub(crate) record: &'a RunRecord,
+    pub(crate) ended: &'a RunExit,
+    /// Files of the program, if requested.
+    pub(crate) written: &'a WrittenFiles,
 }
 
-impl Report<'_> {
-    /// Prints it, and says how the program ends.
-    pub(super) fn print(&self, audience: Audience) -> anyhow::Result<Exit> {
+impl ProgramReport<'_> {
+    /// Prints the report and returns the exit code.
+    pub(crate) fn print(&self, audience: Audience) -> anyhow::Result<Exit> {
         self.written.note_left_out();
         match audience {
             Audience::Person => self.print_text()?,
@@ -34,20 +34,20 @@ impl Report<'_> {
             Audience::Stdio => terminal::print(&format!("{}\n", json!({"result": self.json()})))?,
         }
         match self.ended {
-            Ended::Done(outcome) => match &outcome.conclusion {
+            RunExit::Done(outcome) => match &outcome.conclusion {
                 Conclusion::Failed { .. } | Conclusion::NotExecuted { .. } => {
                     Err(self.failure(outcome).into())
                 }
                 _ => Ok(match outcome.verdict {
-                    Verdict::Pass => Exit::Fine,
-                    Verdict::NeedsPerson => Exit::NeedsPerson,
-                    Verdict::Fail => Exit::VerdictNegative,
+                    RunVerdict::Pass => Exit::Fine,
+                    RunVerdict::NeedsPerson => Exit::NeedsPerson,
+                    RunVerdict::Fail => Exit::VerdictNegative,
                 }),
             },
-            Ended::Paused(pause) => Err(self.paused(pause).into()),
-            Ended::Cancelled => {
+            RunExit::Paused(pause) => Err(self.paused(pause).into()),
+            RunExit::Cancelled => {
                 let id = &self.record.row.run_id;
-                Err(CliError::new(Exit::Cancelled, format!("run {id} is cancelled")).into())
+                Err(CliError::new(Exit::Cancelled, format!("run {id} was cancelled")).into())
             }
         }
     }
@@ -61,14 +61,14 @@ impl Report<'_> {
         report
     }
 
-    /// The program's own output is the data; everything else is said about it.
+    /// The program's output goes to standard output, everything else to standard error.
     fn print_text(&self) -> anyhow::Result<()> {
-        let Ended::Done(outcome) = self.ended else { return Ok(()) };
+        let RunExit::Done(outcome) = self.ended else { return Ok(()) };
         if let Some(stdout) = self.stdout().filter(|stdout| !stdout.is_empty()) {
             terminal::print_answer(&files::with_line_break(stdout.to_owned()))?;
         }
         let word = display::verdict(outcome);
-        let style = if outcome.verdict == Verdict::Pass { GREEN } else { YELLOW };
+        let style = if outcome.verdict == RunVerdict::Pass { GREEN } else { YELLOW };
         let mut parts = Vec::new();
         let all = attempts::attempts(self.record);
         if !all.is_empty() {
@@ -80,9 +80,9 @@ impl Report<'_> {
         }
         parts.extend(self.record.row.spent.as_ref().map(display::spent));
         if self.model.is_demo() {
-            parts.push("a demonstration, no model was asked".to_owned());
+            parts.push("demo model (scripted answers, no API call)".to_owned());
         }
-        parts.push(format!("run {}", local::short(&self.record.row.run_id)));
+        parts.push(format!("run {}", run_store::short(&self.record.row.run_id)));
         terminal::note(&format!(
             "{style}{BOLD}{word}{BOLD:#}{style:#} {DIM}· {}{DIM:#}\n",
             parts.join(" · ")
@@ -92,10 +92,10 @@ impl Report<'_> {
         }
         if matches!(outcome.conclusion, Conclusion::Ran(_)) {
             terminal::note(&format!(
-                "{DIM}nobody said what it had to do, so it cannot have passed: see --expect, --check and --leaves{DIM:#}\n"
+                "{DIM}without a contract a program cannot pass: add --expect, --check or --expect-file{DIM:#}\n"
             ));
         }
-        for finding in outcome.findings.iter().filter(|one| one.severity >= Severity::Warn) {
+        for finding in outcome.findings.iter().filter(|one| one.severity >= FindingSeverity::Warn) {
             terminal::note(&format!("{YELLOW}{}{YELLOW:#}\n", display::finding(finding)));
         }
         self.note_files();
@@ -111,14 +111,14 @@ impl Report<'_> {
         let left = attempts::files(self.record).len();
         if *self.written == WrittenFiles::default() && left > 0 {
             let (id, plural) =
-                (local::short(&self.record.row.run_id), if left == 1 { "" } else { "s" });
+                (run_store::short(&self.record.row.run_id), if left == 1 { "" } else { "s" });
             terminal::note(&format!(
-                "{DIM}it left {left} file{plural}: moothall show {id} --output DIR{DIM:#}\n"
+                "{DIM}the program wrote {left} file{plural}: moothall show {id} --output DIR{DIM:#}\n"
             ));
         }
     }
 
-    /// The whole of what the last program printed.
+    /// The complete standard output of the last program.
     fn stdout(&self) -> Option<&str> {
         let executed =
             self.record.events.iter().rev().find_map(|stored| match &stored.event.body {
@@ -135,7 +135,7 @@ impl Report<'_> {
         }
     }
 
-    /// Why the run could not come to a verdict, with the cure where we know it.
+    /// Why the run has no verdict, with a hint if the cause is known.
     fn failure(&self, outcome: &Outcome) -> CliError {
         let results = self.record.journal.values().map(|entry| &entry.result);
         for result in results {
@@ -146,9 +146,10 @@ impl Report<'_> {
                 }
                 EffectResult::NotExecuted(found) if matches!(&outcome.conclusion, Conclusion::NotExecuted { kind } if *kind == found.kind) =>
                 {
-                    let words = format!("the program could not be run: {found}");
-                    return CliError::failed(words)
-                        .with_hint("`moothall doctor` shows what works on this machine");
+                    let words = format!("cannot run the program: {found}");
+                    return CliError::failed(words).with_hint(
+                        "run `moothall doctor` to see which sandboxes work on this machine",
+                    );
                 }
                 _ => {}
             }
@@ -156,28 +157,28 @@ impl Report<'_> {
         CliError::failed("the run failed")
     }
 
-    fn paused(&self, pause: &Pause) -> CliError {
-        let id = local::short(&self.record.row.run_id);
+    fn paused(&self, pause: &RunPause) -> CliError {
+        let id = run_store::short(&self.record.row.run_id);
         match pause {
-            Pause::Budget(found) => {
+            RunPause::Budget(found) => {
                 let flag = match found.detail.contains("tokens") {
                     true => "--budget-tokens N",
                     false => "--budget USD",
                 };
                 let words = format!("run {id} is paused ({found})");
                 CliError::new(Exit::BudgetStopped, words)
-                    .with_hint(format!("let it go on with more: `moothall resume {id} {flag}`"))
+                    .with_hint(format!("raise the limit with `moothall resume {id} {flag}`"))
             }
-            Pause::Failure(model, found) => {
+            RunPause::Failure(model, found) => {
                 failure::of_pause(self.context, model, found, &self.record.row.run_id)
             }
-            Pause::Question(words) => {
+            RunPause::Question(words) => {
                 CliError::new(Exit::NeedsPerson, format!("run {id} is paused: {words}"))
-                    .with_hint(format!("let it go on: `moothall resume {id}`"))
+                    .with_hint(format!("continue it with `moothall resume {id}`"))
             }
-            Pause::Person => {
-                CliError::new(Exit::NeedsPerson, format!("run {id} is paused, as somebody asked"))
-                    .with_hint(format!("let it go on: `moothall resume {id}`"))
+            RunPause::Person => {
+                CliError::new(Exit::NeedsPerson, format!("run {id} was paused by a user"))
+                    .with_hint(format!("continue it with `moothall resume {id}`"))
             }
         }
     }

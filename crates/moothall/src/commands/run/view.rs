@@ -1,4 +1,4 @@
-//! What is shown while a run goes on: lines for people, or JSON for another program.
+//! Progress of a run: lines for people, or JSON for programs.
 
 use std::time::Instant;
 
@@ -9,39 +9,36 @@ use moothall_store::StoredEvent;
 use crate::display;
 use crate::terminal::{self, BOLD, DIM};
 
-/// Who looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::commands) enum Audience {
-    /// A person: one line an event, on standard error.
+pub(crate) enum Audience {
+    /// A person: one line per event on standard error.
     Person,
-    /// A program that wants one object at the end.
+    /// A program that reads one object at the end.
     Json,
-    /// A program that wants every event, on standard output.
+    /// A program that reads every event from standard output.
     Stdio,
 }
 
-/// The view of one run.
 #[derive(Debug)]
-pub(in crate::commands) struct View {
+pub(crate) struct View {
     audience: Audience,
-    /// Whether the last line may be drawn again.
+    /// Whether the last line can be redrawn.
     live: bool,
     waiting: Option<(&'static str, Instant)>,
 }
 
 impl View {
-    pub(in crate::commands) fn new(audience: Audience) -> Self {
+    pub(crate) fn new(audience: Audience) -> Self {
         let live = audience == Audience::Person && terminal::stderr_is_terminal();
         Self { audience, live, waiting: None }
     }
 
-    /// Something happened.
-    pub(in crate::commands) fn event(&mut self, run_id: &RunId, stored: &StoredEvent) {
+    pub(crate) fn event(&mut self, run_id: &RunId, stored: &StoredEvent) {
         match self.audience {
             Audience::Json => {}
             Audience::Stdio => {
                 if let Ok(line) = serde_json::to_string(&sequenced(run_id, stored)) {
-                    // Whoever started us and went away is not told; the run is kept.
+                    // A closed pipe does not stop the run, which is stored.
                     let _ = terminal::print_on(&(line + "\n"));
                 }
             }
@@ -62,15 +59,14 @@ impl View {
         }
     }
 
-    /// The run waits for something from now on.
-    pub(in crate::commands) fn wait_for(&mut self, what: &'static str) {
+    pub(crate) fn wait_for(&mut self, what: &'static str) {
         self.clear();
         self.waiting = Some((what, Instant::now()));
         self.tick();
     }
 
-    /// Draws again how long the run has been waiting.
-    pub(in crate::commands) fn tick(&mut self) {
+    /// Redraws the elapsed waiting time.
+    pub(crate) fn tick(&mut self) {
         if let (true, Some((what, since))) = (self.live, self.waiting) {
             let seconds = since.elapsed().as_secs();
             terminal::clear_line();
@@ -78,8 +74,8 @@ impl View {
         }
     }
 
-    /// Takes the line that was drawn away again.
-    pub(in crate::commands) fn clear(&mut self) {
+    /// Erases the waiting line.
+    pub(crate) fn clear(&mut self) {
         if self.waiting.take().is_some() && self.live {
             terminal::clear_line();
         }
@@ -94,7 +90,7 @@ fn waits_for(body: &RunEventBody) -> Option<&'static str> {
         }
         RunEventBody::CodeGenerated { .. } => Some("running the program"),
         RunEventBody::Executed { .. } => Some("judging"),
-        RunEventBody::Judged { .. } => Some("asking what went wrong"),
+        RunEventBody::Judged { .. } => Some("analyzing the failure"),
         _ => None,
     }
 }

@@ -1,4 +1,4 @@
-use moothall_core::access::Owner;
+use moothall_core::access::RunOwner;
 use moothall_store::RunState;
 
 use super::*;
@@ -6,7 +6,7 @@ use super::*;
 fn row(number: u32, updated_at_ms: u64) -> RunRow {
     RunRow {
         run_id: format!("{number:08x}-0000-7000-8000-000000000000").parse().unwrap(),
-        owner: Owner::local(),
+        owner: RunOwner::local(),
         cap: None,
         spec: moothall_core::StoredSpec::from_columns("run", Value::Null),
         title: String::new(),
@@ -21,7 +21,7 @@ fn row(number: u32, updated_at_ms: u64) -> RunRow {
     }
 }
 
-/// Runs that changed at these moments, newest first; which of them go.
+/// Runs that changed at these times, newest first, and which of them are deleted.
 #[track_caller]
 fn check(now_ms: u64, older_than_ms: u64, keep: usize, changed: &[u64], gone: &[u64]) {
     let rows = (0..).zip(changed).map(|(number, at)| row(number, *at)).collect();

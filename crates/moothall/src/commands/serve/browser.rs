@@ -1,7 +1,7 @@
-//! Opens the page in a browser.
+//! Opens the web UI in a browser.
 //!
-//! Arguments of a program are visible to every user of the machine, and a login link signs in
-//! whoever opens it first. So the browser is given a file that redirects to the link.
+//! Command-line arguments are visible to every user of the machine, and a login link signs in the
+//! first person who opens it. So the browser opens a private file that redirects to the link.
 
 use std::ffi::OsStr;
 use std::io::Write as _;
@@ -12,28 +12,28 @@ use tempfile::TempPath;
 
 use crate::terminal::{self, DIM};
 
-/// Opens an address that is no secret.
-pub(super) fn open(url: &str) -> Option<TempPath> {
+/// Opens a URL that is not secret.
+pub(crate) fn open(url: &str) -> Option<TempPath> {
     if !start_browser(url.as_ref()) {
-        terminal::note(&format!("{DIM}cannot start a browser: open {url}{DIM:#}\n"));
+        terminal::note(&format!("{DIM}cannot start a browser; open {url}{DIM:#}\n"));
     }
     None
 }
 
-/// Opens a link that only this user may see, through a file in `folder` that only this user can
-/// read. Dropping what is returned removes the file.
-pub(super) fn open_privately(link: &str, folder: &Path) -> Option<TempPath> {
+/// Opens a secret link through a file in `folder` that only this user can read. Dropping the
+/// returned path removes the file.
+pub(crate) fn open_privately(link: &str, folder: &Path) -> Option<TempPath> {
     let file = write_redirect(link, folder).ok();
     let is_started = file.as_ref().is_some_and(|file| start_browser(file.as_os_str()));
     if !is_started {
-        terminal::note(&format!("{DIM}cannot start a browser: open the link above{DIM:#}\n"));
+        terminal::note(&format!("{DIM}cannot start a browser; open the link above{DIM:#}\n"));
     }
     file
 }
 
 fn write_redirect(link: &str, folder: &Path) -> std::io::Result<TempPath> {
     fs_err::create_dir_all(folder)?;
-    // Its mode is 0600, and its name cannot be guessed.
+    // Created with mode 0600 and an unguessable name.
     let mut file =
         tempfile::Builder::new().prefix("sign-in-").suffix(".html").tempfile_in(folder)?;
     let link = link.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;");

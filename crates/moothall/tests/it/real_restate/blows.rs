@@ -1,4 +1,4 @@
-//! Consultations on a cluster whose parts are killed, stopped and asked to end at random moments.
+//! Consultations on a cluster whose parts are killed, suspended or terminated at random moments.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use serde_json::Value;
 use super::cluster::{Cluster, PATIENCE, Plan, of_one_machine, runs};
 use crate::chaos::{Dice, Left};
 
-/// Blows, a seed and nodes of Restate, each a number, for a longer run than the usual one.
+/// Number of faults, a seed and the number of Restate nodes, for a longer run than the default.
 const SIZE: &str = "MOOTHALL_TEST_CHAOS_RESTATE";
 
 const LOOK: Duration = Duration::from_millis(20);
 
-/// What happens to a part of a cluster.
+/// A fault injected into a part of a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Blow {
     WorkerKilled,
@@ -68,10 +68,10 @@ impl Blow {
     }
 }
 
-/// An effect of a run.
+/// Run id and effect id.
 type Asked = (String, String);
 
-/// What workers began to perform, as their logs say.
+/// The effects that workers started to perform, according to their logs.
 fn started(log: &str) -> Vec<Asked> {
     let asked = |line: &str| {
         let line: Value = serde_json::from_str(line).ok()?;
@@ -82,7 +82,7 @@ fn started(log: &str) -> Vec<Asked> {
     log.lines().filter_map(asked).collect()
 }
 
-/// What was answered in these runs.
+/// The completed effects of these runs.
 async fn answered(store: &dyn Store, rows: &[RunRow]) -> BTreeSet<Asked> {
     let mut answered = BTreeSet::new();
     for RunRow { run_id, .. } in rows {
@@ -92,7 +92,7 @@ async fn answered(store: &dyn Store, rows: &[RunRow]) -> BTreeSet<Asked> {
     answered
 }
 
-/// One cluster, and the consultations that it has at once.
+/// One cluster and its concurrent consultations.
 struct Round {
     cluster: Cluster,
     store: Arc<dyn Store>,
@@ -107,13 +107,13 @@ impl Round {
         rows
     }
 
-    /// Waits until the runs have so many events together, or are over; then `None`.
+    /// Waits until the runs have this many events in total. Returns `None` if they all ended.
     async fn comes_to(&self, events: u64, at_once: usize) -> Option<Vec<RunRow>> {
         let mut moved = (Instant::now(), 0);
         loop {
             let rows = self.rows().await;
             let seen: u64 = rows.iter().map(|row| row.events).sum();
-            // One without events may not be with the cluster yet.
+            // A run without events may not have reached the cluster yet.
             if rows.len() == at_once && rows.iter().all(|row| row.events > 0) {
                 if rows.iter().all(|row| row.state.is_terminal()) {
                     return None;
@@ -132,7 +132,7 @@ impl Round {
     }
 }
 
-/// The longest time in which nothing happened in a run.
+/// The longest time without an event in a run.
 fn stall(record: &RunRecord) -> Duration {
     let times = record.events.windows(2).map(|two| two[1].at_ms.saturating_sub(two[0].at_ms));
     Duration::from_millis(times.max().unwrap_or_default())
@@ -145,7 +145,7 @@ async fn consultations_whose_cluster_is_beaten_end_like_one_that_was_left_alone(
     let size: Vec<u64> = size.split(' ').map(|number| number.parse().unwrap()).collect();
     let [wanted, seed, nodes] = size[..] else { panic!("three numbers: blows, seed and nodes") };
     let nodes = u16::try_from(nodes).unwrap();
-    // A cluster of one node is for the gate, and the gate is short.
+    // Single-node clusters are used in CI, which must be fast.
     let (more, at_once): (&[&str], usize) =
         if nodes == 1 { (&["--moves", "5", "--rounds", "4"], 2) } else { (&[], 2) };
     let (_, whole) = of_one_machine(more).await;
@@ -154,7 +154,7 @@ async fn consultations_whose_cluster_is_beaten_end_like_one_that_was_left_alone(
     let store = cluster.store().await.unwrap();
     let mut round = Round { cluster, store, over: BTreeSet::new() };
     let (mut dice, mut blows, mut longest) = (Dice(seed), BTreeMap::new(), Duration::ZERO);
-    // What was answered before each blow, and how far the logs were then.
+    // The completed effects before each fault, and the length of the logs at that time.
     let mut before: Vec<(BTreeSet<Asked>, Vec<usize>)> = Vec::new();
     let mut struck = 0;
     while struck < wanted {
@@ -167,7 +167,7 @@ async fn consultations_whose_cluster_is_beaten_end_like_one_that_was_left_alone(
             let Some(rows) = round.comes_to(moment, at_once).await else { break };
             let answered = answered(&*round.store, &rows).await;
             before.push((answered, round.cluster.logs().iter().map(String::len).collect()));
-            // Each in turn, so that a short run meets all of them.
+            // In turn, so a short run covers all of them.
             let blow = Blow::ALL[usize::try_from(struck).unwrap() % Blow::ALL.len()];
             blow.strike(&mut round.cluster, &mut dice).await;
             *blows.entry(blow).or_insert(0) += 1;
@@ -195,7 +195,7 @@ async fn consultations_whose_cluster_is_beaten_end_like_one_that_was_left_alone(
     let all: Vec<Asked> = logs.iter().flat_map(|log| started(log)).collect();
     let again = all.len() - all.iter().collect::<BTreeSet<_>>().len();
     println!(
-        "{struck} blows {blows:?} to {nodes} nodes of Restate, PostgreSQL and three workers, in {} \
+        "{struck} blows {blows:?} to {nodes} Restate nodes, PostgreSQL and three workers, in {} \
          consultations, seed {seed}, in {:.0} s: every receipt is the same, no answered effect of {} was \
          asked again, {again} that were under way were, and nothing happened for {:.1} s at most",
         round.over.len(),

@@ -1,4 +1,4 @@
-//! A real Restate, one node or three, a store, and workers, all on this machine.
+//! A real Restate cluster of one or three nodes, with a store and workers, on this machine.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -14,31 +14,31 @@ use tempfile::TempDir;
 use crate::chaos::{Left, store};
 use crate::world::World;
 
-/// How long nothing may happen.
-pub(super) const PATIENCE: Duration = Duration::from_secs(240);
+/// Timeout without progress.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(240);
 
-/// Partitions of a server; each has a leader when it is ready.
+/// Partitions of a server; each has a leader when the server is ready.
 const PARTITIONS: u32 = 4;
 
-pub(super) const CONSULT: [&str; 6] = ["consult", "HLXI", "--model", "demo", "--isolation", "none"];
+pub(crate) const CONSULT: [&str; 6] = ["consult", "HLXI", "--model", "demo", "--isolation", "none"];
 
-/// A process that ends with its test.
+/// A process that is killed at the end of its test.
 #[derive(Debug)]
-pub(super) struct Running(Child);
+pub(crate) struct Running(Child);
 
 impl Running {
-    /// As a machine that loses its power.
-    pub(super) fn kill(&mut self) {
-        // One that stands still hears of nothing else.
+    /// Simulates a power failure.
+    pub(crate) fn kill(&mut self) {
+        // A suspended process reacts only to SIGKILL.
         let _ = self.0.kill();
         self.0.wait().unwrap();
     }
 
-    pub(super) fn signal(&self, signal: &str) {
+    pub(crate) fn signal(&self, signal: &str) {
         send(signal, &self.0.id().to_string());
     }
 
-    pub(super) fn wait(mut self) {
+    pub(crate) fn wait(mut self) {
         self.0.wait().unwrap();
     }
 
@@ -54,7 +54,7 @@ impl Drop for Running {
 }
 
 fn send(signal: &str, process: &str) {
-    // It may just have ended.
+    // It may have just exited.
     Command::new("kill").args([signal, process]).stderr(Stdio::null()).status().unwrap();
 }
 
@@ -62,40 +62,39 @@ fn tools() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools")
 }
 
-/// What a cluster is made of.
+/// The parts of a cluster.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Plan {
-    pub(super) nodes: u16,
-    pub(super) workers: usize,
-    /// Whether runs are kept in a PostgreSQL of the cluster's own.
-    pub(super) postgres: bool,
-    /// Of the server, beside the usual ones.
-    pub(super) settings: &'static [(&'static str, &'static str)],
+pub(crate) struct Plan {
+    pub(crate) nodes: u16,
+    pub(crate) workers: usize,
+    /// Whether runs are stored in a PostgreSQL server of the cluster.
+    pub(crate) postgres: bool,
+    /// Additional settings of the server.
+    pub(crate) settings: &'static [(&'static str, &'static str)],
 }
 
-/// One node, one worker, and runs in a file.
-pub(super) const SMALL: Plan = Plan { nodes: 1, workers: 1, postgres: false, settings: &[] };
+/// One node, one worker, and a local file for runs.
+pub(crate) const SMALL: Plan = Plan { nodes: 1, workers: 1, postgres: false, settings: &[] };
 
-/// A server, one store, and workers.
-pub(super) struct Cluster {
-    // Processes end before their folders go.
-    pub(super) workers: Vec<Running>,
-    pub(super) nodes: Vec<Node>,
-    pub(super) postgres: Option<Postgres>,
-    pub(super) world: World,
-    /// Where all workers listen, once there is one.
+pub(crate) struct Cluster {
+    // Declared first, so that processes end before their directories are removed.
+    pub(crate) workers: Vec<Running>,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) postgres: Option<Postgres>,
+    pub(crate) world: World,
+    /// The shared address of all workers, once the first one has started.
     listen: String,
-    /// Workers that there ever were.
+    /// Number of workers started so far.
     lives: usize,
     _data: TempDir,
 }
 
 impl Cluster {
-    pub(super) fn new(plan: Plan) -> Self {
+    pub(crate) fn new(plan: Plan) -> Self {
         Self::in_world(plan, World::new())
     }
 
-    pub(super) fn in_world(plan: Plan, world: World) -> Self {
+    pub(crate) fn in_world(plan: Plan, world: World) -> Self {
         let data = tempfile::tempdir().unwrap();
         let installed = Command::new(tools().join("restate/install.sh")).output().unwrap();
         assert!(
@@ -125,8 +124,8 @@ impl Cluster {
         self.nodes.iter().map(address).collect::<Vec<_>>().join(",")
     }
 
-    /// Starts a worker, again and again while what it needs is away, as a supervisor does.
-    pub(super) fn add_worker(&mut self) {
+    /// Starts a worker, retrying while its dependencies are unavailable, like a supervisor.
+    pub(crate) fn add_worker(&mut self) {
         let began = Instant::now();
         let admin = self.addresses(|ports| ports.admin);
         loop {
@@ -140,7 +139,7 @@ impl Cluster {
             BufReader::new(worker.stdout.take().unwrap()).read_line(&mut line).unwrap();
             let worker = Running(worker);
             if let Some(listen) = line.trim().strip_prefix("http://") {
-                // The first one finds a free port, and the others share it.
+                // The first worker picks a free port, and the others share it.
                 listen.clone_into(&mut self.listen);
                 self.workers.push(worker);
                 return;
@@ -150,41 +149,41 @@ impl Cluster {
         }
     }
 
-    /// What each worker that there ever was has logged, line by line.
-    pub(super) fn logs(&self) -> Vec<String> {
+    /// The complete log lines of all workers started so far.
+    pub(crate) fn logs(&self) -> Vec<String> {
         let log = |life| {
             let log = self.world.read(&format!("worker-{life}.log"));
-            // The last line may be half written.
+            // The last line may be incomplete.
             log.rfind('\n').map_or_else(String::new, |end| log[..=end].to_owned())
         };
         (1..=self.lives).map(log).collect()
     }
 
-    pub(super) fn engine(&self) -> String {
+    pub(crate) fn engine(&self) -> String {
         format!("restate={}", self.addresses(|ports| ports.ingress))
     }
 
     /// Starts a consultation, with a process that follows it.
-    pub(super) fn consult(&self, more: &[&str]) -> Running {
+    pub(crate) fn consult(&self, more: &[&str]) -> Running {
         self.follow(&[&CONSULT[..], more].concat())
     }
 
-    /// The same, of other words.
-    pub(super) fn follow(&self, words: &[&str]) -> Running {
+    /// Same as [`Self::consult`], with other arguments.
+    pub(crate) fn follow(&self, words: &[&str]) -> Running {
         let engine = self.engine();
-        let mut command = self.world.command(&[words, &["--engine", &engine]].concat());
+        let mut command = self.world.command(&[words, &["--runner", &engine]].concat());
         let log = fs_err::File::create(self.world.path("consult.log")).unwrap().into_parts().0;
         Running(command.stdout(Stdio::null()).stderr(log).spawn().unwrap())
     }
 
-    /// A consultation to its end.
-    pub(super) fn consulted(&self, more: &[&str]) {
+    /// Runs a consultation to its end.
+    pub(crate) fn consulted(&self, more: &[&str]) {
         let engine = self.engine();
-        let ran = self.world.run(&[&CONSULT[..], &["--engine", &engine], more].concat());
+        let ran = self.world.run(&[&CONSULT[..], &["--runner", &engine], more].concat());
         assert_eq!(ran.code, Some(0), "{ran}");
     }
 
-    pub(super) async fn store(&self) -> Option<Arc<dyn Store>> {
+    pub(crate) async fn store(&self) -> Option<Arc<dyn Store>> {
         match &self.postgres {
             Some(postgres) => {
                 let store = PgStore::open(&postgres.address.parse().unwrap(), 4).await;
@@ -194,8 +193,8 @@ impl Cluster {
         }
     }
 
-    /// What the only run left.
-    pub(super) async fn left(&self) -> Left {
+    /// The results of the only run.
+    pub(crate) async fn left(&self) -> Left {
         let store = self.store().await.unwrap();
         let found = runs(&*store).await;
         assert_eq!(found.len(), 1, "there is one run");
@@ -203,14 +202,14 @@ impl Cluster {
     }
 }
 
-/// All runs, the newest first; none where the store is away.
-pub(super) async fn runs(store: &dyn Store) -> Vec<RunRow> {
+/// All runs, newest first; empty if the store is unavailable.
+pub(crate) async fn runs(store: &dyn Store) -> Vec<RunRow> {
     let filter = RunFilter { teams: Teams::All, state: None, limit: 1000 };
     store.runs(filter).await.unwrap_or_default()
 }
 
-/// What a consultation of one machine leaves, and its world.
-pub(super) async fn of_one_machine(more: &[&str]) -> (World, Left) {
+/// The results and the world of a consultation on a single machine.
+pub(crate) async fn of_one_machine(more: &[&str]) -> (World, Left) {
     let world = World::new();
     let ran = world.run(&[&CONSULT[..], more].concat());
     assert_eq!(ran.code, Some(0), "{ran}");
@@ -219,14 +218,15 @@ pub(super) async fn of_one_machine(more: &[&str]) -> (World, Left) {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Ports {
+pub(crate) struct Ports {
     node: u16,
     ingress: u16,
     admin: u16,
 }
 
 impl Ports {
-    /// Those of so many nodes. All are held until the last is found, so that none comes twice.
+    /// Free ports for this many nodes. All ports stay bound until the last one is found, so that
+    /// none is returned twice.
     fn free(nodes: u16) -> Vec<Self> {
         let held: Vec<_> =
             (0..nodes * 3).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
@@ -236,12 +236,11 @@ impl Ports {
     }
 }
 
-/// One server.
 #[derive(Debug)]
-pub(super) struct Node {
-    pub(super) server: Running,
+pub(crate) struct Node {
+    pub(crate) server: Running,
     ports: Ports,
-    /// Counted from 1; data lies under its name.
+    /// Starts at 1; the data directory has this name.
     number: u16,
     all: Vec<Ports>,
     folder: PathBuf,
@@ -249,7 +248,7 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// Nobody can be handed a port, so all are started again where another process took one.
+    /// Ports cannot be reserved, so all nodes are restarted if another process took one.
     fn start_all(plan: Plan, folder: &Path, programs: &str) -> Vec<Self> {
         for attempt in 0..5 {
             let all = Ports::free(plan.nodes);
@@ -269,8 +268,8 @@ impl Node {
         panic!("the server does not come up")
     }
 
-    /// Waits until it answers; `false` where it ended instead.
-    pub(super) fn comes_up(&mut self) -> bool {
+    /// Waits until it answers; returns `false` if it exited instead.
+    pub(crate) fn comes_up(&mut self) -> bool {
         let began = Instant::now();
         let Ports { ingress, admin, .. } = self.ports;
         while !(is_healthy(ingress, "/restate/health") && is_healthy(admin, "/health")) {
@@ -283,7 +282,7 @@ impl Node {
         true
     }
 
-    /// Nodes answer seconds before they have divided the work.
+    /// Waits for partition leaders: nodes answer seconds before leaders are elected.
     fn until_it_leads(&self, programs: &str) {
         let began = Instant::now();
         let address = format!("http://127.0.0.1:{}", self.ports.node);
@@ -293,7 +292,7 @@ impl Node {
                 .output()
                 .unwrap();
             let told = String::from_utf8_lossy(&told.stdout).into_owned();
-            // A row of a node: its id, name, uptime, role and how many partitions it leads.
+            // The row of a node: its id, name, uptime, role and the number of partitions it leads.
             let leads = |line: &str| {
                 let mut words = line.split_whitespace();
                 let is_node =
@@ -308,8 +307,8 @@ impl Node {
         }
     }
 
-    /// As a machine that loses its power, and comes back.
-    pub(super) fn kill_and_restart(&mut self) {
+    /// Simulates a power failure and a restart.
+    pub(crate) fn kill_and_restart(&mut self) {
         self.server.kill();
         let Self { ports, number, all, folder, settings, .. } = self;
         self.server = serve(*ports, *number, all, folder, settings);
@@ -350,15 +349,15 @@ fn is_healthy(port: u16, path: &str) -> bool {
     let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)) else { return false };
     let asked = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
     let mut answer = [0; 12];
-    // Whoever took the port may listen and never say a word.
+    // Another process may hold the port and never answer.
     stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
     stream.write_all(asked.as_bytes()).is_ok()
         && stream.read_exact(&mut answer).is_ok()
         && answer.ends_with(b" 200")
 }
 
-/// A PostgreSQL of the cluster's own, which starts again when it was killed.
-pub(super) struct Postgres {
+/// A PostgreSQL server of the cluster that restarts after it was killed.
+pub(crate) struct Postgres {
     script: Child,
     address: String,
     folder: PathBuf,
@@ -383,8 +382,8 @@ impl Postgres {
         Self { address: address.to_owned(), folder, script }
     }
 
-    /// Kills the process that all others of the server belong to, if it is there.
-    pub(super) fn kill(&self) {
+    /// Kills the main server process, if it exists.
+    pub(crate) fn kill(&self) {
         let file = fs_err::read_to_string(self.folder.join("data/postmaster.pid"));
         if let Some(postmaster) = file.as_deref().ok().and_then(|file| file.lines().next()) {
             send("-KILL", postmaster);

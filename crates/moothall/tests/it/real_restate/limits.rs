@@ -1,8 +1,8 @@
-//! What three workers together may ask of a provider, measured at the provider.
+//! Provider limits shared by three workers, measured at the provider.
 
 use std::time::{Duration, Instant};
 
-use moothall_testkit::{Call, Wire};
+use moothall_testkit::{ProviderCall, Wire};
 
 use super::cluster::{Cluster, PATIENCE, Plan, Running, SMALL};
 use crate::consult::careless;
@@ -23,9 +23,11 @@ const CONSULT: [&str; 11] = [
     "2",
 ];
 
-/// A provider whose answers take a while, and three workers that may have so many calls under way.
+/// A slow provider, and three workers with a shared limit of concurrent calls.
 fn cluster(fake: &Fake, concurrent: u32) -> Cluster {
-    fake.respond_with(|call: &Call| careless(call).with_latency(Duration::from_millis(150)));
+    fake.respond_with(|call: &ProviderCall| {
+        careless(call).with_latency(Duration::from_millis(150))
+    });
     let world = World::new()
         .with("MOOTHALL_PROVIDER__OPENROUTER__BASE_URL", &fake.base_url(Wire::OpenAi))
         .with("MOOTHALL_PROVIDER__OPENROUTER__CONCURRENT", &concurrent.to_string());

@@ -1,34 +1,34 @@
-//! Fifteen ideas that make sense for nearly any company.
+//! Fifteen ideas that suit nearly any company.
 
-/// What an idea becomes a move from.
-pub(super) struct Idea {
-    pub(super) title: &'static str,
-    /// Without a number.
-    pub(super) why: &'static str,
-    /// Rows of the fact table that it rests on, most telling first.
-    pub(super) rests_on: &'static [&'static str],
-    /// The row that shows whether it works.
-    pub(super) watched: &'static str,
-    pub(super) actions: &'static [&'static str],
-    pub(super) must_be_true: &'static [&'static str],
-    pub(super) risks: &'static [&'static str],
-    pub(super) cost: &'static str,
-    pub(super) horizon: &'static str,
-    pub(super) kill_criteria: &'static [&'static str],
-    pub(super) slip: Slip,
+/// Template of a demo move.
+pub(crate) struct DemoIdea {
+    pub(crate) title: &'static str,
+    /// Contains no number.
+    pub(crate) why: &'static str,
+    /// Metrics that support the move, most informative first.
+    pub(crate) rests_on: &'static [&'static str],
+    /// Metric that shows whether the move works.
+    pub(crate) watched: &'static str,
+    pub(crate) actions: &'static [&'static str],
+    pub(crate) must_be_true: &'static [&'static str],
+    pub(crate) risks: &'static [&'static str],
+    pub(crate) cost: &'static str,
+    pub(crate) horizon: &'static str,
+    pub(crate) kill_criteria: &'static [&'static str],
+    pub(crate) slip: DemoFlaw,
 }
 
-/// What is wrong with the move, to show what code does about it.
+/// A deliberate error that shows the checks at work.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Slip {
+pub(crate) enum DemoFlaw {
     None,
-    /// A wrong number in the first draft.
+    /// A wrong number in the first version; the rewrite corrects it.
     WrongNumber,
-    /// A number about the future that is not marked, in both drafts.
+    /// A projection not marked as an assumption, in both versions.
     Projection,
 }
 
-pub(super) const ANALYSTS: [(&str, [Idea; 3]); 5] = [
+pub(crate) const ANALYSTS: [(&str, [DemoIdea; 3]); 5] = [
     ("Market Expander", [DIRECT, NEGLECTED, PARTNER]),
     ("Cost Surgeon", [OVERHEAD, TIED_UP, CONTRACTS]),
     ("Product Futurist", [SUCCESSOR, RECURRING, PLATFORM]),
@@ -36,7 +36,7 @@ pub(super) const ANALYSTS: [(&str, [Idea; 3]); 5] = [
     ("Risk Officer", [SECOND_SOURCE, RESERVE, REGULATION]),
 ];
 
-const DIRECT: Idea = Idea {
+const DIRECT: DemoIdea = DemoIdea {
     title: "Open a direct channel where demand already shows",
     why: "Customers in the fastest growing region are reached through intermediaries, who keep the relationship and a part of the price.",
     rests_on: &["Revenue.yoy", "GrossMargin", "Revenue", "NoninterestIncome"],
@@ -54,10 +54,10 @@ const DIRECT: Idea = Idea {
     cost: "About 1% of revenue in the first year [A1: the size of a regional sales team, not a plan of the company].",
     horizon: "Two years until the channel carries itself.",
     kill_criteria: &["Fewer than ten direct accounts after four quarters."],
-    slip: Slip::None,
+    slip: DemoFlaw::None,
 };
 
-const NEGLECTED: Idea = Idea {
+const NEGLECTED: DemoIdea = DemoIdea {
     title: "Serve the small accounts that rivals turn away",
     why: "Large accounts are fought over, while small ones are left with poor terms and change supplier gladly when someone answers the phone.",
     rests_on: &["Revenue", "SellingMarketing", "SellingGeneralAdmin", "Deposits", "NetMargin"],
@@ -81,10 +81,10 @@ const NEGLECTED: Idea = Idea {
         "Most sign-ups are former large accounts.",
         "Returned fees exceed the margin of a quarter.",
     ],
-    slip: Slip::None,
+    slip: DemoFlaw::None,
 };
 
-const PARTNER: Idea = Idea {
+const PARTNER: DemoIdea = DemoIdea {
     title: "Enter the next country through a partner's licence",
     why: "Building abroad ties up money for years before anyone knows whether the offer travels; a licence finds out in months.",
     rests_on: &["Capex", "Assets", "ROE", "CFO"],
@@ -102,12 +102,12 @@ const PARTNER: Idea = Idea {
     cost: "Training and legal work, below 0.1% of revenue [A1: a few specialists for a year].",
     horizon: "Eighteen months to a decision.",
     kill_criteria: &["Volumes of the first period are missed by half."],
-    slip: Slip::None,
+    slip: DemoFlaw::None,
 };
 
-const OVERHEAD: Idea = Idea {
+const OVERHEAD: DemoIdea = DemoIdea {
     title: "Hold overhead flat until growth catches up",
-    why: "Support functions were staffed for a growth that came later than planned, and nobody was asked to give anything back.",
+    why: "Support functions were staffed for a growth that came later than planned, and they were never reduced.",
     rests_on: &[
         "OperatingMargin",
         "NetMargin",
@@ -130,12 +130,12 @@ const OVERHEAD: Idea = Idea {
     cost: "None in cash; the price is slower internal service.",
     horizon: "Visible after two quarters.",
     kill_criteria: &["An audit finds a control that lapsed because of the freeze."],
-    slip: Slip::WrongNumber,
+    slip: DemoFlaw::WrongNumber,
 };
 
-const TIED_UP: Idea = Idea {
+const TIED_UP: DemoIdea = DemoIdea {
     title: "Release cash that is tied up in stock and invoices",
-    why: "Days of stock and of unpaid invoices are nobody's target, so both creep up between audits.",
+    why: "Days of stock and of unpaid invoices have no owner, so both creep up between audits.",
     rests_on: &["Inventory", "Receivables", "WorkingCapital", "CurrentRatio", "Cash"],
     watched: "Cash",
     actions: &[
@@ -148,10 +148,10 @@ const TIED_UP: Idea = Idea {
     cost: "A one-time write-down of slow items.",
     horizon: "One year.",
     kill_criteria: &["On-time delivery drops for two quarters in a row."],
-    slip: Slip::None,
+    slip: DemoFlaw::None,
 };
 
-const CONTRACTS: Idea = Idea {
+const CONTRACTS: DemoIdea = DemoIdea {
     title: "Reopen the largest purchase contracts together",
     why: "Contracts were signed one by one by different units, so volume discounts that the whole could claim are left on the table.",
     rests_on: &["CostOfRevenue", "GrossProfit", "GrossMargin", "NoninterestExpense"],
@@ -159,19 +159,19 @@ const CONTRACTS: Idea = Idea {
     actions: &[
         "Procurement lists every contract with its end date and volume.",
         "Units give up the right to sign alone above a limit.",
-        "The ten largest suppliers are asked for one joint offer.",
+        "Request one joint offer from the ten largest suppliers.",
     ],
     must_be_true: &["Suppliers value volume more than price lists.", "Units cooperate."],
-    risks: &["A supplier cuts allocation in revenge.", "Joint terms fit nobody well."],
+    risks: &["A supplier cuts allocation in revenge.", "Joint terms fit no supplier well."],
     cost: "A project team of a few people for a year.",
     horizon: "As contracts come up, over two years.",
     kill_criteria: &["The first three offers bring no saving."],
-    slip: Slip::None,
+    slip: DemoFlaw::None,
 };
 
-const SUCCESSOR: Idea = Idea {
+const SUCCESSOR: DemoIdea = DemoIdea {
     title: "Pay for one successor to the main product",
-    why: "Development money is spread over many small improvements, and none of them is meant to replace what earns the profit now.",
+    why: "Development money is spread over many small improvements, and no single one is meant to replace what earns the profit now.",
     rests_on: &["ResearchDevelopment", "RDIntensity", "NetIncome", "OperatingIncome"],
     watched: "NetIncome",
     actions: &[
@@ -190,10 +190,10 @@ const SUCCESSOR: Idea = Idea {
     cost: "Moved from other projects; nothing on top.",
     horizon: "Three to five years.",
     kill_criteria: &["No paying user after eighteen months."],
-    slip: Slip::None,
+    slip: DemoFlaw::None,
 };
 
-const RECURRING: Idea = Idea {
+const RECURRING: DemoIdea = DemoIdea {
     title: "Turn one-off sales into subscriptions",
     why: "What is sold once must be sold again every year; what is subscribed to is there in January.",
     rests_on: &["DeferredRevenue", "Revenue", "NoninterestIncome", "OperatingMargin"],
@@ -211,10 +211,10 @@ const RECURRING: Idea = Idea {
     cost: "A year of lower revenue in the line that changes.",
     horizon: "Three years until the dip is made up.",
     kill_criteria: &["Fewer than two thirds renew."],
-    slip: Slip::Projection,
+    slip: DemoFlaw::Projection,
 };
 
-const PLATFORM: Idea = Idea {
+const PLATFORM: DemoIdea = DemoIdea {
     title: "Let outsiders build on top of the offer",
     why: "Requests for special functions pile up, and each is too small to build; others would build them if they were allowed to.",
     rests_on: &["GrossMargin", "OperatingIncome", "FreeCashFlow", "Assets"],
@@ -229,12 +229,12 @@ const PLATFORM: Idea = Idea {
     cost: "A small team for interfaces and review.",
     horizon: "Two years.",
     kill_criteria: &["Fewer than three additions have users after a year."],
-    slip: Slip::None,
+    slip: DemoFlaw::None,
 };
 
-const RULE: Idea = Idea {
+const RULE: DemoIdea = DemoIdea {
     title: "Write down what stays liquid and what is put to work",
-    why: "Money is kept or spent by habit, and each quarter the same discussion begins anew; a rule would end it.",
+    why: "Money is kept or spent by habit, and each quarter the same discussion starts again; a rule would end it.",
     rests_on: &["Cash", "FreeCashFlow", "CFO", "NetCash"],
     watched: "Cash",
     actions: &[
@@ -253,28 +253,28 @@ const RULE: Idea = Idea {
     cost: "Nothing but attention.",
     horizon: "From the next budget on.",
     kill_criteria: &["The floor is broken in two years in a row."],
-    slip: Slip::None,
+    slip: DemoFlaw::None,
 };
 
-const REFINANCE: Idea = Idea {
+const REFINANCE: DemoIdea = DemoIdea {
     title: "Spread maturities before the market asks for it",
-    why: "Borrowings that fall due close together leave the terms to whoever lends in that month.",
+    why: "Borrowings that fall due close together leave the terms to the lenders of that month.",
     rests_on: &["TotalDebt", "DebtToEquity", "InterestCover", "Deposits", "Equity"],
     watched: "Equity",
     actions: &[
         "Treasury maps every maturity and covenant.",
         "A part is exchanged early for longer terms.",
-        "A credit line is kept that nobody plans to use.",
+        "The company pays for a credit line without plans to use it.",
     ],
     must_be_true: &["Lenders offer longer terms at a bearable price.", "Ratings hold."],
     risks: &["Rates drop right after the exchange.", "Fees eat the advantage."],
     cost: "Fees of the exchange and of the unused line.",
     horizon: "Six to twelve months.",
     kill_criteria: &["Quoted terms are worse than those of the present borrowings."],
-    slip: Slip::None,
+    slip: DemoFlaw::None,
 };
 
-const SKILL: Idea = Idea {
+const SKILL: DemoIdea = DemoIdea {
     title: "Acquire one small firm for a skill that is missing",
     why: "A skill that takes years to build is for sale in firms that lack the means to use it.",
     rests_on: &["ROE", "ROIC", "FreeCashFlow", "NetIncome", "Assets"],
@@ -292,10 +292,10 @@ const SKILL: Idea = Idea {
     cost: "Below 2% of total assets [A1: the usual size of such purchases].",
     horizon: "One year to sign, two to use.",
     kill_criteria: &["Most of the key people leave in the first year."],
-    slip: Slip::None,
+    slip: DemoFlaw::None,
 };
 
-const SECOND_SOURCE: Idea = Idea {
+const SECOND_SOURCE: DemoIdea = DemoIdea {
     title: "Qualify a second source for the most critical input",
     why: "One supplier, site or system stands behind a large part of what is sold, and a failure there would stop everything else.",
     rests_on: &["CostOfRevenue", "OperatingIncome", "NoninterestExpense", "NetIncome"],
@@ -313,12 +313,12 @@ const SECOND_SOURCE: Idea = Idea {
     cost: "Tests, approval and a slightly higher unit price.",
     horizon: "One year.",
     kill_criteria: &["The alternative fails its second test."],
-    slip: Slip::None,
+    slip: DemoFlaw::None,
 };
 
-const RESERVE: Idea = Idea {
+const RESERVE: DemoIdea = DemoIdea {
     title: "Rehearse a year without growth",
-    why: "Plans assume that every year is better than the last, so nobody knows which commitments could be stopped and in what order.",
+    why: "Plans assume that every year is better than the last, so it is unclear which commitments could be stopped and in what order.",
     rests_on: &["NetIncome", "CurrentRatio", "Equity", "CreditProvision", "Cash"],
     watched: "NetIncome",
     actions: &[
@@ -331,12 +331,12 @@ const RESERVE: Idea = Idea {
     cost: "A few weeks of finance and management time.",
     horizon: "Before the next budget.",
     kill_criteria: &["Two springs pass without a change to the order."],
-    slip: Slip::None,
+    slip: DemoFlaw::None,
 };
 
-const REGULATION: Idea = Idea {
+const REGULATION: DemoIdea = DemoIdea {
     title: "Put a price on the gravest legal exposure",
-    why: "The exposure is described at length and never as an amount, so nobody can weigh it against anything else.",
+    why: "The exposure is described at length and never as an amount, so it cannot be weighed against anything else.",
     rests_on: &["EffectiveTaxRate", "OperatingIncome", "NetMargin", "Equity", "Assets"],
     watched: "Equity",
     actions: &[
@@ -352,5 +352,5 @@ const REGULATION: Idea = Idea {
     cost: "Advice, and a premium if it is insured.",
     horizon: "Six months.",
     kill_criteria: &["Insurers decline to quote and counsel cannot narrow the range."],
-    slip: Slip::None,
+    slip: DemoFlaw::None,
 };

@@ -1,0 +1,386 @@
+//! Handles model replies and finished debates: checks them, requests rewrites and records the
+//! results.
+
+use std::collections::BTreeSet;
+
+use super::ids::{AnalystIds, MoveIds};
+use super::moves::{Move, Proposal};
+use super::prompt;
+use super::proposals;
+use super::state::{AgentFailure, CheckedDocument, DebateRecord, MoveRecord};
+use super::text_check::TextCheck;
+use super::truncate::lines;
+use super::workflow::{
+    AnalystAttempt, Consult, ConsultCall, ConsultTask, EvidenceReading, PendingConsultEffect,
+    SyntheticDataKind,
+};
+use crate::child::ChildEnd;
+use crate::debate::DebateResult;
+use crate::model::{ModelReply, ModelRequest, StopReason};
+use crate::structured::{OutputFault, ask_again};
+use crate::{Conclusion, EffectId, FindingSeverity, RunEvent, RunEventBody, RunFinding, Step};
+
+const MAX_DOCUMENT_BYTES: usize = 32 * 1024;
+
+const EMPTY: &str = "the answer is empty";
+const WORSE: &str = "code finds more in it than in the text that it would replace";
+
+impl Consult {
+    pub(crate) fn answered(
+        &mut self,
+        id: &EffectId,
+        call: ConsultCall,
+        reply: &ModelReply,
+        step: &mut Step,
+    ) {
+        let ConsultCall { task, request } = call;
+        step.publish.push(RunEvent::model_replied(id, &request, reply));
+        match task {
+            ConsultTask::Synthesize(what) => self.synthesized(what, reply, step),
+            ConsultTask::Read(which, None) => self.read(id, which, &request, reply, step),
+            ConsultTask::Read(which, Some(first)) => self.read_again(id, which, first, reply, step),
+            ConsultTask::Propose { desk, attempt } => {
+                self.proposed(id, desk, attempt, &request, reply, step);
+            }
+            ConsultTask::Rewrite { desk, number } => self.rewritten(id, desk, number, reply, step),
+            ConsultTask::Alone(alone) => self.scored_alone(id, alone, &request, reply, step),
+        }
+    }
+
+    /// Records that a task got no usable reply and will not be retried.
+    pub(crate) fn without_answer(&mut self, task: ConsultTask, why: AgentFailure, step: &mut Step) {
+        match task {
+            ConsultTask::Synthesize(what) => {
+                self.failed(what.agent(), why);
+                self.agent_complete(step, 0, what.agent(), Vec::new());
+            }
+            ConsultTask::Read(which, None) => {
+                self.failed(which.agent(), why);
+                self.agent_complete(step, 1, which.agent(), Vec::new());
+            }
+            ConsultTask::Read(which, Some(first)) => {
+                self.failed(&format!("{}/rewrite", which.agent()), why);
+                self.keep(which, first, step);
+            }
+            ConsultTask::Propose { desk, .. } => {
+                let Some(agent) = self.analyst(desk) else { return };
+                self.failed(&agent, why);
+                self.agent_complete(step, 2, &agent, Vec::new());
+            }
+            ConsultTask::Rewrite { desk, number } => {
+                self.failed(&format!("m{number}/rewrite"), why);
+                self.settle(desk, step);
+            }
+            ConsultTask::Alone(alone) => self.not_scored_alone(&alone),
+        }
+    }
+
+    fn failed(&mut self, who: &str, why: AgentFailure) {
+        self.known.failures.insert(who.to_owned(), why);
+    }
+
+    fn synthesized(&mut self, what: SyntheticDataKind, reply: &ModelReply, step: &mut Step) {
+        let text = lines(&reply.text, MAX_DOCUMENT_BYTES);
+        if text.is_empty() {
+            return self.without_answer(
+                ConsultTask::Synthesize(what),
+                AgentFailure::of_answer(EMPTY),
+                step,
+            );
+        }
+        let text = Some(self.known.marked(text));
+        match what {
+            SyntheticDataKind::Financials => self.known.financials = text,
+            SyntheticDataKind::News => self.known.news = text,
+        }
+        self.agent_complete(step, 0, what.agent(), vec![what.document().to_owned()]);
+    }
+
+    /// Checks the first version of F1 or F2 and requests a rewrite if anything is flagged.
+    fn read(
+        &mut self,
+        id: &EffectId,
+        which: EvidenceReading,
+        request: &ModelRequest,
+        reply: &ModelReply,
+        step: &mut Step,
+    ) {
+        let Some(document) = self.checked(which, reply) else {
+            return self.without_answer(
+                ConsultTask::Read(which, None),
+                AgentFailure::of_answer(EMPTY),
+                step,
+            );
+        };
+        let is_flagged = document.check.is_flagged();
+        step.publish.push(claim_checked(id, which.document(), &document.check, is_flagged));
+        if is_flagged {
+            let again = match which {
+                EvidenceReading::F1 => self.ids.f1.again.clone(),
+                EvidenceReading::F2 => self.ids.f2.again.clone(),
+            };
+            let found = &document.check.findings;
+            let request = prompt::rewrite_document(request, &document.text, found);
+            self.call(step, again, ConsultTask::Read(which, Some(document)), request);
+        } else {
+            self.keep(which, cut_off(document, which, reply), step);
+        }
+    }
+
+    /// Keeps the rewrite unless its findings are worse than those of the first version.
+    fn read_again(
+        &mut self,
+        id: &EffectId,
+        which: EvidenceReading,
+        first: CheckedDocument,
+        reply: &ModelReply,
+        step: &mut Step,
+    ) {
+        match self.checked(which, reply) {
+            Some(second) if second.check.weight() <= first.check.weight() => {
+                step.publish.push(claim_checked(id, which.document(), &second.check, false));
+                self.keep(which, cut_off(second, which, reply), step);
+            }
+            found => {
+                let why = if found.is_some() { WORSE } else { EMPTY };
+                step.publish.push(rejected(id, why));
+                self.failed(id.as_str(), AgentFailure::of_answer(why));
+                self.keep(which, first, step);
+            }
+        }
+    }
+
+    fn checked(&self, which: EvidenceReading, reply: &ModelReply) -> Option<CheckedDocument> {
+        let text = lines(&reply.text, MAX_DOCUMENT_BYTES);
+        let evidence = self.known.evidence.as_deref()?;
+        if text.is_empty() {
+            return None;
+        }
+        let check = TextCheck::of_document(evidence, which.agent(), &text);
+        Some(CheckedDocument { text, check })
+    }
+
+    fn keep(&mut self, which: EvidenceReading, document: CheckedDocument, step: &mut Step) {
+        let CheckedDocument { text, check } = document;
+        let document = Some(CheckedDocument { text: self.known.marked(text), check });
+        match which {
+            EvidenceReading::F1 => self.known.f1 = document,
+            EvidenceReading::F2 => self.known.f2 = document,
+        }
+        self.agent_complete(step, 1, which.agent(), vec![which.document().to_owned()]);
+    }
+
+    fn proposed(
+        &mut self,
+        id: &EffectId,
+        desk: usize,
+        attempt: AnalystAttempt,
+        request: &ModelRequest,
+        reply: &ModelReply,
+        step: &mut Step,
+    ) {
+        let Some(AnalystIds { again, moves, .. }) = self.ids.desks.get(desk) else { return };
+        let (again, share) = (again.clone(), moves.len());
+        let read = match attempt {
+            AnalystAttempt::First => proposals::read(reply, share),
+            AnalystAttempt::Second => proposals::read_what_is_there(reply, share),
+        };
+        match (read, attempt) {
+            (Ok(proposals), _) => self.take(id, desk, proposals, request, reply, step),
+            (Err(fault), AnalystAttempt::First) => {
+                step.publish.push(RunEvent::output_rejected(id, &fault));
+                let answer = lines(&reply.text, MAX_DOCUMENT_BYTES);
+                let request = ask_again(request, &answer, &fault);
+                let task = ConsultTask::Propose { desk, attempt: AnalystAttempt::Second };
+                self.call(step, again, task, request);
+            }
+            (Err(fault), AnalystAttempt::Second) => {
+                step.publish.push(RunEvent::output_rejected(id, &fault));
+                let why = AgentFailure::of_answer(&fault.to_string());
+                self.without_answer(ConsultTask::Propose { desk, attempt }, why, step);
+            }
+        }
+    }
+
+    /// Accepts an analyst's moves: checks each and requests a rewrite if anything is flagged.
+    fn take(
+        &mut self,
+        id: &EffectId,
+        desk: usize,
+        proposals: Vec<Proposal>,
+        request: &ModelRequest,
+        reply: &ModelReply,
+        step: &mut Step,
+    ) {
+        let (Some(analyst), Some(ids)) = (self.analyst(desk), self.ids.desks.get(desk)) else {
+            return;
+        };
+        let rewrites: Vec<(u32, EffectId)> = ids
+            .moves
+            .iter()
+            .map(|MoveIds { number, rewrite, .. }| (*number, rewrite.clone()))
+            .collect();
+        let missing = rewrites.len() - proposals.len().min(rewrites.len());
+        if missing > 0 {
+            let why = format!("{missing} of {} moves could not be used", rewrites.len());
+            self.failed(&analyst, AgentFailure::of_answer(&why));
+        }
+        for (place, (proposal, (number, rewrite))) in (1..).zip(proposals.into_iter().zip(rewrites))
+        {
+            let Some(tried) = self.tried(number, &analyst, proposal) else { continue };
+            let is_flagged = tried.check.is_flagged();
+            let document = format!("m{number}.md");
+            step.publish.push(claim_checked(id, &document, &tried.check, is_flagged));
+            if is_flagged {
+                let (title, found) = (&tried.proposed.proposal.title, &tried.check.findings);
+                let request = prompt::rewrite_move(request, &reply.text, place, title, found);
+                self.call(step, rewrite, ConsultTask::Rewrite { desk, number }, request);
+            }
+            self.known.moves.insert(number, tried);
+        }
+        self.settle(desk, step);
+    }
+
+    pub(crate) fn tried(
+        &self,
+        number: u32,
+        analyst: &str,
+        proposal: Proposal,
+    ) -> Option<MoveRecord> {
+        let evidence = self.known.evidence.as_deref()?;
+        let move_id = format!("m{number}");
+        let proposed = Move { move_id, analyst: analyst.to_owned(), proposal };
+        let check = TextCheck::of_move(evidence, &proposed);
+        Some(MoveRecord { proposed, check, similar_to: BTreeSet::new(), said: None, debate: None })
+    }
+
+    /// Keeps the rewritten move unless its findings are worse than those of the first version.
+    fn rewritten(
+        &mut self,
+        id: &EffectId,
+        desk: usize,
+        number: u32,
+        reply: &ModelReply,
+        step: &mut Step,
+    ) {
+        let again = proposals::read_what_is_there(reply, 1);
+        let again = again.and_then(|mut moves| {
+            let problems = vec!["there is no move".to_owned()];
+            moves.pop().ok_or(OutputFault::Invalid { problems })
+        });
+        let analyst = self.analyst(desk).unwrap_or_default();
+        let first = self.known.moves.get(&number).map(|tried| tried.check.weight());
+        match again.map(|proposal| self.tried(number, &analyst, proposal)) {
+            Ok(Some(second)) if first.is_some_and(|first| second.check.weight() <= first) => {
+                let document = format!("m{number}.md");
+                step.publish.push(claim_checked(id, &document, &second.check, false));
+                self.known.moves.insert(number, second);
+            }
+            Ok(_) => {
+                step.publish.push(rejected(id, WORSE));
+                self.failed(id.as_str(), AgentFailure::of_answer(WORSE));
+            }
+            Err(fault) => {
+                step.publish.push(RunEvent::output_rejected(id, &fault));
+                self.failed(id.as_str(), AgentFailure::of_answer(&fault.to_string()));
+            }
+        }
+        self.settle(desk, step);
+    }
+
+    /// Marks an analyst as complete once none of its calls is pending.
+    fn settle(&mut self, desk: usize, step: &mut Step) {
+        let is_of_desk = |open: &PendingConsultEffect| match open {
+            PendingConsultEffect::Call(call) => call.task.desk() == Some(desk),
+            PendingConsultEffect::Gather
+            | PendingConsultEffect::Review
+            | PendingConsultEffect::Debate { .. } => false,
+        };
+        if self.open.values().any(is_of_desk) {
+            return;
+        }
+        let (Some(agent), Some(ids)) = (self.analyst(desk), self.ids.desks.get(desk)) else {
+            return;
+        };
+        let numbers = ids.moves.iter().map(|ids| ids.number);
+        let made = numbers.filter(|number| self.known.moves.contains_key(number));
+        let outputs = made.map(|number| format!("m{number}.md")).collect();
+        self.agent_complete(step, 2, &agent, outputs);
+    }
+
+    fn analyst(&self, desk: usize) -> Option<String> {
+        let seat = self.ids.desks.get(desk)?.seat;
+        Some(self.input.committee.analysts.get(seat)?.id.clone())
+    }
+
+    /// Records the result and isolation of a finished debate.
+    pub(crate) fn debated(&mut self, id: &EffectId, number: u32, end: ChildEnd, step: &mut Step) {
+        let ChildEnd { outcome, isolation } = end;
+        let move_id = id.to_string();
+        step.publish.push(RunEvent::about(
+            id,
+            RunEventBody::Isolation {
+                effect_id: id.clone(),
+                move_id,
+                class: isolation.class,
+                fallback: isolation.fallback.clone(),
+            },
+        ));
+        let result = match outcome.conclusion {
+            Conclusion::Debated(debated) => sound(*debated, id, self.input.committee.top_score()),
+            Conclusion::NotDebated { why } => Err(AgentFailure::of_answer(&why).why),
+            _ => Err("it ended as something else than a debate".to_owned()),
+        };
+        if let Some(tried) = self.known.moves.get_mut(&number) {
+            tried.debate = Some(DebateRecord { result, findings: outcome.findings, isolation });
+        }
+    }
+}
+
+/// Rejects a debate that is about another move or whose scores do not add up.
+fn sound(debated: DebateResult, id: &EffectId, top: u32) -> Result<DebateResult, String> {
+    let sum: u32 = debated.scorecards.values().map(|card| card.sum()).sum();
+    if debated.move_id != id.as_str() {
+        Err("its debate is about another move".to_owned())
+    } else if debated.total_score != sum || sum > top || debated.top_score != top {
+        Err("its scores do not add up".to_owned())
+    } else {
+        Ok(debated)
+    }
+}
+
+/// A document that hit the token limit is still kept, with a warning.
+fn cut_off(
+    mut document: CheckedDocument,
+    which: EvidenceReading,
+    reply: &ModelReply,
+) -> CheckedDocument {
+    if reply.stop == StopReason::MaxTokens {
+        let fault = OutputFault::CutOff;
+        let found =
+            RunFinding::new(fault.rule(), FindingSeverity::Warn, which.agent(), fault.to_string());
+        document.check.findings.push(found);
+    }
+    document
+}
+
+pub(crate) fn claim_checked(
+    id: &EffectId,
+    document: &str,
+    check: &TextCheck,
+    rewrite: bool,
+) -> RunEvent {
+    let body = RunEventBody::ClaimChecked {
+        effect_id: id.clone(),
+        document: document.to_owned(),
+        numbers: check.support.total,
+        supported: check.support.supported,
+        flagged: check.findings.clone(),
+        rewrite,
+    };
+    RunEvent::about(id, body)
+}
+
+fn rejected(id: &EffectId, why: &str) -> RunEvent {
+    RunEvent::output_rejected(id, &OutputFault::Invalid { problems: vec![why.to_owned()] })
+}

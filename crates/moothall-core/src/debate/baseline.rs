@@ -1,0 +1,72 @@
+//! Scores without a debate, as the baseline for debated scores: the same decision makers, lenses,
+//! output schema and scale, but no critic.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::chain::MessageChain;
+use super::input::DebateInput;
+use super::outcome;
+use super::prompt;
+use super::result::{ScoreBasis, Scorecard};
+use super::turn;
+use crate::consult::committee::ScoreMetric;
+use crate::model::{CallPurpose, ModelReply, ModelRequest};
+use crate::structured::OutputFault;
+
+/// The decision makers' scores for a move without a debate.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BaselineScores {
+    /// The move; `m0` is the do-nothing option.
+    pub move_id: String,
+    /// One scorecard per decision maker, by id.
+    pub scorecards: BTreeMap<String, Scorecard>,
+    /// The sum of all scores.
+    pub total_score: u32,
+    /// The highest possible sum.
+    pub top_score: u32,
+    /// The highest scorecard sum minus the lowest.
+    pub spread: u32,
+}
+
+impl BaselineScores {
+    pub(crate) fn of(
+        move_id: String,
+        scorecards: BTreeMap<String, Scorecard>,
+        top_score: u32,
+    ) -> Self {
+        let sums = || scorecards.values().map(Scorecard::sum);
+        let spread = sums().max().unwrap_or(0) - sums().min().unwrap_or(0);
+        Self { move_id, total_score: sums().sum(), top_score, spread, scorecards }
+    }
+
+    /// Whether every decision maker gave scores. Totals that include neutral placeholder scores are
+    /// not compared.
+    pub fn is_given(&self) -> bool {
+        self.scorecards.values().all(|card| card.basis != ScoreBasis::Neutral)
+    }
+}
+
+/// The request to one decision maker, with the same prefix as in a debate so the provider's
+/// cache is used. `None` if `seat` is out of range.
+pub(crate) fn ask(input: &DebateInput, seat: usize, purpose: CallPurpose) -> Option<ModelRequest> {
+    let voice = prompt::decision_maker(input, input.decision_makers.get(seat)?).ok()?;
+    let asked = prompt::score_alone().into();
+    Some(MessageChain::default().ask(&voice, purpose, &asked, |_, _| String::new()))
+}
+
+/// Reads the scorecard from an answer that matches the schema.
+pub(crate) fn read(reply: &ModelReply, metrics: &[ScoreMetric]) -> Result<Scorecard, OutputFault> {
+    let (scores, reasoning) = turn::read_scores(reply, metrics)?;
+    Ok(outcome::card(scores, &reasoning, ScoreBasis::Structured))
+}
+
+/// Reads the scorecard from unstructured answers, newest first; neutral if none has scores.
+pub(crate) fn read_words<'a>(
+    texts: impl Iterator<Item = &'a str>,
+    metrics: &[ScoreMetric],
+) -> Scorecard {
+    outcome::card_from_texts(texts, metrics)
+}

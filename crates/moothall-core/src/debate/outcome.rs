@@ -1,0 +1,227 @@
+//! Builds the result of a debate: scorecards, merged objections and degradations.
+
+use std::collections::BTreeMap;
+
+use super::objections::ObjectionEntry;
+use super::result::{DebateDegradation, DebateResult, Objection, ScoreBasis, Scorecard};
+use super::thread::CriticThread;
+use super::{Debate, DebateStage, scores};
+use crate::consult::committee::{ScoreMetric, TOP_LEVEL};
+use crate::model::FailureKind;
+use crate::text::one_line;
+use crate::{Conclusion, FindingSeverity, Outcome, RunEvent, RunEventBody, RunFinding, Step};
+
+/// The placeholder for a missing score.
+const NEUTRAL: u8 = 5;
+
+/// How many characters of the reasoning a scorecard keeps.
+const MAX_REASONING_CHARS: usize = 800;
+
+pub(crate) fn card(scores: BTreeMap<String, u8>, reasoning: &str, basis: ScoreBasis) -> Scorecard {
+    Scorecard { scores, reasoning: one_line(reasoning, MAX_REASONING_CHARS), basis }
+}
+
+/// Reads a scorecard from unstructured texts, newest first; neutral if none has scores.
+pub(crate) fn card_from_texts<'a>(
+    texts: impl Iterator<Item = &'a str>,
+    metrics: &[ScoreMetric],
+) -> Scorecard {
+    let mut found = texts.filter_map(|text| Some((scores::from_text(text, metrics)?, text)));
+    match found.next() {
+        Some((scores, text)) => card(scores, text, ScoreBasis::FromText),
+        None => neutral(metrics),
+    }
+}
+
+/// A placeholder scorecard for a decision maker that gave no scores.
+pub(crate) fn neutral(metrics: &[ScoreMetric]) -> Scorecard {
+    let scores = metrics.iter().map(|metric| (metric.id.clone(), NEUTRAL)).collect();
+    card(scores, "", ScoreBasis::Neutral)
+}
+
+/// The current result of a debate, finished or not.
+pub(crate) fn debated(debate: &Debate) -> DebateResult {
+    let threads = &debate.threads;
+    let scorecards: BTreeMap<String, Scorecard> = threads
+        .iter()
+        .filter_map(|thread| Some((thread.seat.id.clone(), thread.card.clone()?)))
+        .collect();
+    let sums = || scorecards.values().map(Scorecard::sum);
+    let spread = sums().max().unwrap_or(0) - sums().min().unwrap_or(0);
+    let cells = debate.input.metrics.len() * threads.len();
+    DebateResult {
+        move_id: debate.input.move_id.clone(),
+        rounds: debate.input.rounds,
+        rounds_done: debate.rounds_done(),
+        total_score: sums().sum(),
+        top_score: u32::try_from(cells).unwrap_or(u32::MAX).saturating_mul(u32::from(TOP_LEVEL)),
+        spread,
+        scorecards,
+        objections: objections(threads),
+        stances: threads
+            .iter()
+            .filter_map(|thread| Some((thread.seat.id.clone(), thread.stances.last()?.1)))
+            .collect(),
+        degraded: degraded(debate),
+    }
+}
+
+/// The last step of a scored debate.
+pub(crate) fn finish(debate: &mut Debate, step: &mut Step) {
+    let debated = debated(debate);
+    let breakdown = debated.scorecards.iter().map(|(id, card)| (id.clone(), card.scores.clone()));
+    step.publish.push(RunEvent::of_run(RunEventBody::SandboxScored {
+        move_id: debated.move_id.clone(),
+        score: debated.total_score,
+        out_of: debated.top_score,
+        breakdown: breakdown.collect(),
+        rounds_done: debated.rounds_done,
+        degraded: debated.degraded.clone(),
+        key_objection: debated.hardest_open().cloned(),
+    }));
+    let mut findings: Vec<RunFinding> =
+        debated.degraded.iter().map(|degraded| degradation(&debated, degraded)).collect();
+    findings.extend(debate.threads.iter().flat_map(|thread| baseless(&debated.move_id, thread)));
+    debate.stage = DebateStage::Done;
+    step.outcome = Some(Outcome::new(findings, Conclusion::Debated(Box::new(debated))));
+}
+
+/// The last step of a debate in which no thread completed a round.
+pub(crate) fn not_debated(debate: &mut Debate, step: &mut Step, kind: FailureKind) {
+    let why = match debate.opening_failed {
+        Some(_) => format!("the critic's opening failed: {kind}"),
+        None => format!("no decision maker answered the opening: {kind}"),
+    };
+    let subject = debate.input.move_id.clone();
+    let finding =
+        RunFinding::new("debate.not-debated", FindingSeverity::Block, subject, why.clone());
+    debate.stage = DebateStage::Done;
+    step.outcome = Some(Outcome::new(vec![finding], Conclusion::NotDebated { why }));
+}
+
+/// Merges the objections of all threads: those of the opening first, with their state across
+/// threads, then by round and thread.
+fn objections(threads: &[CriticThread]) -> Vec<Objection> {
+    let mut merged: Vec<Objection> = Vec::new();
+    for thread in threads {
+        for case in &thread.docket.cases {
+            let known = merged.iter_mut().find(|objection| objection.id == case.id);
+            let objection = match known {
+                Some(objection) => objection,
+                None => {
+                    merged.push(as_raised(case));
+                    let Some(newest) = merged.last_mut() else { continue };
+                    newest
+                }
+            };
+            objection.severity = objection.severity.max(case.severity);
+            objection.state = objection.state.max(case.state());
+            for id in &case.evidence {
+                if !objection.evidence.contains(id) {
+                    objection.evidence.push(id.clone());
+                }
+            }
+            if case.state().is_open() {
+                objection.open_in.push(thread.seat.id.clone());
+            }
+        }
+    }
+    // The sort is stable, so thread order is kept within a round.
+    merged.sort_by_key(|objection| objection.round);
+    merged
+}
+
+fn as_raised(case: &ObjectionEntry) -> Objection {
+    Objection {
+        id: case.id.clone(),
+        severity: case.severity,
+        text: case.text.clone(),
+        evidence: Vec::new(),
+        round: case.round,
+        state: case.state(),
+        open_in: Vec::new(),
+    }
+}
+
+fn degraded(debate: &Debate) -> Vec<DebateDegradation> {
+    let threads = || debate.threads.iter().map(|thread| (thread, thread.seat.id.clone()));
+    let ended = threads().filter_map(|(thread, id)| {
+        let why = thread.failed?.code().to_owned();
+        Some(DebateDegradation::EndedEarly { thread: id, after_round: thread.rounds_done, why })
+    });
+    let opening = debate.opening_unstructured.then(|| ("opening".to_owned(), 1));
+    let unstructured = threads()
+        .map(|(thread, id)| (id, thread.unstructured))
+        .filter(|(_, messages)| *messages > 0);
+    let unstructured = opening
+        .into_iter()
+        .chain(unstructured)
+        .map(|(thread, messages)| DebateDegradation::Unstructured { thread, messages });
+    let scored =
+        threads().filter_map(|(thread, decision_maker)| match thread.card.as_ref()?.basis {
+            ScoreBasis::Structured => None,
+            ScoreBasis::FromText => Some(DebateDegradation::ScoreFromText { decision_maker }),
+            ScoreBasis::Neutral => Some(DebateDegradation::NeutralScore { decision_maker }),
+        });
+    let truncated = threads().flat_map(|(thread, id)| {
+        let critic = thread.critic.is_cut().then(|| format!("critic-{id}"));
+        let decision_maker = thread.decision_maker.is_cut().then_some(id);
+        [critic, decision_maker]
+            .into_iter()
+            .flatten()
+            .map(|chain| DebateDegradation::Truncated { chain })
+    });
+    ended.chain(unstructured).chain(scored).chain(truncated).collect()
+}
+
+fn degradation(debated: &DebateResult, degradation: &DebateDegradation) -> RunFinding {
+    let (rule, of, message) = match degradation {
+        DebateDegradation::EndedEarly { thread, after_round, why } => (
+            "debate.ended-early",
+            thread,
+            format!("the thread ended after round {after_round} of {}: {why}", debated.rounds),
+        ),
+        DebateDegradation::Unstructured { thread, messages } => (
+            "debate.unstructured",
+            thread,
+            format!(
+                "{messages} messages came without their form, so what they raise or grant is not recorded"
+            ),
+        ),
+        DebateDegradation::ScoreFromText { decision_maker } => (
+            "debate.score-from-text",
+            decision_maker,
+            "the scores were taken from prose".to_owned(),
+        ),
+        DebateDegradation::NeutralScore { decision_maker } => (
+            "debate.neutral-score",
+            decision_maker,
+            format!("there are no scores; each is a neutral {NEUTRAL}"),
+        ),
+        DebateDegradation::Truncated { chain } => (
+            "debate.truncated",
+            chain,
+            "the window was full, so a summary took the place of earlier rounds".to_owned(),
+        ),
+    };
+    RunFinding::new(rule, FindingSeverity::Warn, format!("{}/{of}", debated.move_id), message)
+}
+
+/// Concessions in a round without new citations: the model may only be agreeing to please.
+fn baseless<'a>(
+    move_id: &'a str,
+    thread: &'a CriticThread,
+) -> impl Iterator<Item = RunFinding> + 'a {
+    thread.baseless.iter().map(move |(round, conceded)| {
+        let what = if conceded.is_empty() { "the move".to_owned() } else { conceded.join(", ") };
+        let (seat, subject) =
+            (&thread.seat.id, format!("{move_id}/round-{round}/{}", thread.seat.id));
+        let message = format!("{seat} concedes {what}, and nothing new was cited in this round");
+        RunFinding::new(
+            "debate.concession-without-evidence",
+            FindingSeverity::Note,
+            subject,
+            message,
+        )
+    })
+}

@@ -1,0 +1,184 @@
+//! The result of a debate. It has no transcript: that can be derived from the answers in the
+//! journal and would be stored twice.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// The result of a debate: scores and objections.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DebateResult {
+    /// The move.
+    pub move_id: String,
+    /// The configured number of rounds.
+    pub rounds: u32,
+    /// The number of rounds completed by every thread.
+    pub rounds_done: u32,
+    /// One scorecard per decision maker, by id.
+    pub scorecards: BTreeMap<String, Scorecard>,
+    /// The sum of all scores.
+    pub total_score: u32,
+    /// The highest possible sum.
+    pub top_score: u32,
+    /// The highest scorecard sum minus the lowest: how much the decision makers disagree.
+    pub spread: u32,
+    /// Every objection, in the order first raised.
+    pub objections: Vec<Objection>,
+    /// The last stance of each decision maker that stated one.
+    pub stances: BTreeMap<String, DebateStance>,
+    /// Problems of this debate; empty for a clean one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub degraded: Vec<DebateDegradation>,
+}
+
+impl DebateResult {
+    /// The hardest open objection: ordered by severity, then by the number of threads in which it
+    /// is open, then by when it was raised.
+    pub fn hardest_open(&self) -> Option<&Objection> {
+        let open = self.objections.iter().filter(|objection| objection.state.is_open());
+        // `max_by_key` returns the last of equal elements, and the first one raised should win.
+        open.rev().max_by_key(|objection| (objection.severity, objection.open_in.len()))
+    }
+}
+
+/// The scores of one decision maker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scorecard {
+    /// Scores from 1 to 10, by metric; contains every metric of the committee.
+    pub scores: BTreeMap<String, u8>,
+    /// The decision maker's reasoning.
+    pub reasoning: String,
+    /// How the scores were obtained.
+    pub basis: ScoreBasis,
+}
+
+impl Scorecard {
+    /// The sum of the scores.
+    pub fn sum(&self) -> u32 {
+        self.scores.values().map(|score| u32::from(*score)).sum()
+    }
+}
+
+/// How the scores of a scorecard were obtained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ScoreBasis {
+    /// From an answer that matches the schema.
+    Structured,
+    /// Parsed from prose by a strict parser, after two attempts failed.
+    FromText,
+    /// No usable answer: a neutral 5 for each metric.
+    Neutral,
+}
+
+/// An objection of the critic and its state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Objection {
+    /// Unique in the debate: `O1` for the opening, `D2-O3` for a thread.
+    pub id: String,
+    /// The severity that the critic gave it.
+    pub severity: ObjectionSeverity,
+    /// The critic's text, truncated.
+    pub text: String,
+    /// The ids it cites.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<String>,
+    /// The round in which it was raised.
+    pub round: u32,
+    /// Its state in the thread where that is worst for the move.
+    pub state: ObjectionState,
+    /// The decision makers in whose threads it is open.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub open_in: Vec<String>,
+}
+
+/// The severity of an objection, lowest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum ObjectionSeverity {
+    /// Reduces the value of the move.
+    Minor,
+    /// Changes the assessment of the move.
+    Major,
+    /// Rules the move out if true.
+    Fatal,
+}
+
+/// The state of an objection, best for the move first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum ObjectionState {
+    /// Answered and not raised again, or withdrawn.
+    Answered,
+    /// Answered in part, or raised again after the answer.
+    Partly,
+    /// Not answered.
+    Open,
+    /// Conceded by the decision maker.
+    Conceded,
+}
+
+impl ObjectionState {
+    /// Whether it still counts against the move.
+    pub fn is_open(self) -> bool {
+        matches!(self, Self::Open | Self::Conceded | Self::Partly)
+    }
+}
+
+/// The position of a decision maker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum DebateStance {
+    /// Defends the move.
+    Hold,
+    /// Concedes a part.
+    Partial,
+    /// Concedes the move.
+    Concede,
+}
+
+/// A problem that makes the result of a debate less reliable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "degraded", rename_all = "kebab-case", deny_unknown_fields)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum DebateDegradation {
+    /// A thread ended before its last round.
+    EndedEarly {
+        /// The decision maker of the thread.
+        thread: String,
+        /// The last complete round.
+        after_round: u32,
+        /// The reason, such as `rate-limited`.
+        why: String,
+    },
+    /// Messages that did not match the schema after two attempts. Their text is kept; their
+    /// objections and stances are unknown.
+    Unstructured {
+        /// The decision maker of the thread; `opening` for the shared opening.
+        thread: String,
+        /// The number of messages.
+        messages: u32,
+    },
+    /// Scores that were parsed from prose.
+    ScoreFromText {
+        /// The decision maker.
+        decision_maker: String,
+    },
+    /// Missing scores, replaced by a neutral 5 each.
+    NeutralScore {
+        /// The decision maker.
+        decision_maker: String,
+    },
+    /// Rounds that were replaced by a summary because the context window was full.
+    Truncated {
+        /// The message chain: `critic-D2`, `D2`.
+        chain: String,
+    },
+}

@@ -1,0 +1,68 @@
+use super::*;
+use crate::program::support::reply;
+
+fn bare(code: &str) -> GeneratedProgram {
+    GeneratedProgram {
+        code: code.to_owned(),
+        dependencies: Vec::new(),
+        reasoning: String::new(),
+        confidence_permille: None,
+    }
+}
+
+#[track_caller]
+fn check(text: &str, expected: Result<GeneratedProgram, &str>) {
+    let read = read_program(&reply(text)).map_err(|fault| fault.to_string());
+    assert_eq!(read, expected.map_err(str::to_owned));
+}
+
+#[test]
+fn a_structured_answer_is_read_with_what_the_model_says_about_it() {
+    let full =
+        r#"{"reasoning":"r","code":"print(1)","dependencies":["numpy"," ",3],"confidence":0.85}"#;
+    let program = GeneratedProgram {
+        code: "print(1)".to_owned(),
+        dependencies: vec!["numpy".to_owned()],
+        reasoning: "r".to_owned(),
+        confidence_permille: Some(850),
+    };
+    check(full, Ok(program.clone()));
+    check(&format!("Here:\n```json\n{full}\n```\n"), Ok(program));
+    check(r#"{"code":"print(1)","confidence":95}"#, Ok(bare("print(1)")));
+    check(r#"{"code":"```python\nprint(1)\n```"}"#, Ok(bare("print(1)\n")));
+}
+
+#[test]
+fn one_fenced_block_is_a_program_too() {
+    check("Sure!\n```python\nprint(1)\n```\nDone.", Ok(bare("print(1)\n")));
+    check("```\nprint(1)\n```", Ok(bare("print(1)\n")));
+    // A small model that stops before the closing fence has still written its program.
+    check("```py\nprint(1)", Ok(bare("print(1)")));
+    check("```bash\npip install x\n```\n```python\nprint(1)\n```", Ok(bare("print(1)\n")));
+}
+
+#[test]
+fn anything_else_holds_no_program() {
+    check("print(1)", Err("there is neither a JSON object nor a fenced block"));
+    check("", Err("there is neither a JSON object nor a fenced block"));
+    check(
+        "```python\na\n```\n```python\nb\n```",
+        Err("there is more than one fenced block of Python"),
+    );
+    check("```bash\nls\n```", Err("there is no fenced block of Python"));
+    check(r#"{"program":"x"}"#, Err("`code` must be the program's text"));
+    check(r#"{"code":" "}"#, Err("the program is empty"));
+    let long = format!("```python\n{}\n```", "#".repeat(MAX_CODE_BYTES));
+    check(&long, Err("the program is longer than 64 KiB"));
+    let cut = ModelReply { stop: StopReason::MaxTokens, ..reply("```python\nprint(1)\n```") };
+    assert_eq!(read_program(&cut), Err(OutputFault::CutOff));
+}
+
+#[test]
+fn the_schema_asks_for_every_field_in_the_order_in_which_models_should_think() {
+    let schema: Value = serde_json::from_str(schema().text()).unwrap();
+    let fields: Vec<_> = schema["properties"].as_object().unwrap().keys().collect();
+    assert_eq!(fields, ["reasoning", "code", "dependencies", "confidence"]);
+    assert_eq!(schema["required"].as_array().unwrap().len(), 4);
+    assert_eq!(schema["additionalProperties"], false);
+}

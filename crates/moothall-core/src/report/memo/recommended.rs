@@ -1,0 +1,164 @@
+//! The recommended moves in full.
+
+use std::collections::BTreeSet;
+
+use super::labels::{degraded_words, severity_word, stance_word, state_word};
+use super::writer::MemoWriter;
+use super::{fates, scores, sources, strongest};
+use crate::consult::{Committee, Move, RankedMove};
+use crate::debate::{DebateResult, ObjectionState, cites};
+use crate::evidence::Evidence;
+use crate::report::consult_report::ConsultReport;
+use crate::report::document::{
+    DocumentBlock, DocumentField, DocumentTable, TableColumn, TextSpan, Words,
+};
+
+pub(crate) fn chosen(view: &ConsultReport, writer: &mut MemoWriter<'_>) -> Vec<DocumentBlock> {
+    let Some(ranked) = &view.ranked else { return Vec::new() };
+    let mut blocks = Vec::new();
+    for one in &ranked.recommended {
+        let rank = one.rank.unwrap_or_default();
+        blocks.push(DocumentBlock::heading(1, &format!("{rank}. {} ({})", one.title, one.move_id)));
+        let proposed = view.find_move(&one.move_id);
+        if let Some(found) = proposed {
+            blocks.push(DocumentBlock::Paragraph { words: writer.checked(&found.proposal.thesis) });
+            list(&mut blocks, "What must be true", &found.proposal.what_must_be_true, writer);
+            blocks.extend(evidence(view, found, writer));
+        }
+        blocks.extend(against(one, writer));
+        if let Some(debated) = &one.debated {
+            blocks.extend(judged(debated, &view.input.committee));
+        }
+        if let Some(found) = proposed {
+            blocks.extend(ahead(found, writer));
+        }
+    }
+    blocks
+}
+
+fn list(
+    blocks: &mut Vec<DocumentBlock>,
+    title: &str,
+    items: &[String],
+    writer: &mut MemoWriter<'_>,
+) {
+    if items.is_empty() {
+        return;
+    }
+    blocks.push(DocumentBlock::heading(2, title));
+    let items = items.iter().map(|item| writer.checked(item)).collect();
+    blocks.push(DocumentBlock::List { numbered: false, items });
+}
+
+/// The evidence a move cites: the filed or computed value, and its filing.
+fn evidence(view: &ConsultReport, one: &Move, writer: &mut MemoWriter<'_>) -> Vec<DocumentBlock> {
+    let Some(known) = view.evidence().filter(|_| !view.proceedings.is_synthetic()) else {
+        return Vec::new();
+    };
+    let ids = cites(&one.markdown(), &one.proposal.evidence);
+    let rows: Vec<Vec<Words>> =
+        ids.iter().filter_map(|id| evidence_row(known, id, writer)).collect();
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let columns = vec![
+        TableColumn::words("source"),
+        TableColumn::wide("value"),
+        TableColumn::words("filing"),
+    ];
+    vec![
+        DocumentBlock::heading(2, "Evidence"),
+        DocumentBlock::Table(DocumentTable { columns, rows, has_total: false }),
+    ]
+}
+
+fn evidence_row(known: &Evidence, id: &str, writer: &mut MemoWriter<'_>) -> Option<Vec<Words>> {
+    let value = sources::value(known, id)?;
+    let filed = sources::filed(known, id);
+    let filing = match filed {
+        Some((words, accession)) => match writer.filing(&accession) {
+            Some(url) => TextSpan::Link { text: words, url },
+            None => TextSpan::text(&words),
+        },
+        None => TextSpan::text("computed, see below"),
+    };
+    Some(vec![vec![writer.citation(id)], vec![TextSpan::text(&value)], vec![filing]])
+}
+
+/// The strongest objection to a move, and whether it was answered.
+fn against(one: &RankedMove, writer: &mut MemoWriter<'_>) -> Vec<DocumentBlock> {
+    let Some(debated) = &one.debated else { return Vec::new() };
+    let mut blocks = vec![DocumentBlock::heading(2, "Strongest objection")];
+    let open = debated.hardest_open();
+    match strongest(debated) {
+        Some(objection) => {
+            let state = state_word(objection.state);
+            let mut words =
+                vec![TextSpan::strong(&format!("{}, {state}:", severity_word(objection)))];
+            words.push(TextSpan::text(" "));
+            words.extend(writer.checked(&objection.text));
+            blocks.push(DocumentBlock::Paragraph { words });
+        }
+        None => blocks.push(DocumentBlock::paragraph("The critic raised no objection.")),
+    }
+    let mut told: Vec<String> = fates(debated).into_iter().collect();
+    if open.is_none() && !debated.objections.is_empty() {
+        told.push("All were answered in the debate.".to_owned());
+    }
+    let stances = debated.stances.iter();
+    let stances: Vec<String> =
+        stances.map(|(id, stance)| format!("{id} {}", stance_word(*stance))).collect();
+    if !stances.is_empty() {
+        told.push(format!("Final stances: {}.", stances.join(", ")));
+    }
+    blocks.push(DocumentBlock::paragraph(&told.join(" ")));
+    // The same objection may be conceded in several threads.
+    let told = open.map(|open| open.text.as_str());
+    let conceded: BTreeSet<&str> = debated
+        .objections
+        .iter()
+        .filter(|objection| objection.state == ObjectionState::Conceded)
+        .map(|objection| objection.text.as_str())
+        .filter(|text| Some(*text) != told)
+        .collect();
+    let conceded: Vec<Words> = conceded.into_iter().map(|text| writer.checked(text)).collect();
+    if !conceded.is_empty() {
+        blocks.push(DocumentBlock::heading(2, "Also conceded by the decision makers"));
+        blocks.push(DocumentBlock::List { numbered: false, items: conceded });
+    }
+    for mark in degraded_words(debated) {
+        blocks.push(DocumentBlock::notice(&format!("Degraded: {mark}")));
+    }
+    blocks
+}
+
+fn judged(debated: &DebateResult, committee: &Committee) -> Vec<DocumentBlock> {
+    let names =
+        committee.decision_makers.iter().filter(|seat| debated.scorecards.contains_key(&seat.id));
+    let names: Vec<String> = names.map(|seat| format!("{} {}", seat.id, seat.name)).collect();
+    let mut blocks = vec![DocumentBlock::heading(2, "Scores"), scores::table(debated, committee)];
+    if !names.is_empty() {
+        blocks.push(DocumentBlock::paragraph(&format!("{}.", names.join(", "))));
+    }
+    blocks
+}
+
+/// Risks, stop criteria, next steps, cost and horizon.
+fn ahead(one: &Move, writer: &mut MemoWriter<'_>) -> Vec<DocumentBlock> {
+    let proposal = &one.proposal;
+    let mut blocks = Vec::new();
+    list(&mut blocks, "Risks", &proposal.risks, writer);
+    list(&mut blocks, "Stop if", &proposal.kill_criteria, writer);
+    if !proposal.actions.is_empty() {
+        blocks.push(DocumentBlock::heading(2, "Next steps"));
+        let items = proposal.actions.iter().map(|action| writer.checked(action)).collect();
+        blocks.push(DocumentBlock::List { numbered: true, items });
+    }
+    blocks.push(DocumentBlock::heading(2, "Cost and horizon"));
+    let rows = vec![
+        DocumentField { name: "Cost".to_owned(), value: writer.checked(&proposal.cost) },
+        DocumentField { name: "Horizon".to_owned(), value: writer.checked(&proposal.horizon) },
+    ];
+    blocks.push(DocumentBlock::Fields { rows });
+    blocks
+}

@@ -1,0 +1,176 @@
+//! Guests that run in sandboxes on this host.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use moothall_core::guest::{GuestWorkflow, StepSummary};
+use moothall_core::sandbox::{
+    GuestPath, Limits, SandboxAttestation, SandboxFailure, SandboxFailureKind, SandboxLabels,
+};
+use moothall_core::{EffectId, EffectResult, RunId};
+use moothall_sandbox::{
+    EngineName, PoolOptions, ProbeReport, ProbedEngine, SandboxError, SandboxHost, SandboxLease,
+    SandboxPolicy, SandboxRunner, SandboxSpec, choose,
+};
+use tokio::task::JoinHandle;
+
+use crate::guests::{GuestProvider, GuestSession, RoomFuture};
+
+/// Image that contains only the guest agent.
+const IMAGE: &str = "debate";
+
+/// Provides sandboxes that run only our own agent, one debate each.
+#[derive(Debug, Clone)]
+pub struct DebateSandboxes {
+    sandboxes: SandboxRunner,
+    /// Sandbox shutdowns in progress. Only `shut_down` awaits them.
+    ending: Ending,
+}
+
+type Ending = Arc<Mutex<Vec<JoinHandle<()>>>>;
+
+impl DebateSandboxes {
+    /// Picks the strongest engine that the policy allows, without starting it. No third-party
+    /// program runs in these sandboxes, so the engines are not probed. Fails early if the image is
+    /// not built.
+    pub async fn open(
+        host: &SandboxHost,
+        policy: &SandboxPolicy,
+        options: PoolOptions,
+    ) -> Result<Self, SandboxError> {
+        host.images().find(IMAGE)?;
+        let mut found = Vec::new();
+        let mut missing = Vec::new();
+        let wanted = |name: &EngineName| policy.engine.is_none_or(|wanted| wanted == *name);
+        for name in EngineName::ALL.into_iter().filter(wanted) {
+            match host.engine(name).await {
+                Ok(engine) => found.push(ProbedEngine {
+                    report: ProbeReport {
+                        engine: name,
+                        version: engine.version().to_owned(),
+                        class: engine.class(),
+                        self_tests: engine.self_tests(),
+                        held_by: engine.holds(),
+                        start_ms: 0,
+                        run_ms: 0,
+                    },
+                    engine,
+                }),
+                // The policy names this engine, so return its own error.
+                Err(error) if policy.engine.is_some() => return Err(error),
+                Err(error) => missing.push(format!("{name}: {error}")),
+            }
+        }
+        let chosen = choose(&found, policy).map_err(|error| match error {
+            SandboxError::TooWeak { minimum, .. } if found.is_empty() => {
+                SandboxError::TooWeak { minimum, found: missing.join("; ") }
+            }
+            other => other,
+        })?;
+        Ok(Self::new(SandboxRunner::new(chosen, options)))
+    }
+
+    /// Uses the given sandboxes.
+    pub fn new(sandboxes: SandboxRunner) -> Self {
+        Self { sandboxes, ending: Arc::default() }
+    }
+
+    /// Image and limits of a debate sandbox. It holds only the agent, the prompts and the
+    /// conversation, so the limits are small.
+    pub fn spec() -> SandboxSpec {
+        let limits = Limits {
+            memory_bytes: 32 << 20,
+            disk_bytes: 8 << 20,
+            file_bytes: 8 << 20,
+            ..Limits::default()
+        };
+        SandboxSpec { image: IMAGE.to_owned(), limits }
+    }
+
+    /// Starts sandboxes ahead of demand.
+    pub fn expect(&self) {
+        self.sandboxes.expect(&Self::spec());
+    }
+
+    /// Number of started sandboxes that are idle.
+    pub fn waiting(&self) -> usize {
+        self.sandboxes.waiting(&Self::spec())
+    }
+
+    /// Waits until all sandboxes have shut down.
+    pub async fn shut_down(&self) {
+        let ending = std::mem::take(&mut *lock(&self.ending));
+        for end in ending {
+            // The reaper removes what a failed cleanup leaves behind.
+            let _ = end.await;
+        }
+        self.sandboxes.shut_down().await;
+    }
+}
+
+impl GuestProvider for DebateSandboxes {
+    fn enter<'a>(
+        &'a self,
+        run_id: &'a RunId,
+        id: &'a EffectId,
+    ) -> RoomFuture<'a, Box<dyn GuestSession>> {
+        Box::pin(async move {
+            let labels = SandboxLabels::of_effect(run_id, id);
+            let lease = self.sandboxes.lease(&Self::spec(), &labels).await;
+            let lease = lease.map_err(|error| error.failure())?;
+            tracing::debug!(
+                child = id.as_str(),
+                sandbox = lease.name(),
+                "sandbox assigned to debate"
+            );
+            Ok(Box::new(SandboxGuest { lease, ending: Arc::clone(&self.ending) })
+                as Box<dyn GuestSession>)
+        })
+    }
+}
+
+#[derive(Debug)]
+struct SandboxGuest {
+    lease: SandboxLease,
+    ending: Ending,
+}
+
+impl GuestSession for SandboxGuest {
+    fn start(&mut self, workflow: GuestWorkflow) -> RoomFuture<'_, StepSummary> {
+        Box::pin(async move {
+            let step = self.lease.session().start_workflow(workflow).await;
+            step.map_err(|error| error.failure())
+        })
+    }
+
+    fn tell(&mut self, id: EffectId, result: EffectResult) -> RoomFuture<'_, StepSummary> {
+        Box::pin(async move {
+            let step = self.lease.session().tell_result(id, result).await;
+            step.map_err(|error| error.failure())
+        })
+    }
+
+    fn read<'a>(&'a mut self, path: &'a GuestPath, most_bytes: u64) -> RoomFuture<'a, Vec<u8>> {
+        Box::pin(async move {
+            let file = self.lease.session().get(path, most_bytes).await;
+            file.map_err(|error| error.failure())?.map_err(|why| SandboxFailure {
+                kind: SandboxFailureKind::Lost,
+                detail: format!("cannot read {path} from the guest: {why}"),
+            })
+        })
+    }
+
+    fn attestation(&self) -> &SandboxAttestation {
+        self.lease.attestation()
+    }
+
+    fn leave(self: Box<Self>) {
+        let Self { lease, ending } = *self;
+        let mut ending = lock(&ending);
+        ending.retain(|end| !end.is_finished());
+        ending.push(tokio::spawn(lease.end()));
+    }
+}
+
+fn lock(ending: &Ending) -> std::sync::MutexGuard<'_, Vec<JoinHandle<()>>> {
+    ending.lock().unwrap_or_else(PoisonError::into_inner)
+}

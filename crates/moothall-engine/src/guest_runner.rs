@@ -1,0 +1,202 @@
+//! Runs a child's machine in a guest, in lockstep with the same machine in this process.
+//!
+//! The guest gets the same results in the same order and must make the same steps. An effect is
+//! performed only after the guest has requested it too. A guest that deviates is dropped, and the
+//! machine is replayed into a fresh guest, once.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use moothall_core::child::{ChildIsolation, ChildRequest};
+use moothall_core::guest::StepSummary;
+use moothall_core::sandbox::{GuestPath, SandboxFailure, SandboxFailureKind};
+use moothall_core::{EffectId, EffectResult, RunId, Sha256Hex, Step, Workflow as _};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
+
+use crate::children::{build, inside};
+use crate::guests::{GuestPool, GuestSession};
+
+/// Fresh guests after one that deviated.
+const AFTER_A_LIE: u32 = 1;
+
+/// Fresh guests after one was lost.
+const AFTER_A_LOSS: u32 = 2;
+
+/// A result that a machine is resumed with.
+pub(crate) type Told = (EffectId, EffectResult);
+
+/// A child and the guests it runs in, one at a time.
+#[derive(Debug)]
+pub(crate) struct GuestRunner {
+    pub(crate) lobby: Arc<GuestPool>,
+    pub(crate) run_id: RunId,
+    /// The effect that started the child.
+    pub(crate) id: EffectId,
+    pub(crate) request: ChildRequest,
+    /// All results delivered so far, in order.
+    pub(crate) told: Vec<Told>,
+    /// Results still to come.
+    pub(crate) more: UnboundedReceiver<Told>,
+    /// Reports the number of confirmed steps, including the first.
+    pub(crate) agreed: UnboundedSender<(EffectId, usize)>,
+}
+
+/// Why a child has no guest. Receipts contain these texts, so equal reasons must have equal texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GuestUnavailable {
+    /// No guest could be started, or the last one was lost.
+    Failed(SandboxFailureKind),
+    /// The guests deviated from the machine in this process.
+    Differed,
+}
+
+impl GuestUnavailable {
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::Failed(SandboxFailureKind::NoEngine) => {
+                "no-engine: no sandbox on this host is as strong as it must be"
+            }
+            Self::Failed(SandboxFailureKind::Image) => {
+                "image: the image of the sandbox is not built, or it is not what it was"
+            }
+            Self::Failed(SandboxFailureKind::Request) => {
+                "request: the sandbox cannot be had with these limits"
+            }
+            Self::Failed(SandboxFailureKind::Lost) => {
+                "lost: sandboxes could not be started, or were lost one after the other"
+            }
+            Self::Differed => "differed: the guest did not do what the debate does",
+        }
+    }
+}
+
+/// Why one guest was abandoned.
+enum GuestFault {
+    /// No guest is available.
+    NotEntered(SandboxFailure),
+    /// The guest was lost.
+    Lost(SandboxFailure),
+    /// The guest deviated from the machine in this process.
+    Differs(&'static str),
+}
+
+/// How the use of one guest ended without a fault.
+enum GuestExit {
+    /// The machine finished; describes where it ran.
+    AtTheEnd(ChildIsolation),
+    /// The guest was returned because others were waiting, and now there is a new result to
+    /// deliver.
+    GivenBack,
+}
+
+impl GuestRunner {
+    /// Runs in guests until the machine finishes or no guest is available.
+    pub(crate) async fn live(mut self) -> (EffectId, Result<ChildIsolation, GuestUnavailable>) {
+        let mut faults = 0;
+        loop {
+            let fault = match self.stay().await {
+                Ok(GuestExit::AtTheEnd(isolation)) => return (self.id, Ok(isolation)),
+                Ok(GuestExit::GivenBack) => continue,
+                Err(fault) => fault,
+            };
+            let child = self.id.as_str();
+            let (no_room, patience) = match fault {
+                GuestFault::NotEntered(SandboxFailure { kind, .. }) => {
+                    (GuestUnavailable::Failed(kind), 0)
+                }
+                GuestFault::Lost(SandboxFailure { kind, detail }) => {
+                    tracing::warn!(child, detail, "sandbox lost");
+                    (GuestUnavailable::Failed(kind), AFTER_A_LOSS)
+                }
+                GuestFault::Differs(what) => {
+                    tracing::warn!(child, what, "guest deviated from the local workflow");
+                    (GuestUnavailable::Differed, AFTER_A_LIE)
+                }
+            };
+            if faults >= patience {
+                return (self.id, Err(no_room));
+            }
+            faults += 1;
+        }
+    }
+
+    /// Uses one guest from the first step until it is given up.
+    async fn stay(&mut self) -> Result<GuestExit, GuestFault> {
+        let mut room =
+            self.lobby.enter(&self.run_id, &self.id).await.map_err(GuestFault::NotEntered)?;
+        let mut own =
+            build(&self.request).map_err(|_| GuestFault::Differs("cannot build the workflow"))?;
+        let first = own.start();
+        let mut is_over = first.outcome.is_some();
+        let step = room.start(inside(&self.request)).await.map_err(GuestFault::Lost)?;
+        self.compare(0, first, &step)?;
+        let mut at = 0;
+        while !is_over {
+            while self.told.len() <= at {
+                tokio::select! {
+                    biased;
+                    told = next(&mut self.more) => self.told.push(told),
+                    () = self.lobby.wants_back() => {
+                        tracing::debug!(child = self.id.as_str(), "idle sandbox returned to the pool");
+                        room.leave();
+                        self.told.push(next(&mut self.more).await);
+                        return Ok(GuestExit::GivenBack);
+                    }
+                }
+            }
+            let Some((id, result)) = self.told.get(at).cloned() else { continue };
+            at += 1;
+            // The local machine rejects this result although it accepted it before; the guest is
+            // not at fault.
+            let Ok(expected) = own.resume(&id, result.clone()) else { continue };
+            is_over = expected.outcome.is_some();
+            let step = room.tell(id, result).await.map_err(GuestFault::Lost)?;
+            self.compare(at, expected, &step)?;
+        }
+        let logs = read_back(&mut *room, own.files()).await?;
+        let attestation = room.attestation().clone();
+        room.leave();
+        let class = attestation.class;
+        let attestation = Some(Box::new(attestation));
+        Ok(GuestExit::AtTheEnd(ChildIsolation { class, fallback: None, attestation, logs }))
+    }
+
+    /// Reports the step as confirmed, or fails if it deviates.
+    fn compare(&self, at: usize, expected: Step, step: &StepSummary) -> Result<(), GuestFault> {
+        if StepSummary::of(expected).ok().as_ref() != Some(step) {
+            return Err(GuestFault::Differs("step differs"));
+        }
+        // Sending fails only when the run is over.
+        let _ = self.agreed.send((self.id.clone(), at + 1));
+        Ok(())
+    }
+}
+
+/// The next result. If the sender is gone the run is over, so this waits until the task is aborted.
+async fn next(more: &mut UnboundedReceiver<Told>) -> Told {
+    match more.recv().await {
+        Some(told) => told,
+        None => std::future::pending().await,
+    }
+}
+
+/// Reads the machine's files from the guest and checks that they match the local ones.
+async fn read_back(
+    room: &mut dyn GuestSession,
+    files: BTreeMap<GuestPath, String>,
+) -> Result<BTreeMap<String, Sha256Hex>, GuestFault> {
+    let mut logs = BTreeMap::new();
+    for (path, expected) in files {
+        let bytes = room.read(&path, expected.len() as u64).await.map_err(GuestFault::Lost)?;
+        if bytes != expected.as_bytes() {
+            return Err(GuestFault::Differs("file differs"));
+        }
+        logs.insert(file_name(&path).to_owned(), Sha256Hex::of(&bytes));
+    }
+    Ok(logs)
+}
+
+fn file_name(path: &GuestPath) -> &str {
+    let path = path.as_str();
+    path.rsplit('/').next().unwrap_or(path)
+}

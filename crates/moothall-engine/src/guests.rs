@@ -1,0 +1,162 @@
+//! Guests: isolated environments outside this process that run a child's machine.
+//!
+//! A guest holds only the machine. The journal, the budget and all API keys stay in this process,
+//! which also performs the effects that the guest requests. So a guest can be returned at any time
+//! and its machine replayed into another one.
+
+use std::fmt::Debug;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use moothall_core::guest::{GuestWorkflow, StepSummary};
+use moothall_core::sandbox::{GuestPath, SandboxAttestation, SandboxFailure};
+use moothall_core::{EffectId, EffectResult, RunId};
+use tokio::sync::watch;
+
+/// Default time a guest may be idle while other children wait for one.
+const USUAL_IDLE: Duration = Duration::from_secs(20);
+
+/// The future of one request to a guest. Boxed because the provider is chosen at run time.
+pub type RoomFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, SandboxFailure>> + Send + 'a>>;
+
+/// Provides guests.
+///
+/// Implementors must guarantee:
+/// - Every guest is new and has never been used.
+/// - A request waits while no guest is free. A failure means that waiting would not help; all
+///   retries have been made.
+/// - Dropping the future leaves nothing behind.
+pub trait GuestProvider: Debug + Send + Sync {
+    /// Provides a guest for the child that this effect started.
+    fn enter<'a>(
+        &'a self,
+        run_id: &'a RunId,
+        id: &'a EffectId,
+    ) -> RoomFuture<'a, Box<dyn GuestSession>>;
+}
+
+/// A guest with a machine in it. Its output is untrusted.
+///
+/// Implementors must guarantee: every wait is bounded, a guest is unusable after a failure, and
+/// dropping a guest ends it.
+pub trait GuestSession: Debug + Send {
+    /// Starts the machine and returns its first step.
+    fn start(&mut self, workflow: GuestWorkflow) -> RoomFuture<'_, StepSummary>;
+
+    /// Resumes the machine with a result and returns its next step.
+    fn tell(&mut self, id: EffectId, result: EffectResult) -> RoomFuture<'_, StepSummary>;
+
+    /// Reads a file written by the machine, up to `most_bytes`.
+    fn read<'a>(&'a mut self, path: &'a GuestPath, most_bytes: u64) -> RoomFuture<'a, Vec<u8>>;
+
+    /// What is known about the isolation.
+    fn attestation(&self) -> &SandboxAttestation;
+
+    /// Releases the guest. Cleanup continues in the background.
+    fn leave(self: Box<Self>);
+}
+
+/// Where the children of a run are executed.
+#[derive(Debug, Clone)]
+pub enum IsolationMode {
+    /// In this process, as configured.
+    None,
+    /// Each in its own guest.
+    Rooms {
+        /// The source of guests.
+        lobby: Arc<GuestPool>,
+        /// What to do if a child gets no guest or its guests fail.
+        on_failure: GuestFailurePolicy,
+    },
+}
+
+/// What to do with a child whose guest fails or is unavailable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GuestFailurePolicy {
+    /// Continue in this process; the child's result records the fallback and its reason.
+    Fallback,
+    /// End the child without a result.
+    Fail,
+}
+
+/// Hands out guests and tracks how many children wait for one. Can be shared by several runs.
+#[derive(Debug)]
+pub struct GuestPool {
+    rooms: Box<dyn GuestProvider>,
+    idle: Duration,
+    /// Number of children waiting for a guest.
+    waiting: watch::Sender<usize>,
+    /// Whether the lack of guests was already logged, so that fifteen debates do not log it fifteen
+    /// times.
+    warned: AtomicBool,
+}
+
+impl GuestPool {
+    /// Hands out guests from this provider.
+    pub fn new(rooms: impl GuestProvider + 'static) -> Self {
+        let (waiting, warned) = (watch::Sender::new(0), AtomicBool::new(false));
+        Self { rooms: Box::new(rooms), idle: USUAL_IDLE, waiting, warned }
+    }
+
+    /// Has no guests: every request fails immediately with this reason.
+    pub fn closed(why: SandboxFailure) -> Self {
+        Self::new(UnavailableProvider(why))
+    }
+
+    /// Sets how long a guest may be idle while other children wait for one.
+    #[must_use]
+    pub fn idle(self, idle: Duration) -> Self {
+        Self { idle, ..self }
+    }
+
+    pub(crate) async fn enter(
+        &self,
+        run_id: &RunId,
+        id: &EffectId,
+    ) -> Result<Box<dyn GuestSession>, SandboxFailure> {
+        let _one_more = GuestWaiter::new(&self.waiting);
+        let room = self.rooms.enter(run_id, id).await;
+        if let Err(SandboxFailure { detail, .. }) = &room
+            && !self.warned.swap(true, Ordering::Relaxed)
+        {
+            tracing::warn!(child = id.as_str(), detail, "no sandbox available for debates");
+        }
+        room
+    }
+
+    /// Returns when a guest that is idle from now on should be returned.
+    pub(crate) async fn wants_back(&self) {
+        tokio::time::sleep(self.idle).await;
+        let mut waiting = self.waiting.subscribe();
+        // Cannot fail: `self` owns the sender.
+        let _ = waiting.wait_for(|waiting| *waiting > 0).await;
+    }
+}
+
+/// Counts as one waiting child until dropped.
+struct GuestWaiter<'a>(&'a watch::Sender<usize>);
+
+impl<'a> GuestWaiter<'a> {
+    fn new(waiting: &'a watch::Sender<usize>) -> Self {
+        waiting.send_modify(|waiting| *waiting += 1);
+        Self(waiting)
+    }
+}
+
+impl Drop for GuestWaiter<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|waiting| *waiting = waiting.saturating_sub(1));
+    }
+}
+
+/// A provider without guests.
+#[derive(Debug)]
+struct UnavailableProvider(SandboxFailure);
+
+impl GuestProvider for UnavailableProvider {
+    fn enter<'a>(&'a self, _: &'a RunId, _: &'a EffectId) -> RoomFuture<'a, Box<dyn GuestSession>> {
+        Box::pin(async { Err(self.0.clone()) })
+    }
+}

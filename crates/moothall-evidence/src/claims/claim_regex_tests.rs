@@ -1,0 +1,39 @@
+use super::ClaimRegex;
+use crate::claims::{
+    advice, citations, cited_text, digits, forward_looking, injection, masking, number_words,
+    numbers, period_cues, periods, sentences, units,
+};
+
+#[test]
+fn every_pattern_compiles() {
+    let alone: &[&ClaimRegex] = &[
+        &advice::ADVICE,
+        &digits::DIGITS,
+        &injection::INSTRUCTION,
+        &injection::INVISIBLE,
+        &masking::CERTAIN,
+        &masking::GOES_ON,
+        &masking::UNLESS_IT_GOES_ON,
+        &numbers::DAYS_METRIC,
+        &numbers::FOREIGN,
+        &number_words::IN_PARTS,
+        &number_words::IN_VERBS,
+        &number_words::IN_WORDS,
+    ];
+    let lists = [
+        citations::ALL,
+        forward_looking::ALL,
+        period_cues::ALL,
+        cited_text::ALL,
+        periods::ALL,
+        sentences::ALL,
+        units::ALL,
+    ];
+    let broken: Vec<&str> = alone
+        .iter()
+        .chain(lists.into_iter().flatten())
+        .filter(|pattern| pattern.regex().is_none())
+        .map(|pattern| pattern.text)
+        .collect();
+    assert_eq!(broken, Vec::<&str>::new());
+}

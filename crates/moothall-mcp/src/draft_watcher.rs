@@ -1,0 +1,166 @@
+//! Detects draft changes, for waiting calls and for subscriptions.
+//!
+//! Decisions are made in other processes, so drafts are polled; the journal is read incrementally.
+
+use std::time::Duration;
+
+use rmcp::model::{ProgressNotificationParam, ResourceUpdatedNotificationParam};
+use rmcp::service::{Peer, RequestContext, RoleServer};
+use serde_json::{Map, Value};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::draft_schemas::MAX_WAIT_S;
+use crate::ipc::{IpcClient, IpcError, IpcRequest, IpcResponse};
+use crate::tools::ToolName;
+
+/// Poll interval for a waiting call.
+const LOOK: Duration = Duration::from_millis(250);
+/// Poll interval for subscriptions.
+const GLANCE: Duration = Duration::from_secs(1);
+/// Interval of progress notifications.
+const TICK: Duration = Duration::from_secs(5);
+
+const SCHEME: &str = "moothall://draft/";
+const DIFF: &str = "/diff";
+
+/// Builds the URI of a draft's diff.
+pub(crate) fn uri_of(draft: &str) -> String {
+    format!("{SCHEME}{draft}{DIFF}")
+}
+
+/// Returns the draft id of a diff URI.
+pub(crate) fn draft_of(uri: &str) -> Option<&str> {
+    let draft = uri.strip_prefix(SCHEME)?.strip_suffix(DIFF)?;
+    moothall_core::drafts::DraftId::parse(draft).map(|_| draft)
+}
+
+/// Returns the parts of a draft status that identify a change.
+fn mark(answer: &IpcResponse) -> Option<(Value, Value)> {
+    match answer {
+        IpcResponse::Done { result, .. } => {
+            Some((result.get("state")?.clone(), result.get("revision")?.clone()))
+        }
+        IpcResponse::Refused { .. } | IpcResponse::Broken { .. } => None,
+    }
+}
+
+/// Reports whether the draft has reached a final state.
+fn is_settled(answer: &IpcResponse) -> bool {
+    let Some((state, _)) = mark(answer) else { return true };
+    let waits = ["editing", "submitted", "escalated", "accepted", "applying", "conflict"];
+    !waits.iter().any(|word| state == *word)
+}
+
+/// Polls a status until it changes, the time is up or the caller cancels.
+pub(crate) async fn wait(
+    gate: &IpcClient,
+    ask: &IpcRequest,
+    wait_s: u64,
+    context: &RequestContext<RoleServer>,
+) -> Result<IpcResponse, IpcError> {
+    let begun = Instant::now();
+    let until = begun + Duration::from_secs(wait_s.min(MAX_WAIT_S));
+    let first = gate.ask(ask).await?;
+    let mut told = begun;
+    let mut now = first.clone();
+    while !is_settled(&now) && mark(&now) == mark(&first) && Instant::now() < until {
+        tokio::select! {
+            () = context.ct.cancelled() => break,
+            () = tokio::time::sleep(LOOK) => {}
+        }
+        if told.elapsed() >= TICK {
+            told = Instant::now();
+            tick(context, begun.elapsed(), wait_s).await;
+        }
+        now = gate.ask(ask).await?;
+    }
+    Ok(now)
+}
+
+/// Sends a progress notification if the caller asked for it.
+pub(crate) async fn tick(context: &RequestContext<RoleServer>, so_far: Duration, of_s: u64) {
+    let Some(token) = context.meta.get_progress_token() else { return };
+    let mut progress = ProgressNotificationParam::new(token, so_far.as_secs_f64());
+    progress.total = (of_s > 0).then_some(of_s as f64);
+    // A failed notification means that the caller is gone.
+    let _ = context.peer.notify_progress(progress).await;
+}
+
+/// Runs work with periodic progress notifications.
+pub(crate) async fn ticking<T>(
+    work: impl Future<Output = T>,
+    context: &RequestContext<RoleServer>,
+) -> T {
+    let begun = Instant::now();
+    let mut work = std::pin::pin!(work);
+    loop {
+        tokio::select! {
+            done = &mut work => return done,
+            () = tokio::time::sleep(TICK) => tick(context, begun.elapsed(), 0).await,
+        }
+    }
+}
+
+/// Polls the drafts of a subscription.
+#[derive(Debug)]
+pub(crate) struct DraftWatcher {
+    gate: IpcClient,
+    drafts: Vec<(String, Option<(Value, Value)>)>,
+}
+
+impl DraftWatcher {
+    /// Records the current status of the drafts with these URIs.
+    pub(crate) async fn start(gate: IpcClient, uris: impl IntoIterator<Item = String>) -> Self {
+        let mut drafts = Vec::new();
+        for uri in uris {
+            let now = look(&gate, &uri).await;
+            drafts.push((uri, now));
+        }
+        Self { gate, drafts }
+    }
+
+    /// Waits until drafts have changed, and returns their URIs.
+    pub(crate) async fn changed(&mut self) -> Vec<String> {
+        loop {
+            tokio::time::sleep(GLANCE).await;
+            let mut changed = Vec::new();
+            for (uri, before) in &mut self.drafts {
+                let now = look(&self.gate, uri).await;
+                if now != *before {
+                    *before = now;
+                    changed.push(uri.clone());
+                }
+            }
+            if !changed.is_empty() {
+                return changed;
+            }
+        }
+    }
+
+    /// Notifies a client of the older protocol until it unsubscribes or disconnects.
+    pub(crate) async fn tell(mut self, peer: Peer<RoleServer>, over: CancellationToken) {
+        loop {
+            let changed = tokio::select! {
+                changed = self.changed() => changed,
+                () = over.cancelled() => return,
+            };
+            for uri in changed {
+                let told = ResourceUpdatedNotificationParam::new(uri);
+                if peer.notify_resource_updated(told).await.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+async fn look(gate: &IpcClient, uri: &str) -> Option<(Value, Value)> {
+    let draft = draft_of(uri)?;
+    mark(&gate.ask(&status(draft)).await.ok()?)
+}
+
+fn status(draft: &str) -> IpcRequest {
+    let arguments = Map::from_iter([("draft_id".to_owned(), draft.into())]);
+    IpcRequest::Call { tool: ToolName::DraftStatus, arguments, client: None }
+}

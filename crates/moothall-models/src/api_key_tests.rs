@@ -1,0 +1,42 @@
+use super::*;
+
+#[track_caller]
+fn check(text: &str, expected: &str) {
+    let key = ApiKey::new("sk-0123456789".to_owned());
+    assert_eq!(key.remove_from(text), expected);
+    assert_eq!(key.is_in(text), text.contains("sk-0123456789"));
+}
+
+#[test]
+fn a_secret_is_removed_wherever_it_stands() {
+    check("wrong key sk-0123456789, and again sk-0123456789", "wrong key ***, and again ***");
+    check("nothing here", "nothing here");
+    check("", "");
+}
+
+#[test]
+fn the_beginning_of_a_secret_at_a_cut_is_removed_too() {
+    // Regression: error texts are truncated, and a key at the cut left its first characters behind.
+    check("wrong key sk-01234", "wrong key ***");
+    check("wrong key sk-0", "wrong key ***");
+    check("wrong key sk-", "wrong key sk-");
+}
+
+#[test]
+fn a_secret_too_short_to_be_one_does_not_blank_out_words() {
+    assert_eq!(ApiKey::new("a".to_owned()).remove_from("a banana"), "a banana");
+}
+
+#[test]
+fn a_secret_that_comes_in_pieces_is_removed_too() {
+    let key = ApiKey::new("sk-0123456789".to_owned());
+    let text = "your key is sk-0123456789, yes";
+    for cut in 0..text.len() {
+        let (mut pending, mut shown) = (String::new(), String::new());
+        for piece in [&text[..cut], &text[cut..]] {
+            pending.push_str(piece);
+            shown.push_str(&key.take_harmless(&mut pending));
+        }
+        assert_eq!(shown + &pending, "your key is ***, yes", "cut at {cut}");
+    }
+}

@@ -1,0 +1,364 @@
+use moothall_core::MicroUsd;
+use moothall_core::model::{ModelName, OutputSchema};
+
+use super::*;
+use crate::catalog::{Catalog, ModelPrices, TokenPrice};
+
+fn price(input: u64, output: u64) -> TokenPrice {
+    TokenPrice {
+        input: MicroUsd::new(input),
+        output: MicroUsd::new(output),
+        ..TokenPrice::default()
+    }
+}
+
+/// One dollar per million prompt tokens and ten per million output tokens: 1 and 10 millionths
+/// each.
+fn card() -> ModelCard {
+    let model: ModelName = "lab/m".parse().unwrap();
+    let prices = ModelPrices { base: price(1_000_000, 10_000_000), above: None };
+    ModelCard { prices: Some(prices), ..Catalog::built_in().unwrap().card(&model) }
+}
+
+fn request(question: &str) -> ModelRequest {
+    ModelRequest::ask("lab/m".parse().unwrap(), question, 100)
+}
+
+/// About 1,000 tokens: 4,000 letters and the framing.
+fn long_request() -> ModelRequest {
+    request(&"word ".repeat(960))
+}
+
+fn said(text: &str, stop: RawStopReason, usage: Option<TokenUsage>) -> RawReply {
+    RawReply { text: text.to_owned(), stop, usage, model: Some("m-2026".to_owned()) }
+}
+
+fn used(input: u64, output: u64) -> Option<TokenUsage> {
+    Some(TokenUsage { input, output, ..TokenUsage::default() })
+}
+
+fn amount(micros: u64, tokens: u64) -> CallCost {
+    CallCost { usd: Some(MicroUsd::new(micros)), tokens }
+}
+
+#[track_caller]
+fn check(request: &ModelRequest, answer: RawReply, window: Option<u64>, expected: CheckedReply) {
+    assert_eq!(judge(request, &card(), BackendReply { answer, window }), expected);
+}
+
+#[track_caller]
+fn check_usable(
+    answer: RawReply,
+    usage: TokenUsage,
+    basis: UsageBasis,
+    stop: StopReason,
+    micros: u64,
+) {
+    let expected = CheckedReply {
+        amount: amount(micros, usage.total()),
+        basis,
+        result: Ok(ModelReply {
+            text: answer.text.clone(),
+            stop,
+            model: "m-2026".to_owned(),
+            usage,
+            usage_basis: basis,
+            cost_micro_usd: Some(MicroUsd::new(micros)),
+        }),
+    };
+    check(&request("Why?"), answer, None, expected);
+}
+
+#[track_caller]
+fn check_unusable(
+    request: &ModelRequest,
+    answer: RawReply,
+    window: Option<u64>,
+    amount: CallCost,
+    kind: FailureKind,
+    detail: &str,
+) {
+    let judged = judge(request, &card(), BackendReply { answer, window });
+    assert_eq!((judged.amount, judged.result), (amount, Err(ModelFailure::new(kind, detail))));
+}
+
+#[test]
+fn a_complete_answer_is_a_reply_with_its_bill() {
+    let usage = used(12, 3);
+    check_usable(
+        said("Because.", RawStopReason::End, usage),
+        usage.unwrap(),
+        UsageBasis::Reported,
+        StopReason::End,
+        42,
+    );
+    check_usable(
+        said("Bec", RawStopReason::MaxTokens, usage),
+        usage.unwrap(),
+        UsageBasis::Reported,
+        StopReason::MaxTokens,
+        42,
+    );
+    check_usable(
+        said("Because.", RawStopReason::Other, usage),
+        usage.unwrap(),
+        UsageBasis::Reported,
+        StopReason::Other,
+        42,
+    );
+}
+
+#[test]
+fn an_answer_without_a_model_is_of_the_model_that_was_asked() {
+    let answer = RawReply { model: None, ..said("a", RawStopReason::End, used(12, 1)) };
+    let judged = judge(&request("Why?"), &card(), BackendReply { answer, window: None });
+    assert_eq!(judged.result.unwrap().model, "m");
+}
+
+#[test]
+fn a_refusal_is_not_a_reply_but_costs_what_it_used() {
+    let kind = FailureKind::Refused;
+    check_unusable(
+        &request("Why?"),
+        said("I would rather not.", RawStopReason::Refusal, used(12, 3)),
+        None,
+        amount(42, 15),
+        kind,
+        "the model refused: I would rather not.",
+    );
+    check_unusable(
+        &request("Why?"),
+        said(" \n", RawStopReason::Refusal, used(12, 3)),
+        None,
+        amount(42, 15),
+        kind,
+        "the model refused to answer",
+    );
+    check_unusable(
+        &request("Why?"),
+        said(&"é".repeat(500), RawStopReason::Refusal, used(12, 3)),
+        None,
+        amount(42, 15),
+        kind,
+        &format!("the model refused: {}", "é".repeat(200)),
+    );
+}
+
+#[test]
+fn an_empty_answer_is_not_a_reply() {
+    for stop in [RawStopReason::End, RawStopReason::Other] {
+        check_unusable(
+            &request("Why?"),
+            said(" \n\t", stop, used(12, 3)),
+            None,
+            amount(42, 15),
+            FailureKind::EmptyReply,
+            "the reply has no text",
+        );
+    }
+}
+
+#[test]
+fn an_answer_cut_off_before_its_first_word_is_cut_off_and_not_empty() {
+    let usage = used(12, 100);
+    check_usable(
+        said("", RawStopReason::MaxTokens, usage),
+        usage.unwrap(),
+        UsageBasis::Reported,
+        StopReason::MaxTokens,
+        1012,
+    );
+}
+
+#[test]
+fn a_prompt_that_was_read_only_in_part_gives_no_reply() {
+    let expected = long_request().prompt_tokens_expected();
+    assert_eq!(expected, 1060);
+    check_unusable(
+        &long_request(),
+        said("Because.", RawStopReason::End, used(264, 2)),
+        None,
+        amount(284, 266),
+        FailureKind::ContextTruncated,
+        "the provider counted 264 prompt tokens of about 1060 sent, so the prompt was truncated",
+    );
+    let at_the_edge = said("Because.", RawStopReason::End, used(265, 2));
+    let judged =
+        judge(&long_request(), &card(), BackendReply { answer: at_the_edge, window: None });
+    assert!(judged.result.is_ok());
+}
+
+#[test]
+fn a_prompt_served_from_a_cache_was_read() {
+    let usage = TokenUsage { input: 4, cache_read: 1000, output: 2, ..TokenUsage::default() };
+    let answer = said("Because.", RawStopReason::End, Some(usage));
+    let judged = judge(&long_request(), &card(), BackendReply { answer, window: None });
+    assert!(judged.result.is_ok());
+}
+
+#[test]
+fn a_short_prompt_is_too_short_to_accuse_anyone_of_cutting_it() {
+    let answer = said("Because.", RawStopReason::End, used(1, 2));
+    let request = request(&"word ".repeat(320));
+    assert!(request.prompt_tokens_expected() < SMALLEST_JUDGED_PROMPT);
+    assert!(judge(&request, &card(), BackendReply { answer, window: None }).result.is_ok());
+}
+
+#[test]
+fn a_schema_that_the_server_turned_into_a_grammar_is_not_a_prompt_that_was_cut() {
+    // Regression: Ollama and llama.cpp do not add the schema to the prompt. With the schema in the
+    // estimate, a short question with a long schema looked truncated and failed permanently.
+    let fields: Vec<_> =
+        (0..60).map(|field| format!(r#""field_{field}":{{"type":"string"}}"#)).collect();
+    let schema = format!(r#"{{"type":"object","properties":{{{}}}}}"#, fields.join(","));
+    let schema = Some(OutputSchema::parse("wide", &schema).unwrap());
+    let request = ModelRequest { schema, ..request("Fill in the form, please.") };
+    assert!(request.prompt_tokens_expected() > 1000);
+    let answer = said("{}", RawStopReason::End, used(40, 2));
+    assert!(judge(&request, &card(), BackendReply { answer, window: None }).result.is_ok());
+}
+
+#[test]
+fn a_window_that_is_full_to_the_last_token_means_that_the_prompt_was_cut() {
+    let detail = "prompt and reply fill the context window of 4096 tokens completely, so the prompt was truncated";
+    let request = request(&"word ".repeat(4000));
+    for (input, output) in [(4090, 6), (4096, 0), (4097, 3)] {
+        check_unusable(
+            &request,
+            said("Because.", RawStopReason::End, used(input, output)),
+            Some(4096),
+            amount(input + 10 * output, input + output),
+            FailureKind::ContextTruncated,
+            detail,
+        );
+    }
+    let answer = said("Because.", RawStopReason::End, used(4090, 5));
+    assert!(judge(&request, &card(), BackendReply { answer, window: Some(4096) }).result.is_ok());
+}
+
+#[test]
+fn missing_counts_are_estimated() {
+    let expected = TokenUsage {
+        input: request("Why?").prompt_tokens_expected(),
+        output: tokens_expected("Because."),
+        ..TokenUsage::default()
+    };
+    let micros = expected.input + 10 * expected.output;
+    for usage in [None, used(0, 0), used(0, 7)] {
+        check_usable(
+            said("Because.", RawStopReason::End, usage),
+            expected,
+            UsageBasis::Estimated,
+            StopReason::End,
+            micros,
+        );
+    }
+}
+
+#[test]
+fn an_estimate_is_no_ground_for_saying_that_the_prompt_was_cut() {
+    let answer = said("Because.", RawStopReason::End, None);
+    let judged = judge(&long_request(), &card(), BackendReply { answer, window: Some(1062) });
+    assert!(judged.result.is_ok());
+}
+
+#[test]
+fn impossible_counts_are_held_at_the_most_that_is_possible() {
+    let most = TokenUsage {
+        input: request("Why?").prompt_tokens_at_most(),
+        output: 100,
+        ..TokenUsage::default()
+    };
+    let huge = TokenUsage {
+        input: u64::MAX,
+        cache_read: u64::MAX,
+        cache_write_5m: u64::MAX,
+        cache_write_1h: u64::MAX,
+        output: u64::MAX,
+        reasoning: u64::MAX,
+    };
+    // Each count is bounded separately: a wrong prompt count says nothing about the output.
+    let held = |input, output| TokenUsage { input, output, ..TokenUsage::default() };
+    // Reasoning beyond the limit is accepted up to twice the limit plus 1024.
+    let longest = 2 * 100 + 1024;
+    for (usage, expected) in [
+        (used(most.input + 1, 1), held(most.input, 1)),
+        (used(1, longest + 1), held(1, longest)),
+        (Some(huge), TokenUsage { reasoning: longest, ..held(most.input, longest) }),
+    ] {
+        check_usable(
+            said("Because.", RawStopReason::End, usage),
+            expected,
+            UsageBasis::Bounded,
+            StopReason::End,
+            expected.input + expected.output * 10,
+        );
+    }
+    check_usable(
+        said("Because.", RawStopReason::End, used(1, 101)),
+        held(1, 101),
+        UsageBasis::Reported,
+        StopReason::End,
+        1011,
+    );
+    check_usable(
+        said("Because.", RawStopReason::End, Some(most)),
+        most,
+        UsageBasis::Reported,
+        StopReason::End,
+        most.input + 1000,
+    );
+}
+
+#[track_caller]
+fn check_cost(prices: ModelPrices, usage: TokenUsage, expected: u64) {
+    let question = "word ".repeat(40_000);
+    let request = ModelRequest { max_tokens: 1000, ..request(&question) };
+    let card = ModelCard { prices: Some(prices), ..card() };
+    let answer = said("Because.", RawStopReason::End, Some(usage));
+    let judged = judge(&request, &card, BackendReply { answer, window: None });
+    assert_eq!(judged.amount, amount(expected, usage.total()));
+}
+
+#[test]
+fn every_kind_of_token_has_its_price() {
+    let base = TokenPrice {
+        input: MicroUsd::new(1_000_000),
+        output: MicroUsd::new(5_000_000),
+        cache_read: Some(MicroUsd::new(100_000)),
+        cache_write_5m: Some(MicroUsd::new(1_250_000)),
+        cache_write_1h: Some(MicroUsd::new(2_000_000)),
+    };
+    let usage = TokenUsage {
+        input: 1000,
+        cache_read: 10_000,
+        cache_write_5m: 400,
+        cache_write_1h: 300,
+        output: 20,
+        reasoning: 15,
+    };
+    // 1000 + 1000 + 500 + 600 + 100; reasoning is part of the output and not billed twice.
+    check_cost(ModelPrices { base, above: None }, usage, 3200);
+    // Without cache prices, cached tokens cost the same as others.
+    check_cost(ModelPrices { base: price(1_000_000, 5_000_000), above: None }, usage, 11_800);
+}
+
+#[test]
+fn a_long_prompt_has_its_own_prices_from_one_token_above_the_threshold() {
+    let prices = ModelPrices {
+        base: price(1_000_000, 1_000_000),
+        above: Some((20_000, price(5_000_000, 7_000_000))),
+    };
+    let usage = TokenUsage { input: 15_000, cache_read: 5000, output: 10, ..TokenUsage::default() };
+    check_cost(prices, usage, 20_010);
+    check_cost(prices, TokenUsage { cache_read: 5001, ..usage }, 100_005 + 70);
+}
+
+#[test]
+fn a_model_without_a_price_has_no_bill() {
+    let card = ModelCard { prices: None, ..card() };
+    let answer = said("Because.", RawStopReason::End, used(12, 3));
+    let judged = judge(&request("Why?"), &card, BackendReply { answer, window: None });
+    assert_eq!(judged.amount, CallCost { usd: None, tokens: 15 });
+    assert_eq!(judged.result.unwrap().cost_micro_usd, None);
+}

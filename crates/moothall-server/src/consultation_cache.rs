@@ -1,0 +1,142 @@
+//! Cache of recently read consultations.
+//!
+//! The content of a run is derived by replaying its journal, which is slow. A page requests several
+//! parts of the same run at once, and several clients often read the same run.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use moothall_core::ErrorCode;
+use moothall_core::RunId;
+use moothall_engine::{Consultation, RunRecord};
+use moothall_store::RunRow;
+use tokio::sync::Mutex as AsyncMutex;
+
+use crate::{AppState, Problem};
+
+/// Number of cached consultations. Each takes about as much memory as the text of its run.
+const KEPT: usize = 8;
+
+/// How long a replay waits for other replays of its team.
+const READ_WAIT: Duration = Duration::from_secs(50);
+
+/// A run record and the consultation derived from it.
+pub(crate) struct CachedConsultation {
+    pub(crate) record: RunRecord,
+    pub(crate) consultation: Consultation,
+}
+
+/// Cache key. Every change to a run changes one of these fields.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct ConsultationCacheKey {
+    run_id: RunId,
+    events: u64,
+    updated_at_ms: u64,
+    approvals: usize,
+}
+
+/// Cache of recently read consultations.
+#[derive(Default)]
+pub(crate) struct ConsultationCache(ReadingCache<CachedConsultation>);
+
+impl ConsultationCache {
+    /// Returns the consultation of a run. Concurrent requests for the same run share one replay;
+    /// requests for other runs do not wait for it.
+    pub(crate) async fn read(
+        &self,
+        app: &AppState,
+        row: &RunRow,
+    ) -> Result<Arc<CachedConsultation>, Problem> {
+        let state = ConsultationCacheKey {
+            run_id: row.run_id.clone(),
+            events: row.events,
+            updated_at_ms: row.updated_at_ms,
+            approvals: app.store.approvals(&row.run_id).await?.len(),
+        };
+        let read = async || {
+            let _permit = app.readings.acquire(&row.owner.team, READ_WAIT).await?;
+            derive(app, &row.run_id).await
+        };
+        self.0.get_or_read(state, read).await
+    }
+}
+
+/// Reads a run record and derives its consultation.
+async fn derive(app: &AppState, run_id: &RunId) -> Result<CachedConsultation, Problem> {
+    let record = RunRecord::read(&*app.store, run_id).await?;
+    let derive = move || {
+        let consultation = Consultation::of(&record)?;
+        Some(consultation.map(|consultation| CachedConsultation { record, consultation }))
+    };
+    let derived = tokio::task::spawn_blocking(derive).await;
+    let derived = derived.map_err(|error| Problem::internal(&error))?;
+    let none = || {
+        Problem::conflict(ErrorCode::NoConsultation, "only consultations have such documents")
+            .with_hint("for a program, read the run and its events instead")
+    };
+    derived.ok_or_else(none)?.map_err(|error| Problem::internal(&error))
+}
+
+/// Holds the latest value per run. While a value is computed, only the lock of its run is held.
+struct ReadingCache<T> {
+    /// Least recently used first.
+    kept: Mutex<VecDeque<(ConsultationCacheKey, Arc<T>)>>,
+    /// One lock per run that is being read; its holder does the read.
+    reading: Mutex<BTreeMap<RunId, Weak<AsyncMutex<()>>>>,
+}
+
+impl<T> Default for ReadingCache<T> {
+    fn default() -> Self {
+        Self { kept: Mutex::default(), reading: Mutex::default() }
+    }
+}
+
+impl<T> ReadingCache<T> {
+    async fn get_or_read(
+        &self,
+        state: ConsultationCacheKey,
+        read: impl AsyncFnOnce() -> Result<T, Problem>,
+    ) -> Result<Arc<T>, Problem> {
+        if let Some(known) = self.get(&state) {
+            return Ok(known);
+        }
+        let lock = self.lock_of(&state.run_id);
+        let _turn = lock.lock().await;
+        // The previous lock holder may have read it.
+        if let Some(known) = self.get(&state) {
+            return Ok(known);
+        }
+        let value = Arc::new(read().await?);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.retain(|(known, _)| known.run_id != state.run_id);
+        kept.push_back((state, Arc::clone(&value)));
+        while kept.len() > KEPT {
+            kept.pop_front();
+        }
+        Ok(value)
+    }
+
+    fn get(&self, state: &ConsultationCacheKey) -> Option<Arc<T>> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = kept.iter().position(|(known, _)| known == state)?;
+        let (state, value) = kept.remove(at)?;
+        kept.push_back((state, Arc::clone(&value)));
+        Some(value)
+    }
+
+    fn lock_of(&self, run_id: &RunId) -> Arc<AsyncMutex<()>> {
+        let mut reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(lock) = reading.get(run_id).and_then(Weak::upgrade) {
+            return lock;
+        }
+        reading.retain(|_, lock| lock.strong_count() > 0);
+        let lock = Arc::new(AsyncMutex::new(()));
+        reading.insert(run_id.clone(), Arc::downgrade(&lock));
+        lock
+    }
+}
+
+#[cfg(test)]
+#[path = "consultation_cache_tests.rs"]
+mod tests;

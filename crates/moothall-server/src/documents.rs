@@ -1,0 +1,166 @@
+//! Content of a run: conversations, documents and exports.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use moothall_core::Sha256Hex;
+use moothall_core::access::AccessScope;
+use moothall_core::report::{self, PaperSize};
+use moothall_engine::Consultation;
+
+use crate::consultation_cache::CachedConsultation;
+use crate::dto::{ArtifactList, ArtifactRef, DebateThread, ThreadTurn};
+use crate::extract::PathParams;
+use crate::guard::EXPORT_CSP;
+use crate::{AppState, CallerIdentity, Problem};
+
+/// How long a PDF export waits for other exports of its team.
+const PDF_EXPORT_WAIT: Duration = Duration::from_secs(20);
+
+/// Returns the conversation of a move with one decision maker.
+pub(crate) async fn thread(
+    State(app): State<AppState>,
+    who: CallerIdentity,
+    PathParams((run, move_id, thread)): PathParams<(String, String, String)>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let reading = read(&app, &who, &run).await?;
+    let consultation = &reading.consultation;
+    let seats = &consultation.view.input.committee.decision_makers;
+    let place = seats.iter().position(|seat| seat.id.eq_ignore_ascii_case(&thread));
+    let none = || Problem::not_found("conversation not found in this run");
+    let place = place.ok_or_else(none)?;
+    let debate = consultation.view.debates.get(&move_id);
+    let debate = debate.ok_or_else(|| Problem::not_found("the move has not been debated yet"))?;
+    let log = debate.logs.get(&format!("i{}", place + 1)).ok_or_else(none)?;
+    let turns = log.iter().map(|entry| ThreadTurn {
+        role: entry.role.clone(),
+        round: entry.round,
+        text: entry.content.clone(),
+    });
+    let thread = seats.get(place).map(|seat| seat.id.clone()).unwrap_or_default();
+    let answer = DebateThread { move_id, thread, turns: turns.collect() };
+    let text = serde_json::to_string(&answer).map_err(|error| Problem::internal(&error))?;
+    Ok(tagged(&headers, "application/json", text.into_bytes()))
+}
+
+/// Lists the documents of a run.
+pub(crate) async fn artifacts(
+    State(app): State<AppState>,
+    who: CallerIdentity,
+    PathParams(run): PathParams<String>,
+) -> Result<Json<ArtifactList>, Problem> {
+    let reading = read(&app, &who, &run).await?;
+    let consultation = &reading.consultation;
+    let files = report::artifacts(&consultation.view).into_iter();
+    let artifacts =
+        files.map(|(name, text)| ArtifactRef { name, bytes: text.len() as u64 }).collect();
+    Ok(Json(ArtifactList { artifacts }))
+}
+
+/// Returns one document.
+pub(crate) async fn artifact(
+    State(app): State<AppState>,
+    who: CallerIdentity,
+    PathParams((run, name)): PathParams<(String, String)>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let reading = read(&app, &who, &run).await?;
+    let consultation = &reading.consultation;
+    let text = report::artifacts(&consultation.view).remove(&name);
+    let text = text.ok_or_else(|| {
+        Problem::not_found("document not found in this run")
+            .with_hint("list the documents with `GET /api/runs/{run}/artifacts`")
+    })?;
+    // Model output is always served as plain text, never as HTML.
+    let kind = match name.ends_with(".json") {
+        true => "application/json",
+        false => "text/plain; charset=utf-8",
+    };
+    Ok(tagged(&headers, kind, text.into_bytes()))
+}
+
+/// Returns the fact behind a citation.
+pub(crate) async fn fact(
+    State(app): State<AppState>,
+    who: CallerIdentity,
+    PathParams((run, id)): PathParams<(String, String)>,
+) -> Result<Json<report::CitedFact>, Problem> {
+    let reading = read(&app, &who, &run).await?;
+    let consultation = &reading.consultation;
+    let evidence = consultation.view.evidence();
+    let none = || Problem::not_found("fact not found in the evidence of this run");
+    evidence.and_then(|evidence| report::cited(evidence, &id)).map(Json).ok_or_else(none)
+}
+
+/// Exports the memo, the scores or the receipt as a file.
+pub(crate) async fn export(
+    State(app): State<AppState>,
+    who: CallerIdentity,
+    PathParams((run, file)): PathParams<(String, String)>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let form = file.strip_prefix("export.").unwrap_or_default();
+    if !["md", "csv", "json", "html", "pdf"].contains(&form) {
+        return Err(Problem::not_found("unknown resource of a run")
+            .with_hint("the exports are export.md, .csv, .json, .html and .pdf"));
+    }
+    let reading = read(&app, &who, &run).await?;
+    let Consultation { view, facts } = &reading.consultation;
+    let memo = || report::memo(view, facts);
+    let (kind, bytes) = match form {
+        "md" => ("text/markdown; charset=utf-8", report::markdown(&memo()).into_bytes()),
+        "html" => ("text/html; charset=utf-8", report::html(&memo(), PaperSize::A4).into_bytes()),
+        "csv" => ("text/csv; charset=utf-8", report::scores_csv(view).into_bytes()),
+        "pdf" => {
+            let team = &reading.record.row.owner.team;
+            let _permit = app.pdf_exports.acquire(team, PDF_EXPORT_WAIT).await?;
+            ("application/pdf", app.desk.pdf(memo()).await?)
+        }
+        _ => {
+            let pretty = format!("{:#}\n", report::export(view));
+            ("application/json", pretty.into_bytes())
+        }
+    };
+    let mut response = tagged(&headers, kind, bytes);
+    // HTML is displayed in the browser; all other formats are downloads.
+    if form == "html" {
+        let policy = HeaderValue::from_static(EXPORT_CSP);
+        response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
+    } else {
+        let short: String = reading.record.row.run_id.as_str().chars().take(13).collect();
+        let name = format!("attachment; filename=\"moothall-{short}.{form}\"");
+        if let Ok(name) = HeaderValue::from_str(&name) {
+            response.headers_mut().insert(header::CONTENT_DISPOSITION, name);
+        }
+    }
+    Ok(response)
+}
+
+async fn read(
+    app: &AppState,
+    who: &CallerIdentity,
+    run: &str,
+) -> Result<Arc<CachedConsultation>, Problem> {
+    let row = app.find(who, AccessScope::Read, run).await?;
+    app.shelf.read(app, &row).await
+}
+
+/// Responds with an `ETag`, or with 304 if the client already has these bytes.
+fn tagged(headers: &HeaderMap, kind: &'static str, bytes: Vec<u8>) -> Response {
+    let tag = format!("\"{}\"", Sha256Hex::of(&bytes));
+    let known = headers.get(header::IF_NONE_MATCH).and_then(|known| known.to_str().ok());
+    // A compressing cache marks the tag as weak; the content is the same.
+    let same = known.is_some_and(|known| {
+        known.split(',').any(|one| one.trim().trim_start_matches("W/") == tag)
+    });
+    let describe = [(header::ETAG, tag), (header::CACHE_CONTROL, "private, no-cache".to_owned())];
+    match same {
+        true => (StatusCode::NOT_MODIFIED, describe).into_response(),
+        false => (describe, [(header::CONTENT_TYPE, kind)], bytes).into_response(),
+    }
+}

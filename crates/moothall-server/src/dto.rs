@@ -1,0 +1,31 @@
+//! Request and response types. The web UI uses the same types (`web/src/gen/api.ts`).
+
+mod access;
+mod company;
+mod drafts;
+mod machine;
+mod runs;
+mod start;
+
+pub use self::access::{
+    CreateTokenRequest, CreateTokenResponse, SessionInfo, TokenList, TokenState, TokenSummary,
+};
+pub use self::company::{
+    CheckTextRequest, CommitteeList, CommitteeRow, FactsQuery, MemberRow, TickerList, TickerRow,
+};
+pub use self::drafts::{
+    AuditPage, AuditRow, DraftChangeKind, DraftDetail, DraftFile, DraftHunk, DraftLine, DraftList,
+    DraftPart, DraftReviewRequest, DraftReviewResponse, DraftReviewRow, DraftRow, DraftSide,
+    FindingRow, TornFileRow, WorkspaceRow,
+};
+pub use self::machine::{
+    DoctorResponse, DraftBypassRow, EngineRow, KeyRow, RunStorageInfo, ServerSettings,
+};
+pub use self::runs::{
+    ArtifactList, ArtifactRef, DebateThread, EventPage, RunList, RunSummary, ThreadTurn,
+};
+pub use self::start::{
+    ApproveMoveRequest, ApproveMoveResponse, ConsultSource, EditMovesRequest, ResumeRunRequest,
+    RunControlResponse, StartConsultRequest, StartProgramRequest, StartRunRequest,
+    StartRunResponse,
+};

@@ -1,0 +1,97 @@
+//! Extractors that turn a malformed request into a [`Problem`].
+
+use axum::Json;
+use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
+use moothall_core::ErrorCode;
+use serde::de::DeserializeOwned;
+
+use crate::Problem;
+
+/// Path parameters.
+#[derive(Debug)]
+pub(crate) struct PathParams<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for PathParams<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let named = Path::<T>::from_request_parts(parts, state).await;
+        let Path(value) = named.map_err(|rejection: PathRejection| {
+            Problem::new(rejection.status(), ErrorCode::BadAddress, rejection.body_text())
+        })?;
+        Ok(Self(value))
+    }
+}
+
+/// Query parameters.
+#[derive(Debug)]
+pub(crate) struct QueryParams<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for QueryParams<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let asked = Query::<T>::from_request_parts(parts, state).await;
+        let Query(value) = asked.map_err(|rejection: QueryRejection| {
+            Problem::new(rejection.status(), ErrorCode::BadQuery, rejection.body_text())
+        })?;
+        Ok(Self(value))
+    }
+}
+
+/// A JSON request body.
+#[derive(Debug)]
+pub(crate) struct JsonBody<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let Json(value) = Json::<T>::from_request(request, state).await.map_err(unreadable)?;
+        Ok(Self(value))
+    }
+}
+
+/// A JSON request body that may be missing.
+#[derive(Debug)]
+pub(crate) struct OptionalJsonBody<T>(pub(crate) Option<T>);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for OptionalJsonBody<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        // An empty body needs no `Content-Type`. A non-empty one must be JSON, which an HTML form
+        // cannot send.
+        let length = request.headers().get(header::CONTENT_LENGTH);
+        let is_empty = length.is_none_or(|length| length == "0")
+            && !request.headers().contains_key(header::TRANSFER_ENCODING);
+        match is_empty {
+            true => Ok(Self(None)),
+            false => JsonBody::from_request(request, state)
+                .await
+                .map(|JsonBody(value)| Self(Some(value))),
+        }
+    }
+}
+
+fn unreadable(rejection: JsonRejection) -> Problem {
+    let status = rejection.status();
+    let code = match status {
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => ErrorCode::NotJson,
+        StatusCode::PAYLOAD_TOO_LARGE => ErrorCode::TooLarge,
+        StatusCode::UNPROCESSABLE_ENTITY => ErrorCode::BadBody,
+        _ => ErrorCode::BadRequest,
+    };
+    let hint = match status {
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => Some("send `Content-Type: application/json`"),
+        _ => None,
+    };
+    let problem = Problem::new(status, code, rejection.body_text());
+    match hint {
+        Some(hint) => problem.with_hint(hint),
+        None => problem,
+    }
+}

@@ -1,0 +1,324 @@
+//! Turns a call and a behaviour into the bytes to send, without I/O. A fault determines which bytes
+//! are announced, which are sent, and how the connection ends.
+
+mod anthropic;
+mod http;
+mod ollama;
+mod openai;
+mod stream;
+
+use std::time::Duration;
+
+use serde::{Serialize, Serializer};
+
+use crate::{
+    behaviour::{Behaviour, Fault},
+    call::ProviderCall,
+    error_response::ErrorResponse,
+    protocol::{Wire, write_json},
+    reply::{ReplyStop, ReplyUsage, tokens},
+    stats::CallBill,
+};
+use http::{BodyLength, ResponseHead};
+use stream::EventStream;
+
+#[derive(Debug)]
+pub(crate) enum ProviderResponse {
+    Deliver(ResponseDelivery),
+    /// Send nothing until the client disconnects.
+    Hang,
+}
+
+/// The bytes of a response and how to send them.
+#[derive(Debug)]
+pub(crate) struct ResponseDelivery {
+    pub(crate) head: String,
+    pub(crate) body: Vec<u8>,
+    pub(crate) drip: Option<SlowDelivery>,
+    pub(crate) ending: ConnectionEnd,
+    pub(crate) bill: Option<CallBill>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SlowDelivery {
+    pub(crate) chunk: usize,
+    pub(crate) every: Duration,
+}
+
+/// What happens to the connection after the last byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ConnectionEnd {
+    KeepAlive,
+    Close,
+    Reset,
+}
+
+pub(crate) fn answer(call: &ProviderCall, behaviour: &Behaviour) -> ProviderResponse {
+    let Behaviour { fault, reply, .. } = behaviour;
+    let fault = fault.as_ref();
+    match fault {
+        Some(Fault::Hang) => return ProviderResponse::Hang,
+        Some(Fault::ConnectionReset) => {
+            return ProviderResponse::Deliver(ResponseDelivery {
+                head: String::new(),
+                body: Vec::new(),
+                drip: None,
+                ending: ConnectionEnd::Reset,
+                bill: None,
+            });
+        }
+        _ => {}
+    }
+    if let Some(problem) = fault.and_then(|fault| problem(call, fault)) {
+        let retry_after = match fault {
+            Some(Fault::RateLimited { retry_after }) => {
+                retry_after.map(|retry_after| retry_after.header())
+            }
+            _ => None,
+        };
+        return ProviderResponse::Deliver(refusal(
+            call.wire,
+            problem,
+            &request_id(call.number),
+            retry_after,
+        ));
+    }
+
+    let billed = reply.billed(call.prompt_bytes);
+    let speech = ReplyContent {
+        call: call.number,
+        model: reply.model.as_deref().unwrap_or(&call.model),
+        text: &reply.text,
+        stop: reply.stop,
+        usage: reply.claimed(billed),
+        wants_usage: call.wants_usage,
+    };
+    let mut delivery =
+        if call.stream { streamed(call, fault, &speech) } else { unary(call, fault, &speech) };
+    delivery.bill = Some(CallBill {
+        call: call.number,
+        usage: billed,
+        reported: told(call, fault, speech.usage),
+    });
+    ProviderResponse::Deliver(delivery)
+}
+
+/// An error response, also used for requests that are not model calls and have no number.
+pub(crate) fn refusal(
+    wire: Wire,
+    problem: ErrorResponse,
+    request_id: &str,
+    retry_after: Option<String>,
+) -> ResponseDelivery {
+    let mut body = Vec::with_capacity(256);
+    problem.write(wire, request_id, &mut body);
+    let head = ResponseHead {
+        status: problem.status(wire),
+        content_type: "application/json",
+        length: BodyLength::Known(body.len()),
+        retry_after: retry_after.as_deref(),
+    };
+    ResponseDelivery {
+        head: head.render(wire, request_id),
+        body,
+        drip: None,
+        ending: ConnectionEnd::KeepAlive,
+        bill: None,
+    }
+}
+
+/// The content of a reply, before it is encoded for a protocol.
+struct ReplyContent<'a> {
+    call: u64,
+    model: &'a str,
+    text: &'a str,
+    stop: ReplyStop,
+    /// The usage that the response reports.
+    usage: Option<ReplyUsage>,
+    wants_usage: bool,
+}
+
+/// The error response for a fault; `None` for faults that do not cause one.
+fn problem(call: &ProviderCall, fault: &Fault) -> Option<ErrorResponse> {
+    match fault {
+        Fault::RateLimited { .. } => Some(ErrorResponse::RateLimited),
+        Fault::ServerError => Some(ErrorResponse::ServerError),
+        Fault::Overloaded => Some(ErrorResponse::Overloaded),
+        Fault::Unauthorized => Some(ErrorResponse::Unauthorized),
+        Fault::ContextOverflow { window } => {
+            // The message must make sense even if the test's prompt is short.
+            let prompt = tokens(call.prompt_bytes).max(window.saturating_add(1));
+            Some(ErrorResponse::ContextOverflow { prompt, window: *window })
+        }
+        Fault::MidStreamError => (!call.stream).then_some(ErrorResponse::ServerError),
+        Fault::ConnectionReset
+        | Fault::ResetMidBody
+        | Fault::HalfBody
+        | Fault::EarlyEnd
+        | Fault::InvalidJson
+        | Fault::HtmlBody
+        | Fault::SlowDrip { .. }
+        | Fault::Hang => None,
+    }
+}
+
+fn unary(
+    call: &ProviderCall,
+    fault: Option<&Fault>,
+    speech: &ReplyContent<'_>,
+) -> ResponseDelivery {
+    let mut body = Vec::with_capacity(speech.text.len() + 768);
+    match call.wire {
+        Wire::OpenAi => openai::unary(speech, &mut body),
+        Wire::Anthropic => anthropic::unary(speech, &mut body),
+        Wire::Ollama => ollama::unary(speech, &mut body),
+    }
+    let whole = body.len();
+    let mut promised = whole;
+    let mut ending = ConnectionEnd::KeepAlive;
+    let mut content_type = "application/json";
+    match fault {
+        Some(Fault::HalfBody) => {
+            body.truncate(whole / 2);
+            ending = ConnectionEnd::Close;
+        }
+        Some(Fault::ResetMidBody) => {
+            body.truncate(whole / 2);
+            ending = ConnectionEnd::Reset;
+        }
+        Some(Fault::EarlyEnd | Fault::InvalidJson) => {
+            body.truncate(whole / 2);
+            promised = body.len();
+        }
+        Some(Fault::HtmlBody) => {
+            body = http::WEB_PAGE.to_vec();
+            promised = body.len();
+            content_type = "text/html";
+        }
+        _ => {}
+    }
+    let head = ResponseHead {
+        status: 200,
+        content_type,
+        length: BodyLength::Known(promised),
+        retry_after: None,
+    };
+    let head = head.render(call.wire, &request_id(call.number));
+    ResponseDelivery { head, body, drip: drip(fault), ending, bill: None }
+}
+
+fn streamed(
+    call: &ProviderCall,
+    fault: Option<&Fault>,
+    speech: &ReplyContent<'_>,
+) -> ResponseDelivery {
+    if fault == Some(&Fault::HtmlBody) {
+        return unary(call, fault, speech);
+    }
+    let mut events = EventStream::for_text(speech.text.len());
+    match call.wire {
+        Wire::OpenAi => openai::stream(speech, &mut events),
+        Wire::Anthropic => anthropic::stream(speech, &mut events),
+        Wire::Ollama => ollama::stream(speech, &mut events),
+    }
+    let (body, ending) = match fault {
+        Some(Fault::HalfBody) => {
+            (events.cut_inside_the_event_after_first_delta(), ConnectionEnd::Close)
+        }
+        Some(Fault::ResetMidBody) => (events.cut_after_first_delta(), ConnectionEnd::Reset),
+        Some(Fault::EarlyEnd) => {
+            (events.replace_after_first_delta(|_| {}), ConnectionEnd::KeepAlive)
+        }
+        Some(Fault::InvalidJson) => (
+            events.replace_after_first_delta(|events| match call.wire {
+                Wire::OpenAi => events.closing(|out| {
+                    out.extend_from_slice(b"data: {\"id\":\"chatcmpl-\",\"choi\n\n")
+                }),
+                Wire::Anthropic => events.closing(|out| {
+                    out.extend_from_slice(
+                        b"event: content_block_delta\ndata: {\"type\":\"content_bl\n\n",
+                    );
+                }),
+                Wire::Ollama => {
+                    events.closing(|out| out.extend_from_slice(b"{\"model\":\"\",\"mess\n"))
+                }
+            }),
+            ConnectionEnd::KeepAlive,
+        ),
+        Some(Fault::MidStreamError) => (
+            events.replace_after_first_delta(|events| {
+                let request_id = request_id(call.number);
+                match call.wire {
+                    Wire::OpenAi => events.closing(|out| {
+                        out.extend_from_slice(b"data: ");
+                        ErrorResponse::ServerError.write(call.wire, &request_id, out);
+                        out.extend_from_slice(b"\n\n");
+                    }),
+                    Wire::Anthropic => events.closing(|out| {
+                        out.extend_from_slice(b"event: error\ndata: ");
+                        ErrorResponse::Overloaded.write(call.wire, &request_id, out);
+                        out.extend_from_slice(b"\n\n");
+                    }),
+                    Wire::Ollama => events.closing(|out| {
+                        ErrorResponse::ServerError.write(call.wire, &request_id, out);
+                        out.push(b'\n');
+                    }),
+                }
+            }),
+            ConnectionEnd::KeepAlive,
+        ),
+        _ => (events.finish(), ConnectionEnd::KeepAlive),
+    };
+    let content_type = match call.wire {
+        Wire::OpenAi | Wire::Anthropic => "text/event-stream; charset=utf-8",
+        Wire::Ollama => "application/x-ndjson",
+    };
+    let head =
+        ResponseHead { status: 200, content_type, length: BodyLength::Chunked, retry_after: None };
+    let head = head.render(call.wire, &request_id(call.number));
+    ResponseDelivery { head, body, drip: drip(fault), ending, bill: None }
+}
+
+fn drip(fault: Option<&Fault>) -> Option<SlowDelivery> {
+    match fault {
+        Some(&Fault::SlowDrip { chunk, every }) => {
+            Some(SlowDelivery { chunk: chunk.max(1), every })
+        }
+        _ => None,
+    }
+}
+
+/// The usage that a client learns if it reads the whole response.
+fn told(
+    call: &ProviderCall,
+    fault: Option<&Fault>,
+    claimed: Option<ReplyUsage>,
+) -> Option<ReplyUsage> {
+    let whole = matches!(fault, None | Some(Fault::SlowDrip { .. }));
+    let asked = !call.stream || call.wants_usage;
+    let usage = claimed.filter(|_| whole && asked)?;
+    Some(match call.wire {
+        Wire::OpenAi | Wire::Anthropic => usage,
+        Wire::Ollama => {
+            ReplyUsage { input: usage.prompt(), output: usage.output, ..ReplyUsage::ZERO }
+        }
+    })
+}
+
+/// The id of a response: the protocol's prefix and the call number. Serialized without allocating,
+/// because every chunk of a stream contains it.
+#[derive(Debug, Clone, Copy)]
+struct ResponseId {
+    prefix: &'static str,
+    call: u64,
+}
+
+impl Serialize for ResponseId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{}{:020}", self.prefix, self.call))
+    }
+}
+
+fn request_id(call: u64) -> String {
+    format!("req_{call:020}")
+}

@@ -1,0 +1,216 @@
+//! Maintains the export of drafts for other tools, below `_handoff` in the workspace.
+//!
+//! The export is derived from the journal after every change and never read back. The store
+//! remembers that it is enabled and which files it created, so that every process updates it and no
+//! other file is overwritten.
+
+mod folder;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+
+use moothall_core::Sha256Hex;
+use moothall_core::drafts::{
+    DraftSet, HandoffFile, VIEW, handoff_files, notifications_for, transition,
+};
+use moothall_core::gate::scan_secrets;
+use serde::{Deserialize, Serialize};
+
+use self::folder::{HandoffDirectory, HandoffEntry};
+use super::error::DraftError;
+use super::verify::read_journal;
+use super::{DraftStore, DraftStoreState};
+
+const WITHHELD: &str = "(withheld: may contain a credential)\n";
+
+/// What to do with the export when a store is opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum HandoffMode {
+    /// Update it if it is already enabled.
+    #[default]
+    AsBefore,
+    /// Enable it and write it again.
+    Keep,
+    /// Remove it and disable it.
+    End,
+}
+
+/// Stored state of the export. If it exists, the export is enabled.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HandoffState {
+    /// The last exported record.
+    seq: u64,
+    /// Size of the transition log.
+    logged: u64,
+    /// Draft files we created, with the hash of their content. A name is stored before its file is
+    /// created.
+    files: BTreeMap<String, Option<Sha256Hex>>,
+}
+
+/// Whether existing files are assumed to be as we left them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum HandoffTrust {
+    Ours,
+    Nothing,
+}
+
+impl DraftStore {
+    /// Applies the export option when the store is opened.
+    pub(crate) fn begin_view(&self) -> Result<(), DraftError> {
+        match self.options.handoff {
+            HandoffMode::AsBefore => Ok(()),
+            HandoffMode::Keep => self.with(|store, inner| {
+                let kept = match store.kept_view()? {
+                    Some(kept) => kept,
+                    None => {
+                        let folder = HandoffDirectory::open(&store.workspace)?;
+                        folder.claim(HandoffEntry::Log)?;
+                        folder.hide_from_git()?;
+                        HandoffState::default()
+                    }
+                };
+                store.show(inner, kept, HandoffTrust::Nothing)
+            }),
+            HandoffMode::End => self.with(|store, _| store.end_view()),
+        }
+    }
+
+    /// Updates the export. A failure is logged and does not stop the caller, because the journal is
+    /// the source of truth.
+    pub(crate) fn refresh_view(&self, inner: &mut DraftStoreState) {
+        let head = inner.journal.head().seq;
+        if inner.viewed == head {
+            return;
+        }
+        inner.viewed = head;
+        let shown = self.kept_view().and_then(|kept| match kept {
+            Some(kept) if kept.seq != head => self.show(inner, kept, HandoffTrust::Ours),
+            _ => Ok(()),
+        });
+        if let Err(error) = shown {
+            tracing::warn!(%error, "cannot update the draft export");
+        }
+    }
+
+    fn show(
+        &self,
+        inner: &DraftStoreState,
+        mut kept: HandoffState,
+        trust: HandoffTrust,
+    ) -> Result<(), DraftError> {
+        let folder = HandoffDirectory::open(&self.workspace)?;
+        let again = trust == HandoffTrust::Nothing || folder.is_new;
+        let wanted = handoff_files(&inner.drafts);
+        let fresh: Vec<&String> =
+            wanted.keys().filter(|name| !kept.files.contains_key(*name)).collect();
+        for name in &fresh {
+            folder.claim(HandoffEntry::Draft(name))?;
+        }
+        if !fresh.is_empty() {
+            kept.files.extend(fresh.into_iter().map(|name| (name.clone(), None)));
+            self.remember_view(&kept)?;
+        }
+        for (name, file) in &wanted {
+            let sha256 = match file {
+                HandoffFile::Draft(sha256) => *sha256,
+                HandoffFile::Submissions(text) => Sha256Hex::of(text.as_bytes()),
+            };
+            if again || kept.files.get(name) != Some(&Some(sha256)) {
+                folder.put(HandoffEntry::Draft(name), &self.view_bytes(file)?)?;
+                kept.files.insert(name.clone(), Some(sha256));
+            }
+        }
+        let gone = |name: &String| !wanted.contains_key(name);
+        for name in kept.files.keys().filter(|name| gone(name)) {
+            folder.remove(HandoffEntry::Draft(name))?;
+        }
+        kept.files.retain(|name, _| !gone(name));
+        kept.logged = self.log(inner, &folder, &kept, again)?;
+        kept.seq = inner.journal.head().seq;
+        self.remember_view(&kept)
+    }
+
+    /// Appends new entries to the transition log, or rewrites it if it is not as we left it.
+    fn log(
+        &self,
+        inner: &DraftStoreState,
+        folder: &HandoffDirectory<'_>,
+        kept: &HandoffState,
+        again: bool,
+    ) -> Result<u64, DraftError> {
+        if !again && let Some(lines) = inner.news.transitions(kept.seq) {
+            let appended = folder.append(kept.logged, lines.as_bytes())?;
+            if let Some(bytes) = appended {
+                return Ok(bytes);
+            }
+        }
+        let (mut drafts, mut lines) = (DraftSet::default(), String::new());
+        read_journal(&self.options.state, |line| {
+            drafts.evolve(&line.record);
+            for one in notifications_for(&drafts, &line.record) {
+                lines.push_str(&transition(line.head.seq, line.record.ts, &one));
+            }
+        })?;
+        folder.put(HandoffEntry::Log, lines.as_bytes())?;
+        Ok(lines.len() as u64)
+    }
+
+    /// The bytes of an exported file. Content that may contain a credential is not exported.
+    fn view_bytes(&self, file: &HandoffFile) -> Result<Vec<u8>, DraftError> {
+        match file {
+            HandoffFile::Submissions(text) => Ok(text.clone().into_bytes()),
+            HandoffFile::Draft(sha256) => {
+                let bytes = self.blobs.get(*sha256)?;
+                let plain = scan_secrets(&bytes, &self.key).is_clean();
+                Ok(if plain { bytes } else { WITHHELD.as_bytes().to_vec() })
+            }
+        }
+    }
+
+    fn end_view(&self) -> Result<(), DraftError> {
+        let Some(kept) = self.kept_view()? else { return Ok(()) };
+        let folder = HandoffDirectory::open(&self.workspace)?;
+        for name in kept.files.keys() {
+            folder.remove(HandoffEntry::Draft(name))?;
+        }
+        folder.remove(HandoffEntry::Log)?;
+        folder.remove_if_empty();
+        fs_err::remove_file(self.view_memory())
+            .map_err(DraftError::io("cannot remove the draft export"))
+    }
+
+    fn view_memory(&self) -> PathBuf {
+        self.options.state.join("handoff.json")
+    }
+
+    fn kept_view(&self) -> Result<Option<HandoffState>, DraftError> {
+        let what = "cannot read the state of the draft export";
+        match fs_err::read(self.view_memory()) {
+            Ok(bytes) => {
+                let kept = serde_json::from_slice(&bytes).map_err(io::Error::from);
+                kept.map(Some).map_err(DraftError::io(what))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(DraftError::io(what)(error)),
+        }
+    }
+
+    /// Atomic, so that readers see the old or the new text. Not flushed: after a power failure it
+    /// is derived from the journal again.
+    fn remember_view(&self, kept: &HandoffState) -> Result<(), DraftError> {
+        let path = self.view_memory();
+        let beside = path.with_extension("new");
+        let write = || -> io::Result<()> {
+            fs_err::write(&beside, serde_json::to_vec(kept)?)?;
+            fs_err::rename(&beside, &path)
+        };
+        write().map_err(DraftError::io("cannot write the state of the draft export"))
+    }
+}
+
+/// The path of an exported file for messages.
+fn shown(name: &str) -> String {
+    format!("{VIEW}/{name}")
+}

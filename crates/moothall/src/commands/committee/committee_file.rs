@@ -1,0 +1,215 @@
+//! Reads a committee from TOML, reporting all mistakes, and writes it with comments.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use moothall_core::consult::Committee;
+use moothall_core::consult::committee::{CommitteeMember, ScoreMetric, TOP_LEVEL};
+use toml::Value;
+use toml::de::{DeTable, DeValue};
+
+use crate::config::{ConfigProblem, line_of, nearest};
+use crate::error::CliError;
+use crate::files;
+
+const MAX_FILE_BYTES: u64 = 256 * 1024;
+
+const HEAD: &str = "\
+# A committee: analysts propose moves, the critic attacks them, decision makers defend and then score
+# them. Use it with `moothall consult TICKER --committee FILE`, and check it with
+# `moothall committee check FILE`. The file controls what models are told: read a file from somebody
+# else before you use it.
+";
+
+/// The known keys of each table.
+const KEYS: CommitteeKeys = CommitteeKeys {
+    name: "",
+    keys: &["name", "title", "rounds", "moves_per_analyst"],
+    tables: &[
+        CommitteeKeys { name: "analysts", keys: SEAT, tables: &[] },
+        CommitteeKeys { name: "critic", keys: SEAT, tables: &[] },
+        CommitteeKeys { name: "decision_makers", keys: SEAT, tables: &[] },
+        CommitteeKeys {
+            name: "metrics",
+            keys: &["id", "name", "asks"],
+            tables: &[CommitteeKeys { name: "levels", keys: &["from", "means"], tables: &[] }],
+        },
+    ],
+};
+const SEAT: &[&str] = &["id", "name", "lens"];
+
+/// The keys of a table and its subtables.
+struct CommitteeKeys {
+    name: &'static str,
+    keys: &'static [&'static str],
+    tables: &'static [Self],
+}
+
+impl CommitteeKeys {
+    fn known(&self) -> impl Iterator<Item = &'static str> {
+        self.keys.iter().copied().chain(self.tables.iter().map(|table| table.name))
+    }
+}
+
+/// Reads a committee file. All mistakes are returned together, with their lines.
+///
+/// Errors: the file cannot be read.
+pub(crate) fn read(path: &Path) -> Result<Result<Committee, Vec<ConfigProblem>>, CliError> {
+    let unreadable = || CliError::usage("cannot read the committee file");
+    let called = path.display().to_string();
+    let text = files::read_text(path, &called, MAX_FILE_BYTES, unreadable)?;
+    Ok(parse(&called, &text))
+}
+
+/// `name` precedes the line number of each mistake.
+fn parse(name: &str, text: &str) -> Result<Committee, Vec<ConfigProblem>> {
+    let place = |offset: Option<usize>| match offset {
+        Some(offset) => format!("{name}:{}", line_of(text, offset)),
+        None => name.to_owned(),
+    };
+    let broken = |error: &toml::de::Error| {
+        let words = error.message().lines().next().unwrap_or("invalid TOML");
+        ConfigProblem::new(format!("{}: {words}", place(error.span().map(|span| span.start))))
+    };
+    let table = DeTable::parse(text).map_err(|error| vec![broken(&error)])?;
+    let mut problems = Vec::new();
+    unknown_keys(&KEYS, table.get_ref(), &mut |key, offset, known| {
+        let problem = ConfigProblem::new(format!("{}: unknown key `{key}`", place(Some(offset))));
+        let hint = match nearest(known.iter().copied(), key) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("valid keys: {}", known.join(", ")),
+        };
+        problems.push((offset, problem.with_hint(hint)));
+    });
+    if !problems.is_empty() {
+        problems.sort_by_key(|(offset, _)| *offset);
+        return Err(problems.into_iter().map(|(_, problem)| problem).collect());
+    }
+    let committee: Committee = toml::from_str(text).map_err(|error| {
+        let hint = "`moothall committee show` prints a complete example";
+        vec![broken(&error).with_hint(hint)]
+    })?;
+    match committee.validate() {
+        Ok(()) => Ok(committee),
+        Err(error) => Err(vec![
+            ConfigProblem::new(format!("{name}: {error}"))
+                .with_hint("`moothall committee show` prints a valid committee"),
+        ]),
+    }
+}
+
+/// Reports every unknown key with its offset and the keys that are valid there.
+fn unknown_keys(
+    keys: &CommitteeKeys,
+    table: &DeTable<'_>,
+    report: &mut dyn FnMut(&str, usize, &[&'static str]),
+) {
+    for (name, value) in table {
+        let key: &str = name.get_ref();
+        if !keys.known().any(|known| known == key) {
+            let known: Vec<&'static str> = keys.known().collect();
+            report(key, name.span().start, &known);
+            continue;
+        }
+        let Some(below) = keys.tables.iter().find(|below| below.name == key) else { continue };
+        match value.get_ref() {
+            DeValue::Table(table) => unknown_keys(below, table, report),
+            DeValue::Array(items) => {
+                for item in items {
+                    if let DeValue::Table(table) = item.get_ref() {
+                        unknown_keys(below, table, report);
+                    }
+                }
+            }
+            // Deserialization reports values of the wrong type.
+            _ => {}
+        }
+    }
+}
+
+/// Renders a committee as a file for [`read`].
+pub(crate) fn render(committee: &Committee) -> String {
+    let mut text = HEAD.to_owned();
+    let mut out = CommitteeWriter(&mut text);
+    out.note("A short name.");
+    out.pair("name", &committee.name);
+    out.note("A one-line description.");
+    out.pair("title", &committee.title);
+    out.note("Rounds of each debate, from 1 to 20. A debate takes 1 + 3 + 6 × (rounds − 1) + 3");
+    out.note_on("calls with three decision makers: 61 for ten rounds.");
+    out.number("rounds", committee.rounds);
+    out.note("Moves proposed by each analyst, from 1 to 5.");
+    out.number("moves_per_analyst", committee.moves_per_analyst);
+    out.section(
+        "Analysts, who propose moves (1 to 8). An id is short and stable: letters, digits, - and _. The \
+         lens\n# is copied into the prompt as written; a short decision rule works better than a \
+         biography.",
+    );
+    for seat in &committee.analysts {
+        out.seat("[[analysts]]", seat);
+    }
+    out.section("The critic, who attacks every move.");
+    out.seat("[critic]", &committee.critic);
+    out.section("Decision makers, who defend a move and then score it (1 to 5), each in a separate conversation.");
+    for seat in &committee.decision_makers {
+        out.seat("[[decision_makers]]", seat);
+    }
+    out.section(&format!(
+        "Metrics (1 to 8), each scored from 1 to {TOP_LEVEL} by each decision maker. Levels define what \
+         a\n# score means, lowest first, starting at 1. Describe something observable, so that \
+         two scorers\n# agree."
+    ));
+    for metric in &committee.metrics {
+        out.metric(metric);
+    }
+    text
+}
+
+/// Writing to a String cannot fail.
+struct CommitteeWriter<'a>(&'a mut String);
+
+impl CommitteeWriter<'_> {
+    fn note(&mut self, words: &str) {
+        let _ = writeln!(self.0, "\n# {words}");
+    }
+
+    fn note_on(&mut self, words: &str) {
+        let _ = writeln!(self.0, "# {words}");
+    }
+
+    fn section(&mut self, words: &str) {
+        let _ = writeln!(self.0, "\n\n# {words}");
+    }
+
+    fn number(&mut self, key: &str, number: u32) {
+        let _ = writeln!(self.0, "{key} = {number}");
+    }
+
+    fn pair(&mut self, key: &str, text: &str) {
+        let _ = writeln!(self.0, "{key} = {}", Value::from(text));
+    }
+
+    fn seat(&mut self, head: &str, seat: &CommitteeMember) {
+        let _ = writeln!(self.0, "\n{head}");
+        self.pair("id", &seat.id);
+        self.pair("name", &seat.name);
+        self.pair("lens", &seat.lens);
+    }
+
+    fn metric(&mut self, metric: &ScoreMetric) {
+        let _ = writeln!(self.0, "\n[[metrics]]");
+        self.pair("id", &metric.id);
+        self.pair("name", &metric.name);
+        self.pair("asks", &metric.asks);
+        let _ = writeln!(self.0, "levels = [");
+        for level in &metric.levels {
+            let means = Value::from(level.means.as_str());
+            let _ = writeln!(self.0, "    {{ from = {}, means = {means} }},", level.from);
+        }
+        let _ = writeln!(self.0, "]");
+    }
+}
+
+#[cfg(test)]
+#[path = "committee_file_tests.rs"]
+mod tests;

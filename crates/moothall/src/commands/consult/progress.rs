@@ -1,0 +1,290 @@
+//! The state of a consultation, folded from its events. Pure: reads neither the clock nor the
+//! terminal.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use moothall_core::consult::EvidenceSource;
+use moothall_core::debate::DebateStance;
+use moothall_core::model::TokenUsage;
+use moothall_core::sandbox::IsolationClass;
+use moothall_core::view::{asks_again, move_number, move_of};
+use moothall_core::{
+    EffectId, FindingSeverity, MicroUsd, PauseReason, RoundStatus, RunEventBody, RunVerdict,
+};
+use moothall_store::StoredEvent;
+
+pub(crate) const LAYERS: [&str; 5] = ["gather", "infer", "analyse", "debate", "rank"];
+
+/// Index of the debate stage.
+const DEBATE: usize = 3;
+
+/// Limit for lanes and agents on the screen. Committees have fewer.
+const MOST_LANES: usize = 64;
+
+/// Limit for the reasons kept for weaker isolation.
+const MOST_REASONS: usize = 8;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ConsultProgress {
+    pub(crate) ticker: String,
+    pub(crate) source: EvidenceSource,
+    pub(crate) rounds: u32,
+    pub(crate) moves: u32,
+    /// Expected number of calls, without retries.
+    pub(crate) expected_calls: u32,
+    pub(crate) layers: [StageState; LAYERS.len()],
+    /// Agents of the stage that started last.
+    pub(crate) agents: Vec<AgentProgress>,
+    /// Ordered by the number in the move's id.
+    pub(crate) lanes: BTreeMap<(u32, String), DebateProgress>,
+    /// Completed calls, without retries.
+    pub(crate) calls: u32,
+    /// Retries and rewrites.
+    pub(crate) extra_calls: u32,
+    pub(crate) failed_calls: u32,
+    pub(crate) usage: TokenUsage,
+    pub(crate) cost: MicroUsd,
+    pub(crate) unpriced_calls: u32,
+    /// The weakest isolation of any debate.
+    pub(crate) weakest: Option<IsolationClass>,
+    /// Why isolation is weaker than configured.
+    pub(crate) fallbacks: BTreeSet<String>,
+    pub(crate) last_words: Option<TurnPreview>,
+    pub(crate) end: Option<ConsultEndState>,
+    /// Start time and call count for the estimate of the remaining time.
+    pace_from: Option<(u64, u32)>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum StageState {
+    #[default]
+    Waiting,
+    Running,
+    Done,
+}
+
+/// An agent of a stage.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AgentProgress {
+    pub(crate) id: String,
+    pub(crate) persona: String,
+    /// The documents it produced; `None` until it is done.
+    pub(crate) outputs: Option<Vec<String>>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct DebateProgress {
+    pub(crate) title: Option<String>,
+    /// Completed half rounds; `None` if the debate has not started.
+    pub(crate) halves: Option<u32>,
+    /// The last stance of each decision maker.
+    pub(crate) stances: BTreeMap<String, DebateStance>,
+    /// The score and the maximum score.
+    pub(crate) score: Option<(u32, u32)>,
+    pub(crate) degraded: bool,
+    /// Whether findings on its numbers or citations prevent it from being ranked.
+    pub(crate) held: bool,
+    pub(crate) class: Option<IsolationClass>,
+}
+
+/// The beginning of the last debate turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TurnPreview {
+    pub(crate) move_id: String,
+    pub(crate) role: String,
+    pub(crate) round: u32,
+    pub(crate) preview: String,
+}
+
+/// Why the run is not progressing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ConsultEndState {
+    Ranked(RunVerdict),
+    Finished(RunVerdict),
+    Failed,
+    Cancelled,
+    Paused(PauseReason),
+}
+
+impl ConsultProgress {
+    pub(crate) fn event(&mut self, stored: &StoredEvent) {
+        match &stored.event.body {
+            RunEventBody::ConsultStarted {
+                ticker, rounds, moves, provenance, est_calls, ..
+            } => {
+                self.ticker.clone_from(ticker);
+                self.source = *provenance;
+                (self.rounds, self.moves, self.expected_calls) = (*rounds, *moves, *est_calls);
+            }
+            RunEventBody::LayerStart { layer, .. } => {
+                self.layer(*layer, StageState::Running);
+                self.agents.clear();
+                if usize::from(*layer) == DEBATE {
+                    self.pace_from = Some((stored.at_ms, self.calls));
+                }
+            }
+            RunEventBody::LayerComplete { layer, .. } => self.layer(*layer, StageState::Done),
+            RunEventBody::AgentStart { agent_id, persona, .. } => {
+                if self.agents.len() < MOST_LANES {
+                    let (id, persona) = (agent_id.clone(), persona.clone());
+                    self.agents.push(AgentProgress { id, persona, outputs: None });
+                }
+            }
+            RunEventBody::AgentComplete { agent_id, outputs, .. } => {
+                if let Some(agent) = self.agents.iter_mut().find(|agent| agent.id == *agent_id) {
+                    agent.outputs = Some(outputs.clone());
+                }
+                for document in outputs {
+                    if let Some(move_id) = move_of(document) {
+                        self.lane(move_id, |_| {});
+                    }
+                }
+            }
+            RunEventBody::ClaimChecked { document, flagged, rewrite, .. } => {
+                if let Some(move_id) = move_of(document) {
+                    let holds = !rewrite
+                        && flagged.iter().any(|one| one.severity >= FindingSeverity::Escalate);
+                    self.lane(move_id, |lane| lane.held = holds);
+                }
+            }
+            RunEventBody::MovesReviewed { vetoed, added, .. } => {
+                self.lanes.retain(|(_, move_id), _| !vetoed.contains(move_id));
+                added.iter().for_each(|move_id| self.lane(move_id, |_| {}));
+            }
+            RunEventBody::Isolation { move_id, class, fallback, .. } => {
+                self.weakest = Some(self.weakest.map_or(*class, |weakest| weakest.min(*class)));
+                if self.fallbacks.len() < MOST_REASONS {
+                    self.fallbacks.extend(fallback.iter().cloned());
+                }
+                self.lane(move_id, |lane| {
+                    lane.class = Some(lane.class.map_or(*class, |before| before.min(*class)));
+                });
+            }
+            RunEventBody::SandboxRound { move_id, round, status } => {
+                let before = round.saturating_sub(1).saturating_mul(2);
+                let halves = match status {
+                    RoundStatus::CriticResponding => before,
+                    RoundStatus::CriticResponded | RoundStatus::DmResponding => {
+                        before.saturating_add(1)
+                    }
+                    RoundStatus::DmResponded => before.saturating_add(2),
+                };
+                self.lane(move_id, |lane| lane.halves = lane.halves.max(Some(halves)));
+            }
+            RunEventBody::SandboxTurn { move_id, round, role, preview, stance, .. } => {
+                self.last_words = Some(TurnPreview {
+                    move_id: move_id.clone(),
+                    role: role.clone(),
+                    round: *round,
+                    preview: preview.clone(),
+                });
+                if let Some(stance) = stance {
+                    self.lane(move_id, |lane| {
+                        lane.stances.insert(role.clone(), *stance);
+                    });
+                }
+            }
+            RunEventBody::SandboxScored { move_id, score, out_of, degraded, .. } => {
+                self.lane(move_id, |lane| {
+                    lane.score = Some((*score, *out_of));
+                    lane.degraded = !degraded.is_empty();
+                });
+            }
+            RunEventBody::ModelReplied { effect_id, usage, cost_micro_usd, .. } => {
+                self.call(effect_id);
+                self.usage = self.usage.plus(usage);
+                match cost_micro_usd {
+                    Some(cost) => self.cost = self.cost.saturating_add(*cost),
+                    None => self.unpriced_calls = self.unpriced_calls.saturating_add(1),
+                }
+            }
+            RunEventBody::ModelFailed { effect_id, .. } => {
+                self.call(effect_id);
+                self.failed_calls = self.failed_calls.saturating_add(1);
+            }
+            RunEventBody::PipelineComplete { verdict, .. } => {
+                self.end = Some(ConsultEndState::Ranked(*verdict));
+            }
+            RunEventBody::RunFinished { verdict } => {
+                self.end = Some(ConsultEndState::Finished(*verdict))
+            }
+            RunEventBody::RunFailed { .. } => self.end = Some(ConsultEndState::Failed),
+            RunEventBody::RunCancelled => self.end = Some(ConsultEndState::Cancelled),
+            RunEventBody::RunPaused { reason, .. } => {
+                self.end = Some(ConsultEndState::Paused(*reason))
+            }
+            RunEventBody::RunStarted { .. }
+            | RunEventBody::OutputRejected { .. }
+            | RunEventBody::AttemptStarted { .. }
+            | RunEventBody::CodeGenerated { .. }
+            | RunEventBody::Executed { .. }
+            | RunEventBody::Judged { .. }
+            | RunEventBody::Critiqued { .. } => {}
+        }
+    }
+
+    /// Called when this process resumes the run.
+    pub(crate) fn go_on(&mut self, at_ms: u64) {
+        self.end = None;
+        if self.pace_from.is_some() {
+            self.pace_from = Some((at_ms, self.calls));
+        }
+    }
+
+    /// Sets the titles of moves, which events do not contain.
+    pub(crate) fn name(&mut self, titles: impl IntoIterator<Item = (String, String)>) {
+        for (move_id, title) in titles {
+            self.lane(&move_id, |lane| lane.title = Some(title.clone()));
+        }
+    }
+
+    pub(crate) fn has_unnamed_moves(&self) -> bool {
+        self.lanes.values().any(|lane| lane.title.is_none())
+    }
+
+    /// Whether debates have started and moves lack titles.
+    pub(crate) fn wants_names(&self) -> bool {
+        self.layers[DEBATE] == StageState::Running && self.has_unnamed_moves()
+    }
+
+    pub(crate) fn scored(&self) -> usize {
+        self.lanes.values().filter(|lane| lane.score.is_some()).count()
+    }
+
+    /// Remaining time at the rate of the debates so far; `None` while there are too few calls for
+    /// an estimate.
+    pub(crate) fn left_ms(&self, now_ms: u64) -> Option<u64> {
+        let (from_ms, from_calls) = self.pace_from?;
+        let calls = self.calls.saturating_sub(from_calls);
+        let left = self.expected_calls.saturating_sub(self.calls);
+        if self.end.is_some() || calls < LEAST_CALLS_FOR_PACE {
+            return None;
+        }
+        let took = u128::from(now_ms.saturating_sub(from_ms));
+        u64::try_from(took.saturating_mul(u128::from(left)) / u128::from(calls)).ok()
+    }
+
+    fn layer(&mut self, layer: u8, progress: StageState) {
+        if let Some(place) = self.layers.get_mut(usize::from(layer)) {
+            *place = progress;
+        }
+    }
+
+    fn lane(&mut self, move_id: &str, change: impl FnOnce(&mut DebateProgress)) {
+        let key = (move_number(move_id), move_id.to_owned());
+        if self.lanes.len() < MOST_LANES || self.lanes.contains_key(&key) {
+            change(self.lanes.entry(key).or_default());
+        }
+    }
+
+    fn call(&mut self, effect_id: &EffectId) {
+        let counted = match asks_again(effect_id) {
+            true => &mut self.extra_calls,
+            false => &mut self.calls,
+        };
+        *counted = counted.saturating_add(1);
+    }
+}
+
+/// Fewer calls give no useful estimate.
+const LEAST_CALLS_FOR_PACE: u32 = 8;

@@ -1,0 +1,109 @@
+//! The sandboxes and the model for the checks of the gate. Both are set up only if a policy needs
+//! them.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use moothall_core::model::{ModelReply, ModelRequest};
+use moothall_core::sandbox::{ExecuteRequest, GuestPath, SandboxExecution, SandboxLabels};
+use moothall_models::{Ledger, RecordingMode};
+use moothall_sandbox::{EngineName, LeaseOutcome};
+use moothall_workspace::{CheckRunner, ModelReviewer};
+use tokio_util::sync::CancellationToken;
+
+use crate::commands::{let_clean_up, runtime};
+use crate::config;
+use crate::context::CommandContext;
+use crate::error::CliError;
+use crate::isolation;
+
+/// Runs checks in the sandboxes that the user's configuration allows.
+#[derive(Debug)]
+pub(crate) struct HostChecker {
+    pub(crate) config: Option<PathBuf>,
+}
+
+impl CheckRunner for HostChecker {
+    fn execute(
+        &self,
+        engine: Option<&str>,
+        request: &ExecuteRequest,
+        inputs: &BTreeMap<GuestPath, Vec<u8>>,
+        stop: &CancellationToken,
+    ) -> Result<SandboxExecution, String> {
+        alone(stop, async {
+            let loaded = config::load(self.config.as_deref(), toml::Table::new())?;
+            let mut policy = isolation::policy(&loaded, None, false)?;
+            if let Some(named) = engine {
+                // The policy may come from the workspace, which is untrusted. It may choose an
+                // engine, but only the user's configuration can allow a shared kernel.
+                let known = EngineName::ALL.into_iter().find(|one| one.as_str() == named);
+                policy.engine =
+                    Some(known.ok_or_else(|| {
+                        CliError::usage(format!("unknown sandbox engine `{named}`"))
+                    })?);
+            }
+            let sandboxes = isolation::sandboxes(&loaded, &policy, &request.image, 0).await?;
+            let pairs = [("project", "moothall"), ("purpose", "check of a draft")];
+            let labels = pairs.map(|(key, value)| (key.to_owned(), value.to_owned()));
+            let executed = sandboxes
+                .execute(&SandboxLabels(BTreeMap::from(labels)), request, inputs, None)
+                .await;
+            let LeaseOutcome { execution, clean_up, .. } = executed.map_err(isolation::failure)?;
+            // The reaper retries a failed clean-up, so the check does not fail.
+            let _ = clean_up.await;
+            sandboxes.shut_down().await;
+            Ok(execution)
+        })
+    }
+}
+
+/// Calls models through the gateway of the user's configuration, with one budget for all calls.
+#[derive(Debug)]
+pub(crate) struct GatewayReviewer {
+    config: Option<PathBuf>,
+    ledger: OnceLock<Ledger>,
+}
+
+impl GatewayReviewer {
+    pub(crate) fn new(config: Option<PathBuf>) -> Self {
+        Self { config, ledger: OnceLock::new() }
+    }
+}
+
+impl ModelReviewer for GatewayReviewer {
+    fn ask(&self, request: &ModelRequest, stop: &CancellationToken) -> Result<ModelReply, String> {
+        alone(stop, async {
+            let context = CommandContext::load(self.config.as_deref(), toml::Table::new())?;
+            context.refuse_stray_provider(&request.model)?;
+            let gateway = context.gateway(&request.model, RecordingMode::Off)?;
+            let ledger = self.ledger.get_or_init(|| Ledger::new(context.budget()));
+            let report = gateway.call(request, ledger, None).await;
+            report.result.map_err(|failure| CliError::failed(failure.to_string()))
+        })
+    }
+}
+
+/// Runs async work on a separate thread until it is done or stopped, because the caller may be
+/// inside a runtime.
+fn alone<T: Send>(
+    stop: &CancellationToken,
+    work: impl Future<Output = Result<T, CliError>> + Send,
+) -> Result<T, String> {
+    let until_stopped = || {
+        let runtime = runtime()?;
+        let done = runtime.block_on(stop.run_until_cancelled(work));
+        done.unwrap_or_else(|| {
+            let_clean_up(&runtime);
+            Err(CliError::failed("cancelled"))
+        })
+    };
+    let done = std::thread::scope(|scope| {
+        scope.spawn(until_stopped).join().map_err(|_| "the thread panicked".to_owned())
+    })?;
+    done.map_err(|error| match &error.hint {
+        Some(hint) => format!("{}; {hint}", error.words()),
+        None => error.words(),
+    })
+}

@@ -1,0 +1,97 @@
+//! Edits the configuration file for `init`. Pure: text in, text out.
+
+use moothall_core::model::ModelName;
+use toml_edit::{DocumentMut, Item, Table, TableLike, TomlError, value};
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct InitAnswers {
+    pub(crate) model: Option<ModelName>,
+    /// URL of the user's own server, for the provider of the model.
+    pub(crate) base_url: Option<String>,
+    pub(crate) contact: Option<String>,
+}
+
+/// Sets the answers in the file and keeps everything else, including comments. Missing answers
+/// change nothing.
+pub(crate) fn with(text: &str, answers: &InitAnswers) -> Result<String, TomlError> {
+    let mut file: DocumentMut = text.parse()?;
+    let root = file.as_table_mut();
+    if let Some(model) = &answers.model {
+        set(root, "model", &model.to_string());
+        if let Some(base_url) = &answers.base_url
+            && let Some(providers) = section(root, "provider", TableHeader::OfItsParts)
+            && let Some(provider) = section(providers, model.provider(), TableHeader::Own)
+        {
+            set(provider, "base_url", base_url);
+        }
+    }
+    if let Some(contact) = &answers.contact
+        && let Some(evidence) = section(root, "evidence", TableHeader::Own)
+    {
+        set(evidence, "contact", contact);
+    }
+    Ok(file.to_string())
+}
+
+/// Whether a new table gets its own `[name]` line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TableHeader {
+    Own,
+    OfItsParts,
+}
+
+/// The table with this name; `None` if the name belongs to another kind of value, which a valid
+/// configuration never has.
+fn section<'a>(
+    table: &'a mut dyn TableLike,
+    name: &str,
+    heading: TableHeader,
+) -> Option<&'a mut dyn TableLike> {
+    let mut fresh = Table::new();
+    fresh.set_implicit(heading == TableHeader::OfItsParts);
+    table.entry(name).or_insert(Item::Table(fresh)).as_table_like_mut()
+}
+
+fn set(table: &mut dyn TableLike, key: &str, text: &str) {
+    match table.get_mut(key) {
+        Some(there) if there.as_str() == Some(text) => {}
+        Some(there) => *there = value(text),
+        None => {
+            table.insert(key, value(text));
+        }
+    }
+}
+
+/// Removed (`-`) and added (`+`) lines in file order.
+pub(crate) fn difference(before: &str, after: &str) -> Vec<String> {
+    let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
+    // Length of the longest common subsequence from each pair of lines on.
+    let mut common = vec![vec![0_usize; new.len() + 1]; old.len() + 1];
+    for (one, line) in old.iter().enumerate().rev() {
+        for (other, with) in new.iter().enumerate().rev() {
+            common[one][other] = match line == with {
+                true => common[one + 1][other + 1] + 1,
+                false => common[one + 1][other].max(common[one][other + 1]),
+            };
+        }
+    }
+    let (mut one, mut other, mut lines) = (0, 0, Vec::new());
+    while one < old.len() || other < new.len() {
+        if one < old.len() && other < new.len() && old[one] == new[other] {
+            (one, other) = (one + 1, other + 1);
+        } else if other == new.len()
+            || (one < old.len() && common[one + 1][other] >= common[one][other + 1])
+        {
+            lines.push(format!("- {}", old[one]));
+            one += 1;
+        } else {
+            lines.push(format!("+ {}", new[other]));
+            other += 1;
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+#[path = "config_edit_tests.rs"]
+mod tests;

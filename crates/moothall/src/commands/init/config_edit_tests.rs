@@ -1,0 +1,57 @@
+use super::*;
+
+fn answers() -> InitAnswers {
+    InitAnswers {
+        model: Some("local/qwen3".parse().unwrap()),
+        base_url: Some("http://127.0.0.1:8080/v1".to_owned()),
+        contact: Some("ada@example.com".to_owned()),
+    }
+}
+
+#[track_caller]
+fn check(before: &str, answers: &InitAnswers, after: &str, lines: &[&str]) {
+    let written = with(before, answers).unwrap();
+    assert_eq!(written, after);
+    assert_eq!(difference(before, &written), lines);
+    toml::from_str::<crate::config::Config>(&written).unwrap();
+}
+
+#[test]
+fn new_file_holds_the_answers_and_nothing_else() {
+    check(
+        "",
+        &answers(),
+        "model = \"local/qwen3\"\n\n[provider.local]\nbase_url = \"http://127.0.0.1:8080/v1\"\n\n\
+         [evidence]\ncontact = \"ada@example.com\"\n",
+        &[
+            "+ model = \"local/qwen3\"",
+            "+ ",
+            "+ [provider.local]",
+            "+ base_url = \"http://127.0.0.1:8080/v1\"",
+            "+ ",
+            "+ [evidence]",
+            "+ contact = \"ada@example.com\"",
+        ],
+    );
+    check("", &InitAnswers::default(), "", &[]);
+}
+
+#[test]
+fn what_a_person_wrote_stays_with_its_comments() {
+    let before = "# mine\nmodel = \"demo\"\n\n[evidence]\n# work\ncontact = \"bob@example.com\"\n\n\
+                  [budget]\ntokens = 8000 # enough\n";
+    let changed = InitAnswers { model: None, base_url: None, ..answers() };
+    check(
+        before,
+        &changed,
+        &before.replace("bob@", "ada@"),
+        &["- contact = \"bob@example.com\"", "+ contact = \"ada@example.com\""],
+    );
+    check(before, &InitAnswers::default(), before, &[]);
+}
+
+#[test]
+fn same_answers_again_change_nothing() {
+    let once = with("", &answers()).unwrap();
+    check(&once, &answers(), &once, &[]);
+}

@@ -1,0 +1,76 @@
+//! Maps [`CliError`] to HTTP problems and decides how much detail the client sees.
+
+use moothall_core::ErrorCode;
+use moothall_core::access::Excess;
+use moothall_server::{Problem, StatusCode};
+
+use super::path_redaction::PathRedactor;
+use crate::error::{CliError, Exit};
+
+/// Whether clients see the causes of an error. Causes contain local paths, which only the user of
+/// this machine may see.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ErrorDisclosure {
+    Told,
+    /// Causes are only logged, and paths are redacted from messages.
+    Logged(PathRedactor),
+}
+
+impl ErrorDisclosure {
+    /// The error message for the client.
+    pub(crate) fn words(&self, error: &CliError) -> String {
+        match self {
+            Self::Told => error.words(),
+            Self::Logged(veil) => veil.hide(&error.to_string()),
+        }
+    }
+
+    /// The hint for the client.
+    pub(crate) fn hint(&self, hint: &str) -> String {
+        match self {
+            Self::Told => hint.to_owned(),
+            Self::Logged(veil) => veil.hide(hint),
+        }
+    }
+
+    pub(crate) fn problem(&self, error: &CliError) -> Problem {
+        if let Self::Logged(_) = self {
+            let words = error.words();
+            tracing::warn!(target: "moothall::serve", error = words, "request refused");
+        }
+        let (status, code) = match error.exit {
+            Exit::Usage => (StatusCode::UNPROCESSABLE_ENTITY, ErrorCode::Refused),
+            Exit::BudgetStopped | Exit::NeedsPerson | Exit::VerdictNegative | Exit::Cancelled => {
+                (StatusCode::CONFLICT, ErrorCode::Refused)
+            }
+            Exit::Failed | Exit::Fine => (StatusCode::BAD_GATEWAY, ErrorCode::Failed),
+        };
+        let status = match error.code {
+            Some(ErrorCode::UnknownTicker) => StatusCode::NOT_FOUND,
+            Some(
+                ErrorCode::NoSandbox
+                | ErrorCode::MoveChanged
+                | ErrorCode::RunBusy
+                | ErrorCode::ResumeElsewhere,
+            ) => StatusCode::CONFLICT,
+            _ => status,
+        };
+        let problem = Problem::new(status, error.code.unwrap_or(code), self.words(error));
+        match &error.hint {
+            Some(hint) => problem.with_hint(self.hint(hint)),
+            None => problem,
+        }
+    }
+}
+
+/// A token limit was exceeded. The end of a run cannot be predicted, so clients may retry after a
+/// minute.
+pub(crate) fn beyond(excess: Excess) -> Problem {
+    Problem::new(StatusCode::TOO_MANY_REQUESTS, excess.code(), excess.to_string())
+        .with_hint(excess.hint())
+        .retry_after(60)
+}
+
+#[cfg(test)]
+#[path = "error_mapping_tests.rs"]
+mod tests;

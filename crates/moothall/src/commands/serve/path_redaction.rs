@@ -1,0 +1,75 @@
+//! Redacts local paths from messages that other people read.
+
+use std::path::{Path, PathBuf};
+
+use crate::config::LoadedConfig;
+
+/// Replaces a path.
+const HIDDEN: &str = "…";
+
+/// Redacts paths below private directories and files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PathRedactor {
+    /// Longest first, so a directory is matched before its parent.
+    folders: Vec<String>,
+}
+
+impl PathRedactor {
+    /// Covers the directories of moothall and of its user, and `files`.
+    pub(crate) fn of(loaded: &LoadedConfig, files: impl IntoIterator<Item = PathBuf>) -> Self {
+        let own = &loaded.places.folders;
+        let folders = [&own.config, &own.data, &own.cache, &own.state].map(Clone::clone);
+        let home = loaded.environment.get("HOME").map(PathBuf::from);
+        let around = [std::env::current_dir(), std::env::current_exe()].into_iter().flatten();
+        let configured = loaded.places.candidates.iter().map(|one| one.path.clone());
+        let all = folders.into_iter().chain(home).chain(around).chain(configured).chain(files);
+        Self::over(all.chain([std::env::temp_dir()]))
+    }
+
+    pub(crate) fn over(folders: impl IntoIterator<Item = PathBuf>) -> Self {
+        let real = |path: &Path| fs_err::canonicalize(path).ok();
+        let given = folders.into_iter().flat_map(|path| [real(&path), Some(path)]).flatten();
+        let is_telling = |path: &PathBuf| path.is_absolute() && path.parent().is_some();
+        let mut folders: Vec<String> = given
+            .filter(is_telling)
+            .map(|path| path.to_string_lossy().trim_end_matches('/').to_owned())
+            .collect();
+        folders.sort_by_key(|folder| std::cmp::Reverse(folder.len()));
+        folders.dedup();
+        Self { folders }
+    }
+
+    /// Replaces all paths below these directories.
+    pub(crate) fn hide(&self, words: &str) -> String {
+        let mut shown = String::with_capacity(words.len());
+        let mut rest = words;
+        while let Some((at, folder)) = self.first_in(rest) {
+            shown.push_str(&rest[..at]);
+            shown.push_str(HIDDEN);
+            let after = &rest[at + folder.len()..];
+            rest = &after[after.find(ends_path).unwrap_or(after.len())..];
+        }
+        shown + rest
+    }
+
+    fn first_in(&self, words: &str) -> Option<(usize, &str)> {
+        let found = self.folders.iter().filter_map(|folder| {
+            let is_whole = |at: &usize| {
+                let next = words[at + folder.len()..].chars().next();
+                next.is_none_or(|next| next == '/' || ends_path(next))
+            };
+            let mut places = words.match_indices(folder.as_str()).map(|(at, _)| at);
+            places.find(is_whole).map(|at| (at, folder.as_str()))
+        });
+        // The longest of those that match at the same position.
+        found.min_by_key(|(at, folder)| (*at, std::cmp::Reverse(folder.len())))
+    }
+}
+
+fn ends_path(character: char) -> bool {
+    character.is_whitespace() || "`'\"<>|,;:()[]{}".contains(character)
+}
+
+#[cfg(test)]
+#[path = "path_redaction_tests.rs"]
+mod tests;

@@ -1,0 +1,186 @@
+//! Formats the events of a consultation.
+
+use std::collections::BTreeMap;
+
+use moothall_core::consult::EvidenceSource;
+use moothall_core::debate::{DebateDegradation, DebateStance, ObjectionSeverity};
+use moothall_core::{FindingSeverity, RoundStatus, RunEventBody, RunVerdict};
+
+use super::line;
+
+/// The name of a stage.
+pub(crate) fn layer(layer: u8) -> &'static str {
+    match layer {
+        0 => "gather",
+        1 => "infer",
+        2 => "analyse",
+        3 => "debate",
+        4 => "rank",
+        _ => "unknown stage",
+    }
+}
+
+/// One reason why a debate is degraded.
+pub(crate) fn degradation(degradation: &DebateDegradation) -> String {
+    line(&match degradation {
+        DebateDegradation::EndedEarly { thread, after_round, why } => {
+            format!("{thread} ended after round {after_round} ({why})")
+        }
+        DebateDegradation::Unstructured { thread, messages } => {
+            let plural = if *messages == 1 { "" } else { "s" };
+            format!("{messages} message{plural} in {thread} not in the requested format")
+        }
+        DebateDegradation::ScoreFromText { decision_maker } => {
+            format!("{decision_maker}'s scores were extracted from prose")
+        }
+        DebateDegradation::NeutralScore { decision_maker } => {
+            format!("{decision_maker} gave no usable scores; neutral 5s are used")
+        }
+        DebateDegradation::Truncated { chain } => {
+            format!("older rounds of {chain} were replaced by a summary")
+        }
+    })
+}
+
+pub(crate) fn objection_severity(severity: ObjectionSeverity) -> &'static str {
+    match severity {
+        ObjectionSeverity::Minor => "minor",
+        ObjectionSeverity::Major => "major",
+        ObjectionSeverity::Fatal => "fatal",
+    }
+}
+
+fn stance(stance: DebateStance) -> &'static str {
+    match stance {
+        DebateStance::Hold => "holds",
+        DebateStance::Partial => "partly concedes",
+        DebateStance::Concede => "concedes",
+    }
+}
+
+/// An event on one line. Empty for events of other workflows.
+pub(crate) fn event(body: &RunEventBody) -> String {
+    match body {
+        RunEventBody::ConsultStarted { ticker, rounds, moves, provenance, est_calls, .. } => {
+            let source = match provenance {
+                EvidenceSource::Filings => "filings",
+                EvidenceSource::Files => "the user's documents",
+                EvidenceSource::Synthetic => "evidence invented by a model",
+            };
+            line(&format!(
+                "{ticker}: {moves} moves, {rounds} rounds each, {est_calls} calls, from {source}"
+            ))
+        }
+        RunEventBody::LayerStart { layer: number, .. } => {
+            format!("stage {number}, {}: started", layer(*number))
+        }
+        RunEventBody::LayerComplete { layer: number, artifacts, total_policies_scored, .. } => {
+            let mut words = format!("stage {number}, {}: done", layer(*number));
+            if let Some(scored) = total_policies_scored {
+                words.push_str(&format!(" · {scored} moves scored"));
+            }
+            if !artifacts.is_empty() {
+                words.push_str(&format!(" · {}", artifacts.join(" ")));
+            }
+            line(&words)
+        }
+        RunEventBody::AgentStart { agent_id, persona, .. } => {
+            line(&format!("{agent_id}, {persona}: started"))
+        }
+        RunEventBody::AgentComplete { agent_id, outputs, .. } => match outputs.is_empty() {
+            true => line(&format!("{agent_id}: no usable output")),
+            false => line(&format!("{agent_id}: {}", outputs.join(" "))),
+        },
+        RunEventBody::ClaimChecked { document, numbers, supported, flagged, rewrite, .. } => {
+            let mut words = format!("{document}: {supported} of {numbers} numbers supported");
+            if !flagged.is_empty() {
+                let rules: Vec<String> =
+                    flagged.iter().map(|one| format!("{}: {}", one.rule, one.message)).collect();
+                words.push_str(&format!(" · {} flagged ({})", flagged.len(), rules.join("; ")));
+            }
+            match *rewrite {
+                true => words.push_str(" · will be rewritten"),
+                false if flagged.iter().any(|one| one.severity >= FindingSeverity::Escalate) => {
+                    words.push_str(" · needs review");
+                }
+                false => {}
+            }
+            line(&words)
+        }
+        RunEventBody::MovesReviewed { vetoed, edited, added, .. } => {
+            let said = [("vetoed", vetoed), ("edited", edited), ("added", added)];
+            let said = said.iter().filter(|(_, moves)| !moves.is_empty());
+            let said: Vec<String> =
+                said.map(|(word, moves)| format!("{word} {}", moves.join(", "))).collect();
+            match said.is_empty() {
+                true => "moves reviewed without changes".to_owned(),
+                false => line(&format!("moves reviewed: {}", said.join("; "))),
+            }
+        }
+        RunEventBody::Isolation { move_id, class, fallback, .. } => {
+            let why = fallback.as_ref().map_or(String::new(), |why| format!(" ({why})"));
+            line(&format!("{move_id} is debated with isolation class {class}{why}"))
+        }
+        RunEventBody::SandboxRound { move_id, round, status } => {
+            let status = match status {
+                RoundStatus::CriticResponding => "waiting for the critic",
+                RoundStatus::CriticResponded => "the critic replied",
+                RoundStatus::DmResponding => "waiting for the decision makers",
+                RoundStatus::DmResponded => "the decision makers replied",
+            };
+            line(&format!("{move_id}, round {round}: {status}"))
+        }
+        RunEventBody::SandboxTurn { move_id, thread, round, role, preview, stance: at, .. } => {
+            let to = match role.as_str() {
+                "critic" if thread == "all" => " to all".to_owned(),
+                "critic" => format!(" to {thread}"),
+                _ => String::new(),
+            };
+            let at = at.map_or(String::new(), |at| format!(" ({})", stance(at)));
+            line(&format!("{move_id}, round {round}, {role}{to}{at}: {preview}"))
+        }
+        RunEventBody::SandboxScored {
+            move_id,
+            score,
+            out_of,
+            breakdown,
+            degraded,
+            key_objection,
+            ..
+        } => {
+            let mut words = format!("{move_id}: {score}/{out_of}");
+            if !breakdown.is_empty() {
+                words.push_str(&format!(" · {}", cards(breakdown)));
+            }
+            for one in degraded {
+                words.push_str(&format!(" · degraded: {}", degradation(one)));
+            }
+            if let Some(objection) = key_objection {
+                let severity = objection_severity(objection.severity);
+                words.push_str(&format!(" · open ({severity}): {}", objection.text));
+            }
+            line(&words)
+        }
+        RunEventBody::PipelineComplete { verdict, recommended, other } => {
+            let mut words = match recommended.is_empty() {
+                true => "ranked: no recommended moves".to_owned(),
+                false => format!("ranked: {} recommended", recommended.join(", ")),
+            };
+            words.push_str(&format!(", {} others", other.len()));
+            if *verdict != RunVerdict::Pass {
+                words.push_str(&format!(" · {verdict}"));
+            }
+            line(&words)
+        }
+        _ => String::new(),
+    }
+}
+
+/// The total score of each decision maker.
+fn cards(breakdown: &BTreeMap<String, BTreeMap<String, u8>>) -> String {
+    let card = |(member, scores): (&String, &BTreeMap<String, u8>)| {
+        let sum: u32 = scores.values().map(|score| u32::from(*score)).sum();
+        format!("{member} {sum}")
+    };
+    breakdown.iter().map(card).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,253 @@
+//! Opens the sources of evidence about a company, from configuration and flags.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use moothall_core::ErrorCode;
+use moothall_core::NewsChoice;
+use moothall_core::consult::{GatherFailureKind, GatherRequest};
+use moothall_core::evidence::{Evidence, TickerTable};
+use moothall_models::SharedLimiter;
+use moothall_sources::edgar::{
+    CacheFreshness, EdgarClient, EdgarEndpoints, EdgarFile, EdgarOptions, EdgarRetrySettings,
+    SecContact,
+};
+use moothall_sources::{
+    CombinedGatherer, DocumentFolder, EvidenceGatherer, EvidenceOrigin, FilingGatherer,
+    GatherError, GatherFuture, NewsSource,
+};
+use moothall_store::now_ms;
+
+use crate::config::{ConfigFileSource, ConfigOrigin, EvidenceSection, LoadedConfig};
+use crate::error::{CliError, Exit};
+use crate::pdf_sandbox::PdfSandbox;
+use crate::recording_server::{BUNDLED_TICKER, FilingRecording, RecordingServer};
+
+/// How long the cached list of companies is used.
+const TICKERS_ARE_FRESH: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Sources of evidence: the SEC or a recording, the user's documents, and news. The server of a
+/// recording runs as long as this value lives.
+#[derive(Debug)]
+pub(crate) struct EvidenceSources {
+    sources: CombinedGatherer,
+    pdf: Option<Arc<PdfSandbox>>,
+    /// Evidence gathered before the run was created, so the run need not gather it again.
+    gathered: Mutex<Option<(GatherRequest, Evidence)>>,
+    _server: Option<RecordingServer>,
+}
+
+impl EvidenceSources {
+    /// Opens the filings of a company. With `offline` they come from a recording in that directory;
+    /// the fictional HLXI is built in; everything else comes from the SEC.
+    pub(crate) async fn open(
+        loaded: &LoadedConfig,
+        offline: Option<&Path>,
+        ticker: &str,
+        turnstile: Option<Arc<dyn SharedLimiter>>,
+    ) -> Result<Self, CliError> {
+        let recording = match offline {
+            Some(folder) => Some(FilingRecording::in_folder(folder)?),
+            None if ticker.eq_ignore_ascii_case(BUNDLED_TICKER) => Some(FilingRecording::Bundled),
+            None => None,
+        };
+        match recording {
+            Some(recording) => Self::recorded(recording).await,
+            None => Self::of_service(loaded, turnstile),
+        }
+    }
+
+    fn of(sources: CombinedGatherer, server: Option<RecordingServer>) -> Self {
+        Self { sources, pdf: None, gathered: Mutex::default(), _server: server }
+    }
+
+    /// No filings, only documents.
+    pub(crate) fn none() -> Self {
+        Self::of(CombinedGatherer::default(), None)
+    }
+
+    /// Adds the documents of a directory, without reading them yet.
+    pub(crate) fn with_documents(self, folder: &Path, pdf: Arc<PdfSandbox>) -> Self {
+        let read = DocumentFolder::new(folder.to_owned(), Some(pdf.clone()));
+        Self { sources: self.sources.with_documents(read), pdf: Some(pdf), ..self }
+    }
+
+    /// Adds news, without fetching it yet.
+    pub(crate) fn with_news(self, news: &NewsChoice) -> Self {
+        Self { sources: self.sources.with_news(news_source(news)), ..self }
+    }
+
+    /// Waits until all sandboxes are removed.
+    pub(crate) async fn shut_down(&self) {
+        if let Some(pdf) = &self.pdf {
+            pdf.shut_down().await;
+        }
+    }
+
+    async fn recorded(recording: FilingRecording) -> Result<Self, CliError> {
+        let name = recording.name();
+        let origin = match recording {
+            FilingRecording::Folder(_) => EvidenceOrigin::Recording { name },
+            FilingRecording::Bundled => EvidenceOrigin::Fiction { name },
+        };
+        let server = RecordingServer::start(recording).await?;
+        let client = EdgarClient::new(EdgarOptions {
+            endpoints: EdgarEndpoints::at(server.base()),
+            contact: None,
+            // A recording is already on disk and needs no cache.
+            cache: None,
+            patience: EdgarRetrySettings::default(),
+        });
+        let sources = CombinedGatherer::default().with_filings(FilingGatherer::new(client, origin));
+        Ok(Self::of(sources, Some(server)))
+    }
+
+    fn client_of_service(loaded: &LoadedConfig) -> Result<EdgarClient, CliError> {
+        refuse_stray_addresses(loaded)?;
+        let section = &loaded.resolved.config.evidence;
+        Ok(EdgarClient::new(EdgarOptions {
+            endpoints: endpoints(section),
+            contact: contact(section)?,
+            cache: Some(loaded.places.folders.cache.join("edgar")),
+            patience: EdgarRetrySettings::default(),
+        }))
+    }
+
+    fn of_service(
+        loaded: &LoadedConfig,
+        turnstile: Option<Arc<dyn SharedLimiter>>,
+    ) -> Result<Self, CliError> {
+        let mut client = Self::client_of_service(loaded)?;
+        if let Some(turnstile) = turnstile {
+            client = client.behind(turnstile);
+        }
+        let section = &loaded.resolved.config.evidence;
+        let origin = if endpoints(section) == EdgarEndpoints::sec() {
+            EvidenceOrigin::Service
+        } else {
+            EvidenceOrigin::Recording { name: section.data_url.clone() }
+        };
+        let sources = CombinedGatherer::default().with_filings(FilingGatherer::new(client, origin));
+        Ok(Self::of(sources, None))
+    }
+
+    /// The companies of a recording or of the SEC, by ticker.
+    pub(crate) async fn tickers(
+        loaded: &LoadedConfig,
+        offline: Option<&Path>,
+    ) -> Result<TickerTable, CliError> {
+        let file = EdgarFile::Tickers;
+        let bytes = match offline {
+            Some(folder) => {
+                FilingRecording::in_folder(folder)?.read(&file.path()).unwrap_or_default()
+            }
+            None => {
+                let client = Self::client_of_service(loaded)?;
+                let document =
+                    client.get(&file, CacheFreshness::For(TICKERS_ARE_FRESH), now_ms()).await;
+                document.map_err(unread)?.bytes.to_vec()
+            }
+        };
+        TickerTable::parse(&bytes).map_err(unread)
+    }
+
+    /// The built-in sample company.
+    pub(crate) fn bundled_tickers() -> Result<TickerTable, CliError> {
+        let bytes = FilingRecording::Bundled.read(&EdgarFile::Tickers.path()).unwrap_or_default();
+        TickerTable::parse(&bytes).map_err(unread)
+    }
+
+    /// Gathers evidence now, and keeps it for a run with the same request.
+    pub(crate) async fn gather(&self, request: &GatherRequest) -> Result<Evidence, CliError> {
+        let evidence = self.sources.gather(request, now_ms()).await.map_err(failure)?;
+        *self.gathered() = Some((request.clone(), evidence.clone()));
+        Ok(evidence)
+    }
+
+    fn gathered(&self) -> MutexGuard<'_, Option<(GatherRequest, Evidence)>> {
+        self.gathered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl EvidenceGatherer for EvidenceSources {
+    fn gather<'a>(&'a self, request: &'a GatherRequest) -> GatherFuture<'a> {
+        match self.gathered().take() {
+            Some((same, evidence)) if same == *request => Box::pin(async { Ok(evidence) }),
+            _ => EvidenceGatherer::gather(&self.sources, request),
+        }
+    }
+}
+
+pub(crate) fn news_source(news: &NewsChoice) -> NewsSource {
+    match news {
+        NewsChoice::Gdelt => NewsSource::gdelt(),
+        NewsChoice::Rss(url) => NewsSource::Feed { url: url.clone() },
+        NewsChoice::File(path) => NewsSource::File { path: path.clone() },
+    }
+}
+
+fn endpoints(section: &EvidenceSection) -> EdgarEndpoints {
+    EdgarEndpoints { data: section.data_url.clone(), www: section.www_url.clone() }
+}
+
+fn unread(error: impl std::error::Error + Send + Sync + 'static) -> CliError {
+    CliError::failed("cannot read the list of companies")
+        .with_source(error)
+        .with_code(ErrorCode::EvidenceUnavailable)
+}
+
+fn contact(section: &EvidenceSection) -> Result<Option<SecContact>, CliError> {
+    let parse = |text: &String| {
+        SecContact::parse(text)
+            .map_err(|error| CliError::usage("`evidence.contact` is invalid").with_source(error))
+    };
+    section.contact.as_ref().map(parse).transpose()
+}
+
+/// A `moothall.toml` in the working directory is untrusted: it could pass off invented numbers as a
+/// company's filings.
+fn refuse_stray_addresses(loaded: &LoadedConfig) -> Result<(), CliError> {
+    let from_folder =
+        loaded.places.used().is_some_and(|used| used.by == ConfigFileSource::WorkingFolder);
+    let theirs = |key: &str| {
+        let origin = loaded.resolved.origin(key);
+        matches!(origin, ConfigOrigin::File { .. } | ConfigOrigin::DotEnv { .. })
+    };
+    if from_folder && (theirs("evidence.data_url") || theirs("evidence.www_url")) {
+        return Err(CliError::usage(
+            "the untrusted moothall.toml in the working directory sets the source of filings",
+        )
+        .with_hint("if you trust it, pass `--config moothall.toml`"));
+    }
+    Ok(())
+}
+
+fn failure(error: GatherError) -> CliError {
+    let exit = match error.kind {
+        GatherFailureKind::UnknownTicker
+        | GatherFailureKind::AmbiguousTicker
+        | GatherFailureKind::Stale
+        | GatherFailureKind::NoFacts
+        | GatherFailureKind::NoContact
+        | GatherFailureKind::NoDocuments => Exit::Usage,
+        _ => Exit::Failed,
+    };
+    let code = match error.kind {
+        GatherFailureKind::UnknownTicker => ErrorCode::UnknownTicker,
+        GatherFailureKind::AmbiguousTicker => ErrorCode::AmbiguousTicker,
+        GatherFailureKind::Stale => ErrorCode::StaleCompany,
+        GatherFailureKind::NoFacts => ErrorCode::NoFacts,
+        GatherFailureKind::NoContact => ErrorCode::NoContact,
+        _ => ErrorCode::EvidenceUnavailable,
+    };
+    let failed = CliError::new(exit, error.detail).with_code(code);
+    match error.hint {
+        Some(hint) => failed.with_hint(hint),
+        None => failed,
+    }
+}
+
+#[cfg(test)]
+#[path = "evidence_sources_tests.rs"]
+mod tests;

@@ -1,0 +1,310 @@
+//! A run with its opened resources, ready to execute.
+
+use std::sync::Arc;
+
+use moothall_core::consult::MoveReview;
+use moothall_core::drafts::TaskId;
+use moothall_core::evidence::Evidence;
+use moothall_core::{EditSpec, Effect, RunId, RunSpec, Workflow};
+use moothall_engine::durable::PerformerFactory;
+use moothall_engine::{
+    DraftPerformer, EffectPerformer, EngineError, GatherPerformer, IsolationMode, ModelPerformer,
+    RunDriver, RunExit, SandboxPerformer,
+};
+use moothall_models::{CallCost, Gateway, Ledger};
+use moothall_store::{NewRun, Store, StoredEvent};
+use moothall_workspace::{DraftCaller, DraftStore};
+
+use super::consult_resources::ConsultResources;
+use super::program_resources::{ProgramResources, require_inputs};
+use super::{PARALLEL_MOVES, budget, recording, workflow};
+use crate::commands::draft::store as draft_store;
+use crate::context::CommandContext;
+use crate::demo_delay::DemoDelay;
+use crate::display;
+use crate::error::CliError;
+use crate::run_store;
+
+/// Concurrent calls per debate: a round calls three decision makers together.
+const CALLS_OF_A_DEBATE: usize = 5;
+
+/// Limit of a run's title; its spec has the complete task.
+const TITLE_CHARS: usize = 100;
+
+/// A run spec with the resources opened for it.
+pub(crate) struct PreparedRun {
+    spec: RunSpec,
+    resources: RunResources,
+}
+
+enum RunResources {
+    Consult(Box<ConsultResources>),
+    Program(ProgramResources),
+    Edit(EditResources),
+}
+
+struct EditResources {
+    gateway: Arc<Gateway>,
+    drafts: Arc<DraftStore>,
+    worker: DraftCaller,
+}
+
+impl EditResources {
+    fn open(context: &CommandContext, spec: &EditSpec) -> Result<Self, CliError> {
+        let gateway = Arc::new(context.gateway(&spec.input.model, recording(&spec.settings)?)?);
+        let opened = draft_store::open_for(context, &spec.workspace)?;
+        opened.warn_about_policy();
+        let worker = opened.worker(&spec.worker)?;
+        Ok(Self { gateway, drafts: Arc::new(opened.store), worker })
+    }
+}
+
+/// The parts of an executing run: its workflow, its driver, and the performer that tracks its cost.
+pub(crate) struct RunParts {
+    pub(crate) workflow: Box<dyn Workflow + Send>,
+    pub(crate) driver: RunDriver,
+    pub(crate) models: Arc<ModelPerformer>,
+}
+
+impl PreparedRun {
+    /// Opens everything that a run needs. Fails before anything is spent.
+    pub(crate) async fn open(context: &CommandContext, spec: RunSpec) -> Result<Self, CliError> {
+        // Boxed because the futures that find sandboxes and evidence are large.
+        let resources = match &spec {
+            RunSpec::Consult(spec) => {
+                let opened = Box::pin(ConsultResources::open(context, spec)).await?;
+                RunResources::Consult(Box::new(opened))
+            }
+            RunSpec::Program(spec) => {
+                RunResources::Program(Box::pin(ProgramResources::open(context, spec)).await?)
+            }
+            RunSpec::Edit(spec) => RunResources::Edit(EditResources::open(context, spec)?),
+        };
+        Ok(Self { spec, resources })
+    }
+
+    pub(crate) fn spec(&self) -> &RunSpec {
+        &self.spec
+    }
+
+    /// Gathers the evidence of a consultation, to reject a company without data before anything is
+    /// spent.
+    pub(crate) async fn gather(&self) -> Result<Option<Evidence>, CliError> {
+        match (&self.spec, &self.resources) {
+            (RunSpec::Consult(spec), RunResources::Consult(opened)) => opened.gather(spec).await,
+            _ => Ok(None),
+        }
+    }
+
+    /// Why debates have no sandbox although they should, with a hint.
+    pub(crate) fn without_walls(&self) -> Option<&str> {
+        match &self.resources {
+            RunResources::Consult(opened) => opened.without_walls.as_deref(),
+            RunResources::Program(_) | RunResources::Edit(_) => None,
+        }
+    }
+
+    pub(crate) fn new_run(&self, evidence: Option<&Evidence>) -> Result<NewRun, CliError> {
+        new_run(&self.spec, evidence)
+    }
+
+    /// Starts sandboxes in advance.
+    pub(crate) fn warm_up(&self) {
+        match &self.resources {
+            RunResources::Consult(opened) => opened.warm_up(),
+            RunResources::Program(_) | RunResources::Edit(_) => {}
+        }
+    }
+
+    /// Waits until all sandboxes are removed.
+    pub(crate) async fn shut_down(&self) {
+        match &self.resources {
+            RunResources::Consult(opened) => opened.shut_down().await,
+            RunResources::Program(opened) => opened.executor.shut_down().await,
+            RunResources::Edit(_) => {}
+        }
+    }
+
+    /// Builds the driver. The caller holds the lock of the run.
+    pub(crate) async fn parts(
+        &self,
+        store: &Arc<dyn Store>,
+        run_id: &RunId,
+        ledger: Ledger,
+        pace: DemoDelay,
+    ) -> Result<RunParts, CliError> {
+        if let RunSpec::Program(spec) = &self.spec {
+            require_inputs(&**store, run_id, spec).await?;
+        }
+        let models = Arc::new(ModelPerformer::new(Arc::clone(self.gateway()), Arc::new(ledger)));
+        let performer = pace.slow(self.performer(models.clone(), store, run_id)?);
+        let driver = RunDriver::new(Arc::clone(store), performer, run_id.clone());
+        let driver = match &self.resources {
+            RunResources::Consult(_) => {
+                let parallel = self.parallel_children();
+                driver
+                    .at_once(parallel.saturating_mul(CALLS_OF_A_DEBATE))
+                    .parallel_children(parallel)
+                    .walls(self.walls())
+            }
+            RunResources::Program(_) | RunResources::Edit(_) => driver,
+        };
+        Ok(RunParts { workflow: workflow(&self.spec)?, driver, models })
+    }
+
+    fn gateway(&self) -> &Arc<Gateway> {
+        match &self.resources {
+            RunResources::Consult(opened) => &opened.gateway,
+            RunResources::Program(opened) => &opened.gateway,
+            RunResources::Edit(opened) => &opened.gateway,
+        }
+    }
+
+    fn performer(
+        &self,
+        models: Arc<ModelPerformer>,
+        store: &Arc<dyn Store>,
+        run_id: &RunId,
+    ) -> Result<Arc<dyn EffectPerformer>, CliError> {
+        Ok(match &self.resources {
+            RunResources::Consult(opened) => {
+                Arc::new(GatherPerformer::new(models, opened.filings.clone()))
+            }
+            RunResources::Program(opened) => {
+                let (executor, store) = (opened.executor.clone(), Arc::clone(store));
+                Arc::new(SandboxPerformer::new(models, executor, store, run_id.clone()))
+            }
+            RunResources::Edit(opened) => {
+                let task = TaskId::parse(&format!("{}-{run_id}", self.spec.kind()))
+                    .ok_or_else(|| CliError::failed("the run id is not a valid task name"))?;
+                let (drafts, worker) = (Arc::clone(&opened.drafts), opened.worker.clone());
+                Arc::new(DraftPerformer::new(models, drafts, worker, task))
+            }
+        })
+    }
+
+    fn walls(&self) -> IsolationMode {
+        match &self.resources {
+            RunResources::Consult(opened) => opened.walls.clone(),
+            RunResources::Program(_) | RunResources::Edit(_) => IsolationMode::None,
+        }
+    }
+
+    fn parallel_children(&self) -> usize {
+        match &self.spec {
+            RunSpec::Consult(spec) => {
+                spec.settings.parallel_moves.unwrap_or(PARALLEL_MOVES).max(1) as usize
+            }
+            RunSpec::Program(_) | RunSpec::Edit(_) => 1,
+        }
+    }
+}
+
+/// A new run with a fresh id and the current time.
+pub(crate) fn new_run(spec: &RunSpec, evidence: Option<&Evidence>) -> Result<NewRun, CliError> {
+    run_store::new_run(spec.clone().into(), spec.model(), &title(spec, evidence))
+}
+
+/// The title shown in lists.
+fn title(spec: &RunSpec, evidence: Option<&Evidence>) -> String {
+    let input = match spec {
+        RunSpec::Consult(spec) => &spec.input,
+        RunSpec::Program(spec) => return display::cut(&spec.input.task, TITLE_CHARS),
+        RunSpec::Edit(spec) => return display::cut(&spec.input.task, TITLE_CHARS),
+    };
+    let name = match evidence {
+        Some(found) => format!("{} {}", input.gather.ticker, display::line(&found.company.name)),
+        None => format!("{} (synthetic evidence)", input.gather.subject()),
+    };
+    let (moves, rounds) = (input.all_moves(), input.committee.rounds);
+    format!("{}: {moves} moves, {rounds} rounds", name.trim_start())
+}
+
+/// A run that a server executes in the background.
+pub(crate) struct BackgroundRun {
+    pub(crate) run: PreparedRun,
+    pub(crate) ledger: Ledger,
+    pub(crate) review: Option<MoveReview>,
+}
+
+impl BackgroundRun {
+    /// Executes the run until it ends or pauses. The caller holds the lock of the run.
+    pub(crate) async fn drive(
+        self,
+        store: &Arc<dyn Store>,
+        run_id: &RunId,
+        pace: DemoDelay,
+        on_event: impl FnMut(&StoredEvent) + Send + 'static,
+    ) -> Result<RunExit, CliError> {
+        self.run.warm_up();
+        let RunParts { mut workflow, driver, .. } =
+            self.run.parts(store, run_id, self.ledger, pace).await?;
+        let driver = driver.person_says(self.review).heed_pause().on_event(on_event);
+        // Boxed because the future holds hundreds of concurrent calls.
+        let ended = Box::pin(driver.drive(&mut *workflow)).await.map_err(engine_failure);
+        self.run.shut_down().await;
+        ended
+    }
+}
+
+/// A run that a cluster worker executes step by step.
+pub(crate) struct WorkerRun {
+    pub(crate) run: PreparedRun,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) run_id: RunId,
+    pub(crate) pace: DemoDelay,
+}
+
+impl WorkerRun {
+    /// The run in its initial state, for the cluster.
+    pub(crate) fn opened(self: &Arc<Self>) -> Result<moothall_restate::OpenedRun, CliError> {
+        Ok(moothall_restate::OpenedRun {
+            store: Arc::clone(&self.store),
+            workflow: workflow(self.run.spec())?,
+            walls: self.run.walls(),
+            budget: budget(self.run.spec().settings()),
+            parallel_children: self.run.parallel_children(),
+            hands: self.clone(),
+        })
+    }
+}
+
+impl std::fmt::Debug for WorkerRun {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WorkerRun").field("run_id", &self.run_id).finish_non_exhaustive()
+    }
+}
+
+impl PerformerFactory for WorkerRun {
+    fn performer(&self, ledger: Arc<Ledger>) -> Arc<dyn EffectPerformer> {
+        let models = Arc::new(ModelPerformer::new(Arc::clone(self.run.gateway()), ledger));
+        match self.run.performer(models.clone(), &self.store, &self.run_id) {
+            Ok(performer) => self.pace.slow(performer),
+            // Only edits can fail here, and workers never open them.
+            Err(_) => models,
+        }
+    }
+
+    fn most_of(&self, effect: &Effect) -> CallCost {
+        match effect {
+            Effect::CallModel(request) => self.run.gateway().most_of(request),
+            Effect::Execute(_)
+            | Effect::Gather(_)
+            | Effect::Draft(_)
+            | Effect::StartChild(_)
+            | Effect::AskPerson(_) => CallCost::default(),
+        }
+    }
+}
+
+pub(crate) fn engine_failure(error: EngineError) -> CliError {
+    match error {
+        EngineError::Store(error) => run_store::broken(error),
+        EngineError::JournalMismatch { .. } => {
+            CliError::failed("the run cannot be resumed").with_source(error).with_hint(
+                "it may have been started by another version of moothall; `moothall show` can still display it",
+            )
+        }
+        error => CliError::failed("the run cannot be executed").with_source(error),
+    }
+}

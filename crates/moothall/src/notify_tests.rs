@@ -1,0 +1,61 @@
+use moothall_core::model::{FailureKind, ModelFailure};
+use moothall_core::{FindingSeverity, RuleId, RunFinding};
+
+use super::*;
+
+fn outcome(severity: FindingSeverity) -> Outcome {
+    let finding = RunFinding {
+        rule: RuleId::new("test.rule"),
+        severity,
+        subject: "m1".to_owned(),
+        message: "a finding".to_owned(),
+        evidence: Vec::new(),
+    };
+    let answered = Conclusion::Answered { text: "A hall.".to_owned(), value: None };
+    Outcome::new(vec![finding], answered)
+}
+
+#[test]
+fn what_a_person_does_not_know_is_news() {
+    let failure = ModelFailure::new(FailureKind::OverBudget, "too dear");
+    let failed = Outcome::new(Vec::new(), Conclusion::Failed { kind: FailureKind::Auth });
+    let cases = [
+        (RunExit::Done(outcome(FindingSeverity::Note)), Some(News::Finished)),
+        (RunExit::Done(outcome(FindingSeverity::Escalate)), Some(News::Waiting)),
+        (RunExit::Done(outcome(FindingSeverity::Block)), Some(News::Finished)),
+        (RunExit::Done(failed), Some(News::Failed)),
+        (RunExit::Paused(RunPause::Budget(failure)), Some(News::Budget)),
+        (RunExit::Paused(RunPause::Person), None),
+        (RunExit::Cancelled, None),
+    ];
+    for (ended, news) in cases {
+        assert_eq!(News::of(&ended), news, "{ended:?}");
+    }
+}
+
+#[test]
+fn message_names_the_run_and_nothing_else() {
+    let run_id: RunId = "019a85c0-2f6e-7cc1-a5a0-3b0a4f1d2e3c".parse().unwrap();
+    assert_eq!(
+        WebhookMessage::new(&run_id, News::Budget, 1_763_000_000_999),
+        WebhookMessage {
+            id: "019a85c0-2f6e-7cc1-a5a0-3b0a4f1d2e3c-run.budget-1763000000999".to_owned(),
+            timestamp: "1763000000".to_owned(),
+            body: r#"{"type":"run.budget","run_id":"019a85c0-2f6e-7cc1-a5a0-3b0a4f1d2e3c","state":"paused","at":"2025-11-13T02:13:20Z"}"#.to_owned(),
+        }
+    );
+}
+
+/// The example of the Standard Webhooks specification.
+#[test]
+fn signature_is_that_of_standard_webhooks() {
+    let message = WebhookMessage {
+        id: "msg_p5jXN8AQM9LWM0D4loKWxJek".to_owned(),
+        timestamp: "1614265330".to_owned(),
+        body: r#"{"test": 2432232314}"#.to_owned(),
+    };
+    let signed = message.signature("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
+    assert_eq!(signed, Ok("v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=".to_owned()));
+    message.signature("whsec_not base64").unwrap_err();
+    message.signature("any other secret").unwrap();
+}

@@ -1,0 +1,74 @@
+//! Provider limits shared by all workers of a cluster.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use moothall_models::{EnterFuture, Pass, SharedLimiter};
+use tokio::sync::Notify;
+
+use crate::run_store::{ConcurrencySlot, Local};
+
+/// Poll interval for slots released by other processes.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+/// Concurrency slots in the shared store. The slots of a process that dies are released
+/// immediately; a suspended process keeps its slots.
+#[derive(Debug)]
+pub(crate) struct StoreLimiter {
+    local: Arc<Local>,
+    lanes: Mutex<BTreeMap<String, Arc<LimiterQueue>>>,
+}
+
+/// Waiters in this process. Only the first one polls the store.
+#[derive(Debug, Default)]
+struct LimiterQueue {
+    turn: tokio::sync::Mutex<()>,
+    freed: Notify,
+}
+
+#[derive(Debug)]
+struct StoreLimiterPermit {
+    slot: Option<ConcurrencySlot>,
+    queue: Arc<LimiterQueue>,
+}
+
+impl Drop for StoreLimiterPermit {
+    fn drop(&mut self) {
+        drop(self.slot.take());
+        self.queue.freed.notify_one();
+    }
+}
+
+impl StoreLimiter {
+    pub(crate) fn new(local: Arc<Local>) -> Self {
+        Self { local, lanes: Mutex::default() }
+    }
+
+    fn queue(&self, lane: &str) -> Arc<LimiterQueue> {
+        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(lanes.entry(lane.to_owned()).or_default())
+    }
+
+    async fn pass(&self, lane: &str, width: u32) -> StoreLimiterPermit {
+        let queue = self.queue(lane);
+        let slot = {
+            let _turn = queue.turn.lock().await;
+            loop {
+                // If the store fails, the number of calls in progress is unknown, so no call may
+                // start.
+                if let Ok(Some(slot)) = self.local.slot(lane, width).await {
+                    break slot;
+                }
+                let _ = tokio::time::timeout(LOOK_AGAIN, queue.freed.notified()).await;
+            }
+        };
+        StoreLimiterPermit { slot: Some(slot), queue }
+    }
+}
+
+impl SharedLimiter for StoreLimiter {
+    fn enter<'a>(&'a self, lane: &'a str, width: u32) -> EnterFuture<'a> {
+        Box::pin(async move { Box::new(self.pass(lane, width).await) as Pass })
+    }
+}
