@@ -8,17 +8,17 @@ use secrecy::{ExposeSecret, SecretString};
 ///
 /// It cannot be serialized:
 /// ```compile_fail
-/// let key = moothall_models::Secret::new("sk-test".to_owned());
+/// let key = moothall_models::ApiKey::new("sk-test".to_owned());
 /// serde_json::to_string(&key);
 /// ```
 /// It cannot be displayed:
 /// ```compile_fail
-/// let key = moothall_models::Secret::new("sk-test".to_owned());
+/// let key = moothall_models::ApiKey::new("sk-test".to_owned());
 /// format!("{key}");
 /// ```
 /// Its debug output is masked:
 /// ```
-/// let key = moothall_models::Secret::new("sk-test".to_owned());
+/// let key = moothall_models::ApiKey::new("sk-test".to_owned());
 /// assert_eq!(format!("{key:?}"), "***");
 /// ```
 #[derive(Clone)]
