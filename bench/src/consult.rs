@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail, ensure};
 use moothall_core::access::RunOwner;
 use moothall_core::consult::{
-    Consult, ConsultInput, EvidenceSource, GatherRequest, RoleModels, Terms, board, estimate,
+    Consult, ConsultInput, ConsultOptions, EvidenceSource, GatherRequest, RoleModels, board,
+    estimate,
 };
 use moothall_core::debate::CallSettings;
 use moothall_core::model::ModelName;
@@ -135,7 +136,7 @@ pub(crate) fn input() -> Result<ConsultInput> {
         models: RoleModels::all(model),
         calls: CallSettings::default(),
         accept_findings: false,
-        terms: Terms::default(),
+        terms: ConsultOptions::default(),
     })
 }
 

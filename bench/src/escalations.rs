@@ -10,8 +10,8 @@ use std::io::BufRead as _;
 use anyhow::Result;
 use moothall_core::drafts::RelPath;
 use moothall_core::gate::{
-    CheckResults, FileChange, FileContent, FileContext, FingerprintKey, GateAction, Policy,
-    PolicyDate, Rule, judge,
+    CheckResults, FileChange, FileContent, FileContext, FingerprintKey, GateAction, GateRule,
+    Policy, PolicyDate, judge,
 };
 
 use crate::say;
@@ -84,7 +84,8 @@ fn escalated(path: &RelPath) -> (bool, bool) {
     let key = FingerprintKey::new([0; 32]);
     let verdict = judge(&Policy::built_in(), &[change], &CheckResults::default(), &key, TODAY);
     let stops = verdict.findings.iter().filter(|one| one.action >= GateAction::Escalate);
-    let of_path =
-        |rule| matches!(rule, Rule::PathAutorun | Rule::PathIgnored | Rule::FileGitRepository);
+    let of_path = |rule| {
+        matches!(rule, GateRule::PathAutorun | GateRule::PathIgnored | GateRule::FileGitRepository)
+    };
     (stops.clone().any(|one| !of_path(one.rule)), stops.count() > 0)
 }

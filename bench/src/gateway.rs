@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use clap::ValueEnum;
-use moothall_testkit::{Behaviour, FakeProvider, Fault, Wire};
+use moothall_testkit::{FakeProvider, ProviderBehaviour, ProviderFault, ProviderProtocol};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
@@ -73,7 +73,7 @@ async fn measure(plan: &Plan, size: Size) -> Result<()> {
     ));
 
     server.always(
-        Behaviour::text("The board asks for a second opinion. ".repeat(10))
+        ProviderBehaviour::text("The board asks for a second opinion. ".repeat(10))
             .with_latency(Duration::from_millis(20)),
     );
     // Measured in pairs, using the median of their ratios: other load on the machine affects both
@@ -90,7 +90,7 @@ async fn measure(plan: &Plan, size: Size) -> Result<()> {
         "CPU per call            bare {bare:>8.1} µs   gateway {gateway:>8.1} µs   ratio {ratio:.2} (promise: at most {CPU_RATIO})"
     ));
 
-    server.always(Fault::Hang);
+    server.always(ProviderFault::Hang);
     let bare = bytes_per_waiting_call(&server, Subject::Bare, plan).await?;
     let gateway = bytes_per_waiting_call(&server, Subject::Gateway, plan).await?;
     let queued = bytes_per_waiting_call(&server, Subject::GatewayQueued, plan).await?;
@@ -163,7 +163,7 @@ async fn bytes_per_waiting_call(
 fn start(server: &FakeProvider, subject: Subject, at_once: u32, calls_each: u32) -> Result<Child> {
     Command::new(std::env::current_exe()?)
         .arg("gateway-client")
-        .args(["--subject", subject.name(), "--url", &server.base_url(Wire::OpenAi)])
+        .args(["--subject", subject.name(), "--url", &server.base_url(ProviderProtocol::OpenAi)])
         .args(["--at-once", &at_once.to_string(), "--calls-each", &calls_each.to_string()])
         .stdout(Stdio::piped())
         .kill_on_drop(true)

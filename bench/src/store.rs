@@ -13,7 +13,7 @@ use moothall_core::access::RunOwner;
 use moothall_core::model::{ModelReply, StopReason, TokenUsage, UsageBasis};
 use moothall_core::receipt::EffectTiming;
 use moothall_core::{EffectId, EffectResult, RunEvent, RunEventBody, RunId, Sha256Hex};
-use moothall_store::{Commit, JournalEntry, NewRun, PgStore, SqliteStore, Store};
+use moothall_store::{JournalEntry, NewRun, PgStore, RunCommit, SqliteStore, Store};
 use serde_json::json;
 use sqlx::ConnectOptions as _;
 use sqlx::postgres::PgConnectOptions;
@@ -130,7 +130,7 @@ fn new_run(id: &RunId) -> NewRun {
     }
 }
 
-fn step(number: u32) -> Result<Commit> {
+fn step(number: u32) -> Result<RunCommit> {
     let effect_id: EffectId = format!("debate/m1/round-{number}").parse()?;
     let words: Vec<String> =
         (0..400_u32).map(|word| format!("{:x}", word.wrapping_mul(0x9e37))).collect();
@@ -151,5 +151,5 @@ fn step(number: u32) -> Result<Commit> {
     let problems = vec!["an objection that stands for an event of usual length".to_owned()];
     let body = RunEventBody::OutputRejected { effect_id: effect_id.clone(), problems };
     let events = vec![RunEvent::about(&effect_id, body)];
-    Ok(Commit { results: vec![(effect_id, entry)], events, at_ms: 1, ..Commit::default() })
+    Ok(RunCommit { results: vec![(effect_id, entry)], events, at_ms: 1, ..RunCommit::default() })
 }

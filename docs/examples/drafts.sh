@@ -96,7 +96,7 @@ run 2 policy trust
 says "not trusted yet" "$err"
 run 0 policy trust --yes
 run 0 policy check
-says "the workspace loosens path.tmp = allow" "$out"
+says "the workspace policy loosens the built-in policy: path.tmp = allow" "$out"
 
 # The policy and the audit log.
 run 0 policy explain Makefile

@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use moothall_core::drafts::RelPath;
-use moothall_core::gate::{Policy, PolicyLayer, PolicyLayerName, Rule};
+use moothall_core::gate::{GateRule, Policy, PolicyLayer, PolicyLayerName};
 
 /// Separates the layers of the input.
 const PART: char = '\u{1e}';
@@ -13,13 +13,13 @@ fuzz_target!(|text: &str| {
     let (above, below) = text.split_once(PART).unwrap_or((text, ""));
     let layer = |name, text: &str| PolicyLayer::new(name, text);
     let Ok(alone) = Policy::of(&[layer(PolicyLayerName::Organisation, above)]) else { return };
-    for rule in Rule::ALL {
+    for rule in GateRule::ALL {
         assert!(alone.rule(*rule) >= rule.floor());
     }
     let layers =
         [layer(PolicyLayerName::Organisation, above), layer(PolicyLayerName::Workspace, below)];
     let Ok(both) = Policy::of(&layers) else { return };
-    for rule in Rule::ALL {
+    for rule in GateRule::ALL {
         assert!(both.rule(*rule) >= alone.rule(*rule));
     }
     assert!(both.limits.max_changed_lines <= alone.limits.max_changed_lines);

@@ -11,7 +11,8 @@ use moothall_core::program::findings::{AttemptContext, of_attempt};
 use moothall_core::program::python::PythonSource;
 use moothall_core::program::{OutputExpectation, ProgramContract, read_program};
 use moothall_core::sandbox::{
-    CapturedOutput, Exit, IsolationClass, Limits, SandboxAttestation, SandboxExecution,
+    CapturedOutput, ExecutionExit, IsolationClass, SandboxAttestation, SandboxExecution,
+    SandboxLimits,
 };
 
 /// Separates the parts of the input: the program, the task, stdout and stderr.
@@ -28,9 +29,12 @@ fuzz_target!(|data: &[u8]| {
 
     let expect = Some(OutputExpectation::Text { text: stdout.to_owned() });
     for (exit, contract) in [
-        (Exit::Exited { code: 0 }, ProgramContract::default()),
-        (Exit::Exited { code: 0 }, ProgramContract { expect, ..ProgramContract::default() }),
-        (Exit::Exited { code: 1 }, ProgramContract::default()),
+        (ExecutionExit::Exited { code: 0 }, ProgramContract::default()),
+        (
+            ExecutionExit::Exited { code: 0 },
+            ProgramContract { expect, ..ProgramContract::default() },
+        ),
+        (ExecutionExit::Exited { code: 1 }, ProgramContract::default()),
     ] {
         let execution = execution(exit, stdout, stderr);
         let attempt = AttemptContext {
@@ -80,7 +84,7 @@ fn check_answer(text: &str) {
     }
 }
 
-fn execution(exit: Exit, stdout: &str, stderr: &str) -> SandboxExecution {
+fn execution(exit: ExecutionExit, stdout: &str, stderr: &str) -> SandboxExecution {
     let output = |text: &str| CapturedOutput { text: text.to_owned(), truncated: false };
     SandboxExecution {
         exit,
@@ -95,7 +99,7 @@ fn execution(exit: Exit, stdout: &str, stderr: &str) -> SandboxExecution {
             image: "python".to_owned(),
             image_sha256: Sha256Hex::of(b"image"),
             guest_sha256: Sha256Hex::of(b"guest"),
-            limits: Limits::default(),
+            limits: SandboxLimits::default(),
             held_by: BTreeMap::new(),
             self_tests: Vec::new(),
         },

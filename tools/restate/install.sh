@@ -30,7 +30,7 @@ install() {
     # shellcheck disable=SC2064  # expand now
     trap "rm -rf '$partial'" EXIT
     echo "installing Restate $version (about 250 MB) into $folder" >&2
-    npm install --prefix "$partial" --no-save --no-audit --no-fund --ignore-scripts --silent \
+    npm install --prefix "$partial" --no-save --no-audit --no-fund --ignore-scripts --loglevel=error --fetch-retries=5 \
         "@restatedev/restate-server-$platform@$version" "@restatedev/restatectl-$platform@$version" >&2
     mkdir "$partial/bin"
     ln -s "../node_modules/@restatedev/restate-server-$platform/bin/restate-server" "$partial/bin/restate-server"

@@ -105,7 +105,9 @@ fn report(all: &[CompilationRecord]) -> String {
             reasons(&times).join(", ")
         );
     }
-    let _ = writeln!(text, "  and {more} others");
+    if more > 0 {
+        let _ = writeln!(text, "  and {more} others");
+    }
     text
 }
 

@@ -32,7 +32,6 @@ longest
 
 compiled more than once
    0.18 min  3 × serde: kind (build check), place (t/debug x86_64-unknown-linux-gnu/guest), opt-level (0 s), 2 feature sets
-  and 0 others
 "
     );
 }

@@ -9,7 +9,7 @@ use moothall_core::sandbox::IsolationClass;
 use moothall_engine::{DebateSandboxes, GuestFailurePolicy, GuestPool, IsolationMode};
 use moothall_sandbox::jail::JailCommand;
 use moothall_sandbox::{
-    EngineName, HostOptions, PoolOptions, SandboxHost, SandboxPolicy, SharedKernel,
+    EngineName, HostOptions, MemoryBudget, PoolOptions, SandboxHost, SandboxPolicy, SharedKernel,
 };
 
 use super::{LATENCY, Script, measured};
@@ -45,7 +45,7 @@ pub(crate) async fn overhead(script: &Script, here: Duration) -> Result<Duration
         minimum: IsolationClass::EmulatedVm,
         shared_kernel: SharedKernel::Refused,
     };
-    let options = PoolOptions { idle: POOL, memory_bytes: MEMORY_BYTES };
+    let options = PoolOptions { idle: POOL, memory: MemoryBudget::new(MEMORY_BYTES) };
     let rooms = DebateSandboxes::open(&host, &policy, options).await?;
     rooms.expect();
     let begun = Instant::now();

@@ -9,8 +9,8 @@ use moothall_core::{
 };
 use moothall_engine::durable::PerformerFactory;
 use moothall_engine::{EffectPerformer, IsolationMode};
-use moothall_models::{Budget, CallCost, Ledger};
-use moothall_restate::{OpenError, OpenFuture, OpenedRun, Program};
+use moothall_models::{Budget, CallCost, RunLedger};
+use moothall_restate::{OpenError, OpenFuture, OpenedRun, WorkerHost};
 use moothall_store::Store;
 
 use super::workload::{Asked, Trial};
@@ -27,7 +27,7 @@ pub(crate) struct Ours {
     pub(crate) trial: Trial,
 }
 
-impl Program for Ours {
+impl WorkerHost for Ours {
     fn open<'a>(&'a self, run_id: &'a RunId) -> OpenFuture<'a> {
         Box::pin(async move {
             let again = |words: String| OpenError { words, is_retryable: true };
@@ -97,7 +97,7 @@ pub(crate) fn end() -> Outcome {
 struct Table(Trial);
 
 impl PerformerFactory for Table {
-    fn performer(&self, _: Arc<Ledger>) -> Arc<dyn EffectPerformer> {
+    fn performer(&self, _: Arc<RunLedger>) -> Arc<dyn EffectPerformer> {
         Arc::new(self.0.model.clone())
     }
 

@@ -11,7 +11,9 @@ use moothall_core::model::{ModelName, ModelRequest};
 use moothall_models::catalog::ModelCard;
 use moothall_models::settings::ProviderSettings;
 use moothall_models::wire::{self, ReplyDelivery};
-use moothall_models::{ApiKey, Budget, Catalog, Gateway, GatewayOptions, Ledger, RecordingMode};
+use moothall_models::{
+    ApiKey, Budget, Catalog, Gateway, GatewayOptions, ProviderConnections, RecordingMode, RunLedger,
+};
 use tokio::sync::Barrier;
 
 use super::Subject;
@@ -90,7 +92,7 @@ async fn call(args: &ClientArgs) -> Result<()> {
 /// Makes calls with the bare client or through the gateway.
 enum Caller {
     Bare { client: reqwest::Client, url: String, body: Vec<u8> },
-    Gateway { gateway: Box<Gateway>, ledger: Ledger, request: Box<ModelRequest> },
+    Gateway { gateway: Box<Gateway>, ledger: RunLedger, request: Box<ModelRequest> },
 }
 
 impl Caller {
@@ -129,11 +131,12 @@ impl Caller {
             keys,
             retry: Default::default(),
             recording: RecordingMode::Off,
+            connections: ProviderConnections::default(),
         });
         Ok(Self::Gateway {
             gateway: Box::new(gateway),
             // With a limit that is never reached, so reserving budget is part of the measurement.
-            ledger: Ledger::new(Budget { usd: Some(MicroUsd::new(u64::MAX)), tokens: None }),
+            ledger: RunLedger::new(Budget { usd: Some(MicroUsd::new(u64::MAX)), tokens: None }),
             request: Box::new(request),
         })
     }

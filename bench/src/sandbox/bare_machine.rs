@@ -17,7 +17,7 @@ use moothall_core::guest::{
     ExitCause, FrameReader, GuestFrame, GuestMessage, GuestRunRequest, GuestStream, HostMessage,
     Place, ProgramExit, write_data, write_message,
 };
-use moothall_core::sandbox::Limits;
+use moothall_core::sandbox::SandboxLimits;
 use moothall_sandbox::image::init_archive;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use serde_json::{Value, json};
@@ -250,7 +250,7 @@ impl Agent {
         write_message(&mut words, &HostMessage::End)?;
         self.stream.write_all(&words)?;
         self.done()?;
-        let (env, limits) = (BTreeMap::new(), Limits::default());
+        let (env, limits) = (BTreeMap::new(), SandboxLimits::default());
         let mut words = Vec::new();
         write_message(
             &mut words,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
-use moothall_sandbox::{PoolOptions, SandboxEngine, SandboxRunner};
+use moothall_sandbox::{MemoryBudget, PoolOptions, SandboxEngine, SandboxRunner};
 use tokio::task::{JoinSet, spawn_blocking};
 
 use super::bare_container::BareContainer;
@@ -136,7 +136,8 @@ pub(crate) async fn pooled(
     hand_overs: u32,
     results: u32,
 ) -> Result<Pooled> {
-    let sandboxes = sandboxes(engine, PoolOptions { idle: IDLE, memory_bytes: BUDGET });
+    let sandboxes =
+        sandboxes(engine, PoolOptions { idle: IDLE, memory: MemoryBudget::new(BUDGET) });
     let (spec, labels, request, inputs) = (spec(), labels(), request()?, BTreeMap::new());
     sandboxes.expect(&spec);
     let mut pooled = Pooled::default();
@@ -169,7 +170,8 @@ pub(crate) async fn at_once(
     engine: Arc<dyn SandboxEngine>,
     count: u32,
 ) -> Result<Duration> {
-    let sandboxes = sandboxes(engine, PoolOptions { idle: IDLE, memory_bytes: BUDGET });
+    let sandboxes =
+        sandboxes(engine, PoolOptions { idle: IDLE, memory: MemoryBudget::new(BUDGET) });
     let started = Instant::now();
     let mut all = JoinSet::new();
     for _ in 0..count {
@@ -236,5 +238,5 @@ async fn execute(sandboxes: &SandboxRunner) -> Result<Taken> {
 }
 
 fn without_pool() -> PoolOptions {
-    PoolOptions { idle: 0, memory_bytes: BUDGET }
+    PoolOptions { idle: 0, memory: MemoryBudget::new(BUDGET) }
 }

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use moothall_core::Sha256Hex;
 use moothall_core::sandbox::{
-    ExecuteRequest, Exit, IsolationClass, LimitName, Limits, SandboxExecution, SandboxLabels,
+    ExecuteRequest, ExecutionExit, IsolationClass, LimitName, SandboxExecution, SandboxLabels,
+    SandboxLimits,
 };
 use moothall_sandbox::image::{ImageStore, SandboxImage};
 use moothall_sandbox::jail::JailCommand;
@@ -176,7 +177,7 @@ pub(crate) fn sandboxes(engine: Arc<dyn SandboxEngine>, options: PoolOptions) ->
 }
 
 pub(crate) fn spec() -> SandboxSpec {
-    SandboxSpec { image: IMAGE.to_owned(), limits: Limits::default() }
+    SandboxSpec { image: IMAGE.to_owned(), limits: SandboxLimits::default() }
 }
 
 pub(crate) fn labels() -> SandboxLabels {
@@ -192,7 +193,7 @@ pub(crate) fn request() -> Result<ExecuteRequest> {
         argv: argv(),
         env: BTreeMap::new(),
         stdin: String::new(),
-        limits: Limits::default(),
+        limits: SandboxLimits::default(),
         collect: false,
     })
 }
@@ -203,7 +204,7 @@ pub(crate) fn argv() -> Vec<String> {
 
 /// Fails if the execution did not produce the expected result.
 pub(crate) fn check(execution: &SandboxExecution) -> Result<()> {
-    if execution.exit != (Exit::Exited { code: 0 }) || execution.stdout.text != PRINTED {
+    if execution.exit != (ExecutionExit::Exited { code: 0 }) || execution.stdout.text != PRINTED {
         bail!(
             "{}: {} and not {PRINTED:?}: {:?} {:?}",
             execution.attestation.engine,

@@ -130,13 +130,13 @@ impl Debate {
             .iter()
             .zip(ids.threads)
             .map(|(seat, ids)| {
-                let voice = prompt::decision_maker(&input, seat)?;
-                Ok(CriticThread::new(seat.clone(), ids, voice, cited.iter().cloned().collect()))
+                let voice = prompt::decision_maker(&input, seat);
+                CriticThread::new(seat.clone(), ids, voice, cited.iter().cloned().collect())
             })
-            .collect::<Result<_, InvalidDebate>>()?;
+            .collect();
         Ok(Self {
             opening: ids.opening,
-            critic: prompt::critic(&input)?,
+            critic: prompt::critic(&input),
             threads,
             input,
             opening_unstructured: false,
@@ -228,7 +228,7 @@ impl Debate {
             let Some(thread) = self.threads.get_mut(index) else { continue };
             if thread.rounds_done == 0 {
                 // This decision maker has not completed a round, so it has no basis for scores.
-                thread.card = Some(outcome::neutral(&self.input.metrics));
+                thread.card = Some(outcome::missing(self.input.calls.prompts, &self.input.metrics));
                 continue;
             }
             let asked: PromptText =
@@ -280,7 +280,8 @@ impl Debate {
                 ParsedReply::DecisionMaker { thread, round, spoken }
             }
             DebateCallKind::Score { thread } => {
-                let (scores, reasoning) = turn::read_scores(reply, &self.input.metrics)?;
+                let (scores, reasoning) =
+                    turn::read_scores(self.input.calls.prompts, reply, &self.input.metrics)?;
                 let card = outcome::card(scores, &reasoning, ScoreBasis::Structured);
                 ParsedReply::Score { thread, card }
             }
@@ -312,7 +313,11 @@ impl Debate {
                 let texts = texts.iter().map(|(_, text)| text.as_str());
                 ParsedReply::Score {
                     thread,
-                    card: outcome::card_from_texts(texts, &self.input.metrics),
+                    card: outcome::card_from_texts(
+                        self.input.calls.prompts,
+                        texts,
+                        &self.input.metrics,
+                    ),
                 }
             }
         };
@@ -387,7 +392,8 @@ impl Debate {
             }
             DebateCallKind::Score { thread } => {
                 if let Some(thread) = self.threads.get_mut(thread) {
-                    thread.card = Some(outcome::neutral(&self.input.metrics));
+                    thread.card =
+                        Some(outcome::missing(self.input.calls.prompts, &self.input.metrics));
                 }
             }
         }

@@ -161,7 +161,7 @@ fn requests_only_ever_grow_at_their_end() {
         (ran.question("m7/round-1/critic"), ran.question("m7/round-2/critic/D3"));
     assert_eq!(texts(opening), texts(pressed)[..1]);
     let (last, score) = (ran.question("m7/round-10/D1"), ran.question("m7/score/D1"));
-    assert_eq!((&last.system, &last.schema), (&score.system, &score.schema));
+    assert_eq!(&last.system, &score.system);
     assert_eq!(texts(last), texts(score)[..last.turns.len()]);
 
     for (id, request) in &ran.asked {
@@ -264,7 +264,7 @@ fn a_thread_whose_model_fails_ends_and_is_scored_on_the_rounds_it_has() {
     // Scored on complete rounds: the message that D2 did not answer is not in the prompt.
     let score = ran.question("m7/score/D2");
     assert_eq!(score.turns.len(), 5);
-    assert!(score.turns[4].block.text.starts_with("The debate is over after round 2 of 4."));
+    assert!(score.turns[4].block.text.starts_with("The debate ended after round 2 of 4."));
     assert_eq!(
         ran.rules(),
         [("debate.ended-early", "m7/D2"), ("debate.ended-early", "m7/D3")]
@@ -274,11 +274,11 @@ fn a_thread_whose_model_fails_ends_and_is_scored_on_the_rounds_it_has() {
 }
 
 #[test]
-fn a_thread_without_a_round_gets_neutral_scores_and_is_not_asked() {
+fn a_thread_without_a_round_is_not_scored_and_not_asked() {
     let ran = run(input(2), except(&[("m7/round-1/D1", failed(FailureKind::TimedOut))]));
     let debated = ran.debated();
-    assert_eq!(debated.scorecards["D1"].basis, ScoreBasis::Neutral);
-    assert_eq!(debated.scorecards["D1"].sum(), 20);
+    assert_eq!(debated.scorecards["D1"].basis, ScoreBasis::NotScored);
+    assert_eq!(debated.score(), None);
     assert!(!ran.asked.iter().any(|(id, _)| id == "m7/score/D1"));
     assert_eq!(
         debated.degraded,
@@ -288,7 +288,7 @@ fn a_thread_without_a_round_gets_neutral_scores_and_is_not_asked() {
                 after_round: 0,
                 why: "timed-out".to_owned()
             },
-            DebateDegradation::NeutralScore { decision_maker: "D1".to_owned() },
+            DebateDegradation::NotScored { decision_maker: "D1".to_owned() },
         ]
     );
 }
@@ -316,7 +316,7 @@ fn a_debate_without_an_opening_or_without_any_answer_to_it_is_none() {
 }
 
 #[test]
-fn scores_are_asked_for_again_then_taken_from_prose_and_then_neutral() {
+fn scores_are_asked_for_again_then_taken_from_prose_and_then_missing() {
     let prose =
         "Impact (1-10): 8\nFeasibility: 7/10\nRisk-adjusted return = 6\n**Strategic Alignment**: 9";
     let ran = run(
@@ -337,30 +337,35 @@ fn scores_are_asked_for_again_then_taken_from_prose_and_then_neutral() {
     let got: Vec<(u32, ScoreBasis)> = cards.values().map(|card| (card.sum(), card.basis)).collect();
     assert_eq!(
         got,
-        [(21, ScoreBasis::Structured), (30, ScoreBasis::FromText), (20, ScoreBasis::Neutral)]
+        [(21, ScoreBasis::Structured), (30, ScoreBasis::FromText), (0, ScoreBasis::NotScored)]
     );
     assert!(cards["D2"].reasoning.starts_with("Impact (1-10): 8 Feasibility"));
     assert_eq!(
         ran.debated().degraded,
         [
             DebateDegradation::ScoreFromText { decision_maker: "D2".to_owned() },
-            DebateDegradation::NeutralScore { decision_maker: "D3".to_owned() },
+            DebateDegradation::NotScored { decision_maker: "D3".to_owned() },
         ]
     );
 }
 
 #[test]
-fn scores_that_cannot_be_had_are_neutral() {
-    let ran = run(
-        input(1),
-        except(&[
-            ("m7/score/D1", failed(FailureKind::Overloaded)),
-            ("m7/score/D2", said("{}")),
-            ("m7/score/D2/ask-2", failed(FailureKind::Overloaded)),
-        ]),
-    );
-    let bases: Vec<ScoreBasis> = ran.debated().scorecards.values().map(|card| card.basis).collect();
-    assert_eq!(bases, [ScoreBasis::Neutral, ScoreBasis::Neutral, ScoreBasis::Structured]);
+fn missing_scores_are_not_scored_and_in_the_first_revision_neutral() {
+    let answers = [
+        ("m7/score/D1", failed(FailureKind::Overloaded)),
+        ("m7/score/D2", said("{}")),
+        ("m7/score/D2/ask-2", failed(FailureKind::Overloaded)),
+    ];
+    let bases = |input: DebateInput| {
+        let debated = run(input, except(&answers)).debated().clone();
+        let bases: Vec<ScoreBasis> = debated.scorecards.values().map(|card| card.basis).collect();
+        (bases, debated.score())
+    };
+    use ScoreBasis::{Neutral, NotScored, Structured};
+    assert_eq!(bases(input(1)), (vec![NotScored, NotScored, Structured], None));
+    let mut first = input(1);
+    first.calls.prompts = crate::PromptRevision::V1;
+    assert_eq!(bases(first), (vec![Neutral, Neutral, Structured], Some(66)));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 use super::*;
 use crate::RunVerdict;
 use crate::drafts::DraftId;
-use crate::gate::{GateAction, Rule};
+use crate::gate::{GateAction, GateRule};
 use crate::model::{ModelName, PromptRole, StopReason, TokenUsage, UsageBasis};
 
 const WATCHDOG: &str = "import sys\n\n\ndef main():\n    print(sys.argv)\n";
@@ -32,10 +32,10 @@ fn drafted(reply: DraftReply) -> EffectResult {
 
 fn stands(
     state: DraftState,
-    findings: &[(Rule, GateAction)],
+    findings: &[(GateRule, GateAction)],
     comment: Option<&str>,
 ) -> EffectResult {
-    let finding = |&(rule, action): &(Rule, GateAction)| JournalFinding {
+    let finding = |&(rule, action): &(GateRule, GateAction)| JournalFinding {
         rule,
         action,
         path: path("src/watchdog.py"),
@@ -143,7 +143,11 @@ fn an_agent_chooses_files_reads_them_and_hands_a_change_in() {
 #[test]
 fn a_rejection_teaches_the_next_attempt() {
     let mut play = proposed(input());
-    play.tell(stands(DraftState::Editing, &[(Rule::ContentPlaceholder, GateAction::Reject)], None));
+    play.tell(stands(
+        DraftState::Editing,
+        &[(GateRule::ContentPlaceholder, GateAction::Reject)],
+        None,
+    ));
     let turns = &play.asked().turns;
     assert_eq!(
         turns.iter().map(|turn| turn.role).collect::<Vec<_>>(),
@@ -161,7 +165,7 @@ fn a_rejection_teaches_the_next_attempt() {
 #[test]
 fn an_agent_that_waits_learns_from_what_a_person_says() {
     let mut play = proposed(EditInput { wait_s: 60, ..input() });
-    let escalated = [(Rule::PathProtected, GateAction::Escalate)];
+    let escalated = [(GateRule::PathProtected, GateAction::Escalate)];
     play.tell(stands(DraftState::Escalated, &escalated, None));
     let drafts = vec![DraftId::new([1; 16])];
     assert_eq!(*play.call(), DraftCall::Wait { drafts, seconds: 60 });
@@ -176,7 +180,7 @@ fn an_agent_that_waits_learns_from_what_a_person_says() {
 
 #[test]
 fn what_nobody_decides_needs_a_person() {
-    let escalated = [(Rule::PathProtected, GateAction::Escalate)];
+    let escalated = [(GateRule::PathProtected, GateAction::Escalate)];
     let mut play = proposed(input());
     play.tell(stands(DraftState::Escalated, &escalated, None));
     assert_eq!(
@@ -326,7 +330,11 @@ fn the_demonstration_leaves_code_out_first_and_learns() {
     let (answer, first) = change(&play);
     assert!(first.contains("rest of the code unchanged"));
     play.tell(replied(&answer));
-    play.tell(stands(DraftState::Editing, &[(Rule::ContentPlaceholder, GateAction::Reject)], None));
+    play.tell(stands(
+        DraftState::Editing,
+        &[(GateRule::ContentPlaceholder, GateAction::Reject)],
+        None,
+    ));
     let (_, second) = change(&play);
     assert!(second.contains("\"--version\" in sys.argv[1:]"), "{second}");
     assert!(second.ends_with("    print(sys.argv)\n# ```\n# File x:\n# ````\n"), "{second}");

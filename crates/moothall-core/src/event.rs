@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::consult::EvidenceSource;
+use crate::consult::{CloseCall, EvidenceSource};
 use crate::debate::{DebateDegradation, DebateStance, Objection};
 use crate::model::{CallPurpose, FailureKind, ModelName, TokenUsage, UsageBasis};
-use crate::sandbox::{Exit, FileRef, GuestPath, IsolationClass};
+use crate::sandbox::{ExecutionExit, FileRef, GuestPath, IsolationClass};
 use crate::{EffectId, MicroUsd, RunFinding, RunId, RunVerdict, Sha256Hex};
 
 pub use self::envelope::EventEnvelope;
@@ -181,7 +181,7 @@ pub enum RunEventBody {
         /// The attempt.
         attempt: u32,
         /// The exit status.
-        exit: Exit,
+        exit: ExecutionExit,
         /// The sandbox engine, such as `microvm`.
         engine: String,
         /// The isolation class.
@@ -376,6 +376,9 @@ pub enum RunEventBody {
         recommended: Vec<String>,
         /// All other moves.
         other: Vec<String>,
+        /// Neighbours in the ranking that are too close to call.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        close_calls: Vec<CloseCall>,
     },
     /// The run paused and can be resumed.
     RunPaused {

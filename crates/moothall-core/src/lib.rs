@@ -15,7 +15,9 @@ pub mod edit;
 mod effect;
 mod event;
 pub mod guest;
+mod output_schema;
 pub mod program;
+mod prompt_revision;
 pub mod receipt;
 pub mod replay;
 pub mod report;
@@ -28,6 +30,7 @@ pub use crate::event::{
     EventEnvelope, EvidenceSummary, PauseReason, RoundStatus, RunEvent, RunEventBody,
     SequencedEvent, StageStatus,
 };
+pub use crate::prompt_revision::{PromptRevision, UnknownRevision};
 pub use crate::run_spec::{
     ConsultSpec, EditSpec, IsolationChoice, NewsChoice, ProgramSpec, RunKind, RunSettings, RunSpec,
     StoredSpec, UnreadableSpec,

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::model::{ModelReply, ModelRequest};
-use crate::sandbox::{Exit, SandboxExecution, SandboxFailure, SandboxFailureKind};
+use crate::sandbox::{ExecutionExit, SandboxExecution, SandboxFailure, SandboxFailureKind};
 use crate::structured::OutputCheck;
 use crate::{
     Conclusion, Effect, EffectId, EffectResult, FindingSeverity, Outcome, RunEvent, RunEventBody,
@@ -461,7 +461,7 @@ impl Workflow for ProgramRun {
             // The program has already finished, so a lost sandbox of its check is not the program's
             // fault.
             (ProgramStage::Checking { .. }, EffectResult::Executed(check))
-                if matches!(check.exit, Exit::SandboxDied { .. }) =>
+                if matches!(check.exit, ExecutionExit::SandboxDied { .. }) =>
             {
                 let detail = format!("the check was not run to its end: {}", check.exit);
                 not_executed(id, SandboxFailure { kind: SandboxFailureKind::Lost, detail })

@@ -7,7 +7,8 @@ use super::support::{ended, execution, expect_text, files, reply, rules};
 use super::*;
 use crate::model::{CallPurpose, FailureKind, ModelFailure, StopReason};
 use crate::sandbox::{
-    CapturedOutput, ExecuteRequest, Exit, IsolationClass, SandboxFailure, SandboxFailureKind,
+    CapturedOutput, ExecuteRequest, ExecutionExit, IsolationClass, SandboxFailure,
+    SandboxFailureKind,
 };
 
 const READ_USERS: &str = "Read data from users.json and print usernames";
@@ -423,14 +424,14 @@ fn text() -> impl Strategy<Value = String> {
     proptest::collection::vec(words, 0..8).prop_map(|words| words.concat())
 }
 
-fn exit() -> impl Strategy<Value = Exit> {
+fn exit() -> impl Strategy<Value = ExecutionExit> {
     prop_oneof![
         3 => Just(ended(0)),
         2 => (-3..4_i32).prop_map(ended),
-        1 => Just(Exit::Signalled { signal: 9 }),
-        1 => Just(Exit::TimedOut),
-        1 => Just(Exit::OutOfMemory),
-        1 => text().prop_map(|detail| Exit::SandboxDied { detail }),
+        1 => Just(ExecutionExit::Signalled { signal: 9 }),
+        1 => Just(ExecutionExit::TimedOut),
+        1 => Just(ExecutionExit::OutOfMemory),
+        1 => text().prop_map(|detail| ExecutionExit::SandboxDied { detail }),
     ]
 }
 

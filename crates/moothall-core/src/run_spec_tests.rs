@@ -2,7 +2,7 @@ use insta::assert_json_snapshot;
 use serde_json::json;
 
 use super::*;
-use crate::consult::{EvidenceSource, GatherRequest, RoleModels, Terms, board};
+use crate::consult::{ConsultOptions, EvidenceSource, GatherRequest, RoleModels, board};
 use crate::debate::CallSettings;
 
 fn demo() -> ModelName {
@@ -46,7 +46,7 @@ fn consult() -> RunSpec {
             models: RoleModels::all(demo()),
             calls: CallSettings::default(),
             accept_findings: false,
-            terms: Terms::default(),
+            terms: ConsultOptions::default(),
         },
         settings: settings(),
     })

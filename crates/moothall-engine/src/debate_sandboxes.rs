@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use moothall_core::guest::{GuestWorkflow, StepSummary};
 use moothall_core::sandbox::{
-    GuestPath, Limits, SandboxAttestation, SandboxFailure, SandboxFailureKind, SandboxLabels,
+    GuestPath, SandboxAttestation, SandboxFailure, SandboxFailureKind, SandboxLabels, SandboxLimits,
 };
 use moothall_core::{EffectId, EffectResult, RunId};
 use moothall_sandbox::{
@@ -77,11 +77,11 @@ impl DebateSandboxes {
     /// Image and limits of a debate sandbox. It holds only the agent, the prompts and the
     /// conversation, so the limits are small.
     pub fn spec() -> SandboxSpec {
-        let limits = Limits {
+        let limits = SandboxLimits {
             memory_bytes: 32 << 20,
             disk_bytes: 8 << 20,
             file_bytes: 8 << 20,
-            ..Limits::default()
+            ..SandboxLimits::default()
         };
         SandboxSpec { image: IMAGE.to_owned(), limits }
     }

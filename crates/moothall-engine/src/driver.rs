@@ -21,7 +21,7 @@ use moothall_core::consult::MoveReview;
 use moothall_core::model::{FailureKind, ModelFailure, ModelName};
 use moothall_core::money::SpendTotals;
 use moothall_core::{Outcome, RunEvent, RunEventBody, RunId, Workflow};
-use moothall_store::{Commit, ControlRequest, RunState, Store, StoredEvent, now_ms};
+use moothall_store::{ControlRequest, RunCommit, RunState, Store, StoredEvent, now_ms};
 
 use self::children::ChildScheduler;
 use self::journal_writer::JournalWriter;
@@ -82,7 +82,7 @@ pub enum RunExit {
 pub enum RunPause {
     /// The budget is used up.
     Budget(ModelFailure),
-    /// The provider of this model rejects the API key or the account.
+    /// The provider of this model is unavailable, or rejects the API key or the account.
     Failure(ModelName, ModelFailure),
     /// A person requested the pause.
     Person,
@@ -91,8 +91,8 @@ pub enum RunPause {
 }
 
 impl RunPause {
-    /// A pause until a person has fixed the cause of this model failure.
-    fn for_cure_of(model: ModelName, failure: ModelFailure) -> Self {
+    /// A pause because of this model failure.
+    fn after(model: ModelName, failure: ModelFailure) -> Self {
         match failure.kind {
             FailureKind::OverBudget => Self::Budget(failure),
             _ => Self::Failure(model, failure),
@@ -100,9 +100,9 @@ impl RunPause {
     }
 }
 
-/// Detail text of the pause event when a provider rejects a key, shared by all runners.
-pub(crate) fn words_of_refusal(model: &ModelName, failure: &ModelFailure) -> String {
-    format!("{model}: {}", failure.detail)
+/// Detail text of the pause event when a provider gives no answer, shared by all runners.
+pub(crate) fn pause_detail(model: &ModelName, failure: &ModelFailure) -> String {
+    format!("{model}: {}: {}", failure.kind, failure.detail)
 }
 
 impl RunDriver {
@@ -160,7 +160,7 @@ impl RunDriver {
         Self { heeds_pause: true, ..self }
     }
 
-    /// Treats a rejected API key as a result instead of pausing, for runs that are not stored and
+    /// Treats a missing answer as a result instead of pausing, for runs that are not stored and
     /// cannot be resumed.
     #[must_use]
     pub fn without_return(self) -> Self {
@@ -211,12 +211,12 @@ pub async fn cancel(
     run_id: &RunId,
     spent: Option<SpendTotals>,
 ) -> Result<Vec<StoredEvent>, EngineError> {
-    let commit = Commit {
+    let commit = RunCommit {
         events: vec![RunEvent::of_run(RunEventBody::RunCancelled)],
         state: Some(RunState::Cancelled),
         spent,
         at_ms: now_ms(),
-        ..Commit::default()
+        ..RunCommit::default()
     };
     Ok(store.commit(run_id, commit).await?)
 }

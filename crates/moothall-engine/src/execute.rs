@@ -7,8 +7,8 @@ use std::time::Instant;
 use moothall_core::money::SpendTotals;
 use moothall_core::receipt::EffectTiming;
 use moothall_core::sandbox::{
-    ExecuteRequest, Exit, FileRef, GuestPath, SandboxExecution, SandboxFailure, SandboxFailureKind,
-    SandboxLabels,
+    ExecuteRequest, ExecutionExit, FileRef, GuestPath, SandboxExecution, SandboxFailure,
+    SandboxFailureKind, SandboxLabels,
 };
 use moothall_core::{Effect, EffectId, EffectResult, RunId};
 use moothall_sandbox::{ExecutionJob, ExecutionOutput, ProgramExecutor};
@@ -51,11 +51,11 @@ impl SandboxPerformer {
         let begun = Instant::now();
         let ExecutionOutput { mut execution, files } = self.executor.execute(job).await?;
         let exit_code = match execution.exit {
-            Exit::Exited { code } => Some(code),
-            Exit::Signalled { .. }
-            | Exit::TimedOut
-            | Exit::OutOfMemory
-            | Exit::SandboxDied { .. } => None,
+            ExecutionExit::Exited { code } => Some(code),
+            ExecutionExit::Signalled { .. }
+            | ExecutionExit::TimedOut
+            | ExecutionExit::OutOfMemory
+            | ExecutionExit::SandboxDied { .. } => None,
         };
         let duration_ms = elapsed_ms(begun);
         tracing::info!(target: "moothall::run", exit_code, duration_ms, "execution complete");

@@ -11,7 +11,7 @@ use moothall_core::money::SpendTotals;
 use moothall_core::receipt::EffectTiming;
 use moothall_core::sandbox::{SandboxFailure, SandboxFailureKind};
 use moothall_core::{Effect, EffectId, EffectResult};
-use moothall_models::{Gateway, Ledger, ReplyListener};
+use moothall_models::{Gateway, ReplyListener, RunLedger};
 
 /// Performs effects.
 ///
@@ -46,7 +46,7 @@ type Listeners = dyn Fn(&EffectId) -> Option<Box<dyn ReplyListener>> + Send + Sy
 /// Performs model calls through the gateway and charges them to one ledger.
 pub struct ModelPerformer {
     gateway: Arc<Gateway>,
-    ledger: Arc<Ledger>,
+    ledger: Arc<RunLedger>,
     listeners: Box<Listeners>,
 }
 
@@ -58,7 +58,7 @@ impl fmt::Debug for ModelPerformer {
 
 impl ModelPerformer {
     /// Creates a performer without listeners.
-    pub fn new(gateway: Arc<Gateway>, ledger: Arc<Ledger>) -> Self {
+    pub fn new(gateway: Arc<Gateway>, ledger: Arc<RunLedger>) -> Self {
         Self { gateway, ledger, listeners: Box::new(|_| None) }
     }
 

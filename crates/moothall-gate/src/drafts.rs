@@ -16,18 +16,18 @@ mod state;
 mod steps;
 
 pub use self::decide::{
-    ApprovalRules, DraftOperation, DraftRefusal, Limits, MAX_TEXT_CHARS, decide,
+    ApprovalRules, DraftLimits, DraftOperation, DraftRefusal, MAX_TEXT_CHARS, decide,
 };
 pub use self::event::{
     ApplyOutcome, AuditRecord, DraftEvent, FileState, FileStep, JournalFinding, ProposedChange,
     ReviewDecision,
 };
 pub use self::handoff::{HandoffFile, VIEW, handoff_files, transition};
-pub use self::identity::{Client, DraftId, Principal, PrincipalAccount, PrincipalKind, TaskId};
+pub use self::identity::{ClientInfo, DraftId, Principal, PrincipalAccount, PrincipalKind, TaskId};
 pub use self::import::{
-    DiffHunk, FileProposal, ImportFault, ProposedFile, apply_hunks, read_answer,
+    DiffFault, DiffHunk, FileProposal, ImportFault, ProposedFile, apply_hunks, read_answer,
 };
-pub use self::notifications::{DraftNotificationKind, News, notifications_for};
+pub use self::notifications::{DraftNotification, DraftNotificationKind, notifications_for};
 pub use self::path::{PathFault, RelPath};
 pub use self::state::{Draft, DraftSet, DraftState, DraftSubmission};
 pub use self::steps::{BlobRetention, kept_blobs, steps, undo_steps};

@@ -2,12 +2,12 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::Sha256Hex;
-use crate::gate::{GateAction, Rule};
+use crate::gate::{GateAction, GateRule};
 
 const DAY: u64 = 24 * 60 * 60 * 1000;
 
-fn limits() -> Limits {
-    Limits {
+fn limits() -> DraftLimits {
+    DraftLimits {
         open_per_task: 16,
         per_submission: 20,
         rejections: 2,
@@ -428,7 +428,7 @@ fn content_with_a_credential_is_not_kept_and_not_submitted_again() {
     let draft = world.written(1, "a");
     world.submitted(&[draft]);
     let found = JournalFinding {
-        rule: Rule::SecretSpecific,
+        rule: GateRule::SecretSpecific,
         action: GateAction::Reject,
         path: path("a"),
         line: Some(1),
@@ -468,7 +468,7 @@ fn every_record_keeps_its_form_and_is_read_as_it_was_written() {
         staged_as: ".moothall-1-0".to_owned(),
     };
     let found = JournalFinding {
-        rule: Rule::PathHome,
+        rule: GateRule::PathHome,
         action: GateAction::Reject,
         path: path("a"),
         line: Some(3),
@@ -515,7 +515,7 @@ fn every_record_keeps_its_form_and_is_read_as_it_was_written() {
     ];
     let mut written = String::new();
     for event in events {
-        let client = Client { name: "moothall".to_owned(), version: "1".to_owned() };
+        let client = ClientInfo { name: "moothall".to_owned(), version: "1".to_owned() };
         let record = AuditRecord { ts: 5, actor: worker(), client: Some(client), event };
         let line = serde_json::to_string(&record).unwrap();
         // The journal adds its own fields around these.

@@ -21,7 +21,7 @@ pub use self::policy::{
     ElicitationMode, Policy, PolicyCheck, PolicyDate, PolicyException, PolicyFault, PolicyLayer,
     PolicyLayerName, PreviewMode, ReviewChannel, duration_ms, made_by_tools,
 };
-pub use self::rule::{GateAction, Rule};
+pub use self::rule::{GateAction, GateRule};
 pub use self::secrets::{
     FingerprintKey, SecretFinding, SecretScan, SecretTier, scan as scan_secrets,
 };
@@ -86,7 +86,7 @@ pub struct CheckResults {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct GateFinding {
     /// The rule.
-    pub rule: Rule,
+    pub rule: GateRule,
     /// The policy's action.
     pub action: GateAction,
     /// The file.
@@ -116,7 +116,7 @@ pub struct GateDecision {
 /// A rule's observation, before the policy assigns an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RuleMatch {
-    rule: Rule,
+    rule: GateRule,
     line: Option<usize>,
     message: String,
     secret: Option<SecretFinding>,
@@ -125,7 +125,7 @@ pub(crate) struct RuleMatch {
 }
 
 impl RuleMatch {
-    fn new(rule: Rule, line: Option<usize>, message: impl Into<String>) -> Self {
+    fn new(rule: GateRule, line: Option<usize>, message: impl Into<String>) -> Self {
         Self { rule, line, message: message.into(), secret: None, instead: None }
     }
 }
@@ -183,11 +183,11 @@ pub fn judge_until(
         if changed > policy.limits.max_changed_lines {
             let most = policy.limits.max_changed_lines;
             let words = format!("{changed} changed lines (limit: {most})");
-            seen.push(RuleMatch::new(Rule::DiffMaxLines, None, words));
+            seen.push(RuleMatch::new(GateRule::DiffMaxLines, None, words));
         }
         if policy.preview == PreviewMode::Always {
             let words = "the policy requires review of every change";
-            seen.push(RuleMatch::new(Rule::ReviewPreview, None, words));
+            seen.push(RuleMatch::new(GateRule::ReviewPreview, None, words));
         }
         findings.extend(seen.into_iter().filter_map(|one| weighed(policy, path, one, today)));
         for (path, doubt) in reviewer::look(policy, changes, looked.review.as_ref()) {
@@ -225,24 +225,24 @@ fn of_paths(policy: &Policy, change: &FileChange<'_>) -> Vec<RuleMatch> {
     for path in std::iter::once(change.path).chain(change.rename_to) {
         if policy.denies(path) {
             let words = "the policy does not allow workers to change this path";
-            seen.push(RuleMatch::new(Rule::PathDenied, None, words));
+            seen.push(RuleMatch::new(GateRule::PathDenied, None, words));
         } else if policy.protects(path) {
-            seen.push(RuleMatch::new(Rule::PathProtected, None, "protected path"));
+            seen.push(RuleMatch::new(GateRule::PathProtected, None, "protected path"));
         } else if let Some(runner) = auto_run_by(path) {
             let words = format!("loaded or run automatically by {runner}");
-            seen.push(RuleMatch::new(Rule::PathAutorun, None, words));
+            seen.push(RuleMatch::new(GateRule::PathAutorun, None, words));
         }
     }
     if change.around.ignored || made_by_tools(change.rename_to.unwrap_or(change.path)) {
         seen.push(RuleMatch::new(
-            Rule::PathIgnored,
+            GateRule::PathIgnored,
             None,
             "changes to this path do not show up in `git diff`",
         ));
     }
     if !change.around.twins.is_empty() {
         let words = "differs from a neighboring file name only in case or Unicode form";
-        seen.push(RuleMatch::new(Rule::PathTwin, None, words));
+        seen.push(RuleMatch::new(GateRule::PathTwin, None, words));
     }
     seen
 }
@@ -250,23 +250,23 @@ fn of_paths(policy: &Policy, change: &FileChange<'_>) -> Vec<RuleMatch> {
 fn of_file(change: &FileChange<'_>) -> Vec<RuleMatch> {
     let mut seen = Vec::new();
     if change.rename_to.is_some() {
-        seen.push(RuleMatch::new(Rule::FileRename, None, "file is renamed"));
+        seen.push(RuleMatch::new(GateRule::FileRename, None, "file is renamed"));
     }
     match (change.base, change.draft) {
-        (Some(_), None) => seen.push(RuleMatch::new(Rule::FileDelete, None, "file is deleted")),
+        (Some(_), None) => seen.push(RuleMatch::new(GateRule::FileDelete, None, "file is deleted")),
         (None, Some(draft)) if draft.executable => {
-            seen.push(RuleMatch::new(Rule::FileNewExecutable, None, "new executable file"));
+            seen.push(RuleMatch::new(GateRule::FileNewExecutable, None, "new executable file"));
         }
         (Some(base), Some(draft)) if base.executable != draft.executable => {
             let words = match draft.executable {
                 true => "file becomes executable",
                 false => "file is no longer executable",
             };
-            seen.push(RuleMatch::new(Rule::FileMode, None, words));
+            seen.push(RuleMatch::new(GateRule::FileMode, None, words));
         }
         (None, None) => {
             seen.push(RuleMatch::new(
-                Rule::DiffEmpty,
+                GateRule::DiffEmpty,
                 None,
                 "file does not exist and is not created",
             ));
@@ -289,15 +289,16 @@ fn of_git(change: &FileChange<'_>) -> Option<RuleMatch> {
     let name = path.rsplit('/').next().unwrap_or_default();
     if name == "head" || change.around.below_head {
         let words = "git treats a directory with HEAD, objects and refs as a repository";
-        return Some(RuleMatch::new(Rule::FileGitRepository, None, words));
+        return Some(RuleMatch::new(GateRule::FileGitRepository, None, words));
     }
     let settings = matches!(name, "config" | "config.worktree" | "gitconfig" | ".gitconfig");
     let runs = || {
         let text = String::from_utf8_lossy(draft.bytes);
         RUNS_PROGRAMS.as_ref().is_none_or(|pattern| pattern.is_match(&text))
     };
-    (settings && runs())
-        .then(|| RuleMatch::new(Rule::FileGitRepository, None, "git settings that run programs"))
+    (settings && runs()).then(|| {
+        RuleMatch::new(GateRule::FileGitRepository, None, "git settings that run programs")
+    })
 }
 
 fn of_difference(
@@ -308,15 +309,15 @@ fn of_difference(
     let (Some(base), Some(draft)) = (change.base, change.draft) else { return Vec::new() };
     let mut seen = Vec::new();
     if base == draft && change.rename_to.is_none() {
-        seen.push(RuleMatch::new(Rule::DiffEmpty, None, "no changes"));
+        seen.push(RuleMatch::new(GateRule::DiffEmpty, None, "no changes"));
     }
     let blank = |bytes: &[u8]| bytes.iter().all(u8::is_ascii_whitespace);
     if blank(draft.bytes) && !blank(base.bytes) {
-        seen.push(RuleMatch::new(Rule::DiffEmptied, None, "file is emptied"));
+        seen.push(RuleMatch::new(GateRule::DiffEmptied, None, "file is emptied"));
     }
     if comparison.gave_up {
         let words = "too many lines to compare";
-        seen.push(RuleMatch::new(Rule::GateError, None, words));
+        seen.push(RuleMatch::new(GateRule::GateError, None, words));
     }
     let stats = &comparison.stats;
     let lost = stats.removed - stats.moved;
@@ -324,7 +325,7 @@ fn of_difference(
         && policy.limits.exceeds_ratio(lost, stats.base_lines)
     {
         let words = format!("{lost} of {} lines deleted", stats.base_lines);
-        seen.push(RuleMatch::new(Rule::DiffDeletionRatio, None, words));
+        seen.push(RuleMatch::new(GateRule::DiffDeletionRatio, None, words));
     }
     seen
 }
@@ -336,8 +337,10 @@ fn of_origin(policy: &Policy, change: &FileChange<'_>, known: &[RuleMatch]) -> V
     let mut seen = of_difference(policy, &since, &comparison);
     seen.extend(code_rules::look_gutted(policy, &since, &comparison));
     let new = |one: &RuleMatch| {
-        matches!(one.rule, Rule::DiffDeletionRatio | Rule::DiffGutted | Rule::DiffEmptied)
-            && known.iter().all(|other| other.rule != one.rule)
+        matches!(
+            one.rule,
+            GateRule::DiffDeletionRatio | GateRule::DiffGutted | GateRule::DiffEmptied
+        ) && known.iter().all(|other| other.rule != one.rule)
     };
     seen.retain(new);
     for one in &mut seen {

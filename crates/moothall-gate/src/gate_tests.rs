@@ -433,7 +433,7 @@ fn a_file_of_too_many_lines_is_escalated_and_not_compared() {
     };
     let verdict = verdict_of(&change);
     assert_eq!(verdict.action, GateAction::Escalate);
-    assert!(verdict.findings.iter().any(|one| one.rule == Rule::GateError));
+    assert!(verdict.findings.iter().any(|one| one.rule == GateRule::GateError));
 }
 
 proptest::proptest! {
@@ -457,7 +457,7 @@ proptest::proptest! {
     }
 }
 
-fn new_file(name: &str, text: &str, around: FileContext<'_>) -> (GateAction, Vec<Rule>) {
+fn new_file(name: &str, text: &str, around: FileContext<'_>) -> (GateAction, Vec<GateRule>) {
     let path = RelPath::parse(name).unwrap();
     let draft = Some(content(text.as_bytes()));
     let verdict =
@@ -513,7 +513,8 @@ fn a_person_sees_every_file_that_another_program_runs_by_itself() {
     for name in RUN_BY_THEMSELVES {
         let (action, rules) = new_file(name, "a\n", FileContext::default());
         assert_eq!(action, GateAction::Escalate, "{name}");
-        let reason = |rule: &Rule| matches!(rule, Rule::PathAutorun | Rule::PathIgnored);
+        let reason =
+            |rule: &GateRule| matches!(rule, GateRule::PathAutorun | GateRule::PathIgnored);
         assert!(rules.iter().any(reason), "{name}: {rules:?}");
     }
     let ordinary = ["src/app.py", "docs/guide.md", "web/src/build.ts", "src/.hidden.txt"];
@@ -527,7 +528,7 @@ fn a_path_that_git_ignores_is_escalated() {
     let around = FileContext { ignored: true, ..FileContext::default() };
     assert_eq!(
         new_file("out/a.txt", "a\n", around),
-        (GateAction::Escalate, vec![Rule::PathIgnored])
+        (GateAction::Escalate, vec![GateRule::PathIgnored])
     );
 }
 
@@ -535,7 +536,7 @@ fn a_path_that_git_ignores_is_escalated() {
 fn a_directory_cannot_become_a_git_repository_without_a_person() {
     let git = |name, text, below_head| {
         let around = FileContext { below_head, ..FileContext::default() };
-        new_file(name, text, around).1.contains(&Rule::FileGitRepository)
+        new_file(name, text, around).1.contains(&GateRule::FileGitRepository)
     };
     assert!(git("docs/HEAD", "ref: refs/heads/main\n", false));
     assert!(git("docs/head", "ref: refs/heads/main\n", false));
@@ -577,7 +578,7 @@ fn names_that_some_file_system_takes_for_reserved_or_protected_ones_are_known() 
         assert_eq!(new_file(name, "a\n", FileContext::default()).0, GateAction::Reject, "{name}");
     }
     let (action, rules) = new_file("build.rſ", "a\n", FileContext::default());
-    assert_eq!((action, rules), (GateAction::Escalate, vec![Rule::PathProtected]));
+    assert_eq!((action, rules), (GateAction::Escalate, vec![GateRule::PathProtected]));
 }
 
 #[test]
@@ -585,7 +586,7 @@ fn lone_carriage_returns_in_a_new_file_are_escalated() {
     let text = "# harmless\rimport os\ros.system('x')\r";
     let (action, rules) = new_file("src/a.py", text, FileContext::default());
     assert_eq!(action, GateAction::Escalate);
-    assert!(rules.contains(&Rule::ContentEol), "{rules:?}");
+    assert!(rules.contains(&GateRule::ContentEol), "{rules:?}");
     assert_eq!(new_file("a.txt", "a\r\nb\r\n", FileContext::default()).0, GateAction::Allow);
 }
 
@@ -593,7 +594,7 @@ fn lone_carriage_returns_in_a_new_file_are_escalated() {
 fn a_row_of_variation_selectors_is_hidden_text() {
     let hidden = format!("star \u{2b50}{}\n", "\u{fe0f}".repeat(12));
     let (_, rules) = new_file("a.txt", &hidden, FileContext::default());
-    assert_eq!(rules, [Rule::ContentInvisible]);
+    assert_eq!(rules, [GateRule::ContentInvisible]);
     let family = "\u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467} \u{2764}\u{fe0f}\u{200d}\u{1f525}\n";
     assert_eq!(new_file("a.txt", family, FileContext::default()).1, []);
 }
@@ -601,10 +602,10 @@ fn a_row_of_variation_selectors_is_hidden_text() {
 #[test]
 fn a_word_of_lookalike_letters_among_latin_words_is_noticed() {
     let (_, rules) = new_file("a.py", "сору = open(name)\n", FileContext::default());
-    assert_eq!(rules, [Rule::ContentHomoglyph]);
+    assert_eq!(rules, [GateRule::ContentHomoglyph]);
     assert_eq!(new_file("a.txt", "это просто текст\n", FileContext::default()).1, []);
     let (_, rules) = new_file("a.sh", "cat ~ada/.ssh/id\n", FileContext::default());
-    assert!(rules.contains(&Rule::PathHome), "{rules:?}");
+    assert!(rules.contains(&GateRule::PathHome), "{rules:?}");
 }
 
 /// Files that passed in the second attack.
@@ -648,7 +649,7 @@ fn a_file_with_half_of_its_lines_changed_is_escalated_and_not_compared_for_long(
     };
     let begun = worked();
     let verdict = verdict_of(&change);
-    assert!(verdict.findings.iter().any(|one| one.rule == Rule::GateError));
+    assert!(verdict.findings.iter().any(|one| one.rule == GateRule::GateError));
     let took = worked() - begun;
     assert!(took.as_secs() < 2, "{took:?}");
 }

@@ -1,6 +1,6 @@
 use moothall_core::guest::{ExitCause, GuestFile, StepSummary};
 use moothall_core::model::{FailureKind, ModelFailure};
-use moothall_core::sandbox::{Limits, SandboxFailure, SandboxFailureKind};
+use moothall_core::sandbox::{SandboxFailure, SandboxFailureKind, SandboxLimits};
 use proptest::prelude::*;
 
 use self::debate_input::debate_input;
@@ -143,7 +143,7 @@ fn run(program: &str) -> HostMessage {
     HostMessage::Run(GuestRunRequest {
         argv: vec![program.to_owned()],
         env: [].into(),
-        limits: Limits::default(),
+        limits: SandboxLimits::default(),
     })
 }
 
@@ -250,7 +250,8 @@ fn refuses_a_command_that_cannot_be_one() {
     let mut request = |argv: &[&str], name: &str, value: &str| {
         let argv = argv.iter().map(|&word| word.to_owned()).collect();
         let env = [(name.to_owned(), value.to_owned())].into();
-        let request = HostMessage::Run(GuestRunRequest { argv, env, limits: Limits::default() });
+        let request =
+            HostMessage::Run(GuestRunRequest { argv, env, limits: SandboxLimits::default() });
         agent.hear(&[frame(&request), frame(&HostMessage::End)].concat()).unwrap();
     };
     request(&[], "A", "");

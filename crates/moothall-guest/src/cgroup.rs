@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use moothall_core::sandbox::Limits;
+use moothall_core::sandbox::SandboxLimits;
 use rustix::fs::{Mode, OFlags};
 
 use crate::error::{GuestError, GuestRefusal};
@@ -43,7 +43,7 @@ impl ProgramCgroup {
         Ok(rustix::fs::open(self.folder.join("cgroup.procs"), flags, Mode::empty())?)
     }
 
-    pub(crate) fn limit(&self, limits: &Limits) -> Result<(), GuestRefusal> {
+    pub(crate) fn limit(&self, limits: &SandboxLimits) -> Result<(), GuestRefusal> {
         let quota = (u64::from(limits.cpu_permille) * PERIOD_MICROSECONDS / 1000)
             .max(SHORTEST_QUOTA_MICROSECONDS);
         self.set("memory.max", &limits.memory_bytes.to_string())?;

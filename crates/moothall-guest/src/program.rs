@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use moothall_core::guest::{ExitCause, GuestStream};
-use moothall_core::sandbox::Limits;
+use moothall_core::sandbox::SandboxLimits;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
@@ -90,7 +90,7 @@ pub(crate) enum KernelSharing {
 /// Resource limits of the program. Limits can only be lowered, so they are capped at the current
 /// ones.
 pub(crate) fn process_limits(
-    limits: &Limits,
+    limits: &SandboxLimits,
     kernel: KernelSharing,
     cpu_seconds_used: u64,
 ) -> Vec<(Resource, Rlimit)> {
@@ -144,7 +144,7 @@ struct ProgramOutput {
 }
 
 impl RunningProgram {
-    pub(crate) fn new(pid: Pid, streams: ProgramStreams, limits: &Limits) -> Self {
+    pub(crate) fn new(pid: Pid, streams: ProgramStreams, limits: &SandboxLimits) -> Self {
         let output =
             |fd| ProgramOutput { fd: Some(fd), left: limits.output_bytes, truncated: false };
         Self {

@@ -2,9 +2,10 @@
 
 use moothall_core::Sha256Hex;
 use moothall_core::drafts::{
-    Client, Draft, DraftId, DraftRefusal, DraftState, Principal, PrincipalAccount, ReviewDecision,
+    ClientInfo, Draft, DraftId, DraftRefusal, DraftState, Principal, PrincipalAccount,
+    ReviewDecision,
 };
-use moothall_core::gate::{ElicitationMode, GateAction, Rule};
+use moothall_core::gate::{ElicitationMode, GateAction, GateRule};
 use moothall_core::text;
 use moothall_workspace::{
     DraftCaller, DraftEdit, DraftError, DraftStore, FileFault, FileRequirement, SubmissionResult,
@@ -75,7 +76,7 @@ impl DraftGate {
         answered.unwrap_or_else(refused)
     }
 
-    fn worker(&self, client: Option<Client>) -> DraftCaller {
+    fn worker(&self, client: Option<ClientInfo>) -> DraftCaller {
         DraftCaller { who: self.terms.worker.clone(), client: client.map(short) }
     }
 
@@ -247,7 +248,7 @@ impl DraftGate {
         seal: &str,
         approve: bool,
         reason: &str,
-        client: Option<Client>,
+        client: Option<ClientInfo>,
     ) -> Result<IpcResponse, DraftError> {
         let no = |words: &str| Err(DraftError::Input(words.to_owned()));
         if self.store.policy().elicitation != ElicitationMode::Form {
@@ -291,23 +292,23 @@ fn answer_of(submitted: &SubmissionResult) -> IpcResponse {
     })
 }
 
-fn is_guarded(rule: Rule) -> bool {
+fn is_guarded(rule: GateRule) -> bool {
     matches!(
         rule,
         // An incomplete check means that the content is unknown.
-        Rule::GateError
-            | Rule::SecretSpecific
-            | Rule::SecretGeneric
-            | Rule::PathProtected
-            | Rule::PathDenied
+        GateRule::GateError
+            | GateRule::SecretSpecific
+            | GateRule::SecretGeneric
+            | GateRule::PathProtected
+            | GateRule::PathDenied
     )
 }
 
-fn short(client: Client) -> Client {
+fn short(client: ClientInfo) -> ClientInfo {
     let cut = |text: String| -> String {
         text.chars().filter(|c| c.is_ascii_graphic() || *c == ' ').take(MAX_CLIENT_CHARS).collect()
     };
-    Client { name: cut(client.name), version: cut(client.version) }
+    ClientInfo { name: cut(client.name), version: cut(client.version) }
 }
 
 fn read<T: DeserializeOwned>(arguments: Map<String, Value>) -> Result<T, DraftError> {

@@ -168,7 +168,7 @@ fn a_draft_whose_credential_was_removed_says_so_everywhere() {
 fn what_a_client_calls_itself_is_short_and_plain_in_the_journal() {
     let (folder, gate) = gate("version = 1\n");
     let name = format!("\u{1b}[31m{}", "x".repeat(10_000));
-    let client = moothall_core::drafts::Client { name, version: "1".to_owned() };
+    let client = moothall_core::drafts::ClientInfo { name, version: "1".to_owned() };
     let arguments: Map<String, Value> =
         [("source_path".to_owned(), "big.py".into()), ("task_id".to_owned(), "t".into())]
             .into_iter()

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use moothall_core::drafts::Client;
+use moothall_core::drafts::ClientInfo;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
     JsonObject, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
@@ -316,8 +316,8 @@ fn too_many_wait() -> IpcResponse {
 }
 
 /// Name and version that the client reports.
-pub(crate) fn client_of(context: &RequestContext<RoleServer>) -> Option<Client> {
-    context.client_info().map(|info| Client { name: info.name, version: info.version })
+pub(crate) fn client_of(context: &RequestContext<RoleServer>) -> Option<ClientInfo> {
+    context.client_info().map(|info| ClientInfo { name: info.name, version: info.version })
 }
 
 /// Converts an answer to a tool result, and returns what to ask the person.

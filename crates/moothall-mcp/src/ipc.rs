@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
-use moothall_core::drafts::Client;
+use moothall_core::drafts::ClientInfo;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -35,7 +35,7 @@ pub enum IpcRequest {
         /// The arguments.
         arguments: Map<String, Value>,
         /// The client, as it identifies itself.
-        client: Option<Client>,
+        client: Option<ClientInfo>,
     },
     /// Get the diff of a draft.
     Diff {
@@ -60,7 +60,7 @@ pub enum IpcRequest {
         /// The person's reason.
         reason: String,
         /// The client, as it identifies itself.
-        client: Option<Client>,
+        client: Option<ClientInfo>,
     },
 }
 

@@ -53,14 +53,14 @@ pub struct ModelProvider {
     pub max_tokens_field: String,
     /// Whether cache breakpoints are set in message parts, for the OpenAI API format.
     pub cache_control_in_parts: bool,
-    pub limits: Limits,
+    pub limits: ProviderLimits,
     /// Time limit of one attempt.
     pub timeout: Duration,
 }
 
 /// Rate limits of one model of a provider.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ProviderLimits {
     pub requests_per_minute: Option<NonZeroU32>,
     pub tokens_per_minute: Option<NonZeroU32>,
     /// Concurrent calls.
@@ -207,7 +207,11 @@ impl ModelProvider {
             schema: row.schema,
             max_tokens_field: row.max_tokens_field,
             cache_control_in_parts: row.cache_control_in_parts,
-            limits: Limits { requests_per_minute: None, tokens_per_minute: None, concurrent },
+            limits: ProviderLimits {
+                requests_per_minute: None,
+                tokens_per_minute: None,
+                concurrent,
+            },
             timeout: row.timeout_seconds.map_or(DEFAULT_TIMEOUT, Duration::from_secs),
         })
     }
@@ -225,7 +229,7 @@ impl ModelProvider {
             schema: SchemaForm::Full,
             max_tokens_field: catalog_file::MAX_TOKENS.to_owned(),
             cache_control_in_parts: false,
-            limits: Limits {
+            limits: ProviderLimits {
                 requests_per_minute: None,
                 tokens_per_minute: None,
                 concurrent: NonZeroU32::MIN.saturating_add(DEFAULT_CONCURRENT - 1),
@@ -252,7 +256,7 @@ impl ModelProvider {
             self.timeout = timeout;
         }
         self.default_model = own.default_model.clone().or_else(|| self.default_model.take());
-        self.limits = Limits {
+        self.limits = ProviderLimits {
             requests_per_minute: own.requests_per_minute.or(self.limits.requests_per_minute),
             tokens_per_minute: own.tokens_per_minute.or(self.limits.tokens_per_minute),
             concurrent: own.concurrent.unwrap_or(self.limits.concurrent),

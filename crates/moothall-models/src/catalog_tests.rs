@@ -154,7 +154,7 @@ fn rows_of_the_user_may_add_a_provider() {
         schema: SchemaForm::Full,
         max_tokens_field: "max_tokens".to_owned(),
         cache_control_in_parts: false,
-        limits: Limits {
+        limits: ProviderLimits {
             requests_per_minute: None,
             tokens_per_minute: None,
             concurrent: NonZeroU32::new(3).unwrap(),
@@ -214,7 +214,7 @@ fn settings_replace_what_they_name_and_nothing_else() {
     let expected = ModelProvider {
         key_env: vec!["MY_KEY".to_owned()],
         default_model: Some("gpt-5-mini".to_owned()),
-        limits: Limits {
+        limits: ProviderLimits {
             requests_per_minute: NonZeroU32::new(60),
             tokens_per_minute: NonZeroU32::new(1000),
             concurrent: NonZeroU32::new(2).unwrap(),
@@ -263,7 +263,7 @@ fn a_new_provider_needs_only_an_address() {
         schema: SchemaForm::Full,
         max_tokens_field: "max_tokens".to_owned(),
         cache_control_in_parts: false,
-        limits: Limits {
+        limits: ProviderLimits {
             requests_per_minute: None,
             tokens_per_minute: None,
             concurrent: NonZeroU32::new(8).unwrap(),

@@ -8,7 +8,7 @@ use super::*;
 use crate::SchemaCheck;
 use crate::backend::ReplyListener;
 use crate::catalog::Catalog;
-use crate::ledger::{CallCost, Ledger};
+use crate::ledger::{CallCost, RunLedger};
 
 #[derive(Default)]
 struct Pieces(Vec<String>);
@@ -34,7 +34,7 @@ fn ask_for(schema: &str) -> ModelRequest {
 fn answer(request: &ModelRequest) -> (RawReply, Vec<String>) {
     let card = Catalog::built_in().unwrap().card(&request.model);
     let mut pieces = Pieces::default();
-    let ledger = Ledger::unlimited();
+    let ledger = RunLedger::unlimited();
     let mut context = Context::from_waker(Waker::noop());
     let reserved = pin!(ledger.reserve(CallCost::default())).as_mut().poll(&mut context);
     let Poll::Ready(Ok(reservation)) = reserved else { panic!("missing cap") };
@@ -218,7 +218,8 @@ mod plays_reflexion {
     use moothall_core::model::{ModelReply, StopReason, UsageBasis};
     use moothall_core::program::{OutputExpectation, ProgramContract, ProgramInput, ProgramRun};
     use moothall_core::sandbox::{
-        CapturedOutput, Exit, FileRef, IsolationClass, Limits, SandboxAttestation, SandboxExecution,
+        CapturedOutput, ExecutionExit, FileRef, IsolationClass, SandboxAttestation,
+        SandboxExecution, SandboxLimits,
     };
     use moothall_core::{
         Conclusion, Effect, EffectResult, Outcome, RunVerdict, Sha256Hex, Workflow as _,
@@ -236,7 +237,7 @@ mod plays_reflexion {
     fn executed((code, stdout, stderr): Ran) -> EffectResult {
         let output = |text: &str| CapturedOutput { text: text.to_owned(), truncated: false };
         EffectResult::Executed(Box::new(SandboxExecution {
-            exit: Exit::Exited { code },
+            exit: ExecutionExit::Exited { code },
             stdout: output(stdout),
             stderr: output(stderr),
             files: BTreeMap::new(),
@@ -248,7 +249,7 @@ mod plays_reflexion {
                 image: "python".to_owned(),
                 image_sha256: Sha256Hex::of(b"image"),
                 guest_sha256: Sha256Hex::of(b"guest"),
-                limits: Limits::default(),
+                limits: SandboxLimits::default(),
                 held_by: BTreeMap::new(),
                 self_tests: Vec::new(),
             },
@@ -342,7 +343,7 @@ mod plays_consult {
 
     use moothall_core::child::{ChildEnd, ChildIsolation, ChildRequest};
     use moothall_core::consult::{
-        Consult, ConsultInput, EvidenceSource, GatherRequest, RoleModels, Terms, board,
+        Consult, ConsultInput, ConsultOptions, EvidenceSource, GatherRequest, RoleModels, board,
     };
     use moothall_core::debate::{CallSettings, Debate};
     use moothall_core::evidence::{CompanyProfile, Evidence, Provenance, Ticker};
@@ -421,7 +422,7 @@ mod plays_consult {
             models: RoleModels::all("demo".parse().unwrap()),
             calls: CallSettings::default(),
             accept_findings: false,
-            terms: Terms::default(),
+            terms: ConsultOptions::default(),
         };
         let outcome = play(&mut Consult::new(input).unwrap());
         assert_eq!(outcome.verdict, RunVerdict::Pass);

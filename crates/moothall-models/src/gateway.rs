@@ -15,9 +15,10 @@ use crate::api_key::ApiKey;
 use crate::backend::{BillingRisk, FailedAttempt, ModelAttempt, ModelBackend, ReplyListener};
 use crate::catalog::{Catalog, ModelCard};
 use crate::demo::DemoBackend;
-use crate::http::{HttpBackend, HttpClients};
-use crate::ledger::{BudgetReservation, CallCost, Ledger};
+use crate::http::HttpBackend;
+use crate::ledger::{BudgetReservation, CallCost, RunLedger};
 use crate::model_limiter::LONGEST_PAUSE;
+use crate::provider_connections::ProviderConnections;
 use crate::recording::RecordingStore;
 use crate::reply_check::{CheckedReply, judge};
 use crate::settings::RetrySettings;
@@ -31,6 +32,8 @@ pub struct GatewayOptions {
     pub keys: BTreeMap<String, ApiKey>,
     pub retry: RetrySettings,
     pub recording: RecordingMode,
+    /// Shared by all gateways of the process.
+    pub connections: ProviderConnections,
 }
 
 /// Whether replies are recorded or replayed.
@@ -44,13 +47,14 @@ pub enum RecordingMode {
     Replay(RecordingStore),
 }
 
-/// Makes all model calls. Create one per process, because its rate limits apply per process.
+/// Makes all model calls of a run. Rate limits belong to its [`ProviderConnections`].
 #[derive(Debug)]
 pub struct Gateway {
     catalog: Catalog,
     backends: BTreeMap<String, Arc<dyn ModelBackend>>,
     retry: RetrySettings,
     recording: RecordingMode,
+    connections: ProviderConnections,
 }
 
 /// The result of a call and its timing.
@@ -73,20 +77,19 @@ impl Gateway {
     }
 
     fn make(options: GatewayOptions, turnstile: Option<Arc<dyn SharedLimiter>>) -> Self {
-        let GatewayOptions { catalog, mut keys, retry, recording } = options;
-        let clients = Arc::new(HttpClients::default());
+        let GatewayOptions { catalog, mut keys, retry, recording, connections } = options;
         let mut backends: BTreeMap<String, Arc<dyn ModelBackend>> = BTreeMap::new();
         for provider in catalog.providers() {
             let backend = HttpBackend::new(
                 provider.clone(),
                 keys.remove(&provider.name),
-                Arc::clone(&clients),
+                &connections,
                 turnstile.clone(),
             );
             backends.insert(provider.name.clone(), Arc::new(backend));
         }
         backends.insert(ModelName::DEMO.to_owned(), Arc::new(DemoBackend));
-        Self { catalog, backends, retry, recording }
+        Self { catalog, backends, retry, recording, connections }
     }
 
     /// Replaces the backend of a provider.
@@ -119,7 +122,7 @@ impl Gateway {
     pub async fn call(
         &self,
         request: &ModelRequest,
-        ledger: &Ledger,
+        ledger: &RunLedger,
         listener: Option<&mut dyn ReplyListener>,
     ) -> CallReport {
         let started = Instant::now();
@@ -148,7 +151,7 @@ impl Gateway {
     async fn call_until_done(
         &self,
         request: &ModelRequest,
-        ledger: &Ledger,
+        ledger: &RunLedger,
         mut listener: Option<&mut dyn ReplyListener>,
         tries: &mut u32,
     ) -> Result<ModelReply, ModelFailure> {
@@ -161,6 +164,7 @@ impl Gateway {
             .backends
             .get(request.model.provider())
             .ok_or_else(|| unknown_provider(&request.model))?;
+        let started = Instant::now();
         let mut delays = delays(&self.retry);
         let mut cost_at_most = worst.usd.map(|_| MicroUsd::ZERO);
         let mut before: Option<ModelFailure> = None;
@@ -180,6 +184,7 @@ impl Gateway {
             .await
             {
                 Ok(reply) => {
+                    self.connections.note_answered(request.model.provider());
                     self.record(request, &reply);
                     return Ok(reply);
                 }
@@ -191,8 +196,18 @@ impl Gateway {
             if !failure.kind.is_retryable() || asked.is_some_and(|asked| asked > LONGEST_PAUSE) {
                 return Err(failure);
             }
-            let Some(delay) = delays.next() else { return Err(failure) };
+            let delay = delays.next().unwrap_or(self.retry.max_delay);
             let delay = asked.map_or(delay, |asked| asked.max(delay));
+            let is_last = self.retry.retries == 0
+                || *tries > self.retry.retries && {
+                    let waited = started.elapsed().saturating_add(delay);
+                    let is_outage = failure.kind.pauses_run()
+                        && self.connections.has_answered(request.model.provider());
+                    !is_outage || waited > self.retry.outage_wait
+                };
+            if is_last {
+                return Err(failure);
+            }
             let (kind, delay_ms) =
                 (failure.kind.code(), u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
             tracing::warn!(kind, delay_ms, tries = *tries, "model call failed, retrying");
@@ -220,7 +235,7 @@ fn delays(retry: &RetrySettings) -> impl Iterator<Item = Duration> + use<> {
     ExponentialBuilder::default()
         .with_min_delay(retry.first_delay)
         .with_max_delay(longest)
-        .with_max_times(retry.retries as usize)
+        .without_max_times()
         .with_jitter()
         .build()
         .map(move |delay| delay.min(longest))
@@ -278,7 +293,7 @@ fn refused_after(refusal: ModelFailure, before: Option<ModelFailure>) -> ModelFa
 async fn replay(
     recordings: &RecordingStore,
     request: &ModelRequest,
-    ledger: &Ledger,
+    ledger: &RunLedger,
     worst: CallCost,
     listener: Option<&mut dyn ReplyListener>,
 ) -> Result<ModelReply, ModelFailure> {

@@ -15,7 +15,8 @@ use crate::backend::{
 use crate::catalog::ModelProvider;
 use crate::connection::{causes, is_loopback};
 use crate::model_limiters::ModelLimiters;
-use crate::shared_limiter::SharedLimiter;
+use crate::provider_connections::ProviderConnections;
+use crate::shared_limiter::{MinuteQuota, SharedLimiter};
 use crate::wire::{self, EncodedRequest, MAX_BODY_BYTES, RawReply, ReplyDelivery, StreamDecoder};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -76,7 +77,7 @@ pub(crate) struct HttpBackend {
     provider: ModelProvider,
     key: Option<ApiKey>,
     clients: Arc<HttpClients>,
-    lanes: ModelLimiters,
+    lanes: Arc<ModelLimiters>,
     turnstile: Option<Arc<dyn SharedLimiter>>,
     /// URL and headers, the same for every call; or the reason no call can be made.
     target: Result<RequestTarget, ModelFailure>,
@@ -92,10 +93,10 @@ impl HttpBackend {
     pub(crate) fn new(
         provider: ModelProvider,
         key: Option<ApiKey>,
-        clients: Arc<HttpClients>,
+        connections: &ProviderConnections,
         turnstile: Option<Arc<dyn SharedLimiter>>,
     ) -> Self {
-        let lanes = ModelLimiters::new(provider.limits);
+        let (clients, lanes) = (connections.clients(), connections.limiters(&provider));
         let target = RequestTarget::new(&provider, key.as_ref());
         Self { provider, key, clients, lanes, turnstile, target }
     }
@@ -104,11 +105,23 @@ impl HttpBackend {
         let lane = self.lanes.of(call.request.model.name());
         let request = call.request;
         let tokens = || request.prompt_tokens_expected() + u64::from(request.max_tokens);
-        let permit = lane.enter(tokens).await.map_err(|pause| unbilled(stopped(pause)))?;
+        let permit = lane
+            .enter(call.reservation.run(), tokens)
+            .await
+            .map_err(|pause| unbilled(stopped(pause)))?;
         let _pass = match &self.turnstile {
             Some(turnstile) => {
-                let width = self.provider.limits.concurrent.get();
-                Some(turnstile.enter(&request.model.to_string(), width).await)
+                let (lane, limits) = (request.model.to_string(), self.provider.limits);
+                let pass = turnstile.enter(&lane, limits.concurrent.get()).await;
+                if let Some(limit) = limits.requests_per_minute {
+                    let name = format!("{lane} requests");
+                    turnstile.wait_for_quota(&name, 1, MinuteQuota::requests(limit)).await;
+                }
+                if let Some(limit) = limits.tokens_per_minute {
+                    let name = format!("{lane} tokens");
+                    turnstile.wait_for_quota(&name, tokens(), MinuteQuota::tokens(limit)).await;
+                }
+                Some(pass)
             }
             None => None,
         };

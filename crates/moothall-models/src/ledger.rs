@@ -4,13 +4,14 @@
 //! cap; spent never decreases. A call that can never fit is refused immediately. One that does not
 //! fit only because of other reservations waits, first come, first served.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use moothall_core::MicroUsd;
 pub use moothall_core::budget::Budget;
 use moothall_core::model::{FailureKind, ModelFailure};
 pub use moothall_core::money::SpendTotals;
+use moothall_core::{MicroUsd, RunId};
 use tokio::sync::Notify;
 
 /// Money and tokens that a call used or may use at most.
@@ -21,9 +22,30 @@ pub struct CallCost {
     pub tokens: u64,
 }
 
-/// The ledger of a run. There is one per run.
+/// Identifies the run of a call, for the fair distribution of slots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct RunKey(u64);
+
+impl RunKey {
+    /// A key that no other run has.
+    fn unique() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// The same key for the same name.
+    pub(crate) fn of(name: &str) -> Self {
+        let mut hasher = DefaultHasher::new();
+        name.hash(&mut hasher);
+        // The upper half, so that it never equals a counter.
+        Self(hasher.finish() | 1 << 63)
+    }
+}
+
+/// The ledger of a run. There is one per run, or per batch of a run on a cluster.
 #[derive(Debug)]
-pub struct Ledger {
+pub struct RunLedger {
+    run: RunKey,
     budget: Budget,
     state: Mutex<LedgerState>,
     changed: Notify,
@@ -38,14 +60,21 @@ struct LedgerState {
     reserved_tokens: u64,
 }
 
-impl Ledger {
+impl RunLedger {
     pub fn new(budget: Budget) -> Self {
         Self {
+            run: RunKey::unique(),
             budget,
             state: Mutex::default(),
             changed: Notify::new(),
             turn: tokio::sync::Mutex::new(()),
         }
+    }
+
+    /// Sets the run, if it has several ledgers.
+    #[must_use]
+    pub fn of_run(self, run_id: &RunId) -> Self {
+        Self { run: RunKey::of(run_id.as_str()), ..self }
     }
 
     /// The ledger of a resumed run. `spent` counts against the budget.
@@ -157,7 +186,7 @@ impl Ledger {
 #[derive(Debug)]
 #[must_use = "dropping a reservation releases its budget"]
 pub struct BudgetReservation<'a> {
-    ledger: &'a Ledger,
+    ledger: &'a RunLedger,
     worst: CallCost,
     settled: Option<ReservationOutcome>,
     sent: AtomicBool,
@@ -171,6 +200,11 @@ enum ReservationOutcome {
 }
 
 impl BudgetReservation<'_> {
+    /// The run that pays.
+    pub(crate) fn run(&self) -> RunKey {
+        self.ledger.run
+    }
+
     /// Call this before sending the request. From then on it may be billed.
     pub fn mark_sent(&self) {
         self.sent.store(true, Ordering::Relaxed);

@@ -15,8 +15,8 @@ fn amount(micros: u64, tokens: u64) -> CallCost {
     CallCost { usd: Some(usd(micros)), tokens }
 }
 
-fn dollars(cap_micros: u64) -> Ledger {
-    Ledger::new(Budget { usd: Some(usd(cap_micros)), tokens: None })
+fn dollars(cap_micros: u64) -> RunLedger {
+    RunLedger::new(Budget { usd: Some(usd(cap_micros)), tokens: None })
 }
 
 fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
@@ -24,7 +24,7 @@ fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
 }
 
 /// The result of a reservation that does not have to wait.
-fn now(ledger: &Ledger, worst: CallCost) -> Result<BudgetReservation<'_>, ModelFailure> {
+fn now(ledger: &RunLedger, worst: CallCost) -> Result<BudgetReservation<'_>, ModelFailure> {
     match poll(pin!(ledger.reserve(worst))) {
         Poll::Ready(result) => result,
         Poll::Pending => panic!("the reservation waits"),
@@ -32,7 +32,7 @@ fn now(ledger: &Ledger, worst: CallCost) -> Result<BudgetReservation<'_>, ModelF
 }
 
 #[track_caller]
-fn check_refused(ledger: &Ledger, worst: CallCost, kind: FailureKind, detail: &str) {
+fn check_refused(ledger: &RunLedger, worst: CallCost, kind: FailureKind, detail: &str) {
     let failure = now(ledger, worst).unwrap_err();
     assert_eq!(failure, ModelFailure::new(kind, detail));
 }
@@ -67,7 +67,7 @@ fn what_is_under_way_counts_in_full_for_whoever_fears_to_die() {
 
 #[test]
 fn tokens_have_their_own_cap() {
-    let ledger = Ledger::new(Budget { usd: None, tokens: Some(1000) });
+    let ledger = RunLedger::new(Budget { usd: None, tokens: Some(1000) });
     now(&ledger, amount(1, 400)).unwrap().settle(amount(1, 300));
     check_refused(
         &ledger,
@@ -154,7 +154,7 @@ fn check_spent(
     end: impl Fn(BudgetReservation<'_>),
     expected: SpendTotals,
 ) {
-    let ledger = Ledger::new(budget);
+    let ledger = RunLedger::new(budget);
     end(now(&ledger, worst).unwrap());
     assert_eq!(ledger.spent(), expected);
 }
@@ -207,7 +207,7 @@ fn a_call_that_is_dropped_after_it_was_sent_counts_whole_and_as_uncertain() {
 #[test]
 fn a_run_that_goes_on_has_spent_what_it_spent_before() {
     let spent = SpendTotals { usd: usd(900_000), ..SpendTotals::default() };
-    let ledger = Ledger::resume(dollars(1_000_000).budget, spent);
+    let ledger = RunLedger::resume(dollars(1_000_000).budget, spent);
     assert_eq!(ledger.spent(), spent);
     assert!(now(&ledger, amount(100_001, 0)).is_err());
     assert!(now(&ledger, amount(100_000, 0)).is_ok());
@@ -246,7 +246,7 @@ fn a_model_without_a_price_is_counted_where_they_are_not() {
 
 #[test]
 fn a_ledger_without_caps_never_waits_and_never_overflows() {
-    let ledger = Ledger::unlimited();
+    let ledger = RunLedger::unlimited();
     let most = amount(u64::MAX, u64::MAX);
     let first = now(&ledger, most).unwrap();
     let second = now(&ledger, most).unwrap();
@@ -264,7 +264,7 @@ fn a_ledger_without_caps_never_waits_and_never_overflows() {
 }
 
 /// Spent plus reserved, read atomically.
-fn in_use(ledger: &Ledger) -> (u64, u64) {
+fn in_use(ledger: &RunLedger) -> (u64, u64) {
     let state = ledger.state();
     (
         state.spent.usd.micros() + state.reserved_usd.micros(),
@@ -295,7 +295,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 proptest! {
     #[test]
     fn spent_and_reserved_never_exceed_the_cap_and_spent_never_shrinks(acts in acts()) {
-        let ledger = Ledger::new(CAPPED);
+        let ledger = RunLedger::new(CAPPED);
         let mut held: Vec<BudgetReservation<'_>> = Vec::new();
         let (mut reserved, mut spent) = (amount(0, 0), SpendTotals::default());
         for act in acts {
@@ -362,7 +362,7 @@ fn scrambled(seed: u64) -> u64 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn many_calls_at_once_keep_the_cap_and_all_of_them_finish() {
     const CAP: u64 = 1000;
-    let ledger = Arc::new(Ledger::new(Budget { usd: Some(usd(CAP)), tokens: Some(2 * CAP) }));
+    let ledger = Arc::new(RunLedger::new(Budget { usd: Some(usd(CAP)), tokens: Some(2 * CAP) }));
     let done = Arc::new(AtomicBool::new(false));
     let watcher = std::thread::spawn({
         let (ledger, done) = (Arc::clone(&ledger), Arc::clone(&done));

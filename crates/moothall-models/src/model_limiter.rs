@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use governor::clock::{Clock, DefaultClock};
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
-use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
-use crate::catalog::Limits;
-
-const MINUTE_NANOS: u64 = 60_000_000_000;
+use crate::catalog::ProviderLimits;
+use crate::fair_slots::{FairSlot, FairSlots};
+use crate::ledger::RunKey;
+use crate::shared_limiter::MinuteQuota;
 
 /// The longest pause to wait for here. For a longer one the call fails, so the run can be
 /// suspended; waiting would block all other calls without any report.
@@ -28,7 +28,7 @@ const LONGEST_BELIEVED_PAUSE: Duration = Duration::from_secs(24 * 60 * 60);
 /// State shared by all calls to one model.
 #[derive(Debug)]
 pub(crate) struct ModelLimiter {
-    slots: Semaphore,
+    slots: FairSlots,
     pace: Mutex<LimiterState>,
     requests: Option<DefaultDirectRateLimiter>,
     tokens: Option<TokenQuota>,
@@ -40,9 +40,7 @@ pub(crate) struct ModelLimiter {
 #[derive(Debug)]
 struct TokenQuota {
     limiter: DefaultDirectRateLimiter,
-    /// The maximum that can be taken in one step.
-    burst: NonZeroU32,
-    limit: NonZeroU32,
+    quota: MinuteQuota,
 }
 
 #[derive(Debug)]
@@ -51,8 +49,6 @@ struct LimiterState {
     width: u32,
     /// Configured concurrency limit.
     full: u32,
-    /// Slots to remove that were in use when the limit was lowered.
-    owed: u32,
     /// Successes since the limit last changed.
     successes: u32,
     /// Number of slow-downs. Calls that were in progress together cause only one.
@@ -61,24 +57,23 @@ struct LimiterState {
 }
 
 impl ModelLimiter {
-    pub(crate) fn new(limits: Limits) -> Self {
+    pub(crate) fn new(limits: ProviderLimits) -> Self {
         let full = limits.concurrent.get();
         Self {
-            slots: Semaphore::new(full as usize),
+            slots: FairSlots::new(full),
             pace: Mutex::new(LimiterState {
                 width: full,
                 full,
-                owed: 0,
                 successes: 0,
                 generation: 0,
                 stopped_until: None,
             }),
             requests: limits
                 .requests_per_minute
-                .map(|limit| RateLimiter::direct(quota(limit, 10).0)),
+                .map(|limit| RateLimiter::direct(governor_quota(MinuteQuota::requests(limit)))),
             tokens: limits.tokens_per_minute.map(|limit| {
-                let (quota, burst) = quota(limit, 2);
-                TokenQuota { limiter: RateLimiter::direct(quota), burst, limit }
+                let quota = MinuteQuota::tokens(limit);
+                TokenQuota { limiter: RateLimiter::direct(governor_quota(quota)), quota }
             }),
             clock: DefaultClock::default(),
             turn: tokio::sync::Mutex::new(()),
@@ -91,20 +86,17 @@ impl ModelLimiter {
     /// Returns the remaining pause as an error if it is too long to wait for.
     pub(crate) async fn enter(
         &self,
+        run: RunKey,
         tokens: impl FnOnce() -> u64,
     ) -> Result<ModelPermit<'_>, Duration> {
-        let slot = self.slots.acquire().await.ok();
-        // Create the permit now, so a caller that is cancelled while waiting returns an owed
-        // slot.
-        let mut permit = ModelPermit { lane: self, slot, generation: 0 };
+        let slot = self.slots.acquire(run).await;
         self.sit_out_pause().await?;
         if self.requests.is_some() || self.tokens.is_some() {
             self.wait_for_quotas(tokens).await;
             // A pause may have started in the meantime.
             self.sit_out_pause().await?;
         }
-        permit.generation = self.pace().generation;
-        Ok(permit)
+        Ok(ModelPermit { lane: self, _slot: slot, generation: self.pace().generation })
     }
 
     /// First come, first served. Otherwise small calls would drain the bucket and a large call
@@ -116,17 +108,11 @@ impl ModelLimiter {
                 tokio::time::sleep(not_yet.wait_time_from(self.clock.now())).await;
             }
         }
-        if let Some(TokenQuota { limiter, burst, limit }) = &self.tokens {
-            // A call larger than the bucket waits for several bucketfuls. One larger than the limit
-            // per minute counts as a full minute, so it is possible at all.
-            let mut left = tokens().min(u64::from(limit.get()));
-            while let Some(part) =
-                u32::try_from(left.min(u64::from(burst.get()))).ok().and_then(NonZeroU32::new)
-            {
+        if let Some(TokenQuota { limiter, quota }) = &self.tokens {
+            for part in quota.steps(tokens()) {
                 while let Ok(Err(not_yet)) = limiter.check_n(part) {
                     tokio::time::sleep(not_yet.wait_time_from(self.clock.now())).await;
                 }
-                left -= u64::from(part.get());
             }
         }
     }
@@ -154,17 +140,10 @@ impl ModelLimiter {
     }
 }
 
-/// A quota that is not exceeded in any minute. A bucket of `burst` that refills at `rate` allows
-/// `burst + rate` in its first minute, so their sum must equal the limit.
-fn quota(limit: NonZeroU32, burst_share: u32) -> (Quota, NonZeroU32) {
-    let burst = NonZeroU32::new(limit.get() / burst_share).unwrap_or(NonZeroU32::MIN);
-    let refill = (limit.get() - burst.get()).max(1);
-    // Rounded up: a period one nanosecond too short would eventually allow one call too many.
-    let period = Duration::from_nanos(MINUTE_NANOS.div_ceil(u64::from(refill)));
-    let quota = Quota::with_period(period)
+fn governor_quota(quota: MinuteQuota) -> Quota {
+    Quota::with_period(quota.period)
         .unwrap_or_else(|| Quota::per_minute(NonZeroU32::MIN))
-        .allow_burst(burst);
-    (quota, burst)
+        .allow_burst(quota.burst)
 }
 
 /// Permission for one call in progress.
@@ -172,7 +151,7 @@ fn quota(limit: NonZeroU32, burst_share: u32) -> (Quota, NonZeroU32) {
 #[must_use = "dropping the permit frees its slot"]
 pub(crate) struct ModelPermit<'a> {
     lane: &'a ModelLimiter,
-    slot: Option<SemaphorePermit<'a>>,
+    _slot: FairSlot,
     generation: u64,
 }
 
@@ -183,11 +162,7 @@ impl ModelPermit<'_> {
         if pace.width < pace.full && pace.successes >= pace.width {
             pace.successes = 0;
             pace.width += 1;
-            if pace.owed > 0 {
-                pace.owed -= 1;
-            } else {
-                self.lane.slots.add_permits(1);
-            }
+            self.lane.slots.set_width(pace.width);
         }
     }
 
@@ -201,23 +176,8 @@ impl ModelPermit<'_> {
         if self.generation == pace.generation {
             pace.generation += 1;
             pace.successes = 0;
-            let narrower = (pace.width / 2).max(1);
-            let fewer = (pace.width - narrower) as usize;
-            pace.width = narrower;
-            let taken = self.lane.slots.forget_permits(fewer);
-            pace.owed += u32::try_from(fewer - taken).unwrap_or(0);
-        }
-    }
-}
-
-impl Drop for ModelPermit<'_> {
-    fn drop(&mut self) {
-        let mut pace = self.lane.pace();
-        if pace.owed > 0 {
-            pace.owed -= 1;
-            if let Some(slot) = self.slot.take() {
-                slot.forget();
-            }
+            pace.width = (pace.width / 2).max(1);
+            self.lane.slots.set_width(pace.width);
         }
     }
 }

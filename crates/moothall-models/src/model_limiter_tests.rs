@@ -7,8 +7,10 @@ use governor::clock::FakeRelativeClock;
 
 use super::*;
 
+const MINUTE_NANOS: u64 = 60_000_000_000;
+
 fn lane(concurrent: u32) -> ModelLimiter {
-    ModelLimiter::new(Limits {
+    ModelLimiter::new(ProviderLimits {
         requests_per_minute: None,
         tokens_per_minute: None,
         concurrent: NonZeroU32::new(concurrent).unwrap(),
@@ -21,7 +23,7 @@ fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
 
 /// A permit that is available without waiting.
 fn enter_now(lane: &ModelLimiter) -> Option<ModelPermit<'_>> {
-    match poll(pin!(lane.enter(|| 1))) {
+    match poll(pin!(lane.enter(RunKey::of("run"), || 1))) {
         Poll::Ready(permit) => Some(permit.unwrap()),
         Poll::Pending => None,
     }
@@ -118,17 +120,18 @@ async fn a_pause_stops_the_whole_lane_and_the_longest_one_counts() {
     let lane = lane(4);
     let began = Instant::now();
     let (first, second, third) = (
-        lane.enter(|| 1).await.unwrap(),
-        lane.enter(|| 1).await.unwrap(),
-        lane.enter(|| 1).await.unwrap(),
+        lane.enter(RunKey::of("run"), || 1).await.unwrap(),
+        lane.enter(RunKey::of("run"), || 1).await.unwrap(),
+        lane.enter(RunKey::of("run"), || 1).await.unwrap(),
     );
     first.slow_down(Some(Duration::from_secs(10)));
     second.slow_down(Some(Duration::from_secs(30)));
     third.slow_down(Some(Duration::from_secs(20)));
-    let (one, other) = tokio::join!(lane.enter(|| 1), lane.enter(|| 1));
+    let (one, other) =
+        tokio::join!(lane.enter(RunKey::of("run"), || 1), lane.enter(RunKey::of("run"), || 1));
     assert_eq!(began.elapsed(), Duration::from_secs(30));
     drop((one, other));
-    drop(lane.enter(|| 1).await.unwrap());
+    drop(lane.enter(RunKey::of("run"), || 1).await.unwrap());
     assert_eq!(began.elapsed(), Duration::from_secs(30));
 }
 
@@ -136,17 +139,17 @@ async fn a_pause_stops_the_whole_lane_and_the_longest_one_counts() {
 async fn a_pause_that_begins_while_a_call_waits_for_its_quota_stops_that_call_too() {
     // Regression: the pause was checked before the quota but not after, so a call that waited for
     // its quota ignored it.
-    let lane = ModelLimiter::new(Limits {
+    let lane = ModelLimiter::new(ProviderLimits {
         requests_per_minute: NonZeroU32::new(10_000),
         tokens_per_minute: None,
         concurrent: NonZeroU32::new(2).unwrap(),
     });
-    let under_way = lane.enter(|| 1).await.unwrap();
+    let under_way = lane.enter(RunKey::of("run"), || 1).await.unwrap();
     // The next request is allowed after 7 ms of real time, used by governor; the pause uses tokio's
     // virtual time.
     while lane.requests.as_ref().unwrap().check().is_ok() {}
     let began = Instant::now();
-    let mut waiting = pin!(lane.enter(|| 1));
+    let mut waiting = pin!(lane.enter(RunKey::of("run"), || 1));
     assert!(futures_poll_once(waiting.as_mut()).await.is_none());
     under_way.slow_down(Some(Duration::from_secs(300)));
     drop(waiting.await);
@@ -170,13 +173,13 @@ async fn a_pause_too_long_to_sit_out_is_told_to_everyone_at_once() {
     let lane = lane(2);
     let began = Instant::now();
     let hour = Duration::from_secs(3600);
-    lane.enter(|| 1).await.unwrap().slow_down(Some(hour));
-    assert_eq!(lane.enter(|| 1).await.unwrap_err(), hour);
-    assert_eq!(lane.enter(|| 1).await.unwrap_err(), hour);
+    lane.enter(RunKey::of("run"), || 1).await.unwrap().slow_down(Some(hour));
+    assert_eq!(lane.enter(RunKey::of("run"), || 1).await.unwrap_err(), hour);
+    assert_eq!(lane.enter(RunKey::of("run"), || 1).await.unwrap_err(), hour);
     assert_eq!(began.elapsed(), Duration::ZERO);
     // Once the remaining pause is short enough, calls wait for it.
     tokio::time::sleep(hour - LONGEST_PAUSE).await;
-    drop(lane.enter(|| 1).await.unwrap());
+    drop(lane.enter(RunKey::of("run"), || 1).await.unwrap());
     assert_eq!(began.elapsed(), hour);
 }
 
@@ -194,9 +197,9 @@ fn a_call_that_gives_up_in_the_queue_leaves_no_trace() {
 #[tokio::test(start_paused = true)]
 async fn a_call_that_gives_up_during_a_pause_leaves_no_trace() {
     let lane = lane(4);
-    lane.enter(|| 1).await.unwrap().slow_down(Some(Duration::from_secs(10)));
+    lane.enter(RunKey::of("run"), || 1).await.unwrap().slow_down(Some(Duration::from_secs(10)));
     for _ in 0..10 {
-        assert!(futures_poll_once(pin!(lane.enter(|| 1))).await.is_none());
+        assert!(futures_poll_once(pin!(lane.enter(RunKey::of("run"), || 1))).await.is_none());
     }
     tokio::time::advance(Duration::from_secs(10)).await;
     assert_eq!(fill(&lane).len(), 2);
@@ -210,10 +213,11 @@ async fn a_call_that_gives_up_during_a_pause_gives_back_the_slot_that_is_owed() 
     let late = permits.pop().unwrap();
     permits.pop().unwrap().slow_down(None);
     drop(permits);
-    let newer = lane.enter(|| 1).await.unwrap();
+    let newer = lane.enter(RunKey::of("run"), || 1).await.unwrap();
     late.slow_down(Some(Duration::from_secs(10)));
     assert_eq!(lane.width(), 4);
-    let mut waiting: Vec<_> = (0..3).map(|_| Box::pin(lane.enter(|| 1))).collect();
+    let mut waiting: Vec<_> =
+        (0..3).map(|_| Box::pin(lane.enter(RunKey::of("run"), || 1))).collect();
     for waiting in &mut waiting {
         assert!(futures_poll_once(waiting.as_mut()).await.is_none());
     }
@@ -245,11 +249,12 @@ async fn many_calls_with_all_endings_never_exceed_the_limit_and_lose_no_slot() {
                 for turn in 0..200 {
                     let bits = scrambled(caller * 1000 + turn + 1);
                     if bits.is_multiple_of(16) {
-                        let given_up = futures_poll_once(pin!(lane.enter(|| 1))).await;
+                        let given_up =
+                            futures_poll_once(pin!(lane.enter(RunKey::of("run"), || 1))).await;
                         drop(given_up);
                         continue;
                     }
-                    let permit = lane.enter(|| 1).await.unwrap();
+                    let permit = lane.enter(RunKey::of("run"), || 1).await.unwrap();
                     let now = under_way.fetch_add(1, Ordering::SeqCst) + 1;
                     most.fetch_max(now, Ordering::SeqCst);
                     tokio::task::yield_now().await;
@@ -268,16 +273,15 @@ async fn many_calls_with_all_endings_never_exceed_the_limit_and_lose_no_slot() {
         waited.expect("a call never ends").unwrap();
     }
     assert!(most.load(Ordering::SeqCst) <= FULL);
-    let (width, owed) = (lane.width(), lane.pace().owed);
-    assert!((1..=FULL).contains(&width));
-    assert_eq!(lane.slots.available_permits() as u32, width + owed);
+    assert!((1..=FULL).contains(&lane.width()));
+    assert_eq!(fill(&lane).len(), lane.width() as usize);
 }
 
 /// The times, in nanoseconds, at which greedy calls of `size` are allowed: two minutes, a long
 /// pause, two more minutes.
 fn greedy_calls(limit: u32, burst_share: u32, size: NonZeroU32) -> Vec<u64> {
     let clock = FakeRelativeClock::default();
-    let (quota, _) = quota(NonZeroU32::new(limit).unwrap(), burst_share);
+    let quota = governor_quota(MinuteQuota::new(NonZeroU32::new(limit).unwrap(), burst_share));
     let limiter = RateLimiter::direct_with_clock(quota, clock.clone());
     let mut calls = Vec::new();
     for rest in [0, 200] {
@@ -328,7 +332,8 @@ fn no_minute_exceeds_a_limit_of_tokens() {
 fn a_quota_of_any_size_can_be_made() {
     for limit in [1, 9, 10, 11, u32::MAX - 1, u32::MAX] {
         for share in [2, 10] {
-            let (quota, burst) = quota(NonZeroU32::new(limit).unwrap(), share);
+            let quota = MinuteQuota::new(NonZeroU32::new(limit).unwrap(), share);
+            let (burst, quota) = (quota.burst, governor_quota(quota));
             assert_eq!(quota.burst_size(), burst);
             assert!(burst.get() <= limit);
             let minute =
@@ -340,15 +345,15 @@ fn a_quota_of_any_size_can_be_made() {
 
 #[tokio::test]
 async fn a_call_larger_than_the_bucket_is_paid_for_in_several_bucketfuls() {
-    let lane = ModelLimiter::new(Limits {
+    let lane = ModelLimiter::new(ProviderLimits {
         requests_per_minute: None,
         // 12,000 per minute: a bucket of 6,000 that refills at 100 per second.
         tokens_per_minute: NonZeroU32::new(12_000),
         concurrent: NonZeroU32::MIN,
     });
     let began = std::time::Instant::now();
-    drop(lane.enter(|| 6_050).await.unwrap());
+    drop(lane.enter(RunKey::of("run"), || 6_050).await.unwrap());
     assert!(began.elapsed() >= Duration::from_millis(450), "{:?}", began.elapsed());
     // The bucket is empty, so the next call waits too; a call of any size is possible.
-    assert!(futures_poll_once(pin!(lane.enter(|| u64::MAX))).await.is_none());
+    assert!(futures_poll_once(pin!(lane.enter(RunKey::of("run"), || u64::MAX))).await.is_none());
 }

@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::catalog::Limits;
+use crate::catalog::ProviderLimits;
 use crate::model_limiter::ModelLimiter;
 
 #[derive(Debug)]
 pub(crate) struct ModelLimiters {
-    limits: Limits,
+    limits: ProviderLimits,
     by_model: Mutex<BTreeMap<String, Arc<ModelLimiter>>>,
 }
 
 impl ModelLimiters {
-    pub(crate) fn new(limits: Limits) -> Self {
+    pub(crate) fn new(limits: ProviderLimits) -> Self {
         Self { limits, by_model: Mutex::default() }
     }
 

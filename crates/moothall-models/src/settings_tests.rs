@@ -22,6 +22,7 @@ fn an_empty_section_is_the_default() {
             retries: 3,
             first_delay: Duration::from_millis(500),
             max_delay: Duration::from_secs(30),
+            outage_wait: Duration::from_secs(300),
         }),
     );
 }

@@ -310,8 +310,8 @@ fn check_refused<'a>(wire: WireFormat, pieces: impl IntoIterator<Item = &'a [u8]
 fn a_line_without_an_end_is_refused() {
     let long = vec![b'a'; 17 * MIB];
     for (wire, _) in STREAMS {
-        check_refused(wire, [long.as_slice()], "a line of the stream is too long");
-        check_refused(wire, long.chunks(MIB), "a line of the stream is too long");
+        check_refused(wire, [long.as_slice()], "the provider sent a line longer than 16 MiB");
+        check_refused(wire, long.chunks(MIB), "the provider sent a line longer than 16 MiB");
     }
 }
 
@@ -319,7 +319,7 @@ fn a_line_without_an_end_is_refused() {
 fn an_event_without_an_end_is_refused() {
     let line = format!("data: {}\n", "a".repeat(MIB));
     let lines = std::iter::repeat_n(line.as_bytes(), 17);
-    check_refused(WireFormat::OpenAiChat, lines, "a line of the stream is too long");
+    check_refused(WireFormat::OpenAiChat, lines, "the provider sent a line longer than 16 MiB");
 }
 
 #[test]

@@ -25,4 +25,4 @@ mod worker;
 
 pub use crate::build::{InvalidBuild, WorkerBuild};
 pub use crate::cluster::{ClusterError, RestateAdmin, RestateIngress, RestateService};
-pub use crate::worker::{OpenError, OpenFuture, OpenedRun, Program, RestateWorker};
+pub use crate::worker::{OpenError, OpenFuture, OpenedRun, RestateWorker, WorkerHost};

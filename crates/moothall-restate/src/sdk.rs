@@ -19,7 +19,7 @@ use moothall_engine::durable::{
     drive_run,
 };
 use moothall_models::Budget;
-use moothall_store::{Commit, ControlRequest as Wanted, RunState, StoreError, now_ms};
+use moothall_store::{ControlRequest as Wanted, RunCommit, RunState, StoreError, now_ms};
 use restate_sdk::context::{DurableFuture, RequestTarget};
 use restate_sdk::discovery::{self, ServiceName};
 use restate_sdk::endpoint::ContextInternal;
@@ -280,7 +280,7 @@ async fn give_up(stage: Arc<RunContext>, error: TerminalError) -> HandlerResult<
         }
     };
     let (events, state) = (vec![RunEvent::of_run(body)], Some(state));
-    let commit = Commit { events, state, at_ms: now_ms(), ..Commit::default() };
+    let commit = RunCommit { events, state, at_ms: now_ms(), ..RunCommit::default() };
     match stage.store.commit(&stage.run_id, commit).await {
         Ok(_) | Err(StoreError::RunEnded { .. } | StoreError::UnknownRun(_)) => Ok(()),
         Err(error) => Err(error.into()),

@@ -20,12 +20,12 @@ use crate::build::WorkerBuild;
 use crate::sdk;
 
 /// What a worker needs from the host program: models, evidence, sandboxes.
-pub trait Program: Debug + Send + Sync {
+pub trait WorkerHost: Debug + Send + Sync {
     /// Loads what a run needs on this machine.
     fn open<'a>(&'a self, run_id: &'a RunId) -> OpenFuture<'a>;
 }
 
-/// The future of [`Program::open`].
+/// The future of [`WorkerHost::open`].
 pub type OpenFuture<'a> = Pin<Box<dyn Future<Output = Result<OpenedRun, OpenError>> + Send + 'a>>;
 
 /// A run that is ready to be driven on this machine.
@@ -63,7 +63,7 @@ pub struct OpenError {
 /// A process that drives runs for Restate.
 #[derive(Debug, Clone)]
 pub struct RestateWorker {
-    pub(crate) program: Arc<dyn Program>,
+    pub(crate) program: Arc<dyn WorkerHost>,
     pub(crate) build: WorkerBuild,
     leaving: CancellationToken,
     lookout: Arc<CancelPoller>,
@@ -73,7 +73,7 @@ pub struct RestateWorker {
 
 impl RestateWorker {
     /// Creates a worker. Its build is the package version unless [`Self::of_build`] is called.
-    pub fn new(program: Arc<dyn Program>) -> Self {
+    pub fn new(program: Arc<dyn WorkerHost>) -> Self {
         let (leaving, busy) = (CancellationToken::new(), watch::Sender::new(0));
         let lookout = Arc::default();
         Self { program, build: WorkerBuild::of_version(), leaving, lookout, busy }

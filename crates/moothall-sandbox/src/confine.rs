@@ -143,13 +143,13 @@ pub fn confine(workspace: &Path, state: &Path) -> Result<Vec<&'static str>, Sand
         .and_then(Ruleset::create)
         .and_then(landlock::RulesetCreated::restrict_self)
         .map_err(landlock)?;
-    let known = match status.landlock {
+    let found = match status.landlock {
         LandlockStatus::Available { effective_abi, .. } => effective_abi as u32,
-        LandlockStatus::NotEnabled | LandlockStatus::NotImplemented => 0,
+        LandlockStatus::NotEnabled => return Err(SandboxError::LandlockDisabled),
+        LandlockStatus::NotImplemented => 0,
     };
-    if known < LEAST {
-        let words = format!("the kernel supports Landlock ABI {known}, but {LEAST} is required");
-        return Err(SandboxError::Host { what: words, source: io::ErrorKind::Unsupported.into() });
+    if found < LEAST {
+        return Err(SandboxError::LandlockTooOld { found, needed: LEAST });
     }
     filter_calls()?;
     denied(workspace, state)

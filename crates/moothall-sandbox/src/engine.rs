@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use moothall_core::Sha256Hex;
 use moothall_core::sandbox::{
-    IsolationClass, LimitName, Limits, SandboxAttestation, SandboxLabels, SelfTest,
+    IsolationClass, LimitName, SandboxAttestation, SandboxLabels, SandboxLimits, SelfTest,
 };
 use serde::{Deserialize, Serialize};
 
@@ -103,7 +103,7 @@ impl fmt::Display for EngineName {
 pub struct SandboxSpec {
     pub image: String,
     /// Limits of the program that will run in it.
-    pub limits: Limits,
+    pub limits: SandboxLimits,
 }
 
 /// The agent's static binary: bytes for an initramfs, a file for a bind mount.

@@ -24,11 +24,17 @@ pub enum SandboxError {
         /// What the available engines provide.
         found: String,
     },
+    /// The kernel has Landlock, but it is not enabled.
+    #[error("Landlock is disabled on this kernel")]
+    LandlockDisabled,
+    /// The kernel has no Landlock (ABI 0), or an old version of it.
+    #[error("the kernel supports Landlock ABI {found}, but {needed} is required")]
+    LandlockTooOld { found: u32, needed: u32 },
     /// The image is missing or broken.
     #[error("image `{image}`: {problem}")]
     Image { image: String, problem: String },
     /// The request cannot be run in any sandbox.
-    #[error("cannot run the program: {0}")]
+    #[error("{0}")]
     Request(String),
     /// A sandbox did not become ready in time.
     #[error("{what} was not ready after {waited:?}")]
@@ -62,6 +68,8 @@ impl SandboxError {
             Self::Missing { .. }
             | Self::NeedsLinux { .. }
             | Self::TooWeak { .. }
+            | Self::LandlockDisabled
+            | Self::LandlockTooOld { .. }
             | Self::Image { .. }
             | Self::Request(_) => false,
             Self::NotReady { .. }
@@ -75,9 +83,11 @@ impl SandboxError {
     /// Converts the error to the failure that workflows record.
     pub fn failure(&self) -> SandboxFailure {
         let kind = match self {
-            Self::Missing { .. } | Self::NeedsLinux { .. } | Self::TooWeak { .. } => {
-                SandboxFailureKind::NoEngine
-            }
+            Self::Missing { .. }
+            | Self::NeedsLinux { .. }
+            | Self::TooWeak { .. }
+            | Self::LandlockDisabled
+            | Self::LandlockTooOld { .. } => SandboxFailureKind::NoEngine,
             Self::Image { .. } => SandboxFailureKind::Image,
             Self::Request(_) => SandboxFailureKind::Request,
             Self::NotReady { .. }

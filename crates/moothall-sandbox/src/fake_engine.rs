@@ -10,7 +10,7 @@ use moothall_core::guest::{
     FrameReader, GuestFrame, GuestMessage, GuestStream, HostMessage, PROTOCOL, write_data,
     write_message,
 };
-use moothall_core::sandbox::{IsolationClass, LimitName, Limits, SandboxLabels};
+use moothall_core::sandbox::{IsolationClass, LimitName, SandboxLabels, SandboxLimits};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 
 use crate::{
@@ -214,5 +214,5 @@ impl SandboxHandle for FakeHandle {
 }
 
 pub(crate) fn spec() -> SandboxSpec {
-    SandboxSpec { image: "python".to_owned(), limits: Limits::default() }
+    SandboxSpec { image: "python".to_owned(), limits: SandboxLimits::default() }
 }

@@ -41,7 +41,7 @@ pub use self::build::{
 pub use self::bundle::BundleEntry;
 pub use self::initramfs::init_archive;
 pub use self::manifest::{DebianPackage, FileEntry, ImageManifest};
-pub use self::recipe::{KernelRecipe, Recipe, RootRecipe};
+pub use self::recipe::{ImageRecipe, KernelRecipe, RootRecipe};
 pub use self::verify::{ImageProblem, ImageProblemKind};
 use crate::SandboxError;
 

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use moothall_core::guest::{ExitCause, GuestRunRequest, Place};
 use moothall_core::sandbox::{
-    CapturedOutput, ExecuteRequest, Exit, FileRef, GuestPath, SandboxAttestation, SandboxExecution,
+    CapturedOutput, ExecuteRequest, ExecutionExit, FileRef, GuestPath, SandboxAttestation,
+    SandboxExecution,
 };
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -131,29 +132,29 @@ impl SandboxLease {
                 stderr_truncated |= ended.stderr_truncated;
                 left_running = ended.left_running;
                 match ended.way {
-                    ExitCause::OutOfMemory => Exit::OutOfMemory,
-                    ExitCause::TimedOut => Exit::TimedOut,
+                    ExitCause::OutOfMemory => ExecutionExit::OutOfMemory,
+                    ExitCause::TimedOut => ExecutionExit::TimedOut,
                     // Shells report 137 for a killed program.
                     ExitCause::Signalled(9) | ExitCause::Exited(137) if out_of_memory => {
-                        Exit::OutOfMemory
+                        ExecutionExit::OutOfMemory
                     }
-                    ExitCause::Exited(code) => Exit::Exited { code },
-                    ExitCause::Signalled(signal) => Exit::Signalled { signal },
-                    ExitCause::Killed => Exit::Signalled { signal: 9 },
+                    ExitCause::Exited(code) => ExecutionExit::Exited { code },
+                    ExitCause::Signalled(signal) => ExecutionExit::Signalled { signal },
+                    ExitCause::Killed => ExecutionExit::Signalled { signal: 9 },
                 }
             }
-            SessionRunEnd::Silent => Exit::TimedOut,
+            SessionRunEnd::Silent => ExecutionExit::TimedOut,
             SessionRunEnd::Broken(SandboxError::Request(why)) => {
                 return Err(SandboxError::Request(why));
             }
-            SessionRunEnd::Broken(_) if out_of_memory => Exit::OutOfMemory,
+            SessionRunEnd::Broken(_) if out_of_memory => ExecutionExit::OutOfMemory,
             SessionRunEnd::Broken(error) => {
                 let words = self.end.last_words();
                 let detail = match words.is_empty() {
                     true => error.failure().detail,
                     false => format!("{} ({words})", error.failure().detail),
                 };
-                Exit::SandboxDied { detail }
+                ExecutionExit::SandboxDied { detail }
             }
         };
         let mut brought = CollectedFiles::default();

@@ -21,6 +21,7 @@ pub mod image;
 #[cfg(target_os = "linux")]
 pub mod jail;
 mod lease;
+mod memory_budget;
 #[cfg(target_os = "linux")]
 pub mod microvm;
 mod named_sandboxes;
@@ -45,6 +46,7 @@ pub use crate::error::SandboxError;
 pub use crate::executor::{ExecuteFuture, ExecutionJob, ExecutionOutput, ProgramExecutor};
 pub use crate::host::{HostOptions, SandboxHost};
 pub use crate::lease::{LeaseOutcome, SandboxLease};
+pub use crate::memory_budget::MemoryBudget;
 pub use crate::named_sandboxes::{NamedSandboxGuard, NamedSandboxes};
 pub use crate::pool::PoolOptions;
 pub use crate::probe::{ProbeReport, probe};

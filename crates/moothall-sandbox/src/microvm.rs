@@ -30,15 +30,15 @@ use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use moothall_core::Sha256Hex;
-use moothall_core::sandbox::{IsolationClass, LimitName, Limits, SandboxLabels, SelfTest};
+use moothall_core::sandbox::{IsolationClass, LimitName, SandboxLabels, SandboxLimits, SelfTest};
 use serde_json::json;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use self::host_info::{HostInfo, ProgramFile};
 use self::machine::{QemuLauncher, QemuMachine, QemuStderrTail};
-use self::template::{MicroVmTemplate, Recipe};
-use self::template_cache::Shelf;
+use self::template::{MicroVmTemplate, TemplateRecipe};
+use self::template_cache::TemplateCache;
 use crate::image::{ImageStore, SandboxImage};
 use crate::jail::{JailCommand, JailReport};
 use crate::spawner::ChildProcess;
@@ -110,7 +110,7 @@ pub struct MicroVmEngine {
     guest: GuestBinary,
     registry: SandboxRegistry,
     launcher: QemuLauncher,
-    shelf: Shelf,
+    shelf: TemplateCache,
     accel: VmAccelerator,
     version: String,
     tsc_khz: u64,
@@ -126,7 +126,7 @@ impl MicroVmEngine {
     /// Finds QEMU, tests KVM and opens the template cache. Results are cached until the next boot
     /// of the host.
     pub async fn open(options: MicroVmOptions) -> Result<Self, SandboxError> {
-        let shelf = Shelf::open(&options.cache)?;
+        let shelf = TemplateCache::open(&options.cache)?;
         let notes_file = options.cache.join("microvm-host.json");
         let (mut notes, qemu) = HostInfo::take(&notes_file, &options.qemu, &options.jail).await?;
         let accel = match options.accel {
@@ -204,7 +204,7 @@ impl MicroVmEngine {
     async fn boot(
         &self,
         image: &SandboxImage,
-        limits: &Limits,
+        limits: &SandboxLimits,
     ) -> Result<QemuMachine, SandboxError> {
         let recipe = self.recipe(image, limits)?;
         let ram = template::blank_ram(&recipe)?;
@@ -222,7 +222,7 @@ impl MicroVmEngine {
         let Some(image) = images.into_iter().find_map(|listed| listed.image.ok()) else {
             return Ok(false);
         };
-        self.boot(&image, &Limits::default()).await.map(|_| true)
+        self.boot(&image, &SandboxLimits::default()).await.map(|_| true)
     }
 
     /// Sets the accelerator and everything derived from it.
@@ -243,11 +243,15 @@ impl MicroVmEngine {
         self.machine = json!({ "qemu": qemu, "version": notes.version, "cpu": cpu });
     }
 
-    fn recipe(&self, image: &SandboxImage, limits: &Limits) -> Result<Recipe, SandboxError> {
-        Recipe::new(self.accel, self.tsc_khz, &self.machine, image, &self.guest, limits)
+    fn recipe(
+        &self,
+        image: &SandboxImage,
+        limits: &SandboxLimits,
+    ) -> Result<TemplateRecipe, SandboxError> {
+        TemplateRecipe::new(self.accel, self.tsc_khz, &self.machine, image, &self.guest, limits)
     }
 
-    fn place(&self, recipe: &Recipe) -> Place {
+    fn place(&self, recipe: &TemplateRecipe) -> Place {
         let mut places = self.templates.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(places.entry(recipe.key).or_default())
     }
@@ -256,7 +260,7 @@ impl MicroVmEngine {
     async fn template(
         &self,
         image: &SandboxImage,
-        recipe: &Recipe,
+        recipe: &TemplateRecipe,
         spec: &SandboxSpec,
     ) -> Result<Arc<MicroVmTemplate>, SandboxError> {
         let place = self.place(recipe);
@@ -275,7 +279,7 @@ impl MicroVmEngine {
     async fn make_template(
         &self,
         image: &SandboxImage,
-        recipe: &Recipe,
+        recipe: &TemplateRecipe,
         spec: &SandboxSpec,
     ) -> Result<Arc<MicroVmTemplate>, SandboxError> {
         let turn = self.shelf.turn(recipe).await?;
@@ -294,7 +298,7 @@ impl MicroVmEngine {
     }
 
     /// Removes a broken template from memory and disk.
-    async fn discard(&self, recipe: &Recipe, template: &Arc<MicroVmTemplate>) {
+    async fn discard(&self, recipe: &TemplateRecipe, template: &Arc<MicroVmTemplate>) {
         let place = self.place(recipe);
         let mut place = place.lock().await;
         if place.as_ref().is_some_and(|current| Arc::ptr_eq(current, template)) {

@@ -5,7 +5,7 @@ use moothall_core::sandbox::IsolationClass;
 
 use super::*;
 use crate::fake_engine::{FakeAgent, FakeEngine, spec};
-use crate::{EngineName, PoolOptions, ProbeReport, ProbedEngine, SandboxEngine};
+use crate::{EngineName, MemoryBudget, PoolOptions, ProbeReport, ProbedEngine, SandboxEngine};
 
 /// An agent that has one file and accepts one.
 async fn with_a_file(mut agent: FakeAgent) {
@@ -37,7 +37,7 @@ fn named(engine: &Arc<FakeEngine>) -> NamedSandboxes {
         run_ms: 0,
     };
     let engine: Arc<dyn SandboxEngine> = Arc::clone(engine) as Arc<dyn SandboxEngine>;
-    let options = PoolOptions { idle: 0, memory_bytes: 1 << 30 };
+    let options = PoolOptions { idle: 0, memory: MemoryBudget::new(1 << 30) };
     NamedSandboxes::new(SandboxRunner::new(ProbedEngine { engine, report }, options))
 }
 

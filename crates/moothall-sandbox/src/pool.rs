@@ -5,28 +5,26 @@
 //! exhausted, callers wait; their time limits have not started yet.
 
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use moothall_core::sandbox::SandboxLabels;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use crate::memory_budget::{IdleSandboxes, MIB, MemoryBudget};
 use crate::{SandboxEngine, SandboxError, SandboxSpec, StartedSandbox};
-
-/// Unit of the budget. Bytes would exceed the maximum of a semaphore.
-const MIB: u64 = 1 << 20;
 
 /// How long `drain` waits for sandboxes that are being started.
 const COMING: Duration = Duration::from_secs(2);
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct PoolOptions {
     /// Number of idle sandboxes for each spec. With zero, every sandbox is started on demand.
     pub idle: usize,
-    /// Host memory limit of all sandboxes together, idle and in use.
-    pub memory_bytes: u64,
+    /// Host memory for the sandboxes, shared with other pools.
+    pub memory: MemoryBudget,
 }
 
 /// A sandbox with its share of the memory budget.
@@ -46,7 +44,6 @@ pub(crate) struct SandboxPool {
 struct SandboxPoolInner {
     engine: Arc<dyn SandboxEngine>,
     options: PoolOptions,
-    memory: Arc<Semaphore>,
     state: Mutex<SandboxPoolState>,
     /// Notified whenever a sandbox is added to a slot.
     put: Notify,
@@ -73,10 +70,11 @@ const MOST_SHELVES: usize = 4;
 
 impl SandboxPool {
     pub(crate) fn new(engine: Arc<dyn SandboxEngine>, options: PoolOptions) -> Self {
-        let units = usize::try_from(options.memory_bytes / MIB).unwrap_or(usize::MAX);
-        let memory = Arc::new(Semaphore::new(units.min(Semaphore::MAX_PERMITS)));
         let (state, put) = (Mutex::default(), Notify::new());
-        Self { inner: Arc::new(SandboxPoolInner { engine, options, memory, state, put }) }
+        let inner = Arc::new(SandboxPoolInner { engine, options, state, put });
+        let pool: Weak<SandboxPoolInner> = Arc::downgrade(&inner);
+        inner.options.memory.add_pool(pool);
+        Self { inner }
     }
 
     /// Returns an unused sandbox: an idle one or a new one. While waiting for memory, takes a
@@ -131,8 +129,8 @@ impl SandboxPool {
         let shelf = state.shelf(spec);
         let there = shelf.waiting.len() + shelf.coming;
         for _ in there..self.inner.options.idle {
-            let Ok(share) = Arc::clone(&self.inner.memory).try_acquire_many_owned(self.units(spec))
-            else {
+            let memory = Arc::clone(self.inner.options.memory.free());
+            let Ok(share) = memory.try_acquire_many_owned(self.units(spec)) else {
                 return;
             };
             state.shelf(spec).coming += 1;
@@ -176,20 +174,26 @@ impl SandboxPool {
 
     async fn share(&self, spec: &SandboxSpec) -> Result<OwnedSemaphorePermit, SandboxError> {
         let units = self.units(spec);
-        let budget = self.inner.options.memory_bytes / MIB;
+        let budget = self.inner.options.memory.mib();
         if u64::from(units) > budget {
             return Err(SandboxError::Request(format!(
-                "one sandbox needs {units} MiB, but the limit for all sandboxes is {budget} MiB"
+                "one sandbox needs {units} MiB, but the limit for all sandboxes is {budget} MiB; \
+                 lower `--memory`, or raise `isolation.memory_mib`"
             )));
         }
-        // Idle sandboxes for other specs must not block a request.
-        let memory = Arc::clone(&self.inner.memory);
+        // Idle sandboxes for other specs and of other pools must not block a request.
+        let memory = Arc::clone(self.inner.options.memory.free());
         loop {
             if let Ok(share) = Arc::clone(&memory).try_acquire_many_owned(units) {
                 return Ok(share);
             }
-            let Some(held) = self.inner.pop_other(spec) else { break };
-            held.vessel.end.finish().await;
+            if let Some(held) = self.inner.pop_other(spec) {
+                held.vessel.end.finish().await;
+            } else if let Some((idle, _share)) = self.inner.options.memory.pop_idle() {
+                idle.end.finish().await;
+            } else {
+                break;
+            }
         }
         memory
             .acquire_many_owned(units)
@@ -212,6 +216,13 @@ impl SandboxPoolState {
             self.shelves.remove(0);
         }
         self.shelves.push_mut(shelf)
+    }
+}
+
+impl IdleSandboxes for SandboxPoolInner {
+    fn pop_idle(&self) -> Option<(StartedSandbox, OwnedSemaphorePermit)> {
+        let held = self.lock().shelves.iter_mut().find_map(|shelf| shelf.waiting.pop())?;
+        Some((held.vessel, held.share))
     }
 }
 

@@ -10,7 +10,7 @@ async fn idle(mut agent: FakeAgent) {
 
 fn pool(engine: &Arc<FakeEngine>, idle: usize, shares: u64) -> SandboxPool {
     let engine: Arc<dyn SandboxEngine> = Arc::clone(engine) as Arc<dyn SandboxEngine>;
-    SandboxPool::new(engine, PoolOptions { idle, memory_bytes: shares * (100 << 20) })
+    SandboxPool::new(engine, PoolOptions { idle, memory: MemoryBudget::new(shares * (100 << 20)) })
 }
 
 async fn until(condition: impl Fn() -> bool) {
@@ -111,7 +111,8 @@ async fn a_sandbox_larger_than_the_budget_is_refused_and_not_waited_for() {
     let error = pool(&engine, 0, 2).take(&spec(), &SandboxLabels::default()).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "cannot run the program: one sandbox needs 300 MiB, but the limit for all sandboxes is 200 MiB"
+        "one sandbox needs 300 MiB, but the limit for all sandboxes is 200 MiB; \
+         lower `--memory`, or raise `isolation.memory_mib`"
     );
 }
 
@@ -123,5 +124,22 @@ async fn a_pool_that_cannot_be_filled_leaves_the_memory_free() {
     pool.expect(&spec());
     until(|| engine.started.load(Ordering::SeqCst) == 1).await;
     let held = pool.take(&spec(), &SandboxLabels::default()).await.unwrap();
+    drop(held);
+}
+
+#[tokio::test]
+async fn pools_share_their_memory_and_idle_sandboxes_of_one_make_way_for_the_other() {
+    let (one, other) = (Arc::new(FakeEngine::new(idle)), Arc::new(FakeEngine::new(idle)));
+    let memory = MemoryBudget::new(2 * (100 << 20));
+    let pool = |engine: &Arc<FakeEngine>, idle| {
+        let engine: Arc<dyn SandboxEngine> = Arc::clone(engine) as Arc<dyn SandboxEngine>;
+        SandboxPool::new(engine, PoolOptions { idle, memory: memory.clone() })
+    };
+    let (first, second) = (pool(&one, 2), pool(&other, 0));
+    first.expect(&spec());
+    until(|| first.waiting(&spec()) == 2).await;
+    let held = second.take(&spec(), &SandboxLabels::default()).await.unwrap();
+    let alive = || one.alive.load(Ordering::SeqCst) + other.alive.load(Ordering::SeqCst);
+    assert_eq!((first.waiting(&spec()), alive()), (1, 2));
     drop(held);
 }

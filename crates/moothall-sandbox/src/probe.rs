@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use moothall_core::RuleId;
 use moothall_core::sandbox::{
-    ExecuteRequest, GuestPath, IsolationClass, LimitName, Limits, SandboxLabels, SelfTest,
+    ExecuteRequest, GuestPath, IsolationClass, LimitName, SandboxLabels, SandboxLimits, SelfTest,
 };
 use serde::{Deserialize, Serialize};
 
@@ -88,7 +88,7 @@ async fn try_out(
     let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(unready())?;
     let port = listener.local_addr().map_err(unready())?.port();
 
-    let spec = SandboxSpec { image: image.to_owned(), limits: Limits::default() };
+    let spec = SandboxSpec { image: image.to_owned(), limits: SandboxLimits::default() };
     let labels =
         SandboxLabels(BTreeMap::from([("project".to_owned(), "moothall-probe".to_owned())]));
     let started = Instant::now();

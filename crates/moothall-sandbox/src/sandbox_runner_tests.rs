@@ -2,7 +2,7 @@ use std::sync::atomic::Ordering;
 
 use moothall_core::RuleId;
 use moothall_core::guest::{ExitCause, GuestMessage, GuestStream, HostMessage, ProgramExit};
-use moothall_core::sandbox::{CapturedOutput, Exit, LimitName};
+use moothall_core::sandbox::{CapturedOutput, ExecutionExit, LimitName};
 
 use super::*;
 use crate::fake_engine::{FakeAgent, FakeEngine};
@@ -120,7 +120,10 @@ fn request() -> ExecuteRequest {
 fn sandboxes(engine: &Arc<FakeEngine>) -> SandboxRunner {
     let report = report(IsolationClass::EmulatedVm, EngineName::Microvm, true);
     let engine: Arc<dyn SandboxEngine> = Arc::clone(engine) as Arc<dyn SandboxEngine>;
-    SandboxRunner::new(probed(engine, report), PoolOptions { idle: 0, memory_bytes: 1 << 30 })
+    SandboxRunner::new(
+        probed(engine, report),
+        PoolOptions { idle: 0, memory: crate::MemoryBudget::new(1 << 30) },
+    )
 }
 
 #[tokio::test]
@@ -132,7 +135,7 @@ async fn a_start_that_fails_is_tried_twice_more() {
         .execute(&SandboxLabels::default(), &request(), &none, None)
         .await
         .unwrap();
-    assert_eq!(executed.execution.exit, Exit::Exited { code: 0 });
+    assert_eq!(executed.execution.exit, ExecutionExit::Exited { code: 0 });
     assert_eq!(
         executed.execution.stdout,
         CapturedOutput { text: "1\n".to_owned(), truncated: false }
@@ -171,7 +174,7 @@ async fn a_sandbox_lost_before_the_program_ran_is_replaced_and_one_lost_after_is
         .execute(&SandboxLabels::default(), &request(), &none, None)
         .await
         .unwrap();
-    assert_eq!(executed.execution.exit, Exit::Exited { code: 0 });
+    assert_eq!(executed.execution.exit, ExecutionExit::Exited { code: 0 });
     assert_eq!(engine.started.load(Ordering::SeqCst), 2);
 
     // The sandbox died while the program ran: the program may have caused it, so it is reported and
@@ -186,6 +189,6 @@ async fn a_sandbox_lost_before_the_program_ran_is_replaced_and_one_lost_after_is
         .execute(&SandboxLabels::default(), &request(), &none, None)
         .await
         .unwrap();
-    assert!(matches!(executed.execution.exit, Exit::SandboxDied { .. }));
+    assert!(matches!(executed.execution.exit, ExecutionExit::SandboxDied { .. }));
     assert_eq!(engine.started.load(Ordering::SeqCst), 1);
 }

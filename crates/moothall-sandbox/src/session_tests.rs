@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use moothall_core::guest::ExitCause;
-use moothall_core::sandbox::Limits;
+use moothall_core::sandbox::SandboxLimits;
 
 use super::*;
 use crate::fake_engine::FakeAgent;
@@ -10,7 +10,7 @@ fn request(wall_ms: u64, output_bytes: u64) -> GuestRunRequest {
     GuestRunRequest {
         argv: vec!["python3".to_owned()],
         env: BTreeMap::new(),
-        limits: Limits { wall_ms, output_bytes, ..Limits::default() },
+        limits: SandboxLimits { wall_ms, output_bytes, ..SandboxLimits::default() },
     }
 }
 

@@ -26,14 +26,16 @@ use std::time::{Duration, Instant};
 use moothall_core::access::{
     AccessScope, CredentialRateLimiter, RateLimitError, ScopeSet, TeamName, TokenId,
 };
-use moothall_store::{AccountStore, Credential, LoginCode, NewSession, StoreError, Teams, now_ms};
+use moothall_store::{
+    AccountStore, Credential, LoginCode, NewSession, StoreError, TeamFilter, now_ms,
+};
 
 pub(crate) use self::cookies::SessionCookie;
 pub(crate) use self::identify::identify;
 use self::login_throttle::LoginThrottle;
 use self::streams::StreamLimiter;
 pub(crate) use self::streams::StreamPermit;
-use crate::{AppState, CallerIdentity, Problem};
+use crate::{ApiProblem, AppState, CallerIdentity};
 
 /// Lifetime of a browser session.
 const SESSION_LASTS: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -46,7 +48,7 @@ const MOST_PACES: usize = 10_000;
 
 /// Which requests the server admits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Admits {
+pub enum AccessMode {
     /// Every request, without credentials. Only for a server that listens on the local machine.
     Everyone,
     /// Requests with a token, or with a session created from a token or a login code.
@@ -56,7 +58,7 @@ pub enum Admits {
 /// Credential checks and rate limits of a server.
 #[derive(Debug)]
 pub struct AccessControl {
-    pub(crate) admits: Admits,
+    pub(crate) admits: AccessMode,
     pub(crate) accounts: Arc<dyn AccountStore>,
     pub(crate) cookies: SessionCookie,
     pub(crate) streams: StreamLimiter,
@@ -68,7 +70,7 @@ pub struct AccessControl {
 impl AccessControl {
     /// Creates the access control of a server that browsers reach at `origin`, such as
     /// `http://127.0.0.1:7777`.
-    pub fn new(accounts: Arc<dyn AccountStore>, admits: Admits, origin: &str) -> Self {
+    pub fn new(accounts: Arc<dyn AccountStore>, admits: AccessMode, origin: &str) -> Self {
         Self {
             admits,
             accounts,
@@ -159,10 +161,10 @@ pub enum AccessError {
 pub(crate) async fn token_label(
     app: &AppState,
     who: &CallerIdentity,
-) -> Result<Option<String>, Problem> {
+) -> Result<Option<String>, ApiProblem> {
     let owner = who.owner()?;
     let Some(id) = owner.token else { return Ok(None) };
-    let rows = app.access.accounts.tokens(Teams::Only(owner.team)).await?;
+    let rows = app.access.accounts.tokens(TeamFilter::Only(owner.team)).await?;
     let label = rows.into_iter().find(|row| row.id == id).map(|row| row.label);
     Ok(Some(label.filter(|label| !label.is_empty()).unwrap_or_else(|| id.to_string())))
 }

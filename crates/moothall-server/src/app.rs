@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use moothall_core::ErrorCode;
 use moothall_core::access::AccessScope;
-use moothall_store::{RunMatch, RunRow, Store, Teams};
+use moothall_store::{RunMatch, RunRow, Store, TeamFilter};
 use tokio_util::sync::CancellationToken;
 
 use crate::consultation_cache::ConsultationCache;
 use crate::team_limiter::TeamLimiter;
 use crate::{
-    AccessControl, CallerIdentity, EventFeed, Problem, RunService, ServerMetrics, WorkspaceRegistry,
+    AccessControl, ApiProblem, CallerIdentity, EventFeed, RunService, ServerMetrics,
+    WorkspaceRegistry,
 };
 
 /// Maximum concurrent replays of runs for documents and artifacts.
@@ -121,24 +122,24 @@ impl AppState {
         who: &CallerIdentity,
         scope: AccessScope,
         words: &str,
-    ) -> Result<RunRow, Problem> {
+    ) -> Result<RunRow, ApiProblem> {
         let shaped = words.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
         if words.len() < 4 || words.len() > 36 || !shaped {
-            return Err(Problem::no_such_run(words));
+            return Err(ApiProblem::no_such_run(words));
         }
         // Search only the caller's team: runs of other teams must not even make a prefix ambiguous.
-        let id = match self.store.find_runs(words, Teams::Only(who.owner()?.team)).await? {
+        let id = match self.store.find_runs(words, TeamFilter::Only(who.owner()?.team)).await? {
             RunMatch::One(id) => id,
-            RunMatch::None => return Err(Problem::no_such_run(words)),
+            RunMatch::None => return Err(ApiProblem::no_such_run(words)),
             RunMatch::Several(_) => {
-                return Err(Problem::conflict(
+                return Err(ApiProblem::conflict(
                     ErrorCode::RunAmbiguous,
                     "ambiguous run id: several runs start with it",
                 )
                 .with_hint("use a longer prefix of the id"));
             }
         };
-        let row = self.store.run(&id).await?.ok_or_else(|| Problem::no_such_run(words))?;
+        let row = self.store.run(&id).await?.ok_or_else(|| ApiProblem::no_such_run(words))?;
         who.may_with(scope, &row.owner)?;
         Ok(row)
     }

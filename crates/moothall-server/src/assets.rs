@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 
-use crate::Problem;
+use crate::ApiProblem;
 
 /// Style sheets of pages outside the web UI. They are separate files because the content security
 /// policy forbids inline styles.
@@ -53,5 +53,5 @@ pub(crate) async fn serve(method: Method, uri: Uri, headers: HeaderMap) -> Respo
 }
 
 fn not_found() -> Response {
-    Problem::not_found("page not found").into_response()
+    ApiProblem::not_found("page not found").into_response()
 }

@@ -8,7 +8,7 @@ use moothall_core::access::{
     AccessCaller, AccessObject, AccessRefusal, AccessScope, RunOwner, TeamMember, decide,
 };
 
-use crate::Problem;
+use crate::ApiProblem;
 
 /// The permission that a route requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,19 +32,19 @@ pub struct CallerIdentity(pub AccessCaller);
 
 impl CallerIdentity {
     /// Checks that the caller has `scope` on shared resources.
-    pub fn may(&self, scope: AccessScope) -> Result<(), Problem> {
-        decide(&self.0, scope, AccessObject::Common).map_err(Problem::from)
+    pub fn may(&self, scope: AccessScope) -> Result<(), ApiProblem> {
+        decide(&self.0, scope, AccessObject::Common).map_err(ApiProblem::from)
     }
 
     /// Checks that the caller has `scope` on a resource of `owner`.
-    pub fn may_with(&self, scope: AccessScope, owner: &RunOwner) -> Result<(), Problem> {
-        decide(&self.0, scope, AccessObject::Of(&owner.team)).map_err(Problem::from)
+    pub fn may_with(&self, scope: AccessScope, owner: &RunOwner) -> Result<(), ApiProblem> {
+        decide(&self.0, scope, AccessObject::Of(&owner.team)).map_err(ApiProblem::from)
     }
 }
 
 impl CallerIdentity {
     /// Returns the signed-in member.
-    pub(crate) fn member(&self) -> Result<&TeamMember, Problem> {
+    pub(crate) fn member(&self) -> Result<&TeamMember, ApiProblem> {
         match &self.0 {
             AccessCaller::Known(member) => Ok(member),
             AccessCaller::Nobody
@@ -55,15 +55,15 @@ impl CallerIdentity {
     }
 
     /// Returns the owner for whom the caller acts.
-    pub(crate) fn owner(&self) -> Result<RunOwner, Problem> {
+    pub(crate) fn owner(&self) -> Result<RunOwner, ApiProblem> {
         Ok(self.member()?.owner.clone())
     }
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for CallerIdentity {
-    type Rejection = Problem;
+    type Rejection = ApiProblem;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiProblem> {
         Ok(parts.extensions.get::<Self>().cloned().unwrap_or(Self(AccessCaller::Nobody)))
     }
 }

@@ -10,7 +10,7 @@ use crate::dto::{
     StartConsultRequest, TickerList,
 };
 use crate::extract::{JsonBody, PathParams, QueryParams};
-use crate::{AppState, Problem};
+use crate::{ApiProblem, AppState};
 
 /// Longer search terms are truncated to this many characters.
 const MAX_WORDS: usize = 80;
@@ -24,7 +24,7 @@ pub(crate) struct TickerQuery {
 pub(crate) async fn tickers(
     State(app): State<AppState>,
     QueryParams(query): QueryParams<TickerQuery>,
-) -> Result<Json<TickerList>, Problem> {
+) -> Result<Json<TickerList>, ApiProblem> {
     let words: String = query.q.trim().chars().take(MAX_WORDS).collect();
     app.desk.tickers(words).await.map(Json)
 }
@@ -33,34 +33,38 @@ pub(crate) async fn facts(
     State(app): State<AppState>,
     PathParams(ticker): PathParams<String>,
     QueryParams(query): QueryParams<FactsQuery>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Value>, ApiProblem> {
     app.desk.facts(ticker, query).await.map(Json)
 }
 
 pub(crate) async fn check(
     State(app): State<AppState>,
     JsonBody(request): JsonBody<CheckTextRequest>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Value>, ApiProblem> {
     app.desk.check(request).await.map(Json)
 }
 
 pub(crate) async fn estimate(
     State(app): State<AppState>,
     JsonBody(request): JsonBody<StartConsultRequest>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Value>, ApiProblem> {
     app.desk.estimate(request).await.map(Json)
 }
 
 pub(crate) async fn committees(
     State(app): State<AppState>,
-) -> Result<Json<CommitteeList>, Problem> {
+) -> Result<Json<CommitteeList>, ApiProblem> {
     app.desk.committees().map(Json)
 }
 
-pub(crate) async fn settings(State(app): State<AppState>) -> Result<Json<ServerSettings>, Problem> {
+pub(crate) async fn settings(
+    State(app): State<AppState>,
+) -> Result<Json<ServerSettings>, ApiProblem> {
     app.desk.settings().await.map(Json)
 }
 
-pub(crate) async fn doctor(State(app): State<AppState>) -> Result<Json<DoctorResponse>, Problem> {
+pub(crate) async fn doctor(
+    State(app): State<AppState>,
+) -> Result<Json<DoctorResponse>, ApiProblem> {
     app.desk.doctor().await.map(Json)
 }

@@ -13,7 +13,7 @@ use moothall_engine::{Consultation, RunRecord};
 use moothall_store::RunRow;
 use tokio::sync::Mutex as AsyncMutex;
 
-use crate::{AppState, Problem};
+use crate::{ApiProblem, AppState};
 
 /// Number of cached consultations. Each takes about as much memory as the text of its run.
 const KEPT: usize = 8;
@@ -38,7 +38,7 @@ struct ConsultationCacheKey {
 
 /// Cache of recently read consultations.
 #[derive(Default)]
-pub(crate) struct ConsultationCache(ReadingCache<CachedConsultation>);
+pub(crate) struct ConsultationCache(PerRunCache<CachedConsultation>);
 
 impl ConsultationCache {
     /// Returns the consultation of a run. Concurrent requests for the same run share one replay;
@@ -47,7 +47,7 @@ impl ConsultationCache {
         &self,
         app: &AppState,
         row: &RunRow,
-    ) -> Result<Arc<CachedConsultation>, Problem> {
+    ) -> Result<Arc<CachedConsultation>, ApiProblem> {
         let state = ConsultationCacheKey {
             run_id: row.run_id.clone(),
             events: row.events,
@@ -63,41 +63,41 @@ impl ConsultationCache {
 }
 
 /// Reads a run record and derives its consultation.
-async fn derive(app: &AppState, run_id: &RunId) -> Result<CachedConsultation, Problem> {
+async fn derive(app: &AppState, run_id: &RunId) -> Result<CachedConsultation, ApiProblem> {
     let record = RunRecord::read(&*app.store, run_id).await?;
     let derive = move || {
         let consultation = Consultation::of(&record)?;
         Some(consultation.map(|consultation| CachedConsultation { record, consultation }))
     };
     let derived = tokio::task::spawn_blocking(derive).await;
-    let derived = derived.map_err(|error| Problem::internal(&error))?;
+    let derived = derived.map_err(|error| ApiProblem::internal(&error))?;
     let none = || {
-        Problem::conflict(ErrorCode::NoConsultation, "only consultations have such documents")
+        ApiProblem::conflict(ErrorCode::NoConsultation, "only consultations have such documents")
             .with_hint("for a program, read the run and its events instead")
     };
-    derived.ok_or_else(none)?.map_err(|error| Problem::internal(&error))
+    derived.ok_or_else(none)?.map_err(|error| ApiProblem::internal(&error))
 }
 
 /// Holds the latest value per run. While a value is computed, only the lock of its run is held.
-struct ReadingCache<T> {
+struct PerRunCache<T> {
     /// Least recently used first.
     kept: Mutex<VecDeque<(ConsultationCacheKey, Arc<T>)>>,
     /// One lock per run that is being read; its holder does the read.
     reading: Mutex<BTreeMap<RunId, Weak<AsyncMutex<()>>>>,
 }
 
-impl<T> Default for ReadingCache<T> {
+impl<T> Default for PerRunCache<T> {
     fn default() -> Self {
         Self { kept: Mutex::default(), reading: Mutex::default() }
     }
 }
 
-impl<T> ReadingCache<T> {
+impl<T> PerRunCache<T> {
     async fn get_or_read(
         &self,
         state: ConsultationCacheKey,
-        read: impl AsyncFnOnce() -> Result<T, Problem>,
-    ) -> Result<Arc<T>, Problem> {
+        read: impl AsyncFnOnce() -> Result<T, ApiProblem>,
+    ) -> Result<Arc<T>, ApiProblem> {
         if let Some(known) = self.get(&state) {
             return Ok(known);
         }

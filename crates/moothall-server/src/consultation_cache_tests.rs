@@ -15,7 +15,7 @@ fn state(run: &str, events: u64) -> ConsultationCacheKey {
 /// of all others.
 #[tokio::test]
 async fn run_that_takes_long_to_read_does_not_hold_up_others() {
-    let cache = Arc::new(ReadingCache::<&str>::default());
+    let cache = Arc::new(PerRunCache::<&str>::default());
     let (began, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let readings = Arc::new(AtomicUsize::new(0));
     let slow = || {
@@ -46,7 +46,7 @@ async fn run_that_takes_long_to_read_does_not_hold_up_others() {
 
 #[tokio::test]
 async fn reading_is_kept_until_its_run_changes() {
-    let cache = ReadingCache::<u64>::default();
+    let cache = PerRunCache::<u64>::default();
     let read = async |events, value| {
         let value = cache.get_or_read(state(SLOW, events), async || Ok(value)).await;
         *value.unwrap()
@@ -55,7 +55,8 @@ async fn reading_is_kept_until_its_run_changes() {
     assert_eq!(read(1, 11).await, 10);
     assert_eq!(read(2, 12).await, 12);
     assert_eq!(cache.kept.lock().unwrap().len(), 1);
-    let failed = cache.get_or_read(state(OTHER, 1), async || Err(Problem::not_found("gone"))).await;
+    let failed =
+        cache.get_or_read(state(OTHER, 1), async || Err(ApiProblem::not_found("gone"))).await;
     assert!(failed.is_err());
     assert_eq!(*cache.get_or_read(state(OTHER, 1), async || Ok(5)).await.unwrap(), 5);
 }

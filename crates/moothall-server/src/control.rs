@@ -17,7 +17,7 @@ use crate::dto::{
 };
 use crate::extract::{JsonBody, OptionalJsonBody, PathParams};
 use crate::runs::is_driven;
-use crate::{AppState, CallerIdentity, Problem};
+use crate::{ApiProblem, AppState, CallerIdentity};
 
 /// Length limits for the stored name and note.
 const MAX_BY_CHARS: usize = 80;
@@ -30,7 +30,7 @@ pub(crate) async fn cancel(
     State(app): State<AppState>,
     who: CallerIdentity,
     PathParams(run): PathParams<String>,
-) -> Result<(StatusCode, Json<RunControlResponse>), Problem> {
+) -> Result<(StatusCode, Json<RunControlResponse>), ApiProblem> {
     let row = app.find(&who, AccessScope::Run, &run).await?;
     refuse_if_over(&row)?;
     let run_id = row.run_id.clone();
@@ -42,7 +42,7 @@ pub(crate) async fn pause(
     State(app): State<AppState>,
     who: CallerIdentity,
     PathParams(run): PathParams<String>,
-) -> Result<(StatusCode, Json<RunControlResponse>), Problem> {
+) -> Result<(StatusCode, Json<RunControlResponse>), ApiProblem> {
     let row = app.find(&who, AccessScope::Run, &run).await?;
     refuse_if_over(&row)?;
     // A request for an inactive run would only take effect on the next resume and stop it
@@ -58,11 +58,11 @@ pub(crate) async fn resume(
     who: CallerIdentity,
     PathParams(run): PathParams<String>,
     OptionalJsonBody(request): OptionalJsonBody<ResumeRunRequest>,
-) -> Result<(StatusCode, Json<RunControlResponse>), Problem> {
+) -> Result<(StatusCode, Json<RunControlResponse>), ApiProblem> {
     let row = app.find(&who, AccessScope::Run, &run).await?;
     refuse_if_over(&row)?;
     if is_driven(&app, &row).await? {
-        return Err(Problem::conflict(ErrorCode::RunBusy, "the run is already active"));
+        return Err(ApiProblem::conflict(ErrorCode::RunBusy, "the run is already active"));
     }
     let run_id = row.run_id.clone();
     app.desk.resume(row, request.unwrap_or_default()).await?;
@@ -74,21 +74,21 @@ pub(crate) async fn approve(
     who: CallerIdentity,
     PathParams(run): PathParams<String>,
     JsonBody(request): JsonBody<ApproveMoveRequest>,
-) -> Result<Json<ApproveMoveResponse>, Problem> {
+) -> Result<Json<ApproveMoveResponse>, ApiProblem> {
     let row = app.find(&who, AccessScope::Review, &run).await?;
     let record = RunRecord::read(&*app.store, &row.run_id).await?;
     let before = ranked(&record)?;
     let ApproveMoveRequest { move_id, note, by } = request;
     let shown: String = move_id.chars().filter(|c| c.is_ascii_alphanumeric()).take(8).collect();
     before.waits_for_word(&record.approvals, &move_id).map_err(|why| match why {
-        ApprovalRefusal::Unknown => Problem::not_found(format!("move `{shown}` not found")),
+        ApprovalRefusal::Unknown => ApiProblem::not_found(format!("move `{shown}` not found")),
         ApprovalRefusal::Approved(given) => {
             let words = format!("move `{shown}` was already approved by {}", given.by);
-            Problem::conflict(ErrorCode::ApprovedAlready, words)
+            ApiProblem::conflict(ErrorCode::ApprovedAlready, words)
         }
         ApprovalRefusal::Vetoed(_) | ApprovalRefusal::NotDebated | ApprovalRefusal::Ranked => {
             let words = format!("move `{shown}` needs no approval: it is not held back");
-            Problem::conflict(ErrorCode::NotHeld, words)
+            ApiProblem::conflict(ErrorCode::NotHeld, words)
         }
     })?;
     let by = match token_label(&app, &who).await? {
@@ -113,7 +113,7 @@ pub(crate) async fn moves(
     State(app): State<AppState>,
     who: CallerIdentity,
     PathParams(run): PathParams<String>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Value>, ApiProblem> {
     let row = app.find(&who, AccessScope::Read, &run).await?;
     app.desk.moves(row, None).await.map(Json)
 }
@@ -124,16 +124,16 @@ pub(crate) async fn change_moves(
     who: CallerIdentity,
     PathParams(run): PathParams<String>,
     JsonBody(change): JsonBody<EditMovesRequest>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Value>, ApiProblem> {
     let row = app.find(&who, AccessScope::Review, &run).await?;
     let by = token_label(&app, &who).await?.unwrap_or_else(|| WEB_USER.to_owned());
     app.desk.moves(row, Some((change, by))).await.map(Json)
 }
 
-pub(crate) fn bounded(name: &str, text: String, most: usize) -> Result<String, Problem> {
+pub(crate) fn bounded(name: &str, text: String, most: usize) -> Result<String, ApiProblem> {
     let text = text.trim().to_owned();
     match text.chars().count() > most || text.chars().any(|c| c.is_control() && c != '\n') {
-        true => Err(Problem::bad_request(format!(
+        true => Err(ApiProblem::bad_request(format!(
             "`{name}` must have at most {most} characters and no control characters"
         ))),
         false => Ok(text),
@@ -141,25 +141,26 @@ pub(crate) fn bounded(name: &str, text: String, most: usize) -> Result<String, P
 }
 
 /// The ranking of a finished consultation, with approvals applied.
-fn ranked(record: &RunRecord) -> Result<ConsultResult, Problem> {
+fn ranked(record: &RunRecord) -> Result<ConsultResult, ApiProblem> {
     let Some(outcome) = record.row.outcome.clone() else {
         let words = "the run has not finished; moves can be approved only after it ends";
-        return Err(Problem::conflict(ErrorCode::RunNotOver, words));
+        return Err(ApiProblem::conflict(ErrorCode::RunNotOver, words));
     };
     if !record.row.spec.is_kind(RunKind::Consult) {
-        return Err(Problem::conflict(ErrorCode::NoMoves, "the run is not a consultation"));
+        return Err(ApiProblem::conflict(ErrorCode::NoMoves, "the run is not a consultation"));
     }
     match settle(outcome, &record.approvals).conclusion {
         Conclusion::Ranked(ranked) => Ok(*ranked),
-        _ => Err(Problem::conflict(ErrorCode::NoMoves, "the run has no ranking")),
+        _ => Err(ApiProblem::conflict(ErrorCode::NoMoves, "the run has no ranking")),
     }
 }
 
-pub(crate) fn refuse_if_over(row: &RunRow) -> Result<(), Problem> {
+pub(crate) fn refuse_if_over(row: &RunRow) -> Result<(), ApiProblem> {
     match row.state.is_terminal() {
-        true => {
-            Err(Problem::conflict(ErrorCode::RunOver, format!("the run is already {}", row.state)))
-        }
+        true => Err(ApiProblem::conflict(
+            ErrorCode::RunOver,
+            format!("the run is already {}", row.state),
+        )),
         false => Ok(()),
     }
 }
@@ -167,8 +168,8 @@ pub(crate) fn refuse_if_over(row: &RunRow) -> Result<(), Problem> {
 async fn accepted(
     app: &AppState,
     run_id: &RunId,
-) -> Result<(StatusCode, Json<RunControlResponse>), Problem> {
+) -> Result<(StatusCode, Json<RunControlResponse>), ApiProblem> {
     let row = app.store.run(run_id).await?;
-    let row = row.ok_or_else(|| Problem::no_such_run(run_id.as_str()))?;
+    let row = row.ok_or_else(|| ApiProblem::no_such_run(run_id.as_str()))?;
     Ok((StatusCode::ACCEPTED, Json(RunControlResponse { run_id: row.run_id, state: row.state })))
 }

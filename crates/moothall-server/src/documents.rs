@@ -16,7 +16,7 @@ use crate::consultation_cache::CachedConsultation;
 use crate::dto::{ArtifactList, ArtifactRef, DebateThread, ThreadTurn};
 use crate::extract::PathParams;
 use crate::guard::EXPORT_CSP;
-use crate::{AppState, CallerIdentity, Problem};
+use crate::{ApiProblem, AppState, CallerIdentity};
 
 /// How long a PDF export waits for other exports of its team.
 const PDF_EXPORT_WAIT: Duration = Duration::from_secs(20);
@@ -27,15 +27,16 @@ pub(crate) async fn thread(
     who: CallerIdentity,
     PathParams((run, move_id, thread)): PathParams<(String, String, String)>,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiProblem> {
     let reading = read(&app, &who, &run).await?;
     let consultation = &reading.consultation;
     let seats = &consultation.view.input.committee.decision_makers;
     let place = seats.iter().position(|seat| seat.id.eq_ignore_ascii_case(&thread));
-    let none = || Problem::not_found("conversation not found in this run");
+    let none = || ApiProblem::not_found("conversation not found in this run");
     let place = place.ok_or_else(none)?;
     let debate = consultation.view.debates.get(&move_id);
-    let debate = debate.ok_or_else(|| Problem::not_found("the move has not been debated yet"))?;
+    let debate =
+        debate.ok_or_else(|| ApiProblem::not_found("the move has not been debated yet"))?;
     let log = debate.logs.get(&format!("i{}", place + 1)).ok_or_else(none)?;
     let turns = log.iter().map(|entry| ThreadTurn {
         role: entry.role.clone(),
@@ -44,7 +45,7 @@ pub(crate) async fn thread(
     });
     let thread = seats.get(place).map(|seat| seat.id.clone()).unwrap_or_default();
     let answer = DebateThread { move_id, thread, turns: turns.collect() };
-    let text = serde_json::to_string(&answer).map_err(|error| Problem::internal(&error))?;
+    let text = serde_json::to_string(&answer).map_err(|error| ApiProblem::internal(&error))?;
     Ok(tagged(&headers, "application/json", text.into_bytes()))
 }
 
@@ -53,7 +54,7 @@ pub(crate) async fn artifacts(
     State(app): State<AppState>,
     who: CallerIdentity,
     PathParams(run): PathParams<String>,
-) -> Result<Json<ArtifactList>, Problem> {
+) -> Result<Json<ArtifactList>, ApiProblem> {
     let reading = read(&app, &who, &run).await?;
     let consultation = &reading.consultation;
     let files = report::artifacts(&consultation.view).into_iter();
@@ -68,12 +69,12 @@ pub(crate) async fn artifact(
     who: CallerIdentity,
     PathParams((run, name)): PathParams<(String, String)>,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiProblem> {
     let reading = read(&app, &who, &run).await?;
     let consultation = &reading.consultation;
     let text = report::artifacts(&consultation.view).remove(&name);
     let text = text.ok_or_else(|| {
-        Problem::not_found("document not found in this run")
+        ApiProblem::not_found("document not found in this run")
             .with_hint("list the documents with `GET /api/runs/{run}/artifacts`")
     })?;
     // Model output is always served as plain text, never as HTML.
@@ -89,11 +90,11 @@ pub(crate) async fn fact(
     State(app): State<AppState>,
     who: CallerIdentity,
     PathParams((run, id)): PathParams<(String, String)>,
-) -> Result<Json<report::CitedFact>, Problem> {
+) -> Result<Json<report::CitedFact>, ApiProblem> {
     let reading = read(&app, &who, &run).await?;
     let consultation = &reading.consultation;
     let evidence = consultation.view.evidence();
-    let none = || Problem::not_found("fact not found in the evidence of this run");
+    let none = || ApiProblem::not_found("fact not found in the evidence of this run");
     evidence.and_then(|evidence| report::cited(evidence, &id)).map(Json).ok_or_else(none)
 }
 
@@ -103,10 +104,10 @@ pub(crate) async fn export(
     who: CallerIdentity,
     PathParams((run, file)): PathParams<(String, String)>,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiProblem> {
     let form = file.strip_prefix("export.").unwrap_or_default();
     if !["md", "csv", "json", "html", "pdf"].contains(&form) {
-        return Err(Problem::not_found("unknown resource of a run")
+        return Err(ApiProblem::not_found("unknown resource of a run")
             .with_hint("the exports are export.md, .csv, .json, .html and .pdf"));
     }
     let reading = read(&app, &who, &run).await?;
@@ -145,7 +146,7 @@ async fn read(
     app: &AppState,
     who: &CallerIdentity,
     run: &str,
-) -> Result<Arc<CachedConsultation>, Problem> {
+) -> Result<Arc<CachedConsultation>, ApiProblem> {
     let row = app.find(who, AccessScope::Read, run).await?;
     app.shelf.read(app, &row).await
 }

@@ -19,7 +19,8 @@ use moothall_core::ErrorCode;
 use moothall_core::Sha256Hex;
 use moothall_core::access::{AccessScope, RunOwner};
 use moothall_core::drafts::{
-    Client, Draft, DraftId, DraftRefusal, DraftState, Principal, PrincipalAccount, ReviewDecision,
+    ClientInfo, Draft, DraftId, DraftRefusal, DraftState, Principal, PrincipalAccount,
+    ReviewDecision,
 };
 use moothall_core::gate::ReviewChannel;
 use moothall_workspace::{DraftCaller, DraftError, DraftStore, workspace_id};
@@ -35,7 +36,7 @@ use crate::control::bounded;
 use crate::dto::{DraftDetail, DraftList, DraftReviewRequest, DraftReviewResponse, WorkspaceRow};
 use crate::extract::{JsonBody, PathParams, QueryParams};
 use crate::team_limiter::busy;
-use crate::{AppState, CallerIdentity, Problem};
+use crate::{ApiProblem, AppState, CallerIdentity};
 
 const USUAL_LIMIT: usize = 200;
 const MOST: usize = 1_000;
@@ -141,7 +142,7 @@ pub(crate) struct DraftListQuery {
 pub(crate) async fn list(
     Shared(app): Shared<AppState>,
     QueryParams(query): QueryParams<DraftListQuery>,
-) -> Result<Json<DraftList>, Problem> {
+) -> Result<Json<DraftList>, ApiProblem> {
     let limit = query.limit.unwrap_or(USUAL_LIMIT).clamp(1, MOST);
     blocking(app, move |app| {
         let gate = DraftCaller::new(Principal::gate());
@@ -171,7 +172,7 @@ pub(crate) async fn list(
 pub(crate) async fn show(
     Shared(app): Shared<AppState>,
     PathParams(draft): PathParams<String>,
-) -> Result<Json<DraftDetail>, Problem> {
+) -> Result<Json<DraftDetail>, ApiProblem> {
     let id = id_of(&draft)?;
     blocking(app, move |app| {
         let (one, _) = app.workspaces.find(id)?;
@@ -185,7 +186,7 @@ pub(crate) async fn approve(
     who: CallerIdentity,
     draft: PathParams<String>,
     body: JsonBody<DraftReviewRequest>,
-) -> Result<Json<DraftReviewResponse>, Problem> {
+) -> Result<Json<DraftReviewResponse>, ApiProblem> {
     say(app, who, draft, body, ReviewDecision::Approve).await
 }
 
@@ -194,7 +195,7 @@ pub(crate) async fn reject(
     who: CallerIdentity,
     draft: PathParams<String>,
     body: JsonBody<DraftReviewRequest>,
-) -> Result<Json<DraftReviewResponse>, Problem> {
+) -> Result<Json<DraftReviewResponse>, ApiProblem> {
     say(app, who, draft, body, ReviewDecision::Reject).await
 }
 
@@ -203,7 +204,7 @@ pub(crate) async fn send_back(
     who: CallerIdentity,
     draft: PathParams<String>,
     body: JsonBody<DraftReviewRequest>,
-) -> Result<Json<DraftReviewResponse>, Problem> {
+) -> Result<Json<DraftReviewResponse>, ApiProblem> {
     say(app, who, draft, body, ReviewDecision::SendBack).await
 }
 
@@ -213,11 +214,11 @@ async fn say(
     PathParams(draft): PathParams<String>,
     JsonBody(request): JsonBody<DraftReviewRequest>,
     say: ReviewDecision,
-) -> Result<Json<DraftReviewResponse>, Problem> {
+) -> Result<Json<DraftReviewResponse>, ApiProblem> {
     who.may_with(AccessScope::Review, &RunOwner::local())?;
     let id = id_of(&draft)?;
     let seal = Sha256Hex::parse(&request.seal)
-        .ok_or_else(|| Problem::bad_request("`seal` must be 64 hexadecimal digits"))?;
+        .ok_or_else(|| ApiProblem::bad_request("`seal` must be 64 hexadecimal digits"))?;
     let reason = bounded("reason", request.reason.unwrap_or_default(), MAX_REASON_CHARS)?;
     let person = reviewer(&app, &who).await?;
     let said = blocking(app.clone(), move |app| {
@@ -241,7 +242,7 @@ async fn say(
     // Notify open streams immediately instead of at the next poll.
     app.workspaces.bell.ring();
     said.map(Json).ok_or_else(|| {
-        Problem::new(
+        ApiProblem::new(
             StatusCode::FORBIDDEN,
             ErrorCode::ChannelClosed,
             "the policy does not allow approvals in the web UI",
@@ -251,18 +252,18 @@ async fn say(
 }
 
 /// The reviewer: the caller's token, or the person who started the server.
-async fn reviewer(app: &AppState, who: &CallerIdentity) -> Result<DraftCaller, Problem> {
+async fn reviewer(app: &AppState, who: &CallerIdentity) -> Result<DraftCaller, ApiProblem> {
     let label = token_label(app, who).await?;
     let name = label.unwrap_or_else(|| app.workspaces.person.clone());
     let account = match who.owner()?.token {
         Some(id) => Some(PrincipalAccount::Token(id)),
         None => app.workspaces.account.clone(),
     };
-    let client = Client { name: "moothall serve".to_owned(), version: BUILD.to_owned() };
+    let client = ClientInfo { name: "moothall serve".to_owned(), version: BUILD.to_owned() };
     Ok(DraftCaller { who: Principal { account, ..Principal::human(name) }, client: Some(client) })
 }
 
-fn id_of(text: &str) -> Result<DraftId, Problem> {
+fn id_of(text: &str) -> Result<DraftId, ApiProblem> {
     DraftId::parse(text).ok_or_else(|| problem(DraftRefusal::Unknown.into()))
 }
 
@@ -270,7 +271,7 @@ fn id_of(text: &str) -> Result<DraftId, Problem> {
 async fn blocking<T: Send + 'static>(
     app: AppState,
     work: impl FnOnce(&AppState) -> Result<T, DraftError> + Send + 'static,
-) -> Result<Json<T>, Problem> {
+) -> Result<Json<T>, ApiProblem> {
     let all: Vec<Arc<Semaphore>> =
         app.workspaces.all.iter().map(|one| Arc::clone(&one.requests)).collect();
     blocking_with(app, all, work).await
@@ -282,7 +283,7 @@ async fn blocking_with<T: Send + 'static>(
     app: AppState,
     limits: Vec<Arc<Semaphore>>,
     work: impl FnOnce(&AppState) -> Result<T, DraftError> + Send + 'static,
-) -> Result<Json<T>, Problem> {
+) -> Result<Json<T>, ApiProblem> {
     let acquire = async {
         let mut permits = Vec::new();
         for limit in limits {
@@ -296,15 +297,15 @@ async fn blocking_with<T: Send + 'static>(
         let _permits = permits;
         work(&app)
     });
-    done.await.map_err(|error| Problem::internal(&error))?.map(Json).map_err(problem)
+    done.await.map_err(|error| ApiProblem::internal(&error))?.map(Json).map_err(problem)
 }
 
 /// Maps errors of the draft store to HTTP problems.
-fn problem(error: DraftError) -> Problem {
+fn problem(error: DraftError) -> ApiProblem {
     let code = error.code();
     let (status, hint) = match code {
         ErrorCode::Busy => return busy(),
-        ErrorCode::Internal => return Problem::internal(&error),
+        ErrorCode::Internal => return ApiProblem::internal(&error),
         ErrorCode::DraftNotFound => {
             (StatusCode::NOT_FOUND, "list the drafts with `GET /api/drafts`")
         }
@@ -322,6 +323,6 @@ fn problem(error: DraftError) -> Problem {
         ErrorCode::ContentGone => (StatusCode::GONE, ""),
         _ => (StatusCode::CONFLICT, ""),
     };
-    let problem = Problem::new(status, code, error.to_string());
+    let problem = ApiProblem::new(status, code, error.to_string());
     if hint.is_empty() { problem } else { problem.with_hint(hint) }
 }

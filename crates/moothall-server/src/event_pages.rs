@@ -12,7 +12,7 @@ use crate::dto::EventPage;
 use crate::event_stream::{beyond_head, cursor};
 use crate::extract::{PathParams, QueryParams};
 use crate::feed::envelope;
-use crate::{AppState, CallerIdentity, Problem};
+use crate::{ApiProblem, AppState, CallerIdentity};
 
 /// Maximum events per response.
 const MOST: u32 = 1000;
@@ -31,7 +31,7 @@ pub(crate) async fn events_json(
     who: CallerIdentity,
     PathParams(run): PathParams<String>,
     QueryParams(query): QueryParams<EventPageQuery>,
-) -> Result<Json<EventPage>, Problem> {
+) -> Result<Json<EventPage>, ApiProblem> {
     let row = app.find(&who, AccessScope::Read, &run).await?;
     let after = cursor(query.after.as_deref())?;
     if after > row.events {
@@ -43,7 +43,7 @@ pub(crate) async fn events_json(
     }
     let limit = query.limit.unwrap_or(USUAL).clamp(1, MOST);
     // Read the row before the events, so that an event committed in between is included.
-    let row = app.store.run(&row.run_id).await?.ok_or_else(|| Problem::no_such_run(&run))?;
+    let row = app.store.run(&row.run_id).await?.ok_or_else(|| ApiProblem::no_such_run(&run))?;
     let stored = app.store.events(&row.run_id, after, limit).await?;
     let last = stored.last().map_or(after, |stored: &StoredEvent| stored.seq);
     Ok(Json(EventPage {
@@ -59,7 +59,7 @@ async fn until_further(
     run_id: &RunId,
     after: u64,
     wait: Duration,
-) -> Result<(), Problem> {
+) -> Result<(), ApiProblem> {
     let feed = app.feed.follow(run_id).await?;
     let mut changes = feed.changes();
     let further = changes.wait_for(|head| head.seq > after || head.terminal || head.gone);

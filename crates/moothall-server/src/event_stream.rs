@@ -20,7 +20,7 @@ use crate::access::StreamPermit;
 use crate::app::BUILD;
 use crate::extract::{PathParams, QueryParams};
 use crate::feed::frame;
-use crate::{AppState, CallerIdentity, Problem};
+use crate::{ApiProblem, AppState, CallerIdentity};
 
 /// Version of the stream format.
 pub(crate) const SCHEMA: u32 = 1;
@@ -49,7 +49,7 @@ pub(crate) async fn events(
     PathParams(run): PathParams<String>,
     QueryParams(query): QueryParams<EventStreamQuery>,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiProblem> {
     let row = app.find(&who, AccessScope::Read, &run).await?;
     let last_seen = headers.get("last-event-id").map(|value| value.to_str().unwrap_or("?"));
     let after = cursor(last_seen.or(query.after.as_deref()))?;
@@ -64,7 +64,7 @@ pub(crate) async fn events(
 }
 
 /// Parses a cursor; a missing one is 0.
-pub(crate) fn cursor(written: Option<&str>) -> Result<u64, Problem> {
+pub(crate) fn cursor(written: Option<&str>) -> Result<u64, ApiProblem> {
     match written.map(str::trim) {
         None => Ok(0),
         Some(digits) if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) => {
@@ -74,8 +74,8 @@ pub(crate) fn cursor(written: Option<&str>) -> Result<u64, Problem> {
     }
 }
 
-fn bad_cursor() -> Problem {
-    Problem::new(
+fn bad_cursor() -> ApiProblem {
+    ApiProblem::new(
         StatusCode::BAD_REQUEST,
         ErrorCode::BadCursor,
         "invalid cursor: expected the sequence number of an event",
@@ -84,9 +84,9 @@ fn bad_cursor() -> Problem {
 }
 
 /// The cursor belongs to another log: this run never had so many events.
-pub(crate) fn beyond_head(after: u64, row: &RunRow) -> Problem {
+pub(crate) fn beyond_head(after: u64, row: &RunRow) -> ApiProblem {
     let words = format!("the cursor is {after}, but the run has only {} events", row.events);
-    Problem::conflict(ErrorCode::CursorBeyondHead, words)
+    ApiProblem::conflict(ErrorCode::CursorBeyondHead, words)
         .with_hint("discard the stored events and start at 0")
 }
 

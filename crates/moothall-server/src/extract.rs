@@ -1,4 +1,4 @@
-//! Extractors that turn a malformed request into a [`Problem`].
+//! Extractors that turn a malformed request into an [`ApiProblem`].
 
 use axum::Json;
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
@@ -8,19 +8,19 @@ use axum::http::{StatusCode, header};
 use moothall_core::ErrorCode;
 use serde::de::DeserializeOwned;
 
-use crate::Problem;
+use crate::ApiProblem;
 
 /// Path parameters.
 #[derive(Debug)]
 pub(crate) struct PathParams<T>(pub(crate) T);
 
 impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for PathParams<T> {
-    type Rejection = Problem;
+    type Rejection = ApiProblem;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiProblem> {
         let named = Path::<T>::from_request_parts(parts, state).await;
         let Path(value) = named.map_err(|rejection: PathRejection| {
-            Problem::new(rejection.status(), ErrorCode::BadAddress, rejection.body_text())
+            ApiProblem::new(rejection.status(), ErrorCode::BadAddress, rejection.body_text())
         })?;
         Ok(Self(value))
     }
@@ -31,12 +31,12 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for PathPar
 pub(crate) struct QueryParams<T>(pub(crate) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for QueryParams<T> {
-    type Rejection = Problem;
+    type Rejection = ApiProblem;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiProblem> {
         let asked = Query::<T>::from_request_parts(parts, state).await;
         let Query(value) = asked.map_err(|rejection: QueryRejection| {
-            Problem::new(rejection.status(), ErrorCode::BadQuery, rejection.body_text())
+            ApiProblem::new(rejection.status(), ErrorCode::BadQuery, rejection.body_text())
         })?;
         Ok(Self(value))
     }
@@ -47,9 +47,9 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for QueryParams<T>
 pub(crate) struct JsonBody<T>(pub(crate) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
-    type Rejection = Problem;
+    type Rejection = ApiProblem;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiProblem> {
         let Json(value) = Json::<T>::from_request(request, state).await.map_err(unreadable)?;
         Ok(Self(value))
     }
@@ -60,9 +60,9 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
 pub(crate) struct OptionalJsonBody<T>(pub(crate) Option<T>);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for OptionalJsonBody<T> {
-    type Rejection = Problem;
+    type Rejection = ApiProblem;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiProblem> {
         // An empty body needs no `Content-Type`. A non-empty one must be JSON, which an HTML form
         // cannot send.
         let length = request.headers().get(header::CONTENT_LENGTH);
@@ -77,7 +77,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for OptionalJsonBody<T>
     }
 }
 
-fn unreadable(rejection: JsonRejection) -> Problem {
+fn unreadable(rejection: JsonRejection) -> ApiProblem {
     let status = rejection.status();
     let code = match status {
         StatusCode::UNSUPPORTED_MEDIA_TYPE => ErrorCode::NotJson,
@@ -89,7 +89,7 @@ fn unreadable(rejection: JsonRejection) -> Problem {
         StatusCode::UNSUPPORTED_MEDIA_TYPE => Some("send `Content-Type: application/json`"),
         _ => None,
     };
-    let problem = Problem::new(status, code, rejection.body_text());
+    let problem = ApiProblem::new(status, code, rejection.body_text());
     match hint {
         Some(hint) => problem.with_hint(hint),
         None => problem,

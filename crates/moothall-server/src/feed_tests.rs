@@ -1,5 +1,5 @@
 use moothall_core::{RunEvent, RunEventBody, RunVerdict};
-use moothall_store::{Commit, NewRun, RunState, SqliteStore};
+use moothall_store::{NewRun, RunCommit, RunState, SqliteStore};
 
 use super::*;
 
@@ -32,7 +32,7 @@ fn step(number: u32) -> RunEvent {
 async fn commit(store: &Arc<dyn Store>, events: Vec<RunEvent>) -> Vec<StoredEvent> {
     let ends = events.last().is_some_and(|event| event.body.is_terminal());
     let state = ends.then_some(RunState::Finished);
-    let commit = Commit { events, state, at_ms: 5, ..Commit::default() };
+    let commit = RunCommit { events, state, at_ms: 5, ..RunCommit::default() };
     store.commit(&run_id(), commit).await.unwrap()
 }
 

@@ -7,13 +7,13 @@ mod declarations;
 use ts_rs::TypeVisitor as _;
 
 use self::declarations::Declarations;
-use crate::Problem;
+use crate::ApiProblem;
 use crate::dto;
 
 #[test]
 fn types_of_the_api_in_the_web_ui_are_those_of_the_server() {
     let mut all = Declarations::default();
-    all.visit::<Problem>();
+    all.visit::<ApiProblem>();
     all.visit::<dto::StartRunRequest>();
     all.visit::<dto::StartRunResponse>();
     all.visit::<dto::ResumeRunRequest>();

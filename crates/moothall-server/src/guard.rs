@@ -2,7 +2,7 @@
 //! response.
 //!
 //! A foreign page can make a browser send requests to 127.0.0.1, and can point its own host name
-//! there (DNS rebinding). Therefore the `SandboxHost` must be a known name of this server, and requests
+//! there (DNS rebinding). Therefore the `Host` header must be a known name of this server, and requests
 //! that change data must come from a page of this server or from no page.
 
 use moothall_core::ErrorCode;
@@ -14,7 +14,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header}
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 
-use crate::Problem;
+use crate::ApiProblem;
 use crate::plain_page::plain_page;
 
 /// Content security policy of every page: same-origin resources only, no inline scripts or styles,
@@ -82,11 +82,16 @@ impl OriginGuard {
         is_name.then(|| Self { hosts: vec![host.to_ascii_lowercase()], scheme })
     }
 
-    fn refuse(&self, method: &Method, headers: &HeaderMap, host: Option<&str>) -> Option<Problem> {
+    fn refuse(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+        host: Option<&str>,
+    ) -> Option<ApiProblem> {
         let host = host.map(str::to_ascii_lowercase);
         let Some(host) = host.filter(|host| self.hosts.contains(host)) else {
             return Some(
-                Problem::new(
+                ApiProblem::new(
                     StatusCode::MISDIRECTED_REQUEST,
                     ErrorCode::HostRefused,
                     "this server does not accept the host name of the request",
@@ -107,7 +112,7 @@ impl OriginGuard {
         });
         (foreign_origin || foreign_site).then(|| {
             let words = "the request came from a page of another site";
-            Problem::new(StatusCode::FORBIDDEN, ErrorCode::OriginRefused, words)
+            ApiProblem::new(StatusCode::FORBIDDEN, ErrorCode::OriginRefused, words)
         })
     }
 }
@@ -144,7 +149,7 @@ pub(crate) async fn check(
     }
 }
 
-fn refusal_page(problem: &Problem) -> Response {
+fn refusal_page(problem: &ApiProblem) -> Response {
     let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::FORBIDDEN);
     let advice = match status {
         StatusCode::MISDIRECTED_REQUEST => {

@@ -42,7 +42,7 @@ mod team_limiter;
 mod telemetry;
 mod times;
 
-pub use crate::access::{AccessControl, AccessError, Admits, login_code, login_link};
+pub use crate::access::{AccessControl, AccessError, AccessMode, login_code, login_link};
 pub use crate::app::{AppState, EventStreamOptions};
 pub use crate::caller::CallerIdentity;
 pub use crate::caller::RoutePermission;
@@ -50,8 +50,8 @@ pub use crate::connections::{ClientAddress, ConnectionLimits, serve_connections}
 pub use crate::drafts::{ServedWorkspace, WorkspaceRegistry};
 pub use crate::feed::{EventFeed, FeedTiming};
 pub use crate::guard::OriginGuard;
-pub use crate::problem::Problem;
-pub use crate::router::{ApiRoute, Limits, router, routes, serve};
+pub use crate::problem::ApiProblem;
+pub use crate::router::{ApiRoute, ServerLimits, router, routes, serve};
 pub use crate::run_service::{
     RunService, RunServiceFuture, StartIdempotencyKey, StartOutcome, StartRequest,
 };

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use crate::app::BUILD;
 use crate::caller::RoutePermission;
 use crate::router::{ApiRoute, routes};
-use crate::{Problem, dto};
+use crate::{ApiProblem, dto};
 
 /// `GET /api/openapi.json`.
 pub(crate) async fn json() -> Json<Value> {
@@ -96,7 +96,7 @@ pub(crate) fn document() -> Value {
     let settings = SchemaSettings::draft2020_12()
         .with(|settings| settings.definitions_path = "/components/schemas".into());
     let mut schemas = settings.into_generator();
-    let problem = schemas.subschema_for::<Problem>();
+    let problem = schemas.subschema_for::<ApiProblem>();
     let mut paths = Map::new();
     for route in routes() {
         let Some(operation) = operation(&route, &mut schemas) else { continue };

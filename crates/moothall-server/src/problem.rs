@@ -13,8 +13,9 @@ use serde::Serialize;
 
 /// Error response of the API.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-pub struct Problem {
+#[cfg_attr(test, derive(ts_rs::TS), ts(rename = "Problem"))]
+#[schemars(rename = "Problem")]
+pub struct ApiProblem {
     /// Always `about:blank`; `code` identifies the error.
     #[serde(rename = "type")]
     kind: &'static str,
@@ -35,7 +36,7 @@ pub struct Problem {
     retry_after: Option<u32>,
 }
 
-impl Problem {
+impl ApiProblem {
     /// Creates a problem with this status and code.
     pub fn new(status: StatusCode, code: ErrorCode, detail: impl Into<String>) -> Self {
         Self {
@@ -93,7 +94,7 @@ impl Problem {
     }
 }
 
-impl From<StoreError> for Problem {
+impl From<StoreError> for ApiProblem {
     fn from(error: StoreError) -> Self {
         match &error {
             StoreError::UnknownRun(run_id) => Self::no_such_run(run_id.as_str()),
@@ -109,7 +110,7 @@ impl From<StoreError> for Problem {
     }
 }
 
-impl From<AccessRefusal> for Problem {
+impl From<AccessRefusal> for ApiProblem {
     fn from(refusal: AccessRefusal) -> Self {
         let status = match refusal {
             AccessRefusal::SignInFirst
@@ -123,7 +124,7 @@ impl From<AccessRefusal> for Problem {
     }
 }
 
-impl IntoResponse for Problem {
+impl IntoResponse for ApiProblem {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::BAD_REQUEST);
         let retry_after = self.retry_after;

@@ -12,7 +12,7 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodRouter, get, post};
 use moothall_core::ErrorCode;
 use moothall_core::access::AccessScope;
-use moothall_store::{RunFilter, Teams};
+use moothall_store::{RunFilter, TeamFilter};
 use tokio::net::TcpListener;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
@@ -22,13 +22,13 @@ use crate::access::{self, session, tokens};
 use crate::caller::RoutePermission;
 use crate::connections::{ConnectionLimits, serve_connections};
 use crate::{
-    AppState, OriginGuard, Problem, assets, caller, company, control, documents, drafts,
+    ApiProblem, AppState, OriginGuard, assets, caller, company, control, documents, drafts,
     event_pages, event_stream, guard, openapi, runs, telemetry,
 };
 
 /// Limits on requests and connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct ServerLimits {
     /// Maximum size of a request body, in bytes.
     pub body_bytes: usize,
     /// Time limit until a response starts. Streams may continue after it.
@@ -37,7 +37,7 @@ pub struct Limits {
     pub connections: ConnectionLimits,
 }
 
-impl Default for Limits {
+impl Default for ServerLimits {
     fn default() -> Self {
         Self {
             body_bytes: 1 << 20,
@@ -127,7 +127,7 @@ fn table() -> Vec<(ApiRoute, MethodRouter<AppState>)> {
 }
 
 /// Builds the router with all middleware.
-pub fn router(app: AppState, guard: OriginGuard, limits: Limits) -> Router {
+pub fn router(app: AppState, guard: OriginGuard, limits: ServerLimits) -> Router {
     let api = table().into_iter().fold(Router::new(), |router, (route, handler)| {
         // Checks the scope before the request is read. `AppState::find` checks access to the individual
         // run.
@@ -143,7 +143,7 @@ pub fn router(app: AppState, guard: OriginGuard, limits: Limits) -> Router {
         .fallback(assets::serve)
         .method_not_allowed_fallback(async || {
             let words = "method not allowed for this path";
-            Problem::new(StatusCode::METHOD_NOT_ALLOWED, ErrorCode::MethodNotAllowed, words)
+            ApiProblem::new(StatusCode::METHOD_NOT_ALLOWED, ErrorCode::MethodNotAllowed, words)
         })
         .layer(DefaultBodyLimit::max(limits.body_bytes))
         .layer(TimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, limits.answer_within))
@@ -166,7 +166,7 @@ pub async fn serve(
     listener: TcpListener,
     app: AppState,
     guard: OriginGuard,
-    limits: Limits,
+    limits: ServerLimits,
 ) -> std::io::Result<()> {
     let closing = app.closing.clone();
     let router = router(app, guard, limits);
@@ -176,7 +176,7 @@ pub async fn serve(
 
 /// Reports whether runs can be read and drafts can be recorded.
 async fn ready(State(app): State<AppState>) -> Response {
-    let runs = app.store.runs(RunFilter { state: None, teams: Teams::All, limit: 1 }).await;
+    let runs = app.store.runs(RunFilter { state: None, teams: TeamFilter::All, limit: 1 }).await;
     if runs.is_err() {
         return not_ready("cannot read the run store");
     }
@@ -190,7 +190,7 @@ async fn ready(State(app): State<AppState>) -> Response {
 }
 
 fn not_ready(words: &str) -> Response {
-    Problem::new(StatusCode::SERVICE_UNAVAILABLE, ErrorCode::NotReady, words)
+    ApiProblem::new(StatusCode::SERVICE_UNAVAILABLE, ErrorCode::NotReady, words)
         .retry_after(1)
         .into_response()
 }
@@ -199,5 +199,5 @@ fn not_ready(words: &str) -> Response {
 fn panicked(_: Box<dyn Any + Send + 'static>) -> Response {
     tracing::error!(target: "moothall::server", "request handler panicked");
     let words = "internal server error";
-    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::Internal, words).into_response()
+    ApiProblem::new(StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::Internal, words).into_response()
 }

@@ -10,14 +10,14 @@ use moothall_core::{RunId, Sha256Hex};
 use moothall_store::RunRow;
 use serde_json::Value;
 
-use crate::Problem;
+use crate::ApiProblem;
 use crate::dto::{
     CheckTextRequest, CommitteeList, DoctorResponse, EditMovesRequest, FactsQuery,
     ResumeRunRequest, ServerSettings, StartConsultRequest, StartRunRequest, TickerList,
 };
 
 /// Future returned by [`RunService`] methods.
-pub type RunServiceFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Problem>> + Send + 'a>>;
+pub type RunServiceFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, ApiProblem>> + Send + 'a>>;
 
 /// A request to start a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,7 +89,7 @@ pub trait RunService: Debug + Send + Sync {
     fn tickers(&self, words: String) -> RunServiceFuture<'_, TickerList>;
 
     /// Lists the committees available to a consultation.
-    fn committees(&self) -> Result<CommitteeList, Problem>;
+    fn committees(&self) -> Result<CommitteeList, ApiProblem>;
 
     /// Returns the program's settings. Keys are reported as present or missing, never shown.
     fn settings(&self) -> RunServiceFuture<'_, ServerSettings>;

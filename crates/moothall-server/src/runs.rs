@@ -8,14 +8,16 @@ use moothall_core::access::AccessScope;
 use moothall_core::consult::{Committee, committee};
 use moothall_core::view::{CommitteeView, MemberView, RunInfo, RunView};
 use moothall_core::{RunId, RunSpec, Sha256Hex};
-use moothall_store::{RunFilter, RunRow, RunState, StoredEvent, Teams};
+use moothall_store::{RunFilter, RunRow, RunState, StoredEvent, TeamFilter};
 use serde::Deserialize;
 
 use crate::dto::{RunList, RunSummary, StartRunRequest, StartRunResponse};
 use crate::extract::{JsonBody, PathParams, QueryParams};
 use crate::feed::envelope;
 use crate::times::rfc3339;
-use crate::{AppState, CallerIdentity, Problem, StartIdempotencyKey, StartOutcome, StartRequest};
+use crate::{
+    ApiProblem, AppState, CallerIdentity, StartIdempotencyKey, StartOutcome, StartRequest,
+};
 
 const USUAL_LIMIT: u32 = 50;
 const MOST: u32 = 500;
@@ -36,9 +38,9 @@ pub(crate) async fn list(
     State(app): State<AppState>,
     who: CallerIdentity,
     QueryParams(query): QueryParams<RunListQuery>,
-) -> Result<Json<RunList>, Problem> {
+) -> Result<Json<RunList>, ApiProblem> {
     let limit = query.limit.unwrap_or(USUAL_LIMIT).clamp(1, MOST);
-    let teams = Teams::Only(who.owner()?.team);
+    let teams = TeamFilter::Only(who.owner()?.team);
     let rows = app.store.runs(RunFilter { state: query.state, teams, limit }).await?;
     let open = rows.iter().filter(|row| !row.state.is_terminal());
     let driven = app.desk.driven(open.cloned().collect()).await?;
@@ -64,7 +66,7 @@ fn summary(row: &RunRow, driven: bool) -> RunSummary {
 }
 
 /// Reports whether a run that has not ended is active in some process.
-pub(crate) async fn is_driven(app: &AppState, row: &RunRow) -> Result<bool, Problem> {
+pub(crate) async fn is_driven(app: &AppState, row: &RunRow) -> Result<bool, ApiProblem> {
     if row.state.is_terminal() {
         return Ok(false);
     }
@@ -77,7 +79,7 @@ pub(crate) async fn snapshot(
     State(app): State<AppState>,
     who: CallerIdentity,
     PathParams(run): PathParams<String>,
-) -> Result<Json<RunView>, Problem> {
+) -> Result<Json<RunView>, ApiProblem> {
     let row = app.find(&who, AccessScope::Read, &run).await?;
     let driven = is_driven(&app, &row).await?;
     let mut view = RunView::empty(about(&row, driven));
@@ -132,8 +134,8 @@ pub(crate) async fn start(
     who: CallerIdentity,
     headers: HeaderMap,
     JsonBody(request): JsonBody<StartRunRequest>,
-) -> Result<Response, Problem> {
-    let text = serde_json::to_string(&request).map_err(|error| Problem::internal(&error))?;
+) -> Result<Response, ApiProblem> {
+    let text = serde_json::to_string(&request).map_err(|error| ApiProblem::internal(&error))?;
     let request_sha256 = Sha256Hex::of(text.as_bytes());
     let once = key(&headers)?.map(|key| StartIdempotencyKey { key, request_sha256 });
     let order = StartRequest { request, owner: who.owner()?, once };
@@ -143,11 +145,13 @@ pub(crate) async fn start(
     })
 }
 
-fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+fn key(headers: &HeaderMap) -> Result<Option<String>, ApiProblem> {
     let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
     match value.to_str() {
         Ok(key) if !key.is_empty() && key.len() <= MAX_KEY_BYTES => Ok(Some(key.to_owned())),
-        _ => Err(Problem::bad_request("`Idempotency-Key` must have 1 to 200 visible characters")),
+        _ => {
+            Err(ApiProblem::bad_request("`Idempotency-Key` must have 1 to 200 visible characters"))
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use moothall_core::ErrorCode;
 use moothall_core::access::TeamName;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::Problem;
+use crate::ApiProblem;
 
 /// Limits concurrent jobs per team and in total.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl TeamLimiter {
         &self,
         team: &TeamName,
         within: Duration,
-    ) -> Result<TeamPermit, Problem> {
+    ) -> Result<TeamPermit, ApiProblem> {
         let (of_team, total) = (self.of_team(team), Arc::clone(&self.total));
         // Acquire the team's slot first: a waiting team must not occupy slots of others.
         let both = async move {
@@ -60,8 +60,8 @@ impl TeamLimiter {
 }
 
 /// 503 `busy`: the same request may succeed shortly.
-pub(crate) fn busy() -> Problem {
-    Problem::new(
+pub(crate) fn busy() -> ApiProblem {
+    ApiProblem::new(
         StatusCode::SERVICE_UNAVAILABLE,
         ErrorCode::Busy,
         "too many requests of this kind are in progress",

@@ -9,7 +9,7 @@ use tokio::sync::OnceCell;
 use crate::documents::{DocumentFolder, FolderDocuments};
 use crate::evidence_gatherer::{EvidenceGatherer, GatherFuture};
 use crate::gatherer::{FilingGatherer, GatherError};
-use crate::news::{News, NewsSource};
+use crate::news::{NewsHeadlines, NewsSource};
 
 /// Gathers the evidence a request names. Documents and headlines are read only once, so a
 /// preview and the run use the same data and rate-limited services get few requests.
@@ -19,7 +19,7 @@ pub struct CombinedGatherer {
     folder: Option<DocumentFolder>,
     news: Option<NewsSource>,
     read_documents: OnceCell<FolderDocuments>,
-    read_news: OnceCell<News>,
+    read_news: OnceCell<NewsHeadlines>,
 }
 
 impl CombinedGatherer {

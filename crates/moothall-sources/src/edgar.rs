@@ -200,7 +200,7 @@ pub enum EdgarError {
     #[error("no complete response within {0:?}")]
     TimedOut(Duration),
     /// The document exceeds the size limit.
-    #[error("document is larger than {MAX_BODY_BYTES} bytes")]
+    #[error("document exceeds the limit of {} MiB", MAX_BODY_BYTES >> 20)]
     TooLarge,
 }
 

@@ -14,4 +14,4 @@ pub use crate::combined_gatherer::CombinedGatherer;
 pub use crate::documents::{DocumentFolder, FolderDocuments};
 pub use crate::evidence_gatherer::{EvidenceGatherer, GatherFuture};
 pub use crate::gatherer::{EvidenceOrigin, FilingGatherer, GatherError};
-pub use crate::news::{News, NewsSource};
+pub use crate::news::{NewsHeadlines, NewsSource};

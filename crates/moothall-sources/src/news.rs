@@ -41,7 +41,7 @@ impl fmt::Debug for NewsSource {
 
 /// Headlines and their source.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct News {
+pub struct NewsHeadlines {
     /// Newest first.
     pub headlines: Vec<NewsHeadline>,
     /// Why there are no headlines.
@@ -74,7 +74,11 @@ impl NewsSource {
     }
 
     /// Reads headlines about a company, up to `as_of` if it is set.
-    pub async fn read(&self, company: &CompanyProfile, as_of: Option<CalendarDay>) -> News {
+    pub async fn read(
+        &self,
+        company: &CompanyProfile,
+        as_of: Option<CalendarDay>,
+    ) -> NewsHeadlines {
         let label = self.label();
         match self.found(company).await {
             Ok((found, source)) => {
@@ -83,9 +87,12 @@ impl NewsSource {
                     true => vec![format!("news ({label}): no usable headlines")],
                     false => Vec::new(),
                 };
-                News { headlines, missing, sources: vec![source] }
+                NewsHeadlines { headlines, missing, sources: vec![source] }
             }
-            Err(why) => News { missing: vec![format!("news ({label}): {why}")], ..News::default() },
+            Err(why) => NewsHeadlines {
+                missing: vec![format!("news ({label}): {why}")],
+                ..NewsHeadlines::default()
+            },
         }
     }
 

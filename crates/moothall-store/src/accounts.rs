@@ -4,10 +4,10 @@ use std::fmt::{self, Debug};
 
 use moothall_core::Sha256Hex;
 use moothall_core::access::{
-    AccessCaller, Limits, RunOwner, ScopeSet, TeamMember, TeamName, TokenId,
+    AccessCaller, CredentialLimits, RunOwner, ScopeSet, TeamMember, TeamName, TokenId,
 };
 
-use crate::{StoreFuture, Teams};
+use crate::{StoreFuture, TeamFilter};
 
 /// Maximum length of a token label.
 pub const MAX_LABEL_BYTES: usize = 200;
@@ -36,7 +36,7 @@ pub trait AccountStore: Debug + Send + Sync {
     fn create_token(&self, token: NewToken) -> StoreFuture<'_, ()>;
 
     /// The tokens of these teams, oldest first, including expired and revoked ones.
-    fn tokens(&self, teams: Teams) -> StoreFuture<'_, Vec<TokenRow>>;
+    fn tokens(&self, teams: TeamFilter) -> StoreFuture<'_, Vec<TokenRow>>;
 
     /// The token with this secret.
     fn token(&self, secret: &Sha256Hex) -> StoreFuture<'_, Option<TokenRow>>;
@@ -95,7 +95,7 @@ pub struct NewToken {
     /// Granted scopes.
     pub scopes: ScopeSet,
     /// Usage limits.
-    pub limits: Limits,
+    pub limits: CredentialLimits,
     /// Creation time in milliseconds since 1970.
     pub created_at_ms: u64,
     /// Expiry time in milliseconds since 1970, if any.
@@ -114,7 +114,7 @@ pub struct TokenRow {
     /// Granted scopes.
     pub scopes: ScopeSet,
     /// Usage limits.
-    pub limits: Limits,
+    pub limits: CredentialLimits,
     /// Creation time in milliseconds since 1970.
     pub created_at_ms: u64,
     /// Expiry time in milliseconds since 1970, if any.
@@ -185,7 +185,7 @@ impl SessionRow {
             Some(token) => token.caller(at_ms),
             None => {
                 let owner = RunOwner { team: self.team.clone(), token: None };
-                let limits = Limits::default();
+                let limits = CredentialLimits::default();
                 AccessCaller::Known(TeamMember { owner, scopes: self.scopes, limits })
             }
         }

@@ -11,7 +11,7 @@ macro_rules! accounts {
         use crate::rows::{self, to_sql};
         use crate::{
             AccountStore, LoginCode, NewSession, NewToken, SessionRow, StoreError, StoreFuture, TeamRow,
-            Teams, TokenRow, validation,
+            TeamFilter, TokenRow, validation,
         };
 
         impl AccountStore for $Store {
@@ -67,7 +67,7 @@ macro_rules! accounts {
                 })
             }
 
-            fn tokens(&self, teams: Teams) -> StoreFuture<'_, Vec<TokenRow>> {
+            fn tokens(&self, teams: TeamFilter) -> StoreFuture<'_, Vec<TokenRow>> {
                 Box::pin(async move {
                     let found = sqlx::query(
                         "SELECT * FROM tokens WHERE CAST($1 AS text) IS NULL OR team = $1

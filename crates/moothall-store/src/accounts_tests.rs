@@ -22,7 +22,7 @@ fn caller_of_a_token_is_what_the_token_is_at_that_time() {
         team: TeamName::local(),
         label: String::new(),
         scopes: "run".parse().unwrap(),
-        limits: Limits { runs_at_once: Some(2), ..Limits::default() },
+        limits: CredentialLimits { runs_at_once: Some(2), ..CredentialLimits::default() },
         created_at_ms: 0,
         expires_at_ms: Some(100),
         last_used_at_ms: None,

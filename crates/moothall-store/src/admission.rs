@@ -2,12 +2,12 @@
 //! store provides the SQL.
 
 use moothall_core::access::{
-    CredentialUsage, Excess, Limits, TeamName, TokenId, admit as within_limits,
+    CredentialLimits, CredentialUsage, RunLimitError, TeamName, TokenId, admit as within_limits,
 };
 use moothall_core::{MicroUsd, RunId};
 
 use crate::rows::{digest, run_id};
-use crate::{Admission, IdempotencyKey, NewRun, RunState, StoreError, Terms};
+use crate::{AdmissionDecision, AdmissionTerms, IdempotencyKey, NewRun, RunState, StoreError};
 
 /// A connection inside a transaction. No other run with the same key or token can start until the
 /// transaction ends.
@@ -33,7 +33,7 @@ pub(crate) trait AdmissionConnection: Send {
 
     async fn set_cap(&mut self, id: &RunId, cap: Option<MicroUsd>) -> Result<(), StoreError>;
 
-    async fn limits_of(&mut self, token: &TokenId) -> Result<Limits, StoreError>;
+    async fn limits_of(&mut self, token: &TokenId) -> Result<CredentialLimits, StoreError>;
 
     async fn in_use(&mut self, day: &TokenDay<'_>) -> Result<CredentialUsage, StoreError>;
 }
@@ -51,29 +51,29 @@ pub(crate) struct TokenDay<'a> {
 pub(crate) async fn admit(
     connection: &mut impl AdmissionConnection,
     run: &NewRun,
-    terms: &Terms,
-) -> Result<Admission, StoreError> {
+    terms: &AdmissionTerms,
+) -> Result<AdmissionDecision, StoreError> {
     if let Some(once) = &terms.once
         && let Some((request, made)) = connection.asked_before(&run.owner.team, once).await?
     {
         return Ok(if digest(&request)? == once.request_sha256 {
-            Admission::MadeBefore(run_id(&made)?)
+            AdmissionDecision::MadeBefore(run_id(&made)?)
         } else {
-            Admission::OtherRequest
+            AdmissionDecision::OtherRequest
         });
     }
     if let Some(token) = &run.owner.token {
         let limits = connection.limits_of(token).await?;
         let day = TokenDay { token, began_at_ms: terms.day_began_at_ms, but: &run.run_id };
         if let Err(excess) = within_limits(limits, connection.in_use(&day).await?, run.cap) {
-            return Ok(Admission::Refused(excess));
+            return Ok(AdmissionDecision::Refused(excess));
         }
     }
     connection.make(run).await?;
     if let Some(once) = &terms.once {
         connection.remember(run, once).await?;
     }
-    Ok(Admission::Made)
+    Ok(AdmissionDecision::Made)
 }
 
 /// Changes a run's cap if the token's daily limits allow it.
@@ -82,7 +82,7 @@ pub(crate) async fn change_cap(
     id: &RunId,
     cap: Option<MicroUsd>,
     day_began_at_ms: u64,
-) -> Result<Result<(), Excess>, StoreError> {
+) -> Result<Result<(), RunLimitError>, StoreError> {
     let token = connection.token_of(id).await?;
     // Lock the token before the run, in the same order as `admit`, to avoid deadlocks.
     let limits = match &token {
@@ -95,7 +95,7 @@ pub(crate) async fn change_cap(
     }
     if let Some((token, limits)) = limits {
         // The run already counts as one of the concurrent runs.
-        let limits = Limits { runs_at_once: None, ..limits };
+        let limits = CredentialLimits { runs_at_once: None, ..limits };
         let day = TokenDay { token, began_at_ms: day_began_at_ms, but: id };
         if let Err(excess) = within_limits(limits, connection.in_use(&day).await?, cap) {
             return Ok(Err(excess));

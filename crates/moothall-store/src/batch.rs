@@ -7,13 +7,13 @@ use moothall_core::budget::{BudgetAccount, ReserveRequest, Room};
 
 use crate::prepared_commit::{PreparedCommit, text};
 use crate::rows::json;
-use crate::{Commit, ControlRequest, JournalEntry, StoreError};
+use crate::{ControlRequest, JournalEntry, RunCommit, StoreError};
 
 /// A request to start a batch of calls: earlier events to publish, and a budget reservation.
 #[derive(Debug, Clone)]
 pub struct BatchStart {
     /// Published first.
-    pub commit: Commit,
+    pub commit: RunCommit,
     /// The effects to be performed.
     pub effects: Vec<EffectId>,
     /// The maximum they can use.

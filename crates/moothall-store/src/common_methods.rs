@@ -11,13 +11,17 @@ macro_rules! common_requests {
             })
         }
 
-        fn admit_run(&self, run: NewRun, terms: Terms) -> StoreFuture<'_, Admission> {
+        fn admit_run(
+            &self,
+            run: NewRun,
+            terms: AdmissionTerms,
+        ) -> StoreFuture<'_, AdmissionDecision> {
             Box::pin(async move {
                 crate::validation::check_key(&terms)?;
                 let mut transaction = self.begin_writing().await?;
                 let admission = crate::admission::admit(&mut *transaction, &run, &terms).await?;
                 // Dropping the transaction without a commit rolls it back.
-                if admission == Admission::Made {
+                if admission == AdmissionDecision::Made {
                     transaction.commit().await?;
                 }
                 Ok(admission)
@@ -29,7 +33,7 @@ macro_rules! common_requests {
             id: &'a RunId,
             cap: Option<MicroUsd>,
             day_began_at_ms: u64,
-        ) -> StoreFuture<'a, Result<(), Excess>> {
+        ) -> StoreFuture<'a, Result<(), RunLimitError>> {
             Box::pin(async move {
                 let mut transaction = self.begin_writing().await?;
                 let changed =

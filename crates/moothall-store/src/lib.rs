@@ -34,9 +34,9 @@ pub use crate::error::{JournalMismatch, StoreError};
 pub use crate::postgres::{InvalidPgAddress, PgAddress, PgLock, PgStore};
 pub use crate::sqlite::SqliteStore;
 pub use crate::store::{
-    Admission, Commit, ControlRequest, IdempotencyKey, JournalEntry, MAX_ARTIFACT_BYTES,
-    MAX_REQUEST_KEY_BYTES, MAX_TEXT_BYTES, NewRun, RunFilter, RunMatch, RunRow, RunState, Store,
-    StoreFuture, StoredEvent, Teams, Terms, UnknownRunState,
+    AdmissionDecision, AdmissionTerms, ControlRequest, IdempotencyKey, JournalEntry,
+    MAX_ARTIFACT_BYTES, MAX_REQUEST_KEY_BYTES, MAX_TEXT_BYTES, NewRun, RunCommit, RunFilter,
+    RunMatch, RunRow, RunState, Store, StoreFuture, StoredEvent, TeamFilter, UnknownRunState,
 };
 
 /// Current time in milliseconds since 1970, as stored in rows.

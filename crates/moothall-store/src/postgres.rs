@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 use backon::{BackoffBuilder as _, ExponentialBuilder};
-use moothall_core::access::Excess;
+use moothall_core::access::RunLimitError;
 use moothall_core::consult::{MoveApproval, ReviewChange};
 use moothall_core::{EffectId, MicroUsd, RunId, Sha256Hex};
 use sqlx::postgres::{PgConnection, PgPool, PgPoolOptions, PgRow};
@@ -20,8 +20,9 @@ use crate::prepared_commit::PreparedCommit;
 use crate::rows::{self, RowReader as _, is_a_record, to_sql};
 use crate::validation::{self, CANDIDATES};
 use crate::{
-    Admission, BatchAdmission, BatchStart, Commit, ControlRequest, JournalEntry, NewRun, RunFilter,
-    RunMatch, RunRow, RunState, Store, StoreError, StoreFuture, StoredEvent, Teams, Terms,
+    AdmissionDecision, AdmissionTerms, BatchAdmission, BatchStart, ControlRequest, JournalEntry,
+    NewRun, RunCommit, RunFilter, RunMatch, RunRow, RunState, Store, StoreError, StoreFuture,
+    StoredEvent, TeamFilter,
 };
 
 mod accounts;
@@ -34,6 +35,7 @@ mod control_requests;
 mod locks;
 mod notifications;
 mod open;
+mod quotas;
 mod space;
 mod write_coalescer;
 
@@ -119,6 +121,18 @@ impl PgStore {
     /// `None` if all are taken or the server has just started.
     pub async fn slot(&self, lane: &str, width: u32) -> Result<Option<PgLock>, StoreError> {
         self.holder.slot(&self.address.options(), lane, width).await
+    }
+
+    /// Takes `amount` units of a quota shared by all processes: one unit per `period`, and up to
+    /// `burst` units at the same time. Returns how long to wait if they are not available yet.
+    pub async fn take_quota(
+        &self,
+        name: &str,
+        amount: u32,
+        period: Duration,
+        burst: u32,
+    ) -> Result<Option<Duration>, StoreError> {
+        quotas::take(&self.pool, name, amount, period, burst).await
     }
 
     /// The runs among `ids` that are being driven by some process, on any machine.
@@ -314,7 +328,7 @@ impl Store for PgStore {
         })
     }
 
-    fn find_runs<'a>(&'a self, prefix: &'a str, teams: Teams) -> StoreFuture<'a, RunMatch> {
+    fn find_runs<'a>(&'a self, prefix: &'a str, teams: TeamFilter) -> StoreFuture<'a, RunMatch> {
         let range = ids_that_begin(prefix);
         Box::pin(async move {
             let Some((first, last)) = range else { return Ok(RunMatch::None) };
@@ -333,7 +347,7 @@ impl Store for PgStore {
         })
     }
 
-    fn commit<'a>(&'a self, id: &'a RunId, commit: Commit) -> StoreFuture<'a, Vec<StoredEvent>> {
+    fn commit<'a>(&'a self, id: &'a RunId, commit: RunCommit) -> StoreFuture<'a, Vec<StoredEvent>> {
         Box::pin(async move {
             let request = WriteRequest { prepared: PreparedCommit::new(commit)?, calls: None };
             Ok(self.send(id, request).await?.stored)

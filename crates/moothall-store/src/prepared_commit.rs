@@ -4,13 +4,13 @@ use moothall_core::{EffectId, EffectResult, RunEvent, RunId};
 use serde::Serialize;
 
 use crate::rows::{digest, json, to_sql};
-use crate::{Commit, JournalEntry, JournalMismatch, MAX_TEXT_BYTES, RunState, StoreError};
+use crate::{JournalEntry, JournalMismatch, MAX_TEXT_BYTES, RunCommit, RunState, StoreError};
 
 /// A serialized commit. Serialization happens before the run is locked, so that other writers do
 /// not wait for it.
 #[derive(Debug)]
 pub(crate) struct PreparedCommit {
-    pub(crate) commit: Commit,
+    pub(crate) commit: RunCommit,
     pub(crate) at_ms: i64,
     /// In the order of `commit.events`.
     pub(crate) bodies: Vec<String>,
@@ -21,7 +21,7 @@ pub(crate) struct PreparedCommit {
 }
 
 impl PreparedCommit {
-    pub(crate) fn new(commit: Commit) -> Result<Self, StoreError> {
+    pub(crate) fn new(commit: RunCommit) -> Result<Self, StoreError> {
         check_shape(&commit)?;
         let bodies = commit.events.iter().map(|event| text("an event", &event.body));
         let results = commit.results.iter().map(|(_, entry)| text("a result", &entry.result));
@@ -56,7 +56,7 @@ pub(crate) fn text<T: Serialize>(what: &'static str, value: &T) -> Result<String
     Ok(text)
 }
 
-fn check_shape(commit: &Commit) -> Result<(), StoreError> {
+fn check_shape(commit: &RunCommit) -> Result<(), StoreError> {
     let ends = commit.state.is_some_and(RunState::is_terminal);
     let terminal = commit.events.iter().position(|event| event.body.is_terminal());
     match terminal {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use moothall_core::access::Excess;
+use moothall_core::access::RunLimitError;
 use moothall_core::consult::{MoveApproval, ReviewChange};
 use moothall_core::{EffectId, MicroUsd, RunId, Sha256Hex};
 use sqlx::sqlite::{SqlitePool, SqlitePoolOptions, SqliteRow};
@@ -15,8 +15,9 @@ use crate::prepared_commit::{PreparedCommit, text};
 use crate::rows::{self, is_a_record, to_sql};
 use crate::validation::{self, CANDIDATES};
 use crate::{
-    Admission, BatchAdmission, BatchStart, Commit, ControlRequest, JournalEntry, NewRun, RunFilter,
-    RunMatch, RunRow, RunState, Store, StoreError, StoreFuture, StoredEvent, Teams, Terms,
+    AdmissionDecision, AdmissionTerms, BatchAdmission, BatchStart, ControlRequest, JournalEntry,
+    NewRun, RunCommit, RunFilter, RunMatch, RunRow, RunState, Store, StoreError, StoreFuture,
+    StoredEvent, TeamFilter,
 };
 
 mod accounts;
@@ -198,7 +199,7 @@ impl Store for SqliteStore {
         })
     }
 
-    fn find_runs<'a>(&'a self, prefix: &'a str, teams: Teams) -> StoreFuture<'a, RunMatch> {
+    fn find_runs<'a>(&'a self, prefix: &'a str, teams: TeamFilter) -> StoreFuture<'a, RunMatch> {
         Box::pin(async move {
             // A range instead of `LIKE`: it has no special characters and uses the index. Ids
             // consist of digits, a to f and dashes, which all sort before `g`.
@@ -216,7 +217,7 @@ impl Store for SqliteStore {
         })
     }
 
-    fn commit<'a>(&'a self, id: &'a RunId, commit: Commit) -> StoreFuture<'a, Vec<StoredEvent>> {
+    fn commit<'a>(&'a self, id: &'a RunId, commit: RunCommit) -> StoreFuture<'a, Vec<StoredEvent>> {
         Box::pin(async move {
             let prepared = PreparedCommit::new(commit)?;
             let mut transaction = self.begin_writing().await?;

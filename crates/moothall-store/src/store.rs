@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::str::FromStr;
 use std::time::Duration;
 
-use moothall_core::access::{Excess, RunOwner, TeamName};
+use moothall_core::access::{RunLimitError, RunOwner, TeamName};
 use moothall_core::budget::Settlement;
 use moothall_core::consult::{MoveApproval, ReviewChange};
 use moothall_core::money::{MicroUsd, SpendTotals};
@@ -58,10 +58,10 @@ pub trait Store: Debug + Send + Sync {
     ///
     /// Errors: those of [`Self::create_run`], [`StoreError::UnknownToken`], and
     /// [`StoreError::TooLarge`] for the key.
-    fn admit_run(&self, run: NewRun, terms: Terms) -> StoreFuture<'_, Admission>;
+    fn admit_run(&self, run: NewRun, terms: AdmissionTerms) -> StoreFuture<'_, AdmissionDecision>;
 
     /// Changes a run's cap within the limits of its token, or returns the exceeded limit.
-    /// `day_began_at_ms` is the start of the day, as in [`Terms`].
+    /// `day_began_at_ms` is the start of the day, as in [`AdmissionTerms`].
     ///
     /// Errors: [`StoreError::UnknownRun`], [`StoreError::RunEnded`].
     fn change_cap<'a>(
@@ -69,7 +69,7 @@ pub trait Store: Debug + Send + Sync {
         id: &'a RunId,
         cap: Option<MicroUsd>,
         day_began_at_ms: u64,
-    ) -> StoreFuture<'a, Result<(), Excess>>;
+    ) -> StoreFuture<'a, Result<(), RunLimitError>>;
 
     /// One run.
     fn run<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, Option<RunRow>>;
@@ -82,7 +82,7 @@ pub trait Store: Debug + Send + Sync {
 
     /// Finds a run by an id prefix among the runs of these teams. Runs of other teams do not make
     /// it ambiguous.
-    fn find_runs<'a>(&'a self, prefix: &'a str, teams: Teams) -> StoreFuture<'a, RunMatch>;
+    fn find_runs<'a>(&'a self, prefix: &'a str, teams: TeamFilter) -> StoreFuture<'a, RunMatch>;
 
     /// Writes the results of one or more steps and returns the new events.
     ///
@@ -90,9 +90,9 @@ pub trait Store: Debug + Send + Sync {
     /// already exists is skipped if request and result are equal; timing is ignored.
     ///
     /// Errors: [`StoreError::UnknownRun`], [`StoreError::JournalConflict`],
-    /// [`StoreError::RunEnded`], [`StoreError::Misfit`] if the commit breaks a rule of [`Commit`],
-    /// [`StoreError::TooLarge`].
-    fn commit<'a>(&'a self, id: &'a RunId, commit: Commit) -> StoreFuture<'a, Vec<StoredEvent>>;
+    /// [`StoreError::RunEnded`], [`StoreError::Misfit`] if the commit breaks a rule of
+    /// [`RunCommit`], [`StoreError::TooLarge`].
+    fn commit<'a>(&'a self, id: &'a RunId, commit: RunCommit) -> StoreFuture<'a, Vec<StoredEvent>>;
 
     /// Publishes events and reserves budget for the calls that follow, in one transaction.
     /// Concurrent workers see each other's reservations. Nothing is reserved if there is a control
@@ -257,7 +257,7 @@ pub struct NewRun {
 
 /// The conditions for creating a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Terms {
+pub struct AdmissionTerms {
     /// The idempotency key, if the request may be repeated.
     pub once: Option<IdempotencyKey>,
     /// Start of the day for which the token's runs are counted, in milliseconds since 1970.
@@ -275,7 +275,7 @@ pub struct IdempotencyKey {
 
 /// The result of a request to start a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Admission {
+pub enum AdmissionDecision {
     /// The run was created.
     Made,
     /// The same request already created this run.
@@ -283,7 +283,7 @@ pub enum Admission {
     /// A different request has used this key.
     OtherRequest,
     /// A limit would be exceeded.
-    Refused(Excess),
+    Refused(RunLimitError),
 }
 
 /// A stored run.
@@ -379,14 +379,14 @@ pub struct UnknownRunState;
 
 /// Selects teams.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Teams {
+pub enum TeamFilter {
     /// All teams.
     All,
     /// Only this team.
     Only(TeamName),
 }
 
-impl Teams {
+impl TeamFilter {
     /// The name of the selected team; `None` for all.
     pub(crate) fn only(&self) -> Option<&str> {
         match self {
@@ -400,7 +400,7 @@ impl Teams {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunFilter {
     /// Only runs of these teams.
-    pub teams: Teams,
+    pub teams: TeamFilter,
     /// Only runs in this state.
     pub state: Option<RunState>,
     /// Maximum number of runs.
@@ -434,7 +434,7 @@ pub struct JournalEntry {
 /// A terminal event must be the last one, in the commit that sets a terminal state; so must an
 /// outcome.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Commit {
+pub struct RunCommit {
     /// Results by effect. Several, because a flush to disk costs the same for many as for one.
     pub results: Vec<(EffectId, JournalEntry)>,
     /// Events in order.

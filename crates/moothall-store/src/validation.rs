@@ -6,14 +6,14 @@ use moothall_core::{MicroUsd, RunId, Sha256Hex};
 
 use crate::rows::{self, RowReader};
 use crate::{
-    MAX_ARTIFACT_BYTES, MAX_LABEL_BYTES, MAX_REQUEST_KEY_BYTES, MAX_TEXT_BYTES, NewRun, NewToken,
-    RunMatch, StoreError, Terms,
+    AdmissionTerms, MAX_ARTIFACT_BYTES, MAX_LABEL_BYTES, MAX_REQUEST_KEY_BYTES, MAX_TEXT_BYTES,
+    NewRun, NewToken, RunMatch, StoreError,
 };
 
 /// Maximum number of candidates in [`RunMatch::Several`].
 pub(crate) const CANDIDATES: u32 = 10;
 
-pub(crate) fn check_key(terms: &Terms) -> Result<(), StoreError> {
+pub(crate) fn check_key(terms: &AdmissionTerms) -> Result<(), StoreError> {
     let bytes = terms.once.as_ref().map_or(0, |once| once.key.len());
     at_most("the idempotency key", bytes, MAX_REQUEST_KEY_BYTES)
 }

@@ -6,17 +6,17 @@ use crate::reply::{FakeReply, ReplyStop, ReplyUsage, UsageReport};
 
 /// How the server handles one call. The crate documentation lists what each behaviour sends.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Behaviour {
+pub struct ProviderBehaviour {
     /// Time between the last byte of the request and the first byte of the response, with or
     /// without a fault.
     pub latency: Duration,
     /// The fault in delivering the reply, if any.
-    pub fault: Option<Fault>,
+    pub fault: Option<ProviderFault>,
     /// The model's reply. Not sent if the fault prevents a response.
     pub reply: FakeReply,
 }
 
-impl Behaviour {
+impl ProviderBehaviour {
     /// A reply with this text and no fault.
     pub fn text(text: impl Into<String>) -> Self {
         Self::reply(FakeReply::text(text))
@@ -65,7 +65,7 @@ impl Behaviour {
 
     /// Adds a fault.
     #[must_use]
-    pub fn with_fault(mut self, fault: Fault) -> Self {
+    pub fn with_fault(mut self, fault: ProviderFault) -> Self {
         self.fault = Some(fault);
         self
     }
@@ -99,21 +99,21 @@ impl Behaviour {
     }
 }
 
-impl Default for Behaviour {
+impl Default for ProviderBehaviour {
     fn default() -> Self {
         Self::text("Hello from the fake provider.")
     }
 }
 
-impl From<Fault> for Behaviour {
-    fn from(fault: Fault) -> Self {
+impl From<ProviderFault> for ProviderBehaviour {
+    fn from(fault: ProviderFault) -> Self {
         Self::default().with_fault(fault)
     }
 }
 
 /// A fault in delivering a reply to the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fault {
+pub enum ProviderFault {
     /// 429: too many requests.
     RateLimited {
         /// The retry header, if the response has one.

@@ -9,7 +9,7 @@ use serde::{
 };
 use serde_json::Value;
 
-use crate::{error_response::ErrorResponse, protocol::Wire, request::MOST_HEADERS};
+use crate::{error_response::ErrorResponse, protocol::ProviderProtocol, request::MOST_HEADERS};
 
 /// A received model call.
 ///
@@ -21,7 +21,7 @@ pub struct ProviderCall {
     /// [`FakeProvider::calls`](crate::FakeProvider::calls).
     pub number: u64,
     /// The protocol, determined by the path.
-    pub wire: Wire,
+    pub wire: ProviderProtocol,
     /// The requested model; empty if the request names none.
     pub model: String,
     /// Whether the client wants a stream. If the request does not say, the protocol's default
@@ -39,17 +39,21 @@ pub struct ProviderCall {
 
 impl ProviderCall {
     /// Parses a request, or returns the error that a provider would send.
-    pub(crate) fn read(wire: Wire, head: Bytes, body: Bytes) -> Result<Self, ErrorResponse> {
+    pub(crate) fn read(
+        wire: ProviderProtocol,
+        head: Bytes,
+        body: Bytes,
+    ) -> Result<Self, ErrorResponse> {
         let glance: CallFields =
             serde_json::from_slice(&body).map_err(|_| ErrorResponse::NotJson)?;
         Ok(Self {
             number: 0,
             wire,
             model: glance.model.unwrap_or_default(),
-            stream: glance.stream.unwrap_or(wire == Wire::Ollama),
+            stream: glance.stream.unwrap_or(wire == ProviderProtocol::Ollama),
             prompt_bytes: glance.messages.0 + glance.system.0,
             arrived: Instant::now(),
-            wants_usage: wire != Wire::OpenAi
+            wants_usage: wire != ProviderProtocol::OpenAi
                 || glance.stream_options.is_some_and(|options| options.include_usage),
             head,
             body,

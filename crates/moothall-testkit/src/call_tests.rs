@@ -2,18 +2,18 @@ use bytes::Bytes;
 use serde_json::json;
 
 use super::ProviderCall;
-use crate::{error_response::ErrorResponse, protocol::Wire};
+use crate::{error_response::ErrorResponse, protocol::ProviderProtocol};
 
 const HEAD: &[u8] =
     b"POST /v1/messages?beta=1 HTTP/1.1\r\nX-Api-Key: secret-key\r\naccept: */*\r\n\r\n";
 
-fn call(wire: Wire, body: &serde_json::Value) -> ProviderCall {
+fn call(wire: ProviderProtocol, body: &serde_json::Value) -> ProviderCall {
     ProviderCall::read(wire, Bytes::from_static(HEAD), Bytes::from(body.to_string())).unwrap()
 }
 
 #[track_caller]
 fn check_prompt_bytes(body: serde_json::Value, expected: usize) {
-    assert_eq!(call(Wire::Anthropic, &body).prompt_bytes, expected);
+    assert_eq!(call(ProviderProtocol::Anthropic, &body).prompt_bytes, expected);
 }
 
 #[test]
@@ -39,17 +39,17 @@ fn the_prompt_is_measured_in_every_shape_of_content() {
 #[test]
 fn only_ollama_streams_unless_told_otherwise() {
     let stream = |wire, body| call(wire, &body).stream;
-    assert!(!stream(Wire::OpenAi, json!({})));
-    assert!(!stream(Wire::Anthropic, json!({})));
-    assert!(stream(Wire::Ollama, json!({})));
-    assert!(!stream(Wire::Ollama, json!({"stream": false})));
-    assert!(stream(Wire::OpenAi, json!({"stream": true})));
+    assert!(!stream(ProviderProtocol::OpenAi, json!({})));
+    assert!(!stream(ProviderProtocol::Anthropic, json!({})));
+    assert!(stream(ProviderProtocol::Ollama, json!({})));
+    assert!(!stream(ProviderProtocol::Ollama, json!({"stream": false})));
+    assert!(stream(ProviderProtocol::OpenAi, json!({"stream": true})));
 }
 
 #[test]
 fn a_body_that_is_not_json_is_refused() {
     let read = ProviderCall::read(
-        Wire::OpenAi,
+        ProviderProtocol::OpenAi,
         Bytes::from_static(HEAD),
         Bytes::from_static(b"{\"model\":"),
     );
@@ -59,7 +59,7 @@ fn a_body_that_is_not_json_is_refused() {
 #[test]
 fn path_headers_and_body_can_be_read_back() {
     let body = json!({"model": "m", "zebra": 1, "apple": 2});
-    let call = call(Wire::Anthropic, &body);
+    let call = call(ProviderProtocol::Anthropic, &body);
     assert_eq!(call.path(), "/v1/messages?beta=1");
     assert_eq!(call.header("x-api-key"), Some("secret-key"));
     assert_eq!(call.header("missing"), None);
@@ -71,5 +71,5 @@ fn path_headers_and_body_can_be_read_back() {
 
 #[test]
 fn debug_output_has_no_headers_and_so_no_keys() {
-    assert!(!format!("{:?}", call(Wire::Anthropic, &json!({}))).contains("secret-key"));
+    assert!(!format!("{:?}", call(ProviderProtocol::Anthropic, &json!({}))).contains("secret-key"));
 }

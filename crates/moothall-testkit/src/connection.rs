@@ -14,7 +14,7 @@ use tokio::{
 use crate::{
     call::ProviderCall,
     error_response::ErrorResponse,
-    protocol::Wire,
+    protocol::ProviderProtocol,
     provider_state::{ActiveCall, ProviderState},
     request::{BodyFraming, RequestHead, chunked::ChunkedDecoder, parse_head},
     response::{ConnectionEnd, ProviderResponse, ResponseDelivery, answer, refusal},
@@ -75,13 +75,13 @@ impl ClientConnection {
             ReceiveOutcome::Closed => return Ok(NextAction::Close),
             ReceiveOutcome::Problem(problem) => {
                 // The start of the next request is unknown, so the connection is closed.
-                self.reject(desk, Wire::OpenAi, problem).await?;
+                self.reject(desk, ProviderProtocol::OpenAi, problem).await?;
                 return Ok(NextAction::Close);
             }
         };
         let after = if head.keep_alive { NextAction::Request } else { NextAction::Close };
         let Some(wire) = head.wire else {
-            self.reject(desk, Wire::OpenAi, ErrorResponse::NotFound).await?;
+            self.reject(desk, ProviderProtocol::OpenAi, ErrorResponse::NotFound).await?;
             return Ok(after);
         };
         let call = match ProviderCall::read(wire, head_bytes, body) {
@@ -155,7 +155,7 @@ impl ClientConnection {
     async fn reject(
         &mut self,
         desk: &ProviderState,
-        wire: Wire,
+        wire: ProviderProtocol,
         problem: ErrorResponse,
     ) -> io::Result<()> {
         desk.reject();

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
-use crate::protocol::{Wire, write_json};
+use crate::protocol::{ProviderProtocol, write_json};
 
 /// Why a call gets an error response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,11 +21,11 @@ pub(crate) enum ErrorResponse {
 }
 
 impl ErrorResponse {
-    pub(crate) fn status(self, wire: Wire) -> u16 {
+    pub(crate) fn status(self, wire: ProviderProtocol) -> u16 {
         match self {
             Self::RateLimited => 429,
             Self::ServerError => 500,
-            Self::Overloaded if wire == Wire::Anthropic => 529,
+            Self::Overloaded if wire == ProviderProtocol::Anthropic => 529,
             Self::Overloaded => 503,
             Self::Unauthorized => 401,
             Self::ContextOverflow { .. } | Self::NotJson | Self::BrokenHttp => 400,
@@ -35,16 +35,16 @@ impl ErrorResponse {
     }
 
     /// Appends the JSON body of the error.
-    pub(crate) fn write(self, wire: Wire, request_id: &str, out: &mut Vec<u8>) {
+    pub(crate) fn write(self, wire: ProviderProtocol, request_id: &str, out: &mut Vec<u8>) {
         match wire {
-            Wire::OpenAi => write_json(out, &OpenAiError { error: self.openai() }),
-            Wire::Anthropic => {
+            ProviderProtocol::OpenAi => write_json(out, &OpenAiError { error: self.openai() }),
+            ProviderProtocol::Anthropic => {
                 write_json(
                     out,
                     &AnthropicError { kind: "error", error: self.anthropic(), request_id },
                 );
             }
-            Wire::Ollama => write_json(out, &OllamaError { error: self.ollama() }),
+            ProviderProtocol::Ollama => write_json(out, &OllamaError { error: self.ollama() }),
         }
     }
 

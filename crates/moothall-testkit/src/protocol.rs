@@ -4,7 +4,7 @@ use serde::Serialize;
 
 /// The protocol of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Wire {
+pub enum ProviderProtocol {
     /// OpenAI chat completions, `POST …/chat/completions`.
     OpenAi,
     /// Anthropic messages, `POST …/messages`.
@@ -13,7 +13,7 @@ pub enum Wire {
     Ollama,
 }
 
-impl Wire {
+impl ProviderProtocol {
     /// All protocols, for tests that cover each.
     pub const ALL: [Self; 3] = [Self::OpenAi, Self::Anthropic, Self::Ollama];
 

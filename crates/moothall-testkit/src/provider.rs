@@ -13,10 +13,10 @@ use tokio::{
 };
 
 use crate::{
-    behaviour::Behaviour,
+    behaviour::ProviderBehaviour,
     call::ProviderCall,
     connection::serve,
-    protocol::Wire,
+    protocol::ProviderProtocol,
     provider_state::{BehaviourSource, ProviderState},
     stats::ProviderStats,
 };
@@ -70,12 +70,12 @@ impl FakeProvider {
     }
 
     /// The base URL for a client: `http://127.0.0.1:PORT/v1`, for Ollama without the `/v1`.
-    pub fn base_url(&self, wire: Wire) -> String {
+    pub fn base_url(&self, wire: ProviderProtocol) -> String {
         format!("http://{}{}", self.address, wire.base_path())
     }
 
     /// Sets the default behaviour.
-    pub fn always(&self, behaviour: impl Into<Behaviour>) {
+    pub fn always(&self, behaviour: impl Into<ProviderBehaviour>) {
         self.desk.set_fallback(BehaviourSource::Fixed(Arc::new(behaviour.into())));
     }
 
@@ -83,13 +83,13 @@ impl FakeProvider {
     /// threads concurrently.
     pub fn respond_with(
         &self,
-        function: impl Fn(&ProviderCall) -> Behaviour + Send + Sync + 'static,
+        function: impl Fn(&ProviderCall) -> ProviderBehaviour + Send + Sync + 'static,
     ) {
         self.desk.set_fallback(BehaviourSource::Function(Arc::new(function)));
     }
 
     /// Appends to the script: one behaviour per call, in order of arrival, used before the default.
-    pub fn script(&self, behaviours: impl IntoIterator<Item = impl Into<Behaviour>>) {
+    pub fn script(&self, behaviours: impl IntoIterator<Item = impl Into<ProviderBehaviour>>) {
         self.desk.extend_script(behaviours.into_iter().map(Into::into));
     }
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use crate::{
-    behaviour::Behaviour,
+    behaviour::ProviderBehaviour,
     call::ProviderCall,
     stats::{CallBill, ProviderStats},
 };
@@ -20,7 +20,7 @@ pub(crate) struct ProviderState {
 
 #[derive(Debug, Default)]
 struct ProviderStateInner {
-    script: VecDeque<Arc<Behaviour>>,
+    script: VecDeque<Arc<ProviderBehaviour>>,
     fallback: BehaviourSource,
     memory: RecordDetail,
     calls: Vec<Arc<ProviderCall>>,
@@ -30,12 +30,12 @@ struct ProviderStateInner {
 /// How the behaviour for a call is determined.
 #[derive(Clone)]
 pub(crate) enum BehaviourSource {
-    Fixed(Arc<Behaviour>),
-    Function(Arc<dyn Fn(&ProviderCall) -> Behaviour + Send + Sync>),
+    Fixed(Arc<ProviderBehaviour>),
+    Function(Arc<dyn Fn(&ProviderCall) -> ProviderBehaviour + Send + Sync>),
 }
 
 impl BehaviourSource {
-    pub(crate) fn behaviour(self, call: &ProviderCall) -> Arc<Behaviour> {
+    pub(crate) fn behaviour(self, call: &ProviderCall) -> Arc<ProviderBehaviour> {
         match self {
             Self::Fixed(behaviour) => behaviour,
             Self::Function(function) => Arc::new(function(call)),
@@ -67,7 +67,7 @@ enum RecordDetail {
 }
 
 impl ProviderState {
-    pub(crate) fn extend_script(&self, behaviours: impl Iterator<Item = Behaviour>) {
+    pub(crate) fn extend_script(&self, behaviours: impl Iterator<Item = ProviderBehaviour>) {
         self.lock().script.extend(behaviours.map(Arc::new));
     }
 

@@ -2,7 +2,7 @@
 
 pub(crate) mod chunked;
 
-use crate::{error_response::ErrorResponse, protocol::Wire};
+use crate::{error_response::ErrorResponse, protocol::ProviderProtocol};
 
 /// Maximum size of a request body.
 pub(crate) const LARGEST_BODY: usize = 64 << 20;
@@ -18,7 +18,7 @@ pub(crate) struct RequestHead {
     /// Size of the head in bytes, including the empty line.
     pub(crate) length: usize,
     /// `None` if the path belongs to no provider.
-    pub(crate) wire: Option<Wire>,
+    pub(crate) wire: Option<ProviderProtocol>,
     pub(crate) framing: BodyFraming,
     pub(crate) keep_alive: bool,
     /// Whether the client waits for `100 Continue` before it sends the body.
@@ -43,7 +43,7 @@ pub(crate) fn parse_head(bytes: &[u8]) -> Result<Option<RequestHead>, ErrorRespo
     };
     let mut head = RequestHead {
         length,
-        wire: Wire::of_request(
+        wire: ProviderProtocol::of_request(
             request.method.unwrap_or_default(),
             request.path.unwrap_or_default(),
         ),

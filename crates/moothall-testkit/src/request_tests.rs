@@ -1,7 +1,7 @@
 use bytes::BytesMut;
 
 use super::{BodyFraming, LARGEST_BODY, RequestHead, chunked::ChunkedDecoder, parse_head};
-use crate::{error_response::ErrorResponse, protocol::Wire};
+use crate::{error_response::ErrorResponse, protocol::ProviderProtocol};
 
 #[track_caller]
 fn check(lines: &str, expected: Result<Option<RequestHead>, ErrorResponse>) {
@@ -11,7 +11,7 @@ fn check(lines: &str, expected: Result<Option<RequestHead>, ErrorResponse>) {
 fn head(length: usize) -> RequestHead {
     RequestHead {
         length,
-        wire: Some(Wire::OpenAi),
+        wire: Some(ProviderProtocol::OpenAi),
         framing: BodyFraming::Length(0),
         keep_alive: true,
         expects_continue: false,
@@ -29,9 +29,12 @@ fn the_path_tells_the_wire_whatever_stands_before_and_after_it() {
     let wire = |line: &str| {
         parse_head(format!("{line} HTTP/1.1\r\n\r\n").as_bytes()).unwrap().unwrap().wire
     };
-    assert_eq!(wire("POST /proxy/openai/v1/chat/completions?api-version=1"), Some(Wire::OpenAi));
-    assert_eq!(wire("POST /v1/messages"), Some(Wire::Anthropic));
-    assert_eq!(wire("POST /api/chat"), Some(Wire::Ollama));
+    assert_eq!(
+        wire("POST /proxy/openai/v1/chat/completions?api-version=1"),
+        Some(ProviderProtocol::OpenAi)
+    );
+    assert_eq!(wire("POST /v1/messages"), Some(ProviderProtocol::Anthropic));
+    assert_eq!(wire("POST /api/chat"), Some(ProviderProtocol::Ollama));
     assert_eq!(wire("POST /v1/responses"), None);
     assert_eq!(wire("GET /v1/messages"), None);
 }

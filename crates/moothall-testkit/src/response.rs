@@ -12,10 +12,10 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 
 use crate::{
-    behaviour::{Behaviour, Fault},
+    behaviour::{ProviderBehaviour, ProviderFault},
     call::ProviderCall,
     error_response::ErrorResponse,
-    protocol::{Wire, write_json},
+    protocol::{ProviderProtocol, write_json},
     reply::{ReplyStop, ReplyUsage, tokens},
     stats::CallBill,
 };
@@ -53,12 +53,12 @@ pub(crate) enum ConnectionEnd {
     Reset,
 }
 
-pub(crate) fn answer(call: &ProviderCall, behaviour: &Behaviour) -> ProviderResponse {
-    let Behaviour { fault, reply, .. } = behaviour;
+pub(crate) fn answer(call: &ProviderCall, behaviour: &ProviderBehaviour) -> ProviderResponse {
+    let ProviderBehaviour { fault, reply, .. } = behaviour;
     let fault = fault.as_ref();
     match fault {
-        Some(Fault::Hang) => return ProviderResponse::Hang,
-        Some(Fault::ConnectionReset) => {
+        Some(ProviderFault::Hang) => return ProviderResponse::Hang,
+        Some(ProviderFault::ConnectionReset) => {
             return ProviderResponse::Deliver(ResponseDelivery {
                 head: String::new(),
                 body: Vec::new(),
@@ -71,7 +71,7 @@ pub(crate) fn answer(call: &ProviderCall, behaviour: &Behaviour) -> ProviderResp
     }
     if let Some(problem) = fault.and_then(|fault| problem(call, fault)) {
         let retry_after = match fault {
-            Some(Fault::RateLimited { retry_after }) => {
+            Some(ProviderFault::RateLimited { retry_after }) => {
                 retry_after.map(|retry_after| retry_after.header())
             }
             _ => None,
@@ -105,7 +105,7 @@ pub(crate) fn answer(call: &ProviderCall, behaviour: &Behaviour) -> ProviderResp
 
 /// An error response, also used for requests that are not model calls and have no number.
 pub(crate) fn refusal(
-    wire: Wire,
+    wire: ProviderProtocol,
     problem: ErrorResponse,
     request_id: &str,
     retry_after: Option<String>,
@@ -139,58 +139,58 @@ struct ReplyContent<'a> {
 }
 
 /// The error response for a fault; `None` for faults that do not cause one.
-fn problem(call: &ProviderCall, fault: &Fault) -> Option<ErrorResponse> {
+fn problem(call: &ProviderCall, fault: &ProviderFault) -> Option<ErrorResponse> {
     match fault {
-        Fault::RateLimited { .. } => Some(ErrorResponse::RateLimited),
-        Fault::ServerError => Some(ErrorResponse::ServerError),
-        Fault::Overloaded => Some(ErrorResponse::Overloaded),
-        Fault::Unauthorized => Some(ErrorResponse::Unauthorized),
-        Fault::ContextOverflow { window } => {
+        ProviderFault::RateLimited { .. } => Some(ErrorResponse::RateLimited),
+        ProviderFault::ServerError => Some(ErrorResponse::ServerError),
+        ProviderFault::Overloaded => Some(ErrorResponse::Overloaded),
+        ProviderFault::Unauthorized => Some(ErrorResponse::Unauthorized),
+        ProviderFault::ContextOverflow { window } => {
             // The message must make sense even if the test's prompt is short.
             let prompt = tokens(call.prompt_bytes).max(window.saturating_add(1));
             Some(ErrorResponse::ContextOverflow { prompt, window: *window })
         }
-        Fault::MidStreamError => (!call.stream).then_some(ErrorResponse::ServerError),
-        Fault::ConnectionReset
-        | Fault::ResetMidBody
-        | Fault::HalfBody
-        | Fault::EarlyEnd
-        | Fault::InvalidJson
-        | Fault::HtmlBody
-        | Fault::SlowDrip { .. }
-        | Fault::Hang => None,
+        ProviderFault::MidStreamError => (!call.stream).then_some(ErrorResponse::ServerError),
+        ProviderFault::ConnectionReset
+        | ProviderFault::ResetMidBody
+        | ProviderFault::HalfBody
+        | ProviderFault::EarlyEnd
+        | ProviderFault::InvalidJson
+        | ProviderFault::HtmlBody
+        | ProviderFault::SlowDrip { .. }
+        | ProviderFault::Hang => None,
     }
 }
 
 fn unary(
     call: &ProviderCall,
-    fault: Option<&Fault>,
+    fault: Option<&ProviderFault>,
     speech: &ReplyContent<'_>,
 ) -> ResponseDelivery {
     let mut body = Vec::with_capacity(speech.text.len() + 768);
     match call.wire {
-        Wire::OpenAi => openai::unary(speech, &mut body),
-        Wire::Anthropic => anthropic::unary(speech, &mut body),
-        Wire::Ollama => ollama::unary(speech, &mut body),
+        ProviderProtocol::OpenAi => openai::unary(speech, &mut body),
+        ProviderProtocol::Anthropic => anthropic::unary(speech, &mut body),
+        ProviderProtocol::Ollama => ollama::unary(speech, &mut body),
     }
     let whole = body.len();
     let mut promised = whole;
     let mut ending = ConnectionEnd::KeepAlive;
     let mut content_type = "application/json";
     match fault {
-        Some(Fault::HalfBody) => {
+        Some(ProviderFault::HalfBody) => {
             body.truncate(whole / 2);
             ending = ConnectionEnd::Close;
         }
-        Some(Fault::ResetMidBody) => {
+        Some(ProviderFault::ResetMidBody) => {
             body.truncate(whole / 2);
             ending = ConnectionEnd::Reset;
         }
-        Some(Fault::EarlyEnd | Fault::InvalidJson) => {
+        Some(ProviderFault::EarlyEnd | ProviderFault::InvalidJson) => {
             body.truncate(whole / 2);
             promised = body.len();
         }
-        Some(Fault::HtmlBody) => {
+        Some(ProviderFault::HtmlBody) => {
             body = http::WEB_PAGE.to_vec();
             promised = body.len();
             content_type = "text/html";
@@ -209,57 +209,57 @@ fn unary(
 
 fn streamed(
     call: &ProviderCall,
-    fault: Option<&Fault>,
+    fault: Option<&ProviderFault>,
     speech: &ReplyContent<'_>,
 ) -> ResponseDelivery {
-    if fault == Some(&Fault::HtmlBody) {
+    if fault == Some(&ProviderFault::HtmlBody) {
         return unary(call, fault, speech);
     }
     let mut events = EventStream::for_text(speech.text.len());
     match call.wire {
-        Wire::OpenAi => openai::stream(speech, &mut events),
-        Wire::Anthropic => anthropic::stream(speech, &mut events),
-        Wire::Ollama => ollama::stream(speech, &mut events),
+        ProviderProtocol::OpenAi => openai::stream(speech, &mut events),
+        ProviderProtocol::Anthropic => anthropic::stream(speech, &mut events),
+        ProviderProtocol::Ollama => ollama::stream(speech, &mut events),
     }
     let (body, ending) = match fault {
-        Some(Fault::HalfBody) => {
+        Some(ProviderFault::HalfBody) => {
             (events.cut_inside_the_event_after_first_delta(), ConnectionEnd::Close)
         }
-        Some(Fault::ResetMidBody) => (events.cut_after_first_delta(), ConnectionEnd::Reset),
-        Some(Fault::EarlyEnd) => {
+        Some(ProviderFault::ResetMidBody) => (events.cut_after_first_delta(), ConnectionEnd::Reset),
+        Some(ProviderFault::EarlyEnd) => {
             (events.replace_after_first_delta(|_| {}), ConnectionEnd::KeepAlive)
         }
-        Some(Fault::InvalidJson) => (
+        Some(ProviderFault::InvalidJson) => (
             events.replace_after_first_delta(|events| match call.wire {
-                Wire::OpenAi => events.closing(|out| {
+                ProviderProtocol::OpenAi => events.closing(|out| {
                     out.extend_from_slice(b"data: {\"id\":\"chatcmpl-\",\"choi\n\n")
                 }),
-                Wire::Anthropic => events.closing(|out| {
+                ProviderProtocol::Anthropic => events.closing(|out| {
                     out.extend_from_slice(
                         b"event: content_block_delta\ndata: {\"type\":\"content_bl\n\n",
                     );
                 }),
-                Wire::Ollama => {
+                ProviderProtocol::Ollama => {
                     events.closing(|out| out.extend_from_slice(b"{\"model\":\"\",\"mess\n"))
                 }
             }),
             ConnectionEnd::KeepAlive,
         ),
-        Some(Fault::MidStreamError) => (
+        Some(ProviderFault::MidStreamError) => (
             events.replace_after_first_delta(|events| {
                 let request_id = request_id(call.number);
                 match call.wire {
-                    Wire::OpenAi => events.closing(|out| {
+                    ProviderProtocol::OpenAi => events.closing(|out| {
                         out.extend_from_slice(b"data: ");
                         ErrorResponse::ServerError.write(call.wire, &request_id, out);
                         out.extend_from_slice(b"\n\n");
                     }),
-                    Wire::Anthropic => events.closing(|out| {
+                    ProviderProtocol::Anthropic => events.closing(|out| {
                         out.extend_from_slice(b"event: error\ndata: ");
                         ErrorResponse::Overloaded.write(call.wire, &request_id, out);
                         out.extend_from_slice(b"\n\n");
                     }),
-                    Wire::Ollama => events.closing(|out| {
+                    ProviderProtocol::Ollama => events.closing(|out| {
                         ErrorResponse::ServerError.write(call.wire, &request_id, out);
                         out.push(b'\n');
                     }),
@@ -270,8 +270,10 @@ fn streamed(
         _ => (events.finish(), ConnectionEnd::KeepAlive),
     };
     let content_type = match call.wire {
-        Wire::OpenAi | Wire::Anthropic => "text/event-stream; charset=utf-8",
-        Wire::Ollama => "application/x-ndjson",
+        ProviderProtocol::OpenAi | ProviderProtocol::Anthropic => {
+            "text/event-stream; charset=utf-8"
+        }
+        ProviderProtocol::Ollama => "application/x-ndjson",
     };
     let head =
         ResponseHead { status: 200, content_type, length: BodyLength::Chunked, retry_after: None };
@@ -279,9 +281,9 @@ fn streamed(
     ResponseDelivery { head, body, drip: drip(fault), ending, bill: None }
 }
 
-fn drip(fault: Option<&Fault>) -> Option<SlowDelivery> {
+fn drip(fault: Option<&ProviderFault>) -> Option<SlowDelivery> {
     match fault {
-        Some(&Fault::SlowDrip { chunk, every }) => {
+        Some(&ProviderFault::SlowDrip { chunk, every }) => {
             Some(SlowDelivery { chunk: chunk.max(1), every })
         }
         _ => None,
@@ -291,15 +293,15 @@ fn drip(fault: Option<&Fault>) -> Option<SlowDelivery> {
 /// The usage that a client learns if it reads the whole response.
 fn told(
     call: &ProviderCall,
-    fault: Option<&Fault>,
+    fault: Option<&ProviderFault>,
     claimed: Option<ReplyUsage>,
 ) -> Option<ReplyUsage> {
-    let whole = matches!(fault, None | Some(Fault::SlowDrip { .. }));
+    let whole = matches!(fault, None | Some(ProviderFault::SlowDrip { .. }));
     let asked = !call.stream || call.wants_usage;
     let usage = claimed.filter(|_| whole && asked)?;
     Some(match call.wire {
-        Wire::OpenAi | Wire::Anthropic => usage,
-        Wire::Ollama => {
+        ProviderProtocol::OpenAi | ProviderProtocol::Anthropic => usage,
+        ProviderProtocol::Ollama => {
             ReplyUsage { input: usage.prompt(), output: usage.output, ..ReplyUsage::ZERO }
         }
     })

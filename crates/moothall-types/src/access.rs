@@ -15,7 +15,7 @@ use crate::ErrorCode;
 use serde::{Deserialize, Serialize};
 
 pub use self::limits::{
-    CredentialRateLimiter, CredentialUsage, Excess, Limits, RateLimitError, admit,
+    CredentialLimits, CredentialRateLimiter, CredentialUsage, RateLimitError, RunLimitError, admit,
 };
 pub use self::scope::{AccessScope, ScopeSet, UnknownScope};
 
@@ -159,7 +159,7 @@ pub struct TeamMember {
     /// What it may do.
     pub scopes: ScopeSet,
     /// How much it may do.
-    pub limits: Limits,
+    pub limits: CredentialLimits,
 }
 
 /// The object of a request.

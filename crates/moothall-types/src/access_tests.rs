@@ -8,7 +8,7 @@ fn member(scopes: &str) -> AccessCaller {
     AccessCaller::Known(TeamMember {
         owner: RunOwner { team: team("north"), token: None },
         scopes: scopes.parse().unwrap(),
-        limits: Limits::default(),
+        limits: CredentialLimits::default(),
     })
 }
 

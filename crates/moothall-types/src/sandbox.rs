@@ -79,7 +79,7 @@ pub struct UnknownIsolationClass;
 /// Resource limits of one execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Limits {
+pub struct SandboxLimits {
     /// Wall-clock time from handing over the sandbox to the end of the program.
     pub wall_ms: u64,
     /// CPU time of the process that uses the most.
@@ -100,7 +100,7 @@ pub struct Limits {
     pub open_files: u32,
 }
 
-impl Default for Limits {
+impl Default for SandboxLimits {
     /// 256 MiB of memory, half a CPU, 64 MiB of files.
     fn default() -> Self {
         Self {
@@ -121,23 +121,23 @@ impl Default for Limits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LimitName {
-    /// [`Limits::wall_ms`].
+    /// [`SandboxLimits::wall_ms`].
     Wall,
-    /// [`Limits::cpu_seconds`].
+    /// [`SandboxLimits::cpu_seconds`].
     CpuTime,
-    /// [`Limits::cpu_permille`].
+    /// [`SandboxLimits::cpu_permille`].
     CpuShare,
-    /// [`Limits::memory_bytes`].
+    /// [`SandboxLimits::memory_bytes`].
     Memory,
-    /// [`Limits::pids`].
+    /// [`SandboxLimits::pids`].
     Pids,
-    /// [`Limits::output_bytes`].
+    /// [`SandboxLimits::output_bytes`].
     Output,
-    /// [`Limits::file_bytes`].
+    /// [`SandboxLimits::file_bytes`].
     FileSize,
-    /// [`Limits::disk_bytes`].
+    /// [`SandboxLimits::disk_bytes`].
     Disk,
-    /// [`Limits::open_files`].
+    /// [`SandboxLimits::open_files`].
     OpenFiles,
 }
 
@@ -194,7 +194,7 @@ pub struct ExecuteRequest {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub stdin: String,
     /// Resource limits.
-    pub limits: Limits,
+    pub limits: SandboxLimits,
     /// Whether to return the files the program leaves under `/workspace/out`.
     #[serde(default)]
     pub collect: bool,
@@ -210,7 +210,7 @@ impl ExecuteRequest {
             inputs: BTreeMap::new(),
             env: BTreeMap::new(),
             stdin: String::new(),
-            limits: Limits::default(),
+            limits: SandboxLimits::default(),
             collect: false,
         }
     }
@@ -263,7 +263,7 @@ impl FileRef {
 #[serde(deny_unknown_fields)]
 pub struct SandboxExecution {
     /// How the program ended.
-    pub exit: Exit,
+    pub exit: ExecutionExit,
     /// Standard output. Invalid UTF-8 is replaced.
     pub stdout: CapturedOutput,
     /// Standard error.
@@ -282,7 +282,8 @@ pub struct SandboxExecution {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "exit", rename_all = "snake_case", deny_unknown_fields)]
 #[derive(ts_rs::TS)]
-pub enum Exit {
+#[ts(rename = "Exit")]
+pub enum ExecutionExit {
     /// The program exited.
     Exited {
         /// The exit code. 0 alone does not count as success.
@@ -304,14 +305,14 @@ pub enum Exit {
     },
 }
 
-impl Exit {
+impl ExecutionExit {
     /// Whether the program exited with code 0.
     pub fn is_zero(&self) -> bool {
         matches!(self, Self::Exited { code: 0 })
     }
 }
 
-impl fmt::Display for Exit {
+impl fmt::Display for ExecutionExit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Exited { code } => write!(f, "exit code {code}"),
@@ -351,7 +352,7 @@ pub struct SandboxAttestation {
     /// The hash of the guest agent.
     pub guest_sha256: Sha256Hex,
     /// The limits of the execution.
-    pub limits: Limits,
+    pub limits: SandboxLimits,
     /// What enforces each limit, such as `guest cgroup`. Unenforced limits are not listed.
     pub held_by: BTreeMap<LimitName, String>,
     /// Self-tests run on this engine before any program, and their results.

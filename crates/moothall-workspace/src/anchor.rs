@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use moothall_core::Sha256Hex;
 
-use super::error::DraftError;
+use super::error::{DraftError, DraftStateFile};
 use super::journal_head::JournalHead;
 
 /// A record that the journal must contain.
@@ -37,14 +37,20 @@ impl JournalAnchor {
 
     /// Reads an anchor file, or returns `None` if none exists.
     pub fn read(path: &Path) -> Result<Option<Self>, DraftError> {
-        let read = || match fs_err::read_to_string(path) {
-            Ok(text) => Self::parse(&text).map(Some).ok_or_else(|| {
-                io::Error::other(format!("{} is not a valid anchor file", path.display()))
-            }),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
+        let file = DraftStateFile::Anchor;
+        let invalid = || {
+            let path = path.display();
+            let why = format!("{path} is not a valid anchor file: expected RECORD:HASH");
+            DraftError::InvalidFile { file, source: io::Error::other(why) }
         };
-        read().map_err(DraftError::io("cannot read the journal anchor"))
+        match fs_err::read(path) {
+            Ok(bytes) => {
+                let anchor = std::str::from_utf8(&bytes).ok().and_then(Self::parse);
+                anchor.map(Some).ok_or_else(invalid)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(DraftError::io(file.cannot_read())(error)),
+        }
     }
 
     fn text(&self) -> String {

@@ -52,6 +52,14 @@ pub enum DraftError {
     /// again.
     #[error("cannot write the journal: try again once the disk is writable")]
     JournalBroken,
+    /// The content of a file is not valid. The store works without the file.
+    #[error("{}", .file.cannot_read())]
+    InvalidFile {
+        file: DraftStateFile,
+        /// Names the path and what is wrong.
+        #[source]
+        source: io::Error,
+    },
     /// A file system operation failed.
     #[error("{what}")]
     Io {
@@ -99,6 +107,7 @@ impl DraftError {
             | Self::Policy(_)
             | Self::JournalDamaged { .. }
             | Self::JournalBroken
+            | Self::InvalidFile { .. }
             | Self::Io { .. } => ErrorCode::Internal,
         }
     }
@@ -118,7 +127,26 @@ impl DraftError {
             | Self::ContentGone(_)
             | Self::JournalDamaged { .. }
             | Self::JournalBroken
+            | Self::InvalidFile { .. }
             | Self::Io { .. } => false,
+        }
+    }
+}
+
+/// A file that the store can do without.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DraftStateFile {
+    /// Remembers that `_handoff` is kept, and which files in it are ours.
+    Handoff,
+    /// The newest record of the audit log, stored outside of the store's directory.
+    Anchor,
+}
+
+impl DraftStateFile {
+    pub(crate) const fn cannot_read(self) -> &'static str {
+        match self {
+            Self::Handoff => "cannot read the state of the `_handoff` directory",
+            Self::Anchor => "cannot read the anchor of the audit log",
         }
     }
 }

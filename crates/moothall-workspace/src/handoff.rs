@@ -18,7 +18,7 @@ use moothall_core::gate::scan_secrets;
 use serde::{Deserialize, Serialize};
 
 use self::folder::{HandoffDirectory, HandoffEntry};
-use super::error::DraftError;
+use super::error::{DraftError, DraftStateFile};
 use super::verify::read_journal;
 use super::{DraftStore, DraftStoreState};
 
@@ -186,14 +186,14 @@ impl DraftStore {
     }
 
     fn kept_view(&self) -> Result<Option<HandoffState>, DraftError> {
-        let what = "cannot read the state of the draft export";
-        match fs_err::read(self.view_memory()) {
-            Ok(bytes) => {
-                let kept = serde_json::from_slice(&bytes).map_err(io::Error::from);
-                kept.map(Some).map_err(DraftError::io(what))
-            }
+        let (path, file) = (self.view_memory(), DraftStateFile::Handoff);
+        match fs_err::read(&path) {
+            Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| {
+                let why = format!("{} is not valid: {error}", path.display());
+                DraftError::InvalidFile { file, source: io::Error::other(why) }
+            }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(DraftError::io(what)(error)),
+            Err(error) => Err(DraftError::io(file.cannot_read())(error)),
         }
     }
 
@@ -206,7 +206,7 @@ impl DraftStore {
             fs_err::write(&beside, serde_json::to_vec(kept)?)?;
             fs_err::rename(&beside, &path)
         };
-        write().map_err(DraftError::io("cannot write the state of the draft export"))
+        write().map_err(DraftError::io("cannot write the state of the `_handoff` directory"))
     }
 }
 

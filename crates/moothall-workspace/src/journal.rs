@@ -412,7 +412,8 @@ pub(crate) fn read_line(line: &[u8], after: JournalHead) -> Result<JournalLine, 
     if !signed.starts_with(&format!("{{\"seq\":{},\"prev\":\"{}\",", head.seq, after.hash)) {
         return Err("does not follow the previous record");
     }
-    let record = serde_json::from_str(text).map_err(|_| "unknown record format")?;
+    let unknown = "unknown record format; it may have been written by a newer version of moothall";
+    let record = serde_json::from_str(text).map_err(|_| unknown)?;
     Ok(JournalLine { head, record, text: text.to_owned() })
 }
 

@@ -39,8 +39,9 @@ use std::time::Duration;
 
 use moothall_core::Sha256Hex;
 use moothall_core::drafts::{
-    AuditRecord, BlobRetention, Client, Draft, DraftEvent, DraftId, DraftOperation, DraftRefusal,
-    DraftSet, FileStep, MAX_TEXT_CHARS, Principal, PrincipalKind, RelPath, decide, kept_blobs,
+    AuditRecord, BlobRetention, ClientInfo, Draft, DraftEvent, DraftId, DraftOperation,
+    DraftRefusal, DraftSet, FileStep, MAX_TEXT_CHARS, Principal, PrincipalKind, RelPath, decide,
+    kept_blobs,
 };
 use moothall_core::gate::{FingerprintKey, Policy, PolicyLayer, made_by_tools, scan_secrets};
 use serde::{Deserialize, Serialize};
@@ -51,7 +52,7 @@ pub use self::checks::{CheckReport, CheckRunner, ModelReviewer};
 pub use self::confined_open::{MountPolicy, open as open_confined};
 pub use self::diff::{DiffLine, DiffSide, DiffSpan, DraftDiff, difference, whole_difference};
 pub use self::edit::{DraftEdit, FileRequirement};
-pub use self::error::{DraftError, FileFault, OldTextFault};
+pub use self::error::{DraftError, DraftStateFile, FileFault, OldTextFault};
 pub use self::handoff::HandoffMode;
 pub use self::journal::JournalLine;
 pub use self::journal_head::JournalHead;
@@ -203,7 +204,7 @@ pub struct DraftCaller {
     /// The authenticated principal.
     pub who: Principal,
     /// The client program, as it names itself.
-    pub client: Option<Client>,
+    pub client: Option<ClientInfo>,
 }
 
 impl DraftCaller {
@@ -453,7 +454,7 @@ impl DraftStore {
             let words = "the caller's name may contain a credential";
             return Err(DraftError::Input(words.to_owned()));
         }
-        let recordable = |client: &Client| Client {
+        let recordable = |client: &ClientInfo| ClientInfo {
             name: self.recordable(&client.name),
             version: self.recordable(&client.version),
         };

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use moothall_core::Sha256Hex;
 use moothall_core::drafts::{
-    AuditRecord, DraftId, DraftNotificationKind, DraftSet, FileState, News, TaskId,
+    AuditRecord, DraftId, DraftNotification, DraftNotificationKind, DraftSet, FileState, TaskId,
     notifications_for, transition,
 };
 use moothall_core::gate::FileComparison;
@@ -44,7 +44,7 @@ pub struct NotificationBatch {
 
 #[derive(Debug, Default)]
 pub(crate) struct NotificationBuffer {
-    all: VecDeque<(u64, u64, News)>,
+    all: VecDeque<(u64, u64, DraftNotification)>,
     head: u64,
     /// Notifications up to this record are no longer in memory.
     gone: u64,
@@ -88,7 +88,7 @@ impl DraftStore {
             let fresh = inner.news.all.iter().filter(|(seq, ..)| *seq > after).cloned();
             (fresh.collect::<Vec<_>>(), inner.news.head, after < inner.news.gone)
         };
-        let told = |(seq, at_ms, news): (u64, u64, News)| NotificationEntry {
+        let told = |(seq, at_ms, news): (u64, u64, DraftNotification)| NotificationEntry {
             seq,
             at_ms,
             kind: news.kind,

@@ -92,7 +92,9 @@ impl DraftStore {
             true => Policy::loosened_by_workspace(layers)
                 .unwrap_or_default()
                 .iter()
-                .map(|what| format!("the trusted workspace policy loosens: {what}"))
+                .map(|what| {
+                    format!("the trusted workspace policy loosens the built-in policy: {what}")
+                })
                 .collect(),
             false => self.policy.notes.clone(),
         };

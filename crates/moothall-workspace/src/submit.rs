@@ -11,7 +11,7 @@ use moothall_core::drafts::{
 use moothall_core::gate::reviewer::ReviewDoubt;
 use moothall_core::gate::{
     CheckResults, FileChange, FileComparison, FileContent, FileContext, FingerprintKey, GateAction,
-    GateDecision, GateFinding, LineStats, Policy, PolicyDate, Rule, judge_until,
+    GateDecision, GateFinding, GateRule, LineStats, Policy, PolicyDate, judge_until,
 };
 
 use super::checks::{CheckReport, DraftCheckRun};
@@ -410,7 +410,7 @@ fn judge_in_time(
         findings: path
             .into_iter()
             .map(|path| GateFinding {
-                rule: Rule::GateError,
+                rule: GateRule::GateError,
                 action: GateAction::Escalate,
                 path,
                 line: None,

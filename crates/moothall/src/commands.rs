@@ -51,10 +51,10 @@ use std::time::Duration;
 use clap::CommandFactory as _;
 
 use crate::args::{self, Cli, CliCommand};
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 use crate::terminal;
 
-pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
+pub(crate) fn run(cli: Cli) -> anyhow::Result<CliExit> {
     let Cli { global, command } = cli;
     match command {
         CliCommand::Init(args) => init::run(&global, &args),
@@ -101,7 +101,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "moothall", &mut script);
             terminal::print(&String::from_utf8_lossy(&script))?;
-            Ok(Exit::Fine)
+            Ok(CliExit::Fine)
         }
         CliCommand::Man { command } => man(command.as_deref()),
         CliCommand::Help { all, command } => help(all, &command),
@@ -110,10 +110,10 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     }
 }
 
-fn help(all: bool, names: &[String]) -> anyhow::Result<Exit> {
+fn help(all: bool, names: &[String]) -> anyhow::Result<CliExit> {
     if all {
         terminal::print(&args::all_commands())?;
-        return Ok(Exit::Fine);
+        return Ok(CliExit::Fine);
     }
     let command = args::command();
     let mut wanted = &command;
@@ -125,7 +125,7 @@ fn help(all: bool, names: &[String]) -> anyhow::Result<Exit> {
     if let Err(help) = command.try_get_matches_from(words) {
         terminal::print(&help.render().ansi().to_string())?;
     }
-    Ok(Exit::Fine)
+    Ok(CliExit::Fine)
 }
 
 fn unknown_command(name: &str) -> CliError {
@@ -133,7 +133,7 @@ fn unknown_command(name: &str) -> CliError {
         .with_hint("`moothall help --all` lists all commands")
 }
 
-fn man(command: Option<&str>) -> anyhow::Result<Exit> {
+fn man(command: Option<&str>) -> anyhow::Result<CliExit> {
     let mut root = Cli::command();
     root.build();
     let wanted = match command {
@@ -143,7 +143,7 @@ fn man(command: Option<&str>) -> anyhow::Result<Exit> {
     let mut page = Vec::new();
     clap_mangen::Man::new(wanted).render(&mut page)?;
     terminal::print(&String::from_utf8_lossy(&page))?;
-    Ok(Exit::Fine)
+    Ok(CliExit::Fine)
 }
 
 /// How long a cancelled command waits for its sandboxes to be removed.

@@ -14,6 +14,7 @@ use toml::{Table, Value};
 use crate::config::{self, ConfigFileSource, ConfigOrigin, LoadedConfig};
 use crate::error::CliError;
 use crate::keys::{ApiKeyring, KeySource};
+use crate::process_resources;
 
 /// The default provider.
 const USUAL_PROVIDER: &str = "anthropic";
@@ -133,7 +134,8 @@ impl CommandContext {
             .filter_map(|own| Some((own.name.clone(), self.keys.get(&own.name)?.clone())))
             .collect();
         let retry = self.loaded.resolved.config.retry.clone();
-        let options = GatewayOptions { catalog: self.catalog.clone(), keys, retry, recording };
+        let (catalog, connections) = (self.catalog.clone(), process_resources::connections());
+        let options = GatewayOptions { catalog, keys, retry, recording, connections };
         Ok(match &self.turnstile {
             Some(turnstile) => Gateway::behind(options, Arc::clone(turnstile)),
             None => Gateway::new(options),

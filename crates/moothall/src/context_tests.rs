@@ -9,7 +9,7 @@ use crate::config::{
     ConfigFileCandidate, ConfigFileSource, ConfigLayers, ConfigLocations, EnvVars, LoadedConfig,
     resolve,
 };
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 use crate::keys::ApiKeyring;
 
 /// Inputs of a context, without files and without the process environment.
@@ -68,7 +68,7 @@ fn check_model(given: Given<'_>, named: Option<&str>, expected: &str) {
 #[track_caller]
 fn check_usage<T: std::fmt::Debug>(result: Result<T, CliError>, words: &str) {
     let error = result.unwrap_err();
-    assert_eq!(error.exit, Exit::Usage);
+    assert_eq!(error.exit, CliExit::Usage);
     let text = error.render();
     assert!(text.contains(words), "{text}");
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use moothall_core::drafts::DraftState;
 use moothall_core::money::{MicroUsd, SpendTotals};
-use moothall_core::sandbox::Exit;
+use moothall_core::sandbox::ExecutionExit;
 use moothall_core::text::shown_line;
 use moothall_core::{Conclusion, Outcome, RunEventBody, RunFinding, RunVerdict};
 use moothall_store::{RunRow, RunState, StoredEvent};
@@ -127,7 +127,7 @@ pub(crate) fn lines_of_code(lines: u64) -> String {
     format!("program with {lines} line{}", if lines == 1 { "" } else { "s" })
 }
 
-pub(crate) fn exit(exit: &Exit) -> String {
+pub(crate) fn exit(exit: &ExecutionExit) -> String {
     line(&exit.to_string())
 }
 

@@ -10,7 +10,7 @@ use moothall_core::text::escaped_lines;
 /// Exit codes for scripts. The numbers are stable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Exit {
+pub enum CliExit {
     /// Success, with a positive result if there is one.
     Fine = 0,
     /// The command succeeded, but the result is negative.
@@ -27,14 +27,14 @@ pub enum Exit {
     Cancelled = 130,
 }
 
-impl Exit {
+impl CliExit {
     pub const fn code(self) -> u8 {
         self as u8
     }
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
+impl From<CliExit> for ExitCode {
+    fn from(exit: CliExit) -> Self {
         Self::from(exit.code())
     }
 }
@@ -43,10 +43,10 @@ impl From<Exit> for ExitCode {
 ///
 /// It implements `std::error::Error`, so `?` converts it to `anyhow::Error`, and `CliError::from`
 /// extracts it again with its exit code and hint, even below a `context`. Any other `anyhow::Error`
-/// becomes [`Exit::Failed`].
+/// becomes [`CliExit::Failed`].
 #[derive(Debug)]
 pub struct CliError {
-    pub exit: Exit,
+    pub exit: CliExit,
     /// What is wrong: lower case, no full stop, without the cause.
     pub message: String,
     /// How to fix it, if known.
@@ -57,18 +57,18 @@ pub struct CliError {
 }
 
 impl CliError {
-    pub fn new(exit: Exit, message: impl Into<String>) -> Self {
+    pub fn new(exit: CliExit, message: impl Into<String>) -> Self {
         Self { exit, message: message.into(), hint: None, code: None, source: None }
     }
 
-    /// An error of [`Exit::Usage`].
+    /// An error of [`CliExit::Usage`].
     pub fn usage(message: impl Into<String>) -> Self {
-        Self::new(Exit::Usage, message)
+        Self::new(CliExit::Usage, message)
     }
 
-    /// An error of [`Exit::Failed`].
+    /// An error of [`CliExit::Failed`].
     pub fn failed(message: impl Into<String>) -> Self {
-        Self::new(Exit::Failed, message)
+        Self::new(CliExit::Failed, message)
     }
 
     #[must_use]
@@ -136,7 +136,7 @@ impl std::error::Error for CliError {
 impl From<anyhow::Error> for CliError {
     fn from(error: anyhow::Error) -> Self {
         let Some(inner) = error.chain().find_map(|cause| cause.downcast_ref::<Self>()) else {
-            return Self::without_outermost(Exit::Failed, None, error);
+            return Self::without_outermost(CliExit::Failed, None, error);
         };
         let outermost = error.chain().next().is_some_and(|cause| cause.is::<Self>());
         let (exit, hint, code) = (inner.exit, inner.hint.clone(), inner.code);
@@ -150,7 +150,7 @@ impl From<anyhow::Error> for CliError {
 impl CliError {
     /// Uses the outermost message; the source keeps the whole chain, and `render` skips the
     /// repeated part.
-    fn without_outermost(exit: Exit, hint: Option<String>, error: anyhow::Error) -> Self {
+    fn without_outermost(exit: CliExit, hint: Option<String>, error: anyhow::Error) -> Self {
         Self { exit, message: error.to_string(), hint, code: None, source: Some(error) }
     }
 }

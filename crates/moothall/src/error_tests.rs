@@ -25,7 +25,7 @@ fn causes_follow_the_message_on_the_same_line() {
     let cause =
         anyhow::Error::from(io::Error::other("no space left")).context("cannot write the journal");
     check(
-        CliError::new(Exit::Failed, "the run stopped").with_source(cause),
+        CliError::new(CliExit::Failed, "the run stopped").with_source(cause),
         4,
         "error: the run stopped: cannot write the journal: no space left\n",
     );
@@ -45,7 +45,7 @@ fn a_cause_that_its_parent_already_printed_is_said_once() {
 #[test]
 fn exit_and_hint_survive_a_journey_through_anyhow() {
     let there_and_back = anyhow::Error::from(
-        CliError::new(Exit::BudgetStopped, "the budget is spent").with_hint("raise it"),
+        CliError::new(CliExit::BudgetStopped, "the budget is spent").with_hint("raise it"),
     );
     check(there_and_back, 5, "error: the budget is spent\nhint: raise it\n");
     let under_context = Err::<(), _>(CliError::usage("no key").with_hint("set one"))
@@ -75,13 +75,13 @@ fn quoted_text_cannot_drive_the_terminal() {
 #[test]
 fn exit_codes_are_the_documented_numbers() {
     let codes = [
-        Exit::Fine,
-        Exit::VerdictNegative,
-        Exit::Usage,
-        Exit::NeedsPerson,
-        Exit::Failed,
-        Exit::BudgetStopped,
-        Exit::Cancelled,
+        CliExit::Fine,
+        CliExit::VerdictNegative,
+        CliExit::Usage,
+        CliExit::NeedsPerson,
+        CliExit::Failed,
+        CliExit::BudgetStopped,
+        CliExit::Cancelled,
     ];
-    assert_eq!(codes.map(Exit::code), [0, 1, 2, 3, 4, 5, 130]);
+    assert_eq!(codes.map(CliExit::code), [0, 1, 2, 3, 4, 5, 130]);
 }

@@ -20,7 +20,7 @@ use moothall_sources::{
 use moothall_store::now_ms;
 
 use crate::config::{ConfigFileSource, ConfigOrigin, EvidenceSection, LoadedConfig};
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 use crate::pdf_sandbox::PdfSandbox;
 use crate::recording_server::{BUNDLED_TICKER, FilingRecording, RecordingServer};
 
@@ -230,8 +230,8 @@ fn failure(error: GatherError) -> CliError {
         | GatherFailureKind::Stale
         | GatherFailureKind::NoFacts
         | GatherFailureKind::NoContact
-        | GatherFailureKind::NoDocuments => Exit::Usage,
-        _ => Exit::Failed,
+        | GatherFailureKind::NoDocuments => CliExit::Usage,
+        _ => CliExit::Failed,
     };
     let code = match error.kind {
         GatherFailureKind::UnknownTicker => ErrorCode::UnknownTicker,

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use moothall_core::ErrorCode;
-use moothall_core::sandbox::{IsolationClass, Limits};
-use moothall_sandbox::image::Recipe;
+use moothall_core::sandbox::{IsolationClass, SandboxLimits};
+use moothall_sandbox::image::ImageRecipe;
 use moothall_sandbox::jail::JailCommand;
 use moothall_sandbox::{
-    EngineName, HostOptions, PoolOptions, SandboxError, SandboxHost, SandboxPolicy, SandboxRunner,
-    SharedKernel,
+    EngineName, HostOptions, MemoryBudget, PoolOptions, SandboxError, SandboxHost, SandboxPolicy,
+    SandboxRunner, SharedKernel,
 };
 
 use crate::args::SandboxFlags;
@@ -17,6 +17,7 @@ use crate::config::{
 };
 use crate::error::CliError;
 use crate::guest_binary::GUEST;
+use crate::process_resources;
 
 /// The hidden command that confines a hypervisor.
 pub(crate) const JAIL_COMMAND: &str = "jail";
@@ -115,9 +116,9 @@ pub(crate) fn debate_needs_walls(loaded: &LoadedConfig) -> Result<bool, CliError
 }
 
 /// Resource limits of a program.
-pub(crate) fn limits(flags: &SandboxFlags) -> Limits {
-    let usual = Limits::default();
-    Limits {
+pub(crate) fn limits(flags: &SandboxFlags) -> SandboxLimits {
+    let usual = SandboxLimits::default();
+    SandboxLimits {
         wall_ms: flags.timeout * 1000,
         cpu_seconds: usual.cpu_seconds.max(flags.timeout),
         memory_bytes: flags.memory << 20,
@@ -137,7 +138,7 @@ pub(crate) fn host(loaded: &LoadedConfig) -> Result<SandboxHost, CliError> {
             .with_hint("run `cargo xtask guest`, then rebuild moothall")
     })?;
     let program = std::env::current_exe().map_err(|error| {
-        CliError::failed("cannot locate the executable of this program").with_source(error)
+        CliError::failed("cannot find the path of the moothall executable").with_source(error)
     })?;
     let folders = &loaded.places.folders;
     SandboxHost::open(HostOptions {
@@ -166,16 +167,15 @@ pub(crate) async fn sandboxes(
 ) -> Result<SandboxRunner, CliError> {
     let host = host(loaded)?;
     let chosen = host.choose(policy, image).await.map_err(failure)?;
-    let memory_bytes = memory_bytes(loaded);
-    Ok(SandboxRunner::new(chosen, PoolOptions { idle, memory_bytes }))
+    Ok(SandboxRunner::new(chosen, PoolOptions { idle, memory: memory(loaded) }))
 }
 
-/// Memory limit of all sandboxes together.
-pub(crate) fn memory_bytes(loaded: &LoadedConfig) -> u64 {
-    match loaded.resolved.config.isolation.memory_mib {
+/// Memory of all sandboxes of this process together.
+pub(crate) fn memory(loaded: &LoadedConfig) -> MemoryBudget {
+    process_resources::memory(match loaded.resolved.config.isolation.memory_mib {
         Some(mib) => mib << 20,
         None => machine_memory() / 2,
-    }
+    })
 }
 
 /// The memory of this machine; 2 GiB if unknown.
@@ -233,11 +233,11 @@ pub(crate) fn hint(error: &SandboxError) -> Option<String> {
             "`moothall doctor` shows which engines work on this machine and how to enable more"
                 .to_owned()
         }
-        SandboxError::Image { image, .. } if Recipe::names().any(|known| known == image) => {
+        SandboxError::Image { image, .. } if ImageRecipe::names().any(|known| known == image) => {
             format!("build it: `moothall image build {image}`")
         }
         SandboxError::Image { .. } => {
-            let known: Vec<&str> = Recipe::names().collect();
+            let known: Vec<&str> = ImageRecipe::names().collect();
             format!("available images: {}", known.join(", "))
         }
         _ => return None,

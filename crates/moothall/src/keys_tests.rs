@@ -64,7 +64,7 @@ fn check_error(desk: &Desk, expected: &str) {
     let error = desk.load().unwrap_err();
     let rendered = error.render().replace(desk.folder.path().to_str().unwrap(), "~");
     assert_eq!(rendered, expected.strip_prefix('\n').unwrap());
-    assert_eq!(error.exit, crate::error::Exit::Usage);
+    assert_eq!(error.exit, crate::error::CliExit::Usage);
     assert!(!format!("{error:?}").contains("sk-"), "{error:?}");
 }
 

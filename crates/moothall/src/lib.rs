@@ -24,6 +24,7 @@ mod notify;
 mod open_files;
 mod pdf_helper;
 mod pdf_sandbox;
+mod process_resources;
 mod recording_server;
 mod run_store;
 mod store_limiter;
@@ -36,7 +37,7 @@ use clap::FromArgMatches as _;
 use clap::error::ErrorKind;
 
 use crate::args::Cli;
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 
 /// Runs the command line of this process.
 pub fn run() -> ExitCode {
@@ -49,7 +50,7 @@ pub fn run() -> ExitCode {
             // nothing left to do.
             let _ = error.print();
             let asked = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
-            return if asked { Exit::Fine } else { Exit::Usage }.into();
+            return if asked { CliExit::Fine } else { CliExit::Usage }.into();
         }
     };
     terminal::set_color(cli.global.color);

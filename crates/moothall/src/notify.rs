@@ -9,6 +9,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use moothall_core::causes;
+use moothall_core::model::FailureKind;
 use moothall_core::text::shown_line;
 use moothall_core::{Conclusion, Outcome, RunId, RunVerdict};
 use moothall_engine::{RunExit, RunPause};
@@ -19,7 +20,7 @@ use ring::hmac;
 use serde_json::json;
 
 use crate::config::{ConfigFileSource, ConfigOrigin, LoadedConfig, NotifySection};
-use crate::error::Exit;
+use crate::error::CliExit;
 use crate::run_store;
 use crate::terminal::{self, YELLOW};
 
@@ -34,26 +35,33 @@ const SECRET_MARK: &str = "whsec_";
 
 /// Events that trigger a notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum News {
+pub(crate) enum RunNotification {
     Finished,
     Failed,
     /// Paused: the next call would exceed the budget.
     Budget,
     /// Paused: the provider rejected the API key or its account.
     Refused,
-    /// A person must decide.
+    /// Paused: the provider does not answer.
+    Outage,
+    /// Paused: a person must answer a question.
+    Question,
+    /// Finished: a person must decide about the result.
     Waiting,
 }
 
-impl News {
+impl RunNotification {
     /// The notification for the end of a run. None if a person paused or cancelled it, because they
     /// know.
     pub(crate) fn of(ended: &RunExit) -> Option<Self> {
         match ended {
             RunExit::Done(outcome) => Some(Self::of_outcome(outcome)),
             RunExit::Paused(RunPause::Budget(_)) => Some(Self::Budget),
-            RunExit::Paused(RunPause::Failure(..)) => Some(Self::Refused),
-            RunExit::Paused(RunPause::Question(_)) => Some(Self::Waiting),
+            RunExit::Paused(RunPause::Failure(_, failure)) if failure.kind == FailureKind::Auth => {
+                Some(Self::Refused)
+            }
+            RunExit::Paused(RunPause::Failure(..)) => Some(Self::Outage),
+            RunExit::Paused(RunPause::Question(_)) => Some(Self::Question),
             RunExit::Paused(RunPause::Person) | RunExit::Cancelled => None,
         }
     }
@@ -79,7 +87,8 @@ impl News {
             Self::Failed => "run.failed",
             Self::Budget => "run.budget",
             Self::Refused => "run.refused",
-            Self::Waiting => "run.waiting",
+            Self::Outage => "run.outage",
+            Self::Question | Self::Waiting => "run.waiting",
         }
     }
 
@@ -88,7 +97,7 @@ impl News {
         match self {
             Self::Finished | Self::Waiting => RunState::Finished,
             Self::Failed => RunState::Failed,
-            Self::Budget | Self::Refused => RunState::Paused,
+            Self::Budget | Self::Refused | Self::Outage | Self::Question => RunState::Paused,
         }
     }
 
@@ -98,6 +107,8 @@ impl News {
             Self::Failed => "has failed",
             Self::Budget => "is paused: its budget is exhausted",
             Self::Refused => "is paused: the provider rejected the API key or its account",
+            Self::Outage => "is paused: the provider does not answer",
+            Self::Question => "is paused and needs review",
             Self::Waiting => "needs review",
         }
     }
@@ -114,7 +125,7 @@ struct WebhookMessage {
 }
 
 impl WebhookMessage {
-    fn new(run_id: &RunId, news: News, at_ms: u64) -> Self {
+    fn new(run_id: &RunId, news: RunNotification, at_ms: u64) -> Self {
         let at = humantime::format_rfc3339_seconds(
             std::time::UNIX_EPOCH + Duration::from_secs(at_ms / 1000),
         );
@@ -147,10 +158,10 @@ impl WebhookMessage {
 pub(crate) async fn conclude<T>(
     loaded: &LoadedConfig,
     run_id: &RunId,
-    news: Option<News>,
+    news: Option<RunNotification>,
     left: anyhow::Result<T>,
-    finish: impl AsyncFnOnce(T) -> anyhow::Result<Exit>,
-) -> anyhow::Result<Exit> {
+    finish: impl AsyncFnOnce(T) -> anyhow::Result<CliExit>,
+) -> anyhow::Result<CliExit> {
     let told = match left {
         Ok(left) => finish(left).await,
         Err(error) => Err(error),
@@ -160,7 +171,7 @@ pub(crate) async fn conclude<T>(
 }
 
 /// Sends the configured notifications, and returns when they are delivered or have failed.
-pub(crate) async fn tell(loaded: &LoadedConfig, run_id: &RunId, news: Option<News>) {
+pub(crate) async fn tell(loaded: &LoadedConfig, run_id: &RunId, news: Option<RunNotification>) {
     let section = &loaded.resolved.config.notify;
     let Some(news) = news.filter(|_| section.desktop || section.webhook.is_some()) else { return };
     if is_from_a_stranger(loaded) {
@@ -200,7 +211,7 @@ fn is_from_a_stranger(loaded: &LoadedConfig) -> bool {
     from_folder && keys.iter().any(theirs)
 }
 
-async fn on_desktop(run_id: &RunId, news: News) -> Result<(), String> {
+async fn on_desktop(run_id: &RunId, news: RunNotification) -> Result<(), String> {
     let words = format!("run {} {}", run_store::short(run_id), news.words());
     let mut command = tokio::process::Command::new("notify-send");
     command
@@ -222,7 +233,7 @@ async fn post(
     section: &NotifySection,
     url: &str,
     run_id: &RunId,
-    news: News,
+    news: RunNotification,
 ) -> Result<(), String> {
     let url = Url::parse(url).map_err(|error| error.to_string())?;
     let message = WebhookMessage::new(run_id, news, now_ms());

@@ -20,16 +20,31 @@ fn what_a_person_does_not_know_is_news() {
     let failure = ModelFailure::new(FailureKind::OverBudget, "too dear");
     let failed = Outcome::new(Vec::new(), Conclusion::Failed { kind: FailureKind::Auth });
     let cases = [
-        (RunExit::Done(outcome(FindingSeverity::Note)), Some(News::Finished)),
-        (RunExit::Done(outcome(FindingSeverity::Escalate)), Some(News::Waiting)),
-        (RunExit::Done(outcome(FindingSeverity::Block)), Some(News::Finished)),
-        (RunExit::Done(failed), Some(News::Failed)),
-        (RunExit::Paused(RunPause::Budget(failure)), Some(News::Budget)),
+        (RunExit::Done(outcome(FindingSeverity::Note)), Some(RunNotification::Finished)),
+        (RunExit::Done(outcome(FindingSeverity::Escalate)), Some(RunNotification::Waiting)),
+        (RunExit::Done(outcome(FindingSeverity::Block)), Some(RunNotification::Finished)),
+        (RunExit::Done(failed), Some(RunNotification::Failed)),
+        (RunExit::Paused(RunPause::Budget(failure)), Some(RunNotification::Budget)),
+        (
+            RunExit::Paused(RunPause::Question("review the moves".to_owned())),
+            Some(RunNotification::Question),
+        ),
         (RunExit::Paused(RunPause::Person), None),
         (RunExit::Cancelled, None),
     ];
     for (ended, news) in cases {
-        assert_eq!(News::of(&ended), news, "{ended:?}");
+        assert_eq!(RunNotification::of(&ended), news, "{ended:?}");
+    }
+}
+
+/// A run that was paused on a question was announced as finished.
+#[test]
+fn run_that_waits_for_a_person_is_announced_with_its_true_state() {
+    for (news, state) in [
+        (RunNotification::Question, RunState::Paused),
+        (RunNotification::Waiting, RunState::Finished),
+    ] {
+        assert_eq!((news.kind(), news.state()), ("run.waiting", state), "{news:?}");
     }
 }
 
@@ -37,7 +52,7 @@ fn what_a_person_does_not_know_is_news() {
 fn message_names_the_run_and_nothing_else() {
     let run_id: RunId = "019a85c0-2f6e-7cc1-a5a0-3b0a4f1d2e3c".parse().unwrap();
     assert_eq!(
-        WebhookMessage::new(&run_id, News::Budget, 1_763_000_000_999),
+        WebhookMessage::new(&run_id, RunNotification::Budget, 1_763_000_000_999),
         WebhookMessage {
             id: "019a85c0-2f6e-7cc1-a5a0-3b0a4f1d2e3c-run.budget-1763000000999".to_owned(),
             timestamp: "1763000000".to_owned(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use moothall_core::sandbox::{SandboxFailure, SandboxFailureKind};
 use moothall_engine::SandboxExecutor;
-use moothall_sandbox::{ExecuteFuture, ExecutionJob, ProgramExecutor};
+use moothall_sandbox::{ExecuteFuture, ExecutionJob, MemoryBudget, ProgramExecutor};
 use moothall_sandbox::{PoolOptions, SandboxHost, SandboxPolicy, SandboxRunner};
 use tokio::sync::OnceCell;
 
@@ -25,7 +25,7 @@ pub(crate) struct PdfSandbox {
 struct PdfSandboxOptions {
     host: SandboxHost,
     policy: SandboxPolicy,
-    memory_bytes: u64,
+    memory: MemoryBudget,
 }
 
 impl PdfSandbox {
@@ -36,18 +36,18 @@ impl PdfSandbox {
     ) -> Arc<Self> {
         let means = isolation::policy(loaded, engine, allow_shared_kernel).and_then(|policy| {
             let host = isolation::host(loaded)?;
-            Ok(PdfSandboxOptions { host, policy, memory_bytes: isolation::memory_bytes(loaded) })
+            Ok(PdfSandboxOptions { host, policy, memory: isolation::memory(loaded) })
         });
         let means = means.map_err(|error| failed(SandboxFailureKind::NoEngine, &error));
         Arc::new(Self { means, opened: OnceCell::new() })
     }
 
     async fn open(&self) -> Result<SandboxExecutor, SandboxFailure> {
-        let PdfSandboxOptions { host, policy, memory_bytes } =
+        let PdfSandboxOptions { host, policy, memory } =
             self.means.as_ref().map_err(Clone::clone)?;
         match host.choose(policy, IMAGE).await {
             Ok(chosen) => {
-                let options = PoolOptions { idle: 0, memory_bytes: *memory_bytes };
+                let options = PoolOptions { idle: 0, memory: memory.clone() };
                 Ok(SandboxExecutor::new(SandboxRunner::new(chosen, options)))
             }
             Err(error) => {

@@ -9,9 +9,10 @@ use moothall_core::access::RunOwner;
 use moothall_core::model::ModelName;
 use moothall_core::{RunId, StoredSpec};
 use moothall_engine::{EngineError, RunLock, SlotLock};
+use moothall_models::MinuteQuota;
 use moothall_store::{
     AccountStore, NewRun, PgLock, PgStore, RunMatch, RunRow, RunState, SqliteStore, Store,
-    StoreError, Teams, now_ms,
+    StoreError, TeamFilter, now_ms,
 };
 
 use crate::app_dirs::AppDirs;
@@ -31,7 +32,7 @@ const LOCK_TRIES: u32 = 3;
 
 /// The store of runs and the locks on them.
 #[derive(Debug)]
-pub(crate) struct Local {
+pub(crate) struct RunStore {
     pub(crate) store: Arc<dyn Store>,
     kept: StoreBackend,
     locks: PathBuf,
@@ -58,7 +59,7 @@ pub(crate) enum ConcurrencySlot {
     OnAllMachines(#[expect(dead_code, reason = "held until it is dropped")] PgLock),
 }
 
-impl Local {
+impl RunStore {
     /// Opens the store, creating it if necessary.
     pub(crate) async fn open(loaded: &LoadedConfig) -> Result<Self, CliError> {
         match DatabaseConfig::of(loaded)? {
@@ -172,6 +173,22 @@ impl Local {
         }
     }
 
+    /// Takes units of a quota per minute that all processes share; returns how long to wait if there
+    /// are none. Only a database is shared: with a file, the limits of the process apply.
+    pub(crate) async fn take_quota(
+        &self,
+        name: &str,
+        amount: u32,
+        quota: MinuteQuota,
+    ) -> Result<Option<Duration>, StoreError> {
+        match &self.kept {
+            StoreBackend::File(_) => Ok(None),
+            StoreBackend::Database(store) => {
+                store.take_quota(name, amount, quota.period, quota.burst.get()).await
+            }
+        }
+    }
+
     /// The runs that are being executed: by a process, or by the workers of a cluster, which own a
     /// run until it pauses or ends.
     pub(crate) async fn driven(&self, rows: &[RunRow]) -> Result<BTreeSet<RunId>, StoreError> {
@@ -201,7 +218,7 @@ impl Local {
 
     /// Finds a run by its id or a unique prefix.
     pub(crate) async fn find(&self, words: &str) -> Result<RunRow, CliError> {
-        let id = match self.store.find_runs(words, Teams::All).await.map_err(broken)? {
+        let id = match self.store.find_runs(words, TeamFilter::All).await.map_err(broken)? {
             RunMatch::One(id) => id,
             RunMatch::None => return Err(no_such_run(words)),
             RunMatch::Several(ids) => {
@@ -218,8 +235,8 @@ impl Local {
 pub(crate) async fn open_and_find(
     loaded: &LoadedConfig,
     words: &str,
-) -> Result<(Local, RunRow), CliError> {
-    let local = Local::open_existing(loaded).await?.ok_or_else(|| no_such_run(words))?;
+) -> Result<(RunStore, RunRow), CliError> {
+    let local = RunStore::open_existing(loaded).await?.ok_or_else(|| no_such_run(words))?;
     let row = local.find(words).await?;
     Ok((local, row))
 }

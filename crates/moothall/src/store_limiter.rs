@@ -4,19 +4,22 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use moothall_models::{EnterFuture, Pass, SharedLimiter};
+use moothall_models::{EnterFuture, MinuteQuota, Pass, QuotaFuture, SharedLimiter};
 use tokio::sync::Notify;
 
-use crate::run_store::{ConcurrencySlot, Local};
+use crate::run_store::{ConcurrencySlot, RunStore};
 
 /// Poll interval for slots released by other processes.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+/// Shortest wait for a quota.
+const SHORTEST_WAIT: Duration = Duration::from_millis(5);
 
 /// Concurrency slots in the shared store. The slots of a process that dies are released
 /// immediately; a suspended process keeps its slots.
 #[derive(Debug)]
 pub(crate) struct StoreLimiter {
-    local: Arc<Local>,
+    local: Arc<RunStore>,
     lanes: Mutex<BTreeMap<String, Arc<LimiterQueue>>>,
 }
 
@@ -41,7 +44,7 @@ impl Drop for StoreLimiterPermit {
 }
 
 impl StoreLimiter {
-    pub(crate) fn new(local: Arc<Local>) -> Self {
+    pub(crate) fn new(local: Arc<RunStore>) -> Self {
         Self { local, lanes: Mutex::default() }
     }
 
@@ -70,5 +73,28 @@ impl StoreLimiter {
 impl SharedLimiter for StoreLimiter {
     fn enter<'a>(&'a self, lane: &'a str, width: u32) -> EnterFuture<'a> {
         Box::pin(async move { Box::new(self.pass(lane, width).await) as Pass })
+    }
+
+    fn wait_for_quota<'a>(
+        &'a self,
+        name: &'a str,
+        amount: u64,
+        quota: MinuteQuota,
+    ) -> QuotaFuture<'a> {
+        Box::pin(async move {
+            let queue = self.queue(name);
+            // First come, first served, so that small calls do not starve a large one.
+            let _turn = queue.turn.lock().await;
+            for part in quota.steps(amount) {
+                // If the store fails, the use of the quota is unknown, so no call may start.
+                loop {
+                    match self.local.take_quota(name, part.get(), quota).await {
+                        Ok(None) => break,
+                        Ok(Some(wait)) => tokio::time::sleep(wait.max(SHORTEST_WAIT)).await,
+                        Err(_) => tokio::time::sleep(LOOK_AGAIN).await,
+                    }
+                }
+            }
+        })
     }
 }

@@ -107,6 +107,28 @@ findings: Array<RunFinding>,
 rewrite: boolean, };
 
 /**
+ * Two neighbours in the ranking that are too close to call: their totals differ by less than the
+ * totals that decision makers gave one of them.
+ */
+export type CloseCall = { 
+/**
+ * The higher-ranked move.
+ */
+upper: string, 
+/**
+ * The lower-ranked move.
+ */
+lower: string, 
+/**
+ * The difference of their totals.
+ */
+apart: number, 
+/**
+ * The larger of their score ranges.
+ */
+spread: number, };
+
+/**
  * The members and metrics of a committee, for display.
  */
 export type CommitteeView = { 
@@ -182,7 +204,11 @@ recommended: Array<string>,
 /**
  * All other moves.
  */
-other: Array<string>, };
+other: Array<string>, 
+/**
+ * Neighbours in the ranking that are too close to call.
+ */
+close_calls: Array<CloseCall>, };
 
 /**
  * A problem that makes the result of a debate less reliable.
@@ -212,6 +238,10 @@ messages: number, } | { "degraded": "score-from-text",
  * The decision maker.
  */
 decision_maker: string, } | { "degraded": "neutral-score", 
+/**
+ * The decision maker.
+ */
+decision_maker: string, } | { "degraded": "not-scored", 
 /**
  * The decision maker.
  */
@@ -628,7 +658,11 @@ recommended: Array<string>,
 /**
  * All other moves.
  */
-other: Array<string>, } | { "type": "run_paused", 
+other: Array<string>, 
+/**
+ * Neighbours in the ranking that are too close to call.
+ */
+close_calls?: Array<CloseCall>, } | { "type": "run_paused", 
 /**
  * How often the run has paused, including this time.
  */
@@ -823,9 +857,9 @@ export type ModelName = string;
  */
 export type MoveScores = { 
 /**
- * The sum of all scores.
+ * The sum of all scores; `None` if a decision maker gave none.
  */
-score: number, 
+score: number | null, 
 /**
  * The highest possible sum.
  */

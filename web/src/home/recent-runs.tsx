@@ -117,11 +117,11 @@ function outcomeOf(run: RunSummary, view: RunView | undefined): { line: string; 
     const attempts = view?.code?.attempts.length;
     return { line: plain(run.title), detail: attempts ? `${attempts} ${attempts === 1 ? "attempt" : "attempts"}` : "" };
   }
-  const scored = consult.moves.filter((one) => one.scored).length;
+  const scored = consult.moves.filter((one) => typeof one.scored?.score === "number").length;
   const [best] = ranked(consult);
   if (consult.recommended.length > 0 && best?.scored) {
     const { score, out_of, spread } = best.scored;
-    return { line: plain(best.title ?? best.move_id), detail: `${score} / ${out_of}, judges ${spread} apart` };
+    return { line: plain(best.title ?? best.move_id), detail: `${score} / ${out_of}, score range ${spread}` };
   }
   const layer = consult.layers.findLast((one) => one.state !== "waiting");
   const doing = ["Reading filings", "Drawing inferences", "Proposing moves", "Debating", "Ranking"][layer?.layer ?? 0];
@@ -150,7 +150,7 @@ function barsOf(view: RunView | undefined): RunBar[] {
   const waiting = Math.max(0, consult.expected_moves - consult.moves.length);
   return [
     ...consult.moves.map((one): RunBar => {
-      if (one.scored) {
+      if (one.scored && one.scored.score !== null) {
         const part = Math.max(0, (one.scored.score / one.scored.out_of - 0.3) / 0.7);
         return { kind: "score", part, top: consult.recommended.includes(one.move_id) };
       }

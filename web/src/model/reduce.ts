@@ -224,9 +224,11 @@ class Draft {
         });
         break;
       case "sandbox_scored": {
-        const sums = Object.values(event.breakdown).map(sumOf);
+        const given = Object.values(event.breakdown).filter((scores) => Object.keys(scores).length > 0);
+        const sums = given.map(sumOf);
+        const isScored = !event.degraded?.some((one) => one.degraded === "not-scored");
         this.one(consult, event.move).scored = {
-          score: event.score,
+          score: isScored ? event.score : null,
           out_of: event.out_of,
           breakdown: event.breakdown,
           spread: sums.length > 0 ? Math.max(...sums) - Math.min(...sums) : 0,
@@ -239,6 +241,7 @@ class Draft {
       case "pipeline_complete":
         consult.recommended = event.recommended;
         consult.other = event.other;
+        consult.close_calls = event.close_calls ?? [];
         break;
       default:
         break;
@@ -407,6 +410,7 @@ function consultation(event: Extract<EventEnvelope, { type: "consult_started" }>
     moves: [],
     recommended: [],
     other: [],
+    close_calls: [],
   };
 }
 

@@ -216,6 +216,8 @@ export function degradedWords(one: DebateDegradation): string {
       return `the score of ${one.decision_maker} was extracted from text`;
     case "neutral-score":
       return `${one.decision_maker} gave no score; neutral scores of 5 are used`;
+    case "not-scored":
+      return `${one.decision_maker} gave no usable scores, so the move is not ranked`;
     case "truncated":
       return `older rounds of ${one.chain} were summarised`;
     default:
@@ -227,6 +229,3 @@ export function degradedWords(one: DebateDegradation): string {
 export function isSynthetic(consult: ConsultView): boolean {
   return consult.source === "synthetic" || consult.gathered?.provenance.from === "synthetic";
 }
-
-/** Scores within this distance are not a ranking: one or two points are noise. */
-export const TOO_CLOSE = 2;

@@ -3,7 +3,7 @@ import { Scatter } from "../viz/scatter";
 
 export function Disagreement({ consult, moves }: { consult: ConsultView; moves: readonly MoveView[] }) {
   const points = moves.flatMap((one) =>
-    one.scored
+    one.scored && one.scored.score !== null
       ? [
           {
             id: one.move_id,

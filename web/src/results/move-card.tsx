@@ -44,11 +44,13 @@ export function MoveCard({
         </span>
         <h2>{plain(one.title ?? one.move_id)}</h2>
         <div className="big">
-          {scored.score}
-          <small>
-            of {scored.out_of}
-            <Delta now={scored.score} before={before} />
-          </small>
+          {scored.score ?? "Not scored"}
+          {scored.score !== null && (
+            <small>
+              of {scored.out_of}
+              <Delta now={scored.score} before={before} />
+            </small>
+          )}
         </div>
       </div>
       <div className="t40" style={{ gridTemplateColumns: `repeat(${ids.length}, 1fr)` }}>

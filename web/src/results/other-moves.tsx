@@ -100,8 +100,8 @@ function Other({
               <span className="sr">{one.held ? "held back, " : "not complete, "}</span>
             </span>
           )}
-          {scored.score}
-          <Delta now={scored.score} before={before} />
+          {scored.score ?? "Not scored"}
+          {scored.score !== null && <Delta now={scored.score} before={before} />}
         </span>
         <span className="rg">
           <RangePlot

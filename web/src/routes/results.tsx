@@ -6,7 +6,7 @@ import type { RunList } from "../gen/api";
 import type { ConsultView, MoveView, RunView } from "../gen/run";
 import { clock, count, dayAndTime, plain, shortId, usd } from "../model/format";
 import { isOver } from "../model/reduce";
-import { degradedWords, isSynthetic, ranked, TOO_CLOSE } from "../model/select";
+import { degradedWords, isSynthetic, ranked } from "../model/select";
 import { Disagreement } from "../results/disagreement";
 import { MoveCard } from "../results/move-card";
 import { OtherMoves } from "../results/other-moves";
@@ -210,24 +210,21 @@ function useComparison(): ((one: { title: string | null }) => number | undefined
   const vs = params.get("vs");
   const { data } = useGet<RunView>(vs ? `/api/runs/${encodeURIComponent(vs)}` : null);
   if (!vs || !data?.consult) return undefined;
-  const scores = new Map(data.consult.moves.map((one) => [one.title, one.scored?.score]));
+  const scores = new Map(data.consult.moves.map((one) => [one.title, one.scored?.score ?? undefined]));
   return (one) => scores.get(one.title);
 }
 
 function Warnings({ view, consult, refresh }: { view: RunView; consult: ConsultView; refresh: () => void }) {
-  const all = ranked(consult);
-  const [third, fourth] = [all[2]?.scored?.score, all[3]?.scored?.score];
-  const gap = third !== undefined && fourth !== undefined ? Math.abs(third - fourth) : Number.POSITIVE_INFINITY;
   const held = consult.moves.filter((one) => one.held);
-  if (gap > TOO_CLOSE && held.length === 0) return null;
+  if (consult.close_calls.length === 0 && held.length === 0) return null;
   return (
     <div className="warnings">
-      {gap <= TOO_CLOSE && (
-        <Note tone="neutral">
-          <b>Too close to call:</b> third and fourth are {gap} {gap === 1 ? "point" : "points"} apart, less than one
-          debate's noise. Read {all[3]?.move_id} before you drop it.
+      {consult.close_calls.map(({ upper, lower, apart, spread }) => (
+        <Note key={upper} tone="neutral">
+          <b>Too close to call:</b> {upper} and {lower} are {apart} {apart === 1 ? "point" : "points"} apart, but scores
+          of decision makers differ by up to {spread}.
         </Note>
-      )}
+      ))}
       {held.map((one) => (
         <Held key={one.move_id} view={view} one={one} refresh={refresh} />
       ))}

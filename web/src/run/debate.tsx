@@ -138,7 +138,9 @@ function DebateTag({
   round: number;
 }) {
   if (one.scored)
-    return (
+    return one.scored.score === null ? (
+      <Tag icon="warn">Not scored</Tag>
+    ) : (
       <Tag icon="check">
         Scored {one.scored.score} / {one.scored.out_of}
       </Tag>

@@ -273,8 +273,8 @@ function Paused({
     case "failure":
       return (
         <Note>
-          <b>The provider rejected the API key or the account.</b> {detail} Results so far are kept.{" "}
-          <Link to="/settings">Settings</Link> shows which keys are set and how to add one; then resume.
+          <b>The model provider did not answer.</b> {detail} Results so far are kept, and no answered call is repeated.
+          Fix the cause, then resume. <Link to="/settings">Settings</Link> shows providers and keys.
         </Note>
       );
     case "person":

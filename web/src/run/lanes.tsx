@@ -141,7 +141,7 @@ function LaneState({
           </span>
         )}
         <ScoreBars sums={sumsOf(one, ids)} max={mostPerSeat(one, ids)} />
-        <span className="sc">{one.scored.score}</span>
+        <span className="sc">{one.scored.score ?? "Not scored"}</span>
       </>
     );
   }

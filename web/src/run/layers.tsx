@@ -392,7 +392,7 @@ function Rank({ view, consult, place }: { view: RunView; consult: ConsultView; p
               </button>
               <span className="muted only-w">{personaOf(consult, one.analyst)}</span>
               <ScoreBars sums={sumsOf(one, ids)} max={(one.scored?.out_of ?? 120) / ids.length} />
-              <span className="mono sc">{one.scored?.score}</span>
+              <span className="mono sc">{one.scored?.score ?? "Not scored"}</span>
             </Line>
           </li>
         ))}

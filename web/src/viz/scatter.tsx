@@ -29,7 +29,7 @@ export function Scatter({ points, outOf }: { points: readonly Point[]; outOf: nu
   const y = (score: number) => HEIGHT - 44 - ((HEIGHT - 92) * (score - low)) / Math.max(1, high - low);
   const labelled = labels(points, x, y);
   const top = [...points].filter((point) => point.top);
-  const said = top.map((point) => `${point.id} ${point.score} points, judges ${point.spread} apart`).join("; ");
+  const said = top.map((point) => `${point.id} ${point.score} points, score range ${point.spread}`).join("; ");
   return (
     <svg
       viewBox={`0 0 ${WIDTH} ${HEIGHT}`}

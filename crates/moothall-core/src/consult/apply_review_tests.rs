@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::super::support::*;
-use super::super::{ConsultInput, MoveFile, MoveRecord, Terms, calls};
+use super::super::{ConsultInput, ConsultOptions, MoveFile, MoveRecord, calls};
 use super::*;
 use crate::{EffectResult, RunVerdict};
 
@@ -12,7 +12,7 @@ fn own(value: Value) -> Proposal {
 }
 
 fn paused() -> ConsultInput {
-    let terms = Terms { pause_after_moves: true, ..Terms::default() };
+    let terms = ConsultOptions { pause_after_moves: true, ..ConsultOptions::default() };
     ConsultInput { terms, moves: Some(3), ..input() }
 }
 
@@ -46,7 +46,10 @@ fn debated(ran: &Ran) -> Vec<&str> {
 fn users_own_moves_are_numbered_behind_the_others_checked_and_debated() {
     let wrong = "Revenue was $9,999 million in FY2025 [F0:Revenue:FY2025].";
     let moves = vec![own(proposal("zeppelin")), own(claiming("yodeling", wrong))];
-    let input = ConsultInput { terms: Terms { moves, ..Terms::default() }, ..small_input() };
+    let input = ConsultInput {
+        terms: ConsultOptions { moves, ..ConsultOptions::default() },
+        ..small_input()
+    };
     let ran = run(input.clone(), &[]);
     assert_eq!(debated(&ran), ["m1", "m2", "m3", "m4"]);
     assert!(ran.debate("m3").move_markdown.contains("# m3: zeppelin"));
@@ -64,7 +67,10 @@ fn users_own_moves_are_numbered_behind_the_others_checked_and_debated() {
 #[test]
 fn near_duplicate_of_a_users_move_is_marked() {
     let moves = vec![own(proposal("alphabet"))];
-    let input = ConsultInput { terms: Terms { moves, ..Terms::default() }, ..small_input() };
+    let input = ConsultInput {
+        terms: ConsultOptions { moves, ..ConsultOptions::default() },
+        ..small_input()
+    };
     let ran = run(input, &[]);
     assert_eq!(ran.rules(), ["Note consult.similar m1", "Note consult.similar m3"]);
 }
@@ -72,7 +78,7 @@ fn near_duplicate_of_a_users_move_is_marked() {
 #[test]
 fn brief_stands_in_every_analysts_question_behind_the_dossier() {
     let brief = "Shall we grow abroad? Revenue must reach $9,999 million.".to_owned();
-    let terms = Terms { brief: Some(brief.clone()), ..Terms::default() };
+    let terms = ConsultOptions { brief: Some(brief.clone()), ..ConsultOptions::default() };
     let ran = run(ConsultInput { terms, ..input() }, &[]);
     let plain = run(input(), &[]);
     for number in 1..=5 {
@@ -102,7 +108,7 @@ fn person_is_asked_about_the_moves_before_they_are_debated() {
     let asked: Vec<&str> = moves.iter().map(|one| one.move_id.as_str()).collect();
     assert_eq!((id.as_str(), asked), ("moves/review", vec!["m1", "m2", "m3"]));
     // A review without changes continues the run as it is.
-    let without = ConsultInput { terms: Terms::default(), ..paused() };
+    let without = ConsultInput { terms: ConsultOptions::default(), ..paused() };
     let plain = run(without, &[]);
     assert_eq!(ran.outcome, plain.outcome);
     assert_eq!(ran.asked.get("m2"), plain.asked.get("m2"));

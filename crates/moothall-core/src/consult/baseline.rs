@@ -76,7 +76,7 @@ impl Consult {
         step: &mut Step,
     ) {
         let metrics = &self.input.committee.metrics;
-        let fault = match debate::baseline::read(reply, metrics) {
+        let fault = match debate::baseline::read(self.known.prompts, reply, metrics) {
             Ok(card) => return self.keep_card(&alone, card),
             Err(fault) => fault,
         };
@@ -91,7 +91,7 @@ impl Consult {
             None => {
                 let first = alone.first.as_deref();
                 let texts = std::iter::once(answer.as_str()).chain(first);
-                let card = debate::baseline::read_words(texts, metrics);
+                let card = debate::baseline::read_words(self.known.prompts, texts, metrics);
                 self.keep_card(&alone, card);
             }
         }
@@ -100,7 +100,10 @@ impl Consult {
     /// Without a usable reply, keeps a neutral card that is marked as neutral.
     pub(crate) fn not_scored_alone(&mut self, alone: &BaselineTask) {
         let metrics = &self.input.committee.metrics;
-        let card = debate::baseline::read_words(alone.first.as_deref().into_iter(), metrics);
+        let card = {
+            let texts = alone.first.as_deref().into_iter();
+            debate::baseline::read_words(self.known.prompts, texts, metrics)
+        };
         self.keep_card(alone, card);
     }
 

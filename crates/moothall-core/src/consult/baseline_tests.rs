@@ -1,15 +1,15 @@
 use super::super::support::*;
-use super::super::{ConsultInput, Terms, calls};
+use super::super::{ConsultInput, ConsultOptions, calls};
 use crate::debate::ScoreBasis;
 use crate::model::CallPurpose;
 use crate::{Effect, RunVerdict};
 
-fn with(terms: Terms) -> ConsultInput {
+fn with(terms: ConsultOptions) -> ConsultInput {
     ConsultInput { terms, ..small_input() }
 }
 
 fn do_nothing() -> ConsultInput {
-    with(Terms { do_nothing: true, ..Terms::default() })
+    with(ConsultOptions { do_nothing: true, ..ConsultOptions::default() })
 }
 
 fn of_purpose(ran: &Ran, purpose: CallPurpose) -> Vec<&str> {
@@ -41,12 +41,12 @@ fn question_is_the_same_as_in_a_debate_but_for_the_debate() {
     assert!(asked.system[2].text.contains("You are D2 (Operational Pragmatist)"));
     assert!(asked.system[2].text.contains("# m0: Do nothing"));
     assert!(asked.system[1].text.contains("`impact` (Impact): How large"));
-    assert_eq!(asked.schema.as_ref().unwrap().name(), "decision_maker_turn");
+    assert_eq!(asked.schema.as_ref().unwrap().name(), "scores");
 }
 
 #[test]
 fn baseline_scores_every_move_without_its_debate() {
-    let input = with(Terms { baseline: true, ..Terms::default() });
+    let input = with(ConsultOptions { baseline: true, ..ConsultOptions::default() });
     let ran = run(input.clone(), &[]);
     let asked = of_purpose(&ran, CallPurpose::ScoreBaseline);
     assert_eq!(
@@ -69,7 +69,7 @@ fn baseline_scores_every_move_without_its_debate() {
 }
 
 #[test]
-fn scores_that_nobody_gives_are_neutral_and_say_so() {
+fn missing_scores_of_doing_nothing_are_reported() {
     let ran = run(
         do_nothing(),
         &[
@@ -85,16 +85,16 @@ fn scores_that_nobody_gives_are_neutral_and_say_so() {
     );
     let scored = ran.ranked().do_nothing.as_ref().unwrap();
     let bases: Vec<ScoreBasis> = scored.scorecards.values().map(|card| card.basis).collect();
-    assert_eq!(bases, [ScoreBasis::Neutral, ScoreBasis::FromText, ScoreBasis::Neutral]);
-    assert!(!scored.is_given());
+    assert_eq!(bases, [ScoreBasis::NotScored, ScoreBasis::FromText, ScoreBasis::NotScored]);
+    assert!(!scored.is_given() && !scored.is_scored());
     assert_eq!(scored.scorecards["D2"].sum(), 21);
-    let rule = "Warn consult.neutral-score m0".to_owned();
+    let rule = "Warn consult.not-scored m0".to_owned();
     assert_eq!(ran.rules(), [rule.clone(), rule]);
 }
 
 #[test]
 fn order_of_answers_changes_nothing() {
-    let terms = Terms { do_nothing: true, baseline: true, ..Terms::default() };
+    let terms = ConsultOptions { do_nothing: true, baseline: true, ..ConsultOptions::default() };
     let first = drive(with(terms.clone()), well, |_| 0);
     for seed in 1..6_usize {
         let mut at = seed;

@@ -4,11 +4,14 @@
 use super::moves::{Move, Proposal};
 use super::state::ConsultState;
 use crate::evidence::{FactId, FactSheet, FiscalPeriod};
+use crate::prompt_revision::{PromptTemplate, template};
 
 /// Id of the do-nothing move.
 pub const NOTHING: &str = "m0";
 
 const CODE: &str = "code";
+
+const CONTINUES: PromptTemplate = template!("do_nothing_continues");
 
 /// Figures that describe the company's position: metric and display name.
 const FIGURES: [(&str, &str); 5] = [
@@ -35,7 +38,7 @@ pub(crate) fn nothing(known: &ConsultState) -> Move {
         thesis: thesis.join(" "),
         actions: vec!["Management carries out its present plans and starts nothing new.".into()],
         what_must_be_true: vec![
-            "What has carried the company so far goes on to carry it.".into(),
+            CONTINUES.text(known.prompts).trim_end().into(),
             "No competitor, customer or rule forces a change before the next decision.".into(),
         ],
         evidence: stands.into_iter().map(|(_, id)| id).collect(),

@@ -15,7 +15,8 @@ use crate::evidence::{
     UserDocument, UserPassage,
 };
 use crate::model::PromptText;
-use crate::text::{fenced, fill, one_line};
+use crate::prompt_revision::{PromptTemplate, template};
+use crate::text::{fenced, one_line};
 use crate::tokens_expected;
 
 /// Maximum tokens of a dossier, regardless of the context window.
@@ -42,10 +43,12 @@ const MAX_FOUND: usize = 8;
 /// Years of revenue shown to F2.
 const REVENUE_YEARS: i32 = 5;
 
-const HEAD: &str = include_str!("prompts/dossier.md");
-const CITE: &str = include_str!("prompts/cite.md");
-const CITE_DOCUMENTS: &str = include_str!("prompts/cite_documents.md");
-const CITE_SYNTHETIC: &str = include_str!("prompts/cite_synthetic.md");
+const HEAD: PromptTemplate = template!("dossier");
+const CITE: PromptTemplate = template!("cite");
+const CITE_DOCUMENTS: PromptTemplate = template!("cite_documents");
+const CITE_ALSO_DOCUMENTS: PromptTemplate = template!("cite_also_documents");
+const CITE_ALSO_HEADLINES: PromptTemplate = template!("cite_also_headlines");
+const CITE_SYNTHETIC: PromptTemplate = template!("cite_synthetic");
 
 /// Maximum tokens for evidence: a third of the context window, at most 8,000.
 pub fn dossier_tokens(window_tokens: u32) -> u64 {
@@ -60,16 +63,18 @@ pub(crate) fn reading_tokens(window_tokens: u32) -> u64 {
 /// Citation rules for the evidence of this run.
 pub(crate) fn how_to_cite(known: &ConsultState) -> Cow<'static, str> {
     if known.is_synthetic() {
-        return CITE_SYNTHETIC.trim_end().into();
+        return CITE_SYNTHETIC.text(known.prompts).trim_end().into();
     }
     let is_alone = known.is_from_documents();
-    let text = if is_alone { CITE_DOCUMENTS.trim_end() } else { CITE.trim_end() };
+    let text = if is_alone { CITE_DOCUMENTS } else { CITE };
+    let text = text.text(known.prompts).trim_end();
     let Some(evidence) = known.evidence.as_deref() else { return text.into() };
     let also = [
         (!is_alone && !evidence.documents.is_empty(), CITE_ALSO_DOCUMENTS),
         (!evidence.headlines.is_empty(), CITE_ALSO_HEADLINES),
     ];
-    let also: String = also.iter().filter(|(is, _)| *is).map(|(_, line)| *line).collect();
+    let also = also.into_iter().filter(|(is, _)| *is);
+    let also: String = also.map(|(_, line)| line.text(known.prompts)).collect();
     match text.split_once("- [A1:") {
         Some((before, behind)) if !also.is_empty() => {
             format!("{before}{also}- [A1:{behind}").into()
@@ -77,10 +82,6 @@ pub(crate) fn how_to_cite(known: &ConsultState) -> Cow<'static, str> {
         _ => text.into(),
     }
 }
-
-const CITE_ALSO_DOCUMENTS: &str = "- [U0:plan:3] is a passage of the user's own documents; words in quotation marks must be its own, and a number must stand in it.\n";
-const CITE_ALSO_HEADLINES: &str =
-    "- [N0:4] is a headline: something was printed, which does not make it true.\n";
 
 pub(crate) fn dossier(known: &ConsultState, window_tokens: u32) -> PromptText {
     let mut room = DossierBuilder::new(head(known), dossier_tokens(window_tokens));
@@ -145,7 +146,7 @@ pub(crate) fn for_trend(known: &ConsultState, window_tokens: u32) -> String {
 fn head(known: &ConsultState) -> String {
     let (company, source, cite) = (known.company(), known.source_line(), how_to_cite(known));
     let values = [("company", &*company), ("source", &*source), ("cite", &*cite)];
-    let mut head = fill(HEAD, &values) + "\n";
+    let mut head = HEAD.fill(known.prompts, &values) + "\n";
     let Some(evidence) = known.evidence.as_deref() else { return head };
     let unread = [("F1", known.failures.get("F1")), ("F2", known.failures.get("F2"))];
     let unread = unread.into_iter().filter(|(_, why)| why.is_some());

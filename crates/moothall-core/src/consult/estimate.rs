@@ -104,7 +104,7 @@ pub fn estimate(input: &ConsultInput, dossier: Option<u32>) -> ConsultEstimate {
     let moves = input.all_moves();
     let brief = input.terms.brief.as_deref().map_or(0, |brief| tokens_expected(brief) + 80);
     add(CallPurpose::Analyst, models.analyst(), analysts, &|lengths, bound| {
-        let own = 600 + brief + tokens_expected(proposals::schema().text());
+        let own = 600 + brief + tokens_expected(proposals::schema(input.calls.prompts, 3).text());
         let asked = shares.iter().filter(|share| **share > 0).map(|share| {
             let first = chain(lengths.dossier, own, lengths.document, 300, 1);
             // Each rewrite branches off the first reply.

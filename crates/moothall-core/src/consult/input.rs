@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::committee::{Committee, InvalidCommittee};
-use super::options::{InvalidConsultOptions, Terms};
+use super::options::{ConsultOptions, InvalidConsultOptions};
 use crate::debate::{CallSettings, InvalidDebate};
 use crate::evidence::{CalendarDay, InvalidTicker, Ticker};
 use crate::model::ModelName;
@@ -30,8 +30,8 @@ pub struct ConsultInput {
     #[serde(default)]
     pub accept_findings: bool,
     /// Further options set by the user.
-    #[serde(default, skip_serializing_if = "Terms::is_empty")]
-    pub terms: Terms,
+    #[serde(default, skip_serializing_if = "ConsultOptions::is_empty")]
+    pub terms: ConsultOptions,
 }
 
 /// What to gather.
@@ -199,7 +199,7 @@ pub enum InvalidConsult {
     },
     /// Invalid options.
     #[error(transparent)]
-    Terms(#[from] InvalidConsultOptions),
+    ConsultOptions(#[from] InvalidConsultOptions),
     /// Invalid committee.
     #[error(transparent)]
     Committee(#[from] InvalidCommittee),

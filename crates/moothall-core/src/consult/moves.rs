@@ -1,6 +1,5 @@
 //! A strategic move, as proposed by an analyst.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A move with its id and author.
@@ -16,7 +15,7 @@ pub struct Move {
 }
 
 /// What an analyst writes. The order of fields is the order in which models write them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Proposal {
     /// The move in one line.

@@ -19,7 +19,7 @@ const BRIEF_WINDOW_PART: u64 = 8;
 /// Options set by the user. Inputs of older runs have none, and their requests stay the same.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Terms {
+pub struct ConsultOptions {
     /// Question, goals and constraints in the user's words. Analysts read it, but it is not
     /// evidence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -54,7 +54,7 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-impl Terms {
+impl ConsultOptions {
     /// Whether no option is set.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

@@ -2,7 +2,7 @@ use super::super::support::input;
 use super::*;
 use crate::consult::{ConsultInput, MoveFile};
 
-fn with(terms: Terms) -> ConsultInput {
+fn with(terms: ConsultOptions) -> ConsultInput {
     ConsultInput { terms, ..input() }
 }
 
@@ -14,7 +14,7 @@ fn own(title: &str) -> Proposal {
 #[test]
 fn brief_is_bounded_and_has_no_hidden_characters() {
     let refused = |brief: &str| {
-        let terms = Terms { brief: Some(brief.to_owned()), ..Terms::default() };
+        let terms = ConsultOptions { brief: Some(brief.to_owned()), ..ConsultOptions::default() };
         with(terms).validate().err().map(|error| error.to_string())
     };
     assert_eq!(refused("Shall we grow abroad?\n\tNot with debt."), None);
@@ -34,7 +34,7 @@ fn brief_is_bounded_and_has_no_hidden_characters() {
 
 #[test]
 fn brief_must_fit_the_smallest_window() {
-    let terms = Terms { brief: Some("word ".repeat(1_500)), ..Terms::default() };
+    let terms = ConsultOptions { brief: Some("word ".repeat(1_500)), ..ConsultOptions::default() };
     let mut input = with(terms);
     assert_eq!(input.validate(), Ok(()));
     input.calls.window_tokens = 4_096;
@@ -46,7 +46,7 @@ fn brief_must_fit_the_smallest_window() {
 fn added_moves_are_bounded_and_as_they_were_taken() {
     let many = |count: usize| {
         let moves = (0..count).map(|number| own(&format!("Move {number}"))).collect();
-        with(Terms { moves, ..Terms::default() }).validate()
+        with(ConsultOptions { moves, ..ConsultOptions::default() }).validate()
     };
     assert_eq!(many(MAX_ADDED_MOVES), Ok(()));
     assert_eq!(
@@ -54,7 +54,8 @@ fn added_moves_are_bounded_and_as_they_were_taken() {
         "invalid added moves: too many: 16 (limit: 15)"
     );
     let forged = Proposal { title: "# m1: another\nhead".to_owned(), ..own("One") };
-    let refused = with(Terms { moves: vec![forged], ..Terms::default() }).validate();
+    let refused =
+        with(ConsultOptions { moves: vec![forged], ..ConsultOptions::default() }).validate();
     assert_eq!(
         refused.unwrap_err().to_string(),
         "invalid added moves: move 1: it has line breaks, hidden characters or spaces too many"

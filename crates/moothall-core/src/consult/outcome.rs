@@ -168,23 +168,26 @@ fn of_move(input: &ConsultInput, tried: &MoveRecord) -> Vec<RunFinding> {
     found
 }
 
-/// Findings for neutral cards that replace missing scores without a debate.
+/// Findings for missing scores without a debate.
 fn of_scores_alone(known: &ConsultState) -> Vec<RunFinding> {
     let cards = known
         .scored_alone
         .iter()
         .flat_map(|(number, cards)| cards.iter().map(move |(maker, card)| (number, maker, card)));
-    let neutral = cards.filter(|(_, _, card)| card.basis == ScoreBasis::Neutral);
-    let said = neutral.map(|(number, maker, _)| {
-        let message = format!("{maker} gave no scores without a debate; each is a neutral 5");
-        RunFinding::new(
-            "consult.neutral-score",
-            FindingSeverity::Warn,
-            format!("m{number}"),
-            &message,
-        )
+    let found = cards.filter_map(|(number, maker, card)| {
+        let (rule, message) = match card.basis {
+            ScoreBasis::Structured | ScoreBasis::FromText => return None,
+            ScoreBasis::Neutral => (
+                "consult.neutral-score",
+                format!("{maker} gave no scores without a debate; each is a neutral 5"),
+            ),
+            ScoreBasis::NotScored => {
+                ("consult.not-scored", format!("{maker} gave no usable scores without a debate"))
+            }
+        };
+        Some(RunFinding::new(rule, FindingSeverity::Warn, format!("m{number}"), &message))
     });
-    said.collect()
+    found.collect()
 }
 
 /// Findings for isolation weaker than requested, one per reason.

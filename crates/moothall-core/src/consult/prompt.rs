@@ -8,11 +8,12 @@ use super::dossier;
 use super::input::ConsultInput;
 use super::proposals;
 use super::state::ConsultState;
-use crate::RunFinding;
 use crate::model::{
     CacheDuration, CallPurpose, ModelName, ModelRequest, PromptBlock, PromptTurn, ReasoningEffort,
 };
-use crate::text::{fenced, fill, one_line};
+use crate::prompt_revision::{PromptTemplate, template};
+use crate::text::{fenced, one_line};
+use crate::{PromptRevision, RunFinding};
 
 /// Maximum number of findings shown to an author.
 const MAX_PROBLEMS: usize = 12;
@@ -20,17 +21,17 @@ const MAX_PROBLEMS: usize = 12;
 /// Approximate number of tokens per word of checked prose, including numbers and ids.
 const TOKENS_A_WORD: u64 = 4;
 
-const FINANCIAL: &str = include_str!("prompts/financial.md");
-const TREND: &str = include_str!("prompts/trend.md");
-const FINANCIAL_DOCUMENTS: &str = include_str!("prompts/financial_documents.md");
-const TREND_DOCUMENTS: &str = include_str!("prompts/trend_documents.md");
-const ANALYST: &str = include_str!("prompts/analyst.md");
-const PROPOSE: &str = include_str!("prompts/propose.md");
-const BRIEF: &str = include_str!("prompts/brief.md");
-const REWRITE_DOCUMENT: &str = include_str!("prompts/rewrite_document.md");
-const REWRITE_MOVE: &str = include_str!("prompts/rewrite_move.md");
-const SYNTHESIZE_FINANCIALS: &str = include_str!("prompts/synthesize_financials.md");
-const SYNTHESIZE_NEWS: &str = include_str!("prompts/synthesize_news.md");
+const FINANCIAL: PromptTemplate = template!("financial");
+const TREND: PromptTemplate = template!("trend");
+const FINANCIAL_DOCUMENTS: PromptTemplate = template!("financial_documents");
+const TREND_DOCUMENTS: PromptTemplate = template!("trend_documents");
+const ANALYST: PromptTemplate = template!("analyst");
+const PROPOSE: PromptTemplate = template!("propose");
+const BRIEF: PromptTemplate = template!("brief");
+const REWRITE_DOCUMENT: PromptTemplate = template!("rewrite_document");
+const REWRITE_MOVE: PromptTemplate = template!("rewrite_move");
+const SYNTHESIZE_FINANCIALS: PromptTemplate = template!("synthesize_financials");
+const SYNTHESIZE_NEWS: PromptTemplate = template!("synthesize_news");
 
 /// Maximum tokens of a reply that is a document. A second request must fit the evidence, the first
 /// reply and another reply.
@@ -88,11 +89,13 @@ pub(crate) fn propose(
     share: u32,
 ) -> ModelRequest {
     let dossier = known.dossier.clone().unwrap_or_default();
+    let wanted = share;
     let share = if share == 1 { "1 move".to_owned() } else { format!("{share} moves") };
     let company = known.company();
     let example = if known.is_from_documents() { "U0:plan:3" } else { "F0:Revenue:FY2025" };
-    let persona = fill(
-        ANALYST,
+    let revision = input.calls.prompts;
+    let persona = ANALYST.fill(
+        revision,
         &[
             ("name", &analyst.name),
             ("company", &company),
@@ -108,25 +111,28 @@ pub(crate) fn propose(
     // After the dossier, whose bytes are the same for all agents, and in the turn that retries and
     // rewrites keep.
     let brief = input.terms.brief.as_deref();
-    let brief = brief.map(|brief| fill(BRIEF, &[("brief", &fenced(brief))]));
-    let asked = fill(PROPOSE, &[("share", &share), ("company", &company)]);
+    let brief = brief.map(|brief| BRIEF.fill(revision, &[("brief", &fenced(brief))]));
+    let asked = PROPOSE.fill(revision, &[("share", &share), ("company", &company)]);
     let turn = PromptTurn::user(asked + &brief.unwrap_or_default());
     let mut request = request(input, input.models.analyst(), CallPurpose::Analyst, system, turn);
-    request.schema = Some(proposals::schema());
+    request.schema = Some(proposals::schema(revision, wanted));
     request
 }
 
 /// Shows an author the findings in a document and requests a rewrite.
 pub(crate) fn rewrite_document(
+    revision: PromptRevision,
     first: &ModelRequest,
     answer: &str,
     findings: &[RunFinding],
 ) -> ModelRequest {
-    again(first, answer, fill(REWRITE_DOCUMENT, &[("problems", &problems(findings))]))
+    let values = [("problems", &*problems(findings))];
+    again(first, answer, REWRITE_DOCUMENT.fill(revision, &values))
 }
 
 /// Shows an analyst the findings in one move of a reply and requests a rewrite of that move.
 pub(crate) fn rewrite_move(
+    revision: PromptRevision,
     first: &ModelRequest,
     answer: &str,
     place: usize,
@@ -135,7 +141,9 @@ pub(crate) fn rewrite_move(
 ) -> ModelRequest {
     let (number, title) = (place.to_string(), title.replace('"', "'"));
     let values = [("number", &*number), ("title", &*title), ("problems", &problems(findings))];
-    again(first, answer, fill(REWRITE_MOVE, &values))
+    let mut request = again(first, answer, REWRITE_MOVE.fill(revision, &values));
+    request.schema = Some(proposals::schema(revision, 1));
+    request
 }
 
 fn again(first: &ModelRequest, answer: &str, question: String) -> ModelRequest {
@@ -159,11 +167,12 @@ fn problems(findings: &[RunFinding]) -> String {
     fenced(&list)
 }
 
-fn written(template: &str, input: &ConsultInput, known: &ConsultState) -> String {
+fn written(template: PromptTemplate, input: &ConsultInput, known: &ConsultState) -> String {
     let tokens = dossier::reading_tokens(input.calls.window_tokens);
     let words = (tokens / TOKENS_A_WORD).max(40).to_string();
     let (company, cite) = (known.company(), dossier::how_to_cite(known));
-    fill(template, &[("company", &company), ("words", &words), ("cite", &cite)])
+    let values = [("company", &*company), ("words", &*words), ("cite", &*cite)];
+    template.fill(input.calls.prompts, &values)
 }
 
 fn request(

@@ -1,15 +1,16 @@
 //! Parses the replies of analysts.
 //!
-//! The first reply must be exactly as requested; otherwise the analyst is asked again with a list
-//! of the problems. From the second reply everything usable is taken: long texts are truncated,
-//! surplus moves are dropped, and moves without a title or a thesis are ignored.
+//! The first reply must have every requested move, complete; otherwise the analyst is asked again
+//! with a list of the problems. From the second reply everything usable is taken: surplus moves are
+//! dropped, and moves without a title or a thesis are ignored.
 
-use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::moves::Proposal;
+use crate::PromptRevision;
 use crate::model::{ModelReply, OutputSchema};
+use crate::output_schema::{list, object, text, v1_schema};
 use crate::structured::{MAX_PROBLEMS, OutputFault, read_json};
 use crate::text::one_line;
 
@@ -25,24 +26,48 @@ const MAX_ID: usize = 80;
 const MAX_ITEMS: usize = 8;
 const MAX_IDS: usize = 12;
 
-/// What an analyst answers. The number of moves is not in the schema, so that the first question and
-/// a rewrite share it, and with it the provider's cache.
-#[derive(Debug, Deserialize, JsonSchema)]
+/// What an analyst answers.
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Answer {
+struct AnalystReply {
     /// The moves, best first.
     moves: Vec<Proposal>,
 }
 
-/// Output schema of analysts' replies. Type names and doc comments of [`Answer`] and [`Proposal`]
-/// are part of it, and thereby of the request hashes in journals and receipts.
-pub(crate) fn schema() -> OutputSchema {
-    OutputSchema::of::<Answer>("moves")
+/// Output schema of a reply with this many moves.
+pub(crate) fn schema(revision: PromptRevision, moves: u32) -> OutputSchema {
+    if revision == PromptRevision::V1 {
+        let schema = v1_schema(include_str!("prompts/v1/moves.schema.json"));
+        return OutputSchema::of_object("moves", schema);
+    }
+    let items = |most| list(text(most), 1..=MAX_ITEMS);
+    let proposal = object([
+        ("title", text(MAX_TITLE)),
+        ("thesis", text(MAX_THESIS)),
+        ("actions", items(MAX_ITEM)),
+        ("what_must_be_true", items(MAX_ITEM)),
+        ("evidence", list(text(MAX_ID), 1..=MAX_IDS)),
+        ("risks", items(MAX_ITEM)),
+        ("cost", text(MAX_ITEM)),
+        ("horizon", text(MAX_ITEM)),
+        ("kill_criteria", items(MAX_ITEM)),
+    ]);
+    let moves = moves as usize;
+    OutputSchema::of_object("moves", object([("moves", list(proposal, moves..=moves))]))
 }
 
 /// The moves of a reply that is exactly as requested.
-pub(crate) fn read(reply: &ModelReply, share: usize) -> Result<Vec<Proposal>, OutputFault> {
-    let Answer { moves } = parse(reply)?;
+pub(crate) fn read(
+    revision: PromptRevision,
+    reply: &ModelReply,
+    share: usize,
+) -> Result<Vec<Proposal>, OutputFault> {
+    let AnalystReply { moves } = parse(reply)?;
+    let moves = match revision {
+        PromptRevision::V1 => moves,
+        // What is too long is cut, and an id with other text around it is still that id.
+        PromptRevision::V2 => moves.into_iter().map(|one| tidied(revision, one)).collect(),
+    };
     let mut problems = Vec::new();
     if moves.len() < share {
         problems.push(format!("`moves` has {} moves; there must be {share}", moves.len()));
@@ -53,7 +78,7 @@ pub(crate) fn read(reply: &ModelReply, share: usize) -> Result<Vec<Proposal>, Ou
     }
     problems.truncate(MAX_PROBLEMS);
     if problems.is_empty() {
-        Ok(usable(moves, share))
+        Ok(usable(revision, moves, share))
     } else {
         Err(OutputFault::Invalid { problems })
     }
@@ -61,11 +86,12 @@ pub(crate) fn read(reply: &ModelReply, share: usize) -> Result<Vec<Proposal>, Ou
 
 /// The usable moves of a reply, even if other parts of it are invalid.
 pub(crate) fn read_what_is_there(
+    revision: PromptRevision,
     reply: &ModelReply,
     share: usize,
 ) -> Result<Vec<Proposal>, OutputFault> {
     let found = match parse(reply) {
-        Ok(Answer { moves }) => moves,
+        Ok(AnalystReply { moves }) => moves,
         // One invalid move must not discard the others.
         Err(fault) => {
             let value = read_json(reply, &|_: &Value| Vec::new()).map_err(|_| fault.clone())?;
@@ -73,7 +99,7 @@ pub(crate) fn read_what_is_there(
             moves.iter().filter_map(|one| Proposal::deserialize(one).ok()).collect()
         }
     };
-    let moves = usable(found, share);
+    let moves = usable(revision, found, share);
     if moves.is_empty() {
         let problems = vec!["there is no move with a title and a thesis".to_owned()];
         return Err(OutputFault::Invalid { problems });
@@ -81,14 +107,14 @@ pub(crate) fn read_what_is_there(
     Ok(moves)
 }
 
-fn parse(reply: &ModelReply) -> Result<Answer, OutputFault> {
+fn parse(reply: &ModelReply) -> Result<AnalystReply, OutputFault> {
     let invalid = |problem: String| OutputFault::Invalid { problems: vec![problem] };
     if reply.text.len() > MAX_ANSWER_BYTES {
         return Err(invalid(format!("the answer has more than {MAX_ANSWER_BYTES} bytes")));
     }
     let value = read_json(reply, &|_: &Value| Vec::new())?;
     // The error may quote model output.
-    Answer::deserialize(value).map_err(|error| invalid(one_line(&error.to_string(), 200)))
+    AnalystReply::deserialize(value).map_err(|error| invalid(one_line(&error.to_string(), 200)))
 }
 
 /// Problems of a move, by field. Each list needs at least `least` entries.
@@ -147,7 +173,7 @@ fn text_fault(field: &str, text: &str, longest: usize) -> Option<String> {
 pub(crate) fn own(proposal: Proposal) -> Result<Proposal, Vec<String>> {
     let mut faults = faults(&proposal, 0);
     faults.truncate(MAX_PROBLEMS);
-    if faults.is_empty() { Ok(tidied(proposal)) } else { Err(faults) }
+    if faults.is_empty() { Ok(tidied(PromptRevision::V1, proposal)) } else { Err(faults) }
 }
 
 /// The problem of a stored move of a person, which must be exactly as [`own`] returned it.
@@ -160,18 +186,22 @@ pub(crate) fn own_fault(proposal: &Proposal) -> Option<String> {
 }
 
 /// The first `share` usable moves, truncated to the limits and with each text on one line.
-fn usable(moves: Vec<Proposal>, share: usize) -> Vec<Proposal> {
-    let moves = moves.into_iter().map(tidied);
+fn usable(revision: PromptRevision, moves: Vec<Proposal>, share: usize) -> Vec<Proposal> {
+    let moves = moves.into_iter().map(|one| tidied(revision, one));
     moves.filter(|one| !one.title.is_empty() && !one.thesis.is_empty()).take(share).collect()
 }
 
-fn tidied(proposal: Proposal) -> Proposal {
+fn tidied(revision: PromptRevision, proposal: Proposal) -> Proposal {
     let list = |items: Vec<String>, longest: usize, most: usize| -> Vec<String> {
         let items = items.iter().map(|item| one_line(item, longest));
         items.filter(|item| !item.is_empty()).take(most).collect()
     };
     let items = |of: Vec<String>| list(of, MAX_ITEM, MAX_ITEMS);
-    let ids = proposal.evidence.iter().map(|id| bare(id).to_owned()).collect();
+    let ids = proposal.evidence.iter().map(|id| match revision {
+        PromptRevision::V1 => bare(id).to_owned(),
+        PromptRevision::V2 => leading_id(id).to_owned(),
+    });
+    let ids = ids.collect();
     Proposal {
         title: one_line(&proposal.title, MAX_TITLE),
         thesis: one_line(&proposal.thesis, MAX_THESIS),
@@ -183,6 +213,12 @@ fn tidied(proposal: Proposal) -> Proposal {
         horizon: one_line(&proposal.horizon, MAX_ITEM),
         kill_criteria: items(proposal.kill_criteria),
     }
+}
+
+/// The id at the start of a citation: `U0:plan:3` of `[U0:plan:3] the plan says so`.
+fn leading_id(citation: &str) -> &str {
+    let id = citation.trim_start().trim_start_matches('[');
+    id.split(|sign: char| sign.is_whitespace() || "];,".contains(sign)).next().unwrap_or(id)
 }
 
 /// An id without the brackets of a citation.

@@ -8,10 +8,9 @@
 //! 5. the lower move number.
 //!
 //! A move held back by checks has no rank until a person approves it. A move that was not debated,
-//! also because of a veto, has no rank either. Both come last, in the order of their numbers. A
-//! degraded move keeps its place and its mark and may be recommended, with one exception: if a
-//! neutral 5 replaces a missing score, the total is not the committee's judgement, and the move is
-//! not recommended.
+//! also because of a veto, or not scored by every decision maker has no rank either. All of these
+//! come last, in the order of their numbers. A degraded move keeps its place and its mark and may
+//! be recommended, unless a neutral 5 replaces a missing score (runs of older versions).
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeSet;
@@ -59,7 +58,12 @@ impl RankedMove {
         self.said.as_ref().is_some_and(MoveReviewDecision::is_veto)
     }
 
-    /// Whether a neutral 5 replaces a missing score.
+    /// Whether every decision maker gave scores, or a neutral 5 replaces them as in older versions.
+    pub fn is_scored(&self) -> bool {
+        self.debated.as_ref().is_some_and(|debated| debated.score().is_some())
+    }
+
+    /// Whether a neutral 5 replaces a missing score, as in runs of older versions.
     pub fn has_neutral_scores(&self) -> bool {
         let neutral =
             |mark: &DebateDegradation| matches!(mark, DebateDegradation::NeutralScore { .. });
@@ -78,10 +82,9 @@ pub fn rank(
     moves: impl IntoIterator<Item = RankedMove>,
     accepted: FindingAcceptance<'_>,
 ) -> MoveRanking {
-    let (mut placed, mut unplaced): (Vec<RankedMove>, Vec<RankedMove>) =
-        moves.into_iter().partition(|one| {
-            one.debated.is_some() && (!one.is_held() || accepted.includes(&one.move_id))
-        });
+    let (mut placed, mut unplaced): (Vec<RankedMove>, Vec<RankedMove>) = moves
+        .into_iter()
+        .partition(|one| one.is_scored() && (!one.is_held() || accepted.includes(&one.move_id)));
     placed.sort_by(better_first);
     unplaced.sort_by(by_number);
     for (rank, one) in (1..).zip(&mut placed) {

@@ -120,7 +120,8 @@ impl Consult {
                 EvidenceReading::F2 => self.ids.f2.again.clone(),
             };
             let found = &document.check.findings;
-            let request = prompt::rewrite_document(request, &document.text, found);
+            let request =
+                prompt::rewrite_document(self.known.prompts, request, &document.text, found);
             self.call(step, again, ConsultTask::Read(which, Some(document)), request);
         } else {
             self.keep(which, cut_off(document, which, reply), step);
@@ -182,8 +183,10 @@ impl Consult {
         let Some(AnalystIds { again, moves, .. }) = self.ids.desks.get(desk) else { return };
         let (again, share) = (again.clone(), moves.len());
         let read = match attempt {
-            AnalystAttempt::First => proposals::read(reply, share),
-            AnalystAttempt::Second => proposals::read_what_is_there(reply, share),
+            AnalystAttempt::First => proposals::read(self.known.prompts, reply, share),
+            AnalystAttempt::Second => {
+                proposals::read_what_is_there(self.known.prompts, reply, share)
+            }
         };
         match (read, attempt) {
             (Ok(proposals), _) => self.take(id, desk, proposals, request, reply, step),
@@ -233,7 +236,14 @@ impl Consult {
             step.publish.push(claim_checked(id, &document, &tried.check, is_flagged));
             if is_flagged {
                 let (title, found) = (&tried.proposed.proposal.title, &tried.check.findings);
-                let request = prompt::rewrite_move(request, &reply.text, place, title, found);
+                let request = prompt::rewrite_move(
+                    self.known.prompts,
+                    request,
+                    &reply.text,
+                    place,
+                    title,
+                    found,
+                );
                 self.call(step, rewrite, ConsultTask::Rewrite { desk, number }, request);
             }
             self.known.moves.insert(number, tried);
@@ -263,7 +273,7 @@ impl Consult {
         reply: &ModelReply,
         step: &mut Step,
     ) {
-        let again = proposals::read_what_is_there(reply, 1);
+        let again = proposals::read_what_is_there(self.known.prompts, reply, 1);
         let again = again.and_then(|mut moves| {
             let problems = vec!["there is no move".to_owned()];
             moves.pop().ok_or(OutputFault::Invalid { problems })

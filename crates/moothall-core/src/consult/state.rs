@@ -12,7 +12,7 @@ use crate::debate::{DebateResult, Scorecard};
 use crate::evidence::{Evidence, Provenance};
 use crate::model::{FailureKind, ModelFailure, PromptText};
 use crate::text::one_line;
-use crate::{CanonicalJsonError, Sha256Hex, canonical_json};
+use crate::{CanonicalJsonError, PromptRevision, Sha256Hex, canonical_json};
 
 /// Heading of every document of a run with synthetic evidence.
 pub const SYNTHETIC_MARK: &str = "SYNTHETIC: invented by a model";
@@ -20,6 +20,7 @@ pub const SYNTHETIC_MARK: &str = "SYNTHETIC: invented by a model";
 /// State of a consultation. It only grows, and does not depend on the order of replies.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConsultState {
+    pub(crate) prompts: PromptRevision,
     /// The evidence, without passages that contain instructions to models.
     pub evidence: Option<Box<Evidence>>,
     /// One finding per removed passage.

@@ -123,7 +123,7 @@ pub(crate) fn input() -> ConsultInput {
         models: RoleModels::all("openai/gpt-5-mini".parse().unwrap()),
         calls: CallSettings::default(),
         accept_findings: false,
-        terms: Terms::default(),
+        terms: ConsultOptions::default(),
     }
 }
 

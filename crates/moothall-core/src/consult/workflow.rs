@@ -145,9 +145,9 @@ impl Consult {
         input.validate()?;
         let ids = ConsultIds::of(&input)?;
         let consult = Self {
+            known: ConsultState { prompts: input.calls.prompts, ..ConsultState::default() },
             input,
             ids,
-            known: ConsultState::default(),
             open: BTreeMap::new(),
             stage: ConsultStage::Ready,
         };
@@ -231,12 +231,15 @@ impl Consult {
     pub(crate) fn finish(&mut self, step: &mut Step) {
         self.stage = ConsultStage::Done;
         let outcome = outcome_of(&self.input, &self.known);
-        let (recommended, other) = match &outcome.conclusion {
-            Conclusion::Ranked(ranked) => (ids(&ranked.recommended), ids(&ranked.other)),
-            _ => (Vec::new(), Vec::new()),
+        let (recommended, other, close_calls) = match &outcome.conclusion {
+            Conclusion::Ranked(ranked) => {
+                (ids(&ranked.recommended), ids(&ranked.other), ranked.close_calls())
+            }
+            _ => (Vec::new(), Vec::new(), Vec::new()),
         };
         self.layer_complete(step, 4, vec!["memo.md".to_owned()], None);
-        let body = RunEventBody::PipelineComplete { verdict: outcome.verdict, recommended, other };
+        let verdict = outcome.verdict;
+        let body = RunEventBody::PipelineComplete { verdict, recommended, other, close_calls };
         step.publish.push(RunEvent::of_run(body));
         step.outcome = Some(outcome);
     }

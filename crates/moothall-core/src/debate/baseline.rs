@@ -11,6 +11,7 @@ use super::outcome;
 use super::prompt;
 use super::result::{ScoreBasis, Scorecard};
 use super::turn;
+use crate::PromptRevision;
 use crate::consult::committee::ScoreMetric;
 use crate::model::{CallPurpose, ModelReply, ModelRequest};
 use crate::structured::OutputFault;
@@ -37,36 +38,46 @@ impl BaselineScores {
         scorecards: BTreeMap<String, Scorecard>,
         top_score: u32,
     ) -> Self {
-        let sums = || scorecards.values().map(Scorecard::sum);
+        let sums = || scorecards.values().filter(|card| card.is_given()).map(Scorecard::sum);
         let spread = sums().max().unwrap_or(0) - sums().min().unwrap_or(0);
         Self { move_id, total_score: sums().sum(), top_score, spread, scorecards }
     }
 
-    /// Whether every decision maker gave scores. Totals that include neutral placeholder scores are
-    /// not compared.
+    /// Whether every decision maker has scores, given or neutral.
+    pub fn is_scored(&self) -> bool {
+        self.scorecards.values().all(Scorecard::is_given)
+    }
+
+    /// Whether every decision maker gave scores. Other totals are not compared.
     pub fn is_given(&self) -> bool {
-        self.scorecards.values().all(|card| card.basis != ScoreBasis::Neutral)
+        let given = |card: &Scorecard| card.is_given() && card.basis != ScoreBasis::Neutral;
+        self.scorecards.values().all(given)
     }
 }
 
 /// The request to one decision maker, with the same prefix as in a debate so the provider's
 /// cache is used. `None` if `seat` is out of range.
 pub(crate) fn ask(input: &DebateInput, seat: usize, purpose: CallPurpose) -> Option<ModelRequest> {
-    let voice = prompt::decision_maker(input, input.decision_makers.get(seat)?).ok()?;
-    let asked = prompt::score_alone().into();
+    let voice = prompt::decision_maker(input, input.decision_makers.get(seat)?);
+    let asked = prompt::score_alone(input).into();
     Some(MessageChain::default().ask(&voice, purpose, &asked, |_, _| String::new()))
 }
 
 /// Reads the scorecard from an answer that matches the schema.
-pub(crate) fn read(reply: &ModelReply, metrics: &[ScoreMetric]) -> Result<Scorecard, OutputFault> {
-    let (scores, reasoning) = turn::read_scores(reply, metrics)?;
+pub(crate) fn read(
+    revision: PromptRevision,
+    reply: &ModelReply,
+    metrics: &[ScoreMetric],
+) -> Result<Scorecard, OutputFault> {
+    let (scores, reasoning) = turn::read_scores(revision, reply, metrics)?;
     Ok(outcome::card(scores, &reasoning, ScoreBasis::Structured))
 }
 
-/// Reads the scorecard from unstructured answers, newest first; neutral if none has scores.
+/// Reads the scorecard from unstructured answers, newest first.
 pub(crate) fn read_words<'a>(
+    revision: PromptRevision,
     texts: impl Iterator<Item = &'a str>,
     metrics: &[ScoreMetric],
 ) -> Scorecard {
-    outcome::card_from_texts(texts, metrics)
+    outcome::card_from_texts(revision, texts, metrics)
 }

@@ -288,7 +288,7 @@ fn prompts_cost_a_quarter_of_the_source_documents_and_less_than_half_of_it_witho
         );
         if is_promised {
             assert!(beside <= 0.25, "{beside}");
-            assert!(bare <= 0.45, "{bare}");
+            assert!(bare <= 0.5, "{bare}");
         }
     }
 }

@@ -21,7 +21,19 @@ pub(crate) struct Persona {
     pub(crate) model: ModelName,
     pub(crate) system: Vec<PromptBlock>,
     pub(crate) schema: OutputSchema,
+    /// The schema of the request for scores.
+    pub(crate) score_schema: OutputSchema,
     pub(crate) calls: CallSettings,
+}
+
+impl Persona {
+    fn schema_for(&self, purpose: CallPurpose) -> &OutputSchema {
+        use CallPurpose::{Score, ScoreBaseline, ScoreNothing};
+        match purpose {
+            Score | ScoreBaseline | ScoreNothing => &self.score_schema,
+            _ => &self.schema,
+        }
+    }
 }
 
 /// The history of one side. See the module documentation.
@@ -105,7 +117,7 @@ impl MessageChain {
             temperature: voice.calls.temperature,
             // Thinking tokens are billed as output and would dominate the cost.
             effort: Some(ReasoningEffort::Low),
-            schema: Some(voice.schema.clone()),
+            schema: Some(voice.schema_for(purpose).clone()),
             timeout_ms: voice.calls.timeout_ms,
         }
     }

@@ -25,7 +25,7 @@ fn rounds_make_way_for_a_summary_once_and_the_new_prefix_stays() {
     assert_eq!(at.turns.len(), 2 + 2 * 3 + 1);
     assert_eq!(texts(at)[..2], texts(before)[..2]);
     let (summary, whole) = (texts(at)[2], texts(before)[2 * (cut as usize - 4)]);
-    assert!(summary.starts_with(&format!("[Rounds 2 to {} are left out", cut - 4)), "{summary}");
+    assert!(summary.starts_with(&format!("[Rounds 2 to {} are omitted", cut - 4)), "{summary}");
     assert!(summary.ends_with(whole), "{summary}");
     assert!(summary.contains("the decision maker's stance was round 2 hold"), "{summary}");
     assert!(summary.contains("O1 (major, answered in part): Nobody asked"), "{summary}");

@@ -6,8 +6,9 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::turn::REASONING;
+use crate::PromptRevision;
 use crate::consult::committee::{CommitteeMember, ScoreMetric};
-use crate::model::{InvalidSchema, ModelName, PromptText, Temperature};
+use crate::model::{ModelName, PromptText, Temperature};
 
 /// Maximum sizes of the dossier and of the move, far above what fits a context window.
 const MAX_DOSSIER_BYTES: usize = 256 * 1024;
@@ -65,6 +66,20 @@ pub struct CallSettings {
     /// Timeout of one attempt; the gateway has a default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
+    /// Prompts, output schemas and parsing rules.
+    #[serde(
+        default = "PromptRevision::unstored",
+        skip_serializing_if = "PromptRevision::is_unstored"
+    )]
+    pub prompts: PromptRevision,
+}
+
+impl CallSettings {
+    /// The requested length of a debate message, well below the token limit because the structured
+    /// lists need space too.
+    pub(crate) fn message_words(&self) -> usize {
+        (self.message_tokens / 5).clamp(15, 200) as usize
+    }
 }
 
 impl Default for CallSettings {
@@ -75,6 +90,7 @@ impl Default for CallSettings {
             window_tokens: 200_000,
             temperature: None,
             timeout_ms: None,
+            prompts: PromptRevision::CURRENT,
         }
     }
 }
@@ -104,9 +120,6 @@ pub enum InvalidDebate {
     /// An invalid effect id.
     #[error(transparent)]
     EffectId(#[from] crate::InvalidId),
-    /// An invalid output schema.
-    #[error(transparent)]
-    Schema(#[from] InvalidSchema),
 }
 
 /// The number of calls a debate makes, not counting retries: 61 for ten rounds and three decision

@@ -5,38 +5,42 @@ use std::collections::BTreeMap;
 use super::objections::ObjectionEntry;
 use super::result::{DebateDegradation, DebateResult, Objection, ScoreBasis, Scorecard};
 use super::thread::CriticThread;
+use super::turn::MAX_REASONING_CHARS;
 use super::{Debate, DebateStage, scores};
 use crate::consult::committee::{ScoreMetric, TOP_LEVEL};
 use crate::model::FailureKind;
 use crate::text::one_line;
-use crate::{Conclusion, FindingSeverity, Outcome, RunEvent, RunEventBody, RunFinding, Step};
+use crate::{
+    Conclusion, FindingSeverity, Outcome, PromptRevision, RunEvent, RunEventBody, RunFinding, Step,
+};
 
-/// The placeholder for a missing score.
+/// The placeholder for a missing score in the first revision.
 const NEUTRAL: u8 = 5;
-
-/// How many characters of the reasoning a scorecard keeps.
-const MAX_REASONING_CHARS: usize = 800;
 
 pub(crate) fn card(scores: BTreeMap<String, u8>, reasoning: &str, basis: ScoreBasis) -> Scorecard {
     Scorecard { scores, reasoning: one_line(reasoning, MAX_REASONING_CHARS), basis }
 }
 
-/// Reads a scorecard from unstructured texts, newest first; neutral if none has scores.
+/// Reads a scorecard from unstructured texts, newest first.
 pub(crate) fn card_from_texts<'a>(
+    revision: PromptRevision,
     texts: impl Iterator<Item = &'a str>,
     metrics: &[ScoreMetric],
 ) -> Scorecard {
     let mut found = texts.filter_map(|text| Some((scores::from_text(text, metrics)?, text)));
     match found.next() {
         Some((scores, text)) => card(scores, text, ScoreBasis::FromText),
-        None => neutral(metrics),
+        None => missing(revision, metrics),
     }
 }
 
-/// A placeholder scorecard for a decision maker that gave no scores.
-pub(crate) fn neutral(metrics: &[ScoreMetric]) -> Scorecard {
-    let scores = metrics.iter().map(|metric| (metric.id.clone(), NEUTRAL)).collect();
-    card(scores, "", ScoreBasis::Neutral)
+/// The scorecard of a decision maker that gave no scores.
+pub(crate) fn missing(revision: PromptRevision, metrics: &[ScoreMetric]) -> Scorecard {
+    if revision == PromptRevision::V1 {
+        let scores = metrics.iter().map(|metric| (metric.id.clone(), NEUTRAL)).collect();
+        return card(scores, "", ScoreBasis::Neutral);
+    }
+    card(BTreeMap::new(), "", ScoreBasis::NotScored)
 }
 
 /// The current result of a debate, finished or not.
@@ -46,7 +50,7 @@ pub(crate) fn debated(debate: &Debate) -> DebateResult {
         .iter()
         .filter_map(|thread| Some((thread.seat.id.clone(), thread.card.clone()?)))
         .collect();
-    let sums = || scorecards.values().map(Scorecard::sum);
+    let sums = || scorecards.values().filter(|card| card.is_given()).map(Scorecard::sum);
     let spread = sums().max().unwrap_or(0) - sums().min().unwrap_or(0);
     let cells = debate.input.metrics.len() * threads.len();
     DebateResult {
@@ -162,6 +166,7 @@ fn degraded(debate: &Debate) -> Vec<DebateDegradation> {
             ScoreBasis::Structured => None,
             ScoreBasis::FromText => Some(DebateDegradation::ScoreFromText { decision_maker }),
             ScoreBasis::Neutral => Some(DebateDegradation::NeutralScore { decision_maker }),
+            ScoreBasis::NotScored => Some(DebateDegradation::NotScored { decision_maker }),
         });
     let truncated = threads().flat_map(|(thread, id)| {
         let critic = thread.critic.is_cut().then(|| format!("critic-{id}"));
@@ -197,6 +202,11 @@ fn degradation(debated: &DebateResult, degradation: &DebateDegradation) -> RunFi
             "debate.neutral-score",
             decision_maker,
             format!("there are no scores; each is a neutral {NEUTRAL}"),
+        ),
+        DebateDegradation::NotScored { decision_maker } => (
+            "debate.not-scored",
+            decision_maker,
+            "no usable scores, so the move is not ranked".to_owned(),
         ),
         DebateDegradation::Truncated { chain } => (
             "debate.truncated",

@@ -16,74 +16,79 @@ use super::objections::{
 };
 use super::result::{DebateStance, ObjectionSeverity, ObjectionState};
 use super::sanitize::{MAX_MESSAGE_BYTES, clean};
-use super::turn::{self, DecisionMakerTurn, RaisedObjection};
+use super::turn::{self, DecisionMakerTurn, MAX_OBJECTION_CHARS, RaisedObjection};
+use crate::PromptRevision;
 use crate::consult::committee::{CommitteeMember, ScoreMetric, TOP_LEVEL};
-use crate::model::{CacheDuration, InvalidSchema, PromptBlock};
-use crate::text::{fenced, fill, one_line};
+use crate::model::{CacheDuration, PromptBlock};
+use crate::prompt_revision::{PromptTemplate, template};
+use crate::text::{fenced, one_line};
 
-const CRITIC: &str = include_str!("prompts/critic.md");
-const DECISION_MAKER: &str = include_str!("prompts/decision_maker.md");
-const CASE: &str = include_str!("prompts/case.md");
-const OPEN: &str = include_str!("prompts/open.md");
-const FINDINGS: &str = include_str!("prompts/findings.md");
-const PRESS: &str = include_str!("prompts/press.md");
-const ANSWER: &str = include_str!("prompts/answer.md");
-const SCORE: &str = include_str!("prompts/score.md");
-const SCORE_ALONE: &str = include_str!("prompts/score_alone.md");
-const SUMMARY: &str = include_str!("prompts/summary.md");
+const CRITIC: PromptTemplate = template!("critic");
+const DECISION_MAKER: PromptTemplate = template!("decision_maker");
+const CASE: PromptTemplate = template!("case");
+const OPEN: PromptTemplate = template!("open");
+const FINDINGS: PromptTemplate = template!("findings");
+const PRESS: PromptTemplate = template!("press");
+const ANSWER: PromptTemplate = template!("answer");
+const SCORE: PromptTemplate = template!("score");
+const SCORE_ALONE: PromptTemplate = template!("score_alone");
+const SUMMARY: PromptTemplate = template!("summary");
 
 /// Limits for the check findings that are shown.
 const MAX_FINDINGS: usize = 40;
 const MAX_FINDING_CHARS: usize = 300;
 
-/// How many characters of an objection are shown in a turn and in a summary.
-const MAX_OBJECTION_CHARS: usize = 600;
+/// How many characters of an objection are shown in a summary.
 const MAX_SUMMARISED_CHARS: usize = 140;
 
 /// The maximum number of objections in a summary, most severe first.
 const MAX_SUMMARISED: usize = 16;
 
 /// The constant part of the critic's requests.
-pub(crate) fn critic(input: &DebateInput) -> Result<Persona, InvalidSchema> {
+pub(crate) fn critic(input: &DebateInput) -> Persona {
     let panel: Vec<String> = input.decision_makers.iter().map(title).collect();
-    let rules = fill(
-        CRITIC,
-        &[("company", &input.company), ("panel", &panel.join(", ")), ("words", &words(input))],
+    let rules = CRITIC.fill(
+        input.calls.prompts,
+        &[
+            ("company", &input.company),
+            ("panel", &panel.join(", ")),
+            ("words", &input.calls.message_words().to_string()),
+        ],
     );
-    Ok(Persona {
+    let schema = turn::critic_schema(&input.calls);
+    Persona {
         model: input.critic_model.clone(),
         system: system(input, rules, &input.critic.lens),
-        schema: turn::critic_schema()?,
+        score_schema: schema.clone(),
+        schema,
         calls: input.calls.clone(),
-    })
+    }
 }
 
 /// The constant part of a decision maker's requests.
-pub(crate) fn decision_maker(
-    input: &DebateInput,
-    seat: &CommitteeMember,
-) -> Result<Persona, InvalidSchema> {
-    let rules = fill(
-        DECISION_MAKER,
+pub(crate) fn decision_maker(input: &DebateInput, seat: &CommitteeMember) -> Persona {
+    let rules = DECISION_MAKER.fill(
+        input.calls.prompts,
         &[
             ("company", &input.company),
-            ("words", &words(input)),
+            ("words", &input.calls.message_words().to_string()),
             ("top", &TOP_LEVEL.to_string()),
             ("metrics", &metrics(&input.metrics)),
         ],
     );
     let who = format!("You are {}.\n{}", title(seat), seat.lens);
-    Ok(Persona {
+    Persona {
         model: input.decision_maker_model.clone(),
         system: system(input, rules, &who),
-        schema: turn::decision_maker_schema(&input.metrics)?,
+        schema: turn::decision_maker_schema(&input.calls, &input.metrics),
+        score_schema: turn::score_schema(&input.calls, &input.metrics),
         calls: input.calls.clone(),
-    })
+    }
 }
 
 fn system(input: &DebateInput, rules: String, who: &str) -> Vec<PromptBlock> {
     let proposed = fenced(&clean(&input.move_markdown, usize::MAX));
-    let case = fill(CASE, &[("move", &proposed), ("who", who)]);
+    let case = CASE.fill(input.calls.prompts, &[("move", &proposed), ("who", who)]);
     let blocks =
         [PromptBlock::new(input.dossier.clone()), PromptBlock::new(rules), PromptBlock::new(case)];
     // With the newest turn these are four cached blocks, the provider's maximum.
@@ -102,9 +107,12 @@ pub(crate) fn open(input: &DebateInput) -> String {
     // Findings quote the move, so they are as untrusted as the move.
     let findings = match found.as_str() {
         "" => String::new(),
-        found => fill(FINDINGS, &[("found", &fenced(found))]),
+        found => FINDINGS.fill(input.calls.prompts, &[("found", &fenced(found))]),
     };
-    fill(OPEN, &[("findings", &findings), ("rounds", &input.rounds.to_string())])
+    OPEN.fill(
+        input.calls.prompts,
+        &[("findings", &findings), ("rounds", &input.rounds.to_string())],
+    )
 }
 
 /// The critic's prompt in a later round.
@@ -119,8 +127,8 @@ pub(crate) fn press(
         [] => String::new(),
         ids => format!("Your new objections are {}.\n", ids.join(", ")),
     };
-    fill(
-        PRESS,
+    PRESS.fill(
+        input.calls.prompts,
         &[
             ("recorded", &recorded),
             ("seat", &title(seat)),
@@ -133,8 +141,8 @@ pub(crate) fn press(
 
 /// A decision maker's prompt in any round.
 pub(crate) fn answer(input: &DebateInput, round: u32, said: &str) -> String {
-    fill(
-        ANSWER,
+    ANSWER.fill(
+        input.calls.prompts,
         &[
             ("said", &fenced(said)),
             ("round", &round.to_string()),
@@ -161,24 +169,29 @@ pub(crate) fn score(input: &DebateInput, round: u32, docket: &ObjectionLog) -> S
     if !open.is_empty() {
         open = format!("From the record. {}\n", open.trim_end());
     }
-    fill(
-        SCORE,
+    SCORE.fill(
+        input.calls.prompts,
         &[
             ("round", &round.to_string()),
             ("rounds", &input.rounds.to_string()),
             ("top", &TOP_LEVEL.to_string()),
+            ("metric_ids", &metric_ids(input)),
             ("open", &open),
         ],
     )
 }
 
 /// The prompt for scores without a debate.
-pub(crate) fn score_alone() -> String {
-    fill(SCORE_ALONE, &[("top", &TOP_LEVEL.to_string())])
+pub(crate) fn score_alone(input: &DebateInput) -> String {
+    SCORE_ALONE.fill(
+        input.calls.prompts,
+        &[("top", &TOP_LEVEL.to_string()), ("metric_ids", &metric_ids(input))],
+    )
 }
 
 /// Replaces omitted rounds. Built from recorded objections and stances, not by another model.
 pub(crate) fn summary(
+    revision: PromptRevision,
     first: usize,
     last: usize,
     docket: &ObjectionLog,
@@ -210,8 +223,8 @@ pub(crate) fn summary(
     if objections.is_empty() {
         objections.push_str("none");
     }
-    fill(
-        SUMMARY,
+    SUMMARY.fill(
+        revision,
         &[
             ("first", &first.to_string()),
             ("last", &last.to_string()),
@@ -296,10 +309,9 @@ fn title(seat: &CommitteeMember) -> String {
     format!("{} ({})", seat.id, seat.name)
 }
 
-/// The requested message length in words, well below the token limit because the structured lists
-/// need space too.
-fn words(input: &DebateInput) -> String {
-    (input.calls.message_tokens / 5).clamp(15, 200).to_string()
+fn metric_ids(input: &DebateInput) -> String {
+    let ids: Vec<String> = input.metrics.iter().map(|metric| format!("`{}`", metric.id)).collect();
+    ids.join(", ")
 }
 
 fn metrics(metrics: &[ScoreMetric]) -> String {

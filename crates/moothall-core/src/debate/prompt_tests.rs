@@ -119,9 +119,9 @@ fn a_summary_is_the_record_gravest_first_and_bounded() {
         (3, DebateStance::Hold),
         (9, DebateStance::Concede),
     ];
-    let text = summary(2, 5, &docket, &stances);
+    let text = summary(PromptRevision::V2, 2, 5, &docket, &stances);
     assert!(text.starts_with(
-        "[Rounds 2 to 5 are left out here for length. From the record: the decision maker's stance was round 2 partial, round 3 hold.\nObjections so far:\n```\nO9 (fatal, not answered): 9 long"
+        "[Rounds 2 to 5 are omitted to save space. From the record: the decision maker's stance was round 2 partial, round 3 hold.\nObjections so far:\n```\nO9 (fatal, not answered): 9 long"
     ), "{text}");
     assert!(text.ends_with("\nand 8 more\n```\n]\n"), "{text}");
     assert!(text.len() < 4_000, "{}", text.len());

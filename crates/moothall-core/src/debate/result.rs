@@ -33,6 +33,19 @@ pub struct DebateResult {
 }
 
 impl DebateResult {
+    /// The sum of all scores, if every decision maker gave scores.
+    pub fn score(&self) -> Option<u32> {
+        self.scorecards.values().all(Scorecard::is_given).then_some(self.total_score)
+    }
+
+    /// The score for display: `61/120`.
+    pub fn score_text(&self) -> String {
+        match self.score() {
+            Some(score) => format!("{score}/{}", self.top_score),
+            None => "not scored".to_owned(),
+        }
+    }
+
     /// The hardest open objection: ordered by severity, then by the number of threads in which it
     /// is open, then by when it was raised.
     pub fn hardest_open(&self) -> Option<&Objection> {
@@ -46,7 +59,7 @@ impl DebateResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scorecard {
-    /// Scores from 1 to 10, by metric; contains every metric of the committee.
+    /// Scores from 1 to 10, by metric: every metric of the committee, or none if it is not scored.
     pub scores: BTreeMap<String, u8>,
     /// The decision maker's reasoning.
     pub reasoning: String,
@@ -55,6 +68,11 @@ pub struct Scorecard {
 }
 
 impl Scorecard {
+    /// Whether the decision maker gave these scores.
+    pub fn is_given(&self) -> bool {
+        self.basis != ScoreBasis::NotScored
+    }
+
     /// The sum of the scores.
     pub fn sum(&self) -> u32 {
         self.scores.values().map(|score| u32::from(*score)).sum()
@@ -69,8 +87,10 @@ pub enum ScoreBasis {
     Structured,
     /// Parsed from prose by a strict parser, after two attempts failed.
     FromText,
-    /// No usable answer: a neutral 5 for each metric.
+    /// No usable answer: a neutral 5 for each metric. Only in runs of older versions.
     Neutral,
+    /// No usable answer, so there are no scores.
+    NotScored,
 }
 
 /// An objection of the critic and its state.
@@ -171,8 +191,13 @@ pub enum DebateDegradation {
         /// The decision maker.
         decision_maker: String,
     },
-    /// Missing scores, replaced by a neutral 5 each.
+    /// Missing scores, replaced by a neutral 5 each. Only in runs of older versions.
     NeutralScore {
+        /// The decision maker.
+        decision_maker: String,
+    },
+    /// Missing scores. The move has no total and no rank.
+    NotScored {
         /// The decision maker.
         decision_maker: String,
     },

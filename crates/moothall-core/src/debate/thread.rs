@@ -142,13 +142,15 @@ impl CriticThread {
         asked: &PromptText,
     ) -> ModelRequest {
         let Self { decision_maker, voice, docket, stances, .. } = self;
-        let summary = |first, last| prompt::summary(first, last, docket, stances);
+        let summary =
+            |first, last| prompt::summary(voice.calls.prompts, first, last, docket, stances);
         decision_maker.ask(voice, purpose, asked, summary)
     }
 
     pub(crate) fn ask_critic(&mut self, voice: &Persona, asked: &PromptText) -> ModelRequest {
         let Self { critic, docket, stances, .. } = self;
-        let summary = |first, last| prompt::summary(first, last, docket, stances);
+        let summary =
+            |first, last| prompt::summary(voice.calls.prompts, first, last, docket, stances);
         critic.ask(voice, CallPurpose::Critic, asked, summary)
     }
 

@@ -1,17 +1,21 @@
 //! The answers of the critic and the decision makers: their schemas and parsing.
 //!
-//! The schema is the same for a whole chain, including scoring, because a schema change misses the
-//! provider's cache. Every field is required; optional values are null or empty.
+//! Every question has one schema with every bound that is checked later. In the first revision the
+//! schema was the same for a whole chain, including scoring, with `scores` null until the end; small
+//! models then answered null when scores were due.
 
 use std::collections::BTreeMap;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use super::input::CallSettings;
 use super::result::{DebateStance, ObjectionSeverity};
+use crate::PromptRevision;
 use crate::consult::committee::{ScoreMetric, TOP_LEVEL};
-use crate::model::{InvalidSchema, ModelReply, OutputSchema};
+use crate::model::{ModelReply, OutputSchema};
+use crate::output_schema::{any_text, integer, list, object, one_of, text};
 use crate::structured::{MAX_PROBLEMS, OutputFault, read_json};
 use crate::text::{is_hidden, one_line};
 
@@ -22,6 +26,14 @@ const MAX_REPLY_BYTES: usize = 12 * 1024;
 /// Maximum number of objections per answer, and of entries in any other list.
 const MAX_OBJECTIONS: usize = 8;
 const MAX_LISTED: usize = 16;
+
+/// Maximum lengths in the schema. Longer texts are cut when they are read.
+pub(crate) const MAX_OBJECTION_CHARS: usize = 600;
+pub(crate) const MAX_REASONING_CHARS: usize = 800;
+const MAX_ID_CHARS: usize = 80;
+
+/// The maximum length of a message is the requested number of words times this.
+const MAX_CHARS_A_WORD: usize = 10;
 
 /// The field next to the metrics in `scores`.
 pub(crate) const REASONING: &str = "reasoning";
@@ -65,7 +77,7 @@ pub struct DecisionMakerTurn {
     pub answers: Vec<ObjectionAnswer>,
     /// Ids of conceded objections.
     pub conceded: Vec<String>,
-    /// Null until the debate is over.
+    /// The scores after a debate of the first revision; null or missing otherwise.
     pub scores: Option<RawScores>,
 }
 
@@ -90,39 +102,82 @@ pub struct RawScores {
 }
 
 /// The schema of every critic answer.
-pub(crate) fn critic_schema() -> Result<OutputSchema, InvalidSchema> {
+pub(crate) fn critic_schema(calls: &CallSettings) -> OutputSchema {
+    let bounds = TextBounds::of(calls);
     let objection = object([
-        ("id", json!({"type": "string"})),
-        ("severity", json!({"type": "string", "enum": ["minor", "major", "fatal"]})),
-        ("text", json!({"type": "string"})),
-        ("evidence", strings()),
+        ("id", bounds.id()),
+        ("severity", one_of(&["minor", "major", "fatal"])),
+        ("text", bounds.text(MAX_OBJECTION_CHARS)),
+        ("evidence", bounds.ids()),
     ]);
     let turn = object([
-        ("message", json!({"type": "string"})),
-        ("objections", list(objection, MAX_OBJECTIONS)),
-        ("withdrawn", strings()),
+        ("message", bounds.message()),
+        ("objections", list(objection, 0..=MAX_OBJECTIONS)),
+        ("withdrawn", bounds.ids()),
     ]);
-    OutputSchema::parse("critic_turn", &turn.to_string())
+    OutputSchema::of_object("critic_turn", turn)
 }
 
-/// The schema of every decision maker answer.
-pub(crate) fn decision_maker_schema(
-    metrics: &[ScoreMetric],
-) -> Result<OutputSchema, InvalidSchema> {
-    let answer = object([("objection", json!({"type": "string"})), ("evidence", strings())]);
-    let score = json!({"type": "integer", "minimum": 1, "maximum": TOP_LEVEL});
-    let scores = metrics
-        .iter()
-        .map(|metric| (metric.id.as_str(), score.clone()))
-        .chain([(REASONING, json!({"type": "string"}))]);
-    let turn = object([
-        ("message", json!({"type": "string"})),
-        ("stance", json!({"type": "string", "enum": ["hold", "partial", "concede"]})),
-        ("answers", list(answer, MAX_LISTED)),
-        ("conceded", strings()),
-        ("scores", json!({"anyOf": [object(scores), {"type": "null"}]})),
-    ]);
-    OutputSchema::parse("decision_maker_turn", &turn.to_string())
+/// Bounds of texts, which schemas of the first revision did not have.
+struct TextBounds<'a>(&'a CallSettings);
+
+impl<'a> TextBounds<'a> {
+    fn of(calls: &'a CallSettings) -> Self {
+        Self(calls)
+    }
+
+    fn text(&self, most: usize) -> Value {
+        match self.0.prompts {
+            PromptRevision::V1 => any_text(),
+            PromptRevision::V2 => text(most),
+        }
+    }
+
+    fn id(&self) -> Value {
+        self.text(MAX_ID_CHARS)
+    }
+
+    fn ids(&self) -> Value {
+        list(self.id(), 0..=MAX_LISTED)
+    }
+
+    fn message(&self) -> Value {
+        self.text(self.0.message_words() * MAX_CHARS_A_WORD)
+    }
+}
+
+/// The schema of a decision maker's answer in the debate.
+pub(crate) fn decision_maker_schema(calls: &CallSettings, metrics: &[ScoreMetric]) -> OutputSchema {
+    let bounds = TextBounds::of(calls);
+    let answer = object([("objection", bounds.id()), ("evidence", bounds.ids())]);
+    let turn = [
+        ("message", bounds.message()),
+        ("stance", one_of(&["hold", "partial", "concede"])),
+        ("answers", list(answer, 0..=MAX_LISTED)),
+        ("conceded", bounds.ids()),
+    ];
+    let scores = match calls.prompts {
+        PromptRevision::V1 => {
+            let scores = metric_fields(metrics).chain([(REASONING, any_text())]);
+            Some(("scores", json!({"anyOf": [object(scores), {"type": "null"}]})))
+        }
+        PromptRevision::V2 => None,
+    };
+    OutputSchema::of_object("decision_maker_turn", object(turn.into_iter().chain(scores)))
+}
+
+/// The schema of a decision maker's scores: the reasoning first, because models score better after
+/// they have given their reasons.
+pub(crate) fn score_schema(calls: &CallSettings, metrics: &[ScoreMetric]) -> OutputSchema {
+    if calls.prompts == PromptRevision::V1 {
+        return decision_maker_schema(calls, metrics);
+    }
+    let fields = [(REASONING, text(MAX_REASONING_CHARS))].into_iter().chain(metric_fields(metrics));
+    OutputSchema::of_object("scores", object(fields))
+}
+
+fn metric_fields(metrics: &[ScoreMetric]) -> impl Iterator<Item = (&str, Value)> {
+    metrics.iter().map(|metric| (metric.id.as_str(), integer(1..=TOP_LEVEL)))
 }
 
 /// Parses and validates a critic answer.
@@ -149,11 +204,19 @@ pub(crate) fn read_decision_maker(reply: &ModelReply) -> Result<DecisionMakerTur
 /// Parses the scores by metric and the reasoning. An out-of-range score is an error; it is not
 /// clamped.
 pub(crate) fn read_scores(
+    revision: PromptRevision,
     reply: &ModelReply,
     metrics: &[ScoreMetric],
 ) -> Result<(BTreeMap<String, u8>, String), OutputFault> {
-    let turn: DecisionMakerTurn = read(reply)?;
-    let Some(given) = turn.scores else {
+    let given = match revision {
+        PromptRevision::V1 => read::<DecisionMakerTurn>(reply)?.scores,
+        // A model that is not held to the schema may answer in the form of the debate.
+        PromptRevision::V2 => match read::<BTreeMap<String, Value>>(reply)?.remove("scores") {
+            Some(nested) => from_value(nested)?,
+            None => Some(read(reply)?),
+        },
+    };
+    let Some(given) = given else {
         return Err(invalid(vec!["`scores` is null; this is the time to score".to_owned()]));
     };
     let mut scores = BTreeMap::new();
@@ -179,7 +242,10 @@ fn read<T: DeserializeOwned>(reply: &ModelReply) -> Result<T, OutputFault> {
     if reply.text.len() > MAX_REPLY_BYTES {
         return Err(invalid(vec![format!("the answer has more than {MAX_REPLY_BYTES} bytes")]));
     }
-    let value = read_json(reply, &|_: &Value| Vec::new())?;
+    from_value(read_json(reply, &|_: &Value| Vec::new())?)
+}
+
+fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, OutputFault> {
     // The error may quote model output.
     serde_json::from_value(value).map_err(|error| invalid(vec![one_line(&error.to_string(), 200)]))
 }
@@ -204,27 +270,6 @@ fn message_problems(message: &str) -> Vec<String> {
 
 fn length_problem(list: &str, length: usize, most: usize) -> Option<String> {
     (length > most).then(|| format!("`{list}` has {length} entries; there may be {most} at most"))
-}
-
-/// The schema of an object with exactly these fields, in this order.
-fn object<'a>(fields: impl IntoIterator<Item = (&'a str, Value)>) -> Value {
-    let fields: Map<String, Value> =
-        fields.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect();
-    let required: Vec<&String> = fields.keys().collect();
-    json!({
-        "type": "object",
-        "properties": fields,
-        "required": required,
-        "additionalProperties": false,
-    })
-}
-
-fn list(items: Value, most: usize) -> Value {
-    json!({"type": "array", "items": items, "maxItems": most})
-}
-
-fn strings() -> Value {
-    list(json!({"type": "string"}), MAX_LISTED)
 }
 
 #[cfg(test)]

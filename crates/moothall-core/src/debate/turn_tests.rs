@@ -6,14 +6,21 @@ use crate::consult::board;
 use crate::model::StopReason;
 
 #[test]
-fn one_form_for_each_side_with_all_fields_required_in_their_order() {
+fn every_question_has_a_schema_with_all_fields_required_in_order() {
     let shown = |schema: OutputSchema| {
         let value: Value = serde_json::from_str(schema.text()).unwrap();
         format!("{value:#}")
     };
-    insta::assert_snapshot!("critic_schema", shown(critic_schema().unwrap()));
-    let schema = decision_maker_schema(&board().metrics).unwrap();
+    let v1 = CallSettings { prompts: PromptRevision::V1, ..CallSettings::default() };
+    insta::assert_snapshot!("critic_schema", shown(critic_schema(&v1)));
+    let schema = decision_maker_schema(&v1, &board().metrics);
+    assert_eq!(schema, score_schema(&v1, &board().metrics));
     insta::assert_snapshot!("decision_maker_schema", shown(schema));
+    let v2 = CallSettings::default();
+    insta::assert_snapshot!("critic_schema_v2", shown(critic_schema(&v2)));
+    let schema = decision_maker_schema(&v2, &board().metrics);
+    insta::assert_snapshot!("decision_maker_schema_v2", shown(schema));
+    insta::assert_snapshot!("score_schema_v2", shown(score_schema(&v2, &board().metrics)));
 }
 
 #[test]
@@ -40,8 +47,10 @@ fn what_is_written_in_the_form_is_read() {
     };
     let written = reply(serde_json::to_string(&turn).unwrap());
     assert_eq!(read_decision_maker(&written), Ok(turn));
-    let (scores, reasoning) = read_scores(&written, &board().metrics).unwrap();
-    assert_eq!((scores.values().sum::<u8>(), reasoning.as_str()), (28, "So it is."));
+    for revision in [PromptRevision::V1, PromptRevision::V2] {
+        let (scores, reasoning) = read_scores(revision, &written, &board().metrics).unwrap();
+        assert_eq!((scores.values().sum::<u8>(), reasoning.as_str()), (28, "So it is."));
+    }
     let fenced = reply(format!("Here:\n```json\n{}\n```", written.text));
     assert!(read_decision_maker(&fenced).is_ok());
 }
@@ -95,8 +104,11 @@ fn a_score_out_of_range_is_a_problem_and_is_not_moved_into_it() {
         let turn = json!({
             "message": "", "stance": "hold", "answers": [], "conceded": [], "scores": scores,
         });
-        let fault = read_scores(&reply(turn.to_string()), &board().metrics).unwrap_err();
-        assert_eq!(fault.problems(), expected);
+        for revision in [PromptRevision::V1, PromptRevision::V2] {
+            let fault =
+                read_scores(revision, &reply(turn.to_string()), &board().metrics).unwrap_err();
+            assert_eq!(fault.problems(), expected);
+        }
     }
     check(json!(null), &["`scores` is null; this is the time to score"]);
     check(
@@ -113,4 +125,16 @@ fn a_score_out_of_range_is_a_problem_and_is_not_moved_into_it() {
         json!({"impact": 7.5, "feasibility": 7, "risk_adjusted_return": 7, "strategic_alignment": 7, "reasoning": ""}),
         &["invalid type: floating point `7.5`, expected i64"],
     );
+}
+
+#[test]
+fn scores_are_read_from_the_separate_form() {
+    let form = json!({
+        "reasoning": "Solid.", "impact": 7, "feasibility": 6, "risk_adjusted_return": 5,
+        "strategic_alignment": 8,
+    });
+    let (scores, reasoning) =
+        read_scores(PromptRevision::V2, &reply(form.to_string()), &board().metrics).unwrap();
+    assert_eq!((scores.values().sum::<u8>(), reasoning.as_str()), (26, "Solid."));
+    assert!(read_scores(PromptRevision::V1, &reply(form.to_string()), &board().metrics).is_err());
 }

@@ -2,17 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::PromptRevision;
 use crate::drafts::{FileProposal, RelPath, apply_hunks, read_answer};
 use crate::model::{ModelReply, OutputSchema, StopReason};
+use crate::output_schema::{list, object, text, v1_schema};
 use crate::structured::{OutputFault, read_json};
 
 /// The maximum number of files read for one task.
 pub(crate) const MAX_FILES: usize = 8;
 const MAX_SUMMARY_CHARS: usize = 200;
+const MAX_PATH_CHARS: usize = 400;
 
 /// A proposed change: the complete text of each file, or `None` to delete it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,11 +26,9 @@ pub struct EditProposal {
     pub files: BTreeMap<RelPath, Option<String>>,
 }
 
-/// What a model is asked to fill in.
-#[derive(Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-struct Choice {
-    /// The files that must be read or changed for the task, at most eight.
+/// The files a model chose.
+#[derive(Deserialize)]
+struct FileChoice {
     files: Vec<String>,
 }
 
@@ -70,8 +70,12 @@ pub(crate) fn form_schema(most: usize) -> Option<OutputSchema> {
     OutputSchema::parse("proposal", &form.to_string()).ok()
 }
 
-pub(crate) fn choice_schema() -> OutputSchema {
-    OutputSchema::of::<Choice>("files")
+pub(crate) fn choice_schema(revision: PromptRevision) -> OutputSchema {
+    let schema = match revision {
+        PromptRevision::V1 => v1_schema(include_str!("prompts/v1/files.schema.json")),
+        PromptRevision::V2 => object([("files", list(text(MAX_PATH_CHARS), 1..=MAX_FILES))]),
+    };
+    OutputSchema::of_object("files", schema)
 }
 
 /// Parses the chosen files. Names that were not listed are ignored.
@@ -81,7 +85,7 @@ pub(crate) fn read_choice(
 ) -> Result<Vec<RelPath>, OutputFault> {
     let value = read_json(reply, &|_: &serde_json::Value| Vec::new())?;
     let invalid = |problem: String| OutputFault::Invalid { problems: vec![problem] };
-    let choice: Choice =
+    let choice: FileChoice =
         serde_json::from_value(value).map_err(|error| invalid(error.to_string()))?;
     let known = |name: &String| names.iter().find(|path| path.as_str() == name).cloned();
     let mut chosen: Vec<RelPath> = choice.files.iter().filter_map(known).collect();

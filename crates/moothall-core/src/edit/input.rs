@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::InvalidId;
 use crate::drafts::{DraftId, DraftState, RelPath};
 use crate::model::ModelName;
 use crate::program::MAX_TASK_BYTES;
+use crate::{InvalidId, PromptRevision};
 
 /// The maximum number of attempts.
 pub const MAX_ATTEMPTS: u32 = 10;
@@ -31,6 +31,12 @@ pub struct EditInput {
     /// Timeout of one attempt of a model call; the gateway has a default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
+    /// Prompts, output schemas and parsing rules.
+    #[serde(
+        default = "PromptRevision::unstored",
+        skip_serializing_if = "PromptRevision::is_unstored"
+    )]
+    pub prompts: PromptRevision,
 }
 
 impl EditInput {
@@ -50,6 +56,7 @@ impl EditInput {
             wait_s: 0,
             max_tokens: Self::USUAL_MAX_TOKENS,
             timeout_ms: None,
+            prompts: PromptRevision::CURRENT,
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::GuestWorkflow;
-use crate::sandbox::{GuestPath, Limits};
+use crate::sandbox::{GuestPath, SandboxLimits};
 use crate::{CanonicalJsonError, EffectId, EffectResult, Outcome, RunEvent, Sha256Hex, Step};
 
 /// The protocol version. The host refuses agents of another version.
@@ -87,7 +87,7 @@ pub struct GuestRunRequest {
     pub env: BTreeMap<String, String>,
     /// Resource limits. The agent enforces what it can; the host enforces the rest and does not
     /// rely on the agent.
-    pub limits: Limits,
+    pub limits: SandboxLimits,
 }
 
 /// Messages from the agent.

@@ -2,7 +2,7 @@
 //! then be wasted.
 
 use super::python::PythonSource;
-use crate::sandbox::{Exit, SandboxExecution};
+use crate::sandbox::{ExecutionExit, SandboxExecution};
 
 /// How an attempt failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(crate) enum AttemptFailure {
 /// How a program failed: its exit status and its error text or output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FailureSignature {
-    exit: Exit,
+    exit: ExecutionExit,
     said: String,
 }
 
@@ -46,8 +46,10 @@ impl AttemptFailure {
 impl FailureSignature {
     fn of(execution: &SandboxExecution) -> Option<Self> {
         match execution.exit {
-            Exit::Exited { .. } | Exit::Signalled { .. } => {}
-            Exit::TimedOut | Exit::OutOfMemory | Exit::SandboxDied { .. } => return None,
+            ExecutionExit::Exited { .. } | ExecutionExit::Signalled { .. } => {}
+            ExecutionExit::TimedOut
+            | ExecutionExit::OutOfMemory
+            | ExecutionExit::SandboxDied { .. } => return None,
         }
         let stderr = normalised(&execution.stderr.text);
         // Without an error message, compare the output.

@@ -2,8 +2,12 @@ use super::*;
 use crate::program::support::{ended, execution};
 
 #[track_caller]
-fn check(a: (&str, Exit, &str, &str), b: (&str, Exit, &str, &str), expected: bool) {
-    let failure = |(code, exit, stdout, stderr): (&str, Exit, &str, &str)| {
+fn check(
+    a: (&str, ExecutionExit, &str, &str),
+    b: (&str, ExecutionExit, &str, &str),
+    expected: bool,
+) {
+    let failure = |(code, exit, stdout, stderr): (&str, ExecutionExit, &str, &str)| {
         AttemptFailure::of(code, &execution(exit, stdout, stderr))
     };
     assert_eq!(failure(a).is_repeated_by(&failure(b)), expected);
@@ -14,7 +18,7 @@ fn the_same_program_or_the_same_error_is_a_repetition() {
     let error = "File \"main.py\", line 3\n  open('a')\n  ^^^^\nKeyError: <0x7f12> 'a'";
     let again = "File \"main.py\", line 17\n    open('a')\n    ~~^\nKeyError: <0x9abc> 'a'";
     check(("a = 1", ended(1), "", error), ("b = 2", ended(1), "x", again), true);
-    check(("a = 1", ended(1), "", "one"), ("a=1 # again", Exit::TimedOut, "", ""), true);
+    check(("a = 1", ended(1), "", "one"), ("a=1 # again", ExecutionExit::TimedOut, "", ""), true);
     check(("a", ended(0), "12\n", ""), ("b", ended(0), "12", "warning"), true);
     assert!(AttemptFailure::NoProgram.is_repeated_by(&AttemptFailure::NoProgram));
 }
@@ -24,7 +28,7 @@ fn another_error_another_output_or_another_limit_is_none() {
     check(("a", ended(1), "", "KeyError: 'a'"), ("b", ended(1), "", "KeyError: 'b'"), false);
     check(("a", ended(1), "", "KeyError"), ("b", ended(2), "", "KeyError"), false);
     check(("a", ended(0), "12", ""), ("b", ended(0), "13", ""), false);
-    check(("a", Exit::TimedOut, "", ""), ("b", Exit::TimedOut, "", ""), false);
+    check(("a", ExecutionExit::TimedOut, "", ""), ("b", ExecutionExit::TimedOut, "", ""), false);
     let failure = AttemptFailure::of("a", &execution(ended(1), "", ""));
     assert!(!failure.is_repeated_by(&AttemptFailure::NoProgram));
 }

@@ -100,11 +100,15 @@ fn a_program_that_crashed_is_not_compared_with_anything() {
 
 #[test]
 fn a_check_says_yes_only_by_ending_with_zero() {
-    use crate::sandbox::Exit;
+    use crate::sandbox::ExecutionExit;
     assert_eq!(checked(&execution(ended(0), "fine", ""), "c"), []);
     let no = checked(&execution(ended(1), "", "Traceback\nAssertionError: total\n"), "c");
     assert_eq!(no[0].message, "the check says no (exit code 1): AssertionError: total");
-    for exit in [Exit::TimedOut, Exit::OutOfMemory, Exit::SandboxDied { detail: String::new() }] {
+    for exit in [
+        ExecutionExit::TimedOut,
+        ExecutionExit::OutOfMemory,
+        ExecutionExit::SandboxDied { detail: String::new() },
+    ] {
         let found = checked(&execution(exit, "", ""), "c");
         assert_eq!(rules(&found), [("contract.check".to_owned(), FindingSeverity::Block)]);
     }

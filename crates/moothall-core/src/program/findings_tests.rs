@@ -3,7 +3,7 @@ use crate::FindingSeverity::{Block, Escalate, Warn};
 use crate::program::ProgramContract;
 use crate::program::findings::missed_files;
 use crate::program::support::{Case, ended, execution, expect_text};
-use crate::sandbox::Exit;
+use crate::sandbox::ExecutionExit;
 
 #[track_caller]
 fn check(case: &Case, expected: &[(&str, FindingSeverity)]) {
@@ -134,16 +134,16 @@ fn files_that_are_given_or_written_or_asked_for_are_not_fabricated() {
 
 #[test]
 fn every_way_to_end_has_its_own_rule() {
-    let case = |exit: Exit| Case {
+    let case = |exit: ExecutionExit| Case {
         execution: execution(exit, "", "a\nKeyError: 'x'\n"),
         ..Case::new("t", "x")
     };
     for (exit, rule) in [
         (ended(3), "run.crashed"),
-        (Exit::Signalled { signal: 11 }, "run.crashed"),
-        (Exit::TimedOut, "run.timed-out"),
-        (Exit::OutOfMemory, "run.out-of-memory"),
-        (Exit::SandboxDied { detail: "gone".to_owned() }, "run.sandbox-died"),
+        (ExecutionExit::Signalled { signal: 11 }, "run.crashed"),
+        (ExecutionExit::TimedOut, "run.timed-out"),
+        (ExecutionExit::OutOfMemory, "run.out-of-memory"),
+        (ExecutionExit::SandboxDied { detail: "gone".to_owned() }, "run.sandbox-died"),
     ] {
         check(&case(exit), &[(rule, Block)]);
     }

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::contract::ProgramContract;
-use crate::InvalidId;
 use crate::model::ModelName;
-use crate::sandbox::{FileRef, GuestPath, Limits};
+use crate::sandbox::{FileRef, GuestPath, SandboxLimits};
+use crate::{InvalidId, PromptRevision};
 
 /// The maximum size of a task.
 pub(crate) const MAX_TASK_BYTES: usize = 64 * 1024;
@@ -42,7 +42,7 @@ pub struct ProgramInput {
     pub packages: Vec<String>,
     /// Resource limits of one execution.
     #[serde(default)]
-    pub limits: Limits,
+    pub limits: SandboxLimits,
     /// The maximum number of attempts: 1 to [`MAX_ATTEMPTS`].
     #[serde(default = "usual_attempts")]
     pub attempts: u32,
@@ -52,6 +52,12 @@ pub struct ProgramInput {
     /// The contract.
     #[serde(default, skip_serializing_if = "ProgramContract::is_empty")]
     pub contract: ProgramContract,
+    /// Prompts, output schemas and parsing rules.
+    #[serde(
+        default = "PromptRevision::unstored",
+        skip_serializing_if = "PromptRevision::is_unstored"
+    )]
+    pub prompts: PromptRevision,
 }
 
 fn usual_max_tokens() -> u32 {
@@ -80,10 +86,11 @@ impl ProgramInput {
             timeout_ms: None,
             image: image.into(),
             packages: Vec::new(),
-            limits: Limits::default(),
+            limits: SandboxLimits::default(),
             attempts: Self::USUAL_ATTEMPTS,
             inputs: BTreeMap::new(),
             contract: ProgramContract::default(),
+            prompts: PromptRevision::CURRENT,
         }
     }
 

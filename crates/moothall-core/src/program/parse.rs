@@ -1,10 +1,11 @@
 //! Extracts a program from a model's answer.
 
-use schemars::JsonSchema;
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::PromptRevision;
 use crate::fenced::{FencedBlock, fenced_blocks};
 use crate::model::{ModelReply, OutputSchema, StopReason};
+use crate::output_schema::{any_text, list, object, text, v1_schema};
 use crate::structured::OutputFault;
 
 /// The maximum size of a program.
@@ -13,6 +14,9 @@ pub const MAX_CODE_BYTES: usize = 64 * 1024;
 /// Limits for the model's dependency list.
 const MAX_DEPENDENCIES: usize = 40;
 const MAX_DEPENDENCY_CHARS: usize = 80;
+
+/// Limit for the reasoning in the schema.
+const MAX_REASONING_CHARS: usize = 600;
 
 /// A program as written by a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,24 +31,19 @@ pub struct GeneratedProgram {
     pub confidence_permille: Option<u16>,
 }
 
-/// What a model is asked to fill in. The order is the order in which it writes: a model that has
-/// said what it is about to do writes better programs.
-#[derive(JsonSchema)]
-#[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "only its schema is used; answers are parsed more leniently")]
-struct Form {
-    /// In a sentence or two: how the program solves the task.
-    reasoning: String,
-    /// The whole program.
-    code: String,
-    /// Packages beside the standard library that the program imports.
-    dependencies: Vec<String>,
-    /// From 0 to 1: how sure you are that the program solves the task.
-    confidence: f64,
-}
-
-pub(crate) fn schema() -> OutputSchema {
-    OutputSchema::of::<Form>("program")
+/// The answer's schema. The reasoning comes first: a model that has described its approach writes
+/// better programs. Answers are parsed more leniently.
+pub(crate) fn schema(revision: PromptRevision) -> OutputSchema {
+    let schema = match revision {
+        PromptRevision::V1 => v1_schema(include_str!("prompts/v1/program.schema.json")),
+        PromptRevision::V2 => object([
+            ("reasoning", text(MAX_REASONING_CHARS)),
+            ("code", any_text()),
+            ("dependencies", list(text(MAX_DEPENDENCY_CHARS), 0..=MAX_DEPENDENCIES)),
+            ("confidence", json!({"type": "number", "minimum": 0, "maximum": 1})),
+        ]),
+    };
+    OutputSchema::of_object("program", schema)
 }
 
 /// Extracts the program from a model's answer, or says why there is none.

@@ -60,9 +60,11 @@ fn anything_else_holds_no_program() {
 
 #[test]
 fn the_schema_asks_for_every_field_in_the_order_in_which_models_should_think() {
-    let schema: Value = serde_json::from_str(schema().text()).unwrap();
-    let fields: Vec<_> = schema["properties"].as_object().unwrap().keys().collect();
-    assert_eq!(fields, ["reasoning", "code", "dependencies", "confidence"]);
-    assert_eq!(schema["required"].as_array().unwrap().len(), 4);
-    assert_eq!(schema["additionalProperties"], false);
+    for revision in [PromptRevision::V1, PromptRevision::V2] {
+        let schema: Value = serde_json::from_str(schema(revision).text()).unwrap();
+        let fields: Vec<_> = schema["properties"].as_object().unwrap().keys().collect();
+        assert_eq!(fields, ["reasoning", "code", "dependencies", "confidence"]);
+        assert_eq!(schema["required"].as_array().unwrap().len(), 4);
+        assert_eq!(schema["additionalProperties"], false);
+    }
 }

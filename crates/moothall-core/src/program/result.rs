@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::sandbox::{CapturedOutput, Exit, FileRef, GuestPath, IsolationClass, SandboxExecution};
+use crate::sandbox::{
+    CapturedOutput, ExecutionExit, FileRef, GuestPath, IsolationClass, SandboxExecution,
+};
 use crate::{EffectId, Sha256Hex};
 
 /// How much of each stream is kept; the execution's result has everything.
@@ -25,7 +27,7 @@ pub struct ProgramResult {
     pub code_sha256: Option<Sha256Hex>,
     /// The exit status; absent if no program ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub exit: Option<Exit>,
+    pub exit: Option<ExecutionExit>,
     /// The isolation class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<IsolationClass>,

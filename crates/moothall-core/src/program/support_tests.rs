@@ -7,8 +7,8 @@ use super::python::PythonSource;
 use super::{OutputExpectation, ProgramContract};
 use crate::model::{ModelReply, StopReason, TokenUsage, UsageBasis};
 use crate::sandbox::{
-    CapturedOutput, Exit, FileRef, GuestPath, IsolationClass, Limits, SandboxAttestation,
-    SandboxExecution,
+    CapturedOutput, ExecutionExit, FileRef, GuestPath, IsolationClass, SandboxAttestation,
+    SandboxExecution, SandboxLimits,
 };
 use crate::{FindingSeverity, RunFinding, Sha256Hex};
 
@@ -23,7 +23,7 @@ pub(crate) fn reply(text: &str) -> ModelReply {
     }
 }
 
-pub(crate) fn execution(exit: Exit, stdout: &str, stderr: &str) -> SandboxExecution {
+pub(crate) fn execution(exit: ExecutionExit, stdout: &str, stderr: &str) -> SandboxExecution {
     let output = |text: &str| CapturedOutput { text: text.to_owned(), truncated: false };
     SandboxExecution {
         exit,
@@ -38,15 +38,15 @@ pub(crate) fn execution(exit: Exit, stdout: &str, stderr: &str) -> SandboxExecut
             image: "python".to_owned(),
             image_sha256: Sha256Hex::of(b"image"),
             guest_sha256: Sha256Hex::of(b"guest"),
-            limits: Limits::default(),
+            limits: SandboxLimits::default(),
             held_by: BTreeMap::new(),
             self_tests: Vec::new(),
         },
     }
 }
 
-pub(crate) fn ended(code: i32) -> Exit {
-    Exit::Exited { code }
+pub(crate) fn ended(code: i32) -> ExecutionExit {
+    ExecutionExit::Exited { code }
 }
 
 pub(crate) fn files(names: &[&str]) -> BTreeMap<GuestPath, FileRef> {

@@ -20,6 +20,9 @@ pub enum DeriveFault {
     /// A result does not belong to its request.
     #[error(transparent)]
     Replay(#[from] ReplayFault),
+    /// All recorded results were used, and the workflow has not ended.
+    #[error("the recorded results do not lead to an outcome")]
+    NoOutcome,
     /// A result is missing.
     #[error("no result recorded for `{0}`")]
     Missing(EffectId),
@@ -39,7 +42,7 @@ impl DeriveFault {
     /// The effect it is about, if any.
     pub fn effect_id(&self) -> Option<&EffectId> {
         match self {
-            Self::Input(_) => None,
+            Self::Input(_) | Self::NoOutcome => None,
             Self::Replay(fault) => fault.effect_id(),
             Self::Missing(id) | Self::NotAsked(id) | Self::OtherDebate(id) => Some(id),
         }
@@ -92,8 +95,5 @@ fn follows(end: &ChildEnd, derived: Option<&Outcome>) -> bool {
 }
 
 fn missing(id: Option<EffectId>) -> DeriveFault {
-    id.map_or_else(
-        || DeriveFault::Input("the workflow does not reach an outcome".to_owned()),
-        DeriveFault::Missing,
-    )
+    id.map_or(DeriveFault::NoOutcome, DeriveFault::Missing)
 }

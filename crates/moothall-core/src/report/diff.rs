@@ -219,7 +219,7 @@ fn place(view: &ConsultReport, of: &Move) -> (MovePlace, Scores) {
         title: of.proposal.title.clone(),
         rank: found.and_then(|found| found.rank),
         recommended: recommended.is_some(),
-        total: debated.map(|debated| debated.total_score),
+        total: debated.and_then(|debated| debated.score()),
     };
     (place, scores.collect())
 }

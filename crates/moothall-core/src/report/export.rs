@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use super::consult_report::{ConsultReport, DebateReport};
 use super::sections::{baseline_json, do_nothing_json};
 use crate::consult::{ConsultResult, Move, RankedMove};
+use crate::debate::DebateResult;
 
 /// The state of a consultation: `company_ticker`, `move_suggestions`, `policy_scores`,
 /// `conversation_logs`, `recommended_moves`, `other_moves` and additional fields.
@@ -66,7 +67,7 @@ fn policy_score((move_id, debate): (&String, &DebateReport)) -> Option<Value> {
         .collect();
     Some(json!({
         "move_id": move_id,
-        "total_score": debated.total_score,
+        "total_score": debated.score(),
         "top_score": debated.top_score,
         "scores_by_agent": by_agent,
         "conversation_logs": debate.logs,
@@ -91,7 +92,7 @@ fn ranked_move(view: &ConsultReport, ranked: &RankedMove) -> Value {
         "move_id": ranked.move_id,
         "title": ranked.title,
         "rank": ranked.rank,
-        "total_score": debated.map(|debated| debated.total_score),
+        "total_score": debated.and_then(DebateResult::score),
         "spread": debated.map(|debated| debated.spread),
         "degraded": debated.map(|debated| &debated.degraded),
         "key_objection": debated.and_then(|debated| debated.hardest_open()),

@@ -18,7 +18,7 @@ use self::writer::MemoWriter;
 use super::consult_report::ConsultReport;
 use super::document::{DocumentBlock, DocumentTable, ReportDocument, TableColumn, TextSpan, Words};
 use crate::MicroUsd;
-use crate::consult::RankedMove;
+use crate::consult::{ConsultResult, RankedMove};
 use crate::debate::{DebateResult, Objection};
 use crate::model::TokenUsage;
 
@@ -61,21 +61,21 @@ pub fn memo(view: &ConsultReport, run: &RunFacts) -> ReportDocument {
 
 fn recommendation(view: &ConsultReport, writer: &mut MemoWriter<'_>) -> Vec<DocumentBlock> {
     let mut blocks = vec![DocumentBlock::heading(1, "Recommendation")];
-    let recommended = view.ranked.as_ref().map(|ranked| ranked.recommended.as_slice());
-    let recommended = recommended.unwrap_or_default();
-    if recommended.is_empty() {
+    let ranked = view.ranked.as_ref().filter(|ranked| !ranked.recommended.is_empty());
+    let Some(ranked) = ranked else {
         blocks.push(DocumentBlock::paragraph(
             "No move is recommended. Missing data is listed below.",
         ));
         return blocks;
-    }
+    };
+    let recommended = ranked.recommended.as_slice();
     let item = |one: &RankedMove| {
         vec![TextSpan::strong(&one.title), TextSpan::text(&format!(" ({})", one.move_id))]
     };
     let items = recommended.iter().map(item).collect();
     blocks.push(DocumentBlock::List { numbered: true, items });
     blocks.push(glance(recommended, writer));
-    blocks.extend(too_close(recommended).map(|words| DocumentBlock::paragraph(&words)));
+    blocks.extend(too_close(ranked).map(|words| DocumentBlock::paragraph(&words)));
     blocks
 }
 
@@ -84,7 +84,7 @@ fn glance(recommended: &[RankedMove], writer: &mut MemoWriter<'_>) -> DocumentBl
     let columns = vec![
         TableColumn::words("move"),
         TableColumn::words("result"),
-        TableColumn::numbers("apart"),
+        TableColumn::numbers("score range"),
         TableColumn::wide("strongest objection"),
         TableColumn::words("status"),
     ];
@@ -106,8 +106,10 @@ fn glance(recommended: &[RankedMove], writer: &mut MemoWriter<'_>) -> DocumentBl
 
 /// The score with a bar.
 fn result(debated: &DebateResult) -> Words {
-    let (value, top) = (debated.total_score, debated.top_score);
-    vec![TextSpan::text(&format!("score {value}/{top} ")), TextSpan::Bar { value, top }]
+    let mut words = vec![TextSpan::text(&format!("score {} ", debated.score_text()))];
+    let top = debated.top_score;
+    words.extend(debated.score().map(|value| TextSpan::Bar { value, top }));
+    words
 }
 
 /// The hardest open objection, otherwise the first of the most severe ones.
@@ -116,15 +118,9 @@ fn strongest(debated: &DebateResult) -> Option<&Objection> {
     debated.hardest_open().or_else(gravest)
 }
 
-/// Adjacent moves whose totals differ by less than the spread between decision makers.
-fn too_close(recommended: &[RankedMove]) -> Option<String> {
-    let close = |pair: &[RankedMove]| -> Option<String> {
-        let [one, other] = pair else { return None };
-        let (a, b) = (one.debated.as_ref()?, other.debated.as_ref()?);
-        let apart = a.total_score.abs_diff(b.total_score);
-        (apart < a.spread.max(b.spread)).then(|| format!("{} and {}", one.move_id, other.move_id))
-    };
-    let pairs: Vec<String> = recommended.windows(2).filter_map(close).collect();
+fn too_close(ranked: &ConsultResult) -> Option<String> {
+    let pairs: Vec<String> =
+        ranked.close_calls().iter().map(|one| format!("{} and {}", one.upper, one.lower)).collect();
     (!pairs.is_empty()).then(|| {
         format!(
             "Too close to call: {}. Their totals differ by less than the decision makers' scores do.",

@@ -54,7 +54,7 @@ fn rows(view: &ConsultReport, one: &RankedMove) -> Vec<[String; 10]> {
     let committee = &view.input.committee;
     let top = u32::from(crate::consult::committee::TOP_LEVEL);
     let mut rows = Vec::new();
-    for (who, card) in &debated.scorecards {
+    for (who, card) in debated.scorecards.iter().filter(|(_, card)| card.is_given()) {
         let basis = basis_word(card.basis);
         let mut figures = |metric: &str, score: u32, top: u32| {
             let figures = [score.to_string(), top.to_string(), String::new(), basis.to_owned()];
@@ -68,8 +68,9 @@ fn rows(view: &ConsultReport, one: &RankedMove) -> Vec<[String; 10]> {
         let metrics = u32::try_from(card.scores.len()).unwrap_or(u32::MAX);
         figures("total", card.sum(), top.saturating_mul(metrics));
     }
-    let (total, most, spread) = (debated.total_score, debated.top_score, debated.spread);
-    let figures = [total.to_string(), most.to_string(), spread.to_string(), String::new()];
+    let (most, spread) = (debated.top_score, debated.spread);
+    let total = debated.score().map(|total| total.to_string()).unwrap_or_default();
+    let figures = [total, most.to_string(), spread.to_string(), String::new()];
     rows.push(row("total", "total", figures, &remarks));
     rows
 }
@@ -78,6 +79,8 @@ fn remarks(one: &RankedMove) -> String {
     let mut remarks = Vec::new();
     if one.debated.is_none() {
         remarks.push("not debated");
+    } else if !one.is_scored() {
+        remarks.push("not scored");
     }
     if one.rank.is_none() && one.is_held() {
         remarks.push("held back");
@@ -93,5 +96,6 @@ fn basis_word(basis: ScoreBasis) -> &'static str {
         ScoreBasis::Structured => "structured",
         ScoreBasis::FromText => "from-text",
         ScoreBasis::Neutral => "neutral",
+        ScoreBasis::NotScored => "not-scored",
     }
 }

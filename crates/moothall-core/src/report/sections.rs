@@ -83,15 +83,20 @@ fn changes(view: &ConsultReport) -> Option<MemoSection> {
 fn doing_nothing(view: &ConsultReport) -> Option<MemoSection> {
     let ranked = view.ranked.as_ref()?;
     let nothing = ranked.do_nothing.as_ref()?;
-    let cards: Vec<String> =
-        nothing.scorecards.iter().map(|(id, card)| format!("{id} {}", card.sum())).collect();
-    let mut lines = vec![format!(
-        "Doing nothing (m0) scores {} of {} ({}), without a debate.",
-        nothing.total_score,
-        nothing.top_score,
-        cards.join(", ")
-    )];
-    lines.push(if nothing.is_given() {
+    let given = nothing.scorecards.iter().filter(|(_, card)| card.is_given());
+    let cards: Vec<String> = given.map(|(id, card)| format!("{id} {}", card.sum())).collect();
+    let mut lines = Vec::new();
+    if nothing.is_scored() {
+        lines.push(format!(
+            "Doing nothing (m0) scores {} of {} ({}), without a debate.",
+            nothing.total_score,
+            nothing.top_score,
+            cards.join(", ")
+        ));
+    }
+    lines.push(if !nothing.is_scored() {
+        "Doing nothing (m0) is not scored: a decision maker gave no usable scores.".to_owned()
+    } else if nothing.is_given() {
         let below = below(ranked, nothing);
         match below.is_empty() {
             true => "No ranked move scores below it.".to_owned(),
@@ -110,7 +115,7 @@ fn doing_nothing(view: &ConsultReport) -> Option<MemoSection> {
 fn below<'a>(ranked: &'a ConsultResult, nothing: &BaselineScores) -> Vec<(&'a str, u32)> {
     let placed = ranked.moves().filter(|one| one.rank.is_some());
     let scores = placed.filter_map(|one| {
-        let score = one.debated.as_ref()?.total_score;
+        let score = one.debated.as_ref()?.score()?;
         (score < nothing.total_score).then_some((one.rank, one.move_id.as_str(), score))
     });
     let mut below: Vec<_> = scores.collect();
@@ -136,7 +141,7 @@ impl<'a> DebateEffect<'a> {
             .filter(|one| one.rank.is_some() && !one.has_neutral_scores())
             .filter_map(|one| {
                 let alone = ranked.baseline.iter().find(|alone| alone.move_id == one.move_id)?;
-                let after = one.debated.as_ref()?.total_score;
+                let after = one.debated.as_ref()?.score()?;
                 alone.is_given().then_some((one, alone, after))
             })
             .collect();

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::debates::{ClaimCheckView, MoveView, RoundView, TurnView};
-use crate::consult::EvidenceSource;
+use crate::consult::{CloseCall, EvidenceSource};
 use crate::event::{EvidenceSummary, RunEventBody};
 
 /// Gather, infer, analyse, debate, rank.
@@ -39,6 +39,9 @@ pub struct ConsultView {
     pub recommended: Vec<String>,
     /// All other moves.
     pub other: Vec<String>,
+    /// Neighbours in the ranking that are too close to call.
+    #[serde(default)]
+    pub close_calls: Vec<CloseCall>,
 }
 
 /// The progress of a layer or an agent.
@@ -119,6 +122,7 @@ impl ConsultView {
             moves: Vec::new(),
             recommended: Vec::new(),
             other: Vec::new(),
+            close_calls: Vec::new(),
         })
     }
 
@@ -212,9 +216,10 @@ impl ConsultView {
                 self.one(move_id).last_turn = Some(turn);
             }
             RunEventBody::SandboxScored { move_id, .. } => self.one(move_id).scored(body),
-            RunEventBody::PipelineComplete { recommended, other, .. } => {
+            RunEventBody::PipelineComplete { recommended, other, close_calls, .. } => {
                 self.recommended.clone_from(recommended);
                 self.other.clone_from(other);
+                self.close_calls.clone_from(close_calls);
             }
             _ => {}
         }

@@ -87,8 +87,8 @@ pub struct TurnView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct MoveScores {
-    /// The sum of all scores.
-    pub score: u32,
+    /// The sum of all scores; `None` if a decision maker gave none.
+    pub score: Option<u32>,
     /// The highest possible sum.
     pub out_of: u32,
     /// Scores by decision maker and metric.
@@ -151,11 +151,15 @@ impl MoveView {
         else {
             return;
         };
-        let sums = breakdown.values().map(|scores| scores.values().map(|s| u32::from(*s)).sum());
+        let not_scored =
+            |one: &DebateDegradation| matches!(one, DebateDegradation::NotScored { .. });
+        let is_scored = !degraded.iter().any(not_scored);
+        let given = breakdown.values().filter(|scores| !scores.is_empty());
+        let sums = given.map(|scores| scores.values().map(|s| u32::from(*s)).sum());
         let (least, most) =
             sums.fold((u32::MAX, 0), |(least, most), sum: u32| (least.min(sum), most.max(sum)));
         self.scored = Some(MoveScores {
-            score: *score,
+            score: is_scored.then_some(*score),
             out_of: *out_of,
             breakdown: breakdown.clone(),
             spread: most.saturating_sub(least),

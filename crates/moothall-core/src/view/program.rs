@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::event::RunEventBody;
-use crate::sandbox::{Exit, FileRef, GuestPath, IsolationClass};
+use crate::sandbox::{ExecutionExit, FileRef, GuestPath, IsolationClass};
 use crate::{EffectId, RunFinding, RunVerdict, Sha256Hex};
 
 /// The attempts of a run, in order.
@@ -61,7 +61,7 @@ pub struct Program {
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct ExecutionView {
     /// The exit status.
-    pub exit: Exit,
+    pub exit: ExecutionExit,
     /// The sandbox engine, such as `microvm`.
     pub engine: String,
     /// The isolation class.

@@ -7,9 +7,9 @@ use insta::assert_json_snapshot;
 use moothall_core::child::{ChildEnd, ChildIsolation, ChildRequest};
 use moothall_core::consult::committee::{CommitteeMember, MetricLevel, ScoreMetric};
 use moothall_core::consult::{
-    Committee, ConsultInput, ConsultResult, EvidenceSource, GatherFailure, GatherFailureKind,
-    GatherRequest, Move, MoveReview, MoveReviewDecision, Proposal, RankedMove, ReviewAction,
-    ReviewChange, ReviewQuestion, RoleModels, SupportCount, Terms,
+    Committee, ConsultInput, ConsultOptions, ConsultResult, EvidenceSource, GatherFailure,
+    GatherFailureKind, GatherRequest, Move, MoveReview, MoveReviewDecision, Proposal, RankedMove,
+    ReviewAction, ReviewChange, ReviewQuestion, RoleModels, SupportCount,
 };
 use moothall_core::debate::{
     BaselineScores, CallSettings, DebateDegradation, DebateInput, DebateResult, DebateStance,
@@ -28,8 +28,9 @@ use moothall_core::program::{
     AnswerFormat, OutputExpectation, ProgramContract, ProgramInput, ProgramResult, ProgramRun,
 };
 use moothall_core::sandbox::{
-    CapturedOutput, ExecuteRequest, Exit, FileRef, GuestPath, IsolationClass, LimitName, Limits,
-    SandboxAttestation, SandboxExecution, SandboxFailure, SandboxFailureKind, SelfTest,
+    CapturedOutput, ExecuteRequest, ExecutionExit, FileRef, GuestPath, IsolationClass, LimitName,
+    SandboxAttestation, SandboxExecution, SandboxFailure, SandboxFailureKind, SandboxLimits,
+    SelfTest,
 };
 use moothall_core::{
     Conclusion, Effect, EffectId, EffectResult, FindingSeverity, MicroUsd, Outcome, PauseReason,
@@ -126,14 +127,14 @@ fn execute_request() -> ExecuteRequest {
         argv: vec!["python3".to_owned(), "main.py".to_owned()],
         env: BTreeMap::from([("A".to_owned(), "b".to_owned())]),
         stdin: "3".to_owned(),
-        limits: Limits::default(),
+        limits: SandboxLimits::default(),
         collect: true,
     }
 }
 
 fn execution() -> SandboxExecution {
     SandboxExecution {
-        exit: Exit::Exited { code: 1 },
+        exit: ExecutionExit::Exited { code: 1 },
         stdout: CapturedOutput { text: "half".to_owned(), truncated: true },
         stderr: CapturedOutput { text: "no".to_owned(), truncated: false },
         files: files("out.png"),
@@ -145,7 +146,7 @@ fn execution() -> SandboxExecution {
             image: "python".to_owned(),
             image_sha256: Sha256Hex::of(b"image"),
             guest_sha256: Sha256Hex::of(b"guest"),
-            limits: Limits::default(),
+            limits: SandboxLimits::default(),
             held_by: BTreeMap::from([(LimitName::Wall, "host".to_owned())]),
             self_tests: vec![SelfTest { rule: RuleId::new("sandbox.no-network"), held: true }],
         },
@@ -157,7 +158,7 @@ fn attempted() -> ProgramResult {
         attempts: 2,
         code_from: Some("attempt-2/generate".parse().unwrap()),
         code_sha256: Some(Sha256Hex::of(b"print(1)")),
-        exit: Some(Exit::Exited { code: 0 }),
+        exit: Some(ExecutionExit::Exited { code: 0 }),
         class: Some(IsolationClass::HardwareVm),
         stdout: CapturedOutput { text: "1\n".to_owned(), truncated: false },
         stderr: CapturedOutput::default(),
@@ -432,11 +433,11 @@ fn executions_keep_their_form() {
         json!({"effect": effect, "request_sha256": request_sha256, "results": results})
     );
     let exits = [
-        Exit::Exited { code: 0 },
-        Exit::Signalled { signal: 9 },
-        Exit::TimedOut,
-        Exit::OutOfMemory,
-        Exit::SandboxDied { detail: "gone".to_owned() },
+        ExecutionExit::Exited { code: 0 },
+        ExecutionExit::Signalled { signal: 9 },
+        ExecutionExit::TimedOut,
+        ExecutionExit::OutOfMemory,
+        ExecutionExit::SandboxDied { detail: "gone".to_owned() },
     ];
     exits.iter().for_each(round_trip);
     assert_json_snapshot!("every_exit_keeps_its_form", exits);
@@ -458,7 +459,7 @@ fn events_of_programs_keep_their_form() {
         RunEventBody::Executed {
             effect_id: id("attempt-1/execute"),
             attempt: 1,
-            exit: Exit::SandboxDied { detail: "gone".to_owned() },
+            exit: ExecutionExit::SandboxDied { detail: "gone".to_owned() },
             engine: "microvm".to_owned(),
             class: IsolationClass::EmulatedVm,
             stdout_bytes: 4,
@@ -509,9 +510,10 @@ fn inputs_of_programs_keep_their_form() {
         "full": full,
         "expectations": expectations,
     }));
-    // Missing fields have their defaults.
+    // Missing fields have their defaults, and no revision means the first.
     let least = json!({"task": "Dance", "model": model(), "image": "python"});
-    assert_eq!(serde_json::from_value::<ProgramInput>(least).unwrap(), usual);
+    let first = ProgramInput { prompts: moothall_core::PromptRevision::V1, ..usual };
+    assert_eq!(serde_json::from_value::<ProgramInput>(least).unwrap(), first);
 }
 
 #[test]
@@ -558,11 +560,11 @@ fn inputs_of_consultations_keep_their_form() {
         },
         calls: calls(),
         accept_findings: true,
-        terms: Terms::default(),
+        terms: ConsultOptions::default(),
     };
     round_trip(&input);
     assert_json_snapshot!(input);
-    let terms = Terms {
+    let terms = ConsultOptions {
         brief: Some("Shall we build?".to_owned()),
         moves: vec![proposal()],
         pause_after_moves: true,
@@ -757,6 +759,7 @@ fn events_of_consultations_keep_their_form() {
             verdict: RunVerdict::NeedsPerson,
             recommended: vec![m7()],
             other: vec!["m8".to_owned()],
+            close_calls: Vec::new(),
         },
     ];
     let events = bodies.map(|body| match body.effect_id().cloned() {

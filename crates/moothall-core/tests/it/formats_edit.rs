@@ -7,7 +7,7 @@ use moothall_core::drafts::{DraftId, DraftState, JournalFinding, RelPath};
 use moothall_core::edit::{
     DraftCall, DraftReply, EditInput, EditProposal, EditResult, FileText, SubmissionStatus,
 };
-use moothall_core::gate::{GateAction, Rule};
+use moothall_core::gate::{GateAction, GateRule};
 use moothall_core::{Conclusion, Effect, EffectResult};
 use serde_json::json;
 
@@ -22,7 +22,7 @@ fn edits_keep_their_form() {
         (RelPath::parse("b.py").unwrap(), None),
     ]);
     let finding = JournalFinding {
-        rule: Rule::PathProtected,
+        rule: GateRule::PathProtected,
         action: GateAction::Escalate,
         path: path.clone(),
         line: Some(3),

@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 use moothall_core::child::{ChildEnd, ChildIsolation, ChildRequest};
 use moothall_core::claims::ClaimChecker;
 use moothall_core::consult::{
-    Consult, ConsultInput, EvidenceSource, GatherRequest, MoveApproval, RoleModels, Terms, board,
-    demonstration, settle,
+    Consult, ConsultInput, ConsultOptions, EvidenceSource, GatherRequest, MoveApproval, RoleModels,
+    board, demonstration, settle,
 };
 use moothall_core::debate::{CallSettings, Debate};
 use moothall_core::evidence::{
@@ -45,7 +45,7 @@ fn input() -> ConsultInput {
         models: RoleModels::all(model),
         calls: CallSettings::default(),
         accept_findings: false,
-        terms: Terms::default(),
+        terms: ConsultOptions::default(),
     }
 }
 

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use moothall_core::money::SpendTotals;
 use moothall_core::{EffectId, Outcome, PauseReason, RunEvent, RunEventBody, RunId};
 use moothall_store::{
-    Commit, ControlRequest, JournalEntry, RunState, Store, StoreError, StoredEvent, now_ms,
+    ControlRequest, JournalEntry, RunCommit, RunState, Store, StoreError, StoredEvent, now_ms,
 };
 use tokio::task::JoinSet;
 
-use super::{RunPause, words_of_refusal};
+use super::{RunPause, pause_detail};
 use crate::error::EngineError;
 use crate::perform::EffectPerformer;
 
@@ -34,7 +34,7 @@ pub(crate) struct JournalWriter {
     /// Number of pauses so far.
     pauses: u32,
     /// Buffered and not yet written.
-    noted: Commit,
+    noted: RunCommit,
     /// The transaction in progress, if any. Dropping the writer aborts it.
     writing: JoinSet<Result<Vec<StoredEvent>, StoreError>>,
 }
@@ -55,7 +55,7 @@ impl JournalWriter {
             told_spent,
             published,
             pauses: 0,
-            noted: Commit::default(),
+            noted: RunCommit::default(),
             writing: JoinSet::new(),
         }
     }
@@ -103,16 +103,16 @@ impl JournalWriter {
     /// Whether everything buffered has been written. Effects that follow from a result and have
     /// side effects must wait for this.
     pub(crate) fn is_written(&self) -> bool {
-        self.writing.is_empty() && self.noted == Commit::default()
+        self.writing.is_empty() && self.noted == RunCommit::default()
     }
 
     /// Starts writing the buffer unless a transaction is in progress.
     pub(crate) fn begin_writing(&mut self) {
-        if !self.writing.is_empty() || self.noted == Commit::default() {
+        if !self.writing.is_empty() || self.noted == RunCommit::default() {
             return;
         }
         let spent = self.performer.spent();
-        let commit = Commit { spent, at_ms: now_ms(), ..std::mem::take(&mut self.noted) };
+        let commit = RunCommit { spent, at_ms: now_ms(), ..std::mem::take(&mut self.noted) };
         self.told_spent = spent;
         let (store, run_id) = (Arc::clone(&self.store), self.run_id.clone());
         self.writing.spawn(async move { store.commit(&run_id, commit).await });
@@ -145,7 +145,7 @@ impl JournalWriter {
         // A transaction in progress already carries an earlier amount; the next tick updates it.
         if self.writing.is_empty() && spent != self.told_spent {
             self.told_spent = spent;
-            let commit = Commit { spent, at_ms: now_ms(), ..Commit::default() };
+            let commit = RunCommit { spent, at_ms: now_ms(), ..RunCommit::default() };
             self.store.commit(&self.run_id, commit).await?;
         }
         Ok(())
@@ -160,7 +160,7 @@ impl JournalWriter {
         let (reason, detail) = match why {
             RunPause::Budget(failure) => (PauseReason::Budget, failure.detail.clone()),
             RunPause::Failure(model, failure) => {
-                (PauseReason::Failure, words_of_refusal(model, failure))
+                (PauseReason::Failure, pause_detail(model, failure))
             }
             RunPause::Question(words) => (PauseReason::Question, words.clone()),
             RunPause::Person => (PauseReason::Person, "paused on request".to_owned()),

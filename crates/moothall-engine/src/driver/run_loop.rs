@@ -338,9 +338,9 @@ impl RunLoop {
         let TimedResult { result, timing } = performed;
         match (effect, result) {
             (Effect::CallModel(request), EffectResult::ModelFailed(failure))
-                if self.waits_for_cure(failure.kind) =>
+                if self.pauses_for(failure.kind) =>
             {
-                self.pause = Some(RunPause::for_cure_of(request.model, failure));
+                self.pause = Some(RunPause::after(request.model, failure));
             }
             (_, result) => {
                 let entry = Some(JournalEntry { request_sha256, result: result.clone(), timing });
@@ -349,10 +349,10 @@ impl RunLoop {
         }
     }
 
-    /// Whether a failure pauses the run because only a person can fix it. Such a failure is not
-    /// journaled and not delivered to the workflow; after the fix the same request is sent again.
-    fn waits_for_cure(&self, kind: FailureKind) -> bool {
-        kind.waits_for_cure() && (self.can_go_on || kind == FailureKind::OverBudget)
+    /// Whether a failure pauses the run. Such a failure is not journaled and not delivered to the
+    /// workflow; when the run is resumed the same request is sent again.
+    fn pauses_for(&self, kind: FailureKind) -> bool {
+        kind.pauses_run() && (self.can_go_on || kind == FailureKind::OverBudget)
     }
 
     fn heard(&mut self, told: ChildUpdate) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use moothall_core::child::{ChildEnd, ChildIsolation, ChildRequest};
 use moothall_core::guest::GuestStateMachine;
 use moothall_core::{EffectId, Outcome, RunEvent, Step, Workflow as _};
-use moothall_store::{Commit, StoreError};
+use moothall_store::{RunCommit, StoreError};
 
 use super::effect_batch::{CallRequest, EffectBatch, RunContext, what_happened};
 use super::engine::{ChildCall, ChildExit, DurableEngine, StepRecord, StopCause};
@@ -152,7 +152,7 @@ impl DurableChild {
             };
             let entry = entry_of(request_sha256, ChildEnd { outcome, isolation });
             let happened = what_happened(events, None);
-            let commit = Commit { results: vec![(id, entry)], ..happened.clone() };
+            let commit = RunCommit { results: vec![(id, entry)], ..happened.clone() };
             let written = match stage.write(commit).await {
                 // A worker that was presumed dead journaled the same end from another guest.
                 Err(EngineError::Store(StoreError::JournalConflict { .. })) => {

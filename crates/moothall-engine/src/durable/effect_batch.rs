@@ -10,15 +10,17 @@ use moothall_core::budget::{self, ReserveRequest, Settlement};
 use moothall_core::model::{FailureKind, ModelFailure, ModelName};
 use moothall_core::money::{MicroUsd, SpendTotals};
 use moothall_core::{Effect, EffectId, EffectResult, Outcome, RunEvent, RunId, Sha256Hex};
-use moothall_models::{Budget, CallCost, Ledger};
-use moothall_store::{BatchStart, Commit, ControlRequest, JournalEntry, Store, StoreError, now_ms};
+use moothall_models::{Budget, CallCost, RunLedger};
+use moothall_store::{
+    BatchStart, ControlRequest, JournalEntry, RunCommit, Store, StoreError, now_ms,
+};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
 use super::cancel_poller::CancelPoller;
 use super::engine::{StepRecord, StopCause, Work};
-use crate::driver::{state_after, words_of_refusal};
+use crate::driver::{pause_detail, state_after};
 use crate::error::EngineError;
 use crate::guests::IsolationMode;
 use crate::perform::{EffectPerformer, TimedResult};
@@ -78,7 +80,7 @@ impl RecentResults {
 /// Creates performers for the effects of a run on this worker.
 pub trait PerformerFactory: Debug + Send + Sync {
     /// A performer that charges its calls to this ledger.
-    fn performer(&self, ledger: Arc<Ledger>) -> Arc<dyn EffectPerformer>;
+    fn performer(&self, ledger: Arc<RunLedger>) -> Arc<dyn EffectPerformer>;
 
     /// The maximum an effect can use in one attempt.
     fn most_of(&self, effect: &Effect) -> CallCost;
@@ -105,8 +107,8 @@ impl RunContext {
     }
 
     /// Commits events and results. Returns [`StopCause::Cancelled`] if the run has already ended.
-    pub(crate) async fn write(&self, commit: Commit) -> Result<Option<StopCause>, EngineError> {
-        match self.store.commit(&self.run_id, Commit { at_ms: now_ms(), ..commit }).await {
+    pub(crate) async fn write(&self, commit: RunCommit) -> Result<Option<StopCause>, EngineError> {
+        match self.store.commit(&self.run_id, RunCommit { at_ms: now_ms(), ..commit }).await {
             Ok(_) => Ok(None),
             Err(StoreError::RunEnded { .. }) => Ok(Some(StopCause::Cancelled)),
             Err(error) => Err(error.into()),
@@ -137,9 +139,9 @@ impl CallRequest {
 }
 
 /// The commit for these events and this outcome.
-pub(crate) fn what_happened(events: Vec<RunEvent>, outcome: Option<Outcome>) -> Commit {
+pub(crate) fn what_happened(events: Vec<RunEvent>, outcome: Option<Outcome>) -> RunCommit {
     let state = events.iter().rev().find_map(|event| state_after(&event.body));
-    Commit { events, state, outcome, ..Commit::default() }
+    RunCommit { events, state, outcome, ..RunCommit::default() }
 }
 
 #[derive(Debug)]
@@ -167,13 +169,13 @@ enum CallOutcome {
 }
 
 impl CallOutcome {
-    /// Adds a call whose failure only a person can fix. A rejected key takes precedence, because a
-    /// larger reservation does not help there.
+    /// Adds a call without an answer. Failures other than an exhausted reservation take precedence,
+    /// because a larger reservation does not help there.
     fn and(self, model: &ModelName, failure: ModelFailure) -> Self {
         match (self, failure.kind) {
             (Self::Stopped(stop), _) => Self::Stopped(stop),
             (_, FailureKind::OverBudget) => Self::Refused(failure.detail),
-            _ => Self::Stopped(StopCause::Failure(words_of_refusal(model, &failure))),
+            _ => Self::Stopped(StopCause::Failure(pause_detail(model, &failure))),
         }
     }
 }
@@ -206,7 +208,7 @@ impl EffectBatch {
                 BatchDecision::Stopped(stop) => return Ok(StepRecord::Stopped(stop)),
             };
             tries *= MORE_TRIES;
-            let ledger = Arc::new(Ledger::new(allowed));
+            let ledger = Arc::new(RunLedger::new(allowed).of_run(&self.stage.run_id));
             let mut fresh = Vec::new();
             let called = self.call(&open, &ledger, &mut fresh).await;
             // Settle in any case, because a remaining reservation blocks other batches. Dropped
@@ -240,7 +242,7 @@ impl EffectBatch {
         loop {
             let (reserve, allowed) = self.wish(attempt, open, tries);
             let commit = what_happened(self.events.clone(), None);
-            let commit = Commit { at_ms: now_ms(), ..commit };
+            let commit = RunCommit { at_ms: now_ms(), ..commit };
             let effects = open.iter().map(|asked| asked.id.clone()).collect();
             let beginning = BatchStart { commit, effects, reserve };
             let begun = match self.stage.store.begin(&self.stage.run_id, beginning).await {
@@ -314,7 +316,7 @@ impl EffectBatch {
     async fn call(
         &self,
         open: &[CallRequest],
-        ledger: &Arc<Ledger>,
+        ledger: &Arc<RunLedger>,
         fresh: &mut Vec<Answer>,
     ) -> Result<CallOutcome, EngineError> {
         let performer = self.stage.hands.performer(Arc::clone(ledger));
@@ -345,7 +347,7 @@ impl EffectBatch {
                     }
                     match (effect, result) {
                         (Effect::CallModel(request), EffectResult::ModelFailed(failure))
-                            if failure.kind.waits_for_cure() =>
+                            if failure.kind.pauses_run() =>
                         {
                             called = called.and(&request.model, failure);
                         }
@@ -400,7 +402,7 @@ impl EffectBatch {
     ) -> Result<Option<StopCause>, EngineError> {
         loop {
             let (results, purse) = (results.clone(), purse.clone());
-            match self.stage.write(Commit { results, purse, ..Commit::default() }).await {
+            match self.stage.write(RunCommit { results, purse, ..RunCommit::default() }).await {
                 Err(error) if error.is_retryable() => {
                     let run_id = self.stage.run_id.as_str();
                     tracing::warn!(target: "moothall::run", run_id, %error, "cannot journal results; retrying");

@@ -64,7 +64,7 @@ pub enum StopCause {
     Person,
     /// The budget is used up; contains the detail text.
     Budget(String),
-    /// The provider rejects the API key or the account; contains the detail text.
+    /// A provider gives no answer; contains the detail text.
     Failure(String),
 }
 

@@ -11,7 +11,7 @@ use moothall_core::{
     Workflow,
 };
 use moothall_models::Budget;
-use moothall_store::{Commit, ControlRequest, JournalEntry, RunState, StoreError};
+use moothall_store::{ControlRequest, JournalEntry, RunCommit, RunState, StoreError};
 
 use super::effect_batch::{CallRequest, EffectBatch, RunContext, what_happened};
 use super::engine::{ChildCall, ChildExit, DurableEngine, StepRecord, StopCause, Work};
@@ -244,7 +244,7 @@ impl DurableRun {
         let outcome = not_tried(&asked.id, "debate.broken", why);
         let end = ChildEnd { outcome, isolation: ChildIsolation::none(None) };
         let entry = entry_of(asked.request_sha256, end);
-        let commit = Commit { results: vec![(asked.id.clone(), entry)], ..Commit::default() };
+        let commit = RunCommit { results: vec![(asked.id.clone(), entry)], ..RunCommit::default() };
         let stage = Arc::clone(&self.stage);
         let work = async move { publish(&stage, commit).await };
         self.step(engine, "broken", Box::pin(work)).await
@@ -311,7 +311,7 @@ impl DurableRun {
     }
 }
 
-async fn publish(stage: &RunContext, commit: Commit) -> Result<StepRecord, EngineError> {
+async fn publish(stage: &RunContext, commit: RunCommit) -> Result<StepRecord, EngineError> {
     Ok(stage.write(commit).await?.map_or(StepRecord::Done, StepRecord::Stopped))
 }
 
@@ -336,7 +336,7 @@ async fn go_on(
         return Ok(StepRecord::Stopped(StopCause::Cancelled));
     }
     store.withdraw(run_id, ControlRequest::Pause).await?;
-    let running = Commit { state: Some(RunState::Running), ..Commit::default() };
+    let running = RunCommit { state: Some(RunState::Running), ..RunCommit::default() };
     let Some(CallRequest { id, request_sha256, .. }) = question else {
         return publish(stage, running).await;
     };
@@ -345,5 +345,5 @@ async fn go_on(
     // No call waited for the person, so the latency is 0.
     let timing = EffectTiming { latency_ms: 0, tries: 1 };
     let entry = JournalEntry { request_sha256, result, timing };
-    publish(stage, Commit { results: vec![(id, entry)], ..running }).await
+    publish(stage, RunCommit { results: vec![(id, entry)], ..running }).await
 }

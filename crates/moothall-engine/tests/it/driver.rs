@@ -8,7 +8,9 @@ use moothall_core::model::{FailureKind, ModelFailure, ModelRequest};
 use moothall_core::{Conclusion, MicroUsd, Outcome, PauseReason, RunEventBody};
 use moothall_engine::{EngineError, ModelPerformer, RunDriver, RunExit, RunPause, cancel};
 use moothall_models::settings::RetrySettings;
-use moothall_models::{Catalog, Gateway, GatewayOptions, Ledger, RecordingMode};
+use moothall_models::{
+    Catalog, Gateway, GatewayOptions, ProviderConnections, RecordingMode, RunLedger,
+};
 use moothall_store::{ControlRequest, RunState};
 
 use crate::support::{Counting, FanOut, World, world};
@@ -163,7 +165,7 @@ async fn a_refused_key_pauses_the_run_and_with_another_one_the_same_is_asked() {
     );
     let events = world.store.events(&world.run_id, 0, u32::MAX).await.unwrap();
     let last = events.last().map(|stored| stored.event.body.clone());
-    let (reason, detail) = (PauseReason::Failure, "openai/gpt-4.1-mini: not now".to_owned());
+    let (reason, detail) = (PauseReason::Failure, "openai/gpt-4.1-mini: auth: not now".to_owned());
     assert_eq!(last, Some(RunEventBody::RunPaused { number: 1, reason, detail }));
     let with_another_key = Arc::new(Counting::default());
     assert_eq!(drive(&world, &with_another_key).await.unwrap(), done());
@@ -286,8 +288,9 @@ async fn a_question_is_driven_through_the_real_gateway() {
         keys: BTreeMap::new(),
         retry: RetrySettings::default(),
         recording: RecordingMode::Off,
+        connections: ProviderConnections::default(),
     });
-    let ledger = Arc::new(Ledger::unlimited());
+    let ledger = Arc::new(RunLedger::unlimited());
     let performer = Arc::new(ModelPerformer::new(Arc::new(gateway), Arc::clone(&ledger)));
     let request = ModelRequest::ask("demo".parse().unwrap(), "What is a moot hall?", 200);
     let mut workflow =

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use moothall_core::access::Excess;
+use moothall_core::access::RunLimitError;
 use moothall_core::child::{ChildEnd, ChildIsolation, ChildRequest};
 use moothall_core::consult::{MoveApproval, ReviewChange, board};
 use moothall_core::debate::{CallSettings, DebateInput};
@@ -21,8 +21,9 @@ use moothall_engine::{
     EffectPerformer, EngineError, PerformFuture, RunDriver, RunExit, TimedResult,
 };
 use moothall_store::{
-    Admission, BatchAdmission, BatchStart, Commit, ControlRequest, JournalEntry, NewRun, RunFilter,
-    RunMatch, RunRow, RunState, Store, StoreFuture, StoredEvent, Teams, Terms,
+    AdmissionDecision, AdmissionTerms, BatchAdmission, BatchStart, ControlRequest, JournalEntry,
+    NewRun, RunCommit, RunFilter, RunMatch, RunRow, RunState, Store, StoreFuture, StoredEvent,
+    TeamFilter,
 };
 use serde_json::json;
 use tokio::sync::Notify;
@@ -327,7 +328,7 @@ impl Dying {
 }
 
 impl Store for Dying {
-    fn commit<'a>(&'a self, id: &'a RunId, commit: Commit) -> StoreFuture<'a, Vec<StoredEvent>> {
+    fn commit<'a>(&'a self, id: &'a RunId, commit: RunCommit) -> StoreFuture<'a, Vec<StoredEvent>> {
         let id = id.clone();
         Box::pin(async move {
             let number = self.commits.fetch_add(1, Ordering::SeqCst) + 1;
@@ -368,7 +369,7 @@ impl Store for Dying {
     fn create_run(&self, run: NewRun) -> StoreFuture<'_, ()> {
         self.inner.create_run(run)
     }
-    fn admit_run(&self, run: NewRun, terms: Terms) -> StoreFuture<'_, Admission> {
+    fn admit_run(&self, run: NewRun, terms: AdmissionTerms) -> StoreFuture<'_, AdmissionDecision> {
         self.inner.admit_run(run, terms)
     }
     fn change_cap<'a>(
@@ -376,7 +377,7 @@ impl Store for Dying {
         id: &'a RunId,
         cap: Option<MicroUsd>,
         day_began_at_ms: u64,
-    ) -> StoreFuture<'a, Result<(), Excess>> {
+    ) -> StoreFuture<'a, Result<(), RunLimitError>> {
         self.inner.change_cap(id, cap, day_began_at_ms)
     }
     fn run<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, Option<RunRow>> {
@@ -388,7 +389,7 @@ impl Store for Dying {
     fn count_runs(&self, state: RunState) -> StoreFuture<'_, u64> {
         self.inner.count_runs(state)
     }
-    fn find_runs<'a>(&'a self, prefix: &'a str, teams: Teams) -> StoreFuture<'a, RunMatch> {
+    fn find_runs<'a>(&'a self, prefix: &'a str, teams: TeamFilter) -> StoreFuture<'a, RunMatch> {
         self.inner.find_runs(prefix, teams)
     }
     fn journal<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, BTreeMap<EffectId, JournalEntry>> {

@@ -11,7 +11,9 @@ use moothall_core::{
 };
 use moothall_engine::{EffectPerformer as _, ModelPerformer, RunDriver, RunExit, RunPause};
 use moothall_models::settings::RetrySettings;
-use moothall_models::{Catalog, Gateway, GatewayOptions, Ledger, RecordingMode};
+use moothall_models::{
+    Catalog, Gateway, GatewayOptions, ProviderConnections, RecordingMode, RunLedger,
+};
 use moothall_store::RunState;
 
 use crate::support::{Counting, World, world};
@@ -57,8 +59,9 @@ async fn no_performer_makes_up_what_only_a_person_or_the_driver_can_answer() {
         keys: BTreeMap::new(),
         retry: RetrySettings::default(),
         recording: RecordingMode::Off,
+        connections: ProviderConnections::default(),
     });
-    let models = ModelPerformer::new(Arc::new(gateway), Arc::new(Ledger::unlimited()));
+    let models = ModelPerformer::new(Arc::new(gateway), Arc::new(RunLedger::unlimited()));
     let question = ReviewQuestion::ReviewMoves { moves: Vec::new() };
     let effect = Effect::AskPerson(Box::new(question));
     let performed = models.perform(&"moves/review".parse().unwrap(), &effect).await;

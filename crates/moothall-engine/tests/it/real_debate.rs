@@ -37,7 +37,7 @@ async fn open(engine: EngineName, idle: usize, memory_bytes: u64) -> Real {
         shared_kernel: SharedKernel::Refused,
     };
     let host = SandboxHost::open(options).unwrap();
-    let options = PoolOptions { idle, memory_bytes };
+    let options = PoolOptions { idle, memory: moothall_sandbox::MemoryBudget::new(memory_bytes) };
     let rooms = DebateSandboxes::open(&host, &policy, options).await.unwrap();
     Real { rooms, _state: state }
 }

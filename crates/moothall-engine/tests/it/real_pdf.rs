@@ -7,8 +7,8 @@ use std::time::Duration;
 use moothall_core::sandbox::IsolationClass;
 use moothall_engine::SandboxExecutor;
 use moothall_sandbox::{
-    EngineName, HostOptions, PoolOptions, SandboxHost, SandboxPolicy, SandboxRegistry,
-    SandboxRunner, SharedKernel,
+    EngineName, HostOptions, MemoryBudget, PoolOptions, SandboxHost, SandboxPolicy,
+    SandboxRegistry, SandboxRunner, SharedKernel,
 };
 use moothall_sources::DocumentFolder;
 
@@ -151,7 +151,7 @@ async fn check(
         shared_kernel: SharedKernel::Refused,
     };
     let chosen = host.choose(&policy, "documents").await.unwrap();
-    let options = PoolOptions { idle: 0, memory_bytes: 2 << 30 };
+    let options = PoolOptions { idle: 0, memory: MemoryBudget::new(2 << 30) };
     let executor = Arc::new(SandboxExecutor::new(SandboxRunner::new(chosen, options)));
     let folder = DocumentFolder::new(documents.path().to_owned(), Some(executor.clone()))
         .with_pdf_patience(patience);

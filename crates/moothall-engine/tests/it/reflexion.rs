@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use moothall_core::program::{OutputExpectation, ProgramContract, ProgramInput, ProgramRun};
-use moothall_core::sandbox::{CapturedOutput, Exit};
+use moothall_core::sandbox::{CapturedOutput, ExecutionExit};
 use moothall_core::{Conclusion, Effect, EffectId};
 use moothall_engine::{
     EffectPerformer, ModelPerformer, PerformFuture, RunDriver, RunExit, SandboxPerformer,
@@ -14,7 +14,8 @@ use moothall_sandbox::{ExecuteFuture, ExecutionJob, ExecutionOutput, ProgramExec
 
 use moothall_models::settings::RetrySettings;
 use moothall_models::{
-    Catalog, Gateway, GatewayOptions, Ledger, RecordingMode, ScriptedBackend, said,
+    Catalog, Gateway, GatewayOptions, ProviderConnections, RecordingMode, RunLedger,
+    ScriptedBackend, said,
 };
 
 use crate::support::{World, world};
@@ -38,7 +39,7 @@ impl ProgramExecutor for ByText {
         Box::pin(async move {
             let fails = job.request.sources.values().any(|text| text.contains("1 / 0"));
             let mut execution = execution();
-            execution.exit = Exit::Exited { code: i32::from(fails) };
+            execution.exit = ExecutionExit::Exited { code: i32::from(fails) };
             let output = |text: &str| CapturedOutput { text: text.to_owned(), truncated: false };
             execution.stdout = output(if fails { "" } else { "3\n" });
             execution.stderr =
@@ -86,9 +87,10 @@ fn performer(world: &World, stop_at: usize) -> Arc<Stopping> {
         keys: BTreeMap::new(),
         retry: RetrySettings::default(),
         recording: RecordingMode::Off,
+        connections: ProviderConnections::default(),
     })
     .with_backend("openai", Arc::new(answers));
-    let models = ModelPerformer::new(Arc::new(gateway), Arc::new(Ledger::unlimited()));
+    let models = ModelPerformer::new(Arc::new(gateway), Arc::new(RunLedger::unlimited()));
     let performer = SandboxPerformer::new(
         Arc::new(models),
         Arc::new(ByText),

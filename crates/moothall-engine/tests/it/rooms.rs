@@ -8,7 +8,8 @@ use std::time::Duration;
 use moothall_core::child::{ChildEnd, ChildIsolation};
 use moothall_core::guest::{GuestStateMachine, GuestWorkflow, StepSummary};
 use moothall_core::sandbox::{
-    GuestPath, IsolationClass, Limits, SandboxAttestation, SandboxFailure, SandboxFailureKind,
+    GuestPath, IsolationClass, SandboxAttestation, SandboxFailure, SandboxFailureKind,
+    SandboxLimits,
 };
 use moothall_core::{
     Conclusion, EffectId, EffectResult, RunId, RunVerdict, Sha256Hex, Step, Workflow as _,
@@ -176,7 +177,7 @@ fn attestation() -> SandboxAttestation {
         image: "debate".to_owned(),
         image_sha256: Sha256Hex::of(b"image"),
         guest_sha256: Sha256Hex::of(b"guest"),
-        limits: Limits::default(),
+        limits: SandboxLimits::default(),
         held_by: BTreeMap::new(),
         self_tests: Vec::new(),
     }

@@ -12,7 +12,7 @@ use moothall_engine::durable::{
     RecentResults, RunContext, StepRecord, Work, drive_child, drive_run,
 };
 use moothall_engine::{EffectPerformer, EngineError, IsolationMode};
-use moothall_models::{Budget, CallCost, Ledger};
+use moothall_models::{Budget, CallCost, RunLedger};
 use moothall_store::{ControlRequest, JournalEntry, RunState, Store};
 use tokio::task::JoinSet;
 
@@ -171,7 +171,7 @@ impl Server {
 struct OneSpeaker(Arc<Speaking>);
 
 impl PerformerFactory for OneSpeaker {
-    fn performer(&self, _: Arc<Ledger>) -> Arc<dyn EffectPerformer> {
+    fn performer(&self, _: Arc<RunLedger>) -> Arc<dyn EffectPerformer> {
         self.0.clone()
     }
 
@@ -328,7 +328,7 @@ async fn a_run_in_waves_pauses_where_a_key_is_refused_and_asks_only_that_again()
     let lock_out = Some(("round-2/critic/D1", 1));
     let speaking = Arc::new(Speaking { lock_out, ..Speaking::default() });
     assert_eq!(server(&speaking).run(&stage(&world, &speaking)).await, DurableRunExit::Done);
-    let detail = "openai/gpt-4.1-mini: a wrong key".to_owned();
+    let detail = "openai/gpt-4.1-mini: auth: a wrong key".to_owned();
     assert_eq!(pauses(&world).await, [(1, PauseReason::Failure, detail)]);
     assert_eq!(speaking.asked().len(), MOVES * CALLS_PER_MOVE + 2);
     let journal = world.store.journal(&world.run_id).await.unwrap();

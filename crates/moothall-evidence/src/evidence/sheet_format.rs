@@ -221,7 +221,9 @@ impl StoredSheet {
             return Err(SheetFormatError("invalid currency code"));
         }
         if self.entity != cleaned(&self.entity, MAX_NAME_CHARS) {
-            return Err(SheetFormatError("the company name is not a clean line of text"));
+            return Err(SheetFormatError(
+                "the company name has hidden characters, extra spaces or more than 150 characters",
+            ));
         }
         let filed = |(accession, form, filed): &(String, String, CalendarDay)| {
             AccessionNumber::parse(accession).is_some()

@@ -71,7 +71,9 @@ fn a_sheet_that_we_did_not_write_is_refused() {
     check_refused(|sheet| sheet["currency"] = json!("dollars"), "invalid currency code");
     check_refused(
         |sheet| sheet["entity"] = json!("a\nb"),
-        "the company name is not a clean line of text",
+        &format!(
+            "the company name has hidden characters, extra spaces or more than {MAX_NAME_CHARS} characters"
+        ),
     );
     check_refused(|sheet| sheet["fiscal_year_ends"] = json!([]), "no fiscal year");
     for ends in [

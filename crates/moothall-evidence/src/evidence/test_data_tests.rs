@@ -1,7 +1,4 @@
 //! Real filings for tests.
-//!
-//! They are not in the repository. Tests that need them fail if they are missing, because a skipped
-//! test proves nothing.
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -10,24 +7,13 @@ use crate::evidence::{CalendarDay, CompanyFacts, FactSheet};
 
 /// The folder with recorded responses of the SEC's service.
 pub(crate) fn folder() -> PathBuf {
-    #[expect(clippy::disallowed_methods, reason = "tests are told where the data is")]
-    let named = std::env::var_os("MOOTHALL_TEST_DATA").map(PathBuf::from);
-    let beside =
-        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/edgar"));
-    named.unwrap_or_else(beside)
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../moothall-testkit/filings"))
 }
 
 /// Reads a file of that folder.
 #[track_caller]
 pub(crate) fn read(name: &str) -> Vec<u8> {
-    let path = folder().join(name);
-    match fs_err::read(&path) {
-        Ok(bytes) => bytes,
-        Err(error) => panic!(
-            "the recorded filings that this test needs are missing: {error}\n\
-             hint: name their folder in MOOTHALL_TEST_DATA"
-        ),
-    }
+    fs_err::read(folder().join(name)).unwrap()
 }
 
 /// A company whose facts are in the folder.

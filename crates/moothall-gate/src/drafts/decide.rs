@@ -19,7 +19,7 @@ const MAX_OPEN: usize = 256;
 
 /// Limits of the policy on the number and the lifetime of drafts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
+pub struct DraftLimits {
     /// Open drafts in one task.
     pub open_per_task: usize,
     /// Drafts in one submission.
@@ -225,7 +225,7 @@ pub fn decide(
     drafts: &DraftSet,
     who: &Principal,
     command: DraftOperation,
-    limits: &Limits,
+    limits: &DraftLimits,
     reviewers: &ApprovalRules,
     now_ms: u64,
 ) -> Result<Vec<DraftEvent>, DraftRefusal> {
@@ -394,7 +394,7 @@ fn submittable(
     drafts: &DraftSet,
     who: &Principal,
     ids: &[DraftId],
-    limits: &Limits,
+    limits: &DraftLimits,
 ) -> Result<(), DraftRefusal> {
     if ids.len() > limits.per_submission {
         let limit = limits.per_submission;
@@ -420,7 +420,7 @@ fn submittable(
     if owners.len() == 1 { Ok(()) } else { Err(DraftRefusal::Set) }
 }
 
-fn overdue(drafts: &DraftSet, limits: &Limits, now_ms: u64) -> Vec<DraftEvent> {
+fn overdue(drafts: &DraftSet, limits: &DraftLimits, now_ms: u64) -> Vec<DraftEvent> {
     let late = |draft: &&Draft| {
         let idle = now_ms.saturating_sub(draft.touched);
         match draft.state {

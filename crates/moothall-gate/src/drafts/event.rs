@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::identity::{Client, DraftId, Principal, TaskId};
+use super::identity::{ClientInfo, DraftId, Principal, TaskId};
 use super::path::RelPath;
 use crate::Sha256Hex;
-use crate::gate::{GateAction, Rule};
+use crate::gate::{GateAction, GateRule};
 
 /// Content hash and mode of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ pub struct FileStep {
 #[serde(deny_unknown_fields)]
 pub struct JournalFinding {
     /// The rule.
-    pub rule: Rule,
+    pub rule: GateRule,
     /// The action the policy assigns to it.
     pub action: GateAction,
     /// The file.
@@ -228,7 +228,7 @@ pub struct AuditRecord {
     pub actor: Principal,
     /// The program the actor used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub client: Option<Client>,
+    pub client: Option<ClientInfo>,
     /// The event.
     #[serde(flatten)]
     pub event: DraftEvent,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::identity::{DraftId, TaskId};
-use super::notifications::News;
+use super::notifications::DraftNotification;
 use super::state::{Draft, DraftSet, DraftSubmission};
 use crate::Sha256Hex;
 
@@ -45,7 +45,7 @@ pub fn handoff_files(drafts: &DraftSet) -> BTreeMap<String, HandoffFile> {
 }
 
 /// A line of `transition.ndjson`, with its line ending.
-pub fn transition(seq: u64, at_ms: u64, news: &News) -> String {
+pub fn transition(seq: u64, at_ms: u64, news: &DraftNotification) -> String {
     let line = json!({
         "seq": seq,
         "at_ms": at_ms,

@@ -108,7 +108,7 @@ fn only_the_tasks_that_were_handed_in_last_are_shown() {
 
 #[test]
 fn a_transition_is_one_line() {
-    let news = News {
+    let news = DraftNotification {
         kind: DraftNotificationKind::DraftEscalated,
         draft: id(1),
         task: task("t"),

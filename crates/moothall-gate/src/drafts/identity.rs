@@ -227,7 +227,7 @@ impl fmt::Display for Principal {
 /// The client program, as it names itself. Recorded, never trusted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Client {
+pub struct ClientInfo {
     /// The program's name.
     pub name: String,
     /// The program's version.

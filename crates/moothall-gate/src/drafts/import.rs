@@ -66,12 +66,45 @@ pub enum ImportFault {
     /// A file appears twice.
     #[error("{0} is there twice")]
     Twice(RelPath),
-    /// The diff is invalid.
-    #[error("line {0}: the diff cannot be read")]
-    Diff(usize),
+    /// The diff is invalid. The text is part of requests to models that stored runs replay, so it
+    /// must not change; [`ImportFault::message`] names the reason.
+    #[error("line {line}: the diff cannot be read")]
+    Diff {
+        /// Line in the reply, from 1.
+        line: usize,
+        /// What is wrong with the diff.
+        fault: DiffFault,
+    },
     /// A hunk matches nowhere, or in two places.
     #[error("the part of the diff for line {0} does not fit the file")]
     Fit(usize),
+}
+
+impl ImportFault {
+    /// The message for people. It differs from the text for models only for an invalid diff.
+    pub fn message(&self) -> String {
+        match self {
+            Self::Diff { line, fault } => format!("line {line}: {fault}"),
+            other => other.to_string(),
+        }
+    }
+}
+
+/// What is wrong with a unified diff.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum DiffFault {
+    /// A hunk does not say which file it changes.
+    #[error("the hunk has no `---` and `+++` lines before it")]
+    NoFile,
+    /// No hunk follows the names of the file.
+    #[error("expected a hunk such as `@@ -1,3 +1,4 @@`")]
+    NoHunk,
+    /// A hunk is longer or shorter than its header says.
+    #[error("the line counts of the hunk do not match its header")]
+    LineCounts,
+    /// A line of a hunk starts with another character.
+    #[error("a line of a hunk must start with a space, `+`, `-` or `\\`")]
+    LineMark,
 }
 
 /// Parses a reply. `single` is the path of an unnamed block, used only if it is the only block.
@@ -154,7 +187,7 @@ fn diff(lines: &[&str]) -> Result<Vec<ProposedFile>, ImportFault> {
         let (Some(old), Some(new)) = (lines[at].strip_prefix("--- "), next.strip_prefix("+++ "))
         else {
             if is_hunk_head(lines[at]) {
-                return Err(ImportFault::Diff(at + 1));
+                return Err(ImportFault::Diff { line: at + 1, fault: DiffFault::NoFile });
             }
             at += 1;
             continue;
@@ -170,7 +203,7 @@ fn diff(lines: &[&str]) -> Result<Vec<ProposedFile>, ImportFault> {
             at = after;
         }
         if hunks.is_empty() {
-            return Err(ImportFault::Diff(at));
+            return Err(ImportFault::Diff { line: at, fault: DiffFault::NoHunk });
         }
         let what = if gone { FileProposal::Delete } else { FileProposal::Hunks(hunks) };
         found.push(ProposedFile { path, what });
@@ -185,10 +218,12 @@ fn hunk(
     old_count: usize,
     new_count: usize,
 ) -> Result<(DiffHunk, usize), ImportFault> {
+    let fault = |line: usize, fault: DiffFault| ImportFault::Diff { line, fault };
     let mut hunk = DiffHunk { at: line, old: Vec::new(), new: Vec::new() };
     while hunk.old.len() < old_count || hunk.new.len() < new_count {
-        let text = lines.get(at).ok_or(ImportFault::Diff(at))?;
-        let (mark, rest) = text.split_at_checked(1).ok_or(ImportFault::Diff(at + 1))?;
+        let text = lines.get(at).ok_or_else(|| fault(at, DiffFault::LineCounts))?;
+        let (mark, rest) =
+            text.split_at_checked(1).ok_or_else(|| fault(at + 1, DiffFault::LineMark))?;
         match mark {
             "-" => hunk.old.push(rest.to_owned()),
             "+" => hunk.new.push(rest.to_owned()),
@@ -202,11 +237,15 @@ fn hunk(
                 hunk.new.push(text.to_string());
             }
             "\\" => without_end(&mut hunk, lines.get(at.wrapping_sub(1)).copied()),
-            _ => return Err(ImportFault::Diff(at + 1)),
+            // The next hunk or the end of the block: this hunk has fewer lines than announced.
+            _ if text.starts_with("@@ ") || text.starts_with("```") => {
+                return Err(fault(at + 1, DiffFault::LineCounts));
+            }
+            _ => return Err(fault(at + 1, DiffFault::LineMark)),
         }
         at += 1;
         if hunk.old.len() > old_count || hunk.new.len() > new_count {
-            return Err(ImportFault::Diff(at));
+            return Err(fault(at, DiffFault::LineCounts));
         }
     }
     if lines.get(at).is_some_and(|line| line.starts_with("\\ ")) {

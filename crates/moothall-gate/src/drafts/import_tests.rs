@@ -63,8 +63,36 @@ fn paths_that_lead_astray_and_answers_without_a_file_are_refused() {
     assert_eq!(fault(climbing), ImportFault::Path { line: 1, fault: PathFault::Name });
     let twice = "```a.py\nx\n```\n```a.py\ny\n```\n";
     assert_eq!(fault(twice), ImportFault::Twice(path("a.py")));
-    assert_eq!(fault("--- a/x\n+++ b/x\n@@ -1,9 +1 @@\n-a\n"), ImportFault::Diff(4));
-    assert_eq!(fault("@@ -1 +1 @@\n-a\n+b\n"), ImportFault::Diff(1));
+}
+
+#[test]
+fn an_invalid_diff_is_refused_with_its_line_and_the_reason() {
+    let file = "--- a/x\n+++ b/x\n";
+    let cases = [
+        ("@@ -1 +1 @@\n-a\n+b\n".to_owned(), 1, DiffFault::NoFile),
+        (format!("{file}text\n{file}@@ -1 +1 @@\n-a\n+b\n"), 2, DiffFault::NoHunk),
+        (format!("{file}@@ -1,9 +1 @@\n-a\n"), 4, DiffFault::LineCounts),
+        (format!("{file}@@ -1 +1 @@\n-a\n-b\n"), 5, DiffFault::LineCounts),
+        (format!("{file}@@ -1,2 +1 @@\n-a\n+b\n@@ -9 +9 @@\n-c\n"), 6, DiffFault::LineCounts),
+        (format!("```diff\n{file}@@ -1,2 +1 @@\n-a\n+b\n```\n"), 7, DiffFault::LineCounts),
+        (format!("{file}@@ -1 +1 @@\na\n+b\n"), 4, DiffFault::LineMark),
+        (format!("{file}@@ -1 +1 @@\nü\n+b\n"), 4, DiffFault::LineMark),
+    ];
+    for (text, line, fault) in cases {
+        assert_eq!(read_answer(&text, None), Err(ImportFault::Diff { line, fault }), "{text}");
+    }
+}
+
+/// The text for models is part of requests whose hashes stored runs contain.
+#[test]
+fn people_get_the_reason_and_models_the_text_of_stored_requests() {
+    let fault = ImportFault::Diff { line: 4, fault: DiffFault::LineMark };
+    assert_eq!(fault.to_string(), "line 4: the diff cannot be read");
+    assert_eq!(
+        fault.message(),
+        "line 4: a line of a hunk must start with a space, `+`, `-` or `\\`"
+    );
+    assert_eq!(ImportFault::Long.message(), ImportFault::Long.to_string());
 }
 
 proptest! {

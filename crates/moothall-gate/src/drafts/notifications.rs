@@ -39,7 +39,7 @@ impl DraftNotificationKind {
 
 /// A state change of one draft.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct News {
+pub struct DraftNotification {
     /// The kind of notification.
     pub kind: DraftNotificationKind,
     /// The draft.
@@ -57,7 +57,7 @@ pub struct News {
 }
 
 /// Returns the notifications for a record that `drafts` has already applied.
-pub fn notifications_for(drafts: &DraftSet, record: &AuditRecord) -> Vec<News> {
+pub fn notifications_for(drafts: &DraftSet, record: &AuditRecord) -> Vec<DraftNotification> {
     let state = |id: DraftId| drafts.all.get(&id).map(|draft| draft.state);
     let (kind, ids, reasons) = match &record.event {
         DraftEvent::Submitted { drafts, .. } => {
@@ -109,7 +109,7 @@ pub fn notifications_for(drafts: &DraftSet, record: &AuditRecord) -> Vec<News> {
         | DraftEvent::PolicyTrusted { .. }
         | DraftEvent::Rotated { .. } => return Vec::new(),
     };
-    let of = |draft: &Draft| News {
+    let of = |draft: &Draft| DraftNotification {
         kind,
         draft: draft.id,
         task: draft.task.clone(),

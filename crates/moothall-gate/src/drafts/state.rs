@@ -11,7 +11,7 @@ use super::event::{
 use super::identity::{DraftId, Principal, PrincipalKind, TaskId};
 use super::path::RelPath;
 use crate::Sha256Hex;
-use crate::gate::{GateAction, Rule};
+use crate::gate::{GateAction, GateRule};
 
 /// The state of a draft.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -250,7 +250,7 @@ impl DraftSet {
             DraftEvent::Judged { drafts, policy, action, findings, last, .. } => {
                 let secret = findings.iter().any(|one| {
                     one.action == GateAction::Reject
-                        && matches!(one.rule, Rule::SecretSpecific | Rule::SecretGeneric)
+                        && matches!(one.rule, GateRule::SecretSpecific | GateRule::SecretGeneric)
                 });
                 self.each(drafts, at, |one| {
                     one.state = match action {

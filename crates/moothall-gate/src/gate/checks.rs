@@ -8,9 +8,11 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::policy::{Policy, PolicyCheck};
-use super::rule::Rule;
+use super::rule::GateRule;
 use super::{FileChange, RuleMatch};
-use crate::sandbox::{ExecuteRequest, Exit, FileRef, GuestPath, InvalidGuestPath, Limits};
+use crate::sandbox::{
+    ExecuteRequest, ExecutionExit, FileRef, GuestPath, InvalidGuestPath, SandboxLimits,
+};
 
 /// Prepares the tree and starts the check. The command comes from a file, not from environment
 /// variables.
@@ -67,7 +69,7 @@ pub fn check_request(
     let executable: Vec<&GuestPath> =
         tree.iter().filter(|(_, (_, executable))| *executable).map(|(path, _)| path).collect();
     let told = json!({ "run": check.run, "executable": executable });
-    let usual = Limits::default();
+    let usual = SandboxLimits::default();
     Ok(ExecuteRequest {
         image: check.image.clone(),
         sources: BTreeMap::from([
@@ -79,7 +81,7 @@ pub fn check_request(
         argv: ["python3", "-I", "check.py"].map(str::to_owned).to_vec(),
         env: BTreeMap::new(),
         stdin: String::new(),
-        limits: Limits {
+        limits: SandboxLimits {
             wall_ms: check.timeout_ms,
             cpu_seconds: usual.cpu_seconds.max(check.timeout_ms.div_ceil(1000)),
             ..usual
@@ -89,12 +91,16 @@ pub fn check_request(
 }
 
 /// Maps the exit of a check to its outcome.
-pub fn check_outcome(exit: &Exit) -> CheckOutcome {
+pub fn check_outcome(exit: &ExecutionExit) -> CheckOutcome {
     match exit {
-        Exit::Exited { code: 0 } => CheckOutcome::Passed,
-        Exit::Exited { code: NO_SUCH_PROGRAM } | Exit::SandboxDied { .. } => CheckOutcome::NotRun,
-        Exit::Exited { .. } | Exit::Signalled { .. } | Exit::OutOfMemory => CheckOutcome::Failed,
-        Exit::TimedOut => CheckOutcome::TimedOut,
+        ExecutionExit::Exited { code: 0 } => CheckOutcome::Passed,
+        ExecutionExit::Exited { code: NO_SUCH_PROGRAM } | ExecutionExit::SandboxDied { .. } => {
+            CheckOutcome::NotRun
+        }
+        ExecutionExit::Exited { .. }
+        | ExecutionExit::Signalled { .. }
+        | ExecutionExit::OutOfMemory => CheckOutcome::Failed,
+        ExecutionExit::TimedOut => CheckOutcome::TimedOut,
     }
 }
 
@@ -113,17 +119,17 @@ pub(crate) fn look(
             Some(CheckOutcome::Passed) => {}
             Some(CheckOutcome::Failed) => {
                 let words = format!("check `{name}` failed");
-                let failed = RuleMatch::new(Rule::CheckFailed, None, words);
+                let failed = RuleMatch::new(GateRule::CheckFailed, None, words);
                 seen.push(RuleMatch { instead: check.on_fail, ..failed });
             }
             Some(CheckOutcome::TimedOut) => {
                 let words = format!("check `{name}` timed out");
-                let late = RuleMatch::new(Rule::CheckTimeout, None, words);
+                let late = RuleMatch::new(GateRule::CheckTimeout, None, words);
                 seen.push(RuleMatch { instead: check.on_timeout, ..late });
             }
             Some(CheckOutcome::NotRun) | None => {
                 let words = format!("check `{name}` did not run");
-                seen.push(RuleMatch::new(Rule::GateError, None, words));
+                seen.push(RuleMatch::new(GateRule::GateError, None, words));
             }
         }
     }

@@ -28,13 +28,13 @@ fn a_check_is_asked_to_run_on_the_tree_that_it_is_given() {
 #[test]
 fn only_an_end_with_zero_is_a_check_that_passed() {
     let ends = [
-        (Exit::Exited { code: 0 }, CheckOutcome::Passed),
-        (Exit::Exited { code: 1 }, CheckOutcome::Failed),
-        (Exit::Exited { code: 127 }, CheckOutcome::NotRun),
-        (Exit::Signalled { signal: 9 }, CheckOutcome::Failed),
-        (Exit::OutOfMemory, CheckOutcome::Failed),
-        (Exit::TimedOut, CheckOutcome::TimedOut),
-        (Exit::SandboxDied { detail: String::new() }, CheckOutcome::NotRun),
+        (ExecutionExit::Exited { code: 0 }, CheckOutcome::Passed),
+        (ExecutionExit::Exited { code: 1 }, CheckOutcome::Failed),
+        (ExecutionExit::Exited { code: 127 }, CheckOutcome::NotRun),
+        (ExecutionExit::Signalled { signal: 9 }, CheckOutcome::Failed),
+        (ExecutionExit::OutOfMemory, CheckOutcome::Failed),
+        (ExecutionExit::TimedOut, CheckOutcome::TimedOut),
+        (ExecutionExit::SandboxDied { detail: String::new() }, CheckOutcome::NotRun),
     ];
     for (exit, outcome) in ends {
         assert_eq!(check_outcome(&exit), outcome, "{exit}");

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::policy::Policy;
-use super::rule::Rule;
+use super::rule::GateRule;
 use super::{FileChange, FileComparison, RuleMatch};
 
 pub(crate) fn look(
@@ -63,9 +63,9 @@ fn machine_paths(compared: &FileComparison) -> Vec<RuleMatch> {
     };
     let mut seen = Vec::new();
     for (pattern, rule, words) in [
-        (&HOME, Rule::PathHome, "path in a user's home directory"),
-        (&TMP, Rule::PathTmp, "path in a temporary directory"),
-        (&SYSTEM, Rule::PathSystem, "path in a system directory"),
+        (&HOME, GateRule::PathHome, "path in a user's home directory"),
+        (&TMP, GateRule::PathTmp, "path in a temporary directory"),
+        (&SYSTEM, GateRule::PathSystem, "path in a system directory"),
     ] {
         if let Some((line, _)) = first(pattern) {
             seen.push(RuleMatch::new(rule, Some(*line), words));
@@ -109,7 +109,7 @@ fn placeholder(compared: &FileComparison) -> Option<RuleMatch> {
             if is_remark(line) { Some(line.as_str()) } else { trailing.map(|(_, rest)| rest) };
         remark.is_some_and(|remark| hits(&PLACEHOLDER, remark))
     })?;
-    Some(RuleMatch::new(Rule::ContentPlaceholder, Some(*line), "placeholder instead of code"))
+    Some(RuleMatch::new(GateRule::ContentPlaceholder, Some(*line), "placeholder instead of code"))
 }
 
 pattern!(
@@ -126,7 +126,7 @@ fn exec_sink(compared: &FileComparison) -> Option<RuleMatch> {
     let (line, _) =
         compared.added.iter().find(|(_, line)| !is_remark(line) && hits(&SINK, line))?;
     Some(RuleMatch::new(
-        Rule::CodeExecSinkAdded,
+        GateRule::CodeExecSinkAdded,
         Some(*line),
         "runs a program or evaluates text as code",
     ))
@@ -137,7 +137,7 @@ fn shebang(change: &FileChange<'_>) -> Option<RuleMatch> {
         content.is_some_and(|content| content.bytes.starts_with(b"#!"))
     };
     (has(change.draft) && !has(change.base))
-        .then(|| RuleMatch::new(Rule::FileShebangAdded, Some(1), "shebang added"))
+        .then(|| RuleMatch::new(GateRule::FileShebangAdded, Some(1), "shebang added"))
 }
 
 fn manifest(change: &FileChange<'_>) -> Option<RuleMatch> {
@@ -172,7 +172,7 @@ fn manifest(change: &FileChange<'_>) -> Option<RuleMatch> {
             || name.ends_with(".gemspec")
     };
     let named = is(change.path.name()) || change.rename_to.is_some_and(|path| is(path.name()));
-    named.then(|| RuleMatch::new(Rule::DepsManifestChanged, None, "dependency file changed"))
+    named.then(|| RuleMatch::new(GateRule::DepsManifestChanged, None, "dependency file changed"))
 }
 
 pattern!(
@@ -220,13 +220,13 @@ fn gutted(
     let enough = policy.limits.min_lines_for_ratio;
     if was >= enough && policy.limits.exceeds_ratio(was.saturating_sub(is), was) {
         let words = format!("{was} lines of code reduced to {is}");
-        return Some(RuleMatch::new(Rule::DiffGutted, None, words));
+        return Some(RuleMatch::new(GateRule::DiffGutted, None, words));
     }
     let tests = |text: &str| text.lines().filter(|line| hits(&TEST, line)).count();
     let (tested, tests_left) = (tests(base), tests(draft));
     if tested >= 2 && tests_left * 2 <= tested {
         let words = format!("{tested} tests reduced to {tests_left}");
-        return Some(RuleMatch::new(Rule::DiffGutted, None, words));
+        return Some(RuleMatch::new(GateRule::DiffGutted, None, words));
     }
     let removed = compared.removed.iter().filter(|line| is_code(line, prose)).count();
     let mut stub = None;
@@ -240,5 +240,5 @@ fn gutted(
     }
     let line = stub.filter(|_| !prose && removed >= 5 && came * 3 < removed)?;
     let words = format!("{removed} lines of code replaced by a stub");
-    Some(RuleMatch::new(Rule::DiffGutted, Some(line), words))
+    Some(RuleMatch::new(GateRule::DiffGutted, Some(line), words))
 }

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::policy::Policy;
-use super::rule::Rule;
+use super::rule::GateRule;
 use super::{FileChange, FileComparison, RuleMatch};
 use crate::text::{is_unseen, turns_direction};
 
@@ -59,23 +59,23 @@ fn encoding(base: Option<&[u8]>, draft: &[u8]) -> Vec<RuleMatch> {
     let utf16 = |bytes: &[u8]| bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff");
     if MAGIC.iter().any(|magic| draft.starts_with(magic)) {
         seen.push(RuleMatch::new(
-            Rule::ContentBinary,
+            GateRule::ContentBinary,
             None,
             "starts with the magic bytes of a binary format",
         ));
     }
     if utf16(draft) {
-        seen.push(RuleMatch::new(Rule::ContentEncoding, None, "UTF-16 instead of UTF-8"));
+        seen.push(RuleMatch::new(GateRule::ContentEncoding, None, "UTF-16 instead of UTF-8"));
     } else if let Some(at) = draft.iter().position(|byte| *byte == 0) {
         let line = 1 + draft[..at].iter().filter(|byte| **byte == b'\n').count();
-        seen.push(RuleMatch::new(Rule::ContentNul, Some(line), "contains a NUL byte"));
+        seen.push(RuleMatch::new(GateRule::ContentNul, Some(line), "contains a NUL byte"));
     }
     let Err(error) = std::str::from_utf8(draft) else {
         let mark = |bytes: &[u8]| bytes.starts_with(b"\xef\xbb\xbf");
         let was = base.is_some_and(mark);
         if was != mark(draft) && (base.is_some() || mark(draft)) {
             let words = "byte order mark added or removed";
-            seen.push(RuleMatch::new(Rule::ContentEncoding, Some(1), words));
+            seen.push(RuleMatch::new(GateRule::ContentEncoding, Some(1), words));
         }
         return seen;
     };
@@ -84,9 +84,11 @@ fn encoding(base: Option<&[u8]>, draft: &[u8]) -> Vec<RuleMatch> {
         let odd = draft.iter().filter(control).count();
         let line = 1 + draft[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
         match odd * 20 > draft.len() {
-            true => seen.push(RuleMatch::new(Rule::ContentBinary, Some(line), "binary content")),
+            true => {
+                seen.push(RuleMatch::new(GateRule::ContentBinary, Some(line), "binary content"))
+            }
             false => {
-                seen.push(RuleMatch::new(Rule::ContentEncoding, Some(line), "not valid UTF-8"))
+                seen.push(RuleMatch::new(GateRule::ContentEncoding, Some(line), "not valid UTF-8"))
             }
         }
     }
@@ -112,20 +114,20 @@ fn characters(old: Option<&str>, text: &str) -> Vec<RuleMatch> {
         if !bidi && line.chars().any(turns_direction) {
             bidi = true;
             let words = "characters that change the text direction";
-            seen.push(RuleMatch::new(Rule::ContentBidi, number, words));
+            seen.push(RuleMatch::new(GateRule::ContentBidi, number, words));
         }
         // Byte order marks are covered by the encoding rule.
         let body = if at == 0 { line.trim_start_matches('\u{feff}') } else { line };
         if !unseen && has_unseen(body) {
             unseen = true;
             let words = "invisible characters";
-            seen.push(RuleMatch::new(Rule::ContentInvisible, number, words));
+            seen.push(RuleMatch::new(GateRule::ContentInvisible, number, words));
         }
         let mut words = line.split(|c: char| !c.is_alphanumeric() && c != '_');
         if !mixed && (words.any(mixes) || passes_for_latin(line)) {
             mixed = true;
             let words = "look-alike letters from different scripts";
-            seen.push(RuleMatch::new(Rule::ContentHomoglyph, number, words));
+            seen.push(RuleMatch::new(GateRule::ContentHomoglyph, number, words));
         }
     }
     seen
@@ -188,7 +190,7 @@ fn line_endings(old: Option<&str>, text: &str) -> Option<RuleMatch> {
     let Some(old) = old else {
         // Interpreters end a line at a lone carriage return, but a diff shows one line.
         let words = "lone carriage returns as line endings";
-        return stray(text).then(|| RuleMatch::new(Rule::ContentEol, None, words));
+        return stray(text).then(|| RuleMatch::new(GateRule::ContentEol, None, words));
     };
     #[derive(PartialEq)]
     enum LineEndingStyle {
@@ -207,7 +209,7 @@ fn line_endings(old: Option<&str>, text: &str) -> Option<RuleMatch> {
     };
     let changed = style(old).zip(style(text)).is_some_and(|(was, is)| was != is);
     (changed || (stray(text) && !stray(old)))
-        .then(|| RuleMatch::new(Rule::ContentEol, None, "line endings changed"))
+        .then(|| RuleMatch::new(GateRule::ContentEol, None, "line endings changed"))
 }
 
 fn merge_marks(old: Option<&str>, text: &str) -> Option<RuleMatch> {
@@ -222,8 +224,9 @@ fn merge_marks(old: Option<&str>, text: &str) -> Option<RuleMatch> {
     };
     let line = first(text)?;
     let before = old.and_then(first).is_some();
-    (!before)
-        .then(|| RuleMatch::new(Rule::ContentConflictMarkers, Some(line), "merge conflict markers"))
+    (!before).then(|| {
+        RuleMatch::new(GateRule::ContentConflictMarkers, Some(line), "merge conflict markers")
+    })
 }
 
 fn generated(change: &FileChange<'_>, old: Option<&str>, text: &str) -> Option<RuleMatch> {
@@ -248,7 +251,7 @@ fn generated(change: &FileChange<'_>, old: Option<&str>, text: &str) -> Option<R
         "npm-shrinkwrap.json",
     ];
     (LOCKS.contains(&name.as_str()) || says(text) || old.is_some_and(says))
-        .then(|| RuleMatch::new(Rule::ContentGenerated, None, "generated file"))
+        .then(|| RuleMatch::new(GateRule::ContentGenerated, None, "generated file"))
 }
 
 fn minified(
@@ -258,12 +261,12 @@ fn minified(
 ) -> Option<RuleMatch> {
     let name = change.path.name().to_lowercase();
     if name.ends_with(".min.js") || name.ends_with(".min.css") {
-        return Some(RuleMatch::new(Rule::ContentMinified, None, "minified file"));
+        return Some(RuleMatch::new(GateRule::ContentMinified, None, "minified file"));
     }
     let most = policy.limits.max_line_bytes;
     let (line, _) = compared.added.iter().find(|(_, line)| line.len() > most)?;
     Some(RuleMatch::new(
-        Rule::ContentMinified,
+        GateRule::ContentMinified,
         Some(*line),
         format!("line longer than {most} bytes"),
     ))

@@ -18,9 +18,9 @@ pub(crate) use self::globs::PathGlobs;
 
 use self::check::CheckPatterns;
 use self::file::PolicyFile;
-use super::rule::{GateAction, Rule};
+use super::rule::{GateAction, GateRule};
 use crate::Sha256Hex;
-use crate::drafts::{ApprovalRules, Limits as DraftLimits, RelPath};
+use crate::drafts::{ApprovalRules, DraftLimits, RelPath};
 use crate::model::ModelName;
 
 /// The source of a layer, strongest first.
@@ -158,7 +158,7 @@ pub enum ElicitationMode {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PolicyException {
     /// The rule.
-    pub rule: Rule,
+    pub rule: GateRule,
     /// Path pattern.
     pub path: String,
     /// Limits the exception to the value with this hash.
@@ -194,7 +194,7 @@ pub struct Policy {
     pub exceptions: Vec<PolicyException>,
     /// Requests of a layer that were refused because they would loosen the policy.
     pub notes: Vec<String>,
-    rules: BTreeMap<Rule, GateAction>,
+    rules: BTreeMap<GateRule, GateAction>,
     allow: Vec<PathGlobs>,
     deny: PathGlobs,
     protect: PathGlobs,
@@ -259,7 +259,7 @@ impl Policy {
             checks: Vec::new(),
             exceptions: Vec::new(),
             notes: Vec::new(),
-            rules: Rule::ALL.iter().map(|rule| (*rule, rule.default_action())).collect(),
+            rules: GateRule::ALL.iter().map(|rule| (*rule, rule.default_action())).collect(),
             allow: Vec::new(),
             deny: PathGlobs::built_in(ALWAYS_DENIED),
             protect: PathGlobs::built_in(PROTECTED),
@@ -301,7 +301,7 @@ impl Policy {
         let of_workspace = format!("the {} wants ", PolicyLayerName::Workspace);
         let wanted = |note: &String| {
             let wanted = note.strip_prefix(&of_workspace)?;
-            Some(wanted.split_once("; it stays").map_or(wanted, |(wanted, _)| wanted).to_owned())
+            Some(wanted.rsplit_once("; ").map_or(wanted, |(wanted, _)| wanted).to_owned())
         };
         Ok(policy.notes.iter().filter_map(wanted).collect())
     }
@@ -314,7 +314,7 @@ impl Policy {
     /// The action for a finding, with exceptions applied.
     pub fn action(
         &self,
-        rule: Rule,
+        rule: GateRule,
         path: &RelPath,
         value: Option<Sha256Hex>,
         today: PolicyDate,
@@ -329,7 +329,7 @@ impl Policy {
     }
 
     /// The action for a rule, without exceptions.
-    pub fn rule(&self, rule: Rule) -> GateAction {
+    pub fn rule(&self, rule: GateRule) -> GateAction {
         self.rules.get(&rule).copied().unwrap_or_else(|| rule.default_action())
     }
 
@@ -411,11 +411,11 @@ impl Policy {
             file;
         self.take_rules(defaults.unlisted_rule, rules, name, rank)?;
         if let Some(action) = defaults.on_error {
-            self.set(Rule::GateError, action, name, rank);
+            self.set(GateRule::GateError, action, name, rank);
         }
         if let Some(preview) = defaults.preview {
             if rank == LayerRank::Below && preview < self.preview {
-                self.keep(name, "to show a person fewer changes (preview)");
+                self.keep(name, "review of fewer changes (preview)");
             }
             self.preview = match rank {
                 LayerRank::Highest => preview,
@@ -433,7 +433,7 @@ impl Policy {
             let missing = |text: &&String| !protect.contains(text);
             let fewer = self.protect.texts().iter().filter(missing).count();
             if rank == LayerRank::Below && fewer > 0 {
-                self.keep(name, &format!("to leave {fewer} protected patterns out"));
+                self.keep(name, &format!("{fewer} fewer protected patterns"));
             }
             self.protect = match rank {
                 LayerRank::Highest => PathGlobs::new(protect)?,
@@ -458,7 +458,7 @@ impl Policy {
             let (exception, globs) = one.read()?;
             if rank == LayerRank::Below {
                 let (rule, path) = (exception.rule, &exception.path);
-                self.keep(name, &format!("an exception of {rule} for `{path}`"));
+                self.keep(name, &format!("an exception from {rule} for `{path}`"));
                 continue;
             }
             self.exceptions.push(exception);
@@ -488,7 +488,7 @@ impl Policy {
         }
         if let Some(elicitation) = review.elicitation {
             if rank == LayerRank::Below && elicitation > self.elicitation {
-                self.keep(name, "to let clients answer for their users (elicitation)");
+                self.keep(name, "answers from clients on behalf of their users (elicitation)");
             }
             self.elicitation = match rank {
                 LayerRank::Highest => elicitation,
@@ -505,7 +505,7 @@ impl Policy {
         if let Some(may) = review.author_may_approve {
             let before = self.reviewers.author_may_approve;
             if rank == LayerRank::Below && may && !before {
-                self.keep(name, "to let authors approve their own drafts (author_may_approve)");
+                self.keep(name, "approval of drafts by their authors (author_may_approve)");
             }
             self.reviewers.author_may_approve = may && (rank == LayerRank::Highest || before);
         }
@@ -521,10 +521,10 @@ impl Policy {
     ) -> Result<(), String> {
         let mut listed = BTreeMap::new();
         for (id, action) in rules {
-            let rule = Rule::parse(&id).ok_or_else(|| format!("unknown rule `{id}`"))?;
+            let rule = GateRule::parse(&id).ok_or_else(|| format!("unknown rule `{id}`"))?;
             listed.insert(rule, action);
         }
-        for rule in Rule::ALL {
+        for rule in GateRule::ALL {
             if let Some(action) = listed.get(rule).copied() {
                 self.set(*rule, action, name, rank);
             } else if let Some(action) = unlisted {
@@ -535,7 +535,7 @@ impl Policy {
         Ok(())
     }
 
-    fn set(&mut self, rule: Rule, action: GateAction, name: PolicyLayerName, rank: LayerRank) {
+    fn set(&mut self, rule: GateRule, action: GateAction, name: PolicyLayerName, rank: LayerRank) {
         let least = match rank {
             LayerRank::Highest => rule.floor(),
             LayerRank::Below => self.rule(rule),
@@ -548,7 +548,7 @@ impl Policy {
 
     /// Records that a layer's request to loosen the policy was refused.
     fn keep(&mut self, name: PolicyLayerName, wanted: &str) {
-        self.notes.push(format!("the {name} wants {wanted}; it stays as it is"));
+        self.notes.push(format!("the {name} wants {wanted}; this is ignored"));
     }
 }
 

@@ -30,7 +30,7 @@ fn the_policy_of_the_documentation_is_read() {
     let layer = PolicyLayer::new(PolicyLayerName::Workspace, text.to_owned());
     let policy = Policy::of(&[layer]).unwrap();
     assert_eq!(policy.notes, Vec::<String>::new());
-    for rule in Rule::ALL {
+    for rule in GateRule::ALL {
         assert_eq!(policy.rule(*rule), rule.default_action(), "{rule}");
         assert!(text.contains(rule.name()), "{rule}");
     }
@@ -67,8 +67,8 @@ fn the_highest_layer_replaces_and_those_below_only_tighten() {
     let said = (
         policy.limits.max_changed_lines,
         policy.limits.max_rejections,
-        policy.rule(Rule::PathHome),
-        policy.rule(Rule::ContentEol),
+        policy.rule(GateRule::PathHome),
+        policy.rule(GateRule::ContentEol),
     );
     assert_eq!(said, (800, 2, GateAction::Escalate, GateAction::Reject));
     assert_eq!(
@@ -86,8 +86,8 @@ fn no_layer_goes_below_the_floor_of_a_rule() {
         "[rules]\n\"secret.specific\" = \"allow\"\n\"gate.error\" = \"allow\"",
     )])
     .unwrap();
-    assert_eq!(policy.rule(Rule::SecretSpecific), GateAction::Reject);
-    assert_eq!(policy.rule(Rule::GateError), GateAction::Escalate);
+    assert_eq!(policy.rule(GateRule::SecretSpecific), GateAction::Reject);
+    assert_eq!(policy.rule(GateRule::GateError), GateAction::Escalate);
     assert_eq!(policy.notes.len(), 2);
 }
 
@@ -119,7 +119,7 @@ fn a_task_contract_alone_loosens_nothing() {
     );
     let policy = Policy::of(&[contract]).unwrap();
     assert_eq!(policy.limits.max_changed_lines, 400);
-    assert_eq!(policy.rule(Rule::PathHome), GateAction::Reject);
+    assert_eq!(policy.rule(GateRule::PathHome), GateAction::Reject);
     assert!(policy.protects(&path("Makefile")));
 }
 
@@ -146,10 +146,10 @@ fn an_exception_holds_for_its_rule_path_and_time() {
     let policy = Policy::of(&[organisation(EXCEPTION)]).unwrap();
     let action =
         |rule, name: &str, day| policy.action(rule, &path(name), None, PolicyDate { day, ..TODAY });
-    assert_eq!(action(Rule::PathHome, "docs/a.md", 15), GateAction::Allow);
-    assert_eq!(action(Rule::PathHome, "docs/a.md", 16), GateAction::Reject);
-    assert_eq!(action(Rule::PathHome, "src/a.md", 15), GateAction::Reject);
-    assert_eq!(action(Rule::ContentBidi, "docs/a.md", 15), GateAction::Reject);
+    assert_eq!(action(GateRule::PathHome, "docs/a.md", 15), GateAction::Allow);
+    assert_eq!(action(GateRule::PathHome, "docs/a.md", 16), GateAction::Reject);
+    assert_eq!(action(GateRule::PathHome, "src/a.md", 15), GateAction::Reject);
+    assert_eq!(action(GateRule::ContentBidi, "docs/a.md", 15), GateAction::Reject);
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn an_exception_for_one_value_excuses_no_other() {
     let text = EXCEPTION.replace("path.home", "secret.specific")
         + &format!("value_sha256 = \"{known}\"\n");
     let policy = Policy::of(&[organisation(&text)]).unwrap();
-    let action = |value| policy.action(Rule::SecretSpecific, &path("docs/a"), value, TODAY);
+    let action = |value| policy.action(GateRule::SecretSpecific, &path("docs/a"), value, TODAY);
     assert_eq!(action(Some(known)), GateAction::Allow);
     assert_eq!(action(Some(Sha256Hex::of(b"other"))), GateAction::Reject);
     assert_eq!(action(None), GateAction::Reject);
@@ -174,7 +174,7 @@ fn an_exception_needs_an_owner_an_end_and_the_highest_layer() {
     for layers in [vec![workspace(EXCEPTION)], vec![organisation(""), workspace(EXCEPTION)]] {
         let policy = Policy::of(&layers).unwrap();
         assert_eq!(policy.exceptions, []);
-        let note = "the workspace wants an exception of path.home for `docs/**`; it stays as it is";
+        let note = "the workspace wants an exception from path.home for `docs/**`; this is ignored";
         assert_eq!(policy.notes, [note]);
     }
 }
@@ -187,15 +187,14 @@ fn the_policy_of_a_workspace_loosens_only_when_it_is_trusted() {
     let trusted = PolicyLayer { trusted: true, ..loose.clone() };
     let said = |layers: &[PolicyLayer]| {
         let policy = Policy::of(layers).unwrap();
-        let (lines, rule) = (policy.limits.max_changed_lines, policy.rule(Rule::PathHome));
+        let (lines, rule) = (policy.limits.max_changed_lines, policy.rule(GateRule::PathHome));
         (lines, rule, policy.protects(&path("Makefile")))
     };
     assert_eq!(said(std::slice::from_ref(&loose)), (400, GateAction::Reject, true));
     assert_eq!(said(std::slice::from_ref(&trusted)), (900, GateAction::Allow, false));
     // Under an organisation policy, trust has no effect.
     assert_eq!(said(&[organisation(""), trusted.clone()]), (400, GateAction::Reject, true));
-    let loosened =
-        ["path.home = allow", "max_changed_lines = 900", "to leave 8 protected patterns out"];
+    let loosened = ["path.home = allow", "max_changed_lines = 900", "8 fewer protected patterns"];
     assert_eq!(Policy::loosened_by_workspace(&[trusted]).unwrap(), loosened);
 }
 

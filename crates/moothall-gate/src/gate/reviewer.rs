@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::policy::Policy;
-use super::rule::Rule;
+use super::rule::GateRule;
 use super::{FileChange, RuleMatch};
 use crate::drafts::RelPath;
 use crate::model::{
@@ -164,7 +164,7 @@ pub(crate) fn look<'a>(
     };
     let not_reviewed = |why: &str| {
         let words = format!("the reviewing model {why}");
-        vec![(*first, RuleMatch::new(Rule::GateError, None, words))]
+        vec![(*first, RuleMatch::new(GateRule::GateError, None, words))]
     };
     match review {
         None => not_reviewed("was not asked"),
@@ -179,7 +179,7 @@ pub(crate) fn look<'a>(
                 let words =
                     format!("the reviewing model raised a concern: {}", doubt.concern.word());
                 let line = doubt.line.filter(|_| found.is_some());
-                (*found.unwrap_or(first), RuleMatch::new(Rule::ReviewModel, line, words))
+                (*found.unwrap_or(first), RuleMatch::new(GateRule::ReviewModel, line, words))
             };
             doubts.iter().map(seen).collect()
         }

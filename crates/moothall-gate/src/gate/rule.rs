@@ -52,7 +52,7 @@ macro_rules! rules {
     ($($variant:ident $name:literal $default:ident $floor:ident $says:literal;)*) => {
         /// A rule of the gate. The list is closed, so a misspelled name in a policy is an error.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        pub enum Rule {
+        pub enum GateRule {
             $(
                 #[doc = $says]
                 #[serde(rename = $name)]
@@ -60,7 +60,7 @@ macro_rules! rules {
             )*
         }
 
-        impl Rule {
+        impl GateRule {
             /// All rules, in the order of the reference documentation.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
@@ -130,14 +130,14 @@ rules! {
     GateError "gate.error" Escalate Escalate "part of the change could not be checked";
 }
 
-impl Rule {
+impl GateRule {
     /// Looks up a rule by name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|rule| rule.name() == name)
     }
 }
 
-impl fmt::Display for Rule {
+impl fmt::Display for GateRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }

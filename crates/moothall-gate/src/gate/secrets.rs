@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 
 use self::patterns::{SecretPattern, TABLE};
 use self::views::{ScanView, views};
-use super::rule::Rule;
+use super::rule::GateRule;
 use super::{FileChange, RuleMatch};
 use crate::Sha256Hex;
 
@@ -173,8 +173,8 @@ pub(crate) fn look(
     let fresh = scan_beyond(before, draft.bytes, key, stop);
     let seen = |secret: SecretFinding| {
         let (rule, words) = match secret.tier {
-            SecretTier::Specific => (Rule::SecretSpecific, "credential"),
-            SecretTier::Generic => (Rule::SecretGeneric, "looks like a credential"),
+            SecretTier::Specific => (GateRule::SecretSpecific, "credential"),
+            SecretTier::Generic => (GateRule::SecretGeneric, "looks like a credential"),
         };
         let message = format!("{words}: {}", secret.kind);
         RuleMatch {
@@ -185,7 +185,7 @@ pub(crate) fn look(
     let mut all: Vec<RuleMatch> = fresh.secrets.into_iter().map(seen).collect();
     if !fresh.complete {
         let words = "too large to scan completely for credentials";
-        all.push(RuleMatch::new(Rule::GateError, None, words));
+        all.push(RuleMatch::new(GateRule::GateError, None, words));
     }
     all
 }

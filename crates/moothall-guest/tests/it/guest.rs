@@ -11,7 +11,7 @@ use moothall_core::guest::{
     ExitCause, FrameReader, GuestFrame, GuestMessage, GuestRunRequest, GuestStream, HostMessage,
     PROTOCOL, Place, ProgramExit, write_data, write_message,
 };
-use moothall_core::sandbox::{GuestPath, Limits};
+use moothall_core::sandbox::{GuestPath, SandboxLimits};
 use tempfile::TempDir;
 
 /// Longer than anything here takes on a busy machine.
@@ -190,7 +190,7 @@ pub(crate) fn words(words: &[&str]) -> Vec<String> {
 }
 
 pub(crate) fn request(argv: &[&str]) -> GuestRunRequest {
-    GuestRunRequest { argv: words(argv), env: BTreeMap::new(), limits: Limits::default() }
+    GuestRunRequest { argv: words(argv), env: BTreeMap::new(), limits: SandboxLimits::default() }
 }
 
 pub(crate) fn shell(script: &str) -> GuestRunRequest {

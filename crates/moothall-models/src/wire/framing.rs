@@ -52,7 +52,7 @@ impl MessageFramer {
         if self.buffer.len() + bytes.len() + pending > MAX_BODY_BYTES {
             return Err(ModelFailure::new(
                 FailureKind::Malformed,
-                "a line of the stream is too long",
+                format!("the provider sent a line longer than {} MiB", MAX_BODY_BYTES >> 20),
             ));
         }
         self.buffer.extend_from_slice(bytes);

@@ -50,7 +50,7 @@ fn as_much_as_the_bound_is_taken_and_not_a_byte_more() {
     let refused = framing.push(b"\n").unwrap_err();
     assert_eq!(
         refused,
-        ModelFailure::new(FailureKind::Malformed, "a line of the stream is too long")
+        ModelFailure::new(FailureKind::Malformed, "the provider sent a line longer than 16 MiB")
     );
 }
 

@@ -8,8 +8,10 @@ use std::time::Duration;
 use moothall_core::MicroUsd;
 use moothall_core::model::{FailureKind, ModelRequest, UsageBasis};
 use moothall_models::settings::ProviderSettings;
-use moothall_models::{Budget, Ledger, ReplyListener};
-use moothall_testkit::{Behaviour, Fault, ReplyUsage, RetryAfter, Wire};
+use moothall_models::{Budget, ReplyListener, RunLedger};
+use moothall_testkit::{
+    ProviderBehaviour, ProviderFault, ProviderProtocol, ReplyUsage, RetryAfter,
+};
 
 use crate::support::{Desk, Heard, model_of};
 
@@ -24,34 +26,34 @@ fn random(seed: u64, index: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-fn behaviour(seed: u64, call: u64) -> Behaviour {
-    let good = Behaviour::text("a short answer")
+fn behaviour(seed: u64, call: u64) -> ProviderBehaviour {
+    let good = ProviderBehaviour::text("a short answer")
         .with_latency(Duration::from_millis(random(seed, call) % 8));
     if random(seed, call ^ 0xfa17) % 100 >= 30 {
         return good;
     }
     let fault = match random(seed, call ^ 0x517e) % 9 {
-        0 => Fault::RateLimited { retry_after: Some(RetryAfter::Milliseconds(5)) },
-        1 => Fault::RateLimited { retry_after: None },
-        2 => Fault::ServerError,
-        3 => Fault::Overloaded,
-        4 => Fault::ConnectionReset,
-        5 => Fault::HalfBody,
-        6 => Fault::InvalidJson,
-        7 => Fault::ResetMidBody,
-        _ => Fault::SlowDrip { chunk: 64, every: Duration::from_millis(1) },
+        0 => ProviderFault::RateLimited { retry_after: Some(RetryAfter::Milliseconds(5)) },
+        1 => ProviderFault::RateLimited { retry_after: None },
+        2 => ProviderFault::ServerError,
+        3 => ProviderFault::Overloaded,
+        4 => ProviderFault::ConnectionReset,
+        5 => ProviderFault::HalfBody,
+        6 => ProviderFault::InvalidJson,
+        7 => ProviderFault::ResetMidBody,
+        _ => ProviderFault::SlowDrip { chunk: 64, every: Duration::from_millis(1) },
     };
     good.with_fault(fault)
 }
 
-fn request(wire: Wire, number: u64) -> ModelRequest {
+fn request(wire: ProviderProtocol, number: u64) -> ModelRequest {
     ModelRequest::ask(model_of(wire), format!("Question number {number}: how many?"), 40)
 }
 
-async fn storm(wire: Wire, seed: u64, budget: Budget) -> Outcome {
+async fn storm(wire: ProviderProtocol, seed: u64, budget: Budget) -> Outcome {
     let settings =
         ProviderSettings { concurrent: NonZeroU32::new(CONCURRENT), ..ProviderSettings::default() };
-    let desk = Desk::with(settings, Ledger::new(budget)).await;
+    let desk = Desk::with(settings, RunLedger::new(budget)).await;
     desk.server.respond_with(move |call| behaviour(seed, call.number));
     let Desk { server, gateway, ledger } = desk;
     let (gateway, ledger) = (Arc::new(gateway), Arc::new(ledger));
@@ -130,7 +132,7 @@ struct Outcome {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_calls_with_faults_lose_and_double_nothing() {
-    for wire in Wire::ALL {
+    for wire in ProviderProtocol::ALL {
         let outcome = storm(wire, 7, Budget::default()).await;
         assert_eq!(outcome.refused, 0, "{outcome:?}");
         assert!(outcome.answered >= CALLS * 95 / 100, "{outcome:?}");
@@ -142,7 +144,9 @@ async fn a_thousand_calls_with_faults_lose_and_double_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dollar_budget_is_never_overshot_by_a_thousand_calls_with_faults() {
     // Ollama is free, so a dollar budget never stops it.
-    for (wire, micros) in [(Wire::Anthropic, 60_000), (Wire::OpenAi, 20_000)] {
+    for (wire, micros) in
+        [(ProviderProtocol::Anthropic, 60_000), (ProviderProtocol::OpenAi, 20_000)]
+    {
         let budget = Budget { usd: Some(MicroUsd::new(micros)), tokens: None };
         let outcome = storm(wire, 11, budget).await;
         assert!(
@@ -154,7 +158,7 @@ async fn a_dollar_budget_is_never_overshot_by_a_thousand_calls_with_faults() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_budget_is_never_overshot_by_a_thousand_calls_with_faults() {
-    for wire in Wire::ALL {
+    for wire in ProviderProtocol::ALL {
         let budget = Budget { usd: None, tokens: Some(100_000) };
         let outcome = storm(wire, 13, budget).await;
         assert!(

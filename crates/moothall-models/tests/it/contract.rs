@@ -5,16 +5,17 @@ use std::sync::Arc;
 use moothall_core::model::{ModelRequest, UsageBasis};
 use moothall_models::settings::ProviderSettings;
 use moothall_models::{
-    Catalog, Gateway, GatewayOptions, Ledger, RecordingMode, ScriptedBackend, said,
+    Catalog, Gateway, GatewayOptions, ProviderConnections, RecordingMode, RunLedger,
+    ScriptedBackend, said,
 };
-use moothall_testkit::{Behaviour, FakeProvider, Wire};
+use moothall_testkit::{FakeProvider, ProviderBehaviour, ProviderProtocol};
 
 use crate::support::{Heard, gateway, model_of};
 
 /// The same request gives the same text, streamed or not, and a cost that matches the ledger.
 async fn check(gateway: &Gateway, model: &str) {
     let request = ModelRequest::ask(model.parse().unwrap(), "What is a moot hall?", 200);
-    let ledger = Ledger::unlimited();
+    let ledger = RunLedger::unlimited();
     let read = gateway.call(&request, &ledger, None).await.result.unwrap();
     let mut heard = Heard::default();
     let again = gateway.call(&request, &ledger, Some(&mut heard)).await.result.unwrap();
@@ -30,9 +31,9 @@ async fn check(gateway: &Gateway, model: &str) {
 #[tokio::test]
 async fn providers_keep_the_contract_of_a_backend() {
     let server = FakeProvider::start().await.unwrap();
-    server.always(Behaviour::text("A hall where a town argued a matter."));
+    server.always(ProviderBehaviour::text("A hall where a town argued a matter."));
     let gateway = gateway(&server, ProviderSettings::default());
-    for wire in Wire::ALL {
+    for wire in ProviderProtocol::ALL {
         check(&gateway, &model_of(wire).to_string()).await;
     }
 }
@@ -44,6 +45,7 @@ async fn the_demonstration_and_scripts_keep_the_contract_of_a_backend() {
         keys: Default::default(),
         retry: Default::default(),
         recording: RecordingMode::Off,
+        connections: ProviderConnections::default(),
     })
     .with_backend("openai", Arc::new(ScriptedBackend::function(|_| Ok(said("A hall.")))));
     check(&gateway, "demo").await;

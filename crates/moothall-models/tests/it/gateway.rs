@@ -8,27 +8,31 @@ use moothall_core::MicroUsd;
 use moothall_core::model::{CacheDuration, FailureKind, ModelRequest, PromptBlock};
 use moothall_models::settings::ProviderSettings;
 use moothall_models::{
-    Budget, Catalog, Gateway, GatewayOptions, Ledger, RecordingMode, RecordingStore,
-    ScriptedBackend, said,
+    Budget, Catalog, Gateway, GatewayOptions, ProviderConnections, RecordingMode, RecordingStore,
+    RunLedger, ScriptedBackend, said,
 };
-use moothall_testkit::{Behaviour, Fault, ReplyUsage, RetryAfter, Wire};
+use moothall_testkit::{
+    ProviderBehaviour, ProviderFault, ProviderProtocol, ReplyUsage, RetryAfter,
+};
 
 use crate::support::{Desk, Heard, KEY, model_of};
 
-fn request(wire: Wire) -> ModelRequest {
+fn request(wire: ProviderProtocol) -> ModelRequest {
     ModelRequest::ask(model_of(wire), "Say hello.", 50)
 }
 
 #[tokio::test]
 async fn the_key_travels_in_the_header_of_its_wire_and_nowhere_else() {
     let desk = Desk::new().await;
-    for wire in Wire::ALL {
+    for wire in ProviderProtocol::ALL {
         desk.call(&request(wire)).await.result.unwrap();
     }
     for call in desk.server.calls() {
         let (name, value) = match call.wire {
-            Wire::Anthropic => ("x-api-key", KEY.to_owned()),
-            Wire::OpenAi | Wire::Ollama => ("authorization", format!("Bearer {KEY}")),
+            ProviderProtocol::Anthropic => ("x-api-key", KEY.to_owned()),
+            ProviderProtocol::OpenAi | ProviderProtocol::Ollama => {
+                ("authorization", format!("Bearer {KEY}"))
+            }
         };
         assert_eq!(call.header(name), Some(value.as_str()));
         let elsewhere = call.headers().into_iter().filter(|(other, _)| *other != name);
@@ -41,8 +45,8 @@ async fn the_key_travels_in_the_header_of_its_wire_and_nowhere_else() {
 #[tokio::test]
 async fn a_provider_that_echoes_the_key_does_not_get_it_into_the_failure() {
     let desk = Desk::new().await;
-    desk.server.always(Fault::Unauthorized);
-    let failure = desk.call(&request(Wire::OpenAi)).await.result.unwrap_err();
+    desk.server.always(ProviderFault::Unauthorized);
+    let failure = desk.call(&request(ProviderProtocol::OpenAi)).await.result.unwrap_err();
     assert_eq!(failure.kind, FailureKind::Auth);
     assert!(!failure.to_string().contains(KEY), "{failure}");
 }
@@ -50,8 +54,8 @@ async fn a_provider_that_echoes_the_key_does_not_get_it_into_the_failure() {
 #[tokio::test]
 async fn a_provider_that_repeats_the_key_does_not_get_it_into_the_reply() {
     let desk = Desk::new().await;
-    desk.server.always(Behaviour::text(format!("your key is {KEY}")).with_model(KEY));
-    for wire in Wire::ALL {
+    desk.server.always(ProviderBehaviour::text(format!("your key is {KEY}")).with_model(KEY));
+    for wire in ProviderProtocol::ALL {
         let mut heard = Heard::default();
         let request = request(wire);
         let reply =
@@ -65,8 +69,8 @@ async fn a_provider_that_repeats_the_key_does_not_get_it_into_the_reply() {
 async fn cache_reads_and_writes_are_told_apart_and_priced_apart() {
     let desk = Desk::new().await;
     let usage = ReplyUsage { input: 20, cache_read: 4000, cache_write: 300, output: 10 };
-    desk.server.always(Behaviour::text("hello").with_usage(usage));
-    let mut request = request(Wire::Anthropic);
+    desk.server.always(ProviderBehaviour::text("hello").with_usage(usage));
+    let mut request = request(ProviderProtocol::Anthropic);
     request.system =
         vec![PromptBlock::new("Evidence. ".repeat(2000)).cached(CacheDuration::FiveMinutes)];
     let reply = desk.call(&request).await.result.unwrap();
@@ -82,8 +86,8 @@ async fn cache_reads_and_writes_are_told_apart_and_priced_apart() {
 #[tokio::test]
 async fn a_call_that_cannot_fit_the_budget_is_refused_before_anything_is_sent() {
     let budget = Budget { usd: Some(MicroUsd::new(10)), tokens: None };
-    let desk = Desk::with(ProviderSettings::default(), Ledger::new(budget)).await;
-    let failure = desk.call(&request(Wire::Anthropic)).await.result.unwrap_err();
+    let desk = Desk::with(ProviderSettings::default(), RunLedger::new(budget)).await;
+    let failure = desk.call(&request(ProviderProtocol::Anthropic)).await.result.unwrap_err();
     assert_eq!(failure.kind, FailureKind::OverBudget);
     assert!(failure.detail.contains("of the run's $0.00001 budget is left"), "{failure}");
     assert_eq!(desk.server.stats().received, 0);
@@ -92,12 +96,14 @@ async fn a_call_that_cannot_fit_the_budget_is_refused_before_anything_is_sent() 
 #[tokio::test]
 async fn a_dollar_budget_refuses_a_model_whose_price_nobody_knows() {
     let budget = Budget { usd: Some(MicroUsd::new(1_000_000)), tokens: None };
-    let desk = Desk::with(ProviderSettings::default(), Ledger::new(budget)).await;
-    let unpriced =
-        ModelRequest { model: "openai/some-new-model".parse().unwrap(), ..request(Wire::OpenAi) };
+    let desk = Desk::with(ProviderSettings::default(), RunLedger::new(budget)).await;
+    let unpriced = ModelRequest {
+        model: "openai/some-new-model".parse().unwrap(),
+        ..request(ProviderProtocol::OpenAi)
+    };
     let failure = desk.call(&unpriced).await.result.unwrap_err();
     assert_eq!(failure.kind, FailureKind::PriceUnknown);
-    let unlimited = Ledger::unlimited();
+    let unlimited = RunLedger::unlimited();
     let reply = desk.gateway.call(&unpriced, &unlimited, None).await.result.unwrap();
     assert_eq!((reply.cost_micro_usd, unlimited.spent().unpriced_calls), (None, 1));
 }
@@ -107,9 +113,10 @@ async fn a_retry_after_stops_every_call_to_that_model() {
     // With one slot, a waiting call would start immediately if only the limited call paused.
     let settings =
         ProviderSettings { concurrent: NonZeroU32::new(1), ..ProviderSettings::default() };
-    let desk = Desk::with(settings, Ledger::unlimited()).await;
-    desk.server.script([Fault::RateLimited { retry_after: Some(RetryAfter::Milliseconds(150)) }]);
-    let request = request(Wire::OpenAi);
+    let desk = Desk::with(settings, RunLedger::unlimited()).await;
+    desk.server
+        .script([ProviderFault::RateLimited { retry_after: Some(RetryAfter::Milliseconds(150)) }]);
+    let request = request(ProviderProtocol::OpenAi);
     let (a, b, c) = tokio::join!(desk.call(&request), desk.call(&request), desk.call(&request));
     for report in [a, b, c] {
         report.result.unwrap();
@@ -125,15 +132,15 @@ async fn requests_per_minute_hold_for_calls_made_at_once() {
         requests_per_minute: NonZeroU32::new(600),
         ..ProviderSettings::default()
     };
-    let desk = Desk::with(settings, Ledger::unlimited()).await;
+    let desk = Desk::with(settings, RunLedger::unlimited()).await;
     let Desk { server, gateway, ledger } = desk;
     let (gateway, ledger) = (Arc::new(gateway), Arc::new(ledger));
     let calls: Vec<_> = (0..70)
         .map(|_| {
             let (gateway, ledger) = (Arc::clone(&gateway), Arc::clone(&ledger));
-            tokio::spawn(
-                async move { gateway.call(&request(Wire::OpenAi), &ledger, None).await.result },
-            )
+            tokio::spawn(async move {
+                gateway.call(&request(ProviderProtocol::OpenAi), &ledger, None).await.result
+            })
         })
         .collect();
     for call in calls {
@@ -152,8 +159,8 @@ async fn requests_per_minute_hold_for_calls_made_at_once() {
 #[tokio::test]
 async fn dropping_a_call_that_was_sent_counts_what_it_may_cost_and_closes_its_connection() {
     let desk = Desk::new().await;
-    desk.server.script([Fault::Hang]);
-    let request = request(Wire::Anthropic);
+    desk.server.script([ProviderFault::Hang]);
+    let request = request(ProviderProtocol::Anthropic);
     let hanging = desk.gateway.call(&request, &desk.ledger, None);
     assert!(tokio::time::timeout(Duration::from_millis(300), hanging).await.is_err());
     let worst = desk.gateway.catalog().card(&request.model).prices.unwrap().cost_at_most(&request);
@@ -169,11 +176,11 @@ async fn dropping_a_call_that_was_sent_counts_what_it_may_cost_and_closes_its_co
 async fn dropping_a_call_that_waits_for_its_turn_costs_nothing() {
     let settings =
         ProviderSettings { concurrent: NonZeroU32::new(1), ..ProviderSettings::default() };
-    let desk = Desk::with(settings, Ledger::unlimited()).await;
-    desk.server.script([Fault::Hang]);
-    let request = request(Wire::Anthropic);
+    let desk = Desk::with(settings, RunLedger::unlimited()).await;
+    desk.server.script([ProviderFault::Hang]);
+    let request = request(ProviderProtocol::Anthropic);
     let hanging = desk.gateway.call(&request, &desk.ledger, None);
-    let other = Ledger::unlimited();
+    let other = RunLedger::unlimited();
     let waiting = desk.gateway.call(&request, &other, None);
     let both = async { tokio::join!(hanging, waiting) };
     assert!(tokio::time::timeout(Duration::from_millis(300), both).await.is_err());
@@ -193,9 +200,13 @@ async fn a_key_is_never_sent_over_plain_http_to_another_machine() {
         keys,
         retry: Default::default(),
         recording: RecordingMode::Off,
+        connections: ProviderConnections::default(),
     });
-    let failure =
-        gateway.call(&request(Wire::OpenAi), &Ledger::unlimited(), None).await.result.unwrap_err();
+    let failure = gateway
+        .call(&request(ProviderProtocol::OpenAi), &RunLedger::unlimited(), None)
+        .await
+        .result
+        .unwrap_err();
     assert_eq!(failure.kind, FailureKind::Auth);
     assert!(failure.detail.contains("plain http"), "{failure}");
 }
@@ -210,22 +221,28 @@ async fn a_recorded_run_repeats_word_for_word_without_a_provider() {
             keys: Default::default(),
             retry: Default::default(),
             recording,
+            connections: ProviderConnections::default(),
         })
     };
     let recording = make(RecordingMode::Record(RecordingStore::at(folder.path())))
         .with_backend("openai", Arc::new(ScriptedBackend::queue(["the first answer"])));
-    let ledger = Ledger::unlimited();
-    let first = recording.call(&request(Wire::OpenAi), &ledger, None).await.result.unwrap();
+    let ledger = RunLedger::unlimited();
+    let first =
+        recording.call(&request(ProviderProtocol::OpenAi), &ledger, None).await.result.unwrap();
 
     let silent = Arc::new(ScriptedBackend::function(|_| panic!("a replay asks nobody")));
     let replaying = make(RecordingMode::Replay(RecordingStore::at(folder.path())))
         .with_backend("openai", silent);
-    let again_ledger = Ledger::unlimited();
-    let again = replaying.call(&request(Wire::OpenAi), &again_ledger, None).await.result.unwrap();
+    let again_ledger = RunLedger::unlimited();
+    let again = replaying
+        .call(&request(ProviderProtocol::OpenAi), &again_ledger, None)
+        .await
+        .result
+        .unwrap();
     assert_eq!(again, first);
     assert_eq!(again_ledger.spent(), ledger.spent());
 
-    let other = ModelRequest::ask(model_of(Wire::OpenAi), "Say goodbye.", 50);
+    let other = ModelRequest::ask(model_of(ProviderProtocol::OpenAi), "Say goodbye.", 50);
     let miss = replaying.call(&other, &again_ledger, None).await.result.unwrap_err();
     assert_eq!(miss.kind, FailureKind::NotFound);
     assert!(miss.detail.contains("/turns/0/block/text"), "{miss}");
@@ -234,8 +251,8 @@ async fn a_recorded_run_repeats_word_for_word_without_a_provider() {
 #[tokio::test]
 async fn a_failed_call_says_what_its_tries_can_have_cost() {
     let desk = Desk::new().await;
-    desk.server.always(Fault::HalfBody);
-    let request = request(Wire::Anthropic);
+    desk.server.always(ProviderFault::HalfBody);
+    let request = request(ProviderProtocol::Anthropic);
     let failure = desk.call(&request).await.result.unwrap_err();
     let each = desk.gateway.catalog().card(&request.model).prices.unwrap().cost_at_most(&request);
     let all = MicroUsd::new(each.micros() * 4);
@@ -252,9 +269,13 @@ async fn a_scripted_answer_is_judged_like_any_other() {
         keys: Default::default(),
         retry: Default::default(),
         recording: RecordingMode::Off,
+        connections: ProviderConnections::default(),
     })
     .with_backend("openai", Arc::new(ScriptedBackend::function(|_| Ok(said("scripted")))));
-    let reply =
-        gateway.call(&request(Wire::OpenAi), &Ledger::unlimited(), None).await.result.unwrap();
+    let reply = gateway
+        .call(&request(ProviderProtocol::OpenAi), &RunLedger::unlimited(), None)
+        .await
+        .result
+        .unwrap();
     assert_eq!(reply.text, "scripted");
 }

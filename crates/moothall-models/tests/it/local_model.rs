@@ -14,7 +14,9 @@ use moothall_core::model::{
 use moothall_core::structured::{OutputFault, read_json};
 use moothall_core::{Conclusion, Effect, EffectId, EffectResult, RunVerdict, Workflow as _};
 use moothall_models::settings::ProviderSettings;
-use moothall_models::{Catalog, Gateway, GatewayOptions, Ledger, RecordingMode, SchemaCheck};
+use moothall_models::{
+    Catalog, Gateway, GatewayOptions, ProviderConnections, RecordingMode, RunLedger, SchemaCheck,
+};
 
 use serde_json::json;
 
@@ -45,6 +47,7 @@ fn gateway() -> Gateway {
         keys: BTreeMap::new(),
         retry: Default::default(),
         recording: RecordingMode::Off,
+        connections: ProviderConnections::default(),
     })
 }
 
@@ -58,7 +61,7 @@ fn request(provider: &str, question: &str) -> ModelRequest {
 }
 
 async fn ask(request: &ModelRequest) -> ModelReply {
-    gateway().call(request, &Ledger::unlimited(), None).await.result.unwrap()
+    gateway().call(request, &RunLedger::unlimited(), None).await.result.unwrap()
 }
 
 fn check_plain(reply: &ModelReply) {
@@ -90,7 +93,7 @@ async fn streams_the_same_words_that_it_answers_whole() {
         let request = request(provider, "Name three animals.");
         let mut heard = Heard::default();
         let gateway = gateway();
-        let ledger = Ledger::unlimited();
+        let ledger = RunLedger::unlimited();
         let streamed = gateway.call(&request, &ledger, Some(&mut heard)).await.result.unwrap();
         assert_eq!(heard.text, streamed.text);
         check_plain(&streamed);
@@ -133,7 +136,7 @@ async fn prose_where_json_was_asked_for_is_caught_and_asked_for_again() {
         let (id, effect) = step.perform.pop().unwrap();
         let Effect::CallModel(request) = effect else { panic!("{effect:?}") };
         asked.push(id.to_string());
-        let report = gateway.call(&request, &Ledger::unlimited(), None).await;
+        let report = gateway.call(&request, &RunLedger::unlimited(), None).await;
         step = workflow.resume(&id, EffectResult::from(report.result)).unwrap();
     };
     assert_eq!(asked, ["answer", "answer/ask-2"]);
@@ -149,7 +152,7 @@ async fn prose_where_json_was_asked_for_is_caught_and_asked_for_again() {
 async fn says_that_a_prompt_overflows_its_window() {
     for provider in ["openai", "anthropic"] {
         let long = request(provider, &"word ".repeat(12_000));
-        let report = gateway().call(&long, &Ledger::unlimited(), None).await;
+        let report = gateway().call(&long, &RunLedger::unlimited(), None).await;
         let failure = report.result.unwrap_err();
         assert_eq!(
             (failure.kind, report.timing.tries),
@@ -174,7 +177,7 @@ async fn reports_what_it_read_from_its_cache() {
     first.system = vec![PromptBlock::new(dossier)];
     first.max_tokens = 4;
     let gateway = gateway();
-    let ledger = Ledger::unlimited();
+    let ledger = RunLedger::unlimited();
     gateway.call(&first, &ledger, None).await.result.unwrap();
     let again = gateway.call(&first, &ledger, None).await.result.unwrap();
     assert!(again.usage.cache_read * 10 > again.usage.prompt() * 8, "{:?}", again.usage);
@@ -220,7 +223,7 @@ async fn reads_most_of_a_debates_prompts_from_its_cache() {
         let (id, effect) = open.pop_front().unwrap();
         let Effect::CallModel(request) = effect else { panic!("{effect:?}") };
         let request = ModelRequest { max_tokens: 4, ..*request };
-        let reply = gateway.call(&request, &Ledger::unlimited(), None).await.result.unwrap();
+        let reply = gateway.call(&request, &RunLedger::unlimited(), None).await.result.unwrap();
         read += reply.usage.cache_read;
         all += reply.usage.prompt();
         calls += 1;

@@ -21,7 +21,7 @@ use self::kernel::KernelFiles;
 use self::packages::PackageSelection;
 use super::build_tools::BuildTools;
 use super::manifest::{FORMAT, FileEntry, ImageManifest};
-use super::recipe::Recipe;
+use super::recipe::ImageRecipe;
 use super::tree::{self, TreeEntry, TreeNode};
 use super::work_folder::WorkFolder;
 use super::{BUILDING, ImageStore, MANIFEST, MODULES, ROOT, ROOTFS, SandboxImage, TREE, VMLINUZ};
@@ -149,7 +149,7 @@ impl<'a> ImageBuilder<'a> {
     /// Builds an image and tags it with the recipe's name.
     pub async fn build(
         &mut self,
-        recipe: &Recipe,
+        recipe: &ImageRecipe,
         existing: ExistingImagePolicy,
     ) -> Result<BuildOutcome, SandboxError> {
         let made_by = recipe.hash()?;
@@ -167,13 +167,16 @@ impl<'a> ImageBuilder<'a> {
     }
 
     /// Rebuilds an image without installing it and compares it with the installed one.
-    pub async fn rebuild(&mut self, recipe: &Recipe) -> Result<RebuildComparison, SandboxError> {
+    pub async fn rebuild(
+        &mut self,
+        recipe: &ImageRecipe,
+    ) -> Result<RebuildComparison, SandboxError> {
         let (_, old) = self.store.manifest(&recipe.name)?;
         let draft = self.draft(recipe).await?;
         Ok(compare(&old, &draft.manifest))
     }
 
-    async fn draft(&mut self, recipe: &Recipe) -> Result<StagedImage, SandboxError> {
+    async fn draft(&mut self, recipe: &ImageRecipe) -> Result<StagedImage, SandboxError> {
         self.drafts += 1;
         let area = self.work.path().join(format!("draft-{}", self.drafts));
         let folder = area.join("image");
@@ -221,12 +224,12 @@ impl<'a> ImageBuilder<'a> {
         Ok(StagedImage { folder, manifest, sha256: Sha256Hex::of(&bytes) })
     }
 
-    fn start(&mut self, recipe: &Recipe, step: BuildStep) -> Instant {
+    fn start(&mut self, recipe: &ImageRecipe, step: BuildStep) -> Instant {
         (self.progress)(BuildProgress::Started(&recipe.name, step));
         Instant::now()
     }
 
-    fn finish(&mut self, recipe: &Recipe, step: BuildStep, begun: Instant) {
+    fn finish(&mut self, recipe: &ImageRecipe, step: BuildStep, begun: Instant) {
         (self.progress)(BuildProgress::Finished(&recipe.name, step, begun.elapsed()));
     }
 

@@ -23,7 +23,7 @@ const BUILDER: u32 = 1;
 
 /// Describes how an image is built.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recipe {
+pub struct ImageRecipe {
     pub name: String,
     /// Short description of what the image is for.
     pub summary: String,
@@ -42,7 +42,7 @@ pub struct KernelRecipe {
     pub package: String,
     /// Dependencies to leave out.
     pub without: BTreeSet<String>,
-    /// Modules in load order.
+    /// Modules to load, without their dependencies.
     pub modules: Vec<String>,
     /// Mount points in the initramfs.
     pub folders: BTreeSet<String>,
@@ -84,7 +84,7 @@ struct ImageRecipeFile {
     root: Option<RootRecipe>,
 }
 
-impl Recipe {
+impl ImageRecipe {
     /// Names of the images that can be built.
     pub fn names() -> impl Iterator<Item = &'static str> {
         BUILT_IN.iter().map(|(name, _)| *name)

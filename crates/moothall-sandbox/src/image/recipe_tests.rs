@@ -17,15 +17,15 @@ remove = ["usr/share/man"]
 
 #[track_caller]
 fn check_refused(own: &str, problem: &str) {
-    let refused = Recipe::parse(SHARED, own).unwrap_err();
+    let refused = ImageRecipe::parse(SHARED, own).unwrap_err();
     assert!(refused.contains(problem), "{refused}");
 }
 
 #[test]
 fn every_recipe_that_is_compiled_in_can_be_read() {
-    let read: Vec<_> = Recipe::names()
+    let read: Vec<_> = ImageRecipe::names()
         .map(|name| {
-            let recipe = Recipe::named(name).unwrap();
+            let recipe = ImageRecipe::named(name).unwrap();
             (recipe.name, recipe.root.map(|root| root.packages.len() > 1))
         })
         .collect();
@@ -39,7 +39,7 @@ fn every_recipe_that_is_compiled_in_can_be_read() {
 fn recipe_stands_on_what_every_image_shares() {
     let own = "name = \"x\"\nsummary = \"y\"\n[root]\npackages = [\"dash\"]\nremove = [\"opt\"]\n[root.files]\n\"etc/a\" = \"b\"";
     let set = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<BTreeSet<_>>();
-    let expected = Recipe {
+    let expected = ImageRecipe {
         name: "x".to_owned(),
         summary: "y".to_owned(),
         suite: "bookworm".to_owned(),
@@ -58,7 +58,7 @@ fn recipe_stands_on_what_every_image_shares() {
             ..RootRecipe::default()
         }),
     };
-    assert_eq!(Recipe::parse(SHARED, own).unwrap(), expected);
+    assert_eq!(ImageRecipe::parse(SHARED, own).unwrap(), expected);
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn hash_changes_with_what_is_built_and_not_with_what_is_said_of_it() {
     let recipe = |summary: &str, package: &str| {
         let own =
             format!("name = \"x\"\nsummary = \"{summary}\"\n[root]\npackages = [\"{package}\"]");
-        Recipe::parse(SHARED, &own).unwrap().hash().unwrap()
+        ImageRecipe::parse(SHARED, &own).unwrap().hash().unwrap()
     };
     assert_eq!(recipe("one", "dash"), recipe("other", "dash"));
     assert_ne!(recipe("one", "dash"), recipe("one", "mawk"));
@@ -93,7 +93,7 @@ fn hash_changes_with_what_is_built_and_not_with_what_is_said_of_it() {
 
 #[test]
 fn name_without_a_recipe_is_told_the_names_that_have_one() {
-    let error = Recipe::named("rust").unwrap_err();
+    let error = ImageRecipe::named("rust").unwrap_err();
     assert_eq!(
         error.to_string(),
         "image `rust`: unknown image; available images: debate, python, documents, data"

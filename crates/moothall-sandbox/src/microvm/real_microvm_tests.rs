@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use moothall_core::Sha256Hex;
 use moothall_core::guest::{ExitCause, GuestRunRequest, Place};
-use moothall_core::sandbox::{IsolationClass, Limits, SandboxLabels};
+use moothall_core::sandbox::{IsolationClass, SandboxLabels, SandboxLimits};
 
 use super::{AcceleratorChoice, MicroVmEngine, MicroVmOptions, VmAccelerator};
 use crate::image::ImageStore;
@@ -82,7 +82,7 @@ pub(crate) async fn engine() -> (MicroVmEngine, tempfile::TempDir) {
 }
 
 pub(crate) fn python() -> SandboxSpec {
-    SandboxSpec { image: "python".to_owned(), limits: Limits::default() }
+    SandboxSpec { image: "python".to_owned(), limits: SandboxLimits::default() }
 }
 
 async fn started(engine: &MicroVmEngine) -> StartedSandbox {
@@ -96,7 +96,7 @@ pub(crate) async fn run(session: &mut AgentSession, program: &str) -> String {
     let request = GuestRunRequest {
         argv: vec!["python3".to_owned(), "main.py".to_owned()],
         env: BTreeMap::new(),
-        limits: Limits::default(),
+        limits: SandboxLimits::default(),
     };
     let ran = session.run(request, b"", None).await;
     let stderr = String::from_utf8_lossy(&ran.stderr);
@@ -236,13 +236,13 @@ async fn a_template_that_does_not_come_to_life_is_made_again() {
 #[tokio::test]
 async fn an_image_without_an_interpreter_comes_up_too() {
     let (engine, _registry) = engine().await;
-    let spec = SandboxSpec { image: "debate".to_owned(), limits: Limits::default() };
+    let spec = SandboxSpec { image: "debate".to_owned(), limits: SandboxLimits::default() };
     let mut vessel = engine.start(&spec, &SandboxLabels::default()).await.unwrap();
     // It has no root file system to run programs in, and reports that.
     let request = GuestRunRequest {
         argv: vec!["python3".to_owned()],
         env: BTreeMap::new(),
-        limits: Limits::default(),
+        limits: SandboxLimits::default(),
     };
     let ran = vessel.session.run(request, b"", None).await;
     assert!(matches!(ran.end, SessionRunEnd::Broken(SandboxError::Request(_))), "{:?}", ran.end);
@@ -251,7 +251,7 @@ async fn an_image_without_an_interpreter_comes_up_too() {
 #[tokio::test]
 async fn a_program_with_large_modules_starts_as_quickly_as_another() {
     let (engine, _registry) = engine().await;
-    let spec = SandboxSpec { image: "data".to_owned(), limits: Limits::default() };
+    let spec = SandboxSpec { image: "data".to_owned(), limits: SandboxLimits::default() };
     engine.prepare(&spec).await.unwrap();
     let mut vessel = engine.start(&spec, &SandboxLabels::default()).await.unwrap();
     let begun = Instant::now();
@@ -318,7 +318,7 @@ async fn kvm_works_or_is_given_up_in_time() {
     let options = MicroVmOptions { accel, ..options(&shared_cache(), registry.path()) };
     let engine = MicroVmEngine::open(options).await.unwrap();
     assert_eq!(engine.class(), IsolationClass::HardwareVm);
-    let spec = SandboxSpec { image: "debate".to_owned(), limits: Limits::default() };
+    let spec = SandboxSpec { image: "debate".to_owned(), limits: SandboxLimits::default() };
     let begun = Instant::now();
     let started = engine.start(&spec, &SandboxLabels::default()).await;
     assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());

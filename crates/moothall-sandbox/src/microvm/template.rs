@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use moothall_core::guest::{ExitCause, GuestRunRequest};
-use moothall_core::sandbox::Limits;
+use moothall_core::sandbox::SandboxLimits;
 use moothall_core::{Sha256Hex, canonical_json};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -73,7 +73,7 @@ const TSC_TOLERANCE: u64 = 2;
 
 /// Everything that a template depends on. Equal recipes produce the same template.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Recipe {
+pub(crate) struct TemplateRecipe {
     pub(crate) accel: VmAccelerator,
     pub(crate) ram_bytes: u64,
     /// Kernel command line without the TSC frequency.
@@ -111,7 +111,7 @@ pub(crate) fn ram_bytes(memory_bytes: u64) -> u64 {
     memory_bytes.saturating_add(OVERHEAD).checked_next_multiple_of(STEP).unwrap_or(u64::MAX)
 }
 
-impl Recipe {
+impl TemplateRecipe {
     /// Builds the recipe. `machine` has the remaining inputs: QEMU's version and file, and the CPU
     /// model if the guest sees it.
     pub(crate) fn new(
@@ -120,7 +120,7 @@ impl Recipe {
         machine: &serde_json::Value,
         image: &SandboxImage,
         guest: &GuestBinary,
-        limits: &Limits,
+        limits: &SandboxLimits,
     ) -> Result<Self, SandboxError> {
         let ram_bytes = ram_bytes(limits.memory_bytes);
         // `panic=-1 reboot=t`: a guest that panics makes QEMU exit, which is detected immediately.
@@ -145,7 +145,7 @@ impl Recipe {
             "guest": guest.sha256,
         });
         let key = canonical_json(&depends_on)
-            .map_err(|error| SandboxError::Request(error.to_string()))?;
+            .map_err(|error| SandboxError::Request(format!("cannot name the template: {error}")))?;
         let key = Sha256Hex::of(key.as_bytes());
         Ok(Self { accel, ram_bytes, command_line, tsc_khz, key })
     }
@@ -180,7 +180,7 @@ impl Recipe {
 /// Boots a machine with `ram` as its memory and waits for its agent.
 pub(crate) async fn boot(
     launcher: &QemuLauncher,
-    recipe: &Recipe,
+    recipe: &TemplateRecipe,
     image: &SandboxImage,
     guest: &GuestBinary,
     ram: &OwnedFd,
@@ -215,7 +215,7 @@ pub(crate) fn open_root(image: &SandboxImage) -> Result<Option<Arc<OwnedFd>>, Sa
     Ok(Some(Arc::new(file.into_parts().0.into())))
 }
 
-pub(crate) fn blank_ram(recipe: &Recipe) -> Result<OwnedFd, SandboxError> {
+pub(crate) fn blank_ram(recipe: &TemplateRecipe) -> Result<OwnedFd, SandboxError> {
     memory::blank("moothall-ram", recipe.ram_bytes)
         .map_err(SandboxError::host("cannot create the guest's memory"))
 }
@@ -224,7 +224,7 @@ impl MicroVmTemplate {
     /// Boots a machine, parks its interpreter, saves its state and kills it.
     pub(crate) async fn build(
         launcher: &QemuLauncher,
-        recipe: &Recipe,
+        recipe: &TemplateRecipe,
         image: &SandboxImage,
         guest: &GuestBinary,
         spec: &SandboxSpec,
@@ -314,7 +314,7 @@ pub(crate) fn state_hash(state: &OwnedFd) -> std::io::Result<Sha256Hex> {
 /// waits for a program.
 async fn warm_up(
     machine: &mut QemuMachine,
-    limits: &Limits,
+    limits: &SandboxLimits,
     interpreter: Vec<String>,
 ) -> Result<(), SandboxError> {
     let wall_ms = u64::try_from(WARM_UP.as_millis()).unwrap_or(u64::MAX);
@@ -323,7 +323,7 @@ async fn warm_up(
             .map(ToOwned::to_owned)
             .to_vec(),
         env: std::collections::BTreeMap::new(),
-        limits: Limits { wall_ms, cpu_permille: 1_000, ..*limits },
+        limits: SandboxLimits { wall_ms, cpu_permille: 1_000, ..*limits },
     };
     let ran = machine.session.run(request, b"", None).await;
     match ran.end {

@@ -27,7 +27,7 @@ use rustix::io::Errno;
 use tokio::time::{Instant, sleep};
 
 use super::memory::{blank, copy_with_holes, read_bounded, seal, sealed};
-use super::template::{MicroVmTemplate, Recipe, TemplateLabel, open_root};
+use super::template::{MicroVmTemplate, TemplateLabel, TemplateRecipe, open_root};
 use crate::SandboxError;
 use crate::image::SandboxImage;
 
@@ -49,7 +49,7 @@ const GIVEN_UP: Duration = Duration::from_secs(60 * 60);
 
 /// The folder of templates.
 #[derive(Debug, Clone)]
-pub(crate) struct Shelf {
+pub(crate) struct TemplateCache {
     folder: PathBuf,
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct TemplateLock {
     _lock: File,
 }
 
-impl Shelf {
+impl TemplateCache {
     /// Opens the template cache inside `cache`.
     pub(crate) fn open(cache: &Path) -> Result<Self, SandboxError> {
         let folder = cache.join("templates");
@@ -72,7 +72,7 @@ impl Shelf {
     /// Loads the template for a recipe if a complete one exists.
     pub(crate) async fn load(
         &self,
-        recipe: &Recipe,
+        recipe: &TemplateRecipe,
         image: &SandboxImage,
     ) -> Option<MicroVmTemplate> {
         let (shelf, recipe, image) = (self.clone(), recipe.clone(), image.clone());
@@ -90,7 +90,7 @@ impl Shelf {
 
     fn try_load(
         &self,
-        recipe: &Recipe,
+        recipe: &TemplateRecipe,
         image: &SandboxImage,
     ) -> io::Result<Option<MicroVmTemplate>> {
         let folder = self.folder.join(recipe.key.to_string());
@@ -120,7 +120,7 @@ impl Shelf {
     }
 
     /// Waits for the lock to build this template.
-    pub(crate) async fn turn(&self, recipe: &Recipe) -> Result<TemplateLock, SandboxError> {
+    pub(crate) async fn turn(&self, recipe: &TemplateRecipe) -> Result<TemplateLock, SandboxError> {
         let unusable = || SandboxError::host("cannot lock a template");
         let lock: File = fs_err::OpenOptions::new()
             .write(true)
@@ -166,7 +166,7 @@ impl Shelf {
     /// Stores a template on disk. Best effort: on failure, later starts are only slower.
     pub(crate) async fn keep(
         &self,
-        recipe: &Recipe,
+        recipe: &TemplateRecipe,
         template: &Arc<MicroVmTemplate>,
         turn: TemplateLock,
     ) {
@@ -181,7 +181,7 @@ impl Shelf {
         }
     }
 
-    fn write_down(&self, recipe: &Recipe, template: &MicroVmTemplate) {
+    fn write_down(&self, recipe: &TemplateRecipe, template: &MicroVmTemplate) {
         let key = recipe.key.to_string();
         let fresh = self.folder.join(format!(".{key}.{}", uuid::Uuid::now_v7().simple()));
         let kept = write(&fresh, template).and_then(|()| {
@@ -195,7 +195,7 @@ impl Shelf {
         self.tidy_up(&key);
     }
 
-    pub(crate) fn remove(&self, recipe: &Recipe) {
+    pub(crate) fn remove(&self, recipe: &TemplateRecipe) {
         let _ = fs_err::remove_dir_all(self.folder.join(recipe.key.to_string()));
     }
 

@@ -7,14 +7,14 @@ use moothall_core::Sha256Hex;
 
 use super::super::VmAccelerator;
 use super::super::memory::{blank, seal, sealed};
-use super::super::template::{MicroVmTemplate, Recipe, TemplateLabel};
-use super::{KEPT, Shelf};
+use super::super::template::{MicroVmTemplate, TemplateLabel, TemplateRecipe};
+use super::{KEPT, TemplateCache};
 use crate::image::SandboxImage;
 
 const RAM: u64 = 1 << 20;
 
-fn recipe(name: &str, tsc_khz: u64) -> Recipe {
-    Recipe {
+fn recipe(name: &str, tsc_khz: u64) -> TemplateRecipe {
+    TemplateRecipe {
         accel: VmAccelerator::Tcg,
         ram_bytes: RAM,
         command_line: String::new(),
@@ -71,7 +71,7 @@ fn text_in(template: MicroVmTemplate) -> Vec<u8> {
 #[tokio::test]
 async fn a_template_comes_back_as_it_was_and_sealed() {
     let cache = tempfile::tempdir().unwrap();
-    let shelf = Shelf::open(cache.path()).unwrap();
+    let shelf = TemplateCache::open(cache.path()).unwrap();
     let recipe = recipe("a", 2_000_000);
     assert!(shelf.load(&recipe, &image()).await.is_none());
     let turn = shelf.turn(&recipe).await.unwrap();
@@ -89,7 +89,7 @@ async fn a_template_comes_back_as_it_was_and_sealed() {
 #[tokio::test]
 async fn a_template_is_good_for_a_counter_that_is_nearly_as_fast() {
     let cache = tempfile::tempdir().unwrap();
-    let shelf = Shelf::open(cache.path()).unwrap();
+    let shelf = TemplateCache::open(cache.path()).unwrap();
     let turn = shelf.turn(&recipe("a", 2_000_000)).await.unwrap();
     shelf.keep(&recipe("a", 2_000_000), &template(b"hello"), turn).await;
     let mut found = Vec::new();
@@ -104,7 +104,7 @@ async fn a_template_with_a_part_that_is_cut_off_or_changed_is_none() {
     let cut = |path: PathBuf| fs_err::OpenOptions::new().write(true).open(path).unwrap();
     let check = async |damage: &dyn Fn(PathBuf)| {
         let cache = tempfile::tempdir().unwrap();
-        let shelf = Shelf::open(cache.path()).unwrap();
+        let shelf = TemplateCache::open(cache.path()).unwrap();
         let recipe = recipe("a", 2_000_000);
         let turn = shelf.turn(&recipe).await.unwrap();
         shelf.keep(&recipe, &template(b"first"), turn).await;
@@ -126,7 +126,7 @@ async fn a_template_with_a_part_that_is_cut_off_or_changed_is_none() {
 #[tokio::test]
 async fn the_templates_that_were_not_used_for_longest_go_first() {
     let cache = tempfile::tempdir().unwrap();
-    let shelf = Shelf::open(cache.path()).unwrap();
+    let shelf = TemplateCache::open(cache.path()).unwrap();
     let folder = cache.path().join("templates");
     let keep = async |number: usize| {
         let recipe = recipe(&number.to_string(), 2_000_000);
@@ -134,7 +134,7 @@ async fn the_templates_that_were_not_used_for_longest_go_first() {
         shelf.keep(&recipe, &template(b"hello"), turn).await;
         recipe
     };
-    let used = |recipe: &Recipe, ago: u64| {
+    let used = |recipe: &TemplateRecipe, ago: u64| {
         let label = folder.join(recipe.key.to_string()).join("label.json");
         let label = fs_err::OpenOptions::new().append(true).open(label).unwrap();
         label.file().set_modified(SystemTime::now() - Duration::from_secs(ago)).unwrap();
@@ -160,7 +160,8 @@ async fn the_templates_that_were_not_used_for_longest_go_first() {
 #[tokio::test(start_paused = true)]
 async fn only_one_makes_a_template_at_a_time() {
     let cache = tempfile::tempdir().unwrap();
-    let (first, second) = (Shelf::open(cache.path()).unwrap(), Shelf::open(cache.path()).unwrap());
+    let (first, second) =
+        (TemplateCache::open(cache.path()).unwrap(), TemplateCache::open(cache.path()).unwrap());
     let recipe = recipe("a", 2_000_000);
     let turn = first.turn(&recipe).await.unwrap();
     let late = second.turn(&recipe).await.unwrap_err();
@@ -177,7 +178,7 @@ async fn only_one_makes_a_template_at_a_time() {
 #[tokio::test]
 async fn whoever_has_the_turn_removes_what_others_had_begun() {
     let cache = tempfile::tempdir().unwrap();
-    let shelf = Shelf::open(cache.path()).unwrap();
+    let shelf = TemplateCache::open(cache.path()).unwrap();
     let templates = cache.path().join("templates");
     let (mine, other) = (recipe("mine", 2_000_000), recipe("other", 2_000_000));
     let begun = [&mine, &other].map(|recipe| templates.join(format!(".{}.begun", recipe.key)));

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use moothall_core::sandbox::Limits;
+use moothall_core::sandbox::SandboxLimits;
 use serde_json::{Value, json};
 
 use super::SandboxKernel;
@@ -62,7 +62,7 @@ pub(crate) struct OciBundle<'a> {
     /// Path of the agent binary.
     pub(crate) agent: &'a Path,
     /// Limits of the program.
-    pub(crate) limits: &'a Limits,
+    pub(crate) limits: &'a SandboxLimits,
     /// Limits enforced by the host's cgroups.
     pub(crate) resources: &'a CgroupLimits,
     /// Path of the cgroup relative to each hierarchy.

@@ -9,7 +9,7 @@ fn config_with(kernel: SandboxKernel, ids: Option<IdRange>) -> Value {
     let bundle = OciBundle {
         root: Path::new("/images/x/root"),
         agent: Path::new("/cache/guest"),
-        limits: &Limits::default(),
+        limits: &SandboxLimits::default(),
         resources: &resources,
         cgroups_path: "/moothall/x",
         kernel,

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use fs_err as fs;
-use moothall_core::sandbox::Limits;
+use moothall_core::sandbox::SandboxLimits;
 use serde_json::{Value, json};
 
 use crate::SandboxError;
@@ -30,7 +30,7 @@ pub(crate) struct CgroupLimits {
 }
 
 impl CgroupLimits {
-    pub(crate) fn new(limits: &Limits, own_memory_bytes: u64, pids: u64) -> Self {
+    pub(crate) fn new(limits: &SandboxLimits, own_memory_bytes: u64, pids: u64) -> Self {
         let cpu_quota = (u64::from(limits.cpu_permille) * CPU_PERIOD / 1000).max(SHORTEST_QUOTA);
         Self { memory_bytes: limits.memory_bytes.saturating_add(own_memory_bytes), pids, cpu_quota }
     }

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use moothall_core::sandbox::{IsolationClass, Limits};
+use moothall_core::sandbox::{IsolationClass, SandboxLimits};
 
 use super::SandboxKernel;
 use super::cgroup::{CgroupController, CgroupLimits, CgroupSupport};
@@ -90,7 +90,7 @@ impl OciRuntimeKind {
     }
 
     /// The host's cgroup limits for a sandbox with these limits.
-    pub(crate) fn resources(self, limits: &Limits) -> CgroupLimits {
+    pub(crate) fn resources(self, limits: &SandboxLimits) -> CgroupLimits {
         let pids = u64::from(limits.pids);
         match self {
             Self::Runsc => CgroupLimits::new(limits, GVISOR_BYTES, pids.max(GVISOR_THREADS)),

@@ -59,7 +59,7 @@ fn has_runc_keep_the_counters() {
 
 #[test]
 fn counts_what_a_sandbox_needs_beside_its_program() {
-    let limits = Limits { pids: 64, memory_bytes: 256 << 20, ..Limits::default() };
+    let limits = SandboxLimits { pids: 64, memory_bytes: 256 << 20, ..SandboxLimits::default() };
     let runc = CgroupLimits { memory_bytes: 256 << 20, pids: 65, cpu_quota: 50_000 };
     assert_eq!(OciRuntimeKind::Runc.resources(&limits), runc);
     let runsc = CgroupLimits { memory_bytes: 316 << 20, pids: 512, cpu_quota: 50_000 };
@@ -68,7 +68,7 @@ fn counts_what_a_sandbox_needs_beside_its_program() {
 
 #[test]
 fn leaves_room_to_start_under_the_smallest_limits() {
-    let limits = Limits { pids: 1, cpu_permille: 1, ..Limits::default() };
+    let limits = SandboxLimits { pids: 1, cpu_permille: 1, ..SandboxLimits::default() };
     let expected = CgroupLimits { memory_bytes: 256 << 20, pids: 20, cpu_quota: 1000 };
     assert_eq!(OciRuntimeKind::Crun.resources(&limits), expected);
 }

@@ -6,11 +6,12 @@ use moothall_core::debate::Debate;
 use moothall_core::guest::{GuestWorkflow, Place, StepSummary};
 use moothall_core::model::{ModelReply, StopReason, TokenUsage, UsageBasis};
 use moothall_core::sandbox::{
-    ExecuteRequest, Exit, GuestPath, IsolationClass, LimitName, Limits, SandboxLabels,
+    ExecuteRequest, ExecutionExit, GuestPath, IsolationClass, LimitName, SandboxLabels,
+    SandboxLimits,
 };
 use moothall_core::{EffectResult, Sha256Hex, Workflow as _};
 use moothall_sandbox::{
-    EngineName, HostOptions, NamedSandboxes, PoolOptions, SandboxHost, SandboxPolicy,
+    EngineName, HostOptions, MemoryBudget, NamedSandboxes, PoolOptions, SandboxHost, SandboxPolicy,
     SandboxRunner, SandboxSpec, SharedKernel,
 };
 
@@ -86,7 +87,7 @@ async fn open(engine: EngineName, idle: usize) -> World {
         shared_kernel: SharedKernel::Accepted,
     };
     let chosen = host.choose(&policy, "python").await.unwrap();
-    let options = PoolOptions { idle, memory_bytes: 2 << 30 };
+    let options = PoolOptions { idle, memory: MemoryBudget::new(2 << 30) };
     World { sandboxes: SandboxRunner::new(chosen, options), _state: state }
 }
 
@@ -112,7 +113,10 @@ async fn it_holds_what_a_probe_tries_and_says_what_it_is(engine: EngineName) {
     let world = open(engine, 0).await;
     let execution = world.run(&program("print(1)")).await;
     let attestation = execution.attestation;
-    assert_eq!((execution.exit, &*execution.stdout.text), (Exit::Exited { code: 0 }, "1\n"));
+    assert_eq!(
+        (execution.exit, &*execution.stdout.text),
+        (ExecutionExit::Exited { code: 0 }, "1\n")
+    );
     let expected = match engine {
         EngineName::Microvm => [IsolationClass::HardwareVm, IsolationClass::EmulatedVm].as_slice(),
         EngineName::Runsc => &[IsolationClass::UserKernel],
@@ -120,7 +124,7 @@ async fn it_holds_what_a_probe_tries_and_says_what_it_is(engine: EngineName) {
     };
     assert!(expected.contains(&attestation.class), "{attestation:?}");
     assert_eq!(attestation.engine, engine.as_str());
-    assert_eq!(attestation.limits, Limits::default());
+    assert_eq!(attestation.limits, SandboxLimits::default());
     assert_eq!(attestation.not_held(), Vec::<LimitName>::new());
     // Nine from inside; QEMU is additionally confined by the jail.
     let walls = if engine == EngineName::Microvm { 3 } else { 0 };
@@ -150,7 +154,7 @@ async fn a_program_gets_arguments_variables_input_and_files_and_leaves_files(eng
     let executed =
         world.sandboxes.execute(&SandboxLabels::default(), &request, &inputs, None).await.unwrap();
     let execution = executed.execution;
-    assert_eq!(execution.exit, Exit::Exited { code: 7 }, "{}", execution.stderr.text);
+    assert_eq!(execution.exit, ExecutionExit::Exited { code: 7 }, "{}", execution.stderr.text);
     assert_eq!(execution.stdout.text, "['a b', 'ü'] hello typed|1,2|beside it\n");
     assert_eq!(execution.stderr.text, "to stderr\n");
     assert_eq!(execution.left_behind, Vec::<String>::new());
@@ -182,23 +186,27 @@ async fn what_one_program_left_is_not_there_for_the_next(engine: EngineName) {
 /// Each program tries to exceed one limit and stops by itself before it could do harm.
 async fn every_limit_stops_who_exceeds_it(engine: EngineName) {
     let world = open(engine, 0).await;
-    let limited = |source: &str, change: fn(&mut Limits)| {
+    let limited = |source: &str, change: fn(&mut SandboxLimits)| {
         let mut request = program(source);
         change(&mut request.limits);
         request
     };
 
     let wall = limited("import time\ntime.sleep(20)", |limits| limits.wall_ms = 1_500);
-    assert_eq!(world.run(&wall).await.exit, Exit::TimedOut, "wall");
+    assert_eq!(world.run(&wall).await.exit, ExecutionExit::TimedOut, "wall");
 
     let cpu_time = limited("while True: pass", |limits| {
         limits.cpu_seconds = 1;
         limits.cpu_permille = 1000;
     });
-    assert_eq!(world.run(&cpu_time).await.exit, Exit::Signalled { signal: 24 }, "CPU time");
+    assert_eq!(
+        world.run(&cpu_time).await.exit,
+        ExecutionExit::Signalled { signal: 24 },
+        "CPU time"
+    );
 
     let memory = limited("x = bytearray(400 << 20)\nprint(len(x))", |_| ());
-    assert_eq!(world.run(&memory).await.exit, Exit::OutOfMemory, "memory");
+    assert_eq!(world.run(&memory).await.exit, ExecutionExit::OutOfMemory, "memory");
 
     // gVisor counts processes for the whole sandbox and ends it; that is reported too.
     let pids = limited(
@@ -216,7 +224,7 @@ async fn every_limit_stops_who_exceeds_it(engine: EngineName) {
     let held = world.run(&pids).await;
     match engine {
         EngineName::Runsc => assert!(
-            matches!(&held.exit, Exit::SandboxDied { .. } | Exit::Exited { .. }),
+            matches!(&held.exit, ExecutionExit::SandboxDied { .. } | ExecutionExit::Exited { .. }),
             "pids: {held:?}"
         ),
         _ => assert_eq!(held.stdout.text, "True\n", "pids: {held:?}"),
@@ -235,7 +243,7 @@ async fn every_limit_stops_who_exceeds_it(engine: EngineName) {
          except OSError: pass\n\
          print(os.path.getsize('big') <= int(sys.argv[1]))\n";
     for (name, most, change) in [
-        ("file size", 1 << 20, (|limits| limits.file_bytes = 1 << 20) as fn(&mut Limits)),
+        ("file size", 1 << 20, (|limits| limits.file_bytes = 1 << 20) as fn(&mut SandboxLimits)),
         ("disk", 64 << 20, |_| ()),
     ] {
         let mut request = limited(write, change);
@@ -272,7 +280,7 @@ async fn every_limit_stops_who_exceeds_it(engine: EngineName) {
 
 async fn a_workflow_runs_inside_and_its_effects_outside(engine: EngineName) {
     let world = open(engine, 0).await;
-    let spec = SandboxSpec { image: "debate".to_owned(), limits: Limits::default() };
+    let spec = SandboxSpec { image: "debate".to_owned(), limits: SandboxLimits::default() };
     let mut lease = world.sandboxes.lease(&spec, &SandboxLabels::default()).await.unwrap();
     let input = debate_input();
     let mut outside = Debate::new(input.clone()).unwrap();
@@ -297,7 +305,7 @@ async fn a_named_sandbox_comes_back_from_its_rest_with_its_files(engine: EngineN
     let world = open(engine, 0).await;
     let named = NamedSandboxes::new(world.sandboxes.clone());
     let run = "0190b3c4-0000-7000-8000-000000000001".parse().unwrap();
-    let spec = SandboxSpec { image: "python".to_owned(), limits: Limits::default() };
+    let spec = SandboxSpec { image: "python".to_owned(), limits: SandboxLimits::default() };
     let labels = SandboxLabels::default();
     let mut visit = named.visit(&run, "m7", &spec, &labels).await.unwrap();
     let lease = visit.lease().unwrap();
@@ -317,7 +325,7 @@ async fn a_named_sandbox_comes_back_from_its_rest_with_its_files(engine: EngineN
 
 async fn one_from_the_pool_was_never_used(engine: EngineName) {
     let world = open(engine, 2).await;
-    let spec = SandboxSpec { image: "python".to_owned(), limits: Limits::default() };
+    let spec = SandboxSpec { image: "python".to_owned(), limits: SandboxLimits::default() };
     world.sandboxes.expect(&spec);
     if world.sandboxes.engine().is_worth_pooling() {
         while world.sandboxes.waiting(&spec) < 2 {

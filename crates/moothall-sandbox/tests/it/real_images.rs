@@ -7,7 +7,7 @@ use std::sync::mpsc;
 
 use moothall_sandbox::image::{
     BuildOptions, BuildOutcome, BuildProgress, BuildStep, ExistingImagePolicy, ImageBuilder,
-    ImageStore, RebuildComparison, Recipe, SandboxImage,
+    ImageRecipe, ImageStore, RebuildComparison, SandboxImage,
 };
 
 fn options() -> BuildOptions {
@@ -16,7 +16,11 @@ fn options() -> BuildOptions {
     BuildOptions { mirrors: Vec::new(), environment }
 }
 
-async fn build(store: &ImageStore, recipe: &Recipe, existing: ExistingImagePolicy) -> BuildOutcome {
+async fn build(
+    store: &ImageStore,
+    recipe: &ImageRecipe,
+    existing: ExistingImagePolicy,
+) -> BuildOutcome {
     let mut builder = ImageBuilder::new(store, options(), |_| ()).await.unwrap();
     builder.build(recipe, existing).await.unwrap()
 }
@@ -39,7 +43,7 @@ fn entries(folder: &Path) -> Vec<String> {
 #[tokio::test]
 async fn image_comes_out_the_same_in_another_folder_and_is_kept_after_that() {
     let folder = tempfile::tempdir().unwrap();
-    let recipe = Recipe::named("debate").unwrap();
+    let recipe = ImageRecipe::named("debate").unwrap();
     let one = ImageStore::at(folder.path().join("one"));
     let other = ImageStore::at(folder.path().join("of a longer name/other"));
     let image = new(build(&one, &recipe, ExistingImagePolicy::Keep).await);
@@ -64,7 +68,7 @@ async fn image_comes_out_the_same_in_another_folder_and_is_kept_after_that() {
 async fn damaged_image_is_found_and_mended_by_building_it_again() {
     let folder = tempfile::tempdir().unwrap();
     let store = ImageStore::at(folder.path());
-    let recipe = Recipe::named("debate").unwrap();
+    let recipe = ImageRecipe::named("debate").unwrap();
     let mut builder = ImageBuilder::new(&store, options(), |_| ()).await.unwrap();
     let image = new(builder.build(&recipe, ExistingImagePolicy::Keep).await.unwrap());
     let mut kernel = fs_err::read(&image.vmlinuz).unwrap();
@@ -86,7 +90,7 @@ async fn damaged_image_is_found_and_mended_by_building_it_again() {
 async fn build_that_is_cancelled_leaves_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
     let store = ImageStore::at(folder.path());
-    let recipe = Recipe::named("debate").unwrap();
+    let recipe = ImageRecipe::named("debate").unwrap();
     let (began, begun) = mpsc::channel();
     let tell = move |progress: BuildProgress<'_>| {
         if let BuildProgress::Started(_, BuildStep::Kernel) = progress {

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use moothall_core::Sha256Hex;
-use moothall_core::sandbox::{ExecuteRequest, Exit, SandboxLabels};
+use moothall_core::sandbox::{ExecuteRequest, ExecutionExit, SandboxLabels};
 use moothall_sandbox::image::ImageStore;
 use moothall_sandbox::microvm::{AcceleratorChoice, MicroVmEngine, MicroVmOptions};
 use moothall_sandbox::{
-    GuestBinary, PoolOptions, ProbedEngine, SandboxEngine, SandboxError, SandboxRegistry,
-    SandboxRunner, probe,
+    GuestBinary, MemoryBudget, PoolOptions, ProbedEngine, SandboxEngine, SandboxError,
+    SandboxRegistry, SandboxRunner, probe,
 };
 
 use crate::support;
@@ -46,11 +46,12 @@ async fn a_microvm_holds_what_the_probe_tries_and_runs_a_program() {
     let report = probe(&engine, "python").await.unwrap();
     assert_eq!(report.faults(), Vec::<moothall_core::RuleId>::new());
     let chosen = ProbedEngine { engine, report };
-    let sandboxes = SandboxRunner::new(chosen, PoolOptions { idle: 0, memory_bytes: 4 << 30 });
+    let sandboxes =
+        SandboxRunner::new(chosen, PoolOptions { idle: 0, memory: MemoryBudget::new(4 << 30) });
     let inputs = BTreeMap::new();
     let executed =
         sandboxes.execute(&SandboxLabels::default(), &hello(), &inputs, None).await.unwrap();
-    assert_eq!(executed.execution.exit, Exit::Exited { code: 0 });
+    assert_eq!(executed.execution.exit, ExecutionExit::Exited { code: 0 });
     assert_eq!(executed.execution.stdout.text, "hello\n");
     assert_eq!(executed.execution.attestation.not_held(), []);
     executed.clean_up.await.unwrap();

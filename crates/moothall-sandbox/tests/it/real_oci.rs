@@ -9,7 +9,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use moothall_core::sandbox::{CapturedOutput, Exit, LimitName, Limits};
+use moothall_core::sandbox::{CapturedOutput, ExecutionExit, LimitName, SandboxLimits};
 use moothall_sandbox::image::ImageStore;
 use moothall_sandbox::oci::{OciEngine, OciOptions, UserNamespace};
 use moothall_sandbox::{
@@ -88,7 +88,7 @@ except PermissionError:
     let inputs = BTreeMap::from([(path("a/given.txt"), b"world".to_vec())]);
     let executed = world.sandboxes.execute(&world.labels(), &request, &inputs, None).await.unwrap();
     let execution = executed.execution;
-    assert_eq!(execution.exit, Exit::Exited { code: 0 }, "{}", execution.stderr.text);
+    assert_eq!(execution.exit, ExecutionExit::Exited { code: 0 }, "{}", execution.stderr.text);
     let said = |text: &str| CapturedOutput { text: text.to_owned(), truncated: false };
     assert_eq!(execution.stdout, said("hello world\ninputs are read-only\n"));
     assert_eq!(execution.stderr, said("to stderr\n"));
@@ -144,7 +144,7 @@ except (PermissionError, ProcessLookupError):
 async fn users_of_a_runc_container_are_no_users_of_the_host() {
     let world = World::of(EngineName::Runc).unwrap();
     assert!(world.engine.version().ends_with(" (user namespace)"), "{}", world.engine.version());
-    let spec = SandboxSpec { image: "python".to_owned(), limits: Limits::default() };
+    let spec = SandboxSpec { image: "python".to_owned(), limits: SandboxLimits::default() };
     let lease = world.sandboxes.lease(&spec, &world.labels()).await.unwrap();
     let agents = processes(lease.name());
     assert!(!agents.is_empty());
@@ -176,7 +176,7 @@ async fn runc_container_without_a_user_namespace_says_so() {
     let plain = world.engine.without_user_namespace().unwrap();
     assert!(plain.version().ends_with(" (no user namespace)"), "{}", plain.version());
     assert!(plain.without_user_namespace().is_none());
-    let spec = SandboxSpec { image: "python".to_owned(), limits: Limits::default() };
+    let spec = SandboxSpec { image: "python".to_owned(), limits: SandboxLimits::default() };
     let vessel = plain.start(&spec, &world.labels()).await.unwrap();
     drop(vessel);
     wait_until(|| world.leftovers().is_empty(), || format!("{:?}", world.leftovers())).await;
@@ -249,7 +249,7 @@ print(os.path.getsize('out/plot.png') > 1000)
 }
 
 async fn runs_an_image_without_a_root_file_system(world: World) {
-    let spec = SandboxSpec { image: "debate".to_owned(), limits: Limits::default() };
+    let spec = SandboxSpec { image: "debate".to_owned(), limits: SandboxLimits::default() };
     let vessel = world.engine.start(&spec, &world.labels()).await.unwrap();
     let name = vessel.end.name().to_owned();
     assert!(!processes(&name).is_empty());
@@ -267,7 +267,7 @@ while True:
 ";
     let execution = world.run(hog).await;
     let ended = (execution.exit, execution.stdout.text.as_str());
-    assert_eq!(ended, (Exit::OutOfMemory, "before\n"), "{}", execution.stderr.text);
+    assert_eq!(ended, (ExecutionExit::OutOfMemory, "before\n"), "{}", execution.stderr.text);
     let files = "
 piece = b'x' * (1 << 20)
 for n in range(60):
@@ -277,11 +277,11 @@ for n in range(60):
     let mut request = request(files);
     request.limits.memory_bytes = 64 << 20;
     let execution = world.execute(&request).await;
-    assert_eq!(execution.exit, Exit::OutOfMemory);
+    assert_eq!(execution.exit, ExecutionExit::OutOfMemory);
     let killed = world.run("import os\nos.kill(os.getpid(), 9)").await;
-    assert_eq!(killed.exit, Exit::Signalled { signal: 9 });
+    assert_eq!(killed.exit, ExecutionExit::Signalled { signal: 9 });
     let failed = world.run("raise SystemExit(7)").await;
-    assert_eq!(failed.exit, Exit::Exited { code: 7 });
+    assert_eq!(failed.exit, ExecutionExit::Exited { code: 7 });
 }
 
 async fn holds_the_number_of_processes(world: World) {
@@ -322,7 +322,7 @@ while time.monotonic() < end:
     let lease = world
         .sandboxes
         .lease(
-            &SandboxSpec { image: "python".to_owned(), limits: Limits::default() },
+            &SandboxSpec { image: "python".to_owned(), limits: SandboxLimits::default() },
             &world.labels(),
         )
         .await
@@ -341,7 +341,7 @@ while time.monotonic() < end:
     let started = Instant::now();
     let executed = lease.execute(&request(program), &BTreeMap::new(), None).await.unwrap();
     let took = started.elapsed().as_secs_f64();
-    assert_eq!(executed.execution.exit, Exit::Exited { code: 0 });
+    assert_eq!(executed.execution.exit, ExecutionExit::Exited { code: 0 });
     executed.clean_up.await.unwrap();
     let used = watching.join().unwrap() - before;
     assert!(used > 0.5, "{used} s of CPU in {took} s");
@@ -432,7 +432,10 @@ async fn stops_at_the_wall_limit(world: World) {
     request.limits.wall_ms = 2_000;
     let started = Instant::now();
     let execution = world.execute(&request).await;
-    assert_eq!((execution.exit, execution.stdout.text.as_str()), (Exit::TimedOut, "before\n"));
+    assert_eq!(
+        (execution.exit, execution.stdout.text.as_str()),
+        (ExecutionExit::TimedOut, "before\n")
+    );
     assert!(started.elapsed() < Duration::from_secs(15), "{:?}", started.elapsed());
 }
 
@@ -450,12 +453,12 @@ async fn tells_why_it_cannot_start(world: World) {
         user_namespace: UserNamespace::Private,
     };
     let engine = OciEngine::new(options).unwrap();
-    let spec = SandboxSpec { image: "python".to_owned(), limits: Limits::default() };
+    let spec = SandboxSpec { image: "python".to_owned(), limits: SandboxLimits::default() };
     let error = engine.start(&spec, &world.labels()).await.unwrap_err();
     println!("{error}");
     assert!(matches!(&error, SandboxError::Start { .. }), "{error:?}");
     assert!(error.to_string().contains("missing"), "{error}");
-    let spec = SandboxSpec { image: "no-such-image".to_owned(), limits: Limits::default() };
+    let spec = SandboxSpec { image: "no-such-image".to_owned(), limits: SandboxLimits::default() };
     let error = engine.start(&spec, &world.labels()).await.unwrap_err();
     assert!(matches!(&error, SandboxError::Image { .. }), "{error:?}");
     wait_until(|| world.leftovers().is_empty(), || format!("{:?}", world.leftovers())).await;
@@ -464,7 +467,7 @@ async fn tells_why_it_cannot_start(world: World) {
 async fn says_how_long_a_cold_start_takes(world: World) {
     let mut starts = Vec::new();
     let mut runs = Vec::new();
-    let spec = SandboxSpec { image: "python".to_owned(), limits: Limits::default() };
+    let spec = SandboxSpec { image: "python".to_owned(), limits: SandboxLimits::default() };
     for _ in 0..7 {
         let started = Instant::now();
         let lease = world.sandboxes.lease(&spec, &world.labels()).await.unwrap();

@@ -7,11 +7,11 @@ use axum::http::{HeaderMap, HeaderName, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use moothall_core::ErrorCode;
-use moothall_core::access::{AccessCaller, Limits, RunOwner, ScopeSet, TeamMember};
+use moothall_core::access::{AccessCaller, CredentialLimits, RunOwner, ScopeSet, TeamMember};
 use moothall_store::{Credential, StoreError, TokenRow, now_ms};
 
-use super::{AccessControl, Admits};
-use crate::{CallerIdentity, Problem};
+use super::{AccessControl, AccessMode};
+use crate::{ApiProblem, CallerIdentity};
 
 /// Header that carries the CSRF token ("page word").
 pub(crate) const PAGE_WORD: HeaderName = HeaderName::from_static("x-moothall-page");
@@ -42,7 +42,7 @@ pub(crate) async fn identify(
     let with = credential(&access, request.headers());
     let (caller, page_word) = match caller(&access, &with).await {
         Ok(found) => found,
-        Err(error) => return Problem::from(error).into_response(),
+        Err(error) => return ApiProblem::from(error).into_response(),
     };
     if let RequestCredential::Session(_) = &with
         && matches!(caller, AccessCaller::Known(_))
@@ -50,7 +50,7 @@ pub(crate) async fn identify(
         && !says_its_word(request.headers(), page_word.as_ref())
     {
         let words = "missing or wrong page token in a request that changes data";
-        return Problem::new(StatusCode::FORBIDDEN, ErrorCode::PageWordMissing, words)
+        return ApiProblem::new(StatusCode::FORBIDDEN, ErrorCode::PageWordMissing, words)
             .with_hint("send `page_word` from `GET /api/session` as the header `X-Moothall-Page`")
             .into_response();
     }
@@ -60,7 +60,7 @@ pub(crate) async fn identify(
         && let Err(wait) = access.count(token, a_minute)
     {
         let seconds = u32::try_from(wait.seconds).unwrap_or(u32::MAX);
-        return Problem::new(
+        return ApiProblem::new(
             StatusCode::TOO_MANY_REQUESTS,
             ErrorCode::TooManyRequests,
             wait.to_string(),
@@ -120,8 +120,8 @@ async fn caller(
     let (caller, token, page_word) = match with {
         RequestCredential::Nothing => {
             let caller = match access.admits {
-                Admits::Everyone => user_of_the_machine(),
-                Admits::Credentials => AccessCaller::Nobody,
+                AccessMode::Everyone => user_of_the_machine(),
+                AccessMode::Credentials => AccessCaller::Nobody,
             };
             return Ok((caller, None));
         }
@@ -133,7 +133,7 @@ async fn caller(
         RequestCredential::Session(secret) => {
             match access.accounts.session(&secret.sha256()).await? {
                 // For example, a cookie from before the run store was moved.
-                None if access.admits == Admits::Everyone => {
+                None if access.admits == AccessMode::Everyone => {
                     return Ok((user_of_the_machine(), None));
                 }
                 None => return Ok((AccessCaller::Unknown, None)),
@@ -160,7 +160,7 @@ async fn note(access: &AccessControl, row: &TokenRow, now_ms: u64) {
 
 fn user_of_the_machine() -> AccessCaller {
     let (owner, scopes) = (RunOwner::local(), ScopeSet::all());
-    AccessCaller::Known(TeamMember { owner, scopes, limits: Limits::default() })
+    AccessCaller::Known(TeamMember { owner, scopes, limits: CredentialLimits::default() })
 }
 
 fn changes(method: &Method) -> bool {

@@ -16,7 +16,7 @@ use crate::connections::PeerAddress;
 use crate::dto::SessionInfo;
 use crate::extract::QueryParams;
 use crate::plain_page::plain_page;
-use crate::{AppState, CallerIdentity, Problem};
+use crate::{ApiProblem, AppState, CallerIdentity};
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct LoginQuery {
@@ -34,7 +34,7 @@ pub(crate) async fn open(
     State(app): State<AppState>,
     peer: Option<Extension<PeerAddress>>,
     QueryParams(query): QueryParams<LoginQuery>,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiProblem> {
     let Some(code) = query.code else { return Ok(page(StatusCode::OK, ENTER)) };
     let Some(attempt) = begin_attempt(&app, peer) else { return Ok(too_many_attempts()) };
     let code = Credential::sent(&code);
@@ -44,7 +44,7 @@ pub(crate) async fn open(
         return Ok(page(StatusCode::UNAUTHORIZED, USED));
     };
     let begun = app.access.begin_session(taken.team, None, taken.scopes).await;
-    Ok(signed_in(&app, &begun.map_err(|error| Problem::internal(&error))?))
+    Ok(signed_in(&app, &begun.map_err(|error| ApiProblem::internal(&error))?))
 }
 
 /// Exchanges a token for a session.
@@ -52,7 +52,7 @@ pub(crate) async fn enter(
     State(app): State<AppState>,
     peer: Option<Extension<PeerAddress>>,
     form: Result<Form<LoginForm>, FormRejection>,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiProblem> {
     let Ok(Form(form)) = form else { return Ok(page(StatusCode::BAD_REQUEST, ENTER)) };
     let Some(attempt) = begin_attempt(&app, peer) else { return Ok(too_many_attempts()) };
     let token = Credential::sent(form.token.trim());
@@ -63,14 +63,14 @@ pub(crate) async fn enter(
         return Ok(page(StatusCode::UNAUTHORIZED, REFUSED));
     };
     let begun = app.access.begin_session(row.team, Some(row.id), row.scopes).await;
-    Ok(signed_in(&app, &begun.map_err(|error| Problem::internal(&error))?))
+    Ok(signed_in(&app, &begun.map_err(|error| ApiProblem::internal(&error))?))
 }
 
 /// Returns the current session and the CSRF token that the page must send with changes.
 pub(crate) async fn show(
     who: CallerIdentity,
     session: Option<Extension<RequestSession>>,
-) -> Result<Json<SessionInfo>, Problem> {
+) -> Result<Json<SessionInfo>, ApiProblem> {
     let TeamMember { owner, scopes, limits } = who.member()?.clone();
     Ok(Json(SessionInfo {
         team: owner.team,
@@ -89,7 +89,7 @@ pub(crate) async fn show(
 pub(crate) async fn leave(
     State(app): State<AppState>,
     session: Option<Extension<RequestSession>>,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiProblem> {
     if let Some(Extension(session)) = session {
         app.access.accounts.end_session(&session.secret.sha256()).await?;
     }

@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use moothall_core::ErrorCode;
 use moothall_core::access::{AccessCaller, TokenId};
 
-use crate::{CallerIdentity, Problem};
+use crate::{ApiProblem, CallerIdentity};
 
 /// Maximum open event streams per token. A browser tab uses one or two.
 pub(crate) const MAX_STREAMS_PER_TOKEN: usize = 64;
@@ -29,7 +29,7 @@ pub(crate) struct StreamPermit {
 impl StreamLimiter {
     /// Counts a stream of this caller until the permit is dropped. Callers without a token (the
     /// local user, or a session from a login link) are not limited.
-    pub(crate) fn open(&self, who: &CallerIdentity) -> Result<StreamPermit, Problem> {
+    pub(crate) fn open(&self, who: &CallerIdentity) -> Result<StreamPermit, ApiProblem> {
         let token = match &who.0 {
             AccessCaller::Known(member) => member.owner.token.clone(),
             AccessCaller::Nobody
@@ -44,7 +44,7 @@ impl StreamLimiter {
                 let detail = format!(
                     "too many open event streams (limit per token: {MAX_STREAMS_PER_TOKEN})"
                 );
-                return Err(Problem::new(
+                return Err(ApiProblem::new(
                     StatusCode::TOO_MANY_REQUESTS,
                     ErrorCode::TooManyStreams,
                     detail,

@@ -5,15 +5,17 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use moothall_core::ErrorCode;
-use moothall_core::access::{AccessCaller, AccessScope, Limits, RunOwner, ScopeSet, TokenId};
+use moothall_core::access::{
+    AccessCaller, AccessScope, CredentialLimits, RunOwner, ScopeSet, TokenId,
+};
 use moothall_store::{
-    Credential, MAX_LABEL_BYTES, NewToken, Teams, TokenRow, now_ms, random_token_id,
+    Credential, MAX_LABEL_BYTES, NewToken, TeamFilter, TokenRow, now_ms, random_token_id,
 };
 
 use crate::dto::{CreateTokenRequest, CreateTokenResponse, TokenList, TokenState, TokenSummary};
 use crate::extract::{JsonBody, PathParams};
 use crate::times::rfc3339;
-use crate::{AppState, CallerIdentity, Problem};
+use crate::{ApiProblem, AppState, CallerIdentity};
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 
@@ -23,8 +25,8 @@ const MOST_DAYS: u32 = 366;
 pub(crate) async fn list(
     State(app): State<AppState>,
     who: CallerIdentity,
-) -> Result<Json<TokenList>, Problem> {
-    let teams = Teams::Only(who.owner()?.team);
+) -> Result<Json<TokenList>, ApiProblem> {
+    let teams = TeamFilter::Only(who.owner()?.team);
     let (rows, now_ms) = (app.access.accounts.tokens(teams).await?, now_ms());
     Ok(Json(TokenList { tokens: rows.iter().map(|row| summary(row, now_ms)).collect() }))
 }
@@ -35,7 +37,7 @@ pub(crate) async fn make(
     State(app): State<AppState>,
     who: CallerIdentity,
     JsonBody(request): JsonBody<CreateTokenRequest>,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiProblem> {
     let CreateTokenRequest {
         label,
         scopes,
@@ -47,23 +49,23 @@ pub(crate) async fn make(
     if label.len() > MAX_LABEL_BYTES || label.chars().any(char::is_control) {
         let words =
             format!("`label` must have at most {MAX_LABEL_BYTES} bytes and no control characters");
-        return Err(Problem::bad_request(words));
+        return Err(ApiProblem::bad_request(words));
     }
     if !(1..=MOST_DAYS).contains(&days) {
-        return Err(Problem::bad_request(format!("`days` must be between 1 and {MOST_DAYS}")));
+        return Err(ApiProblem::bad_request(format!("`days` must be between 1 and {MOST_DAYS}")));
     }
     let Some((first, others)) = scopes.split_first() else {
-        return Err(Problem::bad_request("`scopes` must not be empty"));
+        return Err(ApiProblem::bad_request("`scopes` must not be empty"));
     };
-    let random = |error| Problem::internal(&super::AccessError::Randomness(error));
+    let random = |error| ApiProblem::internal(&super::AccessError::Randomness(error));
     let secret = Credential::token().map_err(random)?;
     let id = random_token_id().map_err(random)?;
     let created_at_ms = now_ms();
     let maker = who.member()?.clone();
-    let wanted = Limits {
-        runs_at_once: runs_at_once.or(Some(Limits::USUAL_RUNS)),
+    let wanted = CredentialLimits {
+        runs_at_once: runs_at_once.or(Some(CredentialLimits::USUAL_RUNS)),
         usd_a_day: micro_usd_a_day,
-        requests_a_minute: requests_a_minute.or(Some(Limits::USUAL_REQUESTS)),
+        requests_a_minute: requests_a_minute.or(Some(CredentialLimits::USUAL_REQUESTS)),
     };
     let ends_at_ms = created_at_ms.saturating_add(u64::from(days) * DAY_MS);
     let maker_ends_at_ms = expiry(&app, &maker.owner).await?;
@@ -84,9 +86,9 @@ pub(crate) async fn make(
 
 /// Returns when the caller's own token expires; `None` if it does not expire or the caller has no
 /// token.
-async fn expiry(app: &AppState, owner: &RunOwner) -> Result<Option<u64>, Problem> {
+async fn expiry(app: &AppState, owner: &RunOwner) -> Result<Option<u64>, ApiProblem> {
     let Some(id) = &owner.token else { return Ok(None) };
-    let rows = app.access.accounts.tokens(Teams::Only(owner.team.clone())).await?;
+    let rows = app.access.accounts.tokens(TeamFilter::Only(owner.team.clone())).await?;
     Ok(rows.into_iter().find(|row| row.id == *id).and_then(|row| row.expires_at_ms))
 }
 
@@ -95,14 +97,14 @@ pub(crate) async fn revoke(
     State(app): State<AppState>,
     who: CallerIdentity,
     PathParams(token): PathParams<String>,
-) -> Result<Json<TokenSummary>, Problem> {
+) -> Result<Json<TokenSummary>, ApiProblem> {
     let not_there = || {
-        Problem::new(StatusCode::NOT_FOUND, ErrorCode::TokenNotFound, "token not found")
+        ApiProblem::new(StatusCode::NOT_FOUND, ErrorCode::TokenNotFound, "token not found")
             .with_hint("list the tokens with `GET /api/tokens`")
     };
     let id: TokenId = token.parse().map_err(|_| not_there())?;
     let find = async || {
-        let teams = Teams::Only(who.owner()?.team);
+        let teams = TeamFilter::Only(who.owner()?.team);
         let rows = app.access.accounts.tokens(teams).await?;
         rows.into_iter().find(|row| row.id == id).ok_or_else(not_there)
     };

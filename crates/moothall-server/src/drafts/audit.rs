@@ -14,7 +14,7 @@ use super::{ServedWorkspace, blocking_with};
 use crate::dto::{AuditPage, AuditRow, TornFileRow};
 use crate::extract::QueryParams;
 use crate::times::rfc3339;
-use crate::{AppState, Problem};
+use crate::{ApiProblem, AppState};
 
 const USUAL_LIMIT: usize = 50;
 const MOST: usize = 500;
@@ -29,7 +29,7 @@ pub(crate) struct AuditQuery {
 pub(crate) async fn show(
     Shared(app): Shared<AppState>,
     QueryParams(query): QueryParams<AuditQuery>,
-) -> Result<Json<AuditPage>, Problem> {
+) -> Result<Json<AuditPage>, ApiProblem> {
     let limit = query.limit.unwrap_or(USUAL_LIMIT).clamp(1, MOST);
     let known = &app.workspaces.all;
     let one = match &query.workspace {
@@ -38,7 +38,7 @@ pub(crate) async fn show(
     };
     let one = one.cloned();
     if query.workspace.is_some() && one.is_none() {
-        return Err(Problem::not_found("workspace not found"));
+        return Err(ApiProblem::not_found("workspace not found"));
     }
     let limits = one.iter().map(|one| Arc::clone(&one.requests)).collect();
     blocking_with(app, limits, move |app| {

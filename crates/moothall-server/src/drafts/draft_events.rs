@@ -24,7 +24,7 @@ use crate::app::BUILD;
 use crate::event_stream::{EVENT_STREAM, SCHEMA, bye};
 use crate::extract::QueryParams;
 use crate::times::rfc3339;
-use crate::{AppState, CallerIdentity, Problem};
+use crate::{ApiProblem, AppState, CallerIdentity};
 
 /// How often journals are polled for records from other processes.
 const LOOK_AGAIN: Duration = Duration::from_millis(300);
@@ -133,12 +133,12 @@ pub(crate) async fn events(
     who: CallerIdentity,
     QueryParams(query): QueryParams<DraftStreamQuery>,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiProblem> {
     let last_seen = headers.get("last-event-id").map(|value| value.to_str().unwrap_or("?"));
     let told = last_seen.or(query.after.as_deref());
     let mut cursor = match told {
         Some(text) => DraftStreamCursor::parse(text).ok_or_else(|| {
-            Problem::bad_request(
+            ApiProblem::bad_request(
                 "invalid cursor: use the cursor from `GET /api/drafts` or from an event",
             )
         })?,

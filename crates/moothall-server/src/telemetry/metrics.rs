@@ -18,7 +18,7 @@ use prometheus_client::registry::{Registry, Unit};
 use tracing::Instrument as _;
 
 use super::spans::REQUEST;
-use crate::{AppState, Problem};
+use crate::{ApiProblem, AppState};
 
 /// Model names come from callers; beyond this many distinct names they are counted as `other`.
 const MOST_MODELS: usize = 50;
@@ -157,8 +157,8 @@ pub(crate) async fn count(
 }
 
 /// `/metrics`: the metrics, and the number of runs per state.
-pub(crate) async fn show(State(app): State<AppState>) -> Result<Response, Problem> {
-    let mut page = app.metrics.render().map_err(|error| Problem::internal(&error))?;
+pub(crate) async fn show(State(app): State<AppState>) -> Result<Response, ApiProblem> {
+    let mut page = app.metrics.render().map_err(|error| ApiProblem::internal(&error))?;
     page.push_str("# HELP moothall_runs Runs that have not ended, by state.\n");
     page.push_str("# TYPE moothall_runs gauge\n");
     for state in [RunState::Running, RunState::Paused] {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use moothall_core::access::{Limits as Allowed, TeamName, TokenId};
+use moothall_core::access::{CredentialLimits, TeamName, TokenId};
 use moothall_core::drafts::{Draft, DraftId, DraftState, Principal, ReviewDecision};
 use moothall_server::{
-    AccessControl, Admits, AppState, EventFeed, Limits, OriginGuard, ServedWorkspace,
+    AccessControl, AccessMode, AppState, EventFeed, OriginGuard, ServedWorkspace, ServerLimits,
     WorkspaceRegistry, serve,
 };
 use moothall_store::{AccountStore as _, Credential, NewToken, SqliteStore, random_token_id};
@@ -33,12 +33,12 @@ struct Scene {
 
 impl Scene {
     /// Creates a server with one workspace, whose user is `ada`.
-    async fn new(admits: Admits) -> Self {
+    async fn new(admits: AccessMode) -> Self {
         Self::with(admits, Arc::default(), None).await
     }
 
     /// Like `new`, with a policy, and with a journal cannot write that while `is_full` is set.
-    async fn with(admits: Admits, is_full: Arc<AtomicBool>, policy: Option<&str>) -> Self {
+    async fn with(admits: AccessMode, is_full: Arc<AtomicBool>, policy: Option<&str>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs_err::create_dir_all(folder.path().join("ws/src")).unwrap();
         fs_err::write(folder.path().join("ws/Makefile"), "all:\n\techo one\n").unwrap();
@@ -71,7 +71,7 @@ impl Scene {
             closing,
         );
         let app = app.with_workspaces(workspaces);
-        tokio::spawn(serve(listener, app, OriginGuard::local(address), Limits::default()));
+        tokio::spawn(serve(listener, app, OriginGuard::local(address), ServerLimits::default()));
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::builder().no_proxy().build().unwrap();
         Self { base, client, accounts, folder }
@@ -117,7 +117,7 @@ impl Scene {
             label: label.to_owned(),
             secret: secret.sha256(),
             scopes: "review".parse().unwrap(),
-            limits: Allowed::default(),
+            limits: CredentialLimits::default(),
             created_at_ms: 1,
             expires_at_ms: None,
         };
@@ -157,7 +157,7 @@ async fn until(stream: &mut Response, words: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_draft_is_shown_line_by_line_and_approved_by_its_seal() {
-    let scene = Scene::new(Admits::Everyone).await;
+    let scene = Scene::new(AccessMode::Everyone).await;
     assert_eq!(scene.get("/api/drafts").await["drafts"], json!([]));
     let id = scene.waiting("all: build\n\techo one\n");
     let list = scene.get("/api/drafts?state=escalated").await;
@@ -192,7 +192,7 @@ async fn a_draft_is_shown_line_by_line_and_approved_by_its_seal() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_word_on_what_was_not_shown_is_refused_and_changes_nothing() {
-    let scene = Scene::new(Admits::Everyone).await;
+    let scene = Scene::new(AccessMode::Everyone).await;
     let id = scene.waiting("all: build\n");
     let old = scene.get(&format!("/api/drafts/{id}")).await["draft"]["seal"].clone();
     let store = scene.elsewhere();
@@ -212,7 +212,7 @@ async fn a_word_on_what_was_not_shown_is_refused_and_changes_nothing() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_another_process_decides_is_heard_and_can_be_heard_again() {
-    let scene = Scene::new(Admits::Everyone).await;
+    let scene = Scene::new(AccessMode::Everyone).await;
     let cursor = scene.get("/api/drafts").await["cursor"].as_str().unwrap().to_owned();
     let events = format!("{}/api/drafts/events?after={cursor}", scene.base);
     let mut stream = scene.client.get(&events).send().await.unwrap();
@@ -241,7 +241,7 @@ async fn what_another_process_decides_is_heard_and_can_be_heard_again() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_token_reviews_under_its_label_and_nobody_chooses_a_name() {
-    let scene = Scene::new(Admits::Credentials).await;
+    let scene = Scene::new(AccessMode::Credentials).await;
     let id = scene.waiting("all: build\n");
     let secret = scene.token(random_token_id().unwrap(), "night shift").await;
     let seal = scene.elsewhere().status(&worker(), id).unwrap().submission.unwrap().seal;
@@ -260,7 +260,7 @@ async fn a_token_reviews_under_its_label_and_nobody_chooses_a_name() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn approvers_are_ids_of_tokens_and_users_and_not_their_labels() {
     let policy = "version = 1\n[review]\napprovers = [\"token:0123456789ab\", \"ada\"]\n";
-    let scene = Scene::with(Admits::Credentials, Arc::default(), Some(policy)).await;
+    let scene = Scene::with(AccessMode::Credentials, Arc::default(), Some(policy)).await;
     let id = scene.waiting("all: build\n");
     let other = scene.token(random_token_id().unwrap(), "ada").await;
     let listed = scene.token("0123456789ab".parse().unwrap(), "night shift").await;
@@ -286,7 +286,7 @@ async fn approvers_are_ids_of_tokens_and_users_and_not_their_labels() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whatever_could_deceive_a_reader_travels_spelled_out() {
-    let scene = Scene::new(Admits::Everyone).await;
+    let scene = Scene::new(AccessMode::Everyone).await;
     // The gate rejects it, and reviewers see the escaped characters.
     let id = scene.drafted("all:\n\techo \u{202e}one\u{1b}[2J\n").id;
     let shown = scene.get(&format!("/api/drafts/{id}")).await.to_string();
@@ -296,7 +296,7 @@ async fn whatever_could_deceive_a_reader_travels_spelled_out() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_journal_comes_in_pages_and_says_where_it_was_changed() {
-    let scene = Scene::new(Admits::Everyone).await;
+    let scene = Scene::new(AccessMode::Everyone).await;
     scene.waiting("all: build\n");
     let whole = scene.get("/api/audit").await;
     let kinds: Vec<&str> =
@@ -321,7 +321,7 @@ async fn the_journal_comes_in_pages_and_says_where_it_was_changed() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn server_is_not_ready_while_the_journal_cannot_be_written() {
     let is_full = Arc::new(AtomicBool::new(false));
-    let scene = Scene::with(Admits::Everyone, Arc::clone(&is_full), None).await;
+    let scene = Scene::with(AccessMode::Everyone, Arc::clone(&is_full), None).await;
     let id = scene.waiting("all: build\n");
     let ready = async || {
         let answer = scene.client.get(format!("{}/readyz", scene.base)).send().await.unwrap();
@@ -347,7 +347,7 @@ async fn server_is_not_ready_while_the_journal_cannot_be_written() {
 /// server.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn requests_that_wait_for_a_locked_store_are_few_and_others_are_told_that_it_is_busy() {
-    let scene = Scene::new(Admits::Everyone).await;
+    let scene = Scene::new(AccessMode::Everyone).await;
     scene.waiting("all: build\n");
     // Another process holds every lock of the store and does not release it.
     let state = scene.folder.path().join("state");

@@ -10,7 +10,7 @@ use moothall_server::dto::{
     ResumeRunRequest, ServerSettings, StartConsultRequest, TickerList,
 };
 use moothall_server::{
-    Problem, RunService, RunServiceFuture, StartOutcome, StartRequest, StatusCode,
+    ApiProblem, RunService, RunServiceFuture, StartOutcome, StartRequest, StatusCode,
 };
 use moothall_store::RunRow;
 use serde_json::Value;
@@ -23,7 +23,9 @@ pub(crate) struct StubRunService {
 }
 
 fn absent<'a, T: Send + 'a>() -> RunServiceFuture<'a, T> {
-    Box::pin(async { Err(Problem::new(StatusCode::CONFLICT, ErrorCode::Failed, "nobody is here")) })
+    Box::pin(async {
+        Err(ApiProblem::new(StatusCode::CONFLICT, ErrorCode::Failed, "nobody is here"))
+    })
 }
 
 impl RunService for StubRunService {
@@ -44,7 +46,7 @@ impl RunService for StubRunService {
                     "model call finished"
                 );
             });
-            Err(Problem::new(StatusCode::CONFLICT, ErrorCode::Failed, "nobody is here"))
+            Err(ApiProblem::new(StatusCode::CONFLICT, ErrorCode::Failed, "nobody is here"))
         })
     }
     fn resume(&self, _: RunRow, _: ResumeRunRequest) -> RunServiceFuture<'_, ()> {
@@ -77,8 +79,8 @@ impl RunService for StubRunService {
     fn tickers(&self, _: String) -> RunServiceFuture<'_, TickerList> {
         absent()
     }
-    fn committees(&self) -> Result<CommitteeList, Problem> {
-        Err(Problem::new(StatusCode::CONFLICT, ErrorCode::Failed, "nobody is here"))
+    fn committees(&self) -> Result<CommitteeList, ApiProblem> {
+        Err(ApiProblem::new(StatusCode::CONFLICT, ErrorCode::Failed, "nobody is here"))
     }
     fn settings(&self) -> RunServiceFuture<'_, ServerSettings> {
         absent()

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use moothall_core::access::RunOwner;
 use moothall_core::{RunEvent, RunEventBody, RunVerdict};
 use moothall_server::{
-    AccessControl, Admits, AppState, ConnectionLimits, EventFeed, EventStreamOptions, FeedTiming,
-    Limits, OriginGuard, serve,
+    AccessControl, AccessMode, AppState, ConnectionLimits, EventFeed, EventStreamOptions,
+    FeedTiming, OriginGuard, ServerLimits, serve,
 };
-use moothall_store::{Commit, NewRun, RunState, SqliteStore, Store};
+use moothall_store::{NewRun, RunCommit, RunState, SqliteStore, Store};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -37,7 +37,7 @@ impl Scene {
     ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = Arc::new(SqliteStore::open(&folder.path().join("runs.db")).await.unwrap());
-        let access = AccessControl::new(store.clone(), Admits::Everyone, "http://127.0.0.1");
+        let access = AccessControl::new(store.clone(), AccessMode::Everyone, "http://127.0.0.1");
         let store: Arc<dyn Store> = store;
         let run = NewRun {
             run_id: RUN.parse().unwrap(),
@@ -64,7 +64,7 @@ impl Scene {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let guard = OriginGuard::local(listener.local_addr().unwrap());
         let address = listener.local_addr().unwrap().to_string();
-        let limits = Limits { connections, ..Limits::default() };
+        let limits = ServerLimits { connections, ..ServerLimits::default() };
         let served = tokio::spawn(async move {
             serve(listener, app, guard, limits).await.unwrap();
         });
@@ -93,18 +93,18 @@ impl Scene {
         };
         let events: Vec<RunEvent> = numbers.map(turn).collect();
         for some in events.chunks(500) {
-            let commit = Commit { events: some.to_vec(), at_ms: 5, ..Commit::default() };
+            let commit = RunCommit { events: some.to_vec(), at_ms: 5, ..RunCommit::default() };
             self.store.commit(&RUN.parse().unwrap(), commit).await.unwrap();
         }
     }
 
     pub(crate) async fn finish(&self) {
         let done = RunEventBody::RunFinished { verdict: RunVerdict::Pass };
-        let commit = Commit {
+        let commit = RunCommit {
             events: vec![RunEvent::of_run(done)],
             state: Some(RunState::Finished),
             at_ms: 6,
-            ..Commit::default()
+            ..RunCommit::default()
         };
         self.store.commit(&RUN.parse().unwrap(), commit).await.unwrap();
     }

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use moothall_core::Sha256Hex;
 use moothall_core::sandbox::{
-    ExecuteRequest, Exit, FileRef, GuestPath, Limits, SandboxExecution, SandboxFailure,
-    SandboxLabels,
+    ExecuteRequest, ExecutionExit, FileRef, GuestPath, SandboxExecution, SandboxFailure,
+    SandboxLabels, SandboxLimits,
 };
 
 use moothall_sandbox::{ExecutionJob, ExecutionOutput, ProgramExecutor};
@@ -33,14 +33,14 @@ pub(crate) async fn text(
     let file = FileRef { sha256: Sha256Hex::of(bytes), bytes: bytes.len() as u64 };
     let request = ExecuteRequest {
         inputs: BTreeMap::from([(input.clone(), file)]),
-        limits: Limits {
+        limits: SandboxLimits {
             wall_ms: u64::try_from(patience.as_millis()).unwrap_or(u64::MAX),
             cpu_seconds: patience.as_secs().max(1),
             cpu_permille: 1000,
             memory_bytes: MEMORY_BYTES,
             output_bytes: 64 << 10,
             file_bytes: 4 << 20,
-            ..Limits::default()
+            ..SandboxLimits::default()
         },
         collect: true,
         ..ExecuteRequest::python(IMAGE, path("pdf_text.py")?, PROGRAM)
@@ -72,23 +72,25 @@ fn trouble(execution: &SandboxExecution, patience: Duration) -> Option<String> {
     let seconds = patience.as_secs();
     let mib = MEMORY_BYTES >> 20;
     Some(match &execution.exit {
-        Exit::Exited { code: 0 } => return None,
+        ExecutionExit::Exited { code: 0 } => return None,
         // Exit codes chosen by `pdf_text.py`.
-        Exit::Exited { code: 10 } => {
+        ExecutionExit::Exited { code: 10 } => {
             "the image `documents` has no PDF extractor; run `moothall image build documents`"
                 .to_owned()
         }
-        Exit::Exited { code: 11 } => "the PDF is encrypted".to_owned(),
-        Exit::Exited { code: 12 } => "not a readable PDF".to_owned(),
-        Exit::Exited { code: 13 } => {
+        ExecutionExit::Exited { code: 11 } => "the PDF is encrypted".to_owned(),
+        ExecutionExit::Exited { code: 12 } => "not a readable PDF".to_owned(),
+        ExecutionExit::Exited { code: 13 } => {
             "the PDF has no text; run OCR on scanned pages first".to_owned()
         }
-        Exit::Exited { code: 14 } | Exit::OutOfMemory => {
+        ExecutionExit::Exited { code: 14 } | ExecutionExit::OutOfMemory => {
             format!("the PDF extractor used more than {mib} MiB and was stopped")
         }
-        Exit::TimedOut => format!("the PDF extractor timed out after {seconds} seconds"),
-        Exit::Exited { code } => format!("the PDF extractor failed with exit code {code}"),
-        Exit::Signalled { signal } => format!("the PDF extractor was killed by signal {signal}"),
-        Exit::SandboxDied { .. } => "the PDF extractor's sandbox crashed".to_owned(),
+        ExecutionExit::TimedOut => format!("the PDF extractor timed out after {seconds} seconds"),
+        ExecutionExit::Exited { code } => format!("the PDF extractor failed with exit code {code}"),
+        ExecutionExit::Signalled { signal } => {
+            format!("the PDF extractor was killed by signal {signal}")
+        }
+        ExecutionExit::SandboxDied { .. } => "the PDF extractor's sandbox crashed".to_owned(),
     })
 }

@@ -35,6 +35,15 @@ impl SharedLimiter for Shared {
             Box::new(pass) as moothall_models::Pass
         })
     }
+
+    fn wait_for_quota<'a>(
+        &'a self,
+        _: &'a str,
+        _: u64,
+        _: moothall_models::MinuteQuota,
+    ) -> moothall_models::QuotaFuture<'a> {
+        Box::pin(std::future::ready(()))
+    }
 }
 
 #[tokio::test]

@@ -38,6 +38,9 @@ pub(crate) fn unavailable(what: &str, error: &EdgarError) -> GatherError {
             "the SEC rejects requests without a real contact (`evidence.contact`); after too many requests it blocks a client until ten minutes pass without one",
         ),
         EdgarError::RateLimited => Some("try again after ten minutes without requests"),
+        EdgarError::TooLarge => {
+            Some("check `evidence.data_url` and `evidence.www_url`; the limit cannot be changed")
+        }
         _ => None,
     };
     let detail = match error {

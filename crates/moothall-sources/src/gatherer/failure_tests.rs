@@ -49,3 +49,16 @@ fn failure_in_a_journal_keeps_its_class_and_its_words_and_the_cure() {
         }
     );
 }
+
+#[test]
+fn document_that_is_too_large_names_the_limit_and_the_settings_to_check() {
+    let error = unavailable("the facts", &EdgarError::TooLarge);
+    assert!(!error.is_retryable);
+    assert_eq!(
+        GatherFailure::from(error),
+        GatherFailure {
+            kind: GatherFailureKind::Unreadable,
+            detail: "cannot fetch the facts: document exceeds the limit of 64 MiB; check `evidence.data_url` and `evidence.www_url`; the limit cannot be changed".to_owned(),
+        }
+    );
+}

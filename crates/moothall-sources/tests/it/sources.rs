@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use moothall_core::consult::{EvidenceSource, GatherFailureKind, GatherRequest};
 use moothall_core::evidence::{CalendarDay, Evidence, Provenance};
-use moothall_core::sandbox::{Exit, SandboxExecution, SandboxFailure, SandboxFailureKind};
+use moothall_core::sandbox::{ExecutionExit, SandboxExecution, SandboxFailure, SandboxFailureKind};
 use moothall_sandbox::{ExecuteFuture, ExecutionJob, ExecutionOutput, ProgramExecutor};
 use moothall_sources::{CombinedGatherer, DocumentFolder, GatherError, NewsSource};
 
@@ -141,7 +141,7 @@ async fn more_than_the_bounds_allow_is_named() {
 
 /// A PDF extractor with a scripted result.
 #[derive(Debug)]
-struct Reader(Result<(Exit, Option<&'static [u8]>), SandboxFailureKind>);
+struct Reader(Result<(ExecutionExit, Option<&'static [u8]>), SandboxFailureKind>);
 
 impl ProgramExecutor for Reader {
     fn execute<'a>(&'a self, job: ExecutionJob<'a>) -> ExecuteFuture<'a> {
@@ -174,7 +174,7 @@ async fn read_pdf(reader: Option<Reader>) -> (Vec<String>, Vec<String>) {
 #[tokio::test]
 async fn a_pdf_is_what_its_reader_in_the_sandbox_leaves() {
     let text: &[u8] = b"Page one says 4%.\x0cPage two.";
-    let read = read_pdf(Some(Reader(Ok((Exit::Exited { code: 0 }, Some(text)))))).await;
+    let read = read_pdf(Some(Reader(Ok((ExecutionExit::Exited { code: 0 }, Some(text)))))).await;
     let expected = ["U0:plan:1 A plan.", "U0:report:1 Page one says 4%.", "U0:report:2 Page two."];
     assert_eq!(read, (expected.map(str::to_owned).to_vec(), Vec::new()));
 }
@@ -187,14 +187,22 @@ async fn a_pdf_that_cannot_be_read_is_a_gap_with_its_reason() {
         missing.into_iter().next().unwrap()
     };
     for (exit, text, words) in [
-        (Exit::TimedOut, None, "the PDF extractor timed out after 120 seconds"),
-        (Exit::OutOfMemory, None, "the PDF extractor used more than 256 MiB and was stopped"),
-        (Exit::Exited { code: 11 }, None, "the PDF is encrypted"),
-        (Exit::Exited { code: 12 }, None, "not a readable PDF"),
-        (Exit::Signalled { signal: 11 }, None, "the PDF extractor was killed by signal 11"),
-        (Exit::Exited { code: 0 }, None, "the PDF extractor produced no text"),
+        (ExecutionExit::TimedOut, None, "the PDF extractor timed out after 120 seconds"),
         (
-            Exit::Exited { code: 0 },
+            ExecutionExit::OutOfMemory,
+            None,
+            "the PDF extractor used more than 256 MiB and was stopped",
+        ),
+        (ExecutionExit::Exited { code: 11 }, None, "the PDF is encrypted"),
+        (ExecutionExit::Exited { code: 12 }, None, "not a readable PDF"),
+        (
+            ExecutionExit::Signalled { signal: 11 },
+            None,
+            "the PDF extractor was killed by signal 11",
+        ),
+        (ExecutionExit::Exited { code: 0 }, None, "the PDF extractor produced no text"),
+        (
+            ExecutionExit::Exited { code: 0 },
             Some(&b"\xff\xfe"[..]),
             "the PDF extractor produced invalid UTF-8",
         ),

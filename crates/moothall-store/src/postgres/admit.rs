@@ -1,6 +1,6 @@
 //! SQL for the admission of runs.
 
-use moothall_core::access::{CredentialUsage, Limits, TeamName, TokenId};
+use moothall_core::access::{CredentialLimits, CredentialUsage, TeamName, TokenId};
 use moothall_core::{MicroUsd, RunId};
 use sqlx::postgres::PgConnection;
 
@@ -89,7 +89,7 @@ impl AdmissionConnection for PgConnection {
         Ok(())
     }
 
-    async fn limits_of(&mut self, token: &TokenId) -> Result<Limits, StoreError> {
+    async fn limits_of(&mut self, token: &TokenId) -> Result<CredentialLimits, StoreError> {
         let limits: Option<String> =
             sqlx::query_scalar("SELECT limits FROM tokens WHERE token_id = $1 FOR NO KEY UPDATE")
                 .bind(token.as_str())

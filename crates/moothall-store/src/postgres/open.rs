@@ -12,6 +12,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0001_runs.sql"),
     include_str!("../../migrations/postgres/0002_purse.sql"),
     include_str!("../../migrations/postgres/0003_page_word.sql"),
+    include_str!("../../migrations/postgres/0004_limiter_quotas.sql"),
 ];
 
 /// The oldest PostgreSQL version covered by tests, as `server_version_num`.

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use moothall_core::access::{Limits, ScopeSet, TeamName, TokenId};
+use moothall_core::access::{CredentialLimits, ScopeSet, TeamName, TokenId};
 use moothall_core::{MicroUsd, Sha256Hex};
 use moothall_store::{
-    Credential, LoginCode, MAX_LABEL_BYTES, NewSession, NewToken, SessionRow, StoreError, TeamRow,
-    Teams, TokenRow,
+    Credential, LoginCode, MAX_LABEL_BYTES, NewSession, NewToken, SessionRow, StoreError,
+    TeamFilter, TeamRow, TokenRow,
 };
 
 use crate::support::Kept;
@@ -71,7 +71,10 @@ fn new_token(number: u64) -> NewToken {
         label: "nightly".to_owned(),
         secret: secret(&format!("token {number}")),
         scopes: scopes("run,review"),
-        limits: Limits { usd_a_day: Some(MicroUsd::new(5_000_000)), ..Limits::default() },
+        limits: CredentialLimits {
+            usd_a_day: Some(MicroUsd::new(5_000_000)),
+            ..CredentialLimits::default()
+        },
         created_at_ms: 1_000 - number,
         expires_at_ms: Some(9_000),
     }
@@ -137,7 +140,7 @@ async fn a_token_is_found_by_its_secret_as_it_was_made(store: Arc<dyn Kept>) {
         let refused = store.create_token(again).await;
         assert!(matches!(refused, Err(StoreError::TokenExists(_))), "{refused:?}");
     }
-    assert_eq!(store.tokens(Teams::All).await.unwrap(), [row(new_token(1))]);
+    assert_eq!(store.tokens(TeamFilter::All).await.unwrap(), [row(new_token(1))]);
 }
 
 async fn tokens_of_a_team_are_listed_oldest_first(store: Arc<dyn Kept>) {
@@ -147,11 +150,14 @@ async fn tokens_of_a_team_are_listed_oldest_first(store: Arc<dyn Kept>) {
         store.create_token(token).await.unwrap();
     }
     let own = [row(new_token(3)), row(new_token(1))];
-    assert_eq!(store.tokens(Teams::Only(TeamName::local())).await.unwrap(), own);
-    assert_eq!(store.tokens(Teams::Only(team("south"))).await.unwrap(), [row(foreign.clone())]);
-    assert_eq!(store.tokens(Teams::Only(team("west"))).await.unwrap(), []);
+    assert_eq!(store.tokens(TeamFilter::Only(TeamName::local())).await.unwrap(), own);
+    assert_eq!(
+        store.tokens(TeamFilter::Only(team("south"))).await.unwrap(),
+        [row(foreign.clone())]
+    );
+    assert_eq!(store.tokens(TeamFilter::Only(team("west"))).await.unwrap(), []);
     let [third, first] = own;
-    assert_eq!(store.tokens(Teams::All).await.unwrap(), [third, row(foreign), first]);
+    assert_eq!(store.tokens(TeamFilter::All).await.unwrap(), [third, row(foreign), first]);
 }
 
 async fn a_token_of_an_unknown_team_or_with_a_long_label_is_refused(store: Arc<dyn Kept>) {
@@ -160,7 +166,7 @@ async fn a_token_of_an_unknown_team_or_with_a_long_label_is_refused(store: Arc<d
     let label = "x".repeat(MAX_LABEL_BYTES + 1);
     let refused = store.create_token(NewToken { label, ..new_token(1) }).await;
     assert!(matches!(refused, Err(StoreError::TooLarge { .. })), "{refused:?}");
-    assert_eq!(store.tokens(Teams::All).await.unwrap(), []);
+    assert_eq!(store.tokens(TeamFilter::All).await.unwrap(), []);
 }
 
 async fn use_of_a_token_is_noted_and_never_goes_back(store: Arc<dyn Kept>) {
@@ -168,7 +174,7 @@ async fn use_of_a_token_is_noted_and_never_goes_back(store: Arc<dyn Kept>) {
     for (at_ms, expected) in [(50, 50), (40, 50), (60, 60)] {
         store.note_use(&token_id(1), at_ms).await.unwrap();
         let used = TokenRow { last_used_at_ms: Some(expected), ..row(new_token(1)) };
-        assert_eq!(store.tokens(Teams::All).await.unwrap(), [used]);
+        assert_eq!(store.tokens(TeamFilter::All).await.unwrap(), [used]);
     }
 }
 

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use moothall_core::access::{AccessScope, Excess, Limits, RunOwner, ScopeSet, TeamName, TokenId};
+use moothall_core::access::{
+    AccessScope, CredentialLimits, RunLimitError, RunOwner, ScopeSet, TeamName, TokenId,
+};
 use moothall_core::{MicroUsd, RunId, Sha256Hex};
 use moothall_store::{
-    Admission, Commit, IdempotencyKey, MAX_REQUEST_KEY_BYTES, NewRun, NewToken, RunFilter,
-    RunMatch, RunState, Store, StoreError, Teams, Terms,
+    AdmissionDecision, AdmissionTerms, IdempotencyKey, MAX_REQUEST_KEY_BYTES, NewRun, NewToken,
+    RunCommit, RunFilter, RunMatch, RunState, Store, StoreError, TeamFilter,
 };
 
 use crate::support::{Kept, Place, keeps_the_contract, new_run, run_id, spent, the_end};
@@ -30,10 +32,10 @@ fn token() -> TokenId {
     "0123456789ab".parse().unwrap()
 }
 
-const TODAY: Terms = Terms { once: None, day_began_at_ms: DAY_MS };
+const TODAY: AdmissionTerms = AdmissionTerms { once: None, day_began_at_ms: DAY_MS };
 
 /// A store with a team `south` and a token with these limits.
-async fn with_token(place: &dyn Place, limits: Limits) -> Arc<dyn Kept> {
+async fn with_token(place: &dyn Place, limits: CredentialLimits) -> Arc<dyn Kept> {
     let store = place.open().await;
     store.create_team(&team("south"), 7).await.unwrap();
     store
@@ -52,9 +54,9 @@ async fn with_token(place: &dyn Place, limits: Limits) -> Arc<dyn Kept> {
     store
 }
 
-fn asked(key: &str, what: &str) -> Terms {
+fn asked(key: &str, what: &str) -> AdmissionTerms {
     let request_sha256 = Sha256Hex::of(what.as_bytes());
-    Terms { once: Some(IdempotencyKey { key: key.to_owned(), request_sha256 }), ..TODAY }
+    AdmissionTerms { once: Some(IdempotencyKey { key: key.to_owned(), request_sha256 }), ..TODAY }
 }
 
 fn of_team(number: u32, name: &str) -> NewRun {
@@ -67,37 +69,38 @@ fn capped(number: u32, cents: u64) -> NewRun {
 }
 
 async fn ids(store: &dyn Store, name: &str) -> Vec<RunId> {
-    let filter = RunFilter { teams: Teams::Only(team(name)), state: None, limit: 100 };
+    let filter = RunFilter { teams: TeamFilter::Only(team(name)), state: None, limit: 100 };
     store.runs(filter).await.unwrap().into_iter().map(|row| row.run_id).collect()
 }
 
 async fn request_that_is_made_again_finds_its_run_and_another_one_is_refused(place: &dyn Place) {
-    let store = with_token(place, Limits::default()).await;
-    let ask = async |run: NewRun, terms: Terms| store.admit_run(run, terms).await.unwrap();
-    assert_eq!(ask(of_team(1, "local"), asked("k", "HLXI")).await, Admission::Made);
-    let before = Admission::MadeBefore(run_id(1));
+    let store = with_token(place, CredentialLimits::default()).await;
+    let ask = async |run: NewRun, terms: AdmissionTerms| store.admit_run(run, terms).await.unwrap();
+    assert_eq!(ask(of_team(1, "local"), asked("k", "HLXI")).await, AdmissionDecision::Made);
+    let before = AdmissionDecision::MadeBefore(run_id(1));
     assert_eq!(ask(of_team(2, "local"), asked("k", "HLXI")).await, before);
-    assert_eq!(ask(of_team(2, "local"), asked("k", "AAPL")).await, Admission::OtherRequest);
+    assert_eq!(ask(of_team(2, "local"), asked("k", "AAPL")).await, AdmissionDecision::OtherRequest);
     // Keys are scoped to a team.
-    assert_eq!(ask(of_team(3, "south"), asked("k", "AAPL")).await, Admission::Made);
-    assert_eq!(ask(of_team(4, "local"), asked("l", "HLXI")).await, Admission::Made);
+    assert_eq!(ask(of_team(3, "south"), asked("k", "AAPL")).await, AdmissionDecision::Made);
+    assert_eq!(ask(of_team(4, "local"), asked("l", "HLXI")).await, AdmissionDecision::Made);
     assert_eq!(ids(&*store, "local").await, [4, 1].map(run_id));
     assert_eq!(ids(&*store, "south").await, [3].map(run_id));
     // Runs of other teams are not found and cause no ambiguity.
-    let find =
-        async |prefix: &str, name| store.find_runs(prefix, Teams::Only(team(name))).await.unwrap();
+    let find = async |prefix: &str, name| {
+        store.find_runs(prefix, TeamFilter::Only(team(name))).await.unwrap()
+    };
     assert_eq!(find("0000000", "south").await, RunMatch::One(run_id(3)));
     assert_eq!(find("00000001", "south").await, RunMatch::None);
     // The key is deleted with its run.
     store.delete_runs(&[run_id(1)]).await.unwrap();
-    assert_eq!(ask(of_team(5, "local"), asked("k", "AAPL")).await, Admission::Made);
+    assert_eq!(ask(of_team(5, "local"), asked("k", "AAPL")).await, AdmissionDecision::Made);
     let long = asked(&"k".repeat(MAX_REQUEST_KEY_BYTES + 1), "HLXI");
     let refused = store.admit_run(of_team(6, "local"), long).await;
     assert!(matches!(refused, Err(StoreError::TooLarge { .. })), "{refused:?}");
 }
 
 async fn run_of_a_team_or_a_token_that_is_not_there_is_refused(place: &dyn Place) {
-    let store = with_token(place, Limits::default()).await;
+    let store = with_token(place, CredentialLimits::default()).await;
     let refused = store.create_run(of_team(1, "west")).await;
     assert!(matches!(refused, Err(StoreError::UnknownTeam(name)) if name == team("west")));
     let refused = store.admit_run(of_team(1, "west"), asked("k", "HLXI")).await;
@@ -109,13 +112,13 @@ async fn run_of_a_team_or_a_token_that_is_not_there_is_refused(place: &dyn Place
 }
 
 async fn requests_that_come_at_once_make_one_run_and_stay_within_the_limit(place: &dyn Place) {
-    let three = Limits { runs_at_once: Some(3), ..Limits::default() };
+    let three = CredentialLimits { runs_at_once: Some(3), ..CredentialLimits::default() };
     // A separate handle each, like several processes.
     let mut stores = vec![with_token(place, three).await];
     for _ in 1..8 {
         stores.push(place.open().await);
     }
-    let start = |number: u32, terms: Terms| {
+    let start = |number: u32, terms: AdmissionTerms| {
         let store = Arc::clone(&stores[number as usize % stores.len()]);
         tokio::spawn(async move { store.admit_run(of_team(number, "local"), terms).await.unwrap() })
     };
@@ -124,16 +127,16 @@ async fn requests_that_come_at_once_make_one_run_and_stay_within_the_limit(place
     for task in tasks {
         answers.push(task.await.unwrap());
     }
-    answers.retain(|answer| *answer == Admission::Made);
+    answers.retain(|answer| *answer == AdmissionDecision::Made);
     assert_eq!(answers.len(), 1);
 
     let tasks: Vec<_> = (11..=18).map(|number| start(number, TODAY)).collect();
     let mut made = 0;
     for task in tasks {
         match task.await.unwrap() {
-            Admission::Made => made += 1,
-            Admission::Refused(excess) => {
-                assert_eq!(excess, Excess::Runs { running: 3, allowed: 3 });
+            AdmissionDecision::Made => made += 1,
+            AdmissionDecision::Refused(excess) => {
+                assert_eq!(excess, RunLimitError::Runs { running: 3, allowed: 3 });
             }
             other => panic!("{other:?}"),
         }
@@ -143,65 +146,78 @@ async fn requests_that_come_at_once_make_one_run_and_stay_within_the_limit(place
 }
 
 async fn runs_that_have_not_ended_count_until_they_do(place: &dyn Place) {
-    let store = with_token(place, Limits { runs_at_once: Some(2), ..Limits::default() }).await;
+    let store = with_token(
+        place,
+        CredentialLimits { runs_at_once: Some(2), ..CredentialLimits::default() },
+    )
+    .await;
     let start = async |number| store.admit_run(of_team(number, "local"), TODAY).await.unwrap();
-    assert_eq!(start(1).await, Admission::Made);
-    assert_eq!(start(2).await, Admission::Made);
-    let paused = Commit { state: Some(RunState::Paused), ..Commit::default() };
+    assert_eq!(start(1).await, AdmissionDecision::Made);
+    assert_eq!(start(2).await, AdmissionDecision::Made);
+    let paused = RunCommit { state: Some(RunState::Paused), ..RunCommit::default() };
     store.commit(&run_id(2), paused).await.unwrap();
-    let full = Admission::Refused(Excess::Runs { running: 2, allowed: 2 });
+    let full = AdmissionDecision::Refused(RunLimitError::Runs { running: 2, allowed: 2 });
     assert_eq!(start(3).await, full);
     store.commit(&run_id(1), the_end()).await.unwrap();
-    assert_eq!(start(3).await, Admission::Made);
+    assert_eq!(start(3).await, AdmissionDecision::Made);
     // Runs of other tokens or without a token do not count.
     store.create_run(new_run(&run_id(4))).await.unwrap();
     store.commit(&run_id(3), the_end()).await.unwrap();
-    assert_eq!(start(5).await, Admission::Made);
+    assert_eq!(start(5).await, AdmissionDecision::Made);
 }
 
 async fn money_of_a_day_counts_in_the_worst_case_while_a_run_goes_on_and_as_it_was_when_it_ended(
     place: &dyn Place,
 ) {
     let dollars = |cents: u64| MicroUsd::new(cents * 10_000);
-    let store =
-        with_token(place, Limits { usd_a_day: Some(dollars(1_000)), ..Limits::default() }).await;
+    let store = with_token(
+        place,
+        CredentialLimits { usd_a_day: Some(dollars(1_000)), ..CredentialLimits::default() },
+    )
+    .await;
     let start = async |run| store.admit_run(run, TODAY).await.unwrap();
     let refused = |wanted, left| {
         let (wanted, left, allowed) = (dollars(wanted), dollars(left), dollars(1_000));
-        Admission::Refused(Excess::Spend { wanted, left, allowed })
+        AdmissionDecision::Refused(RunLimitError::Spend { wanted, left, allowed })
     };
-    assert_eq!(start(capped(1, 600)).await, Admission::Made);
+    assert_eq!(start(capped(1, 600)).await, AdmissionDecision::Made);
     assert_eq!(start(capped(2, 500)).await, refused(500, 400));
-    let cost = Commit { spent: Some(spent(1_500_000)), ..the_end() };
+    let cost = RunCommit { spent: Some(spent(1_500_000)), ..the_end() };
     store.commit(&run_id(1), cost).await.unwrap();
-    assert_eq!(start(capped(2, 850)).await, Admission::Made);
+    assert_eq!(start(capped(2, 850)).await, AdmissionDecision::Made);
     assert_eq!(start(capped(3, 1)).await, refused(1, 0));
     store.commit(&run_id(2), the_end()).await.unwrap();
     // A run from before the day counts only while it is unfinished.
     let early = |number, cents| NewRun { created_at_ms: 1, ..capped(number, cents) };
     store.create_run(early(4, 900)).await.unwrap();
     assert_eq!(start(capped(5, 851)).await, refused(851, 0));
-    store.commit(&run_id(4), Commit { spent: Some(spent(9_000_000)), ..the_end() }).await.unwrap();
+    store
+        .commit(&run_id(4), RunCommit { spent: Some(spent(9_000_000)), ..the_end() })
+        .await
+        .unwrap();
     assert_eq!(start(capped(5, 851)).await, refused(851, 850));
-    assert_eq!(start(capped(5, 850)).await, Admission::Made);
-    let uncapped = Excess::Uncapped { allowed: dollars(1_000) };
-    assert_eq!(start(of_team(6, "local")).await, Admission::Refused(uncapped));
+    assert_eq!(start(capped(5, 850)).await, AdmissionDecision::Made);
+    let uncapped = RunLimitError::Uncapped { allowed: dollars(1_000) };
+    assert_eq!(start(of_team(6, "local")).await, AdmissionDecision::Refused(uncapped));
 }
 
 async fn cap_of_a_run_grows_only_into_what_is_left_of_the_day(place: &dyn Place) {
     let dollars = |cents: u64| MicroUsd::new(cents * 10_000);
-    let limits =
-        Limits { usd_a_day: Some(dollars(1_000)), runs_at_once: Some(2), ..Limits::default() };
+    let limits = CredentialLimits {
+        usd_a_day: Some(dollars(1_000)),
+        runs_at_once: Some(2),
+        ..CredentialLimits::default()
+    };
     let store = with_token(place, limits).await;
     for number in [1, 2] {
         let made = store.admit_run(capped(number, 400), TODAY).await.unwrap();
-        assert_eq!(made, Admission::Made);
+        assert_eq!(made, AdmissionDecision::Made);
     }
     let change = async |cap| store.change_cap(&run_id(1), cap, DAY_MS).await.unwrap();
     let (left, allowed) = (dollars(600), dollars(1_000));
     let wanted = dollars(601);
-    assert_eq!(change(Some(wanted)).await, Err(Excess::Spend { wanted, left, allowed }));
-    assert_eq!(change(None).await, Err(Excess::Uncapped { allowed }));
+    assert_eq!(change(Some(wanted)).await, Err(RunLimitError::Spend { wanted, left, allowed }));
+    assert_eq!(change(None).await, Err(RunLimitError::Uncapped { allowed }));
     assert_eq!(store.run(&run_id(1)).await.unwrap().unwrap().cap, Some(dollars(400)));
     assert_eq!(change(Some(left)).await, Ok(()));
     assert_eq!(store.run(&run_id(1)).await.unwrap().unwrap().cap, Some(left));

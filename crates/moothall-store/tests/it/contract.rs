@@ -12,8 +12,8 @@ use moothall_core::Sha256Hex;
 use moothall_core::consult::{MoveApproval, ReviewAction, ReviewChange};
 use moothall_core::receipt::EffectTiming;
 use moothall_store::{
-    Commit, ControlRequest, JournalMismatch, MAX_ARTIFACT_BYTES, MAX_TEXT_BYTES, NewRun, RunFilter,
-    RunMatch, RunRow, RunState, StoreError, StoredEvent, Teams,
+    ControlRequest, JournalMismatch, MAX_ARTIFACT_BYTES, MAX_TEXT_BYTES, NewRun, RunCommit,
+    RunFilter, RunMatch, RunRow, RunState, StoreError, StoredEvent, TeamFilter,
 };
 
 use crate::support::{
@@ -56,7 +56,7 @@ keeps_the_contract! {
     a_dropped_commit_happens_wholly_or_not_at_all
 }
 
-const ALL: RunFilter = RunFilter { teams: Teams::All, state: None, limit: 100 };
+const ALL: RunFilter = RunFilter { teams: TeamFilter::All, state: None, limit: 100 };
 
 async fn begun(place: &dyn Place) -> (std::sync::Arc<dyn Kept>, moothall_core::RunId) {
     let (store, id) = (place.open().await, run_id(1));
@@ -117,7 +117,7 @@ async fn runs_are_listed_newest_first(place: &dyn Place) {
 async fn the_beginning_of_an_id_finds_its_run(place: &dyn Place) {
     let store = place.open().await;
     let check = async |prefix: &str, expected| {
-        assert_eq!(store.find_runs(prefix, Teams::All).await.unwrap(), expected, "{prefix:?}");
+        assert_eq!(store.find_runs(prefix, TeamFilter::All).await.unwrap(), expected, "{prefix:?}");
     };
     check("", RunMatch::None).await;
     let ids @ [first, second, third] = &[0xaf00_0001, 0xaf00_0002, 0xb000_0000].map(run_id);
@@ -155,7 +155,7 @@ async fn a_commit_is_written_whole(place: &dyn Place) {
 async fn events_are_read_from_any_number_on(place: &dyn Place) {
     let (store, id) = begun(place).await;
     let events = (0..10).map(|n| event(&format!("e-{n}"), "happened")).collect();
-    store.commit(&id, Commit { events, ..Commit::default() }).await.unwrap();
+    store.commit(&id, RunCommit { events, ..RunCommit::default() }).await.unwrap();
     let read = async |after, limit| numbers(&store.events(&id, after, limit).await.unwrap());
     let nothing: [u64; 0] = [];
     assert_eq!(read(0, 3).await, [1, 2, 3]);
@@ -201,9 +201,9 @@ async fn a_commit_made_again_changes_nothing(place: &dyn Place) {
 async fn the_first_event_under_a_key_stays(place: &dyn Place) {
     let (store, id) = begun(place).await;
     let events = vec![event("a", "first"), event("b", "first"), event("a", "second")];
-    store.commit(&id, Commit { events, ..Commit::default() }).await.unwrap();
+    store.commit(&id, RunCommit { events, ..RunCommit::default() }).await.unwrap();
     let events = vec![event("b", "third"), event("c", "first")];
-    let new = store.commit(&id, Commit { events, ..Commit::default() }).await.unwrap();
+    let new = store.commit(&id, RunCommit { events, ..RunCommit::default() }).await.unwrap();
     assert_eq!(numbers(&new), [3]);
     let all = store.events(&id, 0, 100).await.unwrap();
     let all: Vec<_> = all.into_iter().map(|stored| stored.event).collect();
@@ -222,12 +222,12 @@ async fn another_answer_under_the_same_id_changes_nothing(place: &dyn Place) {
     for (other, expected) in
         [(question, request), (entry("question", "another answer"), JournalMismatch::Result)]
     {
-        let commit = Commit {
+        let commit = RunCommit {
             results: vec![(effect_id("ask-1"), other)],
             // Written before the conflict is detected, and must be rolled back.
             events: vec![event("ask-2", "happened")],
             state: Some(RunState::Paused),
-            ..Commit::default()
+            ..RunCommit::default()
         };
         match store.commit(&id, commit).await.unwrap_err() {
             StoreError::JournalConflict { run_id, effect_id: effect, mismatch } => {
@@ -241,7 +241,7 @@ async fn another_answer_under_the_same_id_changes_nothing(place: &dyn Place) {
 
 async fn many_answers_are_written_together_or_not_at_all(place: &dyn Place) {
     let (store, id) = begun(place).await;
-    let together = |answer: &str| Commit {
+    let together = |answer: &str| RunCommit {
         results: vec![
             (effect_id("ask-1"), entry("question", "answer")),
             (effect_id("ask-2"), entry("question", answer)),
@@ -287,9 +287,9 @@ async fn numbers_have_no_gaps_under_many_writers(place: &dyn Place) {
             for commit in 0..COMMITS {
                 // Half of the commits repeat what another task also writes.
                 let own = answered(&format!("t-{task}/c-{commit}"));
-                let shared = Commit {
+                let shared = RunCommit {
                     events: vec![event(&format!("shared/c-{commit}"), "happened")],
-                    ..Commit::default()
+                    ..RunCommit::default()
                 };
                 for commit in [own, shared] {
                     told.extend(numbers(&store.commit(&id, commit).await.unwrap()));
@@ -350,13 +350,13 @@ async fn nothing_follows_the_end_but_repetitions(place: &dyn Place) {
     store.commit(&id, answered("ask-1")).await.unwrap();
     store.commit(&id, the_end()).await.unwrap();
     let before = snapshot(&*store, &id).await;
-    for repetition in [the_end(), answered("ask-1"), Commit::default()] {
+    for repetition in [the_end(), answered("ask-1"), RunCommit::default()] {
         assert_eq!(store.commit(&id, repetition).await.unwrap(), []);
     }
-    let other_words = Commit { events: vec![event("ask-1", "differs")], ..answered("ask-1") };
-    let other_outcome = Commit { outcome: Some(failed_outcome()), ..the_end() };
-    let other_end = Commit { state: Some(RunState::Failed), ..the_end() };
-    let goes_on = Commit { state: Some(RunState::Running), ..Commit::default() };
+    let other_words = RunCommit { events: vec![event("ask-1", "differs")], ..answered("ask-1") };
+    let other_outcome = RunCommit { outcome: Some(failed_outcome()), ..the_end() };
+    let other_end = RunCommit { state: Some(RunState::Failed), ..the_end() };
+    let goes_on = RunCommit { state: Some(RunState::Running), ..RunCommit::default() };
     for late in [answered("ask-2"), other_words, other_outcome, other_end, goes_on] {
         match store.commit(&id, late).await.unwrap_err() {
             StoreError::RunEnded { run_id, state: RunState::Finished } => assert_eq!(run_id, id),
@@ -378,11 +378,11 @@ fn failed_outcome() -> moothall_core::Outcome {
 async fn a_commit_that_contradicts_itself_is_refused(place: &dyn Place) {
     let (store, id) = begun(place).await;
     let before = snapshot(&*store, &id).await;
-    let follows = Commit { events: vec![finished(), event("a", "late")], ..the_end() };
-    let no_state = Commit { state: None, outcome: None, ..the_end() };
-    let pauses = Commit { state: Some(RunState::Paused), outcome: None, ..the_end() };
-    let no_end = Commit { outcome: Some(outcome()), ..Commit::default() };
-    let no_time = Commit { at_ms: u64::MAX, ..answered("ask-1") };
+    let follows = RunCommit { events: vec![finished(), event("a", "late")], ..the_end() };
+    let no_state = RunCommit { state: None, outcome: None, ..the_end() };
+    let pauses = RunCommit { state: Some(RunState::Paused), outcome: None, ..the_end() };
+    let no_end = RunCommit { outcome: Some(outcome()), ..RunCommit::default() };
+    let no_time = RunCommit { at_ms: u64::MAX, ..answered("ask-1") };
     for commit in [follows, no_state, pauses, no_end, no_time] {
         let refused = store.commit(&id, commit).await;
         assert!(matches!(refused, Err(StoreError::Misfit(_))), "{refused:?}");
@@ -394,7 +394,7 @@ async fn a_value_that_is_too_large_is_refused(place: &dyn Place) {
     let (store, id) = begun(place).await;
     // The rest of the JSON needs less than 1,000 bytes.
     let fits = "x".repeat(MAX_TEXT_BYTES - 1_000);
-    let commit = |answer: &str| Commit {
+    let commit = |answer: &str| RunCommit {
         results: vec![(effect_id("ask-1"), entry("question", answer))],
         ..answered("ask-1")
     };
@@ -409,10 +409,10 @@ async fn a_text_with_any_character_is_kept_whole_or_refused(place: &dyn Place) {
     let (store, id) = begun(place).await;
     // Any text from a model must be stored unchanged.
     let wild = "nul \0, quote ', backslash \\, line\nbreak, \u{1f600}, \u{feff}, \u{fffd}";
-    let commit = Commit {
+    let commit = RunCommit {
         results: vec![(effect_id("ask-1"), entry("question", wild))],
         events: vec![event("ask-1", wild)],
-        ..Commit::default()
+        ..RunCommit::default()
     };
     store.commit(&id, commit).await.unwrap();
     assert_eq!(store.journal(&id).await.unwrap()[&effect_id("ask-1")], entry("question", wild));
@@ -466,7 +466,7 @@ async fn what_was_spent_stays_until_more_is_said(place: &dyn Place) {
         (row.spent, row.updated_at_ms)
     };
     let say = async |spent, at_ms| {
-        store.commit(&id, Commit { spent, at_ms, ..Commit::default() }).await.unwrap();
+        store.commit(&id, RunCommit { spent, at_ms, ..RunCommit::default() }).await.unwrap();
     };
     say(None, 1_500).await;
     assert_eq!(read().await, (None, 1_000));
@@ -475,7 +475,7 @@ async fn what_was_spent_stays_until_more_is_said(place: &dyn Place) {
     say(Some(spent(7)), 2_500).await;
     assert_eq!(read().await, (Some(spent(7)), 2_000));
     say(Some(spent(9)), 3_000).await;
-    store.commit(&id, Commit { spent: None, ..the_end() }).await.unwrap();
+    store.commit(&id, RunCommit { spent: None, ..the_end() }).await.unwrap();
     assert_eq!(read().await, (Some(spent(9)), 3_000));
 }
 

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use moothall_core::RunEvent;
-use moothall_store::{Commit, JournalEntry, RunState, Store, StoreError};
+use moothall_store::{JournalEntry, RunCommit, RunState, Store, StoreError};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -25,7 +25,7 @@ enum Refusal {
 }
 
 impl Model {
-    fn commit(&mut self, commit: &Commit) -> Result<Vec<u64>, Refusal> {
+    fn commit(&mut self, commit: &RunCommit) -> Result<Vec<u64>, Refusal> {
         let known = |event: &RunEvent| self.events.iter().any(|there| there.key == event.key);
         let result = commit.results.first().map(|(id, entry)| (id.to_string(), entry.clone()));
         let stored = result.as_ref().map(|(id, entry)| (self.journal.get(id), entry));
@@ -59,7 +59,7 @@ impl Model {
 }
 
 /// Few keys and few texts, so they collide.
-fn any_commit() -> impl Strategy<Value = Commit> {
+fn any_commit() -> impl Strategy<Value = RunCommit> {
     let words = prop_oneof![4 => Just("one"), 1 => Just("two")];
     let events = vec((0..6_u8, words.clone()), 0..4);
     let result = proptest::option::of((0..4_u8, words.clone(), words));
@@ -76,7 +76,13 @@ fn any_commit() -> impl Strategy<Value = Commit> {
         let result = result.map(|(name, question, answer)| {
             (effect_id(&format!("e-{name}")), entry(question, answer))
         });
-        Commit { results: result.into_iter().collect(), events, state, at_ms, ..Commit::default() }
+        RunCommit {
+            results: result.into_iter().collect(),
+            events,
+            state,
+            at_ms,
+            ..RunCommit::default()
+        }
     })
 }
 
@@ -103,7 +109,7 @@ fn any_sequence_ends_as_in_the_model(place: &dyn Place) {
     });
 }
 
-async fn check(store: &dyn Store, case: u32, commits: Vec<Commit>) -> Result<(), TestCaseError> {
+async fn check(store: &dyn Store, case: u32, commits: Vec<RunCommit>) -> Result<(), TestCaseError> {
     let id = run_id(case);
     store.create_run(new_run(&id)).await.unwrap();
     let mut model = Model::default();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use moothall_core::budget::{Budget, ReserveRequest, Room, Settlement};
 use moothall_core::{MicroUsd, RunId};
-use moothall_store::{BatchAdmission, BatchStart, Commit, ControlRequest, StoreError};
+use moothall_store::{BatchAdmission, BatchStart, ControlRequest, RunCommit, StoreError};
 
 use crate::support::{
     Kept, Place, effect_id, entry, event, keeps_the_contract, new_run, numbers, run_id, spent,
@@ -34,19 +34,23 @@ fn beginning(wave: &str, attempt: &str, usd: u64) -> BatchStart {
     let budget = Budget { usd: Some(MicroUsd::new(CAP)), tokens: None };
     let (attempt, usd) = (attempt.to_owned(), MicroUsd::new(usd));
     BatchStart {
-        commit: Commit { events: vec![event(wave, "begins")], at_ms: 2_000, ..Commit::default() },
+        commit: RunCommit {
+            events: vec![event(wave, "begins")],
+            at_ms: 2_000,
+            ..RunCommit::default()
+        },
         effects: vec![effect_id(wave)],
         reserve: ReserveRequest { wave: wave.to_owned(), attempt, usd, tokens: 1, budget },
     }
 }
 
-fn bill(wave: &str, attempt: &str, usd: u64) -> Commit {
+fn bill(wave: &str, attempt: &str, usd: u64) -> RunCommit {
     let (wave_name, attempt) = (wave.to_owned(), attempt.to_owned());
-    Commit {
+    RunCommit {
         results: vec![(effect_id(wave), entry("question", "answer"))],
         purse: Some(Settlement::Settle { wave: wave_name, attempt, used: spent(usd) }),
         at_ms: 3_000,
-        ..Commit::default()
+        ..RunCommit::default()
     }
 }
 
@@ -70,7 +74,7 @@ async fn nothing_is_reserved_for_what_is_answered_or_where_somebody_has_a_wish(p
     let (store, id) = begun(place).await;
     let answer = entry("question", "answer");
     let results = vec![(effect_id("m1"), answer.clone())];
-    store.commit(&id, Commit { results, at_ms: 1, ..Commit::default() }).await.unwrap();
+    store.commit(&id, RunCommit { results, at_ms: 1, ..RunCommit::default() }).await.unwrap();
     let begun = store.begin(&id, beginning("m1", "a", CAP)).await.unwrap();
     let answers = BTreeMap::from([(effect_id("m1"), answer)]);
     assert_eq!(begun, BatchAdmission { answers, ..BatchAdmission::default() });

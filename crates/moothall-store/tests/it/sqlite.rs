@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use moothall_core::access::{Limits, RunOwner, ScopeSet, TeamName};
+use moothall_core::access::{CredentialLimits, RunOwner, ScopeSet, TeamName};
 use moothall_store::{
     AccountStore as _, ControlRequest, Credential, LoginCode, NewSession, NewToken, SqliteStore,
     Store, StoreError, random_token_id,
@@ -337,7 +337,7 @@ async fn copy_holds_tokens_by_their_hash_and_nobody_who_is_signed_in() {
             label: String::new(),
             secret: token.sha256(),
             scopes,
-            limits: Limits::default(),
+            limits: CredentialLimits::default(),
             created_at_ms: 0,
             expires_at_ms: None,
         })

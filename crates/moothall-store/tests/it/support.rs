@@ -13,8 +13,8 @@ use moothall_core::{
     Conclusion, EffectId, EffectResult, MicroUsd, Outcome, RunEvent, RunEventBody, RunId, Sha256Hex,
 };
 use moothall_store::{
-    AccountStore, Commit, JournalEntry, NewRun, PgAddress, PgStore, RunState, SqliteStore, Store,
-    StoredEvent,
+    AccountStore, JournalEntry, NewRun, PgAddress, PgStore, RunCommit, RunState, SqliteStore,
+    Store, StoredEvent,
 };
 use serde_json::json;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
@@ -227,23 +227,23 @@ pub(crate) fn spent(micros: u64) -> SpendTotals {
 }
 
 /// A step with a result and an event.
-pub(crate) fn answered(name: &str) -> Commit {
-    Commit {
+pub(crate) fn answered(name: &str) -> RunCommit {
+    RunCommit {
         results: vec![(effect_id(name), entry("question", "answer"))],
         events: vec![event(name, "happened")],
         spent: Some(spent(7)),
         at_ms: 2_000,
-        ..Commit::default()
+        ..RunCommit::default()
     }
 }
 
-pub(crate) fn the_end() -> Commit {
-    Commit {
+pub(crate) fn the_end() -> RunCommit {
+    RunCommit {
         events: vec![finished()],
         state: Some(RunState::Finished),
         outcome: Some(outcome()),
         at_ms: 3_000,
-        ..Commit::default()
+        ..RunCommit::default()
     }
 }
 

@@ -1,6 +1,6 @@
 //! HTTP response heads.
 
-use crate::protocol::Wire;
+use crate::protocol::ProviderProtocol;
 
 /// A typical error page of a proxy.
 pub(crate) const WEB_PAGE: &[u8] =
@@ -22,7 +22,7 @@ pub(crate) enum BodyLength {
 }
 
 impl ResponseHead<'_> {
-    pub(crate) fn render(&self, wire: Wire, request_id: &str) -> String {
+    pub(crate) fn render(&self, wire: ProviderProtocol, request_id: &str) -> String {
         let Self { status, content_type, length, retry_after } = self;
         let reason = reason(*status);
         let mut head = format!("HTTP/1.1 {status} {reason}\r\ncontent-type: {content_type}\r\n");
@@ -31,9 +31,9 @@ impl ResponseHead<'_> {
             BodyLength::Chunked => head += "transfer-encoding: chunked\r\n",
         }
         for part in match wire {
-            Wire::OpenAi => ["x-request-id: ", request_id, "\r\n"],
-            Wire::Anthropic => ["request-id: ", request_id, "\r\n"],
-            Wire::Ollama => ["", "", ""],
+            ProviderProtocol::OpenAi => ["x-request-id: ", request_id, "\r\n"],
+            ProviderProtocol::Anthropic => ["request-id: ", request_id, "\r\n"],
+            ProviderProtocol::Ollama => ["", "", ""],
         } {
             head += part;
         }

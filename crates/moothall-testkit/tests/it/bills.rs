@@ -2,7 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use moothall_testkit::{Behaviour, CallBill, FakeProvider, Fault, ProviderStats, ReplyUsage, Wire};
+use moothall_testkit::{
+    CallBill, FakeProvider, ProviderBehaviour, ProviderFault, ProviderProtocol, ProviderStats,
+    ReplyUsage,
+};
 use tokio::sync::Barrier;
 
 use crate::client::{Mode, ask};
@@ -14,15 +17,20 @@ fn usage(number: u64) -> ReplyUsage {
 #[tokio::test]
 async fn every_billed_call_has_exactly_one_bill_with_what_was_told() {
     let server = FakeProvider::start().await.unwrap();
-    let faults =
-        [None, Some(Fault::ServerError), Some(Fault::HalfBody), Some(Fault::ConnectionReset), None];
+    let faults = [
+        None,
+        Some(ProviderFault::ServerError),
+        Some(ProviderFault::HalfBody),
+        Some(ProviderFault::ConnectionReset),
+        None,
+    ];
     let behaviours = (0..).zip(&faults).map(|(number, fault)| {
-        let behaviour = Behaviour::text("hello").with_usage(usage(number));
-        fault.clone().into_iter().fold(behaviour, Behaviour::with_fault)
+        let behaviour = ProviderBehaviour::text("hello").with_usage(usage(number));
+        fault.clone().into_iter().fold(behaviour, ProviderBehaviour::with_fault)
     });
     server.script(behaviours);
     for _ in &faults {
-        ask(&server, Wire::OpenAi, Mode::Unary).await;
+        ask(&server, ProviderProtocol::OpenAi, Mode::Unary).await;
     }
     assert_eq!(
         server.stats(),
@@ -44,8 +52,8 @@ async fn every_billed_call_has_exactly_one_bill_with_what_was_told() {
 #[tokio::test]
 async fn what_ollama_cannot_say_is_not_counted_as_told() {
     let server = FakeProvider::start().await.unwrap();
-    server.always(Behaviour::text("hello").with_usage(usage(0)));
-    ask(&server, Wire::Ollama, Mode::Streamed).await;
+    server.always(ProviderBehaviour::text("hello").with_usage(usage(0)));
+    ask(&server, ProviderProtocol::Ollama, Mode::Streamed).await;
     let told = ReplyUsage { input: 13, output: 5, ..ReplyUsage::ZERO };
     assert_eq!(server.stats().bills, [CallBill { call: 0, usage: usage(0), reported: Some(told) }]);
 }
@@ -53,10 +61,10 @@ async fn what_ollama_cannot_say_is_not_counted_as_told() {
 #[tokio::test]
 async fn totals_go_on_when_calls_are_no_longer_kept() {
     let server = FakeProvider::start().await.unwrap();
-    server.always(Behaviour::text("hello").with_usage(usage(0)));
-    ask(&server, Wire::OpenAi, Mode::Unary).await;
+    server.always(ProviderBehaviour::text("hello").with_usage(usage(0)));
+    ask(&server, ProviderProtocol::OpenAi, Mode::Unary).await;
     server.keep_only_totals();
-    ask(&server, Wire::OpenAi, Mode::Unary).await;
+    ask(&server, ProviderProtocol::OpenAi, Mode::Unary).await;
     assert_eq!((server.calls().len(), server.stats().bills), (0, vec![]));
     assert_eq!((server.stats().received, server.stats().billed), (2, usage(0).plus(usage(0))));
 }
@@ -70,7 +78,7 @@ async fn concurrency_is_never_counted_above_what_the_clients_do() {
     server.respond_with(|call| {
         let latency =
             if call.number < CLIENTS as u64 { Duration::from_millis(300) } else { Duration::ZERO };
-        Behaviour::text("hello").with_latency(latency)
+        ProviderBehaviour::text("hello").with_latency(latency)
     });
     let barrier = Arc::new(Barrier::new(CLIENTS));
     let clients: Vec<_> = (0..CLIENTS)
@@ -80,7 +88,10 @@ async fn concurrency_is_never_counted_above_what_the_clients_do() {
             tokio::spawn(async move {
                 barrier.wait().await;
                 for _ in 0..ROUNDS {
-                    assert_eq!(ask(&server, Wire::ALL[client % 3], mode).await.status(), 200);
+                    assert_eq!(
+                        ask(&server, ProviderProtocol::ALL[client % 3], mode).await.status(),
+                        200
+                    );
                 }
             })
         })

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use moothall_testkit::{Behaviour, FakeProvider, Fault, Wire};
+use moothall_testkit::{FakeProvider, ProviderBehaviour, ProviderFault, ProviderProtocol};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -14,13 +14,13 @@ use crate::client::{
 };
 
 /// Its first delta is "hel".
-fn hello(fault: Fault) -> Behaviour {
-    Behaviour::text("hello").with_fault(fault)
+fn hello(fault: ProviderFault) -> ProviderBehaviour {
+    ProviderBehaviour::text("hello").with_fault(fault)
 }
 
 /// The bytes of the response without a fault, and where its first delta ends.
-async fn healthy(wire: Wire) -> (Vec<u8>, usize) {
-    let (answer, _) = ask_once(Behaviour::text("hello"), wire, Mode::Streamed).await;
+async fn healthy(wire: ProviderProtocol) -> (Vec<u8>, usize) {
+    let (answer, _) = ask_once(ProviderBehaviour::text("hello"), wire, Mode::Streamed).await;
     let text = String::from_utf8(answer.raw.clone()).unwrap();
     let delta = text.find("\"hel\"").unwrap();
     // The chunk with the delta ends with an additional line ending.
@@ -31,7 +31,7 @@ async fn healthy(wire: Wire) -> (Vec<u8>, usize) {
 #[tokio::test]
 async fn a_reset_sends_no_byte_and_bills_nothing() {
     for (wire, mode) in every_way() {
-        let (answer, stats) = ask_once(hello(Fault::ConnectionReset), wire, mode).await;
+        let (answer, stats) = ask_once(hello(ProviderFault::ConnectionReset), wire, mode).await;
         assert_eq!((answer.raw.len(), answer.end), (0, End::Reset), "{wire:?} {mode:?}");
         assert_eq!((stats.answered, stats.bills.len()), (1, 0));
     }
@@ -39,8 +39,8 @@ async fn a_reset_sends_no_byte_and_bills_nothing() {
 
 #[tokio::test]
 async fn a_reset_mid_body_comes_after_half_of_a_unary_body() {
-    for wire in Wire::ALL {
-        let (answer, stats) = ask_once(hello(Fault::ResetMidBody), wire, Mode::Unary).await;
+    for wire in ProviderProtocol::ALL {
+        let (answer, stats) = ask_once(hello(ProviderFault::ResetMidBody), wire, Mode::Unary).await;
         let length: usize = answer.header("content-length").unwrap().parse().unwrap();
         assert_eq!((answer.body().0.len(), answer.end), (length / 2, End::Reset), "{wire:?}");
         assert_eq!(stats.bills.len(), 1);
@@ -49,9 +49,10 @@ async fn a_reset_mid_body_comes_after_half_of_a_unary_body() {
 
 #[tokio::test]
 async fn a_reset_mid_body_comes_after_the_first_delta_of_a_stream() {
-    for wire in Wire::ALL {
+    for wire in ProviderProtocol::ALL {
         let (whole, first_delta_end) = healthy(wire).await;
-        let (answer, stats) = ask_once(hello(Fault::ResetMidBody), wire, Mode::Streamed).await;
+        let (answer, stats) =
+            ask_once(hello(ProviderFault::ResetMidBody), wire, Mode::Streamed).await;
         assert_eq!(
             (answer.raw.as_slice(), answer.end),
             (&whole[..first_delta_end], End::Reset),
@@ -63,8 +64,8 @@ async fn a_reset_mid_body_comes_after_the_first_delta_of_a_stream() {
 
 #[tokio::test]
 async fn half_a_unary_body_is_less_than_its_content_length() {
-    for wire in Wire::ALL {
-        let (answer, stats) = ask_once(hello(Fault::HalfBody), wire, Mode::Unary).await;
+    for wire in ProviderProtocol::ALL {
+        let (answer, stats) = ask_once(hello(ProviderFault::HalfBody), wire, Mode::Unary).await;
         let length: usize = answer.header("content-length").unwrap().parse().unwrap();
         assert_eq!((answer.body().0.len(), answer.body().1), (length / 2, Body::Cut), "{wire:?}");
         assert_eq!((answer.end, stats.bills.len()), (End::Closed, 1));
@@ -73,9 +74,9 @@ async fn half_a_unary_body_is_less_than_its_content_length() {
 
 #[tokio::test]
 async fn half_a_stream_is_cut_inside_the_event_after_the_first_delta() {
-    for wire in Wire::ALL {
+    for wire in ProviderProtocol::ALL {
         let (whole, first_delta_end) = healthy(wire).await;
-        let (answer, stats) = ask_once(hello(Fault::HalfBody), wire, Mode::Streamed).await;
+        let (answer, stats) = ask_once(hello(ProviderFault::HalfBody), wire, Mode::Streamed).await;
         assert_eq!(answer.raw, whole[..first_delta_end + 22], "{wire:?}");
         assert_eq!((answer.body().1, answer.end, stats.bills.len()), (Body::Cut, End::Closed, 1));
     }
@@ -83,15 +84,15 @@ async fn half_a_stream_is_cut_inside_the_event_after_the_first_delta() {
 
 #[tokio::test]
 async fn an_early_end_is_whole_for_http_and_not_for_the_wire() {
-    for wire in Wire::ALL {
-        let (answer, stats) = ask_once(hello(Fault::EarlyEnd), wire, Mode::Streamed).await;
+    for wire in ProviderProtocol::ALL {
+        let (answer, stats) = ask_once(hello(ProviderFault::EarlyEnd), wire, Mode::Streamed).await;
         assert_eq!(
             (answer.body().1, answer.text(wire, Mode::Streamed).as_str()),
             (Body::Whole, "hel"),
             "{wire:?}"
         );
         assert_eq!(stats.bills.len(), 1);
-        let (answer, stats) = ask_once(hello(Fault::EarlyEnd), wire, Mode::Unary).await;
+        let (answer, stats) = ask_once(hello(ProviderFault::EarlyEnd), wire, Mode::Unary).await;
         assert_eq!(answer.body().1, Body::Whole);
         assert!(serde_json::from_str::<Value>(&answer.body().0).is_err());
         assert_eq!(stats.bills.len(), 1);
@@ -101,7 +102,7 @@ async fn an_early_end_is_whole_for_http_and_not_for_the_wire() {
 #[tokio::test]
 async fn invalid_json_comes_with_200_and_honest_framing() {
     for (wire, mode) in every_way() {
-        let (answer, stats) = ask_once(hello(Fault::InvalidJson), wire, mode).await;
+        let (answer, stats) = ask_once(hello(ProviderFault::InvalidJson), wire, mode).await;
         let (text, body) = answer.body();
         assert_eq!(
             (answer.status(), body, stats.bills.len()),
@@ -122,7 +123,7 @@ async fn invalid_json_comes_with_200_and_honest_framing() {
 #[tokio::test]
 async fn a_web_page_comes_with_200_instead_of_an_answer() {
     for (wire, mode) in every_way() {
-        let (answer, stats) = ask_once(hello(Fault::HtmlBody), wire, mode).await;
+        let (answer, stats) = ask_once(hello(ProviderFault::HtmlBody), wire, mode).await;
         assert_eq!(
             (answer.status(), answer.header("content-type")),
             (200, Some("text/html")),
@@ -149,20 +150,22 @@ async fn an_error_mid_stream_is_the_last_event_after_the_first_delta() {
         }),
         json!({"error": "an error was encountered while running the model"}),
     ];
-    for (wire, expected) in Wire::ALL.into_iter().zip(expected) {
-        let (answer, stats) = ask_once(hello(Fault::MidStreamError), wire, Mode::Streamed).await;
+    for (wire, expected) in ProviderProtocol::ALL.into_iter().zip(expected) {
+        let (answer, stats) =
+            ask_once(hello(ProviderFault::MidStreamError), wire, Mode::Streamed).await;
         assert_eq!((answer.status(), answer.body().1), (200, Body::Whole), "{wire:?}");
         assert_eq!(answer.text(wire, Mode::Streamed), "hel");
         assert_eq!(answer.events().last(), Some(&expected));
-        assert_eq!(answer.body().0.contains("event: error\n"), wire == Wire::Anthropic);
+        assert_eq!(answer.body().0.contains("event: error\n"), wire == ProviderProtocol::Anthropic);
         assert_eq!(stats.bills.len(), 1);
     }
 }
 
 #[tokio::test]
 async fn an_error_mid_stream_is_a_500_without_a_stream() {
-    for wire in Wire::ALL {
-        let (answer, stats) = ask_once(hello(Fault::MidStreamError), wire, Mode::Unary).await;
+    for wire in ProviderProtocol::ALL {
+        let (answer, stats) =
+            ask_once(hello(ProviderFault::MidStreamError), wire, Mode::Unary).await;
         assert_eq!((answer.status(), stats.bills.len()), (500, 0), "{wire:?}");
     }
 }
@@ -171,10 +174,10 @@ async fn an_error_mid_stream_is_a_500_without_a_stream() {
 async fn a_slow_drip_takes_its_time_and_changes_no_byte() {
     let every = Duration::from_millis(1);
     for (wire, mode) in every_way() {
-        let (healthy, _) = ask_once(Behaviour::text("hello"), wire, mode).await;
+        let (healthy, _) = ask_once(ProviderBehaviour::text("hello"), wire, mode).await;
         let started = Instant::now();
         let (answer, stats) =
-            ask_once(hello(Fault::SlowDrip { chunk: 20, every }), wire, mode).await;
+            ask_once(hello(ProviderFault::SlowDrip { chunk: 20, every }), wire, mode).await;
         assert_eq!(answer.raw, healthy.raw, "{wire:?} {mode:?}");
         let pauses = u32::try_from(answer.body().0.len() / 20).unwrap();
         assert!(started.elapsed() >= every * pauses);
@@ -185,10 +188,12 @@ async fn a_slow_drip_takes_its_time_and_changes_no_byte() {
 #[tokio::test]
 async fn latency_comes_before_any_answer_or_fault() {
     let latency = Duration::from_millis(15);
-    for behaviour in
-        [Behaviour::text("hello"), Fault::ServerError.into(), Fault::ConnectionReset.into()]
-    {
-        for wire in Wire::ALL {
+    for behaviour in [
+        ProviderBehaviour::text("hello"),
+        ProviderFault::ServerError.into(),
+        ProviderFault::ConnectionReset.into(),
+    ] {
+        for wire in ProviderProtocol::ALL {
             let started = Instant::now();
             ask_once(behaviour.clone().with_latency(latency), wire, Mode::Unary).await;
             assert!(started.elapsed() >= latency, "{wire:?}");
@@ -198,7 +203,7 @@ async fn latency_comes_before_any_answer_or_fault() {
 
 /// Sends a call, waits until the server has received it, and disconnects without reading a
 /// response.
-async fn give_up(server: &FakeProvider, wire: Wire, mode: Mode) {
+async fn give_up(server: &FakeProvider, wire: ProviderProtocol, mode: Mode) {
     let mut stream = TcpStream::connect(server.address()).await.unwrap();
     stream.write_all(&request(path(wire), &question(wire, mode).to_string(), false)).await.unwrap();
     eventually(|| server.stats().in_flight == 1).await;
@@ -208,7 +213,7 @@ async fn give_up(server: &FakeProvider, wire: Wire, mode: Mode) {
 async fn a_hanging_call_ends_when_the_client_leaves_and_is_not_billed() {
     for (wire, mode) in every_way() {
         let server = FakeProvider::start().await.unwrap();
-        server.always(Fault::Hang);
+        server.always(ProviderFault::Hang);
         give_up(&server, wire, mode).await;
         eventually(|| server.stats().abandoned == 1).await;
         assert_eq!(
@@ -222,8 +227,8 @@ async fn a_hanging_call_ends_when_the_client_leaves_and_is_not_billed() {
 #[tokio::test]
 async fn a_client_that_leaves_during_the_latency_is_not_billed() {
     let server = FakeProvider::start().await.unwrap();
-    server.always(Behaviour::text("late").with_latency(Duration::from_secs(3600)));
-    give_up(&server, Wire::OpenAi, Mode::Unary).await;
+    server.always(ProviderBehaviour::text("late").with_latency(Duration::from_secs(3600)));
+    give_up(&server, ProviderProtocol::OpenAi, Mode::Unary).await;
     eventually(|| server.stats().abandoned == 1).await;
     assert_eq!(server.stats().bills, []);
 }
@@ -231,9 +236,13 @@ async fn a_client_that_leaves_during_the_latency_is_not_billed() {
 #[tokio::test]
 async fn a_client_that_leaves_during_a_drip_is_billed_and_its_task_ends() {
     let server = FakeProvider::start().await.unwrap();
-    server.always(hello(Fault::SlowDrip { chunk: 1, every: Duration::from_secs(3600) }));
+    server.always(hello(ProviderFault::SlowDrip { chunk: 1, every: Duration::from_secs(3600) }));
     let mut stream = TcpStream::connect(server.address()).await.unwrap();
-    let call = request(path(Wire::OpenAi), &question(Wire::OpenAi, Mode::Unary).to_string(), false);
+    let call = request(
+        path(ProviderProtocol::OpenAi),
+        &question(ProviderProtocol::OpenAi, Mode::Unary).to_string(),
+        false,
+    );
     stream.write_all(&call).await.unwrap();
     assert_eq!(stream.read_u8().await.unwrap(), b'H');
     drop(stream);
@@ -244,8 +253,8 @@ async fn a_client_that_leaves_during_a_drip_is_billed_and_its_task_ends() {
 #[tokio::test]
 async fn a_client_that_leaves_unread_a_long_answer_harms_nobody() {
     let server = FakeProvider::start().await.unwrap();
-    server.script([Behaviour::text("x".repeat(32 << 20))]);
-    give_up(&server, Wire::OpenAi, Mode::Unary).await;
+    server.script([ProviderBehaviour::text("x".repeat(32 << 20))]);
+    give_up(&server, ProviderProtocol::OpenAi, Mode::Unary).await;
     eventually(|| server.stats().abandoned == 1).await;
-    assert_eq!(ask(&server, Wire::OpenAi, Mode::Unary).await.status(), 200);
+    assert_eq!(ask(&server, ProviderProtocol::OpenAi, Mode::Unary).await.status(), 200);
 }

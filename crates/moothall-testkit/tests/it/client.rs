@@ -2,7 +2,7 @@
 
 use std::{io, time::Duration};
 
-use moothall_testkit::{FakeProvider, Wire};
+use moothall_testkit::{FakeProvider, ProviderProtocol};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -19,8 +19,8 @@ pub(crate) enum Mode {
 }
 
 /// Every protocol in every mode.
-pub(crate) fn every_way() -> impl Iterator<Item = (Wire, Mode)> {
-    Wire::ALL.into_iter().flat_map(|wire| [(wire, Mode::Unary), (wire, Mode::Streamed)])
+pub(crate) fn every_way() -> impl Iterator<Item = (ProviderProtocol, Mode)> {
+    ProviderProtocol::ALL.into_iter().flat_map(|wire| [(wire, Mode::Unary), (wire, Mode::Streamed)])
 }
 
 /// How a connection ended.
@@ -114,22 +114,22 @@ impl Answer {
 
     /// The text of all deltas, or of the unary response.
     #[track_caller]
-    pub(crate) fn text(&self, wire: Wire, mode: Mode) -> String {
+    pub(crate) fn text(&self, wire: ProviderProtocol, mode: Mode) -> String {
         let events = match mode {
             Mode::Unary => vec![self.json()],
             Mode::Streamed => self.events(),
         };
         let piece = |event: &Value| {
             let pointers: &[&str] = match (wire, mode) {
-                (Wire::OpenAi, Mode::Unary) => {
+                (ProviderProtocol::OpenAi, Mode::Unary) => {
                     &["/choices/0/message/content", "/choices/0/message/refusal"]
                 }
-                (Wire::OpenAi, Mode::Streamed) => {
+                (ProviderProtocol::OpenAi, Mode::Streamed) => {
                     &["/choices/0/delta/content", "/choices/0/delta/refusal"]
                 }
-                (Wire::Anthropic, Mode::Unary) => &["/content/0/text"],
-                (Wire::Anthropic, Mode::Streamed) => &["/delta/text"],
-                (Wire::Ollama, _) => &["/message/content"],
+                (ProviderProtocol::Anthropic, Mode::Unary) => &["/content/0/text"],
+                (ProviderProtocol::Anthropic, Mode::Streamed) => &["/delta/text"],
+                (ProviderProtocol::Ollama, _) => &["/message/content"],
             };
             pointers.iter().find_map(|pointer| Some(event.pointer(pointer)?.as_str()?.to_owned()))
         };
@@ -138,17 +138,17 @@ impl Answer {
 }
 
 /// The body of a call.
-pub(crate) fn question(wire: Wire, mode: Mode) -> Value {
+pub(crate) fn question(wire: ProviderProtocol, mode: Mode) -> Value {
     let stream = mode == Mode::Streamed;
     let messages = json!([{"role": "user", "content": "What is the meaning of all this?"}]);
     match wire {
-        Wire::OpenAi if stream => {
+        ProviderProtocol::OpenAi if stream => {
             json!({"model": "m-1", "messages": messages, "stream": true, "stream_options": {"include_usage": true}})
         }
-        Wire::OpenAi | Wire::Ollama => {
+        ProviderProtocol::OpenAi | ProviderProtocol::Ollama => {
             json!({"model": "m-1", "messages": messages, "stream": stream})
         }
-        Wire::Anthropic => {
+        ProviderProtocol::Anthropic => {
             json!({"model": "m-1", "system": "Be brief.", "messages": messages, "max_tokens": 64, "stream": stream})
         }
     }
@@ -164,11 +164,11 @@ pub(crate) fn request(path: &str, body: &str, last: bool) -> Vec<u8> {
     .into_bytes()
 }
 
-pub(crate) fn path(wire: Wire) -> &'static str {
+pub(crate) fn path(wire: ProviderProtocol) -> &'static str {
     match wire {
-        Wire::OpenAi => "/v1/chat/completions",
-        Wire::Anthropic => "/v1/messages",
-        Wire::Ollama => "/api/chat",
+        ProviderProtocol::OpenAi => "/v1/chat/completions",
+        ProviderProtocol::Anthropic => "/v1/messages",
+        ProviderProtocol::Ollama => "/api/chat",
     }
 }
 
@@ -189,14 +189,14 @@ pub(crate) async fn send(server: &FakeProvider, bytes: &[u8]) -> Answer {
 }
 
 /// Makes one call on a new connection.
-pub(crate) async fn ask(server: &FakeProvider, wire: Wire, mode: Mode) -> Answer {
+pub(crate) async fn ask(server: &FakeProvider, wire: ProviderProtocol, mode: Mode) -> Answer {
     send(server, &request(path(wire), &question(wire, mode).to_string(), true)).await
 }
 
 /// Makes one call to a new server with this behaviour.
 pub(crate) async fn ask_once(
-    behaviour: impl Into<moothall_testkit::Behaviour>,
-    wire: Wire,
+    behaviour: impl Into<moothall_testkit::ProviderBehaviour>,
+    wire: ProviderProtocol,
     mode: Mode,
 ) -> (Answer, moothall_testkit::ProviderStats) {
     let server = FakeProvider::start().await.unwrap();

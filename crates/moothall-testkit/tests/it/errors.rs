@@ -2,13 +2,13 @@
 
 use std::time::{Duration, SystemTime};
 
-use moothall_testkit::{Fault, ProviderStats, ReplyUsage, RetryAfter, Wire};
+use moothall_testkit::{ProviderFault, ProviderProtocol, ProviderStats, ReplyUsage, RetryAfter};
 use serde_json::{Value, json};
 
 use crate::client::{Mode, ask_once};
 
-async fn check(fault: Fault, expected: [(u16, Value); 3]) {
-    for (wire, (status, body)) in Wire::ALL.into_iter().zip(expected) {
+async fn check(fault: ProviderFault, expected: [(u16, Value); 3]) {
+    for (wire, (status, body)) in ProviderProtocol::ALL.into_iter().zip(expected) {
         for mode in [Mode::Unary, Mode::Streamed] {
             let (answer, stats) = ask_once(fault.clone(), wire, mode).await;
             assert_eq!(
@@ -46,7 +46,7 @@ fn anthropic(kind: &str, message: &str) -> Value {
 #[tokio::test]
 async fn a_rate_limit_is_429_on_every_wire() {
     check(
-        Fault::RateLimited { retry_after: None },
+        ProviderFault::RateLimited { retry_after: None },
         [
             (
                 429,
@@ -73,7 +73,7 @@ async fn a_rate_limit_is_429_on_every_wire() {
 #[tokio::test]
 async fn a_server_error_is_500_on_every_wire() {
     check(
-        Fault::ServerError,
+        ProviderFault::ServerError,
         [
             (
                 500,
@@ -94,7 +94,7 @@ async fn a_server_error_is_500_on_every_wire() {
 #[tokio::test]
 async fn overload_is_529_only_on_the_anthropic_wire() {
     check(
-        Fault::Overloaded,
+        ProviderFault::Overloaded,
         [
             (
                 503,
@@ -115,7 +115,7 @@ async fn overload_is_529_only_on_the_anthropic_wire() {
 #[tokio::test]
 async fn a_wrong_key_is_401_on_every_wire() {
     check(
-        Fault::Unauthorized,
+        ProviderFault::Unauthorized,
         [
             (
                 401,
@@ -136,7 +136,7 @@ async fn a_wrong_key_is_401_on_every_wire() {
 #[tokio::test]
 async fn a_context_overflow_is_400_and_names_both_sizes_on_every_wire() {
     check(
-        Fault::ContextOverflow { window: 8192 },
+        ProviderFault::ContextOverflow { window: 8192 },
         [
             (
                 400,
@@ -166,8 +166,8 @@ async fn a_rate_limit_says_when_to_come_back_in_the_form_asked_for() {
         (RetryAfter::Milliseconds(250), "retry-after-ms", "250"),
         (RetryAfter::Date(date), "retry-after", "Sun, 06 Nov 1994 08:49:37 GMT"),
     ] {
-        for wire in Wire::ALL {
-            let fault = Fault::RateLimited { retry_after: Some(retry_after) };
+        for wire in ProviderProtocol::ALL {
+            let fault = ProviderFault::RateLimited { retry_after: Some(retry_after) };
             let (answer, _) = ask_once(fault, wire, Mode::Unary).await;
             assert_eq!(answer.header(name), Some(value), "{wire:?}");
         }
@@ -177,14 +177,15 @@ async fn a_rate_limit_says_when_to_come_back_in_the_form_asked_for() {
 #[tokio::test]
 async fn the_request_id_stands_where_each_provider_puts_it() {
     let id = Some("req_00000000000000000000");
-    for fault in [None, Some(Fault::ServerError)] {
-        let behaviour = fault.map_or_else(Default::default, moothall_testkit::Behaviour::from);
+    for fault in [None, Some(ProviderFault::ServerError)] {
+        let behaviour =
+            fault.map_or_else(Default::default, moothall_testkit::ProviderBehaviour::from);
         let header = async |wire, name| {
             let (answer, _) = ask_once(behaviour.clone(), wire, Mode::Unary).await;
             answer.header(name).map(str::to_owned)
         };
-        assert_eq!(header(Wire::OpenAi, "x-request-id").await.as_deref(), id);
-        assert_eq!(header(Wire::Anthropic, "request-id").await.as_deref(), id);
-        assert_eq!(header(Wire::Ollama, "x-request-id").await, None);
+        assert_eq!(header(ProviderProtocol::OpenAi, "x-request-id").await.as_deref(), id);
+        assert_eq!(header(ProviderProtocol::Anthropic, "request-id").await.as_deref(), id);
+        assert_eq!(header(ProviderProtocol::Ollama, "x-request-id").await, None);
     }
 }

@@ -1,6 +1,6 @@
 //! Tests of the server: connections, unusual requests, start and stop.
 
-use moothall_testkit::{Behaviour, FakeProvider, Fault, Wire};
+use moothall_testkit::{FakeProvider, ProviderBehaviour, ProviderFault, ProviderProtocol};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -10,7 +10,7 @@ use crate::client::{Answer, End, Mode, ask, eventually, every_way, path, questio
 
 /// Sends two requests on one connection and returns both responses. The second request closes the
 /// connection.
-async fn twice(server: &FakeProvider, wire: Wire, mode: Mode) -> String {
+async fn twice(server: &FakeProvider, wire: ProviderProtocol, mode: Mode) -> String {
     let body = question(wire, mode).to_string();
     // The second request is sent without waiting for the first response, which HTTP allows.
     let mut both = request(path(wire), &body, false);
@@ -22,7 +22,7 @@ async fn twice(server: &FakeProvider, wire: Wire, mode: Mode) -> String {
 async fn one_connection_carries_two_calls() {
     for (wire, mode) in every_way() {
         let server = FakeProvider::start().await.unwrap();
-        server.script([Behaviour::text("1st"), Behaviour::text("2nd")]);
+        server.script([ProviderBehaviour::text("1st"), ProviderBehaviour::text("2nd")]);
         let answers = twice(&server, wire, mode).await;
         assert_eq!(answers.matches("HTTP/1.1 200 OK\r\n").count(), 2, "{wire:?} {mode:?}");
         assert_eq!(server.stats().answered, 2);
@@ -33,10 +33,10 @@ async fn one_connection_carries_two_calls() {
 async fn a_call_waits_its_turn_behind_a_slow_one_on_the_same_connection() {
     let server = FakeProvider::start().await.unwrap();
     server.script([
-        Behaviour::text("slow").with_latency(std::time::Duration::from_millis(30)),
-        Behaviour::text("fast"),
+        ProviderBehaviour::text("slow").with_latency(std::time::Duration::from_millis(30)),
+        ProviderBehaviour::text("fast"),
     ]);
-    let answers = twice(&server, Wire::OpenAi, Mode::Unary).await;
+    let answers = twice(&server, ProviderProtocol::OpenAi, Mode::Unary).await;
     assert!(answers.find("slow").unwrap() < answers.find("fast").unwrap());
     assert_eq!(server.stats().max_concurrent, 1);
 }
@@ -44,11 +44,11 @@ async fn a_call_waits_its_turn_behind_a_slow_one_on_the_same_connection() {
 #[tokio::test]
 async fn a_connection_survives_errors_and_spoilt_bodies() {
     for fault in [
-        Fault::ServerError,
-        Fault::InvalidJson,
-        Fault::EarlyEnd,
-        Fault::HtmlBody,
-        Fault::MidStreamError,
+        ProviderFault::ServerError,
+        ProviderFault::InvalidJson,
+        ProviderFault::EarlyEnd,
+        ProviderFault::HtmlBody,
+        ProviderFault::MidStreamError,
     ] {
         for (wire, mode) in every_way() {
             let server = FakeProvider::start().await.unwrap();
@@ -65,7 +65,7 @@ async fn a_connection_survives_errors_and_spoilt_bodies() {
 #[tokio::test]
 async fn a_chunked_request_is_understood() {
     let server = FakeProvider::start().await.unwrap();
-    let body = question(Wire::Anthropic, Mode::Unary).to_string();
+    let body = question(ProviderProtocol::Anthropic, Mode::Unary).to_string();
     let (first, second) = body.split_at(20);
     let call = format!(
         "POST /v1/messages HTTP/1.1\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n{:x}\r\n{first}\r\n{:x}\r\n{second}\r\n0\r\n\r\n",
@@ -83,7 +83,10 @@ async fn a_request_larger_than_any_buffer_arrives_whole() {
     let text = "x".repeat(3 << 20);
     let body = serde_json::json!({"model": "m-1", "messages": [{"role": "user", "content": text}]})
         .to_string();
-    assert_eq!(send(&server, &request(path(Wire::OpenAi), &body, true)).await.status(), 200);
+    assert_eq!(
+        send(&server, &request(path(ProviderProtocol::OpenAi), &body, true)).await.status(),
+        200
+    );
     assert_eq!(server.calls()[0].prompt_bytes, 3 << 20);
 }
 
@@ -91,7 +94,7 @@ async fn a_request_larger_than_any_buffer_arrives_whole() {
 async fn a_client_that_asks_first_is_told_to_continue() {
     let server = FakeProvider::start().await.unwrap();
     let mut stream = TcpStream::connect(server.address()).await.unwrap();
-    let body = question(Wire::OpenAi, Mode::Unary).to_string();
+    let body = question(ProviderProtocol::OpenAi, Mode::Unary).to_string();
     let head = format!(
         "POST /v1/chat/completions HTTP/1.1\r\nexpect: 100-continue\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
         body.len()
@@ -127,18 +130,18 @@ async fn what_is_no_call_is_rejected_and_never_recorded() {
 async fn the_base_url_is_what_a_client_is_configured_with() {
     let server = FakeProvider::start().await.unwrap();
     let port = server.address().port();
-    assert_eq!(server.base_url(Wire::OpenAi), format!("http://127.0.0.1:{port}/v1"));
-    assert_eq!(server.base_url(Wire::Anthropic), format!("http://127.0.0.1:{port}/v1"));
-    assert_eq!(server.base_url(Wire::Ollama), format!("http://127.0.0.1:{port}"));
+    assert_eq!(server.base_url(ProviderProtocol::OpenAi), format!("http://127.0.0.1:{port}/v1"));
+    assert_eq!(server.base_url(ProviderProtocol::Anthropic), format!("http://127.0.0.1:{port}/v1"));
+    assert_eq!(server.base_url(ProviderProtocol::Ollama), format!("http://127.0.0.1:{port}"));
 }
 
 #[tokio::test]
 async fn dropping_the_server_ends_every_connection_and_frees_the_port() {
     let server = FakeProvider::start().await.unwrap();
-    server.always(Fault::Hang);
+    server.always(ProviderFault::Hang);
     let address = server.address();
     let mut waiting = TcpStream::connect(address).await.unwrap();
-    waiting.write_all(&request(path(Wire::OpenAi), "{}", false)).await.unwrap();
+    waiting.write_all(&request(path(ProviderProtocol::OpenAi), "{}", false)).await.unwrap();
     let mut idle = TcpStream::connect(address).await.unwrap();
     eventually(|| server.stats().in_flight == 1).await;
     drop(server);
@@ -147,16 +150,16 @@ async fn dropping_the_server_ends_every_connection_and_frees_the_port() {
     idle.read_to_end(&mut rest).await.unwrap();
     assert_eq!(rest, b"");
     let server = FakeProvider::start_on(address).await.unwrap();
-    assert_eq!(ask(&server, Wire::OpenAi, Mode::Unary).await.status(), 200);
+    assert_eq!(ask(&server, ProviderProtocol::OpenAi, Mode::Unary).await.status(), 200);
 }
 
 #[tokio::test]
 async fn a_function_that_panics_costs_only_its_own_connection() {
     let server = FakeProvider::start().await.unwrap();
-    server.respond_with(
-        |call| if call.number == 0 { panic!("on purpose") } else { Behaviour::default() },
-    );
-    assert_eq!(ask(&server, Wire::OpenAi, Mode::Unary).await.raw, b"");
-    assert_eq!(ask(&server, Wire::OpenAi, Mode::Unary).await.status(), 200);
+    server.respond_with(|call| {
+        if call.number == 0 { panic!("on purpose") } else { ProviderBehaviour::default() }
+    });
+    assert_eq!(ask(&server, ProviderProtocol::OpenAi, Mode::Unary).await.raw, b"");
+    assert_eq!(ask(&server, ProviderProtocol::OpenAi, Mode::Unary).await.status(), 200);
     assert_eq!((server.stats().abandoned, server.stats().in_flight), (1, 0));
 }

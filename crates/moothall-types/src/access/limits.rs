@@ -7,7 +7,7 @@ use crate::MicroUsd;
 
 /// Limits of one credential. `None` means no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limits {
+pub struct CredentialLimits {
     /// Concurrent runs, including paused ones.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub runs_at_once: Option<u32>,
@@ -19,7 +19,7 @@ pub struct Limits {
     pub requests_a_minute: Option<u32>,
 }
 
-impl Limits {
+impl CredentialLimits {
     /// Default limit of concurrent runs.
     pub const USUAL_RUNS: u32 = 4;
     /// Default limit of requests per minute.
@@ -43,7 +43,7 @@ impl Limits {
     }
 }
 
-/// Current usage, compared with [`Limits`] when a run is started.
+/// Current usage, compared with [`CredentialLimits`] when a run is started.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CredentialUsage {
     /// Unfinished runs.
@@ -56,7 +56,7 @@ pub struct CredentialUsage {
 
 /// Why a run may not start now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Excess {
+pub enum RunLimitError {
     /// The limit of concurrent runs is reached.
     #[error("{running} runs are in progress, and the credential allows {allowed} at a time")]
     Runs {
@@ -85,7 +85,7 @@ pub enum Excess {
     },
 }
 
-impl Excess {
+impl RunLimitError {
     /// The machine-readable error code.
     pub fn code(self) -> ErrorCode {
         match self {
@@ -108,19 +108,23 @@ impl Excess {
 
 /// Checks whether a run that costs at most `cap` may start. Uses the maximum cost of unfinished
 /// runs, so that concurrent runs cannot exceed the limit together.
-pub fn admit(limits: Limits, in_use: CredentialUsage, cap: Option<MicroUsd>) -> Result<(), Excess> {
+pub fn admit(
+    limits: CredentialLimits,
+    in_use: CredentialUsage,
+    cap: Option<MicroUsd>,
+) -> Result<(), RunLimitError> {
     if let Some(allowed) = limits.runs_at_once
         && in_use.runs >= allowed
     {
-        return Err(Excess::Runs { running: in_use.runs, allowed });
+        return Err(RunLimitError::Runs { running: in_use.runs, allowed });
     }
     if let Some(allowed) = limits.usd_a_day {
         let Some(wanted) = cap.filter(|_| !in_use.unbounded) else {
-            return Err(Excess::Uncapped { allowed });
+            return Err(RunLimitError::Uncapped { allowed });
         };
         let left = allowed.saturating_sub(in_use.usd);
         if wanted > left {
-            return Err(Excess::Spend { wanted, left, allowed });
+            return Err(RunLimitError::Spend { wanted, left, allowed });
         }
     }
     Ok(())

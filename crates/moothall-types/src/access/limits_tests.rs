@@ -6,10 +6,10 @@ fn usd(cents: u64) -> MicroUsd {
 
 #[track_caller]
 fn check(
-    limits: Limits,
+    limits: CredentialLimits,
     in_use: CredentialUsage,
     cap: Option<MicroUsd>,
-    expected: Result<(), Excess>,
+    expected: Result<(), RunLimitError>,
 ) {
     assert_eq!(admit(limits, in_use, cap), expected);
 }
@@ -17,39 +17,54 @@ fn check(
 #[test]
 fn no_limit_admits_everything() {
     let much = CredentialUsage { runs: u32::MAX, usd: MicroUsd::new(u64::MAX), unbounded: true };
-    check(Limits::default(), much, None, Ok(()));
+    check(CredentialLimits::default(), much, None, Ok(()));
 }
 
 #[test]
 fn runs_at_once_are_counted() {
-    let limits = Limits { runs_at_once: Some(2), ..Limits::default() };
+    let limits = CredentialLimits { runs_at_once: Some(2), ..CredentialLimits::default() };
     check(limits, CredentialUsage { runs: 1, ..CredentialUsage::default() }, None, Ok(()));
-    let full = Err(Excess::Runs { running: 2, allowed: 2 });
+    let full = Err(RunLimitError::Runs { running: 2, allowed: 2 });
     check(limits, CredentialUsage { runs: 2, ..CredentialUsage::default() }, None, full);
-    let none = Limits { runs_at_once: Some(0), ..Limits::default() };
-    check(none, CredentialUsage::default(), None, Err(Excess::Runs { running: 0, allowed: 0 }));
+    let none = CredentialLimits { runs_at_once: Some(0), ..CredentialLimits::default() };
+    check(
+        none,
+        CredentialUsage::default(),
+        None,
+        Err(RunLimitError::Runs { running: 0, allowed: 0 }),
+    );
 }
 
 #[test]
 fn worst_case_of_a_run_must_fit_into_what_is_left_of_the_day() {
     let allowed = usd(1_000);
-    let limits = Limits { usd_a_day: Some(allowed), ..Limits::default() };
+    let limits = CredentialLimits { usd_a_day: Some(allowed), ..CredentialLimits::default() };
     let in_use = CredentialUsage { usd: usd(400), ..CredentialUsage::default() };
     check(limits, in_use, Some(usd(600)), Ok(()));
     let wanted = usd(601);
-    check(limits, in_use, Some(wanted), Err(Excess::Spend { wanted, left: usd(600), allowed }));
+    check(
+        limits,
+        in_use,
+        Some(wanted),
+        Err(RunLimitError::Spend { wanted, left: usd(600), allowed }),
+    );
     let over = CredentialUsage { usd: usd(2_000), ..CredentialUsage::default() };
     let wanted = usd(1);
-    check(limits, over, Some(wanted), Err(Excess::Spend { wanted, left: MicroUsd::ZERO, allowed }));
+    check(
+        limits,
+        over,
+        Some(wanted),
+        Err(RunLimitError::Spend { wanted, left: MicroUsd::ZERO, allowed }),
+    );
 }
 
 #[test]
 fn run_without_a_cap_does_not_begin_where_money_is_limited() {
     let allowed = usd(1_000);
-    let limits = Limits { usd_a_day: Some(allowed), ..Limits::default() };
-    check(limits, CredentialUsage::default(), None, Err(Excess::Uncapped { allowed }));
+    let limits = CredentialLimits { usd_a_day: Some(allowed), ..CredentialLimits::default() };
+    check(limits, CredentialUsage::default(), None, Err(RunLimitError::Uncapped { allowed }));
     let unbounded = CredentialUsage { unbounded: true, ..CredentialUsage::default() };
-    check(limits, unbounded, Some(usd(1)), Err(Excess::Uncapped { allowed }));
+    check(limits, unbounded, Some(usd(1)), Err(RunLimitError::Uncapped { allowed }));
 }
 
 #[test]

@@ -118,10 +118,27 @@ impl FailureKind {
         }
     }
 
-    /// Whether the run should pause until a person fixes it, with a larger budget or a working key
-    /// or account.
-    pub fn waits_for_cure(self) -> bool {
-        matches!(self, Self::Auth | Self::OverBudget)
+    /// Whether the model never saw the request or its reply was lost, so the run must pause and send
+    /// the same request again later. Other failures are results that a workflow may judge.
+    pub fn pauses_run(self) -> bool {
+        match self {
+            Self::RateLimited
+            | Self::Overloaded
+            | Self::Server
+            | Self::Transport
+            | Self::TimedOut
+            | Self::Truncated
+            | Self::Malformed
+            | Self::Auth
+            | Self::OverBudget => true,
+            Self::EmptyReply
+            | Self::ContextOverflow
+            | Self::ContextTruncated
+            | Self::Refused
+            | Self::BadRequest
+            | Self::PriceUnknown
+            | Self::NotFound => false,
+        }
     }
 
     /// Whether the provider asks for a lower request rate.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::prompt_text::PromptText;
 use crate::{CanonicalJsonError, Sha256Hex, tokens_at_most, tokens_expected};
@@ -336,6 +336,11 @@ impl OutputSchema {
     /// Generates the schema of a Rust type.
     pub fn of<T: JsonSchema>(name: &str) -> Self {
         Self::compact(name, schemars::schema_for!(T).as_value())
+    }
+
+    /// The schema of an object.
+    pub fn of_object(name: &str, schema: Map<String, Value>) -> Self {
+        Self::compact(name, &Value::Object(schema))
     }
 
     fn compact(name: &str, value: &Value) -> Self {

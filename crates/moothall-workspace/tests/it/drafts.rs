@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use moothall_core::ErrorCode;
 use moothall_core::Sha256Hex;
 use moothall_core::drafts::{DraftId, DraftState, Principal, ReviewDecision};
-use moothall_core::gate::{GateAction, Rule};
+use moothall_core::gate::{GateAction, GateRule};
 use moothall_workspace::{
     DraftCaller, DraftEdit, DraftError, DraftStore, FileRequirement, OldTextFault,
     SubmissionResult, verify,
@@ -216,7 +216,7 @@ fn a_rebase_that_is_not_clean_is_rejected_by_the_gate() {
     assert!(!store.rebase(&worker(), id).unwrap().1);
     let submitted = submit(&store, &[id]);
     let rules: Vec<_> = submitted.judged.verdict.findings.iter().map(|one| one.rule).collect();
-    assert_eq!(rules, [Rule::ContentConflictMarkers]);
+    assert_eq!(rules, [GateRule::ContentConflictMarkers]);
     assert_eq!(world.text("a").unwrap(), "person\n");
 }
 
@@ -291,7 +291,10 @@ fn a_new_name_that_is_anothers_twin_is_escalated() {
     write(&store, id, "b\n");
     let submitted = submit(&store, &[id]);
     let rules: Vec<_> = submitted.judged.verdict.findings.iter().map(|one| one.rule).collect();
-    assert_eq!((states(&submitted), rules), (vec![DraftState::Escalated], vec![Rule::PathTwin]));
+    assert_eq!(
+        (states(&submitted), rules),
+        (vec![DraftState::Escalated], vec![GateRule::PathTwin])
+    );
     assert!(store.request(&worker(), "t1", "u\u{308}.py", FileRequirement::MayNot).is_err());
 }
 

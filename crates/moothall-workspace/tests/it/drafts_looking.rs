@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use moothall_core::drafts::DraftState;
-use moothall_core::gate::{GateAction, Rule};
+use moothall_core::gate::{GateAction, GateRule};
 use moothall_core::model::{ModelReply, ModelRequest, StopReason, TokenUsage, UsageBasis};
-use moothall_core::sandbox::{ExecuteRequest, Exit, GuestPath, SandboxExecution};
+use moothall_core::sandbox::{ExecuteRequest, ExecutionExit, GuestPath, SandboxExecution};
 use moothall_workspace::{
     CheckRunner, DraftEdit, DraftError, DraftStore, FileRequirement, ModelReviewer,
     SubmissionResult,
@@ -20,7 +20,7 @@ type Tree = BTreeMap<String, String>;
 /// Ends every check in the same way and records the trees.
 #[derive(Debug)]
 struct Ending {
-    exit: Result<Exit, String>,
+    exit: Result<ExecutionExit, String>,
     trees: Arc<Mutex<Vec<Tree>>>,
     meanwhile: Option<Meanwhile>,
 }
@@ -60,14 +60,14 @@ fn workspace(policy: &str) -> World {
     world
 }
 
-fn open(world: &World, exit: Result<Exit, String>) -> (DraftStore, Arc<Mutex<Vec<Tree>>>) {
+fn open(world: &World, exit: Result<ExecutionExit, String>) -> (DraftStore, Arc<Mutex<Vec<Tree>>>) {
     let trees: Arc<Mutex<Vec<Tree>>> = Arc::default();
     let mut options = world.options();
     options.checker = Some(Box::new(Ending { exit, trees: trees.clone(), meanwhile: None }));
     (DraftStore::open(options).unwrap(), trees)
 }
 
-fn told(submitted: &SubmissionResult) -> (DraftState, Vec<Rule>) {
+fn told(submitted: &SubmissionResult) -> (DraftState, Vec<GateRule>) {
     let rules = submitted.judged.verdict.findings.iter().map(|one| one.rule).collect();
     (submitted.drafts[0].state, rules)
 }
@@ -75,12 +75,12 @@ fn told(submitted: &SubmissionResult) -> (DraftState, Vec<Rule>) {
 #[test]
 fn a_check_is_given_the_workspace_with_the_drafts_applied() {
     let world = workspace(CHECK);
-    let (store, trees) = open(&world, Ok(Exit::Exited { code: 0 }));
+    let (store, trees) = open(&world, Ok(ExecutionExit::Exited { code: 0 }));
     let ids = [request(&store, "src/a.py"), request(&store, "tests/test_a.py")];
     write(&store, ids[0], "a = 2\n");
     store.write(&worker(), ids[1], DraftEdit::Rename("tests/test_b.py".into()), None).unwrap();
     let submitted = store.submit(&worker(), &ids, "why").unwrap();
-    assert_eq!(told(&submitted), (DraftState::Escalated, vec![Rule::FileRename]));
+    assert_eq!(told(&submitted), (DraftState::Escalated, vec![GateRule::FileRename]));
     let tree = [("src/a.py", "a = 2\n"), ("tests/test_b.py", "import a\n")];
     let tree = tree.map(|(path, text)| (path.to_owned(), text.to_owned()));
     assert_eq!(*trees.lock().unwrap(), [BTreeMap::from(tree)]);
@@ -90,11 +90,11 @@ fn a_check_is_given_the_workspace_with_the_drafts_applied() {
 #[test]
 fn what_comes_of_a_check_decides_about_a_harmless_edit() {
     let ends = [
-        (Ok(Exit::Exited { code: 0 }), DraftState::Applied, vec![]),
-        (Ok(Exit::Exited { code: 1 }), DraftState::Editing, vec![Rule::CheckFailed]),
-        (Ok(Exit::OutOfMemory), DraftState::Editing, vec![Rule::CheckFailed]),
-        (Ok(Exit::TimedOut), DraftState::Escalated, vec![Rule::CheckTimeout]),
-        (Err("no engine".to_owned()), DraftState::Escalated, vec![Rule::GateError]),
+        (Ok(ExecutionExit::Exited { code: 0 }), DraftState::Applied, vec![]),
+        (Ok(ExecutionExit::Exited { code: 1 }), DraftState::Editing, vec![GateRule::CheckFailed]),
+        (Ok(ExecutionExit::OutOfMemory), DraftState::Editing, vec![GateRule::CheckFailed]),
+        (Ok(ExecutionExit::TimedOut), DraftState::Escalated, vec![GateRule::CheckTimeout]),
+        (Err("no engine".to_owned()), DraftState::Escalated, vec![GateRule::GateError]),
     ];
     for (exit, state, rules) in ends {
         let world = workspace(CHECK);
@@ -108,7 +108,7 @@ fn what_comes_of_a_check_decides_about_a_harmless_edit() {
 fn without_a_sandbox_a_check_is_escalated_and_says_why() {
     let world = workspace(CHECK);
     let (_, submitted) = drafted(&world.open(), "src/a.py", "a = 2\n");
-    assert_eq!(told(&submitted), (DraftState::Escalated, vec![Rule::GateError]));
+    assert_eq!(told(&submitted), (DraftState::Escalated, vec![GateRule::GateError]));
     assert_eq!(submitted.judged.checks[0].output, "no sandbox is available");
     assert!(!world.journal().contains("no sandbox"), "words about checks are not kept");
 }
@@ -117,10 +117,10 @@ fn without_a_sandbox_a_check_is_escalated_and_says_why() {
 fn no_check_runs_for_what_is_rejected_anyway_and_for_paths_it_is_not_about() {
     let world = workspace(&CHECK.replace("timeout", "when = [\"**/*.py\"]\ntimeout"));
     world.save("notes.md", "one\n");
-    let (store, trees) = open(&world, Ok(Exit::Exited { code: 1 }));
+    let (store, trees) = open(&world, Ok(ExecutionExit::Exited { code: 1 }));
     let (_, submitted) =
         drafted(&store, "src/a.py", "a = 1\n# ... rest of the code unchanged ...\n");
-    assert_eq!(told(&submitted), (DraftState::Editing, vec![Rule::ContentPlaceholder]));
+    assert_eq!(told(&submitted), (DraftState::Editing, vec![GateRule::ContentPlaceholder]));
     let (_, submitted) = drafted(&store, "notes.md", "two\n");
     assert_eq!(told(&submitted), (DraftState::Applied, vec![]));
     assert_eq!(trees.lock().unwrap().len(), 0);
@@ -135,26 +135,29 @@ fn a_check_of_other_contents_says_nothing_about_these() {
     let act = move || drop(write(&other, id, "a = 3\n"));
     let mut options = world.options();
     options.checker = Some(Box::new(Ending {
-        exit: Ok(Exit::Exited { code: 0 }),
+        exit: Ok(ExecutionExit::Exited { code: 0 }),
         trees: Arc::default(),
         meanwhile: Some(Meanwhile(Box::new(act))),
     }));
     let store = DraftStore::open(options).unwrap();
     let submitted = store.submit(&worker(), &[id], "why").unwrap();
-    assert_eq!(told(&submitted), (DraftState::Escalated, vec![Rule::GateError]));
+    assert_eq!(told(&submitted), (DraftState::Escalated, vec![GateRule::GateError]));
 }
 
 #[test]
 fn what_was_found_out_about_the_same_contents_is_not_found_out_again() {
     let world = workspace(CHECK);
-    let (store, trees) = open(&world, Ok(Exit::Exited { code: 1 }));
+    let (store, trees) = open(&world, Ok(ExecutionExit::Exited { code: 1 }));
     let id = request(&store, "src/a.py");
     let looked = || trees.lock().unwrap().len();
     write(&store, id, "a = 2\n");
     let first = store.check(&worker(), &[id]).unwrap();
     assert_eq!((store.check(&worker(), &[id]).unwrap(), looked()), (first.clone(), 1));
     let submitted = store.submit(&worker(), &[id], "why").unwrap();
-    assert_eq!((told(&submitted), looked()), ((DraftState::Editing, vec![Rule::CheckFailed]), 1));
+    assert_eq!(
+        (told(&submitted), looked()),
+        ((DraftState::Editing, vec![GateRule::CheckFailed]), 1)
+    );
     assert_eq!(submitted.judged.checks, first.checks);
     // A change in another file of the tree is a new request, although the draft is the same.
     world.save("tests/test_a.py", "import a, sys\n");
@@ -171,7 +174,7 @@ fn what_was_found_out_about_the_same_contents_is_not_found_out_again() {
 #[test]
 fn no_check_runs_for_what_cannot_be_handed_in() {
     let world = workspace(CHECK);
-    let (store, trees) = open(&world, Ok(Exit::Exited { code: 0 }));
+    let (store, trees) = open(&world, Ok(ExecutionExit::Exited { code: 0 }));
     let (id, submitted) = drafted(&store, "src/a.py", "a = 2\n");
     assert_eq!(told(&submitted), (DraftState::Applied, vec![]));
     world.save("tests/test_a.py", "import a, sys\n");
@@ -185,7 +188,7 @@ fn no_check_runs_for_what_cannot_be_handed_in() {
 fn more_than_so_many_looks_within_an_hour_are_refused() {
     let world =
         workspace(&CHECK.replace("[[check]]", "[limits]\nmax_looks_per_hour = 3\n[[check]]"));
-    let (store, trees) = open(&world, Ok(Exit::Exited { code: 1 }));
+    let (store, trees) = open(&world, Ok(ExecutionExit::Exited { code: 1 }));
     let id = request(&store, "src/a.py");
     for number in 0..3 {
         write(&store, id, &format!("b = {number}\n"));
@@ -220,7 +223,7 @@ fn a_store_that_is_stopped_ends_its_check_and_hands_nothing_in() {
     });
     assert!(matches!(ended, Err(DraftError::Stopped)), "{ended:?}");
     assert_eq!(world.journal().lines().count(), records);
-    let (store, _) = open(&world, Ok(Exit::Exited { code: 0 }));
+    let (store, _) = open(&world, Ok(ExecutionExit::Exited { code: 0 }));
     let submitted = store.submit(&worker(), &[id], "why").unwrap();
     assert_eq!(told(&submitted), (DraftState::Applied, vec![]));
 }
@@ -229,11 +232,11 @@ fn a_store_that_is_stopped_ends_its_check_and_hands_nothing_in() {
 fn what_the_policy_denies_is_neither_read_nor_written_nor_handed_to_a_check() {
     let world = workspace(CHECK);
     world.save("secrets/key.txt", "one\n");
-    let (before, _) = open(&world, Ok(Exit::Exited { code: 0 }));
+    let (before, _) = open(&world, Ok(ExecutionExit::Exited { code: 0 }));
     let old = request(&before, "secrets/key.txt");
     drop(before);
     world.save(".moothall/policy.toml", &format!("{CHECK}[paths]\ndeny = [\"secrets/**\"]\n"));
-    let (store, trees) = open(&world, Ok(Exit::Exited { code: 0 }));
+    let (store, trees) = open(&world, Ok(ExecutionExit::Exited { code: 0 }));
     let denied = "secrets/key.txt: the policy does not allow workers to read or change it";
     let is_denied = |error: DraftError| assert_eq!(error.to_string(), denied);
     for existing in [FileRequirement::Must, FileRequirement::MayNot] {
@@ -310,7 +313,7 @@ fn a_reviewing_model_adds_findings_and_removes_none() {
     let world = World::new(&[("a.py", "a = 1\n")]);
     let (store, _) = reviewed(&world, &[DOUBT]);
     let (_, submitted) = drafted(&store, "a.py", "a = 2\n");
-    assert_eq!(told(&submitted), (DraftState::Escalated, vec![Rule::ReviewModel]));
+    assert_eq!(told(&submitted), (DraftState::Escalated, vec![GateRule::ReviewModel]));
     assert_eq!(submitted.judged.doubts[0].why, "a hole");
     assert!(!world.journal().contains("a hole"), "a model's words are not kept");
 
@@ -348,7 +351,7 @@ fn a_model_that_answers_in_another_form_is_asked_once_more() {
     assert_eq!(asked.lock().unwrap().len(), 2);
     let (store, _) = reviewed(&world, &["still good", "looks good to me"]);
     let (_, submitted) = drafted(&store, "a.py", "a = 3\n");
-    assert_eq!(told(&submitted), (DraftState::Escalated, vec![Rule::GateError]));
+    assert_eq!(told(&submitted), (DraftState::Escalated, vec![GateRule::GateError]));
 }
 
 /// The gate scans for credentials before a model sees the file; existing ones count as well.
@@ -360,9 +363,9 @@ fn no_model_sees_a_file_that_holds_a_credential() {
         World::new(&[("a.py", &format!("a = 1\nKEY = \"{token}\"\n")), ("b.py", "b = 1\n")]);
     let (store, asked) = reviewed(&world, &[DOUBT]);
     let (_, submitted) = drafted(&store, "a.py", &format!("a = 2\nKEY = \"{token}\"\n"));
-    assert_eq!(told(&submitted), (DraftState::Escalated, vec![Rule::GateError]));
+    assert_eq!(told(&submitted), (DraftState::Escalated, vec![GateRule::GateError]));
     let (id, submitted) = drafted(&store, "b.py", &format!("b = \"{token}\"\n"));
-    assert_eq!(told(&submitted), (DraftState::Editing, vec![Rule::SecretSpecific]));
+    assert_eq!(told(&submitted), (DraftState::Editing, vec![GateRule::SecretSpecific]));
     write(&store, id, "b = 2\n");
     store.submit(&worker(), &[id], &format!("uses {token}")).unwrap();
     assert_eq!(*asked.lock().unwrap(), Vec::<String>::new());

@@ -1,14 +1,14 @@
 //! Workspace context of a draft, as the gate sees it.
 
-use moothall_core::drafts::{Client, DraftState, Principal};
-use moothall_core::gate::{GateAction, Rule};
+use moothall_core::drafts::{ClientInfo, DraftState, Principal};
+use moothall_core::gate::{GateAction, GateRule};
 use moothall_workspace::{
     DraftCaller, DraftEdit, DraftError, DraftStore, FileRequirement, SubmissionResult,
 };
 
 use crate::world::{World, drafted, submit, token, worker, write};
 
-fn rules(submitted: &SubmissionResult) -> Vec<Rule> {
+fn rules(submitted: &SubmissionResult) -> Vec<GateRule> {
     submitted.judged.verdict.findings.iter().map(|one| one.rule).collect()
 }
 
@@ -27,7 +27,7 @@ fn files_that_git_ignores_are_escalated_and_their_neighbours_are_not() {
     ]);
     let store = world.open();
     for name in ["out/a.txt", "a.log", "sub/made/x/y.txt", "private.txt"] {
-        assert_eq!(rules(&new_file(&store, name, "a\n")), [Rule::PathIgnored], "{name}");
+        assert_eq!(rules(&new_file(&store, name, "a\n")), [GateRule::PathIgnored], "{name}");
     }
     for name in ["keep.log", "made/y.txt", "sub/a.txt", "sub/out/a.txt"] {
         assert_eq!(rules(&new_file(&store, name, "a\n")), [], "{name}");
@@ -46,7 +46,7 @@ fn a_git_repository_cannot_be_drafted_piece_by_piece() {
     let pieces = [("docs/refs/keep", "x\n"), ("docs/config", "[a]\n"), ("docs/commondir", "..\n")];
     for (name, text) in pieces {
         let rules = rules(&new_file(&store, name, text));
-        assert_eq!(rules, [Rule::FileGitRepository], "{name}");
+        assert_eq!(rules, [GateRule::FileGitRepository], "{name}");
     }
 }
 
@@ -61,7 +61,7 @@ fn a_file_is_not_deleted_bit_by_bit() {
         world.at(1_000_000 + step);
         let (_, submitted) = drafted(&store, "a.txt", &lines(left / 2));
         if submitted.drafts[0].state != DraftState::Applied {
-            assert!(rules(&submitted).contains(&Rule::DiffDeletionRatio));
+            assert!(rules(&submitted).contains(&GateRule::DiffDeletionRatio));
             break;
         }
         accepted += 1;
@@ -89,7 +89,7 @@ fn a_credential_in_a_path_or_a_task_is_refused_and_recorded_nowhere() {
     // Names of workers and of their clients are also stored in the journal.
     let named = |who: &str, client: &str| DraftCaller {
         who: Principal::worker(who),
-        client: Some(Client { name: client.to_owned(), version: "1".to_owned() }),
+        client: Some(ClientInfo { name: client.to_owned(), version: "1".to_owned() }),
     };
     assert!(store.request(&named(&token, "x"), "t1", "c.md", FileRequirement::MayNot).is_err());
     store.request(&named("ada/two", &token), "t1", "c.md", FileRequirement::MayNot).unwrap();

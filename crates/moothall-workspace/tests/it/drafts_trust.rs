@@ -1,6 +1,6 @@
 //! Workspace policies and trust.
 
-use moothall_core::gate::{GateAction, Rule};
+use moothall_core::gate::{GateAction, GateRule};
 use moothall_workspace::{DraftError, DraftStore, FileRequirement};
 
 use crate::world::{World, drafted, person, submit, worker, write};
@@ -34,16 +34,20 @@ fn the_policy_of_a_workspace_only_tightens_until_a_person_trusts_it() {
             "the workspace wants path.protected = warn; it stays escalate",
             "the workspace wants path.autorun = warn; it stays escalate",
             "the workspace wants deps.manifest_changed = allow; it stays escalate",
-            "the workspace wants to leave 8 protected patterns out; it stays as it is",
-            "the workspace wants to let clients answer for their users (elicitation); it stays as it is",
+            "the workspace wants 8 fewer protected patterns; this is ignored",
+            "the workspace wants answers from clients on behalf of their users (elicitation); this is ignored",
         ]
     );
     store.trust_policy(&person()).unwrap();
     let store = world.open();
-    assert_eq!(store.policy().rule(Rule::DepsManifestChanged), GateAction::Allow);
+    assert_eq!(store.policy().rule(GateRule::DepsManifestChanged), GateAction::Allow);
     assert_eq!(
-        store.policy_notes()[2],
-        "the trusted workspace policy loosens: deps.manifest_changed = allow"
+        store.policy_notes()[2..5],
+        [
+            "the trusted workspace policy loosens the built-in policy: deps.manifest_changed = allow",
+            "the trusted workspace policy loosens the built-in policy: 8 fewer protected patterns",
+            "the trusted workspace policy loosens the built-in policy: answers from clients on behalf of their users (elicitation)",
+        ]
     );
     assert!(world.journal().contains("policy_trusted"));
 }
@@ -53,7 +57,7 @@ fn trust_ends_when_the_text_of_the_policy_changes() {
     let world = World::new(&[(".moothall/policy.toml", LOOSE)]);
     world.open().trust_policy(&person()).unwrap();
     world.save(".moothall/policy.toml", &format!("{LOOSE}# one more line\n"));
-    assert_eq!(world.open().policy().rule(Rule::DepsManifestChanged), GateAction::Escalate);
+    assert_eq!(world.open().policy().rule(GateRule::DepsManifestChanged), GateAction::Escalate);
 }
 
 #[test]

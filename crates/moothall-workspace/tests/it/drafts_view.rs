@@ -88,6 +88,23 @@ fn a_view_that_somebody_changed_is_made_again_from_the_journal() {
     assert!(shown(&world).len() > 2, "{:?}", shown(&world));
 }
 
+/// The error did not name the file.
+#[test]
+fn state_of_the_view_that_is_not_valid_is_named() {
+    let world = World::new(&[("a.py", "a = 1\n")]);
+    drop(keeping(&world, HandoffMode::Keep).unwrap());
+    let path = world.state().join("handoff.json");
+    fs_err::write(&path, "[]").unwrap();
+    for mode in [HandoffMode::Keep, HandoffMode::End] {
+        let error = keeping(&world, mode).unwrap_err();
+        assert_eq!(error.to_string(), "cannot read the state of the `_handoff` directory");
+        let cause = std::error::Error::source(&error).unwrap().to_string();
+        assert!(cause.starts_with(&format!("{} is not valid: ", path.display())), "{cause}");
+    }
+    fs_err::remove_file(&path).unwrap();
+    keeping(&world, HandoffMode::End).unwrap();
+}
+
 #[test]
 fn nothing_that_is_written_into_the_view_is_read_back() {
     let world = World::new(&[("a.py", "a = 1\n")]);

@@ -9,8 +9,8 @@ use std::time::Duration;
 use moothall_core::Sha256Hex;
 use moothall_core::drafts::{Draft, DraftId, Principal};
 use moothall_core::sandbox::{
-    CapturedOutput, ExecuteRequest, Exit, FileRef, GuestPath, IsolationClass, Limits,
-    SandboxAttestation, SandboxExecution,
+    CapturedOutput, ExecuteRequest, ExecutionExit, FileRef, GuestPath, IsolationClass,
+    SandboxAttestation, SandboxExecution, SandboxLimits,
 };
 use moothall_workspace::{
     CheckRunner, DraftCaller, DraftEdit, DraftStore, DraftStoreOptions, FileRequirement,
@@ -157,7 +157,7 @@ pub(crate) fn unending(world: &World) -> (DraftStoreOptions, mpsc::Receiver<()>)
 
 pub(crate) fn execution() -> SandboxExecution {
     SandboxExecution {
-        exit: Exit::Exited { code: 0 },
+        exit: ExecutionExit::Exited { code: 0 },
         stdout: CapturedOutput { text: "done\n".to_owned(), truncated: false },
         stderr: CapturedOutput::default(),
         // Ignored by the reader: only files that were actually stored count.
@@ -173,7 +173,7 @@ pub(crate) fn execution() -> SandboxExecution {
             image: "python".to_owned(),
             image_sha256: Sha256Hex::of(b"image"),
             guest_sha256: Sha256Hex::of(b"guest"),
-            limits: Limits::default(),
+            limits: SandboxLimits::default(),
             held_by: BTreeMap::new(),
             self_tests: Vec::new(),
         },

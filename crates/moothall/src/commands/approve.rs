@@ -10,13 +10,13 @@ use super::consult::{StoredConsultation, marks};
 use super::runtime;
 use crate::args::{ApproveArgs, GlobalArgs};
 use crate::display;
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 use crate::run_store::{self, open_and_find};
 use crate::terminal::{self, YELLOW};
 use crate::user_input;
 use crate::{config, logging};
 
-pub(crate) fn run(global: &GlobalArgs, args: &ApproveArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &ApproveArgs) -> anyhow::Result<CliExit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     let by = user_input::who(&loaded, args.by.as_deref(), "approves")?;
@@ -69,7 +69,7 @@ fn tell(
     record: &RunRecord,
     approvals: &[MoveApproval],
     args: &ApproveArgs,
-) -> anyhow::Result<Exit> {
+) -> anyhow::Result<CliExit> {
     let after = StoredConsultation::of(record)?;
     let ranked = after.view.ranked.as_ref();
     let found = |move_id: &str| ranked?.moves().find(|one| one.move_id == move_id);
@@ -88,7 +88,7 @@ fn tell(
             report["rank"] = json!(rank(&only.move_id));
         }
         terminal::print(&format!("{report:#}\n"))?;
-        return Ok(Exit::Fine);
+        return Ok(CliExit::Fine);
     }
     for MoveApproval { move_id, .. } in approvals {
         let place = rank(move_id).map_or_else(String::new, |rank| format!(" with rank {rank}"));
@@ -97,7 +97,7 @@ fn tell(
             terminal::note(&format!("{YELLOW}still marked: {mark}{YELLOW:#}\n"));
         }
     }
-    Ok(Exit::Fine)
+    Ok(CliExit::Fine)
 }
 
 fn ranking<'a>(reading: &'a StoredConsultation, id: &str) -> Result<&'a ConsultResult, CliError> {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use moothall_core::ask::AskWorkflow;
 use moothall_core::model::{
-    ModelFailure, ModelName, ModelReply, ModelRequest, PromptBlock, StopReason,
+    FailureKind, ModelFailure, ModelName, ModelReply, ModelRequest, PromptBlock, StopReason,
 };
 use moothall_core::structured::OutputCheck;
 use moothall_core::text;
@@ -13,14 +13,14 @@ use moothall_core::{Conclusion, Effect, EffectId, EffectResult, Outcome, StoredS
 use moothall_engine::{
     EffectPerformer, ModelPerformer, PerformFuture, RunDriver, RunExit, RunPause, RunRecord, cancel,
 };
-use moothall_models::{Gateway, Ledger, ReplyListener, SchemaCheck};
+use moothall_models::{Gateway, ReplyListener, RunLedger, SchemaCheck};
 use moothall_store::{SqliteStore, Store};
 use serde_json::{Value, json};
 
 use super::{InterruptibleResult, failure, interruptible, runtime};
 use crate::args::{AskArgs, GlobalArgs};
 use crate::context::{CommandContext, ConfigFlags};
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 use crate::files;
 use crate::terminal::{self, DIM, YELLOW};
 use crate::{logging, run_store};
@@ -30,7 +30,7 @@ const MAX_QUESTION_BYTES: u64 = 8 * 1024 * 1024;
 
 const QUESTION_HINT: &str = "pass it as an argument, `moothall ask \"…\"`, or pipe it in";
 
-pub(crate) fn run(global: &GlobalArgs, args: &AskArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &AskArgs) -> anyhow::Result<CliExit> {
     let context = CommandContext::load(global.config.as_deref(), flags(args)?)?;
     logging::start(&context.loaded.resolved.config.log, global.verbose);
     let model = context.model(args.model.model.as_ref())?;
@@ -49,7 +49,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &AskArgs) -> anyhow::Result<Exit> {
         _ => Box::new(|_: &Value| Vec::new()),
     };
     let workflow = AskWorkflow::new(request, check)?;
-    let ledger = Arc::new(Ledger::new(context.budget()));
+    let ledger = Arc::new(RunLedger::new(context.budget()));
     let live = !args.json && args.schema.is_none() && terminal::stdout_is_terminal();
 
     let asked = runtime()?.block_on(ask(workflow, &model, gateway, &ledger, live))?;
@@ -58,7 +58,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &AskArgs) -> anyhow::Result<Exit> {
         if let Err(unsaved) = write_events(args, record) {
             terminal::show_error(&unsaved.into());
         }
-        return Err(CliError::new(Exit::Cancelled, "cancelled").into());
+        return Err(CliError::new(CliExit::Cancelled, "cancelled").into());
     };
     let saved = write_events(args, record).and_then(|()| write_receipt(args, record));
     let outcome = record.row.outcome.as_ref();
@@ -124,7 +124,7 @@ async fn ask(
     mut workflow: AskWorkflow,
     model: &ModelName,
     gateway: Gateway,
-    ledger: &Arc<Ledger>,
+    ledger: &Arc<RunLedger>,
     live: bool,
 ) -> anyhow::Result<AskResult> {
     let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().await?);
@@ -214,12 +214,12 @@ struct AskReport<'a> {
     /// `None` if the budget paused the run.
     outcome: Option<&'a Outcome>,
     last: &'a LastAnswer,
-    ledger: &'a Ledger,
+    ledger: &'a RunLedger,
     live: bool,
 }
 
 impl AskReport<'_> {
-    fn print_text(&self) -> anyhow::Result<Exit> {
+    fn print_text(&self) -> anyhow::Result<CliExit> {
         let (Some(Conclusion::Answered { text, value }), Ok(reply)) =
             (self.conclusion(), self.last)
         else {
@@ -248,10 +248,10 @@ impl AskReport<'_> {
                 "{YELLOW}the answer was cut off; raise the limit with --max-tokens{YELLOW:#}\n"
             ));
         }
-        Ok(Exit::Fine)
+        Ok(CliExit::Fine)
     }
 
-    fn print_json(&self) -> anyhow::Result<Exit> {
+    fn print_json(&self) -> anyhow::Result<CliExit> {
         let (spent, timing) = (self.ledger.spent(), self.record.timing());
         let mut report = json!({
             "run_id": self.record.row.run_id,
@@ -290,7 +290,7 @@ impl AskReport<'_> {
         }
         terminal::print(&format!("{report:#}\n"))?;
         match self.conclusion() {
-            Some(Conclusion::Answered { .. }) => Ok(Exit::Fine),
+            Some(Conclusion::Answered { .. }) => Ok(CliExit::Fine),
             _ => Err(self.error().into()),
         }
     }
@@ -301,7 +301,13 @@ impl AskReport<'_> {
 
     fn error(&self) -> CliError {
         match self.last {
-            Err(failure) => failure::of_call(self.context, self.model, failure),
+            Err(failure) => {
+                let error = failure::of_call(self.context, self.model, failure);
+                match failure.kind {
+                    FailureKind::TimedOut => error.with_hint("allow more time with `--timeout`"),
+                    _ => error,
+                }
+            }
             Ok(reply) => {
                 let findings = self.outcome.map_or(&[][..], |outcome| &outcome.findings);
                 let problems: Vec<_> = findings.iter().map(|finding| &*finding.message).collect();

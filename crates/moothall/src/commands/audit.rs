@@ -12,10 +12,10 @@ use super::draft::say;
 use super::draft::store::{failed, id_of, options};
 use crate::args::{AuditArgs, AuditCommand, GlobalArgs};
 use crate::display;
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 use crate::terminal::{self, DIM, GREEN, YELLOW};
 
-pub(crate) fn run(global: &GlobalArgs, args: &AuditArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &AuditArgs) -> anyhow::Result<CliExit> {
     let (options, _) = options(global, &args.flags)?;
     let state = &options.state;
     if !state.join("audit.lock").exists() {
@@ -47,7 +47,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &AuditArgs) -> anyhow::Result<Exit>
                          anchor {seq}:{hash}\n{DIM}key {}{DIM:#}\n",
                         verified.checkpoints, verified.key
                     );
-                    (text, Exit::Fine)
+                    (text, CliExit::Fine)
                 }
                 Err(error @ DraftError::JournalDamaged { .. }) => {
                     report["holds"] = json!(false);
@@ -61,7 +61,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &AuditArgs) -> anyhow::Result<Exit>
                              its anchor file {path}"
                         );
                     }
-                    (text, Exit::VerdictNegative)
+                    (text, CliExit::VerdictNegative)
                 }
                 Err(error) => return Err(failed(error).into()),
             };
@@ -94,7 +94,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &AuditArgs) -> anyhow::Result<Exit>
                 true => terminal::print_answer(&text)?,
                 false => fs_err::write(file, text)?,
             }
-            Ok(Exit::Fine)
+            Ok(CliExit::Fine)
         }
     }
 }

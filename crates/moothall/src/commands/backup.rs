@@ -14,7 +14,7 @@ use crate::args::{BackupArgs, GlobalArgs};
 use crate::database::DatabaseConfig;
 use crate::display;
 use crate::draft_backup::{anchor_path, find_stores, pack_store, stores_folder};
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 use crate::run_store::FILE_NAME;
 use crate::{config, logging, terminal};
 
@@ -40,7 +40,7 @@ impl BackupSources {
     }
 }
 
-pub(crate) fn run(global: &GlobalArgs, args: &BackupArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &BackupArgs) -> anyhow::Result<CliExit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     let server = DatabaseConfig::of(&loaded)?;
@@ -58,7 +58,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &BackupArgs) -> anyhow::Result<Exit
     }
     // Temporary files are removed however this ends.
     let InterruptibleResult::Done(written) = block_on(write(&sources, &args.file))? else {
-        return Err(CliError::new(Exit::Cancelled, "cancelled; no backup was written").into());
+        return Err(CliError::new(CliExit::Cancelled, "cancelled; no backup was written").into());
     };
     let (manifest, bytes) = written?;
     let stores = manifest.draft_stores().len();
@@ -88,7 +88,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &BackupArgs) -> anyhow::Result<Exit
              back them up with `pg_dump --schema=moothall --format=custom`\n"
         ));
     }
-    Ok(Exit::Fine)
+    Ok(CliExit::Fine)
 }
 
 async fn write(sources: &BackupSources, file: &Path) -> Result<(BackupManifest, u64), CliError> {

@@ -9,16 +9,16 @@ use serde_json::json;
 
 use super::runtime;
 use crate::args::{CancelArgs, GlobalArgs};
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 use crate::launch::cluster;
-use crate::run_store::{self, Local, open_and_find};
+use crate::run_store::{self, RunStore, open_and_find};
 use crate::{config, logging, terminal};
 
 /// How long to wait for the process that executes the run, which polls twice a second.
 const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-pub(crate) fn run(global: &GlobalArgs, args: &CancelArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &CancelArgs) -> anyhow::Result<CliExit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     runtime()?.block_on(async {
@@ -29,10 +29,10 @@ pub(crate) fn run(global: &GlobalArgs, args: &CancelArgs) -> anyhow::Result<Exit
             terminal::print(&format!("{report:#}\n"))?;
         }
         match state {
-            RunState::Cancelled if args.json => Ok(Exit::Fine),
+            RunState::Cancelled if args.json => Ok(CliExit::Fine),
             RunState::Cancelled => {
                 terminal::print(&format!("run {} is cancelled\n", row.run_id))?;
-                Ok(Exit::Fine)
+                Ok(CliExit::Fine)
             }
             RunState::Finished | RunState::Failed => {
                 Err(CliError::usage(format!("run {} is already {state}", row.run_id))
@@ -51,7 +51,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &CancelArgs) -> anyhow::Result<Exit
 }
 
 /// Cancels the run unless it has ended, and returns its state afterwards.
-async fn end(local: &Local, row: &RunRow) -> anyhow::Result<RunState> {
+async fn end(local: &RunStore, row: &RunRow) -> anyhow::Result<RunState> {
     let (store, run_id) = (&*local.store, &row.run_id);
     if row.state.is_terminal() {
         return Ok(row.state);

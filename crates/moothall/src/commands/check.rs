@@ -14,14 +14,14 @@ use serde_json::{Value, json};
 
 use super::facts;
 use crate::args::{CheckCommandArgs, GlobalArgs};
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
 
 const MAX_FILE_BYTES: u64 = 4 << 20;
 /// Sentences are cut to this length on the screen.
 const SENTENCE_CHARS: usize = 160;
 
-pub(crate) fn run(global: &GlobalArgs, args: &CheckCommandArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &CheckCommandArgs) -> anyhow::Result<CliExit> {
     let text = read(&args.file)?;
     let evidence =
         facts::gather(global, args.facts.as_ref(), args.files.as_deref(), &args.evidence)?;
@@ -33,9 +33,9 @@ pub(crate) fn run(global: &GlobalArgs, args: &CheckCommandArgs) -> anyhow::Resul
         terminal::print(&checked.page(&evidence))?;
     }
     Ok(match checked.verdict() {
-        RunVerdict::Pass => Exit::Fine,
-        RunVerdict::NeedsPerson => Exit::NeedsPerson,
-        RunVerdict::Fail => Exit::VerdictNegative,
+        RunVerdict::Pass => CliExit::Fine,
+        RunVerdict::NeedsPerson => CliExit::NeedsPerson,
+        RunVerdict::Fail => CliExit::VerdictNegative,
     })
 }
 

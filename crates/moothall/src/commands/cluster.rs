@@ -27,7 +27,7 @@ use crate::args::{
 };
 use crate::config::{self, LoadedConfig};
 use crate::database::DATABASE_URL_VARIABLE;
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 use crate::files;
 use crate::logging;
 use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
@@ -42,7 +42,7 @@ const SERVERS_END: Duration = Duration::from_secs(60);
 /// Shell file that exports the URL of the database.
 const ENVIRONMENT: &str = "env";
 
-pub(crate) fn run(global: &GlobalArgs, command: &ClusterCommand) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, command: &ClusterCommand) -> anyhow::Result<CliExit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     match command {
@@ -62,7 +62,7 @@ fn folder(loaded: &LoadedConfig, place: &ClusterDirFlags) -> Result<PathBuf, Cli
         .map_err(|error| CliError::usage("invalid cluster directory").with_source(error))
 }
 
-fn up(global: &GlobalArgs, loaded: &LoadedConfig, args: &ClusterUpArgs) -> anyhow::Result<Exit> {
+fn up(global: &GlobalArgs, loaded: &LoadedConfig, args: &ClusterUpArgs) -> anyhow::Result<CliExit> {
     let folder = folder(loaded, &args.place)?;
     let installed = ClusterPrograms::find(if args.install {
         InstallMode::Missing
@@ -101,7 +101,7 @@ fn up(global: &GlobalArgs, loaded: &LoadedConfig, args: &ClusterUpArgs) -> anyho
         ". '{file}'\nmoothall consult HLXI --model demo --isolation none --runner restate={}\n",
         plan.ingress()
     ))?;
-    Ok(Exit::Fine)
+    Ok(CliExit::Fine)
 }
 
 /// Not readable by other users. As root, the PostgreSQL account needs to enter the directory.
@@ -268,7 +268,7 @@ impl ClusterProcessStatus {
     }
 }
 
-fn status(loaded: &LoadedConfig, args: &ClusterStatusArgs) -> anyhow::Result<Exit> {
+fn status(loaded: &LoadedConfig, args: &ClusterStatusArgs) -> anyhow::Result<CliExit> {
     let folder = folder(loaded, &args.place)?;
     let plan = ClusterPlan::read(&folder)?.ok_or_else(|| none_in(&folder))?;
     let parts = runtime()?.block_on(look(&folder, &plan))?;
@@ -284,7 +284,7 @@ fn status(loaded: &LoadedConfig, args: &ClusterStatusArgs) -> anyhow::Result<Exi
         terminal::print(&table(&parts))?;
     }
     match parts.iter().filter(|part| part.state != ClusterProcessState::Up).count() {
-        0 => Ok(Exit::Fine),
+        0 => Ok(CliExit::Fine),
         all if all == parts.len() => Err(CliError::failed("the cluster is down")
             .with_hint("start it with `moothall cluster up`; its runs are kept")
             .into()),
@@ -350,7 +350,7 @@ fn table(parts: &[ClusterProcessStatus]) -> String {
     text
 }
 
-fn down(loaded: &LoadedConfig, args: &ClusterDownArgs) -> anyhow::Result<Exit> {
+fn down(loaded: &LoadedConfig, args: &ClusterDownArgs) -> anyhow::Result<CliExit> {
     let folder = folder(loaded, &args.place)?;
     let plan = ClusterPlan::read(&folder)?.ok_or_else(|| none_in(&folder))?;
     let _alone = alone(&folder)?;
@@ -364,7 +364,7 @@ fn down(loaded: &LoadedConfig, args: &ClusterDownArgs) -> anyhow::Result<Exit> {
         stopped => format!("stopped {}", counted(stopped, "part")),
     };
     terminal::print(&format!("{words}{gone}\n"))?;
-    Ok(Exit::Fine)
+    Ok(CliExit::Fine)
 }
 
 /// Stops clients before the servers that they write to.

@@ -10,10 +10,10 @@ use serde_json::json;
 
 use crate::args::CommitteeCommand;
 use crate::config::ConfigProblem;
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 use crate::terminal::{self, DIM};
 
-pub(crate) fn run(command: &CommitteeCommand) -> anyhow::Result<Exit> {
+pub(crate) fn run(command: &CommitteeCommand) -> anyhow::Result<CliExit> {
     match command {
         CommitteeCommand::Show { committee, json } => {
             let committee = find(committee.as_deref())?;
@@ -23,7 +23,7 @@ pub(crate) fn run(command: &CommitteeCommand) -> anyhow::Result<Exit> {
                 // The file may come from another person, so terminal escapes are removed.
                 terminal::print_answer(&committee_file::render(&committee))?;
             }
-            Ok(Exit::Fine)
+            Ok(CliExit::Fine)
         }
         CommitteeCommand::Check { file, json } => check(file, *json),
         CommitteeCommand::New { file } => new(file),
@@ -51,14 +51,14 @@ pub(crate) fn find(words: Option<&str>) -> Result<Committee, CliError> {
     }
 }
 
-fn check(path: &Path, as_json: bool) -> anyhow::Result<Exit> {
+fn check(path: &Path, as_json: bool) -> anyhow::Result<CliExit> {
     let committee = match committee_file::read(path)? {
         Ok(committee) => committee,
         Err(problems) => {
             if as_json {
                 let report = json!({ "usable": false, "problems": problems });
                 terminal::print(&format!("{report:#}\n"))?;
-                return Ok(Exit::Usage);
+                return Ok(CliExit::Usage);
             }
             let Some((last, others)) = problems.split_last() else {
                 return Err(refusal(path, &problems).into());
@@ -77,7 +77,7 @@ fn check(path: &Path, as_json: bool) -> anyhow::Result<Exit> {
             "top_score": committee.top_score(),
         });
         terminal::print(&format!("{report:#}\n"))?;
-        return Ok(Exit::Fine);
+        return Ok(CliExit::Fine);
     }
     terminal::print(&format!(
         "{} is valid: {}, {}, {}; {moves} moves, {} rounds each, scores out of {}\n",
@@ -88,10 +88,10 @@ fn check(path: &Path, as_json: bool) -> anyhow::Result<Exit> {
         committee.rounds,
         committee.top_score(),
     ))?;
-    Ok(Exit::Fine)
+    Ok(CliExit::Fine)
 }
 
-fn new(path: &Path) -> anyhow::Result<Exit> {
+fn new(path: &Path) -> anyhow::Result<CliExit> {
     let text = committee_file::render(&board());
     let written = fs_err::OpenOptions::new().write(true).create_new(true).open(path);
     let mut file = written.map_err(|error| {
@@ -106,7 +106,7 @@ fn new(path: &Path) -> anyhow::Result<Exit> {
     terminal::note(&format!(
         "{DIM}wrote {shown}; edit it, then run `moothall committee check {shown}`{DIM:#}\n"
     ));
-    Ok(Exit::Fine)
+    Ok(CliExit::Fine)
 }
 
 /// The first mistake in a file, with the number of further ones as a hint.

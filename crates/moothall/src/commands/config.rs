@@ -3,16 +3,16 @@
 use crate::args::{ConfigCommand, GlobalArgs};
 use crate::config::{self, ConfigError, ConfigLocations, ConfigProblem, EnvVars, resolve};
 use crate::context::CommandContext;
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 use crate::terminal;
 
-pub(crate) fn run(global: &GlobalArgs, command: &ConfigCommand) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, command: &ConfigCommand) -> anyhow::Result<CliExit> {
     let explicit = global.config.as_deref();
     match command {
         ConfigCommand::Show { json } => {
             let loaded = config::load(explicit, toml::Table::new())?;
             terminal::print(&config::show(&loaded.resolved, *json))?;
-            Ok(Exit::Fine)
+            Ok(CliExit::Fine)
         }
         ConfigCommand::Path { json } => {
             let environment = EnvVars::of_process()?;
@@ -21,7 +21,7 @@ pub(crate) fn run(global: &GlobalArgs, command: &ConfigCommand) -> anyhow::Resul
             // must also work with a broken configuration.
             let _ = places.read(&environment, toml::Table::new());
             terminal::print(&config::path(&places, *json))?;
-            Ok(Exit::Fine)
+            Ok(CliExit::Fine)
         }
         ConfigCommand::Check { json } => {
             let environment = EnvVars::of_process()?;
@@ -34,7 +34,7 @@ pub(crate) fn run(global: &GlobalArgs, command: &ConfigCommand) -> anyhow::Resul
             });
             terminal::print(&config::check(&resolved, *json))?;
             let is_fine = resolved.is_ok_and(|resolved| resolved.warnings.is_empty());
-            Ok(if is_fine { Exit::Fine } else { Exit::Usage })
+            Ok(if is_fine { CliExit::Fine } else { CliExit::Usage })
         }
     }
 }

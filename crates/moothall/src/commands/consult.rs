@@ -17,33 +17,33 @@ use moothall_core::consult::{EvidenceSource, MoveReview};
 use moothall_core::evidence::Evidence;
 use moothall_core::{ConsultSpec, MicroUsd, RunSpec};
 use moothall_engine::RunRecord;
-use moothall_models::{Budget, Ledger};
+use moothall_models::{Budget, RunLedger};
 use moothall_store::Store;
 
 use self::drive::{DriveResult, drive, follow};
-use self::report::{Files, finish};
+use self::report::{ConsultOutputFiles, finish};
 use self::screen::{ConsultScreen, ProgressStyle, SharedScreen, shown};
 pub(crate) use self::show::show;
 pub(crate) use self::stored_consultation::StoredConsultation;
 use self::summary::DOES_NOT_EXIST;
 pub(crate) use self::summary::marks;
-use super::resumable_run::{Found, refuse_if_over, unlocked};
+use super::resumable_run::{ResumableRun, refuse_if_over, unlocked};
 use super::{InterruptibleResult, prompt, runtime, watched};
 use crate::args::{ConsultArgs, GlobalArgs, ResumeArgs};
 use crate::config::{ConfigFileSource, ConfigOrigin, ConsultSection, LoadedConfig};
 use crate::context::CommandContext;
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 use crate::launch::estimate::{CostEstimate, SpendLimit};
 use crate::launch::{self, ConsultPlan, ConsultRequest, PreparedRun, cluster};
-use crate::notify::{self, News};
-use crate::run_store::{self, Local};
+use crate::notify::{self, RunNotification};
+use crate::run_store::{self, RunStore};
 use crate::terminal::{self, BOLD, DIM, YELLOW};
 use crate::{display, logging};
 
 /// How long to wait for sandboxes to be removed after an interruption.
 const CLEANING_UP: Duration = Duration::from_secs(3);
 
-pub(crate) fn run(global: &GlobalArgs, args: &ConsultArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &ConsultArgs) -> anyhow::Result<CliExit> {
     let request = ConsultRequest::from_args(args)?;
     let context = request.context(global.config.as_deref())?;
     logging::start(&context.loaded.resolved.config.log, global.verbose);
@@ -51,10 +51,10 @@ pub(crate) fn run(global: &GlobalArgs, args: &ConsultArgs) -> anyhow::Result<Exi
     if args.estimate {
         let text = if args.json { format!("{:#}\n", bill.json(cap)) } else { bill.text(cap) };
         terminal::print(&text)?;
-        return Ok(Exit::Fine);
+        return Ok(CliExit::Fine);
     }
     let screen = screen(&spec, args.json);
-    let files = Files {
+    let files = ConsultOutputFiles {
         receipt: args.files.receipt.clone(),
         events: args.files.events.clone(),
         memo: args.memo.clone(),
@@ -75,7 +75,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &ConsultArgs) -> anyhow::Result<Exi
         if spec.settings.replay.is_none() {
             consent(&context, &bill, args).await?;
         }
-        let local = Local::open(&context.loaded).await?;
+        let local = RunStore::open(&context.loaded).await?;
         let new = prepared.new_run(evidence.as_ref())?;
         let run_id = new.run_id.clone();
         let left = match &spec.settings.restate {
@@ -83,7 +83,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &ConsultArgs) -> anyhow::Result<Exi
                 prepared.warm_up();
                 let _lock = local.lock(&run_id).await.map_err(unlocked)?;
                 local.store.create_run(new).await.map_err(run_store::broken)?;
-                let ledger = Ledger::new(cap.budget());
+                let ledger = RunLedger::new(cap.budget());
                 drive(&prepared, &local, &run_id, &spec, ledger, None, &screen).await
             }
             Some(restate) => {
@@ -107,15 +107,15 @@ pub(crate) fn run(global: &GlobalArgs, args: &ConsultArgs) -> anyhow::Result<Exi
 pub(crate) fn go_on(
     global: &GlobalArgs,
     args: &ResumeArgs,
-    found: &Found,
+    found: &ResumableRun,
     spec: &ConsultSpec,
-) -> anyhow::Result<Exit> {
-    let Found { runtime, local, row } = found;
+) -> anyhow::Result<CliExit> {
+    let ResumableRun { runtime, local, row } = found;
     let model = &spec.input.models.default;
     let context = launch::context(global.config.as_deref(), &spec.settings, Some(model))?;
     logging::start(&context.loaded.resolved.config.log, global.verbose);
     let screen = screen(spec, args.json);
-    let files = Files {
+    let files = ConsultOutputFiles {
         receipt: args.receipt.clone(),
         events: args.events.clone(),
         memo: spec.settings.memo.clone(),
@@ -143,7 +143,8 @@ pub(crate) fn go_on(
         let record =
             RunRecord::read(&*local.store, &row.run_id).await.map_err(run_store::broken)?;
         shown(&screen).catch_up(&record.events);
-        let ledger = Ledger::resume(launch::budget(&spec.settings), row.spent.unwrap_or_default());
+        let ledger =
+            RunLedger::resume(launch::budget(&spec.settings), row.spent.unwrap_or_default());
         let review = review(&*local.store, &record).await?;
         if let (Some(review), false) = (&review, args.json) {
             note_review(review);
@@ -182,11 +183,11 @@ fn note_review(review: &MoveReview) {
 }
 
 /// The notification for an absent user. A user who interrupts a run is present.
-fn news(left: &anyhow::Result<DriveResult>) -> Option<News> {
+fn news(left: &anyhow::Result<DriveResult>) -> Option<RunNotification> {
     match left {
-        Ok(DriveResult::Ended(ended)) => News::of(ended),
+        Ok(DriveResult::Ended(ended)) => RunNotification::of(ended),
         Ok(DriveResult::Interrupted) => None,
-        Err(_) => Some(News::Failed),
+        Err(_) => Some(RunNotification::Failed),
     }
 }
 
@@ -210,7 +211,7 @@ async fn while_shown<T>(
     shown(screen).hide();
     match done {
         InterruptibleResult::Done(done) => done,
-        InterruptibleResult::Cancelled => Err(CliError::new(Exit::Cancelled, "cancelled")),
+        InterruptibleResult::Cancelled => Err(CliError::new(CliExit::Cancelled, "cancelled")),
     }
 }
 
@@ -304,7 +305,7 @@ async fn consent(
     }
     match prompt::agreed("Start this run?").await {
         true => Ok(()),
-        false => Err(CliError::new(Exit::Cancelled, "run not started")),
+        false => Err(CliError::new(CliExit::Cancelled, "run not started")),
     }
 }
 

@@ -11,19 +11,19 @@ use super::consult::StoredConsultation;
 use super::runtime;
 use crate::args::{DiffArgs, GlobalArgs};
 use crate::display;
-use crate::error::{CliError, Exit};
-use crate::run_store::{self, Local, no_such_run};
+use crate::error::{CliError, CliExit};
+use crate::run_store::{self, RunStore, no_such_run};
 use crate::terminal::{self, BOLD, DIM};
 use crate::{config, logging};
 
 /// Limit for the facts and gaps of each kind; `--json` shows all.
 const SHOWN: usize = 20;
 
-pub(crate) fn run(global: &GlobalArgs, args: &DiffArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &DiffArgs) -> anyhow::Result<CliExit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     runtime()?.block_on(async {
-        let local = Local::open_existing(&loaded).await?;
+        let local = RunStore::open_existing(&loaded).await?;
         let local = local.ok_or_else(|| no_such_run(&args.before))?;
         let (before, after) = (read(&local, &args.before).await?, read(&local, &args.after).await?);
         let diff = consult_diff(&before.1.view, &after.1.view);
@@ -39,11 +39,11 @@ pub(crate) fn run(global: &GlobalArgs, args: &DiffArgs) -> anyhow::Result<Exit> 
             }
             false => text(&before.0, &after.0, &diff),
         })?;
-        Ok(Exit::Fine)
+        Ok(CliExit::Fine)
     })
 }
 
-async fn read(local: &Local, named: &str) -> anyhow::Result<(RunRecord, StoredConsultation)> {
+async fn read(local: &RunStore, named: &str) -> anyhow::Result<(RunRecord, StoredConsultation)> {
     let row = local.find(named).await?;
     if !row.spec.is_kind(RunKind::Consult) {
         let words = format!("run {} has no moves because it is not a consultation", row.run_id);

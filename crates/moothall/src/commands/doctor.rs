@@ -18,7 +18,7 @@ use super::{InterruptibleResult, block_on};
 use crate::args::{DoctorArgs, GlobalArgs};
 use crate::config::{self, LoadedConfig};
 use crate::database::DatabaseConfig;
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 use crate::isolation;
 use crate::logging;
 use crate::run_store::{self, FILE_NAME};
@@ -205,7 +205,7 @@ impl DoctorResults {
     }
 }
 
-pub(crate) fn run(global: &GlobalArgs, args: &DoctorArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &DoctorArgs) -> anyhow::Result<CliExit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     if !args.json {
@@ -217,7 +217,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &DoctorArgs) -> anyhow::Result<Exit
         }
     };
     let InterruptibleResult::Done(examined) = block_on(examine(&loaded, trying))? else {
-        return Err(CliError::new(Exit::Cancelled, "cancelled").into());
+        return Err(CliError::new(CliExit::Cancelled, "cancelled").into());
     };
     if args.json {
         let report = examined
@@ -227,7 +227,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &DoctorArgs) -> anyhow::Result<Exit
     } else {
         terminal::print(&examined.text())?;
     }
-    Ok(if examined.problems.is_empty() { Exit::Fine } else { Exit::Failed })
+    Ok(if examined.problems.is_empty() { CliExit::Fine } else { CliExit::Failed })
 }
 
 /// Tests every engine of this machine, which starts sandboxes and is slow. Missing parts become

@@ -18,13 +18,13 @@ use serde_json::{Value, json};
 use self::store::{failed, id_of, open_with_view};
 use crate::args::{DraftCommand, DraftCommandArgs, DraftWriteArgs, GlobalArgs};
 use crate::display;
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
 
 /// Read limit. The policy may set a lower one.
 const MAX_FILE_BYTES: u64 = 16 << 20;
 
-pub(crate) fn run(global: &GlobalArgs, args: &DraftCommandArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &DraftCommandArgs) -> anyhow::Result<CliExit> {
     let opened = open_with_view(global, &args.flags, &args.view)?;
     let worker = opened.worker(&args.worker)?;
     let (store, json) = (&opened.store, args.flags.json);
@@ -48,7 +48,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &DraftCommandArgs) -> anyhow::Resul
             let (draft, text) = store.read(&worker, id_of(draft)?).map_err(failed)?;
             if !json {
                 terminal::print_answer(&text)?;
-                return Ok(Exit::Fine);
+                return Ok(CliExit::Fine);
             }
             let lines = text.lines().count();
             let report = json!({
@@ -128,7 +128,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &DraftCommandArgs) -> anyhow::Resul
                 false => "not undone: a file changed after the draft was applied\n".to_owned(),
             };
             say(json, &report, &words)?;
-            Ok(if undone { Exit::Fine } else { Exit::VerdictNegative })
+            Ok(if undone { CliExit::Fine } else { CliExit::VerdictNegative })
         }
         DraftCommand::Purge { yes } => {
             if !*yes {
@@ -153,7 +153,7 @@ fn written(
     id: &str,
     edit: DraftEdit,
     if_match: Option<Sha256Hex>,
-) -> anyhow::Result<Exit> {
+) -> anyhow::Result<CliExit> {
     let draft = store.write(worker, id_of(id)?, edit, if_match).map_err(failed)?;
     let (_, text) = store.read(worker, draft.id).map_err(failed)?;
     let report = json!({
@@ -172,7 +172,7 @@ fn submit(
     json: bool,
     ids: &[DraftId],
     summary: &str,
-) -> anyhow::Result<Exit> {
+) -> anyhow::Result<CliExit> {
     let submitted = store.submit(worker, ids, summary).map_err(failed)?;
     let GateReport { verdict, diff, checks, doubts } = &submitted.judged;
     let state = submitted.drafts.first().map_or(DraftState::Editing, |draft| draft.state);
@@ -208,9 +208,9 @@ fn submit(
     };
     say(json, &report, &text)?;
     Ok(match state {
-        DraftState::Applied => Exit::Fine,
-        DraftState::Escalated => Exit::NeedsPerson,
-        _ => Exit::VerdictNegative,
+        DraftState::Applied => CliExit::Fine,
+        DraftState::Escalated => CliExit::NeedsPerson,
+        _ => CliExit::VerdictNegative,
     })
 }
 
@@ -268,20 +268,20 @@ fn hash(text: &str) -> Result<Sha256Hex, CliError> {
         .ok_or_else(|| CliError::usage("invalid hash: expected 64 lower-case hexadecimal digits"))
 }
 
-pub(crate) fn exit_of(action: GateAction) -> Exit {
+pub(crate) fn exit_of(action: GateAction) -> CliExit {
     match action {
-        GateAction::Allow | GateAction::Warn => Exit::Fine,
-        GateAction::Escalate => Exit::NeedsPerson,
-        GateAction::Reject => Exit::VerdictNegative,
+        GateAction::Allow | GateAction::Warn => CliExit::Fine,
+        GateAction::Escalate => CliExit::NeedsPerson,
+        GateAction::Reject => CliExit::VerdictNegative,
     }
 }
 
-pub(crate) fn say(as_json: bool, report: &Value, text: &str) -> anyhow::Result<Exit> {
+pub(crate) fn say(as_json: bool, report: &Value, text: &str) -> anyhow::Result<CliExit> {
     match as_json {
         true => terminal::print(&format!("{report:#}\n"))?,
         false => terminal::print(text)?,
     }
-    Ok(Exit::Fine)
+    Ok(CliExit::Fine)
 }
 
 /// JSON form of a draft.

@@ -9,19 +9,19 @@ use moothall_core::drafts::RelPath;
 use moothall_core::edit::EditInput;
 use moothall_core::{EditSpec, RunId, RunSettings, RunSpec};
 use moothall_engine::RunRecord;
-use moothall_models::Ledger;
+use moothall_models::RunLedger;
 
-use self::report::Report;
+use self::report::EditReport;
 use super::draft::store::open_with_view;
-use super::resumable_run::{Found, refuse_if_over, unlocked};
-use super::run::{Audience, View, drive};
+use super::resumable_run::{ResumableRun, refuse_if_over, unlocked};
+use super::run::{RunOutputMode, RunProgressView, drive};
 use super::runtime;
 use crate::args::{EditCommandArgs, GlobalArgs, ResumeArgs, WorkspaceFlags};
 use crate::context::CommandContext;
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 use crate::launch::{self, PreparedRun};
-use crate::notify::{self, News};
-use crate::run_store::{self, Local};
+use crate::notify::{self, RunNotification};
+use crate::run_store::{self, RunStore};
 use crate::{files, logging, terminal};
 
 /// Limit for tasks from standard input.
@@ -34,7 +34,7 @@ struct EditOutputFiles {
     events: Option<PathBuf>,
 }
 
-pub(crate) fn run(global: &GlobalArgs, args: &EditCommandArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &EditCommandArgs) -> anyhow::Result<CliExit> {
     let settings = RunSettings {
         budget_micro_usd: args.calls.budget,
         budget_tokens: args.calls.budget_tokens,
@@ -56,16 +56,16 @@ pub(crate) fn run(global: &GlobalArgs, args: &EditCommandArgs) -> anyhow::Result
         receipt: args.calls.files.receipt.clone(),
         events: args.calls.files.events.clone(),
     };
-    let audience = if args.json { Audience::Json } else { Audience::Person };
+    let audience = if args.json { RunOutputMode::Json } else { RunOutputMode::Person };
 
     runtime()?.block_on(async {
         let prepared = PreparedRun::open(&context, RunSpec::Edit(spec.clone())).await?;
-        let local = Local::open(&context.loaded).await?;
+        let local = RunStore::open(&context.loaded).await?;
         let new = prepared.new_run(None)?;
         let run_id = new.run_id.clone();
         let _lock = local.lock(&run_id).await.map_err(unlocked)?;
         local.store.create_run(new).await.map_err(run_store::broken)?;
-        let ledger = Ledger::new(context.budget());
+        let ledger = RunLedger::new(context.budget());
         let run = EditRun { context: &context, prepared: &prepared, spec: &spec, local: &local };
         run.conclude(&run_id, ledger, &files, audience).await
     })
@@ -74,15 +74,15 @@ pub(crate) fn run(global: &GlobalArgs, args: &EditCommandArgs) -> anyhow::Result
 pub(crate) fn go_on(
     global: &GlobalArgs,
     args: &ResumeArgs,
-    found: &Found,
+    found: &ResumableRun,
     spec: &EditSpec,
-) -> anyhow::Result<Exit> {
-    let Found { runtime, local, row } = found;
+) -> anyhow::Result<CliExit> {
+    let ResumableRun { runtime, local, row } = found;
     let model = &spec.input.model;
     let context = launch::context(global.config.as_deref(), &spec.settings, Some(model))?;
     logging::start(&context.loaded.resolved.config.log, global.verbose);
     let files = EditOutputFiles { receipt: args.receipt.clone(), events: args.events.clone() };
-    let audience = if args.json { Audience::Json } else { Audience::Person };
+    let audience = if args.json { RunOutputMode::Json } else { RunOutputMode::Person };
 
     runtime.block_on(async {
         let prepared = PreparedRun::open(&context, RunSpec::Edit(spec.clone())).await?;
@@ -90,7 +90,7 @@ pub(crate) fn go_on(
         // Read again: the run may have ended while this process waited for the lock.
         let row = local.find(row.run_id.as_str()).await?;
         refuse_if_over(&row)?;
-        let ledger = Ledger::resume(context.budget(), row.spent.unwrap_or_default());
+        let ledger = RunLedger::resume(context.budget(), row.spent.unwrap_or_default());
         let run = EditRun { context: &context, prepared: &prepared, spec, local };
         run.conclude(&row.run_id, ledger, &files, audience).await
     })
@@ -122,7 +122,7 @@ struct EditRun<'a> {
     context: &'a CommandContext,
     prepared: &'a PreparedRun,
     spec: &'a EditSpec,
-    local: &'a Local,
+    local: &'a RunStore,
 }
 
 impl EditRun<'_> {
@@ -130,14 +130,14 @@ impl EditRun<'_> {
     async fn conclude(
         &self,
         run_id: &RunId,
-        ledger: Ledger,
+        ledger: RunLedger,
         files: &EditOutputFiles,
-        audience: Audience,
-    ) -> anyhow::Result<Exit> {
+        audience: RunOutputMode,
+    ) -> anyhow::Result<CliExit> {
         let Self { context, prepared, spec, local } = self;
-        let view = Arc::new(Mutex::new(View::new(audience)));
+        let view = Arc::new(Mutex::new(RunProgressView::new(audience)));
         let ended = drive(prepared, local, run_id, ledger, &view).await;
-        let news = ended.as_ref().map_or(Some(News::Failed), News::of);
+        let news = ended.as_ref().map_or(Some(RunNotification::Failed), RunNotification::of);
         notify::conclude(&context.loaded, run_id, news, ended, async |ended| {
             let record = RunRecord::read(&*local.store, run_id).await.map_err(run_store::broken)?;
             let saved =
@@ -146,7 +146,7 @@ impl EditRun<'_> {
                 (Some(path), Some(receipt)) => files::write_receipt(path, &receipt),
                 _ => Ok(()),
             });
-            let report = Report { context, spec, record: &record, ended: &ended };
+            let report = EditReport { context, spec, record: &record, ended: &ended };
             // The result is reported even if files cannot be written, because it is paid for.
             match (report.print(audience), saved) {
                 (told, Ok(())) => told,

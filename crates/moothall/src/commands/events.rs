@@ -9,7 +9,7 @@ use moothall_store::{Store, StoredEvent};
 use super::{InterruptibleResult, interruptible, runtime};
 use crate::args::{EventsArgs, GlobalArgs};
 use crate::display;
-use crate::error::Exit;
+use crate::error::CliExit;
 use crate::run_store::{self, open_and_find};
 use crate::terminal::{self, DIM, StdoutState};
 use crate::{config, logging};
@@ -20,15 +20,15 @@ const PAGE: u32 = 500;
 /// Polling interval of `--follow`; the events may come from another process.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
-pub(crate) fn run(global: &GlobalArgs, args: &EventsArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &EventsArgs) -> anyhow::Result<CliExit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     runtime()?.block_on(async {
         let (local, row) = open_and_find(&loaded, &args.run).await?;
         // Ctrl-C is the normal way to stop following, so it prints no error.
         match interruptible(print_all(&*local.store, &row.run_id, args)).await {
-            InterruptibleResult::Done(printed) => printed.map(|()| Exit::Fine),
-            InterruptibleResult::Cancelled => Ok(Exit::Cancelled),
+            InterruptibleResult::Done(printed) => printed.map(|()| CliExit::Fine),
+            InterruptibleResult::Cancelled => Ok(CliExit::Cancelled),
         }
     })
 }

@@ -16,7 +16,7 @@ use super::{InterruptibleResult, block_on};
 use crate::args::{ExecArgs, GlobalArgs};
 use crate::artifacts::{self, WrittenFiles};
 use crate::config;
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 use crate::isolation;
 use crate::logging;
 use crate::terminal::{self, DIM, YELLOW};
@@ -24,7 +24,7 @@ use crate::terminal::{self, DIM, YELLOW};
 /// Limit for the program and for standard input.
 const MAX_TEXT_BYTES: u64 = 8 << 20;
 
-pub(crate) fn run(global: &GlobalArgs, args: &ExecArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &ExecArgs) -> anyhow::Result<CliExit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     let flags = &args.sandbox;
@@ -46,7 +46,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &ExecArgs) -> anyhow::Result<Exit> 
         Ok::<_, CliError>((execution, files))
     };
     let InterruptibleResult::Done(done) = block_on(work)? else {
-        return Err(CliError::new(Exit::Cancelled, "cancelled").into());
+        return Err(CliError::new(CliExit::Cancelled, "cancelled").into());
     };
     let (execution, files) = done?;
     let written = match &args.output {
@@ -59,7 +59,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &ExecArgs) -> anyhow::Result<Exit> 
     } else {
         note(args, &execution, &written);
     }
-    Ok(if execution.exit.is_zero() { Exit::Fine } else { Exit::VerdictNegative })
+    Ok(if execution.exit.is_zero() { CliExit::Fine } else { CliExit::VerdictNegative })
 }
 
 fn request(

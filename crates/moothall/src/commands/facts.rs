@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::{InterruptibleResult, block_on};
 use crate::args::{EvidenceFlags, FactsCommandArgs, GlobalArgs};
 use crate::config::{self, LoadedConfig};
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 use crate::evidence_sources::EvidenceSources;
 use crate::logging;
 use crate::pdf_sandbox::PdfSandbox;
@@ -31,7 +31,7 @@ const YEARS: i32 = 5;
 /// Limit for the checks of each kind; JSON contains all.
 const MOST_CHECKS: usize = 8;
 
-pub(crate) fn run(global: &GlobalArgs, args: &FactsCommandArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &FactsCommandArgs) -> anyhow::Result<CliExit> {
     let evidence = gather(global, Some(&args.ticker), None, &args.evidence)?;
     let sheet = sheet_of(&evidence)?;
     let text = if args.json {
@@ -45,7 +45,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &FactsCommandArgs) -> anyhow::Resul
     if args.csv && evidence.company.fictional {
         terminal::note(&format!("{YELLOW}fictional: {FICTION}{YELLOW:#}\n"));
     }
-    Ok(Exit::Fine)
+    Ok(CliExit::Fine)
 }
 
 /// Gathers evidence as requested by the flags of a command.
@@ -69,7 +69,9 @@ pub(crate) fn gather(
     let work = gathered(&loaded, &request, files, flags.offline.as_deref());
     match block_on(work)? {
         InterruptibleResult::Done(evidence) => Ok(evidence?),
-        InterruptibleResult::Cancelled => Err(CliError::new(Exit::Cancelled, "cancelled").into()),
+        InterruptibleResult::Cancelled => {
+            Err(CliError::new(CliExit::Cancelled, "cancelled").into())
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use moothall_core::model::{FailureKind, ModelFailure, ModelName};
 use moothall_core::RunId;
 
 use crate::context::CommandContext;
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 use crate::run_store;
 
 /// The error of a failed call, with a hint if the cause is known.
@@ -15,9 +15,9 @@ pub(crate) fn of_call(
     failure: &ModelFailure,
 ) -> CliError {
     let (exit, what) = match failure.kind {
-        FailureKind::OverBudget => (Exit::BudgetStopped, "was not called"),
-        FailureKind::PriceUnknown => (Exit::Usage, "was not called"),
-        _ => (Exit::Failed, "did not answer"),
+        FailureKind::OverBudget => (CliExit::BudgetStopped, "was not called"),
+        FailureKind::PriceUnknown => (CliExit::Usage, "was not called"),
+        _ => (CliExit::Failed, "did not answer"),
     };
     let error = CliError::new(exit, format!("{model} {what} ({failure})"));
     match hint(context, model, failure) {
@@ -26,7 +26,7 @@ pub(crate) fn of_call(
     }
 }
 
-/// The error of a run that is paused because a provider rejects the key or the account.
+/// The error of a run that is paused because a provider gives no answer.
 pub(crate) fn of_pause(
     context: &CommandContext,
     model: &ModelName,
@@ -36,7 +36,7 @@ pub(crate) fn of_pause(
     let id = run_store::short(run_id);
     let words = format!("run {id} is paused: {model} did not answer ({failure})");
     let go_on = format!("continue with `moothall resume {id}`");
-    CliError::new(Exit::Failed, words).with_hint(match hint(context, model, failure) {
+    CliError::new(CliExit::Failed, words).with_hint(match hint(context, model, failure) {
         Some(cure) => format!("{cure}; then {go_on}"),
         None => go_on,
     })
@@ -63,7 +63,10 @@ fn hint(context: &CommandContext, model: &ModelName, failure: &ModelFailure) -> 
             Some(format!("check that Ollama runs at {address}; start it with `ollama serve`"))
         }
         FailureKind::Transport => Some(format!("check that {address} is reachable")),
-        FailureKind::TimedOut => Some("allow more time with `--timeout`".to_owned()),
+        FailureKind::TimedOut => {
+            Some(format!("raise `provider.{}.timeout` in moothall.toml", model.provider()))
+        }
+        FailureKind::Malformed => Some(format!("check that {address} is the provider's API address")),
         FailureKind::ContextOverflow | FailureKind::ContextTruncated => Some("shorten the prompt, or choose a model with a larger context window".to_owned()),
         FailureKind::BadRequest if failure.status == Some(404) => Some("check the model name; `moothall models` lists known models".to_owned()),
         FailureKind::OverBudget => {

@@ -12,7 +12,7 @@ use std::time::{Instant, SystemTime};
 use moothall_sandbox::SandboxError;
 use moothall_sandbox::image::{
     BuildOptions, BuildOutcome, BuildProgress, BuildStep, ExistingImagePolicy, ImageBuilder,
-    ImageListing, ImageProblem, ImageStore, RebuildComparison, Recipe, SandboxImage,
+    ImageListing, ImageProblem, ImageRecipe, ImageStore, RebuildComparison, SandboxImage,
 };
 use serde_json::{Value, json};
 
@@ -20,14 +20,14 @@ use super::{InterruptibleResult, block_on};
 use crate::args::GlobalArgs;
 use crate::args::image::{ImageBuildArgs, ImageCommand, ImageListArgs, ImageVerifyArgs};
 use crate::config;
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 use crate::logging;
 use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
 
 /// Digits of a digest on the screen; enough to distinguish images.
 const SHORT_DIGEST: usize = 12;
 
-pub(crate) fn run(global: &GlobalArgs, command: &ImageCommand) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, command: &ImageCommand) -> anyhow::Result<CliExit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     let store = ImageStore::at(loaded.places.folders.images());
@@ -40,7 +40,7 @@ pub(crate) fn run(global: &GlobalArgs, command: &ImageCommand) -> anyhow::Result
     }
 }
 
-fn build(store: &ImageStore, args: &ImageBuildArgs) -> anyhow::Result<Exit> {
+fn build(store: &ImageStore, args: &ImageBuildArgs) -> anyhow::Result<CliExit> {
     let recipes = recipes(&args.names)?;
     let existing =
         if args.force { ExistingImagePolicy::Replace } else { ExistingImagePolicy::Keep };
@@ -69,10 +69,10 @@ fn build(store: &ImageStore, args: &ImageBuildArgs) -> anyhow::Result<Exit> {
         let report = json!({"images": done.iter().map(image).collect::<Vec<_>>()});
         terminal::print(&format!("{report:#}\n"))?;
     }
-    Ok(Exit::Fine)
+    Ok(CliExit::Fine)
 }
 
-fn list(store: &ImageStore, args: &ImageListArgs) -> anyhow::Result<Exit> {
+fn list(store: &ImageStore, args: &ImageListArgs) -> anyhow::Result<CliExit> {
     let listed = store.list().map_err(words)?;
     let older = store.untagged().map_err(words)?;
     if args.json {
@@ -92,11 +92,11 @@ fn list(store: &ImageStore, args: &ImageListArgs) -> anyhow::Result<Exit> {
             "older": older,
         });
         terminal::print(&format!("{report:#}\n"))?;
-        return Ok(Exit::Fine);
+        return Ok(CliExit::Fine);
     }
     if listed.is_empty() {
         terminal::note("no images; create them with `moothall image build`\n");
-        return Ok(Exit::Fine);
+        return Ok(CliExit::Fine);
     }
     let mut text = String::new();
     for ImageListing { name, built, image } in &listed {
@@ -125,10 +125,10 @@ fn list(store: &ImageStore, args: &ImageListArgs) -> anyhow::Result<Exit> {
             store.folder().display()
         ));
     }
-    Ok(Exit::Fine)
+    Ok(CliExit::Fine)
 }
 
-fn verify(store: &ImageStore, args: &ImageVerifyArgs) -> anyhow::Result<Exit> {
+fn verify(store: &ImageStore, args: &ImageVerifyArgs) -> anyhow::Result<CliExit> {
     let names: Vec<String> = match &args.name {
         Some(name) => vec![name.clone()],
         None => store.list().map_err(words)?.into_iter().map(|listed| listed.name).collect(),
@@ -179,7 +179,7 @@ fn verify(store: &ImageStore, args: &ImageVerifyArgs) -> anyhow::Result<Exit> {
     let holds = checked.iter().all(|(_, problems, rebuilt)| {
         problems.is_empty() && !matches!(rebuilt, Some(RebuildComparison::OtherBytes(_)))
     });
-    Ok(if holds { Exit::Fine } else { Exit::VerdictNegative })
+    Ok(if holds { CliExit::Fine } else { CliExit::VerdictNegative })
 }
 
 fn show_problems(name: &str, problems: &[ImageProblem]) -> anyhow::Result<()> {
@@ -200,10 +200,10 @@ fn show_problems(name: &str, problems: &[ImageProblem]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn recipes(names: &[String]) -> Result<Vec<Recipe>, CliError> {
-    let all: Vec<String> = Recipe::names().map(str::to_owned).collect();
+fn recipes(names: &[String]) -> Result<Vec<ImageRecipe>, CliError> {
+    let all: Vec<String> = ImageRecipe::names().map(str::to_owned).collect();
     let names = if names.is_empty() { &all } else { names };
-    names.iter().map(|name| Recipe::named(name).map_err(words)).collect()
+    names.iter().map(|name| ImageRecipe::named(name).map_err(words)).collect()
 }
 
 fn options(mirrors: &[String]) -> Result<BuildOptions, SandboxError> {
@@ -224,7 +224,7 @@ fn interruptible<T>(work: impl Future<Output = Result<T, SandboxError>>) -> Resu
     match done {
         InterruptibleResult::Done(done) => done.map_err(words),
         InterruptibleResult::Cancelled => {
-            Err(CliError::new(Exit::Cancelled, "cancelled; the unfinished build was removed"))
+            Err(CliError::new(CliExit::Cancelled, "cancelled; the unfinished build was removed"))
         }
     }
 }
@@ -252,7 +252,7 @@ fn tell(progress: BuildProgress<'_>) {
     }
 }
 
-fn tell_built(recipe: &Recipe, built: &BuildOutcome, seconds: f64) {
+fn tell_built(recipe: &ImageRecipe, built: &BuildOutcome, seconds: f64) {
     let (image, what) = match built {
         BuildOutcome::Kept(image) => (image, "already built from the same recipe".to_owned()),
         BuildOutcome::New(image) => (image, format!("built in {seconds:.0} s")),
@@ -315,7 +315,7 @@ fn words(error: SandboxError) -> CliError {
             }
             _ => "install it, or add its directory to PATH",
         }),
-        SandboxError::Image { image, .. } if Recipe::named(image).is_ok() => {
+        SandboxError::Image { image, .. } if ImageRecipe::named(image).is_ok() => {
             Some("create it with `moothall image build`")
         }
         SandboxError::Host { what, .. } if what.ends_with("cannot be fetched") => {
@@ -325,9 +325,9 @@ fn words(error: SandboxError) -> CliError {
     };
     let exit = match &error {
         SandboxError::Missing { .. } | SandboxError::Image { .. } | SandboxError::Request(_) => {
-            Exit::Usage
+            CliExit::Usage
         }
-        _ => Exit::Failed,
+        _ => CliExit::Failed,
     };
     let mut message = error.to_string();
     if let Some(source) = std::error::Error::source(&error) {

@@ -18,7 +18,7 @@ use super::{prompt, runtime};
 use crate::args::{Cli, GlobalArgs, InitArgs};
 use crate::config::{Config, FILE_NAME};
 use crate::context::CommandContext;
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
 use crate::{isolation, logging};
 
@@ -33,7 +33,7 @@ const OWN_ADDRESS: &str = "http://127.0.0.1:8080/v1";
 const IMAGE: &str = "python";
 const TRYING_OUT: Duration = Duration::from_secs(45);
 
-pub(crate) fn run(global: &GlobalArgs, args: &InitArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &InitArgs) -> anyhow::Result<CliExit> {
     if !args.yes && !prompt::somebody_is_there() {
         return Err(CliError::usage("`moothall init` asks questions and needs a terminal")
             .with_hint("run it in a terminal, or accept all defaults with `--yes`")
@@ -73,7 +73,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &InitArgs) -> anyhow::Result<Exit> 
         say("\nTo run the demo later: moothall consult HLXI --model demo\n");
     }
     say("For a real company: moothall consult AAPL --estimate   For all commands: moothall help\n");
-    Ok(Exit::Fine)
+    Ok(CliExit::Fine)
 }
 
 fn say(words: &str) {
@@ -81,7 +81,7 @@ fn say(words: &str) {
 }
 
 fn left() -> CliError {
-    CliError::new(Exit::Cancelled, "cancelled; changes that were already written are kept")
+    CliError::new(CliExit::Cancelled, "cancelled; changes that were already written are kept")
 }
 
 /// Asks for the model, and for the URL of the user's own server. Never asks for API keys: they stay

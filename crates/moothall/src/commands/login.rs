@@ -6,12 +6,12 @@ use serde_json::json;
 
 use super::{runtime, team};
 use crate::args::{GlobalArgs, LoginArgs};
-use crate::error::{CliError, Exit};
-use crate::run_store::{self, Local};
+use crate::error::{CliError, CliExit};
+use crate::run_store::{self, RunStore};
 use crate::terminal::{self, DIM};
 use crate::{config, logging};
 
-pub(crate) fn run(global: &GlobalArgs, args: &LoginArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &LoginArgs) -> anyhow::Result<CliExit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     let origin = args.url.trim_end_matches('/');
@@ -21,7 +21,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &LoginArgs) -> anyhow::Result<Exit>
             .into());
     }
     runtime()?.block_on(async {
-        let local = Local::open(&loaded).await?;
+        let local = RunStore::open(&loaded).await?;
         let made = login_code(local.accounts(), args.team.clone(), args.scope).await;
         local.close().await;
         let link = login_link(origin, &made.map_err(refusal)?);
@@ -31,7 +31,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &LoginArgs) -> anyhow::Result<Exit>
             terminal::print(&format!("{link}\n"))?;
             terminal::note(&format!("{DIM}valid once, for ten minutes{DIM:#}\n"));
         }
-        Ok(Exit::Fine)
+        Ok(CliExit::Fine)
     })
 }
 

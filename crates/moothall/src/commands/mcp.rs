@@ -15,6 +15,7 @@ use moothall_mcp::{
     DraftGate, DraftGateSettings, IpcClient, IpcRequest, McpFrontend, ToolNames, answer_all,
     serve_streams, wait_until_ready,
 };
+use moothall_sandbox::SandboxError;
 use moothall_sandbox::confine::confine;
 
 use self::transport::McpTransport;
@@ -23,7 +24,7 @@ use super::runtime;
 use crate::args::{
     GlobalArgs, HandoffArg, McpArgs, McpPart, McpPartArgs, ToolNamesArg, ToolsArg, WorkspaceFlags,
 };
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 use crate::terminal::{self, GREEN, YELLOW};
 
 /// Concurrent calls in the gate; the store executes them one by one.
@@ -37,7 +38,7 @@ struct McpBackends {
     runner: Option<UnixStream>,
 }
 
-pub(crate) fn run(global: &GlobalArgs, args: &McpArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &McpArgs) -> anyhow::Result<CliExit> {
     let flags = WorkspaceFlags { workspace: args.workspace.clone(), json: false };
     let (options, loaded) = store::options(global, &flags)?;
     let behind = McpBackends {
@@ -69,7 +70,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &McpArgs) -> anyhow::Result<Exit> {
     // The thread that reads standard input may block forever.
     runtime.shutdown_background();
     served?;
-    Ok(Exit::Fine)
+    Ok(CliExit::Fine)
 }
 
 fn front(behind: McpBackends, args: &McpArgs) -> Result<McpFrontend, CliError> {
@@ -86,7 +87,7 @@ fn front(behind: McpBackends, args: &McpArgs) -> Result<McpFrontend, CliError> {
 }
 
 /// Entry point of the gate and the runner.
-pub(crate) fn part(global: &GlobalArgs, args: &McpPartArgs) -> anyhow::Result<Exit> {
+pub(crate) fn part(global: &GlobalArgs, args: &McpPartArgs) -> anyhow::Result<CliExit> {
     let broken = |error: std::io::Error| {
         CliError::usage("this command is internal; use `moothall mcp`").with_source(error)
     };
@@ -114,7 +115,7 @@ pub(crate) fn part(global: &GlobalArgs, args: &McpPartArgs) -> anyhow::Result<Ex
     ended.map_err(|error| {
         CliError::failed("lost the connection to `moothall mcp`").with_source(error)
     })?;
-    Ok(Exit::Fine)
+    Ok(CliExit::Fine)
 }
 
 /// Starts the gate or the runner with one end of a socket as standard input, and waits until it is
@@ -155,7 +156,7 @@ fn start(
         return Ok(ours);
     }
     let ended = child.wait().map_err(cannot)?;
-    let exit = if ended.code() == Some(2) { Exit::Usage } else { Exit::Failed };
+    let exit = if ended.code() == Some(2) { CliExit::Usage } else { CliExit::Failed };
     Err(CliError::new(exit, "a server process did not start").with_hint("see its error above"))
 }
 
@@ -170,21 +171,25 @@ fn walls(args: &McpArgs, workspace: &Path, state: &Path) -> Result<Vec<&'static 
             Ok(Vec::new())
         }
         Err(error) => {
-            Err(CliError::failed("cannot confine the server").with_source(error).with_hint(
-                "use Linux 6.7 or newer, or run without confinement with `--allow-unconfined`",
-            ))
+            let cure = match error {
+                SandboxError::LandlockDisabled => "add `landlock` to the `lsm=` boot parameter",
+                _ => "use Linux 6.7 or newer",
+            };
+            Err(CliError::failed("cannot confine the server")
+                .with_source(error)
+                .with_hint(format!("{cure}, or run without confinement with `--allow-unconfined`")))
         }
     }
 }
 
-fn tell(denied: &[&str]) -> anyhow::Result<Exit> {
+fn tell(denied: &[&str]) -> anyhow::Result<CliExit> {
     if denied.is_empty() {
-        return Ok(Exit::VerdictNegative);
+        return Ok(CliExit::VerdictNegative);
     }
     let mut text = String::from("the process that agents talk to cannot:\n");
     for what in denied {
         text.push_str(&format!("  {GREEN}{what}{GREEN:#}\n"));
     }
     terminal::print(&text)?;
-    Ok(Exit::Fine)
+    Ok(CliExit::Fine)
 }

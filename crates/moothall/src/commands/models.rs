@@ -6,13 +6,13 @@ use moothall_core::MicroUsd;
 use moothall_core::model::{CallPurpose, ModelName, ModelRequest};
 use moothall_core::text::shown_line;
 use moothall_models::catalog::{ModelCard, ModelPrices, ModelProvider};
-use moothall_models::{Ledger, RecordingMode};
+use moothall_models::{RecordingMode, RunLedger};
 use serde_json::{Value, json};
 
 use super::{InterruptibleResult, block_on, failure};
 use crate::args::{GlobalArgs, ModelsArgs};
 use crate::context::{CommandContext, ConfigFlags};
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 use crate::keys::KeySource;
 use crate::logging;
 use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
@@ -20,7 +20,7 @@ use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
 /// Enough for a reasoning model to answer with one word.
 const PROBE_TOKENS: u32 = 512;
 
-pub(crate) fn run(global: &GlobalArgs, args: &ModelsArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &ModelsArgs) -> anyhow::Result<CliExit> {
     let mut flags = ConfigFlags::default();
     if let Some(base_url) = &args.base_url {
         flags.set_base_url(args.check.as_ref().and_then(Option::as_ref), "--check", base_url)?;
@@ -33,7 +33,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &ModelsArgs) -> anyhow::Result<Exit
     }
 }
 
-fn list(context: &CommandContext, args: &ModelsArgs) -> anyhow::Result<Exit> {
+fn list(context: &CommandContext, args: &ModelsArgs) -> anyhow::Result<CliExit> {
     let wanted = |provider: &&ModelProvider| {
         args.provider.as_ref().is_none_or(|name| *name == provider.name)
     };
@@ -54,7 +54,7 @@ fn list(context: &CommandContext, args: &ModelsArgs) -> anyhow::Result<Exit> {
     } else {
         terminal::print(&table(context, &providers))?;
     }
-    Ok(Exit::Fine)
+    Ok(CliExit::Fine)
 }
 
 fn provider_json(context: &CommandContext, provider: &ModelProvider) -> Value {
@@ -186,15 +186,15 @@ fn check(
     context: &CommandContext,
     named: Option<&ModelName>,
     as_json: bool,
-) -> anyhow::Result<Exit> {
+) -> anyhow::Result<CliExit> {
     let model = context.model(named)?;
     let gateway = context.gateway(&model, RecordingMode::Off)?;
     let mut request =
         ModelRequest::ask(model.clone(), "Answer with the word ok and nothing else.", PROBE_TOKENS);
     request.purpose = CallPurpose::Probe;
-    let ledger = Ledger::new(context.budget());
+    let ledger = RunLedger::new(context.budget());
     let InterruptibleResult::Done(report) = block_on(gateway.call(&request, &ledger, None))? else {
-        return Err(CliError::new(Exit::Cancelled, "cancelled").into());
+        return Err(CliError::new(CliExit::Cancelled, "cancelled").into());
     };
     let reply = match report.result {
         Ok(reply) => reply,
@@ -229,5 +229,5 @@ fn check(
             "{GREEN}ok{GREEN:#}  {model} answered as {answered_by}: {tokens} tokens, {cost}, {latency_ms} ms\n"
         ))?;
     }
-    Ok(Exit::Fine)
+    Ok(CliExit::Fine)
 }

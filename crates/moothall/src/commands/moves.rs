@@ -17,8 +17,8 @@ use super::{resumable_run, runtime};
 use crate::args::{GlobalArgs, MoveEditArg, MovesArgs};
 use crate::config::LoadedConfig;
 use crate::display;
-use crate::error::{CliError, Exit};
-use crate::run_store::{self, Local, open_and_find};
+use crate::error::{CliError, CliExit};
+use crate::run_store::{self, RunStore, open_and_find};
 use crate::terminal::{self, BOLD, DIM, YELLOW};
 use crate::user_input;
 use crate::{artifacts, config, logging};
@@ -26,7 +26,7 @@ use crate::{artifacts, config, logging};
 /// Longer titles are cut in tables.
 const TITLE_CHARS: usize = 60;
 
-pub(crate) fn run(global: &GlobalArgs, args: &MovesArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &MovesArgs) -> anyhow::Result<CliExit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     runtime()?.block_on(async {
@@ -43,7 +43,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &MovesArgs) -> anyhow::Result<Exit>
             true => terminal::print(&format!("{:#}\n", report(&record, &reading, &said)?))?,
             false => terminal::print(&text(&record, &reading, &said))?,
         }
-        Ok(Exit::Fine)
+        Ok(CliExit::Fine)
     })
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn refuse_others(row: &RunRow) -> Result<(), CliError> {
 /// Saves changes to a run that waits for review, after removing earlier ones if `undo` is set.
 /// Without changes it only reads.
 pub(crate) async fn change(
-    local: &Local,
+    local: &RunStore,
     run_id: &RunId,
     wanted: MoveEditRequest,
 ) -> Result<MoveEditResult, CliError> {

@@ -7,8 +7,8 @@ use serde_json::json;
 
 use super::runtime;
 use crate::args::{GlobalArgs, PauseArgs};
-use crate::error::{CliError, Exit};
-use crate::run_store::{self, Local, open_and_find};
+use crate::error::{CliError, CliExit};
+use crate::run_store::{self, RunStore, open_and_find};
 use crate::terminal::{self, DIM};
 use crate::{config, logging};
 
@@ -24,7 +24,7 @@ enum PauseStatus {
     Over(RunState),
 }
 
-pub(crate) fn run(global: &GlobalArgs, args: &PauseArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &PauseArgs) -> anyhow::Result<CliExit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     runtime()?.block_on(async {
@@ -41,11 +41,11 @@ pub(crate) fn run(global: &GlobalArgs, args: &PauseArgs) -> anyhow::Result<Exit>
             terminal::print(&format!("{report:#}\n"))?;
         }
         match now {
-            PauseStatus::Still if args.json => Ok(Exit::Fine),
+            PauseStatus::Still if args.json => Ok(CliExit::Fine),
             PauseStatus::Still => {
                 terminal::print(&format!("run {} is paused\n", row.run_id))?;
                 terminal::note(&format!("{DIM}continue it: moothall resume {id}{DIM:#}\n"));
-                Ok(Exit::Fine)
+                Ok(CliExit::Fine)
             }
             PauseStatus::Over(state) => {
                 Err(CliError::usage(format!("run {} is already {state}", row.run_id))
@@ -63,7 +63,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &PauseArgs) -> anyhow::Result<Exit>
     })
 }
 
-async fn pause(local: &Local, row: &RunRow) -> anyhow::Result<PauseStatus> {
+async fn pause(local: &RunStore, row: &RunRow) -> anyhow::Result<PauseStatus> {
     let (store, run_id) = (&*local.store, &row.run_id);
     match row.state {
         state if state.is_terminal() => return Ok(PauseStatus::Over(state)),
@@ -81,7 +81,7 @@ async fn pause(local: &Local, row: &RunRow) -> anyhow::Result<PauseStatus> {
     waited.unwrap_or(Ok(PauseStatus::Stopping)).map_err(Into::into)
 }
 
-async fn until_still(local: &Local, row: &RunRow) -> Result<PauseStatus, CliError> {
+async fn until_still(local: &RunStore, row: &RunRow) -> Result<PauseStatus, CliError> {
     loop {
         let now = local.store.run(&row.run_id).await.map_err(run_store::broken)?;
         match now {

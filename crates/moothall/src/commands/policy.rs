@@ -5,8 +5,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use moothall_core::drafts::RelPath;
 use moothall_core::gate::{
-    AUTO_RUN, CheckResults, FileChange, FileContent, FileContext, FingerprintKey, Policy,
-    PolicyLayer, Rule, auto_run_by, judge,
+    AUTO_RUN, CheckResults, FileChange, FileContent, FileContext, FingerprintKey, GateRule, Policy,
+    PolicyLayer, auto_run_by, judge,
 };
 use moothall_workspace::{policy_layers, today};
 use serde_json::json;
@@ -15,10 +15,10 @@ use super::draft::store::{failed, open, options};
 use super::draft::{exit_of, say, text_of, verdict_text};
 use crate::args::{GlobalArgs, PolicyArgs, PolicyCommand};
 use crate::display;
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 use crate::terminal::{self, BOLD, DIM, YELLOW};
 
-pub(crate) fn run(global: &GlobalArgs, args: &PolicyArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &PolicyArgs) -> anyhow::Result<CliExit> {
     let (options, _) = options(global, &args.flags)?;
     let json = args.flags.json;
     let layers = policy_layers(&options).map_err(failed)?;
@@ -57,14 +57,16 @@ pub(crate) fn run(global: &GlobalArgs, args: &PolicyArgs) -> anyhow::Result<Exit
             if texts.iter().any(|layer| layer.trusted) {
                 for what in Policy::loosened_by_workspace(&texts).unwrap_or_default() {
                     let what = display::line(&what);
-                    let _ =
-                        writeln!(text, "{YELLOW}trusted{YELLOW:#}: the workspace loosens {what}");
+                    let _ = writeln!(
+                        text,
+                        "{YELLOW}trusted{YELLOW:#}: the workspace policy loosens the built-in policy: {what}"
+                    );
                 }
             }
             let _ = writeln!(
                 text,
                 "\nfiles that run automatically ({}):",
-                policy.rule(Rule::PathAutorun)
+                policy.rule(GateRule::PathAutorun)
             );
             for one in AUTO_RUN {
                 let _ = writeln!(
@@ -154,7 +156,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &PolicyArgs) -> anyhow::Result<Exit
                     one.rule, one.expires
                 );
             }
-            for rule in Rule::ALL {
+            for rule in GateRule::ALL {
                 let _ = writeln!(
                     text,
                     "  {:<26} {:<9} {DIM}{}{DIM:#}",
@@ -163,7 +165,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &PolicyArgs) -> anyhow::Result<Exit
                     rule.says()
                 );
             }
-            let rules: serde_json::Map<_, _> = Rule::ALL
+            let rules: serde_json::Map<_, _> = GateRule::ALL
                 .iter()
                 .map(|rule| (rule.name().to_owned(), json!(policy.rule(*rule))))
                 .collect();

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::runtime;
 use crate::args::{GlobalArgs, ReplayArgs};
 use crate::display;
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 use crate::launch;
 use crate::run_store::{self, open_and_find};
 use crate::{config, logging, terminal};
@@ -24,7 +24,7 @@ enum ReplayComparison {
     Different(String),
 }
 
-pub(crate) fn run(global: &GlobalArgs, args: &ReplayArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &ReplayArgs) -> anyhow::Result<CliExit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     runtime()?.block_on(async {
@@ -51,13 +51,13 @@ pub(crate) fn run(global: &GlobalArgs, args: &ReplayArgs) -> anyhow::Result<Exit
             terminal::print(&format!("{report:#}\n"))?;
         }
         match repeated {
-            ReplayComparison::Same(_) if args.json => Ok(Exit::Fine),
+            ReplayComparison::Same(_) if args.json => Ok(CliExit::Fine),
             ReplayComparison::Same(outcome) => {
                 let (effects, verdict) = (record.journal.len(), display::verdict(&outcome));
                 terminal::print(&format!(
                     "replaying {effects} results gives the same outcome: {verdict}\n"
                 ))?;
-                Ok(Exit::Fine)
+                Ok(CliExit::Fine)
             }
             ReplayComparison::Different(why) => Err(CliError::failed(format!(
                 "run {} does not match its journal: {}",

@@ -8,12 +8,12 @@ use moothall_engine::RunRecord;
 use super::consult::StoredConsultation;
 use super::{runtime, show};
 use crate::args::{GlobalArgs, ReportArgs, ReportFormat};
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 use crate::run_store::{self, open_and_find};
 use crate::terminal::{self, DIM};
 use crate::{config, logging};
 
-pub(crate) fn run(global: &GlobalArgs, args: &ReportArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &ReportArgs) -> anyhow::Result<CliExit> {
     let to_terminal = args.out.is_none() && io::stdout().is_terminal();
     if to_terminal && args.format == ReportFormat::Pdf {
         return Err(CliError::usage("cannot show a PDF in a terminal")
@@ -40,7 +40,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &ReportArgs) -> anyhow::Result<Exit
         }
         None => print(&bytes)?,
     }
-    Ok(Exit::Fine)
+    Ok(CliExit::Fine)
 }
 
 fn made(record: &RunRecord, args: &ReportArgs) -> anyhow::Result<Vec<u8>> {

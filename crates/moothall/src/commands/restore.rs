@@ -3,7 +3,7 @@
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
-use moothall_store::{RunFilter, SqliteStore, Teams, now_ms};
+use moothall_store::{RunFilter, SqliteStore, TeamFilter, now_ms};
 use serde_json::json;
 use tempfile::{Builder, TempDir};
 
@@ -17,11 +17,11 @@ use crate::draft_backup::{
     anchor_path, is_open_elsewhere, make_private, place_anchor, stores_folder, take_anchor,
     unpack_store,
 };
-use crate::error::{CliError, Exit};
-use crate::run_store::{self, FILE_NAME, Local};
+use crate::error::{CliError, CliExit};
+use crate::run_store::{self, FILE_NAME, RunStore};
 use crate::{config, logging, terminal};
 
-pub(crate) fn run(global: &GlobalArgs, args: &RestoreArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &RestoreArgs) -> anyhow::Result<CliExit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     let in_use = &loaded.places.folders;
@@ -69,7 +69,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &RestoreArgs) -> anyhow::Result<Exi
                 "drafts_moved_aside": drafts_aside,
             });
             terminal::print(&format!("{report:#}\n"))?;
-            return Ok(Exit::Fine);
+            return Ok(CliExit::Fine);
         }
         terminal::print(&format!(
             "restored {} from {} into {shown}\n",
@@ -84,7 +84,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &RestoreArgs) -> anyhow::Result<Exi
                 "to list the restored runs: {DATA_DIR_VARIABLE}={shown} moothall runs\n"
             ));
         }
-        Ok(Exit::Fine)
+        Ok(CliExit::Fine)
     })
 }
 
@@ -230,8 +230,8 @@ async fn put_aside(folders: &AppDirs, database: &Path) -> Result<Option<PathBuf>
         CliError::failed(format!("another program is using {}", database.display()))
             .with_hint("close it and try again")
     };
-    if let Some(local) = Local::open_existing_file(folders).await? {
-        let filter = RunFilter { teams: Teams::All, state: None, limit: u32::MAX };
+    if let Some(local) = RunStore::open_existing_file(folders).await? {
+        let filter = RunFilter { teams: TeamFilter::All, state: None, limit: u32::MAX };
         for row in local.store.runs(filter).await.map_err(run_store::broken)? {
             if local.is_driven(&row).await? {
                 let id = run_store::short(&row.run_id);

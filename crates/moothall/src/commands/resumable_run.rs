@@ -5,12 +5,12 @@ use moothall_engine::EngineError;
 use moothall_store::RunRow;
 
 use crate::error::CliError;
-use crate::run_store::{self, Local};
+use crate::run_store::{self, RunStore};
 
 /// A run to resume, with its store.
-pub(crate) struct Found {
+pub(crate) struct ResumableRun {
     pub(crate) runtime: tokio::runtime::Runtime,
-    pub(crate) local: Local,
+    pub(crate) local: RunStore,
     pub(crate) row: RunRow,
 }
 

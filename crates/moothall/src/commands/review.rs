@@ -15,7 +15,7 @@ use super::draft::store::{OpenDraftStore, failed, id_of, open};
 use super::draft::{report_of, say};
 use crate::args::{GlobalArgs, ReviewArgs, ReviewCommand, ReviewDecisionArgs};
 use crate::display;
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 use crate::terminal::{BOLD, DIM, GREEN, YELLOW};
 
 const RED: Style = AnsiColor::Red.on_default();
@@ -24,7 +24,7 @@ const SEAL_DIGITS: usize = 12;
 /// Longer lines are cut.
 const LINE_CHARS: usize = 400;
 
-pub(crate) fn run(global: &GlobalArgs, args: &ReviewArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &ReviewArgs) -> anyhow::Result<CliExit> {
     let opened = open(global, &args.flags)?;
     opened.warn_about_policy();
     let json = args.flags.json;
@@ -37,7 +37,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &ReviewArgs) -> anyhow::Result<Exit
     }
 }
 
-fn list(opened: &OpenDraftStore, args: &ReviewArgs, json: bool) -> anyhow::Result<Exit> {
+fn list(opened: &OpenDraftStore, args: &ReviewArgs, json: bool) -> anyhow::Result<CliExit> {
     let person = opened.person(args.by.as_deref())?;
     opened.store.tidy().map_err(failed)?;
     let all = opened.store.list(&person).map_err(failed)?;
@@ -77,7 +77,7 @@ fn show(
     draft: &str,
     full: bool,
     json: bool,
-) -> anyhow::Result<Exit> {
+) -> anyhow::Result<CliExit> {
     let person = opened.person(args.by.as_deref())?;
     let files = opened.store.shown(&person, id_of(draft)?).map_err(failed)?;
     let submission = files.first().and_then(|file| file.draft.submission.clone());
@@ -139,7 +139,7 @@ fn tell(
     said: &ReviewDecisionArgs,
     word: ReviewDecision,
     json: bool,
-) -> anyhow::Result<Exit> {
+) -> anyhow::Result<CliExit> {
     let person = opened.person(args.by.as_deref())?;
     if word == ReviewDecision::Approve
         && !opened.store.policy().channels.contains(&ReviewChannel::Cli)
@@ -164,7 +164,7 @@ fn tell(
         other => format!("{}\n", other.word()),
     };
     say(json, &report, &words)?;
-    Ok(if state == DraftState::Conflict { Exit::VerdictNegative } else { Exit::Fine })
+    Ok(if state == DraftState::Conflict { CliExit::VerdictNegative } else { CliExit::Fine })
 }
 
 /// Expands a prefix of the current seal. A full seal is returned unchanged and rejected later if it

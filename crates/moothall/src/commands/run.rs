@@ -9,40 +9,40 @@ use std::sync::{Arc, Mutex};
 
 use moothall_core::{ProgramSpec, RunId, RunSpec};
 use moothall_engine::{RunExit, RunRecord};
-use moothall_models::Ledger;
+use moothall_models::RunLedger;
 use moothall_store::{Store, StoredEvent};
 use serde_json::json;
 
 pub(crate) use self::drive::{SharedView, drive, log, shown, watched};
 use self::report::ProgramReport;
-pub(crate) use self::view::{Audience, View};
-use super::resumable_run::{Found, refuse_if_over, unlocked};
+pub(crate) use self::view::{RunOutputMode, RunProgressView};
+use super::resumable_run::{ResumableRun, refuse_if_over, unlocked};
 use super::{InterruptibleResult, attempts, runtime};
 use crate::args::{GlobalArgs, ResumeArgs, RunArgs};
 use crate::artifacts::WrittenFiles;
 use crate::context::CommandContext;
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 use crate::launch::{self, PreparedRun, ProgramRequest, cluster};
-use crate::notify::{self, News};
-use crate::run_store::{self, Local};
+use crate::notify::{self, RunNotification};
+use crate::run_store::{self, RunStore};
 use crate::{files, logging, terminal};
 
 /// Output files.
-struct Files {
+struct ProgramOutputFiles {
     receipt: Option<PathBuf>,
     events: Option<PathBuf>,
 }
 
-pub(crate) fn run(global: &GlobalArgs, args: &RunArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &RunArgs) -> anyhow::Result<CliExit> {
     let audience = match (args.stdio, args.json) {
-        (true, _) => Audience::Stdio,
-        (false, true) => Audience::Json,
-        (false, false) => Audience::Person,
+        (true, _) => RunOutputMode::Stdio,
+        (false, true) => RunOutputMode::Json,
+        (false, false) => RunOutputMode::Person,
     };
     let ran = start(global, args, audience);
     match (audience, ran) {
         // A program that uses `--stdio` does not read standard error.
-        (Audience::Stdio, Err(error)) => {
+        (RunOutputMode::Stdio, Err(error)) => {
             let error = CliError::from(error);
             let told = json!({
                 "error": {
@@ -58,16 +58,16 @@ pub(crate) fn run(global: &GlobalArgs, args: &RunArgs) -> anyhow::Result<Exit> {
     }
 }
 
-fn start(global: &GlobalArgs, args: &RunArgs, audience: Audience) -> anyhow::Result<Exit> {
+fn start(global: &GlobalArgs, args: &RunArgs, audience: RunOutputMode) -> anyhow::Result<CliExit> {
     let request = ProgramRequest::from_args(args)?;
     let context = request.context(global.config.as_deref())?;
     logging::start(&context.loaded.resolved.config.log, global.verbose);
     let spec = request.spec(&context)?;
-    let files = Files {
+    let files = ProgramOutputFiles {
         receipt: args.calls.files.receipt.clone(),
         events: args.calls.files.events.clone(),
     };
-    let view = Arc::new(Mutex::new(View::new(audience)));
+    let view = Arc::new(Mutex::new(RunProgressView::new(audience)));
 
     runtime()?.block_on(async {
         // The workers of a cluster use their own sandboxes.
@@ -75,7 +75,7 @@ fn start(global: &GlobalArgs, args: &RunArgs, audience: Audience) -> anyhow::Res
             None => Some(prepare(&context, &spec, &view).await?),
             Some(_) => None,
         };
-        let local = Local::open(&context.loaded).await?;
+        let local = RunStore::open(&context.loaded).await?;
         let new = launch::new_run(&RunSpec::Program(spec.clone()), None)?;
         let (run_id, stored) = (new.run_id.clone(), new.spec.clone());
         let _lock = local.lock(&run_id).await.map_err(unlocked)?;
@@ -85,7 +85,7 @@ fn start(global: &GlobalArgs, args: &RunArgs, audience: Audience) -> anyhow::Res
         }
         let ended = match (prepared, &spec.settings.restate) {
             (Some(prepared), _) => {
-                let ledger = Ledger::new(context.budget());
+                let ledger = RunLedger::new(context.budget());
                 let ended = drive(&prepared, &local, &run_id, ledger, &view).await;
                 prepared.shut_down().await;
                 ended
@@ -96,7 +96,7 @@ fn start(global: &GlobalArgs, args: &RunArgs, audience: Audience) -> anyhow::Res
                 follow(&*local.store, &run_id, &[], &view).await
             }
         };
-        let news = ended.as_ref().map_or(Some(News::Failed), News::of);
+        let news = ended.as_ref().map_or(Some(RunNotification::Failed), RunNotification::of);
         notify::conclude(&context.loaded, &run_id, news, ended, async |ended| {
             finish(&context, &local, &spec, &run_id, ended, &files, audience).await
         })
@@ -107,16 +107,16 @@ fn start(global: &GlobalArgs, args: &RunArgs, audience: Audience) -> anyhow::Res
 pub(crate) fn go_on(
     global: &GlobalArgs,
     args: &ResumeArgs,
-    found: &Found,
+    found: &ResumableRun,
     spec: &ProgramSpec,
-) -> anyhow::Result<Exit> {
-    let Found { runtime, local, row } = found;
-    let audience = if args.json { Audience::Json } else { Audience::Person };
+) -> anyhow::Result<CliExit> {
+    let ResumableRun { runtime, local, row } = found;
+    let audience = if args.json { RunOutputMode::Json } else { RunOutputMode::Person };
     let model = &spec.input.model;
     let context = launch::context(global.config.as_deref(), &spec.settings, Some(model))?;
     logging::start(&context.loaded.resolved.config.log, global.verbose);
-    let files = Files { receipt: args.receipt.clone(), events: args.events.clone() };
-    let view = Arc::new(Mutex::new(View::new(audience)));
+    let files = ProgramOutputFiles { receipt: args.receipt.clone(), events: args.events.clone() };
+    let view = Arc::new(Mutex::new(RunProgressView::new(audience)));
 
     runtime.block_on(async {
         if let Some(restate) = &spec.settings.restate {
@@ -131,10 +131,10 @@ pub(crate) fn go_on(
         let row = local.find(row.run_id.as_str()).await?;
         refuse_if_over(&row)?;
         let prepared = prepare(&context, spec, &view).await?;
-        let ledger = Ledger::resume(context.budget(), row.spent.unwrap_or_default());
+        let ledger = RunLedger::resume(context.budget(), row.spent.unwrap_or_default());
         let ended = drive(&prepared, local, &row.run_id, ledger, &view).await;
         prepared.shut_down().await;
-        let news = ended.as_ref().map_or(Some(News::Failed), News::of);
+        let news = ended.as_ref().map_or(Some(RunNotification::Failed), RunNotification::of);
         notify::conclude(&context.loaded, &row.run_id, news, ended, async |ended| {
             finish(&context, local, spec, &row.run_id, ended, &files, audience).await
         })
@@ -165,20 +165,20 @@ async fn prepare(
     shown(view).wait_for("checking sandboxes");
     match watched(view, PreparedRun::open(context, RunSpec::Program(spec.clone()))).await {
         InterruptibleResult::Done(prepared) => prepared,
-        InterruptibleResult::Cancelled => Err(CliError::new(Exit::Cancelled, "cancelled")),
+        InterruptibleResult::Cancelled => Err(CliError::new(CliExit::Cancelled, "cancelled")),
     }
 }
 
 /// Writes the requested files and reports the result of the run.
 async fn finish(
     context: &CommandContext,
-    local: &Local,
+    local: &RunStore,
     spec: &ProgramSpec,
     run_id: &RunId,
     ended: RunExit,
-    wanted: &Files,
-    audience: Audience,
-) -> anyhow::Result<Exit> {
+    wanted: &ProgramOutputFiles,
+    audience: RunOutputMode,
+) -> anyhow::Result<CliExit> {
     let record = RunRecord::read(&*local.store, run_id).await.map_err(run_store::broken)?;
     let left = match (&ended, &spec.settings.output) {
         (RunExit::Done(_), Some(folder)) => {

@@ -4,21 +4,21 @@ mod remove;
 
 use std::fmt::Write as _;
 
-use moothall_store::{RunFilter, RunRow, Teams};
+use moothall_store::{RunFilter, RunRow, TeamFilter};
 use serde_json::{Value, json};
 
 use super::runtime;
 use crate::args::{GlobalArgs, RunsArgs, RunsCommand};
 use crate::display;
-use crate::error::Exit;
-use crate::run_store::{self, Local};
+use crate::error::CliExit;
+use crate::run_store::{self, RunStore};
 use crate::terminal::{self, BOLD, DIM};
 use crate::{config, logging};
 
 /// Longer titles are cut.
 const TITLE_CHARS: usize = 50;
 
-pub(crate) fn run(global: &GlobalArgs, args: &RunsArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &RunsArgs) -> anyhow::Result<CliExit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     match &args.command {
@@ -27,10 +27,10 @@ pub(crate) fn run(global: &GlobalArgs, args: &RunsArgs) -> anyhow::Result<Exit> 
         None => {}
     }
     let rows = runtime()?.block_on(async {
-        let Some(local) = Local::open_existing(&loaded).await? else {
+        let Some(local) = RunStore::open_existing(&loaded).await? else {
             return Ok(Vec::new());
         };
-        let filter = RunFilter { teams: Teams::All, state: args.state, limit: args.limit };
+        let filter = RunFilter { teams: TeamFilter::All, state: args.state, limit: args.limit };
         let rows = local.store.runs(filter).await.map_err(run_store::broken)?;
         let open = rows.iter().filter(|row| !row.state.is_terminal());
         let open: Vec<RunRow> = open.cloned().collect();
@@ -54,7 +54,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &RunsArgs) -> anyhow::Result<Exit> 
     } else {
         terminal::print(&table(&rows))?;
     }
-    Ok(Exit::Fine)
+    Ok(CliExit::Fine)
 }
 
 fn table(rows: &[(RunRow, bool)]) -> String {

@@ -9,12 +9,12 @@ use serde_json::json;
 
 use crate::args::{GlobalArgs, SandboxCommand};
 use crate::config;
-use crate::error::Exit;
+use crate::error::CliExit;
 use crate::isolation;
 use crate::logging;
 use crate::terminal::{self, BOLD};
 
-pub(crate) fn run(global: &GlobalArgs, command: &SandboxCommand) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, command: &SandboxCommand) -> anyhow::Result<CliExit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     let records = isolation::records(&loaded);
@@ -34,7 +34,7 @@ pub(crate) fn run(global: &GlobalArgs, command: &SandboxCommand) -> anyhow::Resu
             terminal::print(&text)?;
         }
     }
-    Ok(Exit::Fine)
+    Ok(CliExit::Fine)
 }
 
 fn table(records: &[SandboxRecord]) -> String {

@@ -15,8 +15,9 @@ use moothall_core::access::{AccessScope, TeamName};
 use moothall_core::consult::{Committee, board};
 use moothall_models::connection::is_loopback;
 use moothall_server::{
-    AccessControl, Admits, AppState, EventFeed, FeedTiming, Limits, OriginGuard, ServedWorkspace,
-    ServerMetrics, SpanExporter, SpanLayer, WorkspaceRegistry, login_code, login_link,
+    AccessControl, AccessMode, AppState, EventFeed, FeedTiming, OriginGuard, ServedWorkspace,
+    ServerLimits, ServerMetrics, SpanExporter, SpanLayer, WorkspaceRegistry, login_code,
+    login_link,
 };
 use moothall_workspace::DraftStore;
 use reqwest::Url;
@@ -32,15 +33,15 @@ use super::{committee, login};
 use crate::args::{AuthArg, GlobalArgs, ServeArgs};
 use crate::config::LoadedConfig;
 use crate::demo_delay::DemoDelay;
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 use crate::files;
 use crate::launch::ServerDefaults;
-use crate::run_store::Local;
+use crate::run_store::RunStore;
 use crate::terminal::{self, BOLD, DIM, YELLOW};
 use crate::user_input;
 use crate::{config, logging, open_files};
 
-pub(crate) fn run(global: &GlobalArgs, args: &ServeArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &ServeArgs) -> anyhow::Result<CliExit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     let metrics = Arc::<ServerMetrics>::default();
     let (spans, exporter) = match &args.otlp {
@@ -53,7 +54,8 @@ pub(crate) fn run(global: &GlobalArgs, args: &ServeArgs) -> anyhow::Result<Exit>
     logging::start_with(&loaded.resolved.config.log, global.verbose, spans);
     refuse_other_machines(args)?;
     refuse_plain_http(args)?;
-    let limits = Limits { connections: open_files::connection_limits(), ..Limits::default() };
+    let limits =
+        ServerLimits { connections: open_files::connection_limits(), ..ServerLimits::default() };
     let offline = files::whole(args.offline.as_deref())?;
     let workspaces = Arc::new(workspaces(global, &loaded, args)?);
     let committees = committees(&args.committee)?;
@@ -61,7 +63,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &ServeArgs) -> anyhow::Result<Exit>
     let runtime = runtime
         .map_err(|error| CliError::failed("cannot start the async runtime").with_source(error))?;
     runtime.block_on(async {
-        let local = Arc::new(Local::open(&loaded).await?);
+        let local = Arc::new(RunStore::open(&loaded).await?);
         let listener = listen(args.addr)?;
         let address = listener.local_addr().unwrap_or(args.addr);
         let closing = CancellationToken::new();
@@ -98,8 +100,8 @@ pub(crate) fn run(global: &GlobalArgs, args: &ServeArgs) -> anyhow::Result<Exit>
             None => OriginGuard::local(address),
         };
         let admits = match args.auth {
-            AuthArg::None => Admits::Everyone,
-            AuthArg::Link | AuthArg::Tokens => Admits::Credentials,
+            AuthArg::None => AccessMode::Everyone,
+            AuthArg::Link | AuthArg::Tokens => AccessMode::Credentials,
         };
         let access = AccessControl::new(local.shared_accounts(), admits, &origin);
         let app = AppState::new(local.store.clone(), desk.clone(), feed, access, closing.clone())
@@ -144,7 +146,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &ServeArgs) -> anyhow::Result<Exit>
         served.map_err(|error| {
             CliError::failed("the server stopped unexpectedly").with_source(error)
         })?;
-        Ok(Exit::Fine)
+        Ok(CliExit::Fine)
     })
 }
 

@@ -15,13 +15,13 @@ use super::attempts;
 use super::{consult, runs, runtime};
 use crate::args::{GlobalArgs, ShowArgs};
 use crate::display;
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 use crate::files;
 use crate::run_store::{self, open_and_find};
 use crate::terminal::{self, DIM};
 use crate::{config, logging};
 
-pub(crate) fn run(global: &GlobalArgs, args: &ShowArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &ShowArgs) -> anyhow::Result<CliExit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     runtime()?.block_on(async {
@@ -51,7 +51,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &ShowArgs) -> anyhow::Result<Exit> 
         } else {
             terminal::print(&text(&record, is_driven))?;
         }
-        Ok(Exit::Fine)
+        Ok(CliExit::Fine)
     })
 }
 

@@ -9,16 +9,16 @@ use serde_json::{Value, json};
 use super::runtime;
 use crate::args::{GlobalArgs, TeamCommand};
 use crate::display;
-use crate::error::{CliError, Exit};
-use crate::run_store::{self, Local};
+use crate::error::{CliError, CliExit};
+use crate::run_store::{self, RunStore};
 use crate::terminal::{self, BOLD, DIM};
 use crate::{config, logging};
 
-pub(crate) fn run(global: &GlobalArgs, command: &TeamCommand) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, command: &TeamCommand) -> anyhow::Result<CliExit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     runtime()?.block_on(async {
-        let local = Local::open(&loaded).await?;
+        let local = RunStore::open(&loaded).await?;
         match command {
             TeamCommand::Create { name, json } => {
                 local.accounts().create_team(name, now_ms()).await.map_err(refusal)?;
@@ -43,7 +43,7 @@ pub(crate) fn run(global: &GlobalArgs, command: &TeamCommand) -> anyhow::Result<
             }
         }
         local.close().await;
-        Ok(Exit::Fine)
+        Ok(CliExit::Fine)
     })
 }
 

@@ -2,32 +2,32 @@
 
 use std::fmt::Write as _;
 
-use moothall_core::access::{AccessCaller, InvalidName, Limits, TokenId};
+use moothall_core::access::{AccessCaller, CredentialLimits, InvalidName, TokenId};
 use moothall_core::text::shown_line;
 use moothall_store::{
-    AccountStore, Credential, NewToken, StoreError, Teams, TokenRow, now_ms, random_token_id,
+    AccountStore, Credential, NewToken, StoreError, TeamFilter, TokenRow, now_ms, random_token_id,
 };
 use serde_json::{Value, json};
 
 use super::{runtime, team};
 use crate::args::{CreateTokenArgs, GlobalArgs, TokenCommand, TokenLifetime};
 use crate::display;
-use crate::error::{CliError, Exit};
-use crate::run_store::{self, Local};
+use crate::error::{CliError, CliExit};
+use crate::run_store::{self, RunStore};
 use crate::terminal::{self, BOLD, DIM};
 use crate::{config, logging};
 
 const LABEL_CHARS: usize = 40;
 
-pub(crate) fn run(global: &GlobalArgs, command: &TokenCommand) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, command: &TokenCommand) -> anyhow::Result<CliExit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     runtime()?.block_on(async {
-        let local = Local::open(&loaded).await?;
+        let local = RunStore::open(&loaded).await?;
         match command {
             TokenCommand::Create(args) => create(local.accounts(), args).await?,
             TokenCommand::List { team, json } => {
-                let teams = team.clone().map_or(Teams::All, Teams::Only);
+                let teams = team.clone().map_or(TeamFilter::All, TeamFilter::Only);
                 let tokens = local.accounts().tokens(teams).await.map_err(run_store::broken)?;
                 list(&tokens, *json)?;
             }
@@ -36,7 +36,7 @@ pub(crate) fn run(global: &GlobalArgs, command: &TokenCommand) -> anyhow::Result
             }
         }
         local.close().await;
-        Ok(Exit::Fine)
+        Ok(CliExit::Fine)
     })
 }
 
@@ -54,7 +54,7 @@ async fn create(accounts: &dyn AccountStore, args: &CreateTokenArgs) -> anyhow::
         label: args.label.clone(),
         secret: secret.sha256(),
         scopes: args.scope,
-        limits: Limits {
+        limits: CredentialLimits {
             runs_at_once: Some(args.runs),
             usd_a_day: args.spend,
             requests_a_minute: Some(args.rate),
@@ -180,7 +180,7 @@ fn token_json(token: &TokenRow, now_ms: u64) -> Value {
     })
 }
 
-fn limits_in_words(limits: Limits) -> String {
+fn limits_in_words(limits: CredentialLimits) -> String {
     let runs = limits.runs_at_once.map(|runs| format!("{runs} concurrent runs"));
     let spend = limits.usd_a_day.map(|usd| format!("{usd} per 24 hours"));
     let rate = limits.requests_a_minute.map(|rate| format!("{rate} requests per minute"));

@@ -7,10 +7,10 @@ use moothall_core::{Conclusion, RunVerdict};
 use serde_json::json;
 
 use crate::args::VerifyArgs;
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 use crate::terminal;
 
-pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<CliExit> {
     let bytes = fs_err::read(&args.receipt)
         .map_err(|error| CliError::usage("cannot read the receipt").with_source(error))?;
     let verified = match verify(&bytes) {
@@ -88,9 +88,9 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<Exit> {
         terminal::print(&text)?;
     }
     Ok(match verdict {
-        RunVerdict::Pass => Exit::Fine,
-        RunVerdict::NeedsPerson => Exit::NeedsPerson,
-        RunVerdict::Fail => Exit::VerdictNegative,
+        RunVerdict::Pass => CliExit::Fine,
+        RunVerdict::NeedsPerson => CliExit::NeedsPerson,
+        RunVerdict::Fail => CliExit::VerdictNegative,
     })
 }
 
@@ -102,8 +102,9 @@ fn changes(receipt: &Receipt) -> Vec<&ReviewChange> {
 
 fn recommended(one: &RankedMove) -> String {
     let rank = one.rank.map_or_else(|| "-".to_owned(), |rank| rank.to_string());
-    let score = one.debated.as_ref().map_or_else(String::new, |debated| {
-        format!(" ({}/{})", debated.total_score, debated.top_score)
-    });
+    let score = one
+        .debated
+        .as_ref()
+        .map_or_else(String::new, |debated| format!(" ({})", debated.score_text()));
     format!("rank {rank:<4} {} {}{score}", one.move_id, one.title)
 }

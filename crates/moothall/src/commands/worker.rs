@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use moothall_core::{RunId, RunSpec};
 use moothall_restate::{
-    ClusterError, OpenError, OpenFuture, Program, RestateAdmin, RestateWorker, WorkerBuild,
+    ClusterError, OpenError, OpenFuture, RestateAdmin, RestateWorker, WorkerBuild, WorkerHost,
 };
 use moothall_store::RunRow;
 use tokio::signal::unix::{SignalKind, signal};
@@ -16,10 +16,10 @@ use tokio::sync::OnceCell;
 
 use crate::args::{GlobalArgs, WorkerArgs};
 use crate::demo_delay::DemoDelay;
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 use crate::launch::cluster::refused;
 use crate::launch::{self, PreparedRun, WorkerRun};
-use crate::run_store::Local;
+use crate::run_store::RunStore;
 use crate::store_limiter::StoreLimiter;
 use crate::terminal::{self, DIM};
 use crate::{config, logging};
@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Number of runs whose models and sandboxes are kept open; the oldest is evicted.
 const AT_HAND: usize = 64;
 
-pub(crate) fn run(global: &GlobalArgs, args: &WorkerArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalArgs, args: &WorkerArgs) -> anyhow::Result<CliExit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
@@ -38,7 +38,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &WorkerArgs) -> anyhow::Result<Exit
         .map_err(|error| CliError::failed("cannot start the async runtime").with_source(error))?;
     refuse_unsigned_requests(args)?;
     runtime.block_on(async {
-        let local = Arc::new(Local::open(&loaded).await?);
+        let local = Arc::new(RunStore::open(&loaded).await?);
         let program = Arc::new(WorkerRunCache {
             config: global.config.clone(),
             turnstile: Arc::new(StoreLimiter::new(Arc::clone(&local))),
@@ -84,7 +84,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &WorkerArgs) -> anyhow::Result<Exit
             CliError::usage("invalid `--identity-key`: not a Restate public key")
                 .with_hint(format!("the log of Restate shows its key, as publickeyv1_…; {words}"))
         })?;
-        Ok(Exit::Fine)
+        Ok(CliExit::Fine)
     })
 }
 
@@ -157,7 +157,7 @@ pub(crate) fn build_of_this_program() -> Result<WorkerBuild, CliError> {
 #[derive(Debug)]
 struct WorkerRunCache {
     config: Option<PathBuf>,
-    local: Arc<Local>,
+    local: Arc<RunStore>,
     /// Provider limits shared by all workers.
     turnstile: Arc<StoreLimiter>,
     pace: DemoDelay,
@@ -169,7 +169,7 @@ struct WorkerRunCache {
 /// Initialized once per run. Separate cells, so that runs do not wait for each other.
 type Place = Arc<OnceCell<Arc<WorkerRun>>>;
 
-impl Program for WorkerRunCache {
+impl WorkerHost for WorkerRunCache {
     fn open<'a>(&'a self, run_id: &'a RunId) -> OpenFuture<'a> {
         Box::pin(async move {
             let row = self.local.store.run(run_id).await;

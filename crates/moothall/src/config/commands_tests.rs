@@ -50,6 +50,7 @@ usd = "2.50"  # from moothall.toml:2
 retries = 3  # default
 first_delay = "500ms"  # default
 max_delay = "30s"  # default
+outage_wait = "5m"  # default
 
 [provider.lab]
 base_url = "http://lab/v1"  # from moothall.toml:4
@@ -98,6 +99,7 @@ fn show_prints_key_value_and_origin_as_json() {
         { "key": "retry.retries", "value": 3, "origin": { "from": "default" } },
         { "key": "retry.first_delay", "value": "500ms", "origin": { "from": "default" } },
         { "key": "retry.max_delay", "value": "30s", "origin": { "from": "default" } },
+        { "key": "retry.outage_wait", "value": "5m", "origin": { "from": "default" } },
         { "key": "isolation.engine", "value": "auto", "origin": { "from": "default" } },
         { "key": "isolation.minimum", "value": null, "origin": { "from": "default" } },
         { "key": "isolation.allow_shared_kernel", "value": false, "origin": { "from": "default" } },

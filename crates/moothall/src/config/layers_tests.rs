@@ -76,6 +76,7 @@ fn nothing_configured_gives_the_defaults() {
                 retries: 3,
                 first_delay: Duration::from_millis(500),
                 max_delay: Duration::from_secs(30),
+                outage_wait: Duration::from_secs(300),
             },
             provider: BTreeMap::new(),
             isolation: IsolationSection {
@@ -478,6 +479,7 @@ fn every_value_remembers_where_it_came_from() {
             entry("retry.retries", Some(Value::Integer(0)), ConfigOrigin::Flag),
             entry("retry.first_delay", text("500ms"), ConfigOrigin::Default),
             entry("retry.max_delay", text("30s"), ConfigOrigin::Default),
+            entry("retry.outage_wait", text("5m"), ConfigOrigin::Default),
             entry("provider.ollama.concurrent", Some(Value::Integer(1)), at(6)),
             entry("isolation.engine", text("auto"), ConfigOrigin::Default),
             entry("isolation.minimum", None, ConfigOrigin::Default),

@@ -36,6 +36,9 @@ pub(crate) fn degradation(degradation: &DebateDegradation) -> String {
         DebateDegradation::NeutralScore { decision_maker } => {
             format!("{decision_maker} gave no usable scores; neutral 5s are used")
         }
+        DebateDegradation::NotScored { decision_maker } => {
+            format!("{decision_maker} gave no usable scores, so the move is not ranked")
+        }
         DebateDegradation::Truncated { chain } => {
             format!("older rounds of {chain} were replaced by a summary")
         }
@@ -161,7 +164,7 @@ pub(crate) fn event(body: &RunEventBody) -> String {
             }
             line(&words)
         }
-        RunEventBody::PipelineComplete { verdict, recommended, other } => {
+        RunEventBody::PipelineComplete { verdict, recommended, other, .. } => {
             let mut words = match recommended.is_empty() {
                 true => "ranked: no recommended moves".to_owned(),
                 false => format!("ranked: {} recommended", recommended.join(", ")),

@@ -9,7 +9,7 @@ use moothall_models::Budget;
 use moothall_restate::{ClusterError, RestateIngress, RestateService};
 use moothall_store::{ControlRequest, RunState, Store, StoreError, StoredEvent};
 
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 use crate::run_store;
 
 /// Poll interval for new events.
@@ -140,7 +140,7 @@ fn pauses(events: &[StoredEvent]) -> u32 {
 pub(crate) fn unwatched(run_id: &RunId) -> CliError {
     let id = run_store::short(run_id);
     let words = format!("stopped watching run {id}; it continues");
-    CliError::new(Exit::Cancelled, words).with_hint(format!(
+    CliError::new(CliExit::Cancelled, words).with_hint(format!(
         "follow it with `moothall events {id} --follow`, or cancel it with `moothall cancel {id}`"
     ))
 }
@@ -191,10 +191,16 @@ fn why(reason: PauseReason, detail: &str) -> RunPause {
         PauseReason::Question => RunPause::Question(detail.to_owned()),
         PauseReason::Failure => match detail.split_once(": ").map(|(it, why)| (it.parse(), why)) {
             Some((Ok(model), why)) => {
-                RunPause::Failure(model, ModelFailure::new(FailureKind::Auth, why))
+                let (kind, why) = failure_kind(why).unwrap_or((FailureKind::Auth, why));
+                RunPause::Failure(model, ModelFailure::new(kind, why))
             }
             _ => RunPause::Person,
         },
         PauseReason::Person => RunPause::Person,
     }
+}
+/// The kind at the start of a pause's detail. Pauses of older versions have none.
+fn failure_kind(detail: &str) -> Option<(FailureKind, &str)> {
+    let (kind, why) = detail.split_once(": ")?;
+    Some((serde_json::from_value(kind.into()).ok()?, why))
 }

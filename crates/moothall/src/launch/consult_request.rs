@@ -4,8 +4,8 @@ use std::path::Path;
 
 use moothall_core::ErrorCode;
 use moothall_core::consult::{
-    Committee, ConsultInput, GatherRequest, InvalidConsult, InvalidConsultOptions, RoleModels,
-    Terms,
+    Committee, ConsultInput, ConsultOptions, GatherRequest, InvalidConsult, InvalidConsultOptions,
+    RoleModels,
 };
 use moothall_core::debate::CallSettings;
 use moothall_core::model::ModelName;
@@ -35,7 +35,7 @@ pub(crate) struct ConsultRequest {
     pub(crate) model: Option<ModelName>,
     pub(crate) role_models: Vec<RoleModel>,
     pub(crate) accept_findings: bool,
-    pub(crate) terms: Terms,
+    pub(crate) terms: ConsultOptions,
     pub(crate) settings: RunSettings,
 }
 
@@ -69,7 +69,7 @@ impl ConsultRequest {
             model: args.model.clone(),
             role_models: args.model_for.clone(),
             accept_findings: args.accept_findings,
-            terms: Terms {
+            terms: ConsultOptions {
                 brief: args.brief.as_deref().map(user_input::brief).transpose()?,
                 moves: moves.unwrap_or_default(),
                 pause_after_moves: args.pause_after.is_some(),
@@ -167,7 +167,7 @@ fn refusal(error: InvalidConsult) -> CliError {
         InvalidConsult::Moves { .. } => {
             refused.with_hint("a custom committee can propose more: `moothall committee new`")
         }
-        InvalidConsult::Terms(InvalidConsultOptions::Brief(_)) => {
+        InvalidConsult::ConsultOptions(InvalidConsultOptions::Brief(_)) => {
             refused.with_hint("use a shorter plain text: a question, goals, constraints")
         }
         InvalidConsult::Window(_) => {

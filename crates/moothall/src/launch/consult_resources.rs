@@ -131,7 +131,7 @@ async fn walls(loaded: &LoadedConfig, spec: &ConsultSpec) -> Result<DebateIsolat
     };
     let options = PoolOptions {
         idle: settings.parallel_moves.unwrap_or(PARALLEL_MOVES).min(MOST_IDLE) as usize,
-        memory_bytes: isolation::memory_bytes(loaded),
+        memory: isolation::memory(loaded),
     };
     match DebateSandboxes::open(&host, &policy, options).await {
         Ok(rooms) => {

@@ -1,5 +1,5 @@
 use insta::assert_snapshot;
-use moothall_core::consult::{GatherRequest, RoleModels, Terms, board};
+use moothall_core::consult::{ConsultOptions, GatherRequest, RoleModels, board};
 use moothall_core::debate::CallSettings;
 use moothall_core::model::ModelName;
 
@@ -22,7 +22,7 @@ fn input(model: &str) -> ConsultInput {
         models: RoleModels::all(model),
         calls: CallSettings::default(),
         accept_findings: false,
-        terms: Terms::default(),
+        terms: ConsultOptions::default(),
     }
 }
 

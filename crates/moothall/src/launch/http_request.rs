@@ -1,15 +1,15 @@
-//! Converts HTTP requests to runs. Requests cannot refer to files of the server.
+//! Converts HTTP request bodies to consult and program requests. Bodies cannot refer to files of the server.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use moothall_core::ErrorCode;
-use moothall_core::consult::{Committee, EvidenceSource, GatherRequest, Terms, board};
+use moothall_core::consult::{Committee, ConsultOptions, EvidenceSource, GatherRequest, board};
 use moothall_core::model::ModelName;
 use moothall_core::program::{
     InvalidPattern, MAX_ATTEMPTS, OutputExpectation, ProgramContract, ProgramInput,
 };
-use moothall_core::sandbox::Limits;
+use moothall_core::sandbox::SandboxLimits;
 use moothall_core::{IsolationChoice, MicroUsd, RunSettings};
 use moothall_server::dto::{ConsultSource, StartConsultRequest, StartProgramRequest};
 
@@ -61,7 +61,7 @@ impl ConsultRequest {
             model: parse_model(request.model.as_deref(), defaults)?,
             role_models: Vec::new(),
             accept_findings: false,
-            terms: Terms {
+            terms: ConsultOptions {
                 brief: brief.filter(|brief| !brief.is_empty()),
                 moves: Vec::new(),
                 pause_after_moves: request.pause_after_moves,
@@ -106,7 +106,7 @@ impl ProgramRequest {
             },
             attempts: attempts.unwrap_or(ProgramInput::USUAL_ATTEMPTS),
             image: IMAGE.to_owned(),
-            limits: Limits::default(),
+            limits: SandboxLimits::default(),
             settings: RunSettings {
                 restate: defaults.restate.clone(),
                 budget_micro_usd: parse_budget(request.budget_usd.as_deref())?,

@@ -11,7 +11,7 @@ use moothall_engine::{
     DraftPerformer, EffectPerformer, EngineError, GatherPerformer, IsolationMode, ModelPerformer,
     RunDriver, RunExit, SandboxPerformer,
 };
-use moothall_models::{CallCost, Gateway, Ledger};
+use moothall_models::{CallCost, Gateway, RunLedger};
 use moothall_store::{NewRun, Store, StoredEvent};
 use moothall_workspace::{DraftCaller, DraftStore};
 
@@ -130,7 +130,7 @@ impl PreparedRun {
         &self,
         store: &Arc<dyn Store>,
         run_id: &RunId,
-        ledger: Ledger,
+        ledger: RunLedger,
         pace: DemoDelay,
     ) -> Result<RunParts, CliError> {
         if let RunSpec::Program(spec) = &self.spec {
@@ -223,7 +223,7 @@ fn title(spec: &RunSpec, evidence: Option<&Evidence>) -> String {
 /// A run that a server executes in the background.
 pub(crate) struct BackgroundRun {
     pub(crate) run: PreparedRun,
-    pub(crate) ledger: Ledger,
+    pub(crate) ledger: RunLedger,
     pub(crate) review: Option<MoveReview>,
 }
 
@@ -276,7 +276,7 @@ impl std::fmt::Debug for WorkerRun {
 }
 
 impl PerformerFactory for WorkerRun {
-    fn performer(&self, ledger: Arc<Ledger>) -> Arc<dyn EffectPerformer> {
+    fn performer(&self, ledger: Arc<RunLedger>) -> Arc<dyn EffectPerformer> {
         let models = Arc::new(ModelPerformer::new(Arc::clone(self.run.gateway()), ledger));
         match self.run.performer(models.clone(), &self.store, &self.run_id) {
             Ok(performer) => self.pace.slow(performer),

@@ -7,7 +7,7 @@ use moothall_core::model::{ModelName, OutputSchema};
 use moothall_core::program::{
     AnswerFormat, OutputExpectation, OutputPattern, ProgramContract, ProgramInput,
 };
-use moothall_core::sandbox::{GuestPath, Limits};
+use moothall_core::sandbox::{GuestPath, SandboxLimits};
 use moothall_core::{IsolationChoice, ProgramSpec, RunSettings};
 use moothall_sandbox::image::ImageStore;
 use moothall_store::MAX_ARTIFACT_BYTES;
@@ -37,7 +37,7 @@ pub(crate) struct ProgramRequest {
     pub(crate) contract: ProgramContract,
     pub(crate) attempts: u32,
     pub(crate) image: String,
-    pub(crate) limits: Limits,
+    pub(crate) limits: SandboxLimits,
     pub(crate) settings: RunSettings,
 }
 

@@ -59,6 +59,6 @@ fn a_file_that_exists_is_a_schema_or_a_text_and_anything_else_a_regex() {
 fn what_cannot_be_expected_is_a_usage_error() {
     for words in ["(", "regex:[", "file:/no/such/file", "schema:/no/such/file"] {
         let error = expectation(words).unwrap_err();
-        assert_eq!(error.exit, crate::error::Exit::Usage, "{words}");
+        assert_eq!(error.exit, crate::error::CliExit::Usage, "{words}");
     }
 }

@@ -1,5 +1,5 @@
 use insta::assert_snapshot;
-use moothall_testkit::{Behaviour, Fault, ReplyStop, ReplyUsage, Wire};
+use moothall_testkit::{ProviderBehaviour, ProviderFault, ProviderProtocol, ReplyStop, ReplyUsage};
 use serde_json::{Value, json};
 
 use crate::fake::Fake;
@@ -87,7 +87,7 @@ fn anthropic_answers_where_its_key_is_one_of_several() {
     fake.configure(&world, "");
     let ran = world.run(&["ask", "--config", "fake.toml", "hello"]);
     assert_eq!(ran.code, Some(0), "{ran}");
-    assert_eq!(fake.calls()[0].wire, Wire::Anthropic);
+    assert_eq!(fake.calls()[0].wire, ProviderProtocol::Anthropic);
     assert_eq!(fake.calls()[0].header("x-api-key"), Some("b-key"));
 }
 
@@ -150,7 +150,7 @@ fn every_flag_of_a_question_reaches_the_provider() {
 fn answer_comes_with_its_tokens_price_and_time() {
     let fake = Fake::start();
     let usage = ReplyUsage { input: 1000, output: 500, ..ReplyUsage::ZERO };
-    fake.always(Behaviour::text("The meeting place of a town.").with_usage(usage));
+    fake.always(ProviderBehaviour::text("The meeting place of a town.").with_usage(usage));
     let world = World::new();
     fake.configure(&world, "");
     let question = "What is a moot hall? ".repeat(100);
@@ -173,7 +173,7 @@ fn answer_comes_with_its_tokens_price_and_time() {
 fn answer_in_json_has_text_usage_cost_and_latency() {
     let fake = Fake::start();
     let usage = ReplyUsage { input: 10, cache_read: 20, output: 5, ..ReplyUsage::ZERO };
-    fake.always(Behaviour::text("fine").with_usage(usage).with_model("gpt-4.1-mini-2025"));
+    fake.always(ProviderBehaviour::text("fine").with_usage(usage).with_model("gpt-4.1-mini-2025"));
     let world = World::new();
     fake.configure(&world, "");
     assert_snapshot!(world.run(&[
@@ -190,7 +190,7 @@ fn answer_in_json_has_text_usage_cost_and_latency() {
 #[test]
 fn answer_that_was_cut_off_is_shown_with_a_warning() {
     let fake = Fake::start();
-    fake.always(Behaviour::text("Once upon a").with_stop(ReplyStop::MaxTokens));
+    fake.always(ProviderBehaviour::text("Once upon a").with_stop(ReplyStop::MaxTokens));
     let world = World::new();
     fake.configure(&world, "");
     assert_snapshot!(world.run(&[
@@ -208,9 +208,9 @@ fn answer_that_was_cut_off_is_shown_with_a_warning() {
 #[test]
 fn retries_are_told_as_warnings_and_counted() {
     let fake = Fake::scripted([
-        Behaviour::from(Fault::ServerError),
-        Behaviour::from(Fault::RateLimited { retry_after: None }),
-        Behaviour::text("third time lucky"),
+        ProviderBehaviour::from(ProviderFault::ServerError),
+        ProviderBehaviour::from(ProviderFault::RateLimited { retry_after: None }),
+        ProviderBehaviour::text("third time lucky"),
     ]);
     let world = World::new();
     fake.configure(&world, "");
@@ -218,14 +218,17 @@ fn retries_are_told_as_warnings_and_counted() {
     assert_snapshot!(world.run(&[&asked[..], &["hello"]].concat()));
     assert_eq!(fake.stats().received, 3);
 
-    fake.script([Fault::Overloaded]);
+    fake.script([ProviderFault::Overloaded]);
     let ran = world.run(&[&asked[..], &["--json", "hello"]].concat());
     assert_eq!(ran.json()["tries"], 2, "{ran}");
 }
 
 #[test]
 fn log_can_be_read_by_machines() {
-    let fake = Fake::scripted([Behaviour::from(Fault::ServerError), Behaviour::text("fine")]);
+    let fake = Fake::scripted([
+        ProviderBehaviour::from(ProviderFault::ServerError),
+        ProviderBehaviour::text("fine"),
+    ]);
     let world = World::new().with("MOOTHALL_LOG__FORMAT", "json");
     fake.configure(&world, "");
     let ran = world.run(&["ask", "-v", "--config", "fake.toml", "--model", "openai/m", "hello"]);

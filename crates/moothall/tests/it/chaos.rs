@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use moothall_core::receipt::Receipt;
 use moothall_core::{RunEventBody, RunId};
 use moothall_engine::RunRecord;
-use moothall_store::{RunFilter, SqliteStore, Store, Teams};
+use moothall_store::{RunFilter, SqliteStore, Store, TeamFilter};
 use serde_json::Value;
 
 use crate::world::World;
@@ -82,7 +82,7 @@ impl Left {
     pub(crate) async fn in_world(world: &World) -> Self {
         let store = store(world).await.unwrap();
         let found =
-            store.runs(RunFilter { teams: Teams::All, state: None, limit: 2 }).await.unwrap();
+            store.runs(RunFilter { teams: TeamFilter::All, state: None, limit: 2 }).await.unwrap();
         assert_eq!(found.len(), 1, "there is one run");
         let record = RunRecord::read(&store, &found[0].run_id).await.unwrap();
         store.close().await;
@@ -198,7 +198,7 @@ impl Run {
                 store = self.store().await;
             }
             if let Some(store) = &store {
-                let filter = RunFilter { teams: Teams::All, state: None, limit: 1 };
+                let filter = RunFilter { teams: TeamFilter::All, state: None, limit: 1 };
                 let found = store.runs(filter).await.unwrap_or_default();
                 if let Some(row) = found.first() {
                     self.id = Some(row.run_id.clone());

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use insta::assert_snapshot;
-use moothall_testkit::{Behaviour, Fault, ProviderCall};
+use moothall_testkit::{ProviderBehaviour, ProviderCall, ProviderFault};
 use serde_json::{Value, json};
 
 use crate::evidence::recorded;
@@ -313,7 +313,7 @@ fn consultation_that_was_killed_goes_on_and_nothing_is_asked_twice() {
 #[test]
 fn wrong_key_is_told_with_its_cure_and_not_as_a_verdict() {
     let fake = Fake::start();
-    fake.always(Fault::Unauthorized);
+    fake.always(ProviderFault::Unauthorized);
     let world = World::new().with("OPENAI_API_KEY", "wrong");
     fake.configure(&world, "");
     let arguments = ["consult", "HLXI", "--config", "fake.toml", "--model", "openai/m", "--yes"];
@@ -332,11 +332,11 @@ fn key_that_is_refused_in_mid_run_costs_nothing_that_was_answered() {
     let (count, left) = (Arc::clone(&answered), Arc::clone(&credit));
     fake.respond_with(move |_| {
         if left.load(Ordering::SeqCst) == 0 {
-            return Fault::Unauthorized.into();
+            return ProviderFault::Unauthorized.into();
         }
         left.fetch_sub(1, Ordering::SeqCst);
         count.fetch_add(1, Ordering::SeqCst);
-        Behaviour::text("Revenue grows slowly and cash is plenty.")
+        ProviderBehaviour::text("Revenue grows slowly and cash is plenty.")
     });
     let world = World::new().with("OPENAI_API_KEY", "empty");
     fake.configure(&world, "");
@@ -416,7 +416,7 @@ fn ctrl_c_pauses_and_the_run_can_be_resumed() {
     let (arrived, arrivals) = std::sync::mpsc::channel();
     fake.respond_with(move |_| {
         let _ = arrived.send(());
-        Behaviour::text("Nothing much.").with_latency(Duration::from_millis(700))
+        ProviderBehaviour::text("Nothing much.").with_latency(Duration::from_millis(700))
     });
     let world = World::new();
     fake.configure(&world, "");
@@ -431,7 +431,7 @@ fn ctrl_c_pauses_and_the_run_can_be_resumed() {
     let shown = world.run(&["show", &run]);
     assert!(shown.stdout.contains("state      paused"), "{shown}");
     assert_snapshot!(world.run(&["pause", &run]));
-    fake.always(Behaviour::text("Nothing much."));
+    fake.always(ProviderBehaviour::text("Nothing much."));
     // No usable move is proposed, so no ranking, but the run ends.
     let resumed = world.run(&["resume", &run, "--config", "fake.toml"]);
     assert!(matches!(resumed.code, Some(1 | 4)), "{resumed}");
@@ -462,14 +462,13 @@ fn second_ctrl_c_leaves_at_once() {
 }
 
 /// A committee that proposes moves with a wrong number and scores them well.
-pub(crate) fn careless(call: &ProviderCall) -> Behaviour {
+pub(crate) fn careless(call: &ProviderCall) -> ProviderBehaviour {
     let body = call.body();
     let fields = &body["response_format"]["json_schema"]["schema"]["properties"];
     let scores = json!({
         "impact": 7, "feasibility": 7, "risk_adjusted_return": 7, "strategic_alignment": 7,
         "reasoning": "It is good.",
     });
-    let asked_for_scores = body["messages"].to_string().contains("risk_adjusted_return");
     let answer = if fields.get("moves").is_some() {
         let proposal = json!({
             "title": "Double everything",
@@ -482,15 +481,13 @@ pub(crate) fn careless(call: &ProviderCall) -> Behaviour {
     } else if fields.get("objections").is_some() {
         json!({ "message": "Why?", "objections": [], "withdrawn": [] })
     } else if fields.get("stance").is_some() {
-        let scores = if asked_for_scores { scores } else { Value::Null };
-        json!({
-            "message": "Why not?", "stance": "hold", "answers": [], "conceded": [],
-            "scores": scores,
-        })
+        json!({ "message": "Why not?", "stance": "hold", "answers": [], "conceded": [] })
+    } else if fields.get("impact").is_some() {
+        scores
     } else {
         json!("Nothing is known.")
     };
-    Behaviour::text(answer.as_str().map_or_else(|| answer.to_string(), str::to_owned))
+    ProviderBehaviour::text(answer.as_str().map_or_else(|| answer.to_string(), str::to_owned))
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use insta::assert_snapshot;
 use moothall_core::RunId;
-use moothall_store::{RunFilter, Teams};
+use moothall_store::{RunFilter, TeamFilter};
 
 use crate::scene::{Scene, no_answer, over_budget, second_try};
 use crate::world::{Ran, World};
@@ -22,7 +22,7 @@ fn world() -> (World, Scene, [RunId; 3]) {
 
 fn left(scene: &Scene) -> Vec<RunId> {
     let rows = scene
-        .block_on(scene.store.runs(RunFilter { teams: Teams::All, state: None, limit: 10 }))
+        .block_on(scene.store.runs(RunFilter { teams: TeamFilter::All, state: None, limit: 10 }))
         .unwrap();
     rows.into_iter().map(|row| row.run_id).collect()
 }

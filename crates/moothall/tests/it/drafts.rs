@@ -216,7 +216,25 @@ fn plain_answers_become_drafts_that_pass_the_same_gate() {
     world.write("answer.diff", &diff.replace("src/new.py", "../../x"));
     let refused = run(&world, &arguments);
     assert_eq!(refused.code, Some(2));
-    assert!(refused.stderr.contains("hint:"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("hint: use a path inside the workspace"), "{}", refused.stderr);
+}
+
+/// The hint for answers without a file was also shown for a diff that was not valid.
+#[test]
+fn a_diff_that_cannot_be_imported_is_refused_with_the_reason() {
+    let world = world();
+    let arguments = ["draft", "import", "answer.md", "--task", "t1"];
+    world.write("answer.md", "--- a/src/new.py\n+++ b/src/new.py\n@@ -0,0 +1,2 @@\n+a\n");
+    let refused = run(&world, &arguments);
+    let reason =
+        "cannot use the answer: line 4: the line counts of the hunk do not match its header";
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains(reason), "{}", refused.stderr);
+    assert!(!refused.stderr.contains("hint:"), "{}", refused.stderr);
+    world.write("answer.md", "Done.\n");
+    let refused = run(&world, &arguments);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("hint: name the file of each block"), "{}", refused.stderr);
 }
 
 #[test]
@@ -308,6 +326,42 @@ fn the_journal_is_verified_and_a_changed_one_is_found() {
     let (code, told) = json(&world, &["audit", "verify"]);
     assert_eq!((code, &told["holds"]), (Some(1), &false.into()));
     assert_eq!(run(&world, &["draft", "list"]).code, Some(4));
+}
+
+#[test]
+fn a_state_file_that_is_not_valid_is_named_with_a_hint() {
+    let world = world();
+    let draft = request(&world, "src/watchdog.py");
+    write(&world, &draft, "import sys\n");
+    let only = |folder: &str| {
+        let folder = world.root().join("home/.local").join(folder);
+        fs_err::read_dir(folder).unwrap().next().unwrap().unwrap().path()
+    };
+    let handoff = only("state/moothall/drafts").join("handoff.json");
+    let anchor = only("share/moothall/anchors");
+    fs_err::write(&handoff, "{").unwrap();
+    fs_err::write(&anchor, "12\n").unwrap();
+    let cases = [
+        (
+            "draft list --handoff",
+            "cannot read the state of the `_handoff` directory",
+            format!("{} is not valid: EOF", handoff.display()),
+            "hint: delete this file to turn the export off; `--handoff` turns it on again",
+        ),
+        (
+            "audit verify",
+            "cannot read the anchor of the audit log",
+            format!("{} is not a valid anchor file: expected RECORD:HASH", anchor.display()),
+            "hint: restore the file from a backup, or delete it to accept the audit log as it is",
+        ),
+    ];
+    for (command, message, cause, hint) in cases {
+        let ran = run(&world, &command.split(' ').collect::<Vec<_>>());
+        assert_eq!(ran.code, Some(4), "{}", ran.stderr);
+        for words in [message, &cause, hint] {
+            assert!(ran.stderr.contains(words), "{words}: {}", ran.stderr);
+        }
+    }
 }
 
 #[test]

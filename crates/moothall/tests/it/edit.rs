@@ -7,7 +7,7 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use insta::assert_snapshot;
-use moothall_testkit::{Behaviour, Fault};
+use moothall_testkit::{ProviderBehaviour, ProviderFault};
 use serde_json::json;
 
 use crate::fake::Fake;
@@ -60,10 +60,10 @@ fn what_a_person_sends_back_is_learned_and_what_a_person_approves_is_applied() {
     let world = world();
     let fake = Fake::start();
     fake.respond_with(|call| match call.body().to_string().contains("say what it builds") {
-        true => {
-            Behaviour::text("Builds.\n\n```make Makefile\nall: build\n# builds everything\n```\n")
-        }
-        false => Behaviour::text("Builds.\n\n```make Makefile\nall: build\n```\n"),
+        true => ProviderBehaviour::text(
+            "Builds.\n\n```make Makefile\nall: build\n# builds everything\n```\n",
+        ),
+        false => ProviderBehaviour::text("Builds.\n\n```make Makefile\nall: build\n```\n"),
     });
     fake.configure(&world, "");
     let edit =
@@ -100,7 +100,9 @@ fn what_a_person_sends_back_is_learned_and_what_a_person_approves_is_applied() {
 fn without_waiting_a_protected_file_needs_a_person() {
     let world = world();
     let fake = Fake::start();
-    fake.respond_with(|_| Behaviour::text("Builds.\n\n```make Makefile\nall: build\n```\n"));
+    fake.respond_with(|_| {
+        ProviderBehaviour::text("Builds.\n\n```make Makefile\nall: build\n```\n")
+    });
     fake.configure(&world, "");
     let edit = ["edit", "let it build", "--path", "ws", "--file", "Makefile", "--json"];
     let ran = world.run(&[&edit[..], &FAKE[..]].concat());
@@ -124,10 +126,12 @@ fn reviewing(world: &World) -> (Fake, Arc<AtomicBool>, mpsc::Receiver<()>) {
         match (is_review, may.load(Ordering::SeqCst)) {
             (true, false) => {
                 arrived.send(()).unwrap();
-                Fault::Hang.into()
+                ProviderFault::Hang.into()
             }
-            (true, true) => Behaviour::text("{\"doubts\": []}"),
-            (false, _) => Behaviour::text("Prints.\n\n```python src/watchdog.py\nprint(1)\n```\n"),
+            (true, true) => ProviderBehaviour::text("{\"doubts\": []}"),
+            (false, _) => {
+                ProviderBehaviour::text("Prints.\n\n```python src/watchdog.py\nprint(1)\n```\n")
+            }
         }
     });
     fake.configure(world, "");
@@ -180,7 +184,7 @@ fn a_killed_run_goes_on_without_asking_again_what_was_answered() {
     let ran = signalled(&world, "KILL", &arrivals);
     assert_eq!(ran.code, None, "{ran}");
     let warns =
-        |ran: &Ran| ran.stderr.contains("policy: the workspace wants to let authors approve");
+        |ran: &Ran| ran.stderr.contains("policy: the workspace wants approval of drafts by");
     assert!(warns(&ran), "{ran}");
     answers.store(true, Ordering::SeqCst);
     let runs = world.run(&["runs", "--json"]).json();

@@ -4,24 +4,15 @@
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
-use std::path::PathBuf;
 
 use insta::assert_snapshot;
 use serde_json::Value;
 
 use crate::world::{Ran, World};
 
-/// Real SEC responses, which are not in the repository. Tests fail without them, because a skipped
-/// test proves nothing.
+/// Real SEC responses.
 pub(crate) fn recorded() -> String {
-    let beside = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/edgar");
-    let folder = std::env::var_os("MOOTHALL_TEST_DATA").map_or_else(beside, PathBuf::from);
-    assert!(
-        folder.join("companyfacts").is_dir(),
-        "the recorded filings that this test needs are missing: {}\nhint: name their folder in MOOTHALL_TEST_DATA",
-        folder.display()
-    );
-    folder.to_str().unwrap().to_owned()
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../moothall-testkit/filings").to_owned()
 }
 
 fn offline(world: &World, arguments: &[&str]) -> Ran {

@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::mpsc;
 
-use moothall_testkit::{Behaviour, FakeProvider, Fault, Wire};
+use moothall_testkit::{FakeProvider, ProviderBehaviour, ProviderFault, ProviderProtocol};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::world::World;
@@ -24,12 +24,14 @@ impl Fake {
     /// Answers every call with this text.
     pub(crate) fn saying(text: &str) -> Self {
         let fake = Self::start();
-        fake.always(Behaviour::text(text));
+        fake.always(ProviderBehaviour::text(text));
         fake
     }
 
     /// Handles the first calls with these behaviors, in order.
-    pub(crate) fn scripted<B: Into<Behaviour>>(behaviours: impl IntoIterator<Item = B>) -> Self {
+    pub(crate) fn scripted<B: Into<ProviderBehaviour>>(
+        behaviours: impl IntoIterator<Item = B>,
+    ) -> Self {
         let fake = Self::start();
         fake.script(behaviours);
         fake
@@ -41,14 +43,14 @@ impl Fake {
         let (arrived, arrivals) = mpsc::channel();
         fake.respond_with(move |_| {
             let _ = arrived.send(());
-            Fault::Hang.into()
+            ProviderFault::Hang.into()
         });
         (fake, arrivals)
     }
 
     /// The `--base-url` for a provider with the OpenAI wire format.
     pub(crate) fn url(&self) -> String {
-        self.base_url(Wire::OpenAi)
+        self.base_url(ProviderProtocol::OpenAi)
     }
 
     /// Writes `fake.toml`, which points all six providers to this one and shortens retry delays.
@@ -56,12 +58,12 @@ impl Fake {
     pub(crate) fn configure(&self, world: &World, more: &str) {
         let mut file = "[retry]\nfirst_delay = \"1ms\"\nmax_delay = \"2ms\"\n".to_owned();
         for (provider, wire) in [
-            ("anthropic", Wire::Anthropic),
-            ("google", Wire::OpenAi),
-            ("groq", Wire::OpenAi),
-            ("ollama", Wire::Ollama),
-            ("openai", Wire::OpenAi),
-            ("openrouter", Wire::OpenAi),
+            ("anthropic", ProviderProtocol::Anthropic),
+            ("google", ProviderProtocol::OpenAi),
+            ("groq", ProviderProtocol::OpenAi),
+            ("ollama", ProviderProtocol::Ollama),
+            ("openai", ProviderProtocol::OpenAi),
+            ("openrouter", ProviderProtocol::OpenAi),
         ] {
             file.push_str(&format!(
                 "[provider.{provider}]\nbase_url = \"{}\"\n",

@@ -1,6 +1,6 @@
 //! Every command that prints data supports JSON.
 
-use moothall_testkit::Fault;
+use moothall_testkit::ProviderFault;
 
 use crate::fake::Fake;
 use crate::world::World;
@@ -30,7 +30,7 @@ fn every_command_that_prints_data_has_a_json_form() {
 #[test]
 fn json_stays_json_where_the_work_failed() {
     let fake = Fake::start();
-    fake.always(Fault::Unauthorized);
+    fake.always(ProviderFault::Unauthorized);
     let world = World::new();
     fake.configure(&world, "");
     world.write("no-receipt", "{}\n");

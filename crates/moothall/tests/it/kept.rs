@@ -1,7 +1,7 @@
 //! Files written by `ask`: recordings, receipts, events.
 
 use insta::assert_snapshot;
-use moothall_testkit::{Behaviour, Fault, ReplyUsage};
+use moothall_testkit::{ProviderBehaviour, ProviderFault, ReplyUsage};
 use serde_json::Value;
 
 use crate::fake::Fake;
@@ -17,7 +17,7 @@ fn ask(world: &World, more: &[&str]) -> Ran {
 fn answering() -> (World, Fake) {
     let fake = Fake::start();
     let usage = ReplyUsage { input: 12, output: 3, ..ReplyUsage::ZERO };
-    fake.always(Behaviour::text("Two: Phobos and Deimos.").with_usage(usage));
+    fake.always(ProviderBehaviour::text("Two: Phobos and Deimos.").with_usage(usage));
     let world = World::new();
     fake.configure(&world, "");
     (world, fake)
@@ -92,7 +92,7 @@ fn answer_is_shown_even_where_its_receipt_cannot_be_written() {
 #[test]
 fn failure_is_told_even_where_the_events_cannot_be_written() {
     let (world, fake) = answering();
-    fake.always(Fault::Unauthorized);
+    fake.always(ProviderFault::Unauthorized);
     assert_snapshot!(ask(&world, &["--events", "no/such/folder/events", "hello"]));
 }
 

@@ -399,14 +399,15 @@ fn the_part_that_agents_speak_to_opens_no_file_starts_nothing_and_reaches_nobody
 }
 
 /// Runs the program without Landlock: processes inherit the seccomp filter of the thread that
-/// starts them.
-fn without_landlock(world: &World, arguments: &[&str]) -> Ran {
+/// starts them. The kernel answers `ENOSYS` if it has no Landlock, and `EOPNOTSUPP` if it is
+/// disabled.
+fn without_landlock(world: &World, errno: i32, arguments: &[&str]) -> Ran {
     std::thread::scope(|scope| {
         let run = scope.spawn(|| {
             let filter = SeccompFilter::new(
                 BTreeMap::from([(libc::SYS_landlock_create_ruleset, Vec::new())]),
                 SeccompAction::Allow,
-                SeccompAction::Errno(libc::ENOSYS as u32),
+                SeccompAction::Errno(errno as u32),
                 std::env::consts::ARCH.try_into().unwrap(),
             );
             let filter: BpfProgram = filter.unwrap().try_into().unwrap();
@@ -420,15 +421,29 @@ fn without_landlock(world: &World, arguments: &[&str]) -> Ran {
 #[test]
 fn a_server_whose_walls_cannot_be_built_does_not_start_unless_it_is_told_to() {
     let world = world();
-    let ran = without_landlock(&world, &["mcp", "--workspace", "ws"]);
-    assert_eq!(ran.code, Some(4), "{}", ran.stderr);
-    assert!(ran.stderr.contains("hint: use Linux 6.7 or newer"), "{}", ran.stderr);
+    for (errno, cause, hint) in [
+        (
+            libc::ENOSYS,
+            "the kernel supports Landlock ABI 0, but 4 is required\n",
+            "hint: use Linux 6.7 or newer, or run without confinement with `--allow-unconfined`\n",
+        ),
+        (
+            libc::EOPNOTSUPP,
+            "Landlock is disabled on this kernel\n",
+            "hint: add `landlock` to the `lsm=` boot parameter, or run without confinement with `--allow-unconfined`\n",
+        ),
+    ] {
+        let ran = without_landlock(&world, errno, &["mcp", "--workspace", "ws"]);
+        assert_eq!(ran.code, Some(4), "{}", ran.stderr);
+        let error = format!("error: cannot confine the server: {cause}{hint}");
+        assert!(ran.stderr.contains(&error), "{}", ran.stderr);
+    }
     let flags = ["mcp", "--workspace", "ws", "--allow-unconfined", "--check"];
-    let ran = without_landlock(&world, &flags);
+    let ran = without_landlock(&world, libc::ENOSYS, &flags);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{}", ran.stderr);
     assert!(ran.stderr.contains("warning: the server is not confined: "), "{}", ran.stderr);
     // With `--allow-unconfined` it serves, and exits because no client is connected.
-    let ran = without_landlock(&world, &flags[..4]);
+    let ran = without_landlock(&world, libc::ENOSYS, &flags[..4]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
 }
 

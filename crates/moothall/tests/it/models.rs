@@ -1,5 +1,5 @@
 use insta::assert_snapshot;
-use moothall_testkit::{Behaviour, Fault, ReplyUsage};
+use moothall_testkit::{ProviderBehaviour, ProviderFault, ReplyUsage};
 use serde_json::{Value, json};
 
 use crate::fake::Fake;
@@ -123,7 +123,7 @@ fn words_of_a_catalog_cannot_drive_the_terminal() {
 fn check_makes_one_small_call_and_says_what_it_cost() {
     let fake = Fake::start();
     let usage = ReplyUsage { input: 20, output: 1, ..ReplyUsage::ZERO };
-    fake.always(Behaviour::text("ok").with_usage(usage).with_model("gpt-4.1-mini-2025"));
+    fake.always(ProviderBehaviour::text("ok").with_usage(usage).with_model("gpt-4.1-mini-2025"));
     let world = World::new().with("OPENAI_API_KEY", KEY);
     let url = fake.url();
     let checked = ["models", "--check", "openai/gpt-4.1-mini", "--base-url", &url];
@@ -147,7 +147,7 @@ fn check_without_a_name_asks_the_model_that_would_be_asked() {
 #[test]
 fn check_that_failed_says_why() {
     let fake = Fake::start();
-    fake.always(Fault::Unauthorized);
+    fake.always(ProviderFault::Unauthorized);
     let world = World::new().with("OPENAI_API_KEY", KEY);
     fake.configure(&world, "");
     let checked = ["models", "--config", "fake.toml", "--check", "openai/gpt-4.1-mini"];

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use moothall_testkit::{Behaviour, Fault};
+use moothall_testkit::{ProviderBehaviour, ProviderFault};
 use serde_json::{Value, json};
 
 use crate::chaos::started;
@@ -350,7 +350,9 @@ fn a_program_whose_worker_dies_runs_elsewhere_and_one_that_is_cancelled_stops() 
     let count = Arc::clone(&calls);
     fake.respond_with(move |_| {
         let next = count.fetch_add(1, Ordering::SeqCst);
-        answers.get(next).map_or_else(|| Fault::Unauthorized.into(), Behaviour::text)
+        answers
+            .get(next)
+            .map_or_else(|| ProviderFault::Unauthorized.into(), ProviderBehaviour::text)
     });
     fake.configure(&world, "");
     let (machine, engine) = Machine::of(world).and_cluster(&["--config", "fake.toml"]);

@@ -9,7 +9,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use insta::assert_snapshot;
-use moothall_testkit::{Behaviour, Fault};
+use moothall_testkit::{ProviderBehaviour, ProviderFault};
 use serde_json::{Value, json};
 
 use crate::fake::Fake;
@@ -54,12 +54,12 @@ fn provider(world: &World, answers: Vec<Option<String>>) -> (Fake, mpsc::Receive
     let next = Arc::new(AtomicUsize::new(0));
     let (hangs, hanging) = mpsc::channel();
     fake.respond_with(move |_| match answers.get(next.fetch_add(1, Ordering::SeqCst)) {
-        Some(Some(text)) => Behaviour::text(text),
+        Some(Some(text)) => ProviderBehaviour::text(text),
         Some(None) => {
             let _ = hangs.send(());
-            Fault::Hang.into()
+            ProviderFault::Hang.into()
         }
-        None => Fault::Unauthorized.into(),
+        None => ProviderFault::Unauthorized.into(),
     });
     fake.configure(world, "");
     (fake, hanging)

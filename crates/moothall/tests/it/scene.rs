@@ -13,7 +13,8 @@ use moothall_core::money::SpendTotals;
 use moothall_core::program::{OutputExpectation, ProgramContract, ProgramInput, ProgramRun};
 use moothall_core::receipt::EffectTiming;
 use moothall_core::sandbox::{
-    CapturedOutput, Exit, FileRef, IsolationClass, Limits, SandboxAttestation, SandboxExecution,
+    CapturedOutput, ExecutionExit, FileRef, IsolationClass, SandboxAttestation, SandboxExecution,
+    SandboxLimits,
 };
 use moothall_core::{Effect, EffectId, EffectResult, MicroUsd, RunId, Sha256Hex};
 use moothall_engine::{EffectPerformer, PerformFuture, RunDriver, RunExit, RunLock, TimedResult};
@@ -169,7 +170,7 @@ pub(crate) fn ran(code: i32, stdout: &str, stderr: &str) -> EffectResult {
     let output = |text: &str| CapturedOutput { text: text.to_owned(), truncated: false };
     let chart = FileRef { sha256: Sha256Hex::of(CHART), bytes: CHART.len() as u64 };
     EffectResult::Executed(Box::new(SandboxExecution {
-        exit: Exit::Exited { code },
+        exit: ExecutionExit::Exited { code },
         stdout: output(stdout),
         stderr: output(stderr),
         files: BTreeMap::from([("plots/chart.png".parse().unwrap(), chart)]),
@@ -181,7 +182,7 @@ pub(crate) fn ran(code: i32, stdout: &str, stderr: &str) -> EffectResult {
             image: "python".to_owned(),
             image_sha256: Sha256Hex::of(b"image"),
             guest_sha256: Sha256Hex::of(b"guest"),
-            limits: Limits::default(),
+            limits: SandboxLimits::default(),
             held_by: BTreeMap::new(),
             self_tests: Vec::new(),
         },

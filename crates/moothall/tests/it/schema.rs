@@ -1,7 +1,7 @@
 //! `ask --schema`: valid JSON on standard output, or a nonzero exit code.
 
 use insta::assert_snapshot;
-use moothall_testkit::{Behaviour, ReplyStop};
+use moothall_testkit::{ProviderBehaviour, ReplyStop};
 use serde_json::{Value, json};
 
 use crate::fake::Fake;
@@ -15,7 +15,7 @@ const MOONS: &str = r#"{
 }"#;
 
 /// Asks with the schema above; the provider returns these answers, one per call.
-fn ask(answers: &[Behaviour], more: &[&str]) -> (World, Fake, Ran) {
+fn ask(answers: &[ProviderBehaviour], more: &[&str]) -> (World, Fake, Ran) {
     let fake = Fake::scripted(answers.iter().cloned());
     let world = World::new();
     world.write("moons.schema.json", MOONS);
@@ -42,7 +42,7 @@ fn names(events: &[Value]) -> Vec<&str> {
 
 #[test]
 fn answer_that_follows_the_schema_is_printed_as_it_came() {
-    let (_, fake, ran) = ask(&[Behaviour::text("{\"moons\": 2}")], &[]);
+    let (_, fake, ran) = ask(&[ProviderBehaviour::text("{\"moons\": 2}")], &[]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "{\"moons\": 2}\n"), "{ran}");
     let format = &fake.calls()[0].body()["response_format"];
     assert_eq!(format["json_schema"]["schema"], serde_json::from_str::<Value>(MOONS).unwrap());
@@ -51,14 +51,15 @@ fn answer_that_follows_the_schema_is_printed_as_it_came() {
 #[test]
 fn answer_in_a_fence_is_printed_as_json() {
     // Regression: the code fence was printed, so that `| jq` failed on an accepted answer.
-    let (_, _, ran) = ask(&[Behaviour::text("Here you are:\n```json\n{\"moons\": 2}\n```\n")], &[]);
+    let (_, _, ran) =
+        ask(&[ProviderBehaviour::text("Here you are:\n```json\n{\"moons\": 2}\n```\n")], &[]);
     assert_eq!(ran.code, Some(0), "{ran}");
     assert_eq!(ran.json(), json!({"moons": 2}));
 }
 
 #[test]
 fn value_stands_beside_the_text_in_json() {
-    let (_, _, ran) = ask(&[Behaviour::text("```\n{\"moons\": 2}\n```")], &["--json"]);
+    let (_, _, ran) = ask(&[ProviderBehaviour::text("```\n{\"moons\": 2}\n```")], &["--json"]);
     assert_eq!(ran.code, Some(0), "{ran}");
     let report = ran.json();
     assert_eq!(report["value"], json!({"moons": 2}));
@@ -76,7 +77,8 @@ fn demonstration_follows_the_schema_too() {
 #[test]
 fn wrong_answer_is_asked_for_once_more_with_its_problem_shown() {
     let wrong = "{\"moons\": -1}";
-    let (world, fake, ran) = ask(&[Behaviour::text(wrong), Behaviour::text("{\"moons\": 2}")], &[]);
+    let (world, fake, ran) =
+        ask(&[ProviderBehaviour::text(wrong), ProviderBehaviour::text("{\"moons\": 2}")], &[]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "{\"moons\": 2}\n"), "{ran}");
 
     let events = world.events("events.ndjson");
@@ -96,8 +98,8 @@ fn wrong_answer_is_asked_for_once_more_with_its_problem_shown() {
 
 #[test]
 fn answer_that_is_wrong_twice_fails_and_says_what_is_wrong() {
-    let prose = Behaviour::text("Mars has two moons, Phobos and Deimos.");
-    let (world, fake, ran) = ask(&[prose, Behaviour::wrong_schema()], &[]);
+    let prose = ProviderBehaviour::text("Mars has two moons, Phobos and Deimos.");
+    let (world, fake, ran) = ask(&[prose, ProviderBehaviour::wrong_schema()], &[]);
     assert_eq!(fake.stats().received, 2);
     let events = world.events("events.ndjson");
     assert_eq!(
@@ -118,13 +120,13 @@ fn answer_that_is_wrong_twice_fails_and_says_what_is_wrong() {
 
 #[test]
 fn unusable_answer_stands_in_json_with_its_findings() {
-    let wrong = || Behaviour::wrong_schema();
+    let wrong = || ProviderBehaviour::wrong_schema();
     assert_snapshot!(ask(&[wrong(), wrong()], &["--json"]).2);
 }
 
 #[test]
 fn answer_that_was_cut_off_is_never_taken_for_whole() {
-    let cut = || Behaviour::text("{\"moons\": 2}").with_stop(ReplyStop::MaxTokens);
+    let cut = || ProviderBehaviour::text("{\"moons\": 2}").with_stop(ReplyStop::MaxTokens);
     assert_snapshot!(ask(&[cut(), cut()], &[]).2);
 }
 

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use moothall_testkit::{Behaviour, Fault};
+use moothall_testkit::{ProviderBehaviour, ProviderFault};
 
 use crate::fake::Fake;
 use crate::world::{Ran, World};
@@ -84,11 +84,11 @@ fn quoting_server(calls: usize) -> (String, thread::JoinHandle<Vec<String>>) {
 #[test]
 fn key_of_a_full_run_is_found_nowhere() {
     let fake = Fake::scripted([
-        Behaviour::from(Fault::ServerError),
-        Behaviour::text("The answer is two."),
-        Behaviour::from(Fault::RateLimited { retry_after: None }),
-        Behaviour::text("{\"moons\": 2}"),
-        Behaviour::from(Fault::Unauthorized),
+        ProviderBehaviour::from(ProviderFault::ServerError),
+        ProviderBehaviour::text("The answer is two."),
+        ProviderBehaviour::from(ProviderFault::RateLimited { retry_after: None }),
+        ProviderBehaviour::text("{\"moons\": 2}"),
+        ProviderBehaviour::from(ProviderFault::Unauthorized),
     ]);
     let world = World::new().with("OPENAI_API_KEY", KEY).with("MOOTHALL_LOG__FORMAT", "json");
     fake.configure(&world, "");

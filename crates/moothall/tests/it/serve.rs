@@ -137,7 +137,7 @@ pub(crate) fn numbered(frames: &[Frame]) -> Vec<u64> {
     frames.iter().filter_map(|frame| frame.id).collect()
 }
 
-fn runtime() -> tokio::runtime::Runtime {
+pub(crate) fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
 

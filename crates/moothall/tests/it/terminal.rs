@@ -3,7 +3,7 @@
 use std::io::pipe;
 
 use insta::assert_snapshot;
-use moothall_testkit::{Behaviour, Fault};
+use moothall_testkit::{ProviderBehaviour, ProviderFault};
 
 use crate::fake::Fake;
 use crate::world::World;
@@ -51,7 +51,7 @@ fn answer_reaches_a_pipe_byte_for_byte() {
     // Regression: escape sequences were stripped, so the file differed from the receipt.
     let said = "a\u{1b}[31mred\u{1b}[0m \u{7}bell\r\n\u{9b}1mtail";
     let fake = Fake::start();
-    fake.always(Behaviour::text(said));
+    fake.always(ProviderBehaviour::text(said));
     let world = World::new();
     fake.configure(&world, "");
     for when in ["auto", "always", "never"] {
@@ -94,7 +94,10 @@ fn reader_that_went_away_ends_the_program_quietly() {
 #[test]
 fn standard_error_that_went_away_changes_nothing_else() {
     // Regression: the log reported on standard error that standard error was closed, and panicked.
-    let fake = Fake::scripted([Behaviour::from(Fault::ServerError), Behaviour::text("fine")]);
+    let fake = Fake::scripted([
+        ProviderBehaviour::from(ProviderFault::ServerError),
+        ProviderBehaviour::text("fine"),
+    ]);
     let world = World::new();
     fake.configure(&world, "");
     let arguments = ["ask", "-vvv", "--config", "fake.toml", "--model", "openai/m", "hello"];

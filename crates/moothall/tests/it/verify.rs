@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use insta::assert_snapshot;
 use moothall_core::receipt::{FORMAT, Receipt, ReceiptManifest, ReceiptNotes};
 use moothall_core::{FindingSeverity, RuleId, RunFinding};
-use moothall_testkit::Fault;
+use moothall_testkit::ProviderFault;
 
 use crate::fake::Fake;
 use crate::world::World;
@@ -100,7 +100,7 @@ fn receipt_that_cannot_be_read_is_a_usage_error() {
 #[test]
 fn negative_verdict_is_an_exit_code_of_its_own() {
     let fake = Fake::start();
-    fake.always(Fault::Unauthorized);
+    fake.always(ProviderFault::Unauthorized);
     let world = World::new();
     fake.configure(&world, "");
     let ran = world.run(&[

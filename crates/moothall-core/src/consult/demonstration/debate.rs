@@ -19,6 +19,8 @@ struct DemoDebate<'a> {
     /// Rules for this side, including the score scale.
     rules: &'a str,
     asked: &'a str,
+    /// Whether scores have a separate schema, as in all but the first revision.
+    is_separate_form: bool,
 }
 
 impl<'a> DemoDebate<'a> {
@@ -35,6 +37,10 @@ impl<'a> DemoDebate<'a> {
             round: round_of(asked).unwrap_or(1),
             rules,
             asked,
+            is_separate_form: request
+                .schema
+                .as_ref()
+                .is_some_and(|schema| schema.name() == "scores"),
         })
     }
 
@@ -94,7 +100,7 @@ fn opening(scene: &DemoDebate<'_>) -> CriticTurn {
     // With eight topics, offsets 0, 3 and 6 never collide.
     let topics = [0, 3, 6].map(|step| &TOPICS[(first + step) % TOPICS.len()]);
     let [one, two, three] = topics;
-    let found = if scene.asked.contains("found this:") {
+    let found = if scene.asked.starts_with("Code checked") {
         " Code already found something in its numbers, and I take that list as read."
     } else {
         ""
@@ -350,12 +356,16 @@ fn scores(scene: &DemoDebate<'_>, merit: i64, against: i64, stays: &str) -> Opti
         Some(MARK.to_owned()),
     ];
     let reasoning = parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
+    let scores = RawScores { metrics: scores, reasoning };
+    if scene.is_separate_form {
+        return serde_json::to_string(&scores).ok();
+    }
     let turn = DecisionMakerTurn {
         message: String::new(),
         stance: DebateStance::Partial,
         answers: Vec::new(),
         conceded: Vec::new(),
-        scores: Some(RawScores { metrics: scores, reasoning }),
+        scores: Some(scores),
     };
     serde_json::to_string(&turn).ok()
 }

@@ -87,7 +87,7 @@ pub(crate) fn trend(prompt: &str) -> String {
     for passage in passages {
         let _ = writeln!(text, "- {passage}");
     }
-    text.push_str("\n## What nobody says\n- An event says that something was reported, not what follows from it.\n");
+    text.push_str("\n## What is not reported\n- An event says that something was reported, not what follows from it.\n");
     text
 }
 

@@ -1,7 +1,7 @@
 //! Findings about the exit status and truncated output.
 
 use super::AttemptContext;
-use crate::sandbox::Exit;
+use crate::sandbox::ExecutionExit;
 use crate::{FindingSeverity, RunFinding};
 
 /// A program that did not exit with 0 has not done its task. Each cause has its own rule, so a
@@ -9,11 +9,11 @@ use crate::{FindingSeverity, RunFinding};
 pub(crate) fn ended(attempt: &AttemptContext<'_>) -> Vec<RunFinding> {
     let execution = attempt.execution;
     let rule = match execution.exit {
-        Exit::Exited { code: 0 } => return Vec::new(),
-        Exit::Exited { .. } | Exit::Signalled { .. } => "run.crashed",
-        Exit::TimedOut => "run.timed-out",
-        Exit::OutOfMemory => "run.out-of-memory",
-        Exit::SandboxDied { .. } => "run.sandbox-died",
+        ExecutionExit::Exited { code: 0 } => return Vec::new(),
+        ExecutionExit::Exited { .. } | ExecutionExit::Signalled { .. } => "run.crashed",
+        ExecutionExit::TimedOut => "run.timed-out",
+        ExecutionExit::OutOfMemory => "run.out-of-memory",
+        ExecutionExit::SandboxDied { .. } => "run.sandbox-died",
     };
     let mut message = execution.exit.to_string();
     // The last line of a traceback has the error message.

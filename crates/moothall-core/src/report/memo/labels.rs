@@ -42,6 +42,9 @@ pub(crate) fn degraded_words(debated: &DebateResult) -> Vec<String> {
         DebateDegradation::NeutralScore { decision_maker } => {
             format!("{decision_maker} gave no usable scores; each is replaced by a neutral 5")
         }
+        DebateDegradation::NotScored { decision_maker } => {
+            format!("{decision_maker} gave no usable scores, so the move is not ranked")
+        }
         DebateDegradation::Truncated { chain } => {
             format!(
                 "earlier rounds of {chain} were replaced by a summary because the context window was full"

@@ -16,7 +16,7 @@ pub(crate) fn others(view: &ConsultReport, writer: &mut MemoWriter<'_>) -> Vec<D
         TableColumn::numbers("rank"),
         TableColumn::wide("move"),
         TableColumn::words("result"),
-        TableColumn::numbers("apart"),
+        TableColumn::numbers("score range"),
         TableColumn::wide("strongest open objection"),
         TableColumn::words("remarks"),
     ];

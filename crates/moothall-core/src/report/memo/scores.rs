@@ -7,10 +7,11 @@ use crate::report::document::{DocumentBlock, DocumentTable, TableColumn, TextSpa
 
 /// One row per metric, one column per decision maker, and totals in the last row.
 pub(crate) fn table(debated: &DebateResult, committee: &Committee) -> DocumentBlock {
-    let cards: Vec<&Scorecard> = debated.scorecards.values().collect();
+    let given = || debated.scorecards.iter().filter(|(_, card)| card.is_given());
+    let cards: Vec<&Scorecard> = given().map(|(_, card)| card).collect();
     let mut columns = vec![TableColumn::wide("metric")];
-    columns.extend(debated.scorecards.keys().map(|id| TableColumn::numbers(id)));
-    columns.push(TableColumn::numbers("apart"));
+    columns.extend(given().map(|(id, _)| TableColumn::numbers(id)));
+    columns.push(TableColumn::numbers("range"));
     columns.push(TableColumn::words("from 1 to 10"));
     let mut rows: Vec<Vec<Words>> = metrics(debated, committee)
         .into_iter()
@@ -23,7 +24,7 @@ pub(crate) fn table(debated: &DebateResult, committee: &Committee) -> DocumentBl
         .collect();
     let sums: Vec<u32> = cards.iter().map(|card| card.sum()).collect();
     let bar = TextSpan::Bar { value: debated.total_score, top: debated.top_score };
-    let name = format!("score {}/{}", debated.total_score, debated.top_score);
+    let name = format!("score {}", debated.score_text());
     rows.push(row(&name, &sums, debated.spread, bar));
     DocumentBlock::Table(DocumentTable { columns, rows, has_total: true })
 }

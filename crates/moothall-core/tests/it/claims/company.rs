@@ -4,7 +4,6 @@
 //! test proves nothing.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use moothall_core::claims::{CitableEvidence, ClaimChecker, NewsHeadline};
 use moothall_core::evidence::events::events;
@@ -88,17 +87,7 @@ pub(crate) fn companies() -> BTreeMap<&'static str, Company> {
 }
 
 #[track_caller]
-#[expect(clippy::panic, reason = "a test without its data must fail, and say what is missing")]
 fn read(name: &str) -> Vec<u8> {
-    let named = std::env::var_os("MOOTHALL_TEST_DATA").map(PathBuf::from);
-    let beside =
-        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/edgar"));
-    let path = named.unwrap_or_else(beside).join(name);
-    match fs_err::read(&path) {
-        Ok(bytes) => bytes,
-        Err(error) => panic!(
-            "the recorded filings that this test needs are missing: {error}\n\
-             hint: name their folder in MOOTHALL_TEST_DATA"
-        ),
-    }
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../moothall-testkit/filings");
+    fs_err::read(format!("{folder}/{name}")).unwrap()
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::duration_ms;
 use super::globs::PathGlobs;
 use crate::drafts::RelPath;
-use crate::gate::rule::{GateAction, Rule};
+use crate::gate::rule::{GateAction, GateRule};
 
 /// The default image.
 const USUAL_IMAGE: &str = "python";
@@ -104,7 +104,7 @@ impl CheckSection {
         })?;
         // A check cannot be configured to fail without consequence.
         let least =
-            |action: Option<GateAction>, rule: Rule| action.map(|said| said.max(rule.floor()));
+            |action: Option<GateAction>, rule: GateRule| action.map(|said| said.max(rule.floor()));
         let everything = || vec!["**".to_owned()];
         let check = PolicyCheck {
             id,
@@ -116,8 +116,8 @@ impl CheckSection {
             files: files.unwrap_or_else(everything),
             without: without
                 .unwrap_or_else(|| USUALLY_WITHOUT.iter().map(|&glob| glob.to_owned()).collect()),
-            on_fail: least(on_fail, Rule::CheckFailed),
-            on_timeout: least(on_timeout, Rule::CheckTimeout),
+            on_fail: least(on_fail, GateRule::CheckFailed),
+            on_timeout: least(on_timeout, GateRule::CheckTimeout),
         };
         let tree = CheckPatterns {
             when: PathGlobs::new(check.when.clone())?,

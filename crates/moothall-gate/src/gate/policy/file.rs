@@ -10,7 +10,7 @@ use super::{
     PolicyLimits, PreviewMode, ReviewChannel, duration_ms,
 };
 use crate::Sha256Hex;
-use crate::gate::rule::{GateAction, Rule};
+use crate::gate::rule::{GateAction, GateRule};
 use crate::model::ModelName;
 
 /// Longer policies are refused.
@@ -196,7 +196,7 @@ impl LimitMerger<'_> {
 impl ExceptionSection {
     pub(crate) fn read(self) -> Result<(PolicyException, Vec<String>), String> {
         let Self { rule, path, value_sha256, reason, owner, expires } = self;
-        let known = Rule::parse(&rule).ok_or_else(|| format!("unknown rule `{rule}`"))?;
+        let known = GateRule::parse(&rule).ok_or_else(|| format!("unknown rule `{rule}`"))?;
         if reason.trim().is_empty() || owner.trim().is_empty() {
             return Err(format!("exception for `{rule}` needs a reason and an owner"));
         }

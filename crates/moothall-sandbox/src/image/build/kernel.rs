@@ -1,10 +1,11 @@
 //! The kernel and driver modules of an image.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::super::initramfs::{ArchiveEntry, archive};
 use super::super::manifest::DebianPackage;
-use super::super::recipe::{KernelRecipe, Recipe};
+use super::super::recipe::{ImageRecipe, KernelRecipe};
 use super::super::tree::walk;
 use super::packages::PackageSelection;
 use super::{BuildStep, ImageBuilder};
@@ -23,7 +24,10 @@ pub(crate) struct KernelFiles {
 
 impl ImageBuilder<'_> {
     /// The kernel for a recipe. Recipes with the same kernel share one download.
-    pub(crate) async fn kernel(&mut self, recipe: &Recipe) -> Result<KernelFiles, SandboxError> {
+    pub(crate) async fn kernel(
+        &mut self,
+        recipe: &ImageRecipe,
+    ) -> Result<KernelFiles, SandboxError> {
         let wanted = (recipe.suite.clone(), recipe.kernel.clone());
         if let Some(kernel) = self.kernel.as_ref().filter(|kernel| kernel.recipe == wanted) {
             return Ok(kernel.clone());
@@ -89,45 +93,92 @@ fn take_out(
 /// The first part of the initramfs: mount points, modules, and `/modules/order`, which lists them.
 fn modules(folder: &Path, recipe: &KernelRecipe) -> Result<Vec<u8>, String> {
     let words = |error: std::io::Error| error.to_string();
-    let mut found = Vec::new();
+    let mut found = BTreeMap::new();
     walk(folder, "", 0, &mut |path, relative| {
         let name = relative.rsplit('/').next().unwrap_or(relative);
         if let Some(name) = name.strip_suffix(".ko") {
-            found.push((name.to_owned(), path.to_owned()));
+            found.insert(module_name(name), path.to_owned());
         }
         Ok(())
     })
     .map_err(words)?;
     let built_in = fs_err::read_to_string(folder.join("modules.builtin")).map_err(words)?;
-    let is_built_in = |name: &str| {
-        let file = format!("{name}.ko");
-        built_in.lines().any(|line| line.rsplit('/').next() == Some(&file))
+    let files = built_in.lines().filter_map(|line| line.rsplit('/').next()?.strip_suffix(".ko"));
+    let built_in: BTreeSet<String> = files.map(module_name).collect();
+    let mut order = LoadOrder {
+        found: &found,
+        built_in: &built_in,
+        seen: BTreeSet::new(),
+        modules: Vec::new(),
     };
-    let mut files = Vec::new();
-    let mut order = String::new();
     for name in &recipe.modules {
-        match found.iter().find(|(own, _)| own == name) {
-            Some((_, path)) => {
-                order.push_str(name);
-                order.push_str(".ko\n");
-                files.push((format!("modules/{name}.ko"), fs_err::read(path).map_err(words)?));
-            }
-            None if is_built_in(name) => {}
-            None => return Err(format!("the kernel has no module `{name}`")),
-        }
+        order.add(&module_name(name))?;
     }
+    let names: String =
+        order.modules.iter().map(|module| format!("{}.ko\n", module.name)).collect();
     let mut entries: Vec<_> =
         recipe.folders.iter().map(|path| ArchiveEntry::Folder(path)).collect();
     entries.push(ArchiveEntry::Folder("modules"));
     entries.push(ArchiveEntry::File {
         path: "modules/order",
         mode: 0o644,
-        bytes: order.as_bytes(),
+        bytes: names.as_bytes(),
     });
-    entries.extend(files.iter().map(|(path, bytes)| ArchiveEntry::File {
-        path,
+    entries.extend(order.modules.iter().map(|module| ArchiveEntry::File {
+        path: &module.path,
         mode: 0o644,
-        bytes,
+        bytes: &module.bytes,
     }));
     archive(&entries).map_err(|error| error.to_string())
 }
+
+/// File names and dependency lists spell the same module with `-` or `_`.
+fn module_name(spelled: &str) -> String {
+    spelled.replace('-', "_")
+}
+
+/// Modules in the order in which they must be loaded. Dependencies are read from the modules,
+/// because they change between kernel updates and `modules.dep` is only written on installation.
+struct LoadOrder<'a> {
+    found: &'a BTreeMap<String, PathBuf>,
+    built_in: &'a BTreeSet<String>,
+    seen: BTreeSet<String>,
+    modules: Vec<KernelModule>,
+}
+
+struct KernelModule {
+    name: String,
+    /// In the archive.
+    path: String,
+    bytes: Vec<u8>,
+}
+
+impl LoadOrder<'_> {
+    fn add(&mut self, name: &str) -> Result<(), String> {
+        if self.built_in.contains(name) || !self.seen.insert(name.to_owned()) {
+            return Ok(());
+        }
+        let path =
+            self.found.get(name).ok_or_else(|| format!("the kernel has no module `{name}`"))?;
+        let bytes = fs_err::read(path).map_err(|error| error.to_string())?;
+        for dependency in dependencies(&bytes) {
+            self.add(&dependency)?;
+        }
+        let path = format!("modules/{name}.ko");
+        self.modules.push(KernelModule { name: name.to_owned(), path, bytes });
+        Ok(())
+    }
+}
+
+/// The modules that a module depends on, from the entry `depends=a,b` among its properties, which
+/// are strings that end with a zero byte.
+fn dependencies(module: &[u8]) -> Vec<String> {
+    let properties = module.split(|byte| *byte == 0);
+    let mut lists = properties.filter_map(|text| text.strip_prefix(b"depends="));
+    let list = lists.next().and_then(|list| std::str::from_utf8(list).ok()).unwrap_or_default();
+    list.split(',').filter(|name| !name.is_empty()).map(module_name).collect()
+}
+
+#[cfg(test)]
+#[path = "kernel_tests.rs"]
+mod tests;

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::super::manifest::DebianPackage;
-use super::super::recipe::Recipe;
+use super::super::recipe::ImageRecipe;
 use super::super::{apt_sources, tree};
 use super::ImageBuilder;
 use crate::SandboxError;
@@ -30,7 +30,7 @@ impl ImageBuilder<'_> {
     /// Unpacks packages into `target` and returns them.
     pub(crate) async fn unpack(
         &self,
-        recipe: &Recipe,
+        recipe: &ImageRecipe,
         area: &Path,
         target: &Path,
         wanted: PackageSelection<'_>,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::super::recipe::{Recipe, RootRecipe};
+use super::super::recipe::{ImageRecipe, RootRecipe};
 use super::super::tree;
 use super::{BuildStep, ImageBuilder};
 use crate::SandboxError;
@@ -19,7 +19,7 @@ impl ImageBuilder<'_> {
     /// library.
     pub(crate) async fn furnish(
         &mut self,
-        recipe: &Recipe,
+        recipe: &ImageRecipe,
         root: &RootRecipe,
         tree: &Path,
     ) -> Result<Vec<String>, SandboxError> {
@@ -41,7 +41,7 @@ impl ImageBuilder<'_> {
 
     /// Compiles Python modules ahead of time. Uses the image's own Python through its own loader,
     /// because another version writes a different bytecode format.
-    async fn compile(&mut self, recipe: &Recipe, tree: &Path) -> Result<(), SandboxError> {
+    async fn compile(&mut self, recipe: &ImageRecipe, tree: &Path) -> Result<(), SandboxError> {
         let Some(python) = interpreter(tree) else { return Ok(()) };
         let begun = self.start(recipe, BuildStep::Bytecode);
         let mut command = self.tools.command(tree.join(LIBRARIES).join("ld-linux-x86-64.so.2"));
@@ -71,7 +71,7 @@ impl ImageBuilder<'_> {
     /// Writes the squashfs that a microVM mounts.
     pub(crate) async fn squash(
         &mut self,
-        recipe: &Recipe,
+        recipe: &ImageRecipe,
         tree: &Path,
         out: &Path,
     ) -> Result<(), SandboxError> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use moothall_core::sandbox::{Exit, GuestPath, Limits, SandboxExecution};
+use moothall_core::sandbox::{ExecutionExit, GuestPath, SandboxExecution, SandboxLimits};
 use moothall_sandbox::EngineName;
 
 /// The engines of the suite, in column order.
@@ -20,7 +20,7 @@ pub(crate) struct Case {
     /// Arguments after the first, which is the address of the test's listener.
     pub(crate) args: &'static [&'static str],
     pub(crate) stdin_bytes: usize,
-    pub(crate) limits: fn(&mut Limits),
+    pub(crate) limits: fn(&mut SandboxLimits),
     /// Accepted ends for each engine.
     ends: [&'static [End]; 3],
     /// Attempts that an engine does not block, with the reason.
@@ -105,7 +105,7 @@ impl Case {
         self
     }
 
-    pub(crate) const fn limits(mut self, limits: fn(&mut Limits)) -> Self {
+    pub(crate) const fn limits(mut self, limits: fn(&mut SandboxLimits)) -> Self {
         self.limits = limits;
         self
     }
@@ -168,13 +168,13 @@ impl Case {
 }
 
 impl End {
-    fn is(self, exit: &Exit) -> bool {
+    fn is(self, exit: &ExecutionExit) -> bool {
         match exit {
-            Exit::Exited { code } => self == Self::Code(*code),
-            Exit::Signalled { signal } => self == Self::Signal(*signal),
-            Exit::TimedOut => self == Self::TimedOut,
-            Exit::OutOfMemory => self == Self::OutOfMemory,
-            Exit::SandboxDied { .. } => self == Self::SandboxDied,
+            ExecutionExit::Exited { code } => self == Self::Code(*code),
+            ExecutionExit::Signalled { signal } => self == Self::Signal(*signal),
+            ExecutionExit::TimedOut => self == Self::TimedOut,
+            ExecutionExit::OutOfMemory => self == Self::OutOfMemory,
+            ExecutionExit::SandboxDied { .. } => self == Self::SandboxDied,
         }
     }
 

@@ -11,7 +11,7 @@ const NOTED: Case = case("noted", "", "").notes(&[Note {
 }]);
 
 #[track_caller]
-fn check(case: Case, exit: Exit, stdout: &str, expected: &[&str]) {
+fn check(case: Case, exit: ExecutionExit, stdout: &str, expected: &[&str]) {
     let sha256 = Sha256Hex::of(b"");
     let attestation = SandboxAttestation {
         engine: "runc".to_owned(),
@@ -20,7 +20,7 @@ fn check(case: Case, exit: Exit, stdout: &str, expected: &[&str]) {
         image: String::new(),
         image_sha256: sha256,
         guest_sha256: sha256,
-        limits: Limits::default(),
+        limits: SandboxLimits::default(),
         held_by: BTreeMap::new(),
         self_tests: Vec::new(),
     };
@@ -37,7 +37,7 @@ fn check(case: Case, exit: Exit, stdout: &str, expected: &[&str]) {
     assert_eq!(case.problems(&seen), expected);
 }
 
-const ZERO: Exit = Exit::Exited { code: 0 };
+const ZERO: ExecutionExit = ExecutionExit::Exited { code: 0 };
 
 #[test]
 fn a_program_that_was_refused_everything_is_no_problem() {
@@ -47,7 +47,7 @@ fn a_program_that_was_refused_everything_is_no_problem() {
 #[test]
 fn an_end_that_is_not_expected_is_a_problem() {
     let problem = "ended by signal 9; expected exit 0";
-    check(case("", "", ""), Exit::Signalled { signal: 9 }, "", &[problem]);
+    check(case("", "", ""), ExecutionExit::Signalled { signal: 9 }, "", &[problem]);
 }
 
 #[test]

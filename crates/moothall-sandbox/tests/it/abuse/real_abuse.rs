@@ -10,10 +10,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use moothall_core::sandbox::{ExecuteRequest, GuestPath, Limits, SandboxLabels};
+use moothall_core::sandbox::{ExecuteRequest, GuestPath, SandboxLabels, SandboxLimits};
 use moothall_sandbox::{
-    EngineName, HostOptions, LeaseOutcome, OutputListener, PoolOptions, ProbeReport, ProbedEngine,
-    SandboxHost, SandboxRegistry, SandboxRunner, SandboxSpec,
+    EngineName, HostOptions, LeaseOutcome, MemoryBudget, OutputListener, PoolOptions, ProbeReport,
+    ProbedEngine, SandboxHost, SandboxRegistry, SandboxRunner, SandboxSpec,
 };
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -99,7 +99,7 @@ async fn neighbours(engine: EngineName) {
         case("neighbour", include_str!("cases/neighbour.py"), "nothing of the other is found");
 
     let world = World::open(engine).await;
-    let limits = Limits { cpu_permille: 1000, ..Limits::default() };
+    let limits = SandboxLimits { cpu_permille: 1000, ..SandboxLimits::default() };
     let request = |part: &str| {
         let mut request = request(PROGRAM.program, limits);
         request.argv.push(part.to_owned());
@@ -165,7 +165,7 @@ impl World {
             run_ms: 0,
         };
         let chosen = ProbedEngine { engine: found, report };
-        let options = PoolOptions { idle: 0, memory_bytes: 4 << 30 };
+        let options = PoolOptions { idle: 0, memory: MemoryBudget::new(4 << 30) };
         let witness = Witness::new();
         let aims = witness.aims(&[&images, &cache, state.path()]);
         Self { engine, sandboxes: SandboxRunner::new(chosen, options), state, witness, aims }
@@ -174,7 +174,8 @@ impl World {
     async fn try_case(&self, case: &Case) -> Vec<String> {
         // A whole CPU: half of an emulated one would double the duration of the suite without
         // testing more.
-        let mut limits = Limits { wall_ms: 25_000, cpu_permille: 1000, ..Limits::default() };
+        let mut limits =
+            SandboxLimits { wall_ms: 25_000, cpu_permille: 1000, ..SandboxLimits::default() };
         (case.limits)(&mut limits);
         let mut argv = vec!["python3".to_owned(), "case.py".to_owned(), self.aims.clone()];
         argv.extend(case.args.iter().map(|&word| word.to_owned()));
@@ -238,7 +239,7 @@ impl World {
     }
 
     async fn canary(&self) -> Result<(), String> {
-        let request = request(include_str!("cases/canary.py"), Limits::default());
+        let request = request(include_str!("cases/canary.py"), SandboxLimits::default());
         let (executed, left) = self.execute(&request, &BTreeMap::new(), None).await?;
         let execution = executed.execution;
         match execution.exit.is_zero() && execution.stdout.text == "499500\n" && left.is_empty() {
@@ -270,7 +271,7 @@ impl World {
     }
 }
 
-fn request(program: &str, limits: Limits) -> ExecuteRequest {
+fn request(program: &str, limits: SandboxLimits) -> ExecuteRequest {
     let attempt = include_str!("cases/attempt.py");
     let mut request = ExecuteRequest::python("python", path("case.py"), program);
     request.sources.insert(path("attempt.py"), attempt.to_owned());

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use moothall_core::sandbox::{ExecuteRequest, SandboxLabels};
 use moothall_sandbox::{
-    EngineName, HostOptions, PoolOptions, ProbeReport, ProbedEngine, SandboxHost, SandboxRunner,
+    EngineName, HostOptions, MemoryBudget, PoolOptions, ProbeReport, ProbedEngine, SandboxHost,
+    SandboxRunner,
 };
 
 use super::{Dice, FOLDER, SEED};
@@ -104,7 +105,7 @@ async fn sandboxes(host: &SandboxHost, name: EngineName) -> SandboxRunner {
         start_ms: 0,
         run_ms: 0,
     };
-    let options = PoolOptions { idle: 1, memory_bytes: 2 << 30 };
+    let options = PoolOptions { idle: 1, memory: MemoryBudget::new(2 << 30) };
     SandboxRunner::new(ProbedEngine { engine, report }, options)
 }
 

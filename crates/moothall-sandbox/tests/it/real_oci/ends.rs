@@ -5,7 +5,7 @@ use std::io::BufRead as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use moothall_core::sandbox::{Exit, Limits, SandboxLabels};
+use moothall_core::sandbox::{ExecutionExit, SandboxLabels, SandboxLimits};
 use moothall_sandbox::image::ImageStore;
 use moothall_sandbox::{EngineName, OutputListener, SandboxRegistry, SandboxSpec};
 
@@ -25,7 +25,7 @@ impl OutputListener for Printed {
 }
 
 pub(crate) async fn tells_a_sandbox_that_died(world: World) {
-    let spec = SandboxSpec { image: "python".to_owned(), limits: Limits::default() };
+    let spec = SandboxSpec { image: "python".to_owned(), limits: SandboxLimits::default() };
     let lease = world.sandboxes.lease(&spec, &world.labels()).await.unwrap();
     let name = lease.name().to_owned();
     let (told, is_told) = tokio::sync::oneshot::channel();
@@ -46,14 +46,14 @@ pub(crate) async fn tells_a_sandbox_that_died(world: World) {
     let (executed, ()) = tokio::join!(execute, kill);
     assert_eq!(executed.execution.stdout.text, "here\n");
     let exit = executed.execution.exit;
-    assert!(matches!(exit, Exit::SandboxDied { .. }), "{exit}");
+    assert!(matches!(exit, ExecutionExit::SandboxDied { .. }), "{exit}");
     println!("{}: {exit}", world.name);
     executed.clean_up.await.unwrap();
     assert_eq!(world.leftovers(), BTreeSet::new());
 }
 
 pub(crate) async fn leaves_nothing_behind(world: World) {
-    let spec = SandboxSpec { image: "python".to_owned(), limits: Limits::default() };
+    let spec = SandboxSpec { image: "python".to_owned(), limits: SandboxLimits::default() };
     let lease = world.sandboxes.lease(&spec, &world.labels()).await.unwrap();
     // Its record, its folder and at least one cgroup.
     assert!(world.leftovers().len() >= 3, "{:?}", world.leftovers());
@@ -100,7 +100,7 @@ for folder in ['/', '/usr', '/tmp', '/inputs', '/workspace', '/proc', '/dev']:
 }
 
 pub(crate) async fn leaves_nothing_behind_when_dropped(world: World) {
-    let spec = SandboxSpec { image: "python".to_owned(), limits: Limits::default() };
+    let spec = SandboxSpec { image: "python".to_owned(), limits: SandboxLimits::default() };
     drop(world.sandboxes.lease(&spec, &world.labels()).await.unwrap());
     // Drop one that is still being started, at several moments.
     let labels = world.labels();
@@ -121,7 +121,7 @@ pub(crate) async fn wait_until(mut is_so: impl FnMut() -> bool, what: impl Fn() 
 }
 
 pub(crate) async fn is_cleaned_up_by_the_reaper(world: World) {
-    let spec = SandboxSpec { image: "python".to_owned(), limits: Limits::default() };
+    let spec = SandboxSpec { image: "python".to_owned(), limits: SandboxLimits::default() };
     let vessel = world.engine.start(&spec, &world.labels()).await.unwrap();
     let name = vessel.end.name().to_owned();
     let pids = processes(&name);
@@ -180,7 +180,7 @@ async fn be_killed(name: EngineName, folder: &Path) {
     let engine = engine(name, folder, registry).unwrap();
     let label = folder.file_name().unwrap().to_str().unwrap().to_owned();
     let labels = SandboxLabels(BTreeMap::from([("run".to_owned(), label)]));
-    let spec = SandboxSpec { image: "python".to_owned(), limits: Limits::default() };
+    let spec = SandboxSpec { image: "python".to_owned(), limits: SandboxLimits::default() };
     println!("victim is ready");
     loop {
         let (one, two) = tokio::join!(engine.start(&spec, &labels), engine.start(&spec, &labels));

@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use moothall_core::Sha256Hex;
-use moothall_core::sandbox::{ExecuteRequest, Exit, GuestPath, SandboxExecution, SandboxLabels};
+use moothall_core::sandbox::{
+    ExecuteRequest, ExecutionExit, GuestPath, SandboxExecution, SandboxLabels,
+};
 use moothall_sandbox::image::ImageStore;
 use moothall_sandbox::oci::{OciEngine, OciOptions, UserNamespace};
 use moothall_sandbox::{
-    EngineName, GuestBinary, PoolOptions, ProbeReport, ProbedEngine, SandboxEngine, SandboxError,
-    SandboxRegistry, SandboxRunner,
+    EngineName, GuestBinary, MemoryBudget, PoolOptions, ProbeReport, ProbedEngine, SandboxEngine,
+    SandboxError, SandboxRegistry, SandboxRunner,
 };
 
 /// Set in the process that will be killed: the folder of the test that kills it.
@@ -53,7 +55,7 @@ impl World {
             run_ms: 0,
         };
         let probed = ProbedEngine { engine: Arc::clone(&engine), report };
-        let options = PoolOptions { idle: 0, memory_bytes: 4 << 30 };
+        let options = PoolOptions { idle: 0, memory: MemoryBudget::new(4 << 30) };
         Some(Self { name, engine, sandboxes: SandboxRunner::new(probed, options), folder, label })
     }
 
@@ -150,6 +152,6 @@ pub(crate) fn processes(name: &str) -> BTreeSet<i32> {
 }
 
 pub(crate) fn printed(execution: &SandboxExecution) -> &str {
-    assert_eq!(execution.exit, Exit::Exited { code: 0 }, "{}", execution.stderr.text);
+    assert_eq!(execution.exit, ExecutionExit::Exited { code: 0 }, "{}", execution.stderr.text);
     execution.stdout.text.trim()
 }

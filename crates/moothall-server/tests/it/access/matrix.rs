@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use moothall_core::access::{AccessScope, Limits};
-use moothall_server::{Admits, RoutePermission, routes};
+use moothall_core::access::{AccessScope, CredentialLimits};
+use moothall_server::{AccessMode, RoutePermission, routes};
 use moothall_store::{AccountStore as _, Credential};
 use reqwest::RequestBuilder;
 
@@ -83,7 +83,8 @@ const ROLES: [&str; 9] =
 async fn credentials(place: &Place) -> BTreeMap<&'static str, Option<Credential>> {
     let mut all = BTreeMap::from([("nobody", None)]);
     all.insert("unknown", Some(Credential::token().unwrap()));
-    let expired = place.limited_token("local", "admin", Some(2), Limits::default()).await.1;
+    let expired =
+        place.limited_token("local", "admin", Some(2), CredentialLimits::default()).await.1;
     all.insert("expired", Some(expired));
     let (id, revoked) = place.token("local", "admin").await;
     place.store.revoke_token(&id, 3).await.unwrap();
@@ -133,7 +134,7 @@ fn signed(request: RequestBuilder, credential: &Option<Credential>) -> RequestBu
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_role_hears_at_every_address_what_the_table_says_about_own_and_foreign_things() {
-    let place = Place::new(Admits::Credentials).await;
+    let place = Place::new(AccessMode::Credentials).await;
     let credentials = credentials(&place).await;
     let mut tried = 0;
     for route in routes() {
@@ -185,7 +186,7 @@ async fn every_role_hears_at_every_address_what_the_table_says_about_own_and_for
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_foreign_is_answered_letter_for_letter_as_what_does_not_exist() {
-    let place = Place::new(Admits::Credentials).await;
+    let place = Place::new(AccessMode::Credentials).await;
     let (_, admin) = place.token("local", "admin").await;
     let admin = Some(admin);
     for route in

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use moothall_core::Sha256Hex;
-use moothall_core::access::{Limits as Allowed, RunOwner, ScopeSet, TeamName, TokenId};
+use moothall_core::access::{CredentialLimits, RunOwner, ScopeSet, TeamName, TokenId};
 use moothall_server::{
-    AccessControl, Admits, AppState, EventFeed, Limits, OriginGuard, ServerMetrics, serve,
+    AccessControl, AccessMode, AppState, EventFeed, OriginGuard, ServerLimits, ServerMetrics, serve,
 };
 use moothall_store::{
     AccountStore as _, Credential, NewRun, NewToken, SqliteStore, Store, random_token_id,
@@ -31,7 +31,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    pub(crate) async fn new(admits: Admits) -> Self {
+    pub(crate) async fn new(admits: AccessMode) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = Arc::new(SqliteStore::open(&folder.path().join("runs.db")).await.unwrap());
         store.create_team(&team("south"), 1).await.unwrap();
@@ -65,7 +65,7 @@ impl Place {
             closing,
         )
         .with_metrics(Arc::clone(&metrics));
-        tokio::spawn(serve(listener, app, OriginGuard::local(address), Limits::default()));
+        tokio::spawn(serve(listener, app, OriginGuard::local(address), ServerLimits::default()));
         // Fails if another test has installed a provider; any provider is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let no_redirect = reqwest::redirect::Policy::none();
@@ -75,7 +75,7 @@ impl Place {
 
     /// Creates a token for a team.
     pub(crate) async fn token(&self, name: &str, scopes: &str) -> (TokenId, Credential) {
-        self.limited_token(name, scopes, None, Allowed::default()).await
+        self.limited_token(name, scopes, None, CredentialLimits::default()).await
     }
 
     pub(crate) async fn limited_token(
@@ -83,7 +83,7 @@ impl Place {
         name: &str,
         scopes: &str,
         expires_at_ms: Option<u64>,
-        limits: Allowed,
+        limits: CredentialLimits,
     ) -> (TokenId, Credential) {
         let (id, secret) = (random_token_id().unwrap(), Credential::token().unwrap());
         let scopes: ScopeSet = scopes.parse().unwrap();

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use moothall_core::access::{AccessScope, Limits, TeamName};
+use moothall_core::access::{AccessScope, CredentialLimits, TeamName};
 use moothall_core::{MicroUsd, Sha256Hex};
-use moothall_server::{Admits, login_code, login_link};
-use moothall_store::{AccountStore as _, Teams};
+use moothall_server::{AccessMode, login_code, login_link};
+use moothall_store::{AccountStore as _, TeamFilter};
 use reqwest::Response;
 use serde_json::Value;
 use tokio::task::JoinSet;
@@ -36,7 +36,7 @@ async fn browser(place: &Place) -> (String, String) {
 
 #[tokio::test]
 async fn link_signs_in_once_and_its_code_stays_in_no_address() {
-    let place = Place::new(Admits::Credentials).await;
+    let place = Place::new(AccessMode::Credentials).await;
     let link = link(&place).await;
     let opened = place.client.get(&link).send().await.unwrap();
     assert_eq!(opened.status(), 303);
@@ -59,7 +59,7 @@ async fn link_signs_in_once_and_its_code_stays_in_no_address() {
 
 #[tokio::test]
 async fn token_that_is_entered_gives_a_session_that_ends_with_it() {
-    let place = Place::new(Admits::Credentials).await;
+    let place = Place::new(AccessMode::Credentials).await;
     let (id, token) = place.token("south", "read").await;
     let enter = async |text: &str| {
         let request = place.client.post(format!("{}/login", place.base));
@@ -82,8 +82,8 @@ async fn token_that_is_entered_gives_a_session_that_ends_with_it() {
 /// without limits for a year.
 #[tokio::test]
 async fn token_makes_tokens_that_may_do_at_most_what_it_may() {
-    let place = Place::new(Admits::Credentials).await;
-    let limits = Limits {
+    let place = Place::new(AccessMode::Credentials).await;
+    let limits = CredentialLimits {
         runs_at_once: Some(1),
         usd_a_day: Some(MicroUsd::new(1_000_000)),
         requests_a_minute: None,
@@ -101,19 +101,19 @@ async fn token_makes_tokens_that_may_do_at_most_what_it_may() {
     assert_eq!(make(r#"{"scopes":["read"],"days":1}"#).await, (201, "-".to_owned()));
     // A misspelled limit is rejected.
     assert_eq!(make(r#"{"scopes":["read"],"days":1,"run_at_once":1}"#).await.0, 422);
-    let rows = place.store.tokens(Teams::Only("south".parse().unwrap())).await.unwrap();
+    let rows = place.store.tokens(TeamFilter::Only("south".parse().unwrap())).await.unwrap();
     let mut made: Vec<_> = rows.iter().filter(|row| row.created_at_ms > 1).collect();
     made.sort_by_key(|row| row.created_at_ms);
     assert_eq!(made.len(), 2);
     for row in made {
-        assert_eq!(row.limits, Limits { requests_a_minute: Some(600), ..limits });
+        assert_eq!(row.limits, CredentialLimits { requests_a_minute: Some(600), ..limits });
         assert_eq!(row.expires_at_ms, Some(ends));
     }
 }
 
 #[tokio::test]
 async fn page_that_changes_something_with_a_cookie_says_its_word() {
-    let place = Place::new(Admits::Credentials).await;
+    let place = Place::new(AccessMode::Credentials).await;
     let (cookie, word) = browser(&place).await;
     let tokens = || place.post("/api/tokens").header("cookie", &cookie);
     let wanted = r#"{"scopes":["read"],"days":1}"#;
@@ -132,7 +132,7 @@ async fn page_that_changes_something_with_a_cookie_says_its_word() {
 
 #[tokio::test]
 async fn page_of_another_site_reaches_nothing_even_with_the_cookie() {
-    let place = Place::new(Admits::Credentials).await;
+    let place = Place::new(AccessMode::Credentials).await;
     let (cookie, word) = browser(&place).await;
     let with = |name: &'static str, value: &str| {
         place
@@ -166,7 +166,7 @@ async fn page_of_another_site_reaches_nothing_even_with_the_cookie() {
 
 #[tokio::test]
 async fn person_whose_form_is_refused_sees_a_page() {
-    let place = Place::new(Admits::Credentials).await;
+    let place = Place::new(AccessMode::Credentials).await;
     for (name, value, status, text) in [
         ("origin", "null", 403, "came from a page of another site"),
         ("host", "evil.example", 421, "does not accept the host name"),
@@ -182,7 +182,7 @@ async fn person_whose_form_is_refused_sees_a_page() {
 
 #[tokio::test]
 async fn credentials_that_are_not_quite_one_are_none() {
-    let place = Place::new(Admits::Credentials).await;
+    let place = Place::new(AccessMode::Credentials).await;
     let (_, token) = place.token("local", "read").await;
     let token = token.reveal();
     let ask = async |values: &[String]| {
@@ -212,8 +212,8 @@ async fn credentials_that_are_not_quite_one_are_none() {
 
 #[tokio::test]
 async fn requests_beyond_the_pace_of_a_token_wait_and_others_do_not() {
-    let place = Place::new(Admits::Credentials).await;
-    let three = Limits { requests_a_minute: Some(3), ..Limits::default() };
+    let place = Place::new(AccessMode::Credentials).await;
+    let three = CredentialLimits { requests_a_minute: Some(3), ..CredentialLimits::default() };
     let (_, slow) = place.limited_token("local", "read", None, three).await;
     let (_, other) = place.token("local", "read").await;
     let ask = async |token: &str| {
@@ -232,7 +232,7 @@ async fn requests_beyond_the_pace_of_a_token_wait_and_others_do_not() {
 
 #[tokio::test]
 async fn server_that_admits_everyone_still_keeps_other_sites_out() {
-    let place = Place::new(Admits::Everyone).await;
+    let place = Place::new(AccessMode::Everyone).await;
     assert_eq!(place.get("/api/runs").send().await.unwrap().status(), 200);
     let evil = place.get("/api/runs").header("origin", "http://evil.example");
     assert_eq!(evil.send().await.unwrap().status(), 403);
@@ -243,7 +243,7 @@ async fn server_that_admits_everyone_still_keeps_other_sites_out() {
 
 #[tokio::test]
 async fn hostile_words_come_back_as_data_and_are_not_kept_where_they_could_act() {
-    let place = Place::new(Admits::Everyone).await;
+    let place = Place::new(AccessMode::Everyone).await;
     for hostile in [
         "\u{1b}]0;owned\u{7}",
         "<script>alert(1)</script>",
@@ -274,7 +274,7 @@ async fn hostile_words_come_back_as_data_and_are_not_kept_where_they_could_act()
 /// servers on the same machine.
 #[tokio::test]
 async fn page_word_does_not_follow_from_the_cookie() {
-    let place = Place::new(Admits::Credentials).await;
+    let place = Place::new(AccessMode::Credentials).await;
     let (cookie, word) = browser(&place).await;
     let (_, secret) = cookie.split_once('=').unwrap();
     let derived = Sha256Hex::of(format!("moothall page word {secret}").as_bytes()).to_string();
@@ -296,7 +296,7 @@ async fn page_word_does_not_follow_from_the_cookie() {
 /// Regression: 500 wrong tokens were answered within half a second and not logged.
 #[tokio::test]
 async fn failed_sign_ins_are_slowed_down_and_successful_ones_are_not() {
-    let place = Place::new(Admits::Credentials).await;
+    let place = Place::new(AccessMode::Credentials).await;
     let (_, token) = place.token("south", "read").await;
     let enter = |text: &str| {
         let request = place.client.post(format!("{}/login", place.base));
@@ -330,7 +330,7 @@ async fn failed_sign_ins_are_slowed_down_and_successful_ones_are_not() {
 /// Regression: one token opened 647 streams before its request limit applied.
 #[tokio::test]
 async fn token_has_a_limited_number_of_open_streams() {
-    let place = Place::new(Admits::Credentials).await;
+    let place = Place::new(AccessMode::Credentials).await;
     let (_, token) = place.token("local", "read").await;
     let (_, other) = place.token("local", "read").await;
     let open = async |token: &str, path: &str| {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use axum::Router;
 use axum::extract::State;
 use axum::routing::post;
-use moothall_server::{Admits, SpanLayer, exporter};
+use moothall_server::{AccessMode, SpanLayer, exporter};
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -41,7 +41,7 @@ async fn call_to_a_model_is_in_the_trace_of_the_browser_that_caused_it_and_words
     let (spans, exporter) = exporter(&address).unwrap();
     // The test runs on one thread, so this subscriber receives all spans.
     let _listening = tracing::subscriber::set_default(tracing_subscriber::registry().with(spans));
-    let place = Place::new(Admits::Everyone).await;
+    let place = Place::new(AccessMode::Everyone).await;
     let closing = CancellationToken::new();
     let exporting = tokio::spawn(exporter.run(closing.clone()));
     let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -81,7 +81,7 @@ async fn call_to_a_model_is_in_the_trace_of_the_browser_that_caused_it_and_words
 
 #[tokio::test]
 async fn numbers_are_counted_by_route_and_model_and_nobody_outside_makes_labels() {
-    let place = Place::new(Admits::Everyone).await;
+    let place = Place::new(AccessMode::Everyone).await;
     let spans = SpanLayer::counting(Arc::clone(&place.metrics));
     let _listening = tracing::subscriber::set_default(tracing_subscriber::registry().with(spans));
     for path in ["/api/runs", "/api/runs/0123", "/api/runs/4567", "/made/up", "/made/up/too"] {

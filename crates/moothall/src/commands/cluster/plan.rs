@@ -91,7 +91,8 @@ impl ClusterPlan {
             SCHEMA => Ok(Some(plan)),
             other => Err(CliError::failed(format!(
                 "the cluster was created by another version of moothall: its format is {other}, not {SCHEMA}"
-            ))),
+            ))
+            .with_hint("run `moothall cluster down` with the version that created it, or use another directory with `--dir`")),
         }
     }
 

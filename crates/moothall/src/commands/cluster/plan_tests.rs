@@ -40,4 +40,5 @@ fn a_plan_of_another_form_is_refused() {
     plan.write(folder.path()).unwrap();
     let refused = ClusterPlan::read(folder.path()).unwrap_err();
     assert!(refused.message.contains("its format is 2, not 1"), "{}", refused.message);
+    assert!(refused.hint.unwrap().contains("`moothall cluster down`"));
 }

@@ -270,6 +270,7 @@ fn end_shows_what_the_signs_mean_and_no_time_left() {
         verdict: moothall_core::RunVerdict::Pass,
         recommended: vec!["m1".to_owned()],
         other: Vec::new(),
+        close_calls: Vec::new(),
     });
     let shown = drawn(&story.board, frame(80, 24));
     assert!(shown.contains("● holds") && !shown.contains(" left"), "{shown}");

@@ -6,7 +6,7 @@ use std::time::Duration;
 use moothall_core::consult::MoveReview;
 use moothall_core::{ConsultSpec, RunId};
 use moothall_engine::{EngineError, RunExit, RunRecord};
-use moothall_models::Ledger;
+use moothall_models::RunLedger;
 use moothall_store::{ControlRequest, Store, StoredEvent};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
@@ -18,7 +18,7 @@ use crate::commands::{self, InterruptibleResult};
 use crate::demo_delay::DemoDelay;
 use crate::error::CliError;
 use crate::launch::{PreparedRun, RunParts, cluster, engine_failure};
-use crate::run_store::Local;
+use crate::run_store::RunStore;
 
 /// How long calls in progress may take to finish after Ctrl-C. They are paid for.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -39,10 +39,10 @@ pub(crate) enum DriveResult {
 /// Executes a run until it stops. The caller holds its lock. Ctrl-C pauses the run.
 pub(crate) async fn drive(
     prepared: &PreparedRun,
-    local: &Local,
+    local: &RunStore,
     run_id: &RunId,
     spec: &ConsultSpec,
-    ledger: Ledger,
+    ledger: RunLedger,
     review: Option<MoveReview>,
     screen: &SharedScreen,
 ) -> anyhow::Result<DriveResult> {

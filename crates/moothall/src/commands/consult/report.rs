@@ -12,14 +12,14 @@ use super::summary::{self, DOES_NOT_EXIST, NOT_ADVICE};
 use crate::commands::failure;
 use crate::context::CommandContext;
 use crate::display::{self, cents, short_number};
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 use crate::files;
 use crate::run_store;
 use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
 
 /// Output files and format.
 #[derive(Debug, Default)]
-pub(crate) struct Files {
+pub(crate) struct ConsultOutputFiles {
     pub(crate) receipt: Option<PathBuf>,
     pub(crate) events: Option<PathBuf>,
     pub(crate) memo: Option<PathBuf>,
@@ -33,8 +33,8 @@ pub(crate) async fn finish(
     store: &dyn Store,
     run_id: &moothall_core::RunId,
     left: &DriveResult,
-    wanted: &Files,
-) -> anyhow::Result<Exit> {
+    wanted: &ConsultOutputFiles,
+) -> anyhow::Result<CliExit> {
     let record = RunRecord::read(store, run_id).await.map_err(run_store::broken)?;
     let reading = StoredConsultation::of(&record)?;
     let unsaved = write_files(&record, &reading, wanted);
@@ -53,7 +53,7 @@ pub(crate) async fn finish(
 fn write_files(
     record: &RunRecord,
     reading: &StoredConsultation,
-    wanted: &Files,
+    wanted: &ConsultOutputFiles,
 ) -> anyhow::Result<()> {
     if let Some(path) = &wanted.events {
         files::write_events(path, record)?;
@@ -77,8 +77,8 @@ fn tell(
     record: &RunRecord,
     reading: &StoredConsultation,
     left: &DriveResult,
-    wanted: &Files,
-) -> anyhow::Result<Exit> {
+    wanted: &ConsultOutputFiles,
+) -> anyhow::Result<CliExit> {
     if wanted.json {
         terminal::print(&format!("{:#}\n", reading.json(record, false)))?;
     } else if let DriveResult::Ended(RunExit::Done(_)) = left {
@@ -93,9 +93,9 @@ fn tell(
                 Some(failure) => failure,
                 None => {
                     return Ok(match outcome.verdict {
-                        RunVerdict::Pass => Exit::Fine,
-                        RunVerdict::NeedsPerson => Exit::NeedsPerson,
-                        RunVerdict::Fail => Exit::VerdictNegative,
+                        RunVerdict::Pass => CliExit::Fine,
+                        RunVerdict::NeedsPerson => CliExit::NeedsPerson,
+                        RunVerdict::Fail => CliExit::VerdictNegative,
                     });
                 }
             }
@@ -105,31 +105,30 @@ fn tell(
                 true => "--budget-tokens N",
                 false => "--budget USD",
             };
-            CliError::new(Exit::BudgetStopped, format!("run {id} is paused ({found})")).with_hint(
-                format!(
+            CliError::new(CliExit::BudgetStopped, format!("run {id} is paused ({found})"))
+                .with_hint(format!(
                     "raise the limit with `moothall resume {id} {flag}`, \
                      or read the results so far with `moothall show {id} --memo`"
-                ),
-            )
+                ))
         }
         DriveResult::Ended(RunExit::Paused(RunPause::Failure(model, found))) => {
             failure::of_pause(context, model, found, &record.row.run_id)
         }
         DriveResult::Ended(RunExit::Paused(RunPause::Question(asked))) => {
-            CliError::new(Exit::NeedsPerson, format!("run {id} is paused: {asked}")).with_hint(
+            CliError::new(CliExit::NeedsPerson, format!("run {id} is paused: {asked}")).with_hint(
                 format!(
                     "review the moves with `moothall moves {id}`, then run `moothall resume {id}`"
                 ),
             )
         }
         DriveResult::Ended(RunExit::Paused(RunPause::Person)) => {
-            CliError::new(Exit::Cancelled, format!("run {id} is paused")).with_hint(resume)
+            CliError::new(CliExit::Cancelled, format!("run {id} is paused")).with_hint(resume)
         }
         DriveResult::Ended(RunExit::Cancelled) => {
-            CliError::new(Exit::Cancelled, format!("run {} was cancelled", record.row.run_id))
+            CliError::new(CliExit::Cancelled, format!("run {} was cancelled", record.row.run_id))
         }
         DriveResult::Interrupted => CliError::new(
-            Exit::Cancelled,
+            CliExit::Cancelled,
             format!("run {id} was interrupted; unfinished calls will be repeated"),
         )
         .with_hint(resume),
@@ -138,7 +137,7 @@ fn tell(
 }
 
 /// Prints the summary line and the commands for further details.
-fn note_end(record: &RunRecord, reading: &StoredConsultation, wanted: &Files) {
+fn note_end(record: &RunRecord, reading: &StoredConsultation, wanted: &ConsultOutputFiles) {
     let outcome = reading.view.outcome.as_ref();
     let passed = outcome.is_some_and(|outcome| outcome.verdict == RunVerdict::Pass);
     let style = if passed { GREEN } else { YELLOW };

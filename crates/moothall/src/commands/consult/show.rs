@@ -15,12 +15,16 @@ use super::summary::{self, NOT_ADVICE};
 use crate::args::ShowArgs;
 use crate::commands::show;
 use crate::display;
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 use crate::files;
 use crate::run_store;
 use crate::terminal::{self, DIM};
 
-pub(crate) fn show(record: &RunRecord, is_driven: bool, args: &ShowArgs) -> anyhow::Result<Exit> {
+pub(crate) fn show(
+    record: &RunRecord,
+    is_driven: bool,
+    args: &ShowArgs,
+) -> anyhow::Result<CliExit> {
     let reading = StoredConsultation::of(record)?;
     if let Some(folder) = &args.artifacts {
         let written = reading.write_artifacts(folder)?;
@@ -48,7 +52,7 @@ pub(crate) fn show(record: &RunRecord, is_driven: bool, args: &ShowArgs) -> anyh
         }
         (None, _) => terminal::print(&text(record, &reading, is_driven))?,
     }
-    Ok(Exit::Fine)
+    Ok(CliExit::Fine)
 }
 
 fn text(record: &RunRecord, reading: &StoredConsultation, is_driven: bool) -> String {
@@ -146,8 +150,11 @@ fn move_text(reading: &StoredConsultation, move_id: &str) -> Result<String, CliE
     let _ = writeln!(text, "\n## Evaluation");
     let nothing = reading.view.ranked.as_ref().and_then(|ranked| ranked.do_nothing.as_ref());
     if let (NOTHING, Some(nothing)) = (move_id, nothing) {
-        let (total, top, spread) = (nothing.total_score, nothing.top_score, nothing.spread);
-        let _ = writeln!(text, "- {total}/{top}, score range {spread}, not debated");
+        let score = match nothing.is_scored() {
+            true => format!("{}/{}", nothing.total_score, nothing.top_score),
+            false => "not scored".to_owned(),
+        };
+        let _ = writeln!(text, "- {score}, score range {}, not debated", nothing.spread);
         let _ = write_cards(&mut text, &nothing.scorecards);
         return Ok(text);
     }
@@ -184,11 +191,9 @@ fn move_text(reading: &StoredConsultation, move_id: &str) -> Result<String, CliE
 }
 
 fn trial(text: &mut String, debated: &DebateResult) -> std::fmt::Result {
-    let DebateResult { total_score, top_score, spread, rounds_done, rounds, .. } = debated;
-    writeln!(
-        text,
-        "- {total_score}/{top_score}, score range {spread}, {rounds_done} of {rounds} rounds"
-    )?;
+    let DebateResult { spread, rounds_done, rounds, .. } = debated;
+    let score = debated.score_text();
+    writeln!(text, "- {score}, score range {spread}, {rounds_done} of {rounds} rounds")?;
     write_cards(text, &debated.scorecards)?;
     writeln!(text, "\n### Objections")?;
     for objection in &debated.objections {
@@ -208,6 +213,10 @@ fn trial(text: &mut String, debated: &DebateResult) -> std::fmt::Result {
 fn write_cards(text: &mut String, cards: &BTreeMap<String, Scorecard>) -> std::fmt::Result {
     writeln!(text, "\n### Scores")?;
     for (member, card) in cards {
+        if !card.is_given() {
+            writeln!(text, "- {}: not scored", display::line(member))?;
+            continue;
+        }
         let scores: Vec<String> =
             card.scores.iter().map(|(metric, score)| format!("{metric} {score}")).collect();
         let (member, scores) = (display::line(member), display::line(&scores.join(", ")));

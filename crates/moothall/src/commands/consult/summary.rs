@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use moothall_core::consult::{ConsultResult, RankedMove};
+use moothall_core::consult::{CloseCall, ConsultResult, RankedMove};
 use moothall_core::debate::DebateResult;
 use moothall_core::evidence::Evidence;
 use moothall_core::report::{self, ConsultReport};
@@ -112,8 +112,8 @@ fn write_ranked(
     for one in &ranked.recommended {
         recommended(text, view, one)?;
     }
-    if let Some(words) = close_call(ranked) {
-        writeln!(text, "{YELLOW}{words}{YELLOW:#}")?;
+    for call in ranked.close_calls() {
+        writeln!(text, "{YELLOW}{}{YELLOW:#}", close_call(&call))?;
     }
     if !ranked.other.is_empty() {
         writeln!(text, "\n{BOLD}Others{BOLD:#}")?;
@@ -143,11 +143,8 @@ fn recommended(text: &mut String, view: &ConsultReport, one: &RankedMove) -> std
     let (id, title) = (display::line(&one.move_id), display::line(&one.title));
     writeln!(text, " {rank}. {BOLD}{title}{BOLD:#} {DIM}({id}){DIM:#}")?;
     if let Some(debated) = &one.debated {
-        let mut parts = vec![
-            format!("{}/{}", debated.total_score, debated.top_score),
-            cards(debated),
-            format!("score range {}", debated.spread),
-        ];
+        let mut parts =
+            vec![debated.score_text(), cards(debated), format!("score range {}", debated.spread)];
         parts.extend(support(one));
         writeln!(text, "    {}", parts.join(" · "))?;
         match debated.hardest_open() {
@@ -173,9 +170,7 @@ fn other(
 ) -> std::fmt::Result {
     let rank = one.rank.map_or_else(|| "-".to_owned(), |rank| rank.to_string());
     let (score, spread) = match &one.debated {
-        Some(debated) => {
-            (format!("{}/{}", debated.total_score, debated.top_score), debated.spread.to_string())
-        }
+        Some(debated) => (debated.score_text(), debated.spread.to_string()),
         None => ("-".to_owned(), "-".to_owned()),
     };
     let (id, title) = (display::line(&one.move_id), display::cut(&one.title, TITLE_CHARS));
@@ -193,7 +188,8 @@ fn cards(debated: &DebateResult) -> String {
     let card = |(member, card): (&String, &moothall_core::debate::Scorecard)| {
         format!("{} {}", display::line(member), card.sum())
     };
-    debated.scorecards.iter().map(card).collect::<Vec<_>>().join(", ")
+    let given = debated.scorecards.iter().filter(|(_, card)| card.is_given());
+    given.map(card).collect::<Vec<_>>().join(", ")
 }
 
 fn support(one: &RankedMove) -> Option<String> {
@@ -245,21 +241,13 @@ fn under_way(view: &ConsultReport, move_id: &str) -> String {
     }
 }
 
-/// Compares the last recommended move with the next one, if their scores differ by less than the
-/// scores of the decision makers.
-fn close_call(ranked: &ConsultResult) -> Option<String> {
-    let last = ranked.recommended.last()?;
-    let next = ranked.other.iter().find(|one| one.rank.is_some())?;
-    let (upper, lower) = (last.debated.as_ref()?, next.debated.as_ref()?);
-    let apart = upper.total_score.checked_sub(lower.total_score)?;
-    let differ = upper.spread.max(lower.spread);
-    (apart < differ).then(|| {
-        let plural = if apart == 1 { "" } else { "s" };
-        format!(
-            "{} and {} are {apart} point{plural} apart, but scores of decision makers differ by up to \
-             {differ}: too close to call",
-            display::line(&last.move_id),
-            display::line(&next.move_id)
-        )
-    })
+fn close_call(call: &CloseCall) -> String {
+    let CloseCall { upper, lower, apart, spread } = call;
+    let plural = if *apart == 1 { "" } else { "s" };
+    format!(
+        "{} and {} are {apart} point{plural} apart, but scores of decision makers differ by up to \
+         {spread}: too close to call",
+        display::line(upper),
+        display::line(lower)
+    )
 }

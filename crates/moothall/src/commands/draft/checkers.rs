@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use moothall_core::model::{ModelReply, ModelRequest};
 use moothall_core::sandbox::{ExecuteRequest, GuestPath, SandboxExecution, SandboxLabels};
-use moothall_models::{Ledger, RecordingMode};
+use moothall_models::{RecordingMode, RunLedger};
 use moothall_sandbox::{EngineName, LeaseOutcome};
 use moothall_workspace::{CheckRunner, ModelReviewer};
 use tokio_util::sync::CancellationToken;
@@ -63,7 +63,7 @@ impl CheckRunner for HostChecker {
 #[derive(Debug)]
 pub(crate) struct GatewayReviewer {
     config: Option<PathBuf>,
-    ledger: OnceLock<Ledger>,
+    ledger: OnceLock<RunLedger>,
 }
 
 impl GatewayReviewer {
@@ -78,7 +78,7 @@ impl ModelReviewer for GatewayReviewer {
             let context = CommandContext::load(self.config.as_deref(), toml::Table::new())?;
             context.refuse_stray_provider(&request.model)?;
             let gateway = context.gateway(&request.model, RecordingMode::Off)?;
-            let ledger = self.ledger.get_or_init(|| Ledger::new(context.budget()));
+            let ledger = self.ledger.get_or_init(|| RunLedger::new(context.budget()));
             let report = gateway.call(request, ledger, None).await;
             report.result.map_err(|failure| CliError::failed(failure.to_string()))
         })

@@ -1,6 +1,6 @@
 //! Turns a plain-text answer into drafts, for models without tools.
 
-use moothall_core::drafts::{Draft, FileProposal, RelPath, apply_hunks, read_answer};
+use moothall_core::drafts::{Draft, FileProposal, ImportFault, RelPath, apply_hunks, read_answer};
 use moothall_workspace::{DraftCaller, DraftEdit, DraftStore, FileRequirement};
 
 use super::store::failed;
@@ -15,14 +15,10 @@ pub(crate) fn import(
     task: &str,
     path: Option<&str>,
 ) -> Result<Vec<Draft>, CliError> {
-    let unusable = |words: String| {
-        CliError::usage(format!("cannot use the answer: {words}"))
-            .with_hint("name the file of each block (```python src/a.py), or use a unified diff")
-    };
     let single =
         path.map(RelPath::parse).transpose().map_err(|fault| CliError::usage(fault.to_string()))?;
     let proposed =
-        read_answer(text, single.as_ref()).map_err(|fault| unusable(fault.to_string()))?;
+        read_answer(text, single.as_ref()).map_err(|fault| unusable(&fault, &fault.message()))?;
     let mut drafts = Vec::new();
     for one in proposed {
         let existing = match one.what {
@@ -36,10 +32,27 @@ pub(crate) fn import(
             FileProposal::Delete => DraftEdit::Delete,
             FileProposal::Hunks(hunks) => DraftEdit::Content(
                 apply_hunks(&now, &hunks)
-                    .map_err(|fault| unusable(format!("{}: {fault}", draft.path)))?,
+                    .map_err(|fault| unusable(&fault, &format!("{}: {fault}", draft.path)))?,
             ),
         };
         drafts.push(store.write(worker, draft.id, edit, None).map_err(failed)?);
     }
     Ok(drafts)
+}
+
+fn unusable(fault: &ImportFault, words: &str) -> CliError {
+    let error = CliError::usage(format!("cannot use the answer: {words}"));
+    match fault {
+        ImportFault::Nothing | ImportFault::Unnamed(_) => error
+            .with_hint("name the file of each block (```python src/a.py), or use a unified diff"),
+        ImportFault::Path { .. } => {
+            error.with_hint("use a path inside the workspace, such as `src/a.py`")
+        }
+        // The message says what is wrong.
+        ImportFault::Long
+        | ImportFault::Unended(_)
+        | ImportFault::Twice(_)
+        | ImportFault::Diff { .. }
+        | ImportFault::Fit(_) => error,
+    }
 }

@@ -2,17 +2,18 @@
 
 use std::path::Path;
 
-use moothall_core::drafts::{Client, DraftId, DraftRefusal, Principal, PrincipalAccount, VIEW};
+use moothall_core::drafts::{ClientInfo, DraftId, DraftRefusal, Principal, PrincipalAccount, VIEW};
 use moothall_core::text::shown_line;
 use moothall_workspace::{
-    DraftCaller, DraftError, DraftStore, DraftStoreOptions, FileFault, HandoffMode, workspace_id,
+    DraftCaller, DraftError, DraftStateFile, DraftStore, DraftStoreOptions, FileFault, HandoffMode,
+    workspace_id,
 };
 
 use super::checkers::{GatewayReviewer, HostChecker};
 use crate::args::{GlobalArgs, HandoffArg, HandoffFlags, WorkspaceFlags};
 use crate::config::{self, LoadedConfig};
 use crate::context::CommandContext;
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 use crate::logging;
 use crate::terminal::{self, YELLOW};
 use crate::user_input;
@@ -140,7 +141,7 @@ pub(crate) fn warn_about_policy(store: &DraftStore) {
 
 fn caller(who: Principal) -> DraftCaller {
     let client =
-        Client { name: "moothall".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
+        ClientInfo { name: "moothall".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
     DraftCaller { who, client: Some(client) }
 }
 
@@ -184,16 +185,22 @@ pub(crate) fn failed(error: DraftError) -> CliError {
         DraftError::JournalDamaged { .. } => {
             Some("no drafts are accepted until this is resolved; run `moothall audit verify`")
         }
+        DraftError::InvalidFile { file: DraftStateFile::Handoff, .. } => {
+            Some("delete this file to turn the export off; `--handoff` turns it on again")
+        }
+        DraftError::InvalidFile { file: DraftStateFile::Anchor, .. } => {
+            Some("restore the file from a backup, or delete it to accept the audit log as it is")
+        }
         _ => None,
     };
     let exit = match &error {
-        DraftError::Policy(_) => Exit::Usage,
-        error if error.is_refusal() => Exit::Usage,
-        _ => Exit::Failed,
+        DraftError::Policy(_) => CliExit::Usage,
+        error if error.is_refusal() => CliExit::Usage,
+        _ => CliExit::Failed,
     };
     let words = error.to_string();
     let mut failed = CliError::new(exit, words);
-    if let DraftError::Io { source, .. } = error {
+    if let DraftError::Io { source, .. } | DraftError::InvalidFile { source, .. } = error {
         failed = failed.with_source(source);
     }
     match hint {

@@ -7,42 +7,44 @@ use moothall_core::{Conclusion, EffectResult, FindingSeverity, Outcome, RunVerdi
 use moothall_engine::{RunExit, RunPause, RunRecord};
 use serde_json::{Value, json};
 
-use crate::commands::run::Audience;
+use crate::commands::run::RunOutputMode;
 use crate::commands::{failure, runs};
 use crate::context::CommandContext;
 use crate::display;
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 use crate::run_store;
 use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
 
-pub(crate) struct Report<'a> {
+pub(crate) struct EditReport<'a> {
     pub(crate) context: &'a CommandContext,
     pub(crate) spec: &'a EditSpec,
     pub(crate) record: &'a RunRecord,
     pub(crate) ended: &'a RunExit,
 }
 
-impl Report<'_> {
+impl EditReport<'_> {
     /// Prints the report and returns the exit code.
-    pub(crate) fn print(&self, audience: Audience) -> anyhow::Result<Exit> {
+    pub(crate) fn print(&self, audience: RunOutputMode) -> anyhow::Result<CliExit> {
         match audience {
-            Audience::Person => self.print_text()?,
-            Audience::Json | Audience::Stdio => terminal::print(&format!("{:#}\n", self.json()))?,
+            RunOutputMode::Person => self.print_text()?,
+            RunOutputMode::Json | RunOutputMode::Stdio => {
+                terminal::print(&format!("{:#}\n", self.json()))?
+            }
         }
         let id = run_store::short(&self.record.row.run_id);
         match self.ended {
             RunExit::Done(outcome) => match &outcome.conclusion {
                 Conclusion::Failed { .. } => Err(self.failure(outcome).into()),
                 _ => Ok(match outcome.verdict {
-                    RunVerdict::Pass => Exit::Fine,
-                    RunVerdict::NeedsPerson => Exit::NeedsPerson,
-                    RunVerdict::Fail => Exit::VerdictNegative,
+                    RunVerdict::Pass => CliExit::Fine,
+                    RunVerdict::NeedsPerson => CliExit::NeedsPerson,
+                    RunVerdict::Fail => CliExit::VerdictNegative,
                 }),
             },
             RunExit::Paused(RunPause::Budget(found)) => {
                 let words = format!("run {id} is paused ({found})");
                 let hint = format!("raise the limit with `moothall resume {id} --budget USD`");
-                Err(CliError::new(Exit::BudgetStopped, words).with_hint(hint).into())
+                Err(CliError::new(CliExit::BudgetStopped, words).with_hint(hint).into())
             }
             RunExit::Paused(RunPause::Failure(model, found)) => {
                 let run_id = &self.record.row.run_id;
@@ -51,10 +53,10 @@ impl Report<'_> {
             RunExit::Paused(RunPause::Person | RunPause::Question(_)) => {
                 let words = format!("run {id} is paused");
                 let hint = format!("continue it with `moothall resume {id}`");
-                Err(CliError::new(Exit::NeedsPerson, words).with_hint(hint).into())
+                Err(CliError::new(CliExit::NeedsPerson, words).with_hint(hint).into())
             }
             RunExit::Cancelled => {
-                Err(CliError::new(Exit::Cancelled, format!("run {id} was cancelled")).into())
+                Err(CliError::new(CliExit::Cancelled, format!("run {id} was cancelled")).into())
             }
         }
     }

@@ -4,17 +4,17 @@ use std::io::{self, BufReader, BufWriter, IsTerminal as _, Read, Write as _};
 use std::path::Path;
 
 use fs_err::File;
-use moothall_sandbox::image::{BundleEntry, ImageStore, Recipe};
+use moothall_sandbox::image::{BundleEntry, ImageRecipe, ImageStore};
 use serde_json::json;
 use tempfile::NamedTempFile;
 
 use super::words;
 use crate::args::image::{ImageExportArgs, ImageImportArgs};
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 use crate::terminal::{self, GREEN};
 
-pub(crate) fn export(store: &ImageStore, args: &ImageExportArgs) -> anyhow::Result<Exit> {
-    let built = || Recipe::names().filter(|name| store.find(name).is_ok()).map(str::to_owned);
+pub(crate) fn export(store: &ImageStore, args: &ImageExportArgs) -> anyhow::Result<CliExit> {
+    let built = || ImageRecipe::names().filter(|name| store.find(name).is_ok()).map(str::to_owned);
     let names = if args.names.is_empty() { built().collect() } else { args.names.clone() };
     if names.is_empty() {
         return Err(CliError::usage("no images to export")
@@ -42,7 +42,7 @@ pub(crate) fn export(store: &ImageStore, args: &ImageExportArgs) -> anyhow::Resu
     tell(&images, args.json, "exported")
 }
 
-pub(crate) fn import(store: &ImageStore, args: &ImageImportArgs) -> anyhow::Result<Exit> {
+pub(crate) fn import(store: &ImageStore, args: &ImageImportArgs) -> anyhow::Result<CliExit> {
     let from: Box<dyn Read> = if args.file.as_os_str() == "-" {
         if io::stdin().is_terminal() {
             return Err(CliError::usage("no bundle on standard input").into());
@@ -58,15 +58,15 @@ pub(crate) fn import(store: &ImageStore, args: &ImageImportArgs) -> anyhow::Resu
     tell(&images, args.json, "imported and verified")
 }
 
-fn tell(images: &[BundleEntry], is_json: bool, what: &str) -> anyhow::Result<Exit> {
+fn tell(images: &[BundleEntry], is_json: bool, what: &str) -> anyhow::Result<CliExit> {
     if is_json {
         terminal::print(&format!("{:#}\n", json!({ "images": images })))?;
-        return Ok(Exit::Fine);
+        return Ok(CliExit::Fine);
     }
     for BundleEntry { name, sha256 } in images {
         terminal::print(&format!("{GREEN}ok{GREEN:#}  {name} {what}: {sha256}\n"))?;
     }
-    Ok(Exit::Fine)
+    Ok(CliExit::Fine)
 }
 
 fn exists(file: &Path) -> CliError {

@@ -5,20 +5,20 @@ use std::time::Duration;
 
 use moothall_core::{Conclusion, Outcome, RunEventBody, RunId, RunSpec, RunVerdict};
 use moothall_engine::{EffectPerformer as _, RunExit, cancel};
-use moothall_models::Ledger;
+use moothall_models::RunLedger;
 use moothall_store::StoredEvent;
 
-use super::view::View;
+use super::view::RunProgressView;
 use crate::commands::{self, InterruptibleResult};
 use crate::demo_delay::DemoDelay;
 use crate::launch::{PreparedRun, RunParts};
-use crate::run_store::Local;
+use crate::run_store::RunStore;
 
 /// Redraw interval of the waiting line.
 const TICK: Duration = Duration::from_millis(250);
 
 /// Shared with the driver.
-pub(crate) type SharedView = Arc<Mutex<View>>;
+pub(crate) type SharedView = Arc<Mutex<RunProgressView>>;
 
 /// Shows the elapsed time while `work` runs, until it is done or the user presses Ctrl-C.
 pub(crate) async fn watched<T>(
@@ -32,16 +32,16 @@ pub(crate) async fn watched<T>(
 }
 
 /// Locks the view, also after a panic in another holder.
-pub(crate) fn shown(view: &SharedView) -> MutexGuard<'_, View> {
+pub(crate) fn shown(view: &SharedView) -> MutexGuard<'_, RunProgressView> {
     view.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Executes a run until it stops. The caller holds its lock. Ctrl-C cancels the run.
 pub(crate) async fn drive(
     prepared: &PreparedRun,
-    local: &Local,
+    local: &RunStore,
     run_id: &RunId,
-    ledger: Ledger,
+    ledger: RunLedger,
     view: &SharedView,
 ) -> anyhow::Result<RunExit> {
     let store = &local.store;

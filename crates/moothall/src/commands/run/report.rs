@@ -1,16 +1,17 @@
 //! Reports the result of a program run as text or JSON.
 
 use moothall_core::model::ModelName;
+use moothall_core::sandbox::SandboxFailureKind;
 use moothall_core::{Conclusion, EffectResult, FindingSeverity, Outcome, RunEventBody, RunVerdict};
 use moothall_engine::{RunExit, RunPause, RunRecord};
 use serde_json::{Value, json};
 
-use super::view::Audience;
+use super::view::RunOutputMode;
 use crate::artifacts::WrittenFiles;
 use crate::commands::{attempts, failure, show};
 use crate::context::CommandContext;
 use crate::display;
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 use crate::files;
 use crate::run_store;
 use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
@@ -26,12 +27,14 @@ pub(crate) struct ProgramReport<'a> {
 
 impl ProgramReport<'_> {
     /// Prints the report and returns the exit code.
-    pub(crate) fn print(&self, audience: Audience) -> anyhow::Result<Exit> {
+    pub(crate) fn print(&self, audience: RunOutputMode) -> anyhow::Result<CliExit> {
         self.written.note_left_out();
         match audience {
-            Audience::Person => self.print_text()?,
-            Audience::Json => terminal::print(&format!("{:#}\n", self.json()))?,
-            Audience::Stdio => terminal::print(&format!("{}\n", json!({"result": self.json()})))?,
+            RunOutputMode::Person => self.print_text()?,
+            RunOutputMode::Json => terminal::print(&format!("{:#}\n", self.json()))?,
+            RunOutputMode::Stdio => {
+                terminal::print(&format!("{}\n", json!({"result": self.json()})))?
+            }
         }
         match self.ended {
             RunExit::Done(outcome) => match &outcome.conclusion {
@@ -39,15 +42,15 @@ impl ProgramReport<'_> {
                     Err(self.failure(outcome).into())
                 }
                 _ => Ok(match outcome.verdict {
-                    RunVerdict::Pass => Exit::Fine,
-                    RunVerdict::NeedsPerson => Exit::NeedsPerson,
-                    RunVerdict::Fail => Exit::VerdictNegative,
+                    RunVerdict::Pass => CliExit::Fine,
+                    RunVerdict::NeedsPerson => CliExit::NeedsPerson,
+                    RunVerdict::Fail => CliExit::VerdictNegative,
                 }),
             },
             RunExit::Paused(pause) => Err(self.paused(pause).into()),
             RunExit::Cancelled => {
                 let id = &self.record.row.run_id;
-                Err(CliError::new(Exit::Cancelled, format!("run {id} was cancelled")).into())
+                Err(CliError::new(CliExit::Cancelled, format!("run {id} was cancelled")).into())
             }
         }
     }
@@ -146,10 +149,14 @@ impl ProgramReport<'_> {
                 }
                 EffectResult::NotExecuted(found) if matches!(&outcome.conclusion, Conclusion::NotExecuted { kind } if *kind == found.kind) =>
                 {
-                    let words = format!("cannot run the program: {found}");
-                    return CliError::failed(words).with_hint(
-                        "run `moothall doctor` to see which sandboxes work on this machine",
-                    );
+                    let error = CliError::failed(format!("cannot run the program: {found}"));
+                    return match found.kind {
+                        SandboxFailureKind::NoEngine | SandboxFailureKind::Lost => error.with_hint(
+                            "run `moothall doctor` to see which sandboxes work on this machine",
+                        ),
+                        // The message says what to change.
+                        SandboxFailureKind::Image | SandboxFailureKind::Request => error,
+                    };
                 }
                 _ => {}
             }
@@ -166,18 +173,18 @@ impl ProgramReport<'_> {
                     false => "--budget USD",
                 };
                 let words = format!("run {id} is paused ({found})");
-                CliError::new(Exit::BudgetStopped, words)
+                CliError::new(CliExit::BudgetStopped, words)
                     .with_hint(format!("raise the limit with `moothall resume {id} {flag}`"))
             }
             RunPause::Failure(model, found) => {
                 failure::of_pause(self.context, model, found, &self.record.row.run_id)
             }
             RunPause::Question(words) => {
-                CliError::new(Exit::NeedsPerson, format!("run {id} is paused: {words}"))
+                CliError::new(CliExit::NeedsPerson, format!("run {id} is paused: {words}"))
                     .with_hint(format!("continue it with `moothall resume {id}`"))
             }
             RunPause::Person => {
-                CliError::new(Exit::NeedsPerson, format!("run {id} was paused by a user"))
+                CliError::new(CliExit::NeedsPerson, format!("run {id} was paused by a user"))
                     .with_hint(format!("continue it with `moothall resume {id}`"))
             }
         }

@@ -10,7 +10,7 @@ use crate::display;
 use crate::terminal::{self, BOLD, DIM};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Audience {
+pub(crate) enum RunOutputMode {
     /// A person: one line per event on standard error.
     Person,
     /// A program that reads one object at the end.
@@ -20,29 +20,29 @@ pub(crate) enum Audience {
 }
 
 #[derive(Debug)]
-pub(crate) struct View {
-    audience: Audience,
+pub(crate) struct RunProgressView {
+    audience: RunOutputMode,
     /// Whether the last line can be redrawn.
     live: bool,
     waiting: Option<(&'static str, Instant)>,
 }
 
-impl View {
-    pub(crate) fn new(audience: Audience) -> Self {
-        let live = audience == Audience::Person && terminal::stderr_is_terminal();
+impl RunProgressView {
+    pub(crate) fn new(audience: RunOutputMode) -> Self {
+        let live = audience == RunOutputMode::Person && terminal::stderr_is_terminal();
         Self { audience, live, waiting: None }
     }
 
     pub(crate) fn event(&mut self, run_id: &RunId, stored: &StoredEvent) {
         match self.audience {
-            Audience::Json => {}
-            Audience::Stdio => {
+            RunOutputMode::Json => {}
+            RunOutputMode::Stdio => {
                 if let Ok(line) = serde_json::to_string(&sequenced(run_id, stored)) {
                     // A closed pipe does not stop the run, which is stored.
                     let _ = terminal::print_on(&(line + "\n"));
                 }
             }
-            Audience::Person => {
+            RunOutputMode::Person => {
                 self.clear();
                 let line = display::event(stored);
                 terminal::note(&match stored.event.body {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use moothall_engine::EngineError;
-use moothall_store::{ControlRequest, RunFilter, RunRow, Teams, now_ms};
+use moothall_store::{ControlRequest, RunFilter, RunRow, TeamFilter, now_ms};
 use serde_json::{Value, json};
 
 use super::run_json;
@@ -12,8 +12,8 @@ use crate::args::{DeleteFlags, PruneArgs, RemoveArgs};
 use crate::commands::{prompt, resumable_run, runtime};
 use crate::config::LoadedConfig;
 use crate::display;
-use crate::error::{CliError, Exit};
-use crate::run_store::{self, DriverLock, Local};
+use crate::error::{CliError, CliExit};
+use crate::run_store::{self, DriverLock, RunStore};
 use crate::terminal::{self, DIM};
 
 /// Longer titles are cut.
@@ -28,9 +28,9 @@ struct RunDeletion {
 }
 
 /// Deletes either all named runs or none.
-pub(crate) fn remove(loaded: &LoadedConfig, args: &RemoveArgs) -> anyhow::Result<Exit> {
+pub(crate) fn remove(loaded: &LoadedConfig, args: &RemoveArgs) -> anyhow::Result<CliExit> {
     runtime()?.block_on(async {
-        let Some(local) = Local::open_existing(loaded).await? else {
+        let Some(local) = RunStore::open_existing(loaded).await? else {
             let first = args.runs.first().map(String::as_str).unwrap_or_default();
             return Err(run_store::no_such_run(first).into());
         };
@@ -54,13 +54,13 @@ pub(crate) fn remove(loaded: &LoadedConfig, args: &RemoveArgs) -> anyhow::Result
 }
 
 /// Deletes old runs, except those that a process is executing.
-pub(crate) fn prune(loaded: &LoadedConfig, args: &PruneArgs) -> anyhow::Result<Exit> {
+pub(crate) fn prune(loaded: &LoadedConfig, args: &PruneArgs) -> anyhow::Result<CliExit> {
     let wanted = if args.dry_run { DeletionMode::Report } else { DeletionMode::Deletion };
     runtime()?.block_on(async {
-        let Some(local) = Local::open_existing(loaded).await? else {
+        let Some(local) = RunStore::open_existing(loaded).await? else {
             return nothing(&args.how);
         };
-        let filter = RunFilter { teams: Teams::All, state: None, limit: u32::MAX };
+        let filter = RunFilter { teams: TeamFilter::All, state: None, limit: u32::MAX };
         let rows = local.store.runs(filter).await.map_err(run_store::broken)?;
         let mut doomed = Vec::new();
         for row in outdated(rows, now_ms(), args.older_than, args.keep) {
@@ -87,7 +87,7 @@ fn outdated(rows: Vec<RunRow>, now_ms: u64, older_than: Duration, keep: usize) -
 }
 
 /// Locks a run for deletion.
-async fn doom(local: &Local, row: RunRow) -> Result<RunDeletion, EngineError> {
+async fn doom(local: &RunStore, row: RunRow) -> Result<RunDeletion, EngineError> {
     // Workers act on a cancel request within a second. A run that still looks active after one has
     // no worker, and a worker that returns finds the run deleted and stops.
     if run_store::restate_of(&row.spec).is_some()
@@ -112,11 +112,11 @@ enum DeletionMode {
 }
 
 async fn delete(
-    local: &Local,
+    local: &RunStore,
     doomed: &[RunDeletion],
     how: &DeleteFlags,
     wanted: DeletionMode,
-) -> anyhow::Result<Exit> {
+) -> anyhow::Result<CliExit> {
     if doomed.is_empty() {
         return nothing(how);
     }
@@ -128,7 +128,7 @@ async fn delete(
     if wanted == DeletionMode::Report {
         let would = format!("{many} with {} would be deleted\n", display::bytes(bytes));
         terminal::print(&if how.json { report(doomed, bytes, None) } else { would })?;
-        return Ok(Exit::Fine);
+        return Ok(CliExit::Fine);
     }
     if !how.yes {
         if !prompt::somebody_is_there() {
@@ -138,7 +138,7 @@ async fn delete(
         }
         let asked = format!("Permanently delete {many} with {}?", display::bytes(bytes));
         if !prompt::agreed(&asked).await {
-            return Err(CliError::new(Exit::Cancelled, "nothing was deleted").into());
+            return Err(CliError::new(CliExit::Cancelled, "nothing was deleted").into());
         }
     }
     let ids: Vec<_> = doomed.iter().map(|one| one.row.run_id.clone()).collect();
@@ -148,6 +148,9 @@ async fn delete(
     let freed = local.store.give_back().await.map_err(|error| {
         CliError::failed("the runs were deleted, but their disk space was not reclaimed")
             .with_source(error)
+            .with_hint(
+                "new runs reuse the space; deleting other runs later tries again to reclaim it",
+            )
     })?;
     terminal::print(&match how.json {
         true => report(doomed, bytes, Some(freed)),
@@ -157,18 +160,18 @@ async fn delete(
             display::bytes(freed)
         ),
     })?;
-    Ok(Exit::Fine)
+    Ok(CliExit::Fine)
 }
 
-fn nothing(how: &DeleteFlags) -> anyhow::Result<Exit> {
+fn nothing(how: &DeleteFlags) -> anyhow::Result<CliExit> {
     terminal::print(&match how.json {
         true => report(&[], 0, None),
         false => "nothing to delete\n".to_owned(),
     })?;
-    Ok(Exit::Fine)
+    Ok(CliExit::Fine)
 }
 
-async fn could_go_on(local: &Local, row: &RunRow) -> Result<CliError, CliError> {
+async fn could_go_on(local: &RunStore, row: &RunRow) -> Result<CliError, CliError> {
     let state = display::state(row, local.is_driven(row).await?);
     let id = run_store::short(&row.run_id);
     Ok(CliError::usage(format!("run {} is {state} and can still be resumed", row.run_id))

@@ -1,11 +1,11 @@
 //! Maps [`CliError`] to HTTP problems and decides how much detail the client sees.
 
 use moothall_core::ErrorCode;
-use moothall_core::access::Excess;
-use moothall_server::{Problem, StatusCode};
+use moothall_core::access::RunLimitError;
+use moothall_server::{ApiProblem, StatusCode};
 
 use super::path_redaction::PathRedactor;
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 
 /// Whether clients see the causes of an error. Causes contain local paths, which only the user of
 /// this machine may see.
@@ -33,17 +33,18 @@ impl ErrorDisclosure {
         }
     }
 
-    pub(crate) fn problem(&self, error: &CliError) -> Problem {
+    pub(crate) fn problem(&self, error: &CliError) -> ApiProblem {
         if let Self::Logged(_) = self {
             let words = error.words();
             tracing::warn!(target: "moothall::serve", error = words, "request refused");
         }
         let (status, code) = match error.exit {
-            Exit::Usage => (StatusCode::UNPROCESSABLE_ENTITY, ErrorCode::Refused),
-            Exit::BudgetStopped | Exit::NeedsPerson | Exit::VerdictNegative | Exit::Cancelled => {
-                (StatusCode::CONFLICT, ErrorCode::Refused)
-            }
-            Exit::Failed | Exit::Fine => (StatusCode::BAD_GATEWAY, ErrorCode::Failed),
+            CliExit::Usage => (StatusCode::UNPROCESSABLE_ENTITY, ErrorCode::Refused),
+            CliExit::BudgetStopped
+            | CliExit::NeedsPerson
+            | CliExit::VerdictNegative
+            | CliExit::Cancelled => (StatusCode::CONFLICT, ErrorCode::Refused),
+            CliExit::Failed | CliExit::Fine => (StatusCode::BAD_GATEWAY, ErrorCode::Failed),
         };
         let status = match error.code {
             Some(ErrorCode::UnknownTicker) => StatusCode::NOT_FOUND,
@@ -55,7 +56,7 @@ impl ErrorDisclosure {
             ) => StatusCode::CONFLICT,
             _ => status,
         };
-        let problem = Problem::new(status, error.code.unwrap_or(code), self.words(error));
+        let problem = ApiProblem::new(status, error.code.unwrap_or(code), self.words(error));
         match &error.hint {
             Some(hint) => problem.with_hint(self.hint(hint)),
             None => problem,
@@ -65,8 +66,8 @@ impl ErrorDisclosure {
 
 /// A token limit was exceeded. The end of a run cannot be predicted, so clients may retry after a
 /// minute.
-pub(crate) fn beyond(excess: Excess) -> Problem {
-    Problem::new(StatusCode::TOO_MANY_REQUESTS, excess.code(), excess.to_string())
+pub(crate) fn beyond(excess: RunLimitError) -> ApiProblem {
+    ApiProblem::new(StatusCode::TOO_MANY_REQUESTS, excess.code(), excess.to_string())
         .with_hint(excess.hint())
         .retry_after(60)
 }

@@ -13,16 +13,17 @@ use moothall_core::report::PaperSize;
 use moothall_core::report::document::ReportDocument;
 use moothall_core::{RunId, RunSpec};
 use moothall_engine::{EngineError, RunRecord, cancel};
-use moothall_models::{Budget, Ledger};
+use moothall_models::{Budget, RunLedger};
 use moothall_server::dto::{
     CheckTextRequest, CommitteeList, DoctorResponse, EditMovesRequest, FactsQuery,
     ResumeRunRequest, ServerSettings, StartConsultRequest, StartRunRequest, TickerList,
 };
 use moothall_server::{
-    EventFeed, Problem, RunService, RunServiceFuture, StartOutcome, StartRequest, StatusCode,
+    ApiProblem, EventFeed, RunService, RunServiceFuture, StartOutcome, StartRequest, StatusCode,
 };
 use moothall_store::{
-    Admission, ControlRequest, IdempotencyKey, NewRun, RunRow, StoredEvent, Terms, now_ms,
+    AdmissionDecision, AdmissionTerms, ControlRequest, IdempotencyKey, NewRun, RunRow, StoredEvent,
+    now_ms,
 };
 use serde_json::Value;
 use tokio::task::JoinHandle;
@@ -41,9 +42,9 @@ use crate::launch::{
     self, BackgroundRun, ConsultPlan, ConsultRequest, PreparedRun, ProgramRequest, ServerDefaults,
     cluster, parse_budget,
 };
-use crate::notify::{self, News};
+use crate::notify::{self, RunNotification};
 use crate::pdf_helper;
-use crate::run_store::{self, DriverLock, Local};
+use crate::run_store::{self, DriverLock, RunStore};
 
 /// How long shutdown waits for calls in progress, because they are already paid for.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -52,7 +53,7 @@ const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 pub(crate) struct LocalRunService {
     config: Option<PathBuf>,
-    local: Arc<Local>,
+    local: Arc<RunStore>,
     feed: Arc<EventFeed>,
     defaults: ServerDefaults,
     pace: DemoDelay,
@@ -72,7 +73,7 @@ impl std::fmt::Debug for LocalRunService {
 impl LocalRunService {
     pub(crate) fn new(
         config: Option<PathBuf>,
-        local: Arc<Local>,
+        local: Arc<RunStore>,
         feed: Arc<EventFeed>,
         defaults: ServerDefaults,
         pace: DemoDelay,
@@ -82,7 +83,7 @@ impl LocalRunService {
         Self { config, local, feed, defaults, pace, causes, driving, probing }
     }
 
-    fn problem(&self, error: CliError) -> Problem {
+    fn problem(&self, error: CliError) -> ApiProblem {
         self.causes.problem(&error)
     }
 
@@ -132,7 +133,7 @@ impl LocalRunService {
         Ok((context, run, new))
     }
 
-    async fn begin(&self, order: StartRequest) -> Result<StartOutcome, Problem> {
+    async fn begin(&self, order: StartRequest) -> Result<StartOutcome, ApiProblem> {
         let StartRequest { request, owner, once } = order;
         let (context, run, new) = self.open(request).await.map_err(|error| self.problem(error))?;
         let settings = run.spec().settings().clone();
@@ -142,10 +143,10 @@ impl LocalRunService {
         let lock = self.local.lock(&run_id).await.map_err(|error| self.problem(unlocked(error)))?;
         let once =
             once.map(|once| IdempotencyKey { key: once.key, request_sha256: once.request_sha256 });
-        let terms = Terms { once, day_began_at_ms: now_ms().saturating_sub(DAY_MS) };
+        let terms = AdmissionTerms { once, day_began_at_ms: now_ms().saturating_sub(DAY_MS) };
         match self.local.store.admit_run(new, terms).await? {
-            Admission::Made => {}
-            Admission::MadeBefore(before) => {
+            AdmissionDecision::Made => {}
+            AdmissionDecision::MadeBefore(before) => {
                 // The process that created it may have died before submitting it to the cluster.
                 if let Some(restate) = settings.restate {
                     let started = cluster::start(&restate, &spec, &before).await;
@@ -153,19 +154,19 @@ impl LocalRunService {
                 }
                 return Ok(StartOutcome::Before(before));
             }
-            Admission::OtherRequest => {
-                return Err(Problem::new(
+            AdmissionDecision::OtherRequest => {
+                return Err(ApiProblem::new(
                     StatusCode::UNPROCESSABLE_ENTITY,
                     ErrorCode::IdempotencyKeyReused,
                     "this `Idempotency-Key` was already used for a different request",
                 )
                 .with_hint("use a new key for a new request"));
             }
-            Admission::Refused(excess) => return Err(beyond(excess)),
+            AdmissionDecision::Refused(excess) => return Err(beyond(excess)),
         }
         match &settings.restate {
             None => {
-                let ledger = Ledger::new(launch::budget(&settings));
+                let ledger = RunLedger::new(launch::budget(&settings));
                 let unattended = BackgroundRun { run, ledger, review: None };
                 self.drive(run_id.clone(), lock, context, unattended);
             }
@@ -195,7 +196,7 @@ impl LocalRunService {
                 let error = error.words();
                 tracing::error!(target: "moothall::serve", run_id = %id, error, "run failed");
             }
-            let news = ended.as_ref().map_or(Some(News::Failed), News::of);
+            let news = ended.as_ref().map_or(Some(RunNotification::Failed), RunNotification::of);
             notify::tell(&context.loaded, &id, news).await;
         };
         // Keeps the run in the trace of the request that started it.
@@ -205,7 +206,7 @@ impl LocalRunService {
         driving.insert(run_id, task);
     }
 
-    async fn allow(&self, row: &RunRow, request: &ResumeRunRequest) -> Result<(), Problem> {
+    async fn allow(&self, row: &RunRow, request: &ResumeRunRequest) -> Result<(), ApiProblem> {
         let budget =
             parse_budget(request.budget_usd.as_deref()).map_err(|error| self.problem(error))?;
         let Some(cap) = budget else { return Ok(()) };
@@ -231,7 +232,7 @@ impl LocalRunService {
         let run = PreparedRun::open(&context, spec).await?;
         let record = RunRecord::read(store, &row.run_id).await.map_err(run_store::broken)?;
         let review = consult::review(store, &record).await?;
-        let ledger = Ledger::resume(budget, row.spent.unwrap_or_default());
+        let ledger = RunLedger::resume(budget, row.spent.unwrap_or_default());
         // Before the client learns that the run has resumed, so a later pause request is not
         // removed.
         store.withdraw(&row.run_id, ControlRequest::Pause).await.map_err(run_store::broken)?;
@@ -328,7 +329,7 @@ impl RunService for LocalRunService {
             let checked = tokio::task::spawn_blocking(move || {
                 TextCheckReport::of(&text, &evidence).report("-".as_ref(), &evidence)
             });
-            checked.await.map_err(|error| Problem::internal(&error))
+            checked.await.map_err(|error| ApiProblem::internal(&error))
         })
     }
 
@@ -342,7 +343,7 @@ impl RunService for LocalRunService {
         })
     }
 
-    fn committees(&self) -> Result<CommitteeList, Problem> {
+    fn committees(&self) -> Result<CommitteeList, ApiProblem> {
         Ok(known::committees(&self.defaults.committees))
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use moothall_engine::RunRecord;
-use moothall_store::{PgStore, RunFilter, RunRow, Store, Teams};
+use moothall_store::{PgStore, RunFilter, RunRow, Store, TeamFilter};
 use tempfile::TempDir;
 
 use crate::chaos::{Left, store};
@@ -204,7 +204,7 @@ impl Cluster {
 
 /// All runs, newest first; empty if the store is unavailable.
 pub(crate) async fn runs(store: &dyn Store) -> Vec<RunRow> {
-    let filter = RunFilter { teams: Teams::All, state: None, limit: 1000 };
+    let filter = RunFilter { teams: TeamFilter::All, state: None, limit: 1000 };
     store.runs(filter).await.unwrap_or_default()
 }
 

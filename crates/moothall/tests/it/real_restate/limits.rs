@@ -2,11 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use moothall_testkit::{ProviderCall, Wire};
+use moothall_testkit::{ProviderCall, ProviderProtocol};
 
 use super::cluster::{Cluster, PATIENCE, Plan, Running, SMALL};
 use crate::consult::careless;
 use crate::fake::Fake;
+use crate::serve_limits::Arrivals;
 use crate::world::World;
 
 const CONSULT: [&str; 11] = [
@@ -29,7 +30,7 @@ fn cluster(fake: &Fake, concurrent: u32) -> Cluster {
         careless(call).with_latency(Duration::from_millis(150))
     });
     let world = World::new()
-        .with("MOOTHALL_PROVIDER__OPENROUTER__BASE_URL", &fake.base_url(Wire::OpenAi))
+        .with("MOOTHALL_PROVIDER__OPENROUTER__BASE_URL", &fake.base_url(ProviderProtocol::OpenAi))
         .with("MOOTHALL_PROVIDER__OPENROUTER__CONCURRENT", &concurrent.to_string());
     Cluster::in_world(Plan { workers: 3, postgres: true, ..SMALL }, world)
 }
@@ -43,6 +44,21 @@ fn a_provider_that_allows_eight_calls_at_once_never_gets_nine_from_three_workers
     let stats = fake.stats();
     assert!(stats.answered > 100, "{stats:?}");
     assert_eq!(stats.max_concurrent, 8);
+}
+
+#[test]
+fn a_limit_per_minute_holds_across_three_workers() {
+    const PER_MINUTE: u32 = 600;
+    let (fake, arrivals) = (Fake::start(), Arrivals::default());
+    fake.respond_with(arrivals.record());
+    let world = World::new()
+        .with("MOOTHALL_PROVIDER__OPENROUTER__BASE_URL", &fake.base_url(ProviderProtocol::OpenAi))
+        .with("MOOTHALL_PROVIDER__OPENROUTER__REQUESTS_PER_MINUTE", &PER_MINUTE.to_string());
+    let cluster = Cluster::in_world(Plan { workers: 3, postgres: true, ..SMALL }, world);
+    let clients: Vec<_> = (0..3).map(|_| cluster.follow(&CONSULT)).collect();
+    clients.into_iter().for_each(Running::wait);
+    assert!(fake.stats().answered > 150, "{:?}", fake.stats());
+    arrivals.check(PER_MINUTE);
 }
 
 #[test]

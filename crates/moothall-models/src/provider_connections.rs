@@ -1,0 +1,58 @@
+//! Connections and limits of providers, shared by all gateways of a process, so that limits apply
+//! to the process and not to each run.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::catalog::{ModelProvider, ProviderLimits};
+use crate::http::HttpClients;
+use crate::model_limiters::ModelLimiters;
+
+/// Cheap to clone; clones share everything.
+#[derive(Debug, Clone, Default)]
+pub struct ProviderConnections(Arc<SharedConnections>);
+
+#[derive(Debug, Default)]
+struct SharedConnections {
+    clients: Arc<HttpClients>,
+    limiters: Mutex<BTreeMap<LimiterKey, Arc<ModelLimiters>>>,
+    /// Providers that have answered a call, so that their failures are outages and not mistakes in
+    /// the configuration.
+    answered: Mutex<BTreeSet<String>>,
+}
+
+/// Runs share limits if they use the same server with the same limits.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct LimiterKey {
+    provider: String,
+    address: String,
+    limits: ProviderLimits,
+}
+
+impl ProviderConnections {
+    pub(crate) fn clients(&self) -> Arc<HttpClients> {
+        Arc::clone(&self.0.clients)
+    }
+
+    pub(crate) fn limiters(&self, provider: &ModelProvider) -> Arc<ModelLimiters> {
+        let key = LimiterKey {
+            provider: provider.name.clone(),
+            address: provider.base_url.clone(),
+            limits: provider.limits,
+        };
+        let mut limiters = self.0.limiters.lock().unwrap_or_else(PoisonError::into_inner);
+        let limiter = || Arc::new(ModelLimiters::new(provider.limits));
+        Arc::clone(limiters.entry(key).or_insert_with(limiter))
+    }
+
+    pub(crate) fn note_answered(&self, provider: &str) {
+        let mut answered = self.0.answered.lock().unwrap_or_else(PoisonError::into_inner);
+        if !answered.contains(provider) {
+            answered.insert(provider.to_owned());
+        }
+    }
+
+    pub(crate) fn has_answered(&self, provider: &str) -> bool {
+        self.0.answered.lock().unwrap_or_else(PoisonError::into_inner).contains(provider)
+    }
+}

@@ -1,0 +1,60 @@
+//! The memory limit of all sandboxes of a process. Several pools may share one.
+
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::StartedSandbox;
+
+/// Unit of the budget. Bytes would exceed the maximum of a semaphore.
+pub(crate) const MIB: u64 = 1 << 20;
+
+/// Host memory for sandboxes, idle and in use. Cheap to clone; clones share the memory.
+#[derive(Debug, Clone)]
+pub struct MemoryBudget {
+    inner: Arc<MemoryBudgetInner>,
+}
+
+#[derive(Debug)]
+struct MemoryBudgetInner {
+    mib: u64,
+    free: Arc<Semaphore>,
+    /// Pools whose idle sandboxes make way for requests to other pools.
+    pools: Mutex<Vec<Weak<dyn IdleSandboxes>>>,
+}
+
+/// A pool that can give up an idle sandbox.
+pub(crate) trait IdleSandboxes: Debug + Send + Sync {
+    fn pop_idle(&self) -> Option<(StartedSandbox, OwnedSemaphorePermit)>;
+}
+
+impl MemoryBudget {
+    pub fn new(bytes: u64) -> Self {
+        let mib = bytes / MIB;
+        let units = usize::try_from(mib).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS);
+        let free = Arc::new(Semaphore::new(units));
+        Self { inner: Arc::new(MemoryBudgetInner { mib, free, pools: Mutex::default() }) }
+    }
+
+    /// The limit in MiB.
+    pub(crate) fn mib(&self) -> u64 {
+        self.inner.mib
+    }
+
+    pub(crate) fn free(&self) -> &Arc<Semaphore> {
+        &self.inner.free
+    }
+
+    pub(crate) fn add_pool(&self, pool: Weak<dyn IdleSandboxes>) {
+        let mut pools = self.inner.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        pools.retain(|pool| pool.strong_count() > 0);
+        pools.push(pool);
+    }
+
+    /// An idle sandbox of any pool.
+    pub(crate) fn pop_idle(&self) -> Option<(StartedSandbox, OwnedSemaphorePermit)> {
+        let pools = self.inner.pools.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        pools.iter().filter_map(Weak::upgrade).find_map(|pool| pool.pop_idle())
+    }
+}

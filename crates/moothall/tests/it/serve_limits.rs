@@ -1,0 +1,70 @@
+//! Limits of a provider apply to the whole server, measured at the provider.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use moothall_testkit::{ProviderBehaviour, ProviderCall};
+use serde_json::json;
+
+use crate::consult::careless;
+use crate::fake::Fake;
+use crate::serve::{Server, runtime};
+use crate::world::World;
+
+/// When calls arrived at a provider.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Arrivals(Arc<Mutex<Vec<Instant>>>);
+
+impl Arrivals {
+    /// A slow committee whose calls are recorded.
+    pub(crate) fn record(
+        &self,
+    ) -> impl Fn(&ProviderCall) -> ProviderBehaviour + Send + Sync + 'static {
+        let arrivals = self.clone();
+        move |call| {
+            arrivals.0.lock().unwrap().push(Instant::now());
+            careless(call).with_latency(Duration::from_millis(50))
+        }
+    }
+
+    /// No minute has more calls than the limit. A tenth may come at once and the rest is spread
+    /// evenly, so this also holds for shorter times.
+    pub(crate) fn check(&self, per_minute: u32) {
+        let arrivals = self.0.lock().unwrap();
+        let (burst, rate) = (f64::from(per_minute) / 10.0, f64::from(per_minute) * 0.9 / 60.0);
+        for (first, began) in arrivals.iter().enumerate() {
+            for (last, arrived) in arrivals.iter().enumerate().skip(first) {
+                let calls = (last - first + 1) as f64;
+                let allowed = burst + rate * (*arrived - *began).as_secs_f64();
+                // Calls may arrive a little closer together than they were sent.
+                assert!(calls <= allowed + 3.0, "{calls} calls, {allowed:.1} allowed");
+            }
+        }
+    }
+}
+
+#[test]
+fn ten_consultations_at_once_stay_within_the_limits_of_the_provider() {
+    const PER_MINUTE: u32 = 480;
+    let (fake, arrivals) = (Fake::start(), Arrivals::default());
+    fake.respond_with(arrivals.record());
+    let world = World::new();
+    fake.configure(&world, "");
+    let limits = format!("[provider.openai]\nconcurrent = 8\nrequests_per_minute = {PER_MINUTE}\n");
+    world.write("fake.toml", &world.read("fake.toml").replace("[provider.openai]\n", &limits));
+    let server = Server::start(&world, &["--config", "fake.toml"]);
+    runtime().block_on(async {
+        let wanted = json!({"workflow": "consult", "ticker": "HLXI", "moves": 1, "rounds": 1,
+                            "model": "openai/m", "isolation": "none"});
+        let mut runs = Vec::new();
+        for _ in 0..10 {
+            runs.push(server.begin(&wanted).await);
+        }
+        for run in &runs {
+            server.over(run).await;
+        }
+    });
+    let stats = fake.stats();
+    assert!(stats.answered >= 100 && stats.max_concurrent <= 8, "{stats:?}");
+    arrivals.check(PER_MINUTE);
+}
