@@ -56,6 +56,16 @@ pub struct ModelProvider {
     pub limits: ProviderLimits,
     /// Time limit of one attempt.
     pub timeout: Duration,
+    /// What the user states about its models.
+    pub stated: StatedModel,
+}
+
+/// Properties of a provider's models that the user has set. They replace those of the catalog.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StatedModel {
+    pub context: Option<u64>,
+    pub max_output: Option<u32>,
+    pub prices: Option<ModelPrices>,
 }
 
 /// Rate limits of one model of a provider.
@@ -158,19 +168,21 @@ impl Catalog {
         if model.is_demo() {
             return ModelCard::demo(model);
         }
-        let free = self.provider(model.provider()).is_some_and(|provider| provider.free);
+        let provider = self.provider(model.provider());
+        let free = provider.is_some_and(|provider| provider.free);
+        let stated = provider.map(|provider| provider.stated).unwrap_or_default();
         let row = self.models.get(&model.to_string());
         let listed = row.is_some();
         let row = row.cloned().unwrap_or_default();
         ModelCard {
             model: model.clone(),
-            context: row.context,
-            max_output: row.max_output,
+            context: stated.context.or(row.context),
+            max_output: stated.max_output.or(row.max_output),
             temperature: row.temperature,
             effort: row.effort,
             structured: row.structured,
             cache_minimum: row.cache_minimum,
-            prices: row.prices().or_else(|| free.then(ModelPrices::free)),
+            prices: stated.prices.or_else(|| row.prices()).or_else(|| free.then(ModelPrices::free)),
             listed,
         }
     }
@@ -213,6 +225,7 @@ impl ModelProvider {
                 concurrent,
             },
             timeout: row.timeout_seconds.map_or(DEFAULT_TIMEOUT, Duration::from_secs),
+            stated: StatedModel::default(),
         })
     }
 
@@ -235,6 +248,7 @@ impl ModelProvider {
                 concurrent: NonZeroU32::MIN.saturating_add(DEFAULT_CONCURRENT - 1),
             },
             timeout: DEFAULT_TIMEOUT,
+            stated: StatedModel::default(),
         }
     }
 
@@ -260,6 +274,18 @@ impl ModelProvider {
             requests_per_minute: own.requests_per_minute.or(self.limits.requests_per_minute),
             tokens_per_minute: own.tokens_per_minute.or(self.limits.tokens_per_minute),
             concurrent: own.concurrent.unwrap_or(self.limits.concurrent),
+        };
+        self.stated = StatedModel {
+            context: own.context.map(|context| u64::from(context.get())),
+            max_output: own.max_output.map(NonZeroU32::get),
+            prices: match (own.price_input, own.price_output) {
+                (Some(input), Some(output)) => {
+                    let price = TokenPrice { input, output, ..TokenPrice::default() };
+                    Some(ModelPrices::new(price, None))
+                }
+                (None, None) => None,
+                _ => return Err(CatalogError::HalfAPrice(self.name.clone())),
+            },
         };
         Ok(())
     }

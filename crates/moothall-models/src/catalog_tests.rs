@@ -160,6 +160,7 @@ fn rows_of_the_user_may_add_a_provider() {
             concurrent: NonZeroU32::new(3).unwrap(),
         },
         timeout: Duration::from_secs(5),
+        stated: StatedModel::default(),
     };
     assert_eq!(catalog.provider("lab"), Some(&expected));
 }
@@ -229,6 +230,32 @@ fn settings_replace_what_they_name_and_nothing_else() {
 }
 
 #[test]
+fn window_output_and_price_of_an_own_server_need_no_catalog_file() {
+    let settings = ProviderSettings {
+        base_url: Some("http://127.0.0.1:1/v1".to_owned()),
+        context: NonZeroU32::new(8192),
+        max_output: NonZeroU32::new(2048),
+        price_input: Some(MicroUsd::new(200_000)),
+        price_output: Some(MicroUsd::new(800_000)),
+        ..ProviderSettings::default()
+    };
+    let card = configured("lab", settings.clone()).unwrap().card(&"lab/tiny".parse().unwrap());
+    let price = TokenPrice {
+        input: MicroUsd::new(200_000),
+        output: MicroUsd::new(800_000),
+        ..TokenPrice::default()
+    };
+    assert_eq!((card.context, card.max_output), (Some(8192), Some(2048)));
+    assert_eq!(card.prices, Some(ModelPrices::new(price, None)));
+    let half = ProviderSettings { price_output: None, ..settings };
+    let error = configured("lab", half).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "provider `lab` has only one of `price_input` and `price_output`"
+    );
+}
+
+#[test]
 fn a_built_in_provider_at_the_users_own_address_demands_no_key_and_takes_any_schema() {
     let settings = ProviderSettings {
         base_url: Some("http://127.0.0.1:8080/v1/".to_owned()),
@@ -269,6 +296,7 @@ fn a_new_provider_needs_only_an_address() {
             concurrent: NonZeroU32::new(8).unwrap(),
         },
         timeout: Duration::from_secs(180),
+        stated: StatedModel::default(),
     };
     assert_eq!(catalog.provider("lab"), Some(&expected));
     assert_eq!(

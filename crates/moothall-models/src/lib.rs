@@ -17,6 +17,7 @@ mod model_limiter;
 mod model_limiters;
 mod provider_connections;
 mod recording;
+mod repetition;
 mod reply_check;
 mod schema_check;
 mod scripted_backend;

@@ -10,6 +10,7 @@ use moothall_core::{tokens_at_most, tokens_expected};
 use crate::backend::BackendReply;
 use crate::catalog::ModelCard;
 use crate::ledger::CallCost;
+use crate::repetition::loop_start;
 use crate::wire::{RawReply, RawStopReason};
 
 /// Below this size the estimate is too coarse to detect a truncated prompt.
@@ -32,10 +33,16 @@ pub(crate) fn judge(
     card: &ModelCard,
     answered: BackendReply,
 ) -> CheckedReply {
-    let BackendReply { answer, window } = answered;
+    let BackendReply { mut answer, window } = answered;
     let (usage, basis) = believable_usage(request, &answer);
     let cost = card.prices.map(|prices| prices.cost(&usage));
     let amount = CallCost { usd: cost, tokens: usage.total() };
+    // A reply that ends in a loop is incomplete, whatever the provider reports.
+    let is_text = matches!(answer.stop, RawStopReason::End | RawStopReason::MaxTokens);
+    if let Some(start) = loop_start(&answer.text).filter(|_| is_text) {
+        answer.text.truncate(start);
+        answer.stop = RawStopReason::MaxTokens;
+    }
     let result = match unusable(request, &answer, usage, basis, window) {
         Some(failure) => Err(failure),
         None => Ok(ModelReply {

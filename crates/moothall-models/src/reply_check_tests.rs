@@ -362,3 +362,13 @@ fn a_model_without_a_price_has_no_bill() {
     assert_eq!(judged.amount, CallCost { usd: None, tokens: 15 });
     assert_eq!(judged.result.unwrap().cost_micro_usd, None);
 }
+
+#[test]
+fn a_reply_that_ends_in_a_loop_is_cut_off() {
+    let text = format!("The margin fell. {}", "It fell again. ".repeat(100));
+    let answered =
+        BackendReply { answer: said(&text, RawStopReason::End, used(12, 3)), window: None };
+    let reply = judge(&request("Why?"), &card(), answered).result.unwrap();
+    assert_eq!(reply.stop, StopReason::MaxTokens);
+    assert_eq!(reply.text, "The margin fell. It fell again");
+}

@@ -7,6 +7,8 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use moothall_core::MicroUsd;
+use moothall_core::money::dollars_option;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +44,18 @@ pub struct ProviderSettings {
     pub timeout: Option<Duration>,
     /// Model to use if only the provider is given, by the provider's own name for it.
     pub default_model: Option<String>,
+    /// Context window in tokens of this provider's models. Prompts are fitted to it.
+    pub context: Option<NonZeroU32>,
+    /// Maximum output tokens of this provider's models.
+    pub max_output: Option<NonZeroU32>,
+    /// Price of a million prompt tokens in dollars, such as `"0.20"`. Needs `price_output`.
+    #[serde(with = "dollars_option")]
+    #[schemars(with = "Option<String>", extend("x-type" = "dollars"))]
+    pub price_input: Option<MicroUsd>,
+    /// Price of a million output tokens in dollars, such as `"0.80"`.
+    #[serde(with = "dollars_option")]
+    #[schemars(with = "Option<String>", extend("x-type" = "dollars"))]
+    pub price_output: Option<MicroUsd>,
 }
 
 /// The API format of a provider.

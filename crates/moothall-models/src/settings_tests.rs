@@ -40,6 +40,10 @@ fn every_provider_setting_is_read_and_written_back() {
         concurrent = 4
         timeout = "1m 30s"
         default_model = "tiny"
+        context = 8192
+        max_output = 2048
+        price_input = "0.20"
+        price_output = "0.80"
         "#,
         Some(ProviderSettings {
             base_url: Some("http://127.0.0.1:8080/v1".to_owned()),
@@ -51,6 +55,10 @@ fn every_provider_setting_is_read_and_written_back() {
             concurrent: NonZeroU32::new(4),
             timeout: Some(Duration::from_secs(90)),
             default_model: Some("tiny".to_owned()),
+            context: NonZeroU32::new(8192),
+            max_output: NonZeroU32::new(2048),
+            price_input: Some(MicroUsd::new(200_000)),
+            price_output: Some(MicroUsd::new(800_000)),
         }),
     );
 }

@@ -7,8 +7,8 @@ use moothall_core::sandbox::{IsolationClass, SandboxLimits};
 use moothall_sandbox::image::ImageRecipe;
 use moothall_sandbox::jail::JailCommand;
 use moothall_sandbox::{
-    EngineName, HostOptions, MemoryBudget, PoolOptions, SandboxError, SandboxHost, SandboxPolicy,
-    SandboxRunner, SharedKernel,
+    EngineName, HostOptions, MemoryBudget, SandboxError, SandboxHost, SandboxPolicy, SandboxRunner,
+    SharedKernel,
 };
 
 use crate::args::SandboxFlags;
@@ -17,7 +17,7 @@ use crate::config::{
 };
 use crate::error::CliError;
 use crate::guest_binary::GUEST;
-use crate::process_resources;
+use crate::process_resources::{self, SandboxKey};
 
 /// The hidden command that confines a hypervisor.
 pub(crate) const JAIL_COMMAND: &str = "jail";
@@ -167,15 +167,25 @@ pub(crate) async fn sandboxes(
 ) -> Result<SandboxRunner, CliError> {
     let host = host(loaded)?;
     let chosen = host.choose(policy, image).await.map_err(failure)?;
-    Ok(SandboxRunner::new(chosen, PoolOptions { idle, memory: memory(loaded) }))
+    let key = SandboxKey {
+        engine: chosen.report.engine,
+        images: images(loaded),
+        memory_bytes: memory_bytes(loaded),
+        idle,
+    };
+    Ok(process_resources::sandboxes(key, chosen))
 }
 
 /// Memory of all sandboxes of this process together.
 pub(crate) fn memory(loaded: &LoadedConfig) -> MemoryBudget {
-    process_resources::memory(match loaded.resolved.config.isolation.memory_mib {
+    process_resources::memory(memory_bytes(loaded))
+}
+
+fn memory_bytes(loaded: &LoadedConfig) -> u64 {
+    match loaded.resolved.config.isolation.memory_mib {
         Some(mib) => mib << 20,
         None => machine_memory() / 2,
-    })
+    }
 }
 
 /// The memory of this machine; 2 GiB if unknown.

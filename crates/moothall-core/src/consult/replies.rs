@@ -18,11 +18,17 @@ use crate::child::ChildEnd;
 use crate::debate::DebateResult;
 use crate::model::{ModelReply, ModelRequest, StopReason};
 use crate::structured::{OutputFault, ask_again};
-use crate::{Conclusion, EffectId, FindingSeverity, RunEvent, RunEventBody, RunFinding, Step};
+use crate::{
+    Conclusion, EffectId, FindingSeverity, PromptRevision, RunEvent, RunEventBody, RunFinding, Step,
+};
 
 const MAX_DOCUMENT_BYTES: usize = 32 * 1024;
 
+/// Lines shorter than this are ignored in the search for copied text: headings are requested.
+const MIN_ECHO_CHARS: usize = 40;
+
 const EMPTY: &str = "the answer is empty";
+const ECHO: &str = "the answer repeats the prompt";
 const WORSE: &str = "code finds more in it than in the text that it would replace";
 
 impl Consult {
@@ -105,10 +111,13 @@ impl Consult {
         reply: &ModelReply,
         step: &mut Step,
     ) {
-        let Some(document) = self.checked(which, reply) else {
+        let is_echo = self.known.prompts > PromptRevision::V1 && is_echo(request, &reply.text);
+        let document = self.checked(which, reply).filter(|_| !is_echo);
+        let Some(document) = document else {
+            let why = if is_echo { ECHO } else { EMPTY };
             return self.without_answer(
                 ConsultTask::Read(which, None),
-                AgentFailure::of_answer(EMPTY),
+                AgentFailure::of_answer(why),
                 step,
             );
         };
@@ -357,6 +366,16 @@ fn sound(debated: DebateResult, id: &EffectId, top: u32) -> Result<DebateResult,
     } else {
         Ok(debated)
     }
+}
+
+/// Whether most of an answer is copied from its prompt. Small models return the evidence instead of
+/// a reading.
+fn is_echo(request: &ModelRequest, answer: &str) -> bool {
+    let prompt: String = request.blocks().map(|block| format!("{}\n", block.text)).collect();
+    let long = |line: &&str| line.chars().count() >= MIN_ECHO_CHARS;
+    let lines: Vec<&str> = answer.lines().map(str::trim).filter(long).collect();
+    let copied = lines.iter().filter(|line| prompt.contains(**line)).count();
+    copied * 2 > lines.len()
 }
 
 /// A document that hit the token limit is still kept, with a warning.

@@ -519,3 +519,16 @@ proptest! {
         prop_assert_eq!(terminal, 1);
     }
 }
+
+#[test]
+fn a_reading_that_repeats_its_prompt_is_not_used() {
+    let ran = run(small_input(), &[]);
+    let evidence = ran.question("F1").turns[0].block.text.to_string();
+    let echoed = run(small_input(), &[("F1", said(&evidence))]);
+    let failure = &echoed.consult.known.failures["F1"];
+    assert_eq!((failure.why.as_str(), failure.kind), ("the answer repeats the prompt", None));
+    assert!(echoed.consult.known.f1.is_none());
+    let mut first = small_input();
+    first.calls.prompts = crate::PromptRevision::V1;
+    assert!(run(first, &[("F1", said(&evidence))]).consult.known.f1.is_some());
+}

@@ -23,6 +23,9 @@ pub enum CatalogError {
     /// The address is not safe to send an API key to.
     #[error("invalid `base_url` of provider `{provider}`: {reason}")]
     BadAddress { provider: String, reason: &'static str },
+    /// Both prices are needed.
+    #[error("provider `{0}` has only one of `price_input` and `price_output`")]
+    HalfAPrice(String),
     /// The concurrency limit is zero.
     #[error("provider `{0}` allows no concurrent calls")]
     Zero(String),

@@ -23,6 +23,7 @@ use crate::context::CommandContext;
 use crate::demo_delay::DemoDelay;
 use crate::display;
 use crate::error::CliError;
+use crate::process_resources;
 use crate::run_store;
 
 /// Concurrent calls per debate: a round calls three decision makers together.
@@ -116,10 +117,12 @@ impl PreparedRun {
         }
     }
 
-    /// Waits until all sandboxes are removed.
+    /// Waits until all sandboxes are removed that no other run can use.
     pub(crate) async fn shut_down(&self) {
         match &self.resources {
             RunResources::Consult(opened) => opened.shut_down().await,
+            // Kept for the next program.
+            RunResources::Program(_) if process_resources::keeps_sandboxes() => {}
             RunResources::Program(opened) => opened.executor.shut_down().await,
             RunResources::Edit(_) => {}
         }

@@ -28,23 +28,15 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// A runtime with its own folders. `None` only for crun, if the host does not support it.
-    pub(crate) fn of(name: EngineName) -> Option<Self> {
+    /// A runtime with its own folders.
+    pub(crate) fn of(name: EngineName) -> Result<Self, SandboxError> {
         // A killed process cannot remove its folder, so it is created inside the folder of the
         // killing test.
         let above = std::env::var_os(VICTIM).map_or_else(std::env::temp_dir, PathBuf::from);
         let folder = tempfile::Builder::new().prefix("oci").tempdir_in(above).unwrap();
         let label = folder.path().file_name().unwrap().to_str().unwrap().to_owned();
         let registry = SandboxRegistry::open(&folder.path().join("records")).unwrap();
-        let engine = match engine(name, folder.path(), registry) {
-            Err(SandboxError::Start { problem, .. }) if name == EngineName::Crun => {
-                assert!(problem.contains("cgroups in hybrid mode"), "{problem}");
-                assert!(Path::new("/sys/fs/cgroup/unified/cgroup.controllers").exists());
-                println!("crun is not tried: {problem}");
-                return None;
-            }
-            engine => engine.unwrap(),
-        };
+        let engine = engine(name, folder.path(), registry)?;
         let report = ProbeReport {
             engine: name,
             version: engine.version().to_owned(),
@@ -56,7 +48,7 @@ impl World {
         };
         let probed = ProbedEngine { engine: Arc::clone(&engine), report };
         let options = PoolOptions { idle: 0, memory: MemoryBudget::new(4 << 30) };
-        Some(Self { name, engine, sandboxes: SandboxRunner::new(probed, options), folder, label })
+        Ok(Self { name, engine, sandboxes: SandboxRunner::new(probed, options), folder, label })
     }
 
     pub(crate) async fn run(&self, program: &str) -> SandboxExecution {
