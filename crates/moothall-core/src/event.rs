@@ -353,7 +353,7 @@ pub enum RunEventBody {
         /// The move.
         #[serde(rename = "move")]
         move_id: String,
-        /// The sum of all scores.
+        /// The sum of the given scores. Not a total if `degraded` has `not-scored`.
         score: u32,
         /// The highest possible sum.
         out_of: u32,

@@ -24,6 +24,9 @@ use crate::reply_check::{CheckedReply, judge};
 use crate::settings::RetrySettings;
 use crate::shared_limiter::SharedLimiter;
 
+/// Shortest delay between attempts in an outage, whatever the settings.
+const SHORTEST_DELAY: Duration = Duration::from_millis(10);
+
 /// Options of a [`Gateway`].
 #[derive(Debug)]
 pub struct GatewayOptions {
@@ -164,7 +167,9 @@ impl Gateway {
             .backends
             .get(request.model.provider())
             .ok_or_else(|| unknown_provider(&request.model))?;
-        let started = Instant::now();
+        let provider = self.catalog.provider(request.model.provider());
+        let address = provider.map_or("", |provider| provider.base_url.as_str());
+        let mut failing_since = None;
         let mut delays = delays(&self.retry);
         let mut cost_at_most = worst.usd.map(|_| MicroUsd::ZERO);
         let mut before: Option<ModelFailure> = None;
@@ -184,7 +189,7 @@ impl Gateway {
             .await
             {
                 Ok(reply) => {
-                    self.connections.note_answered(request.model.provider());
+                    self.connections.note_answered(address);
                     self.record(request, &reply);
                     return Ok(reply);
                 }
@@ -198,13 +203,16 @@ impl Gateway {
             }
             let delay = delays.next().unwrap_or(self.retry.max_delay);
             let delay = asked.map_or(delay, |asked| asked.max(delay));
-            let is_last = self.retry.retries == 0
-                || *tries > self.retry.retries && {
-                    let waited = started.elapsed().saturating_add(delay);
-                    let is_outage = failure.kind.pauses_run()
-                        && self.connections.has_answered(request.model.provider());
-                    !is_outage || waited > self.retry.outage_wait
-                };
+            let since = *failing_since.get_or_insert_with(Instant::now);
+            // Attempts that may be billed are not repeated for long: each counts in full.
+            let is_outage = failure.kind.pauses_run()
+                && cost == Some(MicroUsd::ZERO)
+                && self.connections.has_answered(address);
+            let is_extra = *tries > self.retry.retries;
+            let delay = if is_extra { delay.max(SHORTEST_DELAY) } else { delay };
+            let is_patient =
+                is_outage && since.elapsed().saturating_add(delay) <= self.retry.outage_wait;
+            let is_last = self.retry.retries == 0 || (is_extra && !is_patient);
             if is_last {
                 return Err(failure);
             }

@@ -10,13 +10,15 @@ use crate::model_limiters::ModelLimiters;
 
 /// Cheap to clone; clones share everything.
 #[derive(Debug, Clone, Default)]
-pub struct ProviderConnections(Arc<SharedConnections>);
+pub struct ProviderConnections {
+    clients: Arc<HttpClients>,
+    shared: Arc<SharedLimits>,
+}
 
 #[derive(Debug, Default)]
-struct SharedConnections {
-    clients: Arc<HttpClients>,
+struct SharedLimits {
     limiters: Mutex<BTreeMap<LimiterKey, Arc<ModelLimiters>>>,
-    /// Providers that have answered a call, so that their failures are outages and not mistakes in
+    /// Addresses that have answered a call, so that their failures are outages and not mistakes in
     /// the configuration.
     answered: Mutex<BTreeSet<String>>,
 }
@@ -30,8 +32,15 @@ struct LimiterKey {
 }
 
 impl ProviderConnections {
+    /// Shares the limits, but not the connections: those end with the runtime that opened them, so a
+    /// temporary runtime needs its own.
+    #[must_use]
+    pub fn with_own_clients(&self) -> Self {
+        Self { clients: Arc::default(), shared: Arc::clone(&self.shared) }
+    }
+
     pub(crate) fn clients(&self) -> Arc<HttpClients> {
-        Arc::clone(&self.0.clients)
+        Arc::clone(&self.clients)
     }
 
     pub(crate) fn limiters(&self, provider: &ModelProvider) -> Arc<ModelLimiters> {
@@ -40,19 +49,19 @@ impl ProviderConnections {
             address: provider.base_url.clone(),
             limits: provider.limits,
         };
-        let mut limiters = self.0.limiters.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut limiters = self.shared.limiters.lock().unwrap_or_else(PoisonError::into_inner);
         let limiter = || Arc::new(ModelLimiters::new(provider.limits));
         Arc::clone(limiters.entry(key).or_insert_with(limiter))
     }
 
-    pub(crate) fn note_answered(&self, provider: &str) {
-        let mut answered = self.0.answered.lock().unwrap_or_else(PoisonError::into_inner);
-        if !answered.contains(provider) {
-            answered.insert(provider.to_owned());
+    pub(crate) fn note_answered(&self, address: &str) {
+        let mut answered = self.shared.answered.lock().unwrap_or_else(PoisonError::into_inner);
+        if !answered.contains(address) {
+            answered.insert(address.to_owned());
         }
     }
 
-    pub(crate) fn has_answered(&self, provider: &str) -> bool {
-        self.0.answered.lock().unwrap_or_else(PoisonError::into_inner).contains(provider)
+    pub(crate) fn has_answered(&self, address: &str) -> bool {
+        self.shared.answered.lock().unwrap_or_else(PoisonError::into_inner).contains(address)
     }
 }

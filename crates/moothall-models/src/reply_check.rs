@@ -38,7 +38,8 @@ pub(crate) fn judge(
     let cost = card.prices.map(|prices| prices.cost(&usage));
     let amount = CallCost { usd: cost, tokens: usage.total() };
     // A reply that ends in a loop is incomplete, whatever the provider reports.
-    let is_text = matches!(answer.stop, RawStopReason::End | RawStopReason::MaxTokens);
+    let is_text = matches!(answer.stop, RawStopReason::End | RawStopReason::MaxTokens)
+        && !answer.text.trim().is_empty();
     if let Some(start) = loop_start(&answer.text).filter(|_| is_text) {
         answer.text.truncate(start);
         answer.stop = RawStopReason::MaxTokens;

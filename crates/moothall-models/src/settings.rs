@@ -78,7 +78,7 @@ pub enum WireFormat {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetrySettings {
-    /// Attempts after the first one, until the provider has answered a call. 0 disables retries.
+    /// Attempts after the first one, unless `outage_wait` applies. 0 disables retries.
     pub retries: u32,
     /// Delay before the first retry; it about doubles with each further one.
     #[serde(with = "humantime_serde")]
@@ -89,8 +89,8 @@ pub struct RetrySettings {
     #[serde(with = "humantime_serde")]
     #[schemars(with = "String", extend("x-type" = "duration"))]
     pub max_delay: Duration,
-    /// How long a call is retried if the provider has answered before and is now unavailable, such
-    /// as `"5m"`. After that the run is paused and can be resumed.
+    /// How long a call is retried if the provider has answered before and now refuses connections or
+    /// is overloaded, such as `"5m"`. After that the run is paused and can be resumed.
     #[serde(with = "humantime_serde")]
     #[schemars(with = "String", extend("x-type" = "duration"))]
     pub outage_wait: Duration,

@@ -241,10 +241,10 @@ fn become_inmate(
     let refused = |why: &str| SandboxError::Request(why.to_owned());
     let mut args = args.into_iter();
     let order = args.next().ok_or_else(|| refused("the jail configuration is missing"))?;
-    let order: JailConfig = order
-        .to_str()
-        .and_then(|text| serde_json::from_str(text).ok())
-        .ok_or_else(|| refused("the jail configuration is not valid"))?;
+    let order: JailConfig =
+        order.to_str().and_then(|text| serde_json::from_str(text).ok()).ok_or_else(|| {
+            refused("cannot read the jail's arguments; restart moothall if it was updated")
+        })?;
     let program = args.next().ok_or_else(|| refused("the program to start is missing"))?;
     let threads = fs_err::read_dir("/proc/self/task").map(Iterator::count);
     if threads.map_err(SandboxError::host("cannot count threads"))? != 1 {

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::StartedSandbox;
 
@@ -20,6 +20,8 @@ pub struct MemoryBudget {
 struct MemoryBudgetInner {
     mib: u64,
     free: Arc<Semaphore>,
+    /// Notified whenever a sandbox of any pool becomes idle.
+    idle: Notify,
     /// Pools whose idle sandboxes make way for requests to other pools.
     pools: Mutex<Vec<Weak<dyn IdleSandboxes>>>,
 }
@@ -34,7 +36,8 @@ impl MemoryBudget {
         let mib = bytes / MIB;
         let units = usize::try_from(mib).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS);
         let free = Arc::new(Semaphore::new(units));
-        Self { inner: Arc::new(MemoryBudgetInner { mib, free, pools: Mutex::default() }) }
+        let (idle, pools) = (Notify::new(), Mutex::default());
+        Self { inner: Arc::new(MemoryBudgetInner { mib, free, idle, pools }) }
     }
 
     /// The limit in MiB.
@@ -44,6 +47,11 @@ impl MemoryBudget {
 
     pub(crate) fn free(&self) -> &Arc<Semaphore> {
         &self.inner.free
+    }
+
+    /// Notified whenever a sandbox of any pool becomes idle.
+    pub(crate) fn idle(&self) -> &Notify {
+        &self.inner.idle
     }
 
     pub(crate) fn add_pool(&self, pool: Weak<dyn IdleSandboxes>) {

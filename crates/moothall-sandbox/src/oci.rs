@@ -246,7 +246,10 @@ impl OciEngineInner {
         // Not every runtime reports a missing file clearly.
         let agent = &self.options.guest.path;
         if !agent.is_file() {
-            return Err(self.failed(format!("the agent binary `{}` is missing", agent.display())));
+            return Err(self.failed(format!(
+                "the agent binary `{}` is missing; restart moothall to create it again",
+                agent.display()
+            )));
         }
 
         let kind = self.runtime.kind;

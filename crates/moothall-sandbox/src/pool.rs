@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use moothall_core::sandbox::SandboxLabels;
-use tokio::sync::{Notify, OwnedSemaphorePermit};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -45,8 +45,6 @@ struct SandboxPoolInner {
     engine: Arc<dyn SandboxEngine>,
     options: PoolOptions,
     state: Mutex<SandboxPoolState>,
-    /// Notified whenever a sandbox is added to a slot.
-    put: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -70,8 +68,7 @@ const MOST_SHELVES: usize = 4;
 
 impl SandboxPool {
     pub(crate) fn new(engine: Arc<dyn SandboxEngine>, options: PoolOptions) -> Self {
-        let (state, put) = (Mutex::default(), Notify::new());
-        let inner = Arc::new(SandboxPoolInner { engine, options, state, put });
+        let inner = Arc::new(SandboxPoolInner { engine, options, state: Mutex::default() });
         let pool: Weak<SandboxPoolInner> = Arc::downgrade(&inner);
         inner.options.memory.add_pool(pool);
         Self { inner }
@@ -88,7 +85,7 @@ impl SandboxPool {
         let mut share = pin!(self.share(spec));
         let taken = loop {
             // Register before checking the slot, so no notification is missed.
-            let mut put = pin!(self.inner.put.notified());
+            let mut put = pin!(self.inner.options.memory.idle().notified());
             put.as_mut().enable();
             if let Some(mut held) = self.inner.pop(spec) {
                 held.vessel.end.assign(labels);
@@ -102,8 +99,13 @@ impl SandboxPool {
                     break started.map(|vessel| PooledSandbox { vessel, share });
                 }
                 () = put => {
-                    if self.waiting(spec) == 0 && let Some(other) = self.inner.pop_other(spec) {
+                    if self.waiting(spec) > 0 {
+                        continue;
+                    }
+                    if let Some(other) = self.inner.pop_other(spec) {
                         other.vessel.end.finish().await;
+                    } else if let Some((idle, _share)) = self.inner.options.memory.pop_idle() {
+                        idle.end.finish().await;
                     }
                 }
             }
@@ -258,7 +260,7 @@ impl SandboxPoolInner {
         match started {
             Ok(held) => {
                 shelf.waiting.push(held);
-                self.put.notify_waiters();
+                self.options.memory.idle().notify_waiters();
             }
             // The next request starts one in the foreground and gets the error.
             Err(error) => tracing::warn!(%error, "cannot start a sandbox for the pool"),

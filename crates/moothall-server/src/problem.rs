@@ -103,6 +103,7 @@ impl From<StoreError> for ApiProblem {
             }
             StoreError::Busy(_) => {
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, ErrorCode::Busy, "the run store is busy")
+                    .with_hint("try again in a moment")
                     .retry_after(1)
             }
             _ => Self::internal(&error),

@@ -123,16 +123,16 @@ impl PgStore {
         self.holder.slot(&self.address.options(), lane, width).await
     }
 
-    /// Takes `amount` units of a quota shared by all processes: one unit per `period`, and up to
-    /// `burst` units at the same time. Returns how long to wait if they are not available yet.
-    pub async fn take_quota(
+    /// Books `amount` units of a quota shared by all processes: one unit per `period`, and up to
+    /// `burst` units at the same time. Returns how long to wait before they may be used.
+    pub async fn book_quota(
         &self,
         name: &str,
         amount: u32,
         period: Duration,
         burst: u32,
-    ) -> Result<Option<Duration>, StoreError> {
-        quotas::take(&self.pool, name, amount, period, burst).await
+    ) -> Result<Duration, StoreError> {
+        quotas::book(&self.pool, name, amount, period, burst).await
     }
 
     /// The runs among `ids` that are being driven by some process, on any machine.

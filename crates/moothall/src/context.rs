@@ -8,7 +8,9 @@ use moothall_core::ErrorCode;
 use moothall_core::MicroUsd;
 use moothall_core::model::ModelName;
 use moothall_models::catalog::ModelProvider;
-use moothall_models::{Budget, Catalog, Gateway, GatewayOptions, RecordingMode, SharedLimiter};
+use moothall_models::{
+    Budget, Catalog, Gateway, GatewayOptions, ProviderConnections, RecordingMode, SharedLimiter,
+};
 use toml::{Table, Value};
 
 use crate::config::{self, ConfigFileSource, ConfigOrigin, LoadedConfig};
@@ -27,6 +29,7 @@ pub(crate) struct CommandContext {
     pub(crate) keys: ApiKeyring,
     /// The file passed with `--config`.
     pub(crate) config_file: Option<PathBuf>,
+    pub(crate) connections: ProviderConnections,
     /// Limiter shared with other processes that call the same providers.
     pub(crate) turnstile: Option<Arc<dyn SharedLimiter>>,
 }
@@ -59,7 +62,8 @@ impl CommandContext {
             &config.provider,
         )?;
         let config_file = config_file.map(Path::to_owned);
-        Ok(Self { loaded, catalog, keys, config_file, turnstile: None })
+        let connections = process_resources::connections();
+        Ok(Self { loaded, catalog, keys, config_file, connections, turnstile: None })
     }
 
     pub(crate) fn budget(&self) -> Budget {
@@ -134,7 +138,7 @@ impl CommandContext {
             .filter_map(|own| Some((own.name.clone(), self.keys.get(&own.name)?.clone())))
             .collect();
         let retry = self.loaded.resolved.config.retry.clone();
-        let (catalog, connections) = (self.catalog.clone(), process_resources::connections());
+        let (catalog, connections) = (self.catalog.clone(), self.connections.clone());
         let options = GatewayOptions { catalog, keys, retry, recording, connections };
         Ok(match &self.turnstile {
             Some(turnstile) => Gateway::behind(options, Arc::clone(turnstile)),

@@ -55,6 +55,7 @@ fn context(given: Given<'_>) -> CommandContext {
         catalog,
         keys,
         config_file: None,
+        connections: moothall_models::ProviderConnections::default(),
         turnstile: None,
     }
 }

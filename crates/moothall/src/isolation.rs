@@ -7,8 +7,8 @@ use moothall_core::sandbox::{IsolationClass, SandboxLimits};
 use moothall_sandbox::image::ImageRecipe;
 use moothall_sandbox::jail::JailCommand;
 use moothall_sandbox::{
-    EngineName, HostOptions, MemoryBudget, SandboxError, SandboxHost, SandboxPolicy, SandboxRunner,
-    SharedKernel,
+    EngineName, HostOptions, MemoryBudget, PoolOptions, SandboxError, SandboxHost, SandboxPolicy,
+    SandboxRunner, SharedKernel,
 };
 
 use crate::args::SandboxFlags;
@@ -17,7 +17,7 @@ use crate::config::{
 };
 use crate::error::CliError;
 use crate::guest_binary::GUEST;
-use crate::process_resources::{self, SandboxKey};
+use crate::process_resources;
 
 /// The hidden command that confines a hypervisor.
 pub(crate) const JAIL_COMMAND: &str = "jail";
@@ -82,8 +82,11 @@ fn users_own_minimum(loaded: &LoadedConfig) -> Result<IsolationClass, CliError> 
     match minimum.as_ref().map(|minimum| minimum.as_str().map(str::parse)) {
         None => Ok(IsolationClass::SharedKernel),
         Some(Some(Ok(minimum))) => Ok(minimum),
-        Some(_) => Err(CliError::usage("invalid setting in your user configuration")
-            .with_hint("`isolation.minimum` must be an isolation class")),
+        Some(_) => {
+            let own = loaded.places.folders.config.join(config::FILE_NAME);
+            Err(CliError::usage(format!("{}: invalid `isolation.minimum`", own.display()))
+                .with_hint("use hardware-vm, user-kernel, emulated-vm or shared-kernel"))
+        }
     }
 }
 
@@ -167,25 +170,15 @@ pub(crate) async fn sandboxes(
 ) -> Result<SandboxRunner, CliError> {
     let host = host(loaded)?;
     let chosen = host.choose(policy, image).await.map_err(failure)?;
-    let key = SandboxKey {
-        engine: chosen.report.engine,
-        images: images(loaded),
-        memory_bytes: memory_bytes(loaded),
-        idle,
-    };
-    Ok(process_resources::sandboxes(key, chosen))
+    Ok(SandboxRunner::new(chosen, PoolOptions { idle, memory: memory(loaded) }))
 }
 
 /// Memory of all sandboxes of this process together.
 pub(crate) fn memory(loaded: &LoadedConfig) -> MemoryBudget {
-    process_resources::memory(memory_bytes(loaded))
-}
-
-fn memory_bytes(loaded: &LoadedConfig) -> u64 {
-    match loaded.resolved.config.isolation.memory_mib {
+    process_resources::memory(match loaded.resolved.config.isolation.memory_mib {
         Some(mib) => mib << 20,
         None => machine_memory() / 2,
-    }
+    })
 }
 
 /// The memory of this machine; 2 GiB if unknown.

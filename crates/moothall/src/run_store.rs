@@ -173,18 +173,19 @@ impl RunStore {
         }
     }
 
-    /// Takes units of a quota per minute that all processes share; returns how long to wait if there
-    /// are none. Only a database is shared: with a file, the limits of the process apply.
-    pub(crate) async fn take_quota(
+    /// Books units of a quota per minute that all processes share, and returns how long to wait
+    /// before they may be used. Only a database is shared: with a file, the limits of the process
+    /// apply.
+    pub(crate) async fn book_quota(
         &self,
         name: &str,
         amount: u32,
         quota: MinuteQuota,
-    ) -> Result<Option<Duration>, StoreError> {
+    ) -> Result<Duration, StoreError> {
         match &self.kept {
-            StoreBackend::File(_) => Ok(None),
+            StoreBackend::File(_) => Ok(Duration::ZERO),
             StoreBackend::Database(store) => {
-                store.take_quota(name, amount, quota.period, quota.burst.get()).await
+                store.book_quota(name, amount, quota.period, quota.burst.get()).await
             }
         }
     }

@@ -12,9 +12,6 @@ use crate::run_store::{ConcurrencySlot, RunStore};
 /// Poll interval for slots released by other processes.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// Shortest wait for a quota.
-const SHORTEST_WAIT: Duration = Duration::from_millis(5);
-
 /// Concurrency slots in the shared store. The slots of a process that dies are released
 /// immediately; a suspended process keeps its slots.
 #[derive(Debug)]
@@ -82,18 +79,18 @@ impl SharedLimiter for StoreLimiter {
         quota: MinuteQuota,
     ) -> QuotaFuture<'a> {
         Box::pin(async move {
-            let queue = self.queue(name);
-            // First come, first served, so that small calls do not starve a large one.
-            let _turn = queue.turn.lock().await;
             for part in quota.steps(amount) {
                 // If the store fails, the use of the quota is unknown, so no call may start.
-                loop {
-                    match self.local.take_quota(name, part.get(), quota).await {
-                        Ok(None) => break,
-                        Ok(Some(wait)) => tokio::time::sleep(wait.max(SHORTEST_WAIT)).await,
-                        Err(_) => tokio::time::sleep(LOOK_AGAIN).await,
+                let wait = loop {
+                    match self.local.book_quota(name, part.get(), quota).await {
+                        Ok(wait) => break wait,
+                        Err(error) => {
+                            tracing::warn!(%error, "cannot read a shared limit, trying again");
+                            tokio::time::sleep(LOOK_AGAIN).await;
+                        }
                     }
-                }
+                };
+                tokio::time::sleep(wait).await;
             }
         })
     }

@@ -7,7 +7,7 @@ use moothall_core::Sha256Hex;
 use moothall_core::consult::{MAX_ADDED_MOVES, MoveFile, Proposal};
 use serde_json::Value;
 
-use crate::config::LoadedConfig;
+use crate::config::{LoadedConfig, line_of};
 use crate::display;
 use crate::error::CliError;
 use crate::files;
@@ -101,7 +101,11 @@ fn sealed_moves(path: &Path) -> Result<Vec<(Proposal, Option<Sha256Hex>)>, CliEr
         };
         let seal = value.as_object_mut().and_then(|table| table.remove(SEAL));
         let seal = seal.map(serde_json::from_value).transpose();
-        let seal = seal.map_err(|_| refused(format!("`{SEAL}` is invalid")))?;
+        let seal = seal.map_err(|_| {
+            refused(format!("`{SEAL}` must be 64 lowercase hexadecimal digits")).with_hint(
+                "restore this line as `moothall moves RUN --write DIR` wrote it, or delete it",
+            )
+        })?;
         let written: MoveFile =
             serde_json::from_value(value).map_err(|error| refused(error.to_string()))?;
         moves.push((written.proposal().map_err(|error| refused(error.to_string()))?, seal));
@@ -140,7 +144,8 @@ fn value_of(path: &Path, text: &str) -> Result<Value, CliError> {
     }
     let table: toml::Table = toml::from_str(text).map_err(|error| {
         let why = display::line(error.message());
-        CliError::usage(format!("{shown} is not valid TOML: {why}")).with_hint(HOW)
+        let line = error.span().map_or(1, |span| line_of(text, span.start));
+        CliError::usage(format!("{shown} is not valid TOML: {why} (line {line})")).with_hint(HOW)
     })?;
     serde_json::to_value(table)
         .map_err(|error| CliError::usage(format!("cannot read {shown}")).with_source(error))

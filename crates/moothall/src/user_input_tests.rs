@@ -69,5 +69,5 @@ fn file_to_edit_is_read_back_as_the_same_move() {
     let (_folder, again) = written("m.toml", &file);
     assert_eq!(one_move(&again).unwrap(), (first, Some(seal)));
     let (_folder, broken) = written("m.toml", &file.replace(&seal.to_string(), "mine"));
-    assert!(one_move(&broken).unwrap_err().message.contains("`seal` is invalid"));
+    assert!(one_move(&broken).unwrap_err().message.contains("`seal` must be 64 lowercase hex"));
 }

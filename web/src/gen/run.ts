@@ -624,7 +624,7 @@ cites: Array<string>, } | { "type": "sandbox_scored",
  */
 move: string, 
 /**
- * The sum of all scores.
+ * The sum of the given scores. Not a total if `degraded` has `not-scored`.
  */
 score: number, 
 /**

@@ -273,8 +273,13 @@ function Paused({
     case "failure":
       return (
         <Note>
-          <b>The model provider did not answer.</b> {detail} Results so far are kept, and no answered call is repeated.
-          Fix the cause, then resume. <Link to="/settings">Settings</Link> shows providers and keys.
+          <b>
+            {status.detail.includes(": auth: ")
+              ? "The provider rejected the API key or the account."
+              : "The model provider did not answer."}
+          </b>{" "}
+          {detail} Results so far are kept, and no answered call is repeated. Fix the cause, then resume.{" "}
+          <Link to="/settings">Settings</Link> shows providers and keys.
         </Note>
       );
     case "person":

@@ -97,7 +97,7 @@ impl Consult {
         }
     }
 
-    /// Without a usable reply, keeps a neutral card that is marked as neutral.
+    /// Without a usable reply, keeps a card that is marked as not given.
     pub(crate) fn not_scored_alone(&mut self, alone: &BaselineTask) {
         let metrics = &self.input.committee.metrics;
         let card = {

@@ -37,7 +37,8 @@ impl ConsultResult {
     /// Neighbours among the recommended moves and the next one that are too close to call, best
     /// first.
     pub fn close_calls(&self) -> Vec<CloseCall> {
-        let next = self.other.iter().find(|one| one.rank.is_some());
+        let is_next = |one: &&RankedMove| one.rank.is_some() && !one.has_neutral_scores();
+        let next = self.other.iter().find(is_next);
         let moves: Vec<&RankedMove> = self.recommended.iter().chain(next).collect();
         let pairs = moves.iter().zip(moves.iter().skip(1));
         pairs.filter_map(|(upper, lower)| CloseCall::of(upper, lower)).collect()

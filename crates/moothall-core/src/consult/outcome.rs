@@ -98,6 +98,9 @@ fn findings(input: &ConsultInput, known: &ConsultState) -> Vec<RunFinding> {
     } else if !scored {
         let message = "no move was debated";
         found.push(RunFinding::new("consult.no-debate", FindingSeverity::Block, SUBJECT, message));
+    } else if !known.moves.values().any(|tried| tried.unranked().is_scored()) {
+        let message = "no move was scored by every decision maker";
+        found.push(RunFinding::new("consult.no-scores", FindingSeverity::Block, SUBJECT, message));
     }
     found
 }

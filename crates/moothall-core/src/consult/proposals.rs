@@ -26,9 +26,9 @@ const MAX_ID: usize = 80;
 const MAX_ITEMS: usize = 8;
 const MAX_IDS: usize = 12;
 
-/// What an analyst answers.
+/// What an analyst answers. Its name in parser errors is part of the requests of stored runs.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename = "Answer")]
 struct AnalystReply {
     /// The moves, best first.
     moves: Vec<Proposal>,

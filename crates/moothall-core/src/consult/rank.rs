@@ -151,7 +151,11 @@ impl MoveRanking {
         let unranked = |one: &RankedMove| one.rank.is_none() && !one.is_vetoed();
         let reasons = [
             (ids(&|one| unranked(one) && one.debated.is_none()), "not debated"),
-            (ids(&|one| unranked(one) && one.debated.is_some()), "held back by what code found"),
+            (
+                ids(&|one| unranked(one) && one.debated.is_some() && !one.is_scored()),
+                "not scored by every decision maker",
+            ),
+            (ids(&|one| unranked(one) && one.is_scored()), "held back by what code found"),
             (ids(&|one| one.rank.is_some()), "scored with neutral 5s that nobody gave"),
         ];
         let told = reasons.into_iter().filter(|(ids, _)| !ids.is_empty());

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::RuleId;
 use crate::consult::SupportCount;
-use crate::debate::{Objection, ObjectionState};
+use crate::debate::{Objection, ObjectionState, ScoreBasis, Scorecard};
 
 fn debated(total_score: u32) -> DebateResult {
     DebateResult {
@@ -302,4 +302,21 @@ proptest! {
         };
         prop_assert!(place(&after) <= place(&before));
     }
+}
+
+#[test]
+fn a_move_without_all_scores_has_no_rank_and_is_named_in_the_shortfall() {
+    let mut unscored = a_move("m1", 110);
+    let card = Scorecard {
+        scores: BTreeMap::new(),
+        reasoning: String::new(),
+        basis: ScoreBasis::NotScored,
+    };
+    unscored.debated.as_mut().unwrap().scorecards.insert("D1".to_owned(), card);
+    let ranking = rank([unscored, a_move("m2", 80)], FindingAcceptance::These(&nobody()));
+    assert_eq!(order(&ranking), (vec![("m2", Some(1))], vec![("m1", None)]));
+    assert_eq!(
+        ranking.shortfall().unwrap(),
+        "1 of 2 moves are recommended (not scored by every decision maker: m1)"
+    );
 }

@@ -45,7 +45,7 @@ pub struct RankedMove {
     pub move_id: String,
     /// Title, as its author wrote it.
     pub title: String,
-    /// Rank, starting at 1; `None` if the move is held back or was not debated.
+    /// Rank, starting at 1; `None` if the move is held back, was not debated or is not scored.
     pub rank: Option<u32>,
     /// Result of the debate; `None` if there was none.
     pub debated: Option<DebateResult>,

@@ -222,7 +222,11 @@ impl Consult {
             (1..=threads).map(move |thread| format!("m{number}.i{thread}.json"))
         });
         let made = logs.chain(["scores.json".to_owned()]).collect();
-        let count = u32::try_from(scored.len()).unwrap_or(u32::MAX);
+        let given = scored.iter().filter(|number| {
+            let tried = self.known.moves.get(number);
+            tried.is_some_and(|tried| tried.unranked().is_scored())
+        });
+        let count = u32::try_from(given.count()).unwrap_or(u32::MAX);
         self.layer_complete(step, 3, made, Some(count));
         self.layer_start(step, 4);
         self.finish(step);

@@ -33,7 +33,7 @@ pub struct DebateResult {
 }
 
 impl DebateResult {
-    /// The sum of all scores, if every decision maker gave scores.
+    /// The sum of all scores, if every decision maker has scores.
     pub fn score(&self) -> Option<u32> {
         self.scorecards.values().all(Scorecard::is_given).then_some(self.total_score)
     }
@@ -68,7 +68,7 @@ pub struct Scorecard {
 }
 
 impl Scorecard {
-    /// Whether the decision maker gave these scores.
+    /// Whether there are scores, given or neutral.
     pub fn is_given(&self) -> bool {
         self.basis != ScoreBasis::NotScored
     }

@@ -26,8 +26,9 @@ pub struct EditProposal {
     pub files: BTreeMap<RelPath, Option<String>>,
 }
 
-/// The files a model chose.
+/// The files a model chose. Its name in parser errors is part of the requests of stored runs.
 #[derive(Deserialize)]
+#[serde(rename = "Choice")]
 struct FileChoice {
     files: Vec<String>,
 }

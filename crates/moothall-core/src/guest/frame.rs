@@ -143,7 +143,10 @@ pub fn write_message<M: Serialize>(to: &mut Vec<u8>, message: &M) -> Result<(), 
         .ok()
         .filter(|_| body.len() < MAX_FRAME_BYTES)
         .ok_or_else(|| {
-            FrameFault::Unsendable(format!("it has {} bytes, which is over the limit", body.len()))
+            FrameFault::Unsendable(format!(
+                "it has {} bytes (limit: {MAX_FRAME_BYTES})",
+                body.len()
+            ))
         })?;
     to.extend_from_slice(&length.to_be_bytes());
     to.push(MESSAGE);

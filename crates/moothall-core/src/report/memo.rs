@@ -106,10 +106,9 @@ fn glance(recommended: &[RankedMove], writer: &mut MemoWriter<'_>) -> DocumentBl
 
 /// The score with a bar.
 fn result(debated: &DebateResult) -> Words {
-    let mut words = vec![TextSpan::text(&format!("score {} ", debated.score_text()))];
+    let Some(value) = debated.score() else { return vec![TextSpan::text(&debated.score_text())] };
     let top = debated.top_score;
-    words.extend(debated.score().map(|value| TextSpan::Bar { value, top }));
-    words
+    vec![TextSpan::text(&format!("score {value}/{top} ")), TextSpan::Bar { value, top }]
 }
 
 /// The hardest open objection, otherwise the first of the most severe ones.

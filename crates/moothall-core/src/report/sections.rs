@@ -267,7 +267,7 @@ fn scores(of: &BaselineScores) -> Value {
         .collect();
     json!({
         "move_id": of.move_id,
-        "total_score": of.total_score,
+        "total_score": of.is_scored().then_some(of.total_score),
         "top_score": of.top_score,
         "spread": of.spread,
         "given": of.is_given(),

@@ -279,3 +279,25 @@ async fn a_scripted_answer_is_judged_like_any_other() {
         .unwrap();
     assert_eq!(reply.text, "scripted");
 }
+
+#[tokio::test]
+async fn a_provider_that_has_answered_is_waited_for_and_a_new_one_is_not() {
+    let desk = Desk::new().await;
+    let asked = request(ProviderProtocol::OpenAi);
+    desk.server.script(vec![ProviderFault::Overloaded; 6]);
+    let failed = desk.call(&asked).await;
+    assert_eq!(
+        (failed.result.unwrap_err().kind, failed.timing.tries),
+        (FailureKind::Overloaded, 4)
+    );
+    // The rest of the script fails once more, then it answers.
+    desk.call(&asked).await.result.unwrap();
+    desk.server.script(vec![ProviderFault::Overloaded; 6]);
+    let waited = desk.call(&asked).await;
+    assert_eq!((waited.result.is_ok(), waited.timing.tries), (true, 7));
+    // Longer than `outage_wait`.
+    desk.server.script(vec![ProviderFault::Overloaded; 1_000]);
+    let failed = desk.call(&asked).await;
+    assert_eq!(failed.result.unwrap_err().kind, FailureKind::Overloaded);
+    assert!(failed.timing.tries > 7, "{:?}", failed.timing);
+}

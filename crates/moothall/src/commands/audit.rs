@@ -101,7 +101,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &AuditArgs) -> anyhow::Result<CliEx
 
 fn read_anchor(text: &str) -> Result<JournalAnchor, CliError> {
     JournalAnchor::parse(text).ok_or_else(|| {
-        CliError::usage("invalid anchor: expected RECORD:HASH")
+        CliError::usage(format!("invalid anchor `{}`: expected RECORD:HASH", display::line(text)))
             .with_hint("`moothall audit verify` prints the current anchor")
     })
 }

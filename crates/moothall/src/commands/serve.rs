@@ -39,7 +39,7 @@ use crate::launch::ServerDefaults;
 use crate::run_store::RunStore;
 use crate::terminal::{self, BOLD, DIM, YELLOW};
 use crate::user_input;
-use crate::{config, logging, open_files, process_resources};
+use crate::{config, logging, open_files};
 
 pub(crate) fn run(global: &GlobalArgs, args: &ServeArgs) -> anyhow::Result<CliExit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
@@ -127,7 +127,6 @@ pub(crate) fn run(global: &GlobalArgs, args: &ServeArgs) -> anyhow::Result<CliEx
             (true, None) => browser::open(&origin),
             (false, _) => None,
         };
-        process_resources::keep_sandboxes();
         let served = tokio::select! {
             served = moothall_server::serve(listener, app, guard, limits) => served,
             () = leave.cancelled() => Ok(()),
@@ -138,7 +137,6 @@ pub(crate) fn run(global: &GlobalArgs, args: &ServeArgs) -> anyhow::Result<CliEx
             () = moothall_server::RunService::shut_down(&*desk) => {}
             () = leave.cancelled() => {}
         }
-        process_resources::end_sandboxes().await;
         let _ = tokio::join!(watching, looking);
         done.cancel();
         if let Some(exporting) = exporting {

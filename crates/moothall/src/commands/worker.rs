@@ -22,7 +22,7 @@ use crate::launch::{self, PreparedRun, WorkerRun};
 use crate::run_store::RunStore;
 use crate::store_limiter::StoreLimiter;
 use crate::terminal::{self, DIM};
-use crate::{config, logging, process_resources};
+use crate::{config, logging};
 
 /// How long shutdown waits for calls in progress, because they are already paid for.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -57,7 +57,6 @@ pub(crate) fn run(global: &GlobalArgs, args: &WorkerArgs) -> anyhow::Result<CliE
         let address = listener.local_addr().unwrap_or(args.listen);
         let url = args.url.clone().unwrap_or_else(|| format!("http://{address}"));
         let leave = leave(worker.clone())?;
-        process_resources::keep_sandboxes();
         let serving = worker.serve(listener, args.identity_key.as_deref(), leave);
         let announcing = async {
             if let Some(admin) = &args.register {
@@ -81,7 +80,6 @@ pub(crate) fn run(global: &GlobalArgs, args: &WorkerArgs) -> anyhow::Result<CliE
         if !worker.is_busy() {
             program.shut_down().await;
         }
-        process_resources::end_sandboxes().await;
         served.map_err(|words| {
             CliError::usage("invalid `--identity-key`: not a Restate public key")
                 .with_hint(format!("the log of Restate shows its key, as publickeyv1_…; {words}"))

@@ -20,6 +20,11 @@ pub(crate) fn layer(layer: u8) -> &'static str {
     }
 }
 
+/// Whether every decision maker gave scores.
+pub(crate) fn is_scored(degraded: &[DebateDegradation]) -> bool {
+    !degraded.iter().any(|one| matches!(one, DebateDegradation::NotScored { .. }))
+}
+
 /// One reason why a debate is degraded.
 pub(crate) fn degradation(degradation: &DebateDegradation) -> String {
     line(&match degradation {
@@ -151,9 +156,13 @@ pub(crate) fn event(body: &RunEventBody) -> String {
             key_objection,
             ..
         } => {
-            let mut words = format!("{move_id}: {score}/{out_of}");
-            if !breakdown.is_empty() {
-                words.push_str(&format!(" · {}", cards(breakdown)));
+            let mut words = match is_scored(degraded) {
+                true => format!("{move_id}: {score}/{out_of}"),
+                false => format!("{move_id}: not scored"),
+            };
+            let given = cards(breakdown);
+            if !given.is_empty() {
+                words.push_str(&format!(" · {given}"));
             }
             for one in degraded {
                 words.push_str(&format!(" · degraded: {}", degradation(one)));
@@ -185,5 +194,6 @@ fn cards(breakdown: &BTreeMap<String, BTreeMap<String, u8>>) -> String {
         let sum: u32 = scores.values().map(|score| u32::from(*score)).sum();
         format!("{member} {sum}")
     };
-    breakdown.iter().map(card).collect::<Vec<_>>().join(", ")
+    let given = breakdown.iter().filter(|(_, scores)| !scores.is_empty());
+    given.map(card).collect::<Vec<_>>().join(", ")
 }

@@ -14,6 +14,7 @@ use moothall_core::{IsolationChoice, MicroUsd, RunSettings};
 use moothall_server::dto::{ConsultSource, StartConsultRequest, StartProgramRequest};
 
 use super::{ConsultRequest, PARALLEL_MOVES, ProgramRequest};
+use crate::display;
 use crate::error::CliError;
 
 /// Default image of programs.
@@ -121,7 +122,7 @@ fn find_committee(name: Option<&str>, defaults: &ServerDefaults) -> Result<Commi
     let Some(name) = name.filter(|name| *name != board().name) else { return Ok(board()) };
     let found = defaults.committees.iter().find(|(one, _)| one.name == name);
     found.map(|(committee, _)| committee.clone()).ok_or_else(|| {
-        CliError::usage("unknown committee")
+        CliError::usage(format!("unknown committee `{}`", display::line(name)))
             .with_hint("see `GET /api/committees`")
             .with_code(ErrorCode::UnknownCommittee)
     })

@@ -23,7 +23,6 @@ use crate::context::CommandContext;
 use crate::demo_delay::DemoDelay;
 use crate::display;
 use crate::error::CliError;
-use crate::process_resources;
 use crate::run_store;
 
 /// Concurrent calls per debate: a round calls three decision makers together.
@@ -117,12 +116,10 @@ impl PreparedRun {
         }
     }
 
-    /// Waits until all sandboxes are removed that no other run can use.
+    /// Waits until all sandboxes are removed.
     pub(crate) async fn shut_down(&self) {
         match &self.resources {
             RunResources::Consult(opened) => opened.shut_down().await,
-            // Kept for the next program.
-            RunResources::Program(_) if process_resources::keeps_sandboxes() => {}
             RunResources::Program(opened) => opened.executor.shut_down().await,
             RunResources::Edit(_) => {}
         }

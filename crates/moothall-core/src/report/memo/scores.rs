@@ -23,8 +23,14 @@ pub(crate) fn table(debated: &DebateResult, committee: &Committee) -> DocumentBl
         })
         .collect();
     let sums: Vec<u32> = cards.iter().map(|card| card.sum()).collect();
-    let bar = TextSpan::Bar { value: debated.total_score, top: debated.top_score };
-    let name = format!("score {}", debated.score_text());
+    let bar = match debated.score() {
+        Some(value) => TextSpan::Bar { value, top: debated.top_score },
+        None => TextSpan::text(""),
+    };
+    let name = match debated.score() {
+        Some(value) => format!("score {value}/{}", debated.top_score),
+        None => debated.score_text(),
+    };
     rows.push(row(&name, &sums, debated.spread, bar));
     DocumentBlock::Table(DocumentTable { columns, rows, has_total: true })
 }

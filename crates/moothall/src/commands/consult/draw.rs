@@ -187,7 +187,7 @@ fn lanes(board: &ConsultProgress, wide: usize) -> Vec<StyledLine> {
     let title = most.saturating_sub(beside);
     let lane = |((_, move_id), lane): (&(u32, String), &DebateProgress)| {
         let mut line = StyledLine::default();
-        let over = lane.score.is_some();
+        let over = lane.is_over;
         let waits = lane.halves.is_none();
         line.push(if waits { DIM } else { BOLD }, format!(" {}", padded(move_id, id + 2)));
         let words = lane.title.as_deref().map(shown_line).unwrap_or_default();
@@ -227,7 +227,7 @@ fn cells(lane: &DebateProgress, rounds: u32) -> String {
         None => '·',
         Some(halves) if halves >= 2 * round + 2 => '█',
         Some(halves) if halves == 2 * round + 1 => '▌',
-        Some(halves) if halves == 2 * round && lane.score.is_none() => '▏',
+        Some(halves) if halves == 2 * round && !lane.is_over => '▏',
         Some(_) => '·',
     };
     (0..rounds).map(cell).collect()

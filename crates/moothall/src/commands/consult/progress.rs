@@ -79,7 +79,9 @@ pub(crate) struct DebateProgress {
     pub(crate) halves: Option<u32>,
     /// The last stance of each decision maker.
     pub(crate) stances: BTreeMap<String, DebateStance>,
-    /// The score and the maximum score.
+    /// Whether the debate is over.
+    pub(crate) is_over: bool,
+    /// The score and the maximum score, if every decision maker gave scores.
     pub(crate) score: Option<(u32, u32)>,
     pub(crate) degraded: bool,
     /// Whether findings on its numbers or citations prevent it from being ranked.
@@ -186,7 +188,8 @@ impl ConsultProgress {
             }
             RunEventBody::SandboxScored { move_id, score, out_of, degraded, .. } => {
                 self.lane(move_id, |lane| {
-                    lane.score = Some((*score, *out_of));
+                    lane.is_over = true;
+                    lane.score = crate::display::is_scored(degraded).then_some((*score, *out_of));
                     lane.degraded = !degraded.is_empty();
                 });
             }
@@ -248,7 +251,7 @@ impl ConsultProgress {
     }
 
     pub(crate) fn scored(&self) -> usize {
-        self.lanes.values().filter(|lane| lane.score.is_some()).count()
+        self.lanes.values().filter(|lane| lane.is_over).count()
     }
 
     /// Remaining time at the rate of the debates so far; `None` while there are too few calls for

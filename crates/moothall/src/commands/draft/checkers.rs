@@ -75,7 +75,9 @@ impl GatewayReviewer {
 impl ModelReviewer for GatewayReviewer {
     fn ask(&self, request: &ModelRequest, stop: &CancellationToken) -> Result<ModelReply, String> {
         alone(stop, async {
-            let context = CommandContext::load(self.config.as_deref(), toml::Table::new())?;
+            let mut context = CommandContext::load(self.config.as_deref(), toml::Table::new())?;
+            // This runtime ends with the call.
+            context.connections = context.connections.with_own_clients();
             context.refuse_stray_provider(&request.model)?;
             let gateway = context.gateway(&request.model, RecordingMode::Off)?;
             let ledger = self.ledger.get_or_init(|| RunLedger::new(context.budget()));

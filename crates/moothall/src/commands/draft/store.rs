@@ -161,6 +161,12 @@ pub(crate) fn failed(error: DraftError) -> CliError {
         DraftError::Refused(DraftRefusal::Policy) => {
             Some("review it under the current policy: `moothall review show DRAFT`")
         }
+        DraftError::Refused(DraftRefusal::State { what: "reviewed", .. }) => {
+            Some("`moothall review list` shows the drafts that need review")
+        }
+        DraftError::Refused(DraftRefusal::State { .. }) => {
+            Some("`moothall draft status DRAFT` shows its findings and its review")
+        }
         DraftError::Refused(DraftRefusal::Author) => Some(
             "ask another person to review it, or set `author_may_approve = true` in the policy",
         ),
@@ -180,6 +186,12 @@ pub(crate) fn failed(error: DraftError) -> CliError {
         DraftError::File { fault: FileFault::Missing, .. } => {
             Some("pass `--new` to draft a file that does not exist yet")
         }
+        DraftError::File { fault: FileFault::TooLarge, .. } => {
+            Some("raise `max_file_bytes` in the section `[limits]` of the policy")
+        }
+        DraftError::Io { what: "cannot write to the workspace", .. } => Some(
+            "check that you may write to the file and its directory, and that the disk has space",
+        ),
         DraftError::Policy(_) => Some("run `moothall policy check` for details"),
         DraftError::Busy => Some("another process is changing the drafts; run the command again"),
         DraftError::JournalDamaged { .. } => {

@@ -54,7 +54,10 @@ pub(crate) fn import(store: &ImageStore, args: &ImageImportArgs) -> anyhow::Resu
         })?;
         Box::new(BufReader::new(file))
     };
-    let images = store.import(from).map_err(words)?;
+    let images = store.import(from).map_err(|error| {
+        words(error)
+            .with_hint("if the bundle is damaged, create it again with `moothall image export`")
+    })?;
     tell(&images, args.json, "imported and verified")
 }
 
