@@ -59,7 +59,10 @@ fn check(debate: &Debate, outcome: &Outcome) {
         assert_eq!(**debated, debate.debated());
         let scores = || debated.scorecards.values().flat_map(|card| card.scores.values());
         assert!(scores().all(|score| (1..=10).contains(score)));
-        assert_eq!(scores().count(), 12);
+        // A scorecard has every metric or none.
+        assert_eq!(debated.scorecards.len(), 3);
+        assert!(debated.scorecards.values().all(|card| card.scores.len() == 4 || !card.is_given()));
+        assert_eq!(debated.score().is_some(), scores().count() == 12);
         assert_eq!(scores().map(|score| u32::from(*score)).sum::<u32>(), debated.total_score);
         assert!(debated.objections.len() <= 4 * 24);
     }
