@@ -100,10 +100,8 @@ impl Consult {
     /// Without a usable reply, keeps a card that is marked as not given.
     pub(crate) fn not_scored_alone(&mut self, alone: &BaselineTask) {
         let metrics = &self.input.committee.metrics;
-        let card = {
-            let texts = alone.first.as_deref().into_iter();
-            debate::baseline::read_words(self.known.prompts, texts, metrics)
-        };
+        let texts = alone.first.as_deref().into_iter();
+        let card = debate::baseline::read_words(self.known.prompts, texts, metrics);
         self.keep_card(alone, card);
     }
 

@@ -63,22 +63,23 @@ pub(crate) fn read(
     share: usize,
 ) -> Result<Vec<Proposal>, OutputFault> {
     let AnalystReply { moves } = parse(reply)?;
-    let moves = match revision {
-        PromptRevision::V1 => moves,
+    let tidy: Vec<Proposal> = moves.iter().cloned().map(|one| tidied(revision, one)).collect();
+    let checked = match revision {
+        PromptRevision::V1 => &moves,
         // What is too long is cut, and an id with other text around it is still that id.
-        PromptRevision::V2 => moves.into_iter().map(|one| tidied(revision, one)).collect(),
+        PromptRevision::V2 => &tidy,
     };
     let mut problems = Vec::new();
-    if moves.len() < share {
-        problems.push(format!("`moves` has {} moves; there must be {share}", moves.len()));
+    if checked.len() < share {
+        problems.push(format!("`moves` has {} moves; there must be {share}", checked.len()));
     }
-    for (number, proposal) in (1..).zip(moves.iter().take(share)) {
+    for (number, proposal) in (1..).zip(checked.iter().take(share)) {
         problems
             .extend(faults(proposal, 1).into_iter().map(|fault| format!("move {number}: {fault}")));
     }
     problems.truncate(MAX_PROBLEMS);
     if problems.is_empty() {
-        Ok(usable(revision, moves, share))
+        Ok(usable(tidy, share))
     } else {
         Err(OutputFault::Invalid { problems })
     }
@@ -99,7 +100,7 @@ pub(crate) fn read_what_is_there(
             moves.iter().filter_map(|one| Proposal::deserialize(one).ok()).collect()
         }
     };
-    let moves = usable(revision, found, share);
+    let moves = usable(found.into_iter().map(|one| tidied(revision, one)), share);
     if moves.is_empty() {
         let problems = vec!["there is no move with a title and a thesis".to_owned()];
         return Err(OutputFault::Invalid { problems });
@@ -185,12 +186,13 @@ pub(crate) fn own_fault(proposal: &Proposal) -> Option<String> {
     }
 }
 
-/// The first `share` usable moves, truncated to the limits and with each text on one line.
-fn usable(revision: PromptRevision, moves: Vec<Proposal>, share: usize) -> Vec<Proposal> {
-    let moves = moves.into_iter().map(|one| tidied(revision, one));
+/// The first `share` of these tidied moves that can be used.
+fn usable(tidy: impl IntoIterator<Item = Proposal>, share: usize) -> Vec<Proposal> {
+    let moves = tidy.into_iter();
     moves.filter(|one| !one.title.is_empty() && !one.thesis.is_empty()).take(share).collect()
 }
 
+/// The move truncated to the limits, with each text on one line.
 fn tidied(revision: PromptRevision, proposal: Proposal) -> Proposal {
     let list = |items: Vec<String>, longest: usize, most: usize| -> Vec<String> {
         let items = items.iter().map(|item| one_line(item, longest));

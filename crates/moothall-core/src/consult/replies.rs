@@ -371,10 +371,10 @@ fn sound(debated: DebateResult, id: &EffectId, top: u32) -> Result<DebateResult,
 /// Whether most of an answer is copied from its prompt. Small models return the evidence instead of
 /// a reading.
 fn is_echo(request: &ModelRequest, answer: &str) -> bool {
-    let prompt: String = request.blocks().map(|block| format!("{}\n", block.text)).collect();
+    let in_prompt = |line: &str| request.blocks().any(|block| block.text.contains(line));
     let long = |line: &&str| line.chars().count() >= MIN_ECHO_CHARS;
     let lines: Vec<&str> = answer.lines().map(str::trim).filter(long).collect();
-    let copied = lines.iter().filter(|line| prompt.contains(**line)).count();
+    let copied = lines.iter().filter(|line| in_prompt(line)).count();
     copied * 2 > lines.len()
 }
 

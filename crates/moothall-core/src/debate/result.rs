@@ -207,3 +207,10 @@ pub enum DebateDegradation {
         chain: String,
     },
 }
+
+impl DebateDegradation {
+    /// Whether every decision maker of a debate with these problems has scores.
+    pub fn is_scored(degraded: &[Self]) -> bool {
+        !degraded.iter().any(|one| matches!(one, Self::NotScored { .. }))
+    }
+}

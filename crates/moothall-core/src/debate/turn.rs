@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::input::CallSettings;
 use super::result::{DebateStance, ObjectionSeverity};
@@ -103,7 +103,7 @@ pub struct RawScores {
 
 /// The schema of every critic answer.
 pub(crate) fn critic_schema(calls: &CallSettings) -> OutputSchema {
-    let bounds = TextBounds::of(calls);
+    let bounds = TextBounds(calls);
     let objection = object([
         ("id", bounds.id()),
         ("severity", one_of(&["minor", "major", "fatal"])),
@@ -121,11 +121,7 @@ pub(crate) fn critic_schema(calls: &CallSettings) -> OutputSchema {
 /// Bounds of texts, which schemas of the first revision did not have.
 struct TextBounds<'a>(&'a CallSettings);
 
-impl<'a> TextBounds<'a> {
-    fn of(calls: &'a CallSettings) -> Self {
-        Self(calls)
-    }
-
+impl TextBounds<'_> {
     fn text(&self, most: usize) -> Value {
         match self.0.prompts {
             PromptRevision::V1 => any_text(),
@@ -148,7 +144,7 @@ impl<'a> TextBounds<'a> {
 
 /// The schema of a decision maker's answer in the debate.
 pub(crate) fn decision_maker_schema(calls: &CallSettings, metrics: &[ScoreMetric]) -> OutputSchema {
-    let bounds = TextBounds::of(calls);
+    let bounds = TextBounds(calls);
     let answer = object([("objection", bounds.id()), ("evidence", bounds.ids())]);
     let turn = [
         ("message", bounds.message()),
@@ -211,10 +207,13 @@ pub(crate) fn read_scores(
     let given = match revision {
         PromptRevision::V1 => read::<DecisionMakerTurn>(reply)?.scores,
         // A model that is not held to the schema may answer in the form of the debate.
-        PromptRevision::V2 => match read::<BTreeMap<String, Value>>(reply)?.remove("scores") {
-            Some(nested) => from_value(nested)?,
-            None => Some(read(reply)?),
-        },
+        PromptRevision::V2 => {
+            let mut fields: Map<String, Value> = read(reply)?;
+            match fields.remove("scores") {
+                Some(nested) => from_value(nested)?,
+                None => Some(from_value(Value::Object(fields))?),
+            }
+        }
     };
     let Some(given) = given else {
         return Err(invalid(vec!["`scores` is null; this is the time to score".to_owned()]));

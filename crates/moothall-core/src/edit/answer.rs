@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
 use crate::PromptRevision;
 use crate::drafts::{FileProposal, RelPath, apply_hunks, read_answer};
 use crate::model::{ModelReply, OutputSchema, StopReason};
-use crate::output_schema::{list, object, text, v1_schema};
+use crate::output_schema::{any_text, list, object, text, v1_schema};
 use crate::structured::{OutputFault, read_json};
 
 /// The maximum number of files read for one task.
@@ -49,26 +48,10 @@ pub(crate) struct ProposalFile {
 
 /// The schema of a [`ProposalForm`] with at most `most` files. The limit stops small models from repeating
 /// the same files.
-pub(crate) fn form_schema(most: usize) -> Option<OutputSchema> {
-    let file = json!({
-        "type": "object",
-        "properties": { "path": { "type": "string" }, "text": { "type": "string" } },
-        "required": ["path", "text"],
-        "additionalProperties": false,
-    });
-    let files = json!({
-        "type": "array",
-        "items": file,
-        "minItems": 1,
-        "maxItems": most.clamp(1, MAX_FILES),
-    });
-    let form = json!({
-        "type": "object",
-        "properties": { "files": files },
-        "required": ["files"],
-        "additionalProperties": false,
-    });
-    OutputSchema::parse("proposal", &form.to_string()).ok()
+pub(crate) fn form_schema(most: usize) -> OutputSchema {
+    let file = object([("path", any_text()), ("text", any_text())]);
+    let files = list(file, 1..=most.clamp(1, MAX_FILES));
+    OutputSchema::of_object("proposal", object([("files", files)]))
 }
 
 pub(crate) fn choice_schema(revision: PromptRevision) -> OutputSchema {

@@ -147,7 +147,7 @@ pub(crate) fn fill_in(input: &EditInput, texts: &BTreeMap<RelPath, String>) -> M
     let form = serde_json::to_string(&form).unwrap_or_default();
     let text = format!("{TASK}{}\n\nFiles:\n{form}\n", input.task.trim());
     ModelRequest {
-        schema: form_schema(texts.len()),
+        schema: Some(form_schema(texts.len())),
         ..request(input, FORM, vec![PromptTurn::user(text)])
     }
 }

@@ -151,15 +151,12 @@ impl MoveView {
         else {
             return;
         };
-        let not_scored =
-            |one: &DebateDegradation| matches!(one, DebateDegradation::NotScored { .. });
-        let is_scored = !degraded.iter().any(not_scored);
         let given = breakdown.values().filter(|scores| !scores.is_empty());
         let sums = given.map(|scores| scores.values().map(|s| u32::from(*s)).sum());
         let (least, most) =
             sums.fold((u32::MAX, 0), |(least, most), sum: u32| (least.min(sum), most.max(sum)));
         self.scored = Some(MoveScores {
-            score: is_scored.then_some(*score),
+            score: DebateDegradation::is_scored(degraded).then_some(*score),
             out_of: *out_of,
             breakdown: breakdown.clone(),
             spread: most.saturating_sub(least),

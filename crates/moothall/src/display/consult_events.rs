@@ -20,11 +20,6 @@ pub(crate) fn layer(layer: u8) -> &'static str {
     }
 }
 
-/// Whether every decision maker gave scores.
-pub(crate) fn is_scored(degraded: &[DebateDegradation]) -> bool {
-    !degraded.iter().any(|one| matches!(one, DebateDegradation::NotScored { .. }))
-}
-
 /// One reason why a debate is degraded.
 pub(crate) fn degradation(degradation: &DebateDegradation) -> String {
     line(&match degradation {
@@ -156,7 +151,7 @@ pub(crate) fn event(body: &RunEventBody) -> String {
             key_objection,
             ..
         } => {
-            let mut words = match is_scored(degraded) {
+            let mut words = match DebateDegradation::is_scored(degraded) {
                 true => format!("{move_id}: {score}/{out_of}"),
                 false => format!("{move_id}: not scored"),
             };

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use moothall_core::consult::EvidenceSource;
-use moothall_core::debate::DebateStance;
+use moothall_core::debate::{DebateDegradation, DebateStance};
 use moothall_core::model::TokenUsage;
 use moothall_core::sandbox::IsolationClass;
 use moothall_core::view::{asks_again, move_number, move_of};
@@ -189,7 +189,8 @@ impl ConsultProgress {
             RunEventBody::SandboxScored { move_id, score, out_of, degraded, .. } => {
                 self.lane(move_id, |lane| {
                     lane.is_over = true;
-                    lane.score = crate::display::is_scored(degraded).then_some((*score, *out_of));
+                    lane.score =
+                        DebateDegradation::is_scored(degraded).then_some((*score, *out_of));
                     lane.degraded = !degraded.is_empty();
                 });
             }
