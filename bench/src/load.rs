@@ -5,20 +5,19 @@
 //! notice. Latency is from the time of the commit, which stands in the event, to the moment a viewer
 //! has it; all of them are on this machine, and so is the model, which answers at a pace.
 
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 use clap::Args as ClapArgs;
 use moothall_store::now_ms;
 use reqwest::Client;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
+use crate::servers::Server;
 use crate::{Size, machine, say};
 
 #[derive(Debug, ClapArgs)]
@@ -47,11 +46,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let folder = tempfile::tempdir()?;
-        let server = Server::start(&args.program, folder.path(), "2.5")?;
+        let server = Server::start(&args.program, folder.path(), "2.5", &[])?;
         one_run(&server, &load).await?;
         drop(server);
         let folder = tempfile::tempdir()?;
-        let server = Server::start(&args.program, folder.path(), "2.5")?;
+        let server = Server::start(&args.program, folder.path(), "2.5", &[])?;
         many_runs(&server, &load).await
     })
 }
@@ -59,7 +58,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 /// Measures many viewers of one run.
 async fn one_run(server: &Server, load: &Load) -> Result<()> {
     let before = server.resident_bytes()?;
-    let run = server.consult(json!({"moves": 15, "rounds": 4})).await?;
+    let run = server.begin(json!({"workflow": "consult", "ticker": "HLXI", "isolation": "none", "moves": 15, "rounds": 4})).await?;
     // A viewer that never reads its events.
     let mut deaf = TcpStream::connect(server.address()).await?;
     let request =
@@ -98,7 +97,7 @@ async fn many_runs(server: &Server, load: &Load) -> Result<()> {
     let began = Instant::now();
     let mut viewers = JoinSet::new();
     for _ in 0..load.runs {
-        let run = server.consult(json!({"moves": 2, "rounds": 3})).await?;
+        let run = server.begin(json!({"workflow": "consult", "ticker": "HLXI", "isolation": "none", "moves": 2, "rounds": 3})).await?;
         let (client, url) = (server.client.clone(), server.events(&run));
         viewers.spawn(async move { view(&client, &url).await });
     }
@@ -198,86 +197,6 @@ impl Latency {
 impl std::fmt::Display for Latency {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "p50 {} ms, p99 {} ms, highest {} ms", self.at(50), self.at(99), self.at(100))
-    }
-}
-
-/// A running server, which is stopped on drop.
-struct Server {
-    child: Child,
-    base: String,
-    client: Arc<Client>,
-}
-
-impl Server {
-    fn start(program: &Path, folder: &Path, pace: &str) -> Result<Self> {
-        let printed = folder.join("address");
-        let mut child = Command::new(program)
-            .args([
-                "serve",
-                "--auth",
-                "none",
-                "--addr",
-                "127.0.0.1:0",
-                "--model",
-                "demo",
-                "--pace",
-                pace,
-            ])
-            .current_dir(folder)
-            .env_clear()
-            .env("HOME", folder)
-            .stdin(Stdio::null())
-            .stdout(fs_err::File::create(&printed)?.into_parts().0)
-            .stderr(Stdio::null())
-            .spawn()
-            .context("the cannot start product")?;
-        let until = Instant::now() + Duration::from_secs(30);
-        let base = loop {
-            let text = fs_err::read_to_string(&printed)?;
-            if text.ends_with('\n') {
-                break text.trim().to_owned();
-            }
-            if Instant::now() > until || child.try_wait()?.is_some() {
-                bail!("the server did not start");
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        };
-        // The client requires a crypto provider even though the loopback connection is not
-        // encrypted.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = Arc::new(Client::builder().no_proxy().build()?);
-        Ok(Self { child, base, client })
-    }
-
-    fn address(&self) -> &str {
-        self.base.trim_start_matches("http://")
-    }
-
-    fn events(&self, run: &str) -> String {
-        format!("{}/api/runs/{run}/events", self.base)
-    }
-
-    async fn consult(&self, more: Value) -> Result<String> {
-        let mut wanted = json!({"workflow": "consult", "ticker": "HLXI", "isolation": "none"});
-        if let (Value::Object(wanted), Value::Object(more)) = (&mut wanted, more) {
-            wanted.extend(more);
-        }
-        let request = self.client.post(format!("{}/api/runs", self.base));
-        let request = request.header("content-type", "application/json").body(wanted.to_string());
-        let text = request.send().await?.text().await?;
-        let answer: Value = serde_json::from_str(&text)?;
-        Ok(answer["run_id"].as_str().with_context(|| text.clone())?.to_owned())
-    }
-
-    fn resident_bytes(&self) -> Result<u64> {
-        machine::resident_bytes(self.child.id())
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

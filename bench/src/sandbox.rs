@@ -35,6 +35,7 @@ const TIMES_BARE: f64 = 1.2;
 const CLONE_FASTER: f64 = 15.0;
 const HAND_OVER_MS: f64 = 5.0;
 const SECOND_PROCESS_MS: f64 = 1500.0;
+const SERVER_MS: f64 = 200.0;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -100,6 +101,10 @@ async fn measure(plan: &Plan, args: &Args) -> Result<()> {
     }
     let second = measurements::second_process(&world, &args.moothall, plan.second_process).await?;
     report.at_most("`moothall exec`, new process", &second, 95, SECOND_PROCESS_MS);
+    let (servers, programs) = (plan.servers, plan.server_programs);
+    let server = measurements::through_server(&world, &args.moothall, servers, programs).await?;
+    report.line("`moothall serve`, first program", &server.cold, None, "");
+    report.at_most("`moothall serve`, later programs", &server.warm, 50, SERVER_MS);
 
     say("");
     let faster = machines.boot_answer.ours.p50() / machines.clone_answer.ours.p50();

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail, ensure};
 use reqwest::Client;
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::machine;
@@ -74,6 +74,70 @@ pub(crate) fn free_ports<const N: usize>() -> Result<[u16; N]> {
         held.push(listener);
     }
     Ok(ports)
+}
+
+/// `moothall serve`, with the demo model.
+#[derive(Debug)]
+pub(crate) struct Server {
+    process: Running,
+    base: String,
+    pub(crate) client: Client,
+}
+
+impl Server {
+    /// Starts the program with an empty environment except for these variables.
+    pub(crate) fn start(
+        program: &Path,
+        folder: &Path,
+        pace: &str,
+        environment: &[(&str, &Path)],
+    ) -> Result<Self> {
+        let mut command = Command::new(program);
+        command.args(["serve", "--auth", "none", "--addr", "127.0.0.1:0", "--model", "demo"]);
+        command.args(["--pace", pace]).current_dir(folder).env_clear().env("HOME", folder);
+        command.envs(environment.iter().copied());
+        let (process, base) = start(&mut command, &folder.join("server.log"))?;
+        // The client requires a crypto provider even though the loopback connection is not
+        // encrypted.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        Ok(Self { process, base, client: Client::builder().no_proxy().build()? })
+    }
+
+    pub(crate) fn address(&self) -> &str {
+        self.base.trim_start_matches("http://")
+    }
+
+    /// The address of the event stream of a run.
+    pub(crate) fn events(&self, run: &str) -> String {
+        format!("{}/api/runs/{run}/events", self.base)
+    }
+
+    /// Starts a run and returns its id.
+    pub(crate) async fn begin(&self, wanted: Value) -> Result<String> {
+        let request = self.client.post(format!("{}/api/runs", self.base));
+        let request = request.header("content-type", "application/json").body(wanted.to_string());
+        let text = request.send().await?.text().await?;
+        let answer: Value = serde_json::from_str(&text)?;
+        Ok(answer["run_id"].as_str().with_context(|| text.clone())?.to_owned())
+    }
+
+    /// Waits until a run has ended and returns its events.
+    pub(crate) async fn ended(&self, run: &str) -> Result<Vec<Value>> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let answer = self.client.get(format!("{}.json?limit=100", self.events(run))).send();
+            let mut page: Value = serde_json::from_str(&answer.await?.text().await?)?;
+            if page["terminal"] == true {
+                return Ok(serde_json::from_value(page["events"].take())?);
+            }
+            ensure!(Instant::now() < deadline, "the run did not end: {page}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    pub(crate) fn resident_bytes(&self) -> Result<u64> {
+        machine::resident_bytes(self.process.id())
+    }
 }
 
 /// A separate PostgreSQL server, which deletes its data at the end.
@@ -188,7 +252,7 @@ impl Restate {
         let request = self.client.post(format!("{}/query", self.admin)).body(body);
         let request = request.header("content-type", "application/json");
         let answer = request.header("accept", "application/json").send().await?.text().await?;
-        let answer: serde_json::Value = serde_json::from_str(&answer)?;
+        let answer: Value = serde_json::from_str(&answer)?;
         let row = answer.pointer("/rows/0").and_then(|row| row.as_object());
         let number = row.and_then(|row| row.values().next()).and_then(|value| value.as_u64());
         number.with_context(|| format!("Restate answered a query with {answer}"))

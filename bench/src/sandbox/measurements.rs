@@ -1,25 +1,31 @@
 //! The measurements of the sandbox benchmark.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use moothall_sandbox::{MemoryBudget, PoolOptions, SandboxEngine, SandboxRunner};
+use serde_json::json;
 use tokio::task::{JoinSet, spawn_blocking};
 
 use super::bare_container::BareContainer;
 use super::bare_machine::{BareMachine, Taken};
 use super::setup::{PRINTED, PROGRAM, World, check, labels, request, sandboxes, spec};
 use super::times::{Pairs, Times};
+use crate::servers::Server;
 
 /// Memory limit for all sandboxes together when many are requested concurrently.
 const BUDGET: u64 = 2 << 30;
 
 /// Number of idle sandboxes in a pool.
 const IDLE: usize = 2;
+
+/// How long a sandbox is idle before its result is measured: a new one still loads its interpreter
+/// and other sandboxes still start.
+const SETTLING: Duration = Duration::from_secs(1);
 
 /// The number of samples of each measurement.
 pub(crate) struct Plan {
@@ -32,6 +38,9 @@ pub(crate) struct Plan {
     /// How many of the leased sandboxes run a program.
     pub(crate) pooled_results: u32,
     pub(crate) second_process: u32,
+    pub(crate) servers: u32,
+    /// Programs of each server after the first one.
+    pub(crate) server_programs: u32,
     pub(crate) microvm_at_once: u32,
     pub(crate) runsc_at_once: u32,
     pub(crate) runc_at_once: u32,
@@ -47,6 +56,8 @@ impl Plan {
         runsc_hand_overs: 100,
         pooled_results: 40,
         second_process: 20,
+        servers: 5,
+        server_programs: 10,
         microvm_at_once: 100,
         runsc_at_once: 100,
         runc_at_once: 100,
@@ -60,6 +71,8 @@ impl Plan {
         runsc_hand_overs: 2,
         pooled_results: 1,
         second_process: 1,
+        servers: 1,
+        server_programs: 1,
         microvm_at_once: 2,
         runsc_at_once: 2,
         runc_at_once: 4,
@@ -149,6 +162,9 @@ pub(crate) async fn pooled(
             }
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
+        if turn < results {
+            tokio::time::sleep(SETTLING).await;
+        }
         let started = Instant::now();
         let lease = sandboxes.lease(&spec, &labels).await?;
         pooled.hand_over.add(started.elapsed());
@@ -222,6 +238,59 @@ pub(crate) async fn second_process(world: &World, moothall: &Path, times: u32) -
         }
     }
     Ok(measured)
+}
+
+/// Execution times of programs in `moothall serve`, from the generated program to its result.
+#[derive(Default)]
+pub(crate) struct ServerTimes {
+    /// The first program of a server, which starts its sandbox.
+    pub(crate) cold: Times,
+    /// Later programs, for which a sandbox is ready.
+    pub(crate) warm: Times,
+}
+
+/// Measures programs in microVMs of servers.
+pub(crate) async fn through_server(
+    world: &World,
+    moothall: &Path,
+    servers: u32,
+    programs: u32,
+) -> Result<ServerTimes> {
+    let folder = world.folder.path();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let environment = [("MOOTHALL_DATA_DIR", folder.join("data")), ("PATH", PathBuf::from(path))];
+    let environment = environment.each_ref().map(|(name, value)| (*name, value.as_path()));
+    let mut times = ServerTimes::default();
+    for _ in 0..servers {
+        let server = Server::start(moothall, folder, "0", &environment)?;
+        for turn in 0..=programs {
+            let wanted = json!({"workflow": "reflexion", "task": "print the first 5 primes",
+                                "isolation": "microvm"});
+            let events = server.ended(&server.begin(wanted).await?).await?;
+            let at = |kind: &str| {
+                let event = events.iter().find(|event| event["type"] == kind);
+                let at = event.and_then(|event| event["at"].as_str());
+                milliseconds_of_hour(at.with_context(|| format!("no `{kind}` event"))?)
+            };
+            // Modulo one hour, because only minutes, seconds and milliseconds are read.
+            let took = (at("executed")? + HOUR_MS - at("code_generated")?) % HOUR_MS;
+            let times = if turn == 0 { &mut times.cold } else { &mut times.warm };
+            times.add(Duration::from_millis(took));
+            tokio::time::sleep(SETTLING).await;
+        }
+    }
+    Ok(times)
+}
+
+const HOUR_MS: u64 = 60 * 60 * 1000;
+
+/// Reads the part after the hour of a time such as `2026-11-17T18:12:41.347Z`.
+fn milliseconds_of_hour(at: &str) -> Result<u64> {
+    let (minutes, seconds) = at
+        .get(14..23)
+        .and_then(|rest| rest.split_once(':'))
+        .with_context(|| format!("`{at}` is not a time"))?;
+    Ok(minutes.parse::<u64>()? * 60_000 + seconds.replace('.', "").parse::<u64>()?)
 }
 
 /// Runs one execution and waits for its cleanup, so it does not disturb the next one.

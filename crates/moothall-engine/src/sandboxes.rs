@@ -4,6 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use moothall_sandbox::{
     ExecuteFuture, ExecutionJob, ExecutionOutput, LeaseOutcome, ProgramExecutor, SandboxRunner,
+    SandboxSpec,
 };
 use tokio::task::JoinHandle;
 
@@ -19,6 +20,11 @@ impl SandboxExecutor {
     /// Uses the given sandboxes.
     pub fn new(sandboxes: SandboxRunner) -> Self {
         Self { sandboxes, ending: Mutex::default() }
+    }
+
+    /// Starts filling the pool for a spec that will be requested soon.
+    pub fn expect(&self, spec: &SandboxSpec) {
+        self.sandboxes.expect(spec);
     }
 
     /// Waits until all sandboxes have shut down, used and idle ones.

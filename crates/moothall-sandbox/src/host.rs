@@ -15,6 +15,7 @@ use crate::jail::JailCommand;
 use crate::microvm::{AcceleratorChoice, MicroVmEngine, MicroVmOptions};
 #[cfg(target_os = "linux")]
 use crate::oci::{OciEngine, OciOptions, UserNamespace};
+use crate::pool::PoolOptions;
 use crate::probe::{PROGRAM, ProbeReport, probe};
 use crate::registry::boot_id;
 use crate::sandbox_runner::{ProbedEngine, SandboxPolicy, choose};
@@ -231,6 +232,20 @@ impl SandboxHost {
             "{tried}\n{name}\n{version}\n{class}\n{image_sha256}\n{guest}\n{boot}\n{kernel}{user}"
         );
         Sha256Hex::of(parts.as_bytes())
+    }
+
+    /// Hash of everything a kept runner depends on.
+    pub(crate) fn runner_key(
+        &self,
+        chosen: &ProbedEngine,
+        image: &str,
+        options: &PoolOptions,
+    ) -> Result<Sha256Hex, SandboxError> {
+        let probe = self.probe_key(chosen.engine.as_ref(), self.images.find(image)?.sha256);
+        let HostOptions { images, cache, state, .. } = &self.options;
+        let (idle, mib) = (options.idle, options.memory.mib());
+        let parts = format!("{probe}\n{image}\n{images:?}\n{cache:?}\n{state:?}\n{idle}\n{mib}");
+        Ok(Sha256Hex::of(parts.as_bytes()))
     }
 
     fn keep_probe(&self, kept: &CachedProbe) {

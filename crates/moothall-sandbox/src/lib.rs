@@ -30,6 +30,7 @@ pub mod oci;
 mod pool;
 mod probe;
 mod registry;
+mod runner_cache;
 mod runtime_version;
 mod sandbox_runner;
 mod session;
@@ -53,6 +54,7 @@ pub use crate::probe::{ProbeReport, probe};
 pub use crate::registry::{
     CleanupList, ContainerRef, ProcessId, RecordGuard, SandboxRecord, SandboxRegistry,
 };
+pub use crate::runner_cache::RunnerCache;
 pub use crate::runtime_version::version_warning;
 pub use crate::sandbox_runner::{ProbedEngine, SandboxPolicy, SandboxRunner, SharedKernel, choose};
 pub use crate::session::{AgentSession, OutputListener};

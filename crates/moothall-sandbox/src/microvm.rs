@@ -116,8 +116,13 @@ pub struct MicroVmEngine {
     tsc_khz: u64,
     /// Other properties of this host that templates depend on.
     machine: serde_json::Value,
-    templates: StdMutex<BTreeMap<Sha256Hex, Place>>,
+    /// Least recently requested first.
+    templates: StdMutex<Vec<(Sha256Hex, Place)>>,
 }
+
+/// Limit of templates in memory, because each takes up to 300 MB. Sandboxes keep using an evicted
+/// one.
+const TEMPLATES_IN_MEMORY: usize = 4;
 
 /// Slot for a template in memory. The holder of the lock builds it.
 type Place = Arc<Mutex<Option<Arc<MicroVmTemplate>>>>;
@@ -253,7 +258,13 @@ impl MicroVmEngine {
 
     fn place(&self, recipe: &TemplateRecipe) -> Place {
         let mut places = self.templates.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(places.entry(recipe.key).or_default())
+        let at = places.iter().position(|(key, _)| *key == recipe.key);
+        let place =
+            at.map(|at| places.remove(at)).unwrap_or_else(|| (recipe.key, Place::default()));
+        if places.len() >= TEMPLATES_IN_MEMORY {
+            places.remove(0);
+        }
+        Arc::clone(&places.push_mut(place).1)
     }
 
     /// Returns the template for a recipe from memory or disk, or builds it.

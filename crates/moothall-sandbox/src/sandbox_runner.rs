@@ -92,6 +92,14 @@ pub struct SandboxRunner {
     engine: Arc<dyn SandboxEngine>,
     self_tests: Vec<SelfTest>,
     pool: SandboxPool,
+    owner: PoolOwner,
+}
+
+/// Who ends the idle sandboxes of a runner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PoolOwner {
+    User,
+    RunnerCache,
 }
 
 impl SandboxRunner {
@@ -99,7 +107,13 @@ impl SandboxRunner {
     pub fn new(chosen: ProbedEngine, options: PoolOptions) -> Self {
         let idle = if chosen.engine.is_worth_pooling() { options.idle } else { 0 };
         let pool = SandboxPool::new(Arc::clone(&chosen.engine), PoolOptions { idle, ..options });
-        Self { engine: chosen.engine, self_tests: chosen.report.self_tests, pool }
+        let (engine, self_tests) = (chosen.engine, chosen.report.self_tests);
+        Self { engine, self_tests, pool, owner: PoolOwner::User }
+    }
+
+    /// The same runner for a user who must not end its idle sandboxes.
+    pub(crate) fn shared(&self) -> Self {
+        Self { owner: PoolOwner::RunnerCache, ..self.clone() }
     }
 
     pub fn engine(&self) -> &Arc<dyn SandboxEngine> {
@@ -161,9 +175,11 @@ impl SandboxRunner {
         }
     }
 
-    /// Ends all idle sandboxes.
+    /// Ends all idle sandboxes, unless other users share them.
     pub async fn shut_down(&self) {
-        self.pool.drain().await;
+        if self.owner == PoolOwner::User {
+            self.pool.drain().await;
+        }
     }
 
     fn leased(&self, held: PooledSandbox, spec: &SandboxSpec) -> SandboxLease {

@@ -101,7 +101,8 @@ pub struct IsolationSection {
     pub allow_shared_kernel: bool,
     /// Memory limit of all sandboxes together, in MiB. If not set, half of the machine's memory.
     pub memory_mib: Option<u64>,
-    /// Number of sandboxes that are started in advance for the next program of a run.
+    /// Number of sandboxes that are kept ready for the next program. `serve`, `worker` and `mcp`
+    /// keep them between requests, other commands until the run ends.
     pub pool: usize,
     /// What to do with a debate whose sandbox fails or is unavailable: `fallback` continues in the
     /// process of moothall and reports it, `fail` fails the move. Programs never run without a

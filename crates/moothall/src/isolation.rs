@@ -1,14 +1,17 @@
 //! Opens sandboxes according to configuration and flags.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use moothall_core::ErrorCode;
-use moothall_core::sandbox::{IsolationClass, SandboxLimits};
+use moothall_core::sandbox::{
+    ExecuteRequest, GuestPath, IsolationClass, SandboxExecution, SandboxLabels, SandboxLimits,
+};
 use moothall_sandbox::image::ImageRecipe;
 use moothall_sandbox::jail::JailCommand;
 use moothall_sandbox::{
-    EngineName, HostOptions, MemoryBudget, PoolOptions, SandboxError, SandboxHost, SandboxPolicy,
-    SandboxRunner, SharedKernel,
+    EngineName, HostOptions, LeaseOutcome, MemoryBudget, OutputListener, PoolOptions, SandboxError,
+    SandboxHost, SandboxPolicy, SandboxRunner, SharedKernel,
 };
 
 use crate::args::SandboxFlags;
@@ -120,13 +123,13 @@ pub(crate) fn debate_needs_walls(loaded: &LoadedConfig) -> Result<bool, CliError
 
 /// Resource limits of a program.
 pub(crate) fn limits(flags: &SandboxFlags) -> SandboxLimits {
+    SandboxLimits { memory_bytes: flags.memory << 20, ..limits_within(flags.timeout) }
+}
+
+/// The default limits with this time limit.
+pub(crate) fn limits_within(seconds: u64) -> SandboxLimits {
     let usual = SandboxLimits::default();
-    SandboxLimits {
-        wall_ms: flags.timeout * 1000,
-        cpu_seconds: usual.cpu_seconds.max(flags.timeout),
-        memory_bytes: flags.memory << 20,
-        ..usual
-    }
+    SandboxLimits { wall_ms: seconds * 1000, cpu_seconds: usual.cpu_seconds.max(seconds), ..usual }
 }
 
 pub(crate) fn host(loaded: &LoadedConfig) -> Result<SandboxHost, CliError> {
@@ -161,7 +164,8 @@ pub(crate) fn images(loaded: &LoadedConfig) -> PathBuf {
     fs_err::canonicalize(&folder).unwrap_or(folder)
 }
 
-/// Chooses an engine that satisfies the policy, tested with this image.
+/// Chooses an engine that satisfies the policy, tested with this image. A process that serves
+/// requests keeps its sandboxes ready.
 pub(crate) async fn sandboxes(
     loaded: &LoadedConfig,
     policy: &SandboxPolicy,
@@ -169,8 +173,37 @@ pub(crate) async fn sandboxes(
     idle: usize,
 ) -> Result<SandboxRunner, CliError> {
     let host = host(loaded)?;
-    let chosen = host.choose(policy, image).await.map_err(failure)?;
-    Ok(SandboxRunner::new(chosen, PoolOptions { idle, memory: memory(loaded) }))
+    let options = PoolOptions { idle, memory: memory(loaded) };
+    let runner = match process_resources::kept_sandboxes() {
+        Some(kept) => kept.runners.runner(&host, policy, image, options).await,
+        None => host.choose(policy, image).await.map(|chosen| SandboxRunner::new(chosen, options)),
+    };
+    runner.map_err(failure)
+}
+
+/// Runs one program and waits until its sandbox is removed.
+pub(crate) async fn execute(
+    loaded: &LoadedConfig,
+    policy: &SandboxPolicy,
+    labels: &[(&str, &str)],
+    request: &ExecuteRequest,
+    inputs: &BTreeMap<GuestPath, Vec<u8>>,
+    listener: Option<&mut dyn OutputListener>,
+) -> Result<(SandboxExecution, BTreeMap<GuestPath, Vec<u8>>), CliError> {
+    // Idle sandboxes are of no use to a process that ends after this program.
+    let idle = match process_resources::kept_sandboxes() {
+        Some(_) => loaded.resolved.config.isolation.pool,
+        None => 0,
+    };
+    let sandboxes = sandboxes(loaded, policy, &request.image, idle).await?;
+    let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+    let labels = SandboxLabels(labels.collect());
+    let executed = sandboxes.execute(&labels, request, inputs, listener).await;
+    let LeaseOutcome { execution, files, clean_up } = executed.map_err(failure)?;
+    // The reaper retries a failed clean-up, so the program does not fail.
+    let _ = clean_up.await;
+    sandboxes.shut_down().await;
+    Ok((execution, files))
 }
 
 /// Memory of all sandboxes of this process together.

@@ -2,10 +2,14 @@
 //! not to each run. Contexts are created per request, so this is a static.
 
 use std::collections::BTreeMap;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
 
 use moothall_models::ProviderConnections;
-use moothall_sandbox::MemoryBudget;
+use moothall_sandbox::{MemoryBudget, RunnerCache};
+use tokio::runtime::Handle;
+
+/// Set only in processes that serve requests: `serve`, `worker` and the processes of `mcp`.
+static KEPT_SANDBOXES: OnceLock<KeptSandboxes> = OnceLock::new();
 
 static RESOURCES: LazyLock<ProcessResources> = LazyLock::new(ProcessResources::default);
 
@@ -25,4 +29,29 @@ pub(crate) fn connections() -> ProviderConnections {
 pub(crate) fn memory(bytes: u64) -> MemoryBudget {
     let mut budgets = RESOURCES.memory.lock().unwrap_or_else(PoisonError::into_inner);
     budgets.entry(bytes).or_insert_with(|| MemoryBudget::new(bytes)).clone()
+}
+
+/// Sandboxes that stay ready between requests.
+#[derive(Debug)]
+pub(crate) struct KeptSandboxes {
+    pub(crate) runners: RunnerCache,
+    /// Idle sandboxes need a runtime that lives as long as they do.
+    pub(crate) runtime: Handle,
+}
+
+/// Keeps the sandboxes of this process ready between requests, on this runtime.
+pub(crate) fn keep_sandboxes(runtime: Handle) {
+    let _ = KEPT_SANDBOXES.set(KeptSandboxes { runners: RunnerCache::default(), runtime });
+}
+
+/// The kept sandboxes; `None` in a process that executes one command.
+pub(crate) fn kept_sandboxes() -> Option<&'static KeptSandboxes> {
+    KEPT_SANDBOXES.get()
+}
+
+/// Ends the kept sandboxes.
+pub(crate) async fn end_kept_sandboxes() {
+    if let Some(kept) = kept_sandboxes() {
+        kept.runners.shut_down().await;
+    }
 }

@@ -5,7 +5,7 @@ fn config(kernel: SandboxKernel) -> Value {
 }
 
 fn config_with(kernel: SandboxKernel, ids: Option<IdRange>) -> Value {
-    let resources = CgroupLimits { memory_bytes: 268_435_456, pids: 65, cpu_quota: 50_000 };
+    let resources = CgroupLimits { memory_bytes: 268_435_456, pids: 65, cpu_quota: 500_000 };
     let bundle = OciBundle {
         root: Path::new("/images/x/root"),
         agent: Path::new("/cache/guest"),

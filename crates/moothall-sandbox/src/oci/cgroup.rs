@@ -14,8 +14,9 @@ use crate::SandboxError;
 /// Parent of all groups created here.
 const PARENT: &str = crate::registry::CGROUP_PARENT;
 
-/// Period of the CPU quota, in microseconds.
-const CPU_PERIOD: u64 = 100_000;
+/// Period of the CPU quota, in microseconds: the longest that the kernel accepts, so that short
+/// programs run at full speed.
+const CPU_PERIOD: u64 = 1_000_000;
 
 /// Minimum quota that the kernel accepts.
 const SHORTEST_QUOTA: u64 = 1000;

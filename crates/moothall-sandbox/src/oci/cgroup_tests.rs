@@ -76,7 +76,7 @@ fn files(folder: &Path) -> BTreeMap<String, String> {
 #[track_caller]
 fn check_limits(kind: CgroupVersion, expected: &[(&str, &str)]) {
     let folder = tempfile::tempdir().unwrap();
-    let resources = CgroupLimits { memory_bytes: 268_435_456, pids: 512, cpu_quota: 50_000 };
+    let resources = CgroupLimits { memory_bytes: 268_435_456, pids: 512, cpu_quota: 500_000 };
     let group = group(folder.path(), kind);
     group.create(&resources).unwrap();
     group.limit_cpu(&resources).unwrap();
@@ -89,8 +89,8 @@ fn sets_limits_in_hierarchies_of_the_first_kind() {
     check_limits(
         CgroupVersion::First,
         &[
-            ("cpu.cfs_period_us", "100000"),
-            ("cpu.cfs_quota_us", "50000"),
+            ("cpu.cfs_period_us", "1000000"),
+            ("cpu.cfs_quota_us", "500000"),
             ("memory.limit_in_bytes", "268435456"),
             ("memory.memsw.limit_in_bytes", "268435456"),
             ("pids.max", "512"),
@@ -103,7 +103,7 @@ fn sets_limits_in_a_hierarchy_of_the_second_kind() {
     check_limits(
         CgroupVersion::Second,
         &[
-            ("cpu.max", "50000 100000"),
+            ("cpu.max", "500000 1000000"),
             ("memory.max", "268435456"),
             ("memory.swap.max", "0"),
             ("pids.max", "512"),

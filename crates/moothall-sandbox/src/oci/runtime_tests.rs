@@ -60,9 +60,9 @@ fn has_runc_keep_the_counters() {
 #[test]
 fn counts_what_a_sandbox_needs_beside_its_program() {
     let limits = SandboxLimits { pids: 64, memory_bytes: 256 << 20, ..SandboxLimits::default() };
-    let runc = CgroupLimits { memory_bytes: 256 << 20, pids: 65, cpu_quota: 50_000 };
+    let runc = CgroupLimits { memory_bytes: 256 << 20, pids: 65, cpu_quota: 500_000 };
     assert_eq!(OciRuntimeKind::Runc.resources(&limits), runc);
-    let runsc = CgroupLimits { memory_bytes: 316 << 20, pids: 512, cpu_quota: 50_000 };
+    let runsc = CgroupLimits { memory_bytes: 316 << 20, pids: 512, cpu_quota: 500_000 };
     assert_eq!(OciRuntimeKind::Runsc.resources(&limits), runsc);
 }
 

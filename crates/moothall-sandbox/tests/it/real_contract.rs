@@ -262,19 +262,20 @@ async fn every_limit_stops_who_exceeds_it(engine: EngineName) {
     );
     assert_eq!(world.run(&open_files).await.stdout.text, "True\n", "open files");
 
-    // CPU seconds per wall-clock second: half a CPU plus some slack for the start.
+    // CPU seconds per wall-clock second: half a CPU, plus what is left of one period of a second,
+    // plus some slack for the start.
     let share = limited(
         "import time\n\
          began = time.monotonic()\n\
          start = time.clock_gettime(time.CLOCK_PROCESS_CPUTIME_ID)\n\
-         while time.monotonic() - began < 2: pass\n\
+         while time.monotonic() - began < 4: pass\n\
          print(time.clock_gettime(time.CLOCK_PROCESS_CPUTIME_ID) - start)\n",
         |_| (),
     );
     let used: f64 = world.run(&share).await.stdout.text.trim().parse().unwrap();
     // gVisor's CPU accounting is its own; the host's cgroup enforces the share.
     if engine != EngineName::Runsc {
-        assert!(used < 1.3, "CPU share: {used} s of CPU in 2 s");
+        assert!(used < 2.7, "CPU share: {used} s of CPU in 4 s");
     }
 }
 

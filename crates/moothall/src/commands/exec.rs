@@ -6,10 +6,9 @@ use std::path::Path;
 
 use moothall_core::sandbox::{
     ExecuteRequest, GuestPath, InvalidGuestPath, SandboxAttestation, SandboxExecution,
-    SandboxLabels,
 };
 use moothall_core::text;
-use moothall_sandbox::{LeaseOutcome, OutputListener, version_warning};
+use moothall_sandbox::{OutputListener, version_warning};
 use serde_json::json;
 
 use super::{InterruptibleResult, block_on};
@@ -33,18 +32,8 @@ pub(crate) fn run(global: &GlobalArgs, args: &ExecArgs) -> anyhow::Result<CliExi
     let request = request(args, &inputs)?;
     let mut screen = ProgramOutputPrinter;
     let listener = (!args.json).then_some(&mut screen as &mut dyn OutputListener);
-    let work = async {
-        let sandboxes = isolation::sandboxes(&loaded, &policy, &flags.image, 0).await?;
-        let labels = SandboxLabels(BTreeMap::from([("project".to_owned(), "moothall".to_owned())]));
-        let executed = sandboxes
-            .execute(&labels, &request, &inputs, listener)
-            .await
-            .map_err(isolation::failure)?;
-        let LeaseOutcome { execution, files, clean_up } = executed;
-        // The reaper retries a failed clean-up, so the program does not fail.
-        let _ = clean_up.await;
-        Ok::<_, CliError>((execution, files))
-    };
+    let labels = [("project", "moothall")];
+    let work = isolation::execute(&loaded, &policy, &labels, &request, &inputs, listener);
     let InterruptibleResult::Done(done) = block_on(work)? else {
         return Err(CliError::new(CliExit::Cancelled, "cancelled").into());
     };

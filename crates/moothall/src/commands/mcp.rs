@@ -25,6 +25,7 @@ use crate::args::{
     GlobalArgs, HandoffArg, McpArgs, McpPart, McpPartArgs, ToolNamesArg, ToolsArg, WorkspaceFlags,
 };
 use crate::error::{CliError, CliExit};
+use crate::process_resources;
 use crate::terminal::{self, GREEN, YELLOW};
 
 /// Concurrent calls in the gate; the store executes them one by one.
@@ -94,6 +95,11 @@ pub(crate) fn part(global: &GlobalArgs, args: &McpPartArgs) -> anyhow::Result<Cl
     let stream = rustix::stdio::stdin().try_clone_to_owned().map_err(broken)?;
     let stream = UnixStream::from(stream);
     stream.peer_addr().map_err(broken)?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let runtime = runtime
+        .map_err(|error| CliError::failed("cannot start the async runtime").with_source(error))?;
+    process_resources::keep_sandboxes(runtime.handle().clone());
     let ended = match args.part {
         McpPart::Gate => {
             let flags = WorkspaceFlags { workspace: args.workspace.clone(), json: false };
@@ -108,10 +114,11 @@ pub(crate) fn part(global: &GlobalArgs, args: &McpPartArgs) -> anyhow::Result<Cl
             answer_all(stream, GATE_AT_ONCE, |ask: IpcRequest| gate.answer(ask), || gate.leave())
         }
         McpPart::Runner => {
-            let runner = runner::CommandRunner::new(global)?;
+            let runner = runner::CommandRunner::new(global, runtime.handle().clone())?;
             answer_all(stream, RUNNER_AT_ONCE, |ask: IpcRequest| runner.answer(ask), || {})
         }
     };
+    runtime.block_on(process_resources::end_kept_sandboxes());
     ended.map_err(|error| {
         CliError::failed("lost the connection to `moothall mcp`").with_source(error)
     })?;

@@ -163,10 +163,11 @@ async fn prepare(
     view: &SharedView,
 ) -> Result<PreparedRun, CliError> {
     shown(view).wait_for("checking sandboxes");
-    match watched(view, PreparedRun::open(context, RunSpec::Program(spec.clone()))).await {
-        InterruptibleResult::Done(prepared) => prepared,
-        InterruptibleResult::Cancelled => Err(CliError::new(CliExit::Cancelled, "cancelled")),
-    }
+    let opening = PreparedRun::open(context, RunSpec::Program(spec.clone()));
+    let InterruptibleResult::Done(prepared) = watched(view, opening).await else {
+        return Err(CliError::new(CliExit::Cancelled, "cancelled"));
+    };
+    prepared.inspect(PreparedRun::warm_up)
 }
 
 /// Writes the requested files and reports the result of the run.

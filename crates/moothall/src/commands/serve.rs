@@ -39,7 +39,7 @@ use crate::launch::ServerDefaults;
 use crate::run_store::RunStore;
 use crate::terminal::{self, BOLD, DIM, YELLOW};
 use crate::user_input;
-use crate::{config, logging, open_files};
+use crate::{config, logging, open_files, process_resources};
 
 pub(crate) fn run(global: &GlobalArgs, args: &ServeArgs) -> anyhow::Result<CliExit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
@@ -62,6 +62,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &ServeArgs) -> anyhow::Result<CliEx
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime
         .map_err(|error| CliError::failed("cannot start the async runtime").with_source(error))?;
+    process_resources::keep_sandboxes(runtime.handle().clone());
     runtime.block_on(async {
         let local = Arc::new(RunStore::open(&loaded).await?);
         let listener = listen(args.addr)?;
@@ -137,6 +138,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &ServeArgs) -> anyhow::Result<CliEx
             () = moothall_server::RunService::shut_down(&*desk) => {}
             () = leave.cancelled() => {}
         }
+        process_resources::end_kept_sandboxes().await;
         let _ = tokio::join!(watching, looking);
         done.cancel();
         if let Some(exporting) = exporting {

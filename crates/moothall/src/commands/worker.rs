@@ -22,7 +22,7 @@ use crate::launch::{self, PreparedRun, WorkerRun};
 use crate::run_store::RunStore;
 use crate::store_limiter::StoreLimiter;
 use crate::terminal::{self, DIM};
-use crate::{config, logging};
+use crate::{config, logging, process_resources};
 
 /// How long shutdown waits for calls in progress, because they are already paid for.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -37,6 +37,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &WorkerArgs) -> anyhow::Result<CliE
     let runtime = runtime
         .map_err(|error| CliError::failed("cannot start the async runtime").with_source(error))?;
     refuse_unsigned_requests(args)?;
+    process_resources::keep_sandboxes(runtime.handle().clone());
     runtime.block_on(async {
         let local = Arc::new(RunStore::open(&loaded).await?);
         let program = Arc::new(WorkerRunCache {
@@ -80,6 +81,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &WorkerArgs) -> anyhow::Result<CliE
         if !worker.is_busy() {
             program.shut_down().await;
         }
+        process_resources::end_kept_sandboxes().await;
         served.map_err(|words| {
             CliError::usage("invalid `--identity-key`: not a Restate public key")
                 .with_hint(format!("the log of Restate shows its key, as publickeyv1_…; {words}"))
@@ -202,8 +204,13 @@ impl WorkerRunCache {
         let mut context =
             launch::context(self.config.as_deref(), spec.settings(), Some(spec.model()))?;
         context.turnstile = Some(self.turnstile.clone());
+        let run = PreparedRun::open(&context, spec).await?;
+        // Consultations reach their debates much later, and perhaps on another worker.
+        if let RunSpec::Program(_) = run.spec() {
+            run.warm_up();
+        }
         Ok(Arc::new(WorkerRun {
-            run: PreparedRun::open(&context, spec).await?,
+            run,
             store: Arc::clone(&self.local.store),
             run_id: row.run_id.clone(),
             pace: self.pace,

@@ -112,7 +112,8 @@ impl PreparedRun {
     pub(crate) fn warm_up(&self) {
         match &self.resources {
             RunResources::Consult(opened) => opened.warm_up(),
-            RunResources::Program(_) | RunResources::Edit(_) => {}
+            RunResources::Program(opened) => opened.warm_up(),
+            RunResources::Edit(_) => {}
         }
     }
 

@@ -17,6 +17,7 @@ use crate::{isolation, run_store};
 pub(crate) struct ProgramResources {
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) executor: Arc<SandboxExecutor>,
+    spec: SandboxSpec,
 }
 
 impl ProgramResources {
@@ -37,9 +38,13 @@ impl ProgramResources {
         let policy = isolation::policy(loaded, engine, settings.allow_shared_kernel)?;
         let idle = loaded.resolved.config.isolation.pool;
         let sandboxes = isolation::sandboxes(loaded, &policy, &input.image, idle).await?;
-        // Starts while the model generates the program.
-        sandboxes.expect(&SandboxSpec { image: input.image.clone(), limits: input.limits });
-        Ok(Self { gateway, executor: Arc::new(SandboxExecutor::new(sandboxes)) })
+        let spec = SandboxSpec { image: input.image.clone(), limits: input.limits };
+        Ok(Self { gateway, executor: Arc::new(SandboxExecutor::new(sandboxes)), spec })
+    }
+
+    /// Starts sandboxes in advance, while the model generates the program.
+    pub(crate) fn warm_up(&self) {
+        self.executor.expect(&self.spec);
     }
 }
 

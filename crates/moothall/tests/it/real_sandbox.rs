@@ -6,13 +6,14 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use insta::assert_snapshot;
 use moothall_testkit::{ProviderBehaviour, ProviderFault};
 use serde_json::{Value, json};
 
 use crate::fake::Fake;
+use crate::serve::{Server, runtime};
 use crate::world::{Ran, World, filtered};
 
 /// A world with images in its data directory.
@@ -200,6 +201,42 @@ fn ctrl_c_cancels_the_run_and_leaves_no_sandbox() {
     assert_eq!(runs(&world)[0]["state"], "cancelled");
     let left = world.run(&["sandbox", "list", "--json"]);
     assert!(!left.stdout.contains("moothall-"), "{left}");
+}
+
+#[test]
+fn a_server_keeps_a_sandbox_ready_between_runs_and_ends_it_when_it_stops() {
+    let world = world();
+    let server = Server::start(&world, &[]);
+    let sandboxes = || {
+        let listed = world.run(&["sandbox", "list", "--json"]).json();
+        let names = listed.as_array().unwrap().iter().map(|one| one["name"].to_string());
+        names.collect::<Vec<_>>()
+    };
+    // One idle sandbox, after the used one is gone.
+    let idle = || {
+        let until = Instant::now() + Duration::from_secs(60);
+        loop {
+            match &sandboxes()[..] {
+                [one] => return one.clone(),
+                others => assert!(Instant::now() < until, "{others:?}"),
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    };
+    let wanted = json!({"workflow": "reflexion", "task": "print the first 5 primes",
+                        "isolation": "microvm"});
+    let run = || {
+        runtime().block_on(async {
+            let ended = server.over(&server.begin(&wanted).await).await;
+            assert_eq!(ended["status"]["verdict"], "pass", "{ended:#}");
+        });
+        idle()
+    };
+    let (first, second) = (run(), run());
+    // The second run used the first one's idle sandbox, and another one took its place.
+    assert_ne!(first, second);
+    server.stop();
+    assert_eq!(sandboxes(), Vec::<String>::new());
 }
 
 #[test]

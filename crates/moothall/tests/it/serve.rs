@@ -41,6 +41,13 @@ impl Server {
         Self { child, base: line.trim().to_owned(), client }
     }
 
+    /// Asks the server to stop, as a service manager does, and waits.
+    pub(crate) fn stop(mut self) {
+        let order = ["-c", "kill -TERM \"$0\"", &self.child.id().to_string()];
+        assert!(Command::new("sh").args(order).status().unwrap().success());
+        assert!(self.child.wait().unwrap().success());
+    }
+
     pub(crate) async fn get(&self, path: &str) -> Response {
         self.client.get(format!("{}{path}", self.base)).send().await.unwrap()
     }

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use moothall_core::model::{ModelReply, ModelRequest};
-use moothall_core::sandbox::{ExecuteRequest, GuestPath, SandboxExecution, SandboxLabels};
+use moothall_core::sandbox::{ExecuteRequest, GuestPath, SandboxExecution};
 use moothall_models::{RecordingMode, RunLedger};
-use moothall_sandbox::{EngineName, LeaseOutcome};
+use moothall_sandbox::EngineName;
 use moothall_workspace::{CheckRunner, ModelReviewer};
 use tokio_util::sync::CancellationToken;
 
@@ -16,7 +16,7 @@ use crate::commands::{let_clean_up, runtime};
 use crate::config;
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::isolation;
+use crate::{isolation, process_resources};
 
 /// Runs checks in the sandboxes that the user's configuration allows.
 #[derive(Debug)]
@@ -44,17 +44,9 @@ impl CheckRunner for HostChecker {
                         CliError::usage(format!("unknown sandbox engine `{named}`"))
                     })?);
             }
-            let sandboxes = isolation::sandboxes(&loaded, &policy, &request.image, 0).await?;
-            let pairs = [("project", "moothall"), ("purpose", "check of a draft")];
-            let labels = pairs.map(|(key, value)| (key.to_owned(), value.to_owned()));
-            let executed = sandboxes
-                .execute(&SandboxLabels(BTreeMap::from(labels)), request, inputs, None)
-                .await;
-            let LeaseOutcome { execution, clean_up, .. } = executed.map_err(isolation::failure)?;
-            // The reaper retries a failed clean-up, so the check does not fail.
-            let _ = clean_up.await;
-            sandboxes.shut_down().await;
-            Ok(execution)
+            let labels = [("project", "moothall"), ("purpose", "check of a draft")];
+            let executed = isolation::execute(&loaded, &policy, &labels, request, inputs, None);
+            executed.await.map(|(execution, _)| execution)
         })
     }
 }
@@ -88,18 +80,25 @@ impl ModelReviewer for GatewayReviewer {
 }
 
 /// Runs async work on a separate thread until it is done or stopped, because the caller may be
-/// inside a runtime.
+/// inside a runtime. Uses the runtime of the kept sandboxes, or else a temporary one.
 fn alone<T: Send>(
     stop: &CancellationToken,
     work: impl Future<Output = Result<T, CliError>> + Send,
 ) -> Result<T, String> {
     let until_stopped = || {
-        let runtime = runtime()?;
-        let done = runtime.block_on(stop.run_until_cancelled(work));
-        done.unwrap_or_else(|| {
-            let_clean_up(&runtime);
-            Err(CliError::failed("cancelled"))
-        })
+        let work = stop.run_until_cancelled(work);
+        let done = match process_resources::kept_sandboxes() {
+            Some(kept) => kept.runtime.block_on(work),
+            None => {
+                let runtime = runtime()?;
+                let done = runtime.block_on(work);
+                if done.is_none() {
+                    let_clean_up(&runtime);
+                }
+                done
+            }
+        };
+        done.unwrap_or_else(|| Err(CliError::failed("cancelled")))
     };
     let done = std::thread::scope(|scope| {
         scope.spawn(until_stopped).join().map_err(|_| "the thread panicked".to_owned())

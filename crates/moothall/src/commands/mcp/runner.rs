@@ -1,21 +1,24 @@
-//! Runs moothall commands for an agent whose process cannot run anything itself.
+//! Runs programs and moothall commands for an agent whose process cannot run anything itself.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use moothall_core::sandbox::{ExecuteRequest, ExecutionExit, InvalidGuestPath};
 use moothall_mcp::{
     CheckTextOut, CheckTextToolArgs, FactsOut, FactsToolArgs, IpcRequest, IpcResponse,
     SandboxRunOut, SandboxRunToolArgs, ToolName,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tokio::runtime::Handle;
 
 use crate::args::GlobalArgs;
 use crate::error::CliError;
+use crate::{config, isolation};
 
 /// Limit for commands per hour; stops an agent that loops.
 const MOST_PER_HOUR: usize = 240;
@@ -23,7 +26,13 @@ const HOUR: Duration = Duration::from_secs(60 * 60);
 /// Limit for the output that is read.
 const MAX_OUTPUT_BYTES: u64 = 8 << 20;
 
+/// Limit for a program's seconds, as the schema of the tool says.
+const MOST_SECONDS: u64 = 600;
+/// The image of the programs.
+const IMAGE: &str = "python";
+
 pub(crate) struct CommandRunner {
+    runtime: Handle,
     program: PathBuf,
     config: Option<PathBuf>,
     begun: Mutex<VecDeque<Instant>>,
@@ -35,11 +44,11 @@ struct CommandOutput {
 }
 
 impl CommandRunner {
-    pub(crate) fn new(global: &GlobalArgs) -> Result<Self, CliError> {
+    pub(crate) fn new(global: &GlobalArgs, runtime: Handle) -> Result<Self, CliError> {
         let program = std::env::current_exe().map_err(|error| {
             CliError::failed("cannot find the moothall executable").with_source(error)
         })?;
-        Ok(Self { program, config: global.config.clone(), begun: Mutex::default() })
+        Ok(Self { runtime, program, config: global.config.clone(), begun: Mutex::default() })
     }
 
     pub(crate) fn answer(&self, ask: IpcRequest) -> IpcResponse {
@@ -63,24 +72,37 @@ impl CommandRunner {
         answered.unwrap_or_else(|words| IpcResponse::Refused { words, hint: None })
     }
 
+    /// Runs in this process, which keeps a sandbox ready.
     fn sandbox_run(&self, args: &SandboxRunToolArgs) -> Result<IpcResponse, String> {
-        let broken = |error: std::io::Error| error.to_string();
-        let folder = tempfile::tempdir().map_err(broken)?;
-        let file = folder.path().join("main.py");
-        fs_err::write(&file, &args.program).map_err(broken)?;
-        let mut command = self.command(&["exec", "--json"]);
-        command.arg(format!("--timeout={}", args.timeout_s)).arg(&file).arg("--").args(&args.args);
-        let ran = finish(command, &args.stdin)?;
-        let told = value_of(&ran)?;
-        let text = |at: &Value| at.as_str().unwrap_or_default().to_owned();
-        let out = SandboxRunOut {
-            exit: text(&told["exit"]["exit"]),
-            code: told["exit"]["code"].as_i64(),
-            stdout: text(&told["stdout"]["text"]),
-            stderr: text(&told["stderr"]["text"]),
-            isolation: text(&told["attestation"]["class"]),
+        if !(1..=MOST_SECONDS).contains(&args.timeout_s) {
+            return Err(format!("`timeout_s` must be from 1 to {MOST_SECONDS}"));
+        }
+        let work = async {
+            let loaded = config::load(self.config.as_deref(), toml::Table::new())?;
+            let policy = isolation::policy(&loaded, None, false)?;
+            let path = "main.py".parse().map_err(|error: InvalidGuestPath| {
+                CliError::failed("cannot name the program").with_source(error)
+            })?;
+            let mut request = ExecuteRequest::python(IMAGE, path, args.program.clone());
+            request.argv.extend_from_slice(&args.args);
+            request.stdin = args.stdin.clone();
+            request.limits = isolation::limits_within(args.timeout_s);
+            let labels = [("project", "moothall"), ("purpose", "program of an agent")];
+            isolation::execute(&loaded, &policy, &labels, &request, &BTreeMap::new(), None).await
         };
-        Ok(IpcResponse::done(&out))
+        Ok(match self.runtime.block_on(work) {
+            Ok((execution, _)) => IpcResponse::done(&SandboxRunOut {
+                exit: exit_kind(&execution.exit).to_owned(),
+                code: match execution.exit {
+                    ExecutionExit::Exited { code } => Some(code.into()),
+                    _ => None,
+                },
+                stdout: execution.stdout.text,
+                stderr: execution.stderr.text,
+                isolation: execution.attestation.class.to_string(),
+            }),
+            Err(error) => IpcResponse::Refused { words: error.words(), hint: error.hint },
+        })
     }
 
     fn facts(&self, args: &FactsToolArgs) -> Result<IpcResponse, String> {
@@ -112,6 +134,17 @@ impl CommandRunner {
             command.arg("--config").arg(config);
         }
         command
+    }
+}
+
+/// How a program ended, in the words of the tool's schema.
+fn exit_kind(exit: &ExecutionExit) -> &'static str {
+    match exit {
+        ExecutionExit::Exited { .. } => "exited",
+        ExecutionExit::Signalled { .. } => "signalled",
+        ExecutionExit::TimedOut => "timed_out",
+        ExecutionExit::OutOfMemory => "out_of_memory",
+        ExecutionExit::SandboxDied { .. } => "sandbox_died",
     }
 }
 

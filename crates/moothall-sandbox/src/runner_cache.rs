@@ -1,0 +1,86 @@
+//! Sandbox runners that a long-lived process keeps, so that a request finds an idle sandbox.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use moothall_core::Sha256Hex;
+use tokio::task::JoinSet;
+
+use crate::{PoolOptions, ProbedEngine, SandboxError, SandboxHost, SandboxPolicy, SandboxRunner};
+
+/// Limit of kept runners. The least recently requested one is shut down.
+const MOST_RUNNERS: usize = 4;
+
+/// Keeps runners and their pools between requests, until [`RunnerCache::shut_down`].
+#[derive(Debug, Default)]
+pub struct RunnerCache {
+    state: Mutex<RunnerCacheState>,
+}
+
+#[derive(Debug, Default)]
+struct RunnerCacheState {
+    /// Least recently requested first.
+    runners: Vec<(Sha256Hex, SandboxRunner)>,
+    evictions: JoinSet<()>,
+    is_closed: bool,
+}
+
+impl RunnerCache {
+    /// Returns the runner for this policy and image. It is the same one as long as nothing that it
+    /// depends on changes: engine, image, guest agent, folders and pool.
+    pub async fn runner(
+        &self,
+        host: &SandboxHost,
+        policy: &SandboxPolicy,
+        image: &str,
+        options: PoolOptions,
+    ) -> Result<SandboxRunner, SandboxError> {
+        let chosen = host.choose(policy, image).await?;
+        let key = host.runner_key(&chosen, image, &options)?;
+        Ok(self.get_or_insert(key, chosen, options))
+    }
+
+    fn get_or_insert(
+        &self,
+        key: Sha256Hex,
+        chosen: ProbedEngine,
+        options: PoolOptions,
+    ) -> SandboxRunner {
+        let mut state = self.lock();
+        if state.is_closed {
+            return SandboxRunner::new(chosen, options);
+        }
+        // Discard the results of finished shutdowns.
+        while state.evictions.try_join_next().is_some() {}
+        let at = state.runners.iter().position(|(known, _)| *known == key);
+        let kept = at.map(|at| state.runners.remove(at));
+        let (key, runner) = kept.unwrap_or_else(|| (key, SandboxRunner::new(chosen, options)));
+        if state.runners.len() >= MOST_RUNNERS {
+            let (_, evicted) = state.runners.remove(0);
+            state.evictions.spawn(async move { evicted.shut_down().await });
+        }
+        let shared = runner.shared();
+        state.runners.push((key, runner));
+        shared
+    }
+
+    /// Ends all idle sandboxes. Runners that are requested later are not kept.
+    pub async fn shut_down(&self) {
+        let (runners, mut evictions) = {
+            let mut state = self.lock();
+            state.is_closed = true;
+            (std::mem::take(&mut state.runners), std::mem::take(&mut state.evictions))
+        };
+        for (_, runner) in runners {
+            runner.shut_down().await;
+        }
+        while evictions.join_next().await.is_some() {}
+    }
+
+    fn lock(&self) -> MutexGuard<'_, RunnerCacheState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+#[path = "runner_cache_tests.rs"]
+mod tests;
