@@ -58,8 +58,8 @@ pub(crate) fn run() -> Result<()> {
         } else if let Ok(path) = RelPath::parse(&line) {
             let (without, with) = escalated(&path);
             files.count(without, with);
-            let so_far = commit.get_or_insert_default();
-            *so_far = (so_far.0 || without, so_far.1 || with);
+            let totals = commit.get_or_insert_default();
+            *totals = (totals.0 || without, totals.1 || with);
         }
     }
     if let Some((without, with)) = commit {

@@ -60,10 +60,10 @@ async fn one_run(server: &Server, load: &Load) -> Result<()> {
     let before = server.resident_bytes()?;
     let run = server.begin(json!({"workflow": "consult", "ticker": "HLXI", "isolation": "none", "moves": 15, "rounds": 4})).await?;
     // A viewer that never reads its events.
-    let mut deaf = TcpStream::connect(server.address()).await?;
+    let mut idle_client = TcpStream::connect(server.address()).await?;
     let request =
         format!("GET /api/runs/{run}/events HTTP/1.1\r\nhost: {}\r\n\r\n", server.address());
-    deaf.write_all(request.as_bytes()).await?;
+    idle_client.write_all(request.as_bytes()).await?;
     let mut viewers = JoinSet::new();
     for _ in 0..load.viewers {
         let (client, url) = (server.client.clone(), server.events(&run));
@@ -71,14 +71,14 @@ async fn one_run(server: &Server, load: &Load) -> Result<()> {
     }
     let mut most = before;
     let mut seen = Vec::new();
-    let mut looks = tokio::time::interval(Duration::from_millis(200));
+    let mut ticks = tokio::time::interval(Duration::from_millis(200));
     while !viewers.is_empty() {
         tokio::select! {
             Some(ended) = viewers.join_next() => seen.push(ended??),
-            _ = looks.tick() => most = most.max(server.resident_bytes()?),
+            _ = ticks.tick() => most = most.max(server.resident_bytes()?),
         }
     }
-    drop(deaf);
+    drop(idle_client);
     let events = seen.first().map_or(0, |seen| seen.events);
     ensure!(seen.iter().all(|seen| seen.events == events), "viewers saw different runs");
     let latency = Latency::of(seen.into_iter().flat_map(|seen| seen.latencies).collect());
@@ -137,8 +137,8 @@ async fn view(client: &Client, url: &str) -> Result<Seen> {
     while let Some(bytes) = answer.chunk().await.context("a stream broke off")? {
         rest.extend_from_slice(&bytes);
         // Only complete frames; the rest of the last one arrives later.
-        let whole = rest.windows(2).rposition(|two| two == b"\n\n").map_or(0, |end| end + 2);
-        for frame in std::str::from_utf8(&rest[..whole])?.split("\n\n") {
+        let complete = rest.windows(2).rposition(|two| two == b"\n\n").map_or(0, |end| end + 2);
+        for frame in std::str::from_utf8(&rest[..complete])?.split("\n\n") {
             let Some(seq) = frame.strip_prefix("id: ").and_then(|rest| rest.split('\n').next())
             else {
                 continue;
@@ -155,7 +155,7 @@ async fn view(client: &Client, url: &str) -> Result<Seen> {
                 seen.latencies.push(u32::try_from(now_ms().saturating_sub(at)).unwrap_or(u32::MAX));
             }
         }
-        rest.drain(..whole);
+        rest.drain(..complete);
     }
     ensure!(ended, "a stream ended after event {} and before its run", seen.events);
     Ok(seen)

@@ -62,9 +62,9 @@ impl Size {
 }
 
 fn main() -> ExitCode {
-    let mut words = std::env::args_os().skip(1);
-    if words.next().is_some_and(|word| word == sandbox::JAIL) {
-        return sandbox::become_inmate(words);
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next().is_some_and(|first| first == sandbox::JAIL) {
+        return sandbox::enter_jail(arguments);
     }
     let done = match Bench::parse() {
         Bench::Consult(args) => consult::run(&args),

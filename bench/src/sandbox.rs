@@ -31,11 +31,11 @@ use crate::{Size, machine, say};
 pub(crate) const JAIL: &str = "jail";
 
 /// The promises of SPECIFICATION.md.
-const TIMES_BARE: f64 = 1.2;
-const CLONE_FASTER: f64 = 15.0;
-const HAND_OVER_MS: f64 = 5.0;
-const SECOND_PROCESS_MS: f64 = 1500.0;
-const SERVER_MS: f64 = 200.0;
+const MAX_BARE_RATIO: f64 = 1.2;
+const MIN_CLONE_SPEEDUP: f64 = 15.0;
+const MAX_HAND_OVER_MS: f64 = 5.0;
+const MAX_SECOND_PROCESS_MS: f64 = 1500.0;
+const MAX_SERVER_MS: f64 = 200.0;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -47,8 +47,8 @@ pub(crate) struct Args {
 }
 
 /// Implements [`JAIL`]: enters the jail and executes the hypervisor.
-pub(crate) fn become_inmate(words: impl Iterator<Item = OsString>) -> ExitCode {
-    let Err(error) = jail::enter(words);
+pub(crate) fn enter_jail(arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    let Err(error) = jail::enter(arguments);
     let _ = writeln!(std::io::stderr(), "error: {}", error.failure().detail);
     ExitCode::FAILURE
 }
@@ -95,23 +95,23 @@ async fn measure(plan: &Plan, args: &Args) -> Result<()> {
             &format!("{name}: hand-over from the pool"),
             &pooled.hand_over,
             99,
-            HAND_OVER_MS,
+            MAX_HAND_OVER_MS,
         );
         report.line(&format!("{name}: pooled, to result"), &pooled.result, None, "");
     }
     let second = measurements::second_process(&world, &args.moothall, plan.second_process).await?;
-    report.at_most("`moothall exec`, new process", &second, 95, SECOND_PROCESS_MS);
+    report.at_most("`moothall exec`, new process", &second, 95, MAX_SECOND_PROCESS_MS);
     let (servers, programs) = (plan.servers, plan.server_programs);
     let server = measurements::through_server(&world, &args.moothall, servers, programs).await?;
     report.line("`moothall serve`, first program", &server.cold, None, "");
-    report.at_most("`moothall serve`, later programs", &server.warm, 50, SERVER_MS);
+    report.at_most("`moothall serve`, later programs", &server.warm, 50, MAX_SERVER_MS);
 
     say("");
     let faster = machines.boot_answer.ours.p50() / machines.clone_answer.ours.p50();
     say(&format!(
-        "a clone answers {faster:.1} times sooner than a boot (promise: at least {CLONE_FASTER})"
+        "a clone answers {faster:.1} times sooner than a boot (promise: at least {MIN_CLONE_SPEEDUP})"
     ));
-    report.expect(faster >= CLONE_FASTER, "a clone is not fast enough");
+    report.expect(faster >= MIN_CLONE_SPEEDUP, "a clone is not fast enough");
     for (name, engine, count) in [
         ("microvm", world.cloned(), plan.microvm_at_once),
         ("runsc", Arc::clone(&world.runsc), plan.runsc_at_once),
@@ -157,10 +157,10 @@ impl Report {
     }
 
     fn pairs(&mut self, name: &str, pairs: &Pairs) {
-        let promise = format!("ratio at most {TIMES_BARE}");
+        let promise = format!("ratio at most {MAX_BARE_RATIO}");
         self.line(name, &pairs.ours, Some(pairs), &promise);
         let ratio = pairs.ratio();
-        self.expect(ratio <= TIMES_BARE, &format!("{name}: {ratio:.2} times bare"));
+        self.expect(ratio <= MAX_BARE_RATIO, &format!("{name}: {ratio:.2} times bare"));
     }
 
     fn at_most(&mut self, name: &str, times: &Times, percent: usize, most_ms: f64) {
@@ -195,6 +195,6 @@ fn load() -> String {
 /// The command line of a running process.
 fn command_line(pid: i32) -> Result<Vec<String>> {
     let bytes = fs_err::read(format!("/proc/{pid}/cmdline"))?;
-    let words = String::from_utf8(bytes)?;
-    Ok(words.trim_end_matches('\0').split('\0').map(ToOwned::to_owned).collect())
+    let arguments = String::from_utf8(bytes)?;
+    Ok(arguments.trim_end_matches('\0').split('\0').map(ToOwned::to_owned).collect())
 }

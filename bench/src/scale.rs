@@ -19,13 +19,13 @@ use self::cluster::World;
 use crate::{Size, machine, say};
 
 /// Interval between progress checks.
-const LOOK: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Maximum time in which no run reaches the expected state.
-const PATIENCE: Duration = Duration::from_secs(900);
+const TIMEOUT: Duration = Duration::from_secs(900);
 
 /// Maximum growth of the time per run from the smallest to the largest batch.
-const GROWTH: f64 = 1.25;
+const MAX_GROWTH: f64 = 1.25;
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
@@ -131,21 +131,21 @@ async fn until(
     world: &World,
     ids: &[sqlx::types::Uuid],
     state: &str,
-    mut look: impl FnMut(&World) -> Result<()>,
+    mut on_poll: impl FnMut(&World) -> Result<()>,
 ) -> Result<()> {
-    let (mut there, mut since) = (0, Instant::now());
-    while there < ids.len() {
-        tokio::time::sleep(LOOK).await;
-        look(world)?;
+    let (mut reached, mut since) = (0, Instant::now());
+    while reached < ids.len() {
+        tokio::time::sleep(POLL_INTERVAL).await;
+        on_poll(world)?;
         let now = world.in_state(ids, state).await?;
-        if now > there {
-            (there, since) = (now, Instant::now());
+        if now > reached {
+            (reached, since) = (now, Instant::now());
         }
         ensure!(
-            since.elapsed() < PATIENCE,
-            "{there} of {} runs are {state}, and nothing happens: {}",
+            since.elapsed() < TIMEOUT,
+            "{reached} of {} runs are {state}, and nothing happens: {}",
             ids.len(),
-            world.last_words()
+            world.worker_logs()
         );
     }
     Ok(())
@@ -182,6 +182,6 @@ fn report_growth(batches: &[Batch], size: Size) -> Result<()> {
         "a run of {} takes {growth:.2} times what a run of {} takes",
         last.runs, first.runs
     ));
-    ensure!(size.smoke || growth <= GROWTH, "time grows faster than the number of runs");
+    ensure!(size.smoke || growth <= MAX_GROWTH, "time grows faster than the number of runs");
     Ok(())
 }

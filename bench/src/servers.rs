@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use crate::machine;
 
 /// Time limit for the start of a server.
-const PATIENCE: Duration = Duration::from_secs(60);
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A process that is terminated on drop.
 #[derive(Debug)]
@@ -53,8 +53,8 @@ pub(crate) fn start(command: &mut Command, log: &Path) -> Result<(Running, Strin
     let mut line = String::new();
     BufReader::new(printed.context("no pipe")?).read_line(&mut line)?;
     if line.is_empty() {
-        let said = fs_err::read_to_string(log)?;
-        bail!("{name} ended at once: {said}");
+        let output = fs_err::read_to_string(log)?;
+        bail!("{name} ended at once: {output}");
     }
     Ok((running, line.trim().to_owned()))
 }
@@ -67,11 +67,11 @@ fn tools() -> PathBuf {
 pub(crate) fn free_ports<const N: usize>() -> Result<[u16; N]> {
     let mut ports = [0; N];
     // All are bound until the last one is found, which prevents duplicates.
-    let mut held = Vec::new();
+    let mut listeners = Vec::new();
     for port in &mut ports {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         *port = listener.local_addr()?.port();
-        held.push(listener);
+        listeners.push(listener);
     }
     Ok(ports)
 }
@@ -89,12 +89,12 @@ impl Server {
     pub(crate) fn start(
         program: &Path,
         folder: &Path,
-        pace: &str,
+        demo_delay: &str,
         environment: &[(&str, &Path)],
     ) -> Result<Self> {
         let mut command = Command::new(program);
         command.args(["serve", "--auth", "none", "--addr", "127.0.0.1:0", "--model", "demo"]);
-        command.args(["--pace", pace]).current_dir(folder).env_clear().env("HOME", folder);
+        command.args(["--pace", demo_delay]).current_dir(folder).env_clear().env("HOME", folder);
         command.envs(environment.iter().copied());
         let (process, base) = start(&mut command, &folder.join("server.log"))?;
         // The client requires a crypto provider even though the loopback connection is not
@@ -113,9 +113,9 @@ impl Server {
     }
 
     /// Starts a run and returns its id.
-    pub(crate) async fn begin(&self, wanted: Value) -> Result<String> {
+    pub(crate) async fn begin(&self, body: Value) -> Result<String> {
         let request = self.client.post(format!("{}/api/runs", self.base));
-        let request = request.header("content-type", "application/json").body(wanted.to_string());
+        let request = request.header("content-type", "application/json").body(body.to_string());
         let text = request.send().await?.text().await?;
         let answer: Value = serde_json::from_str(&text)?;
         Ok(answer["run_id"].as_str().with_context(|| text.clone())?.to_owned())
@@ -123,7 +123,7 @@ impl Server {
 
     /// Waits until a run has ended and returns its events.
     pub(crate) async fn ended(&self, run: &str) -> Result<Vec<Value>> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + START_TIMEOUT;
         loop {
             let answer = self.client.get(format!("{}.json?limit=100", self.events(run))).send();
             let mut page: Value = serde_json::from_str(&answer.await?.text().await?)?;
@@ -209,9 +209,9 @@ impl Restate {
                 .get(&address)
                 .send()
                 .await
-                .is_ok_and(|said| said.status().is_success())
+                .is_ok_and(|response| response.status().is_success())
             {
-                ensure!(began.elapsed() < PATIENCE, "Restate does not come up");
+                ensure!(began.elapsed() < START_TIMEOUT, "Restate does not come up");
                 ensure!(!self.process.has_ended()?, "Restate ended at once");
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }

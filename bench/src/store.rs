@@ -27,7 +27,7 @@ const ANSWER_CHARS: usize = 1_400;
 
 /// 32 writers must make at least this many times the commits of one writer, which shows that they
 /// do not wait in one queue.
-const TIMES_WITH_MANY: f64 = 1.5;
+const MIN_MANY_WRITERS_RATIO: f64 = 1.5;
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let commits = args.size.pick(10, 200);
     say(&format!("store benchmark on {}", machine::description()));
     tokio::runtime::Runtime::new()?.block_on(async {
-        let mut alone = None;
+        let mut single_writer = None;
         for writers in [1, 8, 32] {
             let (file, file_bytes) = in_file(writers, commits).await?;
             let (database, database_bytes) = in_database(writers, commits).await?;
@@ -49,10 +49,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
                  {:.2} times the commits",
                 database / file,
             ));
-            let one_writer = *alone.get_or_insert(database);
+            let one_writer = *single_writer.get_or_insert(database);
             ensure!(
-                args.size.smoke || writers < 32 || database >= one_writer * TIMES_WITH_MANY,
-                "32 writers commit less than {TIMES_WITH_MANY} times what one does in PostgreSQL"
+                args.size.smoke || writers < 32 || database >= one_writer * MIN_MANY_WRITERS_RATIO,
+                "32 writers commit less than {MIN_MANY_WRITERS_RATIO} times what one does in PostgreSQL"
             );
         }
         Ok(())

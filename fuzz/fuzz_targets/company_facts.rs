@@ -45,10 +45,10 @@ fn check_written(bytes: &[u8]) {
 fn check_views(sheet: &FactSheet) {
     assert!(tokens_expected(&sheet.table(1_500)) <= 1_500);
     assert_eq!(sheet.rows().len(), sheet.facts.len());
-    assert!(sheet.facts.keys().all(|id| sheet.words(id).is_some()));
+    assert!(sheet.facts.keys().all(|id| sheet.display_value(id).is_some()));
     sheet.checks.iter().for_each(|check| drop(check.to_string()));
     drop(sheet.coverage());
-    drop(sheet.gap_words());
+    drop(sheet.missing_values());
 }
 
 const SPANS: &[(&str, &str)] = &[

@@ -94,7 +94,7 @@ impl GuestBackend for Nowhere {
 fn take_output(agent: &mut GuestAgent<Nowhere>, host: &mut FrameReader) {
     assert!(agent.output().len() < 16 << 20);
     host.push(agent.output());
-    agent.sent(agent.output().len());
+    agent.mark_sent(agent.output().len());
     while let Some(frame) = host.next::<GuestMessage>().expect("the host cannot read it") {
         if let GuestFrame::Data(channel, _) = frame {
             assert!(matches!(channel, GuestStream::File | GuestStream::Stdout));
@@ -107,28 +107,28 @@ fuzz_target!(|data: &[u8]| {
     let mut agent = GuestAgent::new(Nowhere::default()).expect("it can say that it is ready");
     let mut host = FrameReader::default();
     for piece in bytes.chunks(usize::from(size).max(1)) {
-        while !agent.listens() {
+        while !agent.can_receive() {
             take_output(&mut agent, &mut host);
-            agent.world().backlog = 0;
+            agent.backend().backlog = 0;
             if agent.advance().is_err() {
                 return;
             }
         }
-        if agent.hear(piece).is_err() {
+        if agent.receive(piece).is_err() {
             return;
         }
         // The input determines when the program ends.
-        if agent.world().running && piece.first().is_some_and(|byte| byte % 3 == 0) {
-            agent.printed(GuestStream::Stdout, piece);
-            agent.world().running = false;
-            agent.world().backlog = 0;
+        if agent.backend().running && piece.first().is_some_and(|byte| byte % 3 == 0) {
+            agent.queue_output(GuestStream::Stdout, piece);
+            agent.backend().running = false;
+            agent.backend().backlog = 0;
             let ended = ProgramExit {
                 way: ExitCause::Exited(0),
                 stdout_truncated: false,
                 stderr_truncated: false,
                 left_running: 0,
             };
-            agent.ended(ended).expect("the end can be told");
+            agent.report_exit(ended).expect("the end can be told");
         }
     }
     take_output(&mut agent, &mut host);

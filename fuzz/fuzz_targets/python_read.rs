@@ -54,18 +54,18 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// Checks that the parsed lines are in the program, in order, and that the heads of a line are
+/// Checks that the parsed lines are in the program, in order, and that the headers of a line are
 /// indented less than the line.
 fn check_reading(code: &str, source: &PythonSource<'_>) {
     let ends = code.matches('\n').count() + 1;
     for (index, line) in source.lines.iter().enumerate() {
         assert!(!line.tokens.is_empty());
         assert!((1..=ends).contains(&line.number));
-        assert!(source.heads(index).all(|head| head.indent < line.indent));
+        assert!(source.enclosing_headers(index).all(|head| head.indent < line.indent));
         assert!(source.calls(line).iter().all(|call| !call.name().is_empty()));
     }
     assert!(source.lines.is_sorted_by_key(|line| line.number));
-    assert!(source.says_the_same_as(&PythonSource::read(code)));
+    assert!(source.is_equivalent_to(&PythonSource::read(code)));
     let _ = (source.imports(), source.file_uses());
 }
 

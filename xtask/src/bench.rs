@@ -79,8 +79,8 @@ const PRODUCT: &str = "PRODUCT";
 fn measure(root: &Path, name: &str, length: &BenchSize, more: &[&str]) -> Result<()> {
     guest::run()?;
     let profile = if length.smoke { "dev" } else { "measure" };
-    let made = shell::build(root, profile, &["moothall", "moothall-bench"])?;
-    let [bench, product] = [made.join("moothall-bench"), made.join("moothall")];
+    let target_dir = shell::build(root, profile, &["moothall", "moothall-bench"])?;
+    let [bench, product] = [target_dir.join("moothall-bench"), target_dir.join("moothall")];
     let (bench, product) = (text(&bench)?, text(&product)?);
     let mut command_line = vec![bench, name];
     if length.smoke {
@@ -96,12 +96,12 @@ fn install_peer(root: &Path) -> Result<String> {
     let folder = shell::target_dir(root).join("langgraph");
     let python = folder.join("bin/python");
     let python = text(&python)?;
-    let wanted = root.join("bench/langgraph/requirements.txt");
-    let made = folder.join("requirements.txt");
-    if fs_err::read(&wanted)? != fs_err::read(&made).unwrap_or_default() {
+    let requirements = root.join("bench/langgraph/requirements.txt");
+    let installed = folder.join("requirements.txt");
+    if fs_err::read(&requirements)? != fs_err::read(&installed).unwrap_or_default() {
         shell::run(root, &["python3", "-m", "venv", "--clear", text(&folder)?])?;
-        shell::run(root, &[python, "-m", "pip", "install", "--quiet", "-r", text(&wanted)?])?;
-        fs_err::copy(&wanted, &made)?;
+        shell::run(root, &[python, "-m", "pip", "install", "--quiet", "-r", text(&requirements)?])?;
+        fs_err::copy(&requirements, &installed)?;
     }
     Ok(python.to_owned())
 }
@@ -117,8 +117,8 @@ fn secrets(root: &Path) -> Result<()> {
     shell::require_nightly(root)?;
     let folder = shell::target_dir(root).join("secrets");
     let cargo = ["rustup", "run", "nightly", "cargo", "run", "--quiet", "--locked"];
-    let place = ["--manifest-path", "bench/secrets/Cargo.toml", "--target-dir", text(&folder)?];
-    shell::run(root, &[&cargo[..], &place].concat())
+    let paths = ["--manifest-path", "bench/secrets/Cargo.toml", "--target-dir", text(&folder)?];
+    shell::run(root, &[&cargo[..], &paths].concat())
 }
 
 /// The names that are valid in `bench:NAME`.

@@ -11,7 +11,7 @@ use clap::Args as ClapArgs;
 use crate::shell;
 
 /// Maximum number of rows in each of the last two tables.
-const LONGEST: usize = 12;
+const MAX_TABLE_ROWS: usize = 12;
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct CompilationsArgs {
@@ -84,7 +84,7 @@ fn report(all: &[CompilationRecord]) -> String {
     text.push_str("\nlongest\n");
     let mut longest: Vec<&CompilationRecord> = all.iter().collect();
     longest.sort_by(|a, b| b.cpu_seconds.total_cmp(&a.cpu_seconds));
-    for one in longest.into_iter().take(LONGEST) {
+    for one in longest.into_iter().take(MAX_TABLE_ROWS) {
         let CompilationRecord { crate_name, kind, folder, .. } = one;
         let _ =
             writeln!(text, "  {:>9}  {crate_name} ({kind} in {folder})", minutes(one.cpu_seconds));
@@ -95,8 +95,8 @@ fn report(all: &[CompilationRecord]) -> String {
     let seconds =
         |times: &Vec<&CompilationRecord>| times.iter().map(|one| one.cpu_seconds).sum::<f64>();
     let repeated = sorted(repeated, seconds);
-    let more = repeated.len().saturating_sub(LONGEST);
-    for (crate_name, times) in repeated.into_iter().take(LONGEST) {
+    let more = repeated.len().saturating_sub(MAX_TABLE_ROWS);
+    for (crate_name, times) in repeated.into_iter().take(MAX_TABLE_ROWS) {
         let _ = writeln!(
             text,
             "  {:>9}  {} × {crate_name}: {}",

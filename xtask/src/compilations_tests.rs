@@ -9,7 +9,7 @@ const LOG: &str = "\
 ";
 
 #[test]
-fn report_says_what_was_compiled_twice_and_why() {
+fn the_report_lists_duplicate_compilations_with_the_reason() {
     let all = parse(LOG).unwrap();
     assert_eq!(
         report(&all),
@@ -37,7 +37,7 @@ compiled more than once
 }
 
 #[test]
-fn line_that_is_cut_off_is_an_error() {
+fn a_truncated_compilation_log_line_is_an_error() {
     let error = parse("1.0+0.0\tserde\tbuild").unwrap_err();
     assert_eq!(format!("{error:#}"), "unreadable line `1.0+0.0\tserde\tbuild`: missing column");
 }

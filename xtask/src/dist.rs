@@ -12,7 +12,7 @@ use clap::Args as ClapArgs;
 use crate::{guest, shell, web};
 
 /// Files that are copied unchanged from the repository.
-const BESIDE: [&str; 5] =
+const EXTRA_FILES: [&str; 5] =
     ["deploy/Containerfile", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "README.md"];
 
 /// `moothall`, and the binary it starts for PDFs.
@@ -37,10 +37,10 @@ pub(crate) fn run(args: &DistArgs) -> Result<()> {
     if !args.check && !args.container {
         return make(&root, &folder, args);
     }
-    let made = shell::text(&folder)?;
-    for (wanted, script) in [(args.check, "run.sh"), (args.container, "container.sh")] {
-        if wanted {
-            shell::run(&root, &["bash", &format!("tools/dist-check/{script}"), made])?;
+    let dist_dir = shell::text(&folder)?;
+    for (enabled, script) in [(args.check, "run.sh"), (args.container, "container.sh")] {
+        if enabled {
+            shell::run(&root, &["bash", &format!("tools/dist-check/{script}"), dist_dir])?;
         }
     }
     Ok(())
@@ -62,7 +62,7 @@ fn make(root: &Path, folder: &Path, args: &DistArgs) -> Result<()> {
     for program in PROGRAMS {
         fs_err::copy(built.join(program), folder.join(program))?;
     }
-    for path in BESIDE {
+    for path in EXTRA_FILES {
         let name = Path::new(path).file_name().context("path has no file name")?;
         fs_err::copy(root.join(path), folder.join(name))?;
     }

@@ -33,7 +33,7 @@ pub(crate) fn run(args: &FuzzArgs) -> Result<()> {
 hint: create them in `fuzz/` with `cargo fuzz init`"
         )
     })?;
-    let targets = chosen(target_names(&manifest)?, &args.targets)?;
+    let targets = select_targets(target_names(&manifest)?, &args.targets)?;
     require_tools(&root)?;
     let seconds = if args.smoke { 1 } else { args.seconds };
     for target in &targets {
@@ -63,11 +63,14 @@ fn target_names(manifest: &str) -> Result<Vec<String>> {
     Ok(names)
 }
 
-fn chosen(known: Vec<String>, wanted: &[String]) -> Result<Vec<String>> {
-    if let Some(unknown) = wanted.iter().find(|name| !known.contains(name)) {
-        bail!("no fuzz target `{unknown}`\nhint: there are {}", known.join(", "));
+fn select_targets(targets: Vec<String>, requested: &[String]) -> Result<Vec<String>> {
+    if let Some(unknown) = requested.iter().find(|name| !targets.contains(name)) {
+        bail!("no fuzz target `{unknown}`\nhint: there are {}", targets.join(", "));
     }
-    Ok(known.into_iter().filter(|name| wanted.is_empty() || wanted.contains(name)).collect())
+    Ok(targets
+        .into_iter()
+        .filter(|name| requested.is_empty() || requested.contains(name))
+        .collect())
 }
 
 fn require_tools(root: &Path) -> Result<()> {

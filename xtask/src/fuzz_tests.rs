@@ -21,13 +21,13 @@ fn manifest_without_targets_is_an_error() {
 #[test]
 fn only_the_named_targets_are_chosen() {
     assert_eq!(
-        chosen(names(&["sse", "receipt"]), &names(&["receipt"])).unwrap(),
+        select_targets(names(&["sse", "receipt"]), &names(&["receipt"])).unwrap(),
         names(&["receipt"])
     );
 }
 
 #[test]
 fn unknown_target_is_an_error_that_names_the_known_ones() {
-    let error = chosen(names(&["sse", "receipt"]), &names(&["ssse"])).unwrap_err();
+    let error = select_targets(names(&["sse", "receipt"]), &names(&["ssse"])).unwrap_err();
     assert_eq!(error.to_string(), "no fuzz target `ssse`\nhint: there are sse, receipt");
 }

@@ -15,7 +15,7 @@ const NAME: &str = "moothall-guest";
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
 /// The agent is copied into every initramfs and embedded in the `moothall` binary.
-const MOST_BYTES: usize = 3 << 20;
+const MAX_BYTES: usize = 3 << 20;
 
 pub(crate) fn run() -> Result<()> {
     let root = shell::root()?;
@@ -25,17 +25,17 @@ pub(crate) fn run() -> Result<()> {
     let bytes = fs_err::read(&built)?;
     check_static(&bytes)
         .with_context(|| format!("`{}` is not a usable guest agent", built.display()))?;
-    if bytes.len() > MOST_BYTES {
-        bail!("guest agent is too large: {} bytes (limit: {MOST_BYTES})", bytes.len());
+    if bytes.len() > MAX_BYTES {
+        bail!("guest agent is too large: {} bytes (limit: {MAX_BYTES})", bytes.len());
     }
-    let kept = folder.join(NAME);
+    let binary = folder.join(NAME);
     let stamp = folder.join("built");
-    if fs_err::read(&kept).ok().as_ref() != Some(&bytes) {
+    if fs_err::read(&binary).ok().as_ref() != Some(&bytes) {
         // Renamed into place: a concurrent build of the product sees either the old or the new
         // file.
         let new = folder.join(format!("{NAME}.new"));
         fs_err::copy(&built, &new)?;
-        fs_err::rename(&new, &kept)?;
+        fs_err::rename(&new, &binary)?;
         fs_err::write(&stamp, "")?;
     }
     // The product's build script watches this file, which exists even without an agent. If cargo
@@ -44,7 +44,7 @@ pub(crate) fn run() -> Result<()> {
     if changed(&stamp) < changed(&built) {
         fs_err::write(&stamp, "")?;
     }
-    shell::say(&format!("{} ({} bytes)", kept.display(), bytes.len()));
+    shell::say(&format!("{} ({} bytes)", binary.display(), bytes.len()));
     Ok(())
 }
 

@@ -19,22 +19,22 @@ fn check(elf: &[u8], expected: Result<(), &str>) {
 }
 
 #[test]
-fn takes_a_static_file_that_is_position_independent() {
+fn a_static_position_independent_guest_binary_is_accepted() {
     check(&elf(3, 1), Ok(()));
 }
 
 #[test]
-fn refuses_what_needs_a_loader() {
+fn a_dynamically_linked_guest_binary_is_refused() {
     check(&elf(3, 3), Err("dynamically linked"));
 }
 
 #[test]
-fn refuses_what_is_not_position_independent() {
+fn a_guest_binary_that_is_not_position_independent_is_refused() {
     check(&elf(2, 1), Err("not position-independent"));
 }
 
 #[test]
-fn refuses_what_is_no_elf_file_or_ends_early() {
+fn an_invalid_or_truncated_elf_file_is_refused() {
     check(b"#!/bin/sh", Err("not a 64-bit ELF file"));
     check(&elf(3, 1)[..60], Err("truncated ELF header"));
 }

@@ -71,16 +71,18 @@ impl LanguageSettings {
 
     fn hits(&self, path: &str, words: &[String]) -> Vec<PhraseHit> {
         let mut hits = Vec::new();
-        for odd in &self.phrases {
-            for phrase in &odd.phrases {
-                let wanted: Vec<&str> = phrase.split(' ').collect();
-                for (at, window) in words.windows(wanted.len()).enumerate() {
-                    let next = words.get(at + wanted.len());
-                    if window == wanted && (next.is_none() || next != odd.unless_before.as_ref()) {
+        for entry in &self.phrases {
+            for phrase in &entry.phrases {
+                let phrase_words: Vec<&str> = phrase.split(' ').collect();
+                for (at, window) in words.windows(phrase_words.len()).enumerate() {
+                    let next = words.get(at + phrase_words.len());
+                    if window == phrase_words
+                        && (next.is_none() || next != entry.unless_before.as_ref())
+                    {
                         hits.push(PhraseHit {
                             path: path.to_owned(),
                             phrase: phrase.clone(),
-                            write: odd.write.clone(),
+                            write: entry.write.clone(),
                         });
                     }
                 }
@@ -96,8 +98,8 @@ fn rate(count: usize, of: usize, per: f64) -> f64 {
 }
 
 fn is_product(path: &str) -> bool {
-    let aside = ["benches", "bench", "fuzz", "examples"];
-    !is_test_file(path) && !path.split('/').any(|part| aside.contains(&part))
+    let excluded = ["benches", "bench", "fuzz", "examples"];
+    !is_test_file(path) && !path.split('/').any(|part| excluded.contains(&part))
 }
 
 fn measure_names(tree: &SourceTree) -> Result<Vec<Measurement>> {

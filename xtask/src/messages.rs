@@ -16,7 +16,7 @@ Every error, hint, progress line, summary and report label, by the file that con
 Help texts are in [Commands](cli.md).
 ";
 /// Crates without messages for users.
-const ASIDE: [&str; 2] = ["crates/moothall-testkit/", "crates/moothall-ui/"];
+const EXCLUDED_CRATES: [&str; 2] = ["crates/moothall-testkit/", "crates/moothall-ui/"];
 const CODE: [&str; 14] = [
     "SELECT ", "INSERT ", "UPDATE ", "DELETE ", "CREATE ", "ALTER ", "DROP ", "WITH ", "PRAGMA ",
     "LOCK ", "ORDER ", "<", "#", "{\\\"",
@@ -29,7 +29,7 @@ pub(crate) fn page(tree: &SourceTree) -> Result<String> {
         let Some((krate, file)) = path.split_once("/src/") else { continue };
         if !krate.starts_with("crates/")
             || is_test_file(path)
-            || ASIDE.iter().any(|aside| path.starts_with(aside))
+            || EXCLUDED_CRATES.iter().any(|prefix| path.starts_with(prefix))
         {
             continue;
         }

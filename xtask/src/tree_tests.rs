@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn load_sees_new_files_and_leaves_out_ignored_and_deleted_ones() {
+fn loading_the_tree_includes_new_files_and_skips_ignored_ones() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
     shell::run(root, &["git", "init", "--quiet"]).unwrap();
@@ -29,7 +29,7 @@ fn folder_of_a_file_exists_and_a_prefix_of_its_name_does_not() {
 }
 
 #[test]
-fn files_of_tests_are_told_by_name_or_folder() {
+fn files_of_tests_are_recognised_by_name_or_directory() {
     assert!(is_test_file("crates/moothall/src/config_tests.rs"));
     assert!(is_test_file("crates/moothall/tests/it/main.rs"));
     assert!(!is_test_file("crates/moothall-testkit/src/lib.rs"));

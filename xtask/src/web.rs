@@ -129,14 +129,14 @@ fn install(web: &Path) -> Result<()> {
         fs_err::write(&installed, "")?;
     }
     let link = web.join("node_modules");
-    let wanted = folder.join("node_modules");
-    if fs_err::read_link(&link).ok().as_ref() != Some(&wanted) {
+    let node_modules = folder.join("node_modules");
+    if fs_err::read_link(&link).ok().as_ref() != Some(&node_modules) {
         if link.is_symlink() {
             fs_err::remove_file(&link)?;
         } else if link.exists() {
             fs_err::remove_dir_all(&link)?;
         }
-        fs_err::os::unix::fs::symlink(&wanted, &link)?;
+        fs_err::os::unix::fs::symlink(&node_modules, &link)?;
     }
     Ok(())
 }

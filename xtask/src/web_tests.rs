@@ -3,7 +3,7 @@ use std::time::SystemTime;
 use super::*;
 
 #[test]
-fn mirror_keeps_the_time_of_files_that_did_not_change() {
+fn the_mirror_keeps_the_timestamps_of_unchanged_files() {
     let folder = tempfile::tempdir().unwrap();
     let (from, to) = (folder.path().join("from"), folder.path().join("to"));
     fs_err::create_dir_all(from.join("assets")).unwrap();

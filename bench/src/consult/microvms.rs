@@ -16,13 +16,13 @@ use super::{LATENCY, Script, measured};
 use crate::{sandbox, say};
 
 /// One sandbox per move.
-const POOL: usize = 15;
+const POOL_SIZE: usize = 15;
 
 /// Memory for all sandboxes together; a pool for fifteen debates takes less than 4 GiB.
 const MEMORY_BYTES: u64 = 6 << 30;
 
 /// Time limit for filling the pool.
-const FILLING: Duration = Duration::from_secs(120);
+const POOL_FILL_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// How much longer a run takes with debates in microVMs than with class `none`.
 pub(crate) async fn overhead(script: &Script, here: Duration) -> Result<Duration> {
@@ -45,19 +45,19 @@ pub(crate) async fn overhead(script: &Script, here: Duration) -> Result<Duration
         minimum: IsolationClass::EmulatedVm,
         shared_kernel: SharedKernel::Refused,
     };
-    let options = PoolOptions { idle: POOL, memory: MemoryBudget::new(MEMORY_BYTES) };
-    let rooms = DebateSandboxes::open(&host, &policy, options).await?;
-    rooms.expect();
-    let begun = Instant::now();
-    while rooms.waiting() < POOL {
-        ensure!(begun.elapsed() < FILLING, "the pool does not fill");
+    let options = PoolOptions { idle: POOL_SIZE, memory: MemoryBudget::new(MEMORY_BYTES) };
+    let sandboxes = DebateSandboxes::open(&host, &policy, options).await?;
+    sandboxes.prewarm();
+    let start = Instant::now();
+    while sandboxes.idle_count() < POOL_SIZE {
+        ensure!(start.elapsed() < POOL_FILL_TIMEOUT, "the pool does not fill");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    let filled = begun.elapsed();
-    let lobby = Arc::new(GuestPool::new(rooms.clone()));
-    let walls = IsolationMode::Rooms { lobby, on_failure: GuestFailurePolicy::Fail };
-    let run = measured(script, LATENCY, walls).await?;
-    rooms.shut_down().await;
+    let filled = start.elapsed();
+    let guest_pool = Arc::new(GuestPool::new(sandboxes.clone()));
+    let isolation = IsolationMode::Guests { guest_pool, on_failure: GuestFailurePolicy::Fail };
+    let run = measured(script, LATENCY, isolation).await?;
+    sandboxes.shut_down().await;
     let classes = run.record.journal.values().filter_map(|entry| match &entry.result {
         EffectResult::ChildEnded(end) => Some(end.isolation.class),
         _ => None,
@@ -66,7 +66,7 @@ pub(crate) async fn overhead(script: &Script, here: Duration) -> Result<Duration
     ensure!(class >= IsolationClass::EmulatedVm, "a debate was in class {class}");
     let more = run.wall.saturating_sub(here);
     say(&format!(
-        "rooms: {POOL} microVMs ({class}) were ready after {} ms; with them the run took {} ms, {} ms more",
+        "rooms: {POOL_SIZE} microVMs ({class}) were ready after {} ms; with them the run took {} ms, {} ms more",
         filled.as_millis(),
         run.wall.as_millis(),
         more.as_millis()

@@ -46,7 +46,7 @@ impl Script {
 
     pub(crate) fn answer(&self, id: &EffectId, effect: &Effect) -> EffectResult {
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        let learnt = || match effect {
+        let generate = || match effect {
             Effect::Gather(_) => EffectResult::Gathered(Box::new((*self.evidence).clone())),
             Effect::CallModel(request) => reply(request),
             Effect::Execute(_)
@@ -54,7 +54,7 @@ impl Script {
             | Effect::AskPerson(_)
             | Effect::Draft(_) => nothing("not in this benchmark"),
         };
-        answers.entry(id.clone()).or_insert_with(learnt).clone()
+        answers.entry(id.clone()).or_insert_with(generate).clone()
     }
 }
 

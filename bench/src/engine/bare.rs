@@ -53,22 +53,22 @@ impl Bare {
         &self,
         plan: Plan,
         run: &str,
-        asked: Vec<(EffectId, Effect)>,
+        effects: Vec<(EffectId, Effect)>,
         events: Vec<RunEvent>,
     ) -> HandlerResult<Json<Vec<(EffectId, EffectResult)>>> {
-        let mut under_way = JoinSet::new();
-        for (place, (id, effect)) in asked.into_iter().enumerate() {
+        let mut tasks = JoinSet::new();
+        for (index, (id, effect)) in effects.into_iter().enumerate() {
             let model = self.trial.model.clone();
-            under_way.spawn(async move {
-                let said = model.perform(&id, &effect).await.result;
-                (place, effect.request_hash(), id, said)
+            tasks.spawn(async move {
+                let result = model.perform(&id, &effect).await.result;
+                (index, effect.request_hash(), id, result)
             });
         }
-        let mut said = under_way.join_all().await;
-        said.sort_by_key(|(place, ..)| *place);
+        let mut finished = tasks.join_all().await;
+        finished.sort_by_key(|(index, ..)| *index);
         let mut answers = Vec::new();
         let mut rows = Rows { events, ..Rows::default() };
-        for (_, hash, id, result) in said {
+        for (_, hash, id, result) in finished {
             rows.answers.push((id.clone(), hash?, result.clone()));
             answers.push((id, result));
         }
@@ -97,12 +97,12 @@ impl BareRun {
             bare.write(plan, &name, rows).await
         };
         ctx.run(begin).name("begin").await?;
-        let mut under_way = DurableFuturesUnordered::new();
+        let mut tasks = DurableFuturesUnordered::new();
         for number in 0..plan.debates {
             let debate = ctx.workflow_client::<BareDebateClient>(format!("{run}/{number}"));
-            under_way.push(debate.run(Json(plan)).call());
+            tasks.push(debate.run(Json(plan)).call());
         }
-        while let Some((_, left)) = under_way.next().await? {
+        while let Some((_, left)) = tasks.next().await? {
             left?;
         }
         let bare = Arc::clone(&self.0);
@@ -139,10 +139,10 @@ impl BareDebate {
         let mut machine = Debate::new(*input.clone())?;
         let mut steps = vec![machine.start()];
         loop {
-            let (mut asked, mut events, mut outcome) = (Vec::new(), Vec::new(), None);
+            let (mut effects, mut events, mut outcome) = (Vec::new(), Vec::new(), None);
             for step in steps {
                 events.extend(step.publish);
-                asked.extend(step.perform);
+                effects.extend(step.perform);
                 outcome = step.outcome.or(outcome);
             }
             let (bare, run) = (Arc::clone(&self.0), run.to_owned());
@@ -154,8 +154,8 @@ impl BareDebate {
                 ctx.run(last).name("end").await?;
                 return Ok(());
             }
-            let name = asked.first().map(|(id, _)| id.to_string()).unwrap_or_default();
-            let wave = move || async move { bare.wave(plan, &run, asked, events).await };
+            let name = effects.first().map(|(id, _)| id.to_string()).unwrap_or_default();
+            let wave = move || async move { bare.wave(plan, &run, effects, events).await };
             let Json(answers) = ctx.run(wave).name(name).await?;
             steps = Vec::new();
             for (id, result) in answers {

@@ -44,8 +44,8 @@ impl WorkerHost for Ours {
                 store: Arc::clone(&self.store),
                 parallel_children: debates.len(),
                 workflow: Box::new(Debates { left: debates.len(), debates }),
-                hands: Arc::new(Table(self.trial.clone())),
-                walls: IsolationMode::None,
+                performers: Arc::new(Table(self.trial.clone())),
+                isolation: IsolationMode::None,
                 budget: Budget { usd: None, tokens: Some(RUN_TOKENS) },
             })
         })
@@ -101,7 +101,7 @@ impl PerformerFactory for Table {
         Arc::new(self.0.model.clone())
     }
 
-    fn most_of(&self, effect: &Effect) -> CallCost {
+    fn max_cost(&self, effect: &Effect) -> CallCost {
         match effect {
             Effect::CallModel(_) => CallCost { usd: None, tokens: CALL_TOKENS },
             _ => CallCost::default(),

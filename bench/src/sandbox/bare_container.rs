@@ -28,13 +28,13 @@ impl BareContainer {
             EngineName::Runc => &world.plain_runc,
             _ => engine,
         };
-        let vessel = engine.start(&spec(), &labels()).await?;
-        let leaves = world.record(vessel.end.name())?.leaves;
-        let ours = leaves.folders.first().context("it has no bundle")?;
+        let sandbox = engine.start(&spec(), &labels()).await?;
+        let cleanup = world.record(sandbox.end.name())?.leaves;
+        let ours = cleanup.folders.first().context("it has no bundle")?;
         let config: Value = serde_json::from_slice(&fs_err::read(ours.join("config.json"))?)?;
-        let pid = leaves.processes.first().context("it has no process")?.pid;
+        let pid = cleanup.processes.first().context("it has no process")?.pid;
         let command_line = super::command_line(pid)?;
-        vessel.end.finish().await;
+        sandbox.end.finish().await;
 
         let bundle = world.folder.path().join(format!("bare-{}", engine.name()));
         fs_err::create_dir_all(bundle.join("state"))?;

@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use super::setup::{PRINTED, PROGRAM, World, argv, labels, spec};
 
 /// Longer than any step takes; ends a measurement that hangs.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The command lines and files for bare QEMU.
 pub(crate) struct BareMachine {
@@ -50,13 +50,13 @@ pub(crate) struct Taken {
 impl BareMachine {
     /// Copies the command lines of our own machines and the template that they are cloned from.
     pub(crate) async fn like(world: &World) -> Result<Self> {
-        let begun = SystemTime::now();
+        let started = SystemTime::now();
         let boot = boot_command_line(world).await?;
         world.microvm.prepare(&spec()).await?;
-        let vessel = world.cloned().start(&spec(), &labels()).await?;
-        let leaves = world.record(vessel.end.name())?.leaves;
-        let clone = super::command_line(leaves.processes.first().context("no process")?.pid)?;
-        vessel.end.finish().await;
+        let sandbox = world.cloned().start(&spec(), &labels()).await?;
+        let cleanup = world.record(sandbox.end.name())?.leaves;
+        let clone = super::command_line(cleanup.processes.first().context("no process")?.pid)?;
+        sandbox.end.finish().await;
 
         // Uses the most recently used template.
         let mut templates = Vec::new();
@@ -67,7 +67,7 @@ impl BareMachine {
             }
         }
         let (used, label) = templates.into_iter().max().context("there is no template")?;
-        if used < begun {
+        if used < started {
             bail!("no template was used just now");
         }
         let template = label.parent().context("a template has a folder")?;
@@ -103,7 +103,7 @@ impl BareMachine {
             (word_number(&self.boot, "-initrd")?, open(&self.initramfs)?),
         ];
         let _machine = Machine::start(&self.boot, files)?;
-        match agent.hear()? {
+        match agent.read_frame()? {
             GuestFrame::Message(GuestMessage::Ready { .. }) => {}
             other => bail!("the agent said {other:?}"),
         }
@@ -128,10 +128,10 @@ impl BareMachine {
         ];
         let _machine = Machine::start(&self.clone, files)?;
         let mut monitor = Monitor::greet(monitor)?;
-        let wanted = ["x-ignore-shared", "events"]
+        let capabilities = ["x-ignore-shared", "events"]
             .map(|capability| json!({ "capability": capability, "state": true }));
         monitor.execute("qmp_capabilities", json!({}))?;
-        monitor.execute("migrate-set-capabilities", json!({ "capabilities": wanted }))?;
+        monitor.execute("migrate-set-capabilities", json!({ "capabilities": capabilities }))?;
         monitor.execute("migrate-incoming", json!({ "uri": format!("fd:{state}") }))?;
         while !monitor.migrated {
             monitor.line()?;
@@ -150,23 +150,24 @@ impl BareMachine {
 /// The command line of a booting QEMU, which is read without waiting for the boot.
 async fn boot_command_line(world: &World) -> Result<Vec<String>> {
     let (spec, labels) = (spec(), labels());
-    let look = async {
+    let find_qemu = async {
         loop {
             for pid in children()? {
-                let words = super::command_line(pid).unwrap_or_default();
+                let arguments = super::command_line(pid).unwrap_or_default();
                 // The jail process has the same arguments after its own.
-                let is_qemu = words.first().is_some_and(|word| word.contains("qemu-system"));
-                if is_qemu && words.iter().any(|word| word == "-kernel") {
-                    return Ok(words);
+                let is_qemu =
+                    arguments.first().is_some_and(|argument| argument.contains("qemu-system"));
+                if is_qemu && arguments.iter().any(|argument| argument == "-kernel") {
+                    return Ok(arguments);
                 }
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
     tokio::select! {
-        found = look => found,
+        found = find_qemu => found,
         booted = world.microvm.start_cold(&spec, &labels) => {
-            bail!("nobody saw QEMU: {:?}", booted.map(|vessel| vessel.end));
+            bail!("nobody saw QEMU: {:?}", booted.map(|sandbox| sandbox.end));
         }
     }
 }
@@ -212,7 +213,7 @@ struct Agent {
 impl Agent {
     fn pair() -> Result<(Self, UnixStream)> {
         let (stream, other) = UnixStream::pair()?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(TIMEOUT))?;
         Ok((Self { stream, reader: FrameReader::default() }, other))
     }
 
@@ -222,7 +223,7 @@ impl Agent {
         Ok(self.stream.write_all(&frame)?)
     }
 
-    fn hear(&mut self) -> Result<GuestFrame<GuestMessage>> {
+    fn read_frame(&mut self) -> Result<GuestFrame<GuestMessage>> {
         let mut piece = [0; 4096];
         loop {
             if let Some(frame) = self.reader.next()? {
@@ -236,31 +237,31 @@ impl Agent {
     }
 
     fn done(&mut self) -> Result<()> {
-        match self.hear()? {
+        match self.read_frame()? {
             GuestFrame::Message(GuestMessage::Done) => Ok(()),
             other => bail!("the agent said {other:?}"),
         }
     }
 
     fn run(&mut self) -> Result<()> {
-        let mut words = Vec::new();
+        let mut frames = Vec::new();
         let put = HostMessage::Put { place: Place::Workspace, path: "main.py".parse()? };
-        write_message(&mut words, &put)?;
-        write_data(&mut words, GuestStream::File, PROGRAM.as_bytes());
-        write_message(&mut words, &HostMessage::End)?;
-        self.stream.write_all(&words)?;
+        write_message(&mut frames, &put)?;
+        write_data(&mut frames, GuestStream::File, PROGRAM.as_bytes());
+        write_message(&mut frames, &HostMessage::End)?;
+        self.stream.write_all(&frames)?;
         self.done()?;
         let (env, limits) = (BTreeMap::new(), SandboxLimits::default());
-        let mut words = Vec::new();
+        let mut frames = Vec::new();
         write_message(
-            &mut words,
+            &mut frames,
             &HostMessage::Run(GuestRunRequest { argv: argv(), env, limits }),
         )?;
-        write_message(&mut words, &HostMessage::End)?;
-        self.stream.write_all(&words)?;
+        write_message(&mut frames, &HostMessage::End)?;
+        self.stream.write_all(&frames)?;
         let mut printed = Vec::new();
         loop {
-            match self.hear()? {
+            match self.read_frame()? {
                 GuestFrame::Data(GuestStream::Stdout, bytes) => printed.extend(bytes),
                 GuestFrame::Message(GuestMessage::Ended(ProgramExit {
                     way: ExitCause::Exited(0),
@@ -282,15 +283,15 @@ struct Monitor {
 
 impl Monitor {
     fn greet(stream: UnixStream) -> Result<Self> {
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(TIMEOUT))?;
         let mut monitor = Self { reader: BufReader::new(stream), migrated: false };
         monitor.line()?;
         Ok(monitor)
     }
 
     fn execute(&mut self, command: &str, arguments: Value) -> Result<()> {
-        let words = format!("{}\n", json!({ "execute": command, "arguments": arguments }));
-        self.reader.get_mut().write_all(words.as_bytes())?;
+        let message = format!("{}\n", json!({ "execute": command, "arguments": arguments }));
+        self.reader.get_mut().write_all(message.as_bytes())?;
         loop {
             let line = self.line()?;
             if let Some(problem) = line.get("error") {

@@ -21,11 +21,11 @@ use crate::servers::Server;
 const BUDGET: u64 = 2 << 30;
 
 /// Number of idle sandboxes in a pool.
-const IDLE: usize = 2;
+const POOL_IDLE: usize = 2;
 
 /// How long a sandbox is idle before its result is measured: a new one still loads its interpreter
 /// and other sandboxes still start.
-const SETTLING: Duration = Duration::from_secs(1);
+const SETTLE_TIME: Duration = Duration::from_secs(1);
 
 /// The number of samples of each measurement.
 pub(crate) struct Plan {
@@ -150,20 +150,20 @@ pub(crate) async fn pooled(
     results: u32,
 ) -> Result<Pooled> {
     let sandboxes =
-        sandboxes(engine, PoolOptions { idle: IDLE, memory: MemoryBudget::new(BUDGET) });
+        sandboxes(engine, PoolOptions { idle: POOL_IDLE, memory: MemoryBudget::new(BUDGET) });
     let (spec, labels, request, inputs) = (spec(), labels(), request()?, BTreeMap::new());
-    sandboxes.expect(&spec);
+    sandboxes.prewarm(&spec);
     let mut pooled = Pooled::default();
     for turn in 0..hand_overs {
         let patience = Instant::now() + Duration::from_secs(60);
-        while sandboxes.waiting(&spec) == 0 {
+        while sandboxes.idle_count(&spec) == 0 {
             if Instant::now() > patience {
                 bail!("the pool is not filled");
             }
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
         if turn < results {
-            tokio::time::sleep(SETTLING).await;
+            tokio::time::sleep(SETTLE_TIME).await;
         }
         let started = Instant::now();
         let lease = sandboxes.lease(&spec, &labels).await?;
@@ -187,7 +187,7 @@ pub(crate) async fn at_once(
     count: u32,
 ) -> Result<Duration> {
     let sandboxes =
-        sandboxes(engine, PoolOptions { idle: IDLE, memory: MemoryBudget::new(BUDGET) });
+        sandboxes(engine, PoolOptions { idle: POOL_IDLE, memory: MemoryBudget::new(BUDGET) });
     let started = Instant::now();
     let mut all = JoinSet::new();
     for _ in 0..count {
@@ -264,9 +264,9 @@ pub(crate) async fn through_server(
     for _ in 0..servers {
         let server = Server::start(moothall, folder, "0", &environment)?;
         for turn in 0..=programs {
-            let wanted = json!({"workflow": "reflexion", "task": "print the first 5 primes",
+            let request = json!({"workflow": "reflexion", "task": "print the first 5 primes",
                                 "isolation": "microvm"});
-            let events = server.ended(&server.begin(wanted).await?).await?;
+            let events = server.ended(&server.begin(request).await?).await?;
             let at = |kind: &str| {
                 let event = events.iter().find(|event| event["type"] == kind);
                 let at = event.and_then(|event| event["at"].as_str());
@@ -276,7 +276,7 @@ pub(crate) async fn through_server(
             let took = (at("executed")? + HOUR_MS - at("code_generated")?) % HOUR_MS;
             let times = if turn == 0 { &mut times.cold } else { &mut times.warm };
             times.add(Duration::from_millis(took));
-            tokio::time::sleep(SETTLING).await;
+            tokio::time::sleep(SETTLE_TIME).await;
         }
     }
     Ok(times)

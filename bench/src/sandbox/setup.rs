@@ -169,7 +169,7 @@ pub(crate) fn sandboxes(engine: Arc<dyn SandboxEngine>, options: PoolOptions) ->
         version: engine.version().to_owned(),
         class: engine.class(),
         self_tests: Vec::new(),
-        held_by: engine.holds(),
+        held_by: engine.enforced_limits(),
         start_ms: 0,
         run_ms: 0,
     };
@@ -232,8 +232,8 @@ impl SandboxEngine for Booted {
         self.0.class()
     }
 
-    fn holds(&self) -> BTreeMap<LimitName, String> {
-        self.0.holds()
+    fn enforced_limits(&self) -> BTreeMap<LimitName, String> {
+        self.0.enforced_limits()
     }
 
     fn footprint_bytes(&self, spec: &SandboxSpec) -> u64 {

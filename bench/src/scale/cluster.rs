@@ -18,10 +18,10 @@ use crate::{machine, sandbox, store};
 const WORKERS: usize = 2;
 
 /// Delay of each answer of the demo model, in seconds.
-const PACE: &str = "0.05";
+const DEMO_DELAY_SECONDS: &str = "0.05";
 
 /// Number of concurrent requests to start runs.
-const ASKED_AT_ONCE: usize = 8;
+const CONCURRENT_STARTS: usize = 8;
 
 pub(crate) struct World {
     // Declared in this order, so programs are dropped before their servers, and these before their
@@ -47,10 +47,10 @@ impl World {
         if let Ok(images) = sandbox::images() {
             fs_err::os::unix::fs::symlink(images, data.join("images"))?;
         }
-        let run = |name: &str, words: &[&str]| {
+        let run = |name: &str, arguments: &[&str]| {
             let mut command = Command::new(program);
             command
-                .args(words)
+                .args(arguments)
                 .current_dir(folder.path())
                 .env_clear()
                 .env("PATH", std::env::var_os("PATH").unwrap_or_default())
@@ -64,13 +64,13 @@ impl World {
         let (ingress, admin) = (restate.ingress.as_str(), restate.admin.as_str());
         let mut workers = Vec::new();
         for number in 1..=WORKERS {
-            let words = ["worker", "--listen", &listen, "--register", admin];
-            let words = [&words[..], &["--pace", PACE]].concat();
-            workers.push(run(&format!("worker-{number}"), &words)?.0);
+            let arguments = ["worker", "--listen", &listen, "--register", admin];
+            let arguments = [&arguments[..], &["--pace", DEMO_DELAY_SECONDS]].concat();
+            workers.push(run(&format!("worker-{number}"), &arguments)?.0);
         }
         let engine = format!("restate={ingress}");
-        let words = ["serve", "--auth", "none", "--addr", "127.0.0.1:0", "--model", "demo"];
-        let (server, base) = run("serve", &[&words[..], &["--runner", &engine]].concat())?;
+        let arguments = ["serve", "--auth", "none", "--addr", "127.0.0.1:0", "--model", "demo"];
+        let (server, base) = run("serve", &[&arguments[..], &["--runner", &engine]].concat())?;
         let options: PgConnectOptions = postgres.address.parse()?;
         let options = options.options([("search_path", "moothall")]);
         let pool = PgPoolOptions::new().max_connections(1).connect_lazy_with(options);
@@ -80,29 +80,29 @@ impl World {
 
     /// Starts this many runs.
     pub(crate) async fn consult(&self, runs: usize, more: &Value) -> Result<Vec<Uuid>> {
-        let mut wanted = json!({"workflow": "consult", "ticker": "HLXI", "isolation": "none"});
-        if let (Value::Object(wanted), Value::Object(more)) = (&mut wanted, more.clone()) {
-            wanted.extend(more);
+        let mut body = json!({"workflow": "consult", "ticker": "HLXI", "isolation": "none"});
+        if let (Value::Object(body), Value::Object(more)) = (&mut body, more.clone()) {
+            body.extend(more);
         }
         let mut ids = Vec::new();
-        let mut asked = tokio::task::JoinSet::new();
+        let mut starts = tokio::task::JoinSet::new();
         for _ in 0..runs {
-            if asked.len() == ASKED_AT_ONCE
-                && let Some(answer) = asked.join_next().await
+            if starts.len() == CONCURRENT_STARTS
+                && let Some(answer) = starts.join_next().await
             {
                 ids.push(answer??);
             }
             let request = self.client.post(format!("{}/api/runs", self.base));
             let request = request.header("content-type", "application/json");
-            let request = request.body(wanted.to_string());
-            asked.spawn(async move {
+            let request = request.body(body.to_string());
+            starts.spawn(async move {
                 let text = request.send().await?.text().await?;
                 let answer: Value = serde_json::from_str(&text).context("the server's answer")?;
                 let id = answer["run_id"].as_str().with_context(|| text.clone())?;
                 anyhow::Ok(id.parse::<Uuid>()?)
             });
         }
-        while let Some(answer) = asked.join_next().await {
+        while let Some(answer) = starts.join_next().await {
             ids.push(answer??);
         }
         Ok(ids)
@@ -110,7 +110,7 @@ impl World {
 
     /// How many of these runs are in a state.
     pub(crate) async fn in_state(&self, ids: &[Uuid], state: &str) -> Result<usize> {
-        let (there, failed): (i64, i64) = sqlx::query_as(
+        let (in_state_count, failed): (i64, i64) = sqlx::query_as(
             "SELECT count(*) FILTER (WHERE state = $2), count(*) FILTER (WHERE state = 'failed')
              FROM runs WHERE run_id = ANY ($1)",
         )
@@ -119,7 +119,7 @@ impl World {
         .fetch_one(&self.pool)
         .await?;
         ensure!(failed == 0, "{failed} runs failed");
-        Ok(usize::try_from(there)?)
+        Ok(usize::try_from(in_state_count)?)
     }
 
     /// Checks that these runs have the same number of calls and events and no gaps, and returns
@@ -181,12 +181,12 @@ impl World {
     }
 
     /// The last log lines of the workers.
-    pub(crate) fn last_words(&self) -> String {
-        let said = (1..=WORKERS).map(|number| {
+    pub(crate) fn worker_logs(&self) -> String {
+        let tails = (1..=WORKERS).map(|number| {
             let log = self.folder.path().join(format!("worker-{number}.log"));
             let log = fs_err::read_to_string(log).unwrap_or_default();
             log.lines().last().unwrap_or("nothing").to_owned()
         });
-        said.collect::<Vec<_>>().join(" · ")
+        tails.collect::<Vec<_>>().join(" · ")
     }
 }

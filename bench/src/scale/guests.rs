@@ -43,8 +43,8 @@ pub(crate) async fn run(program: &Path) -> Result<()> {
             .await?;
         live = live.max(debates);
         queue = queue.max(debates.saturating_sub(now as u64));
-        ensure!(since.elapsed() < super::PATIENCE, "{ended} ended: {}", world.last_words());
-        tokio::time::sleep(super::LOOK).await;
+        ensure!(since.elapsed() < super::TIMEOUT, "{ended} ended: {}", world.worker_logs());
+        tokio::time::sleep(super::POLL_INTERVAL).await;
     }
     let (calls, _) = world.check(&ids).await?;
     let wall = began.elapsed();

@@ -116,7 +116,9 @@ impl Workflow for AskWorkflow {
             (AskStage::Asked, EffectResult::ModelReplied(reply)) if *id == self.first => {
                 let mut publish = vec![RunEvent::model_replied(id, &self.request, &reply)];
                 match self.read(&reply) {
-                    Ok(conclusion) => Ok(Self::finish(publish, cut_off(id, &reply), conclusion)),
+                    Ok(conclusion) => {
+                        Ok(Self::finish(publish, truncation_findings(id, &reply), conclusion))
+                    }
                     Err(fault) if self.request.schema.is_none() => {
                         Ok(Self::unusable(id, publish, &fault, reply.text))
                     }
@@ -159,7 +161,7 @@ impl Workflow for AskWorkflow {
 }
 
 /// Truncated prose is kept, with a warning.
-fn cut_off(id: &EffectId, reply: &ModelReply) -> Vec<RunFinding> {
+fn truncation_findings(id: &EffectId, reply: &ModelReply) -> Vec<RunFinding> {
     if reply.stop != StopReason::MaxTokens {
         return Vec::new();
     }

@@ -56,7 +56,7 @@ fn a_plain_question_ends_with_its_answer() {
 }
 
 #[test]
-fn an_answer_that_breaks_the_schema_is_asked_for_once_more() {
+fn an_answer_that_violates_the_schema_is_requested_once_more() {
     let (outcome, keys) = run(Some("{}"), [reply("three"), reply(r#"{"count":3}"#)]);
     assert_eq!(outcome.verdict, RunVerdict::Pass);
     assert_eq!(
@@ -79,7 +79,7 @@ fn an_answer_that_breaks_the_schema_is_asked_for_once_more() {
 }
 
 #[test]
-fn a_second_bad_answer_is_the_end() {
+fn a_second_invalid_answer_ends_the_run() {
     let (outcome, keys) = run(Some("{}"), [reply("three"), reply(r#"{"number":3}"#)]);
     assert_eq!(outcome.verdict, RunVerdict::Fail);
     assert_eq!(outcome.conclusion, Conclusion::Unusable { text: r#"{"number":3}"#.to_owned() });
@@ -96,7 +96,7 @@ fn a_failed_call_fails_the_run() {
 }
 
 #[test]
-fn words_that_were_cut_off_are_shown_with_a_warning_and_nothing_at_all_is_no_answer() {
+fn a_truncated_answer_warns_and_an_empty_one_is_unusable() {
     let cut = |text: &str| match reply(text) {
         EffectResult::ModelReplied(reply) => {
             EffectResult::ModelReplied(ModelReply { stop: StopReason::MaxTokens, ..reply })

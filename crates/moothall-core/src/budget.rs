@@ -91,12 +91,12 @@ struct AccountReservation {
 impl BudgetAccount {
     /// Reserves the amount. If another attempt holds a reservation for the same batch, that attempt
     /// died and its reservation counts as spent.
-    pub fn reserve(&mut self, wish: &ReserveRequest) -> Room {
-        let ReserveRequest { wave, attempt, usd, tokens, budget } = wish;
+    pub fn reserve(&mut self, request: &ReserveRequest) -> Room {
+        let ReserveRequest { wave, attempt, usd, tokens, budget } = request;
         match self.reserved.get(wave) {
             // A repeated request: the first reply was lost.
             Some(reserved) if reserved.attempt == *attempt => return Room::Granted,
-            Some(_) => self.give_up(wave),
+            Some(_) => self.forfeit(wave),
             None => {}
         }
         let fits = |used: SpendTotals| {
@@ -104,9 +104,9 @@ impl BudgetAccount {
                 && budget.tokens.is_none_or(|cap| used.tokens.saturating_add(*tokens) <= cap)
         };
         if !fits(self.spent) {
-            return Room::Refused(refusal(&self.spent, wish));
+            return Room::Refused(refusal(&self.spent, request));
         }
-        if !fits(self.at_most()) {
+        if !fits(self.with_reservations()) {
             return Room::Wait;
         }
         let reserved = AccountReservation { attempt: attempt.clone(), usd: *usd, tokens: *tokens };
@@ -115,8 +115,8 @@ impl BudgetAccount {
     }
 
     /// Settles or forfeits a reservation. Idempotent.
-    pub fn hear(&mut self, word: &Settlement) {
-        match word {
+    pub fn settle(&mut self, settlement: &Settlement) {
+        match settlement {
             Settlement::Settle { wave, attempt, used } => {
                 if self.reserved.get(wave).is_some_and(|reserved| reserved.attempt == *attempt) {
                     self.reserved.remove(wave);
@@ -125,7 +125,7 @@ impl BudgetAccount {
             }
             Settlement::Forfeit { wave, attempt } => {
                 if self.reserved.get(wave).is_some_and(|reserved| reserved.attempt != *attempt) {
-                    self.give_up(wave);
+                    self.forfeit(wave);
                 }
             }
         }
@@ -139,14 +139,14 @@ impl BudgetAccount {
         spent.unpriced_calls = spent.unpriced_calls.saturating_add(used.unpriced_calls);
     }
 
-    fn give_up(&mut self, wave: &str) {
+    fn forfeit(&mut self, wave: &str) {
         if let Some(AccountReservation { usd, tokens, .. }) = self.reserved.remove(wave) {
             self.spent.count_uncertain(Some(usd), tokens);
         }
     }
 
     /// The spending so far, with all reservations counted in full.
-    pub fn at_most(&self) -> SpendTotals {
+    pub fn with_reservations(&self) -> SpendTotals {
         let mut spent = self.spent;
         for AccountReservation { usd, tokens, .. } in self.reserved.values() {
             spent.count_uncertain(Some(*usd), *tokens);
@@ -155,16 +155,16 @@ impl BudgetAccount {
     }
 }
 
-fn refusal(spent: &SpendTotals, wish: &ReserveRequest) -> String {
-    match (wish.budget.usd, wish.budget.tokens) {
-        (Some(cap), _) if spent.usd.saturating_add(wish.usd) > cap => {
+fn refusal(spent: &SpendTotals, request: &ReserveRequest) -> String {
+    match (request.budget.usd, request.budget.tokens) {
+        (Some(cap), _) if spent.usd.saturating_add(request.usd) > cap => {
             let left = cap.saturating_sub(spent.usd);
-            let needed = wish.usd;
+            let needed = request.usd;
             format!("the calls may cost {needed}, but only {left} of the run's {cap} are left")
         }
         (_, cap) => {
             let cap = cap.unwrap_or_default();
-            let (needed, left) = (wish.tokens, cap.saturating_sub(spent.tokens));
+            let (needed, left) = (request.tokens, cap.saturating_sub(spent.tokens));
             format!(
                 "the calls may use {needed} tokens, but only {left} of the run's {cap} are left"
             )

@@ -42,12 +42,12 @@ mod text_check;
 mod truncate;
 mod workflow;
 
-pub use self::apply_review::YOU;
+pub use self::apply_review::USER_AUTHOR;
 pub use self::approval::{ApprovalRefusal, MoveApproval, settle};
 pub use self::board::board;
 pub use self::close_call::CloseCall;
 pub use self::committee::Committee;
-pub use self::do_nothing::NOTHING;
+pub use self::do_nothing::DO_NOTHING_ID;
 pub use self::dossier::dossier_tokens;
 pub use self::estimate::{ConsultEstimate, RoleEstimate, calls, estimate};
 pub use self::input::{
@@ -63,7 +63,7 @@ pub use self::result::{ConsultResult, RECOMMENDED, RankedMove, SupportCount};
 pub use self::review::{
     MAX_CHANGES, MoveReview, MoveReviewDecision, ReviewAction, ReviewChange, ReviewQuestion,
 };
-pub use self::similarity::{ALIKE_PERCENT, likeness, similar};
+pub use self::similarity::{MIN_SIMILAR_PERCENT, similar, similarity_percent};
 pub use self::state::{
     AgentFailure, CheckedDocument, ConsultState, DebateRecord, MoveConflict, MoveRecord,
     SYNTHETIC_MARK,

@@ -130,8 +130,8 @@ impl Debate {
             .iter()
             .zip(ids.threads)
             .map(|(seat, ids)| {
-                let voice = prompt::decision_maker(&input, seat);
-                CriticThread::new(seat.clone(), ids, voice, cited.iter().cloned().collect())
+                let persona = prompt::decision_maker(&input, seat);
+                CriticThread::new(seat.clone(), ids, persona, cited.iter().cloned().collect())
             })
             .collect();
         Ok(Self {
@@ -175,12 +175,12 @@ impl Debate {
 
     fn ask_opening(&mut self, step: &mut Step) {
         self.stage = DebateStage::Opening;
-        let asked: PromptText = prompt::open(&self.input).into();
+        let user_prompt: PromptText = prompt::open(&self.input).into();
         let nothing = |_, _| String::new();
         let request =
-            MessageChain::default().ask(&self.critic, CallPurpose::Critic, &asked, nothing);
+            MessageChain::default().ask(&self.critic, CallPurpose::Critic, &user_prompt, nothing);
         let ids = self.opening.clone();
-        self.call(step, &ids, DebateCall::new(DebateCallKind::Opening, request, asked));
+        self.call(step, &ids, DebateCall::new(DebateCallKind::Opening, request, user_prompt));
     }
 
     fn ask_critics(&mut self, step: &mut Step, round: u32) {
@@ -194,13 +194,13 @@ impl Debate {
     fn critic_call(&mut self, index: usize, round: u32) -> Option<(CallIds, DebateCall)> {
         let thread = self.threads.get_mut(index).filter(|thread| thread.is_live())?;
         let ids = thread.ids.critic(round)?.clone();
-        let (recorded, said) = thread.to_critic();
-        let asked: PromptText =
-            prompt::press(&self.input, &thread.seat, round, recorded, said).into();
-        let request = thread.ask_critic(&self.critic, &asked);
+        let (recorded, last_message) = thread.to_critic();
+        let user_prompt: PromptText =
+            prompt::press(&self.input, &thread.seat, round, recorded, last_message).into();
+        let request = thread.ask_critic(&self.critic, &user_prompt);
         Some((
             ids,
-            DebateCall::new(DebateCallKind::Critic { thread: index, round }, request, asked),
+            DebateCall::new(DebateCallKind::Critic { thread: index, round }, request, user_prompt),
         ))
     }
 
@@ -215,11 +215,11 @@ impl Debate {
     fn decision_maker_call(&mut self, index: usize, round: u32) -> Option<(CallIds, DebateCall)> {
         let thread = self.threads.get_mut(index).filter(|thread| thread.is_live())?;
         let ids = thread.ids.decision_maker(round)?.clone();
-        let asked: PromptText =
+        let user_prompt: PromptText =
             prompt::answer(&self.input, round, thread.to_decision_maker()).into();
-        let request = thread.ask_decision_maker(CallPurpose::DecisionMaker, &asked);
+        let request = thread.ask_decision_maker(CallPurpose::DecisionMaker, &user_prompt);
         let speaker = DebateCallKind::DecisionMaker { thread: index, round };
-        Some((ids, DebateCall::new(speaker, request, asked)))
+        Some((ids, DebateCall::new(speaker, request, user_prompt)))
     }
 
     fn ask_scores(&mut self, step: &mut Step) {
@@ -231,21 +231,21 @@ impl Debate {
                 thread.card = Some(outcome::missing(self.input.calls.prompts, &self.input.metrics));
                 continue;
             }
-            let asked: PromptText =
-                prompt::score(&self.input, thread.rounds_done, &thread.docket).into();
-            let request = thread.ask_decision_maker(CallPurpose::Score, &asked);
+            let user_prompt: PromptText =
+                prompt::score(&self.input, thread.rounds_done, &thread.objection_log).into();
+            let request = thread.ask_decision_maker(CallPurpose::Score, &user_prompt);
             let ids = thread.ids.score.clone();
             self.call(
                 step,
                 &ids,
-                DebateCall::new(DebateCallKind::Score { thread: index }, request, asked),
+                DebateCall::new(DebateCallKind::Score { thread: index }, request, user_prompt),
             );
         }
     }
 
     fn replied(&mut self, step: &mut Step, id: &EffectId, call: DebateCall, reply: ModelReply) {
         let fault = match self.read(call.speaker, &reply) {
-            Ok(said) => return self.accept(step, id, call.asked, said),
+            Ok(parsed) => return self.accept(step, id, call.user_prompt, parsed),
             Err(fault) => fault,
         };
         step.publish.push(RunEvent::output_rejected(id, &fault));
@@ -258,7 +258,7 @@ impl Debate {
             }
             None => {
                 let texts = [Some((id.clone(), text)), call.first];
-                self.accept_words(step, call.speaker, call.asked, texts);
+                self.accept_unstructured(step, call.speaker, call.user_prompt, texts);
             }
         }
     }
@@ -272,12 +272,12 @@ impl Debate {
         Ok(match speaker {
             DebateCallKind::Opening => ParsedReply::Opening(critic()?),
             DebateCallKind::Critic { thread, round } => {
-                ParsedReply::Critic { thread, round, spoken: critic()? }
+                ParsedReply::Critic { thread, round, debate_turn: critic()? }
             }
             DebateCallKind::DecisionMaker { thread, round } => {
                 let turn = turn::read_decision_maker(reply)?;
-                let spoken = DebateTurn::decision_maker(turn, reply.text.clone());
-                ParsedReply::DecisionMaker { thread, round, spoken }
+                let debate_turn = DebateTurn::decision_maker(turn, reply.text.clone());
+                ParsedReply::DecisionMaker { thread, round, debate_turn }
             }
             DebateCallKind::Score { thread } => {
                 let (scores, reasoning) =
@@ -289,11 +289,11 @@ impl Debate {
     }
 
     /// Accepts unstructured text from the newest non-empty answer.
-    fn accept_words(
+    fn accept_unstructured(
         &mut self,
         step: &mut Step,
         speaker: DebateCallKind,
-        asked: PromptText,
+        user_prompt: PromptText,
         texts: [Option<(EffectId, String)>; 2],
     ) {
         let texts: Vec<_> = texts.into_iter().flatten().collect();
@@ -301,14 +301,16 @@ impl Debate {
         let Some((id, text)) = texts.iter().find(says_something).or_else(|| texts.first()) else {
             return;
         };
-        let said = match speaker {
+        let parsed = match speaker {
             DebateCallKind::Opening => ParsedReply::Opening(DebateTurn::unstructured(text)),
             DebateCallKind::Critic { thread, round } => {
-                ParsedReply::Critic { thread, round, spoken: DebateTurn::unstructured(text) }
+                ParsedReply::Critic { thread, round, debate_turn: DebateTurn::unstructured(text) }
             }
-            DebateCallKind::DecisionMaker { thread, round } => {
-                ParsedReply::DecisionMaker { thread, round, spoken: DebateTurn::unstructured(text) }
-            }
+            DebateCallKind::DecisionMaker { thread, round } => ParsedReply::DecisionMaker {
+                thread,
+                round,
+                debate_turn: DebateTurn::unstructured(text),
+            },
             DebateCallKind::Score { thread } => {
                 let texts = texts.iter().map(|(_, text)| text.as_str());
                 ParsedReply::Score {
@@ -321,30 +323,36 @@ impl Debate {
                 }
             }
         };
-        self.accept(step, id, asked, said);
+        self.accept(step, id, user_prompt, parsed);
     }
 
-    fn accept(&mut self, step: &mut Step, id: &EffectId, asked: PromptText, said: ParsedReply) {
-        match said {
-            ParsedReply::Opening(spoken) => {
-                self.opening_unstructured = spoken.turn.is_none();
+    fn accept(
+        &mut self,
+        step: &mut Step,
+        id: &EffectId,
+        user_prompt: PromptText,
+        parsed: ParsedReply,
+    ) {
+        match parsed {
+            ParsedReply::Opening(debate_turn) => {
+                self.opening_unstructured = debate_turn.turn.is_none();
                 for thread in &mut self.threads {
-                    thread.hear_opening(&asked, &spoken);
+                    thread.apply_opening(&user_prompt, &debate_turn);
                 }
-                step.publish.push(self.turn_event(id, "all", 1, CRITIC, &spoken, None));
+                step.publish.push(self.turn_event(id, "all", 1, CRITIC, &debate_turn, None));
             }
-            ParsedReply::Critic { thread, round, spoken } => {
+            ParsedReply::Critic { thread, round, debate_turn } => {
                 let Some(thread) = self.threads.get_mut(thread) else { return };
-                thread.critic_speaks(round, asked, &spoken);
+                thread.apply_critic(round, user_prompt, &debate_turn);
                 let name = thread.seat.id.clone();
-                step.publish.push(self.turn_event(id, &name, round, CRITIC, &spoken, None));
+                step.publish.push(self.turn_event(id, &name, round, CRITIC, &debate_turn, None));
             }
-            ParsedReply::DecisionMaker { thread, round, spoken } => {
+            ParsedReply::DecisionMaker { thread, round, debate_turn } => {
                 let Some(thread) = self.threads.get_mut(thread) else { return };
-                thread.decision_maker_speaks(round, asked, &spoken);
-                let stance = spoken.turn.as_ref().map(|turn| turn.stance);
+                thread.apply_decision_maker(round, user_prompt, &debate_turn);
+                let stance = debate_turn.turn.as_ref().map(|turn| turn.stance);
                 let name = thread.seat.id.clone();
-                step.publish.push(self.turn_event(id, &name, round, &name, &spoken, stance));
+                step.publish.push(self.turn_event(id, &name, round, &name, &debate_turn, stance));
             }
             ParsedReply::Score { thread, card } => {
                 if let Some(thread) = self.threads.get_mut(thread) {
@@ -360,7 +368,7 @@ impl Debate {
         thread: &str,
         round: u32,
         role: &str,
-        spoken: &DebateTurn<T>,
+        debate_turn: &DebateTurn<T>,
         stance: Option<DebateStance>,
     ) -> RunEvent {
         let body = RunEventBody::SandboxTurn {
@@ -369,9 +377,9 @@ impl Debate {
             thread: thread.to_owned(),
             round,
             role: role.to_owned(),
-            preview: one_line(&spoken.message, PREVIEW_CHARS),
+            preview: one_line(&debate_turn.message, PREVIEW_CHARS),
             stance,
-            cites: spoken.cites.clone(),
+            cites: debate_turn.cites.clone(),
         };
         RunEvent::about(id, body)
     }
@@ -380,7 +388,12 @@ impl Debate {
     /// first answer is used.
     fn failed(&mut self, step: &mut Step, call: DebateCall, kind: FailureKind) {
         if call.first.is_some() {
-            return self.accept_words(step, call.speaker, call.asked, [call.first, None]);
+            return self.accept_unstructured(
+                step,
+                call.speaker,
+                call.user_prompt,
+                [call.first, None],
+            );
         }
         match call.speaker {
             DebateCallKind::Opening => self.opening_failed = Some(kind),
@@ -406,13 +419,13 @@ impl Debate {
             DebateStage::Opening => match self.opening_failed {
                 Some(kind) => outcome::not_debated(self, step, kind),
                 None => {
-                    self.came_through(step, 1, RoundStatus::CriticResponded);
+                    self.publish_round_status(step, 1, RoundStatus::CriticResponded);
                     self.ask_decision_makers(step, 1);
                 }
             },
             DebateStage::Critic { round } => {
                 if self.any_live() {
-                    self.came_through(step, round, RoundStatus::CriticResponded);
+                    self.publish_round_status(step, round, RoundStatus::CriticResponded);
                     self.ask_decision_makers(step, round);
                 } else {
                     self.score_or_end(step);
@@ -420,7 +433,7 @@ impl Debate {
             }
             DebateStage::DecisionMakers { round } => {
                 if self.any_live() {
-                    self.came_through(step, round, RoundStatus::DmResponded);
+                    self.publish_round_status(step, round, RoundStatus::DmResponded);
                 }
                 if self.any_live() && round < self.input.rounds {
                     self.ask_critics(step, round + 1);
@@ -445,7 +458,7 @@ impl Debate {
         self.threads.iter().any(CriticThread::is_live)
     }
 
-    fn came_through(&self, step: &mut Step, round: u32, status: RoundStatus) {
+    fn publish_round_status(&self, step: &mut Step, round: u32, status: RoundStatus) {
         let move_id = self.input.move_id.clone();
         let body = RunEventBody::SandboxRound { move_id, round, status };
         step.publish.push(RunEvent::of_run(body));

@@ -64,7 +64,7 @@ fn three_parallel_answers_go_to_the_logs_of_their_decision_makers() {
 
 /// Design document 000 §13, unit test for scoring.
 #[test]
-fn known_scores_add_up_to_a_total_out_of_a_hundred_and_twenty() {
+fn scores_add_up_to_a_total_out_of_120() {
     let ran = run(
         input(1),
         except(&[
@@ -142,7 +142,7 @@ fn a_full_debate_counts_its_rounds_grows_by_two_entries_each_and_ends_with_score
 }
 
 #[test]
-fn requests_only_ever_grow_at_their_end() {
+fn debate_requests_only_append_to_the_previous_ones() {
     let ran = run(input(10), |id| said(in_form(id)));
     let texts = |request: &ModelRequest| -> Vec<(PromptRole, String)> {
         request.turns.iter().map(|turn| (turn.role, turn.block.text.to_string())).collect()
@@ -181,7 +181,7 @@ fn requests_only_ever_grow_at_their_end() {
 }
 
 #[test]
-fn an_answer_without_its_form_is_asked_for_again_with_what_was_wrong() {
+fn a_malformed_debate_answer_is_requested_again_with_its_problems() {
     let bad = json!({"message": "", "objections": [], "withdrawn": []}).to_string();
     let ran = run(
         input(2),
@@ -211,7 +211,7 @@ fn an_answer_without_its_form_is_asked_for_again_with_what_was_wrong() {
 }
 
 #[test]
-fn words_that_never_come_in_their_form_are_kept_and_marked() {
+fn a_debate_answer_that_stays_malformed_is_kept_and_marked() {
     let ran = run(
         input(2),
         except(&[
@@ -242,7 +242,7 @@ fn words_that_never_come_in_their_form_are_kept_and_marked() {
 }
 
 #[test]
-fn a_thread_whose_model_fails_ends_and_is_scored_on_the_rounds_it_has() {
+fn a_thread_whose_model_fails_is_scored_on_its_completed_rounds() {
     let ran = run(
         input(4),
         except(&[
@@ -274,7 +274,7 @@ fn a_thread_whose_model_fails_ends_and_is_scored_on_the_rounds_it_has() {
 }
 
 #[test]
-fn a_thread_without_a_round_is_not_scored_and_not_asked() {
+fn a_thread_without_completed_rounds_is_not_scored() {
     let ran = run(input(2), except(&[("m7/round-1/D1", failed(FailureKind::TimedOut))]));
     let debated = ran.debated();
     assert_eq!(debated.scorecards["D1"].basis, ScoreBasis::NotScored);
@@ -294,7 +294,7 @@ fn a_thread_without_a_round_is_not_scored_and_not_asked() {
 }
 
 #[test]
-fn a_debate_without_an_opening_or_without_any_answer_to_it_is_none() {
+fn a_debate_without_an_opening_or_any_answer_is_not_debated() {
     #[track_caller]
     fn check(ids: &[&str], kind: FailureKind, expected: &str) -> Ran {
         let failing: Vec<(&str, EffectResult)> = ids.iter().map(|id| (*id, failed(kind))).collect();
@@ -316,7 +316,7 @@ fn a_debate_without_an_opening_or_without_any_answer_to_it_is_none() {
 }
 
 #[test]
-fn scores_are_asked_for_again_then_taken_from_prose_and_then_missing() {
+fn scores_are_requested_again_then_read_from_prose_then_missing() {
     let prose =
         "Impact (1-10): 8\nFeasibility: 7/10\nRisk-adjusted return = 6\n**Strategic Alignment**: 9";
     let ran = run(
@@ -369,7 +369,7 @@ fn missing_scores_are_not_scored_and_in_the_first_revision_neutral() {
 }
 
 #[test]
-fn a_concession_that_nothing_new_was_cited_for_is_noted() {
+fn a_concession_without_new_evidence_is_noted() {
     let cited = json!({
         "message": "Look at this.", "withdrawn": [],
         "objections": [{"id": "new", "severity": "fatal", "text": "It shrank.",
@@ -423,7 +423,7 @@ fn a_concession_that_nothing_new_was_cited_for_is_noted() {
 }
 
 #[test]
-fn a_turn_is_told_with_its_beginning_its_stance_and_what_it_cites() {
+fn a_turn_event_has_an_excerpt_the_stance_and_the_citations() {
     let long = format!("We grew\u{202e} [F0:Revenue:FY2025; E0:1-25-1].\n\n{}", "word ".repeat(60));
     let turn = json!({
         "message": long, "stance": "partial", "conceded": [], "scores": null,
@@ -443,7 +443,7 @@ fn a_turn_is_told_with_its_beginning_its_stance_and_what_it_cites() {
 }
 
 #[test]
-fn the_state_can_be_looked_at_at_any_time() {
+fn the_state_of_a_debate_can_be_read_at_any_time() {
     let mut debate = Debate::new(input(2)).unwrap();
     assert_eq!(debate.debated().objections, []);
     let opening = debate.start().perform.remove(0).0;
@@ -458,7 +458,7 @@ fn the_state_can_be_looked_at_at_any_time() {
 }
 
 #[test]
-fn what_nobody_waits_for_changes_nothing() {
+fn an_unexpected_result_does_not_change_a_debate() {
     let mut debate = Debate::new(input(1)).unwrap();
     let opening = debate.start().perform.remove(0).0;
     assert_eq!(debate.start(), Step::default());
@@ -479,7 +479,7 @@ fn what_nobody_waits_for_changes_nothing() {
 }
 
 #[test]
-fn a_small_committee_debates_too() {
+fn a_debate_works_with_a_small_committee() {
     let mut small = input(1);
     small.decision_makers.truncate(1);
     small.metrics.truncate(1);

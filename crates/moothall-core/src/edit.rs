@@ -126,7 +126,7 @@ impl EditWorkflow {
     }
 
     /// The pending effect, if any.
-    fn waits_for(&self) -> Option<&EffectId> {
+    fn pending_effect(&self) -> Option<&EffectId> {
         let ids = self.ids()?;
         match &self.stage {
             EditStage::Ready | EditStage::Done => None,
@@ -185,7 +185,7 @@ impl EditWorkflow {
         call(Vec::new(), choose, request)
     }
 
-    fn chose(&mut self, id: &EffectId, request: &ModelRequest, reply: &ModelReply) -> Step {
+    fn choose_files(&mut self, id: &EffectId, request: &ModelRequest, reply: &ModelReply) -> Step {
         let publish = vec![RunEvent::model_replied(id, request, reply)];
         match answer::read_choice(reply, &self.names) {
             Ok(chosen) => {
@@ -210,7 +210,8 @@ impl EditWorkflow {
             .map(|why| RunFinding::new("edit.not-read", FindingSeverity::Warn, id.as_str(), why))
             .collect();
         // A new file has no text to read. If all files were refused, there is nothing to do.
-        let publish = if found.is_empty() { Vec::new() } else { vec![self.judged(id, &found)] };
+        let publish =
+            if found.is_empty() { Vec::new() } else { vec![self.findings_event(id, &found)] };
         if self.texts.is_empty() && !refused.is_empty() {
             let message = "there is no file that the model may be shown";
             found.push(RunFinding::new(
@@ -257,8 +258,8 @@ impl EditWorkflow {
                 Some(again) => {
                     publish.push(RunEvent::output_rejected(id, &fault));
                     let mended = match unread {
-                        0 => prompt::mend(&self.input, &self.texts, &fault),
-                        _ => prompt::fill_in(&self.input, &self.texts),
+                        0 => prompt::short_retry_request(&self.input, &self.texts, &fault),
+                        _ => prompt::json_form_request(&self.input, &self.texts),
                     };
                     self.stage = EditStage::Mending(mended.clone(), unread + 1);
                     call(publish, again, mended)
@@ -280,7 +281,7 @@ impl EditWorkflow {
         let problems = fault.problems().join("; ");
         let found =
             vec![RunFinding::new(fault.rule(), FindingSeverity::Block, id.as_str(), &problems)];
-        publish.push(self.judged(id, &found));
+        publish.push(self.findings_event(id, &found));
         // Without texts, the answer was a file choice.
         match self.texts.is_empty() {
             true => self.bad_choice = Some((answer.to_owned(), fault.clone())),
@@ -289,22 +290,22 @@ impl EditWorkflow {
         self.next(publish, found)
     }
 
-    fn submitted(&mut self, id: &EffectId, answer: String, said: SubmissionStatus) -> Step {
-        let found = findings(id, &said);
-        let publish = vec![self.judged(id, &found)];
-        self.last.state = Some(said.state);
-        self.last.drafts.clone_from(&said.drafts);
-        match said.state {
+    fn submitted(&mut self, id: &EffectId, answer: String, status: SubmissionStatus) -> Step {
+        let found = findings(id, &status);
+        let publish = vec![self.findings_event(id, &found)];
+        self.last.state = Some(status.state);
+        self.last.drafts.clone_from(&status.drafts);
+        match status.state {
             DraftState::Escalated if self.input.wait_s > 0 => {
                 let Some(wait) = self.ids().map(|ids| ids.wait.clone()) else {
                     return Step::default();
                 };
                 let seconds = self.input.wait_s;
                 self.stage = EditStage::Waiting(answer);
-                draft(publish, wait, DraftCall::Wait { drafts: said.drafts, seconds })
+                draft(publish, wait, DraftCall::Wait { drafts: status.drafts, seconds })
             }
             DraftState::Editing => {
-                self.lessons.push(EditFeedback::of(&answer, &said));
+                self.lessons.push(EditFeedback::of(&answer, &status));
                 self.next(publish, found)
             }
             DraftState::Conflict => {
@@ -318,12 +319,12 @@ impl EditWorkflow {
     }
 
     /// Handles the result of waiting: a reviewer decided, or the wait timed out.
-    fn reviewed(&mut self, id: &EffectId, answer: String, said: SubmissionStatus) -> Step {
-        let found = findings(id, &said);
-        let publish = vec![self.judged(id, &found)];
-        self.last.state = Some(said.state);
-        if said.state == DraftState::Editing {
-            self.lessons.push(EditFeedback::of(&answer, &said));
+    fn reviewed(&mut self, id: &EffectId, answer: String, status: SubmissionStatus) -> Step {
+        let found = findings(id, &status);
+        let publish = vec![self.findings_event(id, &found)];
+        self.last.state = Some(status.state);
+        if status.state == DraftState::Editing {
+            self.lessons.push(EditFeedback::of(&answer, &status));
             return self.next(publish, found);
         }
         self.finish(publish, found)
@@ -332,7 +333,7 @@ impl EditWorkflow {
     /// The draft store refused an invalid request of the model.
     fn refused(&mut self, id: &EffectId, answer: &str, why: &str) -> Step {
         let found = vec![RunFinding::new("edit.refused", FindingSeverity::Block, id.as_str(), why)];
-        let publish = vec![self.judged(id, &found)];
+        let publish = vec![self.findings_event(id, &found)];
         self.lessons.push(EditFeedback::unreadable(answer, why));
         self.next(publish, found)
     }
@@ -345,7 +346,7 @@ impl EditWorkflow {
         Step { perform: Vec::new(), publish, outcome: Some(outcome) }
     }
 
-    fn judged(&self, id: &EffectId, found: &[RunFinding]) -> RunEvent {
+    fn findings_event(&self, id: &EffectId, found: &[RunFinding]) -> RunEvent {
         let (effect_id, findings) = (id.clone(), found.to_vec());
         RunEvent::about(id, RunEventBody::Judged { effect_id, attempt: self.number(), findings })
     }
@@ -362,7 +363,7 @@ impl Workflow for EditWorkflow {
     }
 
     fn resume(&mut self, id: &EffectId, result: EffectResult) -> Result<Step, UnexpectedResult> {
-        let is_open = self.waits_for() == Some(id);
+        let is_open = self.pending_effect() == Some(id);
         let stage = if is_open {
             std::mem::replace(&mut self.stage, EditStage::Done)
         } else {
@@ -374,11 +375,11 @@ impl Workflow for EditWorkflow {
                 (EditStage::Reading, DraftReply::Read { files, refused }) => {
                     return Ok(self.read(id, files, refused));
                 }
-                (EditStage::Submitting(answer), DraftReply::Submitted(said)) => {
-                    return Ok(self.submitted(id, answer, said));
+                (EditStage::Submitting(answer), DraftReply::Submitted(status)) => {
+                    return Ok(self.submitted(id, answer, status));
                 }
-                (EditStage::Waiting(answer), DraftReply::Submitted(said)) => {
-                    return Ok(self.reviewed(id, answer, said));
+                (EditStage::Waiting(answer), DraftReply::Submitted(status)) => {
+                    return Ok(self.reviewed(id, answer, status));
                 }
                 (EditStage::Submitting(answer), DraftReply::Refused { why }) => {
                     return Ok(self.refused(id, &answer, &why));
@@ -391,18 +392,18 @@ impl Workflow for EditWorkflow {
                     DraftReply::Failed { why } | DraftReply::Refused { why },
                 ) => return Ok(store_failed(id, why)),
                 (stage, reply) => {
-                    self.put_back(is_open, stage);
+                    self.restore_stage(is_open, stage);
                     reply.name()
                 }
             },
             EffectResult::ModelReplied(reply) => match stage {
-                EditStage::Choosing(request) => return Ok(self.chose(id, &request, &reply)),
+                EditStage::Choosing(request) => return Ok(self.choose_files(id, &request, &reply)),
                 EditStage::Proposing(request) => return Ok(self.proposed(id, &request, reply, 0)),
                 EditStage::Mending(request, unread) => {
                     return Ok(self.proposed(id, &request, reply, unread));
                 }
                 stage => {
-                    self.put_back(is_open, stage);
+                    self.restore_stage(is_open, stage);
                     "model_replied"
                 }
             },
@@ -413,12 +414,12 @@ impl Workflow for EditWorkflow {
                     return Ok(Step::model_failed(id, &request, failure));
                 }
                 stage => {
-                    self.put_back(is_open, stage);
+                    self.restore_stage(is_open, stage);
                     "model_failed"
                 }
             },
             other => {
-                self.put_back(is_open, stage);
+                self.restore_stage(is_open, stage);
                 other.name()
             }
         };
@@ -427,7 +428,7 @@ impl Workflow for EditWorkflow {
 }
 
 impl EditWorkflow {
-    fn put_back(&mut self, is_open: bool, stage: EditStage) {
+    fn restore_stage(&mut self, is_open: bool, stage: EditStage) {
         if is_open {
             self.stage = stage;
         }
@@ -449,28 +450,28 @@ fn store_failed(id: &EffectId, why: String) -> Step {
 }
 
 /// Converts the gate's findings and the review result to findings of the run.
-fn findings(id: &EffectId, said: &SubmissionStatus) -> Vec<RunFinding> {
+fn findings(id: &EffectId, status: &SubmissionStatus) -> Vec<RunFinding> {
     let of_gate = |one: &JournalFinding| {
         let line = one.line.map(|line| format!(":{line}")).unwrap_or_default();
         let subject = format!("{}{line}", one.path);
         // Once applied, a reviewer has accepted whatever the gate escalated.
-        let severity = match (said.state, one.action.severity()) {
+        let severity = match (status.state, one.action.severity()) {
             (DraftState::Applied, severity) => severity.min(FindingSeverity::Warn),
             (_, severity) => severity,
         };
         RunFinding::new(one.rule.name(), severity, &subject, &one.message)
     };
-    let mut found: Vec<RunFinding> = said.findings.iter().map(of_gate).collect();
+    let mut found: Vec<RunFinding> = status.findings.iter().map(of_gate).collect();
     let blocked =
         |rule, message| RunFinding::new(rule, FindingSeverity::Block, id.as_str(), message);
-    match said.state {
+    match status.state {
         DraftState::Conflict => {
             found.push(blocked("edit.conflict", "the files have changed meanwhile"));
         }
-        DraftState::Rejected if said.comment.is_some() => {
+        DraftState::Rejected if status.comment.is_some() => {
             found.push(blocked("edit.rejected", "a person rejected it"));
         }
-        DraftState::Editing if said.comment.is_some() => {
+        DraftState::Editing if status.comment.is_some() => {
             found.push(blocked("edit.sent-back", "a person sent it back"));
         }
         DraftState::Withdrawn | DraftState::Expired => {

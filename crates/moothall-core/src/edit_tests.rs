@@ -115,7 +115,7 @@ fn changes(files: &[(&str, &str)]) -> EditProposal {
 }
 
 #[test]
-fn an_agent_chooses_files_reads_them_and_hands_a_change_in() {
+fn an_edit_selects_files_reads_them_and_submits_a_change() {
     let mut play = Play::new(input());
     assert_eq!(*play.call(), DraftCall::Files);
     let paths = vec![path("README.md"), path("src/watchdog.py")];
@@ -141,7 +141,7 @@ fn an_agent_chooses_files_reads_them_and_hands_a_change_in() {
 }
 
 #[test]
-fn a_rejection_teaches_the_next_attempt() {
+fn the_reason_of_a_rejection_is_shown_to_the_next_attempt() {
     let mut play = proposed(input());
     play.tell(stands(
         DraftState::Editing,
@@ -163,7 +163,7 @@ fn a_rejection_teaches_the_next_attempt() {
 }
 
 #[test]
-fn an_agent_that_waits_learns_from_what_a_person_says() {
+fn an_edit_that_waits_uses_the_reviewers_comment() {
     let mut play = proposed(EditInput { wait_s: 60, ..input() });
     let escalated = [(GateRule::PathProtected, GateAction::Escalate)];
     play.tell(stands(DraftState::Escalated, &escalated, None));
@@ -179,7 +179,7 @@ fn an_agent_that_waits_learns_from_what_a_person_says() {
 }
 
 #[test]
-fn what_nobody_decides_needs_a_person() {
+fn an_undecided_edit_needs_a_person() {
     let escalated = [(GateRule::PathProtected, GateAction::Escalate)];
     let mut play = proposed(input());
     play.tell(stands(DraftState::Escalated, &escalated, None));
@@ -198,7 +198,7 @@ fn what_nobody_decides_needs_a_person() {
 }
 
 #[test]
-fn an_answer_that_cannot_be_read_is_asked_for_again_and_costs_no_attempt() {
+fn an_unreadable_edit_answer_is_requested_again_without_an_attempt() {
     let mut play = Play::new(EditInput { files: vec![path("src/watchdog.py")], ..input() });
     play.tell(texts());
     let unnamed = "```python\nprint('1.0')\n```\nOutput:\n```\n1.0\n```\n";
@@ -227,7 +227,7 @@ fn an_answer_that_cannot_be_read_is_asked_for_again_and_costs_no_attempt() {
 
 /// If a server does not enforce the schema, invalid answers are still rejected.
 #[test]
-fn a_form_that_is_not_filled_in_as_asked_is_no_proposal() {
+fn an_answer_that_violates_the_edit_schema_is_not_a_proposal() {
     let watchdog = r#"{"path": "src/watchdog.py", "text": "a\n"}"#;
     let check = |answer: &str, expected: Result<&[(&str, &str)], &str>| {
         let mut play = Play::new(EditInput { files: vec![path("src/watchdog.py")], ..input() });
@@ -254,7 +254,7 @@ fn a_form_that_is_not_filled_in_as_asked_is_no_proposal() {
 }
 
 #[test]
-fn answers_that_cannot_be_used_cost_attempts() {
+fn unusable_edit_answers_cost_attempts() {
     let mut play = Play::new(EditInput { files: vec![path("src/watchdog.py")], ..input() });
     play.tell(texts());
     for _ in 0..3 * 3 {
@@ -265,7 +265,7 @@ fn answers_that_cannot_be_used_cost_attempts() {
 }
 
 #[test]
-fn files_that_changed_meanwhile_are_read_again() {
+fn an_edit_reads_files_again_after_a_conflict() {
     let mut play = proposed(input());
     play.tell(stands(DraftState::Conflict, &[], None));
     assert_eq!(*play.call(), DraftCall::Read { paths: vec![path("src/watchdog.py")] });
@@ -274,7 +274,7 @@ fn files_that_changed_meanwhile_are_read_again() {
 }
 
 #[test]
-fn a_file_that_may_not_be_shown_is_not_worked_on() {
+fn an_edit_fails_if_its_only_file_may_not_be_read() {
     let mut play = Play::new(EditInput { files: vec![path("a.py")], ..input() });
     let refused = vec!["a.py: it may hold a credential".to_owned()];
     play.tell(drafted(DraftReply::Read { files: Vec::new(), refused }));
@@ -292,7 +292,7 @@ fn a_file_that_may_not_be_shown_is_not_worked_on() {
 }
 
 #[test]
-fn a_store_that_breaks_ends_the_run_and_a_refusal_is_a_lesson() {
+fn a_store_error_ends_an_edit_and_a_refusal_starts_a_new_attempt() {
     let mut play = proposed(input());
     play.tell(drafted(DraftReply::Refused { why: "a path has no `:`".to_owned() }));
     assert!(play.asked().turns[2].block.text.contains("no `:`"));
@@ -302,7 +302,7 @@ fn a_store_that_breaks_ends_the_run_and_a_refusal_is_a_lesson() {
 }
 
 #[test]
-fn a_result_that_nobody_waits_for_changes_nothing() {
+fn an_unexpected_result_does_not_change_an_edit() {
     let mut play = Play::new(input());
     let id = play.step.perform[0].0.clone();
     assert!(play.workflow.resume(&id, replied("hello")).is_err());
@@ -313,7 +313,7 @@ fn a_result_that_nobody_waits_for_changes_nothing() {
 
 /// File content with fences stays data and is extracted unchanged.
 #[test]
-fn the_demonstration_leaves_code_out_first_and_learns() {
+fn the_demo_edit_omits_code_first_and_then_corrects_itself() {
     let tricky = format!("{WATCHDOG}# ```\n# File x:\n# ````\n");
     let mut play = Play::new(EditInput { files: vec![path("src/watchdog.py")], ..input() });
     let file = FileText { path: path("src/watchdog.py"), text: tricky.clone() };

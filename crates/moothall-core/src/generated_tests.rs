@@ -12,7 +12,7 @@ use crate::event::EventEnvelope;
 use crate::view::RunView;
 
 #[test]
-fn types_of_the_web_ui_are_those_of_the_program() {
+fn run_types_of_the_web_ui_are_up_to_date() {
     let mut all = Declarations::default();
     all.visit::<EventEnvelope>();
     all.visit::<RunView>();

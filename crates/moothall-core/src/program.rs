@@ -119,7 +119,7 @@ impl ProgramStage {
     }
 
     /// The pending effect, if any.
-    fn waits_for<'a>(&self, ids: &'a ProgramIds) -> Option<&'a EffectId> {
+    fn pending_effect<'a>(&self, ids: &'a ProgramIds) -> Option<&'a EffectId> {
         match self {
             Self::Ready | Self::Done => None,
             Self::Generating(_) => Some(&ids.generate),
@@ -189,7 +189,8 @@ impl ProgramRun {
             (Err(fault), Some(ids)) => {
                 let next = ids.again.clone();
                 publish.push(RunEvent::output_rejected(id, &fault));
-                let again = prompt::again(&request, self.input.answer_form, &reply.text, &fault);
+                let again =
+                    prompt::retry_request(&request, self.input.answer_form, &reply.text, &fault);
                 self.stage = ProgramStage::AskedAgain(again.clone());
                 perform(publish, next, Effect::CallModel(Box::new(again)))
             }
@@ -206,7 +207,7 @@ impl ProgramRun {
                 let message = fault.problems().join("; ");
                 let found =
                     vec![finding(fault.rule(), FindingSeverity::Block, id.as_str(), &message)];
-                publish.push(self.judged(id, &found));
+                publish.push(self.findings_event(id, &found));
                 let failure = AttemptFailure::NoProgram;
                 let attempted = ProgramResult::without_program(self.number());
                 let lesson = AttemptFeedback {
@@ -215,7 +216,7 @@ impl ProgramRun {
                     stderr: String::new(),
                     critique: None,
                 };
-                self.learn(publish, lesson, failure, attempted, None)
+                self.continue_after_failure(publish, lesson, failure, attempted, None)
             }
         }
     }
@@ -249,10 +250,12 @@ impl ProgramRun {
         written: ProgramCandidate,
         execution: Box<SandboxExecution>,
     ) -> Step {
-        let publish = vec![self.ran(id, &execution)];
+        let publish = vec![self.execution_event(id, &execution)];
         let source = PythonSource::read(&written.program.code);
-        let found =
-            contract_check::judge(&self.as_judged(&source, &written, &execution), &*self.schema);
+        let found = contract_check::judge(
+            &self.attempt_context(&source, &written, &execution),
+            &*self.schema,
+        );
         let request = match &self.input.contract.check {
             Some(script) if !contract_check::is_blocked(&found) => {
                 requests::check(&self.input, script, &execution)
@@ -278,7 +281,7 @@ impl ProgramRun {
         check: &SandboxExecution,
     ) -> Step {
         found.extend(contract_check::checked(check, id.as_str()));
-        self.conclude(vec![self.ran(id, check)], written, execution, found)
+        self.conclude(vec![self.execution_event(id, check)], written, execution, found)
     }
 
     /// Concludes a checked attempt: it ends the run, or becomes feedback for the next attempt.
@@ -296,7 +299,7 @@ impl ProgramRun {
             found.push(finding("output.asked-again", FindingSeverity::Note, subject, message));
         }
         let execute = ids.execute.clone();
-        publish.push(self.judged(&execute, &found));
+        publish.push(self.findings_event(&execute, &found));
         let attempted =
             ProgramResult::of(self.number(), &written.from, &written.program.code, execution);
         if !contract_check::is_blocked(&found) {
@@ -309,7 +312,7 @@ impl ProgramRun {
             return self.finish(publish, found, conclusion);
         }
         let source = PythonSource::read(&written.program.code);
-        let missed = findings::missed_files(&self.as_judged(&source, &written, execution));
+        let missed = findings::missed_files(&self.attempt_context(&source, &written, execution));
         self.missed.extend(missed);
         let failure = AttemptFailure::of(&written.program.code, execution);
         let critique = prompt::critique(&self.input, &written.program.code, execution, &found);
@@ -319,12 +322,12 @@ impl ProgramRun {
             stderr: execution.stderr.text.clone(),
             critique: None,
         };
-        self.learn(publish, lesson, failure, attempted, Some(critique))
+        self.continue_after_failure(publish, lesson, failure, attempted, Some(critique))
     }
 
     /// Continues after a failed attempt if that makes sense, with a critique if there is a program
     /// to review.
-    fn learn(
+    fn continue_after_failure(
         &mut self,
         publish: Vec<RunEvent>,
         lesson: AttemptFeedback,
@@ -391,7 +394,7 @@ impl ProgramRun {
         Step { perform: Vec::new(), publish, outcome: Some(outcome) }
     }
 
-    fn as_judged<'a>(
+    fn attempt_context<'a>(
         &'a self,
         source: &'a PythonSource<'a>,
         written: &'a ProgramCandidate,
@@ -410,7 +413,7 @@ impl ProgramRun {
         }
     }
 
-    fn ran(&self, id: &EffectId, execution: &SandboxExecution) -> RunEvent {
+    fn execution_event(&self, id: &EffectId, execution: &SandboxExecution) -> RunEvent {
         let body = RunEventBody::Executed {
             effect_id: id.clone(),
             attempt: self.number(),
@@ -424,7 +427,7 @@ impl ProgramRun {
         RunEvent::about(id, body)
     }
 
-    fn judged(&self, id: &EffectId, findings: &[RunFinding]) -> RunEvent {
+    fn findings_event(&self, id: &EffectId, findings: &[RunFinding]) -> RunEvent {
         let (effect_id, findings) = (id.clone(), findings.to_vec());
         RunEvent::about(id, RunEventBody::Judged { effect_id, attempt: self.number(), findings })
     }
@@ -442,7 +445,7 @@ impl Workflow for ProgramRun {
     }
 
     fn resume(&mut self, id: &EffectId, result: EffectResult) -> Result<Step, UnexpectedResult> {
-        let is_open = self.ids().is_some_and(|ids| self.stage.waits_for(ids) == Some(id));
+        let is_open = self.ids().is_some_and(|ids| self.stage.pending_effect(ids) == Some(id));
         let stage = if is_open {
             std::mem::replace(&mut self.stage, ProgramStage::Done)
         } else {

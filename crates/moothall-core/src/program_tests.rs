@@ -94,7 +94,7 @@ fn rule(name: &str, severity: FindingSeverity) -> (String, FindingSeverity) {
 }
 
 #[test]
-fn a_program_that_keeps_its_contract_passes() {
+fn a_program_that_satisfies_its_contract_passes() {
     let input = ProgramInput { contract: expect_text("55\n"), ..input("Add 1 to 10") };
     let ran = run(input, [wrote("print(sum(range(11)))"), printed("55\n")]);
     let expected = ProgramResult {
@@ -134,7 +134,7 @@ fn without_a_contract_a_program_ran_and_did_not_pass() {
 }
 
 #[test]
-fn ending_with_zero_is_not_success_where_there_is_a_contract() {
+fn exit_code_zero_alone_does_not_satisfy_a_contract() {
     let input = ProgramInput { contract: expect_text("55"), attempts: 1, ..input("Add 1 to 10") };
     let ran = run(input, [wrote("print(54)"), printed("54\n")]);
     assert!(matches!(ran.outcome.conclusion, Conclusion::NotPassed(_)), "{:?}", ran.outcome);
@@ -142,7 +142,7 @@ fn ending_with_zero_is_not_success_where_there_is_a_contract() {
 }
 
 #[test]
-fn a_failure_is_criticised_and_the_next_program_knows_why() {
+fn a_failed_attempt_is_criticised_and_the_next_prompt_says_why() {
     let ran = run(
         input("Dance"),
         [
@@ -181,7 +181,7 @@ fn a_failure_is_criticised_and_the_next_program_knows_why() {
 }
 
 #[test]
-fn every_attempt_may_fail_and_then_the_last_one_counts() {
+fn if_every_attempt_fails_the_last_one_is_the_result() {
     let results = (1..=3).flat_map(|number| {
         let error = format!("Error: {}", "x".repeat(number));
         let mut results = vec![wrote(&format!("f({number})")), crashed(&error)];
@@ -220,7 +220,7 @@ fn the_same_failure_again_ends_the_run_early() {
 }
 
 #[test]
-fn made_up_users_do_not_pass_after_an_honest_failure_or_at_once() {
+fn fabricated_input_data_never_passes() {
     let made_up = "# Create sample data since file doesn't exist in sandbox\nsample_data = [{'username': 'alice', 'id': 1}]\nfor user in sample_data:\n    print(user['username'])\n";
     let honest =
         "import json\nfor user in json.load(open('users.json')):\n    print(user['username'])\n";
@@ -242,7 +242,7 @@ fn made_up_users_do_not_pass_after_an_honest_failure_or_at_once() {
 }
 
 #[test]
-fn an_answer_without_a_program_is_asked_for_once_more() {
+fn an_answer_without_a_program_is_requested_once_more() {
     let ran = run(input("Dance"), [said("Sure!"), said("```python\nprint(1)\n```"), printed("1")]);
     assert_eq!(ran.rules(), [rule("output.asked-again", FindingSeverity::Note)]);
     assert_eq!(
@@ -260,7 +260,7 @@ fn an_answer_without_a_program_is_asked_for_once_more() {
 }
 
 #[test]
-fn a_model_that_writes_no_program_costs_an_attempt_and_twice_in_a_row_the_run() {
+fn two_attempts_in_a_row_without_a_program_end_the_run() {
     let recovers =
         run(input("Dance"), [said("Sure!"), said("No."), wrote("print(1)"), printed("1")]);
     assert!(matches!(&recovers.outcome.conclusion, Conclusion::Ran(last) if last.attempts == 2));
@@ -278,7 +278,7 @@ fn a_model_that_writes_no_program_costs_an_attempt_and_twice_in_a_row_the_run() 
 }
 
 #[test]
-fn a_check_sees_what_the_program_left_and_decides() {
+fn a_check_receives_the_files_of_the_program_and_decides() {
     let contract =
         ProgramContract { check: Some("assert True".to_owned()), ..ProgramContract::default() };
     let input = ProgramInput {
@@ -326,7 +326,7 @@ fn a_check_sees_what_the_program_left_and_decides() {
 }
 
 #[test]
-fn a_check_that_cannot_see_everything_fails() {
+fn a_check_fails_if_an_output_file_cannot_be_passed_to_it() {
     let contract = ProgramContract { check: Some(String::new()), ..ProgramContract::default() };
     let input = ProgramInput { contract, attempts: 1, ..input("Dance") };
     let mut left = execution(ended(0), "", "");
@@ -336,7 +336,7 @@ fn a_check_that_cannot_see_everything_fails() {
 }
 
 #[test]
-fn a_kept_contract_with_a_doubt_is_for_a_person() {
+fn a_satisfied_contract_with_an_escalated_finding_needs_a_person() {
     let input = ProgramInput { contract: expect_text("The answer is 42"), ..input("Think") };
     let ran = run(input, [wrote("print('The answer is 42')"), printed("The answer is 42\n")]);
     assert!(matches!(ran.outcome.conclusion, Conclusion::Questioned(_)), "{:?}", ran.outcome);
@@ -344,7 +344,7 @@ fn a_kept_contract_with_a_doubt_is_for_a_person() {
 }
 
 #[test]
-fn a_sandbox_that_could_not_be_had_is_nobodys_fault() {
+fn an_unavailable_sandbox_fails_the_run_without_judging_the_program() {
     let failure = SandboxFailure {
         kind: SandboxFailureKind::Lost,
         detail: "the guest never answered".to_owned(),
@@ -393,7 +393,7 @@ fn a_result_nobody_waits_for_changes_nothing() {
 }
 
 #[test]
-fn an_input_that_makes_no_sense_is_refused() {
+fn an_invalid_program_input_is_refused() {
     let refused = |input: ProgramInput| {
         ProgramRun::new(input, Box::new(|_: &Value| Vec::new())).map(|_| ()).unwrap_err()
     };
@@ -480,7 +480,7 @@ proptest! {
     /// results change nothing, no effect is requested twice, the run ends within its attempts, and
     /// verdict and conclusion agree.
     #[test]
-    fn every_run_ends_within_its_attempts_and_its_words_agree(
+    fn every_program_run_ends_within_its_attempts_with_a_matching_verdict(
         task in prop_oneof![Just(READ_USERS.to_owned()), text().prop_map(|text| format!("x{text}"))],
         attempts in 1..5_u32,
         contract in contract(),

@@ -257,7 +257,7 @@ pub fn verify(bytes: &[u8]) -> Result<VerifiedReceipt, ReceiptFault> {
         ReceiptRecord::Manifest(manifest) => {
             return Err(reader.fault(ReceiptProblem::OtherFormat(manifest.receipt)));
         }
-        other => return Err(reader.misplaced(&other)),
+        other => return Err(reader.unexpected_record(&other)),
     };
     let mut input = None;
     let mut effects = BTreeMap::new();
@@ -288,7 +288,7 @@ pub fn verify(bytes: &[u8]) -> Result<VerifiedReceipt, ReceiptFault> {
             ReceiptRecord::Conclusion(found) if before_conclusion => conclusion = Some(found),
             ReceiptRecord::Finding(finding) => findings.push(finding),
             ReceiptRecord::Verdict(verdict) => break verdict,
-            other => return Err(reader.misplaced(&other)),
+            other => return Err(reader.unexpected_record(&other)),
         }
     };
     let derived = RunVerdict::of(&findings);
@@ -393,7 +393,7 @@ impl ReceiptReader<'_> {
         }
     }
 
-    fn misplaced(&self, record: &ReceiptRecord) -> ReceiptFault {
+    fn unexpected_record(&self, record: &ReceiptRecord) -> ReceiptFault {
         let name = record.name();
         self.fault(ReceiptProblem::Unreadable(format!("a {name} record is out of place")))
     }

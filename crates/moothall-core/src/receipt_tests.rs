@@ -60,7 +60,7 @@ fn a_receipt_reads_back_and_gives_its_verdict() {
 }
 
 #[test]
-fn equal_runs_have_the_same_head_whatever_their_times_and_ids() {
+fn equal_runs_have_the_same_head_despite_different_times_and_ids() {
     let mut later = receipt(Vec::new());
     later.notes.run_id = "019a85c1-0000-7cc1-a5a0-3b0a4f1d2e3c".parse().unwrap();
     later.notes.started_at_ms += 5;
@@ -86,7 +86,7 @@ fn every_flipped_bit_is_found() {
 }
 
 #[test]
-fn a_changed_record_is_named_by_the_line_that_vouches_for_it() {
+fn a_changed_record_is_reported_at_the_line_that_breaks_the_chain() {
     let text = receipt(Vec::new()).write().unwrap().replacen("\"input\":9", "\"input\":8", 1);
     let fault = verify(text.as_bytes()).unwrap_err();
     assert_eq!(fault.line, 3);
@@ -94,7 +94,7 @@ fn a_changed_record_is_named_by_the_line_that_vouches_for_it() {
 }
 
 #[test]
-fn a_verdict_that_does_not_follow_is_found_even_if_all_hashes_are_made_again() {
+fn a_forged_verdict_is_detected_even_with_recomputed_hashes() {
     // The forger changes the verdict and recomputes every hash.
     let honest = receipt(Vec::new()).write().unwrap();
     let mut forged = String::new();
@@ -126,13 +126,13 @@ fn a_receipt_cut_at_any_line_is_incomplete() {
 }
 
 #[test]
-fn nothing_may_follow_the_end() {
+fn a_receipt_with_data_after_its_end_is_refused() {
     let text = receipt(Vec::new()).write().unwrap() + "{}\n";
     assert_eq!(verify(text.as_bytes()).unwrap_err().problem, ReceiptProblem::Trailing);
 }
 
 #[test]
-fn a_newer_format_is_said_to_be_newer() {
+fn a_receipt_of_a_newer_format_is_reported_as_such() {
     let mut newer = receipt(Vec::new());
     newer.manifest.receipt = FORMAT + 1;
     assert_eq!(

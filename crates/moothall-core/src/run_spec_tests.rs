@@ -79,17 +79,17 @@ fn form(spec: RunSpec) -> Value {
 }
 
 #[test]
-fn the_stored_form_of_a_consultation_stays_as_it_is() {
+fn the_stored_form_of_a_consultation_is_stable() {
     assert_json_snapshot!(form(consult()));
 }
 
 #[test]
-fn the_stored_form_of_a_program_stays_as_it_is() {
+fn the_stored_form_of_a_program_is_stable() {
     assert_json_snapshot!(form(program()));
 }
 
 #[test]
-fn the_stored_form_of_an_edit_stays_as_it_is() {
+fn the_stored_form_of_an_edit_is_stable() {
     assert_json_snapshot!(form(edit()));
 }
 
@@ -105,7 +105,7 @@ fn a_stored_form_is_read_back_with_and_without_its_version() {
 }
 
 #[test]
-fn a_form_of_a_later_version_is_kept_whole_and_not_guessed_at() {
+fn a_stored_form_of_a_later_version_is_kept_but_not_interpreted() {
     let mut form = serde_json::to_value(StoredSpec::from(program())).unwrap();
     form["version"] = json!(2);
     let stored = StoredSpec::from_columns("run", form.clone());
@@ -119,7 +119,7 @@ fn a_form_of_a_later_version_is_kept_whole_and_not_guessed_at() {
 }
 
 #[test]
-fn a_workflow_or_a_field_that_is_not_known_is_kept_whole_and_not_guessed_at() {
+fn an_unknown_workflow_or_field_is_kept_but_not_interpreted() {
     let strange = json!({ "question": "What is a moot hall?" });
     for workflow in ["ask", "consult"] {
         let stored = StoredSpec::from_columns(workflow, strange.clone());

@@ -202,7 +202,7 @@ impl RunView {
             self.ended_at = Some(envelope.at.clone());
         }
         self.count(&envelope.body);
-        self.walls(&envelope.body);
+        self.update_isolation(&envelope.body);
         match &envelope.body {
             body @ RunEventBody::ConsultStarted { .. } => self.consult = ConsultView::new(body),
             body @ RunEventBody::AttemptStarted { .. } => {
@@ -242,7 +242,7 @@ impl RunView {
         }
     }
 
-    fn walls(&mut self, body: &RunEventBody) {
+    fn update_isolation(&mut self, body: &RunEventBody) {
         let (class, fallback) = match body {
             RunEventBody::Isolation { class, fallback, .. } => (*class, fallback.as_ref()),
             RunEventBody::Executed { class, .. } => (*class, None),
@@ -259,12 +259,12 @@ impl RunView {
 
 impl UsageTotals {
     fn counter(&mut self, effect_id: &EffectId) -> &mut u32 {
-        if asks_again(effect_id) { &mut self.extra_calls } else { &mut self.calls }
+        if is_extra_call(effect_id) { &mut self.extra_calls } else { &mut self.calls }
     }
 }
 
 /// Whether a call is a retry or a rewrite.
-pub fn asks_again(effect_id: &EffectId) -> bool {
+pub fn is_extra_call(effect_id: &EffectId) -> bool {
     let last = effect_id.as_str().rsplit('/').next().unwrap_or_default();
     last == "rewrite" || last.starts_with("ask-")
 }

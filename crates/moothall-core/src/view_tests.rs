@@ -52,7 +52,7 @@ fn round(move_id: &str) -> RunEventBody {
 }
 
 #[test]
-fn event_that_is_known_already_is_not_counted_twice() {
+fn an_event_applied_twice_counts_once_in_the_view() {
     let mut view = told([consult(), round("m1")]);
     let before = view.clone();
     let at = "2027-01-01T00:00:00.000Z".to_owned();
@@ -61,7 +61,7 @@ fn event_that_is_known_already_is_not_counted_twice() {
 }
 
 #[test]
-fn paused_run_that_says_something_goes_on() {
+fn an_event_after_a_pause_marks_the_run_as_running() {
     let waiting = told([consult(), paused()]);
     let detail = "no money left".to_owned();
     assert_eq!(waiting.status, RunStatus::Paused { reason: PauseReason::Budget, detail });
@@ -69,21 +69,21 @@ fn paused_run_that_says_something_goes_on() {
 }
 
 #[test]
-fn moves_stand_in_the_order_of_their_numbers_whoever_speaks_first() {
+fn the_view_lists_moves_in_numeric_order() {
     let view = told([consult(), round("m10"), round("m2"), round("m1")]);
     let ids: Vec<_> = view.consult.unwrap().moves.into_iter().map(|one| one.move_id).collect();
     assert_eq!(ids, ["m1", "m2", "m10"]);
 }
 
 #[test]
-fn run_that_ended_has_a_time_of_its_end_and_a_verdict() {
+fn the_view_of_a_finished_run_has_an_end_time_and_a_verdict() {
     let view = told([consult(), RunEventBody::RunFinished { verdict: RunVerdict::NeedsPerson }]);
     assert_eq!(view.status, RunStatus::Complete { verdict: RunVerdict::NeedsPerson });
     assert_eq!(view.ended_at.as_deref(), Some("2026-01-05T09:00:02.000Z"));
 }
 
 #[test]
-fn weakest_wall_is_the_walls_of_the_run() {
+fn the_view_shows_the_weakest_isolation_of_a_run() {
     let isolation = |move_id: &str, class, fallback: Option<&str>| RunEventBody::Isolation {
         effect_id: move_id.parse().unwrap(),
         move_id: move_id.to_owned(),

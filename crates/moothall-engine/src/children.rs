@@ -17,7 +17,7 @@ pub(crate) fn build(request: &ChildRequest) -> Result<GuestStateMachine, Invalid
 }
 
 /// The same workflow in the form that is sent to a guest.
-pub(crate) fn inside(request: &ChildRequest) -> GuestWorkflow {
+pub(crate) fn guest_workflow(request: &ChildRequest) -> GuestWorkflow {
     match request {
         ChildRequest::Debate(input) => GuestWorkflow::Debate { input: input.clone() },
     }
@@ -33,7 +33,7 @@ pub(crate) fn entry_of(request_sha256: Sha256Hex, end: ChildEnd) -> JournalEntry
 
 /// The outcome of a child that could not run. It counts as failed: a debate that did not take place
 /// must not pass.
-pub(crate) fn not_tried(id: &EffectId, rule: &'static str, why: String) -> Outcome {
+pub(crate) fn failed_outcome(id: &EffectId, rule: &'static str, why: String) -> Outcome {
     let finding = RunFinding::new(rule, FindingSeverity::Block, id.as_str(), &why);
     Outcome::new(vec![finding], Conclusion::NotDebated { why })
 }

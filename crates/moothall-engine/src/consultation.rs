@@ -3,7 +3,7 @@
 use moothall_core::consult::ConsultInput;
 use moothall_core::evidence::CalendarDay;
 use moothall_core::report::{ConsultReport, DeriveFault, RunFacts};
-use moothall_core::view::asks_again;
+use moothall_core::view::is_extra_call;
 use moothall_core::{EffectId, EffectResult};
 
 use crate::record::RunRecord;
@@ -35,7 +35,7 @@ fn facts(input: &ConsultInput, record: &RunRecord) -> RunFacts {
     let replied = record.journal.iter().filter(|(_, entry)| {
         matches!(entry.result, EffectResult::ModelReplied(_) | EffectResult::ModelFailed(_))
     });
-    let (extra, calls): (Vec<_>, Vec<_>) = replied.partition(|(id, _)| asks_again(id));
+    let (extra, calls): (Vec<_>, Vec<_>) = replied.partition(|(id, _)| is_extra_call(id));
     let seconds = i64::try_from(record.row.created_at_ms / 1000).unwrap_or(i64::MAX);
     RunFacts {
         run_id: record.row.run_id.to_string(),

@@ -23,7 +23,7 @@ const IMAGE: &str = "debate";
 pub struct DebateSandboxes {
     sandboxes: SandboxRunner,
     /// Sandbox shutdowns in progress. Only `shut_down` awaits them.
-    ending: Ending,
+    cleanups: Ending,
 }
 
 type Ending = Arc<Mutex<Vec<JoinHandle<()>>>>;
@@ -40,8 +40,8 @@ impl DebateSandboxes {
         host.images().find(IMAGE)?;
         let mut found = Vec::new();
         let mut missing = Vec::new();
-        let wanted = |name: &EngineName| policy.engine.is_none_or(|wanted| wanted == *name);
-        for name in EngineName::ALL.into_iter().filter(wanted) {
+        let is_requested = |name: &EngineName| policy.engine.is_none_or(|only| only == *name);
+        for name in EngineName::ALL.into_iter().filter(is_requested) {
             match host.engine(name).await {
                 Ok(engine) => found.push(ProbedEngine {
                     report: ProbeReport {
@@ -49,7 +49,7 @@ impl DebateSandboxes {
                         version: engine.version().to_owned(),
                         class: engine.class(),
                         self_tests: engine.self_tests(),
-                        held_by: engine.holds(),
+                        held_by: engine.enforced_limits(),
                         start_ms: 0,
                         run_ms: 0,
                     },
@@ -71,7 +71,7 @@ impl DebateSandboxes {
 
     /// Uses the given sandboxes.
     pub fn new(sandboxes: SandboxRunner) -> Self {
-        Self { sandboxes, ending: Arc::default() }
+        Self { sandboxes, cleanups: Arc::default() }
     }
 
     /// Image and limits of a debate sandbox. It holds only the agent, the prompts and the
@@ -87,19 +87,19 @@ impl DebateSandboxes {
     }
 
     /// Starts sandboxes ahead of demand.
-    pub fn expect(&self) {
-        self.sandboxes.expect(&Self::spec());
+    pub fn prewarm(&self) {
+        self.sandboxes.prewarm(&Self::spec());
     }
 
     /// Number of started sandboxes that are idle.
-    pub fn waiting(&self) -> usize {
-        self.sandboxes.waiting(&Self::spec())
+    pub fn idle_count(&self) -> usize {
+        self.sandboxes.idle_count(&Self::spec())
     }
 
     /// Waits until all sandboxes have shut down.
     pub async fn shut_down(&self) {
-        let ending = std::mem::take(&mut *lock(&self.ending));
-        for end in ending {
+        let cleanups = std::mem::take(&mut *lock(&self.cleanups));
+        for end in cleanups {
             // The reaper removes what a failed cleanup leaves behind.
             let _ = end.await;
         }
@@ -108,7 +108,7 @@ impl DebateSandboxes {
 }
 
 impl GuestProvider for DebateSandboxes {
-    fn enter<'a>(
+    fn acquire<'a>(
         &'a self,
         run_id: &'a RunId,
         id: &'a EffectId,
@@ -122,7 +122,7 @@ impl GuestProvider for DebateSandboxes {
                 sandbox = lease.name(),
                 "sandbox assigned to debate"
             );
-            Ok(Box::new(SandboxGuest { lease, ending: Arc::clone(&self.ending) })
+            Ok(Box::new(SandboxGuest { lease, cleanups: Arc::clone(&self.cleanups) })
                 as Box<dyn GuestSession>)
         })
     }
@@ -131,7 +131,7 @@ impl GuestProvider for DebateSandboxes {
 #[derive(Debug)]
 struct SandboxGuest {
     lease: SandboxLease,
-    ending: Ending,
+    cleanups: Ending,
 }
 
 impl GuestSession for SandboxGuest {
@@ -142,9 +142,9 @@ impl GuestSession for SandboxGuest {
         })
     }
 
-    fn tell(&mut self, id: EffectId, result: EffectResult) -> RoomFuture<'_, StepSummary> {
+    fn resume(&mut self, id: EffectId, result: EffectResult) -> RoomFuture<'_, StepSummary> {
         Box::pin(async move {
-            let step = self.lease.session().tell_result(id, result).await;
+            let step = self.lease.session().resume_workflow(id, result).await;
             step.map_err(|error| error.failure())
         })
     }
@@ -163,14 +163,14 @@ impl GuestSession for SandboxGuest {
         self.lease.attestation()
     }
 
-    fn leave(self: Box<Self>) {
-        let Self { lease, ending } = *self;
-        let mut ending = lock(&ending);
-        ending.retain(|end| !end.is_finished());
-        ending.push(tokio::spawn(lease.end()));
+    fn release(self: Box<Self>) {
+        let Self { lease, cleanups } = *self;
+        let mut cleanups = lock(&cleanups);
+        cleanups.retain(|end| !end.is_finished());
+        cleanups.push(tokio::spawn(lease.end()));
     }
 }
 
-fn lock(ending: &Ending) -> std::sync::MutexGuard<'_, Vec<JoinHandle<()>>> {
-    ending.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(cleanups: &Ending) -> std::sync::MutexGuard<'_, Vec<JoinHandle<()>>> {
+    cleanups.lock().unwrap_or_else(PoisonError::into_inner)
 }

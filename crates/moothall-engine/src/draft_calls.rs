@@ -15,7 +15,7 @@ use moothall_workspace::{
 use crate::perform::{EffectPerformer, PerformFuture, TimedResult};
 
 /// How often a waiting agent checks whether a person has decided.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Performs draft calls as one worker on one task, and delegates all other effects.
 ///
@@ -23,8 +23,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// of being submitted again.
 #[derive(Debug)]
 pub struct DraftPerformer {
-    others: Arc<dyn EffectPerformer>,
-    desk: Arc<DraftClient>,
+    inner: Arc<dyn EffectPerformer>,
+    client: Arc<DraftClient>,
 }
 
 #[derive(Debug)]
@@ -37,12 +37,12 @@ struct DraftClient {
 impl DraftPerformer {
     /// Creates drafts in `store` on behalf of `worker` for `task`.
     pub fn new(
-        others: Arc<dyn EffectPerformer>,
+        inner: Arc<dyn EffectPerformer>,
         store: impl Into<Arc<DraftStore>>,
         worker: DraftCaller,
         task: TaskId,
     ) -> Self {
-        Self { others, desk: Arc::new(DraftClient { store: store.into(), worker, task }) }
+        Self { inner, client: Arc::new(DraftClient { store: store.into(), worker, task }) }
     }
 
     async fn reply(&self, call: &DraftCall) -> DraftReply {
@@ -50,7 +50,7 @@ impl DraftPerformer {
             DraftCall::Wait { drafts, seconds } => self.wait(drafts, *seconds).await,
             call => {
                 let call = call.clone();
-                self.blocking(move |desk| desk.reply(&call)).await
+                self.blocking(move |client| client.reply(&call)).await
             }
         }
     }
@@ -59,17 +59,18 @@ impl DraftPerformer {
         let until = Instant::now() + Duration::from_secs(seconds);
         loop {
             let ids = drafts.to_vec();
-            let reply = self.blocking(move |desk| desk.standing(&ids).map(DraftReply::Submitted));
+            let reply =
+                self.blocking(move |client| client.status_of(&ids).map(DraftReply::Submitted));
             let reply = reply.await;
             let undecided = matches!(
                 &reply,
-                DraftReply::Submitted(said)
-                    if matches!(said.state, DraftState::Escalated | DraftState::Accepted | DraftState::Applying)
+                DraftReply::Submitted(status)
+                    if matches!(status.state, DraftState::Escalated | DraftState::Accepted | DraftState::Applying)
             );
             if !undecided || Instant::now() >= until {
                 return reply;
             }
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 
@@ -78,9 +79,9 @@ impl DraftPerformer {
         &self,
         work: impl FnOnce(&DraftClient) -> Result<DraftReply, DraftError> + Send + 'static,
     ) -> DraftReply {
-        let desk = Arc::clone(&self.desk);
-        let mut waiting = StoreStopGuard(Some(&self.desk.store));
-        let done = tokio::task::spawn_blocking(move || work(&desk)).await;
+        let client = Arc::clone(&self.client);
+        let mut waiting = StoreStopGuard(Some(&self.client.store));
+        let done = tokio::task::spawn_blocking(move || work(&client)).await;
         waiting.0 = None;
         match done {
             Ok(Ok(reply)) => reply,
@@ -109,7 +110,7 @@ impl DraftClient {
             DraftCall::Files => Ok(DraftReply::Files { paths: self.store.files()? }),
             DraftCall::Read { paths } => self.read(paths),
             DraftCall::Submit(change) => self.submit(change),
-            DraftCall::Wait { drafts, .. } => self.standing(drafts).map(DraftReply::Submitted),
+            DraftCall::Wait { drafts, .. } => self.status_of(drafts).map(DraftReply::Submitted),
         }
     }
 
@@ -148,9 +149,9 @@ impl DraftClient {
             ids.push(self.store.write(&self.worker, draft.id, edit, None)?.id);
         }
         let submitted = self.store.submit(&self.worker, &ids, &change.summary)?;
-        let mut said = self.standing(&ids)?;
-        said.words = self.words(&submitted.judged);
-        if said.state == DraftState::Conflict {
+        let mut status = self.status_of(&ids)?;
+        status.words = self.review_messages(&submitted.judged);
+        if status.state == DraftState::Conflict {
             // Discard every open draft of the task, so the next read returns the current
             // version of all files. The conflicting edit may also have changed files that this
             // change does not touch.
@@ -160,7 +161,7 @@ impl DraftClient {
                 }
             }
         }
-        Ok(DraftReply::Submitted(said))
+        Ok(DraftReply::Submitted(status))
     }
 
     /// A submission of this task with exactly these contents that is already applied or escalated.
@@ -171,17 +172,17 @@ impl DraftClient {
         let mut ids = Vec::new();
         let all = self.store.list(&self.worker)?;
         for (path, text) in &change.files {
-            let wanted = text.as_ref().map(|text| Sha256Hex::of(text.as_bytes()));
+            let expected = text.as_ref().map(|text| Sha256Hex::of(text.as_bytes()));
             let same = |draft: &&Draft| {
                 draft.task == self.task
                     && draft.path == *path
-                    && draft.head() == wanted
+                    && draft.head() == expected
                     && matches!(draft.state, DraftState::Applied | DraftState::Escalated)
             };
             let Some(draft) = all.iter().rev().find(same) else { return Ok(None) };
             ids.push(draft.id);
         }
-        self.standing(&ids).map(Some)
+        self.status_of(&ids).map(Some)
     }
 
     fn open(
@@ -193,14 +194,15 @@ impl DraftClient {
     }
 
     /// The current state of drafts that were submitted together.
-    fn standing(&self, ids: &[DraftId]) -> Result<SubmissionStatus, DraftError> {
+    fn status_of(&self, ids: &[DraftId]) -> Result<SubmissionStatus, DraftError> {
         let mut drafts = Vec::new();
         for id in ids {
             drafts.push(self.store.status(&self.worker, *id)?);
         }
         let first = drafts.first();
         let submission = first.and_then(|draft| draft.submission.as_ref());
-        let comment = submission.and_then(|one| one.reviewed.as_ref()).map(|said| said.2.clone());
+        let comment =
+            submission.and_then(|one| one.reviewed.as_ref()).map(|status| status.2.clone());
         Ok(SubmissionStatus {
             drafts: ids.to_vec(),
             state: first.map_or(DraftState::Editing, |draft| draft.state),
@@ -212,28 +214,32 @@ impl DraftClient {
 
     /// Output of failed checks and of the reviewing model, without texts that may contain a
     /// credential.
-    fn words(&self, judged: &GateReport) -> Vec<String> {
+    fn review_messages(&self, judged: &GateReport) -> Vec<String> {
         let checks = judged.checks.iter().filter(|check| !check.passed);
         let checks = checks.map(|check| format!("check `{}`:\n{}", check.id, check.output));
         let doubts = judged.doubts.iter().map(|doubt| format!("a reviewer says: {}", doubt.why));
-        checks.chain(doubts).filter(|words| self.store.may_be_shown(words)).collect()
+        checks.chain(doubts).filter(|text| self.store.may_be_shown(text)).collect()
     }
 }
 
 impl EffectPerformer for DraftPerformer {
     fn perform<'a>(&'a self, id: &'a EffectId, effect: &'a Effect) -> PerformFuture<'a> {
-        let Effect::Draft(call) = effect else { return self.others.perform(id, effect) };
+        let Effect::Draft(call) = effect else { return self.inner.perform(id, effect) };
         Box::pin(async move {
-            let begun = Instant::now();
+            let started = Instant::now();
             let reply = self.reply(call).await;
             tracing::info!(target: "moothall::run", reply = reply.name(), "draft call complete");
-            let latency_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+            let latency_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
             let result = EffectResult::Drafted(Box::new(reply));
             TimedResult { result, timing: EffectTiming { latency_ms, tries: 1 } }
         })
     }
 
     fn spent(&self) -> Option<SpendTotals> {
-        self.others.spent()
+        self.inner.spent()
+    }
+
+    fn end_outage_waits(&self) {
+        self.inner.end_outage_waits();
     }
 }

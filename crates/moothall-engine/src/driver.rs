@@ -33,10 +33,10 @@ use crate::perform::EffectPerformer;
 
 /// Default number of effects performed concurrently. The gateway enforces the providers' own
 /// limits.
-const USUAL_AT_ONCE: usize = 64;
+const DEFAULT_AT_ONCE: usize = 64;
 
 /// Default number of concurrent children.
-const USUAL_PARALLEL_CHILDREN: usize = 15;
+const DEFAULT_PARALLEL_CHILDREN: usize = 15;
 
 /// Drives one run until it finishes, pauses or is cancelled.
 ///
@@ -53,10 +53,10 @@ pub struct RunDriver {
     run_id: RunId,
     at_once: usize,
     parallel_children: usize,
-    walls: IsolationMode,
-    person_says: Option<MoveReview>,
-    heeds_pause: bool,
-    can_go_on: bool,
+    isolation: IsolationMode,
+    person_review: Option<MoveReview>,
+    honors_pause: bool,
+    can_resume: bool,
     on_event: Box<dyn FnMut(&StoredEvent) + Send>,
 }
 
@@ -107,18 +107,18 @@ pub(crate) fn pause_detail(model: &ModelName, failure: &ModelFailure) -> String 
 
 impl RunDriver {
     /// Creates a driver for a run that is in the store. The caller must hold the run's lock.
-    /// Children run in this process unless [`Self::walls`] is set.
+    /// Children run in this process unless [`Self::isolation`] is set.
     pub fn new(store: Arc<dyn Store>, performer: Arc<dyn EffectPerformer>, run_id: RunId) -> Self {
         Self {
             store,
             performer,
             run_id,
-            at_once: USUAL_AT_ONCE,
-            parallel_children: USUAL_PARALLEL_CHILDREN,
-            walls: IsolationMode::None,
-            person_says: None,
-            heeds_pause: false,
-            can_go_on: true,
+            at_once: DEFAULT_AT_ONCE,
+            parallel_children: DEFAULT_PARALLEL_CHILDREN,
+            isolation: IsolationMode::None,
+            person_review: None,
+            honors_pause: false,
+            can_resume: true,
             on_event: Box::new(|_| {}),
         }
     }
@@ -139,15 +139,15 @@ impl RunDriver {
 
     /// Sets where children run.
     #[must_use]
-    pub fn walls(self, walls: IsolationMode) -> Self {
-        Self { walls, ..self }
+    pub fn isolation(self, isolation: IsolationMode) -> Self {
+        Self { isolation, ..self }
     }
 
     /// Sets a person's answer to the question at which the run is paused. The first such question
     /// gets this answer, which is journaled; without it the run pauses.
     #[must_use]
-    pub fn person_says(self, review: Option<MoveReview>) -> Self {
-        Self { person_says: review, ..self }
+    pub fn person_review(self, review: Option<MoveReview>) -> Self {
+        Self { person_review: review, ..self }
     }
 
     /// Honors a pause that was requested before `drive` is called. By default `drive` clears such a
@@ -156,15 +156,15 @@ impl RunDriver {
     /// Use this if you announce the resumption first: clear earlier requests, announce, then drive.
     /// A pause requested right after the announcement is then not lost.
     #[must_use]
-    pub fn heed_pause(self) -> Self {
-        Self { heeds_pause: true, ..self }
+    pub fn honor_pause(self) -> Self {
+        Self { honors_pause: true, ..self }
     }
 
     /// Treats a missing answer as a result instead of pausing, for runs that are not stored and
     /// cannot be resumed.
     #[must_use]
-    pub fn without_return(self) -> Self {
-        Self { can_go_on: false, ..self }
+    pub fn without_resume(self) -> Self {
+        Self { can_resume: false, ..self }
     }
 
     /// Sets a callback for every event that is new to the store, in order.
@@ -187,18 +187,19 @@ impl RunDriver {
             },
             None => 0,
         };
-        if !self.heeds_pause {
-            self.store.withdraw(&self.run_id, ControlRequest::Pause).await?;
+        if !self.honors_pause {
+            self.store.clear_control(&self.run_id, ControlRequest::Pause).await?;
         }
         let journal = self.store.journal(&self.run_id).await?;
-        let children = ChildScheduler::new(self.run_id.clone(), self.walls, self.parallel_children);
-        let mut desk = JournalWriter::new(self.store, self.performer, self.run_id, self.on_event);
+        let children =
+            ChildScheduler::new(self.run_id.clone(), self.isolation, self.parallel_children);
+        let mut writer = JournalWriter::new(self.store, self.performer, self.run_id, self.on_event);
         if events > 0 {
-            desk.read_events().await?;
+            writer.read_events().await?;
         }
-        RunLoop::new(desk, journal, children, self.at_once)
-            .person_says(self.person_says)
-            .can_go_on(self.can_go_on)
+        RunLoop::new(writer, journal, children, self.at_once)
+            .person_review(self.person_review)
+            .can_resume(self.can_resume)
             .drive(workflow)
             .await
     }

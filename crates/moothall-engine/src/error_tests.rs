@@ -22,7 +22,7 @@ fn run() -> NewRun {
 }
 
 #[tokio::test]
-async fn a_run_whose_store_is_being_closed_goes_on_later() {
+async fn a_closed_store_is_a_retryable_error() {
     let store = SqliteStore::in_memory().await.unwrap();
     store.close().await;
     let closed = EngineError::from(store.create_run(run()).await.unwrap_err());
@@ -30,7 +30,7 @@ async fn a_run_whose_store_is_being_closed_goes_on_later() {
 }
 
 #[test]
-fn what_somebody_can_cure_is_tried_again_and_what_nobody_can_is_final() {
+fn only_errors_that_can_be_fixed_are_retryable() {
     let full = StoreError::Io(io::Error::from(io::ErrorKind::StorageFull));
     assert!(EngineError::from(full).is_retryable());
     assert!(EngineError::Lock(io::Error::from(io::ErrorKind::PermissionDenied)).is_retryable());

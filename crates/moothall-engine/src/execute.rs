@@ -48,7 +48,7 @@ impl SandboxPerformer {
         let inputs = self.inputs(request).await?;
         let labels = SandboxLabels::of_effect(&self.run_id, id);
         let job = ExecutionJob { labels: &labels, request, inputs };
-        let begun = Instant::now();
+        let started = Instant::now();
         let ExecutionOutput { mut execution, files } = self.executor.execute(job).await?;
         let exit_code = match execution.exit {
             ExecutionExit::Exited { code } => Some(code),
@@ -57,9 +57,9 @@ impl SandboxPerformer {
             | ExecutionExit::OutOfMemory
             | ExecutionExit::SandboxDied { .. } => None,
         };
-        let duration_ms = elapsed_ms(begun);
+        let duration_ms = elapsed_ms(started);
         tracing::info!(target: "moothall::run", exit_code, duration_ms, "execution complete");
-        self.keep(&mut execution, files).await?;
+        self.store_files(&mut execution, files).await?;
         Ok(execution)
     }
 
@@ -82,7 +82,7 @@ impl SandboxPerformer {
     }
 
     /// Stores the output files and lists exactly those in the execution.
-    async fn keep(
+    async fn store_files(
         &self,
         execution: &mut SandboxExecution,
         files: BTreeMap<GuestPath, Vec<u8>>,
@@ -90,12 +90,12 @@ impl SandboxPerformer {
         execution.files.clear();
         for (path, bytes) in files {
             if bytes.len() > MAX_ARTIFACT_BYTES {
-                let words = format!("{path}: larger than {MAX_ARTIFACT_BYTES} bytes");
-                execution.left_behind.push(words);
+                let message = format!("{path}: larger than {MAX_ARTIFACT_BYTES} bytes");
+                execution.left_behind.push(message);
                 continue;
             }
-            let kept = self.store.keep_artifact(&self.run_id, &bytes).await;
-            let sha256 = kept.map_err(|error| {
+            let stored = self.store.keep_artifact(&self.run_id, &bytes).await;
+            let sha256 = stored.map_err(|error| {
                 failed(SandboxFailureKind::Lost, format!("{path} cannot be kept: {error}"))
             })?;
             execution.files.insert(path, FileRef { sha256, bytes: bytes.len() as u64 });
@@ -113,7 +113,7 @@ impl EffectPerformer for SandboxPerformer {
             | Effect::AskPerson(_)
             | Effect::Draft(_) => self.models.perform(id, effect),
             Effect::Execute(request) => Box::pin(async move {
-                let begun = Instant::now();
+                let started = Instant::now();
                 let result = match self.execute(id, request).await {
                     Ok(execution) => EffectResult::Executed(Box::new(execution)),
                     Err(failure) => {
@@ -124,7 +124,7 @@ impl EffectPerformer for SandboxPerformer {
                 };
                 TimedResult {
                     result,
-                    timing: EffectTiming { latency_ms: elapsed_ms(begun), tries: 1 },
+                    timing: EffectTiming { latency_ms: elapsed_ms(started), tries: 1 },
                 }
             }),
         }
@@ -132,6 +132,10 @@ impl EffectPerformer for SandboxPerformer {
 
     fn spent(&self) -> Option<SpendTotals> {
         self.models.spent()
+    }
+
+    fn end_outage_waits(&self) {
+        self.models.end_outage_waits();
     }
 }
 

@@ -13,14 +13,14 @@ use moothall_core::sandbox::{GuestPath, SandboxFailure, SandboxFailureKind};
 use moothall_core::{EffectId, EffectResult, RunId, Sha256Hex, Step, Workflow as _};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
-use crate::children::{build, inside};
+use crate::children::{build, guest_workflow};
 use crate::guests::{GuestPool, GuestSession};
 
 /// Fresh guests after one that deviated.
-const AFTER_A_LIE: u32 = 1;
+const MAX_RETRIES_AFTER_DEVIATION: u32 = 1;
 
 /// Fresh guests after one was lost.
-const AFTER_A_LOSS: u32 = 2;
+const MAX_RETRIES_AFTER_LOSS: u32 = 2;
 
 /// A result that a machine is resumed with.
 pub(crate) type Told = (EffectId, EffectResult);
@@ -28,17 +28,17 @@ pub(crate) type Told = (EffectId, EffectResult);
 /// A child and the guests it runs in, one at a time.
 #[derive(Debug)]
 pub(crate) struct GuestRunner {
-    pub(crate) lobby: Arc<GuestPool>,
+    pub(crate) guest_pool: Arc<GuestPool>,
     pub(crate) run_id: RunId,
     /// The effect that started the child.
     pub(crate) id: EffectId,
     pub(crate) request: ChildRequest,
     /// All results delivered so far, in order.
-    pub(crate) told: Vec<Told>,
+    pub(crate) delivered: Vec<Told>,
     /// Results still to come.
-    pub(crate) more: UnboundedReceiver<Told>,
+    pub(crate) results: UnboundedReceiver<Told>,
     /// Reports the number of confirmed steps, including the first.
-    pub(crate) agreed: UnboundedSender<(EffectId, usize)>,
+    pub(crate) confirmed: UnboundedSender<(EffectId, usize)>,
 }
 
 /// Why a child has no guest. Receipts contain these texts, so equal reasons must have equal texts.
@@ -51,7 +51,7 @@ pub(crate) enum GuestUnavailable {
 }
 
 impl GuestUnavailable {
-    pub(crate) fn words(self) -> &'static str {
+    pub(crate) fn reason(self) -> &'static str {
         match self {
             Self::Failed(SandboxFailureKind::NoEngine) => {
                 "no-engine: no sandbox on this host is as strong as it must be"
@@ -73,7 +73,7 @@ impl GuestUnavailable {
 /// Why one guest was abandoned.
 enum GuestFault {
     /// No guest is available.
-    NotEntered(SandboxFailure),
+    Unavailable(SandboxFailure),
     /// The guest was lost.
     Lost(SandboxFailure),
     /// The guest deviated from the machine in this process.
@@ -83,82 +83,85 @@ enum GuestFault {
 /// How the use of one guest ended without a fault.
 enum GuestExit {
     /// The machine finished; describes where it ran.
-    AtTheEnd(ChildIsolation),
+    Finished(ChildIsolation),
     /// The guest was returned because others were waiting, and now there is a new result to
     /// deliver.
-    GivenBack,
+    Reclaimed,
 }
 
 impl GuestRunner {
     /// Runs in guests until the machine finishes or no guest is available.
-    pub(crate) async fn live(mut self) -> (EffectId, Result<ChildIsolation, GuestUnavailable>) {
+    pub(crate) async fn run(mut self) -> (EffectId, Result<ChildIsolation, GuestUnavailable>) {
         let mut faults = 0;
         loop {
-            let fault = match self.stay().await {
-                Ok(GuestExit::AtTheEnd(isolation)) => return (self.id, Ok(isolation)),
-                Ok(GuestExit::GivenBack) => continue,
+            let fault = match self.run_in_guest().await {
+                Ok(GuestExit::Finished(isolation)) => return (self.id, Ok(isolation)),
+                Ok(GuestExit::Reclaimed) => continue,
                 Err(fault) => fault,
             };
             let child = self.id.as_str();
-            let (no_room, patience) = match fault {
-                GuestFault::NotEntered(SandboxFailure { kind, .. }) => {
+            let (unavailable, max_retries) = match fault {
+                GuestFault::Unavailable(SandboxFailure { kind, .. }) => {
                     (GuestUnavailable::Failed(kind), 0)
                 }
                 GuestFault::Lost(SandboxFailure { kind, detail }) => {
                     tracing::warn!(child, detail, "sandbox lost");
-                    (GuestUnavailable::Failed(kind), AFTER_A_LOSS)
+                    (GuestUnavailable::Failed(kind), MAX_RETRIES_AFTER_LOSS)
                 }
                 GuestFault::Differs(what) => {
                     tracing::warn!(child, what, "guest deviated from the local workflow");
-                    (GuestUnavailable::Differed, AFTER_A_LIE)
+                    (GuestUnavailable::Differed, MAX_RETRIES_AFTER_DEVIATION)
                 }
             };
-            if faults >= patience {
-                return (self.id, Err(no_room));
+            if faults >= max_retries {
+                return (self.id, Err(unavailable));
             }
             faults += 1;
         }
     }
 
     /// Uses one guest from the first step until it is given up.
-    async fn stay(&mut self) -> Result<GuestExit, GuestFault> {
-        let mut room =
-            self.lobby.enter(&self.run_id, &self.id).await.map_err(GuestFault::NotEntered)?;
-        let mut own =
+    async fn run_in_guest(&mut self) -> Result<GuestExit, GuestFault> {
+        let mut guest = self
+            .guest_pool
+            .acquire(&self.run_id, &self.id)
+            .await
+            .map_err(GuestFault::Unavailable)?;
+        let mut local =
             build(&self.request).map_err(|_| GuestFault::Differs("cannot build the workflow"))?;
-        let first = own.start();
-        let mut is_over = first.outcome.is_some();
-        let step = room.start(inside(&self.request)).await.map_err(GuestFault::Lost)?;
+        let first = local.start();
+        let mut is_finished = first.outcome.is_some();
+        let step = guest.start(guest_workflow(&self.request)).await.map_err(GuestFault::Lost)?;
         self.compare(0, first, &step)?;
         let mut at = 0;
-        while !is_over {
-            while self.told.len() <= at {
+        while !is_finished {
+            while self.delivered.len() <= at {
                 tokio::select! {
                     biased;
-                    told = next(&mut self.more) => self.told.push(told),
-                    () = self.lobby.wants_back() => {
+                    delivered = next(&mut self.results) => self.delivered.push(delivered),
+                    () = self.guest_pool.reclaim_requested() => {
                         tracing::debug!(child = self.id.as_str(), "idle sandbox returned to the pool");
-                        room.leave();
-                        self.told.push(next(&mut self.more).await);
-                        return Ok(GuestExit::GivenBack);
+                        guest.release();
+                        self.delivered.push(next(&mut self.results).await);
+                        return Ok(GuestExit::Reclaimed);
                     }
                 }
             }
-            let Some((id, result)) = self.told.get(at).cloned() else { continue };
+            let Some((id, result)) = self.delivered.get(at).cloned() else { continue };
             at += 1;
             // The local machine rejects this result although it accepted it before; the guest is
             // not at fault.
-            let Ok(expected) = own.resume(&id, result.clone()) else { continue };
-            is_over = expected.outcome.is_some();
-            let step = room.tell(id, result).await.map_err(GuestFault::Lost)?;
+            let Ok(expected) = local.resume(&id, result.clone()) else { continue };
+            is_finished = expected.outcome.is_some();
+            let step = guest.resume(id, result).await.map_err(GuestFault::Lost)?;
             self.compare(at, expected, &step)?;
         }
-        let logs = read_back(&mut *room, own.files()).await?;
-        let attestation = room.attestation().clone();
-        room.leave();
+        let logs = read_back(&mut *guest, local.files()).await?;
+        let attestation = guest.attestation().clone();
+        guest.release();
         let class = attestation.class;
         let attestation = Some(Box::new(attestation));
-        Ok(GuestExit::AtTheEnd(ChildIsolation { class, fallback: None, attestation, logs }))
+        Ok(GuestExit::Finished(ChildIsolation { class, fallback: None, attestation, logs }))
     }
 
     /// Reports the step as confirmed, or fails if it deviates.
@@ -167,27 +170,27 @@ impl GuestRunner {
             return Err(GuestFault::Differs("step differs"));
         }
         // Sending fails only when the run is over.
-        let _ = self.agreed.send((self.id.clone(), at + 1));
+        let _ = self.confirmed.send((self.id.clone(), at + 1));
         Ok(())
     }
 }
 
 /// The next result. If the sender is gone the run is over, so this waits until the task is aborted.
-async fn next(more: &mut UnboundedReceiver<Told>) -> Told {
-    match more.recv().await {
-        Some(told) => told,
+async fn next(results: &mut UnboundedReceiver<Told>) -> Told {
+    match results.recv().await {
+        Some(delivered) => delivered,
         None => std::future::pending().await,
     }
 }
 
 /// Reads the machine's files from the guest and checks that they match the local ones.
 async fn read_back(
-    room: &mut dyn GuestSession,
+    guest: &mut dyn GuestSession,
     files: BTreeMap<GuestPath, String>,
 ) -> Result<BTreeMap<String, Sha256Hex>, GuestFault> {
     let mut logs = BTreeMap::new();
     for (path, expected) in files {
-        let bytes = room.read(&path, expected.len() as u64).await.map_err(GuestFault::Lost)?;
+        let bytes = guest.read(&path, expected.len() as u64).await.map_err(GuestFault::Lost)?;
         if bytes != expected.as_bytes() {
             return Err(GuestFault::Differs("file differs"));
         }

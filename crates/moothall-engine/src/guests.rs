@@ -16,7 +16,7 @@ use moothall_core::{EffectId, EffectResult, RunId};
 use tokio::sync::watch;
 
 /// Default time a guest may be idle while other children wait for one.
-const USUAL_IDLE: Duration = Duration::from_secs(20);
+const DEFAULT_IDLE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The future of one request to a guest. Boxed because the provider is chosen at run time.
 pub type RoomFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, SandboxFailure>> + Send + 'a>>;
@@ -30,7 +30,7 @@ pub type RoomFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, SandboxFailur
 /// - Dropping the future leaves nothing behind.
 pub trait GuestProvider: Debug + Send + Sync {
     /// Provides a guest for the child that this effect started.
-    fn enter<'a>(
+    fn acquire<'a>(
         &'a self,
         run_id: &'a RunId,
         id: &'a EffectId,
@@ -46,7 +46,7 @@ pub trait GuestSession: Debug + Send {
     fn start(&mut self, workflow: GuestWorkflow) -> RoomFuture<'_, StepSummary>;
 
     /// Resumes the machine with a result and returns its next step.
-    fn tell(&mut self, id: EffectId, result: EffectResult) -> RoomFuture<'_, StepSummary>;
+    fn resume(&mut self, id: EffectId, result: EffectResult) -> RoomFuture<'_, StepSummary>;
 
     /// Reads a file written by the machine, up to `most_bytes`.
     fn read<'a>(&'a mut self, path: &'a GuestPath, most_bytes: u64) -> RoomFuture<'a, Vec<u8>>;
@@ -55,7 +55,7 @@ pub trait GuestSession: Debug + Send {
     fn attestation(&self) -> &SandboxAttestation;
 
     /// Releases the guest. Cleanup continues in the background.
-    fn leave(self: Box<Self>);
+    fn release(self: Box<Self>);
 }
 
 /// Where the children of a run are executed.
@@ -64,9 +64,9 @@ pub enum IsolationMode {
     /// In this process, as configured.
     None,
     /// Each in its own guest.
-    Rooms {
+    Guests {
         /// The source of guests.
-        lobby: Arc<GuestPool>,
+        guest_pool: Arc<GuestPool>,
         /// What to do if a child gets no guest or its guests fail.
         on_failure: GuestFailurePolicy,
     },
@@ -84,7 +84,7 @@ pub enum GuestFailurePolicy {
 /// Hands out guests and tracks how many children wait for one. Can be shared by several runs.
 #[derive(Debug)]
 pub struct GuestPool {
-    rooms: Box<dyn GuestProvider>,
+    provider: Box<dyn GuestProvider>,
     idle: Duration,
     /// Number of children waiting for a guest.
     waiting: watch::Sender<usize>,
@@ -95,13 +95,13 @@ pub struct GuestPool {
 
 impl GuestPool {
     /// Hands out guests from this provider.
-    pub fn new(rooms: impl GuestProvider + 'static) -> Self {
+    pub fn new(provider: impl GuestProvider + 'static) -> Self {
         let (waiting, warned) = (watch::Sender::new(0), AtomicBool::new(false));
-        Self { rooms: Box::new(rooms), idle: USUAL_IDLE, waiting, warned }
+        Self { provider: Box::new(provider), idle: DEFAULT_IDLE_TIMEOUT, waiting, warned }
     }
 
     /// Has no guests: every request fails immediately with this reason.
-    pub fn closed(why: SandboxFailure) -> Self {
+    pub fn unavailable(why: SandboxFailure) -> Self {
         Self::new(UnavailableProvider(why))
     }
 
@@ -111,23 +111,23 @@ impl GuestPool {
         Self { idle, ..self }
     }
 
-    pub(crate) async fn enter(
+    pub(crate) async fn acquire(
         &self,
         run_id: &RunId,
         id: &EffectId,
     ) -> Result<Box<dyn GuestSession>, SandboxFailure> {
-        let _one_more = GuestWaiter::new(&self.waiting);
-        let room = self.rooms.enter(run_id, id).await;
-        if let Err(SandboxFailure { detail, .. }) = &room
+        let _waiter = GuestWaiter::new(&self.waiting);
+        let guest = self.provider.acquire(run_id, id).await;
+        if let Err(SandboxFailure { detail, .. }) = &guest
             && !self.warned.swap(true, Ordering::Relaxed)
         {
             tracing::warn!(child = id.as_str(), detail, "no sandbox available for debates");
         }
-        room
+        guest
     }
 
     /// Returns when a guest that is idle from now on should be returned.
-    pub(crate) async fn wants_back(&self) {
+    pub(crate) async fn reclaim_requested(&self) {
         tokio::time::sleep(self.idle).await;
         let mut waiting = self.waiting.subscribe();
         // Cannot fail: `self` owns the sender.
@@ -156,7 +156,11 @@ impl Drop for GuestWaiter<'_> {
 struct UnavailableProvider(SandboxFailure);
 
 impl GuestProvider for UnavailableProvider {
-    fn enter<'a>(&'a self, _: &'a RunId, _: &'a EffectId) -> RoomFuture<'a, Box<dyn GuestSession>> {
+    fn acquire<'a>(
+        &'a self,
+        _: &'a RunId,
+        _: &'a EffectId,
+    ) -> RoomFuture<'a, Box<dyn GuestSession>> {
         Box::pin(async { Err(self.0.clone()) })
     }
 }

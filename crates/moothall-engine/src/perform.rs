@@ -27,6 +27,9 @@ pub trait EffectPerformer: fmt::Debug + Send + Sync {
     fn spent(&self) -> Option<SpendTotals> {
         None
     }
+
+    /// Makes calls that wait for the end of an outage fail now, because the run pauses.
+    fn end_outage_waits(&self) {}
 }
 
 /// The future of one effect. Boxed because the performer is chosen at run time.
@@ -64,7 +67,7 @@ impl ModelPerformer {
 
     /// Observes the calls for which `listeners` returns a listener.
     #[must_use]
-    pub fn watched_by(
+    pub fn with_listeners(
         self,
         listeners: impl Fn(&EffectId) -> Option<Box<dyn ReplyListener>> + Send + Sync + 'static,
     ) -> Self {
@@ -85,21 +88,21 @@ impl EffectPerformer for ModelPerformer {
                 }
                 // Runs that execute programs or gather evidence wrap this performer in one that
                 // can.
-                Effect::Execute(_) => without_means(EffectResult::NotExecuted(SandboxFailure {
+                Effect::Execute(_) => unsupported(EffectResult::NotExecuted(SandboxFailure {
                     kind: SandboxFailureKind::NoEngine,
                     detail: "this run has no sandbox".to_owned(),
                 })),
-                Effect::Gather(_) => without_means(EffectResult::NotGathered(GatherFailure {
+                Effect::Gather(_) => unsupported(EffectResult::NotGathered(GatherFailure {
                     kind: GatherFailureKind::Unavailable,
                     detail: "this run has no source of evidence".to_owned(),
                 })),
                 Effect::Draft(_) => {
                     let why = "this run has no store of drafts".to_owned();
-                    without_means(EffectResult::Drafted(Box::new(DraftReply::Failed { why })))
+                    unsupported(EffectResult::Drafted(Box::new(DraftReply::Failed { why })))
                 }
                 // The driver handles these; a performer never makes up an answer.
                 Effect::StartChild(_) | Effect::AskPerson(_) => {
-                    without_means(EffectResult::NotPerformed)
+                    unsupported(EffectResult::NotPerformed)
                 }
             }
         })
@@ -108,9 +111,13 @@ impl EffectPerformer for ModelPerformer {
     fn spent(&self) -> Option<SpendTotals> {
         Some(self.ledger.spent_at_most())
     }
+
+    fn end_outage_waits(&self) {
+        self.ledger.end_outage_waits();
+    }
 }
 
 /// The result of an effect that this run cannot perform.
-fn without_means(result: EffectResult) -> TimedResult {
+fn unsupported(result: EffectResult) -> TimedResult {
     TimedResult { result, timing: EffectTiming { latency_ms: 0, tries: 0 } }
 }

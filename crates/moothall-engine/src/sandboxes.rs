@@ -13,32 +13,32 @@ use tokio::task::JoinHandle;
 pub struct SandboxExecutor {
     sandboxes: SandboxRunner,
     /// Cleanups in progress. Only `shut_down` awaits them.
-    ending: Mutex<Vec<JoinHandle<()>>>,
+    cleanups: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl SandboxExecutor {
     /// Uses the given sandboxes.
     pub fn new(sandboxes: SandboxRunner) -> Self {
-        Self { sandboxes, ending: Mutex::default() }
+        Self { sandboxes, cleanups: Mutex::default() }
     }
 
     /// Starts filling the pool for a spec that will be requested soon.
-    pub fn expect(&self, spec: &SandboxSpec) {
-        self.sandboxes.expect(spec);
+    pub fn prewarm(&self, spec: &SandboxSpec) {
+        self.sandboxes.prewarm(spec);
     }
 
     /// Waits until all sandboxes have shut down, used and idle ones.
     pub async fn shut_down(&self) {
-        let ending = std::mem::take(&mut *self.ending());
-        for end in ending {
+        let cleanups = std::mem::take(&mut *self.cleanups());
+        for end in cleanups {
             // The reaper removes what a failed cleanup leaves behind.
             let _ = end.await;
         }
         self.sandboxes.shut_down().await;
     }
 
-    fn ending(&self) -> std::sync::MutexGuard<'_, Vec<JoinHandle<()>>> {
-        self.ending.lock().unwrap_or_else(PoisonError::into_inner)
+    fn cleanups(&self) -> std::sync::MutexGuard<'_, Vec<JoinHandle<()>>> {
+        self.cleanups.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -49,9 +49,9 @@ impl ProgramExecutor for SandboxExecutor {
             let executed = self.sandboxes.execute(labels, request, &inputs, None).await;
             let LeaseOutcome { execution, files, clean_up } =
                 executed.map_err(|error| error.failure())?;
-            let mut ending = self.ending();
-            ending.retain(|end| !end.is_finished());
-            ending.push(clean_up);
+            let mut cleanups = self.cleanups();
+            cleanups.retain(|end| !end.is_finished());
+            cleanups.push(clean_up);
             Ok(ExecutionOutput { execution, files })
         })
     }

@@ -90,7 +90,7 @@ impl<'a> ClaimChecker<'a> {
         for (number, range) in (0..).zip(found.iter().take(MAX_SENTENCES)) {
             self.check_sentence(number, &checked[range.clone()], &mut claims);
         }
-        claims.extend(beyond(text.len(), &found));
+        claims.extend(unchecked_rest(text.len(), &found));
         claims
     }
 
@@ -152,7 +152,7 @@ impl<'a> ClaimChecker<'a> {
 }
 
 /// Reports the part of the text that exceeds a limit and was not checked.
-fn beyond(text_bytes: usize, found: &[Range<usize>]) -> Option<Claim> {
+fn unchecked_rest(text_bytes: usize, found: &[Range<usize>]) -> Option<Claim> {
     let (printed, detail) = if found.len() > MAX_SENTENCES {
         (format!("{} sentences", found.len()), format!("only {MAX_SENTENCES} are checked"))
     } else if text_bytes > MAX_TEXT_BYTES {

@@ -37,7 +37,7 @@ const PASSAGE: &str = "[T0:0000000001-25-000001:1A:3]";
 const EVENT: &str = "[E0:0000000001-25-000007]";
 
 #[test]
-fn a_number_is_checked_against_what_its_own_sentence_cites() {
+fn a_number_is_checked_against_the_citations_of_its_sentence() {
     check("Revenue was $1.25 billion [F0:Revenue:FY2025].", &[("OK", "$1.25 billion")]);
     check("revenue was $1.25 billion [F0:revenue:Q4FY25].", &[("WRONG_PERIOD", "$1.25 billion")]);
     check("Revenue grew 25% [F0:Revenue:FY2025; F0:Revenue:FY2024].", &[("OK_DERIVED", "25%")]);
@@ -64,7 +64,7 @@ fn a_number_without_a_citation_is_flagged() {
 
 /// Regression: an assumption beside a citation excused every wrong number of the sentence.
 #[test]
-fn an_assumption_excuses_no_slip_of_a_cited_fact() {
+fn an_assumption_does_not_excuse_a_wrong_number_with_a_citation() {
     let text = "Of revenue of $1.25 billion we assume 7% [F0:Revenue:FY2025][A1: guess].";
     check(text, &[("OK", "$1.25 billion"), ("ASSUMPTION", "7%")]);
     let text = "Of revenue of $1.25 million we assume 7% [F0:Revenue:FY2025][A1: guess].";
@@ -90,7 +90,7 @@ fn a_citation_must_name_something_that_exists() {
 }
 
 #[test]
-fn a_passage_supports_what_it_says_and_nothing_else() {
+fn a_passage_supports_only_numbers_that_it_contains() {
     check(&format!("It employs 4,200 people {PASSAGE}."), &[("EVIDENCE", "4,200")]);
     check(&format!("It employs 5,200 people {PASSAGE}."), &[("WRONG_VALUE", "5,200")]);
     check(&format!("Prices rose 3.5% {PASSAGE}."), &[("WRONG_SIGN", "3.5%")]);
@@ -113,13 +113,13 @@ fn an_event_has_days_and_items_and_no_amounts() {
 }
 
 #[test]
-fn a_headline_supports_only_its_own_words() {
+fn a_headline_supports_only_numbers_that_it_contains() {
     check("It cuts 900 jobs [N0:4].", &[("EVIDENCE", "900")]);
     check("It cuts 950 jobs [N0:4].", &[("UNSUPPORTED", "950")]);
 }
 
 #[test]
-fn words_must_name_the_cited_period() {
+fn a_sentence_must_name_the_cited_period() {
     check(
         "In fiscal 2023 revenue was $1.25 billion [F0:Revenue:FY2025].",
         &[("OK", "$1.25 billion"), ("PERIOD_TEXT", "2023")],
@@ -127,7 +127,7 @@ fn words_must_name_the_cited_period() {
 }
 
 #[test]
-fn what_is_beyond_the_bounds_is_said() {
+fn claims_beyond_the_limits_are_reported_as_unchecked() {
     let last = |text: &str| {
         let sheet = sheet();
         let claims = ClaimChecker::new(CitableEvidence {
@@ -237,12 +237,12 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 200, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_text_made_of_our_pieces_is_checked_alike_twice(text in pieces()) {
+    fn checking_a_text_of_known_parts_twice_gives_the_same_result(text in pieces()) {
         check_any(&text)?;
     }
 
     #[test]
-    fn any_text_at_all_is_checked_alike_twice(text in ".{0,300}") {
+    fn checking_any_text_twice_gives_the_same_result(text in ".{0,300}") {
         check_any(&text)?;
     }
 }

@@ -30,7 +30,7 @@ pub use self::import::{
 pub use self::notifications::{DraftNotification, DraftNotificationKind, notifications_for};
 pub use self::path::{PathFault, RelPath};
 pub use self::state::{Draft, DraftSet, DraftState, DraftSubmission};
-pub use self::steps::{BlobRetention, kept_blobs, steps, undo_steps};
+pub use self::steps::{BlobRetention, referenced_blobs, steps, undo_steps};
 
 #[cfg(test)]
 #[path = "drafts_tests.rs"]

@@ -126,7 +126,7 @@ fn review(draft: DraftId, seal: Sha256Hex, say: ReviewDecision) -> DraftOperatio
 }
 
 #[test]
-fn handles_that_are_no_handles_are_unknown() {
+fn malformed_draft_ids_are_not_parsed() {
     for text in
         ["", "drf_", "../../x", "drf_0g", &"d".repeat(5000), "DRF_00000000000000000000000000000000"]
     {
@@ -168,7 +168,7 @@ fn a_task_has_no_more_than_sixteen_open_drafts() {
 
 /// Workers choose their own task names, so a limit per task alone bounds nothing.
 #[test]
-fn a_worker_has_no_more_than_so_many_open_drafts_whatever_its_tasks() {
+fn the_open_drafts_of_a_worker_are_limited_across_tasks() {
     let mut world = World::new();
     let request = |number: u16| DraftOperation::Request {
         id: DraftId::new(
@@ -187,7 +187,7 @@ fn a_worker_has_no_more_than_so_many_open_drafts_whatever_its_tasks() {
 }
 
 #[test]
-fn another_workers_handle_is_unknown_in_the_same_words() {
+fn a_draft_of_another_worker_is_reported_as_unknown() {
     let mut world = World::new();
     let draft = world.written(1, "a");
     let stranger = Principal::worker("ada/two");
@@ -198,7 +198,7 @@ fn another_workers_handle_is_unknown_in_the_same_words() {
 }
 
 #[test]
-fn nothing_is_written_or_submitted_after_it_was_applied() {
+fn an_applied_draft_cannot_be_written_or_submitted() {
     let mut world = World::new();
     let draft = world.written(1, "a");
     world.submitted(&[draft]);
@@ -229,7 +229,7 @@ fn a_write_for_an_older_revision_is_refused() {
 }
 
 #[test]
-fn an_expired_draft_says_so() {
+fn writing_an_expired_draft_reports_that_it_is_expired() {
     let mut world = World::new();
     let draft = world.written(1, "a");
     world.now += 7 * DAY;
@@ -242,7 +242,7 @@ fn an_expired_draft_says_so() {
 }
 
 #[test]
-fn a_rejected_draft_may_be_mended_until_the_last_rejection() {
+fn a_rejected_draft_can_be_edited_until_the_rejection_limit() {
     let mut world = World::new();
     let draft = world.written(1, "a");
     for state in [DraftState::Editing, DraftState::Rejected] {
@@ -253,7 +253,7 @@ fn a_rejected_draft_may_be_mended_until_the_last_rejection() {
 }
 
 #[test]
-fn an_approval_holds_for_what_was_shown_and_for_nothing_else() {
+fn an_approval_is_valid_only_for_the_version_that_was_shown() {
     let mut world = World::new();
     let draft = world.written(1, "a");
     world.submitted(&[draft]);
@@ -275,7 +275,7 @@ fn an_approval_holds_for_what_was_shown_and_for_nothing_else() {
 }
 
 #[test]
-fn only_people_on_the_list_approve_and_nobody_their_own() {
+fn only_listed_approvers_can_approve_and_never_their_own_drafts() {
     let mut world = World::new();
     world.reviewers.approvers = vec!["uid:1000".to_owned(), "token:0123456789ab".to_owned()];
     let ada = Principal::human("ada").with_account(PrincipalAccount::User(1000));
@@ -311,7 +311,7 @@ fn only_people_on_the_list_approve_and_nobody_their_own() {
 }
 
 #[test]
-fn plain_names_among_the_approvers_match_nobody() {
+fn plain_names_in_the_approver_list_match_no_account() {
     let mut world = World::new();
     world.reviewers.approvers = vec!["ada".to_owned(), "uid:01000".to_owned()];
     let draft = world.written(1, "a");
@@ -327,7 +327,7 @@ fn plain_names_among_the_approvers_match_nobody() {
 }
 
 #[test]
-fn person_under_the_name_of_a_worker_cannot_review() {
+fn a_reviewer_with_the_name_of_a_worker_is_refused() {
     let mut world = World::new();
     let draft = world.written(1, "a");
     world.submitted(&[draft]);
@@ -344,7 +344,7 @@ fn person_under_the_name_of_a_worker_cannot_review() {
 }
 
 #[test]
-fn accounts_are_written_in_one_way() {
+fn accounts_have_one_canonical_form() {
     for text in ["uid:0", "uid:4294967295", "token:0123456789ab", "elicitation:uid:1000"] {
         let account = PrincipalAccount::parse(text).unwrap();
         assert_eq!(account.to_string(), text);
@@ -381,7 +381,7 @@ fn an_approval_under_another_policy_is_refused() {
 }
 
 #[test]
-fn one_write_voids_what_was_said_about_the_whole_submission() {
+fn writing_one_draft_resets_its_whole_submission() {
     let mut world = World::new();
     let (one, two) = (world.written(1, "a"), world.written(2, "b"));
     world.submitted(&[one, two]);
@@ -403,7 +403,7 @@ fn one_file_is_not_submitted_twice_together() {
 }
 
 #[test]
-fn a_rename_is_a_new_file_and_the_end_of_the_old_one_and_can_be_undone() {
+fn a_rename_creates_one_file_deletes_another_and_can_be_undone() {
     let mut world = World::new();
     let draft = world.requested(1, "a");
     let onto = ProposedChange { file: Some(file("new")), rename_to: Some(path("b")) };
@@ -423,7 +423,7 @@ fn a_rename_is_a_new_file_and_the_end_of_the_old_one_and_can_be_undone() {
 }
 
 #[test]
-fn content_with_a_credential_is_not_kept_and_not_submitted_again() {
+fn content_with_a_credential_is_removed_and_cannot_be_submitted() {
     let mut world = World::new();
     let draft = world.written(1, "a");
     world.submitted(&[draft]);
@@ -442,16 +442,16 @@ fn content_with_a_credential_is_not_kept_and_not_submitted_again() {
     };
     world.tell(&Principal::gate(), verdict).unwrap();
     assert_eq!(world.tell(&worker(), submit(&[draft])), Err(DraftRefusal::ContentRemoved));
-    let kept = kept_blobs(&world.drafts, BlobRetention::default(), world.now);
+    let kept = referenced_blobs(&world.drafts, BlobRetention::default(), world.now);
     assert_eq!(kept.into_iter().collect::<Vec<_>>(), [file("old").sha256]);
 }
 
 #[test]
-fn contents_are_kept_while_something_can_become_of_them() {
+fn draft_contents_are_kept_while_the_draft_can_still_be_used() {
     let mut world = World::new();
     let draft = world.written(1, "a");
     let kept = |world: &World, after: u64| {
-        kept_blobs(&world.drafts, BlobRetention::default(), world.now + after).len()
+        referenced_blobs(&world.drafts, BlobRetention::default(), world.now + after).len()
     };
     assert_eq!(kept(&world, 400 * DAY), 2);
     world.tell(&worker(), DraftOperation::Withdraw { draft }).unwrap();
@@ -459,7 +459,7 @@ fn contents_are_kept_while_something_can_become_of_them() {
 }
 
 #[test]
-fn every_record_keeps_its_form_and_is_read_as_it_was_written() {
+fn every_audit_record_keeps_its_serialized_form() {
     let (one, sha) = (id(1), Sha256Hex::of(b"x"));
     let step = FileStep {
         path: path("a"),
@@ -561,7 +561,7 @@ fn commands() -> impl Strategy<Value = (u8, DraftOperation)> {
 
 proptest! {
     #[test]
-    fn no_order_of_commands_applies_what_the_gate_did_not_accept(
+    fn no_sequence_of_operations_applies_an_unaccepted_draft(
         told in prop::collection::vec(commands(), 0..60),
     ) {
         let mut world = World::new();

@@ -19,7 +19,7 @@ pub use self::checks::{CheckOutcome, CheckResult, check_outcome, check_request};
 pub use self::compare::{FileComparison, LineStats, merge, unified};
 pub use self::policy::{
     ElicitationMode, Policy, PolicyCheck, PolicyDate, PolicyException, PolicyFault, PolicyLayer,
-    PolicyLayerName, PreviewMode, ReviewChannel, duration_ms, made_by_tools,
+    PolicyLayerName, PreviewMode, ReviewChannel, duration_ms, is_build_output,
 };
 pub use self::rule::{GateAction, GateRule};
 pub use self::secrets::{
@@ -163,9 +163,9 @@ pub fn judge_until(
         seen.extend(of_file(change));
         seen.extend(of_git(change));
         if change.draft.is_some() {
-            seen.extend(content_rules::look(policy, change, &comparison));
-            seen.extend(code_rules::look(policy, change, &comparison));
-            seen.extend(secrets::look(change, key, stop));
+            seen.extend(content_rules::check(policy, change, &comparison));
+            seen.extend(code_rules::check(policy, change, &comparison));
+            seen.extend(secrets::check(change, key, stop));
         }
         if change.base.is_some() && change.draft.is_some() {
             seen.extend(of_difference(policy, change, &comparison));
@@ -174,12 +174,12 @@ pub fn judge_until(
             seen.extend(of_origin(policy, change, &seen));
         }
         let path = change.rename_to.unwrap_or(change.path);
-        findings.extend(seen.into_iter().filter_map(|one| weighed(policy, path, one, today)));
+        findings.extend(seen.into_iter().filter_map(|one| apply_policy(policy, path, one, today)));
     }
     let changed = stats.added + stats.removed;
     let first = changes.first().map(|change| change.rename_to.unwrap_or(change.path));
     if let Some(path) = first {
-        let mut seen = checks::look(policy, changes, &looked.checks);
+        let mut seen = checks::check_findings(policy, changes, &looked.checks);
         if changed > policy.limits.max_changed_lines {
             let most = policy.limits.max_changed_lines;
             let words = format!("{changed} changed lines (limit: {most})");
@@ -189,9 +189,9 @@ pub fn judge_until(
             let words = "the policy requires review of every change";
             seen.push(RuleMatch::new(GateRule::ReviewPreview, None, words));
         }
-        findings.extend(seen.into_iter().filter_map(|one| weighed(policy, path, one, today)));
-        for (path, doubt) in reviewer::look(policy, changes, looked.review.as_ref()) {
-            findings.extend(weighed(policy, path, doubt, today));
+        findings.extend(seen.into_iter().filter_map(|one| apply_policy(policy, path, one, today)));
+        for (path, doubt) in reviewer::review_findings(policy, changes, looked.review.as_ref()) {
+            findings.extend(apply_policy(policy, path, doubt, today));
         }
     }
     let action = findings.iter().map(|finding| finding.action).max().unwrap_or(GateAction::Allow);
@@ -199,7 +199,7 @@ pub fn judge_until(
 }
 
 /// Assigns the policy's action. Returns `None` if the policy allows the finding.
-fn weighed(
+fn apply_policy(
     policy: &Policy,
     path: &RelPath,
     seen: RuleMatch,
@@ -233,7 +233,7 @@ fn of_paths(policy: &Policy, change: &FileChange<'_>) -> Vec<RuleMatch> {
             seen.push(RuleMatch::new(GateRule::PathAutorun, None, words));
         }
     }
-    if change.around.ignored || made_by_tools(change.rename_to.unwrap_or(change.path)) {
+    if change.around.ignored || is_build_output(change.rename_to.unwrap_or(change.path)) {
         seen.push(RuleMatch::new(
             GateRule::PathIgnored,
             None,
@@ -335,7 +335,7 @@ fn of_origin(policy: &Policy, change: &FileChange<'_>, known: &[RuleMatch]) -> V
     let since = FileChange { base: change.around.origin, ..*change };
     let comparison = FileComparison::of(&since);
     let mut seen = of_difference(policy, &since, &comparison);
-    seen.extend(code_rules::look_gutted(policy, &since, &comparison));
+    seen.extend(code_rules::check_gutted(policy, &since, &comparison));
     let new = |one: &RuleMatch| {
         matches!(
             one.rule,

@@ -13,11 +13,11 @@ use moothall_core::{EffectId, EffectResult, Step, Workflow};
 use crate::error::{GuestError, GuestRefusal};
 
 /// Limit of buffered output to the host. Above it nothing is added.
-const ROOM_BYTES: usize = 256 << 10;
+const MAX_OUTPUT_BYTES: usize = 256 << 10;
 
 /// Limit of input that the program has not read yet. Above it the agent stops reading from the
 /// host.
-const BACKLOG_BYTES: usize = 1 << 20;
+const MAX_BACKLOG_BYTES: usize = 1 << 20;
 
 /// Carries out requests. Implemented by a real sandbox and by a fake for tests.
 ///
@@ -37,7 +37,7 @@ pub trait GuestBackend {
     fn put(&mut self, place: Place, path: &GuestPath) -> Result<Self::IncomingFile, GuestRefusal>;
     /// Starts an interpreter that waits for a program.
     fn park(&mut self, argv: &[String]) -> Result<(), GuestRefusal>;
-    /// Starts a program. Its end is reported through [`GuestAgent::ended`].
+    /// Starts a program. Its end is reported through [`GuestAgent::report_exit`].
     fn run(&mut self, request: &GuestRunRequest) -> Result<(), GuestRefusal>;
     /// Adds input for the running program.
     fn feed(&mut self, bytes: &[u8]);
@@ -64,7 +64,7 @@ pub trait Incoming {
 
 /// The agent's protocol state machine.
 pub struct GuestAgent<W: GuestBackend> {
-    world: W,
+    backend: W,
     reader: FrameReader,
     out: Vec<u8>,
     state: AgentState<W::IncomingFile, W::Outgoing>,
@@ -97,31 +97,31 @@ impl<W: GuestBackend> std::fmt::Debug for GuestAgent<W> {
 
 impl<W: GuestBackend> GuestAgent<W> {
     /// Creates an agent that announces that it is ready.
-    pub fn new(world: W) -> Result<Self, GuestError> {
+    pub fn new(backend: W) -> Result<Self, GuestError> {
         let mut agent = Self {
-            world,
+            backend,
             reader: FrameReader::default(),
             out: Vec::new(),
             state: AgentState::Idle,
             late_input: false,
             workflow: None,
         };
-        agent.say(&GuestMessage::Ready { protocol: PROTOCOL })?;
+        agent.queue_message(&GuestMessage::Ready { protocol: PROTOCOL })?;
         Ok(agent)
     }
 
     /// Whether the agent accepts input; otherwise input must wait. While a program runs, pending
     /// output does not matter: a host that is still sending may not be reading yet.
-    pub fn listens(&self) -> bool {
+    pub fn can_receive(&self) -> bool {
         match self.state {
             AgentState::Sending(_) => false,
-            AgentState::Running { .. } => self.world.backlog() < BACKLOG_BYTES,
-            AgentState::Idle | AgentState::Putting(_) => self.has_room(),
+            AgentState::Running { .. } => self.backend.backlog() < MAX_BACKLOG_BYTES,
+            AgentState::Idle | AgentState::Putting(_) => self.can_queue_output(),
         }
     }
 
-    /// Handles bytes from the host. Call it only while the agent [listens](Self::listens).
-    pub fn hear(&mut self, bytes: &[u8]) -> Result<(), GuestError> {
+    /// Handles bytes from the host. Call it only while the agent [can receive](Self::can_receive).
+    pub fn receive(&mut self, bytes: &[u8]) -> Result<(), GuestError> {
         self.reader.push(bytes);
         self.advance()
     }
@@ -130,9 +130,9 @@ impl<W: GuestBackend> GuestAgent<W> {
     pub fn advance(&mut self) -> Result<(), GuestError> {
         loop {
             if matches!(self.state, AgentState::Sending(_)) {
-                self.send_on()?;
+                self.continue_sending()?;
             }
-            if !self.listens() {
+            if !self.can_receive() {
                 return Ok(());
             }
             match self.reader.next::<HostMessage>()? {
@@ -149,32 +149,32 @@ impl<W: GuestBackend> GuestAgent<W> {
     }
 
     /// Removes sent bytes from the output.
-    pub fn sent(&mut self, bytes: usize) {
+    pub fn mark_sent(&mut self, bytes: usize) {
         self.out.drain(..bytes.min(self.out.len()));
     }
 
     /// Whether program output can be accepted now.
-    pub fn has_room(&self) -> bool {
-        self.out.len() < ROOM_BYTES
+    pub fn can_queue_output(&self) -> bool {
+        self.out.len() < MAX_OUTPUT_BYTES
     }
 
     /// Queues program output.
-    pub fn printed(&mut self, channel: GuestStream, bytes: &[u8]) {
+    pub fn queue_output(&mut self, channel: GuestStream, bytes: &[u8]) {
         write_data(&mut self.out, channel, bytes);
     }
 
     /// Reports the end of the program.
-    pub fn ended(&mut self, ended: ProgramExit) -> Result<(), GuestError> {
+    pub fn report_exit(&mut self, ended: ProgramExit) -> Result<(), GuestError> {
         if let AgentState::Running { input_over } = self.state {
             self.late_input = !input_over;
             self.state = AgentState::Idle;
         }
-        self.say(&GuestMessage::Ended(ended))
+        self.queue_message(&GuestMessage::Ended(ended))
     }
 
     /// The backend that carries out requests.
-    pub fn world(&mut self) -> &mut W {
-        &mut self.world
+    pub fn backend(&mut self) -> &mut W {
+        &mut self.backend
     }
 
     fn take_data(&mut self, channel: GuestStream, bytes: &[u8]) -> Result<(), GuestError> {
@@ -188,11 +188,11 @@ impl<W: GuestBackend> GuestAgent<W> {
                 Ok(())
             }
             (AgentState::Running { input_over: false }, GuestStream::Stdin) => {
-                self.world.feed(bytes);
+                self.backend.feed(bytes);
                 Ok(())
             }
             (AgentState::Idle, GuestStream::Stdin) if self.late_input => Ok(()),
-            _ => Err(GuestError::OutOfPlace("data")),
+            _ => Err(GuestError::Unexpected("data")),
         }
     }
 
@@ -202,25 +202,25 @@ impl<W: GuestBackend> GuestAgent<W> {
             AgentState::Putting(file) => match message {
                 HostMessage::End => {
                     let kept = file.and_then(Incoming::finish);
-                    self.answer(kept)
+                    self.queue_reply(kept)
                 }
-                _ => Err(GuestError::OutOfPlace("message inside a file transfer")),
+                _ => Err(GuestError::Unexpected("message inside a file transfer")),
             },
             AgentState::Running { input_over } => {
                 self.state = AgentState::Running { input_over };
                 match message {
-                    HostMessage::Kill => self.world.kill(),
+                    HostMessage::Kill => self.backend.kill(),
                     HostMessage::End if !input_over => {
-                        self.world.end_of_input();
+                        self.backend.end_of_input();
                         self.state = AgentState::Running { input_over: true };
                     }
-                    _ => return Err(GuestError::OutOfPlace("message while a program runs")),
+                    _ => return Err(GuestError::Unexpected("message while a program runs")),
                 }
                 Ok(())
             }
             // Nothing is read while a file is sent.
             AgentState::Sending(_) => {
-                Err(GuestError::OutOfPlace("message while a file is being sent"))
+                Err(GuestError::Unexpected("message while a file is being sent"))
             }
         }
     }
@@ -228,46 +228,46 @@ impl<W: GuestBackend> GuestAgent<W> {
     fn take_request(&mut self, message: HostMessage) -> Result<(), GuestError> {
         match message {
             HostMessage::Reseed { seed, unix_ms } => {
-                let done = parse_seed(&seed).and_then(|seed| self.world.reseed(&seed, unix_ms));
-                self.answer(done)
+                let done = parse_seed(&seed).and_then(|seed| self.backend.reseed(&seed, unix_ms));
+                self.queue_reply(done)
             }
             HostMessage::Put { place, path } => {
-                self.state = AgentState::Putting(self.world.put(place, &path));
+                self.state = AgentState::Putting(self.backend.put(place, &path));
                 Ok(())
             }
             HostMessage::End if self.late_input => {
                 self.late_input = false;
                 Ok(())
             }
-            HostMessage::End => Err(GuestError::OutOfPlace("`end` message without a transfer")),
+            HostMessage::End => Err(GuestError::Unexpected("`end` message without a transfer")),
             HostMessage::Park { argv } => {
-                let done = check_argv(&argv).and_then(|()| self.world.park(&argv));
-                self.answer(done)
+                let done = check_argv(&argv).and_then(|()| self.backend.park(&argv));
+                self.queue_reply(done)
             }
             HostMessage::Run(request) => {
-                match check_request(&request).and_then(|()| self.world.run(&request)) {
+                match check_request(&request).and_then(|()| self.backend.run(&request)) {
                     Ok(()) => {
                         self.state = AgentState::Running { input_over: false };
                         Ok(())
                     }
                     Err(refusal) => {
                         self.late_input = true;
-                        self.answer(Err(refusal))
+                        self.queue_reply(Err(refusal))
                     }
                 }
             }
             // The program ended before the request arrived; no reply is needed.
             HostMessage::Kill => Ok(()),
-            HostMessage::List { folder, most } => match self.world.list(folder.as_ref(), most) {
-                Ok(listing) => self.say_or_refuse(&listing),
-                Err(refusal) => self.answer(Err(refusal)),
+            HostMessage::List { folder, most } => match self.backend.list(folder.as_ref(), most) {
+                Ok(listing) => self.queue_message_or_refuse(&listing),
+                Err(refusal) => self.queue_reply(Err(refusal)),
             },
-            HostMessage::Get { path, most_bytes } => match self.world.get(&path, most_bytes) {
+            HostMessage::Get { path, most_bytes } => match self.backend.get(&path, most_bytes) {
                 Ok(file) => {
                     self.state = AgentState::Sending(file);
                     Ok(())
                 }
-                Err(refusal) => self.answer(Err(refusal)),
+                Err(refusal) => self.queue_reply(Err(refusal)),
             },
             HostMessage::Start(workflow) => self.start(*workflow),
             HostMessage::Result { id, result } => self.resume(&id, *result),
@@ -279,40 +279,40 @@ impl<W: GuestBackend> GuestAgent<W> {
             Ok(mut machine) => {
                 let step = machine.start();
                 self.workflow = Some(machine);
-                self.tell(step)
+                self.queue_step(step)
             }
-            Err(error) => self.answer(Err(GuestRefusal::new(error))),
+            Err(error) => self.queue_reply(Err(GuestRefusal::new(error))),
         }
     }
 
     fn resume(&mut self, id: &EffectId, result: EffectResult) -> Result<(), GuestError> {
         let Some(machine) = &mut self.workflow else {
-            return self.answer(Err(GuestRefusal::new("no workflow was started")));
+            return self.queue_reply(Err(GuestRefusal::new("no workflow was started")));
         };
         match machine.resume(id, result) {
-            Ok(step) => self.tell(step),
-            Err(error) => self.answer(Err(GuestRefusal::new(error))),
+            Ok(step) => self.queue_step(step),
+            Err(error) => self.queue_reply(Err(GuestRefusal::new(error))),
         }
     }
 
     /// Sends a step. Before the last step, the workflow's files are written so the host can
     /// read them.
-    fn tell(&mut self, step: Step) -> Result<(), GuestError> {
+    fn queue_step(&mut self, step: Step) -> Result<(), GuestError> {
         if step.outcome.is_some()
             && let Err(refusal) = self.write_files()
         {
-            return self.answer(Err(refusal));
+            return self.queue_reply(Err(refusal));
         }
         match StepSummary::of(step) {
-            Ok(step) => self.say_or_refuse(&GuestMessage::Step(Box::new(step))),
-            Err(error) => self.answer(Err(GuestRefusal::new(error))),
+            Ok(step) => self.queue_message_or_refuse(&GuestMessage::Step(Box::new(step))),
+            Err(error) => self.queue_reply(Err(GuestRefusal::new(error))),
         }
     }
 
     fn write_files(&mut self) -> Result<(), GuestRefusal> {
         let files = self.workflow.as_ref().map(GuestStateMachine::files).unwrap_or_default();
         for (path, text) in files {
-            let mut file = self.world.put(Place::Workspace, &path)?;
+            let mut file = self.backend.put(Place::Workspace, &path)?;
             file.write(text.as_bytes())?;
             file.finish()?;
         }
@@ -320,14 +320,14 @@ impl<W: GuestBackend> GuestAgent<W> {
     }
 
     /// Sends more of a file, as far as the buffer allows.
-    fn send_on(&mut self) -> Result<(), GuestError> {
+    fn continue_sending(&mut self) -> Result<(), GuestError> {
         let mut piece = [0; 32 << 10];
-        while self.out.len() < ROOM_BYTES {
+        while self.out.len() < MAX_OUTPUT_BYTES {
             let AgentState::Sending(file) = &mut self.state else { return Ok(()) };
             match file.read(&mut piece) {
                 Ok(0) => {
                     self.state = AgentState::Idle;
-                    return self.say(&GuestMessage::End);
+                    return self.queue_message(&GuestMessage::End);
                 }
                 Ok(length) => {
                     write_data(
@@ -339,29 +339,29 @@ impl<W: GuestBackend> GuestAgent<W> {
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(error) => {
                     self.state = AgentState::Idle;
-                    return self.answer(Err(GuestRefusal::new(error)));
+                    return self.queue_reply(Err(GuestRefusal::new(error)));
                 }
             }
         }
         Ok(())
     }
 
-    fn answer(&mut self, done: Result<(), GuestRefusal>) -> Result<(), GuestError> {
+    fn queue_reply(&mut self, done: Result<(), GuestRefusal>) -> Result<(), GuestError> {
         match done {
-            Ok(()) => self.say(&GuestMessage::Done),
-            Err(refusal) => self.say(&GuestMessage::Refused { why: refusal.why() }),
+            Ok(()) => self.queue_message(&GuestMessage::Done),
+            Err(refusal) => self.queue_message(&GuestMessage::Refused { why: refusal.why() }),
         }
     }
 
-    fn say(&mut self, message: &GuestMessage) -> Result<(), GuestError> {
+    fn queue_message(&mut self, message: &GuestMessage) -> Result<(), GuestError> {
         Ok(write_message(&mut self.out, message)?)
     }
 
     /// For messages that may exceed the frame limit.
-    fn say_or_refuse(&mut self, message: &GuestMessage) -> Result<(), GuestError> {
+    fn queue_message_or_refuse(&mut self, message: &GuestMessage) -> Result<(), GuestError> {
         match write_message(&mut self.out, message) {
             Ok(()) => Ok(()),
-            Err(fault) => self.answer(Err(GuestRefusal::new(fault))),
+            Err(fault) => self.queue_reply(Err(GuestRefusal::new(fault))),
         }
     }
 }

@@ -114,7 +114,7 @@ enum Said {
 fn said(agent: &mut GuestAgent<Diary>) -> Vec<Said> {
     let mut reader = FrameReader::default();
     reader.push(agent.output());
-    agent.sent(agent.output().len());
+    agent.mark_sent(agent.output().len());
     std::iter::from_fn(|| reader.next::<GuestMessage>().unwrap())
         .map(|frame| match frame {
             GuestFrame::Message(message) => Said::Message(message),
@@ -159,7 +159,7 @@ const ENDED: ProgramExit = ProgramExit {
 };
 
 #[test]
-fn tells_the_world_what_it_hears_and_the_host_what_came_of_it() {
+fn the_agent_executes_messages_and_reports_their_results() {
     let mut agent = agent();
     let seed = HostMessage::Reseed { seed: "ab".repeat(32), unix_ms: 5 };
     let spoken = [
@@ -178,10 +178,10 @@ fn tells_the_world_what_it_hears_and_the_host_what_came_of_it() {
     .concat();
     // The size of the pieces does not matter.
     for byte in spoken.chunks(1000) {
-        agent.hear(byte).unwrap();
+        agent.receive(byte).unwrap();
     }
-    agent.printed(GuestStream::Stdout, b"hello");
-    agent.ended(ENDED).unwrap();
+    agent.queue_output(GuestStream::Stdout, b"hello");
+    agent.report_exit(ENDED).unwrap();
     let files = vec![GuestFile { path: "a".parse().unwrap(), bytes: 1 }];
     assert_eq!(
         said(&mut agent),
@@ -198,7 +198,7 @@ fn tells_the_world_what_it_hears_and_the_host_what_came_of_it() {
         ]
     );
     assert_eq!(
-        agent.world().lines,
+        agent.backend().lines,
         [
             "reseed ab 5",
             "put Workspace d/f",
@@ -214,45 +214,45 @@ fn tells_the_world_what_it_hears_and_the_host_what_came_of_it() {
 }
 
 #[test]
-fn swallows_a_file_that_was_refused_and_says_so_once_at_its_end() {
+fn the_agent_discards_a_refused_file_and_reports_it_once() {
     let mut agent = agent();
-    agent.hear(&frame(&put(Place::Inputs))).unwrap();
-    agent.hear(&data(GuestStream::File, 200_000)).unwrap();
+    agent.receive(&frame(&put(Place::Inputs))).unwrap();
+    agent.receive(&data(GuestStream::File, 200_000)).unwrap();
     assert_eq!(said(&mut agent), []);
-    agent.hear(&frame(&HostMessage::End)).unwrap();
-    agent.hear(&frame(&put(Place::Workspace))).unwrap();
-    agent.hear(&data(GuestStream::File, 200_000)).unwrap();
-    agent.hear(&frame(&HostMessage::End)).unwrap();
+    agent.receive(&frame(&HostMessage::End)).unwrap();
+    agent.receive(&frame(&put(Place::Workspace))).unwrap();
+    agent.receive(&data(GuestStream::File, 200_000)).unwrap();
+    agent.receive(&frame(&HostMessage::End)).unwrap();
     assert_eq!(said(&mut agent), [refused("no inputs"), refused("the disk is full")]);
 }
 
 #[test]
-fn swallows_input_that_comes_after_the_program_ended() {
+fn the_agent_discards_input_after_the_program_ended() {
     let mut agent = agent();
-    agent.hear(&frame(&run("program"))).unwrap();
-    agent.ended(ENDED).unwrap();
-    agent.hear(&data(GuestStream::Stdin, 10)).unwrap();
-    agent.hear(&frame(&HostMessage::Kill)).unwrap();
-    agent.hear(&frame(&HostMessage::End)).unwrap();
-    agent.hear(&frame(&run("nothing"))).unwrap();
-    agent.hear(&data(GuestStream::Stdin, 10)).unwrap();
-    agent.hear(&frame(&HostMessage::End)).unwrap();
+    agent.receive(&frame(&run("program"))).unwrap();
+    agent.report_exit(ENDED).unwrap();
+    agent.receive(&data(GuestStream::Stdin, 10)).unwrap();
+    agent.receive(&frame(&HostMessage::Kill)).unwrap();
+    agent.receive(&frame(&HostMessage::End)).unwrap();
+    agent.receive(&frame(&run("nothing"))).unwrap();
+    agent.receive(&data(GuestStream::Stdin, 10)).unwrap();
+    agent.receive(&frame(&HostMessage::End)).unwrap();
     assert_eq!(
         said(&mut agent),
         [Said::Message(GuestMessage::Ended(ENDED)), refused("no such program")]
     );
-    agent.hear(&frame(&HostMessage::End)).unwrap_err();
+    agent.receive(&frame(&HostMessage::End)).unwrap_err();
 }
 
 #[test]
-fn refuses_a_command_that_cannot_be_one() {
+fn the_agent_refuses_an_invalid_command() {
     let mut agent = agent();
     let mut request = |argv: &[&str], name: &str, value: &str| {
         let argv = argv.iter().map(|&word| word.to_owned()).collect();
         let env = [(name.to_owned(), value.to_owned())].into();
         let request =
             HostMessage::Run(GuestRunRequest { argv, env, limits: SandboxLimits::default() });
-        agent.hear(&[frame(&request), frame(&HostMessage::End)].concat()).unwrap();
+        agent.receive(&[frame(&request), frame(&HostMessage::End)].concat()).unwrap();
     };
     request(&[], "A", "");
     request(&[""], "A", "");
@@ -261,8 +261,8 @@ fn refuses_a_command_that_cannot_be_one() {
     request(&["a"], "", "");
     request(&["a"], "1A", "");
     request(&["a"], "A", "\0");
-    agent.hear(&frame(&HostMessage::Park { argv: Vec::new() })).unwrap();
-    agent.hear(&frame(&HostMessage::Reseed { seed: "ag".repeat(32), unix_ms: 5 })).unwrap();
+    agent.receive(&frame(&HostMessage::Park { argv: Vec::new() })).unwrap();
+    agent.receive(&frame(&HostMessage::Reseed { seed: "ag".repeat(32), unix_ms: 5 })).unwrap();
     let name =
         "variable names may contain only letters, digits and `_` and must not start with a digit";
     assert_eq!(
@@ -279,14 +279,14 @@ fn refuses_a_command_that_cannot_be_one() {
             refused("a seed must have 64 hexadecimal digits"),
         ]
     );
-    assert_eq!(agent.world().lines, [""; 0]);
+    assert_eq!(agent.backend().lines, [""; 0]);
 }
 
 #[test]
-fn ends_the_conversation_where_something_is_out_of_place() {
+fn the_agent_ends_the_session_on_an_unexpected_message() {
     #[track_caller]
     fn check(spoken: &[Vec<u8>], expected: &str) {
-        let ended = agent().hear(&spoken.concat()).unwrap_err();
+        let ended = agent().receive(&spoken.concat()).unwrap_err();
         assert_eq!(ended.to_string(), format!("unexpected {expected}"));
     }
     let (putting, running) = (frame(&put(Place::Workspace)), frame(&run("program")));
@@ -304,35 +304,35 @@ fn ends_the_conversation_where_something_is_out_of_place() {
 }
 
 #[test]
-fn stops_listening_while_nobody_takes_what_it_holds() {
+fn the_agent_stops_reading_while_its_output_is_not_consumed() {
     let mut reading = agent();
     reading
-        .hear(&frame(&HostMessage::Get { path: "a".parse().unwrap(), most_bytes: 10 << 20 }))
+        .receive(&frame(&HostMessage::Get { path: "a".parse().unwrap(), most_bytes: 10 << 20 }))
         .unwrap();
-    assert!(!reading.listens());
+    assert!(!reading.can_receive());
     assert!(reading.output().len() < 400 << 10);
     let mut bytes = 0;
     while !reading.output().is_empty() {
         bytes += reading.output().len();
-        reading.sent(reading.output().len());
+        reading.mark_sent(reading.output().len());
         reading.advance().unwrap();
     }
-    assert!(reading.listens());
+    assert!(reading.can_receive());
     assert!(bytes > 10 << 20);
 
     let mut feeding = agent();
-    feeding.hear(&frame(&run("program"))).unwrap();
-    feeding.printed(GuestStream::Stdout, &vec![0; 1 << 20]);
-    assert!(!feeding.has_room());
-    assert!(feeding.listens());
-    feeding.hear(&data(GuestStream::Stdin, 1 << 20)).unwrap();
-    assert!(!feeding.listens());
-    feeding.world().backlog = 0;
-    assert!(feeding.listens());
+    feeding.receive(&frame(&run("program"))).unwrap();
+    feeding.queue_output(GuestStream::Stdout, &vec![0; 1 << 20]);
+    assert!(!feeding.can_queue_output());
+    assert!(feeding.can_receive());
+    feeding.receive(&data(GuestStream::Stdin, 1 << 20)).unwrap();
+    assert!(!feeding.can_receive());
+    feeding.backend().backlog = 0;
+    assert!(feeding.can_receive());
 }
 
 #[test]
-fn holds_a_workflow_and_refuses_what_it_does_not_wait_for() {
+fn the_agent_runs_a_workflow_and_refuses_unexpected_results() {
     let mut agent = agent();
     let build = || GuestWorkflow::Debate { input: Box::new(debate_input()) };
     let failure = || SandboxFailure {
@@ -346,10 +346,10 @@ fn holds_a_workflow_and_refuses_what_it_does_not_wait_for() {
     let second = outside.resume(&id, result.clone()).unwrap();
 
     let tell = |result| frame(&HostMessage::Result { id: id.clone(), result: Box::new(result) });
-    agent.hear(&tell(result.clone())).unwrap();
-    agent.hear(&frame(&HostMessage::Start(Box::new(build())))).unwrap();
-    agent.hear(&tell(EffectResult::NotExecuted(failure()))).unwrap();
-    agent.hear(&tell(result)).unwrap();
+    agent.receive(&tell(result.clone())).unwrap();
+    agent.receive(&frame(&HostMessage::Start(Box::new(build())))).unwrap();
+    agent.receive(&tell(EffectResult::NotExecuted(failure()))).unwrap();
+    agent.receive(&tell(result)).unwrap();
     let unexpected = outside_refusal(build(), &id, EffectResult::NotExecuted(failure()));
     assert_eq!(
         said(&mut agent),
@@ -371,7 +371,7 @@ fn outside_refusal(workflow: GuestWorkflow, id: &EffectId, result: EffectResult)
 
 proptest! {
     #[test]
-    fn never_panics_whatever_it_hears(
+    fn the_agent_never_panics_on_any_input(
         pieces in prop::collection::vec((0..12_u8, prop::collection::vec(any::<u8>(), 0..40)), 0..20)
     ) {
         let mut agent = agent();
@@ -388,12 +388,12 @@ proptest! {
                 8 => frame(&HostMessage::Get { path: "a".parse().unwrap(), most_bytes: 9 }),
                 9 => frame(&HostMessage::List { folder: "a".parse().ok(), most: 9 }),
                 10 => {
-                    agent.ended(ENDED).unwrap();
+                    agent.report_exit(ENDED).unwrap();
                     Vec::new()
                 }
                 _ => bytes,
             };
-            let heard = agent.hear(&spoken);
+            let heard = agent.receive(&spoken);
             said(&mut agent);
             if heard.is_err() {
                 break;

@@ -16,18 +16,18 @@ use crate::machine::{GuestEnvironment, GuestMicroVm, ProgramRoot, SandboxBackend
 
 /// Kernel parameter that must be present before anything is mounted, because in a container PID 1
 /// must not do that.
-const AGENT_WORD: &str = "moothall.agent=vm";
+const AGENT_PARAM: &str = "moothall.agent=vm";
 
 /// Kernel parameter for the size of `/workspace` and `/tmp`, each.
-const DISK_WORD: &str = "moothall.disk=";
+const DISK_PARAM: &str = "moothall.disk=";
 
 /// Kernel parameter for the size of `/inputs`.
-const INPUTS_WORD: &str = "moothall.inputs=";
+const INPUTS_PARAM: &str = "moothall.inputs=";
 
 const DISK_BYTES: u64 = 64 << 20;
 
 /// Limit of files and folders in each file system.
-const MOST_INODES: u32 = 16_384;
+const MAX_INODES: u32 = 16_384;
 
 const PORT_NAME: &str = "moothall.agent";
 const DISK: &str = "/dev/vda";
@@ -54,17 +54,17 @@ const PORT_WAIT: Duration = Duration::from_secs(20);
 
 /// Boots and returns the machine and the connection to the host.
 pub(crate) fn boot() -> Result<(SandboxBackend, HostConnection), GuestError> {
-    let words = command_line()?;
+    let params = command_line()?;
     rustix::system::sethostname(b"sandbox").map_err(GuestError::setup("set the host name"))?;
     mount("dev", "/dev", "devtmpfs", MountFlags::NOSUID, c"")?;
-    mount("sys", "/sys", "sysfs", LOCKED, c"")?;
+    mount("sys", "/sys", "sysfs", RESTRICTED, c"")?;
     load_modules()?;
     let (root, workspace) =
         if wait_for(DISK_WAIT, || Path::new(DISK).exists().then_some(())).is_some() {
-            let (root, workspace) = mount_root(&words)?;
+            let (root, workspace) = mount_root(&params)?;
             (Some(root), workspace)
         } else {
-            (None, mount_workspace(&words)?)
+            (None, mount_workspace(&params)?)
         };
     let machine = SandboxBackend::new(GuestEnvironment::MicroVm(GuestMicroVm { root }), workspace)?;
     let port = wait_for(PORT_WAIT, find_port).ok_or_else(|| {
@@ -75,12 +75,12 @@ pub(crate) fn boot() -> Result<(SandboxBackend, HostConnection), GuestError> {
     let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOCTTY;
     let port = rustix::fs::open(&port, flags, Mode::empty())
         .map_err(GuestError::setup("open the port to the host"))?;
-    let line = HostConnection::new(port.try_clone()?, port, DisconnectPolicy::Away)?;
-    Ok((machine, line))
+    let connection = HostConnection::new(port.try_clone()?, port, DisconnectPolicy::Away)?;
+    Ok((machine, connection))
 }
 
 /// Writes the error to the kernel log and reboots, which ends a microVM.
-pub(crate) fn give_up(error: &GuestError) {
+pub(crate) fn log_and_reboot(error: &GuestError) {
     let flags = OFlags::WRONLY | OFlags::CLOEXEC;
     if let Ok(log) = rustix::fs::open("/dev/kmsg", flags, Mode::empty()) {
         let source = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
@@ -89,20 +89,25 @@ pub(crate) fn give_up(error: &GuestError) {
     let _ = rustix::system::reboot(rustix::system::RebootCommand::Restart);
 }
 
-const LOCKED: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV).union(MountFlags::NOEXEC);
+const RESTRICTED: MountFlags =
+    MountFlags::NOSUID.union(MountFlags::NODEV).union(MountFlags::NOEXEC);
 
 /// Reads the kernel command line. Mounts `/proc` if needed.
 fn command_line() -> Result<Vec<String>, GuestError> {
     if !Path::new("/proc/cmdline").exists() {
-        mount("proc", "/proc", "proc", LOCKED, c"")?;
+        mount("proc", "/proc", "proc", RESTRICTED, c"")?;
     }
     let line = fs_err::read_to_string("/proc/cmdline")?;
-    let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-    if words.iter().any(|word| word == AGENT_WORD) { Ok(words) } else { Err(GuestError::Usage) }
+    let params: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    if params.iter().any(|param| param == AGENT_PARAM) {
+        Ok(params)
+    } else {
+        Err(GuestError::Usage)
+    }
 }
 
-fn bytes_of(words: &[String], prefix: &str) -> Option<u64> {
-    words.iter().find_map(|word| word.strip_prefix(prefix)?.parse().ok())
+fn size_param(params: &[String], prefix: &str) -> Option<u64> {
+    params.iter().find_map(|param| param.strip_prefix(prefix)?.parse().ok())
 }
 
 /// Listed modules must load. Modules built into the kernel are not listed.
@@ -128,27 +133,27 @@ fn load_modules() -> Result<(), GuestError> {
     Ok(())
 }
 
-fn mount_root(words: &[String]) -> Result<(ProgramRoot, OwnedFd), GuestError> {
-    let quiet = MountFlags::NOSUID | MountFlags::NODEV;
-    let disk = bytes_of(words, DISK_WORD).unwrap_or(DISK_BYTES);
-    let inputs = bytes_of(words, INPUTS_WORD).unwrap_or(disk);
-    mount(DISK, "/image", "squashfs", quiet | MountFlags::RDONLY, c"")?;
-    mount("tmpfs", "/image/tmp", "tmpfs", quiet, &tmpfs(disk, "mode=1777")?)?;
+fn mount_root(params: &[String]) -> Result<(ProgramRoot, OwnedFd), GuestError> {
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    let disk = size_param(params, DISK_PARAM).unwrap_or(DISK_BYTES);
+    let inputs = size_param(params, INPUTS_PARAM).unwrap_or(disk);
+    mount(DISK, "/image", "squashfs", flags | MountFlags::RDONLY, c"")?;
+    mount("tmpfs", "/image/tmp", "tmpfs", flags, &tmpfs(disk, "mode=1777")?)?;
     mount(
         "tmpfs",
         "/image/workspace",
         "tmpfs",
-        quiet,
+        flags,
         &tmpfs(disk, "mode=755,uid=1000,gid=1000")?,
     )?;
-    mount("tmpfs", "/image/inputs", "tmpfs", LOCKED, &tmpfs(inputs, "mode=755")?)?;
-    mount("proc", "/image/proc", "proc", LOCKED, c"hidepid=2")?;
+    mount("tmpfs", "/image/inputs", "tmpfs", RESTRICTED, &tmpfs(inputs, "mode=755")?)?;
+    mount("proc", "/image/proc", "proc", RESTRICTED, c"hidepid=2")?;
     make_devices()?;
     for (name, value) in SETTINGS {
         // A kernel without this setting does not have the feature.
         let _ = fs_err::write(Path::new("/proc/sys").join(name), value);
     }
-    mount("cgroup", CGROUPS, "cgroup2", LOCKED, c"")?;
+    mount("cgroup", CGROUPS, "cgroup2", RESTRICTED, c"")?;
     let cgroup = ProgramCgroup::create(Path::new(CGROUPS))?;
     let workspace = open_folder("/image/workspace")?;
     let inputs = open_folder("/image/inputs")?;
@@ -156,9 +161,9 @@ fn mount_root(words: &[String]) -> Result<(ProgramRoot, OwnedFd), GuestError> {
 }
 
 /// Without a root file system nothing can be run, but workflows still write their transcripts.
-fn mount_workspace(words: &[String]) -> Result<OwnedFd, GuestError> {
-    let disk = bytes_of(words, DISK_WORD).unwrap_or(DISK_BYTES);
-    mount("tmpfs", "/workspace", "tmpfs", LOCKED, &tmpfs(disk, "mode=755")?)?;
+fn mount_workspace(params: &[String]) -> Result<OwnedFd, GuestError> {
+    let disk = size_param(params, DISK_PARAM).unwrap_or(DISK_BYTES);
+    mount("tmpfs", "/workspace", "tmpfs", RESTRICTED, &tmpfs(disk, "mode=755")?)?;
     open_folder("/workspace")
 }
 
@@ -169,7 +174,7 @@ fn open_folder(path: &str) -> Result<OwnedFd, GuestError> {
 }
 
 fn tmpfs(bytes: u64, rest: &str) -> Result<CString, GuestError> {
-    CString::new(format!("size={bytes},nr_inodes={MOST_INODES},{rest}"))
+    CString::new(format!("size={bytes},nr_inodes={MAX_INODES},{rest}"))
         .map_err(|_| GuestError::Usage)
 }
 
@@ -211,10 +216,10 @@ fn find_port() -> Option<String> {
     })
 }
 
-fn wait_for<T>(most: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
-    let deadline = Instant::now() + most;
+fn wait_for<T>(timeout: Duration, mut check: impl FnMut() -> Option<T>) -> Option<T> {
+    let deadline = Instant::now() + timeout;
     loop {
-        if let Some(found) = look() {
+        if let Some(found) = check() {
             return Some(found);
         }
         if Instant::now() >= deadline {

@@ -14,13 +14,13 @@ use crate::error::{GuestError, GuestRefusal};
 const PERIOD_MICROSECONDS: u64 = 1_000_000;
 
 /// Minimum quota that the kernel accepts.
-const SHORTEST_QUOTA_MICROSECONDS: u64 = 1000;
+const MIN_QUOTA_MICROSECONDS: u64 = 1000;
 
 /// Memory pressure threshold: all processes stalled for 3 s within 10 s (in microseconds). A
 /// program at its limit can keep evicting and reloading its own code pages forever, because the
 /// kernel kills nothing while a page can be reclaimed. Such a program was observed to stall for
 /// half of its time.
-const STARVING: &str = "full 3000000 10000000";
+const MEMORY_PRESSURE_TRIGGER: &str = "full 3000000 10000000";
 
 #[derive(Debug)]
 pub(crate) struct ProgramCgroup {
@@ -47,7 +47,7 @@ impl ProgramCgroup {
 
     pub(crate) fn limit(&self, limits: &SandboxLimits) -> Result<(), GuestRefusal> {
         let quota = (u64::from(limits.cpu_permille) * PERIOD_MICROSECONDS / 1000)
-            .max(SHORTEST_QUOTA_MICROSECONDS);
+            .max(MIN_QUOTA_MICROSECONDS);
         self.set("memory.max", &limits.memory_bytes.to_string())?;
         self.set("memory.swap.max", "0")?;
         self.set("pids.max", &limits.pids.to_string())?;
@@ -55,12 +55,12 @@ impl ProgramCgroup {
     }
 
     /// Removes the limits, because a parked interpreter is not a program yet.
-    pub(crate) fn lift(&self) -> Result<(), GuestRefusal> {
+    pub(crate) fn remove_limits(&self) -> Result<(), GuestRefusal> {
         ["memory.max", "pids.max", "cpu.max"].into_iter().try_for_each(|name| self.set(name, "max"))
     }
 
     /// Number of out-of-memory kills so far.
-    pub(crate) fn killed_for_memory(&self) -> u64 {
+    pub(crate) fn oom_kills(&self) -> u64 {
         fs_err::read_to_string(self.folder.join("memory.events"))
             .ok()
             .and_then(|events| {
@@ -71,12 +71,12 @@ impl ProgramCgroup {
     }
 
     /// A file that reports `POLLPRI` when the program is stalled on memory.
-    pub(crate) fn hunger(&self) -> Result<OwnedFd, GuestRefusal> {
+    pub(crate) fn memory_pressure(&self) -> Result<OwnedFd, GuestRefusal> {
         let because = || GuestRefusal::because("watch the program's memory pressure");
         let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let path = self.folder.join("memory.pressure");
         let file = rustix::fs::open(path, flags, Mode::empty()).map_err(because())?;
-        rustix::io::write(&file, STARVING.as_bytes()).map_err(because())?;
+        rustix::io::write(&file, MEMORY_PRESSURE_TRIGGER.as_bytes()).map_err(because())?;
         Ok(file)
     }
 

@@ -14,7 +14,7 @@ pub enum GuestError {
     Frame(#[from] FrameFault),
     /// A message or data arrived in the wrong state.
     #[error("unexpected {0}")]
-    OutOfPlace(&'static str),
+    Unexpected(&'static str),
     /// The host closed the connection.
     #[error("the host closed the connection")]
     HostGone,
@@ -31,7 +31,7 @@ pub enum GuestError {
     Io(#[from] io::Error),
     /// Processes of the program survived being killed.
     #[error("processes of the program did not exit after they were killed")]
-    Undead,
+    KillTimeout,
     /// The command line is invalid.
     #[error("usage: moothall-guest serve [--workspace FOLDER]")]
     Usage,
@@ -55,13 +55,13 @@ impl GuestError {
 pub struct GuestRefusal(String);
 
 /// Maximum length of a reason.
-const WHY_BYTES: usize = 500;
+const MAX_REASON_BYTES: usize = 500;
 
 impl GuestRefusal {
     /// Creates a refusal. Long reasons are truncated.
     pub fn new(why: impl Display) -> Self {
         let mut why = why.to_string();
-        why.truncate(why.floor_char_boundary(WHY_BYTES));
+        why.truncate(why.floor_char_boundary(MAX_REASON_BYTES));
         Self(why)
     }
 

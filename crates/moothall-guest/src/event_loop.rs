@@ -16,7 +16,7 @@ use crate::machine::SandboxBackend;
 pub(crate) struct HostConnection {
     from_host: OwnedFd,
     to_host: OwnedFd,
-    silence: DisconnectPolicy,
+    on_disconnect: DisconnectPolicy,
 }
 
 /// What a closed connection means.
@@ -30,109 +30,111 @@ pub(crate) enum DisconnectPolicy {
 }
 
 /// Retry interval while the host is disconnected.
-const AWAY: Duration = Duration::from_millis(5);
+const RECONNECT_INTERVAL: Duration = Duration::from_millis(5);
 
 impl HostConnection {
     /// Uses two file descriptors and makes them non-blocking.
     pub(crate) fn new(
         from_host: OwnedFd,
         to_host: OwnedFd,
-        silence: DisconnectPolicy,
+        on_disconnect: DisconnectPolicy,
     ) -> Result<Self, GuestError> {
         for fd in [&from_host, &to_host] {
             let flags = rustix::fs::fcntl_getfl(fd)?;
             rustix::fs::fcntl_setfl(fd, flags | OFlags::NONBLOCK)?;
         }
-        Ok(Self { from_host, to_host, silence })
+        Ok(Self { from_host, to_host, on_disconnect })
     }
 }
 
 /// Which operations can proceed without blocking.
 #[derive(Debug, Default, Clone, Copy)]
 struct ReadyEvents {
-    hear: bool,
-    say: bool,
+    readable: bool,
+    writable: bool,
     children: bool,
-    feed: bool,
-    starves: bool,
-    printed: [bool; 2],
+    stdin: bool,
+    memory_pressure: bool,
+    output: [bool; 2],
 }
 
 /// Serves until the host is gone or violates the protocol, then kills all processes.
-pub(crate) fn serve(machine: SandboxBackend, line: &HostConnection) -> GuestError {
+pub(crate) fn serve(machine: SandboxBackend, connection: &HostConnection) -> GuestError {
     let mut agent = match GuestAgent::new(machine) {
         Ok(agent) => agent,
         Err(error) => return error,
     };
     let mut piece = vec![0; PIECE_BYTES];
     let ended = loop {
-        if let Err(error) = turn(&mut agent, line, &mut piece) {
+        if let Err(error) = poll_once(&mut agent, connection, &mut piece) {
             break error;
         }
     };
     // The agent exits in any case.
-    let _ = agent.world().stop();
+    let _ = agent.backend().stop();
     ended
 }
 
-fn turn(
+fn poll_once(
     agent: &mut GuestAgent<SandboxBackend>,
-    line: &HostConnection,
+    connection: &HostConnection,
     piece: &mut [u8],
 ) -> Result<(), GuestError> {
     agent.advance()?;
-    let ready = wait(agent, line)?;
+    let ready = wait(agent, connection)?;
     if ready.children {
-        agent.world().reap();
+        agent.backend().reap();
     }
-    for (channel, ready) in SandboxBackend::PRINTED.into_iter().zip(ready.printed) {
+    for (channel, ready) in SandboxBackend::OUTPUT_STREAMS.into_iter().zip(ready.output) {
         if ready
-            && let Some(program) = agent.world().program()
+            && let Some(program) = agent.backend().program()
             && let Some(length) = program.read_output(channel, piece)
         {
-            agent.printed(channel, piece.get(..length).unwrap_or(&[]));
+            agent.queue_output(channel, piece.get(..length).unwrap_or(&[]));
         }
     }
-    if ready.feed
-        && let Some(program) = agent.world().program()
+    if ready.stdin
+        && let Some(program) = agent.backend().program()
     {
         program.write_input();
     }
-    if ready.starves
-        && let Some(program) = agent.world().program()
+    if ready.memory_pressure
+        && let Some(program) = agent.backend().program()
     {
-        program.starves();
+        program.mark_out_of_memory();
     }
-    if ready.hear {
-        hear(agent, line, piece)?;
+    if ready.readable {
+        receive(agent, connection, piece)?;
     }
     end_program_if_over(agent, piece)?;
-    if ready.say {
-        match rustix::io::write(&line.to_host, agent.output()) {
-            Ok(length) => agent.sent(length),
+    if ready.writable {
+        match rustix::io::write(&connection.to_host, agent.output()) {
+            Ok(length) => agent.mark_sent(length),
             Err(Errno::AGAIN | Errno::INTR) => {}
-            Err(_) if line.silence == DisconnectPolicy::Away => std::thread::sleep(AWAY),
+            Err(_) if connection.on_disconnect == DisconnectPolicy::Away => {
+                std::thread::sleep(RECONNECT_INTERVAL)
+            }
             Err(_) => return Err(GuestError::HostGone),
         }
     }
     Ok(())
 }
 
-fn hear(
+fn receive(
     agent: &mut GuestAgent<SandboxBackend>,
-    line: &HostConnection,
+    connection: &HostConnection,
     piece: &mut [u8],
 ) -> Result<(), GuestError> {
-    match (rustix::io::read(&line.from_host, &mut *piece), line.silence) {
+    match (rustix::io::read(&connection.from_host, &mut *piece), connection.on_disconnect) {
         (Ok(0), DisconnectPolicy::Gone) => Err(GuestError::HostGone),
         (Ok(0), DisconnectPolicy::Away) => {
-            std::thread::sleep(AWAY);
+            std::thread::sleep(RECONNECT_INTERVAL);
             Ok(())
         }
-        (Ok(length), _) => agent.hear(piece.get(..length).unwrap_or(&[])),
+        (Ok(length), _) => agent.receive(piece.get(..length).unwrap_or(&[])),
         (Err(Errno::AGAIN | Errno::INTR), _) => Ok(()),
         (Err(_), DisconnectPolicy::Away) => {
-            std::thread::sleep(AWAY);
+            std::thread::sleep(RECONNECT_INTERVAL);
             Ok(())
         }
         (Err(error), DisconnectPolicy::Gone) => Err(error.into()),
@@ -144,60 +146,62 @@ fn end_program_if_over(
     agent: &mut GuestAgent<SandboxBackend>,
     piece: &mut [u8],
 ) -> Result<(), GuestError> {
-    let Some(way) = agent.world().running().and_then(|program| program.way_to_end()) else {
+    let Some(cause) = agent.backend().running().and_then(|program| program.exit_cause()) else {
         return Ok(());
     };
-    let left_running = agent.world().stop()?;
-    for channel in SandboxBackend::PRINTED {
+    let left_running = agent.backend().stop()?;
+    for channel in SandboxBackend::OUTPUT_STREAMS {
         // All processes are dead, so the output is complete.
-        while let Some(program) = agent.world().program()
+        while let Some(program) = agent.backend().program()
             && let Some(length) = program.read_output(channel, piece)
         {
-            agent.printed(channel, piece.get(..length).unwrap_or(&[]));
+            agent.queue_output(channel, piece.get(..length).unwrap_or(&[]));
         }
     }
-    match agent.world().close(way, left_running) {
-        Some(ended) => agent.ended(ended),
+    match agent.backend().close(cause, left_running) {
+        Some(ended) => agent.report_exit(ended),
         None => Ok(()),
     }
 }
 
 fn wait(
     agent: &mut GuestAgent<SandboxBackend>,
-    line: &HostConnection,
+    connection: &HostConnection,
 ) -> Result<ReadyEvents, GuestError> {
-    let listens = agent.listens();
-    let speaks = !agent.output().is_empty();
-    let has_room = agent.has_room();
-    let machine = &*agent.world();
+    let can_receive = agent.can_receive();
+    let has_output = !agent.output().is_empty();
+    let can_queue_output = agent.can_queue_output();
+    let machine = &*agent.backend();
     let program = machine.running();
 
     // Polling without events still reports a closed pipe while the agent does not listen.
-    let hear = if listens { PollFlags::IN } else { PollFlags::empty() };
+    let host_events = if can_receive { PollFlags::IN } else { PollFlags::empty() };
     let mut fds = vec![
-        PollFd::new(&line.from_host, hear),
+        PollFd::new(&connection.from_host, host_events),
         PollFd::from_borrowed_fd(machine.children(), PollFlags::IN),
     ];
     let mut roles: Vec<fn(&mut ReadyEvents) -> &mut bool> =
-        vec![|ready| &mut ready.hear, |ready| &mut ready.children];
-    if speaks {
-        fds.push(PollFd::new(&line.to_host, PollFlags::OUT));
-        roles.push(|ready| &mut ready.say);
+        vec![|ready| &mut ready.readable, |ready| &mut ready.children];
+    if has_output {
+        fds.push(PollFd::new(&connection.to_host, PollFlags::OUT));
+        roles.push(|ready| &mut ready.writable);
     }
-    if let Some(stdin) = program.and_then(|program| program.hungry()) {
+    if let Some(stdin) = program.and_then(|program| program.stdin_to_write()) {
         fds.push(PollFd::from_borrowed_fd(stdin, PollFlags::OUT));
-        roles.push(|ready| &mut ready.feed);
+        roles.push(|ready| &mut ready.stdin);
     }
-    if let Some(hunger) = program.and_then(|program| program.hunger.as_ref()) {
-        fds.push(PollFd::new(hunger, PollFlags::PRI));
-        roles.push(|ready| &mut ready.starves);
+    if let Some(memory_pressure) = program.and_then(|program| program.memory_pressure.as_ref()) {
+        fds.push(PollFd::new(memory_pressure, PollFlags::PRI));
+        roles.push(|ready| &mut ready.memory_pressure);
     }
-    for (index, channel) in SandboxBackend::PRINTED.into_iter().enumerate() {
-        if has_room && let Some(output) = program.and_then(|program| program.output(channel)) {
+    for (index, channel) in SandboxBackend::OUTPUT_STREAMS.into_iter().enumerate() {
+        if can_queue_output
+            && let Some(output) = program.and_then(|program| program.output(channel))
+        {
             fds.push(PollFd::from_borrowed_fd(output, PollFlags::IN));
             roles.push(match index {
-                0 => |ready| &mut ready.printed[0],
-                _ => |ready| &mut ready.printed[1],
+                0 => |ready| &mut ready.output[0],
+                _ => |ready| &mut ready.output[1],
             });
         }
     }
@@ -213,14 +217,14 @@ fn wait(
     }
     // A closed connection is normally detected by reading, because bytes may precede it.
     let host = fds.first().map_or(PollFlags::empty(), PollFd::revents);
-    if !listens && !host.is_empty() {
-        ready.hear = false;
-        if line.silence == DisconnectPolicy::Gone
+    if !can_receive && !host.is_empty() {
+        ready.readable = false;
+        if connection.on_disconnect == DisconnectPolicy::Gone
             && host.intersects(PollFlags::HUP | PollFlags::ERR)
         {
             return Err(GuestError::HostGone);
         }
-        std::thread::sleep(AWAY);
+        std::thread::sleep(RECONNECT_INTERVAL);
     }
     Ok(ready)
 }

@@ -18,13 +18,13 @@ use crate::agent::Incoming;
 use crate::error::GuestRefusal;
 
 /// Maximum number of files in a listing. Even with the longest paths it fits into one frame.
-const MOST_FILES: usize = 4096;
+const MAX_FILES: usize = 4096;
 
 /// Maximum number of notes about other entries in a listing.
-const MOST_OTHERS: usize = 100;
+const MAX_OTHERS: usize = 100;
 
 /// Maximum number of entries inspected for one listing.
-const MOST_ENTRIES: usize = 20_000;
+const MAX_ENTRIES: usize = 20_000;
 
 /// Non-blocking and without a controlling terminal, so a pipe or device in place of a folder
 /// cannot block the agent.
@@ -147,8 +147,8 @@ pub(crate) fn list(
         files: Vec::new(),
         others: Vec::new(),
         more_others: 0,
-        most: usize::try_from(most).unwrap_or(MOST_FILES).min(MOST_FILES),
-        looked_at: 0,
+        most: usize::try_from(most).unwrap_or(MAX_FILES).min(MAX_FILES),
+        inspected: 0,
     };
     let opened = match folder {
         Some(folder) => {
@@ -158,7 +158,7 @@ pub(crate) fn list(
     };
     let folder = folder.map_or(".", GuestPath::as_str);
     match opened {
-        Ok(opened) => listing.enter(opened, ""),
+        Ok(opened) => listing.walk_folder(opened, ""),
         Err(Errno::NOENT) => {}
         Err(Errno::NOTDIR) => listing.note(folder, "is not a directory"),
         Err(error) => return Err(GuestRefusal::because(format_args!("list `{folder}`"))(error)),
@@ -222,13 +222,13 @@ struct FolderListing {
     others: Vec<String>,
     more_others: usize,
     most: usize,
-    looked_at: usize,
+    inspected: usize,
 }
 
 impl FolderListing {
     /// The depth is bounded by the maximum number of components of a path; deeper folders are noted
     /// and skipped.
-    fn enter(&mut self, folder: OwnedFd, prefix: &str) {
+    fn walk_folder(&mut self, folder: OwnedFd, prefix: &str) {
         let mut names = Vec::new();
         let mut entries = match Dir::read_from(&folder) {
             Ok(entries) => entries,
@@ -239,21 +239,21 @@ impl FolderListing {
             if name == c"." || name == c".." {
                 continue;
             }
-            if self.looked_at >= MOST_ENTRIES {
+            if self.inspected >= MAX_ENTRIES {
                 self.note(prefix, "has more entries than were inspected");
                 break;
             }
-            self.looked_at += 1;
+            self.inspected += 1;
             names.push(name.to_owned());
         }
         drop(entries);
         names.sort();
         for name in names {
-            self.look_at(&folder, prefix, &name);
+            self.inspect(&folder, prefix, &name);
         }
     }
 
-    fn look_at(&mut self, folder: &OwnedFd, prefix: &str, name: &CStr) {
+    fn inspect(&mut self, folder: &OwnedFd, prefix: &str, name: &CStr) {
         let text = name.to_string_lossy();
         let shown = if prefix.is_empty() { text.into_owned() } else { format!("{prefix}/{text}") };
         let stat = match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -278,7 +278,7 @@ impl FolderListing {
                 self.files.push(GuestFile { path, bytes });
             }
             FileType::Directory => match open_folder(folder, name) {
-                Ok(inner) => self.enter(inner, &shown),
+                Ok(inner) => self.walk_folder(inner, &shown),
                 Err(error) => self.note(&shown, &format!("cannot be opened: {error}")),
             },
             FileType::Symlink => self.note(&shown, "is a link"),
@@ -289,15 +289,15 @@ impl FolderListing {
         }
     }
 
-    fn note(&mut self, what: &str, words: &str) {
-        if self.others.len() >= MOST_OTHERS {
+    fn note(&mut self, what: &str, message: &str) {
+        if self.others.len() >= MAX_OTHERS {
             self.more_others += 1;
             return;
         }
         let end = what.floor_char_boundary(200);
         let short = what.get(..end).unwrap_or_default();
         let dots = if end < what.len() { "…" } else { "" };
-        self.others.push(format!("`{}{dots}` {words}", short.escape_debug()));
+        self.others.push(format!("`{}{dots}` {message}", short.escape_debug()));
     }
 
     fn into_message(mut self) -> GuestMessage {

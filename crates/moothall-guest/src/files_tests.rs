@@ -43,14 +43,14 @@ fn listed(base: &OwnedFd, of: &str, most: u32) -> (Vec<String>, Vec<String>) {
 }
 
 #[test]
-fn brings_a_file_in_and_out_again() {
+fn a_file_written_to_the_guest_can_be_read_back() {
     let (_keep, base) = folder();
     put(&base, "a/b/c.txt", b"hello").unwrap();
     assert_eq!(get(&base, "a/b/c.txt", 5), Ok(b"hello".to_vec()));
 }
 
 #[test]
-fn touches_nothing_that_exists() {
+fn writing_a_file_never_replaces_an_existing_one() {
     let (keep, base) = folder();
     put(&base, "a", b"first").unwrap();
     symlink("nowhere", keep.path().join("link")).unwrap();
@@ -70,7 +70,7 @@ fn touches_nothing_that_exists() {
 }
 
 #[test]
-fn removes_a_file_that_was_not_finished() {
+fn an_unfinished_file_is_removed() {
     let (_keep, base) = folder();
     let mut file = create(&base, &path("a/b"), OURS).unwrap();
     file.write(b"half").unwrap();
@@ -80,7 +80,7 @@ fn removes_a_file_that_was_not_finished() {
 }
 
 #[test]
-fn follows_no_link_on_the_way_or_at_its_end() {
+fn guest_file_access_follows_no_symbolic_link() {
     let (outside, _) = folder();
     fs_err::write(outside.path().join("secret"), "secret").unwrap();
     let (keep, base) = folder();
@@ -97,7 +97,7 @@ fn follows_no_link_on_the_way_or_at_its_end() {
 }
 
 #[test]
-fn gives_only_regular_files_and_only_as_much_as_was_asked_for() {
+fn only_regular_files_within_the_size_limit_are_read() {
     let (keep, base) = folder();
     put(&base, "a/large", b"123456").unwrap();
     rustix::fs::mkfifoat(CWD, keep.path().join("a/pipe"), Mode::RWXU).unwrap();
@@ -109,7 +109,7 @@ fn gives_only_regular_files_and_only_as_much_as_was_asked_for() {
 }
 
 #[test]
-fn lists_files_sorted_and_describes_the_rest() {
+fn a_listing_sorts_files_and_describes_other_entries() {
     let (keep, base) = folder();
     for (name, length) in [("out/b", 2), ("out/a/z", 1), ("out/a-b", 3), ("out/a/y/x", 0)] {
         put(&base, name, &vec![b'x'; length]).unwrap();
@@ -135,7 +135,7 @@ fn lists_files_sorted_and_describes_the_rest() {
 }
 
 #[test]
-fn lists_no_more_than_was_asked_for_and_says_so() {
+fn a_listing_stops_at_the_requested_limit_and_says_so() {
     let (_keep, base) = folder();
     for name in 0..150 {
         put(&base, &format!("out/{name:03}"), b"").unwrap();
@@ -148,7 +148,7 @@ fn lists_no_more_than_was_asked_for_and_says_so() {
 }
 
 #[test]
-fn goes_no_deeper_than_a_path_may() {
+fn a_listing_does_not_exceed_the_maximum_path_depth() {
     let (keep, base) = folder();
     let mut deep = keep.path().join("out");
     for _ in 0..40 {
@@ -164,7 +164,7 @@ fn goes_no_deeper_than_a_path_may() {
 }
 
 #[test]
-fn a_folder_that_is_not_there_has_no_files() {
+fn a_missing_directory_lists_no_files() {
     let (_keep, base) = folder();
     assert_eq!(listed(&base, "out", 9), (Vec::new(), Vec::new()));
 }

@@ -61,26 +61,26 @@ fn over_pipes(machine: impl FnOnce() -> Result<SandboxBackend, GuestError>) -> G
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
         let from_host = std::io::stdin().as_fd().try_clone_to_owned()?;
         let to_host = std::io::stdout().as_fd().try_clone_to_owned()?;
-        let line = event_loop::HostConnection::new(
+        let connection = event_loop::HostConnection::new(
             from_host,
             to_host,
             event_loop::DisconnectPolicy::Gone,
         )?;
-        Ok((machine()?, line))
+        Ok((machine()?, connection))
     };
     match opened() {
-        Ok((machine, line)) => event_loop::serve(machine, &line),
+        Ok((machine, connection)) => event_loop::serve(machine, &connection),
         Err(error) => error,
     }
 }
 
 fn in_microvm() -> GuestError {
     let ended = match boot::boot() {
-        Ok((machine, line)) => event_loop::serve(machine, &line),
+        Ok((machine, connection)) => event_loop::serve(machine, &connection),
         Err(error) => error,
     };
     if !matches!(ended, GuestError::Usage) {
-        boot::give_up(&ended);
+        boot::log_and_reboot(&ended);
     }
     ended
 }

@@ -64,7 +64,7 @@ pub(crate) struct ProgramRoot {
 /// A sandbox as seen from inside.
 #[derive(Debug)]
 pub(crate) struct SandboxBackend {
-    home: GuestEnvironment,
+    environment: GuestEnvironment,
     workspace: OwnedFd,
     /// Becomes readable when a child changes state.
     children: OwnedFd,
@@ -89,9 +89,12 @@ impl SandboxBackend {
         Self::new(GuestEnvironment::Container(container), open_folder(workspace)?)
     }
 
-    pub(crate) fn new(home: GuestEnvironment, workspace: OwnedFd) -> Result<Self, GuestError> {
+    pub(crate) fn new(
+        environment: GuestEnvironment,
+        workspace: OwnedFd,
+    ) -> Result<Self, GuestError> {
         let children = sys::watch_children()?;
-        Ok(Self { home, workspace, children, parked: None, program: None })
+        Ok(Self { environment, workspace, children, parked: None, program: None })
     }
 
     /// Becomes readable when a child exits or stops.
@@ -109,10 +112,10 @@ impl SandboxBackend {
 
     /// Reaps the program, the parked interpreter and orphans.
     pub(crate) fn reap(&mut self) {
-        processes::forget_changes(self.children.as_fd());
+        processes::drain_notifications(self.children.as_fd());
         while let Some((pid, status)) = processes::reap() {
             if let Some(program) = self.program.as_mut().filter(|program| program.pid == pid) {
-                program.is_gone(status);
+                program.set_exit_status(status);
             }
             self.parked.take_if(|parked| parked.pid == pid);
         }
@@ -128,10 +131,10 @@ impl SandboxBackend {
     /// Removes the program and returns how it ended.
     pub(crate) fn close(&mut self, way: ExitCause, left_running: u32) -> Option<ProgramExit> {
         let program = self.program.take()?;
-        let counted = self.cgroup().map_or(0, ProgramCgroup::killed_for_memory);
-        let starved = counted > program.killed_for_memory_before;
+        let counted = self.cgroup().map_or(0, ProgramCgroup::oom_kills);
+        let is_out_of_memory = counted > program.oom_kills_before;
         let way = match way {
-            ExitCause::Signalled(SIGKILL) if starved => ExitCause::OutOfMemory,
+            ExitCause::Signalled(SIGKILL) if is_out_of_memory => ExitCause::OutOfMemory,
             way => way,
         };
         Some(ProgramExit {
@@ -143,7 +146,7 @@ impl SandboxBackend {
     }
 
     fn cgroup(&self) -> Option<&ProgramCgroup> {
-        match &self.home {
+        match &self.environment {
             GuestEnvironment::MicroVm(GuestMicroVm { root: Some(root) }) => Some(&root.cgroup),
             GuestEnvironment::MicroVm(GuestMicroVm { root: None })
             | GuestEnvironment::Container(_) => None,
@@ -151,14 +154,17 @@ impl SandboxBackend {
     }
 
     fn kernel(&self) -> KernelSharing {
-        match &self.home {
+        match &self.environment {
             GuestEnvironment::MicroVm(_) => KernelSharing::Own,
             GuestEnvironment::Container(_) => KernelSharing::Shared,
         }
     }
 
-    fn walls(&self, limits: Vec<(Resource, Rlimit)>) -> Result<ProcessRestrictions, GuestRefusal> {
-        match &self.home {
+    fn restrictions(
+        &self,
+        limits: Vec<(Resource, Rlimit)>,
+    ) -> Result<ProcessRestrictions, GuestRefusal> {
+        match &self.environment {
             GuestEnvironment::Container(GuestContainer { workspace, user, .. }) => {
                 Ok(ProcessRestrictions {
                     cgroup: None,
@@ -186,8 +192,8 @@ impl SandboxBackend {
     }
 
     /// Ownership of files that belong to the program.
-    fn programs_own(&self) -> FileOwnership {
-        let owner = match &self.home {
+    fn program_ownership(&self) -> FileOwnership {
+        let owner = match &self.environment {
             GuestEnvironment::MicroVm(_) => Some((Uid::from_raw(USER), Gid::from_raw(USER))),
             GuestEnvironment::Container(container) => container.user,
         };
@@ -238,7 +244,7 @@ impl GuestBackend for SandboxBackend {
     type Outgoing = std::io::Take<File>;
 
     fn reseed(&mut self, seed: &[u8; 32], unix_ms: u64) -> Result<(), GuestRefusal> {
-        match self.home {
+        match self.environment {
             // A container shares the host's kernel, randomness and clock.
             GuestEnvironment::Container(_) => Ok(()),
             GuestEnvironment::MicroVm(_) => {
@@ -255,18 +261,18 @@ impl GuestBackend for SandboxBackend {
     }
 
     fn put(&mut self, place: Place, path: &GuestPath) -> Result<PendingFile, GuestRefusal> {
-        let given = FileOwnership { owner: None, mode: Mode::from_raw_mode(0o444) };
-        match (place, &self.home) {
+        let read_only = FileOwnership { owner: None, mode: Mode::from_raw_mode(0o444) };
+        match (place, &self.environment) {
             (Place::Workspace, _) => {
-                files::create(self.workspace.as_fd(), path, self.programs_own())
+                files::create(self.workspace.as_fd(), path, self.program_ownership())
             }
             (Place::Inputs, GuestEnvironment::Container(GuestContainer { inputs, .. })) => {
                 let none = || GuestRefusal::new("read-only inputs need an agent that runs as root");
-                files::create(inputs.as_ref().ok_or_else(none)?, path, given)
+                files::create(inputs.as_ref().ok_or_else(none)?, path, read_only)
             }
             (Place::Inputs, GuestEnvironment::MicroVm(GuestMicroVm { root })) => {
                 let inputs = &root.as_ref().ok_or_else(no_root)?.inputs;
-                files::create(inputs, path, given)
+                files::create(inputs, path, read_only)
             }
         }
     }
@@ -274,10 +280,10 @@ impl GuestBackend for SandboxBackend {
     fn park(&mut self, argv: &[String]) -> Result<(), GuestRefusal> {
         self.unpark()?;
         if let Some(cgroup) = self.cgroup() {
-            cgroup.lift()?;
+            cgroup.remove_limits()?;
         }
-        let walls = self.walls(Vec::new())?;
-        match ParkedInterpreter::start(argv, walls, self.children.as_fd()) {
+        let restrictions = self.restrictions(Vec::new())?;
+        match ParkedInterpreter::start(argv, restrictions, self.children.as_fd()) {
             Ok(parked) => {
                 self.parked = Some(parked);
                 Ok(())
@@ -294,28 +300,29 @@ impl GuestBackend for SandboxBackend {
         let program = &request.argv.first().map_or("", String::as_str);
         let limits = &request.limits;
         // Programs are told to write output files there, and most do not create the folder.
-        let own = self.programs_own();
-        files::make_folder(self.workspace.as_fd(), ExecuteRequest::OUTPUT_FOLDER, own)?;
-        if !self.parked.as_ref().is_some_and(|parked| parked.fits(request)) {
+        let ownership = self.program_ownership();
+        files::make_folder(self.workspace.as_fd(), ExecuteRequest::OUTPUT_FOLDER, ownership)?;
+        if !self.parked.as_ref().is_some_and(|parked| parked.can_run(request)) {
             self.unpark()?;
         }
         if let Some(cgroup) = self.cgroup() {
             cgroup.limit(limits)?;
         }
-        let killed_before = self.cgroup().map_or(0, ProgramCgroup::killed_for_memory);
-        let hunger = self.cgroup().map(ProgramCgroup::hunger).transpose()?;
-        let trying = format!("start `{program}`");
+        let killed_before = self.cgroup().map_or(0, ProgramCgroup::oom_kills);
+        let memory_pressure = self.cgroup().map(ProgramCgroup::memory_pressure).transpose()?;
+        let action = format!("start `{program}`");
         let (pid, streams) = match self.launch_parked(request)? {
             Some(launched) => launched,
             None => {
-                let walls = self.walls(program::process_limits(limits, self.kernel(), 0))?;
-                program::start(&request.argv, &request.env, walls)
-                    .map_err(GuestRefusal::because(trying))?
+                let restrictions =
+                    self.restrictions(program::process_limits(limits, self.kernel(), 0))?;
+                program::start(&request.argv, &request.env, restrictions)
+                    .map_err(GuestRefusal::because(action))?
             }
         };
         let mut program = RunningProgram::new(pid, streams, limits);
-        program.killed_for_memory_before = killed_before;
-        program.hunger = hunger;
+        program.oom_kills_before = killed_before;
+        program.memory_pressure = memory_pressure;
         self.program = Some(program);
         Ok(())
     }
@@ -357,5 +364,5 @@ impl GuestBackend for SandboxBackend {
 
 impl SandboxBackend {
     /// The output streams of a program.
-    pub(crate) const PRINTED: [GuestStream; 2] = [GuestStream::Stdout, GuestStream::Stderr];
+    pub(crate) const OUTPUT_STREAMS: [GuestStream; 2] = [GuestStream::Stdout, GuestStream::Stderr];
 }

@@ -24,7 +24,7 @@ use crate::sys::ProcessRestrictions;
 const LOADER: &str = include_str!("loader.py");
 
 /// Default modules to import.
-const USUAL_MODULES: &[&str] = &[
+const DEFAULT_MODULES: &[&str] = &[
     "bisect",
     "collections",
     "copy",
@@ -53,10 +53,10 @@ const USUAL_MODULES: &[&str] = &[
 ];
 
 /// Time limit for an interpreter to become ready.
-const STARTING: Duration = Duration::from_secs(120);
+const START_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Maximum size of a launch message. It fits into the pipe buffer, so the write never blocks.
-const LAUNCH_BYTES: usize = 32 << 10;
+const MAX_LAUNCH_BYTES: usize = 32 << 10;
 
 /// Variables that are read when the interpreter, its libraries or the C library start.
 const EARLY_VARIABLES: &[&str] = &[
@@ -92,18 +92,18 @@ impl ParkedInterpreter {
     /// Starts the interpreter and waits until it has stopped itself.
     pub(crate) fn start(
         argv: &[String],
-        walls: ProcessRestrictions,
+        restrictions: ProcessRestrictions,
         children: BorrowedFd<'_>,
     ) -> Result<Self, GuestRefusal> {
-        let trying = "park the interpreter";
+        let action = "park the interpreter";
         let (interpreter, modules) =
             argv.split_first().ok_or_else(|| GuestRefusal::new("the command is empty"))?;
         let (read, launch) =
-            rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(GuestRefusal::because(trying))?;
+            rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(GuestRefusal::because(action))?;
         rustix::fs::fcntl_setfl(&launch, OFlags::NONBLOCK)
-            .map_err(GuestRefusal::because(trying))?;
+            .map_err(GuestRefusal::because(action))?;
         // The interpreter inherits this end; our copy is closed before another process is started.
-        rustix::io::fcntl_setfd(&read, FdFlags::empty()).map_err(GuestRefusal::because(trying))?;
+        rustix::io::fcntl_setfd(&read, FdFlags::empty()).map_err(GuestRefusal::because(action))?;
         let mut command = vec![
             interpreter.clone(),
             "-c".to_owned(),
@@ -111,11 +111,11 @@ impl ParkedInterpreter {
             read.as_raw_fd().to_string(),
         ];
         if modules.is_empty() {
-            command.extend(USUAL_MODULES.iter().map(|&name| name.to_owned()));
+            command.extend(DEFAULT_MODULES.iter().map(|&name| name.to_owned()));
         } else {
             command.extend_from_slice(modules);
         }
-        let (pid, streams) = program::start(&command, &BTreeMap::new(), walls)
+        let (pid, streams) = program::start(&command, &BTreeMap::new(), restrictions)
             .map_err(GuestRefusal::because(format_args!("start `{interpreter}`")))?;
         drop(read);
         let parked = Self { pid, interpreter: interpreter.clone(), streams, launch };
@@ -124,20 +124,20 @@ impl ParkedInterpreter {
     }
 
     fn wait_until_stopped(&self, children: BorrowedFd<'_>) -> Result<(), GuestRefusal> {
-        let deadline = Instant::now() + STARTING;
-        let mut complaint = Vec::new();
+        let deadline = Instant::now() + START_TIMEOUT;
+        let mut output = Vec::new();
         while Instant::now() < deadline {
             let options = WaitOptions::NOHANG | WaitOptions::UNTRACED;
             let status = rustix::process::waitpid(Some(self.pid), options)
                 .map_err(GuestRefusal::because("wait for the interpreter"))?;
             // Output of the imports does not belong to the program.
-            self.discard_output(&mut complaint);
+            self.discard_output(&mut output);
             match status {
                 Some((_, status)) if status.stopped() => return Ok(()),
                 Some(_) => {
-                    let complaint = String::from_utf8_lossy(&complaint);
+                    let output = String::from_utf8_lossy(&output);
                     return Err(GuestRefusal::new(format_args!(
-                        "the interpreter exited: {complaint}"
+                        "the interpreter exited: {output}"
                     )));
                 }
                 None => self.wait(children).map_err(GuestRefusal::because("wait"))?,
@@ -157,23 +157,23 @@ impl ParkedInterpreter {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        processes::forget_changes(children);
+        processes::drain_notifications(children);
         Ok(())
     }
 
-    fn discard_output(&self, complaint: &mut Vec<u8>) {
+    fn discard_output(&self, output: &mut Vec<u8>) {
         let mut piece = [0; 4096];
         for stream in [&self.streams.stdout, &self.streams.stderr] {
             while let Ok(length @ 1..) = rustix::io::read(stream, &mut piece) {
-                complaint.extend_from_slice(piece.get(..length).unwrap_or(&[]));
-                let long = complaint.len().saturating_sub(400);
-                complaint.drain(..long);
+                output.extend_from_slice(piece.get(..length).unwrap_or(&[]));
+                let long = output.len().saturating_sub(400);
+                output.drain(..long);
             }
         }
     }
 
     /// Whether the parked interpreter can run this program without a visible difference.
-    pub(crate) fn fits(&self, request: &GuestRunRequest) -> bool {
+    pub(crate) fn can_run(&self, request: &GuestRunRequest) -> bool {
         let [interpreter, script, ..] = request.argv.as_slice() else { return false };
         let early = |name: &String| EARLY_VARIABLES.iter().any(|early| name.starts_with(early));
         *interpreter == self.interpreter
@@ -188,9 +188,9 @@ impl ParkedInterpreter {
             let path = format!("/proc/{}/stat", self.pid.as_raw_nonzero());
             let stat = fs_err::read_to_string(path).ok()?;
             let (_, after_name) = stat.rsplit_once(')')?;
-            let mut words = after_name.split_whitespace().skip(11);
-            let user: u64 = words.next()?.parse().ok()?;
-            let system: u64 = words.next()?.parse().ok()?;
+            let mut fields = after_name.split_whitespace().skip(11);
+            let user: u64 = fields.next()?.parse().ok()?;
+            let system: u64 = fields.next()?.parse().ok()?;
             // `/proc` always counts in hundredths of a second.
             Some((user + system).div_ceil(100))
         };
@@ -222,5 +222,5 @@ fn launch_text(request: &GuestRunRequest, limits: &[(Resource, Rlimit)]) -> Opti
         .map(|(resource, limit)| (*resource as u32, limit.current, limit.maximum))
         .collect();
     let launch = json!({ "argv": request.argv, "env": request.env, "limits": limits });
-    Some(launch.to_string()).filter(|text| text.len() <= LAUNCH_BYTES)
+    Some(launch.to_string()).filter(|text| text.len() <= MAX_LAUNCH_BYTES)
 }

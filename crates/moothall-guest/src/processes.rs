@@ -11,7 +11,7 @@ use crate::error::GuestError;
 use crate::sys;
 
 /// How long to wait for killed processes. Only those blocked in the kernel take long.
-const DYING: Duration = Duration::from_secs(20);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Result of [`kill_everything`].
 #[derive(Debug, Clone, Copy)]
@@ -40,9 +40,9 @@ pub(crate) fn kill_everything(
             killed.first = Some(status);
         }
     }
-    let deadline = Instant::now() + DYING;
+    let deadline = Instant::now() + EXIT_TIMEOUT;
     while Instant::now() < deadline {
-        kill_all_below();
+        kill_descendants();
         loop {
             match rustix::process::wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) if Some(pid) == first => killed.first = Some(status),
@@ -54,28 +54,31 @@ pub(crate) fn kill_everything(
         }
         wait_for_change(children, Duration::from_millis(20))?;
     }
-    Err(GuestError::Undead)
+    Err(GuestError::KillTimeout)
 }
 
-/// Waits until a child changes state, at most for `most`.
-pub(crate) fn wait_for_change(children: BorrowedFd<'_>, most: Duration) -> Result<(), GuestError> {
-    let timeout = Timespec::try_from(most).ok();
+/// Waits until a child changes state, at most for `max_wait`.
+pub(crate) fn wait_for_change(
+    children: BorrowedFd<'_>,
+    max_wait: Duration,
+) -> Result<(), GuestError> {
+    let timeout = Timespec::try_from(max_wait).ok();
     let mut fds = [PollFd::from_borrowed_fd(children, PollFlags::IN)];
     match rustix::event::poll(&mut fds, timeout.as_ref()) {
         Ok(_) | Err(Errno::INTR) => {}
         Err(error) => return Err(error.into()),
     }
-    forget_changes(children);
+    drain_notifications(children);
     Ok(())
 }
 
 /// Drains the pipe that signals child changes.
-pub(crate) fn forget_changes(children: BorrowedFd<'_>) {
+pub(crate) fn drain_notifications(children: BorrowedFd<'_>) {
     let mut bytes = [0; 256];
     while rustix::io::read(children, &mut bytes).is_ok_and(|length| length > 0) {}
 }
 
-fn kill_all_below() {
+fn kill_descendants() {
     if rustix::process::getpid().is_init() {
         sys::kill_all_others();
     } else {

@@ -15,7 +15,7 @@ use rustix::process::{Pid, Resource, Rlimit, WaitStatus};
 use crate::sys::{self, ProcessRestrictions};
 
 /// Default environment variables of programs.
-const VARIABLES: [(&str, &str); 7] = [
+const DEFAULT_VARIABLES: [(&str, &str); 7] = [
     ("PATH", "/usr/local/bin:/usr/bin:/bin"),
     ("HOME", "/workspace"),
     ("LANG", "C.UTF-8"),
@@ -26,7 +26,7 @@ const VARIABLES: [(&str, &str); 7] = [
 ];
 
 /// Upper bound of the time limit, whatever the host requests.
-const LONGEST: Duration = Duration::from_secs(24 * 3600);
+const MAX_WALL_TIME: Duration = Duration::from_secs(24 * 3600);
 
 /// The agent's ends of a program's standard streams.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ pub(crate) struct ProgramStreams {
 pub(crate) fn start(
     argv: &[String],
     variables: &BTreeMap<String, String>,
-    walls: ProcessRestrictions,
+    restrictions: ProcessRestrictions,
 ) -> std::io::Result<(Pid, ProgramStreams)> {
     let (program, arguments) = argv.split_first().ok_or(std::io::ErrorKind::InvalidInput)?;
     let (stdin_read, stdin) = pipe(PipeEnd::Write)?;
@@ -50,12 +50,12 @@ pub(crate) fn start(
     command
         .args(arguments)
         .env_clear()
-        .envs(VARIABLES)
+        .envs(DEFAULT_VARIABLES)
         .envs(variables)
         .stdin(Stdio::from(stdin_read))
         .stdout(Stdio::from(stdout_write))
         .stderr(Stdio::from(stderr_write));
-    sys::put_behind(&mut command, walls);
+    sys::apply_before_exec(&mut command, restrictions);
     let child = command.spawn()?;
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     Ok((pid.ok_or(std::io::ErrorKind::Other)?, ProgramStreams { stdin, stdout, stderr }))
@@ -95,7 +95,7 @@ pub(crate) fn process_limits(
     cpu_seconds_used: u64,
 ) -> Vec<(Resource, Rlimit)> {
     let cpu = limits.cpu_seconds.saturating_add(cpu_seconds_used);
-    let mut wanted = vec![
+    let mut requested = vec![
         (Resource::Core, 0, 0),
         (Resource::Nofile, limits.open_files.into(), limits.open_files.into()),
         (Resource::Fsize, limits.file_bytes, limits.file_bytes),
@@ -103,15 +103,15 @@ pub(crate) fn process_limits(
         (Resource::Cpu, cpu, cpu.saturating_add(1)),
     ];
     if kernel == KernelSharing::Own {
-        wanted.push((Resource::Nproc, limits.pids.into(), limits.pids.into()));
+        requested.push((Resource::Nproc, limits.pids.into(), limits.pids.into()));
     }
-    wanted
+    requested
         .into_iter()
         .map(|(resource, soft, hard)| {
             // Capped at `i64::MAX`, which the Python loader can also represent.
-            let most = rustix::process::getrlimit(resource).maximum.unwrap_or(u64::MAX);
-            let most = most.min(i64::MAX.unsigned_abs());
-            let limit = Rlimit { current: Some(soft.min(most)), maximum: Some(hard.min(most)) };
+            let max = rustix::process::getrlimit(resource).maximum.unwrap_or(u64::MAX);
+            let max = max.min(i64::MAX.unsigned_abs());
+            let limit = Rlimit { current: Some(soft.min(max)), maximum: Some(hard.min(max)) };
             (resource, limit)
         })
         .collect()
@@ -121,7 +121,7 @@ pub(crate) fn process_limits(
 pub(crate) struct RunningProgram {
     pub(crate) pid: Pid,
     stdin: Option<OwnedFd>,
-    unread: VecDeque<u8>,
+    pending_input: VecDeque<u8>,
     input_over: bool,
     stdout: ProgramOutput,
     stderr: ProgramOutput,
@@ -129,11 +129,11 @@ pub(crate) struct RunningProgram {
     killed: bool,
     status: Option<WaitStatus>,
     /// Out-of-memory kills in the cgroup before this program.
-    pub(crate) killed_for_memory_before: u64,
+    pub(crate) oom_kills_before: u64,
     /// Signals that the program is stalled on memory. `None` in a container, where the host handles
     /// it.
-    pub(crate) hunger: Option<OwnedFd>,
-    starved: bool,
+    pub(crate) memory_pressure: Option<OwnedFd>,
+    is_out_of_memory: bool,
 }
 
 #[derive(Debug)]
@@ -150,16 +150,16 @@ impl RunningProgram {
         Self {
             pid,
             stdin: Some(streams.stdin),
-            unread: VecDeque::new(),
+            pending_input: VecDeque::new(),
             input_over: false,
             stdout: output(streams.stdout),
             stderr: output(streams.stderr),
-            deadline: Instant::now() + Duration::from_millis(limits.wall_ms).min(LONGEST),
+            deadline: Instant::now() + Duration::from_millis(limits.wall_ms).min(MAX_WALL_TIME),
             killed: false,
             status: None,
-            killed_for_memory_before: 0,
-            hunger: None,
-            starved: false,
+            oom_kills_before: 0,
+            memory_pressure: None,
+            is_out_of_memory: false,
         }
     }
 
@@ -173,16 +173,16 @@ impl RunningProgram {
     }
 
     /// Marks the program as permanently stalled on memory.
-    pub(crate) fn starves(&mut self) {
-        self.starved = true;
+    pub(crate) fn mark_out_of_memory(&mut self) {
+        self.is_out_of_memory = true;
     }
 
-    pub(crate) fn is_gone(&mut self, status: WaitStatus) {
+    pub(crate) fn set_exit_status(&mut self, status: WaitStatus) {
         self.status.get_or_insert(status);
     }
 
     /// How the program ended, or `None` while it runs.
-    pub(crate) fn way_to_end(&self) -> Option<ExitCause> {
+    pub(crate) fn exit_cause(&self) -> Option<ExitCause> {
         if let Some(status) = self.status {
             return Some(match (status.exit_status(), status.terminating_signal()) {
                 (Some(code), _) => ExitCause::Exited(code),
@@ -194,7 +194,7 @@ impl RunningProgram {
         if self.killed {
             return Some(ExitCause::Killed);
         }
-        if self.starved {
+        if self.is_out_of_memory {
             return Some(ExitCause::OutOfMemory);
         }
         self.time_left().is_zero().then_some(ExitCause::TimedOut)
@@ -202,7 +202,7 @@ impl RunningProgram {
 
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
         if self.stdin.is_some() {
-            self.unread.extend(bytes);
+            self.pending_input.extend(bytes);
         }
     }
 
@@ -212,31 +212,31 @@ impl RunningProgram {
     }
 
     pub(crate) fn backlog(&self) -> usize {
-        self.unread.len()
+        self.pending_input.len()
     }
 
     /// Standard input, if there is data to write.
-    pub(crate) fn hungry(&self) -> Option<BorrowedFd<'_>> {
-        self.stdin.as_ref().filter(|_| !self.unread.is_empty()).map(AsFd::as_fd)
+    pub(crate) fn stdin_to_write(&self) -> Option<BorrowedFd<'_>> {
+        self.stdin.as_ref().filter(|_| !self.pending_input.is_empty()).map(AsFd::as_fd)
     }
 
     /// Writes as much input as the program accepts now.
     pub(crate) fn write_input(&mut self) {
         while let Some(stdin) = &self.stdin {
-            let (piece, _) = self.unread.as_slices();
+            let (piece, _) = self.pending_input.as_slices();
             if piece.is_empty() {
                 break;
             }
             match rustix::io::write(stdin, piece) {
                 Ok(length) => {
-                    self.unread.drain(..length.min(self.unread.len()));
+                    self.pending_input.drain(..length.min(self.pending_input.len()));
                 }
                 Err(Errno::AGAIN) => return,
                 Err(Errno::INTR) => {}
                 // The program closed its input.
                 Err(_) => {
                     self.stdin = None;
-                    self.unread.clear();
+                    self.pending_input.clear();
                 }
             }
         }
@@ -244,7 +244,7 @@ impl RunningProgram {
     }
 
     fn close_input_if_done(&mut self) {
-        if self.input_over && self.unread.is_empty() {
+        if self.input_over && self.pending_input.is_empty() {
             self.stdin = None;
         }
     }

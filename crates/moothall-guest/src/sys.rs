@@ -31,14 +31,14 @@ pub(crate) struct ProcessRestrictions {
 
 /// Makes the command apply these restrictions before exec. If one cannot be applied, the start
 /// fails.
-pub(crate) fn put_behind(command: &mut Command, walls: ProcessRestrictions) {
+pub(crate) fn apply_before_exec(command: &mut Command, restrictions: ProcessRestrictions) {
     // SAFETY: between fork and exec only system calls are made, through rustix's thin wrappers,
     // with memory that was allocated before the fork; nothing allocates, locks or unwinds.
-    unsafe { command.pre_exec(move || walls.put_up()) };
+    unsafe { command.pre_exec(move || restrictions.apply()) };
 }
 
 impl ProcessRestrictions {
-    fn put_up(&self) -> io::Result<()> {
+    fn apply(&self) -> io::Result<()> {
         rustix::process::setsid()?;
         // Makes the kernel kill the program before the agent when memory runs out. `oom_score_adj`
         // belongs to root while the process is not dumpable; exec would make it dumpable anyway.

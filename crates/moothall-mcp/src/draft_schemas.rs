@@ -164,7 +164,7 @@ impl DraftContentOut {
             draft_id: draft.id.to_string(),
             draft_path: draft.id.to_string(),
             path: draft.path.to_string(),
-            state: draft.state.word().to_owned(),
+            state: draft.state.as_str().to_owned(),
             original_hash: draft.base.map(|file| file.sha256.to_string()),
             hash: draft.head().map(|hash| hash.to_string()),
             revision: draft.revision,
@@ -207,7 +207,7 @@ impl DraftWriteOut {
             new_hash: draft.head().map(|hash| hash.to_string()),
             line_count: content.lines().count(),
             revision: draft.revision,
-            state: draft.state.word().to_owned(),
+            state: draft.state.as_str().to_owned(),
             clean,
         }
     }
@@ -234,7 +234,7 @@ impl From<&GateFinding> for FindingOut {
     fn from(one: &GateFinding) -> Self {
         Self {
             rule: one.rule.name().to_owned(),
-            action: one.action.word().to_owned(),
+            action: one.action.as_str().to_owned(),
             path: one.path.to_string(),
             line: one.line,
             message: one.message.clone(),
@@ -246,7 +246,7 @@ impl From<&JournalFinding> for FindingOut {
     fn from(one: &JournalFinding) -> Self {
         Self {
             rule: one.rule.name().to_owned(),
-            action: one.action.word().to_owned(),
+            action: one.action.as_str().to_owned(),
             path: one.path.to_string(),
             line: one.line,
             message: one.message.clone(),
@@ -275,7 +275,7 @@ impl DraftCheckOut {
         let (diff, diff_truncated) = cut(&judged.diff);
         let verdict = &judged.verdict;
         Self {
-            action: verdict.action.word().to_owned(),
+            action: verdict.action.as_str().to_owned(),
             findings: verdict.findings.iter().map(FindingOut::from).collect(),
             added: verdict.stats.added,
             removed: verdict.stats.removed,
@@ -323,7 +323,7 @@ impl DraftSummaryOut {
             draft_id: draft.id.to_string(),
             path: draft.path.to_string(),
             task_id: draft.task.to_string(),
-            state: draft.state.word().to_owned(),
+            state: draft.state.as_str().to_owned(),
             revision: draft.revision,
         }
     }
@@ -374,8 +374,8 @@ pub(crate) struct DraftStatusOut {
 impl DraftStatusOut {
     pub(crate) fn of(draft: &Draft) -> Self {
         let submission = draft.submission.as_ref();
-        let said = submission.and_then(|one| one.reviewed.as_ref());
-        let word = |say: ReviewDecision| match say {
+        let review = submission.and_then(|one| one.reviewed.as_ref());
+        let decision_name = |say: ReviewDecision| match say {
             ReviewDecision::Approve => "approve",
             ReviewDecision::Reject => "reject",
             ReviewDecision::SendBack => "send_back",
@@ -390,8 +390,8 @@ impl DraftStatusOut {
             hash: draft.head().map(|hash| hash.to_string()),
             findings: submission
                 .map_or_else(Vec::new, |one| one.findings.iter().map(FindingOut::from).collect()),
-            review: said.map(|(say, ..)| word(*say).to_owned()),
-            review_reason: said.map(|(.., reason)| reason.clone()),
+            review: review.map(|(say, ..)| decision_name(*say).to_owned()),
+            review_reason: review.map(|(.., reason)| reason.clone()),
             next: next(draft).to_owned(),
         }
     }
@@ -405,7 +405,7 @@ pub(crate) fn decision(state: DraftState, action: GateAction) -> &'static str {
         DraftState::Escalated => "escalated",
         DraftState::Rejected => "rejected",
         _ if action == GateAction::Reject => "rejected",
-        other => other.word(),
+        other => other.as_str(),
     }
 }
 

@@ -61,8 +61,8 @@ impl DraftGate {
     }
 
     /// Handles one request.
-    pub fn answer(&self, ask: IpcRequest) -> IpcResponse {
-        let answered = match ask {
+    pub fn answer(&self, request: IpcRequest) -> IpcResponse {
+        let answered = match request {
             IpcRequest::Call { tool, arguments, client } => {
                 self.call(tool, arguments, &self.worker(client))
             }
@@ -77,7 +77,7 @@ impl DraftGate {
     }
 
     fn worker(&self, client: Option<ClientInfo>) -> DraftCaller {
-        DraftCaller { who: self.terms.worker.clone(), client: client.map(short) }
+        DraftCaller { principal: self.terms.worker.clone(), client: client.map(short) }
     }
 
     fn call(
@@ -186,7 +186,8 @@ impl DraftGate {
         differs("original_path", &args.original_path, first.path.as_str())?;
         differs("task_id", &args.task_id, first.task.as_str())?;
         let submitted = self.store.submit(worker, &ids, &args.change_summary)?;
-        let asking = submitted.drafts.first().and_then(|first| self.asking(first, &submitted));
+        let asking =
+            submitted.drafts.first().and_then(|first| self.elicitation_prompt(first, &submitted));
         Ok(match answer_of(&submitted) {
             IpcResponse::Done { result, .. } => IpcResponse::Done { result, asking },
             other => other,
@@ -200,7 +201,11 @@ impl DraftGate {
 
     /// Returns what to ask the person at the client about an escalated submission. Credentials and
     /// guarded paths never get a form, because it is unknown who answers it.
-    fn asking(&self, draft: &Draft, submitted: &SubmissionResult) -> Option<ElicitationPrompt> {
+    fn elicitation_prompt(
+        &self,
+        draft: &Draft,
+        submitted: &SubmissionResult,
+    ) -> Option<ElicitationPrompt> {
         if draft.state != DraftState::Escalated {
             return None;
         }
@@ -256,11 +261,11 @@ impl DraftGate {
         }
         let (id, seal) = (id_of(draft)?, hash_of(seal)?);
         let worker = self.worker(None);
-        let known = self.store.status(&worker, id)?;
-        let (together, findings) =
-            known.submission.map(|one| (one.drafts, one.findings)).unwrap_or_default();
+        let draft = self.store.status(&worker, id)?;
+        let (submission_ids, findings) =
+            draft.submission.map(|one| (one.drafts, one.findings)).unwrap_or_default();
         let mut chars = 0;
-        for id in together {
+        for id in submission_ids {
             chars += self.store.diff(&worker, id)?.chars().count();
         }
         if chars > MAX_FORM_DIFF_CHARS || findings.iter().any(|one| is_guarded(one.rule)) {
@@ -268,9 +273,9 @@ impl DraftGate {
         }
         // A separate name and account, because it is unknown who answered: a list of approvers must
         // trust this client's user explicitly.
-        let who = Principal::human(format!("elicitation/{}", self.terms.user))
+        let principal = Principal::human(format!("elicitation/{}", self.terms.user))
             .with_account(PrincipalAccount::Elicitation(self.terms.uid));
-        let caller = DraftCaller { who, client: client.map(short) };
+        let caller = DraftCaller { principal, client: client.map(short) };
         let say = if approve { ReviewDecision::Approve } else { ReviewDecision::Reject };
         self.store.review(&caller, id, seal, say, reason)?;
         self.outcome(id)

@@ -71,7 +71,7 @@ fn refusal(answer: IpcResponse) -> String {
 }
 
 #[test]
-fn a_decision_that_the_policy_does_not_take_from_clients_is_refused() {
+fn a_client_decision_is_refused_unless_the_policy_accepts_it() {
     for mode in ["off", "url"] {
         let policy = format!("version = 1\n[review]\nelicitation = \"{mode}\"\n");
         let (folder, gate) = gate(&policy);
@@ -84,7 +84,7 @@ fn a_decision_that_the_policy_does_not_take_from_clients_is_refused() {
 }
 
 #[test]
-fn a_decision_about_a_guarded_path_is_refused_whatever_the_front_says() {
+fn a_client_decision_about_a_guarded_path_is_always_refused() {
     let (folder, gate) = gate(FORMS);
     let (draft, seal) = escalated(&gate, "Makefile", "all: build\n");
     let words = refusal(approve(&gate, &draft, &seal));
@@ -93,7 +93,7 @@ fn a_decision_about_a_guarded_path_is_refused_whatever_the_front_says() {
 }
 
 #[test]
-fn a_list_of_approvers_names_clients_it_trusts() {
+fn an_approver_list_must_name_trusted_clients() {
     let listed = |names: &str| format!("{FORMS}approvers = [{names}]\n");
     let (_folder, stranger) = gate(&listed("\"ada\", \"elicitation/ada\", \"uid:1000\""));
     let (draft, seal) = escalated(&stranger, "big.py", "value_0 = 0\n");
@@ -115,7 +115,7 @@ fn a_list_of_approvers_names_clients_it_trusts() {
 
 /// A check that cannot run escalates each time, so it runs only once, on submission.
 #[test]
-fn what_became_of_a_submission_is_told_as_it_was_judged_and_not_judged_again() {
+fn the_status_of_a_submission_is_reported_without_judging_again() {
     let check = "[[check]]\nid = \"tests\"\nrun = [\"make\"]\ntimeout = \"1m\"\n";
     let (_folder, gate) = gate(&format!("version = 1\n[limits]\nmax_looks_per_hour = 1\n{check}"));
     let (draft, seal) = escalated(&gate, "big.py", "value_0 = 0\n");
@@ -137,7 +137,7 @@ fn what_became_of_a_submission_is_told_as_it_was_judged_and_not_judged_again() {
 }
 
 #[test]
-fn a_draft_whose_credential_was_removed_says_so_everywhere() {
+fn every_draft_tool_reports_a_removed_credential() {
     let (_folder, gate) = gate("version = 1\n");
     let token = format!("ghp_{}", &moothall_core::Sha256Hex::of(b"nobody's").to_string()[..36]);
     let asked = json!({ "source_path": "big.py", "task_id": "t" });
@@ -165,7 +165,7 @@ fn a_draft_whose_credential_was_removed_says_so_everywhere() {
 }
 
 #[test]
-fn what_a_client_calls_itself_is_short_and_plain_in_the_journal() {
+fn the_client_name_is_truncated_and_sanitized_in_the_journal() {
     let (folder, gate) = gate("version = 1\n");
     let name = format!("\u{1b}[31m{}", "x".repeat(10_000));
     let client = moothall_core::drafts::ClientInfo { name, version: "1".to_owned() };

@@ -15,11 +15,11 @@ use crate::ipc::{IpcClient, IpcError, IpcRequest, IpcResponse};
 use crate::tools::ToolName;
 
 /// Poll interval for a waiting call.
-const LOOK: Duration = Duration::from_millis(250);
+const CALL_POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// Poll interval for subscriptions.
-const GLANCE: Duration = Duration::from_secs(1);
+const SUBSCRIPTION_POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Interval of progress notifications.
-const TICK: Duration = Duration::from_secs(5);
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 
 const SCHEME: &str = "moothall://draft/";
 const DIFF: &str = "/diff";
@@ -36,7 +36,7 @@ pub(crate) fn draft_of(uri: &str) -> Option<&str> {
 }
 
 /// Returns the parts of a draft status that identify a change.
-fn mark(answer: &IpcResponse) -> Option<(Value, Value)> {
+fn status_key(answer: &IpcResponse) -> Option<(Value, Value)> {
     match answer {
         IpcResponse::Done { result, .. } => {
             Some((result.get("state")?.clone(), result.get("revision")?.clone()))
@@ -47,7 +47,7 @@ fn mark(answer: &IpcResponse) -> Option<(Value, Value)> {
 
 /// Reports whether the draft has reached a final state.
 fn is_settled(answer: &IpcResponse) -> bool {
-    let Some((state, _)) = mark(answer) else { return true };
+    let Some((state, _)) = status_key(answer) else { return true };
     let waits = ["editing", "submitted", "escalated", "accepted", "applying", "conflict"];
     !waits.iter().any(|word| state == *word)
 }
@@ -55,49 +55,53 @@ fn is_settled(answer: &IpcResponse) -> bool {
 /// Polls a status until it changes, the time is up or the caller cancels.
 pub(crate) async fn wait(
     gate: &IpcClient,
-    ask: &IpcRequest,
+    request: &IpcRequest,
     wait_s: u64,
     context: &RequestContext<RoleServer>,
 ) -> Result<IpcResponse, IpcError> {
-    let begun = Instant::now();
-    let until = begun + Duration::from_secs(wait_s.min(MAX_WAIT_S));
-    let first = gate.ask(ask).await?;
-    let mut told = begun;
+    let start = Instant::now();
+    let until = start + Duration::from_secs(wait_s.min(MAX_WAIT_S));
+    let first = gate.ask(request).await?;
+    let mut last_progress = start;
     let mut now = first.clone();
-    while !is_settled(&now) && mark(&now) == mark(&first) && Instant::now() < until {
+    while !is_settled(&now) && status_key(&now) == status_key(&first) && Instant::now() < until {
         tokio::select! {
             () = context.ct.cancelled() => break,
-            () = tokio::time::sleep(LOOK) => {}
+            () = tokio::time::sleep(CALL_POLL_INTERVAL) => {}
         }
-        if told.elapsed() >= TICK {
-            told = Instant::now();
-            tick(context, begun.elapsed(), wait_s).await;
+        if last_progress.elapsed() >= PROGRESS_INTERVAL {
+            last_progress = Instant::now();
+            send_progress(context, start.elapsed(), wait_s).await;
         }
-        now = gate.ask(ask).await?;
+        now = gate.ask(request).await?;
     }
     Ok(now)
 }
 
 /// Sends a progress notification if the caller asked for it.
-pub(crate) async fn tick(context: &RequestContext<RoleServer>, so_far: Duration, of_s: u64) {
+pub(crate) async fn send_progress(
+    context: &RequestContext<RoleServer>,
+    elapsed: Duration,
+    of_s: u64,
+) {
     let Some(token) = context.meta.get_progress_token() else { return };
-    let mut progress = ProgressNotificationParam::new(token, so_far.as_secs_f64());
+    let mut progress = ProgressNotificationParam::new(token, elapsed.as_secs_f64());
     progress.total = (of_s > 0).then_some(of_s as f64);
     // A failed notification means that the caller is gone.
     let _ = context.peer.notify_progress(progress).await;
 }
 
 /// Runs work with periodic progress notifications.
-pub(crate) async fn ticking<T>(
+pub(crate) async fn with_progress<T>(
     work: impl Future<Output = T>,
     context: &RequestContext<RoleServer>,
 ) -> T {
-    let begun = Instant::now();
+    let start = Instant::now();
     let mut work = std::pin::pin!(work);
     loop {
         tokio::select! {
             done = &mut work => return done,
-            () = tokio::time::sleep(TICK) => tick(context, begun.elapsed(), 0).await,
+            () = tokio::time::sleep(PROGRESS_INTERVAL) => send_progress(context, start.elapsed(), 0).await,
         }
     }
 }
@@ -114,7 +118,7 @@ impl DraftWatcher {
     pub(crate) async fn start(gate: IpcClient, uris: impl IntoIterator<Item = String>) -> Self {
         let mut drafts = Vec::new();
         for uri in uris {
-            let now = look(&gate, &uri).await;
+            let now = poll_status(&gate, &uri).await;
             drafts.push((uri, now));
         }
         Self { gate, drafts }
@@ -123,10 +127,10 @@ impl DraftWatcher {
     /// Waits until drafts have changed, and returns their URIs.
     pub(crate) async fn changed(&mut self) -> Vec<String> {
         loop {
-            tokio::time::sleep(GLANCE).await;
+            tokio::time::sleep(SUBSCRIPTION_POLL_INTERVAL).await;
             let mut changed = Vec::new();
             for (uri, before) in &mut self.drafts {
-                let now = look(&self.gate, uri).await;
+                let now = poll_status(&self.gate, uri).await;
                 if now != *before {
                     *before = now;
                     changed.push(uri.clone());
@@ -139,15 +143,15 @@ impl DraftWatcher {
     }
 
     /// Notifies a client of the older protocol until it unsubscribes or disconnects.
-    pub(crate) async fn tell(mut self, peer: Peer<RoleServer>, over: CancellationToken) {
+    pub(crate) async fn notify_changes(mut self, peer: Peer<RoleServer>, over: CancellationToken) {
         loop {
             let changed = tokio::select! {
                 changed = self.changed() => changed,
                 () = over.cancelled() => return,
             };
             for uri in changed {
-                let told = ResourceUpdatedNotificationParam::new(uri);
-                if peer.notify_resource_updated(told).await.is_err() {
+                let update = ResourceUpdatedNotificationParam::new(uri);
+                if peer.notify_resource_updated(update).await.is_err() {
                     return;
                 }
             }
@@ -155,9 +159,9 @@ impl DraftWatcher {
     }
 }
 
-async fn look(gate: &IpcClient, uri: &str) -> Option<(Value, Value)> {
+async fn poll_status(gate: &IpcClient, uri: &str) -> Option<(Value, Value)> {
     let draft = draft_of(uri)?;
-    mark(&gate.ask(&status(draft)).await.ok()?)
+    status_key(&gate.ask(&status(draft)).await.ok()?)
 }
 
 fn status(draft: &str) -> IpcRequest {

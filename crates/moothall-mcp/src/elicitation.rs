@@ -16,13 +16,13 @@ use rmcp::service::{RequestContext, RoleServer};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::frontend::{McpFrontend, client_of, said};
+use crate::frontend::{McpFrontend, client_of, tool_result};
 use crate::ipc::{ElicitationPrompt, IpcRequest};
 
 /// How long a question waits for an answer.
-const PATIENCE: Duration = Duration::from_secs(15 * 60);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 /// Name of the question in a result that requests input.
-const QUESTION: &str = "review";
+const REVIEW_FIELD: &str = "review";
 
 /// State that the client returns with the answer, sealed against changes.
 #[derive(Debug, Serialize, Deserialize)]
@@ -72,26 +72,27 @@ impl McpFrontend {
     /// answer; the caller then returns the plain result.
     pub(crate) async fn ask_person(
         &self,
-        asking: &ElicitationPrompt,
+        prompt: &ElicitationPrompt,
         arguments: &JsonObject,
         context: &RequestContext<RoleServer>,
     ) -> Result<Option<CallToolResponse>, ErrorData> {
-        if !can_be_asked(context, asking) {
+        if !can_be_asked(context, prompt) {
             return Ok(None);
         }
-        let request = asking.request()?;
+        let request = prompt.request()?;
         if self.is_modern(context) {
             let bound = bound_to(arguments)?;
-            let options = SealOptions::new().associated_data(bound.as_bytes()).ttl(PATIENCE);
+            let options = SealOptions::new().associated_data(bound.as_bytes()).ttl(ANSWER_TIMEOUT);
             let state = self
                 .codec
-                .seal_json_with(&asking.pending(), &options)
+                .seal_json_with(&prompt.pending(), &options)
                 .map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
             let question = InputRequest::Elicitation(ElicitRequest::new(request));
-            let questions = InputRequests::from([(QUESTION.to_owned(), question)]);
+            let questions = InputRequests::from([(REVIEW_FIELD.to_owned(), question)]);
             return Ok(Some(InputRequiredResult::new(Some(questions), Some(state)).into()));
         }
-        let answered = context.peer.create_elicitation_with_timeout(request, Some(PATIENCE)).await;
+        let answered =
+            context.peer.create_elicitation_with_timeout(request, Some(ANSWER_TIMEOUT)).await;
         let Ok(answer) = answered else { return Ok(None) };
         let action = match answer.action {
             ElicitationAction::Accept => "accept",
@@ -99,7 +100,7 @@ impl McpFrontend {
             _ => "cancel",
         };
         let answer = json!({ "action": action, "content": answer.content });
-        self.decided(&asking.pending(), &answer, context).await.map(Some)
+        self.decided(&prompt.pending(), &answer, context).await.map(Some)
     }
 
     /// Handles a repeated call that carries the person's answer. It does not submit again.
@@ -118,7 +119,7 @@ impl McpFrontend {
                     None,
                 )
             })?;
-        let answer = answers.and_then(|all| all.get(QUESTION)).cloned().unwrap_or_default();
+        let answer = answers.and_then(|all| all.get(REVIEW_FIELD)).cloned().unwrap_or_default();
         self.decided(&pending, &answer, context).await
     }
 
@@ -128,7 +129,7 @@ impl McpFrontend {
         answer: &Value,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let ask = match (&pending.seal, approval(answer)) {
+        let request = match (&pending.seal, approval(answer)) {
             (Some(seal), Some((approve, reason))) => IpcRequest::Decide {
                 draft: pending.draft.clone(),
                 seal: seal.clone(),
@@ -139,7 +140,7 @@ impl McpFrontend {
             // Only viewed or postponed: return the current result.
             _ => IpcRequest::Outcome { draft: pending.draft.clone() },
         };
-        Ok(said(self.gate.ask(&ask).await).0.into())
+        Ok(tool_result(self.gate.ask(&request).await).0.into())
     }
 }
 
@@ -165,11 +166,11 @@ fn bound_to(arguments: &JsonObject) -> Result<String, ErrorData> {
 }
 
 /// A client that lists no modes supports only forms.
-fn can_be_asked(context: &RequestContext<RoleServer>, asking: &ElicitationPrompt) -> bool {
+fn can_be_asked(context: &RequestContext<RoleServer>, prompt: &ElicitationPrompt) -> bool {
     let Some(can) = context.client_capabilities().and_then(|all| all.elicitation) else {
         return false;
     };
-    match asking {
+    match prompt {
         ElicitationPrompt::Url { .. } => can.url.is_some(),
         ElicitationPrompt::Form { .. } => can.form.is_some() || can.url.is_none(),
     }

@@ -75,18 +75,18 @@ impl McpFrontend {
     }
 
     /// Returns a copy for another client, without subscriptions.
-    pub(crate) fn for_another(&self) -> Self {
+    pub(crate) fn new_session(&self) -> Self {
         Self { subscriptions: Arc::default(), ..self.clone() }
     }
 
     /// Completes when the gate or the runner process has ended.
-    pub async fn lost(&self) {
+    pub async fn disconnected(&self) {
         match &self.runner {
             Some(runner) => tokio::select! {
-                () = self.gate.lost() => {}
-                () = runner.lost() => {}
+                () = self.gate.disconnected() => {}
+                () = runner.disconnected() => {}
             },
-            None => self.gate.lost().await,
+            None => self.gate.disconnected().await,
         }
     }
 
@@ -107,26 +107,28 @@ impl McpFrontend {
         context: &RequestContext<RoleServer>,
     ) -> Result<IpcResponse, IpcError> {
         let wait_s = arguments.get("wait_s").and_then(Value::as_u64).unwrap_or(0);
-        let ask = IpcRequest::Call { tool, arguments, client: client_of(context) };
+        let request = IpcRequest::Call { tool, arguments, client: client_of(context) };
         match (&self.runner, tool) {
             (Some(runner), tool) if tool.is_run() => {
-                draft_watcher::ticking(runner.ask(&ask), context).await
+                draft_watcher::with_progress(runner.ask(&request), context).await
             }
             (_, ToolName::DraftStatus) if wait_s > 0 => {
                 // Each waiting call polls the gate.
-                let Ok(_waits) = self.waiting.try_acquire() else { return Ok(too_many_wait()) };
-                draft_watcher::wait(&self.gate, &ask, wait_s, context).await
+                let Ok(_waits) = self.waiting.try_acquire() else { return Ok(too_many_waiting()) };
+                draft_watcher::wait(&self.gate, &request, wait_s, context).await
             }
             (_, ToolName::DraftSubmit) => {
-                draft_watcher::ticking(self.gate.ask(&ask), context).await
+                draft_watcher::with_progress(self.gate.ask(&request), context).await
             }
-            _ => self.gate.ask(&ask).await,
+            _ => self.gate.ask(&request).await,
         }
     }
 
     async fn drafts(&self) -> Result<Vec<DraftSummaryOut>, ErrorData> {
         let answer = self.gate.ask(&IpcRequest::Drafts).await;
-        let Ok(IpcResponse::Done { result, .. }) = answer else { return Err(broken(answer)) };
+        let Ok(IpcResponse::Done { result, .. }) = answer else {
+            return Err(internal_error(answer));
+        };
         serde_json::from_value(result)
             .map(|list: DraftListOut| list.drafts)
             .map_err(|error| ErrorData::internal_error(error.to_string(), None))
@@ -175,7 +177,7 @@ impl ServerHandler for McpFrontend {
             let answers = request.input_responses.as_ref();
             return self.resumed(state, answers, &arguments, &context).await;
         }
-        let (result, asking) = said(self.call(tool, arguments.clone(), &context).await);
+        let (result, asking) = tool_result(self.call(tool, arguments.clone(), &context).await);
         if let Some(asking) = asking
             && let Some(asked) = self.ask_person(&asking, &arguments, &context).await?
         {
@@ -221,7 +223,7 @@ impl ServerHandler for McpFrontend {
             Ok(IpcResponse::Refused { words, .. }) => {
                 Err(ErrorData::resource_not_found(words, None))
             }
-            other => Err(broken(other)),
+            other => Err(internal_error(other)),
         }
     }
 
@@ -230,9 +232,9 @@ impl ServerHandler for McpFrontend {
         requested: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
         let uris = requested.resource_subscriptions.iter().flatten();
-        let ours =
+        let draft_uris =
             uris.filter(|uri| draft_watcher::draft_of(uri).is_some()).take(MAX_SUBSCRIPTIONS);
-        Some(SubscriptionFilter::builder().resource_subscriptions(ours.cloned()).build())
+        Some(SubscriptionFilter::builder().resource_subscriptions(draft_uris.cloned()).build())
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
@@ -271,7 +273,7 @@ impl ServerHandler for McpFrontend {
             }
         }
         let watched = DraftWatcher::start(self.gate.clone(), [request.uri]).await;
-        tokio::spawn(watched.tell(context.peer, over));
+        tokio::spawn(watched.notify_changes(context.peer, over));
         Ok(())
     }
 
@@ -290,13 +292,13 @@ impl ServerHandler for McpFrontend {
 
 /// Serves one client on two streams until the client, the gate or the runner is gone.
 pub async fn serve_streams(
-    front: McpFrontend,
+    frontend: McpFrontend,
     read: impl AsyncRead + Send + Unpin + 'static,
     write: impl AsyncWrite + Send + Unpin + 'static,
 ) -> std::io::Result<()> {
-    let watching = front.clone();
+    let watching = frontend.clone();
     let serving = async {
-        match front.serve((read, write)).await {
+        match frontend.serve((read, write)).await {
             Ok(running) => running.waiting().await.map(|_| ()).map_err(std::io::Error::other),
             // The client disconnected before it initialized the session.
             Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => Ok(()),
@@ -305,11 +307,11 @@ pub async fn serve_streams(
     };
     tokio::select! {
         served = serving => served,
-        () = watching.lost() => Err(std::io::Error::other(IpcError)),
+        () = watching.disconnected() => Err(std::io::Error::other(IpcError)),
     }
 }
 
-fn too_many_wait() -> IpcResponse {
+fn too_many_waiting() -> IpcResponse {
     let words = format!("too many waiting calls (limit: {MAX_WAITING})");
     let hint = "call it without `wait_s`, or wait for one draft at a time".to_owned();
     IpcResponse::Refused { words, hint: Some(hint) }
@@ -321,13 +323,13 @@ pub(crate) fn client_of(context: &RequestContext<RoleServer>) -> Option<ClientIn
 }
 
 /// Converts an answer to a tool result, and returns what to ask the person.
-pub(crate) fn said(
+pub(crate) fn tool_result(
     answer: Result<IpcResponse, IpcError>,
 ) -> (CallToolResult, Option<ElicitationPrompt>) {
     let error = |words: String| CallToolResult::error(vec![ContentBlock::text(words)]);
     match answer {
         Ok(IpcResponse::Done { result, asking }) => {
-            let link = linked(&result).map(|brief| difference_of(&brief));
+            let link = linked_draft(&result).map(|brief| difference_of(&brief));
             let mut done = CallToolResult::structured(result);
             done.content.extend(link.map(ContentBlock::resource_link));
             (done, asking)
@@ -340,12 +342,12 @@ pub(crate) fn said(
             let hint = "you cannot fix this; tell the user";
             (error(format!("the call failed: {words}\nhint: {hint}")), None)
         }
-        Err(gone) => (error(gone.to_string()), None),
+        Err(failure) => (error(failure.to_string()), None),
     }
 }
 
 /// Returns the draft whose diff is linked in the result of a submission.
-fn linked(result: &Value) -> Option<DraftSummaryOut> {
+fn linked_draft(result: &Value) -> Option<DraftSummaryOut> {
     result.get("submitted")?;
     serde_json::from_value(result.get("drafts")?.get(0)?.clone()).ok()
 }
@@ -356,11 +358,11 @@ fn difference_of(draft: &DraftSummaryOut) -> Resource {
         .with_mime_type(DIFF_TYPE)
 }
 
-fn broken(answer: Result<IpcResponse, IpcError>) -> ErrorData {
+fn internal_error(answer: Result<IpcResponse, IpcError>) -> ErrorData {
     let words = match answer {
         Ok(IpcResponse::Broken { words } | IpcResponse::Refused { words, .. }) => words,
         Ok(IpcResponse::Done { .. }) => "unexpected answer from the gate".to_owned(),
-        Err(gone) => gone.to_string(),
+        Err(failure) => failure.to_string(),
     };
     ErrorData::internal_error(words, None)
 }

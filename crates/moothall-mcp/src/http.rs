@@ -73,7 +73,7 @@ struct McpHttpGuard {
 /// the listener itself must keep others out, such as a Unix socket in the user's own folder.
 pub async fn serve_http<L>(
     listener: L,
-    front: McpFrontend,
+    frontend: McpFrontend,
     bearer: Option<BearerToken>,
     hosts: Vec<String>,
     limits: McpHttpLimits,
@@ -89,34 +89,34 @@ where
         .enforce_origin_validation()
         .with_max_request_body_bytes(limits.body_bytes)
         .with_cancellation_token(closing.child_token());
-    let watching = front.clone();
+    let watching = frontend.clone();
     let service = StreamableHttpService::new(
-        move || Ok(front.for_another()),
+        move || Ok(frontend.new_session()),
         Arc::new(LocalSessionManager::default()),
         config,
     );
     let router = Router::new()
         .route_service(PATH, service)
-        .layer(from_fn_with_state(McpHttpGuard { bearer, limits }, let_in));
+        .layer(from_fn_with_state(McpHttpGuard { bearer, limits }, authorize));
     let served = serve_connections(listener, router, limits.connections, closing);
     tokio::select! {
         () = served => Ok(()),
-        () = watching.lost() => Err(std::io::Error::other(crate::IpcError)),
+        () = watching.disconnected() => Err(std::io::Error::other(crate::IpcError)),
     }
 }
 
 /// Checks the token before reading the body. The whole body is received before the call is handled,
 /// so a client that disconnects midway triggers nothing.
-async fn let_in(State(door): State<McpHttpGuard>, request: Request, next: Next) -> Response {
-    if let Some(bearer) = door.bearer
+async fn authorize(State(guard): State<McpHttpGuard>, request: Request, next: Next) -> Response {
+    if let Some(bearer) = guard.bearer
         && !bearer.is_shown(&request)
     {
-        let wanted = [(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))];
-        return (StatusCode::UNAUTHORIZED, wanted, "missing or wrong token\n").into_response();
+        let challenge = [(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))];
+        return (StatusCode::UNAUTHORIZED, challenge, "missing or wrong token\n").into_response();
     }
     let (parts, body) = request.into_parts();
-    let reading = axum::body::to_bytes(body, door.limits.body_bytes);
-    let bytes = match tokio::time::timeout(door.limits.body_within, reading).await {
+    let reading = axum::body::to_bytes(body, guard.limits.body_bytes);
+    let bytes = match tokio::time::timeout(guard.limits.body_within, reading).await {
         Ok(Ok(bytes)) => bytes,
         Ok(Err(_)) => {
             return (StatusCode::PAYLOAD_TOO_LARGE, "request too large\n").into_response();

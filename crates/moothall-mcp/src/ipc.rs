@@ -22,7 +22,7 @@ use crate::tools::ToolName;
 /// Maximum frame size: a file and its diff with JSON escaping.
 const MAX_FRAME_BYTES: usize = 64 << 20;
 /// Maximum frames that wait to be written.
-const QUEUE: usize = 64;
+const MAX_QUEUED_FRAMES: usize = 64;
 
 /// A request from the frontend.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -138,14 +138,14 @@ struct IpcMessage<T> {
 
 // --- answering side: threads, no async runtime ---
 
-/// Reports readiness and answers requests until the other side disconnects; `gone` is called
+/// Reports readiness and answers requests until the other side disconnects; `on_disconnect` is called
 /// immediately then. Up to `at_once` requests are answered in parallel; the others wait in the
 /// socket.
 pub fn answer_all(
     stream: UnixStream,
     at_once: usize,
     answer: impl Fn(IpcRequest) -> IpcResponse + Sync,
-    gone: impl FnOnce(),
+    on_disconnect: impl FnOnce(),
 ) -> io::Result<()> {
     let mut reading = stream.try_clone()?;
     let writing = Mutex::new(stream);
@@ -180,7 +180,7 @@ pub fn answer_all(
                 Err(error) => break Err(error),
             }
         };
-        gone();
+        on_disconnect();
         drop(queue);
         ended
     })
@@ -233,7 +233,7 @@ pub struct IpcClient {
     frames: tokio::sync::mpsc::Sender<Vec<u8>>,
     waiting: Arc<Waiting>,
     next: Arc<AtomicU64>,
-    lost: CancellationToken,
+    disconnected: CancellationToken,
 }
 
 type Waiting = Mutex<BTreeMap<u64, oneshot::Sender<IpcResponse>>>;
@@ -243,9 +243,9 @@ impl IpcClient {
     pub fn open(stream: UnixStream) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
         let (mut reading, mut writing) = tokio::net::UnixStream::from_std(stream)?.into_split();
-        let (frames, mut queue) = tokio::sync::mpsc::channel::<Vec<u8>>(QUEUE);
+        let (frames, mut queue) = tokio::sync::mpsc::channel::<Vec<u8>>(MAX_QUEUED_FRAMES);
         let waiting = Arc::<Waiting>::default();
-        let lost = CancellationToken::new();
+        let disconnected = CancellationToken::new();
         // A separate task writes, so a cancelled caller never leaves a partial frame.
         tokio::spawn(async move {
             while let Some(frame) = queue.recv().await {
@@ -254,28 +254,29 @@ impl IpcClient {
                 }
             }
         });
-        let (answered, ended) = (Arc::clone(&waiting), lost.clone());
+        let (answered, ended) = (Arc::clone(&waiting), disconnected.clone());
         tokio::spawn(async move {
             while let Some(IpcMessage { id, what }) = next_answer(&mut reading).await {
-                let asker = answered.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
-                if let Some(asker) = asker {
-                    let _ = asker.send(what);
+                let reply_sender =
+                    answered.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+                if let Some(reply_sender) = reply_sender {
+                    let _ = reply_sender.send(what);
                 }
             }
             ended.cancel();
             answered.lock().unwrap_or_else(PoisonError::into_inner).clear();
         });
-        Ok(Self { frames, waiting, next: Arc::default(), lost })
+        Ok(Self { frames, waiting, next: Arc::default(), disconnected })
     }
 
     /// Sends a request and waits for the answer.
-    pub async fn ask(&self, ask: &IpcRequest) -> Result<IpcResponse, IpcError> {
+    pub async fn ask(&self, request: &IpcRequest) -> Result<IpcResponse, IpcError> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let frame = frame_of(&IpcMessage { id, what: ask }).map_err(|_| IpcError)?;
-        let (asker, answer) = oneshot::channel();
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(id, asker);
+        let frame = frame_of(&IpcMessage { id, what: request }).map_err(|_| IpcError)?;
+        let (reply_sender, answer) = oneshot::channel();
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(id, reply_sender);
         let sent = self.frames.send(frame).await;
-        if sent.is_err() || self.lost.is_cancelled() {
+        if sent.is_err() || self.disconnected.is_cancelled() {
             self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
             return Err(IpcError);
         }
@@ -283,8 +284,8 @@ impl IpcClient {
     }
 
     /// Completes when the other side has disconnected.
-    pub async fn lost(&self) {
-        self.lost.cancelled().await;
+    pub async fn disconnected(&self) {
+        self.disconnected.cancelled().await;
     }
 }
 

@@ -13,7 +13,7 @@ fn echo(ask: IpcRequest) -> IpcResponse {
 }
 
 #[tokio::test]
-async fn answers_find_who_asked_whatever_their_order() {
+async fn ipc_responses_reach_their_requests_in_any_order() {
     let (mut ours, theirs) = UnixStream::pair().unwrap();
     // The first request is answered only after the second has arrived, so the answers are out of
     // order.
@@ -44,7 +44,7 @@ async fn answers_find_who_asked_whatever_their_order() {
 }
 
 #[test]
-fn a_frame_that_is_too_long_or_no_question_ends_the_link() {
+fn an_invalid_ipc_frame_closes_the_connection() {
     for bytes in [&u32::MAX.to_be_bytes()[..], b"\0\0\0\x02{}", b"\0\0\0\x04null"] {
         let (mut ours, theirs) = UnixStream::pair().unwrap();
         let answering = std::thread::spawn(move || answer_all(theirs, 1, echo, || {}));
@@ -55,12 +55,12 @@ fn a_frame_that_is_too_long_or_no_question_ends_the_link() {
 }
 
 #[tokio::test]
-async fn whoever_asks_one_that_is_gone_is_told_so() {
+async fn an_ipc_request_to_a_closed_peer_fails() {
     let (mut ours, theirs) = UnixStream::pair().unwrap();
     let ending = std::thread::spawn(move || drop(theirs));
     ending.join().unwrap();
     assert!(!wait_until_ready(&mut ours).unwrap());
     let link = IpcClient::open(ours).unwrap();
-    link.lost().await;
+    link.disconnected().await;
     assert!(link.ask(&IpcRequest::Drafts).await.is_err());
 }

@@ -40,11 +40,12 @@ impl ApiKey {
     pub fn remove_from(&self, text: &str) -> String {
         let secret = self.expose();
         // A very short secret would mask ordinary words; no provider issues one.
-        if secret.len() < SHORTEST {
+        if secret.len() < MIN_KEY_BYTES {
             return text.to_owned();
         }
         let mut clean = text.replace(secret, "***");
-        let beginnings = (SHORTEST..secret.len()).rev().filter_map(|length| secret.get(..length));
+        let beginnings =
+            (MIN_KEY_BYTES..secret.len()).rev().filter_map(|length| secret.get(..length));
         if let Some(rest) = beginnings.into_iter().find_map(|start| clean.strip_suffix(start)) {
             let length = rest.len();
             clean.truncate(length);
@@ -57,7 +58,7 @@ impl ApiKey {
     /// leaves what may be the start of the secret.
     pub(crate) fn take_harmless(&self, pending: &mut String) -> String {
         let secret = self.expose();
-        if secret.len() < SHORTEST {
+        if secret.len() < MIN_KEY_BYTES {
             return std::mem::take(pending);
         }
         let mut clean = pending.replace(secret, "***");
@@ -69,11 +70,11 @@ impl ApiKey {
 
     /// Whether `text` contains the secret. Faster than removing it, and usually false.
     pub fn is_in(&self, text: &str) -> bool {
-        self.expose().len() >= SHORTEST && text.contains(self.expose())
+        self.expose().len() >= MIN_KEY_BYTES && text.contains(self.expose())
     }
 }
 
-const SHORTEST: usize = 4;
+const MIN_KEY_BYTES: usize = 4;
 
 impl fmt::Debug for ApiKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -8,14 +8,14 @@ fn check(text: &str, expected: &str) {
 }
 
 #[test]
-fn a_secret_is_removed_wherever_it_stands() {
+fn an_api_key_is_redacted_anywhere_in_a_text() {
     check("wrong key sk-0123456789, and again sk-0123456789", "wrong key ***, and again ***");
     check("nothing here", "nothing here");
     check("", "");
 }
 
 #[test]
-fn the_beginning_of_a_secret_at_a_cut_is_removed_too() {
+fn the_start_of_an_api_key_at_a_truncation_is_redacted() {
     // Regression: error texts are truncated, and a key at the cut left its first characters behind.
     check("wrong key sk-01234", "wrong key ***");
     check("wrong key sk-0", "wrong key ***");
@@ -23,12 +23,12 @@ fn the_beginning_of_a_secret_at_a_cut_is_removed_too() {
 }
 
 #[test]
-fn a_secret_too_short_to_be_one_does_not_blank_out_words() {
+fn a_very_short_api_key_is_not_redacted_from_ordinary_text() {
     assert_eq!(ApiKey::new("a".to_owned()).remove_from("a banana"), "a banana");
 }
 
 #[test]
-fn a_secret_that_comes_in_pieces_is_removed_too() {
+fn an_api_key_split_across_chunks_is_redacted() {
     let key = ApiKey::new("sk-0123456789".to_owned());
     let text = "your key is sk-0123456789, yes";
     for cut in 0..text.len() {

@@ -44,7 +44,7 @@ fn every_default_model_is_listed_with_its_limits_and_its_price() {
 }
 
 #[test]
-fn every_listed_model_has_a_provider_a_window_that_holds_its_answer_and_a_price_or_is_free() {
+fn every_listed_model_has_consistent_limits_and_prices() {
     let catalog = built_in();
     for name in catalog.models.keys() {
         let card = card(&catalog, name);
@@ -63,7 +63,7 @@ fn every_listed_model_has_a_provider_a_window_that_holds_its_answer_and_a_price_
 }
 
 #[test]
-fn the_models_of_a_provider_are_its_own() {
+fn listing_a_provider_returns_only_its_own_models() {
     let models: Vec<_> =
         built_in().models_of("groq").iter().map(|card| card.model.to_string()).collect();
     assert_eq!(
@@ -97,14 +97,14 @@ fn an_unlisted_model_on_the_users_own_machine_is_free() {
 }
 
 #[test]
-fn the_demonstration_takes_everything_and_costs_nothing() {
+fn the_demo_model_supports_everything_and_is_free() {
     let card = card(&built_in(), "demo");
     assert!(card.listed && card.structured && card.effort && card.temperature);
     assert!(card.prices.unwrap().is_free());
 }
 
 #[test]
-fn rows_of_the_user_replace_rows_of_the_same_name_and_leave_the_others() {
+fn user_catalog_rows_replace_rows_of_the_same_name_only() {
     let catalog = with_rows(
         r#"
         dated = "2027-01-01"
@@ -172,7 +172,7 @@ fn check_bad_rows(rows: &str, expected: &str) {
 }
 
 #[test]
-fn rows_that_make_no_sense_are_refused() {
+fn invalid_catalog_rows_are_refused() {
     check_bad_rows("[model", "cannot read the catalog");
     check_bad_rows("[modell.\"a/b\"]", "unknown field `modell`");
     check_bad_rows("[model.\"a/b\"]\nprize = 1", "unknown field `prize`");
@@ -201,7 +201,7 @@ fn rows_that_make_no_sense_are_refused() {
 }
 
 #[test]
-fn settings_replace_what_they_name_and_nothing_else() {
+fn provider_settings_replace_only_the_values_they_set() {
     let settings = ProviderSettings {
         key_env: Some("MY_KEY".to_owned()),
         requests_per_minute: NonZeroU32::new(60),
@@ -230,7 +230,7 @@ fn settings_replace_what_they_name_and_nothing_else() {
 }
 
 #[test]
-fn window_output_and_price_of_an_own_server_need_no_catalog_file() {
+fn a_provider_can_be_fully_configured_without_a_catalog_file() {
     let settings = ProviderSettings {
         base_url: Some("http://127.0.0.1:1/v1".to_owned()),
         context: NonZeroU32::new(8192),
@@ -256,7 +256,7 @@ fn window_output_and_price_of_an_own_server_need_no_catalog_file() {
 }
 
 #[test]
-fn a_built_in_provider_at_the_users_own_address_demands_no_key_and_takes_any_schema() {
+fn a_built_in_provider_at_a_custom_url_needs_no_key() {
     let settings = ProviderSettings {
         base_url: Some("http://127.0.0.1:8080/v1/".to_owned()),
         ..ProviderSettings::default()
@@ -320,7 +320,7 @@ fn check_address(base_url: &str, expected: Result<&str, &str>) {
 }
 
 #[test]
-fn an_address_is_a_plain_http_address() {
+fn a_provider_base_url_must_be_a_plain_http_url() {
     check_address("https://lab.example", Ok("https://lab.example"));
     check_address("https://lab.example/", Ok("https://lab.example"));
     check_address("https://lab.example/v1//", Ok("https://lab.example/v1"));
@@ -385,7 +385,7 @@ fn a_cost_is_rounded_up_once_for_the_whole_call() {
 }
 
 #[test]
-fn a_cost_beyond_all_numbers_is_held_at_the_largest() {
+fn a_cost_that_overflows_saturates() {
     let most = MicroUsd::new(u64::MAX);
     let price = TokenPrice {
         input: most,

@@ -57,7 +57,7 @@ fn answer_text(request: &ModelRequest) -> String {
     }
     if let Some(schema) = &request.schema {
         let schema: Value = serde_json::from_str(schema.text()).unwrap_or(Value::Null);
-        let example = ExampleGenerator { root: &schema, room: MAX_BYTES }.of(&schema, 0);
+        let example = ExampleGenerator { root: &schema, bytes_left: MAX_BYTES }.of(&schema, 0);
         return example.unwrap_or(Value::Null).to_string();
     }
     let question = request
@@ -79,12 +79,12 @@ fn answer_text(request: &ModelRequest) -> String {
 struct ExampleGenerator<'a> {
     root: &'a Value,
     /// Remaining size limit in bytes.
-    room: usize,
+    bytes_left: usize,
 }
 
 impl ExampleGenerator<'_> {
     fn of(&mut self, schema: &Value, depth: usize) -> Option<Value> {
-        self.room = self.room.checked_sub(8)?;
+        self.bytes_left = self.bytes_left.checked_sub(8)?;
         let schema = match schema {
             Value::Object(schema) if depth < MAX_DEPTH => schema,
             Value::Bool(true) => return Some(json!("demonstration")),
@@ -134,8 +134,8 @@ impl ExampleGenerator<'_> {
     fn of_type(&mut self, schema: &Map<String, Value>, depth: usize) -> Option<Value> {
         let kind =
             schema.get("type").map(|kind| kind.get(0).unwrap_or(kind)).and_then(Value::as_str);
-        let unsaid = if schema.contains_key("properties") { "object" } else { "string" };
-        match kind.unwrap_or(unsaid) {
+        let default_kind = if schema.contains_key("properties") { "object" } else { "string" };
+        match kind.unwrap_or(default_kind) {
             "object" => self.object(schema, depth),
             "array" => self.array(schema, depth),
             "integer" => Some(json!(smallest_integer(schema))),
@@ -144,7 +144,7 @@ impl ExampleGenerator<'_> {
             "null" => Some(Value::Null),
             _ => {
                 let text = demonstration_text(schema);
-                self.room = self.room.checked_sub(text.len())?;
+                self.bytes_left = self.bytes_left.checked_sub(text.len())?;
                 Some(json!(text))
             }
         }
@@ -160,7 +160,7 @@ impl ExampleGenerator<'_> {
         {
             match self.of(field, depth + 1) {
                 Some(value) => {
-                    self.room = self.room.checked_sub(name.len())?;
+                    self.bytes_left = self.bytes_left.checked_sub(name.len())?;
                     fields.insert(name.clone(), value);
                 }
                 None if is_required(name) => return None,
@@ -178,13 +178,13 @@ impl ExampleGenerator<'_> {
                 .map(|count| usize::try_from(count).unwrap_or(usize::MAX))
         };
         let least = count("minItems").unwrap_or(0);
-        let wanted = count("minItems").unwrap_or(1).min(count("maxItems").unwrap_or(usize::MAX));
+        let length = count("minItems").unwrap_or(1).min(count("maxItems").unwrap_or(usize::MAX));
         let prefix =
             schema.get("prefixItems").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         let any = Value::Bool(true);
         let rest = schema.get("items").unwrap_or(&any);
         let mut items = Vec::new();
-        for item in prefix.iter().chain(std::iter::repeat(rest)).take(wanted) {
+        for item in prefix.iter().chain(std::iter::repeat(rest)).take(length) {
             match self.of(item, depth + 1) {
                 Some(value) => items.push(value),
                 None => break,

@@ -46,7 +46,7 @@ fn answer(request: &ModelRequest) -> (RawReply, Vec<String>) {
 }
 
 #[test]
-fn the_demonstration_says_what_it_is_and_how_to_get_a_real_answer() {
+fn the_demo_model_says_what_it_is_and_how_to_get_a_real_answer() {
     let (answer, _) = answer(&ask("What is a moot hall?"));
     let text = "This is a demonstration: the demo model makes no API call. Your question has 20 characters. To get a real answer, set an API key such as ANTHROPIC_API_KEY, or run a local model, and select it with --model.";
     assert_eq!(
@@ -65,7 +65,7 @@ fn the_demonstration_says_what_it_is_and_how_to_get_a_real_answer() {
 }
 
 #[test]
-fn the_last_words_of_the_user_are_answered() {
+fn the_demo_model_answers_the_last_user_turn() {
     let mut request = ask("one");
     request.turns.extend([PromptTurn::assistant("a b c d"), PromptTurn::user("one two three")]);
     request.turns.push(PromptTurn::assistant("x"));
@@ -80,7 +80,7 @@ fn the_same_request_always_has_the_same_answer() {
 }
 
 #[test]
-fn the_pieces_are_the_whole_answer() {
+fn streamed_pieces_of_the_demo_model_add_up_to_its_answer() {
     for request in [ask("Why?"), ask_for(SCHEMAS[0])] {
         let (answer, pieces) = answer(&request);
         assert_eq!(pieces.concat(), answer.text);
@@ -142,7 +142,7 @@ fn a_schema_is_answered_with_a_value_that_follows_it() {
 }
 
 #[test]
-fn a_schema_of_our_own_types_is_answered_with_a_value_of_the_type() {
+fn the_demo_model_answers_the_schemas_of_our_types() {
     #[derive(schemars::JsonSchema, serde::Deserialize)]
     #[expect(dead_code, reason = "only whether it can be read matters")]
     struct Trial {
@@ -188,7 +188,7 @@ fn a_schema_that_refers_to_itself_is_answered_with_a_value_that_follows_it() {
 }
 
 #[test]
-fn a_schema_that_nothing_follows_or_that_never_ends_is_answered_all_the_same() {
+fn the_demo_model_answers_unsatisfiable_and_infinite_schemas() {
     let wide: Vec<_> = (0..100).map(|field| format!(r##""f{field}":{{"$ref":"#"}}"##)).collect();
     let wide = format!(r#"{{"type":"object","properties":{{{}}}}}"#, wide.join(","));
     let nested = (0..10).fold(r#"{"type":"string"}"#.to_owned(), |inner, _| {
@@ -294,7 +294,7 @@ mod plays_reflexion {
     }
 
     #[test]
-    fn the_primes_pass_at_the_first_attempt() {
+    fn the_demo_primes_task_passes_at_the_first_attempt() {
         let primes = "2\n3\n5\n7\n11\n13\n17\n19\n23\n29\n31\n37\n41\n43\n47\n53\n59\n61\n67\n71\n";
         let outcome = play(
             expecting("print the first 20 primes", primes),
@@ -305,7 +305,7 @@ mod plays_reflexion {
     }
 
     #[test]
-    fn the_sales_are_mended_at_the_second_attempt() {
+    fn the_demo_sales_task_passes_at_the_second_attempt() {
         let file = FileRef { sha256: Sha256Hex::of(b"sales"), bytes: 5 };
         let input = ProgramInput {
             inputs: BTreeMap::from([("sales.csv".parse().unwrap(), file)]),
@@ -319,7 +319,7 @@ mod plays_reflexion {
     }
 
     #[test]
-    fn made_up_users_do_not_pass() {
+    fn the_demo_task_with_fabricated_users_does_not_pass() {
         let missing = "FileNotFoundError: [Errno 2] No such file or directory: 'users.json'";
         let outcome = play(
             input("Read data from users.json and print usernames"),
@@ -331,7 +331,7 @@ mod plays_reflexion {
     }
 
     #[test]
-    fn a_task_it_cannot_play_fails_and_is_not_tried_for_ever() {
+    fn a_task_unknown_to_the_demo_fails_after_two_attempts() {
         let outcome = play(input("dance"), &[("sys.exit", (1, "", "This is a demonstration"))]);
         assert_eq!(outcome.verdict, RunVerdict::Fail);
         assert!(matches!(outcome.conclusion, Conclusion::NotPassed(last) if last.attempts == 2));
@@ -404,7 +404,7 @@ mod plays_consult {
     }
 
     #[test]
-    fn a_consultation_is_played_to_its_end_without_a_mark() {
+    fn a_demo_consultation_finishes_without_findings() {
         let mut committee = board();
         committee.rounds = 2;
         let input = ConsultInput {

@@ -17,7 +17,7 @@ use crate::catalog::{Catalog, ModelCard};
 use crate::demo::DemoBackend;
 use crate::http::HttpBackend;
 use crate::ledger::{BudgetReservation, CallCost, RunLedger};
-use crate::model_limiter::LONGEST_PAUSE;
+use crate::model_limiter::MAX_PAUSE;
 use crate::provider_connections::ProviderConnections;
 use crate::recording::RecordingStore;
 use crate::reply_check::{CheckedReply, judge};
@@ -25,7 +25,7 @@ use crate::settings::RetrySettings;
 use crate::shared_limiter::SharedLimiter;
 
 /// Shortest delay between attempts in an outage, whatever the settings.
-const SHORTEST_DELAY: Duration = Duration::from_millis(10);
+const MIN_DELAY: Duration = Duration::from_millis(10);
 
 /// Options of a [`Gateway`].
 #[derive(Debug)]
@@ -71,15 +71,18 @@ pub struct CallReport {
 impl Gateway {
     /// Creates a gateway without connecting.
     pub fn new(options: GatewayOptions) -> Self {
-        Self::make(options, None)
+        Self::build(options, None)
     }
 
     /// Creates a gateway that shares its limits with other processes.
-    pub fn behind(options: GatewayOptions, turnstile: Arc<dyn SharedLimiter>) -> Self {
-        Self::make(options, Some(turnstile))
+    pub fn with_shared_limiter(
+        options: GatewayOptions,
+        shared_limiter: Arc<dyn SharedLimiter>,
+    ) -> Self {
+        Self::build(options, Some(shared_limiter))
     }
 
-    fn make(options: GatewayOptions, turnstile: Option<Arc<dyn SharedLimiter>>) -> Self {
+    fn build(options: GatewayOptions, shared_limiter: Option<Arc<dyn SharedLimiter>>) -> Self {
         let GatewayOptions { catalog, mut keys, retry, recording, connections } = options;
         let mut backends: BTreeMap<String, Arc<dyn ModelBackend>> = BTreeMap::new();
         for provider in catalog.providers() {
@@ -87,7 +90,7 @@ impl Gateway {
                 provider.clone(),
                 keys.remove(&provider.name),
                 &connections,
-                turnstile.clone(),
+                shared_limiter.clone(),
             );
             backends.insert(provider.name.clone(), Arc::new(backend));
         }
@@ -107,7 +110,7 @@ impl Gateway {
     }
 
     /// Upper bound on the cost and tokens of one attempt.
-    pub fn most_of(&self, request: &ModelRequest) -> CallCost {
+    pub fn max_cost(&self, request: &ModelRequest) -> CallCost {
         CallCost {
             usd: self
                 .catalog
@@ -159,9 +162,9 @@ impl Gateway {
         tries: &mut u32,
     ) -> Result<ModelReply, ModelFailure> {
         let card = self.catalog.card(&request.model);
-        let worst = self.most_of(request);
+        let worst_case = self.max_cost(request);
         if let RecordingMode::Replay(recordings) = &self.recording {
-            return replay(recordings, request, ledger, worst, listener).await;
+            return replay(recordings, request, ledger, worst_case, listener).await;
         }
         let backend = self
             .backends
@@ -171,10 +174,10 @@ impl Gateway {
         let address = provider.map_or("", |provider| provider.base_url.as_str());
         let mut failing_since = None;
         let mut delays = delays(&self.retry);
-        let mut cost_at_most = worst.usd.map(|_| MicroUsd::ZERO);
+        let mut cost_at_most = worst_case.usd.map(|_| MicroUsd::ZERO);
         let mut before: Option<ModelFailure> = None;
         loop {
-            let reserved = ledger.reserve(worst).await;
+            let reserved = ledger.reserve(worst_case).await;
             let reservation = reserved.map_err(|refusal| refused_after(refusal, before.take()))?;
             *tries += 1;
             let listener_of_try =
@@ -198,7 +201,7 @@ impl Gateway {
             cost_at_most = cost_at_most.zip(cost).map(|(sum, cost)| sum.saturating_add(cost));
             let failure = ModelFailure { cost_at_most_micro_usd: cost_at_most, ..failure };
             let asked = failure.retry_after_ms.map(Duration::from_millis);
-            if !failure.kind.is_retryable() || asked.is_some_and(|asked| asked > LONGEST_PAUSE) {
+            if !failure.kind.is_retryable() || asked.is_some_and(|asked| asked > MAX_PAUSE) {
                 return Err(failure);
             }
             let delay = delays.next().unwrap_or(self.retry.max_delay);
@@ -209,7 +212,7 @@ impl Gateway {
                 && cost == Some(MicroUsd::ZERO)
                 && self.connections.has_answered(address);
             let is_extra = *tries > self.retry.retries;
-            let delay = if is_extra { delay.max(SHORTEST_DELAY) } else { delay };
+            let delay = if is_extra { delay.max(MIN_DELAY) } else { delay };
             let is_patient =
                 is_outage && since.elapsed().saturating_add(delay) <= self.retry.outage_wait;
             let is_last = self.retry.retries == 0 || (is_extra && !is_patient);
@@ -222,8 +225,10 @@ impl Gateway {
             if let Some(listener) = &mut listener {
                 listener.restart();
             }
-            before = Some(failure);
-            tokio::time::sleep(delay).await;
+            tokio::select! {
+                () = tokio::time::sleep(delay) => before = Some(failure),
+                () = ledger.outage_waits_ended(), if is_outage => return Err(failure),
+            }
         }
     }
 
@@ -260,7 +265,7 @@ async fn try_once(
     let listener = listener.map(|listener| &mut *listener as &mut dyn ReplyListener);
     let call = ModelAttempt { request, card, reservation: &reservation, listener };
     let answered = backend.answer(call).await;
-    let worst = reservation.worst();
+    let worst_case = reservation.worst_case();
     match answered {
         Ok(answered) => {
             let CheckedReply { amount, basis, result } = judge(request, card, answered);
@@ -273,7 +278,7 @@ async fn try_once(
         }
         Err(FailedAttempt { failure, bill: BillingRisk::Possible }) => {
             reservation.settle_unknown();
-            Err((failure, worst.usd))
+            Err((failure, worst_case.usd))
         }
     }
 }
@@ -302,10 +307,10 @@ async fn replay(
     recordings: &RecordingStore,
     request: &ModelRequest,
     ledger: &RunLedger,
-    worst: CallCost,
+    worst_case: CallCost,
     listener: Option<&mut dyn ReplyListener>,
 ) -> Result<ModelReply, ModelFailure> {
-    let reservation = ledger.reserve(worst).await?;
+    let reservation = ledger.reserve(worst_case).await?;
     let reply = recordings.find(request)?;
     let amount = CallCost { usd: reply.cost_micro_usd, tokens: reply.usage.total() };
     settle(reservation, amount, reply.usage_basis);

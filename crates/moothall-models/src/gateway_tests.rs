@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn pauses_grow_stay_below_the_longest_and_differ_between_callers() {
+fn retry_delays_grow_up_to_the_maximum_and_differ_between_callers() {
     let retry = RetrySettings {
         retries: 6,
         first_delay: Duration::from_millis(100),

@@ -40,8 +40,8 @@ impl HttpClients {
         } else {
             (&self.by_proxy, ProxyMode::AsSystem)
         };
-        let made = cell.get_or_init(|| build(proxy).map_err(|error| error.to_string()));
-        made.as_ref().map_err(|error| {
+        let client = cell.get_or_init(|| build(proxy).map_err(|error| error.to_string()));
+        client.as_ref().map_err(|error| {
             ModelFailure::new(
                 FailureKind::Transport,
                 format!("cannot create an HTTP client: {error}"),
@@ -77,8 +77,8 @@ pub(crate) struct HttpBackend {
     provider: ModelProvider,
     key: Option<ApiKey>,
     clients: Arc<HttpClients>,
-    lanes: Arc<ModelLimiters>,
-    turnstile: Option<Arc<dyn SharedLimiter>>,
+    limiters: Arc<ModelLimiters>,
+    shared_limiter: Option<Arc<dyn SharedLimiter>>,
     /// URL and headers, the same for every call; or the reason no call can be made.
     target: Result<RequestTarget, ModelFailure>,
 }
@@ -94,32 +94,34 @@ impl HttpBackend {
         provider: ModelProvider,
         key: Option<ApiKey>,
         connections: &ProviderConnections,
-        turnstile: Option<Arc<dyn SharedLimiter>>,
+        shared_limiter: Option<Arc<dyn SharedLimiter>>,
     ) -> Self {
-        let (clients, lanes) = (connections.clients(), connections.limiters(&provider));
+        let (clients, limiters) = (connections.clients(), connections.limiters(&provider));
         let target = RequestTarget::new(&provider, key.as_ref());
-        Self { provider, key, clients, lanes, turnstile, target }
+        Self { provider, key, clients, limiters, shared_limiter, target }
     }
 
     async fn try_once(&self, call: ModelAttempt<'_>) -> Result<BackendReply, FailedAttempt> {
-        let lane = self.lanes.of(call.request.model.name());
+        let limiter = self.limiters.of(call.request.model.name());
         let request = call.request;
         let tokens = || request.prompt_tokens_expected() + u64::from(request.max_tokens);
-        let permit = lane
+        let permit = limiter
             .enter(call.reservation.run(), tokens)
             .await
             .map_err(|pause| unbilled(stopped(pause)))?;
-        let _pass = match &self.turnstile {
-            Some(turnstile) => {
-                let (lane, limits) = (request.model.to_string(), self.provider.limits);
-                let pass = turnstile.enter(&lane, limits.concurrent.get()).await;
+        let _shared_permit = match &self.shared_limiter {
+            Some(shared_limiter) => {
+                let (model, limits) = (request.model.to_string(), self.provider.limits);
+                let pass = shared_limiter.enter(&model, limits.concurrent.get()).await;
                 if let Some(limit) = limits.requests_per_minute {
-                    let name = format!("{lane} requests");
-                    turnstile.wait_for_quota(&name, 1, MinuteQuota::requests(limit)).await;
+                    let name = format!("{model} requests");
+                    shared_limiter.wait_for_quota(&name, 1, MinuteQuota::requests(limit)).await;
                 }
                 if let Some(limit) = limits.tokens_per_minute {
-                    let name = format!("{lane} tokens");
-                    turnstile.wait_for_quota(&name, tokens(), MinuteQuota::tokens(limit)).await;
+                    let name = format!("{model} tokens");
+                    shared_limiter
+                        .wait_for_quota(&name, tokens(), MinuteQuota::tokens(limit))
+                        .await;
                 }
                 Some(pass)
             }
@@ -149,7 +151,7 @@ impl HttpBackend {
         };
         match &outcome {
             Ok(_) => permit.succeeded(),
-            Err(failed) if failed.failure.kind.asks_for_less() => {
+            Err(failed) if failed.failure.kind.is_throttling() => {
                 permit.slow_down(failed.failure.retry_after_ms.map(Duration::from_millis));
             }
             Err(_) => drop(permit),
@@ -216,21 +218,21 @@ impl HttpBackend {
         let possible =
             |failure: ModelFailure| FailedAttempt { failure, bill: BillingRisk::Possible };
         let mut decoder = StreamDecoder::new(self.provider.wire);
-        let mut ear = KeyRedactor { key: self.key.as_ref(), pending: String::new(), listener };
+        let mut redactor = KeyRedactor { key: self.key.as_ref(), pending: String::new(), listener };
         let answer = loop {
             match response.chunk().await {
                 Ok(Some(piece)) => {
-                    decoder.push(&piece, &mut |text| ear.text(text)).map_err(possible)?;
+                    decoder.push(&piece, &mut |text| redactor.text(text)).map_err(possible)?;
                 }
                 Ok(None) => break decoder.finish().map_err(possible)?,
                 // The reply may have been complete before the connection broke; the decoder knows.
                 Err(error) => {
-                    let broken = ModelFailure::new(FailureKind::Truncated, causes(&error));
-                    break decoder.finish().map_err(|_| possible(broken))?;
+                    let failure = ModelFailure::new(FailureKind::Truncated, causes(&error));
+                    break decoder.finish().map_err(|_| possible(failure))?;
                 }
             }
         };
-        ear.end();
+        redactor.end();
         Ok(answer)
     }
 

@@ -12,7 +12,7 @@ pub use moothall_core::budget::Budget;
 use moothall_core::model::{FailureKind, ModelFailure};
 pub use moothall_core::money::SpendTotals;
 use moothall_core::{MicroUsd, RunId};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 /// Money and tokens that a call used or may use at most.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -51,6 +51,7 @@ pub struct RunLedger {
     changed: Notify,
     /// Held while waiting for budget. A fair lock, so that small calls do not starve a large one.
     turn: tokio::sync::Mutex<()>,
+    outage_waits_ended: watch::Sender<bool>,
 }
 
 #[derive(Debug, Default)]
@@ -68,7 +69,19 @@ impl RunLedger {
             state: Mutex::default(),
             changed: Notify::new(),
             turn: tokio::sync::Mutex::new(()),
+            outage_waits_ended: watch::Sender::new(false),
         }
+    }
+
+    /// Makes calls that wait for the end of an outage fail now, because the run pauses.
+    pub fn end_outage_waits(&self) {
+        self.outage_waits_ended.send_replace(true);
+    }
+
+    /// Completes after [`RunLedger::end_outage_waits`].
+    pub(crate) async fn outage_waits_ended(&self) {
+        // The sender lives as long as this ledger, so this cannot fail.
+        let _ = self.outage_waits_ended.subscribe().wait_for(|ended| *ended).await;
     }
 
     /// Sets the run, if it has several ledgers.
@@ -106,52 +119,58 @@ impl RunLedger {
 
     /// Reserves budget for a call, waiting if necessary. Dropping an unsent reservation releases
     /// it.
-    pub async fn reserve(&self, worst: CallCost) -> Result<BudgetReservation<'_>, ModelFailure> {
-        if self.budget.usd.is_some() && worst.usd.is_none() {
+    pub async fn reserve(
+        &self,
+        worst_case: CallCost,
+    ) -> Result<BudgetReservation<'_>, ModelFailure> {
+        if self.budget.usd.is_some() && worst_case.usd.is_none() {
             return Err(ModelFailure::new(
                 FailureKind::PriceUnknown,
                 "the run has a dollar budget, but the price of this model is unknown",
             ));
         }
         // Check before waiting: spent only grows, so what exceeds the cap now can never fit.
-        self.refuse_if_hopeless(worst)?;
+        self.check_can_ever_fit(worst_case)?;
         if self.budget == Budget::default() {
-            return Ok(self.take(worst));
+            return Ok(self.take(worst_case));
         }
         let _turn = self.turn.lock().await;
         loop {
             let changed = self.changed.notified();
-            self.refuse_if_hopeless(worst)?;
-            if self.fits_beside_others(worst) {
-                return Ok(self.take(worst));
+            self.check_can_ever_fit(worst_case)?;
+            if self.fits_with_reservations(worst_case) {
+                return Ok(self.take(worst_case));
             }
             changed.await;
         }
     }
 
-    fn take(&self, worst: CallCost) -> BudgetReservation<'_> {
+    fn take(&self, worst_case: CallCost) -> BudgetReservation<'_> {
         let mut state = self.state();
-        state.reserved_usd = state.reserved_usd.saturating_add(worst.usd.unwrap_or_default());
-        state.reserved_tokens = state.reserved_tokens.saturating_add(worst.tokens);
-        BudgetReservation { ledger: self, worst, settled: None, sent: AtomicBool::new(false) }
+        state.reserved_usd = state.reserved_usd.saturating_add(worst_case.usd.unwrap_or_default());
+        state.reserved_tokens = state.reserved_tokens.saturating_add(worst_case.tokens);
+        BudgetReservation { ledger: self, worst_case, settled: None, sent: AtomicBool::new(false) }
     }
 
-    fn fits_beside_others(&self, worst: CallCost) -> bool {
+    fn fits_with_reservations(&self, worst_case: CallCost) -> bool {
         let state = self.state();
         let usd = state
             .spent
             .usd
             .saturating_add(state.reserved_usd)
-            .saturating_add(worst.usd.unwrap_or_default());
-        let tokens =
-            state.spent.tokens.saturating_add(state.reserved_tokens).saturating_add(worst.tokens);
+            .saturating_add(worst_case.usd.unwrap_or_default());
+        let tokens = state
+            .spent
+            .tokens
+            .saturating_add(state.reserved_tokens)
+            .saturating_add(worst_case.tokens);
         self.budget.usd.is_none_or(|cap| usd <= cap)
             && self.budget.tokens.is_none_or(|cap| tokens <= cap)
     }
 
-    fn refuse_if_hopeless(&self, worst: CallCost) -> Result<(), ModelFailure> {
+    fn check_can_ever_fit(&self, worst_case: CallCost) -> Result<(), ModelFailure> {
         let spent = self.state().spent;
-        if let (Some(cap), Some(needed)) = (self.budget.usd, worst.usd)
+        if let (Some(cap), Some(needed)) = (self.budget.usd, worst_case.usd)
             && spent.usd.saturating_add(needed) > cap
         {
             let left = cap.saturating_sub(spent.usd);
@@ -161,9 +180,9 @@ impl RunLedger {
             return Err(ModelFailure::new(FailureKind::OverBudget, detail));
         }
         if let Some(cap) = self.budget.tokens
-            && spent.tokens.saturating_add(worst.tokens) > cap
+            && spent.tokens.saturating_add(worst_case.tokens) > cap
         {
-            let (needed, left) = (worst.tokens, cap.saturating_sub(spent.tokens));
+            let (needed, left) = (worst_case.tokens, cap.saturating_sub(spent.tokens));
             let detail = format!(
                 "the call may use {needed} tokens, but only {left} of the run's {cap} are left"
             );
@@ -187,7 +206,7 @@ impl RunLedger {
 #[must_use = "dropping a reservation releases its budget"]
 pub struct BudgetReservation<'a> {
     ledger: &'a RunLedger,
-    worst: CallCost,
+    worst_case: CallCost,
     settled: Option<ReservationOutcome>,
     sent: AtomicBool,
 }
@@ -227,26 +246,27 @@ impl BudgetReservation<'_> {
     }
 
     /// The reserved amount.
-    pub fn worst(&self) -> CallCost {
-        self.worst
+    pub fn worst_case(&self) -> CallCost {
+        self.worst_case
     }
 }
 
 impl Drop for BudgetReservation<'_> {
     fn drop(&mut self) {
-        let unsaid = if self.sent.load(Ordering::Relaxed) {
+        let default_settlement = if self.sent.load(Ordering::Relaxed) {
             ReservationOutcome::Unknown
         } else {
             ReservationOutcome::Free
         };
         let mut state = self.ledger.state();
-        state.reserved_usd = state.reserved_usd.saturating_sub(self.worst.usd.unwrap_or_default());
-        state.reserved_tokens = state.reserved_tokens.saturating_sub(self.worst.tokens);
-        match self.settled.unwrap_or(unsaid) {
+        state.reserved_usd =
+            state.reserved_usd.saturating_sub(self.worst_case.usd.unwrap_or_default());
+        state.reserved_tokens = state.reserved_tokens.saturating_sub(self.worst_case.tokens);
+        match self.settled.unwrap_or(default_settlement) {
             ReservationOutcome::Free => {}
             ReservationOutcome::Used(used) => state.spent.count(used.usd, used.tokens),
             ReservationOutcome::Unknown => {
-                state.spent.count_uncertain(self.worst.usd, self.worst.tokens);
+                state.spent.count_uncertain(self.worst_case.usd, self.worst_case.tokens);
             }
         }
         drop(state);

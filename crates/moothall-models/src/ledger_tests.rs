@@ -24,21 +24,21 @@ fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
 }
 
 /// The result of a reservation that does not have to wait.
-fn now(ledger: &RunLedger, worst: CallCost) -> Result<BudgetReservation<'_>, ModelFailure> {
-    match poll(pin!(ledger.reserve(worst))) {
+fn now(ledger: &RunLedger, worst_case: CallCost) -> Result<BudgetReservation<'_>, ModelFailure> {
+    match poll(pin!(ledger.reserve(worst_case))) {
         Poll::Ready(result) => result,
         Poll::Pending => panic!("the reservation waits"),
     }
 }
 
 #[track_caller]
-fn check_refused(ledger: &RunLedger, worst: CallCost, kind: FailureKind, detail: &str) {
-    let failure = now(ledger, worst).unwrap_err();
+fn check_refused(ledger: &RunLedger, worst_case: CallCost, kind: FailureKind, detail: &str) {
+    let failure = now(ledger, worst_case).unwrap_err();
     assert_eq!(failure, ModelFailure::new(kind, detail));
 }
 
 #[test]
-fn a_call_that_can_never_fit_is_refused_at_once_with_the_numbers() {
+fn a_call_that_can_never_fit_the_budget_is_refused_with_numbers() {
     let ledger = dollars(2_500_000);
     now(&ledger, amount(1_000_000, 10)).unwrap().settle(amount(900_000, 5));
     // Other reservations are no reason to wait: it would not fit even if they were released.
@@ -52,7 +52,7 @@ fn a_call_that_can_never_fit_is_refused_at_once_with_the_numbers() {
 }
 
 #[test]
-fn what_is_under_way_counts_in_full_for_whoever_fears_to_die() {
+fn calls_in_progress_count_fully_toward_the_maximum_spent() {
     let ledger = dollars(2_500_000);
     now(&ledger, amount(10, 10)).unwrap().settle(amount(3, 4));
     let settled = SpendTotals { usd: usd(3), tokens: 4, ..SpendTotals::default() };
@@ -92,14 +92,14 @@ fn the_whole_budget_can_be_used() {
 }
 
 #[test]
-fn a_call_waits_while_only_others_reservations_are_in_its_way() {
+fn a_call_waits_while_only_other_reservations_block_it() {
     let ledger = dollars(10);
     let others = now(&ledger, amount(6, 0)).unwrap();
     let mut waiting = pin!(ledger.reserve(amount(5, 0)));
     assert!(poll(waiting.as_mut()).is_pending());
     others.settle(amount(5, 0));
     let Poll::Ready(Ok(reservation)) = poll(waiting.as_mut()) else { panic!("it still waits") };
-    assert_eq!(reservation.worst(), amount(5, 0));
+    assert_eq!(reservation.worst_case(), amount(5, 0));
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn a_large_call_is_not_overtaken_by_a_small_one_that_came_later() {
 }
 
 #[test]
-fn a_waiting_call_that_gives_up_lets_the_next_one_go() {
+fn a_cancelled_waiting_call_unblocks_the_next_one() {
     let ledger = dollars(10);
     let _others = now(&ledger, amount(6, 0)).unwrap();
     let mut large = Box::pin(ledger.reserve(amount(8, 0)));
@@ -140,7 +140,7 @@ fn a_waiting_call_that_gives_up_lets_the_next_one_go() {
 }
 
 #[test]
-fn a_dropped_reservation_gives_its_room_back_and_counts_nothing() {
+fn a_dropped_reservation_is_released_and_counts_nothing() {
     let ledger = dollars(10);
     drop(now(&ledger, amount(10, 7)).unwrap());
     assert_eq!(ledger.spent(), SpendTotals::default());
@@ -150,19 +150,19 @@ fn a_dropped_reservation_gives_its_room_back_and_counts_nothing() {
 #[track_caller]
 fn check_spent(
     budget: Budget,
-    worst: CallCost,
+    worst_case: CallCost,
     end: impl Fn(BudgetReservation<'_>),
     expected: SpendTotals,
 ) {
     let ledger = RunLedger::new(budget);
-    end(now(&ledger, worst).unwrap());
+    end(now(&ledger, worst_case).unwrap());
     assert_eq!(ledger.spent(), expected);
 }
 
 const CAPPED: Budget = Budget { usd: Some(MicroUsd::new(100)), tokens: Some(100) };
 
 #[test]
-fn what_a_call_used_is_spent() {
+fn the_usage_of_a_call_is_counted_as_spent() {
     check_spent(
         CAPPED,
         amount(50, 60),
@@ -172,7 +172,7 @@ fn what_a_call_used_is_spent() {
 }
 
 #[test]
-fn a_call_that_used_more_than_it_reserved_is_counted_all_the_same() {
+fn a_call_that_used_more_than_reserved_is_counted_fully() {
     check_spent(
         CAPPED,
         amount(50, 60),
@@ -182,7 +182,7 @@ fn a_call_that_used_more_than_it_reserved_is_counted_all_the_same() {
 }
 
 #[test]
-fn a_call_that_is_dropped_after_it_was_sent_counts_whole_and_as_uncertain() {
+fn a_call_dropped_after_sending_counts_fully_and_as_uncertain() {
     check_spent(
         CAPPED,
         amount(50, 60),
@@ -205,7 +205,7 @@ fn a_call_that_is_dropped_after_it_was_sent_counts_whole_and_as_uncertain() {
 }
 
 #[test]
-fn a_run_that_goes_on_has_spent_what_it_spent_before() {
+fn a_resumed_ledger_keeps_the_previous_spending() {
     let spent = SpendTotals { usd: usd(900_000), ..SpendTotals::default() };
     let ledger = RunLedger::resume(dollars(1_000_000).budget, spent);
     assert_eq!(ledger.spent(), spent);
@@ -214,7 +214,7 @@ fn a_run_that_goes_on_has_spent_what_it_spent_before() {
 }
 
 #[test]
-fn a_call_with_an_unknown_bill_counts_whole_and_as_uncertain() {
+fn a_call_with_unknown_usage_counts_fully_and_as_uncertain() {
     check_spent(
         CAPPED,
         amount(50, 60),
@@ -224,7 +224,7 @@ fn a_call_with_an_unknown_bill_counts_whole_and_as_uncertain() {
 }
 
 #[test]
-fn a_model_without_a_price_is_refused_where_dollars_are_capped() {
+fn a_model_without_a_price_is_refused_with_a_dollar_budget() {
     check_refused(
         &dollars(u64::MAX),
         CallCost { usd: None, tokens: 1 },
@@ -234,7 +234,7 @@ fn a_model_without_a_price_is_refused_where_dollars_are_capped() {
 }
 
 #[test]
-fn a_model_without_a_price_is_counted_where_they_are_not() {
+fn a_model_without_a_price_is_counted_without_a_dollar_budget() {
     let unpriced = CallCost { usd: None, tokens: 5 };
     let expected = SpendTotals { tokens: 5, unpriced_calls: 1, ..SpendTotals::default() };
     let tokens_only = Budget { usd: None, tokens: Some(5) };
@@ -303,14 +303,14 @@ proptest! {
                 (!held.is_empty()).then(|| held.swap_remove(which.index(held.len())))
             };
             match act {
-                Act::Reserve(worst) => {
+                Act::Reserve(worst_case) => {
                     // A waiting call is cancelled immediately, which must leave no trace.
-                    let reservation = poll(pin!(ledger.reserve(worst)));
+                    let reservation = poll(pin!(ledger.reserve(worst_case)));
                     let micros = |amount: CallCost| amount.usd.unwrap_or_default().micros();
-                    let fits = spent.usd.micros() + micros(reserved) + micros(worst) <= 100
-                        && spent.tokens + reserved.tokens + worst.tokens <= 100;
-                    let can_ever_fit = spent.usd.micros() + micros(worst) <= 100
-                        && spent.tokens + worst.tokens <= 100;
+                    let fits = spent.usd.micros() + micros(reserved) + micros(worst_case) <= 100
+                        && spent.tokens + reserved.tokens + worst_case.tokens <= 100;
+                    let can_ever_fit = spent.usd.micros() + micros(worst_case) <= 100
+                        && spent.tokens + worst_case.tokens <= 100;
                     match reservation {
                         Poll::Ready(Ok(reservation)) => {
                             prop_assert!(fits);
@@ -326,9 +326,9 @@ proptest! {
                 Act::Settle { which, used } => {
                     if let Some(reservation) = take(which) {
                         // A provider that respects the request's limits.
-                        let worst = reservation.worst();
-                        let usd = used.usd.min(worst.usd);
-                        reservation.settle(CallCost { usd, tokens: used.tokens.min(worst.tokens) });
+                        let worst_case = reservation.worst_case();
+                        let usd = used.usd.min(worst_case.usd);
+                        reservation.settle(CallCost { usd, tokens: used.tokens.min(worst_case.tokens) });
                     }
                 }
                 Act::Lose { which } => {
@@ -338,8 +338,8 @@ proptest! {
                 }
                 Act::Drop { which } => drop(take(which)),
             }
-            let sum = |tokens: fn(&CallCost) -> u64| held.iter().map(|held| tokens(&held.worst())).sum::<u64>();
-            reserved = amount(sum(|worst| worst.usd.unwrap_or_default().micros()), sum(|worst| worst.tokens));
+            let sum = |tokens: fn(&CallCost) -> u64| held.iter().map(|held| tokens(&held.worst_case())).sum::<u64>();
+            reserved = amount(sum(|worst_case| worst_case.usd.unwrap_or_default().micros()), sum(|worst_case| worst_case.tokens));
             let after = ledger.spent();
             prop_assert!(after.usd >= spent.usd && after.tokens >= spent.tokens);
             spent = after;
@@ -360,7 +360,7 @@ fn scrambled(seed: u64) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn many_calls_at_once_keep_the_cap_and_all_of_them_finish() {
+async fn concurrent_calls_stay_within_the_budget_and_all_finish() {
     const CAP: u64 = 1000;
     let ledger = Arc::new(RunLedger::new(Budget { usd: Some(usd(CAP)), tokens: Some(2 * CAP) }));
     let done = Arc::new(AtomicBool::new(false));
@@ -385,8 +385,8 @@ async fn many_calls_at_once_keep_the_cap_and_all_of_them_finish() {
                     let bits = scrambled(caller * 1000 + turn);
                     // Each reserves most of the cap, so that nearly all calls wait, and uses almost
                     // nothing, so the budget lasts.
-                    let worst = amount(1 + bits % 700, 1 + (bits >> 16) % 1400);
-                    let Ok(reservation) = ledger.reserve(worst).await else { continue };
+                    let worst_case = amount(1 + bits % 700, 1 + (bits >> 16) % 1400);
+                    let Ok(reservation) = ledger.reserve(worst_case).await else { continue };
                     served += 1;
                     if bits & (1 << 40) != 0 {
                         tokio::task::yield_now().await;
@@ -414,7 +414,7 @@ async fn many_calls_at_once_keep_the_cap_and_all_of_them_finish() {
 }
 
 #[test]
-fn room_that_is_given_back_at_the_very_moment_of_asking_is_not_missed() {
+fn a_release_concurrent_with_a_reserve_is_not_missed() {
     // Nothing else releases budget here, so a single lost wake-up makes a call wait forever.
     let ledger = dollars(10);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
@@ -441,7 +441,7 @@ fn room_that_is_given_back_at_the_very_moment_of_asking_is_not_missed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn callers_that_give_up_while_they_wait_leave_nobody_behind() {
+async fn cancelled_waiting_callers_do_not_block_others() {
     let ledger = Arc::new(dollars(10));
     let calls: Vec<_> = (0..200_u64)
         .map(|caller| {
@@ -449,9 +449,9 @@ async fn callers_that_give_up_while_they_wait_leave_nobody_behind() {
             tokio::spawn(async move {
                 for turn in 0..20 {
                     let bits = scrambled(caller * 100 + turn);
-                    let worst = amount(1 + bits % 10, 0);
+                    let worst_case = amount(1 + bits % 10, 0);
                     if bits & (1 << 30) != 0 {
-                        let mut waiting = Box::pin(ledger.reserve(worst));
+                        let mut waiting = Box::pin(ledger.reserve(worst_case));
                         if let Poll::Ready(reservation) = std::future::poll_fn(|context| {
                             Poll::Ready(waiting.as_mut().poll(context))
                         })
@@ -461,7 +461,7 @@ async fn callers_that_give_up_while_they_wait_leave_nobody_behind() {
                             drop(reservation);
                         }
                     } else {
-                        let reservation = ledger.reserve(worst).await.unwrap();
+                        let reservation = ledger.reserve(worst_case).await.unwrap();
                         tokio::task::yield_now().await;
                         drop(reservation);
                     }

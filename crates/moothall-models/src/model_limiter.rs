@@ -20,16 +20,16 @@ use crate::shared_limiter::MinuteQuota;
 
 /// The longest pause to wait for here. For a longer one the call fails, so the run can be
 /// suspended; waiting would block all other calls without any report.
-pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+pub(crate) const MAX_PAUSE: Duration = Duration::from_secs(300);
 
 /// Longer pauses are treated as an error or an attack.
-const LONGEST_BELIEVED_PAUSE: Duration = Duration::from_secs(24 * 60 * 60);
+const MAX_PLAUSIBLE_PAUSE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// State shared by all calls to one model.
 #[derive(Debug)]
 pub(crate) struct ModelLimiter {
     slots: FairSlots,
-    pace: Mutex<LimiterState>,
+    state: Mutex<LimiterState>,
     requests: Option<DefaultDirectRateLimiter>,
     tokens: Option<TokenQuota>,
     clock: DefaultClock,
@@ -61,7 +61,7 @@ impl ModelLimiter {
         let full = limits.concurrent.get();
         Self {
             slots: FairSlots::new(full),
-            pace: Mutex::new(LimiterState {
+            state: Mutex::new(LimiterState {
                 width: full,
                 full,
                 successes: 0,
@@ -90,13 +90,13 @@ impl ModelLimiter {
         tokens: impl FnOnce() -> u64,
     ) -> Result<ModelPermit<'_>, Duration> {
         let slot = self.slots.acquire(run).await;
-        self.sit_out_pause().await?;
+        self.wait_for_pause().await?;
         if self.requests.is_some() || self.tokens.is_some() {
             self.wait_for_quotas(tokens).await;
             // A pause may have started in the meantime.
-            self.sit_out_pause().await?;
+            self.wait_for_pause().await?;
         }
-        Ok(ModelPermit { lane: self, _slot: slot, generation: self.pace().generation })
+        Ok(ModelPermit { limiter: self, _slot: slot, generation: self.state().generation })
     }
 
     /// First come, first served. Otherwise small calls would drain the bucket and a large call
@@ -117,12 +117,12 @@ impl ModelLimiter {
         }
     }
 
-    async fn sit_out_pause(&self) -> Result<(), Duration> {
+    async fn wait_for_pause(&self) -> Result<(), Duration> {
         loop {
             let now = Instant::now();
-            let stopped = self.pace().stopped_until.filter(|until| *until > now);
+            let stopped = self.state().stopped_until.filter(|until| *until > now);
             match stopped {
-                Some(until) if until - now > LONGEST_PAUSE => return Err(until - now),
+                Some(until) if until - now > MAX_PAUSE => return Err(until - now),
                 Some(until) => tokio::time::sleep_until(until).await,
                 None => return Ok(()),
             }
@@ -131,12 +131,12 @@ impl ModelLimiter {
 
     #[cfg(test)]
     fn width(&self) -> u32 {
-        self.pace().width
+        self.state().width
     }
 
-    fn pace(&self) -> MutexGuard<'_, LimiterState> {
+    fn state(&self) -> MutexGuard<'_, LimiterState> {
         // Changes are a few assignments, so a panic elsewhere cannot leave them incomplete.
-        self.pace.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -150,34 +150,34 @@ fn governor_quota(quota: MinuteQuota) -> Quota {
 #[derive(Debug)]
 #[must_use = "dropping the permit frees its slot"]
 pub(crate) struct ModelPermit<'a> {
-    lane: &'a ModelLimiter,
+    limiter: &'a ModelLimiter,
     _slot: FairSlot,
     generation: u64,
 }
 
 impl ModelPermit<'_> {
     pub(crate) fn succeeded(self) {
-        let mut pace = self.lane.pace();
-        pace.successes += 1;
-        if pace.width < pace.full && pace.successes >= pace.width {
-            pace.successes = 0;
-            pace.width += 1;
-            self.lane.slots.set_width(pace.width);
+        let mut state = self.limiter.state();
+        state.successes += 1;
+        if state.width < state.full && state.successes >= state.width {
+            state.successes = 0;
+            state.width += 1;
+            self.limiter.slots.set_width(state.width);
         }
     }
 
     /// The provider asked for fewer requests, and possibly for a pause.
     pub(crate) fn slow_down(self, pause: Option<Duration>) {
-        let mut pace = self.lane.pace();
+        let mut state = self.limiter.state();
         if let Some(pause) = pause {
-            let until = Instant::now() + pause.min(LONGEST_BELIEVED_PAUSE);
-            pace.stopped_until = Some(pace.stopped_until.map_or(until, |other| other.max(until)));
+            let until = Instant::now() + pause.min(MAX_PLAUSIBLE_PAUSE);
+            state.stopped_until = Some(state.stopped_until.map_or(until, |other| other.max(until)));
         }
-        if self.generation == pace.generation {
-            pace.generation += 1;
-            pace.successes = 0;
-            pace.width = (pace.width / 2).max(1);
-            self.lane.slots.set_width(pace.width);
+        if self.generation == state.generation {
+            state.generation += 1;
+            state.successes = 0;
+            state.width = (state.width / 2).max(1);
+            self.limiter.slots.set_width(state.width);
         }
     }
 }

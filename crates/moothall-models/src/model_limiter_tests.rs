@@ -9,7 +9,7 @@ use super::*;
 
 const MINUTE_NANOS: u64 = 60_000_000_000;
 
-fn lane(concurrent: u32) -> ModelLimiter {
+fn limiter(concurrent: u32) -> ModelLimiter {
     ModelLimiter::new(ProviderLimits {
         requests_per_minute: None,
         tokens_per_minute: None,
@@ -22,116 +22,118 @@ fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
 }
 
 /// A permit that is available without waiting.
-fn enter_now(lane: &ModelLimiter) -> Option<ModelPermit<'_>> {
-    match poll(pin!(lane.enter(RunKey::of("run"), || 1))) {
+fn enter_now(limiter: &ModelLimiter) -> Option<ModelPermit<'_>> {
+    match poll(pin!(limiter.enter(RunKey::of("run"), || 1))) {
         Poll::Ready(permit) => Some(permit.unwrap()),
         Poll::Pending => None,
     }
 }
 
-fn fill(lane: &ModelLimiter) -> Vec<ModelPermit<'_>> {
-    std::iter::from_fn(|| enter_now(lane)).collect()
+fn fill(limiter: &ModelLimiter) -> Vec<ModelPermit<'_>> {
+    std::iter::from_fn(|| enter_now(limiter)).collect()
 }
 
 #[test]
-fn no_more_calls_than_the_limit_are_under_way() {
-    let lane = lane(3);
-    let mut permits = fill(&lane);
+fn concurrent_calls_do_not_exceed_the_limit() {
+    let limiter = limiter(3);
+    let mut permits = fill(&limiter);
     assert_eq!(permits.len(), 3);
     permits.pop();
-    assert_eq!(fill(&lane).len(), 1);
+    assert_eq!(fill(&limiter).len(), 1);
 }
 
 #[test]
-fn calls_that_were_under_way_together_halve_the_width_once() {
-    let lane = lane(8);
-    let mut permits = fill(&lane);
+fn rate_limited_calls_of_one_round_halve_the_limit_once() {
+    let limiter = limiter(8);
+    let mut permits = fill(&limiter);
     for _ in 0..5 {
         permits.pop().unwrap().slow_down(None);
-        assert_eq!(lane.width(), 4);
+        assert_eq!(limiter.width(), 4);
     }
     // A call that started after the change counts again.
-    let later = enter_now(&lane).unwrap();
+    let later = enter_now(&limiter).unwrap();
     later.slow_down(None);
-    assert_eq!(lane.width(), 2);
+    assert_eq!(limiter.width(), 2);
 }
 
 #[test]
 fn the_width_never_falls_below_one() {
-    let lane = lane(2);
+    let limiter = limiter(2);
     for _ in 0..5 {
-        enter_now(&lane).unwrap().slow_down(None);
-        assert_eq!(lane.width(), 1);
+        enter_now(&limiter).unwrap().slow_down(None);
+        assert_eq!(limiter.width(), 1);
     }
-    assert_eq!(fill(&lane).len(), 1);
+    assert_eq!(fill(&limiter).len(), 1);
 }
 
 #[test]
-fn slots_in_use_when_the_width_shrinks_are_taken_back_as_calls_return() {
-    let lane = lane(8);
-    let mut permits = fill(&lane);
+fn slots_over_a_lowered_limit_are_removed_as_calls_return() {
+    let limiter = limiter(8);
+    let mut permits = fill(&limiter);
     permits.pop().unwrap().slow_down(None);
-    for under_way in (4..=7).rev() {
-        assert_eq!(permits.len(), under_way);
-        assert!(enter_now(&lane).is_none(), "{under_way} calls under way, width 4");
+    for active in (4..=7).rev() {
+        assert_eq!(permits.len(), active);
+        assert!(enter_now(&limiter).is_none(), "{active} calls under way, width 4");
         permits.pop();
     }
-    assert_eq!(fill(&lane).len(), 1);
+    assert_eq!(fill(&limiter).len(), 1);
     permits.clear();
-    assert_eq!(fill(&lane).len(), 4);
+    assert_eq!(fill(&limiter).len(), 4);
 }
 
 #[test]
-fn every_round_of_successes_gives_one_slot_back_until_the_lane_is_full_again() {
-    let lane = lane(4);
-    enter_now(&lane).unwrap().slow_down(None);
+fn each_round_of_successes_restores_one_slot_up_to_the_limit() {
+    let limiter = limiter(4);
+    enter_now(&limiter).unwrap().slow_down(None);
     let mut widths = Vec::new();
     for _ in 0..12 {
-        enter_now(&lane).unwrap().succeeded();
-        widths.push(lane.width());
+        enter_now(&limiter).unwrap().succeeded();
+        widths.push(limiter.width());
     }
     assert_eq!(widths, [2, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 4]);
-    assert_eq!(fill(&lane).len(), 4);
+    assert_eq!(fill(&limiter).len(), 4);
 }
 
 #[test]
-fn a_slot_that_is_still_owed_is_forgiven_when_the_width_grows() {
-    let lane = lane(4);
-    let mut permits = fill(&lane);
+fn a_slot_still_to_be_removed_is_kept_when_the_limit_grows() {
+    let limiter = limiter(4);
+    let mut permits = fill(&limiter);
     permits.pop().unwrap().slow_down(None);
     // Limit 2, three in progress: two successes raise it to 3.
     permits.pop().unwrap().succeeded();
     permits.pop().unwrap().succeeded();
-    assert_eq!(lane.width(), 3);
+    assert_eq!(limiter.width(), 3);
     drop(permits);
-    assert_eq!(fill(&lane).len(), 3);
+    assert_eq!(fill(&limiter).len(), 3);
 }
 
 #[test]
-fn a_failure_that_says_nothing_about_speed_changes_nothing() {
-    let lane = lane(4);
-    fill(&lane).clear();
-    assert_eq!(lane.width(), 4);
-    assert_eq!(fill(&lane).len(), 4);
+fn a_failure_unrelated_to_rate_limits_keeps_the_limit() {
+    let limiter = limiter(4);
+    fill(&limiter).clear();
+    assert_eq!(limiter.width(), 4);
+    assert_eq!(fill(&limiter).len(), 4);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pause_stops_the_whole_lane_and_the_longest_one_counts() {
-    let lane = lane(4);
+async fn a_pause_stops_all_calls_of_the_limiter_and_the_longest_wins() {
+    let limiter = limiter(4);
     let began = Instant::now();
     let (first, second, third) = (
-        lane.enter(RunKey::of("run"), || 1).await.unwrap(),
-        lane.enter(RunKey::of("run"), || 1).await.unwrap(),
-        lane.enter(RunKey::of("run"), || 1).await.unwrap(),
+        limiter.enter(RunKey::of("run"), || 1).await.unwrap(),
+        limiter.enter(RunKey::of("run"), || 1).await.unwrap(),
+        limiter.enter(RunKey::of("run"), || 1).await.unwrap(),
     );
     first.slow_down(Some(Duration::from_secs(10)));
     second.slow_down(Some(Duration::from_secs(30)));
     third.slow_down(Some(Duration::from_secs(20)));
-    let (one, other) =
-        tokio::join!(lane.enter(RunKey::of("run"), || 1), lane.enter(RunKey::of("run"), || 1));
+    let (one, other) = tokio::join!(
+        limiter.enter(RunKey::of("run"), || 1),
+        limiter.enter(RunKey::of("run"), || 1)
+    );
     assert_eq!(began.elapsed(), Duration::from_secs(30));
     drop((one, other));
-    drop(lane.enter(RunKey::of("run"), || 1).await.unwrap());
+    drop(limiter.enter(RunKey::of("run"), || 1).await.unwrap());
     assert_eq!(began.elapsed(), Duration::from_secs(30));
 }
 
@@ -139,19 +141,19 @@ async fn a_pause_stops_the_whole_lane_and_the_longest_one_counts() {
 async fn a_pause_that_begins_while_a_call_waits_for_its_quota_stops_that_call_too() {
     // Regression: the pause was checked before the quota but not after, so a call that waited for
     // its quota ignored it.
-    let lane = ModelLimiter::new(ProviderLimits {
+    let limiter = ModelLimiter::new(ProviderLimits {
         requests_per_minute: NonZeroU32::new(10_000),
         tokens_per_minute: None,
         concurrent: NonZeroU32::new(2).unwrap(),
     });
-    let under_way = lane.enter(RunKey::of("run"), || 1).await.unwrap();
+    let active = limiter.enter(RunKey::of("run"), || 1).await.unwrap();
     // The next request is allowed after 7 ms of real time, used by governor; the pause uses tokio's
     // virtual time.
-    while lane.requests.as_ref().unwrap().check().is_ok() {}
+    while limiter.requests.as_ref().unwrap().check().is_ok() {}
     let began = Instant::now();
-    let mut waiting = pin!(lane.enter(RunKey::of("run"), || 1));
+    let mut waiting = pin!(limiter.enter(RunKey::of("run"), || 1));
     assert!(futures_poll_once(waiting.as_mut()).await.is_none());
-    under_way.slow_down(Some(Duration::from_secs(300)));
+    active.slow_down(Some(Duration::from_secs(300)));
     drop(waiting.await);
     assert!(began.elapsed() >= Duration::from_secs(300), "{:?}", began.elapsed());
 }
@@ -168,66 +170,66 @@ async fn futures_poll_once<F: Future>(mut future: Pin<&mut F>) -> Option<F::Outp
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pause_too_long_to_sit_out_is_told_to_everyone_at_once() {
+async fn a_too_long_pause_fails_all_calls_immediately() {
     // Regression: a `Retry-After` of one hour made every other call of the limiter hang.
-    let lane = lane(2);
+    let limiter = limiter(2);
     let began = Instant::now();
     let hour = Duration::from_secs(3600);
-    lane.enter(RunKey::of("run"), || 1).await.unwrap().slow_down(Some(hour));
-    assert_eq!(lane.enter(RunKey::of("run"), || 1).await.unwrap_err(), hour);
-    assert_eq!(lane.enter(RunKey::of("run"), || 1).await.unwrap_err(), hour);
+    limiter.enter(RunKey::of("run"), || 1).await.unwrap().slow_down(Some(hour));
+    assert_eq!(limiter.enter(RunKey::of("run"), || 1).await.unwrap_err(), hour);
+    assert_eq!(limiter.enter(RunKey::of("run"), || 1).await.unwrap_err(), hour);
     assert_eq!(began.elapsed(), Duration::ZERO);
     // Once the remaining pause is short enough, calls wait for it.
-    tokio::time::sleep(hour - LONGEST_PAUSE).await;
-    drop(lane.enter(RunKey::of("run"), || 1).await.unwrap());
+    tokio::time::sleep(hour - MAX_PAUSE).await;
+    drop(limiter.enter(RunKey::of("run"), || 1).await.unwrap());
     assert_eq!(began.elapsed(), hour);
 }
 
 #[test]
-fn a_call_that_gives_up_in_the_queue_leaves_no_trace() {
-    let lane = lane(2);
-    let permits = fill(&lane);
+fn a_call_cancelled_in_the_queue_keeps_no_slot() {
+    let limiter = limiter(2);
+    let permits = fill(&limiter);
     for _ in 0..10 {
-        assert!(enter_now(&lane).is_none());
+        assert!(enter_now(&limiter).is_none());
     }
     drop(permits);
-    assert_eq!(fill(&lane).len(), 2);
+    assert_eq!(fill(&limiter).len(), 2);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_gives_up_during_a_pause_leaves_no_trace() {
-    let lane = lane(4);
-    lane.enter(RunKey::of("run"), || 1).await.unwrap().slow_down(Some(Duration::from_secs(10)));
+async fn a_call_cancelled_during_a_pause_keeps_no_slot() {
+    let limiter = limiter(4);
+    limiter.enter(RunKey::of("run"), || 1).await.unwrap().slow_down(Some(Duration::from_secs(10)));
     for _ in 0..10 {
-        assert!(futures_poll_once(pin!(lane.enter(RunKey::of("run"), || 1))).await.is_none());
+        assert!(futures_poll_once(pin!(limiter.enter(RunKey::of("run"), || 1))).await.is_none());
     }
     tokio::time::advance(Duration::from_secs(10)).await;
-    assert_eq!(fill(&lane).len(), 2);
+    assert_eq!(fill(&limiter).len(), 2);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_gives_up_during_a_pause_gives_back_the_slot_that_is_owed() {
+async fn a_call_cancelled_during_a_pause_returns_its_surplus_slot() {
     // Regression: the slot was returned although the limit had been lowered, so too many calls ran.
-    let lane = lane(8);
-    let mut permits = fill(&lane);
+    let limiter = limiter(8);
+    let mut permits = fill(&limiter);
     let late = permits.pop().unwrap();
     permits.pop().unwrap().slow_down(None);
     drop(permits);
-    let newer = lane.enter(RunKey::of("run"), || 1).await.unwrap();
+    let newer = limiter.enter(RunKey::of("run"), || 1).await.unwrap();
     late.slow_down(Some(Duration::from_secs(10)));
-    assert_eq!(lane.width(), 4);
+    assert_eq!(limiter.width(), 4);
     let mut waiting: Vec<_> =
-        (0..3).map(|_| Box::pin(lane.enter(RunKey::of("run"), || 1))).collect();
+        (0..3).map(|_| Box::pin(limiter.enter(RunKey::of("run"), || 1))).collect();
     for waiting in &mut waiting {
         assert!(futures_poll_once(waiting.as_mut()).await.is_none());
     }
     // All four slots are taken when the limit drops to two: one by the newer call, three by waiting
     // calls.
     newer.slow_down(None);
-    assert_eq!(lane.width(), 2);
+    assert_eq!(limiter.width(), 2);
     waiting.clear();
     tokio::time::advance(Duration::from_secs(10)).await;
-    assert_eq!(fill(&lane).len(), 2);
+    assert_eq!(fill(&limiter).len(), 2);
 }
 
 /// Deterministic pseudo-random bits.
@@ -237,28 +239,28 @@ fn scrambled(seed: u64) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn many_calls_with_all_endings_never_exceed_the_limit_and_lose_no_slot() {
+async fn concurrent_calls_with_any_outcome_lose_no_slot() {
     const FULL: u32 = 5;
-    let lane = Arc::new(lane(FULL));
-    let (under_way, most) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
+    let limiter = Arc::new(limiter(FULL));
+    let (active, most) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
     let calls: Vec<_> = (0..64_u64)
         .map(|caller| {
-            let (lane, under_way, most) =
-                (Arc::clone(&lane), Arc::clone(&under_way), Arc::clone(&most));
+            let (limiter, active, most) =
+                (Arc::clone(&limiter), Arc::clone(&active), Arc::clone(&most));
             tokio::spawn(async move {
                 for turn in 0..200 {
                     let bits = scrambled(caller * 1000 + turn + 1);
                     if bits.is_multiple_of(16) {
                         let given_up =
-                            futures_poll_once(pin!(lane.enter(RunKey::of("run"), || 1))).await;
+                            futures_poll_once(pin!(limiter.enter(RunKey::of("run"), || 1))).await;
                         drop(given_up);
                         continue;
                     }
-                    let permit = lane.enter(RunKey::of("run"), || 1).await.unwrap();
-                    let now = under_way.fetch_add(1, Ordering::SeqCst) + 1;
+                    let permit = limiter.enter(RunKey::of("run"), || 1).await.unwrap();
+                    let now = active.fetch_add(1, Ordering::SeqCst) + 1;
                     most.fetch_max(now, Ordering::SeqCst);
                     tokio::task::yield_now().await;
-                    under_way.fetch_sub(1, Ordering::SeqCst);
+                    active.fetch_sub(1, Ordering::SeqCst);
                     match (bits >> 8) % 8 {
                         0 => permit.slow_down(None),
                         1 => drop(permit),
@@ -273,8 +275,8 @@ async fn many_calls_with_all_endings_never_exceed_the_limit_and_lose_no_slot() {
         waited.expect("a call never ends").unwrap();
     }
     assert!(most.load(Ordering::SeqCst) <= FULL);
-    assert!((1..=FULL).contains(&lane.width()));
-    assert_eq!(fill(&lane).len(), lane.width() as usize);
+    assert!((1..=FULL).contains(&limiter.width()));
+    assert_eq!(fill(&limiter).len(), limiter.width() as usize);
 }
 
 /// The times, in nanoseconds, at which greedy calls of `size` are allowed: two minutes, a long
@@ -344,16 +346,16 @@ fn a_quota_of_any_size_can_be_made() {
 }
 
 #[tokio::test]
-async fn a_call_larger_than_the_bucket_is_paid_for_in_several_bucketfuls() {
-    let lane = ModelLimiter::new(ProviderLimits {
+async fn a_call_larger_than_the_token_bucket_waits_for_several_refills() {
+    let limiter = ModelLimiter::new(ProviderLimits {
         requests_per_minute: None,
         // 12,000 per minute: a bucket of 6,000 that refills at 100 per second.
         tokens_per_minute: NonZeroU32::new(12_000),
         concurrent: NonZeroU32::MIN,
     });
     let began = std::time::Instant::now();
-    drop(lane.enter(RunKey::of("run"), || 6_050).await.unwrap());
+    drop(limiter.enter(RunKey::of("run"), || 6_050).await.unwrap());
     assert!(began.elapsed() >= Duration::from_millis(450), "{:?}", began.elapsed());
     // The bucket is empty, so the next call waits too; a call of any size is possible.
-    assert!(futures_poll_once(pin!(lane.enter(RunKey::of("run"), || u64::MAX))).await.is_none());
+    assert!(futures_poll_once(pin!(limiter.enter(RunKey::of("run"), || u64::MAX))).await.is_none());
 }

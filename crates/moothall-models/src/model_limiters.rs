@@ -20,7 +20,7 @@ impl ModelLimiters {
     pub(crate) fn of(&self, model: &str) -> Arc<ModelLimiter> {
         let mut by_model = self.by_model.lock().unwrap_or_else(PoisonError::into_inner);
         match by_model.get(model) {
-            Some(lane) => Arc::clone(lane),
+            Some(limiter) => Arc::clone(limiter),
             None => Arc::clone(
                 by_model
                     .entry(model.to_owned())

@@ -46,14 +46,14 @@ fn file_of(request: &ModelRequest) -> String {
 }
 
 #[test]
-fn what_was_kept_is_found_word_for_word() {
+fn a_recorded_reply_is_found_verbatim() {
     let (_folder, recordings) = folder();
     recordings.keep(&request("Why?"), &reply("Because.\n\u{1f980}")).unwrap();
     assert_eq!(recordings.find(&request("Why?")), Ok(reply("Because.\n\u{1f980}")));
 }
 
 #[test]
-fn who_asks_and_how_long_it_may_take_do_not_matter() {
+fn purpose_and_timeout_do_not_affect_the_recording_lookup() {
     let (_folder, recordings) = folder();
     recordings.keep(&request("Why?"), &reply("a")).unwrap();
     let same = ModelRequest { purpose: CallPurpose::Probe, timeout_ms: Some(5), ..request("Why?") };
@@ -61,7 +61,7 @@ fn who_asks_and_how_long_it_may_take_do_not_matter() {
 }
 
 #[test]
-fn a_reply_that_is_kept_again_replaces_the_first_and_leaves_nothing_else_behind() {
+fn recording_a_reply_again_replaces_the_first_one() {
     let (_folder, recordings) = folder();
     recordings.keep(&request("Why?"), &reply("first")).unwrap();
     recordings.keep(&request("Why?"), &reply("second")).unwrap();
@@ -70,7 +70,7 @@ fn a_reply_that_is_kept_again_replaces_the_first_and_leaves_nothing_else_behind(
 }
 
 #[test]
-fn equal_requests_that_are_kept_at_the_same_moment_do_not_disturb_each_other() {
+fn equal_requests_can_be_recorded_concurrently() {
     // Regression: both shared one partial file; one renamed it while the other was writing, whose
     // call then failed.
     let (_folder, recordings) = folder();
@@ -91,7 +91,7 @@ fn equal_requests_that_are_kept_at_the_same_moment_do_not_disturb_each_other() {
 }
 
 #[test]
-fn a_reply_that_cannot_be_kept_is_a_failure_and_leaves_no_partial_file() {
+fn a_reply_that_cannot_be_recorded_fails_without_a_partial_file() {
     let (_folder, recordings) = folder();
     // A folder exists at the file's path.
     let taken = recordings.path(request("Why?").hash().unwrap());
@@ -103,7 +103,7 @@ fn a_reply_that_cannot_be_kept_is_a_failure_and_leaves_no_partial_file() {
 }
 
 #[test]
-fn a_recording_keeps_its_form() {
+fn a_recording_keeps_its_file_format() {
     let (_folder, recordings) = folder();
     recordings.keep(&request("Why?"), &reply("Because.")).unwrap();
     let path = recordings.path(request("Why?").hash().unwrap());
@@ -141,7 +141,7 @@ fn a_miss_names_the_nearest_recording_and_the_first_difference() {
 }
 
 #[test]
-fn what_does_not_matter_is_not_named_as_the_difference() {
+fn a_recording_miss_does_not_name_ignored_fields() {
     // Regression: the purpose is not hashed and cannot cause a miss, but it was reported as the
     // first difference.
     let (_folder, recordings) = folder();
@@ -186,7 +186,7 @@ fn a_recording_that_cannot_be_read_is_a_failure_that_names_it() {
 }
 
 #[test]
-fn a_recording_under_another_requests_name_is_not_an_answer_to_it() {
+fn a_recording_under_the_name_of_another_request_is_not_used() {
     let (_folder, recordings) = folder();
     recordings.keep(&request("Why?"), &reply("Because.")).unwrap();
     let from = recordings.folder.join(file_of(&request("Why?")));

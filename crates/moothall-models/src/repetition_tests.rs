@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn a_loop_is_cut_after_the_first_time() {
+fn repeated_text_is_truncated_after_its_first_occurrence() {
     for (head, phrase) in [
         ("The margin fell. ", "It fell because it fell. "),
         ("", "0"),

@@ -14,11 +14,11 @@ use crate::repetition::loop_start;
 use crate::wire::{RawReply, RawStopReason};
 
 /// Below this size the estimate is too coarse to detect a truncated prompt.
-const SMALLEST_JUDGED_PROMPT: u64 = 400;
+const MIN_CHECKED_PROMPT: u64 = 400;
 
 /// A reported prompt count this many times below the estimate means that most of the prompt was
 /// dropped. Estimates are off by 25 % for English and by up to a factor of 2.5 for other scripts.
-const FAR_BELOW: u64 = 4;
+const TRUNCATION_FACTOR: u64 = 4;
 
 /// A checked reply with its usage and cost.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub(crate) fn judge(
     answered: BackendReply,
 ) -> CheckedReply {
     let BackendReply { mut answer, window } = answered;
-    let (usage, basis) = believable_usage(request, &answer);
+    let (usage, basis) = plausible_usage(request, &answer);
     let cost = card.prices.map(|prices| prices.cost(&usage));
     let amount = CallCost { usd: cost, tokens: usage.total() };
     // A reply that ends in a loop is incomplete, whatever the provider reports.
@@ -70,11 +70,11 @@ fn unusable(
     window: Option<u64>,
 ) -> Option<ModelFailure> {
     if answer.stop == RawStopReason::Refusal {
-        let words: String = answer.text.chars().take(200).collect();
-        let detail = if words.trim().is_empty() {
+        let refusal: String = answer.text.chars().take(200).collect();
+        let detail = if refusal.trim().is_empty() {
             "the model refused to answer".to_owned()
         } else {
-            format!("the model refused: {words}")
+            format!("the model refused: {refusal}")
         };
         return Some(ModelFailure::new(FailureKind::Refused, detail));
     }
@@ -106,13 +106,13 @@ fn prompt_was_cut(
     // Counting bytes is cheap and clears replies to ordinary text without an estimate. Only prompts
     // of almost nothing but digits have this many tokens per byte; they get a more lenient check.
     let bytes: u64 = request.prompt_texts().map(tokens_at_most).sum();
-    if seen.saturating_mul(FAR_BELOW + 1) >= bytes {
+    if seen.saturating_mul(TRUNCATION_FACTOR + 1) >= bytes {
         return None;
     }
     // Exclude the schema: some servers turn it into a grammar instead of adding it to the prompt.
     let schema = request.schema.as_ref().map_or(0, |schema| tokens_expected(schema.text()));
     let expected = request.prompt_tokens_expected().saturating_sub(schema);
-    if expected >= SMALLEST_JUDGED_PROMPT && seen.saturating_mul(FAR_BELOW) < expected {
+    if expected >= MIN_CHECKED_PROMPT && seen.saturating_mul(TRUNCATION_FACTOR) < expected {
         return Some(format!(
             "the provider counted {seen} prompt tokens of about {expected} sent, so the prompt was truncated"
         ));
@@ -122,11 +122,11 @@ fn prompt_was_cut(
 
 /// The provider's numbers if they are plausible, our estimate if there are none, and the upper
 /// bound if they are too high.
-fn believable_usage(request: &ModelRequest, answer: &RawReply) -> (TokenUsage, UsageBasis) {
+fn plausible_usage(request: &ModelRequest, answer: &RawReply) -> (TokenUsage, UsageBasis) {
     let Some(usage) = answer.usage.filter(|usage| usage.prompt() > 0) else {
         return (expected_usage(request, answer), UsageBasis::Estimated);
     };
-    let usage = with_asked_cache(request, usage);
+    let usage = with_requested_cache(request, usage);
     let prompt_at_most = request.prompt_tokens_at_most();
     // Some providers do not count all reasoning against the limit; far above it is an error.
     let output_at_most = u64::from(request.max_tokens).saturating_mul(2).saturating_add(1024);
@@ -146,7 +146,7 @@ fn believable_usage(request: &ModelRequest, answer: &RawReply) -> (TokenUsage, U
 }
 
 /// If the API does not report the cache duration, assume the most expensive one requested.
-fn with_asked_cache(request: &ModelRequest, usage: TokenUsage) -> TokenUsage {
+fn with_requested_cache(request: &ModelRequest, usage: TokenUsage) -> TokenUsage {
     let one_hour = request.blocks().any(|block| block.cache == Some(CacheDuration::OneHour));
     if one_hour && usage.cache_write_1h == 0 {
         return TokenUsage { cache_write_5m: 0, cache_write_1h: usage.cache_write_5m, ..usage };

@@ -83,7 +83,7 @@ fn check_unusable(
 }
 
 #[test]
-fn a_complete_answer_is_a_reply_with_its_bill() {
+fn a_complete_answer_becomes_a_reply_with_its_cost() {
     let usage = used(12, 3);
     check_usable(
         said("Because.", RawStopReason::End, usage),
@@ -109,14 +109,14 @@ fn a_complete_answer_is_a_reply_with_its_bill() {
 }
 
 #[test]
-fn an_answer_without_a_model_is_of_the_model_that_was_asked() {
+fn an_answer_without_a_model_name_gets_the_requested_one() {
     let answer = RawReply { model: None, ..said("a", RawStopReason::End, used(12, 1)) };
     let judged = judge(&request("Why?"), &card(), BackendReply { answer, window: None });
     assert_eq!(judged.result.unwrap().model, "m");
 }
 
 #[test]
-fn a_refusal_is_not_a_reply_but_costs_what_it_used() {
+fn a_refusal_fails_but_its_usage_is_billed() {
     let kind = FailureKind::Refused;
     check_unusable(
         &request("Why?"),
@@ -159,7 +159,7 @@ fn an_empty_answer_is_not_a_reply() {
 }
 
 #[test]
-fn an_answer_cut_off_before_its_first_word_is_cut_off_and_not_empty() {
+fn an_answer_truncated_before_its_first_word_is_not_empty() {
     let usage = used(12, 100);
     check_usable(
         said("", RawStopReason::MaxTokens, usage),
@@ -171,7 +171,7 @@ fn an_answer_cut_off_before_its_first_word_is_cut_off_and_not_empty() {
 }
 
 #[test]
-fn a_prompt_that_was_read_only_in_part_gives_no_reply() {
+fn a_truncated_prompt_is_detected_by_its_token_count() {
     let expected = long_request().prompt_tokens_expected();
     assert_eq!(expected, 1060);
     check_unusable(
@@ -189,7 +189,7 @@ fn a_prompt_that_was_read_only_in_part_gives_no_reply() {
 }
 
 #[test]
-fn a_prompt_served_from_a_cache_was_read() {
+fn cached_prompt_tokens_count_as_read() {
     let usage = TokenUsage { input: 4, cache_read: 1000, output: 2, ..TokenUsage::default() };
     let answer = said("Because.", RawStopReason::End, Some(usage));
     let judged = judge(&long_request(), &card(), BackendReply { answer, window: None });
@@ -197,15 +197,15 @@ fn a_prompt_served_from_a_cache_was_read() {
 }
 
 #[test]
-fn a_short_prompt_is_too_short_to_accuse_anyone_of_cutting_it() {
+fn a_short_prompt_is_never_reported_as_truncated() {
     let answer = said("Because.", RawStopReason::End, used(1, 2));
     let request = request(&"word ".repeat(320));
-    assert!(request.prompt_tokens_expected() < SMALLEST_JUDGED_PROMPT);
+    assert!(request.prompt_tokens_expected() < MIN_CHECKED_PROMPT);
     assert!(judge(&request, &card(), BackendReply { answer, window: None }).result.is_ok());
 }
 
 #[test]
-fn a_schema_that_the_server_turned_into_a_grammar_is_not_a_prompt_that_was_cut() {
+fn a_schema_missing_from_the_prompt_count_is_not_truncation() {
     // Regression: Ollama and llama.cpp do not add the schema to the prompt. With the schema in the
     // estimate, a short question with a long schema looked truncated and failed permanently.
     let fields: Vec<_> =
@@ -219,7 +219,7 @@ fn a_schema_that_the_server_turned_into_a_grammar_is_not_a_prompt_that_was_cut()
 }
 
 #[test]
-fn a_window_that_is_full_to_the_last_token_means_that_the_prompt_was_cut() {
+fn a_completely_full_context_window_means_a_truncated_prompt() {
     let detail = "prompt and reply fill the context window of 4096 tokens completely, so the prompt was truncated";
     let request = request(&"word ".repeat(4000));
     for (input, output) in [(4090, 6), (4096, 0), (4097, 3)] {
@@ -256,14 +256,14 @@ fn missing_counts_are_estimated() {
 }
 
 #[test]
-fn an_estimate_is_no_ground_for_saying_that_the_prompt_was_cut() {
+fn estimated_usage_never_reports_a_truncated_prompt() {
     let answer = said("Because.", RawStopReason::End, None);
     let judged = judge(&long_request(), &card(), BackendReply { answer, window: Some(1062) });
     assert!(judged.result.is_ok());
 }
 
 #[test]
-fn impossible_counts_are_held_at_the_most_that_is_possible() {
+fn impossible_token_counts_are_capped_at_the_possible_maximum() {
     let most = TokenUsage {
         input: request("Why?").prompt_tokens_at_most(),
         output: 100,
@@ -344,7 +344,7 @@ fn every_kind_of_token_has_its_price() {
 }
 
 #[test]
-fn a_long_prompt_has_its_own_prices_from_one_token_above_the_threshold() {
+fn long_context_prices_apply_above_the_threshold() {
     let prices = ModelPrices {
         base: price(1_000_000, 1_000_000),
         above: Some((20_000, price(5_000_000, 7_000_000))),
@@ -364,7 +364,7 @@ fn a_model_without_a_price_has_no_bill() {
 }
 
 #[test]
-fn a_reply_that_ends_in_a_loop_is_cut_off() {
+fn a_reply_that_ends_in_a_loop_is_truncated() {
     let text = format!("The margin fell. {}", "It fell again. ".repeat(100));
     let answered =
         BackendReply { answer: said(&text, RawStopReason::End, used(12, 3)), window: None };

@@ -24,7 +24,7 @@ fn a_value_that_follows_the_schema_has_no_problems() {
 }
 
 #[test]
-fn every_problem_is_named_with_its_place() {
+fn every_schema_problem_names_its_location() {
     check(
         SCORE,
         json!({"score": 11}),
@@ -46,7 +46,7 @@ fn check_unusable(text: &str) {
 }
 
 #[test]
-fn a_schema_that_is_not_one_is_refused() {
+fn an_invalid_schema_is_refused() {
     check_unusable(r#"{"type": 5}"#);
     check_unusable(r#"{"type": "strin"}"#);
     check_unusable(r##"{"$ref": "#/$defs/Missing"}"##);
@@ -54,7 +54,7 @@ fn a_schema_that_is_not_one_is_refused() {
 }
 
 #[test]
-fn nothing_is_fetched_for_a_schema() {
+fn remote_schema_references_are_refused() {
     check_unusable(r#"{"$ref": "https://example.com/schema.json"}"#);
     check_unusable(r#"{"$ref": "file:///etc/passwd"}"#);
     check_unusable(r#"{"$schema": "https://example.com/own-draft"}"#);
@@ -82,7 +82,7 @@ fn a_problem_does_not_repeat_a_long_answer() {
 }
 
 #[test]
-fn an_answer_with_a_thousand_faults_has_a_few_problems() {
+fn the_number_of_reported_schema_problems_is_limited() {
     let problems = SchemaCheck::new(&schema(r#"{"items": {"type": "null"}}"#))
         .unwrap()
         .problems(&json!(vec![1; 1000]));

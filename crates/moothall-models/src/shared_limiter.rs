@@ -14,7 +14,7 @@ const MINUTE_NANOS: u64 = 60_000_000_000;
 pub trait SharedLimiter: Debug + Send + Sync {
     /// Waits until another call with this limiter name may start; at most `width` run at the same
     /// time.
-    fn enter<'a>(&'a self, lane: &'a str, width: u32) -> EnterFuture<'a>;
+    fn enter<'a>(&'a self, limiter: &'a str, width: u32) -> EnterFuture<'a>;
 
     /// Waits until all processes together may use `amount` more units of this quota.
     fn wait_for_quota<'a>(

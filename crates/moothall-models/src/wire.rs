@@ -105,12 +105,12 @@ pub fn encode(
     request: &ModelRequest,
     delivery: ReplyDelivery,
 ) -> Result<EncodedRequest, ModelFailure> {
-    let in_words = request
+    let with_schema_text = request
         .schema
         .as_ref()
         .filter(|_| !card.structured)
-        .map(|schema| with_schema_in_words(request, schema));
-    let request = in_words.as_ref().unwrap_or(request);
+        .map(|schema| append_schema_text(request, schema));
+    let request = with_schema_text.as_ref().unwrap_or(request);
     if provider.wire == WireFormat::OllamaChat
         && let Some(window) =
             card.context.filter(|window| request.prompt_tokens_expected() > *window)
@@ -134,7 +134,7 @@ pub fn encode(
 
 /// Adds the schema to the prompt for models without a schema mode. Their replies are checked like
 /// any other.
-fn with_schema_in_words(request: &ModelRequest, schema: &OutputSchema) -> ModelRequest {
+fn append_schema_text(request: &ModelRequest, schema: &OutputSchema) -> ModelRequest {
     let mut request = request.clone();
     request.system.push(PromptBlock::new(format!(
         "Answer with one JSON value that follows this JSON schema, and with nothing else:\n{}",

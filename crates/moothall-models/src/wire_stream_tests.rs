@@ -193,7 +193,7 @@ fn streams_of_all_wires_are_read() {
 }
 
 #[test]
-fn how_the_bytes_were_cut_makes_no_difference() {
+fn chunk_boundaries_do_not_change_the_parsed_stream() {
     for (wire, stream) in STREAMS {
         let expected = hear_whole(wire, stream);
         let bytes = stream.as_bytes();
@@ -244,7 +244,7 @@ fn a_stream_that_stops_early_is_truncated_unless_the_answer_was_complete() {
 }
 
 #[test]
-fn an_empty_reason_to_stop_is_no_end() {
+fn an_empty_stop_reason_does_not_end_a_stream() {
     // Some compatible servers send "" instead of null. Taken as an end, it would make every broken
     // stream look complete.
     let stream =
@@ -254,7 +254,7 @@ fn an_empty_reason_to_stop_is_no_end() {
 }
 
 #[test]
-fn data_in_several_lines_comments_and_empty_events_are_read_as_the_standard_says() {
+fn multi_line_data_comments_and_empty_events_follow_the_sse_standard() {
     let stream = "\u{3a} a comment\n\
         :another\n\
         id: 7\n\
@@ -278,7 +278,7 @@ fn data_in_several_lines_comments_and_empty_events_are_read_as_the_standard_says
 }
 
 #[test]
-fn empty_lines_between_the_lines_of_ollama_are_passed_over() {
+fn empty_lines_in_an_ollama_stream_are_skipped() {
     let stream = OLLAMA.replace('\n', "\n\n  \r\n");
     assert_eq!(
         hear_whole(WireFormat::OllamaChat, &stream),
@@ -287,7 +287,7 @@ fn empty_lines_between_the_lines_of_ollama_are_passed_over() {
 }
 
 #[test]
-fn bytes_that_are_not_text_are_malformed_however_the_answer_comes() {
+fn invalid_utf8_is_malformed_in_every_delivery_mode() {
     // Replacement characters would look like the model's own text.
     let event = b"data: {\"choices\":[{\"delta\":{\"content\":\"\xff\xfe\"},\"finish_reason\":\"stop\"}]}\n\n";
     let heard = hear(WireFormat::OpenAiChat, [event.as_slice()]);
@@ -372,7 +372,7 @@ fn check_breaks(wire: WireFormat, error: &str, expected: FailureKind, detail: &s
 }
 
 #[test]
-fn an_error_in_the_middle_of_a_stream_is_classed_by_what_it_says() {
+fn an_error_within_a_stream_is_classified_by_its_content() {
     check_breaks(
         WireFormat::AnthropicMessages,
         r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
@@ -444,7 +444,7 @@ fn an_error_in_the_middle_of_a_stream_is_classed_by_what_it_says() {
 }
 
 #[test]
-fn a_page_instead_of_a_stream_is_malformed_or_empty_but_never_an_answer() {
+fn an_html_page_instead_of_a_stream_is_never_an_answer() {
     let page = "<html>\n<body>data: soon</body>\n</html>\n\n";
     for (wire, expected) in [
         (WireFormat::OpenAiChat, FailureKind::Truncated),
@@ -529,7 +529,7 @@ proptest! {
     }
 
     #[test]
-    fn damaged_streams_are_read_without_a_panic_and_alike_however_they_were_cut(
+    fn damaged_streams_are_parsed_the_same_for_any_chunking(
         stream in prop::sample::select(STREAMS.to_vec()),
         damages in damages(),
         cut in 1..200_usize,

@@ -76,37 +76,37 @@ fn shown(model: &str) -> String {
 }
 
 #[test]
-fn a_request_to_anthropic_keeps_its_form() {
+fn a_request_to_anthropic_matches_its_snapshot() {
     insta::assert_snapshot!(shown("anthropic/claude-haiku-5-5"));
 }
 
 #[test]
-fn a_request_to_openai_keeps_its_form() {
+fn a_request_to_openai_matches_its_snapshot() {
     insta::assert_snapshot!(shown("openai/gpt-6-luna"));
 }
 
 #[test]
-fn a_request_to_google_keeps_its_form() {
+fn a_request_to_google_matches_its_snapshot() {
     insta::assert_snapshot!(shown("google/gemini-3.1-flash-lite"));
 }
 
 #[test]
-fn a_request_to_groq_keeps_its_form() {
+fn a_request_to_groq_matches_its_snapshot() {
     insta::assert_snapshot!(shown("groq/openai/gpt-oss-20b"));
 }
 
 #[test]
-fn a_request_to_openrouter_keeps_its_form() {
+fn a_request_to_openrouter_matches_its_snapshot() {
     insta::assert_snapshot!(shown("openrouter/anthropic/claude-haiku-5.5"));
 }
 
 #[test]
-fn a_request_to_ollama_keeps_its_form() {
+fn a_request_to_ollama_matches_its_snapshot() {
     insta::assert_snapshot!(shown("ollama/qwen3"));
 }
 
 #[test]
-fn a_schema_in_words_keeps_its_form() {
+fn a_schema_described_in_the_prompt_matches_its_snapshot() {
     insta::assert_snapshot!(shown("groq/llama-3.3-70b-versatile"));
 }
 
@@ -153,7 +153,7 @@ fn check_left_out(wire: WireFormat, lacks: impl Fn(&mut ModelCard), pointer: &st
 }
 
 #[test]
-fn a_model_that_takes_no_temperature_gets_none() {
+fn no_temperature_is_sent_to_a_model_without_support() {
     let lacks = |card: &mut ModelCard| card.temperature = false;
     check_left_out(WireFormat::OpenAiChat, lacks, "/temperature");
     check_left_out(WireFormat::AnthropicMessages, lacks, "/temperature");
@@ -161,7 +161,7 @@ fn a_model_that_takes_no_temperature_gets_none() {
 }
 
 #[test]
-fn a_model_that_takes_no_effort_gets_none() {
+fn no_effort_is_sent_to_a_model_without_support() {
     let lacks = |card: &mut ModelCard| card.effort = false;
     check_left_out(WireFormat::OpenAiChat, lacks, "/reasoning_effort");
     check_left_out(WireFormat::AnthropicMessages, lacks, "/output_config");
@@ -169,7 +169,7 @@ fn a_model_that_takes_no_effort_gets_none() {
 }
 
 #[test]
-fn a_model_without_a_schema_mode_is_told_the_schema_in_words_after_all_cached_blocks() {
+fn without_schema_support_the_schema_is_appended_to_the_prompt() {
     for wire in WIRES {
         let (provider, card) = able(wire);
         let request = rich(&card.model.to_string());
@@ -202,7 +202,7 @@ fn the_same_request_always_gives_the_same_bytes() {
 }
 
 #[test]
-fn a_question_without_instructions_sends_no_empty_system_part() {
+fn a_request_without_system_blocks_has_no_empty_system_part() {
     for wire in WIRES {
         let (provider, card) = able(wire);
         let request = ModelRequest::ask(card.model.clone(), "Why?", 9);
@@ -234,7 +234,7 @@ fn strict_decoding_is_demanded_only_where_every_field_is_required() {
 }
 
 #[test]
-fn each_wire_has_its_own_place_for_the_key() {
+fn each_wire_format_has_its_own_key_header() {
     let places = WIRES.map(|wire| (endpoint(wire).key_header, endpoint(wire).key_prefix));
     assert_eq!(
         places,
@@ -307,7 +307,7 @@ fn a_whole_answer_of_openai_is_read() {
 }
 
 #[test]
-fn a_refusal_of_openai_is_a_refusal_although_it_stopped_like_an_answer() {
+fn an_openai_refusal_with_a_normal_stop_is_a_refusal() {
     check(
         WireFormat::OpenAiChat,
         r#"{
@@ -332,7 +332,7 @@ fn a_refusal_of_openai_is_a_refusal_although_it_stopped_like_an_answer() {
 }
 
 #[test]
-fn the_thinking_of_google_counts_as_output() {
+fn google_reasoning_tokens_count_as_output() {
     // Google excludes reasoning from `completion_tokens`, bills it as output, and includes it only
     // in the total.
     check(
@@ -490,7 +490,7 @@ fn an_answer_of_ollama_without_all_counts_has_no_usage() {
 }
 
 #[test]
-fn why_an_answer_stopped_is_told_in_the_words_of_its_wire() {
+fn stop_reasons_of_every_wire_format_are_recognised() {
     let openai = |word: &str| {
         format!(r#"{{"choices":[{{"message":{{"content":"a"}},"finish_reason":"{word}"}}]}}"#)
     };
@@ -531,7 +531,7 @@ fn check_fails(wire: WireFormat, body: &str, expected: FailureKind) {
 }
 
 #[test]
-fn what_is_not_an_answer_of_the_wire_is_malformed() {
+fn a_body_in_another_format_is_malformed() {
     for wire in WIRES {
         for body in [
             "",
@@ -583,7 +583,7 @@ fn an_error_with_a_good_status_is_still_an_error() {
 }
 
 #[test]
-fn an_answer_that_ended_in_an_error_of_the_provider_behind_is_not_an_answer() {
+fn an_answer_that_ended_in_an_upstream_error_is_a_failure() {
     // OpenRouter reports a failed upstream provider in the choice, beside a partial text.
     check_fails(
         WireFormat::OpenAiChat,

@@ -49,7 +49,7 @@ struct NodeClient {
     /// The URLs of its nodes. Each node can serve every request.
     urls: Vec<String>,
     /// Index of the node that responded last.
-    answers: Arc<AtomicUsize>,
+    last_node: Arc<AtomicUsize>,
 }
 
 /// A request to Restate failed.
@@ -86,7 +86,7 @@ pub enum ClusterError {
 
 impl ClusterError {
     /// Whether the request definitely had no effect. A request without a response may have had one.
-    pub fn nothing_happened(&self) -> bool {
+    pub fn had_no_effect(&self) -> bool {
         match self {
             Self::Unreachable { source, .. } => source.is_connect(),
             Self::Refused { status, .. } => (400..500).contains(status),
@@ -106,12 +106,12 @@ impl RestateIngress {
     /// Starts a run that is in the store. Idempotent.
     pub async fn start(&self, service: RestateService, run_id: &RunId) -> Result<(), ClusterError> {
         let path = format!("{}/{run_id}/run/send", service.name());
-        self.0.ask(Method::POST, &path, None::<&()>).await.map(drop)
+        self.0.send(Method::POST, &path, None::<&()>).await.map(drop)
     }
 
     /// Resumes a run after this pause (numbered from 1). Absent budget limits stay unchanged.
     /// Succeeds if the run was already resumed.
-    pub async fn go_on(
+    pub async fn resume(
         &self,
         service: RestateService,
         run_id: &RunId,
@@ -119,12 +119,12 @@ impl RestateIngress {
         budget: Budget,
     ) -> Result<(), ClusterError> {
         let path = format!("{}/{run_id}/go_on", service.name());
-        self.0.ask(Method::POST, &path, Some(&(pause, budget))).await.map(drop)
+        self.0.send(Method::POST, &path, Some(&(pause, budget))).await.map(drop)
     }
 
     /// Checks that the ingress accepts requests.
     pub async fn health(&self) -> Result<(), ClusterError> {
-        self.0.ask(Method::GET, "restate/health", None::<&()>).await.map(drop)
+        self.0.send(Method::GET, "restate/health", None::<&()>).await.map(drop)
     }
 }
 
@@ -138,7 +138,7 @@ impl RestateAdmin {
     /// where they are. Idempotent.
     pub async fn register(&self, url: &str, build: &WorkerBuild) -> Result<(), ClusterError> {
         let body = json!({ "uri": url, "force": false });
-        match self.0.ask(Method::POST, "deployments", Some(&body)).await {
+        match self.0.send(Method::POST, "deployments", Some(&body)).await {
             Ok(_) => {}
             Err(ClusterError::Refused { status, .. }) if status == StatusCode::CONFLICT => {}
             Err(error) => return Err(error),
@@ -146,7 +146,7 @@ impl RestateAdmin {
         // Restate does not query an address again that it already knows, so check which build it
         // has there.
         let path = format!("services/{}", build.debate());
-        match self.0.ask(Method::GET, &path, None::<&()>).await {
+        match self.0.send(Method::GET, &path, None::<&()>).await {
             Err(ClusterError::Refused { status, .. }) if status == StatusCode::NOT_FOUND => {
                 Err(ClusterError::OtherBuild { address: url.to_owned() })
             }
@@ -159,7 +159,7 @@ impl RestateAdmin {
     pub async fn ready(&self) -> Result<(), ClusterError> {
         // Reading any table queries the leaders of all partitions and fails if one has none.
         let body = json!({ "query": "SELECT count(*) FROM sys_invocation_status" });
-        self.0.ask(Method::POST, "query", Some(&body)).await.map(drop)
+        self.0.send(Method::POST, "query", Some(&body)).await.map(drop)
     }
 }
 
@@ -177,11 +177,11 @@ impl NodeClient {
             .build()
             .map_err(|source| ClusterError::Unreachable { address: url.to_owned(), source })?;
         let urls = url.split(',').map(|url| url.trim().trim_end_matches('/').to_owned()).collect();
-        Ok(Self { client, urls, answers: Arc::default() })
+        Ok(Self { client, urls, last_node: Arc::default() })
     }
 
     /// Tries each node until one responds. All requests sent here are idempotent.
-    async fn ask(
+    async fn send(
         &self,
         method: Method,
         path: &str,
@@ -189,30 +189,29 @@ impl NodeClient {
     ) -> Result<reqwest::Response, ClusterError> {
         let body = body.map(serde_json::to_vec).transpose();
         let body = body.map_err(|error| ClusterError::Unreadable(error.into()))?;
-        let (first, nodes) = (self.answers.load(Ordering::Relaxed), self.urls.len());
+        let (first, nodes) = (self.last_node.load(Ordering::Relaxed), self.urls.len());
         let mut failed = ClusterError::Unreadable("no Restate address given".into());
         for at in (first..first + nodes).map(|at| at % nodes) {
             let Some(url) = self.urls.get(at) else { continue };
-            match self.ask_node(url, method.clone(), path, body.clone()).await {
+            match self.send_to_node(url, method.clone(), path, body.clone()).await {
                 // Prefer the error of a node that may have processed the request over errors of
                 // nodes that certainly did not.
                 Err(error @ ClusterError::Unreachable { .. }) => {
-                    if !matches!(failed, ClusterError::Unreachable { .. })
-                        || failed.nothing_happened()
+                    if !matches!(failed, ClusterError::Unreachable { .. }) || failed.had_no_effect()
                     {
                         failed = error;
                     }
                 }
-                answer => {
-                    self.answers.store(at, Ordering::Relaxed);
-                    return answer;
+                response => {
+                    self.last_node.store(at, Ordering::Relaxed);
+                    return response;
                 }
             }
         }
         Err(failed)
     }
 
-    async fn ask_node(
+    async fn send_to_node(
         &self,
         url: &str,
         method: Method,

@@ -32,16 +32,16 @@ async fn started(urls: &[String]) -> Result<(), ClusterError> {
 }
 
 #[tokio::test]
-async fn a_node_that_is_gone_or_hangs_up_is_no_reason_to_give_up() {
+async fn the_next_node_is_tried_if_one_is_down_or_disconnects() {
     started(&[nobody().await, node("").await, node(ACCEPTED).await]).await.unwrap();
 }
 
 #[tokio::test]
-async fn only_a_request_that_no_node_can_have_heard_is_surely_not_done() {
+async fn a_start_request_surely_failed_only_if_no_node_received_it() {
     let gone = started(&[nobody().await, nobody().await]).await.unwrap_err();
-    assert!(gone.nothing_happened(), "{gone:?}");
+    assert!(gone.had_no_effect(), "{gone:?}");
     let refused = started(&[node(UNKNOWN).await]).await.unwrap_err();
-    assert!(refused.nothing_happened(), "{refused:?}");
+    assert!(refused.had_no_effect(), "{refused:?}");
     let broken_off = started(&[nobody().await, node("").await]).await.unwrap_err();
-    assert!(!broken_off.nothing_happened(), "{broken_off:?}");
+    assert!(!broken_off.had_no_effect(), "{broken_off:?}");
 }

@@ -38,13 +38,13 @@ enum Halt {
     /// Permanently.
     Terminal(TerminalError),
     /// Until Restate retries it.
-    Again(HandlerError),
+    Retry(HandlerError),
 }
 
 impl From<EngineError> for Halt {
     fn from(error: EngineError) -> Self {
         match error.is_retryable() {
-            true => Self::Again(error.into()),
+            true => Self::Retry(error.into()),
             false => Self::Terminal(TerminalError::new(with_causes(&error))),
         }
     }
@@ -59,7 +59,7 @@ impl From<TerminalError> for Halt {
 impl From<OpenError> for Halt {
     fn from(error: OpenError) -> Self {
         match error.is_retryable {
-            true => Self::Again(error.into()),
+            true => Self::Retry(error.into()),
             false => Self::Terminal(TerminalError::new(error.words)),
         }
     }
@@ -69,7 +69,7 @@ impl From<Halt> for HandlerError {
     fn from(halt: Halt) -> Self {
         match halt {
             Halt::Terminal(error) => error.into(),
-            Halt::Again(error) => error,
+            Halt::Retry(error) => error,
         }
     }
 }
@@ -118,19 +118,19 @@ impl DurableEngine for RestateSteps<'_, '_> {
         self.children.push(Box::pin(debate.call()));
     }
 
-    async fn child_left(&mut self) -> Result<(EffectId, ChildExit), Halt> {
-        let Some((index, left)) = self.children.next().await? else {
+    async fn next_child_exit(&mut self) -> Result<(EffectId, ChildExit), Halt> {
+        let Some((index, exit)) = self.children.next().await? else {
             return Err(EngineError::Stalled.into());
         };
         let id = self.started.get(index).cloned().ok_or(EngineError::Stalled)?;
-        let left = match left {
-            Ok(Json(left)) => left,
+        let exit = match exit {
+            Ok(Json(exit)) => exit,
             Err(error) => ChildExit::Broken(error.message().to_owned()),
         };
-        Ok((id, left))
+        Ok((id, exit))
     }
 
-    async fn gone_on(&mut self, pause: u32) -> Result<Budget, Halt> {
+    async fn wait_for_resume(&mut self, pause: u32) -> Result<Budget, Halt> {
         let Json(budget) = self.ctx.promise::<Json<Budget>>(&promise(pause)).await?;
         Ok(budget)
     }
@@ -164,9 +164,9 @@ macro_rules! workflow {
             async fn go_on(
                 &self,
                 ctx: SharedWorkflowContext<'_>,
-                Json(gone_on): Json<(u32, Budget)>,
+                Json(resumption): Json<(u32, Budget)>,
             ) -> HandlerResult<()> {
-                go_on(&ctx, gone_on)
+                resolve_pause(&ctx, resumption)
             }
         }
     };
@@ -184,23 +184,26 @@ workflow!(
 
 async fn drive(worker: &RestateWorker, ctx: &WorkflowContext<'_>) -> HandlerResult<()> {
     let run_id = run_id(ctx.key())?;
-    let (stage, mut workflow) = worker.open(&run_id).await.map_err(Halt::from)?;
+    let (context, mut workflow) = worker.open(&run_id).await.map_err(Halt::from)?;
     let mut steps = RestateSteps::new(worker, ctx, run_id);
-    let driven = drive_run(&mut steps, &stage, &mut *workflow).await;
+    let driven = drive_run(&mut steps, &context, &mut *workflow).await;
     // Do not add a step after one that will be retried: the replay would place it elsewhere.
-    if let Err(Halt::Again(error)) = driven {
+    if let Err(Halt::Retry(error)) = driven {
         return Err(error);
     }
     if let Err(Halt::Terminal(error)) = &driven {
         let error = error.clone();
-        ctx.run(move || give_up(stage, error)).name("given up").await?;
+        ctx.run(move || mark_ended(context, error)).name("given up").await?;
     }
     match driven? {
         DurableRunExit::Done | DurableRunExit::Cancelled => Ok(()),
     }
 }
 
-fn go_on(ctx: &SharedWorkflowContext<'_>, (pause, budget): (u32, Budget)) -> HandlerResult<()> {
+fn resolve_pause(
+    ctx: &SharedWorkflowContext<'_>,
+    (pause, budget): (u32, Budget),
+) -> HandlerResult<()> {
     ctx.resolve_promise(&promise(pause), Json(budget));
     Ok(())
 }
@@ -222,10 +225,10 @@ impl DebateService {
         Json(call): Json<ChildCall>,
     ) -> HandlerResult<Json<ChildExit>> {
         let run_id = run_id(ctx.key().split('/').next().unwrap_or_default())?;
-        let (stage, _) = self.0.open(&run_id).await.map_err(Halt::from)?;
+        let (context, _) = self.0.open(&run_id).await.map_err(Halt::from)?;
         let mut steps = RestateSteps::new(&self.0, &ctx, run_id);
-        let left = drive_child(&mut steps, &stage, &call).await?;
-        Ok(Json(left))
+        let exit = drive_child(&mut steps, &context, &call).await?;
+        Ok(Json(exit))
     }
 }
 
@@ -240,8 +243,8 @@ impl Service for BuildDebateService {
         let debate = Arc::clone(&self.0);
         Box::pin(async move {
             let (call, metadata) = ctx.input().await;
-            let left = debate.run((&ctx, metadata).into(), call).await;
-            ctx.handle_handler_result(left);
+            let exit = debate.run((&ctx, metadata).into(), call).await;
+            ctx.handle_handler_result(exit);
             ctx.end();
             Ok(())
         })
@@ -262,12 +265,12 @@ fn run_id(key: &str) -> Result<RunId, TerminalError> {
 }
 
 /// Marks a run that cannot continue as failed or cancelled, so that clients stop waiting for it.
-async fn give_up(stage: Arc<RunContext>, error: TerminalError) -> HandlerResult<()> {
+async fn mark_ended(context: Arc<RunContext>, error: TerminalError) -> HandlerResult<()> {
     let (body, state) = match error.code() {
         CANCELLED => {
             // Restate does not interrupt calls in progress; they poll for this request.
-            let asked = stage.store.ask(&stage.run_id, Wanted::Cancel).await;
-            if let Err(error) = asked
+            let requested = context.store.request_control(&context.run_id, Wanted::Cancel).await;
+            if let Err(error) = requested
                 && !error.is_final()
             {
                 return Err(error.into());
@@ -281,7 +284,7 @@ async fn give_up(stage: Arc<RunContext>, error: TerminalError) -> HandlerResult<
     };
     let (events, state) = (vec![RunEvent::of_run(body)], Some(state));
     let commit = RunCommit { events, state, at_ms: now_ms(), ..RunCommit::default() };
-    match stage.store.commit(&stage.run_id, commit).await {
+    match context.store.commit(&context.run_id, commit).await {
         Ok(_) | Err(StoreError::RunEnded { .. } | StoreError::UnknownRun(_)) => Ok(()),
         Err(error) => Err(error.into()),
     }
@@ -306,7 +309,7 @@ pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 
 /// Retry policy of all services. Restate's default gives up after 70 attempts, which would leave a
 /// run stuck until an operator notices; this policy retries for most of a year.
-fn patient() -> ServiceOptions {
+fn retry_options() -> ServiceOptions {
     ServiceOptions::new()
         .retry_policy_initial_interval(Duration::from_millis(500))
         .retry_policy_exponentiation_factor(2.0)
@@ -323,9 +326,9 @@ pub(crate) async fn serve(
     done: impl Future<Output = ()>,
 ) -> Result<(), String> {
     let mut endpoint = Endpoint::builder()
-        .bind(Consultation(worker.clone()).into_service_definition().options(patient()))
-        .bind(CodeRun(worker.clone()).into_service_definition().options(patient()))
-        .bind(BuildDebateService::definition(worker)?.options(patient()));
+        .bind(Consultation(worker.clone()).into_service_definition().options(retry_options()))
+        .bind(CodeRun(worker.clone()).into_service_definition().options(retry_options()))
+        .bind(BuildDebateService::definition(worker)?.options(retry_options()));
     if let Some(key) = identity_key {
         endpoint = endpoint.identity_key(key).map_err(|error| error.to_string())?;
     }

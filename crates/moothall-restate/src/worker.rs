@@ -35,9 +35,9 @@ pub struct OpenedRun {
     /// The workflow, not yet started.
     pub workflow: Box<dyn Workflow + Send>,
     /// Creates the performers of its effects.
-    pub hands: Arc<dyn PerformerFactory>,
+    pub performers: Arc<dyn PerformerFactory>,
     /// Where its children are executed.
-    pub walls: IsolationMode,
+    pub isolation: IsolationMode,
     /// The initial budget.
     pub budget: Budget,
     /// Maximum number of concurrent children.
@@ -65,8 +65,8 @@ pub struct OpenError {
 pub struct RestateWorker {
     pub(crate) program: Arc<dyn WorkerHost>,
     pub(crate) build: WorkerBuild,
-    leaving: CancellationToken,
-    lookout: Arc<CancelPoller>,
+    shutdown: CancellationToken,
+    cancellation: Arc<CancelPoller>,
     /// Number of steps in progress.
     busy: watch::Sender<usize>,
 }
@@ -74,9 +74,9 @@ pub struct RestateWorker {
 impl RestateWorker {
     /// Creates a worker. Its build is the package version unless [`Self::of_build`] is called.
     pub fn new(program: Arc<dyn WorkerHost>) -> Self {
-        let (leaving, busy) = (CancellationToken::new(), watch::Sender::new(0));
-        let lookout = Arc::default();
-        Self { program, build: WorkerBuild::of_version(), leaving, lookout, busy }
+        let (shutdown, busy) = (CancellationToken::new(), watch::Sender::new(0));
+        let cancellation = Arc::default();
+        Self { program, build: WorkerBuild::of_version(), shutdown, cancellation, busy }
     }
 
     /// Sets the build.
@@ -104,14 +104,14 @@ impl RestateWorker {
         sdk::serve(self.clone(), listener, identity_key, done).await
     }
 
-    /// Starts no new steps and waits up to `patience` for those in progress, because their results
+    /// Starts no new steps and waits up to `timeout` for those in progress, because their results
     /// are paid for. Restate gives the remaining work to other workers.
-    pub async fn leave(&self, patience: Duration) {
-        self.leaving.cancel();
+    pub async fn shut_down(&self, timeout: Duration) {
+        self.shutdown.cancel();
         let mut busy = self.busy.subscribe();
         // The wait itself cannot fail, because `self` owns the sender. Steps that time out are
         // repeated by another worker.
-        let _ = tokio::time::timeout(patience, busy.wait_for(|busy| *busy == 0)).await;
+        let _ = tokio::time::timeout(timeout, busy.wait_for(|busy| *busy == 0)).await;
     }
 
     /// Whether steps are in progress.
@@ -121,7 +121,7 @@ impl RestateWorker {
 
     /// Counts a step until the guard is dropped; `None` if the worker is shutting down.
     pub(crate) fn begin(&self) -> Option<StepGuard> {
-        if self.leaving.is_cancelled() {
+        if self.shutdown.is_cancelled() {
             return None;
         }
         self.busy.send_modify(|busy| *busy += 1);
@@ -133,12 +133,21 @@ impl RestateWorker {
         run_id: &RunId,
     ) -> Result<(Arc<RunContext>, Box<dyn Workflow + Send>), OpenError> {
         let opened = self.program.open(run_id).await?;
-        let OpenedRun { store, workflow, hands, walls, budget, parallel_children } = opened;
-        let (run_id, heard) = (run_id.clone(), RecentResults::default());
-        let lookout = Arc::clone(&self.lookout);
-        let stage =
-            RunContext { store, run_id, hands, budget, walls, parallel_children, heard, lookout };
-        Ok((Arc::new(stage), workflow))
+        let OpenedRun { store, workflow, performers, isolation, budget, parallel_children } =
+            opened;
+        let (run_id, recent) = (run_id.clone(), RecentResults::default());
+        let cancellation = Arc::clone(&self.cancellation);
+        let context = RunContext {
+            store,
+            run_id,
+            performers,
+            budget,
+            isolation,
+            parallel_children,
+            recent,
+            cancellation,
+        };
+        Ok((Arc::new(context), workflow))
     }
 }
 

@@ -29,7 +29,7 @@ use crate::ffi;
 /// The Landlock ABI that is requested, and the lowest one accepted: TCP rules exist since version
 /// 4.
 const LANDLOCK: ABI = ABI::V7;
-const LEAST: u32 = 4;
+const MIN_LANDLOCK_ABI: u32 = 4;
 
 /// System calls that a confined process never needs. `accept` is allowed, so sockets that are
 /// already open keep working.
@@ -120,7 +120,7 @@ const DENIED: &[i64] = &[
 
 /// The x32 ABI repeats the system calls from this number on, which a filter of exact numbers would
 /// miss.
-const OTHER_NUMBERS: u32 = 0x4000_0000;
+const X32_SYSCALL_START: u32 = 0x4000_0000;
 
 /// Confines this process, tests the restrictions on `workspace` and `state`, and returns the
 /// operations that were denied.
@@ -129,8 +129,8 @@ const OTHER_NUMBERS: u32 = 0x4000_0000;
 pub fn confine(workspace: &Path, state: &Path) -> Result<Vec<&'static str>, SandboxError> {
     let threads = fs_err::read_dir("/proc/self/task").map(Iterator::count);
     if threads.map_err(SandboxError::host("cannot count threads"))? != 1 {
-        let words = "the process has a second thread, which would not be confined";
-        return Err(SandboxError::Request(words.to_owned()));
+        let message = "the process has a second thread, which would not be confined";
+        return Err(SandboxError::Request(message.to_owned()));
     }
     let landlock = |error: landlock::RulesetError| SandboxError::Host {
         what: "cannot apply Landlock rules".to_owned(),
@@ -148,11 +148,11 @@ pub fn confine(workspace: &Path, state: &Path) -> Result<Vec<&'static str>, Sand
         LandlockStatus::NotEnabled => return Err(SandboxError::LandlockDisabled),
         LandlockStatus::NotImplemented => 0,
     };
-    if found < LEAST {
-        return Err(SandboxError::LandlockTooOld { found, needed: LEAST });
+    if found < MIN_LANDLOCK_ABI {
+        return Err(SandboxError::LandlockTooOld { found, needed: MIN_LANDLOCK_ABI });
     }
     filter_calls()?;
-    denied(workspace, state)
+    test_restrictions(workspace, state)
 }
 
 fn filter_calls() -> Result<(), SandboxError> {
@@ -165,11 +165,11 @@ fn filter_calls() -> Result<(), SandboxError> {
     // Allowed only on the process itself: the C library aborts with a signal and reads its own
     // limits.
     let myself = u64::from(getpid().as_raw_nonzero().get().unsigned_abs());
-    for (call, is_me) in [(libc::SYS_tgkill, myself), (libc::SYS_prlimit64, 0)] {
-        let (first, whole) = (0, SeccompCmpArgLen::Dword);
-        let another = SeccompCondition::new(first, whole, SeccompCmpOp::Ne, is_me)
-            .and_then(|another| SeccompRule::new(vec![another]));
-        calls.insert(call, vec![another.map_err(|error| cannot(&error))?]);
+    for (call, own_value) in [(libc::SYS_tgkill, myself), (libc::SYS_prlimit64, 0)] {
+        let (first, length) = (0, SeccompCmpArgLen::Dword);
+        let is_other = SeccompCondition::new(first, length, SeccompCmpOp::Ne, own_value)
+            .and_then(|is_other| SeccompRule::new(vec![is_other]));
+        calls.insert(call, vec![is_other.map_err(|error| cannot(&error))?]);
     }
     let arch = std::env::consts::ARCH.try_into().map_err(|error| cannot(&error))?;
     let denied = SeccompAction::Errno(libc::EPERM as u32);
@@ -177,24 +177,24 @@ fn filter_calls() -> Result<(), SandboxError> {
         .map_err(|error| cannot(&error))?;
     let program: seccompiler::BpfProgram = filter.try_into().map_err(|error| cannot(&error))?;
     apply_filter(&program).map_err(|error| cannot(&error))?;
-    apply_filter(&no_other_numbers()).map_err(|error| cannot(&error))
+    apply_filter(&deny_x32_filter()).map_err(|error| cannot(&error))
 }
 
-/// Denies every system call from [`OTHER_NUMBERS`] on. `SeccompFilter` supports only exact numbers.
-fn no_other_numbers() -> [sock_filter; 4] {
+/// Denies every system call from [`X32_SYSCALL_START`] on. `SeccompFilter` supports only exact numbers.
+fn deny_x32_filter() -> [sock_filter; 4] {
     let step = |code: u32, jt: u8, jf: u8, k: u32| sock_filter { code: code as u16, jt, jf, k };
     [
         // The system call number is the first field of `seccomp_data`.
         step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
-        step(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K, 0, 1, OTHER_NUMBERS),
+        step(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K, 0, 1, X32_SYSCALL_START),
         step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
         step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
     ]
 }
 
 /// Tries every operation that must fail.
-fn denied(workspace: &Path, state: &Path) -> Result<Vec<&'static str>, SandboxError> {
-    let nowhere = "127.0.0.1:9";
+fn test_restrictions(workspace: &Path, state: &Path) -> Result<Vec<&'static str>, SandboxError> {
+    let address = "127.0.0.1:9";
     let exec = || {
         let mut command = Command::new("/proc/self/exe");
         command.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -211,12 +211,12 @@ fn denied(workspace: &Path, state: &Path) -> Result<Vec<&'static str>, SandboxEr
         ("change the owner of a file", std::os::unix::fs::chown(&lock, None, None)),
         ("change an attribute of a file", errno(sys::removexattr(&lock, "user.moothall"))),
         ("read a system file", fs_err::read("/etc/hostname").map(drop)),
-        ("connect to the network", TcpStream::connect(nowhere).map(drop)),
+        ("connect to the network", TcpStream::connect(address).map(drop)),
         ("send a datagram", UdpSocket::bind("127.0.0.1:0").map(drop)),
         ("connect to another program's socket", UnixStream::connect(&lock).map(drop)),
         ("start a program", exec()),
         ("send a signal", errno(test_kill_process(getpid()))),
-        ("make system calls through the x32 ABI", ffi::call_of_another_abi(OTHER_NUMBERS)),
+        ("make system calls through the x32 ABI", ffi::call_x32_abi(X32_SYSCALL_START)),
     ];
     tried
         .into_iter()

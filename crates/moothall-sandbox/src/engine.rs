@@ -36,7 +36,7 @@ pub trait SandboxEngine: Debug + Send + Sync {
     fn class(&self) -> IsolationClass;
 
     /// What enforces each limit. Limits that are not enforced are left out.
-    fn holds(&self) -> BTreeMap<LimitName, String>;
+    fn enforced_limits(&self) -> BTreeMap<LimitName, String>;
 
     /// Self-tests of the engine itself, in addition to what the probe tests from inside. A failed
     /// test disables the engine.
@@ -145,7 +145,7 @@ pub trait SandboxHandle: Debug + Send {
     fn was_out_of_memory(&mut self) -> bool;
 
     /// The last few lines that the engine wrote to standard error, for error messages.
-    fn last_words(&mut self) -> String;
+    fn stderr_tail(&mut self) -> String;
 
     /// Stops everything in the sandbox and cleans up. Cleanup failures are logged and left to the
     /// reaper.
@@ -154,7 +154,7 @@ pub trait SandboxHandle: Debug + Send {
 
 pub(crate) fn attestation(
     engine: &dyn SandboxEngine,
-    vessel: &StartedSandbox,
+    sandbox: &StartedSandbox,
     spec: &SandboxSpec,
     self_tests: Vec<SelfTest>,
 ) -> SandboxAttestation {
@@ -163,10 +163,10 @@ pub(crate) fn attestation(
         engine_version: engine.version().to_owned(),
         class: engine.class(),
         image: spec.image.clone(),
-        image_sha256: vessel.image_sha256,
-        guest_sha256: vessel.guest_sha256,
+        image_sha256: sandbox.image_sha256,
+        guest_sha256: sandbox.guest_sha256,
         limits: spec.limits,
-        held_by: engine.holds(),
+        held_by: engine.enforced_limits(),
         self_tests,
     }
 }

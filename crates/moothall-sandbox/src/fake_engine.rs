@@ -33,7 +33,7 @@ impl FakeAgent {
         (session, Self { stream: guest, reader: FrameReader::default() })
     }
 
-    pub(crate) async fn say(&mut self, message: &GuestMessage) {
+    pub(crate) async fn send(&mut self, message: &GuestMessage) {
         let mut frame = Vec::new();
         write_message(&mut frame, message).unwrap();
         self.bytes(&frame).await;
@@ -51,11 +51,11 @@ impl FakeAgent {
     }
 
     pub(crate) async fn ready(&mut self) {
-        self.say(&GuestMessage::Ready { protocol: PROTOCOL }).await;
+        self.send(&GuestMessage::Ready { protocol: PROTOCOL }).await;
     }
 
     /// The next frame from the host; `None` after it closed the connection.
-    pub(crate) async fn hear(&mut self) -> Option<GuestFrame<HostMessage>> {
+    pub(crate) async fn receive(&mut self) -> Option<GuestFrame<HostMessage>> {
         let mut buffer = vec![0; 64 << 10];
         loop {
             if let Some(frame) = self.reader.next().unwrap() {
@@ -69,9 +69,9 @@ impl FakeAgent {
     }
 
     /// Reads frames until the host sends `message`.
-    pub(crate) async fn hear_until(&mut self, message: &HostMessage) {
+    pub(crate) async fn receive_until(&mut self, message: &HostMessage) {
         loop {
-            match self.hear().await {
+            match self.receive().await {
                 Some(GuestFrame::Message(heard)) if heard == *message => return,
                 Some(_) => {}
                 None => panic!("the host closed the connection before it sent {message:?}"),
@@ -130,7 +130,7 @@ impl SandboxEngine for FakeEngine {
         self.class
     }
 
-    fn holds(&self) -> BTreeMap<LimitName, String> {
+    fn enforced_limits(&self) -> BTreeMap<LimitName, String> {
         BTreeMap::from([(LimitName::Wall, "host".to_owned())])
     }
 
@@ -204,7 +204,7 @@ impl SandboxHandle for FakeHandle {
         false
     }
 
-    fn last_words(&mut self) -> String {
+    fn stderr_tail(&mut self) -> String {
         String::new()
     }
 

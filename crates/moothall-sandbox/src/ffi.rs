@@ -21,7 +21,7 @@ pub(crate) fn take_inherited_files() -> io::Result<()> {
 }
 
 /// Calls `getpid` through another ABI, whose system call numbers start at `begin`.
-pub(crate) fn call_of_another_abi(begin: u32) -> io::Result<()> {
+pub(crate) fn call_x32_abi(begin: u32) -> io::Result<()> {
     // SAFETY: `getpid` takes no argument and touches no memory, under any number.
     let said = unsafe { libc::syscall(i64::from(begin) | libc::SYS_getpid) };
     if said < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }

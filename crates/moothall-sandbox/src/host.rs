@@ -22,7 +22,7 @@ use crate::sandbox_runner::{ProbedEngine, SandboxPolicy, choose};
 use crate::{EngineName, GuestBinary, ProcessId, SandboxEngine, SandboxError, SandboxRegistry};
 
 /// Age after which a temporary cache file whose writer is gone counts as abandoned.
-const WRITING: Duration = Duration::from_secs(10);
+const ABANDONED_AFTER: Duration = Duration::from_secs(10);
 
 /// Paths on this host.
 #[derive(Debug, Clone)]
@@ -58,7 +58,7 @@ struct CachedProbe {
 impl SandboxHost {
     /// Unpacks the agent, and cleans up the sandboxes of processes that are gone.
     pub fn open(options: HostOptions) -> Result<Self, SandboxError> {
-        remove_half_written(&options.cache);
+        remove_temporary_files(&options.cache);
         let guest = guest_file(&options.cache, options.guest)?;
         let records = Self::records(&options.state);
         for name in SandboxRegistry::reap(&records)? {
@@ -125,8 +125,8 @@ impl SandboxHost {
         let mut candidates = Vec::new();
         let mut missing = Vec::new();
         // Skip engines that the policy does not name.
-        let wanted = |name: &EngineName| policy.engine.is_none_or(|wanted| wanted == *name);
-        for name in EngineName::ALL.into_iter().filter(wanted) {
+        let is_requested = |name: &EngineName| policy.engine.is_none_or(|only| only == *name);
+        for name in EngineName::ALL.into_iter().filter(is_requested) {
             match self.engine(name).await {
                 Ok(engine) if policy.allows(name, engine.class()) => candidates.push(engine),
                 Ok(engine) => missing.push(format!("{name} is {}", engine.class())),
@@ -138,7 +138,7 @@ impl SandboxHost {
         candidates.sort_by_key(|engine| std::cmp::Reverse(engine.class()));
         let mut probed: Vec<ProbedEngine> = Vec::new();
         for (at, engine) in candidates.iter().enumerate() {
-            match self.probed(Arc::clone(engine), image).await {
+            match self.probe_or_cached(Arc::clone(engine), image).await {
                 Ok(found) => probed.push(found),
                 // A missing image affects every engine.
                 Err(error @ SandboxError::Image { .. }) => return Err(error),
@@ -163,25 +163,25 @@ impl SandboxHost {
 
     /// Probes an engine, ignoring cached results, and caches the new result. If user namespaces do
     /// not work, probes again without one; the engine's version then says so.
-    pub async fn try_out(
+    pub async fn probe_uncached(
         &self,
         engine: Arc<dyn SandboxEngine>,
         image: &str,
     ) -> Result<ProbedEngine, SandboxError> {
         let plain = engine.without_user_namespace();
-        let found = self.try_once(engine, image).await;
+        let found = self.probe_once(engine, image).await;
         let works = found.as_ref().is_ok_and(|found| found.report.faults().is_empty());
         match plain {
             Some(plain) if !works => {
                 let engine = plain.name();
                 tracing::warn!(%engine, "user namespaces do not work for containers on this host; using the host's user ids");
-                self.try_once(plain, image).await
+                self.probe_once(plain, image).await
             }
             _ => found,
         }
     }
 
-    async fn try_once(
+    async fn probe_once(
         &self,
         engine: Arc<dyn SandboxEngine>,
         image: &str,
@@ -189,29 +189,29 @@ impl SandboxHost {
         let image_sha256 = self.images.find(image)?.sha256;
         let report = probe(&engine, image).await?;
         let key = self.probe_key(engine.as_ref(), image_sha256);
-        self.keep_probe(&CachedProbe { key, report: report.clone() });
+        self.cache_probe(&CachedProbe { key, report: report.clone() });
         Ok(ProbedEngine { engine, report })
     }
 
     /// Returns an engine with its cached probe result, or probes it.
-    async fn probed(
+    async fn probe_or_cached(
         &self,
         engine: Arc<dyn SandboxEngine>,
         image: &str,
     ) -> Result<ProbedEngine, SandboxError> {
         let image_sha256 = self.images.find(image)?.sha256;
-        let kept = fs::read(self.probe_file(engine.name())).ok();
-        let kept = kept.and_then(|bytes| serde_json::from_slice::<CachedProbe>(&bytes).ok());
-        let is_for = |engine: &Arc<dyn SandboxEngine>, kept: &CachedProbe| {
-            kept.key == self.probe_key(engine.as_ref(), image_sha256)
+        let cached = fs::read(self.probe_file(engine.name())).ok();
+        let cached = cached.and_then(|bytes| serde_json::from_slice::<CachedProbe>(&bytes).ok());
+        let matches_key = |engine: &Arc<dyn SandboxEngine>, cached: &CachedProbe| {
+            cached.key == self.probe_key(engine.as_ref(), image_sha256)
         };
-        let Some(kept) = kept else { return self.try_out(engine, image).await };
-        if is_for(&engine, &kept) {
-            return Ok(ProbedEngine { engine, report: kept.report });
+        let Some(cached) = cached else { return self.probe_uncached(engine, image).await };
+        if matches_key(&engine, &cached) {
+            return Ok(ProbedEngine { engine, report: cached.report });
         }
-        match engine.without_user_namespace().filter(|plain| is_for(plain, &kept)) {
-            Some(plain) => Ok(ProbedEngine { engine: plain, report: kept.report }),
-            None => self.try_out(engine, image).await,
+        match engine.without_user_namespace().filter(|plain| matches_key(plain, &cached)) {
+            Some(plain) => Ok(ProbedEngine { engine: plain, report: cached.report }),
+            None => self.probe_uncached(engine, image).await,
         }
     }
 
@@ -227,9 +227,9 @@ impl SandboxHost {
         let user = rustix::process::geteuid().as_raw();
         let (name, version, class) = (engine.name(), engine.version(), engine.class());
         let guest = self.guest.sha256;
-        let tried = format!("{}{:?}", Sha256Hex::of(PROGRAM.as_bytes()), engine.self_tests());
+        let tests = format!("{}{:?}", Sha256Hex::of(PROGRAM.as_bytes()), engine.self_tests());
         let parts = format!(
-            "{tried}\n{name}\n{version}\n{class}\n{image_sha256}\n{guest}\n{boot}\n{kernel}{user}"
+            "{tests}\n{name}\n{version}\n{class}\n{image_sha256}\n{guest}\n{boot}\n{kernel}{user}"
         );
         Sha256Hex::of(parts.as_bytes())
     }
@@ -248,21 +248,21 @@ impl SandboxHost {
         Ok(Sha256Hex::of(parts.as_bytes()))
     }
 
-    fn keep_probe(&self, kept: &CachedProbe) {
-        let path = self.probe_file(kept.report.engine);
+    fn cache_probe(&self, cached: &CachedProbe) {
+        let path = self.probe_file(cached.report.engine);
         // A missing cache entry only costs time: the engine is probed again.
         let written = path
             .parent()
             .map(fs::create_dir_all)
             .transpose()
-            .and_then(|_| replace_file(&path, &serde_json::to_vec(kept)?, 0o644));
+            .and_then(|_| replace_file(&path, &serde_json::to_vec(cached)?, 0o644));
         if let Err(error) = written {
             tracing::warn!(%error, "cannot cache the probe result");
         }
     }
 }
 
-/// Writes a cache file atomically: to a temporary file whose name [`remove_half_written`]
+/// Writes a cache file atomically: to a temporary file whose name [`remove_temporary_files`]
 /// recognizes, which then replaces `path`.
 pub(crate) fn replace_file(path: &Path, bytes: &[u8], mode: u32) -> std::io::Result<()> {
     use std::io::Write as _;
@@ -282,7 +282,7 @@ pub(crate) fn replace_file(path: &Path, bytes: &[u8], mode: u32) -> std::io::Res
 }
 
 /// Removes temporary cache files left by killed processes. Best effort.
-fn remove_half_written(cache: &Path) {
+fn remove_temporary_files(cache: &Path) {
     for folder in [cache.to_owned(), cache.join("guest"), cache.join("probes")] {
         let Ok(entries) = fs::read_dir(folder) else { continue };
         for path in entries.flatten().map(|entry| entry.path()) {
@@ -293,7 +293,9 @@ fn remove_half_written(cache: &Path) {
                 name.strip_suffix(".new").and_then(|name| name.rsplit('.').next()?.parse().ok());
             let is_old = || {
                 let changed = path.metadata().and_then(|found| found.modified()).ok();
-                changed.and_then(|changed| changed.elapsed().ok()).is_some_and(|age| age > WRITING)
+                changed
+                    .and_then(|changed| changed.elapsed().ok())
+                    .is_some_and(|age| age > ABANDONED_AFTER)
             };
             if writer.is_some_and(|pid| ProcessId::of(pid).is_none()) && is_old() {
                 let _ = fs::remove_file(path);

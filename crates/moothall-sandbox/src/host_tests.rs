@@ -3,7 +3,7 @@ use std::time::SystemTime;
 use super::*;
 
 #[test]
-fn what_a_killed_process_was_writing_is_removed() {
+fn files_half_written_by_a_killed_process_are_removed() {
     let cache = tempfile::tempdir().unwrap();
     fs::create_dir(cache.path().join("guest")).unwrap();
     let dead = {
@@ -11,7 +11,7 @@ fn what_a_killed_process_was_writing_is_removed() {
         child.wait().unwrap();
         child.id()
     };
-    let (own, old) = (std::process::id(), SystemTime::now() - 2 * WRITING);
+    let (own, old) = (std::process::id(), SystemTime::now() - 2 * ABANDONED_AFTER);
     let file = |name: String, changed: SystemTime| {
         let path = cache.path().join(name);
         fs::File::create(&path).unwrap().set_modified(changed).unwrap();
@@ -25,12 +25,12 @@ fn what_a_killed_process_was_writing_is_removed() {
         file(format!("other.{dead}.new"), SystemTime::now()),
         file("microvm-host.json".to_owned(), old),
     ];
-    remove_half_written(cache.path());
+    remove_temporary_files(cache.path());
     assert_eq!(files.map(|path| path.exists()), [false, false, true, true, true]);
 }
 
 #[test]
-fn a_file_that_many_write_at_once_is_written_for_all_of_them() {
+fn a_file_can_be_written_by_many_threads_concurrently() {
     let cache = tempfile::tempdir().unwrap();
     let path = cache.path().join("agent");
     let bytes = vec![7; 1 << 20];

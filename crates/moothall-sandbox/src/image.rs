@@ -55,7 +55,7 @@ const ROOT: &str = "root";
 const TREE: &str = "tree.json";
 
 /// Size limit for manifests and tree lists. The largest current one is 3 MB.
-const LARGEST_LIST: u64 = 64 * 1024 * 1024;
+const MAX_TREE_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The images in one folder.
 #[derive(Debug, Clone)]
@@ -219,14 +219,14 @@ impl ImageStore {
 
     /// Moves a finished image into the store and tags it. An existing image with the same digest,
     /// whose files may be damaged, is moved to `retired`.
-    fn place(
+    fn install(
         &self,
         draft: &Path,
         sha256: Sha256Hex,
         retired: &Path,
         name: &str,
     ) -> Result<(), SandboxError> {
-        let place = || -> io::Result<()> {
+        let install = || -> io::Result<()> {
             let folder = self.folder.join(sha256.to_string());
             if fs_err::rename(draft, &folder).is_err() {
                 // A concurrent build of the same image may have been faster both times.
@@ -243,14 +243,14 @@ impl ImageStore {
             fs_err::write(&new, format!("{sha256}\n"))?;
             fs_err::rename(new, tags.join(name))
         };
-        place().map_err(SandboxError::host(format!("cannot install image `{name}`")))
+        install().map_err(SandboxError::host(format!("cannot install image `{name}`")))
     }
 }
 
 fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    fs_err::File::open(path)?.take(LARGEST_LIST + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LARGEST_LIST {
+    fs_err::File::open(path)?.take(MAX_TREE_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_TREE_BYTES {
         return Err(io::Error::from(io::ErrorKind::FileTooLarge));
     }
     Ok(bytes)

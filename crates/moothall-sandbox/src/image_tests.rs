@@ -48,7 +48,7 @@ impl Fixture {
         fs_err::write(draft.join(MANIFEST), &bytes).unwrap();
         let sha256 = Sha256Hex::of(&bytes);
         fs_err::create_dir_all(store.folder()).unwrap();
-        store.place(&draft, sha256, &folder.path().join("retired"), "python").unwrap();
+        store.install(&draft, sha256, &folder.path().join("retired"), "python").unwrap();
         Self { folder, store, sha256 }
     }
 
@@ -70,7 +70,7 @@ fn check(poison: impl FnOnce(&Fixture), expected: &[&str]) {
 }
 
 #[test]
-fn untouched_image_is_what_its_digest_says() {
+fn an_unchanged_image_passes_verification() {
     check(|_| {}, &[]);
 }
 
@@ -85,7 +85,7 @@ fn changed_byte_is_found_in_every_file() {
 }
 
 #[test]
-fn changed_lists_are_found_before_they_are_believed() {
+fn a_changed_image_listing_is_detected() {
     check(|it| fs_err::write(it.path(TREE), "[]").unwrap(), &["tree.json was changed"]);
     check(|it| fs_err::write(it.path(MANIFEST), "{}").unwrap(), &["manifest.json was changed"]);
 }
@@ -157,7 +157,7 @@ fn check_refused(poison: impl FnOnce(&Fixture), name: &str, expected: &str) {
 }
 
 #[test]
-fn image_that_cannot_be_used_is_not_found() {
+fn an_unusable_image_is_refused_with_the_reason() {
     check_refused(|_| {}, "data", "image `data`: it has not been built");
     check_refused(
         |_| {},
@@ -187,7 +187,7 @@ fn image_that_cannot_be_used_is_not_found() {
 }
 
 #[test]
-fn list_has_the_names_and_what_is_wrong_with_them() {
+fn the_image_list_shows_names_and_problems() {
     let fixture = Fixture::new();
     let words = |fixture: &Fixture| -> Vec<_> {
         let listed = fixture.store.list().unwrap();
@@ -221,13 +221,13 @@ fn damaged_image_is_replaced_by_a_new_build_of_the_same() {
     );
     fs_err::write(fixture.path(VMLINUZ), "kernal").unwrap();
     let retired = fixture.folder.path().join("retired");
-    fixture.store.place(&draft, fixture.sha256, &retired, "python").unwrap();
+    fixture.store.install(&draft, fixture.sha256, &retired, "python").unwrap();
     assert_eq!(fixture.problems(), [] as [String; 0]);
     assert_eq!(fs_err::read_to_string(retired.join(VMLINUZ)).unwrap(), "kernal");
 }
 
 #[test]
-fn image_without_a_name_is_an_older_one() {
+fn an_image_without_a_tag_is_listed_as_untagged() {
     let fixture = Fixture::new();
     assert_eq!(fixture.store.untagged().unwrap(), []);
     fs_err::remove_file(fixture.store.folder().join("tags/python")).unwrap();

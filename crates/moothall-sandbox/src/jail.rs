@@ -41,19 +41,19 @@ const REPORT_FD: i32 = 3;
 pub(crate) const FIRST_FD: i32 = 4;
 
 /// Size limit of a file that the program writes. A template's state takes 60 kB.
-const LARGEST_FILE: u64 = 16 << 20;
+const MAX_FILE_BYTES: u64 = 16 << 20;
 
 /// Limit of open files. The hypervisor uses about 40.
-const OPEN_FILES: u64 = 256;
+const MAX_OPEN_FILES: u64 = 256;
 
 /// Size limit of the report, in bytes.
-const LONGEST_REPORT: u64 = 4 << 10;
+const MAX_REPORT_BYTES: u64 = 4 << 10;
 
 /// The requested Landlock ABI. Older kernels enforce less, which the report states.
 const LANDLOCK: ABI = ABI::V7;
 
 /// Locations of programs and libraries.
-const PROGRAMS: [&str; 10] = [
+const READABLE_PATHS: [&str; 10] = [
     "/usr",
     "/bin",
     "/lib",
@@ -155,27 +155,27 @@ pub(crate) struct JailedProcess {
 impl JailCommand {
     /// Builds the command that starts the program in the jail, with standard error piped, and the
     /// pipe for the report.
-    pub(crate) fn command(&self, inmate: JailedProcess) -> io::Result<(Command, PipeReader)> {
-        let mut read: Vec<PathBuf> = PROGRAMS.iter().map(PathBuf::from).collect();
-        read.extend(own_files(&inmate.program));
-        let order = JailConfig {
+    pub(crate) fn command(&self, jailed: JailedProcess) -> io::Result<(Command, PipeReader)> {
+        let mut read: Vec<PathBuf> = READABLE_PATHS.iter().map(PathBuf::from).collect();
+        read.extend(own_files(&jailed.program));
+        let config = JailConfig {
             parent: std::process::id(),
             read,
-            devices: inmate.devices,
-            group: inmate.group,
-            files: u32::try_from(inmate.files.len()).unwrap_or(u32::MAX),
+            devices: jailed.devices,
+            group: jailed.group,
+            files: u32::try_from(jailed.files.len()).unwrap_or(u32::MAX),
         };
         let (report, reporter) = io::pipe()?;
         let mut mappings = vec![FdMapping { parent_fd: reporter.into(), child_fd: REPORT_FD }];
-        for (child_fd, parent_fd) in (FIRST_FD..).zip(inmate.files) {
+        for (child_fd, parent_fd) in (FIRST_FD..).zip(jailed.files) {
             mappings.push(FdMapping { parent_fd, child_fd });
         }
         let mut command = Command::new(&self.program);
         command
             .args(&self.args)
-            .arg(serde_json::to_string(&order)?)
-            .arg(inmate.program)
-            .args(inmate.args)
+            .arg(serde_json::to_string(&config)?)
+            .arg(jailed.program)
+            .args(jailed.args)
             .env_clear()
             .current_dir("/")
             .stdin(Stdio::null())
@@ -206,11 +206,11 @@ pub(crate) async fn read_report(from: PipeReader) -> Result<JailReport, SandboxE
     let failed = |problem| SandboxError::Start { engine: "the jail".to_owned(), problem };
     let mut text = String::new();
     let from = tokio::net::unix::pipe::Receiver::from_owned_fd(from.into()).map_err(unreadable())?;
-    from.take(LONGEST_REPORT).read_to_string(&mut text).await.map_err(unreadable())?;
+    from.take(MAX_REPORT_BYTES).read_to_string(&mut text).await.map_err(unreadable())?;
     let mut report = None;
     for line in text.lines() {
         match serde_json::from_str(line) {
-            Ok(JailMessage::Walls(walls)) => report = Some(walls),
+            Ok(JailMessage::Walls(restrictions)) => report = Some(restrictions),
             Ok(JailMessage::Failed(problem)) => return Err(failed(problem)),
             Err(_) => return Err(failed("the report is not valid".to_owned())),
         }
@@ -229,20 +229,20 @@ pub fn enter(args: impl IntoIterator<Item = OsString>) -> Result<Infallible, San
     let report = take_fd_ownership(REPORT_FD)
         .map_err(|_| refused("the report file descriptor is missing"))?;
     let mut report = std::fs::File::from(report);
-    let Err(error) = become_inmate(args, &mut report);
-    tell(&mut report, &JailMessage::Failed(error.failure().detail));
+    let Err(error) = confine_and_exec(args, &mut report);
+    send_report(&mut report, &JailMessage::Failed(error.failure().detail));
     Err(error)
 }
 
-fn become_inmate(
+fn confine_and_exec(
     args: impl IntoIterator<Item = OsString>,
     report: &mut std::fs::File,
 ) -> Result<Infallible, SandboxError> {
     let refused = |why: &str| SandboxError::Request(why.to_owned());
     let mut args = args.into_iter();
-    let order = args.next().ok_or_else(|| refused("the jail configuration is missing"))?;
-    let order: JailConfig =
-        order.to_str().and_then(|text| serde_json::from_str(text).ok()).ok_or_else(|| {
+    let config = args.next().ok_or_else(|| refused("the jail configuration is missing"))?;
+    let config: JailConfig =
+        config.to_str().and_then(|text| serde_json::from_str(text).ok()).ok_or_else(|| {
             refused("cannot read the jail's arguments; restart moothall if it was updated")
         })?;
     let program = args.next().ok_or_else(|| refused("the program to start is missing"))?;
@@ -251,21 +251,21 @@ fn become_inmate(
         return Err(refused("the process has a second thread, which would not be confined"));
     }
 
-    let walls = build_walls(&order)?;
-    for number in (FIRST_FD..).take(order.files as usize) {
+    let restrictions = apply_restrictions(&config)?;
+    for number in (FIRST_FD..).take(config.files as usize) {
         let file = take_fd_ownership(number)
             .map_err(|_| refused("an inherited file descriptor is missing"))?;
         fcntl_setfd(file.as_fd(), FdFlags::empty())
-            .map_err(wall("cannot pass on a file descriptor"))?;
+            .map_err(host_error("cannot pass on a file descriptor"))?;
         // The program inherits it, so it must not be closed on drop.
         let _ = std::os::fd::IntoRawFd::into_raw_fd(file);
     }
-    tell(report, &JailMessage::Walls(walls));
+    send_report(report, &JailMessage::Walls(restrictions));
     let error = Command::new(&program).args(args).env_clear().exec();
     Err(SandboxError::host(format!("cannot start `{}`", program.to_string_lossy()))(error))
 }
 
-fn build_walls(order: &JailConfig) -> Result<JailReport, SandboxError> {
+fn apply_restrictions(config: &JailConfig) -> Result<JailReport, SandboxError> {
     // Rules open the files they name, so create them while that is still allowed.
     let landlock = |error: landlock::RulesetError| SandboxError::Host {
         what: "cannot apply Landlock rules".to_owned(),
@@ -278,35 +278,36 @@ fn build_walls(order: &JailConfig) -> Result<JailReport, SandboxError> {
         .and_then(|rules| rules.scope(Scope::from_all(LANDLOCK)))
         .and_then(Ruleset::create)
         .and_then(|rules| {
-            rules.add_rules(path_beneath_rules(&order.read, AccessFs::from_read(LANDLOCK)))
+            rules.add_rules(path_beneath_rules(&config.read, AccessFs::from_read(LANDLOCK)))
         })
-        .and_then(|rules| rules.add_rules(path_beneath_rules(&order.devices, device)))
+        .and_then(|rules| rules.add_rules(path_beneath_rules(&config.devices, device)))
         .map_err(landlock)?;
 
     if rustix::process::geteuid().is_root() {
         let (user, group) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));
-        let groups: Vec<Gid> = order.group.map(Gid::from_raw).into_iter().collect();
-        set_thread_groups(&groups).map_err(wall("cannot drop supplementary groups"))?;
-        set_thread_res_gid(group, group, group).map_err(wall("cannot change the group"))?;
-        set_thread_res_uid(user, user, user).map_err(wall("cannot change the user"))?;
+        let groups: Vec<Gid> = config.group.map(Gid::from_raw).into_iter().collect();
+        set_thread_groups(&groups).map_err(host_error("cannot drop supplementary groups"))?;
+        set_thread_res_gid(group, group, group).map_err(host_error("cannot change the group"))?;
+        set_thread_res_uid(user, user, user).map_err(host_error("cannot change the user"))?;
     }
     // After changing the user, because that clears the setting.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
-        .map_err(wall("cannot set the parent death signal"))?;
+        .map_err(host_error("cannot set the parent death signal"))?;
     // The parent may have died before the signal was set.
     let parent = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get().unsigned_abs());
-    if parent != Some(order.parent) {
+    if parent != Some(config.parent) {
         return Err(SandboxError::Request("the parent process is gone".to_owned()));
     }
-    set_no_new_privs(true).map_err(wall("cannot set no_new_privs"))?;
-    for (resource, most) in [
+    set_no_new_privs(true).map_err(host_error("cannot set no_new_privs"))?;
+    for (resource, max) in [
         (Resource::Core, 0),
-        (Resource::Fsize, LARGEST_FILE),
-        (Resource::Nofile, OPEN_FILES),
+        (Resource::Fsize, MAX_FILE_BYTES),
+        (Resource::Nofile, MAX_OPEN_FILES),
         (Resource::Msgqueue, 0),
     ] {
-        let limit = Rlimit { current: Some(most), maximum: Some(most) };
-        rustix::process::setrlimit(resource, limit).map_err(wall("cannot set a resource limit"))?;
+        let limit = Rlimit { current: Some(max), maximum: Some(max) };
+        rustix::process::setrlimit(resource, limit)
+            .map_err(host_error("cannot set a resource limit"))?;
     }
     let status = rules.restrict_self().map_err(landlock)?;
     Ok(JailReport {
@@ -324,13 +325,13 @@ fn build_walls(order: &JailConfig) -> Result<JailReport, SandboxError> {
     })
 }
 
-fn wall(what: &'static str) -> impl FnOnce(rustix::io::Errno) -> SandboxError {
+fn host_error(what: &'static str) -> impl FnOnce(rustix::io::Errno) -> SandboxError {
     move |error| SandboxError::host(what)(error.into())
 }
 
 /// Best effort: the reader treats a missing report as a failure.
-fn tell(report: &mut std::fs::File, word: &JailMessage) {
-    if let Ok(mut line) = serde_json::to_vec(word) {
+fn send_report(report: &mut std::fs::File, message: &JailMessage) {
+    if let Ok(mut line) = serde_json::to_vec(message) {
         line.push(b'\n');
         let _ = report.write_all(&line);
     }

@@ -18,14 +18,14 @@ async fn jailed(
     script: &str,
     files: Vec<OwnedFd>,
 ) -> (Result<JailReport, SandboxError>, String) {
-    let inmate = JailedProcess {
+    let jailed = JailedProcess {
         program: "/bin/sh".into(),
         args: vec!["-c".to_owned(), script.to_owned()],
         devices: vec!["/dev/null".into()],
         group: None,
         files,
     };
-    let (mut command, report) = jail.command(inmate).unwrap();
+    let (mut command, report) = jail.command(jailed).unwrap();
     command.stdout(Stdio::piped());
     let mut process = spawn(command).await.unwrap();
     let report = read_report(report).await;
@@ -35,7 +35,7 @@ async fn jailed(
 }
 
 #[tokio::test]
-async fn behind_the_walls_there_is_nothing_to_read_write_or_inherit() {
+async fn a_jailed_process_cannot_read_write_or_inherit_anything() {
     let secret = tempfile::NamedTempFile::new().unwrap();
     fs_err::write(secret.path(), "secret").unwrap();
     // A file descriptor that leaks to children by mistake. The shell does not use this number
@@ -75,7 +75,7 @@ async fn behind_the_walls_there_is_nothing_to_read_write_or_inherit() {
 }
 
 #[tokio::test]
-async fn a_jail_whose_parent_is_another_does_not_start_anything() {
+async fn a_jail_with_another_parent_process_starts_nothing() {
     let inner = jail().program.display().to_string();
     // A shell in between, as if the real parent had died and the child had been reparented.
     let args = ["-c", "\"$@\" & wait", "sh", &inner].map(ToOwned::to_owned).to_vec();
@@ -87,21 +87,21 @@ async fn a_jail_whose_parent_is_another_does_not_start_anything() {
 
 #[tokio::test]
 async fn a_program_that_is_not_there_is_reported() {
-    let inmate = JailedProcess {
+    let jailed = JailedProcess {
         program: "/nowhere/qemu".into(),
         args: Vec::new(),
         devices: Vec::new(),
         group: None,
         files: Vec::new(),
     };
-    let (command, report) = jail().command(inmate).unwrap();
+    let (command, report) = jail().command(jailed).unwrap();
     let _process = spawn(command).await.unwrap();
     let error = read_report(report).await.unwrap_err().to_string();
     assert!(error.contains("cannot start `/nowhere/qemu`"), "{error}");
 }
 
 #[test]
-fn a_program_in_a_home_folder_opens_nothing_but_itself() {
+fn a_jailed_program_outside_of_bin_may_open_only_itself() {
     let check = |program: &str, expected: &[&str]| {
         let expected: Vec<PathBuf> = expected.iter().map(PathBuf::from).collect();
         assert_eq!(own_files(Path::new(program)), expected);
@@ -113,7 +113,7 @@ fn a_program_in_a_home_folder_opens_nothing_but_itself() {
 }
 
 #[tokio::test]
-async fn a_report_is_walls_or_a_failure_and_nothing_else() {
+async fn a_jail_report_is_either_isolation_or_a_failure() {
     async fn check(said: &str, expected: Result<u32, &str>) {
         let (from, mut to) = std::io::pipe().unwrap();
         std::io::Write::write_all(&mut to, said.as_bytes()).unwrap();
@@ -132,7 +132,7 @@ async fn a_report_is_walls_or_a_failure_and_nothing_else() {
 }
 
 #[test]
-fn walls_that_do_not_stand_are_told() {
+fn missing_isolation_fails_the_self_tests_of_the_jail() {
     let check = |uid, landlock, expected: [(&str, bool); 3]| {
         let report = JailReport { uid, no_new_privileges: true, landlock, landlock_abi: 2 };
         let held: Vec<(String, bool)> = report

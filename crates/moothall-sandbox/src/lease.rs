@@ -16,16 +16,16 @@ use crate::{
 };
 
 /// Limit of collected files.
-const MOST_FILES: u32 = 200;
+const MAX_FILES: u32 = 200;
 
 /// Size limit of one collected file.
-const MOST_FILE_BYTES: u64 = 16 << 20;
+const MAX_FILE_BYTES: u64 = 16 << 20;
 
 /// Size limit of all collected files together.
-const MOST_BYTES: u64 = 64 << 20;
+const MAX_TOTAL_BYTES: u64 = 64 << 20;
 
 /// Time limit for collecting all files, so a slow agent cannot block a run.
-const FETCHING: Duration = Duration::from_secs(90);
+const COLLECT_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// A fresh sandbox. Executing consumes it, so it cannot be reused. Dropping it ends the sandbox.
 #[derive(Debug)]
@@ -50,12 +50,12 @@ pub struct LeaseOutcome {
 
 impl SandboxLease {
     pub(crate) fn new(
-        vessel: StartedSandbox,
+        sandbox: StartedSandbox,
         spec: SandboxSpec,
         attestation: SandboxAttestation,
         share: Option<OwnedSemaphorePermit>,
     ) -> Self {
-        Self { session: vessel.session, end: vessel.end, spec, attestation, share }
+        Self { session: sandbox.session, end: sandbox.end, spec, attestation, share }
     }
 
     /// Name of the sandbox, unique on this host.
@@ -83,16 +83,16 @@ impl SandboxLease {
 
     /// Collects the regular files in `/workspace`, within the same limits as program output.
     pub(crate) async fn pack(&mut self) -> Result<BTreeMap<GuestPath, Vec<u8>>, SandboxError> {
-        let mut brought = CollectedFiles::default();
-        self.fetch(None, &mut brought).await?;
-        for left in &brought.left_behind {
+        let mut collected = CollectedFiles::default();
+        self.fetch(None, &mut collected).await?;
+        for left in &collected.left_behind {
             tracing::warn!(
                 sandbox = self.name(),
                 left,
                 "file not kept while the sandbox is suspended"
             );
         }
-        Ok(brought.files)
+        Ok(collected.files)
     }
 
     /// Writes files into `/workspace`.
@@ -122,12 +122,12 @@ impl SandboxLease {
         let ran = self.put_and_run(request, inputs, listener).await?;
         // Must be read before the sandbox ends, because the counters end with it.
         let out_of_memory = self.end.was_out_of_memory();
-        let told = matches!(ran.end, SessionRunEnd::Told(_));
+        let is_reported = matches!(ran.end, SessionRunEnd::Reported(_));
         let mut left_running = 0;
         let (mut stdout_truncated, mut stderr_truncated) =
             (ran.stdout_truncated, ran.stderr_truncated);
         let exit = match ran.end {
-            SessionRunEnd::Told(ended) => {
+            SessionRunEnd::Reported(ended) => {
                 stdout_truncated |= ended.stdout_truncated;
                 stderr_truncated |= ended.stderr_truncated;
                 left_running = ended.left_running;
@@ -143,38 +143,40 @@ impl SandboxLease {
                     ExitCause::Killed => ExecutionExit::Signalled { signal: 9 },
                 }
             }
-            SessionRunEnd::Silent => ExecutionExit::TimedOut,
+            SessionRunEnd::TimedOut => ExecutionExit::TimedOut,
             SessionRunEnd::Broken(SandboxError::Request(why)) => {
                 return Err(SandboxError::Request(why));
             }
             SessionRunEnd::Broken(_) if out_of_memory => ExecutionExit::OutOfMemory,
             SessionRunEnd::Broken(error) => {
-                let words = self.end.last_words();
-                let detail = match words.is_empty() {
+                let stderr_tail = self.end.stderr_tail();
+                let detail = match stderr_tail.is_empty() {
                     true => error.failure().detail,
-                    false => format!("{} ({words})", error.failure().detail),
+                    false => format!("{} ({stderr_tail})", error.failure().detail),
                 };
                 ExecutionExit::SandboxDied { detail }
             }
         };
-        let mut brought = CollectedFiles::default();
-        if told && request.collect {
+        let mut collected = CollectedFiles::default();
+        if is_reported && request.collect {
             // A failed download only loses files, not the program's output.
             let fetched = match ExecuteRequest::OUTPUT_FOLDER.parse() {
                 Ok(folder) => {
-                    let late =
-                        SandboxError::NotReady { what: "the last output file", waited: FETCHING };
-                    let fetch = self.fetch(Some(&folder), &mut brought);
-                    tokio::time::timeout(FETCHING, fetch).await.unwrap_or(Err(late))
+                    let timed_out = SandboxError::NotReady {
+                        what: "the last output file",
+                        waited: COLLECT_TIMEOUT,
+                    };
+                    let fetch = self.fetch(Some(&folder), &mut collected);
+                    tokio::time::timeout(COLLECT_TIMEOUT, fetch).await.unwrap_or(Err(timed_out))
                 }
                 Err(_) => Ok(()),
             };
             if let Err(error) = fetched {
-                brought.left_behind.push(error.failure().detail);
+                collected.left_behind.push(error.failure().detail);
             }
         }
         if left_running > 0 {
-            brought
+            collected
                 .left_behind
                 .push(format!("{left_running} processes were still running and were stopped"));
         }
@@ -182,7 +184,7 @@ impl SandboxLease {
             exit,
             stdout: output(&ran.stdout, stdout_truncated),
             stderr: output(&ran.stderr, stderr_truncated),
-            files: brought
+            files: collected
                 .files
                 .iter()
                 .map(|(path, bytes)| {
@@ -190,7 +192,7 @@ impl SandboxLease {
                     (path.clone(), file)
                 })
                 .collect(),
-            left_behind: brought.left_behind,
+            left_behind: collected.left_behind,
             attestation: self.attestation,
         };
         let (end, share) = (self.end, self.share);
@@ -198,7 +200,7 @@ impl SandboxLease {
             end.finish().await;
             drop(share);
         });
-        Ok(LeaseOutcome { execution, files: brought.files, clean_up })
+        Ok(LeaseOutcome { execution, files: collected.files, clean_up })
     }
 
     async fn put_and_run(
@@ -224,31 +226,31 @@ impl SandboxLease {
     async fn fetch(
         &mut self,
         folder: Option<&GuestPath>,
-        brought: &mut CollectedFiles,
+        collected: &mut CollectedFiles,
     ) -> Result<(), SandboxError> {
-        let (found, others) = self.session.list(folder, MOST_FILES).await?;
-        brought.left_behind.extend(others);
+        let (found, others) = self.session.list(folder, MAX_FILES).await?;
+        collected.left_behind.extend(others);
         let mut total = 0;
         for file in found {
-            let room = MOST_FILE_BYTES.min(MOST_BYTES - total);
-            if file.bytes > room {
-                brought.left_behind.push(format!("{}: larger than {room} bytes", file.path));
+            let max_bytes = MAX_FILE_BYTES.min(MAX_TOTAL_BYTES - total);
+            if file.bytes > max_bytes {
+                collected.left_behind.push(format!("{}: larger than {max_bytes} bytes", file.path));
                 continue;
             }
-            let inside = match folder {
+            let guest_path = match folder {
                 Some(folder) => format!("{folder}/{}", file.path).parse(),
                 None => Ok(file.path.clone()),
             };
-            let Ok(inside) = inside else {
-                brought.left_behind.push(format!("{}: path is too long", file.path));
+            let Ok(guest_path) = guest_path else {
+                collected.left_behind.push(format!("{}: path is too long", file.path));
                 continue;
             };
-            match self.session.get(&inside, room).await? {
+            match self.session.get(&guest_path, max_bytes).await? {
                 Ok(bytes) => {
                     total += bytes.len() as u64;
-                    brought.files.insert(file.path, bytes);
+                    collected.files.insert(file.path, bytes);
                 }
-                Err(why) => brought.left_behind.push(format!("{}: {why}", file.path)),
+                Err(why) => collected.left_behind.push(format!("{}: {why}", file.path)),
             }
         }
         Ok(())

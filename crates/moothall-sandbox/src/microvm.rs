@@ -51,7 +51,7 @@ use crate::{
 const QEMU_BYTES: u64 = 50 << 20;
 
 /// How long to wait for a killed QEMU to exit.
-const DYING: Duration = Duration::from_secs(5);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone)]
 pub struct MicroVmOptions {
@@ -110,7 +110,7 @@ pub struct MicroVmEngine {
     guest: GuestBinary,
     registry: SandboxRegistry,
     launcher: QemuLauncher,
-    shelf: TemplateCache,
+    cache: TemplateCache,
     accel: VmAccelerator,
     version: String,
     tsc_khz: u64,
@@ -131,49 +131,50 @@ impl MicroVmEngine {
     /// Finds QEMU, tests KVM and opens the template cache. Results are cached until the next boot
     /// of the host.
     pub async fn open(options: MicroVmOptions) -> Result<Self, SandboxError> {
-        let shelf = TemplateCache::open(&options.cache)?;
-        let notes_file = options.cache.join("microvm-host.json");
-        let (mut notes, qemu) = HostInfo::take(&notes_file, &options.qemu, &options.jail).await?;
+        let cache = TemplateCache::open(&options.cache)?;
+        let info_file = options.cache.join("microvm-host.json");
+        let (mut info, qemu) =
+            HostInfo::load_or_measure(&info_file, &options.qemu, &options.jail).await?;
         let accel = match options.accel {
             AcceleratorChoice::Only(accel) => accel,
-            AcceleratorChoice::Automatic if notes.kvm == Some(true) => VmAccelerator::Kvm,
+            AcceleratorChoice::Automatic if info.kvm == Some(true) => VmAccelerator::Kvm,
             AcceleratorChoice::Automatic => VmAccelerator::Tcg,
         };
         let launcher = QemuLauncher {
             qemu: qemu.path.clone(),
             jail: options.jail,
-            walls: notes.walls.clone(),
+            restrictions: info.walls.clone(),
         };
         let mut engine = Self {
             images: options.images,
             guest: options.guest,
             registry: options.registry,
             launcher,
-            shelf,
+            cache,
             accel,
             version: String::new(),
-            tsc_khz: notes.tsc_khz,
+            tsc_khz: info.tsc_khz,
             machine: json!(null),
             templates: StdMutex::default(),
         };
-        engine.settle(accel, &notes, &qemu);
+        engine.set_accelerator(accel, &info, &qemu);
         if options.accel == AcceleratorChoice::Automatic
-            && notes.kvm.is_none()
+            && info.kvm.is_none()
             && host_info::kvm_is_plausible()
         {
-            engine.settle(VmAccelerator::Kvm, &notes, &qemu);
+            engine.set_accelerator(VmAccelerator::Kvm, &info, &qemu);
             match engine.try_boot().await {
-                Ok(tried) => {
-                    notes.kvm = tried.then_some(true);
+                Ok(booted) => {
+                    info.kvm = booted.then_some(true);
                 }
                 Err(error) => {
                     tracing::warn!(%error, "KVM is available but does not work; falling back to emulation");
-                    notes.kvm = Some(false);
+                    info.kvm = Some(false);
                 }
             }
-            notes.keep(&notes_file);
-            if notes.kvm != Some(true) {
-                engine.settle(VmAccelerator::Tcg, &notes, &qemu);
+            info.save(&info_file);
+            if info.kvm != Some(true) {
+                engine.set_accelerator(VmAccelerator::Tcg, &info, &qemu);
             }
         }
         Ok(engine)
@@ -184,8 +185,8 @@ impl MicroVmEngine {
     }
 
     /// The restrictions that every QEMU process runs under.
-    pub fn walls(&self) -> &JailReport {
-        &self.launcher.walls
+    pub fn restrictions(&self) -> &JailReport {
+        &self.launcher.restrictions
     }
 
     /// Prepares the template for `spec`, so the next start only clones it.
@@ -203,7 +204,7 @@ impl MicroVmEngine {
     ) -> Result<StartedSandbox, SandboxError> {
         let image = self.images.find(&spec.image)?;
         let machine = self.boot(&image, &spec.limits).await?;
-        self.vessel(machine, spec, labels, image.sha256)
+        self.register_sandbox(machine, spec, labels, image.sha256)
     }
 
     async fn boot(
@@ -217,7 +218,7 @@ impl MicroVmEngine {
         let root = root.as_deref();
         let mut machine =
             template::boot(&self.launcher, &recipe, image, &self.guest, &ram, root).await?;
-        template::freshen(&mut machine).await?;
+        template::reseed(&mut machine).await?;
         Ok(machine)
     }
 
@@ -231,21 +232,21 @@ impl MicroVmEngine {
     }
 
     /// Sets the accelerator and everything derived from it.
-    fn settle(&mut self, accel: VmAccelerator, notes: &HostInfo, qemu: &ProgramFile) {
-        let walls = &notes.walls;
+    fn set_accelerator(&mut self, accel: VmAccelerator, info: &HostInfo, qemu: &ProgramFile) {
+        let restrictions = &info.walls;
         self.accel = accel;
         self.version = format!(
             "{} ({}, user {}, landlock {})",
-            notes.version,
+            info.version,
             accel.as_str(),
-            walls.uid,
-            walls.landlock_abi
+            restrictions.uid,
+            restrictions.landlock_abi
         );
         let cpu = match accel {
             VmAccelerator::Kvm => host_info::cpu_kind().to_string(),
             VmAccelerator::Tcg => "emulated".to_owned(),
         };
-        self.machine = json!({ "qemu": qemu, "version": notes.version, "cpu": cpu });
+        self.machine = json!({ "qemu": qemu, "version": info.version, "cpu": cpu });
     }
 
     fn recipe(
@@ -256,15 +257,14 @@ impl MicroVmEngine {
         TemplateRecipe::new(self.accel, self.tsc_khz, &self.machine, image, &self.guest, limits)
     }
 
-    fn place(&self, recipe: &TemplateRecipe) -> Place {
-        let mut places = self.templates.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = places.iter().position(|(key, _)| *key == recipe.key);
-        let place =
-            at.map(|at| places.remove(at)).unwrap_or_else(|| (recipe.key, Place::default()));
-        if places.len() >= TEMPLATES_IN_MEMORY {
-            places.remove(0);
+    fn slot(&self, recipe: &TemplateRecipe) -> Place {
+        let mut slots = self.templates.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = slots.iter().position(|(key, _)| *key == recipe.key);
+        let slot = at.map(|at| slots.remove(at)).unwrap_or_else(|| (recipe.key, Place::default()));
+        if slots.len() >= TEMPLATES_IN_MEMORY {
+            slots.remove(0);
         }
-        Arc::clone(&places.push_mut(place).1)
+        Arc::clone(&slots.push_mut(slot).1)
     }
 
     /// Returns the template for a recipe from memory or disk, or builds it.
@@ -274,16 +274,16 @@ impl MicroVmEngine {
         recipe: &TemplateRecipe,
         spec: &SandboxSpec,
     ) -> Result<Arc<MicroVmTemplate>, SandboxError> {
-        let place = self.place(recipe);
-        let mut place = place.lock().await;
-        if let Some(template) = &*place {
+        let slot = self.slot(recipe);
+        let mut slot = slot.lock().await;
+        if let Some(template) = &*slot {
             return Ok(Arc::clone(template));
         }
-        let template = match self.shelf.load(recipe, image).await {
+        let template = match self.cache.load(recipe, image).await {
             Some(template) => Arc::new(template),
             None => self.make_template(image, recipe, spec).await?,
         };
-        *place = Some(Arc::clone(&template));
+        *slot = Some(Arc::clone(&template));
         Ok(template)
     }
 
@@ -293,9 +293,9 @@ impl MicroVmEngine {
         recipe: &TemplateRecipe,
         spec: &SandboxSpec,
     ) -> Result<Arc<MicroVmTemplate>, SandboxError> {
-        let turn = self.shelf.turn(recipe).await?;
+        let lock = self.cache.lock(recipe).await?;
         // The previous holder of the lock may have built it.
-        if let Some(template) = self.shelf.load(recipe, image).await {
+        if let Some(template) = self.cache.load(recipe, image).await {
             return Ok(Arc::new(template));
         }
         let started = Instant::now();
@@ -304,17 +304,17 @@ impl MicroVmEngine {
         let elapsed_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         tracing::info!(image = image.name, elapsed_ms, "built a microVM template");
         let template = Arc::new(template);
-        self.shelf.keep(recipe, &template, turn).await;
+        self.cache.store(recipe, &template, lock).await;
         Ok(template)
     }
 
     /// Removes a broken template from memory and disk.
     async fn discard(&self, recipe: &TemplateRecipe, template: &Arc<MicroVmTemplate>) {
-        let place = self.place(recipe);
-        let mut place = place.lock().await;
-        if place.as_ref().is_some_and(|current| Arc::ptr_eq(current, template)) {
-            *place = None;
-            self.shelf.remove(recipe);
+        let slot = self.slot(recipe);
+        let mut slot = slot.lock().await;
+        if slot.as_ref().is_some_and(|current| Arc::ptr_eq(current, template)) {
+            *slot = None;
+            self.cache.remove(recipe);
         }
     }
 
@@ -326,35 +326,35 @@ impl MicroVmEngine {
         let image = self.images.find(&spec.image)?;
         let recipe = self.recipe(&image, &spec.limits)?;
         let template = self.template(&image, &recipe, spec).await?;
-        let machine = match template.machine(&self.launcher).await {
+        let machine = match template.clone_machine(&self.launcher).await {
             Err(error) if !template.proven.load(Ordering::Relaxed) => {
                 tracing::warn!(%error, "discarding a cached template that does not start");
                 self.discard(&recipe, &template).await;
                 let template = self.template(&image, &recipe, spec).await?;
-                template.machine(&self.launcher).await?
+                template.clone_machine(&self.launcher).await?
             }
             other => other?,
         };
-        self.vessel(machine, spec, labels, template.image_sha256)
+        self.register_sandbox(machine, spec, labels, template.image_sha256)
     }
 
-    fn vessel(
+    fn register_sandbox(
         &self,
         machine: QemuMachine,
         spec: &SandboxSpec,
         labels: &SandboxLabels,
         image_sha256: Sha256Hex,
     ) -> Result<StartedSandbox, SandboxError> {
-        let QemuMachine { process, session, words, .. } = machine;
+        let QemuMachine { process, session, stderr_tail, .. } = machine;
         let name = self.registry.name_for(labels);
         // QEMU dies with this process. The record is for operators, and lets the reaper clean up if
         // that fails.
         let pid = i32::try_from(process.id()).ok();
         let processes = pid.and_then(ProcessId::of).into_iter().collect();
-        let leaves = CleanupList { processes, ..CleanupList::default() };
+        let cleanup = CleanupList { processes, ..CleanupList::default() };
         let (engine, class) = (self.name(), self.class());
-        let record = self.registry.record(&name, engine, class, &spec.image, labels, leaves)?;
-        let end = Box::new(MicroVmHandle { name, process, words, record: Some(record) });
+        let record = self.registry.record(&name, engine, class, &spec.image, labels, cleanup)?;
+        let end = Box::new(MicroVmHandle { name, process, stderr_tail, record: Some(record) });
         Ok(StartedSandbox { session, end, image_sha256, guest_sha256: self.guest.sha256 })
     }
 }
@@ -375,7 +375,7 @@ impl SandboxEngine for MicroVmEngine {
         }
     }
 
-    fn holds(&self) -> BTreeMap<LimitName, String> {
+    fn enforced_limits(&self) -> BTreeMap<LimitName, String> {
         [
             (LimitName::Wall, "guest agent, host"),
             (LimitName::CpuTime, "guest rlimit"),
@@ -392,7 +392,7 @@ impl SandboxEngine for MicroVmEngine {
     }
 
     fn self_tests(&self) -> Vec<SelfTest> {
-        self.walls().self_tests()
+        self.restrictions().self_tests()
     }
 
     fn footprint_bytes(&self, spec: &SandboxSpec) -> u64 {
@@ -423,7 +423,7 @@ impl SandboxEngine for MicroVmEngine {
 struct MicroVmHandle {
     name: String,
     process: ChildProcess,
-    words: QemuStderrTail,
+    stderr_tail: QemuStderrTail,
     record: Option<RecordGuard>,
 }
 
@@ -443,14 +443,14 @@ impl SandboxHandle for MicroVmHandle {
         false
     }
 
-    fn last_words(&mut self) -> String {
-        self.words.text()
+    fn stderr_tail(&mut self) -> String {
+        self.stderr_tail.text()
     }
 
     fn finish(mut self: Box<Self>) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         Box::pin(async move {
             self.process.kill();
-            match timeout(DYING, self.process.wait()).await {
+            match timeout(EXIT_TIMEOUT, self.process.wait()).await {
                 Ok(Ok(_)) => {}
                 Ok(Err(error)) => {
                     tracing::warn!(sandbox = self.name, %error, "cannot wait for QEMU to exit")

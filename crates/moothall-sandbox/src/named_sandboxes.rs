@@ -31,9 +31,9 @@ enum NamedSandboxSlot {
     #[default]
     Empty,
     /// Running.
-    Awake(Box<SandboxLease>),
+    Running(Box<SandboxLease>),
     /// Suspended, with the files of its workspace.
-    Resting(BTreeMap<GuestPath, Vec<u8>>),
+    Suspended(BTreeMap<GuestPath, Vec<u8>>),
 }
 
 /// Exclusive access to a named sandbox.
@@ -43,17 +43,17 @@ pub struct NamedSandboxGuard {
 }
 
 impl NamedSandboxGuard {
-    /// The sandbox. `None` only after [`NamedSandboxGuard::give_up`].
+    /// The sandbox. `None` only after [`NamedSandboxGuard::discard`].
     pub fn lease(&mut self) -> Option<&mut SandboxLease> {
         match &mut *self.slot {
-            NamedSandboxSlot::Awake(lease) => Some(lease),
-            NamedSandboxSlot::Empty | NamedSandboxSlot::Resting(_) => None,
+            NamedSandboxSlot::Running(lease) => Some(lease),
+            NamedSandboxSlot::Empty | NamedSandboxSlot::Suspended(_) => None,
         }
     }
 
     /// Ends the sandbox because it is broken or done. The next visit gets a new one.
-    pub async fn give_up(mut self) {
-        if let NamedSandboxSlot::Awake(lease) = std::mem::take(&mut *self.slot) {
+    pub async fn discard(mut self) {
+        if let NamedSandboxSlot::Running(lease) = std::mem::take(&mut *self.slot) {
             lease.end().await;
         }
     }
@@ -66,7 +66,7 @@ impl NamedSandboxes {
 
     /// Returns the sandbox with this name and creates or resumes it if needed. Waits while another
     /// task uses it.
-    pub async fn visit(
+    pub async fn acquire(
         &self,
         run: &RunId,
         name: &str,
@@ -76,17 +76,17 @@ impl NamedSandboxes {
         let mut slot = self.slot(run, name).lock_owned().await;
         // If the last exchange was interrupted, the next reply would belong to the previous
         // request.
-        if matches!(&*slot, NamedSandboxSlot::Awake(lease) if lease.is_broken())
-            && let NamedSandboxSlot::Awake(lease) = std::mem::take(&mut *slot)
+        if matches!(&*slot, NamedSandboxSlot::Running(lease) if lease.is_broken())
+            && let NamedSandboxSlot::Running(lease) = std::mem::take(&mut *slot)
         {
             lease.end().await;
         }
-        if !matches!(*slot, NamedSandboxSlot::Awake(_)) {
+        if !matches!(*slot, NamedSandboxSlot::Running(_)) {
             let mut lease = self.sandboxes.lease(spec, labels).await?;
-            if let NamedSandboxSlot::Resting(files) = &*slot {
+            if let NamedSandboxSlot::Suspended(files) = &*slot {
                 lease.unpack(files).await?;
             }
-            *slot = NamedSandboxSlot::Awake(Box::new(lease));
+            *slot = NamedSandboxSlot::Running(Box::new(lease));
         }
         Ok(NamedSandboxGuard { slot })
     }
@@ -94,30 +94,30 @@ impl NamedSandboxes {
     /// Suspends the sandbox: ends it and keeps its files, so it uses no resources. Does
     /// nothing if it is not running. If its files cannot be read, they are lost and the next visit
     /// gets a new sandbox.
-    pub async fn rest(&self, run: &RunId, name: &str) -> Result<(), SandboxError> {
+    pub async fn suspend(&self, run: &RunId, name: &str) -> Result<(), SandboxError> {
         let mut slot = self.slot(run, name).lock_owned().await;
-        let NamedSandboxSlot::Awake(lease) = &mut *slot else { return Ok(()) };
+        let NamedSandboxSlot::Running(lease) = &mut *slot else { return Ok(()) };
         // The slot changes only after the files are saved, so cancelling this future loses nothing.
         let files = lease.pack().await;
-        let (rest, packed) = match files {
-            Ok(files) => (NamedSandboxSlot::Resting(files), Ok(())),
+        let (next, packed) = match files {
+            Ok(files) => (NamedSandboxSlot::Suspended(files), Ok(())),
             Err(error) => (NamedSandboxSlot::Empty, Err(error)),
         };
-        if let NamedSandboxSlot::Awake(lease) = std::mem::replace(&mut *slot, rest) {
+        if let NamedSandboxSlot::Running(lease) = std::mem::replace(&mut *slot, next) {
             lease.end().await;
         }
         packed
     }
 
     /// Ends all sandboxes of a run and forgets their names.
-    pub async fn forget(&self, run: &RunId) {
+    pub async fn end_run(&self, run: &RunId) {
         let of_run: Vec<_> = {
             let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
             let names: Vec<_> = slots.keys().filter(|(of, _)| of == run).cloned().collect();
             names.into_iter().filter_map(|key| slots.remove(&key)).collect()
         };
         for slot in of_run {
-            if let NamedSandboxSlot::Awake(lease) = std::mem::take(&mut *slot.lock().await) {
+            if let NamedSandboxSlot::Running(lease) = std::mem::take(&mut *slot.lock().await) {
                 lease.end().await;
             }
         }

@@ -10,17 +10,17 @@ use crate::{EngineName, MemoryBudget, PoolOptions, ProbeReport, ProbedEngine, Sa
 /// An agent that has one file and accepts one.
 async fn with_a_file(mut agent: FakeAgent) {
     agent.ready().await;
-    while let Some(frame) = agent.hear().await {
+    while let Some(frame) = agent.receive().await {
         match frame {
             GuestFrame::Message(HostMessage::List { folder: None, .. }) => {
                 let file = GuestFile { path: "logs/i1.json".parse().unwrap(), bytes: 2 };
-                agent.say(&GuestMessage::Listing { files: vec![file], others: Vec::new() }).await;
+                agent.send(&GuestMessage::Listing { files: vec![file], others: Vec::new() }).await;
             }
             GuestFrame::Message(HostMessage::Get { .. }) => {
                 agent.data(GuestStream::File, b"{}").await;
-                agent.say(&GuestMessage::End).await;
+                agent.send(&GuestMessage::End).await;
             }
-            GuestFrame::Message(HostMessage::End) => agent.say(&GuestMessage::Done).await,
+            GuestFrame::Message(HostMessage::End) => agent.send(&GuestMessage::Done).await,
             _ => {}
         }
     }
@@ -46,35 +46,37 @@ fn run(last: char) -> RunId {
 }
 
 #[tokio::test]
-async fn who_comes_back_finds_the_same_sandbox_and_another_run_does_not() {
+async fn a_named_sandbox_is_reused_by_its_run_and_not_by_others() {
     let engine = Arc::new(FakeEngine::new(with_a_file));
     let named = named(&engine);
     let labels = SandboxLabels::default();
     let mut names = Vec::new();
     for of in [run('1'), run('1'), run('2')] {
-        let mut visit = named.visit(&of, "m7", &spec(), &labels).await.unwrap();
-        names.push(visit.lease().unwrap().name().to_owned());
+        let mut guard = named.acquire(&of, "m7", &spec(), &labels).await.unwrap();
+        names.push(guard.lease().unwrap().name().to_owned());
     }
     assert_eq!(names, ["fake-1", "fake-1", "fake-2"]);
-    named.forget(&run('1')).await;
+    named.end_run(&run('1')).await;
     assert_eq!(engine.alive.load(Ordering::SeqCst), 1);
 }
 
 #[tokio::test]
-async fn one_at_rest_costs_nothing_and_its_files_are_in_the_next_one() {
+async fn a_suspended_sandbox_is_stopped_and_its_files_are_restored() {
     let engine = Arc::new(FakeEngine::new(with_a_file));
     let named = named(&engine);
     let labels = SandboxLabels::default();
-    drop(named.visit(&run('1'), "m7", &spec(), &labels).await.unwrap());
-    named.rest(&run('1'), "m7").await.unwrap();
+    drop(named.acquire(&run('1'), "m7", &spec(), &labels).await.unwrap());
+    named.suspend(&run('1'), "m7").await.unwrap();
     assert_eq!(engine.alive.load(Ordering::SeqCst), 0);
     let slot = named.slot(&run('1'), "m7");
     let expected = BTreeMap::from([("logs/i1.json".parse().unwrap(), b"{}".to_vec())]);
-    assert!(matches!(&*slot.lock().await, NamedSandboxSlot::Resting(files) if *files == expected));
-    let mut visit = named.visit(&run('1'), "m7", &spec(), &labels).await.unwrap();
-    assert_eq!(visit.lease().unwrap().name(), "fake-2");
-    visit.give_up().await;
+    assert!(
+        matches!(&*slot.lock().await, NamedSandboxSlot::Suspended(files) if *files == expected)
+    );
+    let mut guard = named.acquire(&run('1'), "m7", &spec(), &labels).await.unwrap();
+    assert_eq!(guard.lease().unwrap().name(), "fake-2");
+    guard.discard().await;
     assert_eq!(engine.alive.load(Ordering::SeqCst), 0);
     // Suspending a sandbox that does not exist is allowed.
-    named.rest(&run('1'), "m7").await.unwrap();
+    named.suspend(&run('1'), "m7").await.unwrap();
 }

@@ -50,7 +50,7 @@ enum SandboxKernel {
 }
 
 /// Start time limit. On an idle host a start takes a tenth of a second.
-const STARTING: Duration = Duration::from_secs(30);
+const START_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Delays the runtime until its process is on record. If this process dies before that, `read` sees
 /// end of file and the shell exits.
@@ -145,12 +145,12 @@ impl SandboxEngine for OciEngine {
         self.0.runtime.kind.class()
     }
 
-    fn holds(&self) -> BTreeMap<LimitName, String> {
+    fn enforced_limits(&self) -> BTreeMap<LimitName, String> {
         let kernel = match self.0.runtime.kind.kernel() {
             SandboxKernel::Gvisor => "gvisor",
             SandboxKernel::Host => "host kernel",
         };
-        let mut holds = BTreeMap::from([
+        let mut enforced = BTreeMap::from([
             (LimitName::Wall, "agent and host".to_owned()),
             (LimitName::CpuTime, format!("{kernel} process limit")),
             (LimitName::Output, "agent and host".to_owned()),
@@ -163,11 +163,11 @@ impl SandboxEngine for OciEngine {
             (CgroupController::Memory, LimitName::Memory),
             (CgroupController::Pids, LimitName::Pids),
         ] {
-            if self.0.cgroups.holds(controller) {
-                holds.insert(limit, self.0.runtime.kind.holder(controller));
+            if self.0.cgroups.can_enforce(controller) {
+                enforced.insert(limit, self.0.runtime.kind.enforced_by(controller));
             }
         }
-        holds
+        enforced
     }
 
     fn footprint_bytes(&self, spec: &SandboxSpec) -> u64 {
@@ -217,7 +217,7 @@ impl OciEngineInner {
         open_gate(&to)?;
         let mut session = session(from, to)
             .map_err(SandboxError::host("cannot open the channel to a container"))?;
-        match session.ready(STARTING).await {
+        match session.ready(START_TIMEOUT).await {
             Ok(()) => {
                 if kind == OciRuntimeKind::Runsc {
                     end.limit_cpu(&resources)?;
@@ -227,8 +227,8 @@ impl OciEngineInner {
             }
             // The container exited before the agent was ready; the runtime's output says why.
             Err(SandboxError::Lost(error)) => {
-                let words = end.hear_out().await;
-                Err(self.failed(if words.is_empty() { error.to_string() } else { words }))
+                let stderr = end.read_stderr().await;
+                Err(self.failed(if stderr.is_empty() { error.to_string() } else { stderr }))
             }
             Err(error) => Err(error),
         }
@@ -264,7 +264,7 @@ impl OciEngineInner {
             root: state.clone(),
             id: id.clone(),
         };
-        let leaves = CleanupList {
+        let cleanup = CleanupList {
             processes: Vec::new(),
             container: Some(container.clone()),
             cgroups: group.folders.clone(),
@@ -272,7 +272,7 @@ impl OciEngineInner {
         };
         let registry = &self.options.registry;
         let record =
-            registry.record(&name, kind.name(), kind.class(), &spec.image, labels, leaves)?;
+            registry.record(&name, kind.name(), kind.class(), &spec.image, labels, cleanup)?;
         let end = OciHandle::new(record, container, group.clone(), folder.clone());
 
         let resources = kind.resources(&spec.limits);

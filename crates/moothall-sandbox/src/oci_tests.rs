@@ -5,7 +5,7 @@ fn problem(result: Result<(), SandboxError>) -> String {
 }
 
 #[test]
-fn takes_a_root_file_system_that_has_every_mount_point() {
+fn a_root_file_system_with_every_mount_point_is_accepted() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("bare");
     make_bare_root(&root).unwrap();
@@ -15,7 +15,7 @@ fn takes_a_root_file_system_that_has_every_mount_point() {
 }
 
 #[test]
-fn refuses_a_root_file_system_in_which_a_runtime_would_make_something() {
+fn a_root_file_system_without_a_mount_point_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
     make_bare_root(root).unwrap();

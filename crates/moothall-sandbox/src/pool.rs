@@ -17,7 +17,7 @@ use crate::memory_budget::{IdleSandboxes, MIB, MemoryBudget};
 use crate::{SandboxEngine, SandboxError, SandboxSpec, StartedSandbox};
 
 /// How long `drain` waits for sandboxes that are being started.
-const COMING: Duration = Duration::from_secs(2);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone)]
 pub struct PoolOptions {
@@ -30,7 +30,7 @@ pub struct PoolOptions {
 /// A sandbox with its share of the memory budget.
 #[derive(Debug)]
 pub(crate) struct PooledSandbox {
-    pub(crate) vessel: StartedSandbox,
+    pub(crate) sandbox: StartedSandbox,
     pub(crate) share: OwnedSemaphorePermit,
 }
 
@@ -50,7 +50,7 @@ struct SandboxPoolInner {
 #[derive(Debug, Default)]
 struct SandboxPoolState {
     /// One per spec, least recently requested first.
-    shelves: Vec<PoolSlot>,
+    slots: Vec<PoolSlot>,
     fillers: JoinSet<()>,
     closed: bool,
 }
@@ -58,13 +58,13 @@ struct SandboxPoolState {
 #[derive(Debug)]
 struct PoolSlot {
     spec: SandboxSpec,
-    waiting: Vec<PooledSandbox>,
+    idle: Vec<PooledSandbox>,
     /// Sandboxes being started for this slot.
-    coming: usize,
+    starting: usize,
 }
 
 /// Maximum number of specs with idle sandboxes. The least recently requested one is evicted.
-const MOST_SHELVES: usize = 4;
+const MAX_SLOTS: usize = 4;
 
 impl SandboxPool {
     pub(crate) fn new(engine: Arc<dyn SandboxEngine>, options: PoolOptions) -> Self {
@@ -85,25 +85,25 @@ impl SandboxPool {
         let mut share = pin!(self.share(spec));
         let taken = loop {
             // Register before checking the slot, so no notification is missed.
-            let mut put = pin!(self.inner.options.memory.idle().notified());
-            put.as_mut().enable();
-            if let Some(mut held) = self.inner.pop(spec) {
-                held.vessel.end.assign(labels);
-                break Ok(held);
+            let mut became_idle = pin!(self.inner.options.memory.idle().notified());
+            became_idle.as_mut().enable();
+            if let Some(mut pooled) = self.inner.pop(spec) {
+                pooled.sandbox.end.assign(labels);
+                break Ok(pooled);
             }
             tokio::select! {
                 biased;
                 share = &mut share => {
                     let share = share?;
                     let started = self.inner.engine.start(spec, labels).await;
-                    break started.map(|vessel| PooledSandbox { vessel, share });
+                    break started.map(|sandbox| PooledSandbox { sandbox, share });
                 }
-                () = put => {
-                    if self.waiting(spec) > 0 {
+                () = became_idle => {
+                    if self.idle_count(spec) > 0 {
                         continue;
                     }
                     if let Some(other) = self.inner.pop_other(spec) {
-                        other.vessel.end.finish().await;
+                        other.sandbox.end.finish().await;
                     } else if let Some((idle, _share)) = self.inner.options.memory.pop_idle() {
                         idle.end.finish().await;
                     }
@@ -115,8 +115,8 @@ impl SandboxPool {
     }
 
     /// Creates a slot for this spec and fills it.
-    pub(crate) fn expect(&self, spec: &SandboxSpec) {
-        self.inner.lock().shelf(spec);
+    pub(crate) fn prewarm(&self, spec: &SandboxSpec) {
+        self.inner.lock().slot(spec);
         self.fill(spec);
     }
 
@@ -128,20 +128,20 @@ impl SandboxPool {
         }
         // Discard the results of finished tasks.
         while state.fillers.try_join_next().is_some() {}
-        let shelf = state.shelf(spec);
-        let there = shelf.waiting.len() + shelf.coming;
-        for _ in there..self.inner.options.idle {
+        let slot = state.slot(spec);
+        let existing = slot.idle.len() + slot.starting;
+        for _ in existing..self.inner.options.idle {
             let memory = Arc::clone(self.inner.options.memory.free());
             let Ok(share) = memory.try_acquire_many_owned(self.units(spec)) else {
                 return;
             };
-            state.shelf(spec).coming += 1;
+            state.slot(spec).starting += 1;
             let (inner, spec) = (Arc::clone(&self.inner), spec.clone());
             state.fillers.spawn(async move {
                 let started = inner.engine.start(&spec, &SandboxLabels::default()).await;
-                let held = started.map(|vessel| PooledSandbox { vessel, share });
-                if let Some(unwanted) = inner.put(&spec, held) {
-                    unwanted.vessel.end.finish().await;
+                let pooled = started.map(|sandbox| PooledSandbox { sandbox, share });
+                if let Some(unwanted) = inner.put(&spec, pooled) {
+                    unwanted.sandbox.end.finish().await;
                 }
             });
         }
@@ -149,24 +149,25 @@ impl SandboxPool {
 
     /// Ends all idle sandboxes and closes the pool.
     pub(crate) async fn drain(&self) {
-        let (shelves, mut fillers) = {
+        let (slots, mut fillers) = {
             let mut state = self.inner.lock();
             state.closed = true;
-            (std::mem::take(&mut state.shelves), std::mem::take(&mut state.fillers))
+            (std::mem::take(&mut state.slots), std::mem::take(&mut state.fillers))
         };
         // Sandboxes that finish starting now are ended immediately. An interrupted start is cleaned
         // up later, or by the reaper the next time the program starts.
-        let _ = timeout(COMING, async { while fillers.join_next().await.is_some() {} }).await;
+        let _ =
+            timeout(DRAIN_TIMEOUT, async { while fillers.join_next().await.is_some() {} }).await;
         fillers.shutdown().await;
-        for held in shelves.into_iter().flat_map(|shelf| shelf.waiting) {
-            held.vessel.end.finish().await;
+        for pooled in slots.into_iter().flat_map(|slot| slot.idle) {
+            pooled.sandbox.end.finish().await;
         }
     }
 
     /// Number of idle sandboxes for this spec.
-    pub(crate) fn waiting(&self, spec: &SandboxSpec) -> usize {
+    pub(crate) fn idle_count(&self, spec: &SandboxSpec) -> usize {
         let state = self.inner.lock();
-        state.shelves.iter().find(|shelf| shelf.spec == *spec).map_or(0, |s| s.waiting.len())
+        state.slots.iter().find(|slot| slot.spec == *spec).map_or(0, |s| s.idle.len())
     }
 
     fn units(&self, spec: &SandboxSpec) -> u32 {
@@ -189,8 +190,8 @@ impl SandboxPool {
             if let Ok(share) = Arc::clone(&memory).try_acquire_many_owned(units) {
                 return Ok(share);
             }
-            if let Some(held) = self.inner.pop_other(spec) {
-                held.vessel.end.finish().await;
+            if let Some(pooled) = self.inner.pop_other(spec) {
+                pooled.sandbox.end.finish().await;
             } else if let Some((idle, _share)) = self.inner.options.memory.pop_idle() {
                 idle.end.finish().await;
             } else {
@@ -207,24 +208,24 @@ impl SandboxPool {
 impl SandboxPoolState {
     /// Returns the slot for a spec and marks it as most recently used. If there are too many, drops
     /// the oldest one, which ends its sandboxes.
-    fn shelf(&mut self, spec: &SandboxSpec) -> &mut PoolSlot {
-        let at = self.shelves.iter().position(|shelf| shelf.spec == *spec);
-        let shelf = at.map(|at| self.shelves.remove(at)).unwrap_or_else(|| PoolSlot {
+    fn slot(&mut self, spec: &SandboxSpec) -> &mut PoolSlot {
+        let at = self.slots.iter().position(|slot| slot.spec == *spec);
+        let slot = at.map(|at| self.slots.remove(at)).unwrap_or_else(|| PoolSlot {
             spec: spec.clone(),
-            waiting: Vec::new(),
-            coming: 0,
+            idle: Vec::new(),
+            starting: 0,
         });
-        if self.shelves.len() >= MOST_SHELVES {
-            self.shelves.remove(0);
+        if self.slots.len() >= MAX_SLOTS {
+            self.slots.remove(0);
         }
-        self.shelves.push_mut(shelf)
+        self.slots.push_mut(slot)
     }
 }
 
 impl IdleSandboxes for SandboxPoolInner {
     fn pop_idle(&self) -> Option<(StartedSandbox, OwnedSemaphorePermit)> {
-        let held = self.lock().shelves.iter_mut().find_map(|shelf| shelf.waiting.pop())?;
-        Some((held.vessel, held.share))
+        let pooled = self.lock().slots.iter_mut().find_map(|slot| slot.idle.pop())?;
+        Some((pooled.sandbox, pooled.share))
     }
 }
 
@@ -234,16 +235,12 @@ impl SandboxPoolInner {
     }
 
     fn pop(&self, spec: &SandboxSpec) -> Option<PooledSandbox> {
-        self.lock().shelf(spec).waiting.pop()
+        self.lock().slot(spec).idle.pop()
     }
 
     fn pop_other(&self, spec: &SandboxSpec) -> Option<PooledSandbox> {
         let mut state = self.lock();
-        state
-            .shelves
-            .iter_mut()
-            .filter(|shelf| shelf.spec != *spec)
-            .find_map(|shelf| shelf.waiting.pop())
+        state.slots.iter_mut().filter(|slot| slot.spec != *spec).find_map(|slot| slot.idle.pop())
     }
 
     /// Adds a sandbox to its slot, or returns it if it is no longer needed.
@@ -254,12 +251,12 @@ impl SandboxPoolInner {
     ) -> Option<PooledSandbox> {
         let mut state = self.lock();
         let closed = state.closed;
-        let shelf = state.shelves.iter_mut().find(|shelf| shelf.spec == *spec);
-        let Some(shelf) = shelf.filter(|_| !closed) else { return started.ok() };
-        shelf.coming = shelf.coming.saturating_sub(1);
+        let slot = state.slots.iter_mut().find(|slot| slot.spec == *spec);
+        let Some(slot) = slot.filter(|_| !closed) else { return started.ok() };
+        slot.starting = slot.starting.saturating_sub(1);
         match started {
-            Ok(held) => {
-                shelf.waiting.push(held);
+            Ok(pooled) => {
+                slot.idle.push(pooled);
                 self.options.memory.idle().notify_waiters();
             }
             // The next request starts one in the foreground and gets the error.

@@ -5,7 +5,7 @@ use crate::fake_engine::{FakeAgent, FakeEngine, spec};
 
 async fn idle(mut agent: FakeAgent) {
     agent.ready().await;
-    while agent.hear().await.is_some() {}
+    while agent.receive().await.is_some() {}
 }
 
 fn pool(engine: &Arc<FakeEngine>, idle: usize, shares: u64) -> SandboxPool {
@@ -20,29 +20,29 @@ async fn until(condition: impl Fn() -> bool) {
 }
 
 #[tokio::test]
-async fn what_is_taken_was_never_used_and_is_replaced_in_the_background() {
+async fn the_pool_hands_out_unused_sandboxes_and_refills_itself() {
     let engine = Arc::new(FakeEngine::new(idle));
     let pool = pool(&engine, 2, 10);
     let labels = SandboxLabels::default();
     let first = pool.take(&spec(), &labels).await.unwrap();
-    until(|| pool.waiting(&spec()) == 2).await;
+    until(|| pool.idle_count(&spec()) == 2).await;
     let second = pool.take(&spec(), &labels).await.unwrap();
-    assert_ne!(first.vessel.end.name(), second.vessel.end.name());
-    until(|| pool.waiting(&spec()) == 2).await;
+    assert_ne!(first.sandbox.end.name(), second.sandbox.end.name());
+    until(|| pool.idle_count(&spec()) == 2).await;
     assert_eq!(engine.started.load(Ordering::SeqCst), 4);
     drop((first, second));
     // Used sandboxes are not returned.
-    assert_eq!((pool.waiting(&spec()), engine.alive.load(Ordering::SeqCst)), (2, 2));
+    assert_eq!((pool.idle_count(&spec()), engine.alive.load(Ordering::SeqCst)), (2, 2));
     pool.drain().await;
     assert_eq!(engine.alive.load(Ordering::SeqCst), 0);
 }
 
 #[tokio::test]
-async fn one_that_waited_is_told_whose_it_is_now() {
+async fn a_pooled_sandbox_gets_the_labels_of_its_user() {
     let engine = Arc::new(FakeEngine::new(idle));
     let pool = pool(&engine, 1, 10);
-    pool.expect(&spec());
-    until(|| pool.waiting(&spec()) == 1).await;
+    pool.prewarm(&spec());
+    until(|| pool.idle_count(&spec()) == 1).await;
     let labels = SandboxLabels([("run".to_owned(), "r".to_owned())].into());
     let held = pool.take(&spec(), &labels).await.unwrap();
     assert_eq!(*engine.labels.lock().unwrap(), [labels]);
@@ -50,7 +50,7 @@ async fn one_that_waited_is_told_whose_it_is_now() {
 }
 
 #[tokio::test]
-async fn who_asks_beyond_the_memory_waits_for_one_to_end() {
+async fn a_request_beyond_the_memory_limit_waits_until_a_sandbox_ends() {
     let engine = Arc::new(FakeEngine::new(idle));
     let pool = pool(&engine, 0, 1);
     let labels = SandboxLabels::default();
@@ -70,36 +70,36 @@ async fn who_asks_beyond_the_memory_waits_for_one_to_end() {
 /// Regression: sandboxes being started for the pool held all the memory, and a request waited for
 /// memory that was never released.
 #[tokio::test]
-async fn who_waits_for_memory_takes_what_comes_to_the_shelf() {
+async fn a_request_waiting_for_memory_takes_a_sandbox_started_for_the_pool() {
     let engine = Arc::new(FakeEngine::new(idle));
     let pool = pool(&engine, 1, 1);
-    pool.expect(&spec());
-    assert_eq!(pool.waiting(&spec()), 0);
+    pool.prewarm(&spec());
+    assert_eq!(pool.idle_count(&spec()), 0);
     let held = pool.take(&spec(), &SandboxLabels::default()).await.unwrap();
     assert_eq!(engine.started.load(Ordering::SeqCst), 1);
     drop(held);
 }
 
 #[tokio::test]
-async fn what_comes_for_another_spec_makes_room() {
+async fn a_starting_sandbox_of_another_spec_is_evicted_for_a_request() {
     let engine = Arc::new(FakeEngine::new(idle));
     let pool = pool(&engine, 1, 1);
-    pool.expect(&spec());
+    pool.prewarm(&spec());
     let other = SandboxSpec { image: "data".to_owned(), ..spec() };
     let held = pool.take(&other, &SandboxLabels::default()).await.unwrap();
-    assert_eq!((pool.waiting(&spec()), engine.started.load(Ordering::SeqCst)), (0, 2));
+    assert_eq!((pool.idle_count(&spec()), engine.started.load(Ordering::SeqCst)), (0, 2));
     drop(held);
 }
 
 #[tokio::test]
-async fn what_waits_for_another_spec_makes_room() {
+async fn an_idle_sandbox_of_another_spec_is_evicted_for_a_request() {
     let engine = Arc::new(FakeEngine::new(idle));
     let pool = pool(&engine, 1, 1);
-    pool.expect(&spec());
-    until(|| pool.waiting(&spec()) == 1).await;
+    pool.prewarm(&spec());
+    until(|| pool.idle_count(&spec()) == 1).await;
     let other = SandboxSpec { image: "data".to_owned(), ..spec() };
     let held = pool.take(&other, &SandboxLabels::default()).await.unwrap();
-    assert_eq!(pool.waiting(&spec()), 0);
+    assert_eq!(pool.idle_count(&spec()), 0);
     drop(held);
 }
 
@@ -117,18 +117,18 @@ async fn a_sandbox_larger_than_the_budget_is_refused_and_not_waited_for() {
 }
 
 #[tokio::test]
-async fn a_pool_that_cannot_be_filled_leaves_the_memory_free() {
+async fn a_failed_refill_of_the_pool_releases_its_memory() {
     let engine = Arc::new(FakeEngine::new(idle));
     engine.failures.store(1, Ordering::SeqCst);
     let pool = pool(&engine, 1, 1);
-    pool.expect(&spec());
+    pool.prewarm(&spec());
     until(|| engine.started.load(Ordering::SeqCst) == 1).await;
     let held = pool.take(&spec(), &SandboxLabels::default()).await.unwrap();
     drop(held);
 }
 
 #[tokio::test]
-async fn pools_share_their_memory_and_idle_sandboxes_of_one_make_way_for_the_other() {
+async fn pools_share_memory_and_evict_each_others_idle_sandboxes() {
     let (one, other) = (Arc::new(FakeEngine::new(idle)), Arc::new(FakeEngine::new(idle)));
     let memory = MemoryBudget::new(2 * (100 << 20));
     let pool = |engine: &Arc<FakeEngine>, idle| {
@@ -136,10 +136,10 @@ async fn pools_share_their_memory_and_idle_sandboxes_of_one_make_way_for_the_oth
         SandboxPool::new(engine, PoolOptions { idle, memory: memory.clone() })
     };
     let (first, second) = (pool(&one, 2), pool(&other, 0));
-    first.expect(&spec());
-    until(|| first.waiting(&spec()) == 2).await;
+    first.prewarm(&spec());
+    until(|| first.idle_count(&spec()) == 2).await;
     let held = second.take(&spec(), &SandboxLabels::default()).await.unwrap();
     let alive = || one.alive.load(Ordering::SeqCst) + other.alive.load(Ordering::SeqCst);
-    assert_eq!((first.waiting(&spec()), alive()), (1, 2));
+    assert_eq!((first.idle_count(&spec()), alive()), (1, 2));
     drop(held);
 }

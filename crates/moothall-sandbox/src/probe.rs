@@ -17,7 +17,7 @@ use crate::lease::SandboxLease;
 use crate::{EngineName, SandboxEngine, SandboxError, SandboxSpec};
 
 /// Time limit for a probe. The slowest part is the first boot of an emulated machine.
-const PATIENCE: Duration = Duration::from_secs(90);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// The probe program. It only opens files and connections and does not damage what it can reach.
 pub(crate) const PROGRAM: &str = include_str!("probe/probe.py");
@@ -71,11 +71,11 @@ pub async fn probe(
     engine: &Arc<dyn SandboxEngine>,
     image: &str,
 ) -> Result<ProbeReport, SandboxError> {
-    let late = SandboxError::NotReady { what: "the probe", waited: PATIENCE };
-    tokio::time::timeout(PATIENCE, try_out(engine, image)).await.map_err(|_| late)?
+    let timed_out = SandboxError::NotReady { what: "the probe", waited: PROBE_TIMEOUT };
+    tokio::time::timeout(PROBE_TIMEOUT, run_probe(engine, image)).await.map_err(|_| timed_out)?
 }
 
-async fn try_out(
+async fn run_probe(
     engine: &Arc<dyn SandboxEngine>,
     image: &str,
 ) -> Result<ProbeReport, SandboxError> {
@@ -92,11 +92,11 @@ async fn try_out(
     let labels =
         SandboxLabels(BTreeMap::from([("project".to_owned(), "moothall-probe".to_owned())]));
     let started = Instant::now();
-    let vessel = engine.start(&spec, &labels).await?;
+    let sandbox = engine.start(&spec, &labels).await?;
     let start_ms = millis(started);
-    let attestation = attestation(engine.as_ref(), &vessel, &spec, Vec::new());
+    let attestation = attestation(engine.as_ref(), &sandbox, &spec, Vec::new());
     let held_by = attestation.held_by.clone();
-    let lease = SandboxLease::new(vessel, spec, attestation, None);
+    let lease = SandboxLease::new(sandbox, spec, attestation, None);
 
     let path = |text: &str| -> Result<GuestPath, SandboxError> {
         text.parse()
@@ -110,9 +110,9 @@ async fn try_out(
     let run_ms = millis(started);
     let execution = executed.execution;
     // The guest's output is untrusted: only one boolean per rule is read from it.
-    let told: BTreeMap<String, bool> =
+    let results: BTreeMap<String, bool> =
         serde_json::from_str(execution.stdout.text.trim()).unwrap_or_default();
-    if !execution.exit.is_zero() || told.is_empty() {
+    if !execution.exit.is_zero() || results.is_empty() {
         return Err(SandboxError::Start {
             engine: engine.name().to_string(),
             problem: format!(
@@ -124,7 +124,7 @@ async fn try_out(
     }
     let inside = RULES.iter().map(|(key, rule)| SelfTest {
         rule: RuleId::new(rule),
-        held: told.get(*key).copied().unwrap_or(false),
+        held: results.get(*key).copied().unwrap_or(false),
     });
     let self_tests = inside.chain(engine.self_tests()).collect();
     // Wait for cleanup before reporting.

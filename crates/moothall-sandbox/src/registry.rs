@@ -20,10 +20,10 @@ use serde::{Deserialize, Serialize};
 use crate::{EngineName, SandboxError};
 
 /// How long the reaper waits for killed processes.
-const DYING: Duration = Duration::from_secs(5);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Time limit for a runtime to delete a container.
-const DELETING: Duration = Duration::from_secs(20);
+const DELETE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Parent of all cgroups created here.
 pub(crate) const CGROUP_PARENT: &str = "moothall";
@@ -215,7 +215,7 @@ impl SandboxRegistry {
         class: IsolationClass,
         image: &str,
         labels: &SandboxLabels,
-        leaves: CleanupList,
+        cleanup: CleanupList,
     ) -> Result<RecordGuard, SandboxError> {
         let record = SandboxRecord {
             name: name.to_owned(),
@@ -226,7 +226,7 @@ impl SandboxRegistry {
             owner: self.0.owner.clone(),
             started_at_ms: now_ms(),
             boot: boot_id().unwrap_or_default(),
-            leaves,
+            leaves: cleanup,
         };
         let path = self.0.folder.join(format!("{name}.json"));
         write(&path, &record)?;
@@ -264,7 +264,7 @@ impl SandboxRegistry {
                 .or_insert_with(|| take_over(folder, &record.owner))
                 .is_some();
             if owner_is_gone {
-                match vouch_for(&record, folder).and_then(|()| reap_one(&record)) {
+                match check_record(&record, folder).and_then(|()| reap_one(&record)) {
                     Ok(()) => {
                         let _ = fs::remove_file(&path);
                         reaped.push(record.name);
@@ -317,33 +317,35 @@ fn take_over(folder: &Path, owner: &str) -> Option<File> {
 
 /// Checks that a record names only resources that this program creates. The reaper kills and
 /// deletes what a record names, so everything must be below our own folders.
-fn vouch_for(record: &SandboxRecord, folder: &Path) -> Result<(), String> {
-    let plain = |path: &Path| !path.components().any(|part| part == Component::ParentDir);
+fn check_record(record: &SandboxRecord, folder: &Path) -> Result<(), String> {
+    let has_no_parent_part =
+        |path: &Path| !path.components().any(|part| part == Component::ParentDir);
     let state = folder.parent().unwrap_or(folder);
-    let ours = |path: &Path| plain(path) && path != state && path.starts_with(state);
-    let leaves = &record.leaves;
-    if let Some(stranger) = leaves.folders.iter().find(|path| !ours(path)) {
+    let is_own_path =
+        |path: &Path| has_no_parent_part(path) && path != state && path.starts_with(state);
+    let cleanup = &record.leaves;
+    if let Some(foreign) = cleanup.folders.iter().find(|path| !is_own_path(path)) {
         return Err(format!(
             "its record names a folder that moothall does not own: {}",
-            stranger.display()
+            foreign.display()
         ));
     }
-    let of_ours = |path: &Path| {
+    let is_own_cgroup = |path: &Path| {
         let parent = path.parent().and_then(Path::file_name);
-        plain(path)
+        has_no_parent_part(path)
             && path.starts_with("/sys/fs/cgroup")
             && parent.is_some_and(|parent| parent == CGROUP_PARENT)
     };
-    if let Some(stranger) = leaves.cgroups.iter().find(|path| !of_ours(path)) {
+    if let Some(foreign) = cleanup.cgroups.iter().find(|path| !is_own_cgroup(path)) {
         return Err(format!(
             "its record names a cgroup that moothall does not own: {}",
-            stranger.display()
+            foreign.display()
         ));
     }
-    if let Some(container) = &leaves.container {
+    if let Some(container) = &cleanup.container {
         let named = container.id.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
         let known = crate::oci::program(record.engine).as_deref() == Some(&*container.runtime);
-        if !named || !known || !ours(&container.root) {
+        if !named || !known || !is_own_path(&container.root) {
             return Err(format!(
                 "its record names a container that moothall does not own: {}",
                 container.id
@@ -354,12 +356,12 @@ fn vouch_for(record: &SandboxRecord, folder: &Path) -> Result<(), String> {
 }
 
 fn reap_one(record: &SandboxRecord) -> Result<(), String> {
-    let leaves = &record.leaves;
+    let cleanup = &record.leaves;
     let same_boot = record.boot == boot_id().unwrap_or_default();
-    for process in leaves.processes.iter().filter(|_| same_boot) {
+    for process in cleanup.processes.iter().filter(|_| same_boot) {
         process.kill();
     }
-    if let Some(container) = &leaves.container {
+    if let Some(container) = &cleanup.container {
         // The exit status is ignored: the check below is whether its state is gone.
         let deleting = std::process::Command::new(&container.runtime)
             .arg("--root")
@@ -370,23 +372,23 @@ fn reap_one(record: &SandboxRecord) -> Result<(), String> {
             .stderr(std::process::Stdio::null())
             .spawn();
         if let Ok(deleting) = deleting {
-            wait_or_kill(deleting, DELETING);
+            wait_or_kill(deleting, DELETE_TIMEOUT);
         }
         if container.root.join(&container.id).exists() {
             return Err(format!("container {} still exists", container.id));
         }
     }
-    let until = std::time::Instant::now() + DYING;
-    while same_boot && leaves.processes.iter().any(|process| process.is_alive()) {
+    let until = std::time::Instant::now() + EXIT_TIMEOUT;
+    while same_boot && cleanup.processes.iter().any(|process| process.is_alive()) {
         if std::time::Instant::now() > until {
             return Err("a killed process did not exit".to_owned());
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    for cgroup in &leaves.cgroups {
+    for cgroup in &cleanup.cgroups {
         remove_cgroup(cgroup).map_err(|error| error.to_string())?;
     }
-    for folder in &leaves.folders {
+    for folder in &cleanup.folders {
         match fs::remove_dir_all(folder) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.to_string()),
             _ => {}
@@ -395,9 +397,9 @@ fn reap_one(record: &SandboxRecord) -> Result<(), String> {
     Ok(())
 }
 
-/// Waits for a command and kills it after `most`.
-fn wait_or_kill(mut command: std::process::Child, most: Duration) {
-    let until = std::time::Instant::now() + most;
+/// Waits for a command and kills it after `limit`.
+fn wait_or_kill(mut command: std::process::Child, limit: Duration) {
+    let until = std::time::Instant::now() + limit;
     while matches!(command.try_wait(), Ok(None)) {
         if std::time::Instant::now() > until {
             let _ = command.kill();
@@ -447,7 +449,7 @@ fn check_own_folder(folder: &Path) -> Result<(), SandboxError> {
 
 /// Kills all processes in a cgroup and removes it, if it exists.
 pub(crate) fn remove_cgroup(folder: &Path) -> std::io::Result<()> {
-    let until = std::time::Instant::now() + DYING;
+    let until = std::time::Instant::now() + EXIT_TIMEOUT;
     loop {
         if let Ok(members) = fs::read_to_string(folder.join("cgroup.procs")) {
             for pid in members.lines().filter_map(|line| line.parse().ok()) {

@@ -16,7 +16,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn what_a_living_process_owns_is_not_reaped() {
+fn sandboxes_of_a_running_process_are_not_reaped() {
     let folder = tempfile::tempdir().unwrap();
     let registry = SandboxRegistry::open(folder.path()).unwrap();
     let guard = record(&registry, "one", CleanupList::default());
@@ -27,7 +27,7 @@ fn what_a_living_process_owns_is_not_reaped() {
 }
 
 #[test]
-fn what_a_dead_process_left_is_reaped_with_everything_it_wrote_down() {
+fn sandboxes_of_a_dead_process_are_reaped_with_their_files() {
     let state = tempfile::tempdir().unwrap();
     let folder = state.path().join("sandboxes");
     let left_folder = state.path().join("oci/bundle");
@@ -52,7 +52,7 @@ fn what_a_dead_process_left_is_reaped_with_everything_it_wrote_down() {
 }
 
 #[test]
-fn a_record_that_was_being_written_when_its_owner_was_killed_is_removed() {
+fn a_registry_record_half_written_by_a_dead_process_is_removed() {
     let folder = tempfile::tempdir().unwrap();
     let registry = SandboxRegistry::open(folder.path()).unwrap();
     let half = folder.path().join(format!("one.{}.new", registry.0.owner));
@@ -65,7 +65,7 @@ fn a_record_that_was_being_written_when_its_owner_was_killed_is_removed() {
 }
 
 #[test]
-fn a_process_id_that_was_given_to_another_process_is_left_alone() {
+fn a_reused_process_id_is_not_killed_by_the_reaper() {
     let folder = tempfile::tempdir().unwrap();
     let registry = SandboxRegistry::open(folder.path()).unwrap();
     let me = ProcessId::of(std::process::id().try_into().unwrap()).unwrap();
@@ -77,7 +77,7 @@ fn a_process_id_that_was_given_to_another_process_is_left_alone() {
 }
 
 #[test]
-fn names_carry_the_run_and_differ() {
+fn sandbox_names_contain_the_run_and_are_unique() {
     let folder = tempfile::tempdir().unwrap();
     let registry = SandboxRegistry::open(folder.path()).unwrap();
     let (one, two) = (registry.name_for(&labels()), registry.name_for(&labels()));
@@ -86,7 +86,7 @@ fn names_carry_the_run_and_differ() {
 }
 
 #[test]
-fn a_record_that_names_what_is_not_ours_is_not_acted_upon() {
+fn the_reaper_ignores_a_record_with_foreign_paths() {
     let elsewhere = tempfile::tempdir().unwrap();
     let victim = elsewhere.path().join("victim");
     fs::create_dir(&victim).unwrap();
@@ -124,7 +124,7 @@ fn a_record_that_names_what_is_not_ours_is_not_acted_upon() {
 }
 
 #[test]
-fn a_registry_that_others_may_write_is_not_used() {
+fn a_registry_writable_by_other_users_is_refused() {
     use std::os::unix::fs::PermissionsExt as _;
     let state = tempfile::tempdir().unwrap();
     let folder = state.path().join("sandboxes");

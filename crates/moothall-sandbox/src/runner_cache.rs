@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 use crate::{PoolOptions, ProbedEngine, SandboxError, SandboxHost, SandboxPolicy, SandboxRunner};
 
 /// Limit of kept runners. The least recently requested one is shut down.
-const MOST_RUNNERS: usize = 4;
+const MAX_RUNNERS: usize = 4;
 
 /// Keeps runners and their pools between requests, until [`RunnerCache::shut_down`].
 #[derive(Debug, Default)]
@@ -51,10 +51,10 @@ impl RunnerCache {
         }
         // Discard the results of finished shutdowns.
         while state.evictions.try_join_next().is_some() {}
-        let at = state.runners.iter().position(|(known, _)| *known == key);
-        let kept = at.map(|at| state.runners.remove(at));
-        let (key, runner) = kept.unwrap_or_else(|| (key, SandboxRunner::new(chosen, options)));
-        if state.runners.len() >= MOST_RUNNERS {
+        let index = state.runners.iter().position(|(known, _)| *known == key);
+        let cached = index.map(|index| state.runners.remove(index));
+        let (key, runner) = cached.unwrap_or_else(|| (key, SandboxRunner::new(chosen, options)));
+        if state.runners.len() >= MAX_RUNNERS {
             let (_, evicted) = state.runners.remove(0);
             state.evictions.spawn(async move { evicted.shut_down().await });
         }

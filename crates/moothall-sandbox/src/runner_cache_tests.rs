@@ -9,7 +9,7 @@ use crate::{EngineName, MemoryBudget, ProbeReport, SandboxEngine};
 
 async fn wait_for_messages(mut agent: FakeAgent) {
     agent.ready().await;
-    while agent.hear().await.is_some() {}
+    while agent.receive().await.is_some() {}
 }
 
 fn runner(cache: &RunnerCache, engine: &Arc<FakeEngine>, key: &str) -> SandboxRunner {
@@ -38,16 +38,16 @@ async fn a_sandbox_stays_ready_after_the_request_that_started_it() {
     let engine = Arc::new(FakeEngine::new(wait_for_messages));
     let cache = RunnerCache::default();
     let first = runner(&cache, &engine, "python");
-    first.expect(&spec());
-    until(|| first.waiting(&spec()) == 1).await;
+    first.prewarm(&spec());
+    until(|| first.idle_count(&spec()) == 1).await;
     first.shut_down().await;
 
     let second = runner(&cache, &engine, "python");
-    assert_eq!(second.waiting(&spec()), 1);
+    assert_eq!(second.idle_count(&spec()), 1);
     let lease = second.lease(&spec(), &SandboxLabels::default()).await.unwrap();
     assert_eq!(lease.name(), "fake-1");
     lease.end().await;
-    until(|| second.waiting(&spec()) == 1).await;
+    until(|| second.idle_count(&spec()) == 1).await;
 
     cache.shut_down().await;
     assert_eq!(engine.alive.load(Ordering::SeqCst), 0);
@@ -58,9 +58,9 @@ async fn runners_with_different_keys_share_nothing() {
     let engine = Arc::new(FakeEngine::new(wait_for_messages));
     let cache = RunnerCache::default();
     let python = runner(&cache, &engine, "python");
-    python.expect(&spec());
-    until(|| python.waiting(&spec()) == 1).await;
-    assert_eq!(runner(&cache, &engine, "python, built again").waiting(&spec()), 0);
+    python.prewarm(&spec());
+    until(|| python.idle_count(&spec()) == 1).await;
+    assert_eq!(runner(&cache, &engine, "python, built again").idle_count(&spec()), 0);
     cache.shut_down().await;
 }
 
@@ -69,9 +69,9 @@ async fn the_least_recently_requested_runner_is_shut_down() {
     let engine = Arc::new(FakeEngine::new(wait_for_messages));
     let cache = RunnerCache::default();
     let oldest = runner(&cache, &engine, "0");
-    oldest.expect(&spec());
-    until(|| oldest.waiting(&spec()) == 1).await;
-    for number in 1..=MOST_RUNNERS {
+    oldest.prewarm(&spec());
+    until(|| oldest.idle_count(&spec()) == 1).await;
+    for number in 1..=MAX_RUNNERS {
         runner(&cache, &engine, &number.to_string());
     }
     until(|| engine.alive.load(Ordering::SeqCst) == 0).await;
@@ -84,8 +84,8 @@ async fn a_runner_that_is_requested_after_shutdown_belongs_to_its_user() {
     let cache = RunnerCache::default();
     cache.shut_down().await;
     let late = runner(&cache, &engine, "python");
-    late.expect(&spec());
-    until(|| late.waiting(&spec()) == 1).await;
+    late.prewarm(&spec());
+    until(|| late.idle_count(&spec()) == 1).await;
     late.shut_down().await;
     assert_eq!(engine.alive.load(Ordering::SeqCst), 0);
 }

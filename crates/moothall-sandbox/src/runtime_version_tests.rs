@@ -10,7 +10,7 @@ fn check(engine: &str, version: &str, expected: &[&str]) {
 }
 
 #[test]
-fn runc_is_judged_by_the_fixes_of_its_branch() {
+fn runc_versions_are_checked_against_the_fixes_of_their_branch() {
     let both = ["CVE-2024-21626", "CVE-2025-31133", "older than 1.2.8"];
     check("runc", "1.1.5+ds1 (user namespace)", &["runc 1.1.5+ds1 is older"]);
     check("runc", "1.1.5+ds1", &both);
@@ -27,14 +27,14 @@ fn runc_is_judged_by_the_fixes_of_its_branch() {
 }
 
 #[test]
-fn runsc_is_judged_by_the_day_of_its_release() {
+fn runsc_versions_are_checked_by_their_release_date() {
     check("runsc", "0.0~20221219.0", &["older than 20240729, the oldest tested release"]);
     check("runsc", "0.0~20240729.0", &[]);
     check("runsc", "release-20260302.0", &[]);
 }
 
 #[test]
-fn version_that_says_nothing_is_not_judged() {
+fn an_unknown_runtime_version_gives_no_warning() {
     check("runc", "unknown", &[]);
     check("runc", "", &[]);
     check("runsc", "VERSION_MISSING", &[]);

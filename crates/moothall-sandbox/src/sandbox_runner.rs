@@ -12,7 +12,7 @@ use crate::probe::ProbeReport;
 use crate::{EngineName, OutputListener, SandboxEngine, SandboxError, SandboxSpec};
 
 /// A failed lease is retried twice, each time with a fresh sandbox.
-const TRIES: u32 = 3;
+const MAX_ATTEMPTS: u32 = 3;
 
 /// Requirements for a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub enum SharedKernel {
 impl SandboxPolicy {
     /// Whether an engine with this name and class is acceptable.
     pub fn allows(&self, engine: EngineName, class: IsolationClass) -> bool {
-        self.engine.is_none_or(|wanted| wanted == engine)
+        self.engine.is_none_or(|only| only == engine)
             && class >= self.minimum
             && (class != IsolationClass::SharedKernel
                 || self.shared_kernel == SharedKernel::Accepted)
@@ -121,13 +121,13 @@ impl SandboxRunner {
     }
 
     /// Starts filling the pool for a spec that will be requested soon.
-    pub fn expect(&self, spec: &SandboxSpec) {
-        self.pool.expect(spec);
+    pub fn prewarm(&self, spec: &SandboxSpec) {
+        self.pool.prewarm(spec);
     }
 
     /// Number of idle sandboxes for this spec.
-    pub fn waiting(&self, spec: &SandboxSpec) -> usize {
-        self.pool.waiting(spec)
+    pub fn idle_count(&self, spec: &SandboxSpec) -> usize {
+        self.pool.idle_count(spec)
     }
 
     /// Returns a fresh sandbox.
@@ -140,8 +140,8 @@ impl SandboxRunner {
         loop {
             tries += 1;
             match self.pool.take(spec, labels).await {
-                Ok(held) => return Ok(self.leased(held, spec)),
-                Err(error) if error.is_retryable() && tries < TRIES => {
+                Ok(pooled) => return Ok(self.make_lease(pooled, spec)),
+                Err(error) if error.is_retryable() && tries < MAX_ATTEMPTS => {
                     tracing::warn!(%error, tries, "a sandbox did not start; trying another");
                 }
                 Err(error) => return Err(error),
@@ -167,7 +167,7 @@ impl SandboxRunner {
             let listener =
                 listener.as_mut().map(|listener| &mut **listener as &mut dyn OutputListener);
             match lease.execute(request, inputs, listener).await {
-                Err(error) if error.is_retryable() && tries < TRIES => {
+                Err(error) if error.is_retryable() && tries < MAX_ATTEMPTS => {
                     tracing::warn!(%error, tries, "a sandbox was lost; trying another");
                 }
                 other => return other,
@@ -182,10 +182,10 @@ impl SandboxRunner {
         }
     }
 
-    fn leased(&self, held: PooledSandbox, spec: &SandboxSpec) -> SandboxLease {
+    fn make_lease(&self, pooled: PooledSandbox, spec: &SandboxSpec) -> SandboxLease {
         let attestation =
-            attestation(self.engine.as_ref(), &held.vessel, spec, self.self_tests.clone());
-        SandboxLease::new(held.vessel, spec.clone(), attestation, Some(held.share))
+            attestation(self.engine.as_ref(), &pooled.sandbox, spec, self.self_tests.clone());
+        SandboxLease::new(pooled.sandbox, spec.clone(), attestation, Some(pooled.share))
     }
 }
 

@@ -46,7 +46,7 @@ const ANY: SandboxPolicy = SandboxPolicy {
 };
 
 #[test]
-fn the_strongest_that_holds_is_chosen() {
+fn the_strongest_working_engine_is_chosen() {
     use EngineName::{Microvm, Runc, Runsc};
     use IsolationClass::{EmulatedVm, SharedKernel as Shared, UserKernel};
     let found = [(EmulatedVm, Microvm, true), (Shared, Runc, true), (UserKernel, Runsc, true)];
@@ -57,7 +57,7 @@ fn the_strongest_that_holds_is_chosen() {
 }
 
 #[test]
-fn a_shared_kernel_is_used_only_where_a_person_said_so() {
+fn a_shared_kernel_engine_is_used_only_if_explicitly_allowed() {
     let found = [(IsolationClass::SharedKernel, EngineName::Runc, true)];
     let refused = "no sandbox on this host is at least shared-kernel: runc is shared-kernel";
     check(&found, ANY, Err(refused));
@@ -67,7 +67,7 @@ fn a_shared_kernel_is_used_only_where_a_person_said_so() {
 }
 
 #[test]
-fn nothing_weaker_than_the_minimum_is_used() {
+fn no_engine_weaker_than_the_minimum_class_is_used() {
     let found = [(IsolationClass::EmulatedVm, EngineName::Microvm, true)];
     let policy = SandboxPolicy { minimum: IsolationClass::UserKernel, ..ANY };
     let refused = "no sandbox on this host is at least user-kernel: microvm is emulated-vm";
@@ -77,7 +77,7 @@ fn nothing_weaker_than_the_minimum_is_used() {
 }
 
 #[test]
-fn an_engine_that_does_not_hold_is_not_used_and_the_reason_is_said() {
+fn an_engine_that_fails_its_probe_is_not_used_and_the_reason_is_given() {
     let found = [(IsolationClass::HardwareVm, EngineName::Microvm, false)];
     let refused = "no sandbox on this host is at least shared-kernel: \
                    microvm fails sandbox.no-network";
@@ -85,7 +85,7 @@ fn an_engine_that_does_not_hold_is_not_used_and_the_reason_is_said() {
 }
 
 #[test]
-fn an_engine_that_holds_no_memory_is_not_used() {
+fn an_engine_without_a_memory_limit_is_not_used() {
     let engine: Arc<dyn SandboxEngine> = Arc::new(FakeEngine::new(|_| async {}));
     let mut report = report(IsolationClass::UserKernel, EngineName::Runsc, true);
     report.held_by.remove(&LimitName::Memory);
@@ -99,9 +99,9 @@ fn an_engine_that_holds_no_memory_is_not_used() {
 
 async fn well_behaved(mut agent: FakeAgent) {
     agent.ready().await;
-    agent.hear_until(&HostMessage::End).await;
-    agent.say(&GuestMessage::Done).await;
-    agent.hear_until(&HostMessage::End).await;
+    agent.receive_until(&HostMessage::End).await;
+    agent.send(&GuestMessage::Done).await;
+    agent.receive_until(&HostMessage::End).await;
     agent.data(GuestStream::Stdout, b"1\n").await;
     let ended = ProgramExit {
         way: ExitCause::Exited(0),
@@ -109,8 +109,8 @@ async fn well_behaved(mut agent: FakeAgent) {
         stderr_truncated: false,
         left_running: 0,
     };
-    agent.say(&GuestMessage::Ended(ended)).await;
-    while agent.hear().await.is_some() {}
+    agent.send(&GuestMessage::Ended(ended)).await;
+    while agent.receive().await.is_some() {}
 }
 
 fn request() -> ExecuteRequest {
@@ -127,7 +127,7 @@ fn sandboxes(engine: &Arc<FakeEngine>) -> SandboxRunner {
 }
 
 #[tokio::test]
-async fn a_start_that_fails_is_tried_twice_more() {
+async fn a_failed_sandbox_start_is_retried_twice() {
     let engine = Arc::new(FakeEngine::new(well_behaved));
     engine.failures.store(2, Ordering::SeqCst);
     let none = BTreeMap::new();
@@ -153,7 +153,7 @@ async fn a_start_that_fails_is_tried_twice_more() {
 }
 
 #[tokio::test]
-async fn a_sandbox_lost_before_the_program_ran_is_replaced_and_one_lost_after_is_told() {
+async fn a_sandbox_is_replaced_only_if_lost_before_the_program_ran() {
     // The sandbox died before the first file arrived: nothing ran, so another sandbox may be used.
     let seen = Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let engine = Arc::new(FakeEngine::new({
@@ -181,9 +181,9 @@ async fn a_sandbox_lost_before_the_program_ran_is_replaced_and_one_lost_after_is
     // not retried.
     let engine = Arc::new(FakeEngine::new(|mut agent: FakeAgent| async move {
         agent.ready().await;
-        agent.hear_until(&HostMessage::End).await;
-        agent.say(&GuestMessage::Done).await;
-        agent.hear_until(&HostMessage::End).await;
+        agent.receive_until(&HostMessage::End).await;
+        agent.send(&GuestMessage::Done).await;
+        agent.receive_until(&HostMessage::End).await;
     }));
     let executed = sandboxes(&engine)
         .execute(&SandboxLabels::default(), &request(), &none, None)

@@ -15,17 +15,17 @@ use tokio::time::{Instant, timeout_at};
 use crate::SandboxError;
 
 /// Time limit for a short exchange. Emulated machines on busy hosts are slow.
-const EXCHANGE: Duration = Duration::from_secs(20);
+const EXCHANGE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// How long to wait for the agent after the program's time limit. The agent normally stops the
 /// program itself.
-const GRACE: Duration = Duration::from_secs(2);
+const GRACE_PERIOD: Duration = Duration::from_secs(2);
 
 /// How much output beyond the limit is tolerated: one frame in transit per stream.
 const SLACK_BYTES: u64 = 128 << 10;
 
 /// Maximum number of entries in a listing.
-const MOST_LISTED: usize = 2_000;
+const MAX_LISTED: usize = 2_000;
 
 /// Receives a program's output as it is printed.
 pub trait OutputListener: Send {
@@ -64,9 +64,9 @@ pub(crate) struct SessionRun {
 #[derive(Debug)]
 pub(crate) enum SessionRunEnd {
     /// The agent reported how it ended.
-    Told(ProgramExit),
+    Reported(ProgramExit),
     /// The agent did not report before the deadline.
-    Silent,
+    TimedOut,
     /// The connection ended or the agent violated the protocol.
     Broken(SandboxError),
 }
@@ -85,8 +85,8 @@ impl AgentSession {
         self.unfinished
     }
 
-    /// Begins an exchange. It counts as interrupted until [`finished`](Self::finished) is called.
-    fn begin(&mut self) -> Result<(), SandboxError> {
+    /// Begins an exchange. It counts as interrupted until [`finish_exchange`](Self::finish_exchange) is called.
+    fn begin_exchange(&mut self) -> Result<(), SandboxError> {
         if self.unfinished {
             let before = "a previous exchange was interrupted";
             return Err(SandboxError::Protocol(before.to_owned()));
@@ -95,18 +95,18 @@ impl AgentSession {
         Ok(())
     }
 
-    fn finished(&mut self) {
+    fn finish_exchange(&mut self) {
         self.unfinished = false;
     }
 
     /// Waits until the agent reports that it is ready.
     pub async fn ready(&mut self, within: Duration) -> Result<(), SandboxError> {
-        self.begin()?;
+        self.begin_exchange()?;
         let deadline = Instant::now() + within;
-        let late = SandboxError::NotReady { what: "the guest agent", waited: within };
-        match timeout_at(deadline, self.message()).await.map_err(|_| late)?? {
+        let timed_out = SandboxError::NotReady { what: "the guest agent", waited: within };
+        match timeout_at(deadline, self.read_message()).await.map_err(|_| timed_out)?? {
             GuestMessage::Ready { protocol: PROTOCOL } => {
-                self.finished();
+                self.finish_exchange();
                 Ok(())
             }
             GuestMessage::Ready { protocol } => Err(SandboxError::Protocol(format!(
@@ -119,12 +119,12 @@ impl AgentSession {
     /// Sets the guest's randomness and clock.
     pub async fn reseed(&mut self, seed: [u8; 32], unix_ms: u64) -> Result<(), SandboxError> {
         let seed = seed.iter().map(|byte| format!("{byte:02x}")).collect();
-        self.done(&HostMessage::Reseed { seed, unix_ms }, EXCHANGE).await
+        self.exchange(&HostMessage::Reseed { seed, unix_ms }, EXCHANGE_TIMEOUT).await
     }
 
     /// Starts an interpreter that waits for a program.
     pub async fn park(&mut self, argv: Vec<String>, within: Duration) -> Result<(), SandboxError> {
-        self.done(&HostMessage::Park { argv }, within).await
+        self.exchange(&HostMessage::Park { argv }, within).await
     }
 
     /// Writes a file into the guest.
@@ -134,15 +134,15 @@ impl AgentSession {
         path: &GuestPath,
         bytes: &[u8],
     ) -> Result<(), SandboxError> {
-        self.begin()?;
-        let deadline = Instant::now() + EXCHANGE;
-        self.say(&HostMessage::Put { place, path: path.clone() }, deadline).await?;
+        self.begin_exchange()?;
+        let deadline = Instant::now() + EXCHANGE_TIMEOUT;
+        self.send_message(&HostMessage::Put { place, path: path.clone() }, deadline).await?;
         for piece in bytes.chunks(1 << 20) {
             let mut frames = Vec::with_capacity(piece.len() + 128);
             write_data(&mut frames, GuestStream::File, piece);
-            self.send(&frames, Instant::now() + EXCHANGE).await?;
+            self.send(&frames, Instant::now() + EXCHANGE_TIMEOUT).await?;
         }
-        self.done_after(&HostMessage::End, EXCHANGE).await
+        self.finish_with(&HostMessage::End, EXCHANGE_TIMEOUT).await
     }
 
     /// Runs a program and collects its output. The wall-clock limit starts now; output is kept
@@ -153,42 +153,43 @@ impl AgentSession {
         stdin: &[u8],
         mut listener: Option<&mut dyn OutputListener>,
     ) -> SessionRun {
-        let deadline = Instant::now() + Duration::from_millis(request.limits.wall_ms) + GRACE;
-        let keep = request.limits.output_bytes;
+        let deadline =
+            Instant::now() + Duration::from_millis(request.limits.wall_ms) + GRACE_PERIOD;
+        let max_bytes = request.limits.output_bytes;
         let mut ran = SessionRun {
-            end: SessionRunEnd::Silent,
+            end: SessionRunEnd::TimedOut,
             stdout: Vec::new(),
             stderr: Vec::new(),
             stdout_truncated: false,
             stderr_truncated: false,
         };
-        if let Err(error) = self.begin() {
+        if let Err(error) = self.begin_exchange() {
             ran.end = SessionRunEnd::Broken(error);
             return ran;
         }
-        let mut words = Vec::new();
-        if let Err(fault) = write_message(&mut words, &HostMessage::Run(request)) {
+        let mut frames = Vec::new();
+        if let Err(fault) = write_message(&mut frames, &HostMessage::Run(request)) {
             ran.end = SessionRunEnd::Broken(fault.into());
             return ran;
         }
-        write_data(&mut words, GuestStream::Stdin, stdin);
-        if let Err(fault) = write_message(&mut words, &HostMessage::End) {
+        write_data(&mut frames, GuestStream::Stdin, stdin);
+        if let Err(fault) = write_message(&mut frames, &HostMessage::End) {
             ran.end = SessionRunEnd::Broken(fault.into());
             return ran;
         }
         // Read and write concurrently: a program that prints before it reads must not block.
         let (from, to, reader, buffer) =
             (&mut self.from, &mut self.to, &mut self.reader, &mut self.buffer);
-        let mut hear = Box::pin(async {
-            let mut heard = 0_u64;
+        let mut reading = Box::pin(async {
+            let mut received = 0_u64;
             loop {
                 match next_frame(from, reader, buffer).await? {
                     GuestFrame::Data(
                         channel @ (GuestStream::Stdout | GuestStream::Stderr),
                         bytes,
                     ) => {
-                        heard += bytes.len() as u64;
-                        if heard > 2 * keep + SLACK_BYTES {
+                        received += bytes.len() as u64;
+                        if received > 2 * max_bytes + SLACK_BYTES {
                             let flood = "it sends more output than the limit";
                             return Err(SandboxError::Protocol(flood.to_owned()));
                         }
@@ -198,8 +199,8 @@ impl AgentSession {
                         } else {
                             (&mut ran.stderr, &mut ran.stderr_truncated)
                         };
-                        let room = usize::try_from(keep).unwrap_or(usize::MAX) - kept.len();
-                        let piece = &bytes[..bytes.len().min(room)];
+                        let free = usize::try_from(max_bytes).unwrap_or(usize::MAX) - kept.len();
+                        let piece = &bytes[..bytes.len().min(free)];
                         *cut |= piece.len() < bytes.len();
                         kept.extend_from_slice(piece);
                         match listener.as_deref_mut() {
@@ -218,8 +219,8 @@ impl AgentSession {
             }
         });
         let mut sent = 0;
-        let say = async {
-            while let Some(rest) = words.get(sent..).filter(|rest| !rest.is_empty()) {
+        let writing = async {
+            while let Some(rest) = frames.get(sent..).filter(|rest| !rest.is_empty()) {
                 match to.write(rest).await? {
                     0 => return Err(std::io::ErrorKind::WriteZero.into()),
                     written => sent += written,
@@ -227,25 +228,25 @@ impl AgentSession {
             }
             to.flush().await
         };
-        let heard = timeout_at(deadline, async {
+        let reply = timeout_at(deadline, async {
             tokio::select! {
-                heard = &mut hear => heard,
+                reply = &mut reading => reply,
                 // A failed write does not matter; the agent's report decides.
-                _ = say => hear.as_mut().await,
+                _ = writing => reading.as_mut().await,
             }
         })
         .await;
-        drop(hear);
-        if let Ok(Ok(_)) = heard {
-            let rest = rest_of_input(&words, sent);
-            if self.send(&rest, Instant::now() + EXCHANGE).await.is_ok() {
-                self.finished();
+        drop(reading);
+        if let Ok(Ok(_)) = reply {
+            let rest = rest_of_input(&frames, sent);
+            if self.send(&rest, Instant::now() + EXCHANGE_TIMEOUT).await.is_ok() {
+                self.finish_exchange();
             }
         }
-        ran.end = match heard {
-            Ok(Ok(ended)) => SessionRunEnd::Told(ended),
+        ran.end = match reply {
+            Ok(Ok(ended)) => SessionRunEnd::Reported(ended),
             Ok(Err(error)) => SessionRunEnd::Broken(error),
-            Err(_) => SessionRunEnd::Silent,
+            Err(_) => SessionRunEnd::TimedOut,
         };
         ran
     }
@@ -257,14 +258,14 @@ impl AgentSession {
         folder: Option<&GuestPath>,
         most: u32,
     ) -> Result<(Vec<GuestFile>, Vec<String>), SandboxError> {
-        self.begin()?;
-        let deadline = Instant::now() + EXCHANGE;
-        self.say(&HostMessage::List { folder: folder.cloned(), most }, deadline).await?;
-        let answer = self.answer(deadline).await?;
-        self.finished();
-        match answer {
+        self.begin_exchange()?;
+        let deadline = Instant::now() + EXCHANGE_TIMEOUT;
+        self.send_message(&HostMessage::List { folder: folder.cloned(), most }, deadline).await?;
+        let reply = self.read_reply(deadline).await?;
+        self.finish_exchange();
+        match reply {
             GuestMessage::Listing { files, others } => {
-                if files.len() > most as usize || others.len() > MOST_LISTED {
+                if files.len() > most as usize || others.len() > MAX_LISTED {
                     return Err(SandboxError::Protocol(
                         "it lists more files than requested".to_owned(),
                     ));
@@ -283,16 +284,16 @@ impl AgentSession {
         path: &GuestPath,
         most_bytes: u64,
     ) -> Result<Result<Vec<u8>, String>, SandboxError> {
-        self.begin()?;
-        let deadline = Instant::now() + EXCHANGE;
-        self.say(&HostMessage::Get { path: path.clone(), most_bytes }, deadline).await?;
+        self.begin_exchange()?;
+        let deadline = Instant::now() + EXCHANGE_TIMEOUT;
+        self.send_message(&HostMessage::Get { path: path.clone(), most_bytes }, deadline).await?;
         let mut file = Vec::new();
         loop {
             let frame = timeout_at(
                 deadline,
                 next_frame(&mut self.from, &mut self.reader, &mut self.buffer),
             );
-            match frame.await.map_err(|_| late())?? {
+            match frame.await.map_err(|_| timed_out())?? {
                 GuestFrame::Data(GuestStream::File, bytes) => {
                     if (file.len() + bytes.len()) as u64 > most_bytes {
                         let more = "it sends more of a file than requested";
@@ -301,11 +302,11 @@ impl AgentSession {
                     file.extend_from_slice(&bytes);
                 }
                 GuestFrame::Message(GuestMessage::End) => {
-                    self.finished();
+                    self.finish_exchange();
                     return Ok(Ok(file));
                 }
                 GuestFrame::Message(GuestMessage::Refused { why }) => {
-                    self.finished();
+                    self.finish_exchange();
                     return Ok(Err(shortened(&why)));
                 }
                 GuestFrame::Message(other) => return Err(unexpected(&other)),
@@ -324,7 +325,7 @@ impl AgentSession {
 
     /// Passes a result to the workflow and returns its next step. The effects in the step are
     /// untrusted requests: the caller decides which to perform.
-    pub async fn tell_result(
+    pub async fn resume_workflow(
         &mut self,
         id: EffectId,
         result: EffectResult,
@@ -333,41 +334,49 @@ impl AgentSession {
     }
 
     async fn step(&mut self, message: &HostMessage) -> Result<StepSummary, SandboxError> {
-        self.begin()?;
-        let deadline = Instant::now() + EXCHANGE;
-        self.say(message, deadline).await?;
-        let answer = self.answer(deadline).await?;
-        self.finished();
-        match answer {
+        self.begin_exchange()?;
+        let deadline = Instant::now() + EXCHANGE_TIMEOUT;
+        self.send_message(message, deadline).await?;
+        let reply = self.read_reply(deadline).await?;
+        self.finish_exchange();
+        match reply {
             GuestMessage::Step(step) => Ok(*step),
             GuestMessage::Refused { why } => Err(SandboxError::Request(shortened(&why))),
             other => Err(unexpected(&other)),
         }
     }
 
-    async fn done(&mut self, message: &HostMessage, within: Duration) -> Result<(), SandboxError> {
-        self.begin()?;
-        self.done_after(message, within).await
+    async fn exchange(
+        &mut self,
+        message: &HostMessage,
+        within: Duration,
+    ) -> Result<(), SandboxError> {
+        self.begin_exchange()?;
+        self.finish_with(message, within).await
     }
 
     /// Sends the last message of an exchange and waits for confirmation.
-    async fn done_after(
+    async fn finish_with(
         &mut self,
         message: &HostMessage,
         within: Duration,
     ) -> Result<(), SandboxError> {
         let deadline = Instant::now() + within;
-        self.say(message, deadline).await?;
-        let answer = self.answer(deadline).await?;
-        self.finished();
-        match answer {
+        self.send_message(message, deadline).await?;
+        let reply = self.read_reply(deadline).await?;
+        self.finish_exchange();
+        match reply {
             GuestMessage::Done => Ok(()),
             GuestMessage::Refused { why } => Err(SandboxError::Request(shortened(&why))),
             other => Err(unexpected(&other)),
         }
     }
 
-    async fn say(&mut self, message: &HostMessage, deadline: Instant) -> Result<(), SandboxError> {
+    async fn send_message(
+        &mut self,
+        message: &HostMessage,
+        deadline: Instant,
+    ) -> Result<(), SandboxError> {
         let mut frame = Vec::new();
         write_message(&mut frame, message)?;
         self.send(&frame, deadline).await
@@ -378,14 +387,14 @@ impl AgentSession {
             self.to.write_all(frames).await?;
             self.to.flush().await
         };
-        timeout_at(deadline, send).await.map_err(|_| late())?.map_err(SandboxError::Lost)
+        timeout_at(deadline, send).await.map_err(|_| timed_out())?.map_err(SandboxError::Lost)
     }
 
-    async fn answer(&mut self, deadline: Instant) -> Result<GuestMessage, SandboxError> {
-        timeout_at(deadline, self.message()).await.map_err(|_| late())?
+    async fn read_reply(&mut self, deadline: Instant) -> Result<GuestMessage, SandboxError> {
+        timeout_at(deadline, self.read_message()).await.map_err(|_| timed_out())?
     }
 
-    async fn message(&mut self) -> Result<GuestMessage, SandboxError> {
+    async fn read_message(&mut self) -> Result<GuestMessage, SandboxError> {
         match next_frame(&mut self.from, &mut self.reader, &mut self.buffer).await? {
             GuestFrame::Message(message) => Ok(message),
             GuestFrame::Data(..) => Err(misplaced_data()),
@@ -411,15 +420,15 @@ async fn next_frame(
 
 /// What to send after a program ended without reading all of its input: the rest of the current
 /// frame and the end marker. Otherwise the next message would be taken as input.
-fn rest_of_input(words: &[u8], sent: usize) -> Vec<u8> {
+fn rest_of_input(frames: &[u8], sent: usize) -> Vec<u8> {
     let mut at = 0;
     while at < sent
-        && let Some(length) = words.get(at..).and_then(|frame| frame.first_chunk())
+        && let Some(length) = frames.get(at..).and_then(|frame| frame.first_chunk())
     {
         at += length.len() + u32::from_be_bytes(*length) as usize;
     }
-    let mut rest = words.get(sent..at).unwrap_or_default().to_vec();
-    if at < words.len()
+    let mut rest = frames.get(sent..at).unwrap_or_default().to_vec();
+    if at < frames.len()
         && let Err(fault) = write_message(&mut rest, &HostMessage::End)
     {
         tracing::warn!(%fault, "cannot signal the end of a program's input");
@@ -427,8 +436,8 @@ fn rest_of_input(words: &[u8], sent: usize) -> Vec<u8> {
     rest
 }
 
-fn late() -> SandboxError {
-    SandboxError::NotReady { what: "the guest agent's reply", waited: EXCHANGE }
+fn timed_out() -> SandboxError {
+    SandboxError::NotReady { what: "the guest agent's reply", waited: EXCHANGE_TIMEOUT }
 }
 
 fn misplaced_data() -> SandboxError {
@@ -449,8 +458,8 @@ fn unexpected(message: &GuestMessage) -> SandboxError {
 }
 
 /// Limits text from the guest to one short line.
-fn shortened(words: &str) -> String {
-    words.chars().map(|c| if c.is_control() { ' ' } else { c }).take(300).collect()
+fn shortened(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(300).collect()
 }
 
 #[cfg(test)]

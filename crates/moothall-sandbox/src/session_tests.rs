@@ -42,7 +42,7 @@ fn problem(ran: &SessionRun) -> String {
 }
 
 #[tokio::test]
-async fn what_a_program_prints_is_heard_and_kept() {
+async fn program_output_is_streamed_to_the_listener_and_kept() {
     struct Heard(Vec<u8>, Vec<u8>);
     impl OutputListener for Heard {
         fn stdout(&mut self, bytes: &[u8]) {
@@ -54,44 +54,44 @@ async fn what_a_program_prints_is_heard_and_kept() {
     }
     let (mut session, mut agent) = FakeAgent::pair();
     let task = tokio::spawn(async move {
-        agent.hear_until(&HostMessage::End).await;
+        agent.receive_until(&HostMessage::End).await;
         agent.data(GuestStream::Stdout, b"out ").await;
         agent.data(GuestStream::Stderr, b"err").await;
         agent.data(GuestStream::Stdout, b"more").await;
-        agent.say(&GuestMessage::Ended(ended())).await;
+        agent.send(&GuestMessage::Ended(ended())).await;
     });
     let mut heard = Heard(Vec::new(), Vec::new());
     let ran = session.run(request(1000, 100), b"input", Some(&mut heard)).await;
     task.await.unwrap();
-    assert!(matches!(ran.end, SessionRunEnd::Told(told) if told == ended()));
+    assert!(matches!(ran.end, SessionRunEnd::Reported(told) if told == ended()));
     assert_eq!((&*ran.stdout, &*ran.stderr), (&b"out more"[..], &b"err"[..]));
     assert_eq!((heard.0, heard.1), (ran.stdout, ran.stderr));
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_never_answers_is_given_up_at_the_wall_limit() {
+async fn an_agent_that_never_answers_times_out() {
     let silent = |mut agent: FakeAgent| async move {
         agent.data(GuestStream::Stdout, b"so far").await;
         std::future::pending::<()>().await;
     };
     let began = Instant::now();
     let ran = run_against(silent, request(5_000, 100)).await;
-    assert!(matches!(ran.end, SessionRunEnd::Silent));
+    assert!(matches!(ran.end, SessionRunEnd::TimedOut));
     assert_eq!(ran.stdout, b"so far");
     assert_eq!(began.elapsed(), Duration::from_secs(7));
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_does_not_even_read_is_given_up_too() {
+async fn an_agent_that_does_not_read_times_out() {
     let (mut session, agent) = FakeAgent::pair();
     let stdin = vec![b'x'; 4 << 20];
     let ran = session.run(request(1_000, 100), &stdin, None).await;
-    assert!(matches!(ran.end, SessionRunEnd::Silent));
+    assert!(matches!(ran.end, SessionRunEnd::TimedOut));
     drop(agent);
 }
 
 #[tokio::test]
-async fn an_agent_that_goes_away_is_a_broken_conversation() {
+async fn a_disconnected_agent_is_a_lost_session() {
     let gone = |mut agent: FakeAgent| async move {
         agent.data(GuestStream::Stdout, b"last").await;
     };
@@ -101,7 +101,7 @@ async fn an_agent_that_goes_away_is_a_broken_conversation() {
 }
 
 #[tokio::test]
-async fn an_agent_that_sends_more_than_agreed_is_not_listened_to() {
+async fn an_agent_that_exceeds_the_output_limit_ends_the_session() {
     let flood = |mut agent: FakeAgent| async move {
         loop {
             agent.data(GuestStream::Stdout, &[b'x'; 60_000]).await;
@@ -116,7 +116,7 @@ async fn an_agent_that_sends_more_than_agreed_is_not_listened_to() {
 }
 
 #[tokio::test]
-async fn frames_that_make_no_sense_end_the_conversation() {
+async fn invalid_frames_from_the_agent_end_the_session() {
     let cases: [(&[u8], &str); 5] = [
         (&[0xff; 8], "invalid frame length: 4294967295 bytes"),
         (&[0, 0, 0, 0], "invalid frame length: 0 bytes"),
@@ -136,7 +136,7 @@ async fn frames_that_make_no_sense_end_the_conversation() {
 }
 
 #[tokio::test]
-async fn a_second_answer_is_no_answer_to_the_next_question() {
+async fn a_duplicate_reply_is_not_taken_for_the_next_one() {
     let (mut session, mut agent) = FakeAgent::pair();
     agent.ready().await;
     agent.ready().await;
@@ -149,9 +149,9 @@ async fn a_second_answer_is_no_answer_to_the_next_question() {
 }
 
 #[tokio::test]
-async fn an_agent_of_another_version_is_not_talked_to() {
+async fn an_agent_with_another_protocol_version_is_refused() {
     let (mut session, mut agent) = FakeAgent::pair();
-    agent.say(&GuestMessage::Ready { protocol: 99 }).await;
+    agent.send(&GuestMessage::Ready { protocol: 99 }).await;
     let error = session.ready(Duration::from_secs(1)).await.unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -160,13 +160,13 @@ async fn an_agent_of_another_version_is_not_talked_to() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_longer_than_asked_is_not_taken() {
+async fn a_file_larger_than_requested_is_refused() {
     let (mut session, mut agent) = FakeAgent::pair();
     let task = tokio::spawn(async move {
-        agent.hear().await;
+        agent.receive().await;
         agent.data(GuestStream::File, b"123456").await;
-        agent.say(&GuestMessage::End).await;
-        agent.hear().await
+        agent.send(&GuestMessage::End).await;
+        agent.receive().await
     });
     let error = session.get(&"out/a".parse().unwrap(), 5).await.unwrap_err();
     assert_eq!(
@@ -178,11 +178,11 @@ async fn a_file_that_is_longer_than_asked_is_not_taken() {
 }
 
 #[tokio::test]
-async fn a_listing_that_is_longer_than_asked_is_not_taken() {
+async fn a_listing_longer_than_requested_is_refused() {
     let (mut session, mut agent) = FakeAgent::pair();
     let file = |name: &str| GuestFile { path: name.parse().unwrap(), bytes: 1 };
     let files = vec![file("a"), file("b")];
-    agent.say(&GuestMessage::Listing { files, others: Vec::new() }).await;
+    agent.send(&GuestMessage::Listing { files, others: Vec::new() }).await;
     let error = session.list("out".parse().ok().as_ref(), 1).await.unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -191,19 +191,19 @@ async fn a_listing_that_is_longer_than_asked_is_not_taken() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_answers_too_late_has_not_answered() {
+async fn a_late_reply_of_the_agent_counts_as_a_timeout() {
     let late = |mut agent: FakeAgent| async move {
         tokio::time::sleep(Duration::from_secs(10)).await;
-        agent.say(&GuestMessage::Ended(ended())).await;
+        agent.send(&GuestMessage::Ended(ended())).await;
         std::future::pending::<()>().await;
     };
     let ran = run_against(late, request(5_000, 100)).await;
-    assert!(matches!(ran.end, SessionRunEnd::Silent));
+    assert!(matches!(ran.end, SessionRunEnd::TimedOut));
 
     let (mut session, mut agent) = FakeAgent::pair();
     let task = tokio::spawn(async move {
-        tokio::time::sleep(EXCHANGE * 2).await;
-        agent.say(&GuestMessage::Done).await;
+        tokio::time::sleep(EXCHANGE_TIMEOUT * 2).await;
+        agent.send(&GuestMessage::Done).await;
     });
     let error = session.reseed([0; 32], 0).await.unwrap_err();
     assert_eq!(error.to_string(), "the guest agent's reply was not ready after 20s");
@@ -211,18 +211,18 @@ async fn an_agent_that_answers_too_late_has_not_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_frame_that_never_becomes_whole_is_given_up_at_the_wall_limit() {
+async fn an_incomplete_frame_times_out() {
     let half = |mut agent: FakeAgent| async move {
         agent.bytes(&[0, 0, 0xff, 0xff, b'1', b'x']).await;
         std::future::pending::<()>().await;
     };
     let ran = run_against(half, request(5_000, 100)).await;
-    assert!(matches!(ran.end, SessionRunEnd::Silent));
+    assert!(matches!(ran.end, SessionRunEnd::TimedOut));
     assert_eq!(ran.stdout, b"");
 }
 
 #[tokio::test]
-async fn an_end_that_comes_byte_by_byte_is_an_end() {
+async fn an_end_message_that_arrives_byte_by_byte_is_accepted() {
     let dripping = |mut agent: FakeAgent| async move {
         let mut frames = Vec::new();
         write_data(&mut frames, GuestStream::Stdout, b"out");
@@ -233,12 +233,12 @@ async fn an_end_that_comes_byte_by_byte_is_an_end() {
         std::future::pending::<()>().await;
     };
     let ran = run_against(dripping, request(5_000, 100)).await;
-    assert!(matches!(ran.end, SessionRunEnd::Told(told) if told == ended()));
+    assert!(matches!(ran.end, SessionRunEnd::Reported(told) if told == ended()));
     assert_eq!(ran.stdout, b"out");
 }
 
 #[tokio::test]
-async fn what_an_agent_says_after_the_end_is_no_answer() {
+async fn messages_after_the_end_message_are_a_protocol_error() {
     let mut end = Vec::new();
     write_message(&mut end, &GuestMessage::Ended(ended())).unwrap();
     let mut more = Vec::new();
@@ -249,7 +249,7 @@ async fn what_an_agent_says_after_the_end_is_no_answer() {
         let (mut session, mut agent) = FakeAgent::pair();
         agent.bytes(&[end.as_slice(), after].concat()).await;
         let ran = session.run(request(5_000, 100), b"", None).await;
-        assert!(matches!(ran.end, SessionRunEnd::Told(_)));
+        assert!(matches!(ran.end, SessionRunEnd::Reported(_)));
         let error = session.list("out".parse().ok().as_ref(), 1).await.unwrap_err();
         let expected = format!("the guest agent violated the protocol: {expected}");
         assert_eq!(error.to_string(), expected);
@@ -257,7 +257,7 @@ async fn what_an_agent_says_after_the_end_is_no_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_file_that_never_ends_is_given_up() {
+async fn a_file_transfer_that_never_ends_times_out() {
     let (mut session, mut agent) = FakeAgent::pair();
     let task = tokio::spawn(async move {
         loop {
@@ -268,12 +268,12 @@ async fn a_file_that_never_ends_is_given_up() {
     let began = Instant::now();
     let error = session.get(&"out/a".parse().unwrap(), 1_000).await.unwrap_err();
     assert_eq!(error.to_string(), "the guest agent's reply was not ready after 20s");
-    assert_eq!(began.elapsed(), EXCHANGE);
+    assert_eq!(began.elapsed(), EXCHANGE_TIMEOUT);
     task.abort();
 }
 
 #[tokio::test]
-async fn a_listing_that_leaves_its_folder_cannot_be_read() {
+async fn a_listing_with_an_unsafe_path_is_refused() {
     for path in ["../etc/passwd", "/etc/passwd", "a//b", "a/./b", "line\\nend", ""] {
         let (mut session, mut agent) = FakeAgent::pair();
         let listing = format!(
@@ -288,10 +288,10 @@ async fn a_listing_that_leaves_its_folder_cannot_be_read() {
 }
 
 #[tokio::test]
-async fn an_agents_words_are_short_and_plain() {
+async fn error_messages_of_the_agent_are_truncated_and_sanitized() {
     let (mut session, mut agent) = FakeAgent::pair();
     let why = format!("\x1b[2J\n{}", "x".repeat(100_000));
-    agent.say(&GuestMessage::Refused { why }).await;
+    agent.send(&GuestMessage::Refused { why }).await;
     let error = session.reseed([0; 32], 0).await.unwrap_err();
     let problem = error.failure().detail;
     assert!(problem.len() < 400 && !problem.contains(char::is_control), "{problem}");
@@ -300,20 +300,20 @@ async fn an_agents_words_are_short_and_plain() {
 /// Regression: unread program input was cut off in the middle of a frame, and the next request was
 /// taken as input.
 #[tokio::test]
-async fn input_that_nobody_read_does_not_swallow_the_next_request() {
+async fn unread_input_does_not_corrupt_the_next_request() {
     let (mut session, mut agent) = FakeAgent::pair();
     let stdin = vec![b'x'; 8 << 20];
     let task = tokio::spawn(async move {
         // The agent reports the end before it has read more than the pipe holds.
-        agent.hear().await;
-        agent.say(&GuestMessage::Ended(ended())).await;
-        agent.hear_until(&HostMessage::End).await;
-        let asked = agent.hear().await;
-        agent.say(&GuestMessage::Listing { files: Vec::new(), others: Vec::new() }).await;
+        agent.receive().await;
+        agent.send(&GuestMessage::Ended(ended())).await;
+        agent.receive_until(&HostMessage::End).await;
+        let asked = agent.receive().await;
+        agent.send(&GuestMessage::Listing { files: Vec::new(), others: Vec::new() }).await;
         asked
     });
     let ran = session.run(request(5_000, 100), &stdin, None).await;
-    assert!(matches!(ran.end, SessionRunEnd::Told(_)));
+    assert!(matches!(ran.end, SessionRunEnd::Reported(_)));
     let folder: Option<GuestPath> = "out".parse().ok();
     assert_eq!(session.list(folder.as_ref(), 1).await.unwrap(), (Vec::new(), Vec::new()));
     let asked = GuestFrame::Message(HostMessage::List { folder, most: 1 });
@@ -322,11 +322,11 @@ async fn input_that_nobody_read_does_not_swallow_the_next_request() {
 
 /// Regression: a late step was taken as the reply to the next result.
 #[tokio::test(start_paused = true)]
-async fn after_an_exchange_that_was_given_up_nothing_is_asked_any_more() {
+async fn no_request_is_sent_after_an_interrupted_exchange() {
     let (mut session, mut agent) = FakeAgent::pair();
     let late = session.reseed([0; 32], 0).await.unwrap_err();
     assert_eq!(late.to_string(), "the guest agent's reply was not ready after 20s");
-    agent.say(&GuestMessage::Done).await;
+    agent.send(&GuestMessage::Done).await;
     assert!(session.is_broken());
     let error = session.reseed([1; 32], 0).await.unwrap_err();
     assert_eq!(

@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// Longest interval between checks whether a process has exited.
-const LONGEST_PAUSE: Duration = Duration::from_millis(20);
+const MAX_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A child process that is killed when this value is dropped or this process dies.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct ChildProcess {
 
 struct SpawnRequest {
     command: Command,
-    answer: oneshot::Sender<io::Result<ChildProcess>>,
+    reply: oneshot::Sender<io::Result<ChildProcess>>,
 }
 
 /// Starts a program from the spawner thread. If the caller stops waiting, the child is killed.
@@ -35,22 +35,22 @@ pub(crate) async fn spawn(command: Command) -> io::Result<ChildProcess> {
     let gone = || io::Error::other("the spawner thread is gone");
     let spawner = SPAWNER
         .get_or_init(|| {
-            thread("moothall-spawner", |mut order: SpawnRequest| {
-                let child = order.command.spawn();
+            start_thread("moothall-spawner", |mut request: SpawnRequest| {
+                let child = request.command.spawn();
                 // Close our copies of the child's file descriptors, because the other ends see end
                 // of file only when all copies are closed.
-                drop(order.command);
+                drop(request.command);
                 let process =
                     child.map(|child| ChildProcess { pid: child.id(), child: Some(child) });
                 // If the receiver is gone, the process is dropped and killed.
-                let _ = order.answer.send(process);
+                let _ = request.reply.send(process);
             })
         })
         .as_ref()
         .ok_or_else(gone)?;
-    let (answer, told) = oneshot::channel();
-    spawner.send(SpawnRequest { command, answer }).map_err(|_| gone())?;
-    told.await.map_err(|_| gone())?
+    let (reply, receiver) = oneshot::channel();
+    spawner.send(SpawnRequest { command, reply }).map_err(|_| gone())?;
+    receiver.await.map_err(|_| gone())?
 }
 
 impl ChildProcess {
@@ -86,7 +86,7 @@ impl ChildProcess {
             // Polls, because the safe ways to be notified work only for children that they started
             // themselves.
             tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            pause = (pause * 2).min(MAX_POLL_INTERVAL);
         }
         Ok(None)
     }
@@ -94,7 +94,7 @@ impl ChildProcess {
 
 impl Drop for ChildProcess {
     fn drop(&mut self) {
-        static UNDERTAKER: OnceLock<Option<Sender<Child>>> = OnceLock::new();
+        static REAPER: OnceLock<Option<Sender<Child>>> = OnceLock::new();
         let Some(mut child) = self.child.take() else { return };
         let _ = child.kill();
         if matches!(child.try_wait(), Ok(Some(_))) {
@@ -102,24 +102,24 @@ impl Drop for ChildProcess {
         }
         // Releasing its memory takes a moment, so another thread waits for it. Without a wait, the
         // child would remain as a zombie.
-        let undertaker = UNDERTAKER.get_or_init(|| {
-            thread("moothall-undertaker", |mut child: Child| {
+        let reaper = REAPER.get_or_init(|| {
+            start_thread("moothall-undertaker", |mut child: Child| {
                 let _ = child.wait();
             })
         });
-        if let Some(undertaker) = undertaker {
-            let _ = undertaker.send(child);
+        if let Some(reaper) = reaper {
+            let _ = reaper.send(child);
         }
     }
 }
 
 /// Starts a thread that handles every received value and lives as long as the process.
-fn thread<T: Send + 'static>(
+fn start_thread<T: Send + 'static>(
     name: &str,
-    mut each: impl FnMut(T) + Send + 'static,
+    mut handle: impl FnMut(T) + Send + 'static,
 ) -> Option<Sender<T>> {
     let (sender, receiver) = channel();
-    let work = move || receiver.into_iter().for_each(&mut each);
+    let work = move || receiver.into_iter().for_each(&mut handle);
     std::thread::Builder::new().name(name.to_owned()).spawn(work).ok().map(|_| sender)
 }
 

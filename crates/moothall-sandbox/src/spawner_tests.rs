@@ -34,7 +34,7 @@ async fn dropping_a_process_ends_it_and_leaves_no_zombie() {
 }
 
 #[tokio::test]
-async fn a_child_outlives_the_runtime_that_asked_for_it() {
+async fn a_child_process_outlives_the_runtime_that_started_it() {
     // Started in a runtime whose threads are gone by the time of the check.
     let process = std::thread::spawn(|| {
         let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -38,13 +38,13 @@ pub(crate) use self::streams::StreamPermit;
 use crate::{ApiProblem, AppState, CallerIdentity};
 
 /// Lifetime of a browser session.
-const SESSION_LASTS: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+const SESSION_LIFETIME: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// Lifetime of a login link.
-const CODE_LASTS: Duration = Duration::from_secs(10 * 60);
+const LOGIN_CODE_LIFETIME: Duration = Duration::from_secs(10 * 60);
 
 /// Idle rate-limit entries are dropped once there are this many.
-const MOST_PACES: usize = 10_000;
+const MAX_RATE_ENTRIES: usize = 10_000;
 
 /// Which requests the server admits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +63,7 @@ pub struct AccessControl {
     pub(crate) cookies: SessionCookie,
     pub(crate) streams: StreamLimiter,
     login_throttle: LoginThrottle,
-    paces: Mutex<BTreeMap<TokenId, CredentialRateLimiter>>,
+    rate_limiters: Mutex<BTreeMap<TokenId, CredentialRateLimiter>>,
     began: Instant,
 }
 
@@ -77,7 +77,7 @@ impl AccessControl {
             cookies: SessionCookie::of(origin),
             streams: StreamLimiter::default(),
             login_throttle: LoginThrottle::default(),
-            paces: Mutex::default(),
+            rate_limiters: Mutex::default(),
             began: Instant::now(),
         }
     }
@@ -89,7 +89,7 @@ impl AccessControl {
         token: Option<TokenId>,
         scopes: ScopeSet,
     ) -> Result<Credential, AccessError> {
-        let (secret, page_word) = (Credential::passing()?, Credential::passing()?);
+        let (secret, page_word) = (Credential::temporary()?, Credential::temporary()?);
         let created_at_ms = now_ms();
         let session = NewSession {
             secret: secret.sha256(),
@@ -97,7 +97,7 @@ impl AccessControl {
             token,
             scopes,
             created_at_ms,
-            expires_at_ms: created_at_ms.saturating_add(millis(SESSION_LASTS)),
+            expires_at_ms: created_at_ms.saturating_add(millis(SESSION_LIFETIME)),
             page_word,
         };
         self.accounts.create_session(session).await?;
@@ -107,11 +107,11 @@ impl AccessControl {
     /// Counts a request against the token's rate limit.
     fn count(&self, token: &TokenId, a_minute: u32) -> Result<(), RateLimitError> {
         let now_us = u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX);
-        let mut paces = self.paces.lock().unwrap_or_else(PoisonError::into_inner);
-        if paces.len() >= MOST_PACES {
-            paces.retain(|_, pace| !pace.is_idle(now_us));
+        let mut rate_limiters = self.rate_limiters.lock().unwrap_or_else(PoisonError::into_inner);
+        if rate_limiters.len() >= MAX_RATE_ENTRIES {
+            rate_limiters.retain(|_, limiter| !limiter.is_idle(now_us));
         }
-        paces.entry(token.clone()).or_default().take(now_us, a_minute)
+        rate_limiters.entry(token.clone()).or_default().take(now_us, a_minute)
     }
 }
 
@@ -126,13 +126,13 @@ pub async fn login_code(
     team: TeamName,
     scope: AccessScope,
 ) -> Result<Credential, AccessError> {
-    let secret = Credential::passing()?;
+    let secret = Credential::temporary()?;
     let now_ms = now_ms();
     let code = LoginCode {
         secret: secret.sha256(),
         team,
         scopes: ScopeSet::only(scope),
-        expires_at_ms: now_ms.saturating_add(millis(CODE_LASTS)),
+        expires_at_ms: now_ms.saturating_add(millis(LOGIN_CODE_LIFETIME)),
     };
     accounts.create_login_code(code, now_ms).await?;
     Ok(secret)
@@ -160,9 +160,9 @@ pub enum AccessError {
 /// Names recorded for a caller come from the credential, never from the request.
 pub(crate) async fn token_label(
     app: &AppState,
-    who: &CallerIdentity,
+    caller: &CallerIdentity,
 ) -> Result<Option<String>, ApiProblem> {
-    let owner = who.owner()?;
+    let owner = caller.owner()?;
     let Some(id) = owner.token else { return Ok(None) };
     let rows = app.access.accounts.tokens(TeamFilter::Only(owner.team)).await?;
     let label = rows.into_iter().find(|row| row.id == id).map(|row| row.label);

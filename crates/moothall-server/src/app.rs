@@ -17,25 +17,25 @@ use crate::{
 };
 
 /// Maximum concurrent replays of runs for documents and artifacts.
-const READINGS: usize = 16;
-const READINGS_PER_TEAM: usize = 4;
+const MAX_REPLAYS: usize = 16;
+const MAX_REPLAYS_PER_TEAM: usize = 4;
 
 /// Maximum concurrent PDF exports. Each one is a process that uses one core for about a second.
-const PDF_EXPORTS: usize = 4;
-const PDF_EXPORTS_PER_TEAM: usize = 2;
+const MAX_PDF_EXPORTS: usize = 4;
+const MAX_PDF_EXPORTS_PER_TEAM: usize = 2;
 
 /// Shared state of a server.
 #[derive(Clone)]
 pub struct AppState {
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) desk: Arc<dyn RunService>,
+    pub(crate) run_service: Arc<dyn RunService>,
     pub(crate) feed: Arc<EventFeed>,
     pub(crate) access: Arc<AccessControl>,
     pub(crate) metrics: Arc<ServerMetrics>,
-    pub(crate) shelf: Arc<ConsultationCache>,
+    pub(crate) consultation_cache: Arc<ConsultationCache>,
     pub(crate) workspaces: Arc<WorkspaceRegistry>,
     /// Limits concurrent replays of runs.
-    pub(crate) readings: Arc<TeamLimiter>,
+    pub(crate) replays: Arc<TeamLimiter>,
     /// Limits concurrent processes that typeset memos as PDF.
     pub(crate) pdf_exports: Arc<TeamLimiter>,
     pub(crate) options: EventStreamOptions,
@@ -77,21 +77,21 @@ impl AppState {
     /// Creates a server over this store. Cancelling `closing` ends its streams.
     pub fn new(
         store: Arc<dyn Store>,
-        desk: Arc<dyn RunService>,
+        run_service: Arc<dyn RunService>,
         feed: Arc<EventFeed>,
         access: AccessControl,
         closing: CancellationToken,
     ) -> Self {
         Self {
             store,
-            desk,
+            run_service,
             feed,
             access: Arc::new(access),
             metrics: Arc::default(),
-            shelf: Arc::default(),
+            consultation_cache: Arc::default(),
             workspaces: Arc::default(),
-            readings: Arc::new(TeamLimiter::new(READINGS_PER_TEAM, READINGS)),
-            pdf_exports: Arc::new(TeamLimiter::new(PDF_EXPORTS_PER_TEAM, PDF_EXPORTS)),
+            replays: Arc::new(TeamLimiter::new(MAX_REPLAYS_PER_TEAM, MAX_REPLAYS)),
+            pdf_exports: Arc::new(TeamLimiter::new(MAX_PDF_EXPORTS_PER_TEAM, MAX_PDF_EXPORTS)),
             options: EventStreamOptions::default(),
             closing,
         }
@@ -119,18 +119,18 @@ impl AppState {
     /// it. Every request for a run must use this function.
     pub(crate) async fn find(
         &self,
-        who: &CallerIdentity,
+        caller: &CallerIdentity,
         scope: AccessScope,
-        words: &str,
+        prefix: &str,
     ) -> Result<RunRow, ApiProblem> {
-        let shaped = words.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
-        if words.len() < 4 || words.len() > 36 || !shaped {
-            return Err(ApiProblem::no_such_run(words));
+        let is_hex = prefix.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+        if prefix.len() < 4 || prefix.len() > 36 || !is_hex {
+            return Err(ApiProblem::no_such_run(prefix));
         }
         // Search only the caller's team: runs of other teams must not even make a prefix ambiguous.
-        let id = match self.store.find_runs(words, TeamFilter::Only(who.owner()?.team)).await? {
+        let id = match self.store.find_runs(prefix, TeamFilter::Only(caller.owner()?.team)).await? {
             RunMatch::One(id) => id,
-            RunMatch::None => return Err(ApiProblem::no_such_run(words)),
+            RunMatch::None => return Err(ApiProblem::no_such_run(prefix)),
             RunMatch::Several(_) => {
                 return Err(ApiProblem::conflict(
                     ErrorCode::RunAmbiguous,
@@ -139,8 +139,8 @@ impl AppState {
                 .with_hint("use a longer prefix of the id"));
             }
         };
-        let row = self.store.run(&id).await?.ok_or_else(|| ApiProblem::no_such_run(words))?;
-        who.may_with(scope, &row.owner)?;
+        let row = self.store.run(&id).await?.ok_or_else(|| ApiProblem::no_such_run(prefix))?;
+        caller.may_with(scope, &row.owner)?;
         Ok(row)
     }
 }

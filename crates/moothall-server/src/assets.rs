@@ -38,16 +38,16 @@ pub(crate) async fn serve(method: Method, uri: Uri, headers: HeaderMap) -> Respo
         ([(header::CONTENT_TYPE, asset.content_type)], body).into_response()
     };
     let headers = response.headers_mut();
-    let mut say = |name, value: &str| {
+    let mut set_header = |name, value: &str| {
         if let Ok(value) = value.parse() {
             headers.insert(name, value);
         }
     };
-    say(header::CACHE_CONTROL, cache);
-    say(header::ETAG, &asset.etag);
-    say(header::VARY, "accept-encoding");
+    set_header(header::CACHE_CONTROL, cache);
+    set_header(header::ETAG, &asset.etag);
+    set_header(header::VARY, "accept-encoding");
     if let Some(encoding) = asset.encoding {
-        say(header::CONTENT_ENCODING, encoding);
+        set_header(header::CONTENT_ENCODING, encoding);
     }
     response
 }

@@ -74,7 +74,7 @@ pub(crate) async fn require(
     request: Request,
     next: Next,
 ) -> Response {
-    let who = request
+    let caller = request
         .extensions()
         .get::<CallerIdentity>()
         .cloned()
@@ -83,8 +83,8 @@ pub(crate) async fn require(
         RoutePermission::Nothing => Ok(()),
         RoutePermission::Scope(scope)
         | RoutePermission::ScopeOnRun(scope)
-        | RoutePermission::ScopeOnToken(scope) => who.may(scope),
-        RoutePermission::ScopeOnServer(scope) => who.may_with(scope, &RunOwner::local()),
+        | RoutePermission::ScopeOnToken(scope) => caller.may(scope),
+        RoutePermission::ScopeOnServer(scope) => caller.may_with(scope, &RunOwner::local()),
     };
     match may {
         Ok(()) => next.run(request).await,

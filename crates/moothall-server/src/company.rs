@@ -13,7 +13,7 @@ use crate::extract::{JsonBody, PathParams, QueryParams};
 use crate::{ApiProblem, AppState};
 
 /// Longer search terms are truncated to this many characters.
-const MAX_WORDS: usize = 80;
+const MAX_QUERY_CHARS: usize = 80;
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct TickerQuery {
@@ -25,8 +25,8 @@ pub(crate) async fn tickers(
     State(app): State<AppState>,
     QueryParams(query): QueryParams<TickerQuery>,
 ) -> Result<Json<TickerList>, ApiProblem> {
-    let words: String = query.q.trim().chars().take(MAX_WORDS).collect();
-    app.desk.tickers(words).await.map(Json)
+    let query_text: String = query.q.trim().chars().take(MAX_QUERY_CHARS).collect();
+    app.run_service.tickers(query_text).await.map(Json)
 }
 
 pub(crate) async fn facts(
@@ -34,37 +34,37 @@ pub(crate) async fn facts(
     PathParams(ticker): PathParams<String>,
     QueryParams(query): QueryParams<FactsQuery>,
 ) -> Result<Json<Value>, ApiProblem> {
-    app.desk.facts(ticker, query).await.map(Json)
+    app.run_service.facts(ticker, query).await.map(Json)
 }
 
 pub(crate) async fn check(
     State(app): State<AppState>,
     JsonBody(request): JsonBody<CheckTextRequest>,
 ) -> Result<Json<Value>, ApiProblem> {
-    app.desk.check(request).await.map(Json)
+    app.run_service.check(request).await.map(Json)
 }
 
 pub(crate) async fn estimate(
     State(app): State<AppState>,
     JsonBody(request): JsonBody<StartConsultRequest>,
 ) -> Result<Json<Value>, ApiProblem> {
-    app.desk.estimate(request).await.map(Json)
+    app.run_service.estimate(request).await.map(Json)
 }
 
 pub(crate) async fn committees(
     State(app): State<AppState>,
 ) -> Result<Json<CommitteeList>, ApiProblem> {
-    app.desk.committees().map(Json)
+    app.run_service.committees().map(Json)
 }
 
 pub(crate) async fn settings(
     State(app): State<AppState>,
 ) -> Result<Json<ServerSettings>, ApiProblem> {
-    app.desk.settings().await.map(Json)
+    app.run_service.settings().await.map(Json)
 }
 
 pub(crate) async fn doctor(
     State(app): State<AppState>,
 ) -> Result<Json<DoctorResponse>, ApiProblem> {
-    app.desk.doctor().await.map(Json)
+    app.run_service.doctor().await.map(Json)
 }

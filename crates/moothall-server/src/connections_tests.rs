@@ -17,7 +17,7 @@ fn few_open_files_lower_the_limits() {
 }
 
 #[test]
-fn address_is_limited_unless_it_is_the_own_machine() {
+fn connections_are_limited_per_address_except_from_localhost() {
     let check = |address: &str, limited: Option<&str>| {
         let address: SocketAddr = address.parse().unwrap();
         let found = ClientAddress::ip(&address).and_then(limited_address);

@@ -16,10 +16,10 @@ use tokio::sync::Mutex as AsyncMutex;
 use crate::{ApiProblem, AppState};
 
 /// Number of cached consultations. Each takes about as much memory as the text of its run.
-const KEPT: usize = 8;
+const MAX_CACHED_RUNS: usize = 8;
 
 /// How long a replay waits for other replays of its team.
-const READ_WAIT: Duration = Duration::from_secs(50);
+const REPLAY_WAIT: Duration = Duration::from_secs(50);
 
 /// A run record and the consultation derived from it.
 pub(crate) struct CachedConsultation {
@@ -55,7 +55,7 @@ impl ConsultationCache {
             approvals: app.store.approvals(&row.run_id).await?.len(),
         };
         let read = async || {
-            let _permit = app.readings.acquire(&row.owner.team, READ_WAIT).await?;
+            let _permit = app.replays.acquire(&row.owner.team, REPLAY_WAIT).await?;
             derive(app, &row.run_id).await
         };
         self.0.get_or_read(state, read).await
@@ -81,14 +81,14 @@ async fn derive(app: &AppState, run_id: &RunId) -> Result<CachedConsultation, Ap
 /// Holds the latest value per run. While a value is computed, only the lock of its run is held.
 struct PerRunCache<T> {
     /// Least recently used first.
-    kept: Mutex<VecDeque<(ConsultationCacheKey, Arc<T>)>>,
+    entries: Mutex<VecDeque<(ConsultationCacheKey, Arc<T>)>>,
     /// One lock per run that is being read; its holder does the read.
     reading: Mutex<BTreeMap<RunId, Weak<AsyncMutex<()>>>>,
 }
 
 impl<T> Default for PerRunCache<T> {
     fn default() -> Self {
-        Self { kept: Mutex::default(), reading: Mutex::default() }
+        Self { entries: Mutex::default(), reading: Mutex::default() }
     }
 }
 
@@ -98,30 +98,30 @@ impl<T> PerRunCache<T> {
         state: ConsultationCacheKey,
         read: impl AsyncFnOnce() -> Result<T, ApiProblem>,
     ) -> Result<Arc<T>, ApiProblem> {
-        if let Some(known) = self.get(&state) {
-            return Ok(known);
+        if let Some(cached) = self.get(&state) {
+            return Ok(cached);
         }
         let lock = self.lock_of(&state.run_id);
         let _turn = lock.lock().await;
         // The previous lock holder may have read it.
-        if let Some(known) = self.get(&state) {
-            return Ok(known);
+        if let Some(cached) = self.get(&state) {
+            return Ok(cached);
         }
         let value = Arc::new(read().await?);
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.retain(|(known, _)| known.run_id != state.run_id);
-        kept.push_back((state, Arc::clone(&value)));
-        while kept.len() > KEPT {
-            kept.pop_front();
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.retain(|(cached, _)| cached.run_id != state.run_id);
+        entries.push_back((state, Arc::clone(&value)));
+        while entries.len() > MAX_CACHED_RUNS {
+            entries.pop_front();
         }
         Ok(value)
     }
 
     fn get(&self, state: &ConsultationCacheKey) -> Option<Arc<T>> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = kept.iter().position(|(known, _)| known == state)?;
-        let (state, value) = kept.remove(at)?;
-        kept.push_back((state, Arc::clone(&value)));
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = entries.iter().position(|(cached, _)| cached == state)?;
+        let (state, value) = entries.remove(at)?;
+        entries.push_back((state, Arc::clone(&value)));
         Some(value)
     }
 

@@ -14,7 +14,7 @@ fn state(run: &str, events: u64) -> ConsultationCacheKey {
 /// Regression: one global lock was held while a run was read, so a large run blocked the documents
 /// of all others.
 #[tokio::test]
-async fn run_that_takes_long_to_read_does_not_hold_up_others() {
+async fn a_slow_run_does_not_block_reading_other_runs() {
     let cache = Arc::new(PerRunCache::<&str>::default());
     let (began, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let readings = Arc::new(AtomicUsize::new(0));
@@ -45,7 +45,7 @@ async fn run_that_takes_long_to_read_does_not_hold_up_others() {
 }
 
 #[tokio::test]
-async fn reading_is_kept_until_its_run_changes() {
+async fn a_cached_consultation_is_reused_until_its_run_changes() {
     let cache = PerRunCache::<u64>::default();
     let read = async |events, value| {
         let value = cache.get_or_read(state(SLOW, events), async || Ok(value)).await;
@@ -54,7 +54,7 @@ async fn reading_is_kept_until_its_run_changes() {
     assert_eq!(read(1, 10).await, 10);
     assert_eq!(read(1, 11).await, 10);
     assert_eq!(read(2, 12).await, 12);
-    assert_eq!(cache.kept.lock().unwrap().len(), 1);
+    assert_eq!(cache.entries.lock().unwrap().len(), 1);
     let failed =
         cache.get_or_read(state(OTHER, 1), async || Err(ApiProblem::not_found("gone"))).await;
     assert!(failed.is_err());

@@ -28,70 +28,70 @@ const WEB_USER: &str = "the web UI user";
 
 pub(crate) async fn cancel(
     State(app): State<AppState>,
-    who: CallerIdentity,
+    caller: CallerIdentity,
     PathParams(run): PathParams<String>,
 ) -> Result<(StatusCode, Json<RunControlResponse>), ApiProblem> {
-    let row = app.find(&who, AccessScope::Run, &run).await?;
+    let row = app.find(&caller, AccessScope::Run, &run).await?;
     refuse_if_over(&row)?;
     let run_id = row.run_id.clone();
-    app.desk.cancel(row).await?;
+    app.run_service.cancel(row).await?;
     accepted(&app, &run_id).await
 }
 
 pub(crate) async fn pause(
     State(app): State<AppState>,
-    who: CallerIdentity,
+    caller: CallerIdentity,
     PathParams(run): PathParams<String>,
 ) -> Result<(StatusCode, Json<RunControlResponse>), ApiProblem> {
-    let row = app.find(&who, AccessScope::Run, &run).await?;
+    let row = app.find(&caller, AccessScope::Run, &run).await?;
     refuse_if_over(&row)?;
     // A request for an inactive run would only take effect on the next resume and stop it
     // immediately.
     if is_driven(&app, &row).await? {
-        app.store.ask(&row.run_id, ControlRequest::Pause).await?;
+        app.store.request_control(&row.run_id, ControlRequest::Pause).await?;
     }
     accepted(&app, &row.run_id).await
 }
 
 pub(crate) async fn resume(
     State(app): State<AppState>,
-    who: CallerIdentity,
+    caller: CallerIdentity,
     PathParams(run): PathParams<String>,
     OptionalJsonBody(request): OptionalJsonBody<ResumeRunRequest>,
 ) -> Result<(StatusCode, Json<RunControlResponse>), ApiProblem> {
-    let row = app.find(&who, AccessScope::Run, &run).await?;
+    let row = app.find(&caller, AccessScope::Run, &run).await?;
     refuse_if_over(&row)?;
     if is_driven(&app, &row).await? {
         return Err(ApiProblem::conflict(ErrorCode::RunBusy, "the run is already active"));
     }
     let run_id = row.run_id.clone();
-    app.desk.resume(row, request.unwrap_or_default()).await?;
+    app.run_service.resume(row, request.unwrap_or_default()).await?;
     accepted(&app, &run_id).await
 }
 
 pub(crate) async fn approve(
     State(app): State<AppState>,
-    who: CallerIdentity,
+    caller: CallerIdentity,
     PathParams(run): PathParams<String>,
     JsonBody(request): JsonBody<ApproveMoveRequest>,
 ) -> Result<Json<ApproveMoveResponse>, ApiProblem> {
-    let row = app.find(&who, AccessScope::Review, &run).await?;
+    let row = app.find(&caller, AccessScope::Review, &run).await?;
     let record = RunRecord::read(&*app.store, &row.run_id).await?;
     let before = ranked(&record)?;
     let ApproveMoveRequest { move_id, note, by } = request;
     let shown: String = move_id.chars().filter(|c| c.is_ascii_alphanumeric()).take(8).collect();
-    before.waits_for_word(&record.approvals, &move_id).map_err(|why| match why {
+    before.check_needs_approval(&record.approvals, &move_id).map_err(|why| match why {
         ApprovalRefusal::Unknown => ApiProblem::not_found(format!("move `{shown}` not found")),
         ApprovalRefusal::Approved(given) => {
-            let words = format!("move `{shown}` was already approved by {}", given.by);
-            ApiProblem::conflict(ErrorCode::ApprovedAlready, words)
+            let message = format!("move `{shown}` was already approved by {}", given.by);
+            ApiProblem::conflict(ErrorCode::ApprovedAlready, message)
         }
         ApprovalRefusal::Vetoed(_) | ApprovalRefusal::NotDebated | ApprovalRefusal::Ranked => {
-            let words = format!("move `{shown}` needs no approval: it is not held back");
-            ApiProblem::conflict(ErrorCode::NotHeld, words)
+            let message = format!("move `{shown}` needs no approval: it is not held back");
+            ApiProblem::conflict(ErrorCode::NotHeld, message)
         }
     })?;
-    let by = match token_label(&app, &who).await? {
+    let by = match token_label(&app, &caller).await? {
         Some(label) => label,
         None => by.unwrap_or_else(|| WEB_USER.to_owned()),
     };
@@ -111,23 +111,23 @@ pub(crate) async fn approve(
 /// Returns the moves of a consultation for review.
 pub(crate) async fn moves(
     State(app): State<AppState>,
-    who: CallerIdentity,
+    caller: CallerIdentity,
     PathParams(run): PathParams<String>,
 ) -> Result<Json<Value>, ApiProblem> {
-    let row = app.find(&who, AccessScope::Read, &run).await?;
-    app.desk.moves(row, None).await.map(Json)
+    let row = app.find(&caller, AccessScope::Read, &run).await?;
+    app.run_service.moves(row, None).await.map(Json)
 }
 
 /// Edits the moves before they are debated.
 pub(crate) async fn change_moves(
     State(app): State<AppState>,
-    who: CallerIdentity,
+    caller: CallerIdentity,
     PathParams(run): PathParams<String>,
     JsonBody(change): JsonBody<EditMovesRequest>,
 ) -> Result<Json<Value>, ApiProblem> {
-    let row = app.find(&who, AccessScope::Review, &run).await?;
-    let by = token_label(&app, &who).await?.unwrap_or_else(|| WEB_USER.to_owned());
-    app.desk.moves(row, Some((change, by))).await.map(Json)
+    let row = app.find(&caller, AccessScope::Review, &run).await?;
+    let by = token_label(&app, &caller).await?.unwrap_or_else(|| WEB_USER.to_owned());
+    app.run_service.moves(row, Some((change, by))).await.map(Json)
 }
 
 pub(crate) fn bounded(name: &str, text: String, most: usize) -> Result<String, ApiProblem> {
@@ -143,8 +143,8 @@ pub(crate) fn bounded(name: &str, text: String, most: usize) -> Result<String, A
 /// The ranking of a finished consultation, with approvals applied.
 fn ranked(record: &RunRecord) -> Result<ConsultResult, ApiProblem> {
     let Some(outcome) = record.row.outcome.clone() else {
-        let words = "the run has not finished; moves can be approved only after it ends";
-        return Err(ApiProblem::conflict(ErrorCode::RunNotOver, words));
+        let message = "the run has not finished; moves can be approved only after it ends";
+        return Err(ApiProblem::conflict(ErrorCode::RunNotOver, message));
     };
     if !record.row.spec.is_kind(RunKind::Consult) {
         return Err(ApiProblem::conflict(ErrorCode::NoMoves, "the run is not a consultation"));

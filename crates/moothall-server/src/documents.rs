@@ -24,26 +24,26 @@ const PDF_EXPORT_WAIT: Duration = Duration::from_secs(20);
 /// Returns the conversation of a move with one decision maker.
 pub(crate) async fn thread(
     State(app): State<AppState>,
-    who: CallerIdentity,
+    caller: CallerIdentity,
     PathParams((run, move_id, thread)): PathParams<(String, String, String)>,
     headers: HeaderMap,
 ) -> Result<Response, ApiProblem> {
-    let reading = read(&app, &who, &run).await?;
+    let reading = read(&app, &caller, &run).await?;
     let consultation = &reading.consultation;
     let seats = &consultation.view.input.committee.decision_makers;
-    let place = seats.iter().position(|seat| seat.id.eq_ignore_ascii_case(&thread));
+    let seat_index = seats.iter().position(|seat| seat.id.eq_ignore_ascii_case(&thread));
     let none = || ApiProblem::not_found("conversation not found in this run");
-    let place = place.ok_or_else(none)?;
+    let seat_index = seat_index.ok_or_else(none)?;
     let debate = consultation.view.debates.get(&move_id);
     let debate =
         debate.ok_or_else(|| ApiProblem::not_found("the move has not been debated yet"))?;
-    let log = debate.logs.get(&format!("i{}", place + 1)).ok_or_else(none)?;
+    let log = debate.logs.get(&format!("i{}", seat_index + 1)).ok_or_else(none)?;
     let turns = log.iter().map(|entry| ThreadTurn {
         role: entry.role.clone(),
         round: entry.round,
         text: entry.content.clone(),
     });
-    let thread = seats.get(place).map(|seat| seat.id.clone()).unwrap_or_default();
+    let thread = seats.get(seat_index).map(|seat| seat.id.clone()).unwrap_or_default();
     let answer = DebateThread { move_id, thread, turns: turns.collect() };
     let text = serde_json::to_string(&answer).map_err(|error| ApiProblem::internal(&error))?;
     Ok(tagged(&headers, "application/json", text.into_bytes()))
@@ -52,10 +52,10 @@ pub(crate) async fn thread(
 /// Lists the documents of a run.
 pub(crate) async fn artifacts(
     State(app): State<AppState>,
-    who: CallerIdentity,
+    caller: CallerIdentity,
     PathParams(run): PathParams<String>,
 ) -> Result<Json<ArtifactList>, ApiProblem> {
-    let reading = read(&app, &who, &run).await?;
+    let reading = read(&app, &caller, &run).await?;
     let consultation = &reading.consultation;
     let files = report::artifacts(&consultation.view).into_iter();
     let artifacts =
@@ -66,11 +66,11 @@ pub(crate) async fn artifacts(
 /// Returns one document.
 pub(crate) async fn artifact(
     State(app): State<AppState>,
-    who: CallerIdentity,
+    caller: CallerIdentity,
     PathParams((run, name)): PathParams<(String, String)>,
     headers: HeaderMap,
 ) -> Result<Response, ApiProblem> {
-    let reading = read(&app, &who, &run).await?;
+    let reading = read(&app, &caller, &run).await?;
     let consultation = &reading.consultation;
     let text = report::artifacts(&consultation.view).remove(&name);
     let text = text.ok_or_else(|| {
@@ -88,10 +88,10 @@ pub(crate) async fn artifact(
 /// Returns the fact behind a citation.
 pub(crate) async fn fact(
     State(app): State<AppState>,
-    who: CallerIdentity,
+    caller: CallerIdentity,
     PathParams((run, id)): PathParams<(String, String)>,
 ) -> Result<Json<report::CitedFact>, ApiProblem> {
-    let reading = read(&app, &who, &run).await?;
+    let reading = read(&app, &caller, &run).await?;
     let consultation = &reading.consultation;
     let evidence = consultation.view.evidence();
     let none = || ApiProblem::not_found("fact not found in the evidence of this run");
@@ -101,7 +101,7 @@ pub(crate) async fn fact(
 /// Exports the memo, the scores or the receipt as a file.
 pub(crate) async fn export(
     State(app): State<AppState>,
-    who: CallerIdentity,
+    caller: CallerIdentity,
     PathParams((run, file)): PathParams<(String, String)>,
     headers: HeaderMap,
 ) -> Result<Response, ApiProblem> {
@@ -110,7 +110,7 @@ pub(crate) async fn export(
         return Err(ApiProblem::not_found("unknown resource of a run")
             .with_hint("the exports are export.md, .csv, .json, .html and .pdf"));
     }
-    let reading = read(&app, &who, &run).await?;
+    let reading = read(&app, &caller, &run).await?;
     let Consultation { view, facts } = &reading.consultation;
     let memo = || report::memo(view, facts);
     let (kind, bytes) = match form {
@@ -120,7 +120,7 @@ pub(crate) async fn export(
         "pdf" => {
             let team = &reading.record.row.owner.team;
             let _permit = app.pdf_exports.acquire(team, PDF_EXPORT_WAIT).await?;
-            ("application/pdf", app.desk.pdf(memo()).await?)
+            ("application/pdf", app.run_service.pdf(memo()).await?)
         }
         _ => {
             let pretty = format!("{:#}\n", report::export(view));
@@ -144,20 +144,21 @@ pub(crate) async fn export(
 
 async fn read(
     app: &AppState,
-    who: &CallerIdentity,
+    caller: &CallerIdentity,
     run: &str,
 ) -> Result<Arc<CachedConsultation>, ApiProblem> {
-    let row = app.find(who, AccessScope::Read, run).await?;
-    app.shelf.read(app, &row).await
+    let row = app.find(caller, AccessScope::Read, run).await?;
+    app.consultation_cache.read(app, &row).await
 }
 
 /// Responds with an `ETag`, or with 304 if the client already has these bytes.
 fn tagged(headers: &HeaderMap, kind: &'static str, bytes: Vec<u8>) -> Response {
     let tag = format!("\"{}\"", Sha256Hex::of(&bytes));
-    let known = headers.get(header::IF_NONE_MATCH).and_then(|known| known.to_str().ok());
+    let if_none_match =
+        headers.get(header::IF_NONE_MATCH).and_then(|if_none_match| if_none_match.to_str().ok());
     // A compressing cache marks the tag as weak; the content is the same.
-    let same = known.is_some_and(|known| {
-        known.split(',').any(|one| one.trim().trim_start_matches("W/") == tag)
+    let same = if_none_match.is_some_and(|if_none_match| {
+        if_none_match.split(',').any(|one| one.trim().trim_start_matches("W/") == tag)
     });
     let describe = [(header::ETAG, tag), (header::CACHE_CONTROL, "private, no-cache".to_owned())];
     match same {

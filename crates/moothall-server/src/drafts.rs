@@ -38,8 +38,8 @@ use crate::extract::{JsonBody, PathParams, QueryParams};
 use crate::team_limiter::busy;
 use crate::{ApiProblem, AppState, CallerIdentity};
 
-const USUAL_LIMIT: usize = 200;
-const MOST: usize = 1_000;
+const DEFAULT_LIMIT: usize = 200;
+const MAX_LIMIT: usize = 1_000;
 const MAX_REASON_CHARS: usize = 2_000;
 
 /// Maximum concurrent draft requests per workspace. Each holds a blocking thread and may wait there
@@ -50,7 +50,7 @@ const MAX_REQUESTS_PER_WORKSPACE: usize = 8;
 const MAX_STREAM_READS_PER_WORKSPACE: usize = 2;
 
 /// How long a request waits for a permit before it is refused as `busy`.
-const BUSY_AFTER: Duration = Duration::from_secs(1);
+const PERMIT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The workspaces whose drafts the server serves.
 #[derive(Debug, Default)]
@@ -58,7 +58,7 @@ pub struct WorkspaceRegistry {
     all: Vec<ServedWorkspace>,
     person: String,
     account: Option<PrincipalAccount>,
-    bell: DraftNotifier,
+    notifier: DraftNotifier,
 }
 
 /// A workspace whose drafts the server serves.
@@ -93,7 +93,7 @@ impl ServedWorkspace {
 impl WorkspaceRegistry {
     /// Serves these workspaces. Requests without a token are attributed to `person`.
     pub fn new(all: Vec<ServedWorkspace>, person: String) -> Self {
-        Self { all, person, account: None, bell: DraftNotifier::default() }
+        Self { all, person, account: None, notifier: DraftNotifier::default() }
     }
 
     /// Sets the user id of that person on this machine.
@@ -143,7 +143,7 @@ pub(crate) async fn list(
     Shared(app): Shared<AppState>,
     QueryParams(query): QueryParams<DraftListQuery>,
 ) -> Result<Json<DraftList>, ApiProblem> {
-    let limit = query.limit.unwrap_or(USUAL_LIMIT).clamp(1, MOST);
+    let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
     blocking(app, move |app| {
         let gate = DraftCaller::new(Principal::gate());
         let mut found = Vec::new();
@@ -151,7 +151,7 @@ pub(crate) async fn list(
         for one in &app.workspaces.all {
             // Read the cursor before the list: an event in between is then delivered twice instead
             // of being lost.
-            cursor.set(&one.id, one.store.heard(u64::MAX).head);
+            cursor.set(&one.id, one.store.notifications_after(u64::MAX).head);
             let drafts = one.store.list(&gate)?;
             found.extend(drafts.into_iter().map(|draft| (one, draft)));
         }
@@ -183,65 +183,65 @@ pub(crate) async fn show(
 
 pub(crate) async fn approve(
     app: Shared<AppState>,
-    who: CallerIdentity,
+    caller: CallerIdentity,
     draft: PathParams<String>,
     body: JsonBody<DraftReviewRequest>,
 ) -> Result<Json<DraftReviewResponse>, ApiProblem> {
-    say(app, who, draft, body, ReviewDecision::Approve).await
+    decide(app, caller, draft, body, ReviewDecision::Approve).await
 }
 
 pub(crate) async fn reject(
     app: Shared<AppState>,
-    who: CallerIdentity,
+    caller: CallerIdentity,
     draft: PathParams<String>,
     body: JsonBody<DraftReviewRequest>,
 ) -> Result<Json<DraftReviewResponse>, ApiProblem> {
-    say(app, who, draft, body, ReviewDecision::Reject).await
+    decide(app, caller, draft, body, ReviewDecision::Reject).await
 }
 
 pub(crate) async fn send_back(
     app: Shared<AppState>,
-    who: CallerIdentity,
+    caller: CallerIdentity,
     draft: PathParams<String>,
     body: JsonBody<DraftReviewRequest>,
 ) -> Result<Json<DraftReviewResponse>, ApiProblem> {
-    say(app, who, draft, body, ReviewDecision::SendBack).await
+    decide(app, caller, draft, body, ReviewDecision::SendBack).await
 }
 
-async fn say(
+async fn decide(
     Shared(app): Shared<AppState>,
-    who: CallerIdentity,
+    caller: CallerIdentity,
     PathParams(draft): PathParams<String>,
     JsonBody(request): JsonBody<DraftReviewRequest>,
-    say: ReviewDecision,
+    decision: ReviewDecision,
 ) -> Result<Json<DraftReviewResponse>, ApiProblem> {
-    who.may_with(AccessScope::Review, &RunOwner::local())?;
+    caller.may_with(AccessScope::Review, &RunOwner::local())?;
     let id = id_of(&draft)?;
     let seal = Sha256Hex::parse(&request.seal)
         .ok_or_else(|| ApiProblem::bad_request("`seal` must be 64 hexadecimal digits"))?;
     let reason = bounded("reason", request.reason.unwrap_or_default(), MAX_REASON_CHARS)?;
-    let person = reviewer(&app, &who).await?;
-    let said = blocking(app.clone(), move |app| {
+    let person = reviewer(&app, &caller).await?;
+    let reviewed = blocking(app.clone(), move |app| {
         let (one, _) = app.workspaces.find(id)?;
-        if say == ReviewDecision::Approve
+        if decision == ReviewDecision::Approve
             && !one.store.policy().channels.contains(&ReviewChannel::Web)
         {
             return Ok(None);
         }
-        if say == ReviewDecision::Approve && !rows::detail(one, id)?.shows_all {
+        if decision == ReviewDecision::Approve && !rows::detail(one, id)?.shows_all {
             return Err(DraftError::Input(
                 "the change is too large to show in full here; review it with `moothall review`"
                     .to_owned(),
             ));
         }
-        let drafts = one.store.review(&person, id, seal, say, &reason)?;
+        let drafts = one.store.review(&person, id, seal, decision, &reason)?;
         let drafts = drafts.iter().map(|draft| rows::row(one, draft)).collect();
         Ok(Some(DraftReviewResponse { drafts }))
     });
-    let Json(said) = said.await?;
+    let Json(reviewed) = reviewed.await?;
     // Notify open streams immediately instead of at the next poll.
-    app.workspaces.bell.ring();
-    said.map(Json).ok_or_else(|| {
+    app.workspaces.notifier.notify();
+    reviewed.map(Json).ok_or_else(|| {
         ApiProblem::new(
             StatusCode::FORBIDDEN,
             ErrorCode::ChannelClosed,
@@ -252,15 +252,18 @@ async fn say(
 }
 
 /// The reviewer: the caller's token, or the person who started the server.
-async fn reviewer(app: &AppState, who: &CallerIdentity) -> Result<DraftCaller, ApiProblem> {
-    let label = token_label(app, who).await?;
+async fn reviewer(app: &AppState, caller: &CallerIdentity) -> Result<DraftCaller, ApiProblem> {
+    let label = token_label(app, caller).await?;
     let name = label.unwrap_or_else(|| app.workspaces.person.clone());
-    let account = match who.owner()?.token {
+    let account = match caller.owner()?.token {
         Some(id) => Some(PrincipalAccount::Token(id)),
         None => app.workspaces.account.clone(),
     };
     let client = ClientInfo { name: "moothall serve".to_owned(), version: BUILD.to_owned() };
-    Ok(DraftCaller { who: Principal { account, ..Principal::human(name) }, client: Some(client) })
+    Ok(DraftCaller {
+        principal: Principal { account, ..Principal::human(name) },
+        client: Some(client),
+    })
 }
 
 fn id_of(text: &str) -> Result<DraftId, ApiProblem> {
@@ -291,7 +294,7 @@ async fn blocking_with<T: Send + 'static>(
         }
         Some(permits)
     };
-    let permits = tokio::time::timeout(BUSY_AFTER, acquire).await.ok().flatten();
+    let permits = tokio::time::timeout(PERMIT_TIMEOUT, acquire).await.ok().flatten();
     let permits = permits.ok_or_else(busy)?;
     let done = tokio::task::spawn_blocking(move || {
         let _permits = permits;

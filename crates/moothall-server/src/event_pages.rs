@@ -15,8 +15,8 @@ use crate::feed::envelope;
 use crate::{ApiProblem, AppState, CallerIdentity};
 
 /// Maximum events per response.
-const MOST: u32 = 1000;
-const USUAL: u32 = 500;
+const MAX_LIMIT: u32 = 1000;
+const DEFAULT_LIMIT: u32 = 500;
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct EventPageQuery {
@@ -28,20 +28,20 @@ pub(crate) struct EventPageQuery {
 
 pub(crate) async fn events_json(
     State(app): State<AppState>,
-    who: CallerIdentity,
+    caller: CallerIdentity,
     PathParams(run): PathParams<String>,
     QueryParams(query): QueryParams<EventPageQuery>,
 ) -> Result<Json<EventPage>, ApiProblem> {
-    let row = app.find(&who, AccessScope::Read, &run).await?;
+    let row = app.find(&caller, AccessScope::Read, &run).await?;
     let after = cursor(query.after.as_deref())?;
     if after > row.events {
         return Err(beyond_head(after, &row));
     }
     let wait = Duration::from_secs(query.wait.unwrap_or(0)).min(app.options.longest_wait);
     if after == row.events && !row.state.is_terminal() && !wait.is_zero() {
-        until_further(&app, &row.run_id, after, wait).await?;
+        wait_for_events(&app, &row.run_id, after, wait).await?;
     }
-    let limit = query.limit.unwrap_or(USUAL).clamp(1, MOST);
+    let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
     // Read the row before the events, so that an event committed in between is included.
     let row = app.store.run(&row.run_id).await?.ok_or_else(|| ApiProblem::no_such_run(&run))?;
     let stored = app.store.events(&row.run_id, after, limit).await?;
@@ -54,7 +54,7 @@ pub(crate) async fn events_json(
 }
 
 /// Waits until the log grows past the cursor, or until the timeout.
-async fn until_further(
+async fn wait_for_events(
     app: &AppState,
     run_id: &RunId,
     after: u64,
@@ -62,9 +62,9 @@ async fn until_further(
 ) -> Result<(), ApiProblem> {
     let feed = app.feed.follow(run_id).await?;
     let mut changes = feed.changes();
-    let further = changes.wait_for(|head| head.seq > after || head.terminal || head.gone);
+    let changed = changes.wait_for(|head| head.seq > after || head.terminal || head.deleted);
     tokio::select! {
-        _ = further => {}
+        _ = changed => {}
         () = tokio::time::sleep(wait) => {}
         () = app.closing.cancelled() => {}
     }

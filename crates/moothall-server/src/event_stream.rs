@@ -34,7 +34,7 @@ pub(crate) const EVENT_STREAM: [(header::HeaderName, &str); 3] = [
 
 /// How long events are collected before they are sent. The delay is not noticeable, and a thousand
 /// clients of a busy run wake up 20 times per second instead of once per event.
-const GATHER: Duration = Duration::from_millis(50);
+const BATCH_WINDOW: Duration = Duration::from_millis(50);
 
 /// Position at which a client starts.
 #[derive(Debug, Deserialize)]
@@ -45,12 +45,12 @@ pub(crate) struct EventStreamQuery {
 /// Opens an event stream, or returns 204 if the run has ended and the client has all its events.
 pub(crate) async fn events(
     State(app): State<AppState>,
-    who: CallerIdentity,
+    caller: CallerIdentity,
     PathParams(run): PathParams<String>,
     QueryParams(query): QueryParams<EventStreamQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiProblem> {
-    let row = app.find(&who, AccessScope::Read, &run).await?;
+    let row = app.find(&caller, AccessScope::Read, &run).await?;
     let last_seen = headers.get("last-event-id").map(|value| value.to_str().unwrap_or("?"));
     let after = cursor(last_seen.or(query.after.as_deref()))?;
     if after > row.events {
@@ -59,7 +59,7 @@ pub(crate) async fn events(
     if row.state.is_terminal() && after == row.events {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
-    let permit = app.access.streams.open(&who)?;
+    let permit = app.access.streams.open(&caller)?;
     Ok((EVENT_STREAM, stream(app, row.run_id, after, permit)).into_response())
 }
 
@@ -125,7 +125,7 @@ fn stream(app: AppState, run_id: RunId, after: u64, permit: StreamPermit) -> Bod
                 yield Ok(bytes);
                 beat = Instant::now() + heartbeat;
             }
-            if head.gone || (head.terminal && cursor >= head.seq) {
+            if head.deleted || (head.terminal && cursor >= head.seq) {
                 return;
             }
             tokio::select! {
@@ -134,7 +134,7 @@ fn stream(app: AppState, run_id: RunId, after: u64, permit: StreamPermit) -> Bod
                         return;
                     }
                     // Events come in bursts; send them in one write.
-                    tokio::time::sleep(GATHER).await;
+                    tokio::time::sleep(BATCH_WINDOW).await;
                 }
                 () = tokio::time::sleep_until(beat) => {
                     beat = Instant::now() + heartbeat;

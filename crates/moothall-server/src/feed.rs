@@ -24,7 +24,7 @@ use self::frame_buffer::FrameBuffer;
 use crate::times::rfc3339;
 
 /// Events per read from the store; also the maximum that a slow client holds in memory.
-const PAGE: u32 = 128;
+const PAGE_EVENTS: u32 = 128;
 
 /// Maximum concurrent reads by the feed, because it shares the store's connections with all other
 /// requests.
@@ -34,12 +34,12 @@ const STORE_READERS: usize = 3;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FeedTiming {
     /// Poll interval.
-    pub look_again: Duration,
+    pub poll_interval: Duration,
 }
 
 impl Default for FeedTiming {
     fn default() -> Self {
-        Self { look_again: Duration::from_millis(150) }
+        Self { poll_interval: Duration::from_millis(150) }
     }
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct EventLogHead {
     /// No more events will follow.
     pub(crate) terminal: bool,
     /// The run was deleted.
-    pub(crate) gone: bool,
+    pub(crate) deleted: bool,
 }
 
 /// Events of one followed run.
@@ -95,9 +95,9 @@ impl EventFeed {
         loop {
             tokio::select! {
                 () = closing.cancelled() => return,
-                heard = self.store.movement(seen, timing.look_again) => seen = heard,
+                version = self.store.wait_for_change(seen, timing.poll_interval) => seen = version,
             }
-            if let Err(error) = self.look().await {
+            if let Err(error) = self.poll_heads().await {
                 tracing::warn!(target: "moothall::server", %error, "events cannot be read");
             }
         }
@@ -110,10 +110,11 @@ impl EventFeed {
         }
         let row = self.store.run(run_id).await?;
         let row = row.ok_or_else(|| StoreError::UnknownRun(run_id.clone()))?;
-        let head = EventLogHead { seq: row.events, terminal: row.state.is_terminal(), gone: false };
+        let head =
+            EventLogHead { seq: row.events, terminal: row.state.is_terminal(), deleted: false };
         // Most clients read a run from its start, so load as much of it as fits once for all of
         // them.
-        let from = row.events.saturating_sub(frame_buffer::MOST_FRAMES as u64);
+        let from = row.events.saturating_sub(frame_buffer::MAX_FRAMES as u64);
         let mut tail = FrameBuffer::after(from);
         while tail.end() < head.seq {
             let page = self.page(run_id, tail.end()).await?;
@@ -126,18 +127,18 @@ impl EventFeed {
         }
         let end = tail.end().max(head.seq);
         let terminal = head.terminal;
-        let made = Arc::new(RunFeed {
+        let feed = Arc::new(RunFeed {
             run_id: run_id.clone(),
             tail: Mutex::new(tail),
-            head: watch::Sender::new(EventLogHead { seq: end, terminal, gone: false }),
+            head: watch::Sender::new(EventLogHead { seq: end, terminal, deleted: false }),
         });
         let mut runs = self.runs();
         // Another client may have created the feed first, and it may be further ahead.
         if let Some(run) = runs.get(run_id).and_then(Weak::upgrade) {
             return Ok(run);
         }
-        runs.insert(run_id.clone(), Arc::downgrade(&made));
-        Ok(made)
+        runs.insert(run_id.clone(), Arc::downgrade(&feed));
+        Ok(feed)
     }
 
     /// Reads the events after a cursor from the store.
@@ -147,11 +148,11 @@ impl EventFeed {
         after: u64,
     ) -> Result<Vec<StoredEvent>, StoreError> {
         let _permit = self.readers.acquire().await;
-        self.store.events(run_id, after, PAGE).await
+        self.store.events(run_id, after, PAGE_EVENTS).await
     }
 
     /// Queries the store once for all followed runs.
-    async fn look(&self) -> Result<(), StoreError> {
+    async fn poll_heads(&self) -> Result<(), StoreError> {
         let followed: Vec<Arc<RunFeed>> = {
             let mut runs = self.runs();
             runs.retain(|_, run| run.strong_count() > 0);
@@ -165,7 +166,7 @@ impl EventFeed {
         let heads = self.store.heads(&ids).await?;
         for run in open {
             let Some(head) = heads.get(&run.run_id) else {
-                run.head.send_modify(|head| head.gone = true);
+                run.head.send_modify(|head| head.deleted = true);
                 continue;
             };
             loop {
@@ -201,13 +202,13 @@ impl RunFeed {
 
     fn is_over(&self) -> bool {
         let head = self.head();
-        head.terminal || head.gone
+        head.terminal || head.deleted
     }
 
     /// Returns encoded events after a cursor with the sequence number of the last one; `None` if
     /// they are not in memory.
     pub(crate) fn ready(&self, after: u64) -> Option<(u64, Bytes)> {
-        self.tail().after_cursor(after, PAGE as usize)
+        self.tail().after_cursor(after, PAGE_EVENTS as usize)
     }
 
     fn push(&self, stored: &[StoredEvent]) {
@@ -223,12 +224,12 @@ impl RunFeed {
         let seq = tail.end();
         drop(tail);
         self.head.send_if_modified(|head| {
-            let further = seq > head.seq;
-            if further {
+            let is_newer = seq > head.seq;
+            if is_newer {
                 head.seq = seq;
                 head.terminal |= terminal;
             }
-            further
+            is_newer
         });
     }
 

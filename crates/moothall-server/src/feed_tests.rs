@@ -49,7 +49,7 @@ fn numbers(run: &RunFeed, after: u64) -> Vec<u64> {
 }
 
 #[test]
-fn commits_of_this_process_and_of_others_are_heard_once_and_in_order() {
+fn the_feed_delivers_commits_of_all_processes_once_in_order() {
     runtime().block_on(async {
         let store = store().await;
         let feed = EventFeed::new(store.clone());
@@ -59,7 +59,7 @@ fn commits_of_this_process_and_of_others_are_heard_once_and_in_order() {
         // A commit by another process is found only by polling the store.
         commit(&store, vec![step(3)]).await;
         assert_eq!(run.head().seq, 2);
-        feed.look().await.unwrap();
+        feed.poll_heads().await.unwrap();
         assert_eq!(run.head().seq, 3);
         // Reports from this process may contain duplicates and gaps.
         let fourth = commit(&store, vec![step(4)]).await;
@@ -69,33 +69,33 @@ fn commits_of_this_process_and_of_others_are_heard_once_and_in_order() {
         feed.committed(&run_id(), &fourth[0]);
         feed.committed(&run_id(), &fourth[0]);
         assert_eq!(run.head().seq, 4);
-        feed.look().await.unwrap();
+        feed.poll_heads().await.unwrap();
         assert_eq!(numbers(&run, 0), [1, 2, 3, 4, 5]);
     });
 }
 
 #[test]
-fn end_of_a_run_is_told_with_its_last_event() {
+fn the_feed_marks_the_end_of_a_run_with_its_last_event() {
     runtime().block_on(async {
         let store = store().await;
         let feed = EventFeed::new(store.clone());
         let run = feed.follow(&run_id()).await.unwrap();
         let done = RunEvent::of_run(RunEventBody::RunFinished { verdict: RunVerdict::Pass });
         commit(&store, vec![step(1), done]).await;
-        feed.look().await.unwrap();
-        assert_eq!(run.head(), EventLogHead { seq: 2, terminal: true, gone: false });
+        feed.poll_heads().await.unwrap();
+        assert_eq!(run.head(), EventLogHead { seq: 2, terminal: true, deleted: false });
     });
 }
 
 #[test]
-fn run_that_is_deleted_is_gone_for_those_who_follow_it() {
+fn followers_of_a_deleted_run_are_told_that_it_is_gone() {
     runtime().block_on(async {
         let store = store().await;
         let feed = EventFeed::new(store.clone());
         let run = feed.follow(&run_id()).await.unwrap();
         store.delete_runs(&[run_id()]).await.unwrap();
-        feed.look().await.unwrap();
-        assert!(run.head().gone);
+        feed.poll_heads().await.unwrap();
+        assert!(run.head().deleted);
         assert!(
             feed.follow(&"01890a5d-ac96-774b-bcce-b302099a8058".parse().unwrap()).await.is_err()
         );
@@ -103,13 +103,13 @@ fn run_that_is_deleted_is_gone_for_those_who_follow_it() {
 }
 
 #[test]
-fn nothing_is_held_for_a_run_that_nobody_follows() {
+fn the_feed_keeps_nothing_for_a_run_without_followers() {
     runtime().block_on(async {
         let store = store().await;
         let feed = EventFeed::new(store.clone());
         let run = feed.follow(&run_id()).await.unwrap();
         drop(run);
-        feed.look().await.unwrap();
+        feed.poll_heads().await.unwrap();
         assert!(feed.runs().is_empty());
     });
 }

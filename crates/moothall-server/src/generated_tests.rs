@@ -11,7 +11,7 @@ use crate::ApiProblem;
 use crate::dto;
 
 #[test]
-fn types_of_the_api_in_the_web_ui_are_those_of_the_server() {
+fn api_types_of_the_web_ui_are_up_to_date() {
     let mut all = Declarations::default();
     all.visit::<ApiProblem>();
     all.visit::<dto::StartRunRequest>();

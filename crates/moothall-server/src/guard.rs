@@ -111,8 +111,8 @@ impl OriginGuard {
             _ => changes || text(&SEC_FETCH_MODE) != Some("navigate"),
         });
         (foreign_origin || foreign_site).then(|| {
-            let words = "the request came from a page of another site";
-            ApiProblem::new(StatusCode::FORBIDDEN, ErrorCode::OriginRefused, words)
+            let message = "the request came from a page of another site";
+            ApiProblem::new(StatusCode::FORBIDDEN, ErrorCode::OriginRefused, message)
         })
     }
 }

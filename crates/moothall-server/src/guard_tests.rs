@@ -10,7 +10,7 @@ fn asked(method: Method, host: &str, said: &[(&'static str, &str)]) -> Option<u1
 }
 
 #[test]
-fn server_answers_to_names_of_its_own_machine_and_port_only() {
+fn the_server_accepts_only_its_own_host_names_and_port() {
     for host in ["127.0.0.1:7777", "localhost:7777", "LOCALHOST:7777", "[::1]:7777"] {
         assert_eq!(asked(Method::GET, host, &[]), None, "{host}");
     }
@@ -20,7 +20,7 @@ fn server_answers_to_names_of_its_own_machine_and_port_only() {
 }
 
 #[test]
-fn page_of_another_site_may_neither_read_nor_change_anything() {
+fn requests_from_pages_of_other_sites_are_refused() {
     let own = "127.0.0.1:7777";
     let evil = [("origin", "http://evil.example")];
     assert_eq!(asked(Method::POST, own, &evil), Some(403));
@@ -33,7 +33,7 @@ fn page_of_another_site_may_neither_read_nor_change_anything() {
 }
 
 #[test]
-fn server_behind_a_name_answers_to_that_name_over_its_own_scheme_only() {
+fn a_server_with_a_public_url_accepts_only_that_name_and_scheme() {
     let guard = OriginGuard::named("https://moothall.example").unwrap();
     let asked = |host: &str, origin: &str| {
         let headers = [(header::ORIGIN, origin.parse().unwrap())].into_iter().collect();
@@ -51,7 +51,7 @@ fn server_behind_a_name_answers_to_that_name_over_its_own_scheme_only() {
 }
 
 #[test]
-fn own_page_a_program_and_a_link_on_another_page_are_let_in() {
+fn own_pages_programs_and_links_from_other_pages_are_allowed() {
     let own = "127.0.0.1:7777";
     let page = [("origin", "http://127.0.0.1:7777"), ("sec-fetch-site", "same-origin")];
     assert_eq!(asked(Method::POST, own, &page), None);

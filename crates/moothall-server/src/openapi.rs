@@ -170,37 +170,39 @@ fn described(route: &ApiRoute, operation: ApiOperation, problem: &Schema) -> Val
 
 /// Describes one endpoint. A test checks that none is missing.
 fn operation(route: &ApiRoute, schemas: &mut SchemaGenerator) -> Option<ApiOperation> {
-    let ask = |summary, gives| ApiOperation { summary, query: &[], takes: None, gives };
+    let basic = |summary, gives| ApiOperation { summary, query: &[], takes: None, gives };
     let is_post = route.method == Method::POST;
     Some(match route.path {
-        "/healthz" => ask("Check that the server is up", ResponseSpec::Text(&["text/plain"])),
-        "/readyz" => ask(
+        "/healthz" => basic("Check that the server is up", ResponseSpec::Text(&["text/plain"])),
+        "/readyz" => basic(
             "Check that the server can read runs and record drafts",
             ResponseSpec::Text(&["text/plain"]),
         ),
-        "/metrics" => ask(
+        "/metrics" => basic(
             "Get metrics in OpenMetrics format for Prometheus",
             ResponseSpec::Text(&["application/openmetrics-text"]),
         ),
-        "/login" if is_post => ask("Sign in with a token", ResponseSpec::Text(&["text/html"])),
+        "/login" if is_post => basic("Sign in with a token", ResponseSpec::Text(&["text/html"])),
         "/login" => ApiOperation {
             query: &[("code", "string", "The single-use code of a login link")],
-            ..ask("Sign in", ResponseSpec::Text(&["text/html"]))
+            ..basic("Sign in", ResponseSpec::Text(&["text/html"]))
         },
-        "/api/session" => ask("Get the current session", answer::<dto::SessionInfo>(schemas)),
-        "/api/logout" => ask("Sign out", ResponseSpec::Nothing),
+        "/api/session" => basic("Get the current session", answer::<dto::SessionInfo>(schemas)),
+        "/api/logout" => basic("Sign out", ResponseSpec::Nothing),
         "/api/tokens" if is_post => ApiOperation {
             takes: Some(schemas.subschema_for::<dto::CreateTokenRequest>()),
-            ..ask(
+            ..basic(
                 "Create a token for the team; its secret is returned only once",
                 ResponseSpec::Json("201", schemas.subschema_for::<dto::CreateTokenResponse>()),
             )
         },
-        "/api/tokens" => ask("List the team's tokens", answer::<dto::TokenList>(schemas)),
-        "/api/tokens/{token}/revoke" => ask("Revoke a token", answer::<dto::TokenSummary>(schemas)),
+        "/api/tokens" => basic("List the team's tokens", answer::<dto::TokenList>(schemas)),
+        "/api/tokens/{token}/revoke" => {
+            basic("Revoke a token", answer::<dto::TokenSummary>(schemas))
+        }
         "/api/runs" if is_post => ApiOperation {
             takes: Some(schemas.subschema_for::<dto::StartRunRequest>()),
-            ..ask(
+            ..basic(
                 "Start a run; requests with the same Idempotency-Key start it once",
                 ResponseSpec::Json("201", schemas.subschema_for::<dto::StartRunResponse>()),
             )
@@ -210,12 +212,12 @@ fn operation(route: &ApiRoute, schemas: &mut SchemaGenerator) -> Option<ApiOpera
                 ("state", "string", "Return only runs in this state"),
                 ("limit", "integer", "Maximum number of runs (default: 50)"),
             ],
-            ..ask("List runs, newest first", answer::<dto::RunList>(schemas))
+            ..basic("List runs, newest first", answer::<dto::RunList>(schemas))
         },
-        "/api/runs/{run}" => ask("Get the current view of a run", answer::<AnyView>(schemas)),
+        "/api/runs/{run}" => basic("Get the current view of a run", answer::<AnyView>(schemas)),
         "/api/runs/{run}/events" => ApiOperation {
             query: &[("after", "integer", "Sequence number of the last known event")],
-            ..ask("Stream events as they happen", ResponseSpec::Text(&["text/event-stream"]))
+            ..basic("Stream events as they happen", ResponseSpec::Text(&["text/event-stream"]))
         },
         "/api/runs/{run}/events.json" => ApiOperation {
             query: &[
@@ -223,70 +225,75 @@ fn operation(route: &ApiRoute, schemas: &mut SchemaGenerator) -> Option<ApiOpera
                 ("limit", "integer", "Maximum number of events (default: 500)"),
                 ("wait", "integer", "Seconds to wait for a new event"),
             ],
-            ..ask("Get a page of events", answer::<dto::EventPage>(schemas))
+            ..basic("Get a page of events", answer::<dto::EventPage>(schemas))
         },
         "/api/runs/{run}/moves/{move}/threads/{thread}" => {
-            ask("Get one conversation of a debate", answer::<dto::DebateThread>(schemas))
+            basic("Get one conversation of a debate", answer::<dto::DebateThread>(schemas))
         }
         "/api/runs/{run}/artifacts" => {
-            ask("List the documents of a run", answer::<dto::ArtifactList>(schemas))
+            basic("List the documents of a run", answer::<dto::ArtifactList>(schemas))
         }
         "/api/runs/{run}/artifacts/{name}" => {
-            ask("Get one document", ResponseSpec::Text(DOCUMENTS))
+            basic("Get one document", ResponseSpec::Text(DOCUMENTS))
         }
-        "/api/runs/{run}/facts/{id}" => ask(
+        "/api/runs/{run}/facts/{id}" => basic(
             "Get the fact behind a citation",
             answer::<moothall_core::report::CitedFact>(schemas),
         ),
-        "/api/runs/{run}/{export}" => ask(
+        "/api/runs/{run}/{export}" => basic(
             "Export the memo or the scores: export.md, .html, .pdf, .csv, .json",
             ResponseSpec::Text(EXPORTS),
         ),
-        "/api/runs/{run}/cancel" => ask("Cancel a run", accepted(schemas)),
-        "/api/runs/{run}/pause" => ask("Pause a run", accepted(schemas)),
+        "/api/runs/{run}/cancel" => basic("Cancel a run", accepted(schemas)),
+        "/api/runs/{run}/pause" => basic("Pause a run", accepted(schemas)),
         "/api/runs/{run}/resume" => ApiOperation {
             takes: Some(schemas.subschema_for::<dto::ResumeRunRequest>()),
-            ..ask("Resume a run", accepted(schemas))
+            ..basic("Resume a run", accepted(schemas))
         },
         "/api/runs/{run}/approve" => ApiOperation {
             takes: Some(schemas.subschema_for::<dto::ApproveMoveRequest>()),
-            ..ask(
+            ..basic(
                 "Approve a held-back move for the ranking",
                 answer::<dto::ApproveMoveResponse>(schemas),
             )
         },
         "/api/runs/{run}/moves" if is_post => ApiOperation {
             takes: Some(schemas.subschema_for::<dto::EditMovesRequest>()),
-            ..ask("Edit moves that wait for review", answer::<Map<String, Value>>(schemas))
+            ..basic("Edit moves that wait for review", answer::<Map<String, Value>>(schemas))
         },
         "/api/runs/{run}/moves" => {
-            ask("List the moves of a consultation", answer::<Map<String, Value>>(schemas))
+            basic("List the moves of a consultation", answer::<Map<String, Value>>(schemas))
         }
         "/api/estimate" => ApiOperation {
             takes: Some(schemas.subschema_for::<dto::StartConsultRequest>()),
-            ..ask(
+            ..basic(
                 "Estimate the calls and cost of a consultation",
                 answer::<Map<String, Value>>(schemas),
             )
         },
         "/api/check" => ApiOperation {
             takes: Some(schemas.subschema_for::<dto::CheckTextRequest>()),
-            ..ask("Check a text against a company's filings", answer::<Map<String, Value>>(schemas))
+            ..basic(
+                "Check a text against a company's filings",
+                answer::<Map<String, Value>>(schemas),
+            )
         },
         "/api/facts/{ticker}" => ApiOperation {
             query: &[
                 ("as_of", "string", "Use only filings made on or before this day"),
                 ("allow_stale", "boolean", "Accept a company without recent filings"),
             ],
-            ..ask("Get the facts a company filed", answer::<Map<String, Value>>(schemas))
+            ..basic("Get the facts a company filed", answer::<Map<String, Value>>(schemas))
         },
         "/api/tickers" => ApiOperation {
             query: &[("q", "string", "Start of a ticker or company name")],
-            ..ask("Companies", answer::<dto::TickerList>(schemas))
+            ..basic("Companies", answer::<dto::TickerList>(schemas))
         },
-        "/api/committees" => ask("Committees", answer::<dto::CommitteeList>(schemas)),
-        "/api/settings" => ask("Get the server's settings", answer::<dto::ServerSettings>(schemas)),
-        "/api/doctor" => ask(
+        "/api/committees" => basic("Committees", answer::<dto::CommitteeList>(schemas)),
+        "/api/settings" => {
+            basic("Get the server's settings", answer::<dto::ServerSettings>(schemas))
+        }
+        "/api/doctor" => basic(
             "Test the isolation of this machine's sandboxes",
             answer::<dto::DoctorResponse>(schemas),
         ),
@@ -295,15 +302,16 @@ fn operation(route: &ApiRoute, schemas: &mut SchemaGenerator) -> Option<ApiOpera
                 ("state", "string", "Return only drafts in this state, such as escalated"),
                 ("limit", "integer", "Maximum number of drafts (default: 200)"),
             ],
-            ..ask("List drafts, most recently changed first", answer::<dto::DraftList>(schemas))
+            ..basic("List drafts, most recently changed first", answer::<dto::DraftList>(schemas))
         },
         "/api/drafts/events" => ApiOperation {
             query: &[("after", "string", "Cursor from the list or from the last event")],
-            ..ask("Stream draft changes", ResponseSpec::Text(&["text/event-stream"]))
+            ..basic("Stream draft changes", ResponseSpec::Text(&["text/event-stream"]))
         },
-        "/api/drafts/{draft}" => {
-            ask("Get a draft and all drafts submitted with it", answer::<dto::DraftDetail>(schemas))
-        }
+        "/api/drafts/{draft}" => basic(
+            "Get a draft and all drafts submitted with it",
+            answer::<dto::DraftDetail>(schemas),
+        ),
         "/api/drafts/{draft}/approve" => on_draft("Approve a draft", schemas),
         "/api/drafts/{draft}/reject" => on_draft("Reject a draft", schemas),
         "/api/drafts/{draft}/send-back" => on_draft("Send a draft back for changes", schemas),
@@ -313,15 +321,15 @@ fn operation(route: &ApiRoute, schemas: &mut SchemaGenerator) -> Option<ApiOpera
                 ("before", "integer", "Return only records before this sequence number"),
                 ("limit", "integer", "Maximum number of records (default: 50)"),
             ],
-            ..ask(
+            ..basic(
                 "Verify the draft journal and list its records",
                 answer::<dto::AuditPage>(schemas),
             )
         },
         "/api/openapi.json" => {
-            ask("Get this document as JSON", answer::<Map<String, Value>>(schemas))
+            basic("Get this document as JSON", answer::<Map<String, Value>>(schemas))
         }
-        "/api/docs" => ask("Get this document as HTML", ResponseSpec::Text(&["text/html"])),
+        "/api/docs" => basic("Get this document as HTML", ResponseSpec::Text(&["text/html"])),
         _ => return None,
     })
 }

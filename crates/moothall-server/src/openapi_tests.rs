@@ -3,7 +3,7 @@ use moothall_core::ErrorCode;
 use super::*;
 
 #[test]
-fn every_address_is_described() {
+fn every_route_is_described_in_the_openapi_document() {
     let document = document();
     for route in routes() {
         let method = route.method.as_str().to_ascii_lowercase();
@@ -13,7 +13,7 @@ fn every_address_is_described() {
 }
 
 #[test]
-fn every_type_that_is_named_is_there() {
+fn every_referenced_schema_is_in_the_openapi_document() {
     let document = document();
     let text = document.to_string();
     let named = text.split("\"#/components/schemas/").skip(1);
@@ -23,7 +23,7 @@ fn every_type_that_is_named_is_there() {
 }
 
 #[test]
-fn page_for_people_has_no_script_and_shows_every_address() {
+fn the_api_reference_page_has_no_scripts_and_lists_every_route() {
     let page = page::page(&document());
     assert!(!page.contains("<script") && !page.contains("http://") && !page.contains("https://"));
     for route in routes() {

@@ -70,8 +70,8 @@ impl ApiProblem {
     }
 
     /// 404: unknown run.
-    pub fn no_such_run(words: &str) -> Self {
-        let shown: String = words.chars().filter(|c| !c.is_control()).take(40).collect();
+    pub fn no_such_run(id: &str) -> Self {
+        let shown: String = id.chars().filter(|c| !c.is_control()).take(40).collect();
         Self::new(StatusCode::NOT_FOUND, ErrorCode::RunNotFound, format!("run `{shown}` not found"))
             .with_hint("list the runs with `GET /api/runs`")
     }

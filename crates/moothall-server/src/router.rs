@@ -67,62 +67,79 @@ fn table() -> Vec<(ApiRoute, MethodRouter<AppState>)> {
     let read = RoutePermission::Scope(AccessScope::Read);
     let of_run = RoutePermission::ScopeOnRun;
     let of_server = RoutePermission::ScopeOnServer;
-    let look = |path, needs, handler| (ApiRoute { method: Method::GET, path, needs }, handler);
-    let act = |path, needs, handler| (ApiRoute { method: Method::POST, path, needs }, handler);
+    let get_route = |path, needs, handler| (ApiRoute { method: Method::GET, path, needs }, handler);
+    let post_route =
+        |path, needs, handler| (ApiRoute { method: Method::POST, path, needs }, handler);
     let thread = "/api/runs/{run}/moves/{move}/threads/{thread}";
     let revoke = "/api/tokens/{token}/revoke";
     let document = "/api/runs/{run}/artifacts/{name}";
     vec![
-        look("/healthz", RoutePermission::Nothing, get(async || "ok")),
-        look("/readyz", RoutePermission::Nothing, get(ready)),
-        look("/metrics", of_server(AccessScope::Admin), get(telemetry::show)),
-        look("/login", RoutePermission::Nothing, get(session::open)),
-        act("/login", RoutePermission::Nothing, post(session::enter)),
-        look("/api/session", read, get(session::show)),
-        act("/api/logout", read, post(session::leave)),
-        look("/api/tokens", RoutePermission::Scope(AccessScope::Admin), get(tokens::list)),
-        act("/api/tokens", RoutePermission::Scope(AccessScope::Admin), post(tokens::make)),
-        act(revoke, RoutePermission::ScopeOnToken(AccessScope::Admin), post(tokens::revoke)),
-        look("/api/runs", read, get(runs::list)),
-        act("/api/runs", RoutePermission::Scope(AccessScope::Run), post(runs::start)),
-        look("/api/runs/{run}", of_run(AccessScope::Read), get(runs::snapshot)),
-        look("/api/runs/{run}/events", of_run(AccessScope::Read), get(event_stream::events)),
-        look(
+        get_route("/healthz", RoutePermission::Nothing, get(async || "ok")),
+        get_route("/readyz", RoutePermission::Nothing, get(ready)),
+        get_route("/metrics", of_server(AccessScope::Admin), get(telemetry::show)),
+        get_route("/login", RoutePermission::Nothing, get(session::open)),
+        post_route("/login", RoutePermission::Nothing, post(session::enter)),
+        get_route("/api/session", read, get(session::show)),
+        post_route("/api/logout", read, post(session::leave)),
+        get_route("/api/tokens", RoutePermission::Scope(AccessScope::Admin), get(tokens::list)),
+        post_route("/api/tokens", RoutePermission::Scope(AccessScope::Admin), post(tokens::make)),
+        post_route(revoke, RoutePermission::ScopeOnToken(AccessScope::Admin), post(tokens::revoke)),
+        get_route("/api/runs", read, get(runs::list)),
+        post_route("/api/runs", RoutePermission::Scope(AccessScope::Run), post(runs::start)),
+        get_route("/api/runs/{run}", of_run(AccessScope::Read), get(runs::snapshot)),
+        get_route("/api/runs/{run}/events", of_run(AccessScope::Read), get(event_stream::events)),
+        get_route(
             "/api/runs/{run}/events.json",
             of_run(AccessScope::Read),
             get(event_pages::events_json),
         ),
-        look(thread, of_run(AccessScope::Read), get(documents::thread)),
-        look("/api/runs/{run}/artifacts", of_run(AccessScope::Read), get(documents::artifacts)),
-        look(document, of_run(AccessScope::Read), get(documents::artifact)),
-        look("/api/runs/{run}/facts/{id}", of_run(AccessScope::Read), get(documents::fact)),
-        look("/api/runs/{run}/{export}", of_run(AccessScope::Read), get(documents::export)),
-        act("/api/runs/{run}/cancel", of_run(AccessScope::Run), post(control::cancel)),
-        act("/api/runs/{run}/pause", of_run(AccessScope::Run), post(control::pause)),
-        act("/api/runs/{run}/resume", of_run(AccessScope::Run), post(control::resume)),
-        act("/api/runs/{run}/approve", of_run(AccessScope::Review), post(control::approve)),
-        look("/api/runs/{run}/moves", of_run(AccessScope::Read), get(control::moves)),
-        act("/api/runs/{run}/moves", of_run(AccessScope::Review), post(control::change_moves)),
-        act("/api/estimate", read, post(company::estimate)),
-        act("/api/check", read, post(company::check)),
-        look("/api/facts/{ticker}", read, get(company::facts)),
-        look("/api/tickers", read, get(company::tickers)),
-        look("/api/committees", read, get(company::committees)),
-        look("/api/settings", read, get(company::settings)),
-        look("/api/doctor", of_server(AccessScope::Admin), get(company::doctor)),
-        look("/api/drafts", of_server(AccessScope::Read), get(drafts::list)),
-        look("/api/drafts/events", of_server(AccessScope::Read), get(drafts::events)),
-        look("/api/drafts/{draft}", of_server(AccessScope::Read), get(drafts::show)),
-        act("/api/drafts/{draft}/approve", of_server(AccessScope::Review), post(drafts::approve)),
-        act("/api/drafts/{draft}/reject", of_server(AccessScope::Review), post(drafts::reject)),
-        act(
+        get_route(thread, of_run(AccessScope::Read), get(documents::thread)),
+        get_route(
+            "/api/runs/{run}/artifacts",
+            of_run(AccessScope::Read),
+            get(documents::artifacts),
+        ),
+        get_route(document, of_run(AccessScope::Read), get(documents::artifact)),
+        get_route("/api/runs/{run}/facts/{id}", of_run(AccessScope::Read), get(documents::fact)),
+        get_route("/api/runs/{run}/{export}", of_run(AccessScope::Read), get(documents::export)),
+        post_route("/api/runs/{run}/cancel", of_run(AccessScope::Run), post(control::cancel)),
+        post_route("/api/runs/{run}/pause", of_run(AccessScope::Run), post(control::pause)),
+        post_route("/api/runs/{run}/resume", of_run(AccessScope::Run), post(control::resume)),
+        post_route("/api/runs/{run}/approve", of_run(AccessScope::Review), post(control::approve)),
+        get_route("/api/runs/{run}/moves", of_run(AccessScope::Read), get(control::moves)),
+        post_route(
+            "/api/runs/{run}/moves",
+            of_run(AccessScope::Review),
+            post(control::change_moves),
+        ),
+        post_route("/api/estimate", read, post(company::estimate)),
+        post_route("/api/check", read, post(company::check)),
+        get_route("/api/facts/{ticker}", read, get(company::facts)),
+        get_route("/api/tickers", read, get(company::tickers)),
+        get_route("/api/committees", read, get(company::committees)),
+        get_route("/api/settings", read, get(company::settings)),
+        get_route("/api/doctor", of_server(AccessScope::Admin), get(company::doctor)),
+        get_route("/api/drafts", of_server(AccessScope::Read), get(drafts::list)),
+        get_route("/api/drafts/events", of_server(AccessScope::Read), get(drafts::events)),
+        get_route("/api/drafts/{draft}", of_server(AccessScope::Read), get(drafts::show)),
+        post_route(
+            "/api/drafts/{draft}/approve",
+            of_server(AccessScope::Review),
+            post(drafts::approve),
+        ),
+        post_route(
+            "/api/drafts/{draft}/reject",
+            of_server(AccessScope::Review),
+            post(drafts::reject),
+        ),
+        post_route(
             "/api/drafts/{draft}/send-back",
             of_server(AccessScope::Review),
             post(drafts::send_back),
         ),
-        look("/api/audit", of_server(AccessScope::Read), get(drafts::audit)),
-        look("/api/openapi.json", RoutePermission::Nothing, get(openapi::json)),
-        look("/api/docs", RoutePermission::Nothing, get(openapi::page)),
+        get_route("/api/audit", of_server(AccessScope::Read), get(drafts::audit)),
+        get_route("/api/openapi.json", RoutePermission::Nothing, get(openapi::json)),
+        get_route("/api/docs", RoutePermission::Nothing, get(openapi::page)),
     ]
 }
 
@@ -142,8 +159,8 @@ pub fn router(app: AppState, guard: OriginGuard, limits: ServerLimits) -> Router
         .merge(api)
         .fallback(assets::serve)
         .method_not_allowed_fallback(async || {
-            let words = "method not allowed for this path";
-            ApiProblem::new(StatusCode::METHOD_NOT_ALLOWED, ErrorCode::MethodNotAllowed, words)
+            let message = "method not allowed for this path";
+            ApiProblem::new(StatusCode::METHOD_NOT_ALLOWED, ErrorCode::MethodNotAllowed, message)
         })
         .layer(DefaultBodyLimit::max(limits.body_bytes))
         .layer(TimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, limits.answer_within))
@@ -189,8 +206,8 @@ async fn ready(State(app): State<AppState>) -> Response {
     }
 }
 
-fn not_ready(words: &str) -> Response {
-    ApiProblem::new(StatusCode::SERVICE_UNAVAILABLE, ErrorCode::NotReady, words)
+fn not_ready(message: &str) -> Response {
+    ApiProblem::new(StatusCode::SERVICE_UNAVAILABLE, ErrorCode::NotReady, message)
         .retry_after(1)
         .into_response()
 }
@@ -198,6 +215,6 @@ fn not_ready(words: &str) -> Response {
 /// Answers a panicking request without stopping the server or disclosing internals.
 fn panicked(_: Box<dyn Any + Send + 'static>) -> Response {
     tracing::error!(target: "moothall::server", "request handler panicked");
-    let words = "internal server error";
-    ApiProblem::new(StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::Internal, words).into_response()
+    let message = "internal server error";
+    ApiProblem::new(StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::Internal, message).into_response()
 }

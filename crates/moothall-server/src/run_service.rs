@@ -27,7 +27,7 @@ pub struct StartRequest {
     /// The owner of the new run.
     pub owner: RunOwner,
     /// Idempotency key, if the client sent one.
-    pub once: Option<StartIdempotencyKey>,
+    pub idempotency_key: Option<StartIdempotencyKey>,
 }
 
 /// Idempotency key: repeated requests with the same key start one run.

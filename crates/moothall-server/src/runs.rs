@@ -19,11 +19,11 @@ use crate::{
     ApiProblem, AppState, CallerIdentity, StartIdempotencyKey, StartOutcome, StartRequest,
 };
 
-const USUAL_LIMIT: u32 = 50;
-const MOST: u32 = 500;
+const DEFAULT_LIMIT: u32 = 50;
+const MAX_LIMIT: u32 = 500;
 
 /// Events applied per read from the store.
-const PAGE: u32 = 1000;
+const PAGE_EVENTS: u32 = 1000;
 
 /// Maximum length of an idempotency key.
 const MAX_KEY_BYTES: usize = 200;
@@ -36,14 +36,14 @@ pub(crate) struct RunListQuery {
 
 pub(crate) async fn list(
     State(app): State<AppState>,
-    who: CallerIdentity,
+    caller: CallerIdentity,
     QueryParams(query): QueryParams<RunListQuery>,
 ) -> Result<Json<RunList>, ApiProblem> {
-    let limit = query.limit.unwrap_or(USUAL_LIMIT).clamp(1, MOST);
-    let teams = TeamFilter::Only(who.owner()?.team);
+    let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
+    let teams = TeamFilter::Only(caller.owner()?.team);
     let rows = app.store.runs(RunFilter { state: query.state, teams, limit }).await?;
     let open = rows.iter().filter(|row| !row.state.is_terminal());
-    let driven = app.desk.driven(open.cloned().collect()).await?;
+    let driven = app.run_service.driven(open.cloned().collect()).await?;
     let summary = |row: &RunRow| summary(row, driven.contains(&row.run_id));
     Ok(Json(RunList { runs: rows.iter().map(summary).collect() }))
 }
@@ -70,21 +70,21 @@ pub(crate) async fn is_driven(app: &AppState, row: &RunRow) -> Result<bool, ApiP
     if row.state.is_terminal() {
         return Ok(false);
     }
-    Ok(!app.desk.driven(vec![row.clone()]).await?.is_empty())
+    Ok(!app.run_service.driven(vec![row.clone()]).await?.is_empty())
 }
 
 /// Returns the view of a run computed from its events. Clients continue with the events after
 /// `as_of_seq`.
 pub(crate) async fn snapshot(
     State(app): State<AppState>,
-    who: CallerIdentity,
+    caller: CallerIdentity,
     PathParams(run): PathParams<String>,
 ) -> Result<Json<RunView>, ApiProblem> {
-    let row = app.find(&who, AccessScope::Read, &run).await?;
+    let row = app.find(&caller, AccessScope::Read, &run).await?;
     let driven = is_driven(&app, &row).await?;
     let mut view = RunView::empty(about(&row, driven));
     loop {
-        let page = app.store.events(&row.run_id, view.as_of_seq, PAGE).await?;
+        let page = app.store.events(&row.run_id, view.as_of_seq, PAGE_EVENTS).await?;
         if page.is_empty() {
             return Ok(Json(view));
         }
@@ -131,15 +131,15 @@ fn seats(committee: &Committee) -> CommitteeView {
 /// starts one run.
 pub(crate) async fn start(
     State(app): State<AppState>,
-    who: CallerIdentity,
+    caller: CallerIdentity,
     headers: HeaderMap,
     JsonBody(request): JsonBody<StartRunRequest>,
 ) -> Result<Response, ApiProblem> {
     let text = serde_json::to_string(&request).map_err(|error| ApiProblem::internal(&error))?;
     let request_sha256 = Sha256Hex::of(text.as_bytes());
-    let once = key(&headers)?.map(|key| StartIdempotencyKey { key, request_sha256 });
-    let order = StartRequest { request, owner: who.owner()?, once };
-    Ok(match app.desk.start(order).await? {
+    let idempotency_key = key(&headers)?.map(|key| StartIdempotencyKey { key, request_sha256 });
+    let order = StartRequest { request, owner: caller.owner()?, idempotency_key };
+    Ok(match app.run_service.start(order).await? {
         StartOutcome::Now(run_id) => started(StatusCode::CREATED, run_id),
         StartOutcome::Before(run_id) => started(StatusCode::OK, run_id),
     })

@@ -49,13 +49,13 @@ impl TeamLimiter {
 
     fn of_team(&self, team: &TeamName) -> Arc<Semaphore> {
         let mut teams = self.teams.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = teams.get(team).and_then(Weak::upgrade) {
-            return known;
+        if let Some(existing) = teams.get(team).and_then(Weak::upgrade) {
+            return existing;
         }
         teams.retain(|_, one| one.strong_count() > 0);
-        let made = Arc::new(Semaphore::new(self.per_team));
-        teams.insert(team.clone(), Arc::downgrade(&made));
-        made
+        let semaphore = Arc::new(Semaphore::new(self.per_team));
+        teams.insert(team.clone(), Arc::downgrade(&semaphore));
+        semaphore
     }
 }
 

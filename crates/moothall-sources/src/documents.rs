@@ -22,7 +22,7 @@ use moothall_sandbox::ProgramExecutor;
 /// Each PDF needs its own sandbox. PDFs over this limit are reported as missing.
 const MAX_PDFS: usize = 20;
 /// Time limit for extracting one PDF. Generous because emulated CPUs are slow and reports are long.
-const PDF_PATIENCE: Duration = Duration::from_secs(120);
+const PDF_TIMEOUT: Duration = Duration::from_secs(120);
 /// Upper limit on the number of `missing` lines.
 const MAX_MISSING: usize = 30;
 
@@ -31,7 +31,7 @@ const MAX_MISSING: usize = 30;
 pub struct DocumentFolder {
     path: PathBuf,
     pdf: Option<Arc<dyn ProgramExecutor>>,
-    pdf_patience: Duration,
+    pdf_timeout: Duration,
 }
 
 /// The documents read from a folder.
@@ -48,13 +48,13 @@ pub struct FolderDocuments {
 impl DocumentFolder {
     /// PDFs are extracted with the `pdf` executor. Without one they are reported as missing.
     pub fn new(path: PathBuf, pdf: Option<Arc<dyn ProgramExecutor>>) -> Self {
-        Self { path, pdf, pdf_patience: PDF_PATIENCE }
+        Self { path, pdf, pdf_timeout: PDF_TIMEOUT }
     }
 
     /// Sets the time limit for extracting one PDF.
     #[must_use]
-    pub fn with_pdf_patience(self, pdf_patience: Duration) -> Self {
-        Self { pdf_patience, ..self }
+    pub fn with_pdf_timeout(self, pdf_timeout: Duration) -> Self {
+        Self { pdf_timeout, ..self }
     }
 
     /// The folder's name as shown in evidence. Never includes its path.
@@ -129,7 +129,7 @@ impl DocumentFolder {
             return Err(format!("too many PDFs (limit: {MAX_PDFS})"));
         }
         match &self.pdf {
-            Some(executor) => pdf::text(&**executor, &file.bytes, self.pdf_patience).await,
+            Some(executor) => pdf::text(&**executor, &file.bytes, self.pdf_timeout).await,
             None => Err("PDFs are only read in a sandbox, and none is available".to_owned()),
         }
     }

@@ -25,7 +25,7 @@ use self::fetch::EdgarFetcher;
 pub(crate) const MAX_BODY_BYTES: usize = 64 << 20;
 
 /// A response younger than this is always reused.
-const JUST_ASKED: Duration = Duration::from_secs(60);
+const ALWAYS_FRESH: Duration = Duration::from_secs(60);
 
 /// A file that EDGAR serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -129,7 +129,7 @@ pub struct EdgarOptions {
     pub contact: Option<SecContact>,
     /// Cache folder. `None` disables the cache.
     pub cache: Option<PathBuf>,
-    pub patience: EdgarRetrySettings,
+    pub retry: EdgarRetrySettings,
 }
 
 /// How long a cached response may be reused.
@@ -157,7 +157,7 @@ impl CacheFreshness {
             // EDGAR publishes data shortly after a filing, without saying when. A copy fetched on
             // the filing day may therefore be outdated.
             Self::UntilFiled { newest: Some(newest) } => {
-                day_of(fetched_at_ms) > newest || younger(JUST_ASKED)
+                day_of(fetched_at_ms) > newest || younger(ALWAYS_FRESH)
             }
             Self::UntilFiled { newest: None } => younger(Duration::from_secs(24 * 60 * 60)),
         }
@@ -225,18 +225,18 @@ pub struct EdgarClient {
 impl EdgarClient {
     /// Creates a client without connecting.
     pub fn new(options: EdgarOptions) -> Self {
-        let EdgarOptions { endpoints, contact, cache, patience } = options;
+        let EdgarOptions { endpoints, contact, cache, retry } = options;
         Self {
             endpoints,
             cache: cache.map(EdgarCache::new),
-            fetcher: EdgarFetcher::new(contact, patience),
+            fetcher: EdgarFetcher::new(contact, retry),
         }
     }
 
     /// Shares the SEC's rate limit with other processes.
     #[must_use]
-    pub fn behind(self, turnstile: Arc<dyn SharedLimiter>) -> Self {
-        Self { fetcher: self.fetcher.behind(turnstile), ..self }
+    pub fn with_shared_limiter(self, shared_limiter: Arc<dyn SharedLimiter>) -> Self {
+        Self { fetcher: self.fetcher.with_shared_limiter(shared_limiter), ..self }
     }
 
     /// Returns the cached document if it is fresh enough, otherwise fetches it.
@@ -250,15 +250,15 @@ impl EdgarClient {
     ) -> Result<EdgarDocument, EdgarError> {
         let url = self.endpoints.url(file);
         if let Some(cache) = &self.cache
-            && let Some(kept) =
+            && let Some(cached) =
                 cache.find(&url, move |entry| freshness.allows(entry.fetched_at_ms, now_ms)).await
         {
             tracing::debug!(
                 path = file.path(),
-                bytes = kept.bytes.len(),
+                bytes = cached.bytes.len(),
                 "document found in cache"
             );
-            return Ok(kept);
+            return Ok(cached);
         }
         let bytes = self.fetcher.fetch(&url).await?;
         let document = EdgarDocument { sha256: Sha256Hex::of(&bytes), bytes: bytes.into() };

@@ -49,7 +49,7 @@ fn check(freshness: CacheFreshness, fetched_at_ms: u64, now_ms: u64, expected: b
 }
 
 #[test]
-fn kept_answer_is_fresh_for_its_time_and_not_longer() {
+fn a_cached_response_is_fresh_only_for_its_lifetime() {
     let minute = CacheFreshness::For(Duration::from_secs(60));
     check(minute, 1_000, 61_000, true);
     check(minute, 1_000, 61_001, false);
@@ -57,7 +57,7 @@ fn kept_answer_is_fresh_for_its_time_and_not_longer() {
 }
 
 #[test]
-fn kept_answer_from_the_future_is_not_fresh() {
+fn a_cached_response_from_the_future_is_not_fresh() {
     check(CacheFreshness::Forever, 1_001, 1_000, false);
     check(CacheFreshness::For(Duration::from_secs(60)), 1_001, 1_000, false);
 }
@@ -81,7 +81,7 @@ fn facts_without_a_list_of_filings_are_fresh_for_a_day() {
 }
 
 #[test]
-fn only_what_a_later_try_can_cure_is_tried_again() {
+fn only_temporary_edgar_errors_are_retryable() {
     let cured = [
         EdgarError::RateLimited,
         EdgarError::Status { status: 503 },

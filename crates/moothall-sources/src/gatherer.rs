@@ -16,8 +16,8 @@ use moothall_core::evidence::{
 use self::failure::{ambiguous, other_filer, unavailable, unknown, unreadable};
 use crate::edgar::{CacheFreshness, EdgarClient, EdgarDocument, EdgarError, EdgarFile, day_of};
 
-const TICKERS_FOR: std::time::Duration = std::time::Duration::from_secs(24 * 60 * 60);
-const SUBMISSIONS_FOR: std::time::Duration = std::time::Duration::from_secs(60);
+const TICKERS_MAX_AGE: std::time::Duration = std::time::Duration::from_secs(24 * 60 * 60);
+const SUBMISSIONS_MAX_AGE: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// Where responses come from. Determines the default `as_of` date and what counts as today.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -134,9 +134,9 @@ impl GatherTask<'_> {
             let built = tokio::task::spawn_blocking(move || FactSheet::build(&facts, as_of));
             read(built.await)?
         };
-        self.refuse_stale(ticker, &sheet, submissions.as_ref(), as_of)?;
+        self.check_not_stale(ticker, &sheet, submissions.as_ref(), as_of)?;
         let (events, passages) = match &submissions {
-            Some(submissions) => self.words(&listing, submissions, as_of).await?,
+            Some(submissions) => self.filing_passages(&listing, submissions, as_of).await?,
             None => (Vec::new(), Vec::new()),
         };
         Ok(Evidence {
@@ -178,7 +178,7 @@ impl GatherTask<'_> {
     async fn listing(&self, ticker: &Ticker) -> Result<TickerListing, GatherError> {
         let mut known = Vec::new();
         for file in [EdgarFile::Tickers, EdgarFile::TickersWithExchanges] {
-            let document = match self.get(&file, CacheFreshness::For(TICKERS_FOR)).await {
+            let document = match self.get(&file, CacheFreshness::For(TICKERS_MAX_AGE)).await {
                 Ok(document) => document,
                 Err(EdgarError::NotFound) => continue,
                 Err(error) => return Err(unavailable("the ticker list", &error)),
@@ -200,7 +200,7 @@ impl GatherTask<'_> {
         listing: &TickerListing,
     ) -> Result<Option<FilerSubmissions>, GatherError> {
         let file = EdgarFile::Submissions(listing.cik);
-        let document = match self.get(&file, CacheFreshness::For(SUBMISSIONS_FOR)).await {
+        let document = match self.get(&file, CacheFreshness::For(SUBMISSIONS_MAX_AGE)).await {
             Ok(document) => document,
             Err(EdgarError::NotFound) => {
                 self.missing
@@ -272,7 +272,7 @@ impl GatherTask<'_> {
         }
     }
 
-    fn refuse_stale(
+    fn check_not_stale(
         &self,
         ticker: &Ticker,
         sheet: &FactSheet,
@@ -308,7 +308,7 @@ impl GatherTask<'_> {
         Err(GatherError::new(GatherFailureKind::Stale, detail).with_hint(hint))
     }
 
-    async fn words(
+    async fn filing_passages(
         &mut self,
         listing: &TickerListing,
         submissions: &FilerSubmissions,

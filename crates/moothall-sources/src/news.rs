@@ -15,9 +15,9 @@ use moothall_core::evidence::{CalendarDay, CompanyProfile, NewsHeadline, SourceF
 use reqwest::Url;
 
 /// GDELT rejects shorter phrases.
-const SHORTEST_PHRASE: usize = 5;
+const MIN_PHRASE_CHARS: usize = 5;
 /// Number of headlines requested from GDELT.
-const ASKED_FOR: &str = "75";
+const MAX_GDELT_RECORDS: &str = "75";
 
 #[derive(Clone, PartialEq, Eq)]
 pub enum NewsSource {
@@ -101,7 +101,7 @@ impl NewsSource {
         company: &CompanyProfile,
     ) -> Result<(Vec<FeedHeadline>, SourceFile), String> {
         let bytes = match self {
-            Self::Gdelt { endpoint } => fetch::fetch(&question(endpoint, company)?).await?,
+            Self::Gdelt { endpoint } => fetch::fetch(&gdelt_url(endpoint, company)?).await?,
             Self::Feed { url } => fetch::fetch(url).await?,
             Self::File { path } => {
                 let path = path.clone();
@@ -118,12 +118,12 @@ impl NewsSource {
 }
 
 /// Builds the GDELT query URL, with the company's name as a phrase.
-fn question(endpoint: &str, company: &CompanyProfile) -> Result<String, String> {
+fn gdelt_url(endpoint: &str, company: &CompanyProfile) -> Result<String, String> {
     if company.fictional {
         return Err("fictional companies have no news".to_owned());
     }
-    let name = spoken(&company.name);
-    if name.chars().count() < SHORTEST_PHRASE {
+    let name = without_legal_form(&company.name);
+    if name.chars().count() < MIN_PHRASE_CHARS {
         return Err(format!("the name `{name}` is too short to search for"));
     }
     let mut url = Url::parse(endpoint).map_err(|error| format!("invalid URL: {error}"))?;
@@ -133,13 +133,13 @@ fn question(endpoint: &str, company: &CompanyProfile) -> Result<String, String> 
         .append_pair("format", "json")
         .append_pair("sort", "datedesc")
         .append_pair("timespan", "3m")
-        .append_pair("maxrecords", ASKED_FOR);
+        .append_pair("maxrecords", MAX_GDELT_RECORDS);
     Ok(url.into())
 }
 
 /// Removes the legal form, as headlines do: `Apple Inc.` becomes `Apple`.
-fn spoken(name: &str) -> String {
-    const FORMS: [&str; 17] = [
+fn without_legal_form(name: &str) -> String {
+    const LEGAL_FORMS: [&str; 17] = [
         "&",
         "inc",
         "incorporated",
@@ -163,7 +163,7 @@ fn spoken(name: &str) -> String {
     let mut words: Vec<&str> = name.split_whitespace().collect();
     while let [_, .., last] = words.as_slice() {
         let bare = last.replace(['.', ',', '/'], "").to_ascii_lowercase();
-        if !bare.is_empty() && !FORMS.contains(&bare.as_str()) {
+        if !bare.is_empty() && !LEGAL_FORMS.contains(&bare.as_str()) {
             break;
         }
         words.pop();
@@ -172,13 +172,13 @@ fn spoken(name: &str) -> String {
 }
 
 fn read_file(path: &std::path::Path) -> Result<Vec<u8>, String> {
-    let broken = |error: std::io::Error| format!("cannot read the file ({})", error.kind());
-    let file = fs_err::File::open(path).map_err(broken)?;
+    let unreadable = |error: std::io::Error| format!("cannot read the file ({})", error.kind());
+    let file = fs_err::File::open(path).map_err(unreadable)?;
     if !file.metadata().is_ok_and(|known| known.is_file()) {
         return Err("not a regular file".to_owned());
     }
     let mut bytes = Vec::new();
-    file.take(MAX_NEWS_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(broken)?;
+    file.take(MAX_NEWS_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() > MAX_NEWS_BYTES {
         return Err(format!("file is larger than {MAX_NEWS_BYTES} bytes"));
     }

@@ -25,7 +25,7 @@ const JSON: &str = r#"{"version": "https://jsonfeed.org/version/1", "title": "Ex
 "content_text": "SECRET BODY", "date_published": "2026-01-30T12:00:00Z"}]}"#;
 
 #[test]
-fn every_form_of_a_feed_gives_the_same_headline_and_no_text() {
+fn every_feed_format_gives_the_same_headline_without_its_text() {
     let expected = [(
         "Acme opens a plant".to_owned(),
         "https://times.example/1".to_owned(),
@@ -38,7 +38,7 @@ fn every_form_of_a_feed_gives_the_same_headline_and_no_text() {
 }
 
 #[test]
-fn an_answer_of_gdelt_is_known_by_its_form_and_an_empty_one_is_empty() {
+fn a_gdelt_response_is_recognised_and_may_be_empty() {
     let answer =
         r#"{"articles": [{"url": "https://a.example/", "title": "T", "domain": "a.example"}]}"#;
     assert_eq!(parsed(answer).len(), 1);
@@ -47,7 +47,7 @@ fn an_answer_of_gdelt_is_known_by_its_form_and_an_empty_one_is_empty() {
 }
 
 #[test]
-fn what_is_no_feed_is_refused_whatever_it_is() {
+fn invalid_or_malicious_feeds_are_handled_without_a_panic() {
     let deep = format!(
         "<rss version=\"2.0\"><channel>{}</channel></rss>",
         "<item><content><a>".repeat(100_000)
@@ -63,7 +63,7 @@ fn what_is_no_feed_is_refused_whatever_it_is() {
 }
 
 #[test]
-fn names_are_looked_for_as_headlines_write_them() {
+fn company_names_are_searched_without_their_legal_suffixes() {
     for (name, expected) in [
         ("Apple Inc.", "Apple"),
         ("Marvell Technology, Inc.", "Marvell Technology"),
@@ -71,12 +71,12 @@ fn names_are_looked_for_as_headlines_write_them() {
         ("The \"Quoted\" Company", "The Quoted"),
         ("AG", "AG"),
     ] {
-        assert_eq!(spoken(name), expected);
+        assert_eq!(without_legal_form(name), expected);
     }
 }
 
 #[test]
-fn a_label_tells_no_path_and_no_key() {
+fn the_label_of_a_news_source_contains_no_path_or_key() {
     let feed = NewsSource::Feed { url: "https://news.example/rss?key=SECRET".to_owned() };
     assert_eq!(
         (feed.label(), format!("{feed:?}")),

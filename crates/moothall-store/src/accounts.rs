@@ -42,7 +42,7 @@ pub trait AccountStore: Debug + Send + Sync {
     fn token(&self, secret: &Sha256Hex) -> StoreFuture<'_, Option<TokenRow>>;
 
     /// Records the time a token was used.
-    fn note_use(&self, id: &TokenId, at_ms: u64) -> StoreFuture<'_, ()>;
+    fn record_use(&self, id: &TokenId, at_ms: u64) -> StoreFuture<'_, ()>;
 
     /// Revokes a token and ends its sessions. A token that is already revoked keeps its first
     /// revocation time.
@@ -224,12 +224,12 @@ impl Credential {
     }
 
     /// Generates a secret for a session or a login code.
-    pub fn passing() -> Result<Self, getrandom::Error> {
+    pub fn temporary() -> Result<Self, getrandom::Error> {
         random_digits::<SECRET_BYTES>().map(Self)
     }
 
     /// Wraps a secret received from a client, which is not validated.
-    pub fn sent(text: &str) -> Self {
+    pub fn from_client(text: &str) -> Self {
         Self(text.to_owned())
     }
 

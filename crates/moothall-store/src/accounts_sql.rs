@@ -44,7 +44,7 @@ macro_rules! accounts {
                     validation::check_label(&token)?;
                     let limits = text("limits", &token.limits)?;
                     let mut transaction = self.begin_writing().await?;
-                    know_team(&mut transaction, &token.team).await?;
+                    ensure_team(&mut transaction, &token.team).await?;
                     let done = sqlx::query(
                         "INSERT INTO tokens (token_id, team, label, secret_sha256, scopes, limits,
                                              created_at_ms, expires_at_ms)
@@ -91,7 +91,7 @@ macro_rules! accounts {
                 })
             }
 
-            fn note_use(&self, id: &TokenId, at_ms: u64) -> StoreFuture<'_, ()> {
+            fn record_use(&self, id: &TokenId, at_ms: u64) -> StoreFuture<'_, ()> {
                 let id = id.clone();
                 Box::pin(async move {
                     // Another process's clock may be behind.
@@ -134,7 +134,7 @@ macro_rules! accounts {
                 Box::pin(async move {
                     let at_ms = to_sql(session.created_at_ms)?;
                     let mut transaction = self.begin_writing().await?;
-                    know_team(&mut transaction, &session.team).await?;
+                    ensure_team(&mut transaction, &session.team).await?;
                     if let Some(token) = &session.token {
                         sqlx::query("SELECT 1 FROM tokens WHERE token_id = $1")
                             .bind(token.as_str())
@@ -196,7 +196,7 @@ macro_rules! accounts {
             fn create_login_code(&self, code: LoginCode, at_ms: u64) -> StoreFuture<'_, ()> {
                 Box::pin(async move {
                     let mut transaction = self.begin_writing().await?;
-                    know_team(&mut transaction, &code.team).await?;
+                    ensure_team(&mut transaction, &code.team).await?;
                     sqlx::query("DELETE FROM login_codes WHERE expires_at_ms <= $1")
                         .bind(to_sql(at_ms)?)
                         .execute(&mut *transaction)
@@ -234,7 +234,7 @@ macro_rules! accounts {
         }
 
         /// Fails if the team does not exist.
-        pub(crate) async fn know_team(
+        pub(crate) async fn ensure_team(
             connection: &mut $Connection,
             team: &TeamName,
         ) -> Result<(), StoreError> {

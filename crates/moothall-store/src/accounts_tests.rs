@@ -11,12 +11,12 @@ fn secrets_are_long_random_and_never_printed() {
         let digits = token.strip_prefix("moot_").unwrap();
         assert_eq!(digits.len(), 64);
         assert!(digits.bytes().all(|b| b.is_ascii_hexdigit()), "{token}");
-        assert_eq!(format!("{:?}", Credential::sent(token)), "Credential(***)");
+        assert_eq!(format!("{:?}", Credential::from_client(token)), "Credential(***)");
     }
 }
 
 #[test]
-fn caller_of_a_token_is_what_the_token_is_at_that_time() {
+fn the_caller_of_a_token_depends_on_its_expiry() {
     let row = TokenRow {
         id: "0123456789ab".parse().unwrap(),
         team: TeamName::local(),
@@ -35,7 +35,7 @@ fn caller_of_a_token_is_what_the_token_is_at_that_time() {
         token: Some(row.clone()),
         scopes: "admin".parse().unwrap(),
         expires_at_ms: 50,
-        page_word: Credential::sent("word"),
+        page_word: Credential::from_client("word"),
     };
     for (at_ms, expected) in [(99, &known), (100, &AccessCaller::Expired)] {
         assert_eq!(row.caller(at_ms), *expected);

@@ -13,23 +13,27 @@ use crate::{AdmissionDecision, AdmissionTerms, IdempotencyKey, NewRun, RunState,
 /// transaction ends.
 pub(crate) trait AdmissionConnection: Send {
     /// The request hash and run id of an earlier request with the same key.
-    async fn asked_before(
+    async fn find_request(
         &mut self,
         team: &TeamName,
-        once: &IdempotencyKey,
+        idempotency_key: &IdempotencyKey,
     ) -> Result<Option<(String, String)>, StoreError>;
 
     /// Stores the idempotency key of a run that was just created.
-    async fn remember(&mut self, run: &NewRun, once: &IdempotencyKey) -> Result<(), StoreError>;
+    async fn record_request(
+        &mut self,
+        run: &NewRun,
+        idempotency_key: &IdempotencyKey,
+    ) -> Result<(), StoreError>;
 
     /// Creates a run. Its team must exist and its id must be new.
-    async fn make(&mut self, run: &NewRun) -> Result<(), StoreError>;
+    async fn insert_run(&mut self, run: &NewRun) -> Result<(), StoreError>;
 
     /// The token that started a run.
     async fn token_of(&mut self, id: &RunId) -> Result<Option<TokenId>, StoreError>;
 
     /// The state of a run, locked until the end of the transaction.
-    async fn held_state(&mut self, id: &RunId) -> Result<RunState, StoreError>;
+    async fn lock_state(&mut self, id: &RunId) -> Result<RunState, StoreError>;
 
     async fn set_cap(&mut self, id: &RunId, cap: Option<MicroUsd>) -> Result<(), StoreError>;
 
@@ -44,7 +48,7 @@ pub(crate) struct TokenDay<'a> {
     pub(crate) token: &'a TokenId,
     pub(crate) began_at_ms: u64,
     /// Run to exclude.
-    pub(crate) but: &'a RunId,
+    pub(crate) exclude: &'a RunId,
 }
 
 /// Creates a run if the terms allow it.
@@ -53,27 +57,28 @@ pub(crate) async fn admit(
     run: &NewRun,
     terms: &AdmissionTerms,
 ) -> Result<AdmissionDecision, StoreError> {
-    if let Some(once) = &terms.once
-        && let Some((request, made)) = connection.asked_before(&run.owner.team, once).await?
+    if let Some(idempotency_key) = &terms.idempotency_key
+        && let Some((request, existing)) =
+            connection.find_request(&run.owner.team, idempotency_key).await?
     {
-        return Ok(if digest(&request)? == once.request_sha256 {
-            AdmissionDecision::MadeBefore(run_id(&made)?)
+        return Ok(if digest(&request)? == idempotency_key.request_sha256 {
+            AdmissionDecision::AlreadyCreated(run_id(&existing)?)
         } else {
             AdmissionDecision::OtherRequest
         });
     }
     if let Some(token) = &run.owner.token {
         let limits = connection.limits_of(token).await?;
-        let day = TokenDay { token, began_at_ms: terms.day_began_at_ms, but: &run.run_id };
+        let day = TokenDay { token, began_at_ms: terms.day_began_at_ms, exclude: &run.run_id };
         if let Err(excess) = within_limits(limits, connection.in_use(&day).await?, run.cap) {
             return Ok(AdmissionDecision::Refused(excess));
         }
     }
-    connection.make(run).await?;
-    if let Some(once) = &terms.once {
-        connection.remember(run, once).await?;
+    connection.insert_run(run).await?;
+    if let Some(idempotency_key) = &terms.idempotency_key {
+        connection.record_request(run, idempotency_key).await?;
     }
-    Ok(AdmissionDecision::Made)
+    Ok(AdmissionDecision::Created)
 }
 
 /// Changes a run's cap if the token's daily limits allow it.
@@ -89,14 +94,14 @@ pub(crate) async fn change_cap(
         Some(token) => Some((token, connection.limits_of(token).await?)),
         None => None,
     };
-    let state = connection.held_state(id).await?;
+    let state = connection.lock_state(id).await?;
     if state.is_terminal() {
         return Err(StoreError::RunEnded { run_id: id.clone(), state });
     }
     if let Some((token, limits)) = limits {
         // The run already counts as one of the concurrent runs.
         let limits = CredentialLimits { runs_at_once: None, ..limits };
-        let day = TokenDay { token, began_at_ms: day_began_at_ms, but: id };
+        let day = TokenDay { token, began_at_ms: day_began_at_ms, exclude: id };
         if let Err(excess) = within_limits(limits, connection.in_use(&day).await?, cap) {
             return Ok(Err(excess));
         }

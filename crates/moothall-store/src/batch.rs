@@ -24,12 +24,12 @@ pub struct BatchStart {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BatchAdmission {
     /// The pending control requests.
-    pub wishes: BTreeSet<ControlRequest>,
+    pub control_requests: BTreeSet<ControlRequest>,
     /// Existing results of these effects, for example from a worker that died halfway.
-    pub answers: BTreeMap<EffectId, JournalEntry>,
+    pub entries: BTreeMap<EffectId, JournalEntry>,
     /// The budget decision; `None` if there was a control request or a result, because then nothing
     /// is reserved.
-    pub room: Option<Room>,
+    pub reservation: Option<Room>,
 }
 
 /// A run's budget account while its row is locked.
@@ -45,7 +45,7 @@ pub(crate) struct BudgetSession<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct BudgetUpdate {
     pub(crate) spent: Option<String>,
-    pub(crate) purse: Option<String>,
+    pub(crate) account: Option<String>,
 }
 
 impl<'a> BudgetSession<'a> {
@@ -54,17 +54,17 @@ impl<'a> BudgetSession<'a> {
     }
 
     /// Reserves budget. The spending itself is updated on settlement.
-    pub(crate) fn reserve(&mut self, wish: &ReserveRequest) -> Result<Room, StoreError> {
-        Ok(self.account()?.reserve(wish))
+    pub(crate) fn reserve(&mut self, request: &ReserveRequest) -> Result<Room, StoreError> {
+        Ok(self.account()?.reserve(request))
     }
 
     /// Applies the budget part of a commit.
-    pub(crate) fn hear(&mut self, prepared: &PreparedCommit) -> Result<(), StoreError> {
-        match &prepared.commit.purse {
-            Some(word) => {
+    pub(crate) fn apply(&mut self, prepared: &PreparedCommit) -> Result<(), StoreError> {
+        match &prepared.commit.settlement {
+            Some(settlement) => {
                 let account = self.account()?;
-                account.hear(word);
-                self.spent = Some(text("an amount", &account.at_most())?);
+                account.settle(settlement);
+                self.spent = Some(text("an amount", &account.with_reservations())?);
             }
             None => self.spent = prepared.spent.clone().or_else(|| self.spent.take()),
         }
@@ -76,8 +76,8 @@ impl<'a> BudgetSession<'a> {
     pub(crate) fn close(self, spent: Option<&str>) -> Result<BudgetUpdate, StoreError> {
         let account = self.account.map(|account| text("an account", &account)).transpose()?;
         Ok(BudgetUpdate {
-            spent: self.spent.filter(|said| Some(said.as_str()) != spent),
-            purse: account.filter(|said| Some(said.as_str()) != self.stored),
+            spent: self.spent.filter(|updated| Some(updated.as_str()) != spent),
+            account: account.filter(|updated| Some(updated.as_str()) != self.stored),
         })
     }
 
@@ -92,7 +92,7 @@ impl<'a> BudgetSession<'a> {
 }
 
 impl BudgetUpdate {
-    pub(crate) fn is_news(&self) -> bool {
-        self.spent.is_some() || self.purse.is_some()
+    pub(crate) fn has_changes(&self) -> bool {
+        self.spent.is_some() || self.account.is_some()
     }
 }

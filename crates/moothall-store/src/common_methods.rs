@@ -6,7 +6,7 @@ macro_rules! common_requests {
         fn create_run(&self, run: NewRun) -> StoreFuture<'_, ()> {
             Box::pin(async move {
                 let mut transaction = self.begin_writing().await?;
-                crate::admission::AdmissionConnection::make(&mut *transaction, &run).await?;
+                crate::admission::AdmissionConnection::insert_run(&mut *transaction, &run).await?;
                 Ok(transaction.commit().await?)
             })
         }
@@ -21,7 +21,7 @@ macro_rules! common_requests {
                 let mut transaction = self.begin_writing().await?;
                 let admission = crate::admission::admit(&mut *transaction, &run, &terms).await?;
                 // Dropping the transaction without a commit rolls it back.
-                if admission == AdmissionDecision::Made {
+                if admission == AdmissionDecision::Created {
                     transaction.commit().await?;
                 }
                 Ok(admission)
@@ -88,8 +88,8 @@ macro_rules! common_requests {
             Box::pin(space::delete(self.writes(), ids))
         }
 
-        fn give_back(&self) -> StoreFuture<'_, u64> {
-            Box::pin(space::give_back(self.writes()))
+        fn reclaim_space(&self) -> StoreFuture<'_, u64> {
+            Box::pin(space::reclaim_space(self.writes()))
         }
     };
 }

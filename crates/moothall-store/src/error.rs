@@ -185,16 +185,16 @@ impl From<sqlx::Error> for StoreError {
         /// SQLite's primary result code for all kinds of busy.
         const SQLITE_BUSY: i32 = 5;
         /// Lock timeout, statement timeout, serialization failure, deadlock, too many connections.
-        const BUSY: [&str; 5] = ["55P03", "57014", "40001", "40P01", "53300"];
+        const BUSY_CODES: [&str; 5] = ["55P03", "57014", "40001", "40P01", "53300"];
         /// The server is shutting down, crashed or starting, or is a standby during a failover.
-        const AWAY: [&str; 5] = ["57P01", "57P02", "57P03", "25006", "08006"];
+        const UNAVAILABLE_CODES: [&str; 5] = ["57P01", "57P02", "57P03", "25006", "08006"];
         /// A text that contains NUL or is too long for an index.
-        const UNFIT: [&str; 2] = ["22021", "54000"];
+        const INVALID_VALUE_CODES: [&str; 2] = ["22021", "54000"];
         match (sqlite_code(&error), postgres_code(&error), &error) {
             (Some(SQLITE_BUSY), ..) | (.., sqlx::Error::PoolTimedOut) => Self::Busy(error),
-            (_, Some(code), _) if BUSY.contains(&code) => Self::Busy(error),
-            (_, Some(code), _) if AWAY.contains(&code) => Self::Unreachable(error),
-            (_, Some(code), _) if UNFIT.contains(&code) => {
+            (_, Some(code), _) if BUSY_CODES.contains(&code) => Self::Busy(error),
+            (_, Some(code), _) if UNAVAILABLE_CODES.contains(&code) => Self::Unreachable(error),
+            (_, Some(code), _) if INVALID_VALUE_CODES.contains(&code) => {
                 Self::Misfit("a text contains a NUL character or is too long to index")
             }
             // An invalid certificate is not a transient error.

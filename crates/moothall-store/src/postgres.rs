@@ -18,7 +18,7 @@ use self::write_coalescer::WriteCoalescer;
 use crate::common_methods::common_requests;
 use crate::prepared_commit::PreparedCommit;
 use crate::rows::{self, RowReader as _, is_a_record, to_sql};
-use crate::validation::{self, CANDIDATES};
+use crate::validation::{self, MAX_MATCHES};
 use crate::{
     AdmissionDecision, AdmissionTerms, BatchAdmission, BatchStart, ControlRequest, JournalEntry,
     NewRun, RunCommit, RunFilter, RunMatch, RunRow, RunState, Store, StoreError, StoreFuture,
@@ -47,17 +47,17 @@ pub use self::locks::PgLock;
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long a request is retried after a server restart or failover.
-const PATIENCE: Duration = Duration::from_secs(60);
+const RETRY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// First retry delay; it doubles each time. Each delay gets a random addition of up to its own
 /// length.
-const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const MIN_RETRY_DELAY: Duration = Duration::from_millis(20);
 
 /// Maximum retry delay, without the random addition.
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+const MAX_RETRY_DELAY: Duration = Duration::from_secs(2);
 
 /// Connections idle for this long are closed, because servers allow few.
-const IDLE: Duration = Duration::from_secs(300);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// The columns of a run that [`rows::run_row`] reads.
 macro_rules! run_columns {
@@ -75,8 +75,8 @@ macro_rules! run_columns {
 pub struct PgStore {
     address: PgAddress,
     pool: PgPool,
-    convoy: WriteCoalescer,
-    watch: ChangeWatcher,
+    coalescer: WriteCoalescer,
+    watcher: ChangeWatcher,
     holder: locks::LockHolder,
 }
 
@@ -91,17 +91,17 @@ impl PgStore {
         let pool = PgPoolOptions::new()
             .max_connections(connections.max(1))
             .acquire_timeout(QUEUE_TIMEOUT)
-            .idle_timeout(IDLE)
+            .idle_timeout(IDLE_TIMEOUT)
             .connect_lazy_with(address.options());
-        let watch = ChangeWatcher::new(&pool, address.options());
+        let watcher = ChangeWatcher::new(&pool, address.options());
         let holder = locks::LockHolder::default();
-        let convoy = WriteCoalescer::default();
-        Ok(Self { address: address.clone(), pool, convoy, watch, holder })
+        let coalescer = WriteCoalescer::default();
+        Ok(Self { address: address.clone(), pool, coalescer, watcher, holder })
     }
 
     /// Location as `host:port/database`.
-    pub fn place(&self) -> String {
-        self.address.place()
+    pub fn location(&self) -> String {
+        self.address.location()
     }
 
     /// The version string of the server.
@@ -119,8 +119,8 @@ impl PgStore {
 
     /// Takes one of `width` slots of a model limiter shared by all processes on all machines;
     /// `None` if all are taken or the server has just started.
-    pub async fn slot(&self, lane: &str, width: u32) -> Result<Option<PgLock>, StoreError> {
-        self.holder.slot(&self.address.options(), lane, width).await
+    pub async fn slot(&self, limiter: &str, width: u32) -> Result<Option<PgLock>, StoreError> {
+        self.holder.slot(&self.address.options(), limiter, width).await
     }
 
     /// Books `amount` units of a quota shared by all processes: one unit per `period`, and up to
@@ -137,20 +137,20 @@ impl PgStore {
 
     /// The runs among `ids` that are being driven by some process, on any machine.
     pub async fn driven(&self, ids: &[RunId]) -> Result<BTreeSet<RunId>, StoreError> {
-        locks::driven(&self.pool, ids).await
+        locks::driven_runs(&self.pool, ids).await
     }
 
     /// Closes all connections once the requests in progress are done.
     pub async fn close(&self) {
-        self.watch.close().await;
+        self.watcher.close().await;
         self.pool.close().await;
     }
 
     /// Writes to a run, in one transaction with concurrent writes to it.
     async fn send(&self, id: &RunId, request: WriteRequest) -> Result<WriteReply, StoreError> {
-        let reply = self.convoy.send(&self.pool, id, request).await?;
+        let reply = self.coalescer.send(&self.pool, id, request).await?;
         if !reply.stored.is_empty() {
-            self.watch.tell();
+            self.watcher.notify();
         }
         Ok(reply)
     }
@@ -161,7 +161,7 @@ impl PgStore {
         id: &RunId,
         effects: Option<Vec<String>>,
     ) -> Result<BTreeMap<EffectId, JournalEntry>, StoreError> {
-        let ask = || async {
+        let query = || async {
             let rows = sqlx::query(
                 "SELECT effect_id, encode(request_sha256, 'hex') AS request_sha256, latency_ms,
                         tries, result
@@ -173,7 +173,7 @@ impl PgStore {
             .await?;
             self.or_unknown(id, rows).await
         };
-        patiently(ask).await?.iter().map(rows::journal_entry).collect()
+        with_retries(query).await?.iter().map(rows::journal_entry).collect()
     }
 
     fn reads(&self) -> &PgPool {
@@ -210,14 +210,14 @@ impl PgStore {
 }
 
 /// Retries a request while the server is unreachable. Only for idempotent requests.
-async fn patiently<T, Asked>(ask: impl Fn() -> Asked) -> Result<T, StoreError>
+async fn with_retries<T, Attempt>(attempt: impl Fn() -> Attempt) -> Result<T, StoreError>
 where
-    Asked: Future<Output = Result<T, StoreError>>,
+    Attempt: Future<Output = Result<T, StoreError>>,
 {
-    let deadline = Instant::now() + PATIENCE;
-    let mut pauses = pauses();
+    let deadline = Instant::now() + RETRY_TIMEOUT;
+    let mut retry_delays = retry_delays();
     loop {
-        match (ask().await, pauses.next()) {
+        match (attempt().await, retry_delays.next()) {
             (Err(StoreError::Unreachable(_)), Some(pause)) if Instant::now() + pause < deadline => {
                 tokio::time::sleep(pause).await;
             }
@@ -228,10 +228,10 @@ where
 
 /// An endless sequence of retry delays. They are randomized so that processes that lost the same
 /// server do not all reconnect at the same time.
-fn pauses() -> impl Iterator<Item = Duration> {
+fn retry_delays() -> impl Iterator<Item = Duration> {
     ExponentialBuilder::new()
-        .with_min_delay(FIRST_PAUSE)
-        .with_max_delay(LONGEST_PAUSE)
+        .with_min_delay(MIN_RETRY_DELAY)
+        .with_max_delay(MAX_RETRY_DELAY)
         .without_max_times()
         .with_jitter()
         .build()
@@ -246,7 +246,7 @@ fn key(id: &RunId) -> Result<Uuid, StoreError> {
 #[derive(Debug, Clone, Copy)]
 enum RowLock {
     /// Exclusively: no other writer.
-    Alone,
+    Exclusive,
     /// Shared: others may hold it too, but the run cannot end or be deleted.
     Shared,
 }
@@ -256,17 +256,17 @@ struct PgRunHead {
     head: i64,
     state: RunState,
     spent: Option<String>,
-    purse: Option<String>,
+    budget: Option<String>,
 }
 
 /// Locks the row of a run.
-async fn hold(
+async fn lock_row(
     connection: &mut PgConnection,
     id: &RunId,
-    hold: RowLock,
+    mode: RowLock,
 ) -> Result<PgRunHead, StoreError> {
-    let statement = match hold {
-        RowLock::Alone => {
+    let statement = match mode {
+        RowLock::Exclusive => {
             "SELECT head, state, spent, purse FROM runs WHERE run_id = $1 FOR NO KEY UPDATE"
         }
         RowLock::Shared => "SELECT head, state, spent, purse FROM runs WHERE run_id = $1 FOR SHARE",
@@ -280,12 +280,12 @@ async fn hold(
         head: row.number("head")?,
         state: rows::run_state(&row)?,
         spent: row.optional_text("spent")?.map(str::to_owned),
-        purse: row.optional_text("purse")?.map(str::to_owned),
+        budget: row.optional_text("purse")?.map(str::to_owned),
     })
 }
 
 /// The first and last id with this prefix; `None` if the prefix is invalid.
-fn ids_that_begin(prefix: &str) -> Option<(Uuid, Uuid)> {
+fn id_range(prefix: &str) -> Option<(Uuid, Uuid)> {
     let filled = |rest: &str| {
         let text = format!("{prefix}{}", rest.get(prefix.len()..)?);
         // Reject other UUID spellings, which are not valid run ids.
@@ -300,7 +300,7 @@ impl Store for PgStore {
     common_requests!();
 
     fn run<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, Option<RunRow>> {
-        Box::pin(patiently(move || async move {
+        Box::pin(with_retries(move || async move {
             let row =
                 sqlx::query(concat!("SELECT ", run_columns!(), " FROM runs WHERE run_id = $1"))
                     .bind(key(id)?)
@@ -329,7 +329,7 @@ impl Store for PgStore {
     }
 
     fn find_runs<'a>(&'a self, prefix: &'a str, teams: TeamFilter) -> StoreFuture<'a, RunMatch> {
-        let range = ids_that_begin(prefix);
+        let range = id_range(prefix);
         Box::pin(async move {
             let Some((first, last)) = range else { return Ok(RunMatch::None) };
             let ids: Vec<String> = sqlx::query_scalar(
@@ -339,7 +339,7 @@ impl Store for PgStore {
             )
             .bind(first)
             .bind(last)
-            .bind(i64::from(CANDIDATES))
+            .bind(i64::from(MAX_MATCHES))
             .bind(teams.only())
             .fetch_all(&self.pool)
             .await?;
@@ -354,16 +354,12 @@ impl Store for PgStore {
         })
     }
 
-    fn begin<'a>(
-        &'a self,
-        id: &'a RunId,
-        beginning: BatchStart,
-    ) -> StoreFuture<'a, BatchAdmission> {
+    fn begin<'a>(&'a self, id: &'a RunId, batch: BatchStart) -> StoreFuture<'a, BatchAdmission> {
         Box::pin(async move {
-            let BatchStart { commit, effects, reserve } = beginning;
+            let BatchStart { commit, effects, reserve } = batch;
             let calls = Some(BatchCalls { effects, reserve });
             let request = WriteRequest { prepared: PreparedCommit::new(commit)?, calls };
-            Ok(self.send(id, request).await?.begun)
+            Ok(self.send(id, request).await?.admission)
         })
     }
 
@@ -371,7 +367,7 @@ impl Store for PgStore {
         Box::pin(async move { self.journal_of(id, None).await })
     }
 
-    fn answers<'a>(
+    fn journal_entries<'a>(
         &'a self,
         id: &'a RunId,
         effects: &'a [EffectId],
@@ -387,7 +383,7 @@ impl Store for PgStore {
         limit: u32,
     ) -> StoreFuture<'a, Vec<StoredEvent>> {
         Box::pin(async move {
-            let ask = || async {
+            let query = || async {
                 let rows = sqlx::query(
                     "SELECT seq, key, at_ms, body FROM events
                      WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3",
@@ -399,7 +395,7 @@ impl Store for PgStore {
                 .await?;
                 self.or_unknown(id, rows).await
             };
-            patiently(ask).await?.iter().map(rows::stored_event).collect()
+            with_retries(query).await?.iter().map(rows::stored_event).collect()
         })
     }
 
@@ -416,12 +412,12 @@ impl Store for PgStore {
         })
     }
 
-    fn movement(
+    fn wait_for_change(
         &self,
         seen: u64,
-        look_again: Duration,
+        poll_interval: Duration,
     ) -> Pin<Box<dyn Future<Output = u64> + Send + '_>> {
-        Box::pin(self.watch.movement(seen, look_again))
+        Box::pin(self.watcher.wait_for_change(seen, poll_interval))
     }
 
     fn artifact<'a>(
@@ -430,7 +426,7 @@ impl Store for PgStore {
         sha256: &'a Sha256Hex,
     ) -> StoreFuture<'a, Option<Vec<u8>>> {
         Box::pin(async move {
-            let found = patiently(|| artifacts::find(&self.pool, id, sha256)).await?;
+            let found = with_retries(|| artifacts::find(&self.pool, id, sha256)).await?;
             if found.is_none() {
                 self.or_unknown(id, Vec::new()).await?;
             }
@@ -438,31 +434,35 @@ impl Store for PgStore {
         })
     }
 
-    fn ask<'a>(&'a self, id: &'a RunId, wish: ControlRequest) -> StoreFuture<'a, ()> {
-        Box::pin(async move { control_requests::add(self, id, wish).await })
+    fn request_control<'a>(
+        &'a self,
+        id: &'a RunId,
+        request: ControlRequest,
+    ) -> StoreFuture<'a, ()> {
+        Box::pin(async move { control_requests::add(self, id, request).await })
     }
 
-    fn withdraw<'a>(&'a self, id: &'a RunId, wish: ControlRequest) -> StoreFuture<'a, ()> {
-        Box::pin(async move { control_requests::take_back(self, id, wish).await })
+    fn clear_control<'a>(&'a self, id: &'a RunId, request: ControlRequest) -> StoreFuture<'a, ()> {
+        Box::pin(async move { control_requests::remove(self, id, request).await })
     }
 
-    fn wishes<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, BTreeSet<ControlRequest>> {
-        Box::pin(async move { patiently(|| control_requests::all(self, id)).await })
+    fn control_requests<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, BTreeSet<ControlRequest>> {
+        Box::pin(async move { with_retries(|| control_requests::all(self, id)).await })
     }
 
-    fn wished<'a>(
+    fn runs_with_control_request<'a>(
         &'a self,
         ids: &'a [RunId],
-        wish: ControlRequest,
+        request: ControlRequest,
     ) -> StoreFuture<'a, BTreeSet<RunId>> {
-        Box::pin(control_requests::of(self, ids, wish))
+        Box::pin(control_requests::runs_with(self, ids, request))
     }
 
     fn approve<'a>(&'a self, id: &'a RunId, approval: MoveApproval) -> StoreFuture<'a, ()> {
         Box::pin(async move {
             validation::check_approval(&approval)?;
             let mut transaction = self.begin_writing().await?;
-            hold(&mut transaction, id, RowLock::Shared).await?;
+            lock_row(&mut transaction, id, RowLock::Shared).await?;
             sqlx::query(
                 "INSERT INTO approvals (run_id, move_id, approved_by, note, at_ms)
                  VALUES ($1, $2, $3, $4, $5) ON CONFLICT (run_id, move_id) DO NOTHING",

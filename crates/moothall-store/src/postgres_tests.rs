@@ -1,9 +1,8 @@
 use super::*;
 
 #[test]
-fn ids_are_found_by_any_beginning_that_an_id_can_have() {
-    let range =
-        |prefix: &str| ids_that_begin(prefix).map(|(first, last)| format!("{first} {last}"));
+fn run_ids_are_found_by_any_valid_prefix() {
+    let range = |prefix: &str| id_range(prefix).map(|(first, last)| format!("{first} {last}"));
     for (prefix, first, last) in [
         ("", "00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"),
         ("af", "af000000-0000-0000-0000-000000000000", "afffffff-ffff-ffff-ffff-ffffffffffff"),
@@ -25,14 +24,14 @@ fn ids_are_found_by_any_beginning_that_an_id_can_have() {
 /// Regression test: all workers once reconnected in step and overloaded a server that had just
 /// started.
 #[test]
-fn workers_that_lost_the_same_server_come_back_at_different_moments() {
-    let pauses_of = |_| pauses().take(12).collect::<Vec<Duration>>();
+fn workers_that_lost_a_server_reconnect_at_different_times() {
+    let pauses_of = |_| retry_delays().take(12).collect::<Vec<Duration>>();
     let workers: Vec<Vec<Duration>> = (0..8).map(pauses_of).collect();
     for (at, others) in (0..8).flat_map(|one| (0..one).map(move |other| (one, other))) {
         assert_ne!(workers[at], workers[others]);
     }
-    for (step, pause) in workers.iter().flat_map(|pauses| pauses.iter().enumerate()) {
-        let shortest = (FIRST_PAUSE * (1 << step)).min(LONGEST_PAUSE);
+    for (step, pause) in workers.iter().flat_map(|retry_delays| retry_delays.iter().enumerate()) {
+        let shortest = (MIN_RETRY_DELAY * (1 << step)).min(MAX_RETRY_DELAY);
         assert!((shortest..=shortest * 2).contains(pause), "{step}: {pause:?}");
     }
 }

@@ -79,7 +79,7 @@ pub(crate) fn token_id(
     token.map(parse).transpose()
 }
 
-pub(crate) fn wish(row: &impl RowReader) -> Result<ControlRequest, StoreError> {
+pub(crate) fn control_request(row: &impl RowReader) -> Result<ControlRequest, StoreError> {
     ControlRequest::parse(row.text("wish")?)
         .ok_or_else(|| StoreError::unreadable("wish", "unknown control request"))
 }
@@ -154,7 +154,7 @@ pub(crate) fn session(row: &impl RowReader) -> Result<(SessionRow, Option<TokenI
         token: None,
         scopes: parsed("scopes", row.text("scopes")?)?,
         expires_at_ms: unsigned(row.number("expires_at_ms")?)?,
-        page_word: Credential::sent(row.text("page_word")?),
+        page_word: Credential::from_client(row.text("page_word")?),
     };
     Ok((session, token.map(|text| parsed("token id", text)).transpose()?))
 }

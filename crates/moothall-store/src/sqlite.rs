@@ -13,7 +13,7 @@ use sqlx::{Sqlite, Transaction};
 use crate::common_methods::common_requests;
 use crate::prepared_commit::{PreparedCommit, text};
 use crate::rows::{self, is_a_record, to_sql};
-use crate::validation::{self, CANDIDATES};
+use crate::validation::{self, MAX_MATCHES};
 use crate::{
     AdmissionDecision, AdmissionTerms, BatchAdmission, BatchStart, ControlRequest, JournalEntry,
     NewRun, RunCommit, RunFilter, RunMatch, RunRow, RunState, Store, StoreError, StoreFuture,
@@ -34,7 +34,7 @@ mod space;
 const READERS: u32 = 4;
 
 /// Delay before retrying to open a busy file.
-const OPEN_AGAIN: Duration = Duration::from_millis(10);
+const OPEN_RETRY_DELAY: Duration = Duration::from_millis(10);
 
 /// How long a request waits in its own process for a connection.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(60);
@@ -68,7 +68,7 @@ impl SqliteStore {
                 // While another process switches the file to WAL or is the last to close it, SQLite
                 // returns busy immediately and ignores the busy timeout.
                 Err(StoreError::Busy(_)) if Instant::now() < deadline => {
-                    tokio::time::sleep(OPEN_AGAIN).await;
+                    tokio::time::sleep(OPEN_RETRY_DELAY).await;
                 }
                 opened => return opened,
             }
@@ -209,7 +209,7 @@ impl Store for SqliteStore {
                  ORDER BY created_at_ms DESC, run_id DESC LIMIT ?2",
             )
             .bind(prefix)
-            .bind(i64::from(CANDIDATES))
+            .bind(i64::from(MAX_MATCHES))
             .bind(teams.only())
             .fetch_all(&self.readers)
             .await?;
@@ -227,18 +227,15 @@ impl Store for SqliteStore {
         })
     }
 
-    fn begin<'a>(
-        &'a self,
-        id: &'a RunId,
-        beginning: BatchStart,
-    ) -> StoreFuture<'a, BatchAdmission> {
+    fn begin<'a>(&'a self, id: &'a RunId, start: BatchStart) -> StoreFuture<'a, BatchAdmission> {
         Box::pin(async move {
-            let BatchStart { commit, effects, reserve } = beginning;
+            let BatchStart { commit, effects, reserve } = start;
             let prepared = PreparedCommit::new(commit)?;
             let mut transaction = self.begin_writing().await?;
-            let begun = batch::begin(&mut transaction, id, &prepared, &effects, &reserve).await?;
+            let admission =
+                batch::begin(&mut transaction, id, &prepared, &effects, &reserve).await?;
             transaction.commit().await?;
-            Ok(begun)
+            Ok(admission)
         })
     }
 
@@ -255,7 +252,7 @@ impl Store for SqliteStore {
         })
     }
 
-    fn answers<'a>(
+    fn journal_entries<'a>(
         &'a self,
         id: &'a RunId,
         effects: &'a [EffectId],
@@ -326,7 +323,11 @@ impl Store for SqliteStore {
         })
     }
 
-    fn ask<'a>(&'a self, id: &'a RunId, wish: ControlRequest) -> StoreFuture<'a, ()> {
+    fn request_control<'a>(
+        &'a self,
+        id: &'a RunId,
+        request: ControlRequest,
+    ) -> StoreFuture<'a, ()> {
         Box::pin(async move {
             let mut transaction = self.begin_writing().await?;
             let row = sqlx::query("SELECT state FROM runs WHERE run_id = ?")
@@ -342,7 +343,7 @@ impl Store for SqliteStore {
                 "INSERT INTO wishes (run, wish) SELECT run, ? FROM runs WHERE run_id = ?
                  ON CONFLICT (run, wish) DO NOTHING",
             )
-            .bind(wish.as_str())
+            .bind(request.as_str())
             .bind(id.as_str())
             .execute(&mut *transaction)
             .await?;
@@ -350,13 +351,13 @@ impl Store for SqliteStore {
         })
     }
 
-    fn withdraw<'a>(&'a self, id: &'a RunId, wish: ControlRequest) -> StoreFuture<'a, ()> {
+    fn clear_control<'a>(&'a self, id: &'a RunId, request: ControlRequest) -> StoreFuture<'a, ()> {
         Box::pin(async move {
             let done = sqlx::query(
                 "DELETE FROM wishes
                  WHERE wish = ? AND run = (SELECT run FROM runs WHERE run_id = ?)",
             )
-            .bind(wish.as_str())
+            .bind(request.as_str())
             .bind(id.as_str())
             .execute(&self.writer)
             .await?;
@@ -364,21 +365,21 @@ impl Store for SqliteStore {
         })
     }
 
-    fn wishes<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, BTreeSet<ControlRequest>> {
+    fn control_requests<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, BTreeSet<ControlRequest>> {
         Box::pin(async move {
             let rows =
                 sqlx::query("SELECT wish FROM wishes JOIN runs USING (run) WHERE run_id = ?")
                     .bind(id.as_str())
                     .fetch_all(&self.readers)
                     .await?;
-            self.or_unknown(id, rows).await?.iter().map(rows::wish).collect()
+            self.or_unknown(id, rows).await?.iter().map(rows::control_request).collect()
         })
     }
 
-    fn wished<'a>(
+    fn runs_with_control_request<'a>(
         &'a self,
         ids: &'a [RunId],
-        wish: ControlRequest,
+        request: ControlRequest,
     ) -> StoreFuture<'a, BTreeSet<RunId>> {
         Box::pin(async move {
             let found: Vec<String> = sqlx::query_scalar(
@@ -386,7 +387,7 @@ impl Store for SqliteStore {
                  JOIN wishes USING (run) WHERE wish = ?",
             )
             .bind(text("the ids", &ids)?)
-            .bind(wish.as_str())
+            .bind(request.as_str())
             .fetch_all(&self.readers)
             .await?;
             found.iter().map(|id| rows::run_id(id)).collect()

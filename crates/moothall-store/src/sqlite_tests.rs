@@ -3,7 +3,7 @@ use sqlx::{ConnectOptions as _, Connection as _};
 use super::*;
 
 #[tokio::test]
-async fn a_store_that_others_write_to_is_busy_and_may_be_asked_again() {
+async fn a_locked_sqlite_store_is_a_retryable_busy_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.db");
     open::prepare(&path).await.unwrap();

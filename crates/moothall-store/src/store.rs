@@ -99,8 +99,7 @@ pub trait Store: Debug + Send + Sync {
     /// request or if one of the calls already has a result.
     ///
     /// Errors: those of [`Self::commit`]; [`StoreError::RunEnded`] even if nothing is new.
-    fn begin<'a>(&'a self, id: &'a RunId, beginning: BatchStart)
-    -> StoreFuture<'a, BatchAdmission>;
+    fn begin<'a>(&'a self, id: &'a RunId, batch: BatchStart) -> StoreFuture<'a, BatchAdmission>;
 
     /// All journal entries of a run.
     ///
@@ -110,7 +109,7 @@ pub trait Store: Debug + Send + Sync {
     /// The journal entries of these effects. Effects without a result are omitted.
     ///
     /// Errors: [`StoreError::UnknownRun`].
-    fn answers<'a>(
+    fn journal_entries<'a>(
         &'a self,
         id: &'a RunId,
         effects: &'a [EffectId],
@@ -138,16 +137,16 @@ pub trait Store: Debug + Send + Sync {
     fn heads<'a>(&'a self, ids: &'a [RunId]) -> StoreFuture<'a, BTreeMap<RunId, u64>>;
 
     /// Waits until [`Self::heads`] may have changed: until a run of any process has new events if
-    /// the store has notifications, otherwise for `look_again`. `seen` is the value returned by the
+    /// the store has notifications, otherwise for `poll_interval`. `seen` is the value returned by the
     /// last wait, initially 0; a change between two waits ends the second one immediately. May
     /// return early, and does so occasionally, because notifications can be lost.
-    fn movement(
+    fn wait_for_change(
         &self,
         seen: u64,
-        look_again: Duration,
+        poll_interval: Duration,
     ) -> Pin<Box<dyn Future<Output = u64> + Send + '_>> {
         Box::pin(async move {
-            tokio::time::sleep(look_again).await;
+            tokio::time::sleep(poll_interval).await;
             seen
         })
     }
@@ -170,25 +169,26 @@ pub trait Store: Debug + Send + Sync {
     /// Leaves a control request for the driver of the run. Idempotent.
     ///
     /// Errors: [`StoreError::UnknownRun`], [`StoreError::RunEnded`].
-    fn ask<'a>(&'a self, id: &'a RunId, wish: ControlRequest) -> StoreFuture<'a, ()>;
+    fn request_control<'a>(&'a self, id: &'a RunId, request: ControlRequest)
+    -> StoreFuture<'a, ()>;
 
     /// Clears a control request, if there is one, such as [`ControlRequest::Pause`] when a person resumes the
     /// run.
     ///
     /// Errors: [`StoreError::UnknownRun`].
-    fn withdraw<'a>(&'a self, id: &'a RunId, wish: ControlRequest) -> StoreFuture<'a, ()>;
+    fn clear_control<'a>(&'a self, id: &'a RunId, request: ControlRequest) -> StoreFuture<'a, ()>;
 
     /// The pending control requests.
     ///
     /// Errors: [`StoreError::UnknownRun`].
-    fn wishes<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, BTreeSet<ControlRequest>>;
+    fn control_requests<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, BTreeSet<ControlRequest>>;
 
     /// The runs among `ids` that have this control request pending. Called several times a second
     /// by processes that drive many runs.
-    fn wished<'a>(
+    fn runs_with_control_request<'a>(
         &'a self,
         ids: &'a [RunId],
-        wish: ControlRequest,
+        request: ControlRequest,
     ) -> StoreFuture<'a, BTreeSet<RunId>>;
 
     /// Stores a person's approval of a move. Only the first one per move is kept. It can arrive
@@ -231,7 +231,7 @@ pub trait Store: Debug + Send + Sync {
     /// Makes the space of deleted data reusable, and returns it to the operating system where that
     /// is possible while others read and write. Returns the number of bytes returned to the system.
     /// Safe to interrupt.
-    fn give_back(&self) -> StoreFuture<'_, u64>;
+    fn reclaim_space(&self) -> StoreFuture<'_, u64>;
 }
 
 /// A run to create.
@@ -259,7 +259,7 @@ pub struct NewRun {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdmissionTerms {
     /// The idempotency key, if the request may be repeated.
-    pub once: Option<IdempotencyKey>,
+    pub idempotency_key: Option<IdempotencyKey>,
     /// Start of the day for which the token's runs are counted, in milliseconds since 1970.
     pub day_began_at_ms: u64,
 }
@@ -277,9 +277,9 @@ pub struct IdempotencyKey {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AdmissionDecision {
     /// The run was created.
-    Made,
+    Created,
     /// The same request already created this run.
-    MadeBefore(RunId),
+    AlreadyCreated(RunId),
     /// A different request has used this key.
     OtherRequest,
     /// A limit would be exceeded.
@@ -448,7 +448,7 @@ pub struct RunCommit {
     pub spent: Option<SpendTotals>,
     /// The settlement of a reservation made with [`Store::begin`]. The run's spending is derived
     /// from it.
-    pub purse: Option<Settlement>,
+    pub settlement: Option<Settlement>,
     /// Time of the commit in milliseconds since 1970.
     pub at_ms: u64,
 }
@@ -484,6 +484,6 @@ impl ControlRequest {
     }
 
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        [Self::Cancel, Self::Pause].into_iter().find(|wish| wish.as_str() == text)
+        [Self::Cancel, Self::Pause].into_iter().find(|request| request.as_str() == text)
     }
 }

@@ -11,30 +11,30 @@ use crate::{
 };
 
 /// Maximum number of candidates in [`RunMatch::Several`].
-pub(crate) const CANDIDATES: u32 = 10;
+pub(crate) const MAX_MATCHES: u32 = 10;
 
 pub(crate) fn check_key(terms: &AdmissionTerms) -> Result<(), StoreError> {
-    let bytes = terms.once.as_ref().map_or(0, |once| once.key.len());
-    at_most("the idempotency key", bytes, MAX_REQUEST_KEY_BYTES)
+    let bytes = terms.idempotency_key.as_ref().map_or(0, |sent| sent.key.len());
+    check_size("the idempotency key", bytes, MAX_REQUEST_KEY_BYTES)
 }
 
 /// Fails if no row was written because the run id already exists.
-pub(crate) fn made(run: &NewRun, rows: u64) -> Result<(), StoreError> {
+pub(crate) fn check_created(run: &NewRun, rows: u64) -> Result<(), StoreError> {
     if rows == 0 { Err(StoreError::RunExists(run.run_id.clone())) } else { Ok(()) }
 }
 
 pub(crate) fn check_label(token: &NewToken) -> Result<(), StoreError> {
-    at_most("the token label", token.label.len(), MAX_LABEL_BYTES)
+    check_size("the token label", token.label.len(), MAX_LABEL_BYTES)
 }
 
 pub(crate) fn check_approval(approval: &MoveApproval) -> Result<(), StoreError> {
     let bytes = approval.note.len() + approval.by.len() + approval.move_id.len();
-    at_most("an approval", bytes, MAX_TEXT_BYTES)
+    check_size("an approval", bytes, MAX_TEXT_BYTES)
 }
 
 /// Checks the size of an artifact and returns its hash.
-pub(crate) fn name_artifact(content: &[u8]) -> Result<Sha256Hex, StoreError> {
-    at_most("an artefact", content.len(), MAX_ARTIFACT_BYTES)?;
+pub(crate) fn hash_artifact(content: &[u8]) -> Result<Sha256Hex, StoreError> {
+    check_size("an artefact", content.len(), MAX_ARTIFACT_BYTES)?;
     Ok(Sha256Hex::of(content))
 }
 
@@ -83,6 +83,6 @@ pub(crate) fn in_use(found: &[impl RowReader]) -> Result<CredentialUsage, StoreE
     Ok(used)
 }
 
-fn at_most(what: &'static str, bytes: usize, limit: usize) -> Result<(), StoreError> {
+fn check_size(what: &'static str, bytes: usize, limit: usize) -> Result<(), StoreError> {
     if bytes > limit { Err(StoreError::TooLarge { what, bytes, limit }) } else { Ok(()) }
 }

@@ -9,7 +9,7 @@ use serde::{
 };
 use serde_json::Value;
 
-use crate::{error_response::ErrorResponse, protocol::ProviderProtocol, request::MOST_HEADERS};
+use crate::{error_response::ErrorResponse, protocol::ProviderProtocol, request::MAX_HEADERS};
 
 /// A received model call.
 ///
@@ -44,17 +44,17 @@ impl ProviderCall {
         head: Bytes,
         body: Bytes,
     ) -> Result<Self, ErrorResponse> {
-        let glance: CallFields =
+        let fields: CallFields =
             serde_json::from_slice(&body).map_err(|_| ErrorResponse::NotJson)?;
         Ok(Self {
             number: 0,
             wire,
-            model: glance.model.unwrap_or_default(),
-            stream: glance.stream.unwrap_or(wire == ProviderProtocol::Ollama),
-            prompt_bytes: glance.messages.0 + glance.system.0,
+            model: fields.model.unwrap_or_default(),
+            stream: fields.stream.unwrap_or(wire == ProviderProtocol::Ollama),
+            prompt_bytes: fields.messages.0 + fields.system.0,
             arrived: Instant::now(),
             wants_usage: wire != ProviderProtocol::OpenAi
-                || glance.stream_options.is_some_and(|options| options.include_usage),
+                || fields.stream_options.is_some_and(|options| options.include_usage),
             head,
             body,
         })
@@ -62,7 +62,7 @@ impl ProviderCall {
 
     /// The request target: path and query.
     pub fn path(&self) -> &str {
-        let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+        let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
         let mut request = httparse::Request::new(&mut headers);
         // Cannot fail: the head was parsed on arrival.
         let _ = request.parse(&self.head);
@@ -71,7 +71,7 @@ impl ProviderCall {
 
     /// All headers in order. A value that is not UTF-8 is returned as an empty string.
     pub fn headers(&self) -> Vec<(&str, &str)> {
-        let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+        let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
         let mut request = httparse::Request::new(&mut headers);
         // Cannot fail: the head was parsed on arrival.
         let _ = request.parse(&self.head);

@@ -37,7 +37,7 @@ fn the_prompt_is_measured_in_every_shape_of_content() {
 }
 
 #[test]
-fn only_ollama_streams_unless_told_otherwise() {
+fn only_ollama_streams_by_default() {
     let stream = |wire, body| call(wire, &body).stream;
     assert!(!stream(ProviderProtocol::OpenAi, json!({})));
     assert!(!stream(ProviderProtocol::Anthropic, json!({})));

@@ -25,22 +25,22 @@ use crate::{
 const READ_SIZE: usize = 4 << 10;
 
 /// More buffer space is reserved below this size, to avoid many small reads.
-const SMALLEST_READ: usize = 512;
+const MIN_READ: usize = 512;
 
 /// How many bytes of a response are sent after its call is counted as ended. Most responses are
 /// smaller and are sent in one write; the last part of a longer one fits into the socket buffer.
-const LAST_WRITE: usize = 64 << 10;
+const FINAL_WRITE_BYTES: usize = 64 << 10;
 
 /// How many bytes a client may send ahead while it waits for a response.
-const MOST_READ_AHEAD: usize = 64 << 10;
+const MAX_READ_AHEAD: usize = 64 << 10;
 
 /// Serves one client until it disconnects or a behaviour ends the connection.
-pub(crate) async fn serve(stream: TcpStream, desk: Arc<ProviderState>) {
+pub(crate) async fn serve(stream: TcpStream, state: Arc<ProviderState>) {
     // Failure is harmless: without this option small responses are only sent later.
     let _ = stream.set_nodelay(true);
     let mut connection = ClientConnection { stream, buffer: BytesMut::new() };
     // An I/O error means that the client has disconnected, so the error cannot be reported.
-    while let Ok(NextAction::Request) = connection.exchange(&desk).await {}
+    while let Ok(NextAction::Request) = connection.exchange(&state).await {}
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -69,29 +69,29 @@ struct ClientConnection {
 
 impl ClientConnection {
     /// Handles one request.
-    async fn exchange(&mut self, desk: &ProviderState) -> io::Result<NextAction> {
+    async fn exchange(&mut self, state: &ProviderState) -> io::Result<NextAction> {
         let (head, head_bytes, body) = match self.receive().await? {
             ReceiveOutcome::Request { head, head_bytes, body } => (head, head_bytes, body),
             ReceiveOutcome::Closed => return Ok(NextAction::Close),
             ReceiveOutcome::Problem(problem) => {
                 // The start of the next request is unknown, so the connection is closed.
-                self.reject(desk, ProviderProtocol::OpenAi, problem).await?;
+                self.reject(state, ProviderProtocol::OpenAi, problem).await?;
                 return Ok(NextAction::Close);
             }
         };
         let after = if head.keep_alive { NextAction::Request } else { NextAction::Close };
         let Some(wire) = head.wire else {
-            self.reject(desk, ProviderProtocol::OpenAi, ErrorResponse::NotFound).await?;
+            self.reject(state, ProviderProtocol::OpenAi, ErrorResponse::NotFound).await?;
             return Ok(after);
         };
         let call = match ProviderCall::read(wire, head_bytes, body) {
             Ok(call) => call,
             Err(problem) => {
-                self.reject(desk, wire, problem).await?;
+                self.reject(state, wire, problem).await?;
                 return Ok(after);
             }
         };
-        let (mut turn, choice) = desk.open(call);
+        let (mut turn, choice) = state.open(call);
         let behaviour = choice.behaviour(&turn.call);
         if self.pause(behaviour.latency).await == ClientPresence::Gone {
             return Ok(NextAction::Close);
@@ -133,7 +133,7 @@ impl ClientConnection {
                 self.stream.write_all(piece).await?;
             }
         } else {
-            let (early, late) = body.split_at(body.len().saturating_sub(LAST_WRITE));
+            let (early, late) = body.split_at(body.len().saturating_sub(FINAL_WRITE_BYTES));
             let mut first = Buf::chain(head.as_bytes(), early);
             if !early.is_empty() {
                 self.stream.write_all_buf(&mut first).await?;
@@ -154,11 +154,11 @@ impl ClientConnection {
     /// Responds to a request that is not a model call.
     async fn reject(
         &mut self,
-        desk: &ProviderState,
+        state: &ProviderState,
         wire: ProviderProtocol,
         problem: ErrorResponse,
     ) -> io::Result<()> {
-        desk.reject();
+        state.reject();
         let ResponseDelivery { head, body, .. } = refusal(wire, problem, "req_rejected", None);
         self.stream.write_all_buf(&mut Buf::chain(head.as_bytes(), &body[..])).await
     }
@@ -184,14 +184,14 @@ impl ClientConnection {
         }
         match head.framing {
             BodyFraming::Length(length) => {
-                let whole = head.length + length;
-                self.buffer.reserve(whole.saturating_sub(self.buffer.len()));
-                while self.buffer.len() < whole {
+                let total_length = head.length + length;
+                self.buffer.reserve(total_length.saturating_sub(self.buffer.len()));
+                while self.buffer.len() < total_length {
                     if self.fill().await? == ClientPresence::Gone {
                         return Ok(ReceiveOutcome::Closed);
                     }
                 }
-                let mut head_bytes = self.buffer.split_to(whole).freeze();
+                let mut head_bytes = self.buffer.split_to(total_length).freeze();
                 let body = head_bytes.split_off(head.length);
                 Ok(ReceiveOutcome::Request { head, head_bytes, body })
             }
@@ -215,7 +215,7 @@ impl ClientConnection {
 
     /// Reads the available bytes.
     async fn fill(&mut self) -> io::Result<ClientPresence> {
-        if self.buffer.capacity() - self.buffer.len() < SMALLEST_READ {
+        if self.buffer.capacity() - self.buffer.len() < MIN_READ {
             self.buffer.reserve(READ_SIZE);
         }
         let read = self.stream.read_buf(&mut self.buffer).await?;
@@ -241,7 +241,7 @@ impl ClientConnection {
             self.buffer = BytesMut::new();
         }
         loop {
-            if self.buffer.len() > MOST_READ_AHEAD {
+            if self.buffer.len() > MAX_READ_AHEAD {
                 pending::<()>().await;
             }
             if self.stream.readable().await.is_err() {

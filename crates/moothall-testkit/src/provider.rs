@@ -35,7 +35,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 /// [`respond_with`](Self::respond_with).
 pub struct FakeProvider {
     address: SocketAddr,
-    desk: Arc<ProviderState>,
+    state: Arc<ProviderState>,
     accepting: JoinHandle<()>,
 }
 
@@ -60,9 +60,9 @@ impl FakeProvider {
         socket.bind(address)?;
         let listener = socket.listen(BACKLOG)?;
         let address = listener.local_addr()?;
-        let desk = Arc::new(ProviderState::default());
-        let accepting = tokio::spawn(accept(listener, Arc::clone(&desk)));
-        Ok(Self { address, desk, accepting })
+        let state = Arc::new(ProviderState::default());
+        let accepting = tokio::spawn(accept(listener, Arc::clone(&state)));
+        Ok(Self { address, state, accepting })
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -76,7 +76,7 @@ impl FakeProvider {
 
     /// Sets the default behaviour.
     pub fn always(&self, behaviour: impl Into<ProviderBehaviour>) {
-        self.desk.set_fallback(BehaviourSource::Fixed(Arc::new(behaviour.into())));
+        self.state.set_fallback(BehaviourSource::Fixed(Arc::new(behaviour.into())));
     }
 
     /// Sets a function that determines the default behaviour of each call. It may run on several
@@ -85,33 +85,33 @@ impl FakeProvider {
         &self,
         function: impl Fn(&ProviderCall) -> ProviderBehaviour + Send + Sync + 'static,
     ) {
-        self.desk.set_fallback(BehaviourSource::Function(Arc::new(function)));
+        self.state.set_fallback(BehaviourSource::Function(Arc::new(function)));
     }
 
     /// Appends to the script: one behaviour per call, in order of arrival, used before the default.
     pub fn script(&self, behaviours: impl IntoIterator<Item = impl Into<ProviderBehaviour>>) {
-        self.desk.extend_script(behaviours.into_iter().map(Into::into));
+        self.state.extend_script(behaviours.into_iter().map(Into::into));
     }
 
     /// The number of unused behaviours in the script.
     pub fn script_left(&self) -> usize {
-        self.desk.script_length()
+        self.state.script_length()
     }
 
     /// Every call so far, in order of arrival.
     pub fn calls(&self) -> Vec<Arc<ProviderCall>> {
-        self.desk.calls()
+        self.state.calls()
     }
 
     /// The statistics so far.
     pub fn stats(&self) -> ProviderStats {
-        self.desk.stats()
+        self.state.stats()
     }
 
     /// Stops recording calls and individual bills and deletes the existing ones. For benchmarks,
     /// where they would use too much memory.
     pub fn keep_only_totals(&self) {
-        self.desk.keep_only_totals();
+        self.state.keep_only_totals();
     }
 }
 
@@ -131,13 +131,13 @@ impl Drop for FakeProvider {
     }
 }
 
-async fn accept(listener: TcpListener, desk: Arc<ProviderState>) {
+async fn accept(listener: TcpListener, state: Arc<ProviderState>) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
-                    connections.spawn(serve(stream, Arc::clone(&desk)));
+                    connections.spawn(serve(stream, Arc::clone(&state)));
                 }
                 Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
             },

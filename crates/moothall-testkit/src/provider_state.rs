@@ -118,7 +118,7 @@ impl ProviderState {
             None => inner.fallback.clone(),
         };
         drop(inner);
-        (ActiveCall { desk: self, call, ended: false }, choice)
+        (ActiveCall { state: self, call, ended: false }, choice)
     }
 
     fn lock(&self) -> MutexGuard<'_, ProviderStateInner> {
@@ -131,7 +131,7 @@ impl ProviderState {
 /// A call in progress. Counts as abandoned if it is dropped before [`ActiveCall::end`].
 #[derive(Debug)]
 pub(crate) struct ActiveCall<'a> {
-    desk: &'a ProviderState,
+    state: &'a ProviderState,
     pub(crate) call: Arc<ProviderCall>,
     ended: bool,
 }
@@ -139,7 +139,7 @@ pub(crate) struct ActiveCall<'a> {
 impl ActiveCall<'_> {
     /// Records the bill; called when the response starts.
     pub(crate) fn bill(&self, bill: CallBill) {
-        let mut inner = self.desk.lock();
+        let mut inner = self.state.lock();
         inner.stats.billed = inner.stats.billed.plus(bill.usage);
         if inner.memory == RecordDetail::Everything {
             inner.stats.bills.push(bill);
@@ -151,7 +151,7 @@ impl ActiveCall<'_> {
     pub(crate) fn end(&mut self) {
         if !self.ended {
             self.ended = true;
-            let mut inner = self.desk.lock();
+            let mut inner = self.state.lock();
             inner.stats.in_flight -= 1;
             inner.stats.answered += 1;
         }
@@ -161,7 +161,7 @@ impl ActiveCall<'_> {
 impl Drop for ActiveCall<'_> {
     fn drop(&mut self) {
         if !self.ended {
-            let mut inner = self.desk.lock();
+            let mut inner = self.state.lock();
             inner.stats.in_flight -= 1;
             inner.stats.abandoned += 1;
         }

@@ -5,12 +5,12 @@ pub(crate) mod chunked;
 use crate::{error_response::ErrorResponse, protocol::ProviderProtocol};
 
 /// Maximum size of a request body.
-pub(crate) const LARGEST_BODY: usize = 64 << 20;
+pub(crate) const MAX_BODY_BYTES: usize = 64 << 20;
 
 /// Maximum size of a request head, and of incomplete framing in a chunked body.
-const LARGEST_HEAD: usize = 64 << 10;
+const MAX_HEAD_BYTES: usize = 64 << 10;
 
-pub(crate) const MOST_HEADERS: usize = 100;
+pub(crate) const MAX_HEADERS: usize = 100;
 
 /// The parts of a request head that the server needs before it reads the body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,11 +34,11 @@ pub(crate) enum BodyFraming {
 
 /// Parses the head at the start of `bytes`. `None` means that it is incomplete.
 pub(crate) fn parse_head(bytes: &[u8]) -> Result<Option<RequestHead>, ErrorResponse> {
-    let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut request = httparse::Request::new(&mut headers);
     let length = match request.parse(bytes) {
         Ok(httparse::Status::Complete(length)) => length,
-        Ok(httparse::Status::Partial) if bytes.len() < LARGEST_HEAD => return Ok(None),
+        Ok(httparse::Status::Partial) if bytes.len() < MAX_HEAD_BYTES => return Ok(None),
         Ok(httparse::Status::Partial) | Err(_) => return Err(ErrorResponse::BrokenHttp),
     };
     let mut head = RequestHead {
@@ -56,7 +56,7 @@ pub(crate) fn parse_head(bytes: &[u8]) -> Result<Option<RequestHead>, ErrorRespo
         if header.name.eq_ignore_ascii_case("content-length") {
             let length = std::str::from_utf8(value).ok().and_then(|digits| digits.parse().ok());
             let length: usize = length.ok_or(ErrorResponse::BrokenHttp)?;
-            if length > LARGEST_BODY {
+            if length > MAX_BODY_BYTES {
                 return Err(ErrorResponse::TooLarge);
             }
             // Chunked encoding overrides `content-length` if a client sends both.

@@ -1,6 +1,6 @@
 use bytes::BytesMut;
 
-use super::{BodyFraming, LARGEST_BODY, RequestHead, chunked::ChunkedDecoder, parse_head};
+use super::{BodyFraming, MAX_BODY_BYTES, RequestHead, chunked::ChunkedDecoder, parse_head};
 use crate::{error_response::ErrorResponse, protocol::ProviderProtocol};
 
 #[track_caller]
@@ -19,13 +19,13 @@ fn head(length: usize) -> RequestHead {
 }
 
 #[test]
-fn a_head_that_is_not_all_there_is_waited_for() {
+fn an_incomplete_request_head_is_waited_for() {
     check("", Ok(None));
     check("POST /v1/chat/completions HTTP/1.1\ncontent-length: 3\n", Ok(None));
 }
 
 #[test]
-fn the_path_tells_the_wire_whatever_stands_before_and_after_it() {
+fn the_wire_format_is_recognised_by_the_end_of_the_path() {
     let wire = |line: &str| {
         parse_head(format!("{line} HTTP/1.1\r\n\r\n").as_bytes()).unwrap().unwrap().wire
     };
@@ -40,7 +40,7 @@ fn the_path_tells_the_wire_whatever_stands_before_and_after_it() {
 }
 
 #[test]
-fn an_old_client_or_one_that_says_so_is_not_kept_alive() {
+fn http_1_0_or_connection_close_disables_keep_alive() {
     check(
         "POST /v1/chat/completions HTTP/1.0\n\n",
         Ok(Some(RequestHead { keep_alive: false, ..head(38) })),
@@ -54,20 +54,20 @@ fn an_old_client_or_one_that_says_so_is_not_kept_alive() {
 #[test]
 fn a_body_over_the_limit_is_refused_before_it_is_read() {
     check(
-        &format!("POST /v1/chat/completions HTTP/1.1\ncontent-length: {}\n\n", LARGEST_BODY + 1),
+        &format!("POST /v1/chat/completions HTTP/1.1\ncontent-length: {}\n\n", MAX_BODY_BYTES + 1),
         Err(ErrorResponse::TooLarge),
     );
 }
 
 #[test]
-fn nonsense_is_broken_http() {
+fn an_invalid_request_is_broken_http() {
     check("\u{1}\u{2}\u{3}\n\n", Err(ErrorResponse::BrokenHttp));
     check("POST / HTTP/1.1\ncontent-length: many\n\n", Err(ErrorResponse::BrokenHttp));
     check("POST / HTTP/1.1\ntransfer-encoding: gzip\n\n", Err(ErrorResponse::BrokenHttp));
 }
 
 #[test]
-fn a_chunked_body_comes_out_the_same_however_it_arrives() {
+fn a_chunked_body_is_decoded_for_any_chunking() {
     let encoded = b"5\r\nhello\r\n1;extension=1\r\n \r\n5\r\nworld\r\n0\r\ntrailer: x\r\n\r\nnext";
     for size in 1..=encoded.len() {
         let mut decoder = ChunkedDecoder::default();
@@ -86,7 +86,7 @@ fn a_chunked_body_comes_out_the_same_however_it_arrives() {
 
 #[test]
 fn a_chunked_body_over_the_limit_is_refused_at_its_announcement() {
-    let mut buffer = BytesMut::from(format!("{:x}\r\n", LARGEST_BODY + 1).as_bytes());
+    let mut buffer = BytesMut::from(format!("{:x}\r\n", MAX_BODY_BYTES + 1).as_bytes());
     assert_eq!(ChunkedDecoder::default().feed(&mut buffer), Err(ErrorResponse::TooLarge));
 }
 

@@ -85,7 +85,7 @@ pub(crate) fn answer(call: &ProviderCall, behaviour: &ProviderBehaviour) -> Prov
     }
 
     let billed = reply.billed(call.prompt_bytes);
-    let speech = ReplyContent {
+    let reply_content = ReplyContent {
         call: call.number,
         model: reply.model.as_deref().unwrap_or(&call.model),
         text: &reply.text,
@@ -93,12 +93,15 @@ pub(crate) fn answer(call: &ProviderCall, behaviour: &ProviderBehaviour) -> Prov
         usage: reply.claimed(billed),
         wants_usage: call.wants_usage,
     };
-    let mut delivery =
-        if call.stream { streamed(call, fault, &speech) } else { unary(call, fault, &speech) };
+    let mut delivery = if call.stream {
+        streamed(call, fault, &reply_content)
+    } else {
+        unary(call, fault, &reply_content)
+    };
     delivery.bill = Some(CallBill {
         call: call.number,
         usage: billed,
-        reported: told(call, fault, speech.usage),
+        reported: reported_usage(call, fault, reply_content.usage),
     });
     ProviderResponse::Deliver(delivery)
 }
@@ -165,29 +168,29 @@ fn problem(call: &ProviderCall, fault: &ProviderFault) -> Option<ErrorResponse> 
 fn unary(
     call: &ProviderCall,
     fault: Option<&ProviderFault>,
-    speech: &ReplyContent<'_>,
+    reply_content: &ReplyContent<'_>,
 ) -> ResponseDelivery {
-    let mut body = Vec::with_capacity(speech.text.len() + 768);
+    let mut body = Vec::with_capacity(reply_content.text.len() + 768);
     match call.wire {
-        ProviderProtocol::OpenAi => openai::unary(speech, &mut body),
-        ProviderProtocol::Anthropic => anthropic::unary(speech, &mut body),
-        ProviderProtocol::Ollama => ollama::unary(speech, &mut body),
+        ProviderProtocol::OpenAi => openai::unary(reply_content, &mut body),
+        ProviderProtocol::Anthropic => anthropic::unary(reply_content, &mut body),
+        ProviderProtocol::Ollama => ollama::unary(reply_content, &mut body),
     }
-    let whole = body.len();
-    let mut promised = whole;
+    let full_length = body.len();
+    let mut promised = full_length;
     let mut ending = ConnectionEnd::KeepAlive;
     let mut content_type = "application/json";
     match fault {
         Some(ProviderFault::HalfBody) => {
-            body.truncate(whole / 2);
+            body.truncate(full_length / 2);
             ending = ConnectionEnd::Close;
         }
         Some(ProviderFault::ResetMidBody) => {
-            body.truncate(whole / 2);
+            body.truncate(full_length / 2);
             ending = ConnectionEnd::Reset;
         }
         Some(ProviderFault::EarlyEnd | ProviderFault::InvalidJson) => {
-            body.truncate(whole / 2);
+            body.truncate(full_length / 2);
             promised = body.len();
         }
         Some(ProviderFault::HtmlBody) => {
@@ -210,16 +213,16 @@ fn unary(
 fn streamed(
     call: &ProviderCall,
     fault: Option<&ProviderFault>,
-    speech: &ReplyContent<'_>,
+    reply_content: &ReplyContent<'_>,
 ) -> ResponseDelivery {
     if fault == Some(&ProviderFault::HtmlBody) {
-        return unary(call, fault, speech);
+        return unary(call, fault, reply_content);
     }
-    let mut events = EventStream::for_text(speech.text.len());
+    let mut events = EventStream::for_text(reply_content.text.len());
     match call.wire {
-        ProviderProtocol::OpenAi => openai::stream(speech, &mut events),
-        ProviderProtocol::Anthropic => anthropic::stream(speech, &mut events),
-        ProviderProtocol::Ollama => ollama::stream(speech, &mut events),
+        ProviderProtocol::OpenAi => openai::stream(reply_content, &mut events),
+        ProviderProtocol::Anthropic => anthropic::stream(reply_content, &mut events),
+        ProviderProtocol::Ollama => ollama::stream(reply_content, &mut events),
     }
     let (body, ending) = match fault {
         Some(ProviderFault::HalfBody) => {
@@ -291,14 +294,14 @@ fn drip(fault: Option<&ProviderFault>) -> Option<SlowDelivery> {
 }
 
 /// The usage that a client learns if it reads the whole response.
-fn told(
+fn reported_usage(
     call: &ProviderCall,
     fault: Option<&ProviderFault>,
     claimed: Option<ReplyUsage>,
 ) -> Option<ReplyUsage> {
-    let whole = matches!(fault, None | Some(ProviderFault::SlowDrip { .. }));
-    let asked = !call.stream || call.wants_usage;
-    let usage = claimed.filter(|_| whole && asked)?;
+    let is_complete = matches!(fault, None | Some(ProviderFault::SlowDrip { .. }));
+    let requests_usage = !call.stream || call.wants_usage;
+    let usage = claimed.filter(|_| is_complete && requests_usage)?;
     Some(match call.wire {
         ProviderProtocol::OpenAi | ProviderProtocol::Anthropic => usage,
         ProviderProtocol::Ollama => {

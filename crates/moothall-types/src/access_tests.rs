@@ -36,7 +36,7 @@ const MAY: [Heard; 4] = [Ok(()), Err(ErrorCode::NotFound), Err(ErrorCode::NotFou
 const MAY_NOT: [Heard; 4] = [Err(ErrorCode::ScopeMissing); 4];
 
 #[test]
-fn every_caller_hears_what_the_table_says_about_every_scope_and_object() {
+fn every_caller_gets_the_documented_access_decision() {
     use AccessScope::{Admin, Read, Review, Run};
     for (caller, code) in [
         (AccessCaller::Nobody, ErrorCode::SignInFirst),
@@ -73,7 +73,7 @@ fn every_refusal_says_what_to_do() {
 }
 
 #[test]
-fn scopes_are_read_as_they_are_written_and_in_one_order() {
+fn scopes_are_parsed_and_displayed_in_one_order() {
     for (text, written) in [
         ("read", "read"),
         ("review,run", "run,review"),
@@ -102,7 +102,7 @@ fn names_of_teams_are_short_and_plain() {
 }
 
 #[test]
-fn id_of_a_token_cannot_be_mistaken_for_its_secret() {
+fn a_token_secret_is_not_a_valid_token_id() {
     assert!("0123456789ab".parse::<TokenId>().is_ok());
     for wrong in ["", "0123456789a", "0123456789abc", "0123456789AB", "moot_1234567"] {
         assert!(wrong.parse::<TokenId>().is_err(), "{wrong:?}");

@@ -9,7 +9,7 @@ fn check(value: Value, expected: Result<&str, CanonicalJsonError>) {
 }
 
 #[test]
-fn keys_are_sorted_at_every_depth_and_white_space_is_gone() {
+fn canonical_json_sorts_keys_and_removes_white_space() {
     check(
         json!({"b": [1, {"z": null, "a": true}], "a": "x y"}),
         Ok(r#"{"a":"x y","b":[1,{"a":true,"z":null}]}"#),
@@ -17,7 +17,7 @@ fn keys_are_sorted_at_every_depth_and_white_space_is_gone() {
 }
 
 #[test]
-fn what_has_no_single_spelling_is_refused() {
+fn values_without_a_canonical_form_are_refused() {
     check(json!({"a": 1.5}), Err(CanonicalJsonError::Float));
     check(json!({"ä": 1}), Err(CanonicalJsonError::NonAsciiKey));
 }
@@ -40,7 +40,7 @@ fn json_without_floats() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn canonical_text_is_the_same_value_and_canonical_again(value in json_without_floats()) {
+    fn canonical_json_is_equivalent_and_idempotent(value in json_without_floats()) {
         let text = canonical_json(&value).unwrap();
         let read: Value = serde_json::from_str(&text).unwrap();
         prop_assert_eq!(&read, &value);

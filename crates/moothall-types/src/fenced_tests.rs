@@ -12,7 +12,7 @@ fn check(text: &str, expected: &[(&str, &str, bool)]) {
 }
 
 #[test]
-fn blocks_come_with_their_language_and_exact_lines() {
+fn fenced_blocks_have_their_language_and_exact_lines() {
     check(
         "Here:\n```python\nprint(1)\n```\nand\n~~~\nx\n~~~\n",
         &[("python", "print(1)\n", true), ("", "x\n", true)],
@@ -37,7 +37,7 @@ fn inline_code_and_deep_indents_are_not_fences() {
 
 proptest! {
     #[test]
-    fn any_text_is_read_without_a_panic_and_blocks_are_parts_of_it(text in any::<String>()) {
+    fn fenced_blocks_of_any_text_are_parts_of_it(text in any::<String>()) {
         for block in fenced_blocks(&text) {
             prop_assert!(text.contains(block.text));
         }

@@ -16,7 +16,7 @@ fn class(wanted: HiddenKind) -> String {
 }
 
 #[test]
-fn hidden_characters_of_the_web_ui_are_those_of_the_program() {
+fn hidden_characters_of_the_web_ui_are_up_to_date() {
     let fresh = format!(
         "// Written by `cargo xtask codegen` from crates/moothall-types/src/text.rs.\n\n\
          /** Control characters but tab and line break, and characters that change the direction of text. */\n\

@@ -37,7 +37,7 @@ fn run_ids_are_lower_case_uuids() {
 }
 
 #[test]
-fn a_file_cannot_smuggle_in_an_invalid_id() {
+fn an_invalid_id_cannot_be_deserialized() {
     assert!(serde_json::from_str::<EffectId>(r#""a/../b""#).is_err());
     assert!(serde_json::from_str::<RunId>(r#""nope""#).is_err());
 }

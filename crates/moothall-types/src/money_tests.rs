@@ -8,7 +8,7 @@ fn check(text: &str, expected: Option<u64>) {
 }
 
 #[test]
-fn amounts_are_read_as_people_write_them() {
+fn common_spellings_of_an_amount_are_parsed() {
     check("2.50", Some(2_500_000));
     check("$2.50", Some(2_500_000));
     check(" 3 ", Some(3_000_000));
@@ -31,7 +31,7 @@ fn amounts_are_shown_with_cents_and_no_idle_zeros() {
 }
 
 #[test]
-fn configuration_takes_numbers_and_strings() {
+fn amounts_in_the_configuration_may_be_numbers_or_strings() {
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     struct Section {
         #[serde(with = "dollars_option", default)]
@@ -49,7 +49,7 @@ fn configuration_takes_numbers_and_strings() {
 
 proptest! {
     #[test]
-    fn what_is_shown_reads_back_as_the_same_amount(micros in 0..u64::MAX) {
+    fn a_displayed_amount_is_parsed_back(micros in 0..u64::MAX) {
         let amount = MicroUsd::new(micros);
         prop_assert_eq!(amount.to_string().parse::<MicroUsd>(), Ok(amount));
     }

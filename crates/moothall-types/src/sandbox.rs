@@ -361,7 +361,7 @@ pub struct SandboxAttestation {
 
 impl SandboxAttestation {
     /// The limits that are not enforced.
-    pub fn not_held(&self) -> Vec<LimitName> {
+    pub fn unenforced_limits(&self) -> Vec<LimitName> {
         LimitName::ALL.into_iter().filter(|limit| !self.held_by.contains_key(limit)).collect()
     }
 }

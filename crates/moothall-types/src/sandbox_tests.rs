@@ -9,7 +9,7 @@ fn classes_are_ordered_by_strength() {
 }
 
 #[test]
-fn a_class_is_read_as_it_is_written() {
+fn an_isolation_class_round_trips_through_text() {
     for class in IsolationClass::STRONGEST_FIRST {
         assert_eq!(class.to_string().parse(), Ok(class));
     }
@@ -17,7 +17,7 @@ fn a_class_is_read_as_it_is_written() {
 }
 
 #[test]
-fn a_guest_path_stays_where_it_is_joined() {
+fn a_guest_path_cannot_escape_its_directory() {
     for good in ["a", "a/b.csv", "données.csv", "a b", ".hidden"] {
         assert_eq!(good.parse::<GuestPath>().map(String::from), Ok(good.to_owned()));
     }

@@ -52,7 +52,7 @@ fn two_fenced_blocks_are_ambiguous() {
 }
 
 #[test]
-fn a_range_that_decoders_drop_is_checked_here() {
+fn a_range_that_decoders_ignore_is_validated() {
     check(
         r#"{"score": 11}"#,
         Err(OutputFault::Invalid { problems: vec!["score is not between 0 and 10".to_owned()] }),
@@ -68,7 +68,7 @@ fn a_cut_off_answer_is_refused_even_if_it_parses() {
 }
 
 #[test]
-fn asking_again_appends_and_leaves_the_prefix_untouched() {
+fn a_repeated_request_appends_turns_without_changing_the_prefix() {
     let request = ModelRequest::ask("openai/gpt-5-mini".parse().unwrap(), "Score it.", 50);
     let again = ask_again(
         &request,

@@ -16,11 +16,11 @@ pub fn one_line(text: &str, longest: usize) -> String {
             }
         }
     }
-    cut(line.trim_end(), longest)
+    truncate(line.trim_end(), longest)
 }
 
 /// Truncates a text and marks the cut with an ellipsis.
-fn cut(text: &str, longest: usize) -> String {
+fn truncate(text: &str, longest: usize) -> String {
     match text.char_indices().nth(longest) {
         None => text.to_owned(),
         Some(_) => {
@@ -126,15 +126,15 @@ pub fn turns_direction(c: char) -> bool {
 
 /// Makes untrusted text safe to show on a terminal or a page: replaces control and direction
 /// characters with U+FFFD and removes invisible ones. Keeps tabs and line breaks.
-pub fn shown(text: &str) -> String {
+pub fn sanitize(text: &str) -> String {
     text.chars()
-        .filter_map(|c| if matches!(c, '\n' | '\t') { Some(c) } else { shown_char(c) })
+        .filter_map(|c| if matches!(c, '\n' | '\t') { Some(c) } else { sanitize_char(c) })
         .collect()
 }
 
-/// Like [`shown`], for text within a line, where a line break or tab could fake program output.
-pub fn shown_line(text: &str) -> String {
-    text.chars().filter_map(shown_char).collect()
+/// Like [`sanitize`], for text within a line, where a line break or tab could fake program output.
+pub fn sanitize_line(text: &str) -> String {
+    text.chars().filter_map(sanitize_char).collect()
 }
 
 /// Escapes everything invisible in untrusted text, for reviews where the exact content matters.
@@ -155,7 +155,7 @@ pub fn escaped_lines(text: &str) -> String {
     text.split('\n').map(escaped).collect::<Vec<_>>().join("\n")
 }
 
-fn shown_char(c: char) -> Option<char> {
+fn sanitize_char(c: char) -> Option<char> {
     match hidden_kind(c) {
         _ if c.is_control() => Some(char::REPLACEMENT_CHARACTER),
         Some(HiddenKind::Direction) => Some(char::REPLACEMENT_CHARACTER),

@@ -20,7 +20,7 @@ fn a_fact_sheet_has_far_more_tokens_than_prose_of_its_length() {
 }
 
 #[test]
-fn every_byte_is_counted_once_and_by_its_kind() {
+fn the_token_estimate_weights_bytes_by_their_kind() {
     let expected = |text: &str| tokens_expected(text);
     assert_eq!(expected(&"a".repeat(1000)), 260);
     assert_eq!(expected(&"Z".repeat(1000)), 260);
@@ -33,7 +33,7 @@ fn every_byte_is_counted_once_and_by_its_kind() {
 }
 
 #[test]
-fn lines_of_one_sign_are_a_few_tokens() {
+fn repeated_characters_are_estimated_as_few_tokens() {
     // Tokenizers merge repeated characters; otherwise the estimate would suggest a truncated
     // prompt.
     assert!(tokens_expected(&"-".repeat(1000)) <= 60);

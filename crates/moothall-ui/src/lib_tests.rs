@@ -11,7 +11,7 @@ fn check(path: &str, accept_encoding: &str, expected: Option<(&str, Option<&str>
 const PAGE: &str = "text/html; charset=utf-8";
 
 #[test]
-fn every_address_of_the_interface_is_answered_with_its_page() {
+fn every_route_of_the_web_ui_returns_its_page() {
     check("/", "", Some((PAGE, None)));
     check("/runs/7f3a", "", Some((PAGE, None)));
     check("/runs/7f3a/results", "", Some((PAGE, None)));
@@ -19,14 +19,14 @@ fn every_address_of_the_interface_is_answered_with_its_page() {
 }
 
 #[test]
-fn what_is_missing_in_the_api_or_among_assets_is_not_answered_with_the_page() {
+fn missing_api_routes_and_assets_do_not_return_the_page() {
     check("/api/nothing", "", None);
     check("/api", "", None);
     check("/assets/gone-1234.js", "", None);
 }
 
 #[test]
-fn a_page_is_asked_for_again_and_an_asset_is_not() {
+fn pages_are_revalidated_and_hashed_assets_are_immutable() {
     let page = asset("/", "").unwrap();
     assert!(!page.immutable);
     for file in FILES.iter().filter(|file| file.path.starts_with(HASHED)) {
@@ -35,7 +35,7 @@ fn a_page_is_asked_for_again_and_an_asset_is_not() {
 }
 
 #[test]
-fn every_form_of_a_file_has_a_tag_of_its_own() {
+fn every_encoding_of_a_file_has_its_own_etag() {
     for file in FILES.iter().filter(|file| file.br.is_some()) {
         let tags = ["", "gzip", "br, gzip"].map(|accept| asset(file.path, accept).unwrap().etag);
         assert!(tags[0] != tags[1] && tags[1] != tags[2] && tags[0] != tags[2], "{tags:?}");
@@ -43,7 +43,7 @@ fn every_form_of_a_file_has_a_tag_of_its_own() {
 }
 
 #[test]
-fn encodings_are_taken_only_where_the_browser_wants_them() {
+fn a_content_encoding_is_used_only_if_the_browser_accepts_it() {
     let cases = [
         ("br", "gzip, deflate, br", true),
         ("br", "gzip, BR;q=0.5", true),

@@ -21,7 +21,7 @@ impl DraftStore {
         let steps = staged_steps(inner, ids)?;
         self.at(FailPoint::BeforeIntent)?;
         let command = DraftOperation::Apply { drafts: ids.to_vec(), steps: steps.clone() };
-        self.tell(inner, caller, command)?;
+        self.execute_command(inner, caller, command)?;
         self.finish(
             inner,
             caller,
@@ -37,17 +37,17 @@ impl DraftStore {
         caller: &DraftCaller,
         ids: &[DraftId],
     ) -> Result<(), DraftError> {
-        let back = undo_steps(staged_steps(inner, ids)?);
-        self.tell(
+        let reverse = undo_steps(staged_steps(inner, ids)?);
+        self.execute_command(
             inner,
             caller,
-            DraftOperation::Undo { drafts: ids.to_vec(), steps: back.clone() },
+            DraftOperation::Undo { drafts: ids.to_vec(), steps: reverse.clone() },
         )?;
         let gate = DraftCaller::new(Principal::gate());
         self.finish(
             inner,
             &gate,
-            &ApplyIntent { drafts: ids.to_vec(), steps: back },
+            &ApplyIntent { drafts: ids.to_vec(), steps: reverse },
             IntentProgress::None,
         )
     }
@@ -80,7 +80,7 @@ impl DraftStore {
                     Err(error) if error.is_refusal() => {}
                     applied => applied?,
                 },
-                _ => match self.judge_left_over(inner, &ids) {
+                _ => match self.judge_recovered(inner, &ids) {
                     Err(error) if error.is_refusal() => {}
                     judged => judged?,
                 },
@@ -121,7 +121,11 @@ impl DraftStore {
         self.at(FailPoint::AfterIntent)?;
         let (end, failure) = self.carry_out(&intent.steps, progress);
         self.at(FailPoint::BeforeEnd)?;
-        self.tell(inner, caller, DraftOperation::End { drafts: intent.drafts.clone(), end })?;
+        self.execute_command(
+            inner,
+            caller,
+            DraftOperation::End { drafts: intent.drafts.clone(), end },
+        )?;
         match failure {
             None => Ok(()),
             Some(error) => Err(error),
@@ -141,21 +145,21 @@ impl DraftStore {
         };
         let mut done: Vec<&FileStep> = Vec::new();
         for step in steps {
-            let there = match progress {
+            let applied = match progress {
                 IntentProgress::None => Ok(false),
-                IntentProgress::Unknown => self.is_there(&step.path, step.to),
+                IntentProgress::Unknown => self.is_applied(&step.path, step.to),
             };
-            let carried = there.and_then(|there| match there {
+            let outcome = applied.and_then(|applied| match applied {
                 true => Ok(StepOutcome::Done),
                 false => {
                     let content = self.content(step.to)?;
                     self.workspace.carry_out(step, &content, &*self.options.reached)
                 }
             });
-            match carried {
+            match outcome {
                 Ok(StepOutcome::Done) => done.push(step),
                 Ok(StepOutcome::Found(found)) => {
-                    let left = self.take_back(&done);
+                    let left = self.roll_back(&done);
                     return (conflict(step, found, left), None);
                 }
                 Err(error) => {
@@ -164,10 +168,10 @@ impl DraftStore {
                     if let Ok(content) = self.content(step.to) {
                         let _ = self.workspace.salvage(step, &content);
                     }
-                    if self.is_there(&step.path, step.to).unwrap_or(false) {
+                    if self.is_applied(&step.path, step.to).unwrap_or(false) {
                         done.push(step);
                     }
-                    let left = self.take_back(&done);
+                    let left = self.roll_back(&done);
                     return (conflict(step, None, left), Some(error));
                 }
             }
@@ -176,14 +180,14 @@ impl DraftStore {
     }
 
     /// Rolls back files that still have the content we wrote. Returns the others.
-    fn take_back(&self, done: &[&FileStep]) -> Vec<RelPath> {
+    fn roll_back(&self, done: &[&FileStep]) -> Vec<RelPath> {
         let mut left = Vec::new();
         for step in done.iter().rev() {
-            let back = FileStep { from: step.to, to: step.from, ..(*step).clone() };
-            let carried = self
-                .content(back.to)
-                .and_then(|content| self.workspace.carry_out(&back, &content, &|_| Ok(())));
-            if !matches!(carried, Ok(StepOutcome::Done)) {
+            let reverse = FileStep { from: step.to, to: step.from, ..(*step).clone() };
+            let outcome = self
+                .content(reverse.to)
+                .and_then(|content| self.workspace.carry_out(&reverse, &content, &|_| Ok(())));
+            if !matches!(outcome, Ok(StepOutcome::Done)) {
                 left.push(step.path.clone());
             }
         }
@@ -191,12 +195,12 @@ impl DraftStore {
     }
 
     /// Whether a file already has the content that a step should produce.
-    fn is_there(&self, path: &RelPath, wanted: Option<FileState>) -> Result<bool, DraftError> {
-        let there = self.workspace.read(path)?.map(|file| FileState {
+    fn is_applied(&self, path: &RelPath, expected: Option<FileState>) -> Result<bool, DraftError> {
+        let applied = self.workspace.read(path)?.map(|file| FileState {
             sha256: Sha256Hex::of(&file.bytes),
             executable: file.executable(),
         });
-        Ok(there == wanted)
+        Ok(applied == expected)
     }
 
     fn content(&self, file: Option<FileState>) -> Result<Vec<u8>, DraftError> {
@@ -220,6 +224,6 @@ enum IntentProgress {
 /// The steps that apply drafts, with unique staging file names.
 fn staged_steps(inner: &DraftStoreState, ids: &[DraftId]) -> Result<Vec<FileStep>, DraftError> {
     let bytes = random::<8>().map_err(DraftError::io("cannot generate a random name"))?;
-    let mark: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(steps(&inner.drafts, ids, |at| format!(".moothall-{mark}-{at}")))
+    let suffix: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(steps(&inner.drafts, ids, |at| format!(".moothall-{suffix}-{at}")))
 }

@@ -16,28 +16,33 @@ use super::{FailPoint, Reached};
 pub(crate) struct BlobStore {
     folder: PathBuf,
     /// Storage limit in bytes.
-    most: u64,
+    max_bytes: u64,
     /// Bytes in use after the last sweep.
     left: AtomicU64,
     /// Bytes stored since the last sweep.
-    unswept: AtomicU64,
+    bytes_since_sweep: AtomicU64,
 }
 
 impl BlobStore {
-    pub(crate) fn open(state: &Path, most: u64) -> Result<Self, DraftError> {
+    pub(crate) fn open(state: &Path, max_bytes: u64) -> Result<Self, DraftError> {
         let folder = state.join("blobs");
         fs_err::create_dir_all(&folder).map_err(DraftError::io("cannot create the store"))?;
         // Usage by other processes is unknown until the first sweep.
-        Ok(Self { folder, most, left: AtomicU64::new(most), unswept: AtomicU64::new(0) })
+        Ok(Self {
+            folder,
+            max_bytes,
+            left: AtomicU64::new(max_bytes),
+            bytes_since_sweep: AtomicU64::new(0),
+        })
     }
 
     /// Whether a sweep is due before `more` bytes are stored: because the limit would be exceeded,
     /// or because much was stored since the last sweep and other processes may have stored contents
     /// too.
     pub(crate) fn wants_sweep(&self, more: u64) -> bool {
-        let unswept = self.unswept.load(Ordering::Relaxed).saturating_add(more);
-        unswept > self.most / 16
-            || self.left.load(Ordering::Relaxed).saturating_add(unswept) > self.most
+        let bytes_since_sweep = self.bytes_since_sweep.load(Ordering::Relaxed).saturating_add(more);
+        bytes_since_sweep > self.max_bytes / 16
+            || self.left.load(Ordering::Relaxed).saturating_add(bytes_since_sweep) > self.max_bytes
     }
 
     /// Stores bytes durably, before their hash is written anywhere.
@@ -60,7 +65,7 @@ impl BlobStore {
             fs_err::File::open(parent)?.sync_all()
         };
         write().map_err(DraftError::io("cannot store the content"))?;
-        self.unswept.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        self.bytes_since_sweep.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         Ok(sha)
     }
 
@@ -92,7 +97,7 @@ impl BlobStore {
         };
         let (removed, left) = sweep().map_err(DraftError::io("cannot remove stored contents"))?;
         self.left.store(left, Ordering::Relaxed);
-        self.unswept.store(0, Ordering::Relaxed);
+        self.bytes_since_sweep.store(0, Ordering::Relaxed);
         Ok((removed, left))
     }
 

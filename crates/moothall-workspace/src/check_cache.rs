@@ -8,7 +8,7 @@ use moothall_core::gate::CheckOutcome;
 use moothall_core::gate::reviewer::ReviewDoubt;
 
 /// Results kept per kind.
-const MOST_KEPT: usize = 64;
+const MAX_ENTRIES: usize = 64;
 const HOUR_MS: u64 = 60 * 60 * 1000;
 
 /// Lives as long as the process.
@@ -19,17 +19,17 @@ pub(crate) struct CheckCache {
     /// Doubts of the reviewing model, by the hash of the request.
     pub(crate) reviews: ResultCache<Vec<ReviewDoubt>>,
     /// Start times within the last hour.
-    begun: VecDeque<u64>,
+    starts: VecDeque<u64>,
 }
 
 impl CheckCache {
     /// Counts a start. Returns false if the hourly limit is reached.
     pub(crate) fn begin(&mut self, now_ms: u64, most_per_hour: usize) -> bool {
-        self.begun.retain(|at| now_ms.saturating_sub(*at) < HOUR_MS);
-        if self.begun.len() >= most_per_hour {
+        self.starts.retain(|at| now_ms.saturating_sub(*at) < HOUR_MS);
+        if self.starts.len() >= most_per_hour {
             return false;
         }
-        self.begun.push_back(now_ms);
+        self.starts.push_back(now_ms);
         true
     }
 }
@@ -45,14 +45,14 @@ impl<T> Default for ResultCache<T> {
 }
 
 impl<T: Clone> ResultCache<T> {
-    pub(crate) fn get(&self, asked: Sha256Hex) -> Option<T> {
-        self.0.iter().find(|(one, _)| *one == asked).map(|(_, answer)| answer.clone())
+    pub(crate) fn get(&self, request: Sha256Hex) -> Option<T> {
+        self.0.iter().find(|(one, _)| *one == request).map(|(_, answer)| answer.clone())
     }
 
-    pub(crate) fn keep(&mut self, asked: Sha256Hex, answer: T) {
-        if self.0.len() >= MOST_KEPT {
+    pub(crate) fn keep(&mut self, request: Sha256Hex, answer: T) {
+        if self.0.len() >= MAX_ENTRIES {
             self.0.pop_front();
         }
-        self.0.push_back((asked, answer));
+        self.0.push_back((request, answer));
     }
 }

@@ -46,9 +46,9 @@ impl CheckpointSigner {
             let make = || -> io::Result<()> {
                 let keys = state.join("keys");
                 std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&keys)?;
-                let made = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new())
+                let key_pair = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new())
                     .map_err(|_| io::Error::other("no randomness available"))?;
-                write_private(&path, made.as_ref())
+                write_private(&path, key_pair.as_ref())
             };
             make().map_err(DraftError::io("cannot create the journal key"))?;
         }
@@ -175,7 +175,7 @@ pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     staged.as_file().sync_all()?;
     match staged.persist_noclobber(path) {
         // If two processes start at the same time, the first one wins.
-        Err(lost) if lost.error.kind() != io::ErrorKind::AlreadyExists => Err(lost.error),
+        Err(failed) if failed.error.kind() != io::ErrorKind::AlreadyExists => Err(failed.error),
         _ => Ok(()),
     }
 }

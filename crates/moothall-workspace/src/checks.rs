@@ -59,7 +59,7 @@ pub struct CheckReport {
 #[derive(Debug, Clone)]
 pub(crate) struct DraftCheckRun {
     pub(crate) seal: Sha256Hex,
-    pub(crate) looked: CheckResults,
+    pub(crate) results: CheckResults,
     pub(crate) checks: Vec<CheckReport>,
     pub(crate) doubts: Vec<ReviewDoubt>,
 }
@@ -71,7 +71,7 @@ impl DraftStore {
     ///
     /// Runs one set of checks at a time, so that workers cannot fill the machine with sandboxes and
     /// two equal requests run only once.
-    pub(crate) fn look(
+    pub(crate) fn run_checks(
         &self,
         prepared: &PreparedDrafts,
         summary: &str,
@@ -83,69 +83,70 @@ impl DraftStore {
         let seal = *seal;
         let paths =
             || files.iter().flat_map(|one| std::iter::once(&one.path).chain(&one.rename_to));
-        let wanted = self.policy.checks_for(paths());
-        let spotless = CheckResults {
-            checks: wanted
+        let required = self.policy.checks_for(paths());
+        let all_passed = CheckResults {
+            checks: required
                 .iter()
                 .map(|check| CheckResult { id: check.id.clone(), outcome: CheckOutcome::Passed })
                 .collect(),
             review: Some(ModelReview::Said(Vec::new())),
         };
-        let without = self.verdict(Arc::clone(files), spotless.clone());
+        let without = self.verdict(Arc::clone(files), all_passed.clone());
         if without.action == GateAction::Reject {
             let (checks, doubts) = (Vec::new(), Vec::new());
-            return Ok(Some(DraftCheckRun { seal, looked: spotless, checks, doubts }));
+            return Ok(Some(DraftCheckRun { seal, results: all_passed, checks, doubts }));
         }
         let mut found = DraftCheckRun {
             seal,
-            looked: CheckResults::default(),
+            results: CheckResults::default(),
             checks: Vec::new(),
             doubts: Vec::new(),
         };
-        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        for check in wanted {
-            let (outcome, output) = self.checked(&mut memory, check, files)?;
+        let mut cache = self.check_cache.lock().unwrap_or_else(PoisonError::into_inner);
+        for check in required {
+            let (outcome, output) = self.cached_check(&mut cache, check, files)?;
             let id = check.id.clone();
             let passed = outcome == CheckOutcome::Passed;
             found.checks.push(CheckReport { id: id.clone(), passed, output });
-            found.looked.checks.push(CheckResult { id, outcome });
+            found.results.checks.push(CheckResult { id, outcome });
         }
-        if let Some(review) = self.reviewed(&mut memory, files, summary)? {
+        if let Some(review) = self.model_review(&mut cache, files, summary)? {
             if let ModelReview::Said(doubts) = &review {
                 found.doubts.clone_from(doubts);
             }
-            found.looked.review = Some(review);
+            found.results.review = Some(review);
         }
         Ok(Some(found))
     }
 
     /// Returns the outcome of a check and the output for the submitter.
-    fn checked(
+    fn cached_check(
         &self,
-        memory: &mut CheckCache,
+        cache: &mut CheckCache,
         check: &PolicyCheck,
         files: &[PreparedFile],
     ) -> Result<(CheckOutcome, String), DraftError> {
-        let (asked, ran) = match self.tree_request(check, files) {
+        let (request_hash, ran) = match self.tree_request(check, files) {
             Ok((request, inputs)) => {
                 // The hash covers the whole tree, so a change by anyone else is a different
                 // request.
-                let asked = request.hash().map_err(|error| DraftError::Input(error.to_string()))?;
-                let asked = Sha256Hex::of(format!("{} {asked}", check.id).as_bytes());
-                if let Some(known) = memory.checks.get(asked) {
+                let request_hash =
+                    request.hash().map_err(|error| DraftError::Input(error.to_string()))?;
+                let request_hash = Sha256Hex::of(format!("{} {request_hash}", check.id).as_bytes());
+                if let Some(known) = cache.checks.get(request_hash) {
                     return Ok(known);
                 }
-                self.may_begin(memory)?;
-                (Some(asked), self.run(check, &request, &inputs))
+                self.count_start(cache)?;
+                (Some(request_hash), self.run(check, &request, &inputs))
             }
-            Err(why) => (None, Err(why)),
+            Err(reason) => (None, Err(reason)),
         };
         if self.stopped.is_cancelled() {
             return Err(DraftError::Stopped);
         }
         let (outcome, output) = match ran {
             Ok(execution) => (check_outcome(&execution.exit), output_of(&execution)),
-            Err(why) => (CheckOutcome::NotRun, why),
+            Err(reason) => (CheckOutcome::NotRun, reason),
         };
         // Workers are models, so they must not see secrets that a check read in the workspace. Scan
         // before truncating: many credentials are recognized by their prefix.
@@ -154,19 +155,21 @@ impl DraftStore {
             false => "(withheld: may contain a credential)".to_owned(),
         };
         // Do not cache timeouts or a missing sandbox; the next attempt may succeed.
-        if let (Some(asked), CheckOutcome::Passed | CheckOutcome::Failed) = (asked, outcome) {
-            memory.checks.keep(asked, (outcome, output.clone()));
+        if let (Some(request_hash), CheckOutcome::Passed | CheckOutcome::Failed) =
+            (request_hash, outcome)
+        {
+            cache.checks.keep(request_hash, (outcome, output.clone()));
         }
         Ok((outcome, output))
     }
 
     /// Counts a start against the hourly limit.
-    fn may_begin(&self, memory: &mut CheckCache) -> Result<(), DraftError> {
+    fn count_start(&self, cache: &mut CheckCache) -> Result<(), DraftError> {
         if self.stopped.is_cancelled() {
             return Err(DraftError::Stopped);
         }
         let most = self.policy.limits.max_looks_per_hour;
-        match memory.begin(self.now(), most) {
+        match cache.begin(self.now(), most) {
             true => Ok(()),
             false => Err(DraftError::TooManyChecks { most }),
         }
@@ -212,9 +215,9 @@ impl DraftStore {
 
     /// Asks the reviewing model, if the policy names one. Files that may contain a credential, new
     /// or old, are not sent.
-    fn reviewed(
+    fn model_review(
         &self,
-        memory: &mut CheckCache,
+        cache: &mut CheckCache,
         files: &[PreparedFile],
         summary: &str,
     ) -> Result<Option<ModelReview>, DraftError> {
@@ -229,39 +232,39 @@ impl DraftStore {
             return Ok(Some(ModelReview::TooLong));
         }
         let request = reviewer::request(model, summary, &diff);
-        let asked = request.hash().map_err(|error| DraftError::Input(error.to_string()))?;
-        if let Some(doubts) = memory.reviews.get(asked) {
+        let request_hash = request.hash().map_err(|error| DraftError::Input(error.to_string()))?;
+        if let Some(doubts) = cache.reviews.get(request_hash) {
             return Ok(Some(ModelReview::Said(doubts)));
         }
-        let Some(doubts) = self.asked(memory, &request)? else {
+        let Some(doubts) = self.ask_reviewer(cache, &request)? else {
             return Ok(Some(ModelReview::Failed));
         };
-        memory.reviews.keep(asked, doubts.clone());
+        cache.reviews.keep(request_hash, doubts.clone());
         Ok(Some(ModelReview::Said(doubts)))
     }
 
     /// Parses the doubts from the model's answer. An invalid answer is retried once.
-    fn asked(
+    fn ask_reviewer(
         &self,
-        memory: &mut CheckCache,
+        cache: &mut CheckCache,
         request: &ModelRequest,
     ) -> Result<Option<Vec<ReviewDoubt>>, DraftError> {
         let Some(reviewer) = &self.options.reviewer else { return Ok(None) };
-        let mut ask = |request: &ModelRequest| {
-            self.may_begin(memory)?;
+        let mut send = |request: &ModelRequest| {
+            self.count_start(cache)?;
             let reply = reviewer.ask(request, &self.stopped);
             if self.stopped.is_cancelled() {
                 return Err(DraftError::Stopped);
             }
-            let why = |why: &String| tracing::warn!(%why, "reviewing model did not answer");
-            Ok(reply.inspect_err(why).ok())
+            let log = |why: &String| tracing::warn!(%why, "reviewing model did not answer");
+            Ok(reply.inspect_err(log).ok())
         };
-        let Some(reply) = ask(request)? else { return Ok(None) };
+        let Some(reply) = send(request)? else { return Ok(None) };
         let fault = match reviewer::read(&reply) {
             Ok(doubts) => return Ok(Some(doubts)),
             Err(fault) => fault,
         };
-        let again = ask(&ask_again(request, &reply.text, &fault))?;
+        let again = send(&ask_again(request, &reply.text, &fault))?;
         Ok(again.and_then(|reply| reviewer::read(&reply).ok()))
     }
 }

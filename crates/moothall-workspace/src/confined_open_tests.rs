@@ -22,7 +22,7 @@ fn tried<'a>(root: &Path, names: &[&'a str], mounts: MountPolicy) -> (Tried<'a>,
 }
 
 #[test]
-fn both_ways_open_the_same_names_and_refuse_the_same() {
+fn both_implementations_open_and_refuse_the_same_names() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("root");
     fs_err::create_dir_all(root.join("inner/deep")).unwrap();
@@ -55,7 +55,7 @@ fn both_ways_open_the_same_names_and_refuse_the_same() {
 }
 
 #[test]
-fn another_file_system_is_entered_only_where_that_is_allowed() {
+fn another_file_system_is_entered_only_if_allowed() {
     // Every Linux machine has `/proc` mounted below the root.
     let names = ["proc/version", "proc/self/status"];
     let root = Path::new("/");
@@ -66,7 +66,7 @@ fn another_file_system_is_entered_only_where_that_is_allowed() {
 }
 
 #[test]
-fn the_other_way_takes_no_step_up_even_where_it_would_stay_below() {
+fn the_fallback_implementation_refuses_parent_segments() {
     let folder = tempfile::tempdir().unwrap();
     fs_err::create_dir(folder.path().join("inner")).unwrap();
     let (_, walked) =

@@ -7,9 +7,9 @@ use moothall_core::text::escaped;
 use similar::{Algorithm, ChangeTag, DiffOp, DiffTag, TextDiff};
 
 /// Longer lines are truncated.
-const LINE_CHARS: usize = 400;
+const MAX_LINE_CHARS: usize = 400;
 /// After this time the diff is shown as coarse as it is.
-const COMPARING: Duration = Duration::from_secs(2);
+const DIFF_TIMEOUT: Duration = Duration::from_secs(2);
 /// Diffs with more changed lines do not highlight changes within a line.
 const MAX_INLINE: usize = 2_000;
 const CONTEXT: usize = 3;
@@ -58,18 +58,18 @@ pub struct DiffSpan {
 impl DraftDiff {
     /// Whether an added or removed line is truncated, so that this diff is not enough to approve
     /// the draft.
-    pub fn hides_something(&self) -> bool {
+    pub fn is_truncated(&self) -> bool {
         self.hunks.iter().flatten().any(|line| line.cut && line.side != DiffSide::Kept)
     }
 }
 
 /// Compares a file with its draft. Long lines are truncated.
 pub fn difference(base: &str, after: &str) -> DraftDiff {
-    compared(base, after, LINE_CHARS)
+    compared(base, after, MAX_LINE_CHARS)
 }
 
 /// Like [`difference`], without truncating lines.
-pub fn whole_difference(base: &str, after: &str) -> DraftDiff {
+pub fn full_difference(base: &str, after: &str) -> DraftDiff {
     compared(base, after, usize::MAX)
 }
 
@@ -80,7 +80,7 @@ fn compared(base: &str, after: &str, line_chars: usize) -> DraftDiff {
     let new: Vec<&str> = after.split_inclusive('\n').collect();
     let diff = TextDiff::configure()
         .algorithm(Algorithm::Histogram)
-        .timeout(COMPARING)
+        .timeout(DIFF_TIMEOUT)
         .diff_slices(&old, &new);
     let mut found = DraftDiff::default();
     let changed = |op: &DiffOp| match op.tag() {

@@ -44,15 +44,15 @@ impl DraftStore {
         existing: FileRequirement,
     ) -> Result<(Draft, String), DraftError> {
         let task = TaskId::parse(task).ok_or_else(|| {
-            let words = "invalid task: expected 1 to 128 letters, digits, `-`, `_` or `.`";
-            DraftError::Input(words.to_owned())
+            let message = "invalid task: expected 1 to 128 letters, digits, `-`, `_` or `.`";
+            DraftError::Input(message.to_owned())
         })?;
         self.may_be_recorded(path)?;
         self.may_be_recorded(task.as_str())?;
         let path = RelPath::parse(path)?;
         self.may_be_read(&path)?;
         self.with(|store, inner| {
-            if let Some(open) = inner.drafts.open_for(&caller.who, &task, &path) {
+            if let Some(open) = inner.drafts.open_for(&caller.principal, &task, &path) {
                 let draft = open.clone();
                 let text = match draft.content_removed {
                     // The content was removed, so return the base file.
@@ -81,8 +81,12 @@ impl DraftStore {
                 .map_err(|_| DraftError::file(&path, FileFault::NotText))?;
             let id = random().map_err(DraftError::io("cannot generate a draft ID"))?;
             let id = DraftId::new(id);
-            store.tell(inner, caller, DraftOperation::Request { id, task, path, base })?;
-            Ok((store.known(inner, id)?, text))
+            store.execute_command(
+                inner,
+                caller,
+                DraftOperation::Request { id, task, path, base },
+            )?;
+            Ok((store.draft_by_id(inner, id)?, text))
         })
     }
 
@@ -108,8 +112,8 @@ impl DraftStore {
             store.writable(&draft)?;
             let (change, bytes) = store.changed(inner, &draft, edit)?;
             let command = DraftOperation::Write { draft: id, change, bytes, if_match };
-            store.tell(inner, caller, command)?;
-            store.known(inner, id)
+            store.execute_command(inner, caller, command)?;
+            store.draft_by_id(inner, id)
         })
     }
 
@@ -153,8 +157,8 @@ impl DraftStore {
                 }
             };
             let command = DraftOperation::Rebase { draft: id, base: Some(base), change, clean };
-            store.tell(inner, caller, command)?;
-            Ok((store.known(inner, id)?, clean))
+            store.execute_command(inner, caller, command)?;
+            Ok((store.draft_by_id(inner, id)?, clean))
         })
     }
 
@@ -164,8 +168,8 @@ impl DraftStore {
         if self.may_be_shown(text) {
             return Ok(());
         }
-        let words = "the path or the task may contain a credential; nothing was recorded";
-        Err(DraftError::Input(words.to_owned()))
+        let message = "the path or the task may contain a credential; nothing was recorded";
+        Err(DraftError::Input(message.to_owned()))
     }
 
     fn writable(&self, draft: &Draft) -> Result<(), DraftError> {
@@ -210,8 +214,8 @@ impl DraftStore {
             DraftEdit::Replace { old, new } => Some(replaced(&self.text(draft)?, &old, &new)?),
             DraftEdit::Delete => {
                 if draft.base.is_none() {
-                    let words = "file does not exist: discard the draft instead";
-                    return Err(DraftError::Input(words.to_owned()));
+                    let message = "file does not exist: discard the draft instead";
+                    return Err(DraftError::Input(message.to_owned()));
                 }
                 return Ok((ProposedChange { file: None, rename_to: None }, 0));
             }

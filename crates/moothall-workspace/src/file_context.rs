@@ -38,19 +38,19 @@ impl ConfinedWorkspace {
             }
         }
         // An ignored directory hides everything in it; the nearest rule wins.
-        let whole = path.as_str();
-        let ends = whole.match_indices('/').map(|(end, _)| end).chain([whole.len()]);
+        let full_path = path.as_str();
+        let ends = full_path.match_indices('/').map(|(end, _)| end).chain([full_path.len()]);
         for end in ends {
-            let is_directory = end < whole.len();
-            let said = rules.iter().rev().find_map(|(directory, rules)| {
-                let inside = below(&whole[..end], directory)?;
+            let is_directory = end < full_path.len();
+            let ignored = rules.iter().rev().find_map(|(directory, rules)| {
+                let inside = below(&full_path[..end], directory)?;
                 match rules.matched(inside, is_directory) {
                     Match::None => None,
                     Match::Ignore(_) => Some(true),
                     Match::Whitelist(_) => Some(false),
                 }
             });
-            if said == Some(true) {
+            if ignored == Some(true) {
                 return true;
             }
         }
@@ -60,8 +60,8 @@ impl ConfinedWorkspace {
 
 /// The directories above a path, starting with the root (the empty string).
 fn above(path: &RelPath) -> impl Iterator<Item = &str> {
-    let whole = path.as_str();
-    std::iter::once("").chain(whole.match_indices('/').map(|(end, _)| &whole[..end]))
+    let full_path = path.as_str();
+    std::iter::once("").chain(full_path.match_indices('/').map(|(end, _)| &full_path[..end]))
 }
 
 fn joined(directory: &str, name: &str) -> String {

@@ -62,8 +62,8 @@ impl DraftStore {
         match self.options.handoff {
             HandoffMode::AsBefore => Ok(()),
             HandoffMode::Keep => self.with(|store, inner| {
-                let kept = match store.kept_view()? {
-                    Some(kept) => kept,
+                let view = match store.load_view()? {
+                    Some(view) => view,
                     None => {
                         let folder = HandoffDirectory::open(&store.workspace)?;
                         folder.claim(HandoffEntry::Log)?;
@@ -71,7 +71,7 @@ impl DraftStore {
                         HandoffState::default()
                     }
                 };
-                store.show(inner, kept, HandoffTrust::Nothing)
+                store.show(inner, view, HandoffTrust::Nothing)
             }),
             HandoffMode::End => self.with(|store, _| store.end_view()),
         }
@@ -85,8 +85,8 @@ impl DraftStore {
             return;
         }
         inner.viewed = head;
-        let shown = self.kept_view().and_then(|kept| match kept {
-            Some(kept) if kept.seq != head => self.show(inner, kept, HandoffTrust::Ours),
+        let shown = self.load_view().and_then(|view| match view {
+            Some(view) if view.seq != head => self.show(inner, view, HandoffTrust::Ours),
             _ => Ok(()),
         });
         if let Err(error) = shown {
@@ -97,39 +97,39 @@ impl DraftStore {
     fn show(
         &self,
         inner: &DraftStoreState,
-        mut kept: HandoffState,
+        mut view: HandoffState,
         trust: HandoffTrust,
     ) -> Result<(), DraftError> {
         let folder = HandoffDirectory::open(&self.workspace)?;
         let again = trust == HandoffTrust::Nothing || folder.is_new;
-        let wanted = handoff_files(&inner.drafts);
+        let expected = handoff_files(&inner.drafts);
         let fresh: Vec<&String> =
-            wanted.keys().filter(|name| !kept.files.contains_key(*name)).collect();
+            expected.keys().filter(|name| !view.files.contains_key(*name)).collect();
         for name in &fresh {
             folder.claim(HandoffEntry::Draft(name))?;
         }
         if !fresh.is_empty() {
-            kept.files.extend(fresh.into_iter().map(|name| (name.clone(), None)));
-            self.remember_view(&kept)?;
+            view.files.extend(fresh.into_iter().map(|name| (name.clone(), None)));
+            self.save_view(&view)?;
         }
-        for (name, file) in &wanted {
+        for (name, file) in &expected {
             let sha256 = match file {
                 HandoffFile::Draft(sha256) => *sha256,
                 HandoffFile::Submissions(text) => Sha256Hex::of(text.as_bytes()),
             };
-            if again || kept.files.get(name) != Some(&Some(sha256)) {
+            if again || view.files.get(name) != Some(&Some(sha256)) {
                 folder.put(HandoffEntry::Draft(name), &self.view_bytes(file)?)?;
-                kept.files.insert(name.clone(), Some(sha256));
+                view.files.insert(name.clone(), Some(sha256));
             }
         }
-        let gone = |name: &String| !wanted.contains_key(name);
-        for name in kept.files.keys().filter(|name| gone(name)) {
+        let is_stale = |name: &String| !expected.contains_key(name);
+        for name in view.files.keys().filter(|name| is_stale(name)) {
             folder.remove(HandoffEntry::Draft(name))?;
         }
-        kept.files.retain(|name, _| !gone(name));
-        kept.logged = self.log(inner, &folder, &kept, again)?;
-        kept.seq = inner.journal.head().seq;
-        self.remember_view(&kept)
+        view.files.retain(|name, _| !is_stale(name));
+        view.logged = self.log(inner, &folder, &view, again)?;
+        view.seq = inner.journal.head().seq;
+        self.save_view(&view)
     }
 
     /// Appends new entries to the transition log, or rewrites it if it is not as we left it.
@@ -137,11 +137,11 @@ impl DraftStore {
         &self,
         inner: &DraftStoreState,
         folder: &HandoffDirectory<'_>,
-        kept: &HandoffState,
+        view: &HandoffState,
         again: bool,
     ) -> Result<u64, DraftError> {
-        if !again && let Some(lines) = inner.news.transitions(kept.seq) {
-            let appended = folder.append(kept.logged, lines.as_bytes())?;
+        if !again && let Some(lines) = inner.notifications.transitions(view.seq) {
+            let appended = folder.append(view.logged, lines.as_bytes())?;
             if let Some(bytes) = appended {
                 return Ok(bytes);
             }
@@ -170,9 +170,9 @@ impl DraftStore {
     }
 
     fn end_view(&self) -> Result<(), DraftError> {
-        let Some(kept) = self.kept_view()? else { return Ok(()) };
+        let Some(view) = self.load_view()? else { return Ok(()) };
         let folder = HandoffDirectory::open(&self.workspace)?;
-        for name in kept.files.keys() {
+        for name in view.files.keys() {
             folder.remove(HandoffEntry::Draft(name))?;
         }
         folder.remove(HandoffEntry::Log)?;
@@ -185,7 +185,7 @@ impl DraftStore {
         self.options.state.join("handoff.json")
     }
 
-    fn kept_view(&self) -> Result<Option<HandoffState>, DraftError> {
+    fn load_view(&self) -> Result<Option<HandoffState>, DraftError> {
         let (path, file) = (self.view_memory(), DraftStateFile::Handoff);
         match fs_err::read(&path) {
             Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| {
@@ -199,11 +199,11 @@ impl DraftStore {
 
     /// Atomic, so that readers see the old or the new text. Not flushed: after a power failure it
     /// is derived from the journal again.
-    fn remember_view(&self, kept: &HandoffState) -> Result<(), DraftError> {
+    fn save_view(&self, view: &HandoffState) -> Result<(), DraftError> {
         let path = self.view_memory();
         let beside = path.with_extension("new");
         let write = || -> io::Result<()> {
-            fs_err::write(&beside, serde_json::to_vec(kept)?)?;
+            fs_err::write(&beside, serde_json::to_vec(view)?)?;
             fs_err::rename(&beside, &path)
         };
         write().map_err(DraftError::io("cannot write the state of the `_handoff` directory"))

@@ -30,11 +30,11 @@ pub(crate) const CHECKPOINT_EVERY: u64 = 256;
 /// Sign a checkpoint with the next record after this time.
 const CHECKPOINT_AFTER_MS: u64 = 10 * 60 * 1000;
 /// Delay between attempts to take a lock.
-const LOCK_PAUSE: Duration = Duration::from_millis(2);
+const LOCK_RETRY_DELAY: Duration = Duration::from_millis(2);
 /// Upper bound for the length of a line.
 const MAX_LINE: u64 = 64 << 20;
 /// Length of `,"hash":"`, 64 digits and `"}`.
-const TAIL: usize = 9 + 64 + 2;
+const HASH_FIELD_BYTES: usize = 9 + 64 + 2;
 
 /// The location of a record in the journal files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -288,8 +288,8 @@ impl DraftJournal {
         let line = line(record, self.head)?;
         let path = file(&self.folder, self.number);
         let what = DraftError::io("cannot write the journal");
-        let held = match FileLock::take(&self.lock, LOCK_WAIT) {
-            Ok(held) => held,
+        let guard = match FileLock::take(&self.lock, LOCK_WAIT) {
+            Ok(guard) => guard,
             Err(error) if error.kind() == io::ErrorKind::TimedOut => return Err(DraftError::Busy),
             Err(error) => return Err(what(error)),
         };
@@ -309,7 +309,7 @@ impl DraftJournal {
             })
         };
         let written = append();
-        drop(held);
+        drop(guard);
         if let Err(error) = written {
             self.must_catch_up = true;
             return Err(what(error));
@@ -349,11 +349,11 @@ impl DraftJournal {
     /// record.
     fn cut(&self, path: &Path, keep: u64, torn: &[u8]) -> Result<(), DraftError> {
         let cut = || -> io::Result<()> {
-            let aside = path.with_extension("torn");
-            let mut aside = OpenOptions::new().create(true).append(true).open(aside)?;
-            aside.write_all(torn)?;
-            aside.write_all(b"\n")?;
-            aside.sync_all()?;
+            let torn_file = path.with_extension("torn");
+            let mut torn_file = OpenOptions::new().create(true).append(true).open(torn_file)?;
+            torn_file.write_all(torn)?;
+            torn_file.write_all(b"\n")?;
+            torn_file.sync_all()?;
             let file = OpenOptions::new().write(true).open(path)?;
             file.set_len(keep)?;
             file.sync_all()
@@ -420,7 +420,7 @@ pub(crate) fn read_line(line: &[u8], after: JournalHead) -> Result<JournalLine, 
 /// Splits a line into its text, the hashed part, and the hash at its end.
 fn split_line(line: &[u8]) -> Result<(&str, &str, Sha256Hex), &'static str> {
     let text = std::str::from_utf8(line).map_err(|_| "not UTF-8")?;
-    let cut = text.len().checked_sub(TAIL).filter(|at| text.is_char_boundary(*at));
+    let cut = text.len().checked_sub(HASH_FIELD_BYTES).filter(|at| text.is_char_boundary(*at));
     let (signed, tail) = text.split_at(cut.ok_or("too short")?);
     let hash = tail.strip_prefix(",\"hash\":\"").and_then(|rest| rest.strip_suffix("\"}"));
     let hash = hash.and_then(Sha256Hex::parse).ok_or("no hash at the end")?;
@@ -459,7 +459,7 @@ impl<'a> FileLock<'a> {
             match flock(file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(Self(file)),
                 Err(Errno::WOULDBLOCK) if Instant::now() < until => {
-                    std::thread::sleep(LOCK_PAUSE);
+                    std::thread::sleep(LOCK_RETRY_DELAY);
                 }
                 Err(Errno::WOULDBLOCK) => return Err(io::ErrorKind::TimedOut.into()),
                 Err(error) => return Err(error.into()),

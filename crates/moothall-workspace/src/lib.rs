@@ -41,16 +41,16 @@ use moothall_core::Sha256Hex;
 use moothall_core::drafts::{
     AuditRecord, BlobRetention, ClientInfo, Draft, DraftEvent, DraftId, DraftOperation,
     DraftRefusal, DraftSet, FileStep, MAX_TEXT_CHARS, Principal, PrincipalKind, RelPath, decide,
-    kept_blobs,
+    referenced_blobs,
 };
-use moothall_core::gate::{FingerprintKey, Policy, PolicyLayer, made_by_tools, scan_secrets};
+use moothall_core::gate::{FingerprintKey, Policy, PolicyLayer, is_build_output, scan_secrets};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 pub use self::anchor::JournalAnchor;
 pub use self::checks::{CheckReport, CheckRunner, ModelReviewer};
 pub use self::confined_open::{MountPolicy, open as open_confined};
-pub use self::diff::{DiffLine, DiffSide, DiffSpan, DraftDiff, difference, whole_difference};
+pub use self::diff::{DiffLine, DiffSide, DiffSpan, DraftDiff, difference, full_difference};
 pub use self::edit::{DraftEdit, FileRequirement};
 pub use self::error::{DraftError, DraftStateFile, FileFault, OldTextFault};
 pub use self::handoff::HandoffMode;
@@ -169,7 +169,7 @@ pub struct DraftStore {
     policy_layers: Vec<PolicyLayer>,
     key: FingerprintKey,
     inner: parking_lot::Mutex<DraftStoreState>,
-    memory: Mutex<CheckCache>,
+    check_cache: Mutex<CheckCache>,
     journal_failing: Arc<AtomicBool>,
     stopped: CancellationToken,
 }
@@ -181,7 +181,7 @@ struct DraftStoreState {
     drafts: DraftSet,
     /// Intents without an end, by their first draft.
     pending: BTreeMap<DraftId, ApplyIntent>,
-    news: NotificationBuffer,
+    notifications: NotificationBuffer,
     policy_differs: bool,
     /// The last record included in the export.
     viewed: u64,
@@ -202,15 +202,15 @@ struct ApplyIntent {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DraftCaller {
     /// The authenticated principal.
-    pub who: Principal,
+    pub principal: Principal,
     /// The client program, as it names itself.
     pub client: Option<ClientInfo>,
 }
 
 impl DraftCaller {
     /// A caller without a client program.
-    pub fn new(who: Principal) -> Self {
-        Self { who, client: None }
+    pub fn new(principal: Principal) -> Self {
+        Self { principal, client: None }
     }
 }
 
@@ -242,7 +242,7 @@ impl DraftStore {
             journal,
             drafts: DraftSet::default(),
             pending: BTreeMap::new(),
-            news: NotificationBuffer::default(),
+            notifications: NotificationBuffer::default(),
             policy_differs: false,
             viewed: 0,
             snapshot_at: 0,
@@ -258,7 +258,7 @@ impl DraftStore {
             policy_layers,
             key,
             inner: parking_lot::Mutex::new(inner),
-            memory: Mutex::default(),
+            check_cache: Mutex::default(),
             stopped: CancellationToken::new(),
             options,
         };
@@ -284,7 +284,7 @@ impl DraftStore {
     /// Returns a draft, if the caller may see it.
     pub fn status(&self, caller: &DraftCaller, id: DraftId) -> Result<Draft, DraftError> {
         self.with(|_, inner| {
-            let draft = inner.drafts.of(&caller.who, id).ok_or(DraftRefusal::Unknown)?;
+            let draft = inner.drafts.of(&caller.principal, id).ok_or(DraftRefusal::Unknown)?;
             Ok(draft.clone())
         })
     }
@@ -292,7 +292,7 @@ impl DraftStore {
     /// All drafts the caller may see, least recently changed first.
     pub fn list(&self, caller: &DraftCaller) -> Result<Vec<Draft>, DraftError> {
         self.with(|_, inner| {
-            let known = |draft: &&Draft| inner.drafts.of(&caller.who, draft.id).is_some();
+            let known = |draft: &&Draft| inner.drafts.of(&caller.principal, draft.id).is_some();
             let mut all: Vec<Draft> = inner.drafts.all().filter(known).cloned().collect();
             all.sort_by_key(|draft| (draft.touched, draft.id));
             Ok(all)
@@ -301,8 +301,8 @@ impl DraftStore {
 
     /// Files that workers may draft, without build output and installed dependencies.
     pub fn files(&self) -> Result<Vec<RelPath>, DraftError> {
-        let mut names = self.workspace.names(&|path| made_by_tools(path))?;
-        names.retain(|path| !self.policy.denies(path) && !made_by_tools(path));
+        let mut names = self.workspace.names(&|path| is_build_output(path))?;
+        names.retain(|path| !self.policy.denies(path) && !is_build_output(path));
         Ok(names)
     }
 
@@ -325,8 +325,8 @@ impl DraftStore {
     /// Discards a draft.
     pub fn discard(&self, caller: &DraftCaller, id: DraftId) -> Result<Draft, DraftError> {
         self.with(|store, inner| {
-            store.tell(inner, caller, DraftOperation::Withdraw { draft: id })?;
-            store.known(inner, id)
+            store.execute_command(inner, caller, DraftOperation::Withdraw { draft: id })?;
+            store.draft_by_id(inner, id)
         })
     }
 
@@ -355,7 +355,7 @@ impl DraftStore {
             let open: Vec<DraftId> =
                 inner.drafts.all().filter(|one| one.state.is_open()).map(|one| one.id).collect();
             for draft in open {
-                store.tell(inner, caller, DraftOperation::Withdraw { draft })?;
+                store.execute_command(inner, caller, DraftOperation::Withdraw { draft })?;
             }
             let (blobs, _) = store.blobs.sweep(&std::collections::BTreeSet::new())?;
             store.record(inner, caller, DraftEvent::Purged { blobs })?;
@@ -367,7 +367,11 @@ impl DraftStore {
     /// minutes, because a sweep reads the whole directory.
     pub fn tidy(&self) -> Result<u64, DraftError> {
         self.with(|store, inner| {
-            store.tell(inner, &DraftCaller::new(Principal::gate()), DraftOperation::Expire)?;
+            store.execute_command(
+                inner,
+                &DraftCaller::new(Principal::gate()),
+                DraftOperation::Expire,
+            )?;
             let now = store.now();
             if inner.swept_at.is_some_and(|at| now.abs_diff(at) < SWEEP_EVERY_MS) {
                 return Ok(0);
@@ -378,7 +382,7 @@ impl DraftStore {
     }
 
     fn sweep(&self, inner: &DraftStoreState) -> Result<u64, DraftError> {
-        let kept = kept_blobs(&inner.drafts, BlobRetention::default(), self.now());
+        let kept = referenced_blobs(&inner.drafts, BlobRetention::default(), self.now());
         Ok(self.blobs.sweep(&kept)?.0)
     }
 
@@ -393,7 +397,7 @@ impl DraftStore {
         let most = self.options.max_stored_bytes;
         let short = BlobRetention { applied_ms: DAY_MS, closed_ms: 0 };
         for retention in [BlobRetention::default(), short] {
-            let kept = kept_blobs(&inner.drafts, retention, self.now());
+            let kept = referenced_blobs(&inner.drafts, retention, self.now());
             if self.blobs.sweep(&kept)?.1.saturating_add(bytes) <= most {
                 return Ok(());
             }
@@ -414,10 +418,10 @@ impl DraftStore {
             io::ErrorKind::TimedOut => DraftError::Busy,
             _ => DraftError::io("cannot lock the store")(error),
         })?;
-        let DraftStoreState { journal, drafts, pending, news, .. } = &mut *inner;
+        let DraftStoreState { journal, drafts, pending, notifications, .. } = &mut *inner;
         journal.catch_up(|seq, record| {
-            take_in(drafts, pending, record);
-            news.hear(drafts, seq, record);
+            apply_record(drafts, pending, record);
+            notifications.push(drafts, seq, record);
         })?;
         if self.needs_recovery(&inner) {
             self.recover(&mut inner)?;
@@ -428,7 +432,7 @@ impl DraftStore {
     }
 
     /// Decides on a command and records its events.
-    fn tell(
+    fn execute_command(
         &self,
         inner: &mut DraftStoreState,
         caller: &DraftCaller,
@@ -436,7 +440,8 @@ impl DraftStore {
     ) -> Result<(), DraftError> {
         let limits = self.policy.draft_limits();
         let reviewers = &self.policy.reviewers;
-        let events = decide(&inner.drafts, &caller.who, command, &limits, reviewers, self.now())?;
+        let events =
+            decide(&inner.drafts, &caller.principal, command, &limits, reviewers, self.now())?;
         for event in events {
             self.record(inner, caller, event)?;
         }
@@ -450,9 +455,9 @@ impl DraftStore {
         event: DraftEvent,
     ) -> Result<(), DraftError> {
         // Caller names are user input, too.
-        if !self.may_be_shown(&caller.who.id) {
-            let words = "the caller's name may contain a credential";
-            return Err(DraftError::Input(words.to_owned()));
+        if !self.may_be_shown(&caller.principal.id) {
+            let message = "the caller's name may contain a credential";
+            return Err(DraftError::Input(message.to_owned()));
         }
         let recordable = |client: &ClientInfo| ClientInfo {
             name: self.recordable(&client.name),
@@ -460,7 +465,7 @@ impl DraftStore {
         };
         let record = AuditRecord {
             ts: self.now(),
-            actor: caller.who.clone(),
+            actor: caller.principal.clone(),
             client: caller.client.as_ref().map(recordable),
             event,
         };
@@ -468,8 +473,8 @@ impl DraftStore {
         // record.
         let seq = inner.journal.head().seq + 1;
         inner.journal.append(&record, &*self.options.reached)?;
-        take_in(&mut inner.drafts, &mut inner.pending, &record);
-        inner.news.hear(&inner.drafts, seq, &record);
+        apply_record(&mut inner.drafts, &mut inner.pending, &record);
+        inner.notifications.push(&inner.drafts, seq, &record);
         self.save_snapshot(inner);
         Ok(())
     }
@@ -482,8 +487,8 @@ impl DraftStore {
         caller: &DraftCaller,
         id: DraftId,
     ) -> Result<Draft, DraftError> {
-        let draft = inner.drafts.of(&caller.who, id).ok_or(DraftRefusal::Unknown)?;
-        if caller.who.kind == PrincipalKind::Worker {
+        let draft = inner.drafts.of(&caller.principal, id).ok_or(DraftRefusal::Unknown)?;
+        if caller.principal.kind == PrincipalKind::Worker {
             self.may_be_read(&draft.path)?;
         }
         Ok(draft.clone())
@@ -496,7 +501,7 @@ impl DraftStore {
         Err(DraftError::file(path, FileFault::Denied))
     }
 
-    fn known(&self, inner: &DraftStoreState, id: DraftId) -> Result<Draft, DraftError> {
+    fn draft_by_id(&self, inner: &DraftStoreState, id: DraftId) -> Result<Draft, DraftError> {
         let draft = inner.drafts.of(&Principal::gate(), id).ok_or(DraftRefusal::Unknown)?;
         Ok(draft.clone())
     }
@@ -512,7 +517,7 @@ impl DraftStore {
 
 /// Applies a record to the derived state. All of it is stored in snapshots: an addition requires a
 /// new snapshot version.
-fn take_in(
+fn apply_record(
     drafts: &mut DraftSet,
     pending: &mut BTreeMap<DraftId, ApplyIntent>,
     record: &AuditRecord,

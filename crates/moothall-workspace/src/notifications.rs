@@ -14,7 +14,7 @@ use super::error::DraftError;
 
 /// Notifications kept in memory. A subscriber that missed more must read the state of drafts
 /// instead.
-const MOST: usize = 2_000;
+const MAX_NOTIFICATIONS: usize = 2_000;
 
 /// A notification about one draft.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub struct NotificationEntry {
 /// Notifications that a subscriber has not seen yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotificationBatch {
-    pub news: Vec<NotificationEntry>,
+    pub entries: Vec<NotificationEntry>,
     /// Sequence number of the last journal record, whether it caused a notification or not.
     pub head: u64,
     /// Whether older notifications were requested that are no longer in memory.
@@ -47,30 +47,30 @@ pub(crate) struct NotificationBuffer {
     all: VecDeque<(u64, u64, DraftNotification)>,
     head: u64,
     /// Notifications up to this record are no longer in memory.
-    gone: u64,
+    dropped_until: u64,
 }
 
 impl NotificationBuffer {
-    pub(crate) fn hear(&mut self, drafts: &DraftSet, seq: u64, record: &AuditRecord) {
+    pub(crate) fn push(&mut self, drafts: &DraftSet, seq: u64, record: &AuditRecord) {
         self.head = seq;
         self.all
             .extend(notifications_for(drafts, record).into_iter().map(|one| (seq, record.ts, one)));
-        while self.all.len() > MOST
+        while self.all.len() > MAX_NOTIFICATIONS
             && let Some((seq, ..)) = self.all.pop_front()
         {
-            self.gone = seq;
+            self.dropped_until = seq;
         }
     }
 
     /// Starts after a record; earlier notifications are not available.
     pub(crate) fn skip_to(&mut self, seq: u64) {
-        *self = Self { all: VecDeque::new(), head: seq, gone: seq };
+        *self = Self { all: VecDeque::new(), head: seq, dropped_until: seq };
     }
 
     /// Formats the notifications after a record, or returns `None` if some are no longer in memory.
     pub(crate) fn transitions(&self, after: u64) -> Option<String> {
         let fresh = self.all.iter().filter(|(seq, ..)| *seq > after);
-        (after >= self.gone)
+        (after >= self.dropped_until)
             .then(|| fresh.map(|(seq, at, one)| transition(*seq, *at, one)).collect())
     }
 }
@@ -78,27 +78,31 @@ impl NotificationBuffer {
 impl DraftStore {
     /// Reads what other processes wrote. Returns the sequence number of the last record.
     pub fn catch_up(&self) -> Result<u64, DraftError> {
-        self.with(|_, inner| Ok(inner.news.head))
+        self.with(|_, inner| Ok(inner.notifications.head))
     }
 
     /// Notifications after a record, as far as this process has read the journal.
-    pub fn heard(&self, after: u64) -> NotificationBatch {
+    pub fn notifications_after(&self, after: u64) -> NotificationBatch {
         let (fresh, head, missed) = {
             let inner = self.inner.lock();
-            let fresh = inner.news.all.iter().filter(|(seq, ..)| *seq > after).cloned();
-            (fresh.collect::<Vec<_>>(), inner.news.head, after < inner.news.gone)
+            let fresh = inner.notifications.all.iter().filter(|(seq, ..)| *seq > after).cloned();
+            (
+                fresh.collect::<Vec<_>>(),
+                inner.notifications.head,
+                after < inner.notifications.dropped_until,
+            )
         };
-        let told = |(seq, at_ms, news): (u64, u64, DraftNotification)| NotificationEntry {
+        let entry = |(seq, at_ms, notification): (u64, u64, DraftNotification)| NotificationEntry {
             seq,
             at_ms,
-            kind: news.kind,
-            draft: news.draft,
-            task: news.task,
-            path: news.path.to_string(),
-            reasons: news.reasons,
-            lines: self.lines(news.base, news.after),
+            kind: notification.kind,
+            draft: notification.draft,
+            task: notification.task,
+            path: notification.path.to_string(),
+            reasons: notification.reasons,
+            lines: self.lines(notification.base, notification.after),
         };
-        NotificationBatch { news: fresh.into_iter().map(told).collect(), head, missed }
+        NotificationBatch { entries: fresh.into_iter().map(entry).collect(), head, missed }
     }
 
     fn lines(&self, base: Option<FileState>, after: Option<FileState>) -> Option<(usize, usize)> {

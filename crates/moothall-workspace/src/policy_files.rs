@@ -18,11 +18,11 @@ const POLICY_DIRECTORY: &str = ".moothall";
 const POLICY_FILE: &str = "policy.toml";
 /// The task contract. Other tools write it into the export directory; nothing else is read from
 /// there.
-const OF_TASK: &str = "_handoff/TASK_CONTRACT.json";
+const TASK_CONTRACT_PATH: &str = "_handoff/TASK_CONTRACT.json";
 const MAX_CONTRACT_BYTES: usize = 1 << 20;
 
 /// Policies that a person trusted, in the store's directory: one text hash per line.
-const TRUSTED: &str = "trusted-policies";
+const TRUSTED_POLICIES: &str = "trusted-policies";
 
 /// The policy layers of a workspace and the files they were read from.
 pub fn policy_layers(
@@ -48,7 +48,10 @@ pub fn policy_layers(
         layers.push((path, PolicyLayer { name: PolicyLayerName::Workspace, text, trusted }));
     }
     if let Some(text) = contract(workspace)? {
-        layers.push((workspace.join(OF_TASK), PolicyLayer::new(PolicyLayerName::Task, text)));
+        layers.push((
+            workspace.join(TASK_CONTRACT_PATH),
+            PolicyLayer::new(PolicyLayerName::Task, text),
+        ));
     }
     Ok(layers)
 }
@@ -60,7 +63,7 @@ fn contract(workspace: &Path) -> Result<Option<String>, DraftError> {
     if parent.symlink_metadata().is_ok_and(|found| found.is_file()) {
         return Ok(None);
     }
-    let path = RelPath::parse(OF_TASK)?;
+    let path = RelPath::parse(TASK_CONTRACT_PATH)?;
     let Some(file) = ConfinedWorkspace::open(workspace, MAX_CONTRACT_BYTES)?.read(&path)? else {
         return Ok(None);
     };
@@ -76,7 +79,7 @@ pub(crate) fn load(options: &DraftStoreOptions) -> Result<(Policy, Vec<PolicyLay
 
 fn is_trusted(state: &Path, text: &str) -> Result<bool, DraftError> {
     let hash = Sha256Hex::of(text.as_bytes()).to_string();
-    match fs_err::read_to_string(state.join(TRUSTED)) {
+    match fs_err::read_to_string(state.join(TRUSTED_POLICIES)) {
         Ok(known) => Ok(known.lines().any(|line| line == hash)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(DraftError::io("cannot read the trusted policies")(error)),
@@ -115,8 +118,8 @@ impl DraftStore {
         let of_workspace =
             self.policy_layers.iter().find(|one| one.name == PolicyLayerName::Workspace);
         let Some(layer) = of_workspace else {
-            let words = "the workspace has no `.moothall/policy.toml` to trust".to_owned();
-            return Err(DraftError::Input(words));
+            let message = "the workspace has no `.moothall/policy.toml` to trust".to_owned();
+            return Err(DraftError::Input(message));
         };
         let text = Sha256Hex::of(layer.text.as_bytes());
         if layer.trusted {
@@ -129,7 +132,7 @@ impl DraftStore {
                     .create(true)
                     .append(true)
                     .mode(0o600)
-                    .open(store.options.state.join(TRUSTED))?;
+                    .open(store.options.state.join(TRUSTED_POLICIES))?;
                 writeln!(file, "{text}")?;
                 file.sync_all()
             };

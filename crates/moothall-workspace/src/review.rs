@@ -23,35 +23,36 @@ impl DraftStore {
         self.with(|store, inner| {
             let policy = store.policy.hash();
             let command = DraftOperation::Review { draft: id, seal, policy, say, reason };
-            store.tell(inner, caller, command)?;
-            let ids = store.together(&store.known(inner, id)?);
+            store.execute_command(inner, caller, command)?;
+            let ids = store.submitted_with(&store.draft_by_id(inner, id)?);
             if say == ReviewDecision::Approve {
                 store.apply(inner, &DraftCaller::new(Principal::gate()), &ids)?;
             }
-            ids.iter().map(|id| store.known(inner, *id)).collect()
+            ids.iter().map(|id| store.draft_by_id(inner, *id)).collect()
         })
     }
 
     /// Reverts the submission of an applied draft.
     pub fn undo(&self, caller: &DraftCaller, id: DraftId) -> Result<Vec<Draft>, DraftError> {
         self.with(|store, inner| {
-            let draft = inner.drafts.of(&caller.who, id).ok_or(DraftRefusal::Unknown)?.clone();
+            let draft =
+                inner.drafts.of(&caller.principal, id).ok_or(DraftRefusal::Unknown)?.clone();
             if draft.state != DraftState::Applied {
                 return Err(DraftRefusal::State { state: draft.state, what: "undone" }.into());
             }
-            let ids = store.together(&draft);
+            let ids = store.submitted_with(&draft);
             // Check first that the old contents are still stored.
             for id in &ids {
-                if let Some(base) = store.known(inner, *id)?.base {
+                if let Some(base) = store.draft_by_id(inner, *id)?.base {
                     store.blobs.get(base.sha256)?;
                 }
             }
             store.revert(inner, caller, &ids)?;
-            ids.iter().map(|id| store.known(inner, *id)).collect()
+            ids.iter().map(|id| store.draft_by_id(inner, *id)).collect()
         })
     }
 
-    fn together(&self, draft: &Draft) -> Vec<DraftId> {
+    fn submitted_with(&self, draft: &Draft) -> Vec<DraftId> {
         let submission = draft.submission.as_ref();
         submission.map_or_else(|| vec![draft.id], |submission| submission.drafts.clone())
     }

@@ -19,7 +19,7 @@ const VERSION: u32 = 1;
 const MIN_RECORDS: u64 = 64;
 /// A new snapshot is due after 1/64 of all records, so the cost per record stays constant as
 /// the journal grows.
-const PART: u64 = 64;
+const SNAPSHOT_FRACTION: u64 = 64;
 
 /// The derived state at a record.
 #[derive(Debug, PartialEq, Eq)]
@@ -78,7 +78,7 @@ impl DraftStoreState {
         {
             let DraftSnapshot { position, drafts, pending } = snapshot;
             (self.drafts, self.pending) = (drafts, pending);
-            self.news.skip_to(position.seq);
+            self.notifications.skip_to(position.seq);
             self.snapshot_at = position.seq;
         }
         Ok(())
@@ -91,7 +91,7 @@ impl DraftStore {
     pub(crate) fn save_snapshot(&self, inner: &mut DraftStoreState) {
         let position = inner.journal.position();
         let fresh = position.seq.saturating_sub(inner.snapshot_at);
-        let is_due = fresh >= MIN_RECORDS.max(position.seq / PART);
+        let is_due = fresh >= MIN_RECORDS.max(position.seq / SNAPSHOT_FRACTION);
         if !is_due || inner.journal.signed_at() <= inner.snapshot_at {
             return;
         }

@@ -20,7 +20,7 @@ use super::prepared_drafts::{PreparedDrafts, PreparedFile, difference, text};
 use super::{DAY_MS, DraftCaller, DraftStore, DraftStoreState, policy_files};
 
 /// Attempts to judge drafts that change in the meantime.
-const JUDGE_TRIES: usize = 3;
+const MAX_JUDGE_ATTEMPTS: usize = 3;
 
 /// The gate's verdict and the diff it is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,8 +53,8 @@ impl DraftStore {
     /// Runs the checks and returns the verdict the gate would give now. Changes nothing.
     pub fn check(&self, caller: &DraftCaller, ids: &[DraftId]) -> Result<GateReport, DraftError> {
         let prepared = self.prepare(caller, ids, None)?;
-        let found = self.look(&prepared, "")?;
-        Ok(self.judged(&prepared, found))
+        let found = self.run_checks(&prepared, "")?;
+        Ok(self.gate_report(&prepared, found))
     }
 
     /// Reads drafts to judge. With a summary, also refuses drafts that cannot be submitted.
@@ -66,8 +66,8 @@ impl DraftStore {
     ) -> Result<PreparedDrafts, DraftError> {
         let most = self.policy.limits.max_files_per_changeset;
         if ids.len() > most {
-            let words = format!("too many drafts to check together (limit: {most})");
-            return Err(DraftError::Input(words));
+            let message = format!("too many drafts to check together (limit: {most})");
+            return Err(DraftError::Input(message));
         }
         self.with(|store, inner| {
             for id in ids {
@@ -77,7 +77,7 @@ impl DraftStore {
                 let command =
                     DraftOperation::Submit { drafts: ids.to_vec(), summary: summary.to_owned() };
                 let (limits, reviewers) = (store.policy.draft_limits(), &store.policy.reviewers);
-                decide(&inner.drafts, &caller.who, command, &limits, reviewers, store.now())?;
+                decide(&inner.drafts, &caller.principal, command, &limits, reviewers, store.now())?;
             }
             store.prepared(inner, ids)
         })
@@ -88,15 +88,15 @@ impl DraftStore {
         inner: &DraftStoreState,
         ids: &[DraftId],
     ) -> Result<PreparedDrafts, DraftError> {
-        let read = |id: &DraftId| self.owned(inner, &self.known(inner, *id)?);
+        let read = |id: &DraftId| self.prepare_file(inner, &self.draft_by_id(inner, *id)?);
         let files = ids.iter().map(read).collect::<Result<Vec<_>, _>>()?;
         Ok(PreparedDrafts { seal: inner.drafts.seal(ids), files: Arc::new(files) })
     }
 
     /// The diff of one draft, without judging it.
     pub fn diff(&self, caller: &DraftCaller, id: DraftId) -> Result<String, DraftError> {
-        let file =
-            self.with(|store, inner| store.owned(inner, &store.readable(inner, caller, id)?))?;
+        let file = self
+            .with(|store, inner| store.prepare_file(inner, &store.readable(inner, caller, id)?))?;
         Ok(difference(&file))
     }
 
@@ -110,10 +110,10 @@ impl DraftStore {
     ) -> Result<SubmissionResult, DraftError> {
         let summary: String = summary.chars().take(MAX_TEXT_CHARS).collect();
         let mut prepared = self.prepare(caller, ids, Some(&summary))?;
-        let found = self.look(&prepared, &summary)?;
+        let found = self.run_checks(&prepared, &summary)?;
         let summary = self.recordable(&summary);
-        for _ in 0..JUDGE_TRIES {
-            let judged = self.judged(&prepared, found.clone());
+        for _ in 0..MAX_JUDGE_ATTEMPTS {
+            let judged = self.gate_report(&prepared, found.clone());
             let done = self.with(|store, inner| {
                 if store.stopped.is_cancelled() {
                     return Err(DraftError::Stopped);
@@ -124,12 +124,12 @@ impl DraftStore {
                 if inner.drafts.seal(ids) != prepared.seal {
                     return Ok(None);
                 }
-                store.notice_policy(inner)?;
+                store.record_policy_change(inner)?;
                 let command =
                     DraftOperation::Submit { drafts: ids.to_vec(), summary: summary.clone() };
-                store.tell(inner, caller, command)?;
-                store.record_judged(inner, Principal::gate(), ids, &judged.verdict)?;
-                let known = ids.iter().map(|id| store.known(inner, *id));
+                store.execute_command(inner, caller, command)?;
+                store.record_decision(inner, Principal::gate(), ids, &judged.verdict)?;
+                let known = ids.iter().map(|id| store.draft_by_id(inner, *id));
                 Ok(Some(known.collect::<Result<_, _>>()?))
             })?;
             if let Some(drafts) = done {
@@ -148,7 +148,8 @@ impl DraftStore {
         id: DraftId,
     ) -> Result<SubmissionResult, DraftError> {
         let (drafts, submission, prepared) = self.with(|store, inner| {
-            let draft = inner.drafts.of(&caller.who, id).ok_or(DraftRefusal::Unknown)?.clone();
+            let draft =
+                inner.drafts.of(&caller.principal, id).ok_or(DraftRefusal::Unknown)?.clone();
             let Some(submission) = draft.submission else {
                 return Err(DraftRefusal::State {
                     state: draft.state,
@@ -167,7 +168,7 @@ impl DraftStore {
                 Err(error) => return Err(error),
             };
             let drafts: Result<Vec<Draft>, DraftError> =
-                ids.iter().map(|id| store.known(inner, *id)).collect();
+                ids.iter().map(|id| store.draft_by_id(inner, *id)).collect();
             Ok((drafts?, submission, prepared))
         })?;
         let files = prepared.as_ref().map_or(&[][..], |prepared| &prepared.files);
@@ -197,34 +198,37 @@ impl DraftStore {
         caller: &DraftCaller,
         id: DraftId,
     ) -> Result<Vec<SubmissionFile>, DraftError> {
-        let (together, again) = self.with(|store, inner| {
-            let draft = inner.drafts.of(&caller.who, id).ok_or(DraftRefusal::Unknown)?;
+        let (submission_ids, again) = self.with(|store, inner| {
+            let draft = inner.drafts.of(&caller.principal, id).ok_or(DraftRefusal::Unknown)?;
             let submission = draft.submission.as_ref();
-            let together = submission.map_or_else(|| vec![id], |one| one.drafts.clone());
+            let submission_ids = submission.map_or_else(|| vec![id], |one| one.drafts.clone());
             let again = store.is_judged_by_another_policy(draft);
-            Ok((together.clone(), again.then(|| store.prepared(inner, &together)).transpose()?))
+            Ok((
+                submission_ids.clone(),
+                again.then(|| store.prepared(inner, &submission_ids)).transpose()?,
+            ))
         })?;
-        let judged = again.map(|prepared| (self.judged(&prepared, None), prepared.seal));
+        let judged = again.map(|prepared| (self.gate_report(&prepared, None), prepared.seal));
         self.with(|store, inner| {
             if let Some((judged, seal)) = judged
-                && inner.drafts.seal(&together) == seal
-                && store.is_judged_by_another_policy(&store.known(inner, id)?)
+                && inner.drafts.seal(&submission_ids) == seal
+                && store.is_judged_by_another_policy(&store.draft_by_id(inner, id)?)
             {
                 // Viewing is not a decision. Even if this process's policy would now allow the
                 // submission (it may be the older one), it keeps waiting for review.
                 let mut verdict = judged.verdict;
                 verdict.action = verdict.action.max(GateAction::Escalate);
-                store.record_judged(inner, Principal::gate(), &together, &verdict)?;
+                store.record_decision(inner, Principal::gate(), &submission_ids, &verdict)?;
             }
             let text = |bytes: Option<(Vec<u8>, bool)>| {
                 bytes.map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned())
             };
             let shown = |id: &DraftId| {
-                let draft = store.known(inner, *id)?;
-                let owned = store.owned(inner, &draft)?;
+                let draft = store.draft_by_id(inner, *id)?;
+                let owned = store.prepare_file(inner, &draft)?;
                 Ok(SubmissionFile { draft, base: text(owned.base), after: text(owned.after) })
             };
-            together.iter().map(shown).collect()
+            submission_ids.iter().map(shown).collect()
         })
     }
 
@@ -235,20 +239,20 @@ impl DraftStore {
     }
 
     /// Judges a submission that was recorded before a process died. Runs under the lock.
-    pub(crate) fn judge_left_over(
+    pub(crate) fn judge_recovered(
         &self,
         inner: &mut DraftStoreState,
         ids: &[DraftId],
     ) -> Result<(), DraftError> {
-        let judged = self.judged(&self.prepared(inner, ids)?, None);
-        self.record_judged(inner, Principal::recovery(), ids, &judged.verdict)
+        let judged = self.gate_report(&self.prepared(inner, ids)?, None);
+        self.record_decision(inner, Principal::recovery(), ids, &judged.verdict)
     }
 
     /// Records a verdict and applies the drafts if it allows that.
-    fn record_judged(
+    fn record_decision(
         &self,
         inner: &mut DraftStoreState,
-        who: Principal,
+        principal: Principal,
         ids: &[DraftId],
         verdict: &GateDecision,
     ) -> Result<(), DraftError> {
@@ -268,13 +272,13 @@ impl DraftStore {
             action: verdict.action,
             findings: findings.collect(),
         };
-        let caller = DraftCaller::new(who);
-        self.tell(inner, &caller, command)?;
+        let caller = DraftCaller::new(principal);
+        self.execute_command(inner, &caller, command)?;
         match verdict.action {
             GateAction::Allow | GateAction::Warn => self.apply(inner, &caller, ids)?,
             GateAction::Reject => {
                 let held_secret = ids.iter().any(|id| {
-                    inner.drafts.of(&caller.who, *id).is_some_and(|one| one.content_removed)
+                    inner.drafts.of(&caller.principal, *id).is_some_and(|one| one.content_removed)
                 });
                 if held_secret {
                     self.sweep(inner)?;
@@ -286,26 +290,26 @@ impl DraftStore {
     }
 
     /// Uses check results only if they are about exactly these contents.
-    fn judged(&self, prepared: &PreparedDrafts, found: Option<DraftCheckRun>) -> GateReport {
+    fn gate_report(&self, prepared: &PreparedDrafts, found: Option<DraftCheckRun>) -> GateReport {
         let same = found.filter(|found| found.seal == prepared.seal);
-        let (looked, checks, doubts) = match same {
-            Some(DraftCheckRun { looked, checks, doubts, .. }) => (looked, checks, doubts),
+        let (check_results, checks, doubts) = match same {
+            Some(DraftCheckRun { results, checks, doubts, .. }) => (results, checks, doubts),
             None => Default::default(),
         };
         let files = &prepared.files;
-        let verdict = self.verdict(Arc::clone(files), looked);
+        let verdict = self.verdict(Arc::clone(files), check_results);
         GateReport { verdict, diff: differences(files), checks, doubts }
     }
 
     pub(crate) fn verdict(
         &self,
         files: Arc<Vec<PreparedFile>>,
-        looked: CheckResults,
+        check_results: CheckResults,
     ) -> GateDecision {
-        judge_in_time(&self.policy, files, looked, &self.key, today(self.now()))
+        judge_with_timeout(&self.policy, files, check_results, &self.key, today(self.now()))
     }
 
-    pub(crate) fn owned(
+    pub(crate) fn prepare_file(
         &self,
         inner: &DraftStoreState,
         draft: &Draft,
@@ -353,7 +357,7 @@ impl DraftStore {
 
     /// Records once that the policy on disk differs. The old one stays in force, so that changing
     /// the file cannot loosen a running gate.
-    fn notice_policy(&self, inner: &mut DraftStoreState) -> Result<(), DraftError> {
+    fn record_policy_change(&self, inner: &mut DraftStoreState) -> Result<(), DraftError> {
         if inner.policy_differs {
             return Ok(());
         }
@@ -370,10 +374,10 @@ impl DraftStore {
 
 /// Judges on a separate thread. Escalates and stops the thread if that takes longer than the policy
 /// allows.
-fn judge_in_time(
+fn judge_with_timeout(
     policy: &Policy,
     files: Arc<Vec<PreparedFile>>,
-    looked: CheckResults,
+    check_results: CheckResults,
     key: &FingerprintKey,
     today: PolicyDate,
 ) -> GateDecision {
@@ -400,11 +404,11 @@ fn judge_in_time(
             })
             .collect();
         // The receiver may have timed out.
-        let _ = send.send(judge_until(&on_thread, &changes, &looked, &key, today, &stopped));
+        let _ = send.send(judge_until(&on_thread, &changes, &check_results, &key, today, &stopped));
     });
-    let in_time = started.ok().and_then(|_| receive.recv_timeout(limit).ok());
+    let decision = started.ok().and_then(|_| receive.recv_timeout(limit).ok());
     stop.store(true, Ordering::Relaxed);
-    in_time.unwrap_or_else(|| GateDecision {
+    decision.unwrap_or_else(|| GateDecision {
         action: GateAction::Escalate,
         policy: hash,
         findings: path

@@ -16,7 +16,7 @@ use super::journal::{
 };
 use super::journal_head::JournalHead;
 use super::snapshot::DraftSnapshot;
-use super::{DraftStore, LOCK_WAIT, take_in};
+use super::{DraftStore, LOCK_WAIT, apply_record};
 
 const CHECKPOINTS: &str = "checkpoints";
 const MISSING: &str = "a signed checkpoint is missing";
@@ -86,7 +86,7 @@ pub fn verify(
             if let Some(snapshot) = &snapshot
                 && seq <= snapshot.position.seq
             {
-                take_in(&mut drafts, &mut pending, &line.record);
+                apply_record(&mut drafts, &mut pending, &line.record);
                 let is_used = seq == snapshot.position.seq && hash == snapshot.position.hash;
                 if is_used && (drafts != snapshot.drafts || pending != snapshot.pending) {
                     return Err(damaged(path, seq, "differs from the snapshot"));

@@ -11,7 +11,7 @@ fn older(seqs: &[u64]) -> BTreeMap<u64, JournalCheckpoint> {
 }
 
 #[test]
-fn journal_of_an_older_version_misses_a_checkpoint_after_twice_the_usual_number_of_records() {
+fn a_missing_checkpoint_is_tolerated_longer_in_old_journals() {
     let check = |seqs: &[u64], records, expected: Option<u64>| {
         assert_eq!(missing_checkpoint(&older(seqs), records, 0), expected, "{seqs:?} {records}");
     };
@@ -26,7 +26,7 @@ fn journal_of_an_older_version_misses_a_checkpoint_after_twice_the_usual_number_
 }
 
 #[test]
-fn checkpoint_that_the_next_one_or_the_anchor_names_must_be_there() {
+fn a_checkpoint_named_by_its_successor_or_the_anchor_must_exist() {
     let linked = |pairs: &[(u64, u64)]| -> BTreeMap<u64, JournalCheckpoint> {
         let note =
             |previous| JournalCheckpoint { hash: Sha256Hex::of(b""), previous: Some(previous) };

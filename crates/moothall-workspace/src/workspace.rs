@@ -19,7 +19,7 @@ use super::{FailPoint, Reached};
 use crate::confined_open::{self, MountPolicy};
 
 /// After this many collisions with another writer, a file is saved under another name.
-const TRIES: usize = 64;
+const MAX_COLLISIONS: usize = 64;
 
 /// A workspace. The root is held open, so renaming it does not redirect us.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ enum LookupResult {
     Nothing,
     File(WorkspaceFile),
     /// Something we do not read, with the reason.
-    Odd(FileFault),
+    Invalid(FileFault),
 }
 
 /// A file of the tree that a check runs on.
@@ -78,10 +78,10 @@ impl ConfinedWorkspace {
     pub(crate) fn read(&self, path: &RelPath) -> Result<Option<WorkspaceFile>, DraftError> {
         let (folder, name) = path.split();
         let Some(folder) = self.folder(path, folder)? else { return Ok(None) };
-        match self.look(&folder, name)? {
+        match self.lookup(&folder, name)? {
             LookupResult::Nothing => Ok(None),
             LookupResult::File(file) => Ok(Some(file)),
-            LookupResult::Odd(fault) => Err(DraftError::file(path, fault)),
+            LookupResult::Invalid(fault) => Err(DraftError::file(path, fault)),
         }
     }
 
@@ -89,10 +89,10 @@ impl ConfinedWorkspace {
     pub(crate) fn text_at(&self, folder: &str, name: &str) -> Result<Option<String>, DraftError> {
         let cannot = |error: Errno| DraftError::io("cannot open a directory")(error.into());
         let Some(folder) = self.folder_at(folder).map_err(cannot)? else { return Ok(None) };
-        match self.look(&folder, name)? {
+        match self.lookup(&folder, name)? {
             LookupResult::Nothing => Ok(None),
             LookupResult::File(file) => Ok(Some(String::from_utf8_lossy(&file.bytes).into_owned())),
-            LookupResult::Odd(fault) => Err(DraftError::file(name, fault)),
+            LookupResult::Invalid(fault) => Err(DraftError::file(name, fault)),
         }
     }
 
@@ -107,7 +107,7 @@ impl ConfinedWorkspace {
         for entry in entries {
             let entry = entry.map_err(|error| DraftError::io(what)(error.into()))?;
             let other = entry.file_name().to_string_lossy();
-            if RelPath::is_twin(name, &other) {
+            if RelPath::is_colliding_name(name, &other) {
                 twins.push(other.into_owned());
             }
         }
@@ -129,12 +129,12 @@ impl ConfinedWorkspace {
             _ => self.folder(path, folder)?,
         };
         let Some(folder) = opened else { return Ok(StepOutcome::Found(None)) };
-        let place =
+        let target =
             StepTarget { workspace: self, folder: &folder, name, staged: &step.staged_as, reached };
         match (step.from, step.to) {
-            (Some(from), Some(to)) => place.replace(path, from.sha256, to, content),
-            (None, Some(to)) => place.create(if to.executable { 0o755 } else { 0o644 }, content),
-            (Some(from), None) => place.delete(path, from.sha256),
+            (Some(from), Some(to)) => target.replace(path, from.sha256, to, content),
+            (None, Some(to)) => target.create(if to.executable { 0o755 } else { 0o644 }, content),
+            (Some(from), None) => target.delete(path, from.sha256),
             (None, None) => Ok(StepOutcome::Done),
         }
     }
@@ -148,25 +148,27 @@ impl ConfinedWorkspace {
     ) -> Result<Option<(String, Sha256Hex)>, DraftError> {
         let (folder, name) = step.path.split();
         let Some(folder) = self.folder(&step.path, folder)? else { return Ok(None) };
-        let place = StepTarget {
+        let target = StepTarget {
             workspace: self,
             folder: &folder,
             name,
             staged: &step.staged_as,
             reached: &|_| Ok(()),
         };
-        let ours = |sha: Sha256Hex| {
+        let is_ours = |sha: Sha256Hex| {
             [step.from, step.to].into_iter().flatten().any(|file| file.sha256 == sha)
         };
-        match self.look(&folder, &step.staged_as)? {
+        match self.lookup(&folder, &step.staged_as)? {
             LookupResult::Nothing => Ok(None),
             // An incompletely written staging file is a prefix of our content.
-            LookupResult::File(file) if ours(file.sha256()) || content.starts_with(&file.bytes) => {
-                place.unlink()?;
+            LookupResult::File(file)
+                if is_ours(file.sha256()) || content.starts_with(&file.bytes) =>
+            {
+                target.unlink()?;
                 Ok(None)
             }
-            LookupResult::File(file) => place.keep(file.sha256()).map(Some),
-            LookupResult::Odd(_) => place.keep(Sha256Hex::of(b"")).map(Some),
+            LookupResult::File(file) => target.keep(file.sha256()).map(Some),
+            LookupResult::Invalid(_) => target.keep(Sha256Hex::of(b"")).map(Some),
         }
     }
 
@@ -198,7 +200,7 @@ impl ConfinedWorkspace {
     }
 
     fn folder(&self, path: &RelPath, folder: &str) -> Result<Option<OwnedFd>, DraftError> {
-        self.folder_at(folder).map_err(|error| odd(path, error))
+        self.folder_at(folder).map_err(|error| file_error(path, error))
     }
 
     /// Opens a directory below the root (the empty string), or returns `None` if it does not exist.
@@ -218,30 +220,30 @@ impl ConfinedWorkspace {
         if let Some(folder) = self.folder(path, folder)? {
             return Ok(folder);
         }
-        let mut so_far = String::new();
+        let mut parent = String::new();
         for name in folder.split('/') {
-            let above = self.folder(path, &so_far)?;
+            let above = self.folder(path, &parent)?;
             let above = above.ok_or_else(|| DraftError::file(path, FileFault::Vanished))?;
             match sys::mkdirat(&above, name, Mode::from_raw_mode(0o755)) {
                 Ok(()) | Err(Errno::EXIST) => {}
-                Err(error) => return Err(odd(path, error)),
+                Err(error) => return Err(file_error(path, error)),
             }
-            if !so_far.is_empty() {
-                so_far.push('/');
+            if !parent.is_empty() {
+                parent.push('/');
             }
-            so_far.push_str(name);
+            parent.push_str(name);
         }
         self.folder(path, folder)?.ok_or_else(|| DraftError::file(path, FileFault::Vanished))
     }
 
-    fn look(&self, folder: &OwnedFd, name: &str) -> Result<LookupResult, DraftError> {
+    fn lookup(&self, folder: &OwnedFd, name: &str) -> Result<LookupResult, DraftError> {
         let flags =
             OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = match confined_open::open(folder, name, flags, MountPolicy::Refused) {
             Ok(file) => file,
             Err(Errno::NOENT) => return Ok(LookupResult::Nothing),
             Err(error) => {
-                return fault(error).map(LookupResult::Odd).ok_or_else(|| unreadable(error));
+                return fault(error).map(LookupResult::Invalid).ok_or_else(|| unreadable(error));
             }
         };
         let stat = sys::fstat(&file).map_err(unreadable)?;
@@ -251,7 +253,7 @@ impl ConfinedWorkspace {
                 "has the setuid or setgid bit set"
             }
             FileType::RegularFile if stat.st_size as u64 > self.max_bytes as u64 => {
-                return Ok(LookupResult::Odd(FileFault::TooLarge));
+                return Ok(LookupResult::Invalid(FileFault::TooLarge));
             }
             FileType::RegularFile => "",
             FileType::Directory => "is a directory",
@@ -262,7 +264,7 @@ impl ConfinedWorkspace {
             FileType::Unknown => "has an unknown file type",
         };
         if !not_plain.is_empty() {
-            return Ok(LookupResult::Odd(FileFault::NotPlain(not_plain)));
+            return Ok(LookupResult::Invalid(FileFault::NotPlain(not_plain)));
         }
         let mut bytes = Vec::new();
         File::from(file)
@@ -270,7 +272,7 @@ impl ConfinedWorkspace {
             .read_to_end(&mut bytes)
             .map_err(DraftError::io("cannot read a workspace file"))?;
         if bytes.len() > self.max_bytes {
-            return Ok(LookupResult::Odd(FileFault::TooLarge));
+            return Ok(LookupResult::Invalid(FileFault::TooLarge));
         }
         Ok(LookupResult::File(WorkspaceFile { bytes, mode: stat.st_mode & 0o777 }))
     }
@@ -292,9 +294,9 @@ impl StepTarget<'_> {
         path: &RelPath,
         from: Sha256Hex,
     ) -> Result<Result<WorkspaceFile, StepOutcome>, DraftError> {
-        Ok(match self.workspace.look(self.folder, self.name)? {
+        Ok(match self.workspace.lookup(self.folder, self.name)? {
             LookupResult::Nothing => Err(StepOutcome::Found(None)),
-            LookupResult::Odd(fault) => return Err(DraftError::file(path, fault)),
+            LookupResult::Invalid(fault) => return Err(DraftError::file(path, fault)),
             LookupResult::File(file) if file.sha256() != from => {
                 Err(StepOutcome::Found(Some(file.sha256())))
             }
@@ -325,9 +327,9 @@ impl StepTarget<'_> {
         self.at(FailPoint::Exchanged)?;
         let sha = |found: &LookupResult| match found {
             LookupResult::File(file) => Some(file.sha256()),
-            LookupResult::Nothing | LookupResult::Odd(_) => None,
+            LookupResult::Nothing | LookupResult::Invalid(_) => None,
         };
-        let out = self.workspace.look(self.folder, self.staged)?;
+        let out = self.workspace.lookup(self.folder, self.staged)?;
         if sha(&out) == Some(from) {
             self.unlink()?;
             self.at(FailPoint::Unlinked)?;
@@ -337,9 +339,9 @@ impl StepTarget<'_> {
         // Someone saved the file between our check and the exchange: put it back. The file that
         // comes out must be ours; if it is a newer save, put that one back instead.
         let mut foreign = sha(&out);
-        for _ in 0..TRIES {
+        for _ in 0..MAX_COLLISIONS {
             self.exchange()?;
-            let out = self.workspace.look(self.folder, self.staged)?;
+            let out = self.workspace.lookup(self.folder, self.staged)?;
             if sha(&out) == Some(to.sha256) {
                 self.unlink()?;
                 self.sync()?;
@@ -362,9 +364,9 @@ impl StepTarget<'_> {
             }
             Err(Errno::EXIST) => {
                 self.unlink()?;
-                Ok(StepOutcome::Found(match self.workspace.look(self.folder, self.name)? {
+                Ok(StepOutcome::Found(match self.workspace.lookup(self.folder, self.name)? {
                     LookupResult::File(file) => Some(file.sha256()),
-                    LookupResult::Nothing | LookupResult::Odd(_) => None,
+                    LookupResult::Nothing | LookupResult::Invalid(_) => None,
                 }))
             }
             Err(error) => {
@@ -382,7 +384,7 @@ impl StepTarget<'_> {
         self.at(FailPoint::Staged)?;
         self.rename(self.name, self.staged).map_err(unwritable)?;
         self.at(FailPoint::Exchanged)?;
-        match self.workspace.look(self.folder, self.staged)? {
+        match self.workspace.lookup(self.folder, self.staged)? {
             LookupResult::File(file) if file.sha256() == from => {
                 self.unlink()?;
                 self.at(FailPoint::Unlinked)?;
@@ -392,7 +394,7 @@ impl StepTarget<'_> {
             other => {
                 let sha = match other {
                     LookupResult::File(file) => Some(file.sha256()),
-                    LookupResult::Nothing | LookupResult::Odd(_) => None,
+                    LookupResult::Nothing | LookupResult::Invalid(_) => None,
                 };
                 if self.rename(self.staged, self.name).is_err() {
                     self.keep(sha.unwrap_or_else(|| Sha256Hex::of(b"")))?;
@@ -461,7 +463,7 @@ impl StepTarget<'_> {
     }
 }
 
-fn odd(path: &RelPath, error: Errno) -> DraftError {
+fn file_error(path: &RelPath, error: Errno) -> DraftError {
     match fault(error) {
         Some(fault) => DraftError::file(path, fault),
         None => unreadable(error),

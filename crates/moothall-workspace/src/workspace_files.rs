@@ -11,9 +11,9 @@ use super::workspace::ConfinedWorkspace;
 use super::workspace::TreeFile;
 
 /// Limits for the files and bytes passed to a sandbox, and for the names listed.
-const MOST_FILES: usize = 2_000;
-const MOST_BYTES: usize = 24 << 20;
-const MOST_NAMES: usize = 50_000;
+const MAX_FILES: usize = 2_000;
+const MAX_BYTES: usize = 24 << 20;
+const MAX_NAMES: usize = 50_000;
 
 impl ConfinedWorkspace {
     /// All regular files a check asks for. A tree that is too large is refused, never truncated.
@@ -24,17 +24,17 @@ impl ConfinedWorkspace {
     ) -> Result<BTreeMap<RelPath, TreeFile>, DraftError> {
         let mut files = BTreeMap::new();
         let mut bytes = 0;
-        for path in self.names(&|path| policy.leaves_out(check, path))? {
-            if !policy.hands_over(check, &path) {
+        for path in self.names(&|path| policy.excludes(check, path))? {
+            if !policy.includes_file(check, &path) {
                 continue;
             }
-            let Some(file) = self.read_any(&path, MOST_BYTES)? else { continue };
+            let Some(file) = self.read_any(&path, MAX_BYTES)? else { continue };
             bytes += file.bytes.len();
             files.insert(path, file);
-            if files.len() > MOST_FILES || bytes > MOST_BYTES {
-                let most = MOST_BYTES >> 20;
+            if files.len() > MAX_FILES || bytes > MAX_BYTES {
+                let most = MAX_BYTES >> 20;
                 return Err(refused(format!(
-                    "more than {MOST_FILES} files or {most} MiB: narrow `files` in the check"
+                    "more than {MAX_FILES} files or {most} MiB: narrow `files` in the check"
                 )));
             }
         }
@@ -53,9 +53,9 @@ impl ConfinedWorkspace {
         while let Some(folder) = folders.pop() {
             for (name, kind) in self.entries(&folder)? {
                 looked_at += 1;
-                if looked_at > MOST_NAMES {
+                if looked_at > MAX_NAMES {
                     return Err(refused(format!(
-                        "workspace has more than {MOST_NAMES} files and directories"
+                        "workspace has more than {MAX_NAMES} files and directories"
                     )));
                 }
                 let text = match folder.is_empty() {
@@ -111,6 +111,6 @@ impl ConfinedWorkspace {
     }
 }
 
-fn refused(words: String) -> DraftError {
-    DraftError::Input(words)
+fn refused(message: String) -> DraftError {
+    DraftError::Input(message)
 }

@@ -58,7 +58,7 @@ fn relative_and_empty_xdg_variables_count_as_not_set() {
 }
 
 #[test]
-fn the_data_dir_takes_cache_and_state_along_but_not_the_config_folder() {
+fn the_data_dir_also_moves_cache_and_state_but_not_config() {
     check(
         &[("HOME", "/home/ada"), ("XDG_CACHE_HOME", "/k"), ("MOOTHALL_DATA_DIR", "/srv/moothall")],
         [

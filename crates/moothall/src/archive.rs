@@ -89,11 +89,11 @@ impl BackupManifest {
             let part = BackupPart::parse(&listed.name)
                 .filter(|part| self.format > 1 || *part == BackupPart::Database)
                 .filter(|part| parts.iter().all(|(other, _)| other != part))
-                .ok_or_else(|| not_ours("unexpected file in the manifest"))?;
+                .ok_or_else(|| not_a_backup("unexpected file in the manifest"))?;
             parts.push((part, listed));
         }
         if parts.is_empty() {
-            return Err(not_ours("the manifest lists no files"));
+            return Err(not_a_backup("the manifest lists no files"));
         }
         Ok(parts)
     }
@@ -147,7 +147,7 @@ pub(crate) fn write(
 /// Reads only the manifest.
 pub(crate) fn read_manifest(from: impl Read) -> Result<BackupManifest> {
     let mut archive = Archive::new(from);
-    manifest_of(&mut archive.entries()?.raw(true))
+    read_manifest_entry(&mut archive.entries()?.raw(true))
 }
 
 /// Unpacks every part into `folder` (see [`BackupPart::path_in`]) and compares it with the
@@ -156,46 +156,46 @@ pub(crate) fn read(from: impl Read, folder: &Path) -> Result<BackupManifest> {
     let mut archive = Archive::new(from);
     // Raw, so that entries which change the name or size of the next entry are rejected.
     let mut entries = archive.entries()?.raw(true);
-    let manifest = manifest_of(&mut entries)?;
+    let manifest = read_manifest_entry(&mut entries)?;
     for (part, listed) in manifest.parts()? {
         let name = &listed.name;
         let mut entry =
-            next(&mut entries, name)?.ok_or_else(|| changed("the archive is truncated"))?;
+            next(&mut entries, name)?.ok_or_else(|| damaged("the archive is truncated"))?;
         if entry.size() != listed.bytes {
-            return Err(changed(&format!("the size of `{name}` does not match the manifest")));
+            return Err(damaged(&format!("the size of `{name}` does not match the manifest")));
         }
         let mut options = fs_err::OpenOptions::new();
         let path = part.path_in(folder);
         let mut file = options.write(true).create_new(true).mode(0o600).open(path)?;
         let (bytes, sha256) = copy(&mut entry, &mut file)?;
         if bytes != listed.bytes {
-            return Err(changed("the archive is truncated"));
+            return Err(damaged("the archive is truncated"));
         }
         if sha256 != listed.sha256 {
-            return Err(changed(&format!("the hash of `{name}` does not match the manifest")));
+            return Err(damaged(&format!("the hash of `{name}` does not match the manifest")));
         }
         file.sync_all()?;
     }
     if entries.next().is_some() {
-        return Err(changed("it contains entries that the manifest does not list"));
+        return Err(damaged("it contains entries that the manifest does not list"));
     }
     Ok(manifest)
 }
 
-fn manifest_of<R: Read>(entries: &mut Entries<'_, R>) -> Result<BackupManifest> {
+fn read_manifest_entry<R: Read>(entries: &mut Entries<'_, R>) -> Result<BackupManifest> {
     let mut text = String::new();
-    let entry = next(entries, MANIFEST)?.ok_or_else(|| not_ours("the file is empty"))?;
+    let entry = next(entries, MANIFEST)?.ok_or_else(|| not_a_backup("the file is empty"))?;
     entry.take(MAX_MANIFEST_BYTES).read_to_string(&mut text)?;
-    let manifest = understand(&text)?;
+    let manifest = parse_manifest(&text)?;
     manifest.parts()?;
     Ok(manifest)
 }
 
-fn not_ours(why: &str) -> anyhow::Error {
+fn not_a_backup(why: &str) -> anyhow::Error {
     anyhow!("not a moothall backup: {why}")
 }
 
-fn changed(why: &str) -> anyhow::Error {
+fn damaged(why: &str) -> anyhow::Error {
     anyhow!("the backup is damaged or was modified: {why}")
 }
 
@@ -221,21 +221,21 @@ fn next<'a, R: Read>(
     name: &str,
 ) -> Result<Option<tar::Entry<'a, R>>> {
     let Some(entry) = entries.next() else { return Ok(None) };
-    let entry = entry.map_err(|_| not_ours("not a tar archive"))?;
+    let entry = entry.map_err(|_| not_a_backup("not a tar archive"))?;
     let is_plain = entry.header().entry_type() == EntryType::Regular;
     if !is_plain || *entry.path_bytes() != *name.as_bytes() {
-        return Err(not_ours("unexpected entry in the archive"));
+        return Err(not_a_backup("unexpected entry in the archive"));
     }
     Ok(Some(entry))
 }
 
-fn understand(manifest: &str) -> Result<BackupManifest> {
+fn parse_manifest(manifest: &str) -> Result<BackupManifest> {
     /// The part shared by all formats.
     #[derive(Deserialize)]
     struct ManifestVersion {
         format: u32,
     }
-    let unreadable = |_: serde_json::Error| not_ours("the manifest cannot be parsed");
+    let unreadable = |_: serde_json::Error| not_a_backup("the manifest cannot be parsed");
     match serde_json::from_str::<ManifestVersion>(manifest).map_err(unreadable)?.format {
         1..=FORMAT => serde_json::from_str(manifest).map_err(unreadable),
         other => {

@@ -58,7 +58,7 @@ fn refused(packed: &[u8]) -> String {
 }
 
 #[test]
-fn what_was_packed_comes_out_as_it_was() {
+fn a_backup_archive_round_trips() {
     let folder = tempfile::tempdir().unwrap();
     let manifest = read(&backup()[..], folder.path()).unwrap();
     let content = |part: BackupPart| fs_err::read(part.path_in(folder.path())).unwrap();
@@ -85,7 +85,7 @@ fn what_was_packed_comes_out_as_it_was() {
 }
 
 #[test]
-fn byte_that_is_changed_in_what_counts_is_found() {
+fn a_changed_byte_in_a_backup_is_detected() {
     let good = backup();
     let place = |part: &[u8]| good.windows(part.len()).position(|found| found == part).unwrap();
     for at in [place(CONTENT), place(b"\"sha256\"") + 12, place(b"\"bytes\"") + 10] {
@@ -99,7 +99,7 @@ fn byte_that_is_changed_in_what_counts_is_found() {
 }
 
 #[test]
-fn names_links_and_more_than_there_should_be_are_refused() {
+fn backups_with_unexpected_names_links_or_entries_are_refused() {
     use EntryType as Kind;
     let listed = manifest(1, &[DATABASE]);
     let first = (Kind::Regular, MANIFEST, &listed[..]);
@@ -140,7 +140,7 @@ fn names_links_and_more_than_there_should_be_are_refused() {
 }
 
 #[test]
-fn newer_form_is_not_called_damaged() {
+fn a_backup_of_a_newer_format_is_reported_as_such() {
     let newer = br#"{ "format": 3 }"#;
     let told = refused(&packed(&[(EntryType::Regular, MANIFEST, newer)]));
     assert_eq!(told, "unsupported backup format 3 (this version reads up to 2); upgrade moothall");

@@ -53,7 +53,7 @@ pub(crate) fn references(files: &BTreeMap<GuestPath, Vec<u8>>) -> BTreeMap<Guest
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct WrittenFiles {
     pub(crate) written: Vec<PathBuf>,
-    pub(crate) left_out: Vec<SkippedFile>,
+    pub(crate) skipped: Vec<SkippedFile>,
 }
 
 /// A file that was not written because its name is unsafe.
@@ -66,12 +66,12 @@ pub(crate) struct SkippedFile {
 impl WrittenFiles {
     pub(crate) fn extend(&mut self, more: Self) {
         self.written.extend(more.written);
-        self.left_out.extend(more.left_out);
+        self.skipped.extend(more.skipped);
     }
 
     /// Lists the skipped files on standard error.
-    pub(crate) fn note_left_out(&self) {
-        for SkippedFile { path, reason } in &self.left_out {
+    pub(crate) fn report_skipped(&self) {
+        for SkippedFile { path, reason } in &self.skipped {
             let path: String = path.as_str().escape_debug().collect();
             terminal::note(&format!("{YELLOW}skipped `{path}`: {reason}{YELLOW:#}\n"));
         }
@@ -80,7 +80,7 @@ impl WrittenFiles {
 
 /// Returns why a file must not be written: tools act on hidden files (`.git`, `.env`), parse a
 /// leading `-` as an option, and readers cannot see invisible characters.
-fn refused_name(path: &GuestPath) -> Option<&'static str> {
+fn unsafe_name_reason(path: &GuestPath) -> Option<&'static str> {
     let any = |is_odd: fn(&str) -> bool| path.parts().any(is_odd);
     if any(|part| part.starts_with('.')) {
         Some("hidden files are not written")
@@ -105,8 +105,8 @@ pub(crate) fn write(
     };
     let mut done = WrittenFiles::default();
     for (path, bytes) in files {
-        if let Some(reason) = refused_name(path) {
-            done.left_out.push(SkippedFile { path: path.clone(), reason });
+        if let Some(reason) = unsafe_name_reason(path) {
+            done.skipped.push(SkippedFile { path: path.clone(), reason });
             continue;
         }
         let mut target = folder.to_owned();

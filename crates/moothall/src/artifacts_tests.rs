@@ -5,17 +5,17 @@ fn files(names: &[&str]) -> BTreeMap<GuestPath, Vec<u8>> {
 }
 
 #[test]
-fn what_a_program_left_stands_below_the_folder() {
+fn output_files_are_written_below_the_directory() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("new/out");
     let written = write(&out, &files(&["a.txt", "deep/b.txt"])).unwrap();
     assert_eq!(written.written, [out.join("a.txt"), out.join("deep/b.txt")]);
-    assert_eq!(written.left_out, []);
+    assert_eq!(written.skipped, []);
     assert_eq!(fs_err::read(out.join("deep/b.txt")).unwrap(), b"deep/b.txt");
 }
 
 #[test]
-fn a_link_that_stands_in_the_way_is_not_followed() {
+fn an_existing_symbolic_link_is_not_followed_when_writing_outputs() {
     let folder = tempfile::tempdir().unwrap();
     let elsewhere = tempfile::tempdir().unwrap();
     let victim = elsewhere.path().join("victim");
@@ -30,7 +30,7 @@ fn a_link_that_stands_in_the_way_is_not_followed() {
 }
 
 #[test]
-fn nothing_that_exists_is_replaced_and_nothing_hidden_is_made() {
+fn output_files_never_replace_existing_files_or_are_hidden() {
     let folder = tempfile::tempdir().unwrap();
     fs_err::write(folder.path().join("Makefile"), "mine").unwrap();
     let error = write(folder.path(), &files(&["Makefile"])).unwrap_err();
@@ -38,7 +38,7 @@ fn nothing_that_exists_is_replaced_and_nothing_hidden_is_made() {
     assert_eq!(fs_err::read_to_string(folder.path().join("Makefile")).unwrap(), "mine");
     for name in [".git/config", "deep/.env"] {
         let done = write(folder.path(), &files(&[name])).unwrap();
-        assert_eq!(done.left_out[0].reason, "hidden files are not written");
+        assert_eq!(done.skipped[0].reason, "hidden files are not written");
         assert_eq!(done.written, [""; 0].map(PathBuf::from));
     }
     assert!(!folder.path().join(".git").exists());
@@ -46,13 +46,13 @@ fn nothing_that_exists_is_replaced_and_nothing_hidden_is_made() {
 
 /// Regression: one such name prevented all other files from being written.
 #[test]
-fn odd_names_are_left_out_and_all_others_are_written() {
+fn output_files_with_unsafe_names_are_skipped() {
     let folder = tempfile::tempdir().unwrap();
     let odd = ["-rf", "..x", ".\u{200b}", "a/-f", "b/.x/c", "no\u{200b}width", "tu\u{202e}rn"];
     let plain = ["good", "a-b", "deep/er", "\u{e9}t\u{e9}", "zz"];
     let done = write(folder.path(), &files(&[&odd[..], &plain].concat())).unwrap();
-    let left_out: Vec<&str> = done.left_out.iter().map(|one| one.path.as_str()).collect();
-    assert_eq!(left_out, odd);
+    let skipped: Vec<&str> = done.skipped.iter().map(|one| one.path.as_str()).collect();
+    assert_eq!(skipped, odd);
     assert_eq!(done.written.len(), plain.len());
     for name in plain {
         assert_eq!(fs_err::read_to_string(folder.path().join(name)).unwrap(), name);

@@ -88,7 +88,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<CliExit> {
         CliCommand::Policy(args) => policy::run(&global, &args),
         CliCommand::Audit(args) => audit::run(&global, &args),
         CliCommand::Mcp(args) => mcp::run(&global, &args),
-        CliCommand::McpPart(args) => mcp::part(&global, &args),
+        CliCommand::McpPart(args) => mcp::run_part(&global, &args),
         CliCommand::Ask(args) => ask::run(&global, &args),
         CliCommand::Models(args) => models::run(&global, &args),
         CliCommand::Verify(args) => verify::run(&args),
@@ -116,13 +116,13 @@ fn help(all: bool, names: &[String]) -> anyhow::Result<CliExit> {
         return Ok(CliExit::Fine);
     }
     let command = args::command();
-    let mut wanted = &command;
+    let mut subcommand = &command;
     for name in names {
-        wanted = wanted.find_subcommand(name).ok_or_else(|| unknown_command(name))?;
+        subcommand = subcommand.find_subcommand(name).ok_or_else(|| unknown_command(name))?;
     }
     // Clap knows whether a command has a long help.
-    let words = ["moothall"].into_iter().chain(names.iter().map(String::as_str)).chain(["--help"]);
-    if let Err(help) = command.try_get_matches_from(words) {
+    let argv = ["moothall"].into_iter().chain(names.iter().map(String::as_str)).chain(["--help"]);
+    if let Err(help) = command.try_get_matches_from(argv) {
         terminal::print(&help.render().ansi().to_string())?;
     }
     Ok(CliExit::Fine)
@@ -136,18 +136,18 @@ fn unknown_command(name: &str) -> CliError {
 fn man(command: Option<&str>) -> anyhow::Result<CliExit> {
     let mut root = Cli::command();
     root.build();
-    let wanted = match command {
+    let subcommand = match command {
         Some(name) => root.find_subcommand(name).cloned().ok_or_else(|| unknown_command(name))?,
         None => root,
     };
     let mut page = Vec::new();
-    clap_mangen::Man::new(wanted).render(&mut page)?;
+    clap_mangen::Man::new(subcommand).render(&mut page)?;
     terminal::print(&String::from_utf8_lossy(&page))?;
     Ok(CliExit::Fine)
 }
 
 /// How long a cancelled command waits for its sandboxes to be removed.
-const CLEANING_UP: Duration = Duration::from_secs(3);
+const CLEANUP_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Result of work that the user can interrupt.
 enum InterruptibleResult<T> {
@@ -172,15 +172,15 @@ async fn interruptible<T>(future: impl Future<Output = T>) -> InterruptibleResul
 }
 
 /// Same as [`interruptible`], calling `tick` at an interval.
-async fn watched<T>(
+async fn interruptible_with_tick<T>(
     future: impl Future<Output = T>,
     every: Duration,
     mut tick: impl FnMut(),
 ) -> InterruptibleResult<T> {
     let ticking = async {
-        let mut moments = tokio::time::interval(every);
+        let mut interval = tokio::time::interval(every);
         loop {
-            moments.tick().await;
+            interval.tick().await;
             tick();
         }
     };
@@ -198,16 +198,16 @@ fn block_on<T>(future: impl Future<Output = T>) -> Result<InterruptibleResult<T>
     let runtime = runtime()?;
     let done = runtime.block_on(interruptible(future));
     if matches!(done, InterruptibleResult::Cancelled) {
-        let_clean_up(&runtime);
+        wait_for_cleanup(&runtime);
     }
     Ok(done)
 }
 
 /// Gives tasks spawned by dropped futures a limited time to clean up.
-fn let_clean_up(runtime: &tokio::runtime::Runtime) {
+fn wait_for_cleanup(runtime: &tokio::runtime::Runtime) {
     runtime.block_on(async {
-        let until = tokio::time::Instant::now() + CLEANING_UP;
-        while runtime.metrics().num_alive_tasks() > 0 && tokio::time::Instant::now() < until {
+        let deadline = tokio::time::Instant::now() + CLEANUP_TIMEOUT;
+        while runtime.metrics().num_alive_tasks() > 0 && tokio::time::Instant::now() < deadline {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     });

@@ -19,7 +19,7 @@ use crate::keys::{ApiKeyring, KeySource};
 use crate::process_resources;
 
 /// The default provider.
-const USUAL_PROVIDER: &str = "anthropic";
+const DEFAULT_PROVIDER: &str = "anthropic";
 
 /// Everything a command needs to call models.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(crate) struct CommandContext {
     pub(crate) config_file: Option<PathBuf>,
     pub(crate) connections: ProviderConnections,
     /// Limiter shared with other processes that call the same providers.
-    pub(crate) turnstile: Option<Arc<dyn SharedLimiter>>,
+    pub(crate) limiter: Option<Arc<dyn SharedLimiter>>,
 }
 
 impl CommandContext {
@@ -57,13 +57,13 @@ impl CommandContext {
         let keys = ApiKeyring::load(
             &loaded.environment,
             &loaded.dotenv,
-            &loaded.places.keys_file(),
+            &loaded.locations.keys_file(),
             &catalog,
             &config.provider,
         )?;
         let config_file = config_file.map(Path::to_owned);
         let connections = process_resources::connections();
-        Ok(Self { loaded, catalog, keys, config_file, connections, turnstile: None })
+        Ok(Self { loaded, catalog, keys, config_file, connections, limiter: None })
     }
 
     pub(crate) fn budget(&self) -> Budget {
@@ -87,11 +87,11 @@ impl CommandContext {
             [] => Err(CliError::usage("no model is selected and no API key is set")
                 .with_hint(format!(
                     "{}; or try `--model demo`, which needs no key",
-                    self.keys.hint(USUAL_PROVIDER).unwrap_or("set ANTHROPIC_API_KEY")
+                    self.keys.hint(DEFAULT_PROVIDER).unwrap_or("set ANTHROPIC_API_KEY")
                 ))
                 .with_code(ErrorCode::KeyMissing)),
             [only] => self.default_model(only),
-            several if several.contains(&USUAL_PROVIDER) => self.default_model(USUAL_PROVIDER),
+            several if several.contains(&DEFAULT_PROVIDER) => self.default_model(DEFAULT_PROVIDER),
             several => Err(CliError::usage(format!(
                 "no model is selected, and there are API keys for {}",
                 several.join(", ")
@@ -133,15 +133,20 @@ impl CommandContext {
         }
         // A workflow may call several providers; keys that must not be sent to a provider's URL are
         // left out.
-        let checked = self.catalog.providers().filter(|own| self.refuse_stray_key(own).is_ok());
+        let checked = self
+            .catalog
+            .providers()
+            .filter(|provider| self.refuse_redirected_key(provider).is_ok());
         let keys: BTreeMap<_, _> = checked
-            .filter_map(|own| Some((own.name.clone(), self.keys.get(&own.name)?.clone())))
+            .filter_map(|provider| {
+                Some((provider.name.clone(), self.keys.get(&provider.name)?.clone()))
+            })
             .collect();
         let retry = self.loaded.resolved.config.retry.clone();
         let (catalog, connections) = (self.catalog.clone(), self.connections.clone());
         let options = GatewayOptions { catalog, keys, retry, recording, connections };
-        Ok(match &self.turnstile {
-            Some(turnstile) => Gateway::behind(options, Arc::clone(turnstile)),
+        Ok(match &self.limiter {
+            Some(limiter) => Gateway::with_shared_limiter(options, Arc::clone(limiter)),
             None => Gateway::new(options),
         })
     }
@@ -163,25 +168,25 @@ impl CommandContext {
                 .with_hint(format!("{hint}; or try `--model demo`, which needs no key"))
                 .with_code(ErrorCode::KeyMissing));
         }
-        self.refuse_stray_key(provider)
+        self.refuse_redirected_key(provider)
     }
 
     /// Rejects a model whose server is set by the `moothall.toml` in the working directory. For
     /// questions whose answer protects the user from that directory.
-    pub(crate) fn refuse_stray_provider(&self, model: &ModelName) -> Result<(), CliError> {
+    pub(crate) fn refuse_untrusted_provider(&self, model: &ModelName) -> Result<(), CliError> {
         let from_folder = self
             .loaded
-            .places
+            .locations
             .used()
             .is_some_and(|used| used.by == ConfigFileSource::WorkingFolder);
         let keys = ["catalog".to_owned(), format!("provider.{}.base_url", model.provider())];
-        let theirs = |key: &String| {
+        let is_from_file = |key: &String| {
             matches!(
                 self.loaded.resolved.origin(key),
                 ConfigOrigin::File { .. } | ConfigOrigin::DotEnv { .. }
             )
         };
-        if from_folder && keys.iter().any(theirs) {
+        if from_folder && keys.iter().any(is_from_file) {
             return Err(CliError::usage(format!(
                 "the untrusted moothall.toml in the working directory sets the server for `{model}`"
             ))
@@ -192,11 +197,11 @@ impl CommandContext {
 
     /// A `moothall.toml` in the working directory is untrusted: it must not redirect the user's API
     /// keys.
-    fn refuse_stray_key(&self, provider: &ModelProvider) -> Result<(), CliError> {
+    fn refuse_redirected_key(&self, provider: &ModelProvider) -> Result<(), CliError> {
         let name = provider.name.as_str();
         let from_folder = self
             .loaded
-            .places
+            .locations
             .used()
             .is_some_and(|used| used.by == ConfigFileSource::WorkingFolder);
         // Checked first, because the rest parses the built-in catalog and this runs for every
@@ -207,24 +212,27 @@ impl CommandContext {
         let origin = |key: &str| self.loaded.resolved.origin(key);
         // A catalog from the working directory can also redirect a provider.
         let built_in = Catalog::built_in().ok();
-        let usual = built_in.as_ref().and_then(|catalog| catalog.provider(name));
-        let catalog_is_theirs =
+        let built_in_provider = built_in.as_ref().and_then(|catalog| catalog.provider(name));
+        let catalog_is_untrusted =
             matches!(origin("catalog"), ConfigOrigin::File { .. } | ConfigOrigin::DotEnv { .. });
-        let set_there = |key: &str, unusual: bool| match origin(&format!("provider.{name}.{key}")) {
-            ConfigOrigin::File { .. } | ConfigOrigin::DotEnv { .. } => true,
-            ConfigOrigin::Default => catalog_is_theirs && unusual,
-            ConfigOrigin::Environment { .. } | ConfigOrigin::Flag => false,
-        };
-        let other_address = usual.is_none_or(|usual| usual.base_url != provider.base_url);
-        let other_variable = usual.is_none_or(|usual| usual.key_env != provider.key_env);
+        let is_set_by_file =
+            |key: &str, unusual: bool| match origin(&format!("provider.{name}.{key}")) {
+                ConfigOrigin::File { .. } | ConfigOrigin::DotEnv { .. } => true,
+                ConfigOrigin::Default => catalog_is_untrusted && unusual,
+                ConfigOrigin::Environment { .. } | ConfigOrigin::Flag => false,
+            };
+        let other_address = built_in_provider
+            .is_none_or(|built_in_provider| built_in_provider.base_url != provider.base_url);
+        let other_variable = built_in_provider
+            .is_none_or(|built_in_provider| built_in_provider.key_env != provider.key_env);
         let source = match self.keys.source(name) {
             Some(source @ (KeySource::Environment(_) | KeySource::KeyFile(_))) => source,
             // The key came from the same directory, which may decide where to send it.
             Some(KeySource::DotEnv(_)) | None => return Ok(()),
         };
-        if set_there("base_url", other_address)
-            || set_there("key_env", other_variable)
-            || set_there("key_file", false)
+        if is_set_by_file("base_url", other_address)
+            || is_set_by_file("key_env", other_variable)
+            || is_set_by_file("key_file", false)
         {
             return Err(CliError::usage(format!(
                 "the untrusted moothall.toml in the working directory redirects your API key for {name}: {source} to {}",

@@ -35,7 +35,7 @@ fn context(given: Given<'_>) -> CommandContext {
     })
     .unwrap();
     let by = given.by.unwrap_or(ConfigFileSource::ConfigFolder);
-    let places = ConfigLocations {
+    let locations = ConfigLocations {
         candidates: vec![ConfigFileCandidate { path, by, exists: true }],
         folders: AppDirs::under("/config".into(), Path::new("/data")),
     };
@@ -51,12 +51,12 @@ fn context(given: Given<'_>) -> CommandContext {
     )
     .unwrap();
     CommandContext {
-        loaded: LoadedConfig { places, environment, dotenv, resolved },
+        loaded: LoadedConfig { locations, environment, dotenv, resolved },
         catalog,
         keys,
         config_file: None,
         connections: moothall_models::ProviderConnections::default(),
-        turnstile: None,
+        limiter: None,
     }
 }
 
@@ -92,13 +92,13 @@ fn named_model_beats_the_configured_one_which_beats_the_keys() {
 }
 
 #[test]
-fn anthropic_answers_where_it_is_one_of_several() {
+fn anthropic_is_the_default_if_several_keys_are_set() {
     let environment = &[OPENAI, ANTHROPIC, GROQ][..];
     check_model(Given { environment, ..Given::default() }, None, "anthropic/claude-haiku-5-5");
 }
 
 #[test]
-fn choice_between_other_providers_is_left_to_the_user() {
+fn several_keys_without_anthropic_require_a_choice() {
     let given = Given { environment: &[OPENAI, GROQ], ..Given::default() };
     check_usage(context(given).model(None), "there are API keys for groq, openai");
     check_usage(context(Given::default()).model(None), "`--model demo`");
@@ -124,7 +124,7 @@ fn check_gateway(given: Given<'_>, model: &str, expected: Result<(), &str>) {
 }
 
 #[test]
-fn key_is_demanded_only_where_calls_without_one_are_pointless() {
+fn a_key_is_required_only_by_providers_that_need_one() {
     check_gateway(Given::default(), "openai/m", Err("no API key for openai"));
     check_gateway(Given::default(), "acme/m", Err("unknown provider `acme`"));
     check_gateway(Given::default(), "ollama/m", Ok(()));
@@ -138,7 +138,7 @@ fn key_is_demanded_only_where_calls_without_one_are_pointless() {
 const STRAY: Result<(), &str> = Err("redirects your API key for openai: ");
 
 #[test]
-fn only_a_file_that_merely_lies_there_is_not_trusted_with_a_key() {
+fn only_a_file_in_the_working_directory_is_not_trusted_with_keys() {
     let file = "[provider.openai]\nbase_url = \"https://collector.example/v1\"\n";
     for (by, expected) in [
         (ConfigFileSource::WorkingFolder, STRAY),
@@ -156,7 +156,7 @@ fn only_a_file_that_merely_lies_there_is_not_trusted_with_a_key() {
 }
 
 #[test]
-fn every_way_to_move_a_key_is_closed_to_the_folder() {
+fn a_working_directory_cannot_redirect_an_api_key_in_any_way() {
     let by = Some(ConfigFileSource::WorkingFolder);
     let row = |address: &str, variable: &str| {
         format!(
@@ -191,11 +191,11 @@ fn every_way_to_move_a_key_is_closed_to_the_folder() {
 }
 
 #[test]
-fn folder_does_not_choose_the_server_that_reviews_its_drafts() {
+fn a_working_directory_cannot_choose_the_server_that_reviews_drafts() {
     let moved = "[provider.ollama]\nbase_url = \"http://127.0.0.1:1\"\n";
     let model = "ollama/m".parse().unwrap();
     let asked = |file, by| {
-        context(Given { by: Some(by), file, ..Given::default() }).refuse_stray_provider(&model)
+        context(Given { by: Some(by), file, ..Given::default() }).refuse_untrusted_provider(&model)
     };
     check_usage(asked(moved, ConfigFileSource::WorkingFolder), "sets the server for `ollama/m`");
     assert!(asked(moved, ConfigFileSource::ConfigFolder).is_ok());
@@ -203,7 +203,7 @@ fn folder_does_not_choose_the_server_that_reviews_its_drafts() {
 }
 
 #[test]
-fn address_of_a_flag_is_the_users_own() {
+fn a_base_url_given_as_a_flag_is_trusted() {
     let mut flags = ConfigFlags::default();
     let model = "openai/m".parse().unwrap();
     flags.set_base_url(Some(&model), "--model", "https://mine.example/v1").unwrap();
@@ -215,7 +215,7 @@ fn address_of_a_flag_is_the_users_own() {
 }
 
 #[test]
-fn flags_become_tables_of_the_configuration() {
+fn flags_are_converted_to_configuration_tables() {
     let mut flags = ConfigFlags::default();
     flags.set(&["budget", "usd"], "1.00");
     flags.set(&["budget", "tokens"], 7);
@@ -228,7 +228,7 @@ fn flags_become_tables_of_the_configuration() {
 }
 
 #[test]
-fn address_needs_a_model_that_has_one() {
+fn a_base_url_flag_needs_a_model_that_calls_a_server() {
     let mut flags = ConfigFlags::default();
     check_usage(
         flags.set_base_url(None, "--check", "http://127.0.0.1:1"),

@@ -20,40 +20,40 @@ impl DatabaseConfig {
         let section = &loaded.resolved.config.store;
         let in_process = loaded.environment.get(DATABASE_URL_VARIABLE);
         let in_file = loaded.dotenv.get(DATABASE_URL_VARIABLE);
-        let (text, said_by) = match (in_process, in_file, section.url.as_deref()) {
+        let (text, setting_name) = match (in_process, in_file, section.url.as_deref()) {
             (Some(text), _, _) => (text, DATABASE_URL_VARIABLE),
             (None, Some(text), _) => {
-                refuse_stranger(loaded, true)?;
+                refuse_untrusted(loaded, true)?;
                 (text, DATABASE_URL_VARIABLE)
             }
             (None, None, Some(text)) => {
                 let origin = loaded.resolved.origin("store.url");
-                let theirs =
+                let is_from_file =
                     matches!(origin, ConfigOrigin::File { .. } | ConfigOrigin::DotEnv { .. });
-                refuse_stranger(loaded, theirs)?;
+                refuse_untrusted(loaded, is_from_file)?;
                 (text, "store.url")
             }
             (None, None, None) => return Ok(None),
         };
         let address = text.parse().map_err(|error: InvalidPgAddress| {
-            CliError::usage(format!("`{said_by}` is invalid: {error}"))
+            CliError::usage(format!("`{setting_name}` is invalid: {error}"))
         })?;
         Ok(Some(Self { address, connections: section.connections.clamp(1, 1_000) }))
     }
 
     pub(crate) async fn open(&self) -> Result<PgStore, CliError> {
-        PgStore::open(&self.address, self.connections).await.map_err(|error| self.unopened(error))
+        PgStore::open(&self.address, self.connections).await.map_err(|error| self.open_error(error))
     }
 
     /// Error for commands that need the runs in a local file.
     pub(crate) fn not_a_file(&self) -> CliError {
-        let place = self.address.place();
+        let place = self.address.location();
         CliError::usage(format!("the runs are in the PostgreSQL database {place}, not in a file"))
             .with_hint("back it up with `pg_dump --schema=moothall --format=custom`")
     }
 
-    fn unopened(&self, error: StoreError) -> CliError {
-        let place = self.address.place();
+    fn open_error(&self, error: StoreError) -> CliError {
+        let place = self.address.location();
         let opened = CliError::failed(format!("cannot open the database {place}"));
         match &error {
             StoreError::Unreachable(_) => opened
@@ -68,10 +68,10 @@ impl DatabaseConfig {
 }
 
 /// A file in the working directory is untrusted and must not redirect the runs to its own database.
-fn refuse_stranger(loaded: &LoadedConfig, theirs: bool) -> Result<(), CliError> {
+fn refuse_untrusted(loaded: &LoadedConfig, is_from_file: bool) -> Result<(), CliError> {
     let from_folder =
-        loaded.places.used().is_some_and(|used| used.by == ConfigFileSource::WorkingFolder);
-    if from_folder && theirs {
+        loaded.locations.used().is_some_and(|used| used.by == ConfigFileSource::WorkingFolder);
+    if from_folder && is_from_file {
         return Err(CliError::usage(
             "an untrusted file in the working directory sets the database for runs",
         )

@@ -23,10 +23,10 @@ impl DemoDelay {
     }
 
     /// Adds the delay to a performer.
-    pub(crate) fn slow(self, performer: Arc<dyn EffectPerformer>) -> Arc<dyn EffectPerformer> {
+    pub(crate) fn wrap(self, performer: Arc<dyn EffectPerformer>) -> Arc<dyn EffectPerformer> {
         match self.0.is_zero() {
             true => performer,
-            false => Arc::new(DelayedPerformer { performer, pace: self }),
+            false => Arc::new(DelayedPerformer { performer, delay: self }),
         }
     }
 
@@ -43,7 +43,7 @@ impl DemoDelay {
 #[derive(Debug)]
 struct DelayedPerformer {
     performer: Arc<dyn EffectPerformer>,
-    pace: DemoDelay,
+    delay: DemoDelay,
 }
 
 impl EffectPerformer for DelayedPerformer {
@@ -52,7 +52,7 @@ impl EffectPerformer for DelayedPerformer {
             if let Effect::CallModel(request) = effect
                 && request.model.is_demo()
             {
-                tokio::time::sleep(self.pace.wait(id)).await;
+                tokio::time::sleep(self.delay.wait(id)).await;
             }
             self.performer.perform(id, effect).await
         })
@@ -60,6 +60,10 @@ impl EffectPerformer for DelayedPerformer {
 
     fn spent(&self) -> Option<SpendTotals> {
         self.performer.spent()
+    }
+
+    fn end_outage_waits(&self) {
+        self.performer.end_outage_waits();
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use moothall_core::drafts::DraftState;
 use moothall_core::money::{MicroUsd, SpendTotals};
 use moothall_core::sandbox::ExecutionExit;
-use moothall_core::text::shown_line;
+use moothall_core::text::sanitize_line;
 use moothall_core::{Conclusion, Outcome, RunEventBody, RunFinding, RunVerdict};
 use moothall_store::{RunRow, RunState, StoredEvent};
 use serde_json::{Value, json};
@@ -59,14 +59,14 @@ pub(crate) fn time(at_ms: u64) -> String {
 }
 
 pub(crate) fn spent(spent: &SpendTotals) -> String {
-    let mut words = format!("{} · {} tokens", spent.usd, spent.tokens);
+    let mut text = format!("{} · {} tokens", spent.usd, spent.tokens);
     if spent.uncertain_usd.micros() > 0 {
-        words.push_str(&format!(" · up to {} of this may not be billed", spent.uncertain_usd));
+        text.push_str(&format!(" · up to {} of this may not be billed", spent.uncertain_usd));
     }
     if spent.unpriced_calls > 0 {
-        words.push_str(&format!(" · {} calls with unknown price", spent.unpriced_calls));
+        text.push_str(&format!(" · {} calls with unknown price", spent.unpriced_calls));
     }
-    words
+    text
 }
 
 pub(crate) fn spent_json(spent: &SpendTotals) -> Value {
@@ -86,7 +86,7 @@ pub(crate) fn line(text: &str) -> String {
 /// Untrusted text on one line, truncated to `chars` characters.
 pub(crate) fn cut(text: &str, chars: usize) -> String {
     let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let line = shown_line(&joined);
+    let line = sanitize_line(&joined);
     match line.char_indices().nth(chars) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
@@ -134,7 +134,7 @@ pub(crate) fn exit(exit: &ExecutionExit) -> String {
 /// An event on one line.
 pub(crate) fn event(stored: &StoredEvent) -> String {
     match &stored.event.body {
-        RunEventBody::RunStarted { workflow } => format!("{} started", shown_line(workflow)),
+        RunEventBody::RunStarted { workflow } => format!("{} started", sanitize_line(workflow)),
         RunEventBody::AttemptStarted { attempt, of, .. } => format!("attempt {attempt} of {of}"),
         RunEventBody::ModelReplied { model, usage, cost_micro_usd, .. } => {
             let cost =
@@ -148,23 +148,23 @@ pub(crate) fn event(stored: &StoredEvent) -> String {
             line(&format!("unusable answer: {}", problems.join("; ")))
         }
         RunEventBody::CodeGenerated { code_lines, dependencies, confidence_permille, .. } => {
-            let mut words = lines_of_code(*code_lines);
+            let mut summary = lines_of_code(*code_lines);
             if !dependencies.is_empty() {
-                words.push_str(&format!(", requires {}", dependencies.join(", ")));
+                summary.push_str(&format!(", requires {}", dependencies.join(", ")));
             }
             if let Some(permille) = confidence_permille {
-                words.push_str(&format!("; model confidence {}%", permille / 10));
+                summary.push_str(&format!("; model confidence {}%", permille / 10));
             }
-            line(&words)
+            line(&summary)
         }
         RunEventBody::Executed { effect_id, exit: end, engine, class, files, .. } => {
             let what = if effect_id.as_str().ends_with("/check") { "checked" } else { "ran" };
-            let mut words = format!("{what} in {engine} ({class}): {}", exit(end));
+            let mut summary = format!("{what} in {engine} ({class}): {}", exit(end));
             if !files.is_empty() {
                 let names: Vec<&str> = files.keys().map(|path| path.as_str()).collect();
-                words.push_str(&format!(" · created {}", names.join(", ")));
+                summary.push_str(&format!(" · created {}", names.join(", ")));
             }
-            line(&words)
+            line(&summary)
         }
         RunEventBody::Judged { findings, .. } => match RunVerdict::of(findings) {
             _ if findings.is_empty() => "checked: no findings".to_owned(),

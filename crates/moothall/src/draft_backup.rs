@@ -74,7 +74,7 @@ pub(crate) fn pack_store(store: &Path, anchor: &Path, to: impl Write, seconds: u
     let _store = lock(&store.join(STORE_LOCK))?;
     let _journal = lock(&store.join(JOURNAL_LOCK))?;
     pack_folder(store, "", &mut archive, &mut packed, seconds)?;
-    if let Some(bytes) = if_there(fs_err::read(anchor))? {
+    if let Some(bytes) = if_exists(fs_err::read(anchor))? {
         append(&mut archive, PACKED_ANCHOR, 0o600, seconds, &bytes)?;
     }
     archive.into_inner()?.flush()?;
@@ -102,7 +102,7 @@ fn pack_folder(
     for name in names {
         let path = store.join(&name);
         // Unused contents may be removed while contents are packed.
-        let Some(found) = if_there(path.symlink_metadata())? else { continue };
+        let Some(found) = if_exists(path.symlink_metadata())? else { continue };
         if found.is_dir() {
             pack_folder(store, &name, archive, packed, seconds)?;
             continue;
@@ -113,7 +113,7 @@ fn pack_folder(
         if packed.contains(&name) {
             continue;
         }
-        let Some(bytes) = if_there(fs_err::read(&path))? else { continue };
+        let Some(bytes) = if_exists(fs_err::read(&path))? else { continue };
         append(archive, &name, owner_mode(found.permissions().mode()), seconds, &bytes)?;
         packed.insert(name);
     }
@@ -167,7 +167,7 @@ pub(crate) fn unpack_store(from: impl Read, store: &Path) -> Result<()> {
 /// Removes the anchor from an unpacked store and returns it.
 pub(crate) fn take_anchor(store: &Path) -> io::Result<Option<Vec<u8>>> {
     let path = store.join(PACKED_ANCHOR);
-    let anchor = if_there(fs_err::read(&path))?;
+    let anchor = if_exists(fs_err::read(&path))?;
     if let (Some(_), Some(folder)) = (&anchor, path.parent()) {
         fs_err::remove_dir_all(folder)?;
     }
@@ -212,7 +212,7 @@ pub(crate) fn make_private(folder: &Path) -> io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-fn if_there<T>(found: io::Result<T>) -> io::Result<Option<T>> {
+fn if_exists<T>(found: io::Result<T>) -> io::Result<Option<T>> {
     match found {
         Ok(found) => Ok(Some(found)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

@@ -35,7 +35,7 @@ fn archive(kind: EntryType, name: &str) -> Vec<u8> {
 }
 
 #[test]
-fn store_comes_back_with_private_modes_and_without_unfinished_files() {
+fn a_restored_draft_store_has_private_modes_and_no_unfinished_files() {
     let here = store(&[
         ("store.lock", 0o644),
         ("audit.lock", 0o644),
@@ -63,7 +63,7 @@ fn store_comes_back_with_private_modes_and_without_unfinished_files() {
 }
 
 #[test]
-fn store_is_packed_while_nobody_else_holds_its_locks() {
+fn packing_a_draft_store_waits_for_its_locks() {
     for name in [STORE_LOCK, JOURNAL_LOCK] {
         let here = store(&[(STORE_LOCK, 0o600), (JOURNAL_LOCK, 0o600)]);
         let held = fs_err::File::open(here.path().join(name)).unwrap().into_parts().0;
@@ -78,7 +78,7 @@ fn store_is_packed_while_nobody_else_holds_its_locks() {
 }
 
 #[test]
-fn archive_cannot_write_outside_of_its_store_or_make_anything_but_files() {
+fn a_draft_archive_can_create_only_files_inside_its_store() {
     let long = "a/".repeat(40) + "a";
     for name in ["../x", "/x", "a/../x", "a//x", ".x", "a/.x", "a\\x", "a\u{202e}x", "", &long] {
         let folder = tempfile::tempdir().unwrap();

@@ -94,7 +94,7 @@ impl CliError {
     /// Control characters are escaped, because messages quote untrusted files and replies that must
     /// not control the terminal.
     pub fn render(&self) -> String {
-        let mut text = escaped_lines(&format!("error: {}", self.words()));
+        let mut text = escaped_lines(&format!("error: {}", self.full_message()));
         text.push('\n');
         if let Some(hint) = &self.hint {
             text.push_str("hint: ");
@@ -105,17 +105,17 @@ impl CliError {
     }
 
     /// The message with its causes, not escaped.
-    pub(crate) fn words(&self) -> String {
+    pub(crate) fn full_message(&self) -> String {
         let mut text = self.message.clone();
         let mut last = self.message.clone();
         for error in causes(self) {
-            let words = error.to_string().trim_end().to_owned();
+            let cause = error.to_string().trim_end().to_owned();
             // Many errors already include their cause; do not repeat it.
-            if !last.ends_with(&words) {
+            if !last.ends_with(&cause) {
                 text.push_str(": ");
-                text.push_str(&words);
+                text.push_str(&cause);
             }
-            last = words;
+            last = cause;
         }
         text
     }

@@ -32,7 +32,7 @@ fn causes_follow_the_message_on_the_same_line() {
 }
 
 #[test]
-fn a_cause_that_its_parent_already_printed_is_said_once() {
+fn an_error_cause_already_in_its_parent_is_printed_once() {
     let cause = anyhow::Error::from(io::Error::other("no space left"))
         .context("cannot write: no space left");
     check(
@@ -43,7 +43,7 @@ fn a_cause_that_its_parent_already_printed_is_said_once() {
 }
 
 #[test]
-fn exit_and_hint_survive_a_journey_through_anyhow() {
+fn exit_code_and_hint_survive_conversion_to_anyhow() {
     let there_and_back = anyhow::Error::from(
         CliError::new(CliExit::BudgetStopped, "the budget is spent").with_hint("raise it"),
     );
@@ -64,7 +64,7 @@ fn any_other_error_is_a_failure() {
 }
 
 #[test]
-fn quoted_text_cannot_drive_the_terminal() {
+fn quoted_text_in_errors_is_escaped_for_the_terminal() {
     check(
         CliError::usage("unknown key `\u{1b}[2J`").with_hint("remove\u{7} it\nor rename it"),
         2,

@@ -25,7 +25,7 @@ use crate::pdf_sandbox::PdfSandbox;
 use crate::recording_server::{BUNDLED_TICKER, FilingRecording, RecordingServer};
 
 /// How long the cached list of companies is used.
-const TICKERS_ARE_FRESH: Duration = Duration::from_secs(24 * 60 * 60);
+const TICKERS_MAX_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Sources of evidence: the SEC or a recording, the user's documents, and news. The server of a
 /// recording runs as long as this value lives.
@@ -45,7 +45,7 @@ impl EvidenceSources {
         loaded: &LoadedConfig,
         offline: Option<&Path>,
         ticker: &str,
-        turnstile: Option<Arc<dyn SharedLimiter>>,
+        limiter: Option<Arc<dyn SharedLimiter>>,
     ) -> Result<Self, CliError> {
         let recording = match offline {
             Some(folder) => Some(FilingRecording::in_folder(folder)?),
@@ -53,8 +53,8 @@ impl EvidenceSources {
             None => None,
         };
         match recording {
-            Some(recording) => Self::recorded(recording).await,
-            None => Self::of_service(loaded, turnstile),
+            Some(recording) => Self::from_recording(recording).await,
+            None => Self::from_sec(loaded, limiter),
         }
     }
 
@@ -85,7 +85,7 @@ impl EvidenceSources {
         }
     }
 
-    async fn recorded(recording: FilingRecording) -> Result<Self, CliError> {
+    async fn from_recording(recording: FilingRecording) -> Result<Self, CliError> {
         let name = recording.name();
         let origin = match recording {
             FilingRecording::Folder(_) => EvidenceOrigin::Recording { name },
@@ -97,30 +97,30 @@ impl EvidenceSources {
             contact: None,
             // A recording is already on disk and needs no cache.
             cache: None,
-            patience: EdgarRetrySettings::default(),
+            retry: EdgarRetrySettings::default(),
         });
         let sources = CombinedGatherer::default().with_filings(FilingGatherer::new(client, origin));
         Ok(Self::of(sources, Some(server)))
     }
 
-    fn client_of_service(loaded: &LoadedConfig) -> Result<EdgarClient, CliError> {
-        refuse_stray_addresses(loaded)?;
+    fn sec_client(loaded: &LoadedConfig) -> Result<EdgarClient, CliError> {
+        refuse_untrusted_urls(loaded)?;
         let section = &loaded.resolved.config.evidence;
         Ok(EdgarClient::new(EdgarOptions {
             endpoints: endpoints(section),
             contact: contact(section)?,
-            cache: Some(loaded.places.folders.cache.join("edgar")),
-            patience: EdgarRetrySettings::default(),
+            cache: Some(loaded.locations.folders.cache.join("edgar")),
+            retry: EdgarRetrySettings::default(),
         }))
     }
 
-    fn of_service(
+    fn from_sec(
         loaded: &LoadedConfig,
-        turnstile: Option<Arc<dyn SharedLimiter>>,
+        limiter: Option<Arc<dyn SharedLimiter>>,
     ) -> Result<Self, CliError> {
-        let mut client = Self::client_of_service(loaded)?;
-        if let Some(turnstile) = turnstile {
-            client = client.behind(turnstile);
+        let mut client = Self::sec_client(loaded)?;
+        if let Some(limiter) = limiter {
+            client = client.with_shared_limiter(limiter);
         }
         let section = &loaded.resolved.config.evidence;
         let origin = if endpoints(section) == EdgarEndpoints::sec() {
@@ -143,19 +143,19 @@ impl EvidenceSources {
                 FilingRecording::in_folder(folder)?.read(&file.path()).unwrap_or_default()
             }
             None => {
-                let client = Self::client_of_service(loaded)?;
+                let client = Self::sec_client(loaded)?;
                 let document =
-                    client.get(&file, CacheFreshness::For(TICKERS_ARE_FRESH), now_ms()).await;
-                document.map_err(unread)?.bytes.to_vec()
+                    client.get(&file, CacheFreshness::For(TICKERS_MAX_AGE), now_ms()).await;
+                document.map_err(ticker_list_error)?.bytes.to_vec()
             }
         };
-        TickerTable::parse(&bytes).map_err(unread)
+        TickerTable::parse(&bytes).map_err(ticker_list_error)
     }
 
     /// The built-in sample company.
     pub(crate) fn bundled_tickers() -> Result<TickerTable, CliError> {
         let bytes = FilingRecording::Bundled.read(&EdgarFile::Tickers.path()).unwrap_or_default();
-        TickerTable::parse(&bytes).map_err(unread)
+        TickerTable::parse(&bytes).map_err(ticker_list_error)
     }
 
     /// Gathers evidence now, and keeps it for a run with the same request.
@@ -191,7 +191,7 @@ fn endpoints(section: &EvidenceSection) -> EdgarEndpoints {
     EdgarEndpoints { data: section.data_url.clone(), www: section.www_url.clone() }
 }
 
-fn unread(error: impl std::error::Error + Send + Sync + 'static) -> CliError {
+fn ticker_list_error(error: impl std::error::Error + Send + Sync + 'static) -> CliError {
     CliError::failed("cannot read the list of companies")
         .with_source(error)
         .with_code(ErrorCode::EvidenceUnavailable)
@@ -207,14 +207,14 @@ fn contact(section: &EvidenceSection) -> Result<Option<SecContact>, CliError> {
 
 /// A `moothall.toml` in the working directory is untrusted: it could pass off invented numbers as a
 /// company's filings.
-fn refuse_stray_addresses(loaded: &LoadedConfig) -> Result<(), CliError> {
+fn refuse_untrusted_urls(loaded: &LoadedConfig) -> Result<(), CliError> {
     let from_folder =
-        loaded.places.used().is_some_and(|used| used.by == ConfigFileSource::WorkingFolder);
-    let theirs = |key: &str| {
+        loaded.locations.used().is_some_and(|used| used.by == ConfigFileSource::WorkingFolder);
+    let is_from_file = |key: &str| {
         let origin = loaded.resolved.origin(key);
         matches!(origin, ConfigOrigin::File { .. } | ConfigOrigin::DotEnv { .. })
     };
-    if from_folder && (theirs("evidence.data_url") || theirs("evidence.www_url")) {
+    if from_folder && (is_from_file("evidence.data_url") || is_from_file("evidence.www_url")) {
         return Err(CliError::usage(
             "the untrusted moothall.toml in the working directory sets the source of filings",
         )

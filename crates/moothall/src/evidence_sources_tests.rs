@@ -3,8 +3,8 @@ use moothall_core::consult::EvidenceSource;
 use super::*;
 
 #[tokio::test]
-async fn a_run_is_given_what_was_gathered_for_it_and_nothing_is_read_twice() {
-    let mut filings = EvidenceSources::recorded(FilingRecording::Bundled).await.unwrap();
+async fn gathered_evidence_is_passed_to_its_run_without_reading_twice() {
+    let mut filings = EvidenceSources::from_recording(FilingRecording::Bundled).await.unwrap();
     let request = GatherRequest {
         ticker: BUNDLED_TICKER.to_owned(),
         name: None,

@@ -17,14 +17,14 @@ use crate::error::CliError;
 
 /// The text of an argument, or of standard input. `what` names it in errors, `hint` tells how to
 /// pass it.
-pub(crate) fn words_or_stdin(
-    words: Option<&str>,
+pub(crate) fn argument_or_stdin(
+    argument: Option<&str>,
     what: &str,
     hint: &str,
     most_bytes: u64,
 ) -> Result<String, CliError> {
-    let text = match words {
-        Some(words) if words != "-" => words.to_owned(),
+    let text = match argument {
+        Some(argument) if argument != "-" => argument.to_owned(),
         None if io::stdin().is_terminal() => {
             return Err(CliError::usage(format!("missing {what}")).with_hint(hint));
         }
@@ -36,8 +36,8 @@ pub(crate) fn words_or_stdin(
                     .with_source(error)
             })?;
             if text.len() as u64 > most_bytes {
-                let words = format!("the {what} is longer than {most_bytes} bytes");
-                return Err(CliError::usage(words));
+                let message = format!("the {what} is longer than {most_bytes} bytes");
+                return Err(CliError::usage(message));
             }
             text
         }
@@ -50,7 +50,7 @@ pub(crate) fn words_or_stdin(
 }
 
 /// Makes a path absolute.
-pub(crate) fn whole(path: Option<&Path>) -> Result<Option<PathBuf>, CliError> {
+pub(crate) fn absolute_path(path: Option<&Path>) -> Result<Option<PathBuf>, CliError> {
     path.map(std::path::absolute)
         .transpose()
         .map_err(|error| CliError::usage("cannot make a path absolute").with_source(error))
@@ -69,8 +69,8 @@ pub(crate) fn read_text(
         .read_to_string(&mut text)
         .map_err(|error| unreadable().with_source(error))?;
     if text.len() as u64 > most_bytes {
-        let words = format!("{called} is larger than {} KiB", most_bytes >> 10);
-        return Err(CliError::usage(words));
+        let message = format!("{called} is larger than {} KiB", most_bytes >> 10);
+        return Err(CliError::usage(message));
     }
     Ok(text)
 }

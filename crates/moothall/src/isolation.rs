@@ -46,7 +46,7 @@ pub(crate) fn policy(
     let minimum = section.minimum.unwrap_or(IsolationClass::SharedKernel);
     Ok(SandboxPolicy {
         engine,
-        minimum: minimum.max(users_own_minimum(loaded)?),
+        minimum: minimum.max(user_config_minimum(loaded)?),
         shared_kernel: if accepted { SharedKernel::Accepted } else { SharedKernel::Refused },
     })
 }
@@ -55,11 +55,11 @@ pub(crate) fn policy(
 /// require stronger isolation, never weaker.
 fn refuse_loosening(loaded: &LoadedConfig) -> Result<(), CliError> {
     let from_folder =
-        loaded.places.used().is_some_and(|used| used.by == ConfigFileSource::WorkingFolder);
+        loaded.locations.used().is_some_and(|used| used.by == ConfigFileSource::WorkingFolder);
     if !from_folder {
         return Ok(());
     }
-    let theirs = |key: &str| {
+    let is_from_file = |key: &str| {
         matches!(
             loaded.resolved.origin(&format!("isolation.{key}")),
             ConfigOrigin::File { .. } | ConfigOrigin::DotEnv { .. }
@@ -67,8 +67,8 @@ fn refuse_loosening(loaded: &LoadedConfig) -> Result<(), CliError> {
     };
     let section = &loaded.resolved.config.isolation;
     let shares = matches!(section.engine, EngineChoice::Runc | EngineChoice::Crun);
-    if (section.allow_shared_kernel && theirs("allow_shared_kernel"))
-        || (shares && theirs("engine"))
+    if (section.allow_shared_kernel && is_from_file("allow_shared_kernel"))
+        || (shares && is_from_file("engine"))
     {
         return Err(CliError::usage(
             "the untrusted moothall.toml in the working directory allows programs to share the host kernel",
@@ -80,13 +80,13 @@ fn refuse_loosening(loaded: &LoadedConfig) -> Result<(), CliError> {
 
 /// The minimum in the user's own configuration file, which applies even if a file in the working
 /// directory is used instead.
-fn users_own_minimum(loaded: &LoadedConfig) -> Result<IsolationClass, CliError> {
-    let minimum = users_own(loaded, "minimum")?;
+fn user_config_minimum(loaded: &LoadedConfig) -> Result<IsolationClass, CliError> {
+    let minimum = user_config_value(loaded, "minimum")?;
     match minimum.as_ref().map(|minimum| minimum.as_str().map(str::parse)) {
         None => Ok(IsolationClass::SharedKernel),
         Some(Some(Ok(minimum))) => Ok(minimum),
         Some(_) => {
-            let own = loaded.places.folders.config.join(config::FILE_NAME);
+            let own = loaded.locations.folders.config.join(config::FILE_NAME);
             Err(CliError::usage(format!("{}: invalid `isolation.minimum`", own.display()))
                 .with_hint("use hardware-vm, user-kernel, emulated-vm or shared-kernel"))
         }
@@ -95,10 +95,10 @@ fn users_own_minimum(loaded: &LoadedConfig) -> Result<IsolationClass, CliError> 
 
 /// A key of `[isolation]` in the user's own configuration file, if a file in the working directory
 /// is used instead.
-fn users_own(loaded: &LoadedConfig, key: &str) -> Result<Option<toml::Value>, CliError> {
+fn user_config_value(loaded: &LoadedConfig, key: &str) -> Result<Option<toml::Value>, CliError> {
     let hidden =
-        loaded.places.used().is_some_and(|used| used.by == ConfigFileSource::WorkingFolder);
-    let own = loaded.places.folders.config.join(config::FILE_NAME);
+        loaded.locations.used().is_some_and(|used| used.by == ConfigFileSource::WorkingFolder);
+    let own = loaded.locations.folders.config.join(config::FILE_NAME);
     if !hidden || !own.exists() {
         return Ok(None);
     }
@@ -111,25 +111,29 @@ fn users_own(loaded: &LoadedConfig, key: &str) -> Result<Option<toml::Value>, Cl
 
 /// Whether debates, which are text and may run without isolation, must have a sandbox: if a minimum
 /// class is configured, or the fallback is disabled.
-pub(crate) fn debate_needs_walls(loaded: &LoadedConfig) -> Result<bool, CliError> {
+pub(crate) fn debate_needs_sandbox(loaded: &LoadedConfig) -> Result<bool, CliError> {
     let section = &loaded.resolved.config.isolation;
-    let demanded = |minimum: IsolationClass| minimum > IsolationClass::None;
-    let own = users_own(loaded, "on_failure")?;
-    Ok(section.minimum.is_some_and(demanded)
+    let requires_sandbox = |minimum: IsolationClass| minimum > IsolationClass::None;
+    let own = user_config_value(loaded, "on_failure")?;
+    Ok(section.minimum.is_some_and(requires_sandbox)
         || section.on_failure == SandboxFallback::Fail
-        || users_own(loaded, "minimum")?.is_some()
+        || user_config_value(loaded, "minimum")?.is_some()
         || own.is_some_and(|own| own.as_str() != Some("fallback")))
 }
 
 /// Resource limits of a program.
 pub(crate) fn limits(flags: &SandboxFlags) -> SandboxLimits {
-    SandboxLimits { memory_bytes: flags.memory << 20, ..limits_within(flags.timeout) }
+    SandboxLimits { memory_bytes: flags.memory << 20, ..limits_with_timeout(flags.timeout) }
 }
 
 /// The default limits with this time limit.
-pub(crate) fn limits_within(seconds: u64) -> SandboxLimits {
-    let usual = SandboxLimits::default();
-    SandboxLimits { wall_ms: seconds * 1000, cpu_seconds: usual.cpu_seconds.max(seconds), ..usual }
+pub(crate) fn limits_with_timeout(seconds: u64) -> SandboxLimits {
+    let defaults = SandboxLimits::default();
+    SandboxLimits {
+        wall_ms: seconds * 1000,
+        cpu_seconds: defaults.cpu_seconds.max(seconds),
+        ..defaults
+    }
 }
 
 pub(crate) fn host(loaded: &LoadedConfig) -> Result<SandboxHost, CliError> {
@@ -146,7 +150,7 @@ pub(crate) fn host(loaded: &LoadedConfig) -> Result<SandboxHost, CliError> {
     let program = std::env::current_exe().map_err(|error| {
         CliError::failed("cannot find the path of the moothall executable").with_source(error)
     })?;
-    let folders = &loaded.places.folders;
+    let folders = &loaded.locations.folders;
     SandboxHost::open(HostOptions {
         images: images(loaded),
         cache: folders.cache.clone(),
@@ -160,7 +164,7 @@ pub(crate) fn host(loaded: &LoadedConfig) -> Result<SandboxHost, CliError> {
 /// The image directory without symbolic links, because container runtimes reject a root behind a
 /// link, and home directories often are links.
 pub(crate) fn images(loaded: &LoadedConfig) -> PathBuf {
-    let folder = loaded.places.folders.images();
+    let folder = loaded.locations.folders.images();
     fs_err::canonicalize(&folder).unwrap_or(folder)
 }
 
@@ -216,23 +220,25 @@ pub(crate) fn memory(loaded: &LoadedConfig) -> MemoryBudget {
 
 /// The memory of this machine; 2 GiB if unknown.
 fn machine_memory() -> u64 {
-    let told = fs_err::read_to_string("/proc/meminfo").ok().and_then(|text| {
+    let total_kib = fs_err::read_to_string("/proc/meminfo").ok().and_then(|text| {
         let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
         line.trim().strip_suffix(" kB")?.parse::<u64>().ok()
     });
-    told.map_or(2 << 30, |kib| kib << 10)
+    total_kib.map_or(2 << 30, |kib| kib << 10)
 }
 
 /// The directory of sandbox records.
 pub(crate) fn records(loaded: &LoadedConfig) -> PathBuf {
-    SandboxHost::records(&loaded.places.folders.state)
+    SandboxHost::records(&loaded.locations.folders.state)
 }
 
 /// Converts a sandbox error, with a hint if there is one.
 pub(crate) fn failure(error: SandboxError) -> CliError {
-    let elsewhere = matches!(error, SandboxError::Start { .. } | SandboxError::NotReady { .. });
+    let is_start_failure =
+        matches!(error, SandboxError::Start { .. } | SandboxError::NotReady { .. });
     let hint = hint(&error).or_else(|| {
-        elsewhere.then(|| "test the engines of this machine with `moothall doctor`".to_owned())
+        is_start_failure
+            .then(|| "test the engines of this machine with `moothall doctor`".to_owned())
     });
     let failed = match error {
         SandboxError::Request(_) => CliError::usage("the program was not run"),

@@ -14,7 +14,7 @@ use crate::config::EnvVars;
 use crate::error::CliError;
 
 /// The usual variable for a provider's API key.
-pub(crate) fn usual_key_variable(provider: &str) -> String {
+pub(crate) fn default_key_variable(provider: &str) -> String {
     let built_in = Catalog::built_in().ok();
     let known = built_in.as_ref().and_then(|catalog| catalog.provider(provider)?.key_env.first());
     known.cloned().unwrap_or_else(|| moothall_models::catalog::key_variable_of(provider))

@@ -157,7 +157,7 @@ fn a_new_provider_has_a_variable_after_its_name_unless_it_names_one() {
 }
 
 #[test]
-fn space_around_a_key_is_cut_and_an_empty_key_is_none() {
+fn white_space_around_an_api_key_is_trimmed_and_empty_keys_ignored() {
     check(
         &Desk::new(
             &[("OPENAI_API_KEY", " \n"), ("GROQ_API_KEY", " sk-1\r\n")],
@@ -172,7 +172,7 @@ fn space_around_a_key_is_cut_and_an_empty_key_is_none() {
 }
 
 #[test]
-fn what_cannot_be_a_key_is_refused_and_not_quoted() {
+fn an_invalid_api_key_is_refused_and_not_quoted() {
     for key in ["sk-1\nsk-2", "sk-\u{e9}", "sk-\u{1b}", "Bearer sk-1", "sk-\u{fffd}"] {
         let rest = "contains a space, a control character or a non-ASCII character\nhint: copy the key again, without surrounding text\n";
         check_error(
@@ -219,7 +219,7 @@ fn a_keys_file_must_be_a_regular_file() {
 }
 
 #[test]
-fn a_keys_file_that_cannot_be_understood_is_not_quoted() {
+fn an_invalid_keys_file_is_reported_without_its_text() {
     let hint = "hint: put the key in double quotes\n";
     for (text, place) in [
         ("# mine\nopenai = sk-1\n", "~/keys.toml:2"),
@@ -233,7 +233,7 @@ fn a_keys_file_that_cannot_be_understood_is_not_quoted() {
 }
 
 #[test]
-fn a_provider_without_a_key_knows_how_to_get_one() {
+fn a_provider_without_a_key_has_a_hint_how_to_set_one() {
     let lab = ProviderSettings { key_file: Some("lab.key".into()), ..lab() };
     let desk = Desk::new(&[], &[]).provider("lab", lab);
     let keyring = desk.load().unwrap();

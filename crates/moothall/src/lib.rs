@@ -49,8 +49,9 @@ pub fn run() -> ExitCode {
             // Clap prints help and version to stdout and errors to stderr; if that fails, there is
             // nothing left to do.
             let _ = error.print();
-            let asked = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
-            return if asked { CliExit::Fine } else { CliExit::Usage }.into();
+            let is_help =
+                matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+            return if is_help { CliExit::Fine } else { CliExit::Usage }.into();
         }
     };
     terminal::set_color(cli.global.color);

@@ -9,7 +9,7 @@ use tracing_subscriber::{EnvFilter, Layer as _, fmt, registry};
 use crate::config::{LogFormat, LogLevel, LogSection};
 use crate::terminal;
 
-const OURS: [&str; 7] = [
+const OUR_TARGETS: [&str; 7] = [
     "moothall",
     "moothall_core",
     "moothall_engine",
@@ -32,11 +32,11 @@ pub(crate) fn start_with(section: &LogSection, verbose: u8, spans: SpanLayer) {
 fn init(section: &LogSection, verbose: u8, spans: Option<SpanLayer>) {
     let levels =
         [LogLevel::Error, LogLevel::Warn, LogLevel::Info, LogLevel::Debug, LogLevel::Trace];
-    let words = ["error", "warn", "info", "debug", "trace"];
+    let names = ["error", "warn", "info", "debug", "trace"];
     let configured = levels.iter().position(|level| *level == section.level).unwrap_or(1);
-    let level = words[(configured + usize::from(verbose)).min(words.len() - 1)];
+    let level = names[(configured + usize::from(verbose)).min(names.len() - 1)];
     // Libraries stay at warnings even with -vvv, because their traces contain headers and bodies.
-    let directives = OURS.map(|target| format!("{target}={level}"));
+    let directives = OUR_TARGETS.map(|target| format!("{target}={level}"));
     let filter = EnvFilter::new(format!("warn,{}", directives.join(",")));
     let layer = fmt::layer()
         .with_writer(|| terminal::LogOutput)
@@ -51,7 +51,7 @@ fn init(section: &LogSection, verbose: u8, spans: Option<SpanLayer>) {
             layer.json().flatten_event(true).with_current_span(true).with_span_list(false).boxed()
         }
     };
-    let ours = OURS.map(|target| format!("{target}={}", LevelFilter::INFO));
+    let ours = OUR_TARGETS.map(|target| format!("{target}={}", LevelFilter::INFO));
     let spans = spans.map(|spans| spans.with_filter(EnvFilter::new(ours.join(","))));
     // Only tests that share a process start logging twice; the first start wins.
     let _ = registry().with(layer.with_filter(filter)).with(spans).try_init();

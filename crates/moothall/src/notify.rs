@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use moothall_core::causes;
 use moothall_core::model::FailureKind;
-use moothall_core::text::shown_line;
+use moothall_core::text::sanitize_line;
 use moothall_core::{Conclusion, Outcome, RunId, RunVerdict};
 use moothall_engine::{RunExit, RunPause};
 use moothall_models::connection::is_loopback;
@@ -28,10 +28,11 @@ use crate::terminal::{self, YELLOW};
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Delay before each attempt.
-const PAUSES: [Duration; 3] = [Duration::ZERO, Duration::from_millis(500), Duration::from_secs(2)];
+const RETRY_DELAYS: [Duration; 3] =
+    [Duration::ZERO, Duration::from_millis(500), Duration::from_secs(2)];
 
 /// Prefix of base64 secrets in Standard Webhooks.
-const SECRET_MARK: &str = "whsec_";
+const SECRET_PREFIX: &str = "whsec_";
 
 /// Events that trigger a notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,7 +102,7 @@ impl RunNotification {
         }
     }
 
-    fn words(self) -> &'static str {
+    fn description(self) -> &'static str {
         match self {
             Self::Finished => "is finished",
             Self::Failed => "has failed",
@@ -125,18 +126,18 @@ struct WebhookMessage {
 }
 
 impl WebhookMessage {
-    fn new(run_id: &RunId, news: RunNotification, at_ms: u64) -> Self {
+    fn new(run_id: &RunId, notification: RunNotification, at_ms: u64) -> Self {
         let at = humantime::format_rfc3339_seconds(
             std::time::UNIX_EPOCH + Duration::from_secs(at_ms / 1000),
         );
         let body = json!({
-            "type": news.kind(),
+            "type": notification.kind(),
             "run_id": run_id,
-            "state": news.state(),
+            "state": notification.state(),
             "at": at.to_string(),
         });
         Self {
-            id: format!("{run_id}-{}-{at_ms}", news.kind()),
+            id: format!("{run_id}-{}-{at_ms}", notification.kind()),
             timestamp: (at_ms / 1000).to_string(),
             body: body.to_string(),
         }
@@ -144,7 +145,7 @@ impl WebhookMessage {
 
     /// The Standard Webhooks signature over id, timestamp and body.
     fn signature(&self, secret: &str) -> Result<String, &'static str> {
-        let key = match secret.strip_prefix(SECRET_MARK) {
+        let key = match secret.strip_prefix(SECRET_PREFIX) {
             Some(coded) => STANDARD.decode(coded).map_err(|_| "the secret is not valid base64")?,
             None => secret.as_bytes().to_vec(),
         };
@@ -155,67 +156,74 @@ impl WebhookMessage {
 }
 
 /// Reports the result on the terminal, then sends notifications.
-pub(crate) async fn conclude<T>(
+pub(crate) async fn report_and_notify<T>(
     loaded: &LoadedConfig,
     run_id: &RunId,
-    news: Option<RunNotification>,
-    left: anyhow::Result<T>,
+    notification: Option<RunNotification>,
+    result: anyhow::Result<T>,
     finish: impl AsyncFnOnce(T) -> anyhow::Result<CliExit>,
 ) -> anyhow::Result<CliExit> {
-    let told = match left {
-        Ok(left) => finish(left).await,
+    let reported = match result {
+        Ok(result) => finish(result).await,
         Err(error) => Err(error),
     };
-    tell(loaded, run_id, news).await;
-    told
+    send(loaded, run_id, notification).await;
+    reported
 }
 
 /// Sends the configured notifications, and returns when they are delivered or have failed.
-pub(crate) async fn tell(loaded: &LoadedConfig, run_id: &RunId, news: Option<RunNotification>) {
+pub(crate) async fn send(
+    loaded: &LoadedConfig,
+    run_id: &RunId,
+    notification: Option<RunNotification>,
+) {
     let section = &loaded.resolved.config.notify;
-    let Some(news) = news.filter(|_| section.desktop || section.webhook.is_some()) else { return };
-    if is_from_a_stranger(loaded) {
+    let Some(notification) = notification.filter(|_| section.desktop || section.webhook.is_some())
+    else {
+        return;
+    };
+    if is_untrusted(loaded) {
         return warn(
             "ignored the [notify] settings of the untrusted moothall.toml in the working directory",
         );
     }
     if section.desktop
-        && let Err(why) = on_desktop(run_id, news).await
+        && let Err(why) = show_on_desktop(run_id, notification).await
     {
         warn(&format!("no desktop notification: {why}"));
     }
     if let Some(url) = &section.webhook
-        && let Err(why) = post(loaded, section, url, run_id, news).await
+        && let Err(why) = post(loaded, section, url, run_id, notification).await
     {
         // The URL may contain a secret, so it is not printed.
         warn(&format!("`notify.webhook` failed: {why}"));
     }
 }
 
-fn warn(words: &str) {
-    terminal::note(&format!("{YELLOW}warning: {}{YELLOW:#}\n", shown_line(words)));
+fn warn(message: &str) {
+    terminal::note(&format!("{YELLOW}warning: {}{YELLOW:#}\n", sanitize_line(message)));
 }
 
 /// A `moothall.toml` in the working directory is untrusted: its author would learn about the user's
 /// runs.
-fn is_from_a_stranger(loaded: &LoadedConfig) -> bool {
+fn is_untrusted(loaded: &LoadedConfig) -> bool {
     let from_folder =
-        loaded.places.used().is_some_and(|used| used.by == ConfigFileSource::WorkingFolder);
+        loaded.locations.used().is_some_and(|used| used.by == ConfigFileSource::WorkingFolder);
     let keys = ["notify.desktop", "notify.webhook", "notify.webhook_secret_env"];
-    let theirs = |key: &&str| {
+    let is_from_file = |key: &&str| {
         matches!(
             loaded.resolved.origin(key),
             ConfigOrigin::File { .. } | ConfigOrigin::DotEnv { .. }
         )
     };
-    from_folder && keys.iter().any(theirs)
+    from_folder && keys.iter().any(is_from_file)
 }
 
-async fn on_desktop(run_id: &RunId, news: RunNotification) -> Result<(), String> {
-    let words = format!("run {} {}", run_store::short(run_id), news.words());
+async fn show_on_desktop(run_id: &RunId, notification: RunNotification) -> Result<(), String> {
+    let message = format!("run {} {}", run_store::short_id(run_id), notification.description());
     let mut command = tokio::process::Command::new("notify-send");
     command
-        .args(["--app-name=moothall", "moothall", &words])
+        .args(["--app-name=moothall", "moothall", &message])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -233,10 +241,10 @@ async fn post(
     section: &NotifySection,
     url: &str,
     run_id: &RunId,
-    news: RunNotification,
+    notification: RunNotification,
 ) -> Result<(), String> {
     let url = Url::parse(url).map_err(|error| error.to_string())?;
-    let message = WebhookMessage::new(run_id, news, now_ms());
+    let message = WebhookMessage::new(run_id, notification, now_ms());
     let signature = match &section.webhook_secret_env {
         Some(name) => {
             let secret = loaded.environment.get(name).or_else(|| loaded.dotenv.get(name));
@@ -249,8 +257,8 @@ async fn post(
     };
     let client = client(&url).map_err(|error| error.without_url().to_string())?;
     let mut last = String::new();
-    for pause in PAUSES {
-        tokio::time::sleep(pause).await;
+    for delay in RETRY_DELAYS {
+        tokio::time::sleep(delay).await;
         let mut request = client
             .post(url.clone())
             .header("content-type", "application/json")
@@ -269,7 +277,7 @@ async fn post(
             Err(error) => last = root(&error.without_url()),
         }
     }
-    Err(format!("{last} ({} attempts)", PAUSES.len()))
+    Err(format!("{last} ({} attempts)", RETRY_DELAYS.len()))
 }
 
 /// The innermost cause, such as a refused connection, which is the most helpful one.

@@ -16,7 +16,7 @@ fn outcome(severity: FindingSeverity) -> Outcome {
 }
 
 #[test]
-fn what_a_person_does_not_know_is_news() {
+fn only_events_the_user_does_not_know_of_are_notified() {
     let failure = ModelFailure::new(FailureKind::OverBudget, "too dear");
     let failed = Outcome::new(Vec::new(), Conclusion::Failed { kind: FailureKind::Auth });
     let cases = [
@@ -39,7 +39,7 @@ fn what_a_person_does_not_know_is_news() {
 
 /// A run that was paused on a question was announced as finished.
 #[test]
-fn run_that_waits_for_a_person_is_announced_with_its_true_state() {
+fn a_run_that_needs_review_is_notified_with_its_actual_state() {
     for (news, state) in [
         (RunNotification::Question, RunState::Paused),
         (RunNotification::Waiting, RunState::Finished),
@@ -49,7 +49,7 @@ fn run_that_waits_for_a_person_is_announced_with_its_true_state() {
 }
 
 #[test]
-fn message_names_the_run_and_nothing_else() {
+fn a_notification_contains_only_the_run() {
     let run_id: RunId = "019a85c0-2f6e-7cc1-a5a0-3b0a4f1d2e3c".parse().unwrap();
     assert_eq!(
         WebhookMessage::new(&run_id, RunNotification::Budget, 1_763_000_000_999),

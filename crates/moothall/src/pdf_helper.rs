@@ -25,12 +25,12 @@ pub(crate) async fn typeset(
     paper: PaperSize,
 ) -> Result<Vec<u8>, CliError> {
     let program = std::env::current_exe().and_then(fs_err::canonicalize).map_err(cannot_start)?;
-    typeset_with(&beside(&program), document, paper).await
+    typeset_with(&helper_path(&program), document, paper).await
 }
 
 /// Only the directory of this program is searched, because a `moothall-pdf` elsewhere on PATH may
 /// be another version or untrusted.
-fn beside(program: &Path) -> PathBuf {
+fn helper_path(program: &Path) -> PathBuf {
     program.with_file_name(format!("{NAME}{}", std::env::consts::EXE_SUFFIX))
 }
 

@@ -16,21 +16,21 @@ fn document() -> ReportDocument {
 /// Uses this shell script as the helper.
 async fn with_script(script: &str) -> Result<Vec<u8>, String> {
     let folder = tempfile::tempdir().unwrap();
-    let helper = beside(&folder.path().join("moothall"));
+    let helper = helper_path(&folder.path().join("moothall"));
     fs_err::write(&helper, format!("#!/bin/sh\n{script}\n")).unwrap();
     fs_err::set_permissions(&helper, std::fs::Permissions::from_mode(0o755)).unwrap();
     typeset_with(&helper, &document(), PaperSize::Letter).await.map_err(|error| error.render())
 }
 
 #[tokio::test]
-async fn document_goes_in_and_the_pdf_comes_out() {
+async fn the_pdf_helper_converts_a_document() {
     let made = with_script("read -r document; echo \"$1 $document\"").await.unwrap();
     let made = String::from_utf8(made).unwrap();
     assert!(made.starts_with("letter {\"title\":\"Memo\""), "{made}");
 }
 
 #[tokio::test]
-async fn environment_with_its_keys_stays_here() {
+async fn the_pdf_helper_gets_no_environment_variables() {
     // A shell sets a few variables itself.
     let made = with_script("/usr/bin/env").await.unwrap();
     let made = String::from_utf8(made).unwrap();
@@ -42,7 +42,7 @@ async fn environment_with_its_keys_stays_here() {
 }
 
 #[tokio::test]
-async fn failure_is_told_with_the_words_of_the_helper() {
+async fn a_pdf_helper_failure_is_reported_with_its_message() {
     assert_eq!(
         with_script("echo 'error: the template failed: bug' >&2; exit 1").await.unwrap_err(),
         "error: `moothall-pdf` failed (exit status: 1): the template failed: bug\n\
@@ -51,9 +51,9 @@ async fn failure_is_told_with_the_words_of_the_helper() {
 }
 
 #[tokio::test]
-async fn missing_helper_is_told_with_a_hint() {
+async fn a_missing_pdf_helper_is_reported_with_a_hint() {
     let folder = tempfile::tempdir().unwrap();
-    let helper = beside(&folder.path().join("moothall"));
+    let helper = helper_path(&folder.path().join("moothall"));
     let error = typeset_with(&helper, &document(), PaperSize::A4).await.unwrap_err();
     assert_eq!(
         error.render(),

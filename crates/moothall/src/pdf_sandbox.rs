@@ -17,7 +17,7 @@ const IMAGE: &str = "documents";
 /// An executor in the strongest sandbox that works on this machine.
 #[derive(Debug)]
 pub(crate) struct PdfSandbox {
-    means: Result<PdfSandboxOptions, SandboxFailure>,
+    options: Result<PdfSandboxOptions, SandboxFailure>,
     opened: OnceCell<Result<SandboxExecutor, SandboxFailure>>,
 }
 
@@ -34,17 +34,17 @@ impl PdfSandbox {
         engine: Option<EngineChoice>,
         allow_shared_kernel: bool,
     ) -> Arc<Self> {
-        let means = isolation::policy(loaded, engine, allow_shared_kernel).and_then(|policy| {
+        let options = isolation::policy(loaded, engine, allow_shared_kernel).and_then(|policy| {
             let host = isolation::host(loaded)?;
             Ok(PdfSandboxOptions { host, policy, memory: isolation::memory(loaded) })
         });
-        let means = means.map_err(|error| failed(SandboxFailureKind::NoEngine, &error));
-        Arc::new(Self { means, opened: OnceCell::new() })
+        let options = options.map_err(|error| failed(SandboxFailureKind::NoEngine, &error));
+        Arc::new(Self { options, opened: OnceCell::new() })
     }
 
     async fn open(&self) -> Result<SandboxExecutor, SandboxFailure> {
         let PdfSandboxOptions { host, policy, memory } =
-            self.means.as_ref().map_err(Clone::clone)?;
+            self.options.as_ref().map_err(Clone::clone)?;
         match host.choose(policy, IMAGE).await {
             Ok(chosen) => {
                 let options = PoolOptions { idle: 0, memory: memory.clone() };
@@ -77,7 +77,7 @@ impl ProgramExecutor for PdfSandbox {
 }
 
 fn failed(kind: SandboxFailureKind, error: &CliError) -> SandboxFailure {
-    let mut detail = error.words();
+    let mut detail = error.full_message();
     if let Some(hint) = &error.hint {
         detail.push_str(&format!("; {hint}"));
     }

@@ -7,7 +7,7 @@
 mod bundled;
 mod layout;
 
-use moothall_core::text::shown_line;
+use moothall_core::text::sanitize_line;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ const MAX_HEADERS: usize = 64;
 const MAX_FILE_BYTES: u64 = 64 << 20;
 const MAX_CONNECTIONS: usize = 32;
 /// Timeout of one connection, reading and writing.
-const PATIENCE: Duration = Duration::from_secs(30);
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The location of recorded responses.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,17 +39,17 @@ pub(crate) enum FilingRecording {
 impl FilingRecording {
     /// A recording in the user's directory.
     pub(crate) fn in_folder(folder: &Path) -> Result<Self, CliError> {
-        let whole = folder.canonicalize().map_err(|error| {
-            let words = format!("cannot read the recording `{}`", folder.display());
-            CliError::usage(words).with_source(error)
+        let canonical = folder.canonicalize().map_err(|error| {
+            let message = format!("cannot read the recording `{}`", folder.display());
+            CliError::usage(message).with_source(error)
         })?;
-        if !whole.join("companyfacts").is_dir() {
+        if !canonical.join("companyfacts").is_dir() {
             let shown = folder.display();
             return Err(CliError::usage(format!("{shown} is not a recording of filings")).with_hint(
                 "expected companyfacts/ and submissions/ with files such as CIK0000320193.json, and reference/company_tickers.json",
             ));
         }
-        Ok(Self::Folder(whole))
+        Ok(Self::Folder(canonical))
     }
 
     /// The name shown in reports.
@@ -57,14 +57,14 @@ impl FilingRecording {
         match self {
             Self::Folder(folder) => folder
                 .file_name()
-                .map_or_else(|| "/".to_owned(), |name| shown_line(&name.to_string_lossy())),
+                .map_or_else(|| "/".to_owned(), |name| sanitize_line(&name.to_string_lossy())),
             Self::Bundled => BUNDLED_TICKER.to_owned(),
         }
     }
 
     /// The response to a request for this path.
     pub(crate) fn read(&self, path: &str) -> Option<Vec<u8>> {
-        let file = layout::file_of(path)?;
+        let file = layout::recording_path(path)?;
         match self {
             Self::Folder(root) => read_inside(root, &file),
             Self::Bundled => bundled::read(&file).map(<[u8]>::to_vec),
@@ -119,7 +119,8 @@ async fn serve(listener: TcpListener, recording: Arc<FilingRecording>) {
             Ok((stream, _)) => {
                 let recording = Arc::clone(&recording);
                 tokio::spawn(async move {
-                    let _ = tokio::time::timeout(PATIENCE, answer(stream, recording)).await;
+                    let _ =
+                        tokio::time::timeout(CONNECTION_TIMEOUT, answer(stream, recording)).await;
                     drop(slot);
                 });
             }
@@ -166,10 +167,10 @@ async fn request(stream: &mut TcpStream) -> std::io::Result<RecordingRequest> {
             None if head.len() >= MAX_HEAD_BYTES => return Ok(RecordingRequest::Broken),
             None => {}
         }
-        let mut piece = [0; 2048];
-        match stream.read(&mut piece).await? {
+        let mut chunk = [0; 2048];
+        match stream.read(&mut chunk).await? {
             0 => return Ok(RecordingRequest::Broken),
-            length => head.extend_from_slice(&piece[..length]),
+            length => head.extend_from_slice(&chunk[..length]),
         }
     }
 }

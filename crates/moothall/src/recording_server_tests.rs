@@ -23,7 +23,7 @@ fn get(path: &str) -> String {
 }
 
 #[tokio::test]
-async fn file_of_the_recording_is_the_answer() {
+async fn the_recording_server_returns_the_recorded_file() {
     let answer =
         said(FilingRecording::Bundled, get("/files/company_tickers.json").as_bytes()).await;
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
@@ -33,7 +33,7 @@ async fn file_of_the_recording_is_the_answer() {
 }
 
 #[tokio::test]
-async fn only_known_paths_and_methods_are_answered() {
+async fn the_recording_server_answers_only_known_paths_and_methods() {
     let missing = "HTTP/1.1 404 Not Found";
     for path in ["/", "/submissions/CIK0000320193.json", "/files/../Cargo.toml", "/etc/passwd"] {
         assert_eq!(status(FilingRecording::Bundled, &get(path)).await, missing, "{path}");
@@ -48,7 +48,7 @@ async fn only_known_paths_and_methods_are_answered() {
 }
 
 #[tokio::test]
-async fn link_that_leads_out_of_the_folder_is_not_there() {
+async fn the_recording_server_does_not_follow_links_out_of_the_directory() {
     let outside = tempfile::tempdir().unwrap();
     let folder = tempfile::tempdir().unwrap();
     fs_err::write(outside.path().join("secret"), "secret").unwrap();
@@ -73,7 +73,7 @@ async fn link_that_leads_out_of_the_folder_is_not_there() {
 }
 
 #[test]
-fn folder_that_is_no_recording_is_refused_with_a_hint() {
+fn a_directory_without_a_recording_is_refused_with_a_hint() {
     let folder = tempfile::tempdir().unwrap();
     let refused = FilingRecording::in_folder(folder.path()).unwrap_err();
     assert!(refused.message.ends_with(" is not a recording of filings") && refused.hint.is_some());

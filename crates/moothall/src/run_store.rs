@@ -27,14 +27,14 @@ pub(crate) const FILE_NAME: &str = "moothall.db";
 const SHORT_ID_CHARS: usize = 13;
 
 /// Checking a lock takes it briefly, so taking a busy lock is retried.
-const LOCK_AGAIN: Duration = Duration::from_millis(40);
+const LOCK_RETRY_DELAY: Duration = Duration::from_millis(40);
 const LOCK_TRIES: u32 = 3;
 
 /// The store of runs and the locks on them.
 #[derive(Debug)]
 pub(crate) struct RunStore {
     pub(crate) store: Arc<dyn Store>,
-    kept: StoreBackend,
+    backend: StoreBackend,
     locks: PathBuf,
 }
 
@@ -65,10 +65,10 @@ impl RunStore {
         match DatabaseConfig::of(loaded)? {
             Some(database) => {
                 let store = Arc::new(database.open().await?);
-                let locks = loaded.places.folders.state.join("locks");
-                Ok(Self { store: store.clone(), kept: StoreBackend::Database(store), locks })
+                let locks = loaded.locations.folders.state.join("locks");
+                Ok(Self { store: store.clone(), backend: StoreBackend::Database(store), locks })
             }
-            None => Self::open_file(&loaded.places.folders).await,
+            None => Self::open_file(&loaded.locations.folders).await,
         }
     }
 
@@ -88,12 +88,12 @@ impl RunStore {
         })?;
         let store = Arc::new(store);
         let locks = folders.state.join("locks");
-        Ok(Self { store: store.clone(), kept: StoreBackend::File(store), locks })
+        Ok(Self { store: store.clone(), backend: StoreBackend::File(store), locks })
     }
 
     /// Teams and their credentials.
     pub(crate) fn accounts(&self) -> &dyn AccountStore {
-        match &self.kept {
+        match &self.backend {
             StoreBackend::File(store) => &**store,
             StoreBackend::Database(store) => &**store,
         }
@@ -101,7 +101,7 @@ impl RunStore {
 
     /// Same as [`Self::accounts`], with shared ownership.
     pub(crate) fn shared_accounts(&self) -> Arc<dyn AccountStore> {
-        match &self.kept {
+        match &self.backend {
             StoreBackend::File(store) => Arc::<SqliteStore>::clone(store),
             StoreBackend::Database(store) => Arc::<PgStore>::clone(store),
         }
@@ -109,7 +109,7 @@ impl RunStore {
 
     /// Closes the store. The last process to close the file removes its side files.
     pub(crate) async fn close(&self) {
-        match &self.kept {
+        match &self.backend {
             StoreBackend::File(store) => store.close().await,
             StoreBackend::Database(store) => store.close().await,
         }
@@ -119,7 +119,7 @@ impl RunStore {
     pub(crate) async fn open_existing(loaded: &LoadedConfig) -> Result<Option<Self>, CliError> {
         match DatabaseConfig::of(loaded)? {
             Some(_) => Self::open(loaded).await.map(Some),
-            None => Self::open_existing_file(&loaded.places.folders).await,
+            None => Self::open_existing_file(&loaded.locations.folders).await,
         }
     }
 
@@ -138,7 +138,7 @@ impl RunStore {
             match self.try_lock(run_id).await {
                 Err(EngineError::Busy(_)) if tries < LOCK_TRIES => {
                     tries += 1;
-                    tokio::time::sleep(LOCK_AGAIN).await;
+                    tokio::time::sleep(LOCK_RETRY_DELAY).await;
                 }
                 taken => return taken,
             }
@@ -147,7 +147,7 @@ impl RunStore {
 
     async fn try_lock(&self, run_id: &RunId) -> Result<DriverLock, EngineError> {
         let on_this_machine = RunLock::take(&self.locks, run_id)?;
-        let on_all_machines = match &self.kept {
+        let on_all_machines = match &self.backend {
             StoreBackend::File(_) => None,
             StoreBackend::Database(store) => {
                 let taken = store.drive(run_id).await?;
@@ -163,7 +163,7 @@ impl RunStore {
         lane: &str,
         width: u32,
     ) -> Result<Option<ConcurrencySlot>, EngineError> {
-        match &self.kept {
+        match &self.backend {
             StoreBackend::File(_) => {
                 Ok(SlotLock::take(&self.locks, lane, width)?.map(ConcurrencySlot::OnThisMachine))
             }
@@ -182,7 +182,7 @@ impl RunStore {
         amount: u32,
         quota: MinuteQuota,
     ) -> Result<Duration, StoreError> {
-        match &self.kept {
+        match &self.backend {
             StoreBackend::File(_) => Ok(Duration::ZERO),
             StoreBackend::Database(store) => {
                 store.book_quota(name, amount, quota.period, quota.burst.get()).await
@@ -194,9 +194,9 @@ impl RunStore {
     /// run until it pauses or ends.
     pub(crate) async fn driven(&self, rows: &[RunRow]) -> Result<BTreeSet<RunId>, StoreError> {
         let (on_clusters, others): (Vec<&RunRow>, Vec<&RunRow>) =
-            rows.iter().partition(|row| restate_of(&row.spec).is_some());
+            rows.iter().partition(|row| restate_url(&row.spec).is_some());
         let ids: Vec<RunId> = others.into_iter().map(|row| row.run_id.clone()).collect();
-        let mut driven: BTreeSet<RunId> = match &self.kept {
+        let mut driven: BTreeSet<RunId> = match &self.backend {
             StoreBackend::File(_) => {
                 ids.into_iter().filter(|id| RunLock::is_held(&self.locks, id)).collect()
             }
@@ -208,7 +208,7 @@ impl RunStore {
     }
 
     pub(crate) async fn is_driven(&self, row: &RunRow) -> Result<bool, CliError> {
-        let driven = self.driven(std::slice::from_ref(row)).await.map_err(broken)?;
+        let driven = self.driven(std::slice::from_ref(row)).await.map_err(store_error)?;
         Ok(!driven.is_empty())
     }
 
@@ -218,46 +218,47 @@ impl RunStore {
     }
 
     /// Finds a run by its id or a unique prefix.
-    pub(crate) async fn find(&self, words: &str) -> Result<RunRow, CliError> {
-        let id = match self.store.find_runs(words, TeamFilter::All).await.map_err(broken)? {
-            RunMatch::One(id) => id,
-            RunMatch::None => return Err(no_such_run(words)),
-            RunMatch::Several(ids) => {
-                let ids: Vec<&str> = ids.iter().map(RunId::as_str).collect();
-                return Err(CliError::usage(format!("`{words}` matches several runs"))
-                    .with_hint(format!("use a longer prefix:\n  {}", ids.join("\n  "))));
-            }
-        };
-        let row = self.store.run(&id).await.map_err(broken)?;
-        row.ok_or_else(|| no_such_run(words))
+    pub(crate) async fn find(&self, id_or_prefix: &str) -> Result<RunRow, CliError> {
+        let id =
+            match self.store.find_runs(id_or_prefix, TeamFilter::All).await.map_err(store_error)? {
+                RunMatch::One(id) => id,
+                RunMatch::None => return Err(no_such_run(id_or_prefix)),
+                RunMatch::Several(ids) => {
+                    let ids: Vec<&str> = ids.iter().map(RunId::as_str).collect();
+                    return Err(CliError::usage(format!("`{id_or_prefix}` matches several runs"))
+                        .with_hint(format!("use a longer prefix:\n  {}", ids.join("\n  "))));
+                }
+            };
+        let row = self.store.run(&id).await.map_err(store_error)?;
+        row.ok_or_else(|| no_such_run(id_or_prefix))
     }
 }
 
 pub(crate) async fn open_and_find(
     loaded: &LoadedConfig,
-    words: &str,
+    id_or_prefix: &str,
 ) -> Result<(RunStore, RunRow), CliError> {
-    let local = RunStore::open_existing(loaded).await?.ok_or_else(|| no_such_run(words))?;
-    let row = local.find(words).await?;
+    let local = RunStore::open_existing(loaded).await?.ok_or_else(|| no_such_run(id_or_prefix))?;
+    let row = local.find(id_or_prefix).await?;
     Ok((local, row))
 }
 
-pub(crate) fn no_such_run(words: &str) -> CliError {
-    CliError::usage(format!("no run `{words}`")).with_hint("see `moothall runs`")
+pub(crate) fn no_such_run(id_or_prefix: &str) -> CliError {
+    CliError::usage(format!("no run `{id_or_prefix}`")).with_hint("see `moothall runs`")
 }
 
 /// Converts an error of the store.
-pub(crate) fn broken(error: StoreError) -> CliError {
+pub(crate) fn store_error(error: StoreError) -> CliError {
     CliError::failed("cannot access the run store").with_source(error)
 }
 
 /// The id prefix shown in lists.
-pub(crate) fn short(id: &RunId) -> &str {
+pub(crate) fn short_id(id: &RunId) -> &str {
     id.as_str().get(..SHORT_ID_CHARS).unwrap_or(id.as_str())
 }
 
 /// The URL of the Restate cluster that executes a run, if any.
-pub(crate) fn restate_of(spec: &StoredSpec) -> Option<&str> {
+pub(crate) fn restate_url(spec: &StoredSpec) -> Option<&str> {
     spec.read().ok()?.settings().restate.as_deref()
 }
 

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use crate::run_store::{ConcurrencySlot, RunStore};
 
 /// Poll interval for slots released by other processes.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Concurrency slots in the shared store. The slots of a process that dies are released
 /// immediately; a suspended process keeps its slots.
@@ -50,7 +50,7 @@ impl StoreLimiter {
         Arc::clone(lanes.entry(lane.to_owned()).or_default())
     }
 
-    async fn pass(&self, lane: &str, width: u32) -> StoreLimiterPermit {
+    async fn acquire(&self, lane: &str, width: u32) -> StoreLimiterPermit {
         let queue = self.queue(lane);
         let slot = {
             let _turn = queue.turn.lock().await;
@@ -60,7 +60,7 @@ impl StoreLimiter {
                 if let Ok(Some(slot)) = self.local.slot(lane, width).await {
                     break slot;
                 }
-                let _ = tokio::time::timeout(LOOK_AGAIN, queue.freed.notified()).await;
+                let _ = tokio::time::timeout(POLL_INTERVAL, queue.freed.notified()).await;
             }
         };
         StoreLimiterPermit { slot: Some(slot), queue }
@@ -69,7 +69,7 @@ impl StoreLimiter {
 
 impl SharedLimiter for StoreLimiter {
     fn enter<'a>(&'a self, lane: &'a str, width: u32) -> EnterFuture<'a> {
-        Box::pin(async move { Box::new(self.pass(lane, width).await) as Pass })
+        Box::pin(async move { Box::new(self.acquire(lane, width).await) as Pass })
     }
 
     fn wait_for_quota<'a>(
@@ -86,7 +86,7 @@ impl SharedLimiter for StoreLimiter {
                         Ok(wait) => break wait,
                         Err(error) => {
                             tracing::warn!(%error, "cannot read a shared limit, trying again");
-                            tokio::time::sleep(LOOK_AGAIN).await;
+                            tokio::time::sleep(POLL_INTERVAL).await;
                         }
                     }
                 };

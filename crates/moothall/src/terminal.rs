@@ -46,26 +46,26 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
 /// Whether standard output is still being read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StdoutState {
-    There,
-    Gone,
+    Open,
+    Closed,
 }
 
 /// Like [`print`], but reports a closed pipe so the caller can stop.
-pub(crate) fn print_on(text: &str) -> io::Result<StdoutState> {
+pub(crate) fn print_or_closed(text: &str) -> io::Result<StdoutState> {
     let mut stdout = anstream::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Ok(()) => Ok(StdoutState::There),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(StdoutState::Gone),
+        Ok(()) => Ok(StdoutState::Open),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(StdoutState::Closed),
         Err(error) => Err(error),
     }
 }
 
 /// Prints the answer of a model: unchanged to a file or pipe, where it is data, and sanitized by
-/// [`text::shown`] to a terminal.
+/// [`text::sanitize`] to a terminal.
 pub(crate) fn print_answer(text: &str) -> io::Result<()> {
     let stdout = io::stdout().lock();
     if stdout.is_terminal() {
-        write_all(stdout, &text::shown(text))
+        write_all(stdout, &text::sanitize(text))
     } else {
         write_all(stdout, text)
     }
@@ -115,7 +115,7 @@ pub(crate) fn draw_frame(lines: &[String]) {
     let mut frame = frame();
     // Synchronized update, with line wrapping disabled in case a line is wider than calculated.
     let mut drawn = String::from("\x1b[?2026h\x1b[?7l");
-    drawn.push_str(&to_its_top(*frame));
+    drawn.push_str(&cursor_to_top(*frame));
     for line in lines {
         drawn.push_str(line);
         drawn.push_str("\x1b[K\n");
@@ -136,13 +136,13 @@ pub(crate) fn keep_frame() {
 
 fn erase(frame: &mut usize) {
     if *frame > 0 {
-        let erased = to_its_top(*frame) + "\x1b[J";
+        let erased = cursor_to_top(*frame) + "\x1b[J";
         let _ = io::stderr().lock().write_all(erased.as_bytes());
         *frame = 0;
     }
 }
 
-fn to_its_top(lines: usize) -> String {
+fn cursor_to_top(lines: usize) -> String {
     match lines {
         0 => "\r".to_owned(),
         lines => format!("\r\x1b[{lines}A"),
@@ -167,9 +167,9 @@ impl io::Write for LogOutput {
 
 /// Columns and rows of the terminal on standard error.
 pub(crate) fn size() -> (usize, usize) {
-    let told = rustix::termios::tcgetwinsize(io::stderr()).ok();
-    let told = told.filter(|told| told.ws_col > 0 && told.ws_row > 0);
-    told.map_or((80, 24), |told| (usize::from(told.ws_col), usize::from(told.ws_row)))
+    let window = rustix::termios::tcgetwinsize(io::stderr()).ok();
+    let window = window.filter(|window| window.ws_col > 0 && window.ws_row > 0);
+    window.map_or((80, 24), |window| (usize::from(window.ws_col), usize::from(window.ws_row)))
 }
 
 pub(crate) fn stderr_has_colour() -> bool {

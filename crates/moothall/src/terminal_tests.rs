@@ -3,7 +3,7 @@ use std::io::{self, Write};
 use super::{painted, write_all};
 
 #[test]
-fn error_and_every_hint_are_painted_and_nothing_else() {
+fn only_the_error_and_hint_labels_are_coloured() {
     assert_eq!(
         painted("error: a hint: b\nhint: c\nhint: d\n"),
         "\u{1b}[1m\u{1b}[31merror:\u{1b}[0m a hint: b\n\u{1b}[36mhint:\u{1b}[0m c\n\u{1b}[36mhint:\u{1b}[0m d\n"
@@ -24,7 +24,7 @@ impl Write for Closed {
 }
 
 #[test]
-fn reader_that_went_away_is_no_error_and_a_full_disk_is_one() {
+fn a_closed_pipe_is_not_an_output_error_but_a_full_disk_is() {
     assert!(write_all(Closed(io::ErrorKind::BrokenPipe), "text").is_ok());
     let full = write_all(Closed(io::ErrorKind::StorageFull), "text").unwrap_err();
     assert_eq!(full.kind(), io::ErrorKind::StorageFull);

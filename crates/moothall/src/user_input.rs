@@ -16,14 +16,18 @@ use crate::files;
 const MAX_FILE_BYTES: u64 = 512 * 1024;
 
 /// Hint for invalid files with moves.
-const HOW: &str =
+const MOVE_FORMAT_HINT: &str =
     "a move needs a `title` and a `thesis`; see `moothall moves --help` for an example";
 
 /// Key of the hash of the original move, in an exported file.
 const SEAL: &str = "seal";
 
 /// The user's name: `by`, or the login name.
-pub(crate) fn who(loaded: &LoadedConfig, by: Option<&str>, does: &str) -> Result<String, CliError> {
+pub(crate) fn user_name(
+    loaded: &LoadedConfig,
+    by: Option<&str>,
+    does: &str,
+) -> Result<String, CliError> {
     let user = ["USER", "LOGNAME"].iter().find_map(|name| loaded.environment.get(name));
     match by.or(user).map(str::trim) {
         Some(by) if !by.is_empty() => Ok(by.to_owned()),
@@ -35,16 +39,16 @@ pub(crate) fn who(loaded: &LoadedConfig, by: Option<&str>, does: &str) -> Result
 }
 
 /// A brief, given as text or as the name of a file.
-pub(crate) fn brief(words_or_file: &str) -> Result<String, CliError> {
-    let path = Path::new(words_or_file);
+pub(crate) fn brief(text_or_path: &str) -> Result<String, CliError> {
+    let path = Path::new(text_or_path);
     let text = if path.is_file() {
         text_of(path, "the brief")?
-    } else if looks_like_a_file(words_or_file) {
-        let shown = display::line(words_or_file);
+    } else if looks_like_a_file(text_or_path) {
+        let shown = display::line(text_or_path);
         return Err(CliError::usage(format!("no file `{shown}`"))
             .with_hint("`--brief` takes a text or the name of a text file"));
     } else {
-        words_or_file.to_owned()
+        text_or_path.to_owned()
     };
     Ok(text.replace("\r\n", "\n").trim().to_owned())
 }
@@ -70,34 +74,34 @@ fn sealed_moves(path: &Path) -> Result<Vec<(Proposal, Option<Sha256Hex>)>, CliEr
         Value::Object(mut table) if table.contains_key("moves") => {
             let others = table.keys().find(|key| *key != "moves").cloned();
             if let Some(other) = others {
-                let words =
+                let message =
                     format!("{shown}: unexpected key `{}` next to `moves`", display::line(&other));
-                return Err(CliError::usage(words).with_hint(HOW));
+                return Err(CliError::usage(message).with_hint(MOVE_FORMAT_HINT));
             }
             match table.remove("moves") {
                 Some(Value::Array(list)) => list,
                 _ => {
-                    let words = format!("{shown}: `moves` must be a list");
-                    return Err(CliError::usage(words).with_hint(HOW));
+                    let message = format!("{shown}: `moves` must be a list");
+                    return Err(CliError::usage(message).with_hint(MOVE_FORMAT_HINT));
                 }
             }
         }
         single => vec![single],
     };
     if list.is_empty() {
-        return Err(CliError::usage(format!("{shown}: no moves found")).with_hint(HOW));
+        return Err(CliError::usage(format!("{shown}: no moves found")).with_hint(MOVE_FORMAT_HINT));
     }
     if list.len() > MAX_ADDED_MOVES {
-        let words = format!("{shown}: too many moves: {} (limit: {MAX_ADDED_MOVES})", list.len());
-        return Err(CliError::usage(words));
+        let message = format!("{shown}: too many moves: {} (limit: {MAX_ADDED_MOVES})", list.len());
+        return Err(CliError::usage(message));
     }
     let many = list.len();
     let mut moves = Vec::new();
     for (place, mut value) in (1..).zip(list) {
-        let of = if many > 1 { format!("move {place}: ") } else { String::new() };
+        let prefix = if many > 1 { format!("move {place}: ") } else { String::new() };
         let refused = |why: String| {
             let why = display::line(&why);
-            CliError::usage(format!("{shown}: {of}{why}")).with_hint(HOW)
+            CliError::usage(format!("{shown}: {prefix}{why}")).with_hint(MOVE_FORMAT_HINT)
         };
         let seal = value.as_object_mut().and_then(|table| table.remove(SEAL));
         let seal = seal.map(serde_json::from_value).transpose();
@@ -119,14 +123,18 @@ pub(crate) fn one_move(path: &Path) -> Result<(Proposal, Option<Sha256Hex>), Cli
     match (moves.pop(), moves.is_empty()) {
         (Some(one), true) => Ok(one),
         _ => {
-            let words = format!("{}: more than one move", path.display());
-            Err(CliError::usage(words).with_hint("use one file per edited move"))
+            let message = format!("{}: more than one move", path.display());
+            Err(CliError::usage(message).with_hint("use one file per edited move"))
         }
     }
 }
 
 /// A move as an editable TOML file.
-pub(crate) fn file_of(head: &str, one: &Proposal, seal: &Sha256Hex) -> Result<String, CliError> {
+pub(crate) fn render_move_file(
+    head: &str,
+    one: &Proposal,
+    seal: &Sha256Hex,
+) -> Result<String, CliError> {
     let body = toml::to_string_pretty(&MoveFile::from(one))
         .map_err(|error| CliError::failed("cannot serialize a move").with_source(error))?;
     let why = "do not change: used to detect that the move has changed since";
@@ -139,13 +147,14 @@ fn value_of(path: &Path, text: &str) -> Result<Value, CliError> {
     if is_json {
         return serde_json::from_str(text).map_err(|error| {
             let why = display::line(&error.to_string());
-            CliError::usage(format!("{shown} is not valid JSON: {why}")).with_hint(HOW)
+            CliError::usage(format!("{shown} is not valid JSON: {why}")).with_hint(MOVE_FORMAT_HINT)
         });
     }
     let table: toml::Table = toml::from_str(text).map_err(|error| {
         let why = display::line(error.message());
         let line = error.span().map_or(1, |span| line_of(text, span.start));
-        CliError::usage(format!("{shown} is not valid TOML: {why} (line {line})")).with_hint(HOW)
+        CliError::usage(format!("{shown} is not valid TOML: {why} (line {line})"))
+            .with_hint(MOVE_FORMAT_HINT)
     })?;
     serde_json::to_value(table)
         .map_err(|error| CliError::usage(format!("cannot read {shown}")).with_source(error))

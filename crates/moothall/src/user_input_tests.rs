@@ -12,12 +12,12 @@ fn titles(name: &str, text: &str) -> Result<Vec<String>, String> {
     let shown = path.display().to_string();
     match moves(&path) {
         Ok(moves) => Ok(moves.into_iter().map(|one| one.title).collect()),
-        Err(error) => Err(error.words().replace(&shown, "FILE")),
+        Err(error) => Err(error.full_message().replace(&shown, "FILE")),
     }
 }
 
 #[test]
-fn moves_are_read_in_every_form_that_people_write() {
+fn user_moves_are_parsed_in_every_supported_format() {
     let single = "title = \"A\"\nthesis = \"a.\"\n";
     assert_eq!(titles("m.toml", single).unwrap(), ["A"]);
     let list =
@@ -29,7 +29,7 @@ fn moves_are_read_in_every_form_that_people_write() {
 }
 
 #[test]
-fn mistakes_are_told_with_their_place() {
+fn mistakes_in_a_move_file_are_reported_with_their_location() {
     let refused = |name: &str, text: &str| titles(name, text).unwrap_err();
     assert_eq!(refused("m.toml", "title = \"A\"\n"), "FILE: missing field `thesis`");
     assert_eq!(
@@ -49,15 +49,15 @@ fn mistakes_are_told_with_their_place() {
 }
 
 #[test]
-fn brief_is_words_or_a_file() {
+fn the_brief_may_be_a_text_or_a_file() {
     let (_folder, path) = written("brief.md", "Shall we grow?\r\nNot with debt.\n");
     assert_eq!(brief(path.to_str().unwrap()).unwrap(), "Shall we grow?\nNot with debt.");
     assert_eq!(brief(" Shall we grow? ").unwrap(), "Shall we grow?");
-    assert_eq!(brief("missing.md").unwrap_err().words(), "no file `missing.md`");
+    assert_eq!(brief("missing.md").unwrap_err().full_message(), "no file `missing.md`");
 }
 
 #[test]
-fn file_to_edit_is_read_back_as_the_same_move() {
+fn a_rendered_move_file_is_parsed_back_as_the_same_move() {
     let (_folder, path) = written(
         "m.json",
         r#"{"title": "A \"quoted\" one", "thesis": "a.", "actions": ["x", "y"], "cost": "3"}"#,
@@ -65,7 +65,7 @@ fn file_to_edit_is_read_back_as_the_same_move() {
     let (first, unsealed) = one_move(&path).unwrap();
     assert_eq!(unsealed, None);
     let seal = Sha256Hex::of(b"as it was");
-    let file = file_of("m1\nby analyst_1", &first, &seal).unwrap();
+    let file = render_move_file("m1\nby analyst_1", &first, &seal).unwrap();
     let (_folder, again) = written("m.toml", &file);
     assert_eq!(one_move(&again).unwrap(), (first, Some(seal)));
     let (_folder, broken) = written("m.toml", &file.replace(&seal.to_string(), "mine"));

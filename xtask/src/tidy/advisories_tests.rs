@@ -9,7 +9,7 @@ fn checked(reason: &str) -> Vec<String> {
 }
 
 #[test]
-fn an_ignored_advisory_names_a_crate_of_the_lock_file_and_its_way_out() {
+fn an_ignored_advisory_names_a_locked_crate_and_its_removal_condition() {
     assert_eq!(checked("rsa, by a: not used; leaves with a 2"), Vec::<String>::new());
     assert_eq!(
         checked("gone, by a: not used; leaves with a 2"),

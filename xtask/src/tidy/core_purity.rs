@@ -102,10 +102,10 @@ const INDIRECT: &[&str] = &[
 ];
 
 /// Modules of `std` that do I/O or read global state.
-const MODULES: &[&str] = &["env", "fs", "net", "os", "process", "thread"];
+const FORBIDDEN_MODULES: &[&str] = &["env", "fs", "net", "os", "process", "thread"];
 
 /// Identifiers that make a decision depend on more than its arguments.
-const WORDS: &[(&str, &str)] = &[
+const FORBIDDEN_IDENTIFIERS: &[(&str, &str)] = &[
     ("HashMap", "its iteration order is not deterministic: use BTreeMap"),
     ("HashSet", "its iteration order is not deterministic: use BTreeSet"),
     ("Instant", "take time as an argument"),
@@ -196,7 +196,7 @@ pub(crate) fn check_dependencies(dependencies: &[CoreDependency]) -> Vec<TidyPro
 
 pub(crate) fn check_sources(tree: &SourceTree) -> Vec<TidyProblem> {
     let sources = tree.rust().filter(|(path, _)| {
-        SOURCES.iter().any(|place| path.starts_with(place)) && !is_test_file(path)
+        SOURCES.iter().any(|prefix| path.starts_with(prefix)) && !is_test_file(path)
     });
     sources.flat_map(|(path, source)| check_source(path, source)).collect()
 }
@@ -215,11 +215,12 @@ fn check_source(path: &str, source: &str) -> Vec<TidyProblem> {
         Err(error) => return vec![problem(None, format!("{error:#}"), "fix the syntax error")],
     };
     let words = tokens.iter().filter_map(|token| {
-        let (word, cure) = WORDS.iter().find(|(word, _)| *word == token.text)?;
+        let (word, cure) = FORBIDDEN_IDENTIFIERS.iter().find(|(word, _)| *word == token.text)?;
         Some(problem(Some(token.line), format!("`{word}` in `{CORE}`"), cure))
     });
-    let modules =
-        std_modules(&tokens).filter(|token| MODULES.contains(&token.text.as_str())).map(|token| {
+    let modules = std_modules(&tokens)
+        .filter(|token| FORBIDDEN_MODULES.contains(&token.text.as_str()))
+        .map(|token| {
             problem(
                 Some(token.line),
                 format!("`std::{}` in `{CORE}`", token.text),
@@ -245,7 +246,7 @@ fn std_modules(tokens: &[RustToken]) -> impl Iterator<Item = &RustToken> {
 
 /// The first token of each item in a brace group. `tokens` starts after the opening brace.
 fn first_of_each(tokens: &[RustToken]) -> Vec<&RustToken> {
-    let mut firsts = Vec::new();
+    let mut first_tokens = Vec::new();
     let mut depth = 0;
     let mut starts = true;
     for token in tokens {
@@ -257,12 +258,12 @@ fn first_of_each(tokens: &[RustToken]) -> Vec<&RustToken> {
                 starts = true;
                 continue;
             }
-            _ if starts => firsts.push(token),
+            _ if starts => first_tokens.push(token),
             _ => {}
         }
         starts = false;
     }
-    firsts
+    first_tokens
 }
 
 #[cfg(test)]

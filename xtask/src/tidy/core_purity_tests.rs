@@ -56,7 +56,7 @@ fn unreadable_tree_is_an_error() {
 }
 
 #[test]
-fn pure_source_passes_whatever_its_comments_say() {
+fn pure_source_passes_regardless_of_its_comments() {
     check_file(
         "//! No `HashMap`, no async, no std::fs.\nuse std::{cmp::Ordering, collections::{BTreeMap, BTreeSet}, time::Duration};\nconst WHY: &str = \"unsafe\";\n",
         &[],
@@ -64,7 +64,7 @@ fn pure_source_passes_whatever_its_comments_say() {
 }
 
 #[test]
-fn module_that_touches_the_world_fails() {
+fn a_core_module_with_side_effects_fails() {
     check_file(
         "fn f() {\n    std::fs::read(\"x\");\n}\n",
         &["crates/moothall-core/src/step.rs:2: [core-purity] `std::fs` in `moothall-core`"],
@@ -96,7 +96,7 @@ fn clock_hash_order_async_and_unsafe_fail() {
 }
 
 #[test]
-fn tests_and_other_crates_may_do_what_core_may_not() {
+fn tests_and_other_crates_may_have_side_effects() {
     let source = "use std::fs;";
     let tree = SourceTree::of(&[
         ("crates/moothall-core/src/step_tests.rs", source),

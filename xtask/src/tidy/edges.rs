@@ -133,7 +133,7 @@ pub(crate) const TABLE: &[AllowedEdges] = &[
 
 /// Crates that must never depend on each other, regardless of the table, so each can be replaced
 /// independently.
-const STRANGERS: &[&str] = &["moothall-models", "moothall-sandbox", "moothall-store"];
+const INDEPENDENT_CRATES: &[&str] = &["moothall-models", "moothall-sandbox", "moothall-store"];
 
 /// A crate of the workspace and its dependencies in the workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -220,7 +220,7 @@ fn check_edge(
 ) -> Option<TidyProblem> {
     let to = edge.to.as_str();
     let from = &member.name;
-    if STRANGERS.contains(&row.name) && STRANGERS.contains(&to) {
+    if INDEPENDENT_CRATES.contains(&row.name) && INDEPENDENT_CRATES.contains(&to) {
         return Some(problem(
             &member.manifest,
             format!("`{from}` and `{to}` must never depend on each other"),

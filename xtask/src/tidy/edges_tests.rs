@@ -39,7 +39,7 @@ fn allowed_edges_pass() {
 }
 
 #[test]
-fn edge_that_points_up_fails() {
+fn a_dependency_on_a_higher_crate_fails() {
     check_members(
         &[member("top", &[]), member("kit", &[]), member("base", &[("top", EdgeKind::Product)])],
         &["crates/base/Cargo.toml: [edges] `base` may not depend on `top`"],
@@ -47,7 +47,7 @@ fn edge_that_points_up_fails() {
 }
 
 #[test]
-fn kit_for_tests_in_the_product_fails() {
+fn a_product_dependency_on_the_testkit_fails() {
     check_members(
         &[member("top", &[("kit", EdgeKind::Product)]), member("kit", &[]), member("base", &[])],
         &["crates/top/Cargo.toml: [edges] `top` may not depend on `kit`"],
@@ -79,7 +79,7 @@ fn row_without_a_crate_fails() {
 }
 
 #[test]
-fn strangers_fail_even_where_the_table_allows_them() {
+fn crates_that_must_never_depend_on_each_other_always_fail() {
     let table = [
         AllowedEdges { name: "moothall-models", uses: &["moothall-store"], tests_use: &[] },
         AllowedEdges { name: "moothall-store", uses: &[], tests_use: &[] },

@@ -24,7 +24,7 @@ fn stale_file_fails_at_the_first_line_that_differs() {
 }
 
 #[test]
-fn file_that_lacks_its_end_fails() {
+fn a_truncated_generated_file_fails() {
     check_cli(
         &[("cli.md", "# ask\n")],
         "# ask\nmore\n",

@@ -10,7 +10,7 @@ use crate::tree::SourceTree;
 
 pub(crate) const ID: &str = "language";
 const SETTINGS: &str = "xtask/language.toml";
-const LONGEST_SUBJECT: usize = 72;
+const MAX_SUBJECT_CHARS: usize = 72;
 
 pub(crate) fn check(settings: &LanguageSettings, tree: &SourceTree) -> Result<Vec<TidyProblem>> {
     let measured = settings.measure(tree)?;
@@ -61,14 +61,14 @@ fn hint(hits: &[PhraseHit]) -> String {
 pub(crate) fn check_subjects(log: &str) -> Vec<TidyProblem> {
     log.lines()
         .filter_map(|line| line.split_once(' '))
-        .filter(|(_, subject)| subject.chars().count() > LONGEST_SUBJECT)
+        .filter(|(_, subject)| subject.chars().count() > MAX_SUBJECT_CHARS)
         .map(|(commit, subject)| TidyProblem {
             path: commit.to_owned(),
             line: None,
             rule: ID,
             level: ProblemLevel::Fail,
             message: format!("the subject has {} characters", subject.chars().count()),
-            hint: format!("use at most {LONGEST_SUBJECT}: `git commit --amend`"),
+            hint: format!("use at most {MAX_SUBJECT_CHARS}: `git commit --amend`"),
         })
         .collect()
 }

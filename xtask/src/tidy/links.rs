@@ -133,9 +133,9 @@ fn read(text: &str) -> MarkdownPage {
                     page.anchors.insert(unique(&mut seen, slug(&title)));
                 }
             }
-            Event::Text(words) | Event::Code(words) => {
+            Event::Text(text) | Event::Code(text) => {
                 if let Some(title) = &mut heading {
-                    title.push_str(&words);
+                    title.push_str(&text);
                 }
             }
             Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {

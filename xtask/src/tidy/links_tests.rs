@@ -15,7 +15,7 @@ fn check_readme(text: &str, expected: &[&str]) {
 }
 
 #[test]
-fn links_that_lead_somewhere_pass() {
+fn valid_links_pass() {
     check_readme(
         "# Title\n[a](ARCHITECTURE.md) [b](./ARCHITECTURE.md#to-add-a-command-touch-these) [c](#title) [d](crates/moothall)\n\
          [e](ARCHITECTURE.md#twice-1) [f](ARCHITECTURE.md#by-hand) [g](https://example.com/#x) [h](crates/moothall/src/main.rs#L1)\n",

@@ -7,7 +7,7 @@ fn check_text(path: &str, text: &str, expected: &[&str]) {
 }
 
 #[test]
-fn crate_of_linux_fails_as_a_dependency_of_every_system() {
+fn a_linux_crate_fails_as_an_unconditional_dependency() {
     check_text(
         "crates/a/Cargo.toml",
         "[dependencies]\nlandlock = \"0.4\"\nserde = \"1\"\n",
@@ -16,13 +16,13 @@ fn crate_of_linux_fails_as_a_dependency_of_every_system() {
 }
 
 #[test]
-fn crate_of_linux_passes_as_a_dependency_of_linux() {
+fn a_linux_crate_passes_as_a_linux_only_dependency() {
     let text = "[target.'cfg(target_os = \"linux\")'.dependencies]\nlandlock = \"0.4\"\n";
     check_text("crates/a/Cargo.toml", text, &[]);
 }
 
 #[test]
-fn agent_inside_of_sandboxes_is_of_linux() {
+fn the_guest_agent_may_use_linux_crates() {
     check_text(GUEST, "[dependencies]\nseccompiler = \"0.5\"\n", &[]);
 }
 

@@ -32,7 +32,7 @@ fn path_of_one_machine_fails() {
 }
 
 #[test]
-fn home_of_a_user_fails() {
+fn a_home_directory_path_in_the_tree_fails() {
     for home in HOMES {
         check_line(
             "run.sh",

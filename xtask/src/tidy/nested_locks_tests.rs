@@ -2,7 +2,7 @@ use super::*;
 use crate::tidy::headlines;
 
 #[test]
-fn lock_file_of_a_nested_workspace_knows_the_dependencies_of_our_crates() {
+fn a_nested_lock_file_must_match_the_dependencies_of_our_crates() {
     let checked = |locked: &str| {
         let lock = format!(
             "[[package]]\nname = \"moothall-a\"\nversion = \"0.1.0\"\ndependencies = [{locked}]\n\

@@ -8,7 +8,7 @@ fn check_text(text: &str, expected: &[&str]) {
 }
 
 #[test]
-fn manifest_that_asks_for_features_of_others_passes() {
+fn a_manifest_that_enables_features_of_dependencies_passes() {
     check_text(
         "[package]\nname = \"a\"\n[dependencies]\nserde = { version = \"1\", features = [\"derive\"] }\n",
         &[],
@@ -38,7 +38,7 @@ fn broken_manifest_fails() {
 }
 
 #[test]
-fn fixtures_of_tests_are_left_alone() {
+fn features_in_test_fixtures_are_ignored() {
     let tree = SourceTree::of(&[("crates/a/tests/fixtures/b/Cargo.toml", "[features]\n")]);
     assert_eq!(headlines(&check(&tree)), [""; 0]);
 }

@@ -2,7 +2,7 @@ use super::*;
 use crate::tidy::headlines;
 
 #[test]
-fn the_sdk_is_named_at_home_only() {
+fn the_sdk_is_used_in_one_crate_only() {
     let import = format!("use {SDK}::prelude::*;\n");
     let words = format!("// not {SDK}\n");
     let tree = SourceTree::of(&[

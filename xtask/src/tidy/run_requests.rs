@@ -69,7 +69,7 @@ fn problem(path: &str, code: &str) -> Option<(&'static str, &'static str)> {
     if !READERS.contains(&path) && code.contains("StoredSpec::from_columns(") {
         return Some(("reads the stored form of a run", "take a `RunSpec`"));
     }
-    let is_http = HTTP.iter().any(|place| path.starts_with(place));
+    let is_http = HTTP.iter().any(|prefix| path.starts_with(prefix));
     if is_http && (code.contains("clap::") || code.contains("crate::args")) {
         return Some((
             "uses command-line types to serve HTTP",

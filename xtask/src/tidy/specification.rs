@@ -17,7 +17,7 @@ const SPECIFICATION: &str = "SPECIFICATION.md";
 
 /// The identifiers of one test file, including those inside macros, and the modules in its path.
 struct TestFile {
-    words: BTreeSet<String>,
+    names: BTreeSet<String>,
 }
 
 pub(crate) fn check(tree: &SourceTree, benches: &[String]) -> Vec<TidyProblem> {
@@ -48,23 +48,23 @@ impl TestFile {
     /// Weaker than listing the tests with the test runner, which would need a full build, but
     /// enough to catch a rename.
     fn has(&self, name: &str) -> bool {
-        name.split("::").all(|part| self.words.contains(part))
+        name.split("::").all(|part| self.names.contains(part))
     }
 }
 
 fn read((path, source): (&str, &str)) -> TestFile {
     // A file that does not parse counts as having no tests; the compiler reports the error.
-    let mut words: BTreeSet<String> =
+    let mut names: BTreeSet<String> =
         tokens(source).unwrap_or_default().into_iter().map(|token| token.text).collect();
     for part in path.split('/') {
         let module = part.trim_end_matches(".rs").replace('-', "_");
         // `ledger_tests.rs` is the module `ledger::tests`.
         if let Some(parent) = module.strip_suffix("_tests") {
-            words.extend([parent.to_owned(), "tests".to_owned()]);
+            names.extend([parent.to_owned(), "tests".to_owned()]);
         }
-        words.insert(module);
+        names.insert(module);
     }
-    TestFile { words }
+    TestFile { names }
 }
 
 fn code_spans(text: &str) -> impl Iterator<Item = (String, usize)> {

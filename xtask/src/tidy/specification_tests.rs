@@ -44,7 +44,7 @@ fn each_choice_of_a_group_needs_its_test() {
 }
 
 #[test]
-fn words_of_comments_and_of_the_product_are_not_tests() {
+fn names_in_comments_and_product_code_are_not_tests() {
     check_promise(
         "`test:not_a_test` `test:in_the_product`\n",
         &[

@@ -13,7 +13,7 @@ use super::workflow::{Consult, ConsultStage, PendingConsultEffect};
 use crate::{Effect, EffectId, FindingSeverity, RunEvent, RunEventBody, RunFinding, Step};
 
 /// Author of moves that a person adds.
-pub const YOU: &str = "you";
+pub const USER_AUTHOR: &str = "you";
 
 impl Consult {
     /// Adds the moves that the user supplied at the start.
@@ -22,16 +22,16 @@ impl Consult {
         if own.is_empty() {
             return;
         }
-        self.agent_start(step, 2, YOU, "Your own moves");
+        self.agent_start(step, 2, USER_AUTHOR, "Your own moves");
         let first = self.input.proposed_moves().saturating_add(1);
         let mut made = Vec::new();
         for (number, proposal) in (first..).zip(own) {
             // There was no model call, so the check is reported under the id of the move's debate.
             let Ok(MoveIds { debate, .. }) = MoveIds::of(number) else { continue };
-            self.put(&debate, number, YOU, proposal, None, step);
+            self.store_user_move(&debate, number, USER_AUTHOR, proposal, None, step);
             made.push(format!("m{number}.md"));
         }
-        self.agent_complete(step, 2, YOU, made);
+        self.agent_complete(step, 2, USER_AUTHOR, made);
     }
 
     /// Requests a review of the moves.
@@ -112,7 +112,14 @@ impl Consult {
                     true => MoveReviewDecision::Added { by },
                     false => MoveReviewDecision::Edited { by },
                 };
-                self.put(id, number, &author.unwrap_or_default(), proposal, Some(said), step);
+                self.store_user_move(
+                    id,
+                    number,
+                    &author.unwrap_or_default(),
+                    proposal,
+                    Some(said),
+                    step,
+                );
             }
             ReviewAction::Add { proposal } => {
                 let first = self.input.all_moves().saturating_add(1);
@@ -121,7 +128,14 @@ impl Consult {
                 if (number - first) as usize >= MAX_ADDED_MOVES {
                     return Err(format!("more than {MAX_ADDED_MOVES} moves are added"));
                 }
-                self.put(id, number, YOU, proposal, Some(MoveReviewDecision::Added { by }), step);
+                self.store_user_move(
+                    id,
+                    number,
+                    USER_AUTHOR,
+                    proposal,
+                    Some(MoveReviewDecision::Added { by }),
+                    step,
+                );
             }
         }
         Ok(())
@@ -135,7 +149,7 @@ impl Consult {
     }
 
     /// Checks a person's move and stores it under its number.
-    fn put(
+    fn store_user_move(
         &mut self,
         id: &EffectId,
         number: u32,

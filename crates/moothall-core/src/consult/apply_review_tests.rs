@@ -43,7 +43,7 @@ fn debated(ran: &Ran) -> Vec<&str> {
 }
 
 #[test]
-fn users_own_moves_are_numbered_behind_the_others_checked_and_debated() {
+fn user_moves_are_numbered_last_checked_and_debated() {
     let wrong = "Revenue was $9,999 million in FY2025 [F0:Revenue:FY2025].";
     let moves = vec![own(proposal("zeppelin")), own(claiming("yodeling", wrong))];
     let input = ConsultInput {
@@ -53,7 +53,7 @@ fn users_own_moves_are_numbered_behind_the_others_checked_and_debated() {
     let ran = run(input.clone(), &[]);
     assert_eq!(debated(&ran), ["m1", "m2", "m3", "m4"]);
     assert!(ran.debate("m3").move_markdown.contains("# m3: zeppelin"));
-    let known = ran.consult.proceedings();
+    let known = ran.consult.state();
     let authors: Vec<&str> = known.moves.values().map(|one| &*one.proposed.analyst).collect();
     assert_eq!(authors, ["analyst_1", "analyst_2", "you", "you"]);
     // A person's move is never sent for a rewrite.
@@ -76,7 +76,7 @@ fn near_duplicate_of_a_users_move_is_marked() {
 }
 
 #[test]
-fn brief_stands_in_every_analysts_question_behind_the_dossier() {
+fn every_analyst_prompt_contains_the_brief_after_the_dossier() {
     let brief = "Shall we grow abroad? Revenue must reach $9,999 million.".to_owned();
     let terms = ConsultOptions { brief: Some(brief.clone()), ..ConsultOptions::default() };
     let ran = run(ConsultInput { terms, ..input() }, &[]);
@@ -92,7 +92,7 @@ fn brief_stands_in_every_analysts_question_behind_the_dossier() {
 }
 
 #[test]
-fn person_is_asked_about_the_moves_before_they_are_debated() {
+fn moves_are_reviewed_before_they_are_debated() {
     let mut seen = None;
     let ran = drive(
         paused(),
@@ -115,7 +115,7 @@ fn person_is_asked_about_the_moves_before_they_are_debated() {
 }
 
 #[test]
-fn veto_edit_and_addition_are_made_and_stand_beside_the_moves() {
+fn vetoes_edits_and_additions_are_applied_and_recorded_with_the_moves() {
     let wrong = "Revenue was $9,999 million in FY2025 [F0:Revenue:FY2025].";
     let ran = reviewed(vec![
         veto("m1"),
@@ -128,7 +128,7 @@ fn veto_edit_and_addition_are_made_and_stand_beside_the_moves() {
     let said: Vec<(&str, Option<String>)> = ran
         .ranked()
         .moves()
-        .map(|one| (one.move_id.as_str(), one.said.as_ref().map(MoveReviewDecision::words)))
+        .map(|one| (one.move_id.as_str(), one.said.as_ref().map(MoveReviewDecision::describe)))
         .collect();
     assert_eq!(
         said,
@@ -168,7 +168,7 @@ fn veto_edit_and_addition_are_made_and_stand_beside_the_moves() {
 }
 
 #[test]
-fn last_word_on_a_move_counts() {
+fn the_last_review_change_of_a_move_wins() {
     let ran = reviewed(vec![
         veto("m1"),
         edit("m1", proposal("yodeling")),
@@ -192,7 +192,7 @@ fn last_word_on_a_move_counts() {
 }
 
 #[test]
-fn vetoed_move_waits_for_nobody_and_is_like_no_other() {
+fn a_vetoed_move_needs_no_review_and_has_no_similar_moves() {
     let wrong = "Revenue was $9,999 million in FY2025 [F0:Revenue:FY2025].";
     let ran = reviewed(vec![edit("m1", claiming("bicycles", wrong)), veto("m1")]);
     assert_eq!(ran.rules(), ["Warn claims.wrong-value m1", "Note consult.vetoed m1"]);
@@ -200,7 +200,7 @@ fn vetoed_move_waits_for_nobody_and_is_like_no_other() {
 }
 
 #[test]
-fn change_that_does_not_fit_is_said_and_not_made() {
+fn an_invalid_review_change_is_reported_and_not_applied() {
     let forged = Proposal { title: "# m9: a\nb".to_owned(), ..own(proposal("zeppelin")) };
     let mut nobody = veto("m1");
     nobody.by = String::new();
@@ -215,7 +215,7 @@ fn change_that_does_not_fit_is_said_and_not_made() {
 }
 
 #[test]
-fn no_more_moves_are_added_than_may_be() {
+fn added_moves_beyond_the_limit_are_ignored() {
     let letters = "abcdefghijklmnopqrst".chars();
     let changes = letters.map(|one| add(proposal(&one.to_string().repeat(8)))).collect();
     let ran = reviewed(changes);
@@ -234,16 +234,16 @@ fn run_in_which_everything_is_vetoed_fails() {
 
 /// Regression test: two people who edited the same move overwrote each other unnoticed.
 #[test]
-fn nobody_changes_a_move_that_is_not_what_they_saw() {
-    let of = |changes: Vec<ReviewChange>| reviewed(changes).consult.proceedings().moves[&2].clone();
+fn a_review_change_based_on_an_outdated_move_is_refused() {
+    let of = |changes: Vec<ReviewChange>| reviewed(changes).consult.state().moves[&2].clone();
     let (before, vetoed) = (of(Vec::new()), of(vec![veto("m2")]));
     let edited = of(vec![veto("m2"), edit("m2", proposal("yodeling"))]);
     let seal = |one: &MoveRecord| one.seal().unwrap();
     // A change to another move is not a conflict, and neither is a change that was undone.
-    assert_eq!(of(vec![veto("m1")]).refuse_unseen(&seal(&before)), Ok(()));
-    assert_eq!(edited.refuse_unseen(&seal(&edited)), Ok(()));
+    assert_eq!(of(vec![veto("m1")]).check_version(&seal(&before)), Ok(()));
+    assert_eq!(edited.check_version(&seal(&edited)), Ok(()));
     let words = |now: &MoveRecord, seen: &MoveRecord| {
-        now.refuse_unseen(&seal(seen)).unwrap_err().to_string()
+        now.check_version(&seal(seen)).unwrap_err().to_string()
     };
     assert_eq!(
         words(&vetoed, &before),

@@ -47,7 +47,7 @@ pub enum ApprovalRefusal<'a> {
 
 impl ConsultResult {
     /// Returns `Ok` if a move needs approval. Only moves held back by checks do.
-    pub fn waits_for_word<'a>(
+    pub fn check_needs_approval<'a>(
         &'a self,
         approvals: &'a [MoveApproval],
         move_id: &str,

@@ -1,6 +1,6 @@
 //! Scores without a debate: for doing nothing, and for every move if the user requests a baseline.
 
-use super::do_nothing::{NOTHING, nothing};
+use super::do_nothing::{DO_NOTHING_ID, do_nothing_move};
 use super::ids::{RequestIds, alone};
 use super::truncate::lines;
 use super::workflow::{Consult, ConsultTask};
@@ -28,13 +28,13 @@ impl Consult {
     /// Requests all scores without a debate. Runs in parallel with the debates.
     pub(crate) fn start_scoring_alone(&mut self, step: &mut Step) {
         if self.input.terms.do_nothing {
-            self.known.nothing = Some(nothing(&self.known));
+            self.known.nothing = Some(do_nothing_move(&self.known));
         }
         let mut wanted = Vec::new();
         let Some(dossier) = self.known.dossier.clone() else { return };
         if let Some(doing_nothing) = &self.known.nothing {
             let markdown = self.known.marked(doing_nothing.markdown()).into();
-            let input = self.debate_about(NOTHING, dossier, markdown);
+            let input = self.debate_about(DO_NOTHING_ID, dossier, markdown);
             wanted.push((0, input, "score", CallPurpose::ScoreNothing));
         }
         if self.input.terms.baseline {
@@ -77,7 +77,7 @@ impl Consult {
     ) {
         let metrics = &self.input.committee.metrics;
         let fault = match debate::baseline::read(self.known.prompts, reply, metrics) {
-            Ok(card) => return self.keep_card(&alone, card),
+            Ok(card) => return self.store_scorecard(&alone, card),
             Err(fault) => fault,
         };
         step.publish.push(RunEvent::output_rejected(id, &fault));
@@ -91,8 +91,8 @@ impl Consult {
             None => {
                 let first = alone.first.as_deref();
                 let texts = std::iter::once(answer.as_str()).chain(first);
-                let card = debate::baseline::read_words(self.known.prompts, texts, metrics);
-                self.keep_card(&alone, card);
+                let card = debate::baseline::read_unstructured(self.known.prompts, texts, metrics);
+                self.store_scorecard(&alone, card);
             }
         }
     }
@@ -101,11 +101,11 @@ impl Consult {
     pub(crate) fn not_scored_alone(&mut self, alone: &BaselineTask) {
         let metrics = &self.input.committee.metrics;
         let texts = alone.first.as_deref().into_iter();
-        let card = debate::baseline::read_words(self.known.prompts, texts, metrics);
-        self.keep_card(alone, card);
+        let card = debate::baseline::read_unstructured(self.known.prompts, texts, metrics);
+        self.store_scorecard(alone, card);
     }
 
-    fn keep_card(&mut self, alone: &BaselineTask, card: Scorecard) {
+    fn store_scorecard(&mut self, alone: &BaselineTask, card: Scorecard) {
         let makers = &self.input.committee.decision_makers;
         if let Some(maker) = makers.get(alone.seat) {
             let cards = self.known.scored_alone.entry(alone.number).or_default();

@@ -34,7 +34,7 @@ fn doing_nothing_is_scored_by_every_decision_maker_and_has_no_debate() {
 }
 
 #[test]
-fn question_is_the_same_as_in_a_debate_but_for_the_debate() {
+fn the_baseline_prompt_equals_the_debate_prompt_without_the_debate() {
     let ran = run(do_nothing(), &[]);
     let (asked, debate) = (ran.question("m0/score/D2"), ran.debate("m1"));
     assert_eq!(asked.system[0].text, debate.dossier);
@@ -93,7 +93,7 @@ fn missing_scores_of_doing_nothing_are_reported() {
 }
 
 #[test]
-fn order_of_answers_changes_nothing() {
+fn the_baseline_does_not_depend_on_the_order_of_answers() {
     let terms = ConsultOptions { do_nothing: true, baseline: true, ..ConsultOptions::default() };
     let first = drive(with(terms.clone()), well, |_| 0);
     for seed in 1..6_usize {

@@ -2,7 +2,7 @@ use super::*;
 use crate::consult::board;
 
 #[test]
-fn the_board_sits_and_scores_out_of_120() {
+fn the_built_in_board_is_valid_and_scores_out_of_120() {
     let board = board();
     assert_eq!(board.validate(), Ok(()));
     assert_eq!(board.top_score(), 120);
@@ -10,7 +10,7 @@ fn the_board_sits_and_scores_out_of_120() {
 }
 
 #[test]
-fn fewer_moves_are_shared_as_evenly_as_can_be() {
+fn fewer_moves_are_split_evenly_among_the_analysts() {
     let board = board();
     assert_eq!(board.shares(Some(2)), [1, 1, 0, 0, 0]);
     assert_eq!(board.shares(Some(7)), [2, 2, 1, 1, 1]);
@@ -18,7 +18,7 @@ fn fewer_moves_are_shared_as_evenly_as_can_be() {
 }
 
 #[test]
-fn a_committee_that_cannot_sit_says_why() {
+fn an_invalid_committee_reports_every_kind_of_problem() {
     let broken = |change: fn(&mut Committee)| {
         let mut committee = board();
         change(&mut committee);

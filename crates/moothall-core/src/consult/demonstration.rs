@@ -50,7 +50,7 @@ fn last_question(request: &ModelRequest) -> &str {
 }
 
 /// A pseudo-random number below `end`, always the same for the same `words`.
-fn chance(words: &[&str], end: usize) -> usize {
+fn pseudo_random(words: &[&str], end: usize) -> usize {
     let digest = Sha256Hex::of(words.join("\n").as_bytes()).to_string();
     let number = digest.get(..8).and_then(|digits| u32::from_str_radix(digits, 16).ok());
     usize::try_from(number.unwrap_or(0)).unwrap_or(0) % end.max(1)

@@ -167,7 +167,7 @@ fn check_evidence(evidence: &Evidence) {
 
 /// The built-in fictional company, with passages of its report.
 #[test]
-fn the_company_that_is_bundled_is_shown() {
+fn the_demo_runs_on_the_bundled_company() {
     let file = |name: &str| {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../moothall/recordings/hlxi/");
         fs_err::read(format!("{folder}{name}")).unwrap()
@@ -192,37 +192,37 @@ fn the_company_that_is_bundled_is_shown() {
 }
 
 #[test]
-fn a_phone_maker_with_events_is_shown() {
+fn the_demo_runs_on_a_phone_maker_with_events() {
     check(&APPLE, "AAPL", Some("CIK0000320193"));
 }
 
 #[test]
-fn a_chip_maker_with_splits_is_shown() {
+fn the_demo_runs_on_a_chip_maker_with_stock_splits() {
     check(&NVIDIA, "NVDA", Some("CIK0001045810"));
 }
 
 #[test]
-fn a_bank_is_shown() {
+fn the_demo_runs_on_a_bank() {
     check(&JPMORGAN, "JPM", None);
 }
 
 #[test]
-fn a_company_with_losses_is_shown() {
+fn the_demo_runs_on_a_company_with_losses() {
     check(&SNOWFLAKE, "SNOW", None);
 }
 
 #[test]
-fn a_filer_under_ifrs_is_shown() {
+fn the_demo_runs_on_an_ifrs_filer() {
     check(&LOGISTIC_PROPERTIES, "LPA", None);
 }
 
 #[test]
-fn a_software_maker_is_shown() {
+fn the_demo_runs_on_a_software_maker() {
     check(&MICROSOFT, "MSFT", Some("CIK0000789019"));
 }
 
 #[test]
-fn debates_develop_and_differ() {
+fn demo_debates_progress_and_differ_from_each_other() {
     let shown = show(input(), &gathered(&APPLE, "AAPL", None));
     assert!(shown.debates.values().all(|debate| debate.calls == 61));
     let totals: Vec<u32> = all(shown.ran.ranked())
@@ -254,7 +254,7 @@ fn debates_develop_and_differ() {
 }
 
 #[test]
-fn made_up_evidence_is_shown_too() {
+fn the_demo_runs_on_synthetic_evidence() {
     let mut evidence = gathered(&APPLE, "AAPL", None);
     evidence.provenance = Provenance::Synthetic;
     evidence.sheet = None;
@@ -264,19 +264,19 @@ fn made_up_evidence_is_shown_too() {
 }
 
 #[test]
-fn the_same_request_has_the_same_words() {
+fn the_demo_is_deterministic() {
     let evidence = gathered(&APPLE, "AAPL", None);
     let small = || ConsultInput { moves: Some(2), ..input() };
     assert_eq!(show(small(), &evidence).ran.outcome, show(small(), &evidence).ran.outcome);
 }
 
 #[test]
-fn a_document_of_the_demonstration_has_this_form() {
+fn a_demo_document_matches_its_snapshot() {
     let shown = show(
         ConsultInput { moves: Some(3), ..input() },
         &gathered(&APPLE, "AAPL", Some("CIK0000320193")),
     );
-    let known = shown.ran.consult.proceedings();
+    let known = shown.ran.consult.state();
     insta::assert_snapshot!("f1", known.f1.as_ref().unwrap().text);
     insta::assert_snapshot!("f2", known.f2.as_ref().unwrap().text);
     insta::assert_snapshot!("m2", known.moves[&2].proposed.markdown());
@@ -284,10 +284,10 @@ fn a_document_of_the_demonstration_has_this_form() {
 }
 
 #[test]
-fn the_estimate_brackets_what_the_demonstration_takes() {
+fn the_estimate_range_contains_the_usage_of_the_demo() {
     let evidence = gathered(&APPLE, "AAPL", Some("CIK0000320193"));
     let shown = show(input(), &evidence);
-    let dossier = shown.ran.consult.proceedings().dossier.clone().unwrap();
+    let dossier = shown.ran.consult.state().dossier.clone().unwrap();
     let tokens = u32::try_from(crate::tokens_expected(&dossier)).unwrap();
     let estimate = super::super::estimate(&input(), Some(tokens));
     let in_debates = shown.debates.values().map(|debate| debate.used);

@@ -7,7 +7,7 @@ use crate::evidence::{FactId, FactSheet, FiscalPeriod};
 use crate::prompt_revision::{PromptTemplate, template};
 
 /// Id of the do-nothing move.
-pub const NOTHING: &str = "m0";
+pub const DO_NOTHING_ID: &str = "m0";
 
 const CODE: &str = "code";
 
@@ -23,7 +23,7 @@ const FIGURES: [(&str, &str); 5] = [
 ];
 
 /// Builds the do-nothing move.
-pub(crate) fn nothing(known: &ConsultState) -> Move {
+pub(crate) fn do_nothing_move(known: &ConsultState) -> Move {
     let sheet = known.evidence.as_deref().and_then(|evidence| evidence.sheet.as_ref());
     let stands = sheet.map(figures).unwrap_or_default();
     let mut thesis = vec![format!(
@@ -47,7 +47,7 @@ pub(crate) fn nothing(known: &ConsultState) -> Move {
         horizon: "Until the next decision.".to_owned(),
         kill_criteria: vec!["The filed figures turn for the worse and stay there.".into()],
     };
-    Move { move_id: NOTHING.to_owned(), analyst: CODE.to_owned(), proposal }
+    Move { move_id: DO_NOTHING_ID.to_owned(), analyst: CODE.to_owned(), proposal }
 }
 
 /// A sentence and an evidence id for each filed figure of the newest year.
@@ -55,7 +55,7 @@ fn figures(sheet: &FactSheet) -> Vec<(String, String)> {
     let Some(year) = sheet.newest_year() else { return Vec::new() };
     let sentence = |(metric, words): &(&str, &str)| {
         let id = FactId::new(*metric, FiscalPeriod::Year(year));
-        let value = sheet.words(&id)?;
+        let value = sheet.display_value(&id)?;
         Some((format!("In FY{year} {words} was {value} [F0:{id}]."), format!("F0:{id}")))
     };
     FIGURES.iter().filter_map(sentence).collect()

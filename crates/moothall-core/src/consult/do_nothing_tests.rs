@@ -4,11 +4,11 @@ use super::*;
 use crate::consult::SupportCount;
 
 #[test]
-fn doing_nothing_says_where_the_company_stands_in_numbers_that_hold() {
+fn the_do_nothing_move_cites_only_supported_numbers() {
     let evidence = evidence();
     let known =
         ConsultState { evidence: Some(Box::new(evidence.clone())), ..ConsultState::default() };
-    let one = nothing(&known);
+    let one = do_nothing_move(&known);
     insta::assert_snapshot!(one.markdown());
     let check = TextCheck::of_move(&evidence, &one);
     assert_eq!(check.findings, []);
@@ -16,8 +16,8 @@ fn doing_nothing_says_where_the_company_stands_in_numbers_that_hold() {
 }
 
 #[test]
-fn doing_nothing_has_no_numbers_where_there_are_none() {
+fn the_do_nothing_move_has_no_numbers_without_a_fact_sheet() {
     let known = ConsultState { evidence: Some(Box::new(made_up())), ..ConsultState::default() };
-    assert!(!nothing(&known).markdown().contains("F0:"));
-    assert!(!nothing(&ConsultState::default()).markdown().contains("F0:"));
+    assert!(!do_nothing_move(&known).markdown().contains("F0:"));
+    assert!(!do_nothing_move(&ConsultState::default()).markdown().contains("F0:"));
 }

@@ -61,7 +61,7 @@ pub(crate) fn reading_tokens(window_tokens: u32) -> u64 {
 }
 
 /// Citation rules for the evidence of this run.
-pub(crate) fn how_to_cite(known: &ConsultState) -> Cow<'static, str> {
+pub(crate) fn citation_rules(known: &ConsultState) -> Cow<'static, str> {
     if known.is_synthetic() {
         return CITE_SYNTHETIC.text(known.prompts).trim_end().into();
     }
@@ -84,67 +84,69 @@ pub(crate) fn how_to_cite(known: &ConsultState) -> Cow<'static, str> {
 }
 
 pub(crate) fn dossier(known: &ConsultState, window_tokens: u32) -> PromptText {
-    let mut room = DossierBuilder::new(head(known), dossier_tokens(window_tokens));
-    let each = room.left() * READING_PERCENT / 100;
-    room.add("F1: what the numbers mean", &reading(known.f1.as_ref()), each);
-    room.add("F2: what the events and texts mean", &reading(known.f2.as_ref()), each);
+    let mut builder = DossierBuilder::new(head(known), dossier_tokens(window_tokens));
+    let each = builder.left() * READING_PERCENT / 100;
+    builder.add("F1: what the numbers mean", &reading(known.f1.as_ref()), each);
+    builder.add("F2: what the events and texts mean", &reading(known.f2.as_ref()), each);
     if known.is_synthetic() {
-        let half = room.left() / 2;
-        room.add("Financial data", known.financials.as_deref().unwrap_or_default(), half);
-        room.add("News", known.news.as_deref().unwrap_or_default(), room.left());
+        let half = builder.left() / 2;
+        builder.add("Financial data", known.financials.as_deref().unwrap_or_default(), half);
+        builder.add("News", known.news.as_deref().unwrap_or_default(), builder.left());
     } else if let Some(evidence) = &known.evidence {
-        filed(&mut room, evidence);
+        filed(&mut builder, evidence);
     }
-    room.text.into()
+    builder.text.into()
 }
 
 /// Evidence for F1: the fact table and passages with numbers.
 pub(crate) fn for_financial(known: &ConsultState, window_tokens: u32) -> String {
-    let mut room = DossierBuilder::new(head(known), dossier_tokens(window_tokens));
-    let all = room.left();
+    let mut builder = DossierBuilder::new(head(known), dossier_tokens(window_tokens));
+    let all = builder.left();
     match known.evidence.as_deref().and_then(|evidence| evidence.sheet.as_ref()) {
         Some(sheet) => {
             let documents = documents_of(known);
             let kept = if documents.is_empty() { 0 } else { all * DOCUMENTS_PERCENT / 100 };
-            room.add_table(sheet, all - kept);
-            room.add_documents(documents, has_digit);
+            builder.add_table(sheet, all - kept);
+            builder.add_documents(documents, has_digit);
         }
-        None if known.is_from_documents() => room.add_documents(documents_of(known), has_digit),
+        None if known.is_from_documents() => builder.add_documents(documents_of(known), has_digit),
         None => {
-            room.add("Financial data", known.financials.as_deref().unwrap_or_default(), all);
+            builder.add("Financial data", known.financials.as_deref().unwrap_or_default(), all);
         }
     }
-    room.text
+    builder.text
 }
 
 /// Evidence for F2: events, passages, headlines and recent revenue.
 pub(crate) fn for_trend(known: &ConsultState, window_tokens: u32) -> String {
-    let mut room = DossierBuilder::new(head(known), dossier_tokens(window_tokens));
-    let Some(evidence) = known.evidence.as_deref() else { return room.text };
+    let mut builder = DossierBuilder::new(head(known), dossier_tokens(window_tokens));
+    let Some(evidence) = known.evidence.as_deref() else { return builder.text };
     if known.is_synthetic() {
-        let all = room.left();
-        room.add("News", known.news.as_deref().unwrap_or_default(), all);
-        return room.text;
+        let all = builder.left();
+        builder.add("News", known.news.as_deref().unwrap_or_default(), all);
+        return builder.text;
     }
     let revenue = evidence.sheet.as_ref().map(revenue_lines).unwrap_or_default();
-    let all = room.left();
-    room.add("F0: revenue", &revenue, all);
-    let half = room.left() / 2;
-    room.add("E0: filing events, newest first", &event_lines(&evidence.events), half);
+    let all = builder.left();
+    builder.add("F0: revenue", &revenue, all);
+    let half = builder.left() / 2;
+    builder.add("E0: filing events, newest first", &event_lines(&evidence.events), half);
     let headlines = headline_lines(&evidence.headlines);
-    let left = room.left();
+    let left = builder.left();
     let for_headlines = needs(&headlines, HEADLINES_PERCENT, left);
     let for_documents = if evidence.documents.is_empty() { 0 } else { left / 2 };
     let rest = left - for_headlines - for_documents;
-    room.add("T0: passages of the annual report", &passage_lines(&evidence.passages), rest);
-    room.keep(for_headlines, |room| room.add_documents(&evidence.documents, |_| true));
-    let rest = room.left();
-    room.add(HEADLINES, &headlines, rest);
-    room.text
+    builder.add("T0: passages of the annual report", &passage_lines(&evidence.passages), rest);
+    builder.with_reserve(for_headlines, |builder| {
+        builder.add_documents(&evidence.documents, |_| true)
+    });
+    let rest = builder.left();
+    builder.add(HEADLINES, &headlines, rest);
+    builder.text
 }
 
 fn head(known: &ConsultState) -> String {
-    let (company, source, cite) = (known.company(), known.source_line(), how_to_cite(known));
+    let (company, source, cite) = (known.company(), known.source_line(), citation_rules(known));
     let values = [("company", &*company), ("source", &*source), ("cite", &*cite)];
     let mut head = HEAD.fill(known.prompts, &values) + "\n";
     let Some(evidence) = known.evidence.as_deref() else { return head };
@@ -165,10 +167,10 @@ fn head(known: &ConsultState) -> String {
 
 /// Adds table, events and passages. The table is cut by rows, so it is laid out first, with the
 /// tokens that the other sections need held back.
-fn filed(room: &mut DossierBuilder, evidence: &Evidence) {
+fn filed(builder: &mut DossierBuilder, evidence: &Evidence) {
     let (events, passages) = (event_lines(&evidence.events), passage_lines(&evidence.passages));
     let headlines = headline_lines(&evidence.headlines);
-    let left = room.left();
+    let left = builder.left();
     let for_events = needs(&events, EVENTS_PERCENT, left);
     let for_passages = needs(&passages, PASSAGES_PERCENT, left);
     let for_headlines = needs(&headlines, HEADLINES_PERCENT, left);
@@ -178,15 +180,17 @@ fn filed(room: &mut DossierBuilder, evidence: &Evidence) {
     };
     let for_own = for_documents + for_headlines;
     if let Some(sheet) = &evidence.sheet {
-        room.add_table(sheet, left.saturating_sub(for_events + for_passages + for_own));
+        builder.add_table(sheet, left.saturating_sub(for_events + for_passages + for_own));
     }
-    let left = room.left().saturating_sub(for_passages + for_own);
-    room.add("E0: filing events, newest first", &events, left);
-    let left = room.left().saturating_sub(for_own);
-    room.add("T0: passages of the annual report", &passages, left);
-    room.keep(for_headlines, |room| room.add_documents(&evidence.documents, |_| true));
-    let left = room.left();
-    room.add(HEADLINES, &headlines, left);
+    let left = builder.left().saturating_sub(for_passages + for_own);
+    builder.add("E0: filing events, newest first", &events, left);
+    let left = builder.left().saturating_sub(for_own);
+    builder.add("T0: passages of the annual report", &passages, left);
+    builder.with_reserve(for_headlines, |builder| {
+        builder.add_documents(&evidence.documents, |_| true)
+    });
+    let left = builder.left();
+    builder.add(HEADLINES, &headlines, left);
 }
 
 /// Tokens that a section needs, at most `percent` of `left`.
@@ -240,7 +244,7 @@ impl DossierBuilder {
     }
 
     /// Runs `work` with `tokens` reserved for later sections.
-    fn keep(&mut self, tokens: u64, work: impl FnOnce(&mut Self)) {
+    fn with_reserve(&mut self, tokens: u64, work: impl FnOnce(&mut Self)) {
         let tokens = tokens.min(self.left());
         self.all -= tokens;
         work(self);
@@ -358,7 +362,7 @@ fn revenue_lines(sheet: &FactSheet) -> String {
     for year in newest - REVENUE_YEARS + 1..=newest {
         for metric in ["Revenue", "Revenue.yoy"] {
             let id = FactId::new(metric, FiscalPeriod::Year(year));
-            if let Some(words) = sheet.words(&id) {
+            if let Some(words) = sheet.display_value(&id) {
                 let _ = writeln!(text, "- {metric} {}: {words} [F0:{id}]", id.period);
             }
         }

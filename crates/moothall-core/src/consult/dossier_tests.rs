@@ -21,7 +21,7 @@ fn known(evidence: Evidence) -> ConsultState {
 }
 
 #[test]
-fn a_dossier_has_this_form() {
+fn a_dossier_matches_its_snapshot() {
     let mut known = known(evidence());
     let found = RunFinding::new(
         "claims.uncited",
@@ -34,7 +34,7 @@ fn a_dossier_has_this_form() {
 }
 
 #[test]
-fn a_dossier_of_made_up_evidence_says_so() {
+fn a_dossier_marks_synthetic_evidence() {
     let mut known = known(made_up());
     known.financials = Some(known.marked("| Revenue | 10 |".to_owned()));
     known.failures.insert("F2".to_owned(), AgentFailure::of_answer("the answer is empty"));
@@ -43,7 +43,7 @@ fn a_dossier_of_made_up_evidence_says_so() {
 }
 
 #[test]
-fn what_the_two_readers_are_shown_has_this_form() {
+fn the_financial_and_trend_prompts_match_their_snapshots() {
     let known = known(evidence());
     insta::assert_snapshot!("for_financial", for_financial(&known, 200_000));
     insta::assert_snapshot!("for_trend", for_trend(&known, 200_000));
@@ -78,7 +78,7 @@ fn from_documents() -> Evidence {
 }
 
 #[test]
-fn a_dossier_of_documents_has_this_form() {
+fn a_dossier_of_documents_matches_its_snapshot() {
     let known =
         ConsultState { evidence: Some(Box::new(from_documents())), ..ConsultState::default() };
     assert_eq!(known.company(), "Acme");
@@ -88,7 +88,7 @@ fn a_dossier_of_documents_has_this_form() {
 }
 
 #[test]
-fn every_document_is_shown_before_any_is_shown_in_full() {
+fn the_dossier_includes_every_document_before_completing_any() {
     let mut evidence = from_documents();
     let [plan, sales] = evidence.documents.as_mut_slice() else { panic!("two documents") };
     let long = UserPassage { number: 1, text: "Words and more words. ".repeat(40) };
@@ -104,7 +104,7 @@ fn every_document_is_shown_before_any_is_shown_in_full() {
 }
 
 #[test]
-fn filings_and_documents_stand_side_by_side() {
+fn a_dossier_can_combine_filings_and_documents() {
     let (mut both, own) = (evidence(), from_documents());
     both.documents = own.documents;
     both.headlines = own.headlines;
@@ -118,7 +118,7 @@ fn filings_and_documents_stand_side_by_side() {
 }
 
 #[test]
-fn a_fictional_company_is_called_that() {
+fn a_dossier_marks_a_fictional_company() {
     let mut evidence = evidence();
     evidence.company.fictional = true;
     let known = known(evidence);
@@ -127,7 +127,7 @@ fn a_fictional_company_is_called_that() {
 }
 
 #[test]
-fn everything_fits_every_window() {
+fn dossiers_fit_every_context_window() {
     let mut long = known(evidence());
     let passage = long.evidence.as_ref().unwrap().passages[0].clone();
     let event = long.evidence.as_ref().unwrap().events[0].clone();
@@ -159,7 +159,7 @@ fn everything_fits_every_window() {
 }
 
 #[test]
-fn a_long_dossier_keeps_something_of_everything() {
+fn a_long_dossier_keeps_a_part_of_every_section() {
     let mut long = known(evidence());
     let evidence = long.evidence.as_mut().unwrap();
     evidence.sheet = Some(APPLE.sheet.clone());

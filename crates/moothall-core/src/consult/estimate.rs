@@ -111,19 +111,22 @@ pub fn estimate(input: &ConsultInput, dossier: Option<u32>) -> ConsultEstimate {
             let again = after(lengths.dossier + own, lengths.document + 300, lengths.move_);
             first.plus(&times(&again, u64::from(bound.rewrites(*share))))
         });
-        written_once(asked.fold(TokenUsage::default(), |sum, one| sum.plus(&one)), lengths.dossier)
+        with_one_cache_write(
+            asked.fold(TokenUsage::default(), |sum, one| sum.plus(&one)),
+            lengths.dossier,
+        )
     });
     let debate = DebatePromptLengths::of(committee);
     let opening_and_threads =
         moves.saturating_mul(1 + debate.makers.saturating_mul(debate.rounds.saturating_sub(1)));
     add(CallPurpose::Critic, models.critic(), opening_and_threads, &|lengths, bound| {
         let sum = times(&debate.critic(lengths), u64::from(moves));
-        bound.dossier_written(sum, lengths.dossier, moves)
+        bound.with_dossier_cache_write(sum, lengths.dossier, moves)
     });
     let answers = moves.saturating_mul(debate.makers).saturating_mul(debate.rounds);
     add(CallPurpose::DecisionMaker, models.decision_maker(), answers, &|lengths, bound| {
         let sum = times(&debate.decision_makers(lengths), u64::from(moves));
-        bound.dossier_written(sum, lengths.dossier, moves)
+        bound.with_dossier_cache_write(sum, lengths.dossier, moves)
     });
     add(
         CallPurpose::Score,
@@ -173,7 +176,7 @@ impl EstimateBound {
 
     /// Counts the first read of the dossier as a cache write: once, or once per debate if all
     /// debates start at the same time.
-    fn dossier_written(self, usage: TokenUsage, dossier: u64, debates: u32) -> TokenUsage {
+    fn with_dossier_cache_write(self, usage: TokenUsage, dossier: u64, debates: u32) -> TokenUsage {
         let writes = if self == Self::High { u64::from(debates) } else { 1 };
         let written = dossier.saturating_mul(writes).min(usage.cache_read);
         TokenUsage {
@@ -216,14 +219,20 @@ impl DebatePromptLengths {
         let opening = chain(lengths.dossier, own, lengths.message, 0, 1);
         let threads = (1..self.rounds).fold(TokenUsage::default(), |sum, round| {
             let before = lengths.dossier + own + 2 * u64::from(round - 1) * lengths.message;
-            sum.plus(&after(before, 2 * lengths.message + TAIL, lengths.message))
+            sum.plus(&after(before, 2 * lengths.message + USER_TURN_TOKENS, lengths.message))
         });
         opening.plus(&times(&threads, u64::from(self.makers)))
     }
 
     fn decision_makers(&self, lengths: &TextLengths) -> TokenUsage {
-        let own = self.maker + lengths.move_ + lengths.message + TAIL;
-        let one = chain(lengths.dossier, own, lengths.message, lengths.message + TAIL, self.rounds);
+        let own = self.maker + lengths.move_ + lengths.message + USER_TURN_TOKENS;
+        let one = chain(
+            lengths.dossier,
+            own,
+            lengths.message,
+            lengths.message + USER_TURN_TOKENS,
+            self.rounds,
+        );
         times(&one, u64::from(self.makers))
     }
 
@@ -241,7 +250,7 @@ impl DebatePromptLengths {
 }
 
 /// Tokens that the user turn adds to the other side's message.
-const TAIL: u64 = 60;
+const USER_TURN_TOKENS: u64 = 60;
 
 /// A conversation of `calls` calls after a shared prefix that is already cached.
 fn chain(shared: u64, own: u64, answer: u64, question: u64, calls: u32) -> TokenUsage {
@@ -265,8 +274,8 @@ fn after(before: u64, added: u64, answer: u64) -> TokenUsage {
     }
 }
 
-fn written_once(usage: TokenUsage, shared: u64) -> TokenUsage {
-    EstimateBound::Low.dossier_written(usage, shared, 1)
+fn with_one_cache_write(usage: TokenUsage, shared: u64) -> TokenUsage {
+    EstimateBound::Low.with_dossier_cache_write(usage, shared, 1)
 }
 
 fn times(usage: &TokenUsage, count: u64) -> TokenUsage {

@@ -43,7 +43,7 @@ fn most_of_a_prompt_is_read_from_the_cache() {
 }
 
 #[test]
-fn a_board_with_a_dossier_of_5000_tokens_takes_this() {
+fn the_estimate_for_a_5000_token_dossier_matches_its_snapshot() {
     let ConsultEstimate { calls, .. } = estimate(&input(), Some(5_000));
     let (low, high) =
         (estimate(&input(), Some(5_000)).low(), estimate(&input(), Some(5_000)).high());

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::apply_review::YOU;
+use super::apply_review::USER_AUTHOR;
 use super::committee::{Committee, InvalidCommittee};
-use super::do_nothing::NOTHING;
+use super::do_nothing::DO_NOTHING_ID;
 use super::input::{ConsultInput, InvalidConsult};
 use super::options::MAX_ADDED_MOVES;
 use super::workflow::Consult;
@@ -16,7 +16,7 @@ pub(crate) struct ConsultIds {
     pub(crate) news: EffectId,
     pub(crate) f1: RequestIds,
     pub(crate) f2: RequestIds,
-    pub(crate) desks: Vec<AnalystIds>,
+    pub(crate) analyst_ids: Vec<AnalystIds>,
     /// `moves/review`.
     pub(crate) review: EffectId,
 }
@@ -49,14 +49,14 @@ pub(crate) struct MoveIds {
 
 impl ConsultIds {
     pub(crate) fn of(input: &ConsultInput) -> Result<Self, InvalidConsult> {
-        let desks = desks(&input.committee, input.moves)?;
+        let analyst_ids = analyst_ids(&input.committee, input.moves)?;
         let ids = Self {
             gather: "gather".parse()?,
             financials: "synthesize/financials".parse()?,
             news: "synthesize/news".parse()?,
             f1: RequestIds::of("F1", "rewrite")?,
             f2: RequestIds::of("F2", "rewrite")?,
-            desks,
+            analyst_ids,
             review: Consult::REVIEW.parse()?,
         };
         ids.distinct(input)?;
@@ -67,15 +67,15 @@ impl ConsultIds {
     fn distinct(&self, input: &ConsultInput) -> Result<(), InvalidCommittee> {
         let mut seen: BTreeSet<String> =
             ["gather", "synthesize", "F1", "F2"].map(Into::into).into();
-        let moves = self.desks.iter().flat_map(|desk| &desk.moves);
+        let moves = self.analyst_ids.iter().flat_map(|analyst| &analyst.moves);
         seen.extend(moves.map(|one| one.debate.to_string()));
         if !input.terms.is_empty() {
-            seen.extend([NOTHING, YOU, "moves"].map(Into::into));
+            seen.extend([DO_NOTHING_ID, USER_AUTHOR, "moves"].map(Into::into));
             let most = MAX_ADDED_MOVES.saturating_mul(2);
             seen.extend((input.proposed_moves()..).take(most + 1).map(|n| format!("m{n}")));
         }
-        match self.desks.iter().find(|desk| !seen.insert(desk.ask.to_string())) {
-            Some(desk) => Err(InvalidCommittee::Id(desk.ask.to_string())),
+        match self.analyst_ids.iter().find(|analyst| !seen.insert(analyst.ask.to_string())) {
+            Some(analyst) => Err(InvalidCommittee::Id(analyst.ask.to_string())),
             None => Ok(()),
         }
     }
@@ -102,16 +102,16 @@ pub(crate) fn alone(move_id: &str, what: &str, maker: &str) -> Result<RequestIds
 }
 
 /// Analysts with at least one move, and the numbers of their moves.
-fn desks(committee: &Committee, moves: Option<u32>) -> Result<Vec<AnalystIds>, InvalidId> {
+fn analyst_ids(committee: &Committee, moves: Option<u32>) -> Result<Vec<AnalystIds>, InvalidId> {
     let mut next = 1;
-    let mut desks = Vec::new();
+    let mut analyst_ids = Vec::new();
     for (seat, share) in committee.shares(moves).into_iter().enumerate() {
         let Some(analyst) = committee.analysts.get(seat).filter(|_| share > 0) else { continue };
         let RequestIds { ask, again } = RequestIds::of(&analyst.id, "ask-2")?;
         let numbers = next..next + share;
         next += share;
         let moves = numbers.map(MoveIds::of).collect::<Result<_, InvalidId>>()?;
-        desks.push(AnalystIds { seat, ask, again, moves });
+        analyst_ids.push(AnalystIds { seat, ask, again, moves });
     }
-    Ok(desks)
+    Ok(analyst_ids)
 }

@@ -45,7 +45,8 @@ impl MoveFile {
     /// Converts the move to the form that analysts use. Texts that are too long are rejected, not
     /// truncated.
     pub fn proposal(self) -> Result<Proposal, InvalidMove> {
-        let unsaid = |text: String| if text.trim().is_empty() { UNSAID.to_owned() } else { text };
+        let unsaid =
+            |text: String| if text.trim().is_empty() { NOT_STATED.to_owned() } else { text };
         let proposal = Proposal {
             title: self.title,
             thesis: self.thesis,
@@ -57,13 +58,13 @@ impl MoveFile {
             horizon: unsaid(self.horizon),
             kill_criteria: self.kill_criteria,
         };
-        proposals::own(proposal).map_err(InvalidMove)
+        proposals::validate_user_move(proposal).map_err(InvalidMove)
     }
 }
 
 impl From<&Proposal> for MoveFile {
     fn from(proposal: &Proposal) -> Self {
-        let said = |text: &String| if text == UNSAID { String::new() } else { text.clone() };
+        let said = |text: &String| if text == NOT_STATED { String::new() } else { text.clone() };
         Self {
             title: proposal.title.clone(),
             thesis: proposal.thesis.clone(),
@@ -79,7 +80,7 @@ impl From<&Proposal> for MoveFile {
 }
 
 /// Placeholder for an omitted text. Stored in moves and compared when they are read back.
-const UNSAID: &str = "not said";
+const NOT_STATED: &str = "not said";
 
 #[cfg(test)]
 #[path = "move_file_tests.rs"]

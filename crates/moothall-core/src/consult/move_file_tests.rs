@@ -26,7 +26,7 @@ fn title_and_thesis_are_enough() {
 }
 
 #[test]
-fn what_is_empty_or_too_long_is_told_and_never_cut() {
+fn empty_or_too_long_move_fields_are_reported_and_not_truncated() {
     let written = MoveFile {
         title: "t".repeat(121),
         thesis: " ".to_owned(),
@@ -46,7 +46,7 @@ fn what_is_empty_or_too_long_is_told_and_never_cut() {
 }
 
 #[test]
-fn field_that_no_move_has_is_refused() {
+fn an_unknown_field_in_a_move_file_is_refused() {
     let read = serde_json::from_str::<MoveFile>(r#"{"title": "a", "thesis": "b", "rank": 1}"#);
     assert!(read.is_err());
 }

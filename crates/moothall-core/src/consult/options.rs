@@ -90,7 +90,7 @@ impl ConsultOptions {
             return Err(InvalidConsultOptions::AddedMove(why));
         }
         for (place, one) in (1..).zip(&self.moves) {
-            if let Some(fault) = proposals::own_fault(one) {
+            if let Some(fault) = proposals::user_move_fault(one) {
                 return Err(InvalidConsultOptions::AddedMove(format!("move {place}: {fault}")));
             }
         }

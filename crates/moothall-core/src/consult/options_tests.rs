@@ -43,7 +43,7 @@ fn brief_must_fit_the_smallest_window() {
 }
 
 #[test]
-fn added_moves_are_bounded_and_as_they_were_taken() {
+fn added_moves_are_limited_and_must_be_sanitized() {
     let many = |count: usize| {
         let moves = (0..count).map(|number| own(&format!("Move {number}"))).collect();
         with(ConsultOptions { moves, ..ConsultOptions::default() }).validate()
@@ -63,7 +63,7 @@ fn added_moves_are_bounded_and_as_they_were_taken() {
 }
 
 #[test]
-fn input_of_before_is_read_and_written_as_it_was() {
+fn an_input_without_options_keeps_its_serialized_form() {
     let before = serde_json::to_string(&input()).unwrap();
     assert!(!before.contains("terms"), "{before}");
     assert_eq!(serde_json::from_str::<ConsultInput>(&before).unwrap(), input());

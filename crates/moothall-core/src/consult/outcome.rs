@@ -157,7 +157,7 @@ fn of_move(input: &ConsultInput, tried: &MoveRecord) -> Vec<RunFinding> {
             MoveReviewDecision::Edited { .. } => "consult.edited",
             MoveReviewDecision::Added { .. } => "consult.added",
         };
-        found.push(RunFinding::new(rule, FindingSeverity::Note, id, said.words()));
+        found.push(RunFinding::new(rule, FindingSeverity::Note, id, said.describe()));
     }
     match &tried.debate {
         Some(DebateRecord { result: Ok(_), findings, .. }) => {

@@ -19,7 +19,7 @@ use crate::{PromptRevision, RunFinding};
 const MAX_PROBLEMS: usize = 12;
 
 /// Approximate number of tokens per word of checked prose, including numbers and ids.
-const TOKENS_A_WORD: u64 = 4;
+const TOKENS_PER_WORD: u64 = 4;
 
 const FINANCIAL: PromptTemplate = template!("financial");
 const TREND: PromptTemplate = template!("trend");
@@ -127,7 +127,7 @@ pub(crate) fn rewrite_document(
     findings: &[RunFinding],
 ) -> ModelRequest {
     let values = [("problems", &*problems(findings))];
-    again(first, answer, REWRITE_DOCUMENT.fill(revision, &values))
+    retry_request(first, answer, REWRITE_DOCUMENT.fill(revision, &values))
 }
 
 /// Shows an analyst the findings in one move of a reply and requests a rewrite of that move.
@@ -141,12 +141,12 @@ pub(crate) fn rewrite_move(
 ) -> ModelRequest {
     let (number, title) = (place.to_string(), title.replace('"', "'"));
     let values = [("number", &*number), ("title", &*title), ("problems", &problems(findings))];
-    let mut request = again(first, answer, REWRITE_MOVE.fill(revision, &values));
+    let mut request = retry_request(first, answer, REWRITE_MOVE.fill(revision, &values));
     request.schema = Some(proposals::schema(revision, 1));
     request
 }
 
-fn again(first: &ModelRequest, answer: &str, question: String) -> ModelRequest {
+fn retry_request(first: &ModelRequest, answer: &str, question: String) -> ModelRequest {
     let mut request = first.clone();
     // Drops an unusable reply and the retry that followed it: the window is small, and they do not
     // help with the rewrite.
@@ -169,8 +169,8 @@ fn problems(findings: &[RunFinding]) -> String {
 
 fn written(template: PromptTemplate, input: &ConsultInput, known: &ConsultState) -> String {
     let tokens = dossier::reading_tokens(input.calls.window_tokens);
-    let words = (tokens / TOKENS_A_WORD).max(40).to_string();
-    let (company, cite) = (known.company(), dossier::how_to_cite(known));
+    let words = (tokens / TOKENS_PER_WORD).max(40).to_string();
+    let (company, cite) = (known.company(), dossier::citation_rules(known));
     let values = [("company", &*company), ("words", &*words), ("cite", &*cite)];
     template.fill(input.calls.prompts, &values)
 }

@@ -24,7 +24,7 @@ fn shown(request: &ModelRequest) -> String {
 }
 
 #[test]
-fn questions_have_this_form() {
+fn consultation_prompts_match_their_snapshots() {
     let wrong = "Revenue was $1,350 million in FY2025 [F0:Revenue:FY2025].";
     let ran = run(
         small_input(),
@@ -46,7 +46,7 @@ fn questions_have_this_form() {
 }
 
 #[test]
-fn everyone_reads_the_same_dossier_first() {
+fn every_analyst_prompt_starts_with_the_same_dossier() {
     let ran = run(input(), &[]);
     let dossier = &ran.question("analyst_1").system[0];
     for analyst in ["analyst_2", "analyst_5"] {
@@ -58,7 +58,7 @@ fn everyone_reads_the_same_dossier_first() {
 }
 
 #[test]
-fn a_model_is_asked_for_its_own_role() {
+fn each_role_calls_its_configured_model() {
     let mut input = small_input();
     input.models.inference = Some("a/inference".parse().unwrap());
     input.models.analyst = Some("a/analyst".parse().unwrap());
@@ -75,7 +75,7 @@ fn a_model_is_asked_for_its_own_role() {
 }
 
 #[test]
-fn questions_fit_a_small_window_with_their_answers() {
+fn prompts_and_answers_fit_a_small_context_window() {
     let mut input = ConsultInput { moves: Some(2), ..input() };
     input.calls.window_tokens = 8_192;
     let long = "Revenue was $1,350 million in FY2025 [F0:Revenue:FY2025].\n".repeat(60);

@@ -63,7 +63,8 @@ pub(crate) fn read(
     share: usize,
 ) -> Result<Vec<Proposal>, OutputFault> {
     let AnalystReply { moves } = parse(reply)?;
-    let tidy: Vec<Proposal> = moves.iter().cloned().map(|one| tidied(revision, one)).collect();
+    let tidy: Vec<Proposal> =
+        moves.iter().cloned().map(|one| truncated_to_limits(revision, one)).collect();
     let checked = match revision {
         PromptRevision::V1 => &moves,
         // What is too long is cut, and an id with other text around it is still that id.
@@ -86,7 +87,7 @@ pub(crate) fn read(
 }
 
 /// The usable moves of a reply, even if other parts of it are invalid.
-pub(crate) fn read_what_is_there(
+pub(crate) fn read_usable_moves(
     revision: PromptRevision,
     reply: &ModelReply,
     share: usize,
@@ -100,7 +101,7 @@ pub(crate) fn read_what_is_there(
             moves.iter().filter_map(|one| Proposal::deserialize(one).ok()).collect()
         }
     };
-    let moves = usable(found.into_iter().map(|one| tidied(revision, one)), share);
+    let moves = usable(found.into_iter().map(|one| truncated_to_limits(revision, one)), share);
     if moves.is_empty() {
         let problems = vec!["there is no move with a title and a thesis".to_owned()];
         return Err(OutputFault::Invalid { problems });
@@ -171,36 +172,41 @@ fn text_fault(field: &str, text: &str, longest: usize) -> Option<String> {
 
 /// Validates a person's move and normalizes each text to one line. Texts that are too long are
 /// rejected instead of truncated, and lists may be empty.
-pub(crate) fn own(proposal: Proposal) -> Result<Proposal, Vec<String>> {
+pub(crate) fn validate_user_move(proposal: Proposal) -> Result<Proposal, Vec<String>> {
     let mut faults = faults(&proposal, 0);
     faults.truncate(MAX_PROBLEMS);
-    if faults.is_empty() { Ok(tidied(PromptRevision::V1, proposal)) } else { Err(faults) }
+    if faults.is_empty() {
+        Ok(truncated_to_limits(PromptRevision::V1, proposal))
+    } else {
+        Err(faults)
+    }
 }
 
-/// The problem of a stored move of a person, which must be exactly as [`own`] returned it.
-pub(crate) fn own_fault(proposal: &Proposal) -> Option<String> {
-    match own(proposal.clone()) {
+/// The problem of a stored move of a person, which must be exactly as [`validate_user_move`]
+/// returned it.
+pub(crate) fn user_move_fault(proposal: &Proposal) -> Option<String> {
+    match validate_user_move(proposal.clone()) {
         Ok(tidy) if tidy == *proposal => None,
         Ok(_) => Some("it has line breaks, hidden characters or spaces too many".to_owned()),
         Err(faults) => faults.into_iter().next(),
     }
 }
 
-/// The first `share` of these tidied moves that can be used.
+/// The first `share` of these moves that can be used.
 fn usable(tidy: impl IntoIterator<Item = Proposal>, share: usize) -> Vec<Proposal> {
     let moves = tidy.into_iter();
     moves.filter(|one| !one.title.is_empty() && !one.thesis.is_empty()).take(share).collect()
 }
 
 /// The move truncated to the limits, with each text on one line.
-fn tidied(revision: PromptRevision, proposal: Proposal) -> Proposal {
+fn truncated_to_limits(revision: PromptRevision, proposal: Proposal) -> Proposal {
     let list = |items: Vec<String>, longest: usize, most: usize| -> Vec<String> {
         let items = items.iter().map(|item| one_line(item, longest));
         items.filter(|item| !item.is_empty()).take(most).collect()
     };
     let items = |of: Vec<String>| list(of, MAX_ITEM, MAX_ITEMS);
     let ids = proposal.evidence.iter().map(|id| match revision {
-        PromptRevision::V1 => bare(id).to_owned(),
+        PromptRevision::V1 => strip_brackets(id).to_owned(),
         PromptRevision::V2 => leading_id(id).to_owned(),
     });
     let ids = ids.collect();
@@ -224,7 +230,7 @@ fn leading_id(citation: &str) -> &str {
 }
 
 /// An id without the brackets of a citation.
-fn bare(id: &str) -> &str {
+fn strip_brackets(id: &str) -> &str {
     let id = id.trim();
     id.strip_prefix('[').and_then(|id| id.strip_suffix(']')).unwrap_or(id).trim()
 }

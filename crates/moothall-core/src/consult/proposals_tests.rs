@@ -23,7 +23,7 @@ fn changed(field: &str, value: Value) -> Value {
 }
 
 #[test]
-fn an_answer_as_asked_gives_its_moves_in_order() {
+fn a_valid_answer_is_parsed_into_moves_in_order() {
     let moves = read(PromptRevision::V2, &answer(&[proposal("alphabet"), proposal("bicycles")]), 2)
         .unwrap();
     let titles: Vec<&str> = moves.iter().map(|one| one.title.as_str()).collect();
@@ -31,7 +31,7 @@ fn an_answer_as_asked_gives_its_moves_in_order() {
 }
 
 #[test]
-fn more_moves_than_asked_for_are_left_out() {
+fn moves_beyond_the_requested_number_are_dropped() {
     let moves = read(PromptRevision::V2, &answer(&[proposal("alphabet"), proposal("bicycles")]), 1)
         .unwrap();
     assert_eq!(moves.len(), 1);
@@ -58,30 +58,30 @@ fn the_first_revision_names_problems_by_move_and_field() {
 }
 
 #[test]
-fn an_answer_that_was_cut_off_is_not_read() {
+fn a_truncated_proposal_answer_is_not_parsed() {
     let mut cut = answer(&[proposal("alphabet")]);
     cut.stop = StopReason::MaxTokens;
     assert_eq!(read(PromptRevision::V2, &cut, 1), Err(OutputFault::CutOff));
 }
 
 #[test]
-fn of_a_second_answer_everything_that_can_be_used_is_taken() {
+fn usable_moves_of_a_second_answer_are_kept() {
     let moves = [
         json!({"title": "no thesis"}),
         changed("thesis", json!("long ".repeat(500))),
         changed("title", json!("")),
         changed("risks", json!([])),
     ];
-    let taken = read_what_is_there(PromptRevision::V2, &answer(&moves), 3).unwrap();
+    let taken = read_usable_moves(PromptRevision::V2, &answer(&moves), 3).unwrap();
     let lengths: Vec<(usize, usize)> =
         taken.iter().map(|one| (one.thesis.chars().count(), one.risks.len())).collect();
     assert_eq!(lengths, [(2000, 1), (83, 0)]);
-    assert!(read_what_is_there(PromptRevision::V2, &answer(&moves[..1]), 3).is_err());
-    assert!(read_what_is_there(PromptRevision::V2, &reply("[]"), 3).is_err());
+    assert!(read_usable_moves(PromptRevision::V2, &answer(&moves[..1]), 3).is_err());
+    assert!(read_usable_moves(PromptRevision::V2, &reply("[]"), 3).is_err());
 }
 
 #[test]
-fn words_cannot_break_out_of_their_line_and_ids_lose_their_brackets() {
+fn move_text_stays_on_one_line_and_citation_ids_lose_their_brackets() {
     let mut one = changed("title", json!("bicycles\n\n# m9: other\u{202e}"));
     one["evidence"] = json!(["[F0:Revenue:FY2025]", " E0:1 "]);
     let moves = read(PromptRevision::V2, &answer(&[one]), 1).unwrap();
@@ -95,12 +95,12 @@ fn the_schema_lists_fields_in_the_order_of_a_move() {
 }
 
 #[test]
-fn the_schema_of_the_first_revision_keeps_its_bytes() {
+fn the_schema_of_the_first_revision_is_stable() {
     insta::assert_snapshot!(schema(PromptRevision::V1, 3).text());
 }
 
 #[test]
-fn long_texts_are_cut_and_ids_are_found_in_longer_citations() {
+fn long_fields_are_truncated_and_ids_extracted_from_citations() {
     let mut one = changed("title", json!("t".repeat(200)));
     one["thesis"] = json!("long ".repeat(500));
     one["evidence"] =

@@ -85,7 +85,7 @@ pub fn rank(
     let (mut placed, mut unplaced): (Vec<RankedMove>, Vec<RankedMove>) = moves
         .into_iter()
         .partition(|one| one.is_scored() && (!one.is_held() || accepted.includes(&one.move_id)));
-    placed.sort_by(better_first);
+    placed.sort_by(compare_moves);
     unplaced.sort_by(by_number);
     for (rank, one) in (1..).zip(&mut placed) {
         one.rank = Some(rank);
@@ -105,13 +105,13 @@ pub fn rank(
     MoveRanking { recommended, other }
 }
 
-fn better_first(one: &RankedMove, other: &RankedMove) -> Ordering {
+fn compare_moves(one: &RankedMove, other: &RankedMove) -> Ordering {
     let key = |of: &RankedMove| {
         let debated = of.debated.as_ref();
         let total = debated.map_or(0, |debated| debated.total_score);
         let degraded = debated.is_some_and(|debated| !debated.degraded.is_empty());
         let spread = debated.map_or(0, |debated| debated.spread);
-        (Reverse(total), degraded, spread, debated.map_or(0, grave_and_open))
+        (Reverse(total), degraded, spread, debated.map_or(0, count_serious_open))
     };
     // Compared as fractions, so that equal shares are exactly equal.
     let share = |of: &RankedMove| (u64::from(of.support.supported), u64::from(of.support.total));
@@ -125,7 +125,7 @@ fn by_number(one: &RankedMove, other: &RankedMove) -> Ordering {
 }
 
 /// Number of open fatal or major objections.
-fn grave_and_open(debated: &DebateResult) -> usize {
+fn count_serious_open(debated: &DebateResult) -> usize {
     let objections = debated.objections.iter();
     objections
         .filter(|objection| {
@@ -158,10 +158,11 @@ impl MoveRanking {
             (ids(&|one| unranked(one) && one.is_scored()), "held back by what code found"),
             (ids(&|one| one.rank.is_some()), "scored with neutral 5s that nobody gave"),
         ];
-        let told = reasons.into_iter().filter(|(ids, _)| !ids.is_empty());
-        let told: Vec<String> = told.map(|(ids, why)| format!("{why}: {ids}")).collect();
+        let explanations = reasons.into_iter().filter(|(ids, _)| !ids.is_empty());
+        let explanations: Vec<String> =
+            explanations.map(|(ids, why)| format!("{why}: {ids}")).collect();
         let found = self.recommended.len();
-        Some(format!("{found} of {wanted} moves are recommended ({})", told.join("; ")))
+        Some(format!("{found} of {wanted} moves are recommended ({})", explanations.join("; ")))
     }
 }
 

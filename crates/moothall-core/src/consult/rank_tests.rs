@@ -99,7 +99,7 @@ fn nobody() -> BTreeSet<String> {
 }
 
 #[test]
-fn the_three_best_are_recommended_and_the_others_follow_in_order() {
+fn the_best_three_moves_are_recommended_and_the_rest_are_ordered() {
     let moves =
         [a_move("m1", 80), a_move("m2", 95), a_move("m3", 70), a_move("m4", 96), a_move("m5", 81)];
     let ranking = rank(moves, FindingAcceptance::These(&nobody()));
@@ -114,7 +114,7 @@ fn the_three_best_are_recommended_and_the_others_follow_in_order() {
 }
 
 #[test]
-fn equal_totals_are_told_apart_by_the_stated_rules_in_turn() {
+fn equal_totals_are_ordered_by_the_documented_tie_breakers() {
     let major = |state| vec![objection(ObjectionSeverity::Major, state)];
     let moves = [
         marked(with(a_move("m1", 90), |debated| debated.spread = 0), early()),
@@ -132,7 +132,7 @@ fn equal_totals_are_told_apart_by_the_stated_rules_in_turn() {
 }
 
 #[test]
-fn a_held_move_has_no_rank_until_a_person_approves_it() {
+fn an_escalated_move_has_no_rank_until_a_reviewer_approves_it() {
     let moves = [held(a_move("m1", 110)), a_move("m2", 80), a_move("m3", 70), a_move("m4", 60)];
     let ranking = rank(moves.clone(), FindingAcceptance::These(&nobody()));
     assert_eq!(
@@ -146,7 +146,7 @@ fn a_held_move_has_no_rank_until_a_person_approves_it() {
 }
 
 #[test]
-fn neutral_scores_keep_their_place_and_are_not_recommended() {
+fn a_move_with_neutral_scores_is_ranked_but_not_recommended() {
     let moves = [
         a_move("m1", 90),
         marked(a_move("m2", 85), neutral()),
@@ -161,7 +161,7 @@ fn neutral_scores_keep_their_place_and_are_not_recommended() {
 }
 
 #[test]
-fn too_few_clean_moves_give_a_shorter_list_and_a_sentence() {
+fn too_few_clean_moves_shorten_the_recommendation_and_add_a_note() {
     let not_debated = RankedMove { debated: None, ..a_move("m4", 0) };
     let moves = [
         held(a_move("m1", 110)),
@@ -183,7 +183,7 @@ fn too_few_clean_moves_give_a_shorter_list_and_a_sentence() {
 }
 
 #[test]
-fn an_approval_after_the_end_changes_ranking_verdict_and_nothing_else() {
+fn an_approval_after_the_end_changes_only_ranking_and_verdict() {
     let moves = [held(a_move("m1", 110)), held(a_move("m2", 80)), a_move("m3", 70)];
     let MoveRanking { recommended, other } = rank(moves, FindingAcceptance::These(&nobody()));
     let shortfall =
@@ -264,7 +264,7 @@ proptest! {
     }
 
     #[test]
-    fn every_move_has_one_place_and_ranks_follow_the_rules(moves in any_moves()) {
+    fn every_move_is_listed_once_and_ranks_follow_the_rules(moves in any_moves()) {
         let count = moves.len();
         let ranking = rank(moves, FindingAcceptance::These(&nobody()));
         let all: Vec<&RankedMove> = ranking.recommended.iter().chain(&ranking.other).collect();
@@ -292,7 +292,7 @@ proptest! {
     }
 
     #[test]
-    fn an_approval_never_lowers_the_approved_move_s_place(moves in any_moves()) {
+    fn an_approval_never_lowers_the_rank_of_the_approved_move(moves in any_moves()) {
         let before = rank(moves.clone(), FindingAcceptance::These(&nobody()));
         let approved = BTreeSet::from(["m1".to_owned()]);
         let after = rank(moves, FindingAcceptance::These(&approved));

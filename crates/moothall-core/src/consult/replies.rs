@@ -44,17 +44,21 @@ impl Consult {
         match task {
             ConsultTask::Synthesize(what) => self.synthesized(what, reply, step),
             ConsultTask::Read(which, None) => self.read(id, which, &request, reply, step),
-            ConsultTask::Read(which, Some(first)) => self.read_again(id, which, first, reply, step),
-            ConsultTask::Propose { desk, attempt } => {
-                self.proposed(id, desk, attempt, &request, reply, step);
+            ConsultTask::Read(which, Some(first)) => {
+                self.accept_rewrite(id, which, first, reply, step)
             }
-            ConsultTask::Rewrite { desk, number } => self.rewritten(id, desk, number, reply, step),
+            ConsultTask::Propose { analyst_index, attempt } => {
+                self.proposed(id, analyst_index, attempt, &request, reply, step);
+            }
+            ConsultTask::Rewrite { analyst_index, number } => {
+                self.rewritten(id, analyst_index, number, reply, step)
+            }
             ConsultTask::Alone(alone) => self.scored_alone(id, alone, &request, reply, step),
         }
     }
 
     /// Records that a task got no usable reply and will not be retried.
-    pub(crate) fn without_answer(&mut self, task: ConsultTask, why: AgentFailure, step: &mut Step) {
+    pub(crate) fn record_failure(&mut self, task: ConsultTask, why: AgentFailure, step: &mut Step) {
         match task {
             ConsultTask::Synthesize(what) => {
                 self.failed(what.agent(), why);
@@ -66,16 +70,16 @@ impl Consult {
             }
             ConsultTask::Read(which, Some(first)) => {
                 self.failed(&format!("{}/rewrite", which.agent()), why);
-                self.keep(which, first, step);
+                self.store_reading(which, first, step);
             }
-            ConsultTask::Propose { desk, .. } => {
-                let Some(agent) = self.analyst(desk) else { return };
+            ConsultTask::Propose { analyst_index, .. } => {
+                let Some(agent) = self.analyst(analyst_index) else { return };
                 self.failed(&agent, why);
                 self.agent_complete(step, 2, &agent, Vec::new());
             }
-            ConsultTask::Rewrite { desk, number } => {
+            ConsultTask::Rewrite { analyst_index, number } => {
                 self.failed(&format!("m{number}/rewrite"), why);
-                self.settle(desk, step);
+                self.settle(analyst_index, step);
             }
             ConsultTask::Alone(alone) => self.not_scored_alone(&alone),
         }
@@ -88,7 +92,7 @@ impl Consult {
     fn synthesized(&mut self, what: SyntheticDataKind, reply: &ModelReply, step: &mut Step) {
         let text = lines(&reply.text, MAX_DOCUMENT_BYTES);
         if text.is_empty() {
-            return self.without_answer(
+            return self.record_failure(
                 ConsultTask::Synthesize(what),
                 AgentFailure::of_answer(EMPTY),
                 step,
@@ -115,7 +119,7 @@ impl Consult {
         let document = self.checked(which, reply).filter(|_| !is_echo);
         let Some(document) = document else {
             let why = if is_echo { ECHO } else { EMPTY };
-            return self.without_answer(
+            return self.record_failure(
                 ConsultTask::Read(which, None),
                 AgentFailure::of_answer(why),
                 step,
@@ -133,12 +137,12 @@ impl Consult {
                 prompt::rewrite_document(self.known.prompts, request, &document.text, found);
             self.call(step, again, ConsultTask::Read(which, Some(document)), request);
         } else {
-            self.keep(which, cut_off(document, which, reply), step);
+            self.store_reading(which, with_truncation_finding(document, which, reply), step);
         }
     }
 
     /// Keeps the rewrite unless its findings are worse than those of the first version.
-    fn read_again(
+    fn accept_rewrite(
         &mut self,
         id: &EffectId,
         which: EvidenceReading,
@@ -149,13 +153,13 @@ impl Consult {
         match self.checked(which, reply) {
             Some(second) if second.check.weight() <= first.check.weight() => {
                 step.publish.push(claim_checked(id, which.document(), &second.check, false));
-                self.keep(which, cut_off(second, which, reply), step);
+                self.store_reading(which, with_truncation_finding(second, which, reply), step);
             }
             found => {
                 let why = if found.is_some() { WORSE } else { EMPTY };
                 step.publish.push(rejected(id, why));
                 self.failed(id.as_str(), AgentFailure::of_answer(why));
-                self.keep(which, first, step);
+                self.store_reading(which, first, step);
             }
         }
     }
@@ -170,7 +174,12 @@ impl Consult {
         Some(CheckedDocument { text, check })
     }
 
-    fn keep(&mut self, which: EvidenceReading, document: CheckedDocument, step: &mut Step) {
+    fn store_reading(
+        &mut self,
+        which: EvidenceReading,
+        document: CheckedDocument,
+        step: &mut Step,
+    ) {
         let CheckedDocument { text, check } = document;
         let document = Some(CheckedDocument { text: self.known.marked(text), check });
         match which {
@@ -183,33 +192,35 @@ impl Consult {
     fn proposed(
         &mut self,
         id: &EffectId,
-        desk: usize,
+        analyst_index: usize,
         attempt: AnalystAttempt,
         request: &ModelRequest,
         reply: &ModelReply,
         step: &mut Step,
     ) {
-        let Some(AnalystIds { again, moves, .. }) = self.ids.desks.get(desk) else { return };
+        let Some(AnalystIds { again, moves, .. }) = self.ids.analyst_ids.get(analyst_index) else {
+            return;
+        };
         let (again, share) = (again.clone(), moves.len());
         let read = match attempt {
             AnalystAttempt::First => proposals::read(self.known.prompts, reply, share),
             AnalystAttempt::Second => {
-                proposals::read_what_is_there(self.known.prompts, reply, share)
+                proposals::read_usable_moves(self.known.prompts, reply, share)
             }
         };
         match (read, attempt) {
-            (Ok(proposals), _) => self.take(id, desk, proposals, request, reply, step),
+            (Ok(proposals), _) => self.take(id, analyst_index, proposals, request, reply, step),
             (Err(fault), AnalystAttempt::First) => {
                 step.publish.push(RunEvent::output_rejected(id, &fault));
                 let answer = lines(&reply.text, MAX_DOCUMENT_BYTES);
                 let request = ask_again(request, &answer, &fault);
-                let task = ConsultTask::Propose { desk, attempt: AnalystAttempt::Second };
+                let task = ConsultTask::Propose { analyst_index, attempt: AnalystAttempt::Second };
                 self.call(step, again, task, request);
             }
             (Err(fault), AnalystAttempt::Second) => {
                 step.publish.push(RunEvent::output_rejected(id, &fault));
                 let why = AgentFailure::of_answer(&fault.to_string());
-                self.without_answer(ConsultTask::Propose { desk, attempt }, why, step);
+                self.record_failure(ConsultTask::Propose { analyst_index, attempt }, why, step);
             }
         }
     }
@@ -218,13 +229,15 @@ impl Consult {
     fn take(
         &mut self,
         id: &EffectId,
-        desk: usize,
+        analyst_index: usize,
         proposals: Vec<Proposal>,
         request: &ModelRequest,
         reply: &ModelReply,
         step: &mut Step,
     ) {
-        let (Some(analyst), Some(ids)) = (self.analyst(desk), self.ids.desks.get(desk)) else {
+        let (Some(analyst), Some(ids)) =
+            (self.analyst(analyst_index), self.ids.analyst_ids.get(analyst_index))
+        else {
             return;
         };
         let rewrites: Vec<(u32, EffectId)> = ids
@@ -253,11 +266,11 @@ impl Consult {
                     title,
                     found,
                 );
-                self.call(step, rewrite, ConsultTask::Rewrite { desk, number }, request);
+                self.call(step, rewrite, ConsultTask::Rewrite { analyst_index, number }, request);
             }
             self.known.moves.insert(number, tried);
         }
-        self.settle(desk, step);
+        self.settle(analyst_index, step);
     }
 
     pub(crate) fn tried(
@@ -277,17 +290,17 @@ impl Consult {
     fn rewritten(
         &mut self,
         id: &EffectId,
-        desk: usize,
+        analyst_index: usize,
         number: u32,
         reply: &ModelReply,
         step: &mut Step,
     ) {
-        let again = proposals::read_what_is_there(self.known.prompts, reply, 1);
+        let again = proposals::read_usable_moves(self.known.prompts, reply, 1);
         let again = again.and_then(|mut moves| {
             let problems = vec!["there is no move".to_owned()];
             moves.pop().ok_or(OutputFault::Invalid { problems })
         });
-        let analyst = self.analyst(desk).unwrap_or_default();
+        let analyst = self.analyst(analyst_index).unwrap_or_default();
         let first = self.known.moves.get(&number).map(|tried| tried.check.weight());
         match again.map(|proposal| self.tried(number, &analyst, proposal)) {
             Ok(Some(second)) if first.is_some_and(|first| second.check.weight() <= first) => {
@@ -304,21 +317,23 @@ impl Consult {
                 self.failed(id.as_str(), AgentFailure::of_answer(&fault.to_string()));
             }
         }
-        self.settle(desk, step);
+        self.settle(analyst_index, step);
     }
 
     /// Marks an analyst as complete once none of its calls is pending.
-    fn settle(&mut self, desk: usize, step: &mut Step) {
-        let is_of_desk = |open: &PendingConsultEffect| match open {
-            PendingConsultEffect::Call(call) => call.task.desk() == Some(desk),
+    fn settle(&mut self, analyst_index: usize, step: &mut Step) {
+        let is_of_analyst = |open: &PendingConsultEffect| match open {
+            PendingConsultEffect::Call(call) => call.task.analyst_index() == Some(analyst_index),
             PendingConsultEffect::Gather
             | PendingConsultEffect::Review
             | PendingConsultEffect::Debate { .. } => false,
         };
-        if self.open.values().any(is_of_desk) {
+        if self.open.values().any(is_of_analyst) {
             return;
         }
-        let (Some(agent), Some(ids)) = (self.analyst(desk), self.ids.desks.get(desk)) else {
+        let (Some(agent), Some(ids)) =
+            (self.analyst(analyst_index), self.ids.analyst_ids.get(analyst_index))
+        else {
             return;
         };
         let numbers = ids.moves.iter().map(|ids| ids.number);
@@ -327,8 +342,8 @@ impl Consult {
         self.agent_complete(step, 2, &agent, outputs);
     }
 
-    fn analyst(&self, desk: usize) -> Option<String> {
-        let seat = self.ids.desks.get(desk)?.seat;
+    fn analyst(&self, analyst_index: usize) -> Option<String> {
+        let seat = self.ids.analyst_ids.get(analyst_index)?.seat;
         Some(self.input.committee.analysts.get(seat)?.id.clone())
     }
 
@@ -346,7 +361,9 @@ impl Consult {
             },
         ));
         let result = match outcome.conclusion {
-            Conclusion::Debated(debated) => sound(*debated, id, self.input.committee.top_score()),
+            Conclusion::Debated(debated) => {
+                validate_debate(*debated, id, self.input.committee.top_score())
+            }
             Conclusion::NotDebated { why } => Err(AgentFailure::of_answer(&why).why),
             _ => Err("it ended as something else than a debate".to_owned()),
         };
@@ -357,7 +374,7 @@ impl Consult {
 }
 
 /// Rejects a debate that is about another move or whose scores do not add up.
-fn sound(debated: DebateResult, id: &EffectId, top: u32) -> Result<DebateResult, String> {
+fn validate_debate(debated: DebateResult, id: &EffectId, top: u32) -> Result<DebateResult, String> {
     let sum: u32 = debated.scorecards.values().map(|card| card.sum()).sum();
     if debated.move_id != id.as_str() {
         Err("its debate is about another move".to_owned())
@@ -379,7 +396,7 @@ fn is_echo(request: &ModelRequest, answer: &str) -> bool {
 }
 
 /// A document that hit the token limit is still kept, with a warning.
-fn cut_off(
+fn with_truncation_finding(
     mut document: CheckedDocument,
     which: EvidenceReading,
     reply: &ModelReply,

@@ -33,7 +33,7 @@ impl ReviewQuestion {
     }
 
     /// Description for the user.
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         match self {
             Self::ReviewMoves { moves } => match moves.len() {
                 1 => "1 move needs review before its debate".to_owned(),
@@ -101,12 +101,12 @@ impl ReviewAction {
 
 impl ReviewChange {
     /// Describes who changed what.
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         let by = &self.by;
         match &self.what {
             ReviewAction::Veto { move_id, why } => {
                 let said = MoveReviewDecision::Vetoed { by: by.clone(), why: why.clone() };
-                format!("{move_id} {}", said.words())
+                format!("{move_id} {}", said.describe())
             }
             ReviewAction::Edit { move_id, .. } => format!("{move_id} edited by {by}"),
             ReviewAction::Add { proposal } => format!("\"{}\" added by {by}", proposal.title),
@@ -115,22 +115,22 @@ impl ReviewChange {
 
     /// Why the change is invalid, regardless of which moves there are.
     pub fn fault(&self) -> Option<String> {
-        if is_unfit(&self.by, 1, MAX_NAME) {
+        if is_invalid_text(&self.by, 1, MAX_NAME) {
             return Some(format!("a name has 1 to {MAX_NAME} characters, none of them hidden"));
         }
         match &self.what {
-            ReviewAction::Veto { why, .. } if is_unfit(why, 0, MAX_WHY) => {
+            ReviewAction::Veto { why, .. } if is_invalid_text(why, 0, MAX_WHY) => {
                 Some(format!("a reason has at most {MAX_WHY} characters, none of them hidden"))
             }
             ReviewAction::Veto { .. } => None,
             ReviewAction::Edit { proposal, .. } | ReviewAction::Add { proposal } => {
-                proposals::own_fault(proposal)
+                proposals::user_move_fault(proposal)
             }
         }
     }
 }
 
-fn is_unfit(text: &str, least: usize, most: usize) -> bool {
+fn is_invalid_text(text: &str, least: usize, most: usize) -> bool {
     !(least..=most).contains(&text.chars().count())
         || text.chars().any(is_hidden)
         || text.trim() != text
@@ -183,7 +183,7 @@ impl MoveReviewDecision {
     }
 
     /// Description for the user.
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         match self {
             Self::Vetoed { by, why } if why.is_empty() => format!("vetoed by {by}"),
             Self::Vetoed { by, why } => format!("vetoed by {by}: {why}"),

@@ -7,7 +7,7 @@ fn veto(by: &str, why: &str) -> ReviewChange {
 }
 
 #[test]
-fn names_and_reasons_are_bounded_and_shown_as_they_are() {
+fn reviewer_names_and_reasons_are_limited_and_have_no_hidden_text() {
     assert_eq!(veto("Ada", "").fault(), None);
     assert_eq!(veto("Ada", "We tried it.").fault(), None);
     for unfit in
@@ -40,5 +40,5 @@ fn question_about_other_moves_has_another_hash() {
     };
     assert_eq!(question("Build").hash().unwrap(), question("Build").hash().unwrap());
     assert_ne!(question("Build").hash().unwrap(), question("Sell").hash().unwrap());
-    assert_eq!(question("Build").words(), "1 move needs review before its debate");
+    assert_eq!(question("Build").describe(), "1 move needs review before its debate");
 }

@@ -7,7 +7,7 @@ use super::moves::Move;
 
 /// Minimum Jaccard index, in percent, of the words in title, thesis and actions for two moves to
 /// count as similar.
-pub const ALIKE_PERCENT: usize = 50;
+pub const MIN_SIMILAR_PERCENT: usize = 50;
 
 /// Words too common to compare moves by.
 const COMMON: &[&str] = &[
@@ -26,7 +26,7 @@ pub fn similar<'a>(
     let mut alike: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (at, (one, words)) in known.iter().enumerate() {
         for (other, others) in &known[at + 1..] {
-            if is_alike(words, others) {
+            if is_similar(words, others) {
                 alike.entry((*one).to_owned()).or_default().insert((*other).to_owned());
                 alike.entry((*other).to_owned()).or_default().insert((*one).to_owned());
             }
@@ -35,13 +35,14 @@ pub fn similar<'a>(
     alike
 }
 
-/// Jaccard index of the words of two moves, in percent. From [`ALIKE_PERCENT`] on they are similar.
-pub fn likeness(one: &Move, other: &Move) -> usize {
+/// Jaccard index of the words of two moves, in percent. From [`MIN_SIMILAR_PERCENT`] on they are
+/// similar.
+pub fn similarity_percent(one: &Move, other: &Move) -> usize {
     share(&words(one), &words(other))
 }
 
-fn is_alike(one: &BTreeSet<String>, other: &BTreeSet<String>) -> bool {
-    share(one, other) >= ALIKE_PERCENT
+fn is_similar(one: &BTreeSet<String>, other: &BTreeSet<String>) -> bool {
+    share(one, other) >= MIN_SIMILAR_PERCENT
 }
 
 fn share(one: &BTreeSet<String>, other: &BTreeSet<String>) -> usize {

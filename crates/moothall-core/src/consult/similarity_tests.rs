@@ -20,7 +20,7 @@ fn a_move(id: &str, title: &str, thesis: &str, action: &str) -> Move {
 }
 
 #[test]
-fn the_same_idea_in_nearly_the_same_words_is_marked_on_both_sides() {
+fn similar_moves_are_marked_on_both_sides() {
     let moves = [
         a_move(
             "m1",
@@ -58,7 +58,7 @@ fn opposite_moves_on_the_same_facts_are_not_alike() {
 }
 
 #[test]
-fn half_of_the_words_is_enough_and_less_is_not() {
+fn moves_are_similar_if_they_share_at_least_half_of_their_words() {
     let one = a_move("m1", "alpha bravo charlie delta", "", "");
     let half = a_move("m2", "alpha bravo", "", "");
     let less = a_move("m3", "alpha bravo echo", "", "");
@@ -67,7 +67,7 @@ fn half_of_the_words_is_enough_and_less_is_not() {
 }
 
 #[test]
-fn moves_without_words_are_like_nothing() {
+fn empty_moves_are_not_similar() {
     let empty = [a_move("m1", "", "", ""), a_move("m2", "", "", "")];
     assert_eq!(similar(&empty), BTreeMap::new());
 }

@@ -141,20 +141,28 @@ impl Consult {
         self.known.dossier = Some(dossier::dossier(&self.known, self.input.calls.window_tokens));
         self.stage = ConsultStage::Analysing;
         self.layer_start(step, 2);
-        for desk in 0..self.ids.desks.len() {
-            self.ask_analyst(step, desk);
+        for analyst_index in 0..self.ids.analyst_ids.len() {
+            self.ask_analyst(step, analyst_index);
         }
         self.take_own_moves(step);
     }
 
-    fn ask_analyst(&mut self, step: &mut Step, desk: usize) {
-        let Some(AnalystIds { seat, ask, moves, .. }) = self.ids.desks.get(desk) else { return };
+    fn ask_analyst(&mut self, step: &mut Step, analyst_index: usize) {
+        let Some(AnalystIds { seat, ask, moves, .. }) = self.ids.analyst_ids.get(analyst_index)
+        else {
+            return;
+        };
         let Some(seat) = self.input.committee.analysts.get(*seat) else { return };
         let share = u32::try_from(moves.len()).unwrap_or(u32::MAX);
         let request = prompt::propose(&self.input, &self.known, seat, share);
         let (id, agent, persona) = (ask.clone(), seat.id.clone(), seat.name.clone());
         self.agent_start(step, 2, &agent, &persona);
-        self.call(step, id, ConsultTask::Propose { desk, attempt: AnalystAttempt::First }, request);
+        self.call(
+            step,
+            id,
+            ConsultTask::Propose { analyst_index, attempt: AnalystAttempt::First },
+            request,
+        );
     }
 
     pub(crate) fn start_debating(&mut self, step: &mut Step) {

@@ -82,7 +82,7 @@ pub struct MoveRecord {
 
 /// A move changed after the person who wants to change it last read it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{move_id} has changed since you read it: {}", meanwhile(.now.as_deref()))]
+#[error("{move_id} has changed since you read it: {}", describe_change(.now.as_deref()))]
 pub struct MoveConflict {
     /// Id of the move.
     pub move_id: String,
@@ -90,9 +90,9 @@ pub struct MoveConflict {
     pub now: Option<Box<MoveReviewDecision>>,
 }
 
-fn meanwhile(now: Option<&MoveReviewDecision>) -> String {
+fn describe_change(now: Option<&MoveReviewDecision>) -> String {
     match now {
-        Some(said) => format!("it was {}", said.words()),
+        Some(said) => format!("it was {}", said.describe()),
         None => "a change to it was undone".to_owned(),
     }
 }
@@ -147,7 +147,7 @@ impl MoveRecord {
 
     /// Rejects a change made to another version of the move: it would overwrite someone else's
     /// change unnoticed.
-    pub fn refuse_unseen(&self, seen: &Sha256Hex) -> Result<(), MoveConflict> {
+    pub fn check_version(&self, seen: &Sha256Hex) -> Result<(), MoveConflict> {
         match self.seal() {
             Ok(seal) if seal == *seen => Ok(()),
             _ => Err(MoveConflict {

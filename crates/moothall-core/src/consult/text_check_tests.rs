@@ -21,7 +21,7 @@ fn a_move_whose_numbers_are_right_is_clean() {
 }
 
 #[test]
-fn an_id_that_is_none_or_names_nothing_is_a_bad_citation() {
+fn an_invalid_or_unknown_evidence_id_is_a_bad_citation() {
     let mut written = proposal("bicycles");
     written["evidence"] =
         serde_json::json!(["Revenue 2025", "F0:Revenue:FY1999", "F0:Revenue:FY2025"]);
@@ -31,7 +31,7 @@ fn an_id_that_is_none_or_names_nothing_is_a_bad_citation() {
 }
 
 #[test]
-fn the_gravest_finding_stands_first() {
+fn findings_are_sorted_by_severity() {
     let thesis =
         "It could add 7% to revenue. Revenue was $1,350 million in FY2025 [F0:Revenue:FY2025].";
     let check = TextCheck::of_move(&evidence(), &a_move(claiming("bicycles", thesis)));
@@ -47,7 +47,7 @@ fn the_gravest_finding_stands_first() {
 }
 
 #[test]
-fn where_the_evidence_is_made_up_numbers_are_counted_and_not_flagged() {
+fn numbers_from_synthetic_evidence_are_counted_but_not_flagged() {
     let thesis = "Revenue was $1,350 million in FY2025 [F0:Revenue:FY2025]. Buy the shares.";
     let check = TextCheck::of_move(&made_up(), &a_move(claiming("bicycles", thesis)));
     assert_eq!(rules(&check), [("claims.advice".to_owned(), FindingSeverity::Escalate)]);

@@ -19,7 +19,7 @@ pub(crate) fn fit(text: &str, tokens: u64) -> Option<String> {
         return None;
     }
     let mut kept = String::new();
-    let mut left = tokens.saturating_sub(tokens_expected(LEFT_OUT));
+    let mut left = tokens.saturating_sub(tokens_expected(TRUNCATION_MARK));
     for line in text.split_inclusive('\n') {
         let needed = tokens_expected(line);
         if needed > left {
@@ -31,10 +31,10 @@ pub(crate) fn fit(text: &str, tokens: u64) -> Option<String> {
         left -= needed;
         kept.push_str(line);
     }
-    Some(format!("{}{LEFT_OUT}", kept.trim_end()))
+    Some(format!("{}{TRUNCATION_MARK}", kept.trim_end()))
 }
 
-const LEFT_OUT: &str = "\n[the rest is left out]";
+const TRUNCATION_MARK: &str = "\n[the rest is left out]";
 
 /// The start of a line that fits. A token has about three characters, and a character is at most
 /// one token.

@@ -8,7 +8,7 @@ fn a_text_that_fits_is_not_touched() {
 }
 
 #[test]
-fn a_text_that_is_too_long_keeps_whole_lines_and_says_so() {
+fn a_truncated_text_keeps_whole_lines_and_says_so() {
     let text = "Revenue grew.\nMargins fell by a little.\n".repeat(40);
     let kept = fit(&text, 40).unwrap();
     assert!(kept.starts_with("Revenue grew.\nMargins fell by a little.\n"), "{kept}");
@@ -17,7 +17,7 @@ fn a_text_that_is_too_long_keeps_whole_lines_and_says_so() {
 
 proptest! {
     #[test]
-    fn what_is_kept_fits(text in "[ -~\n]{0,600}", tokens in 12_u64..120) {
+    fn truncated_text_fits_the_token_limit(text in "[ -~\n]{0,600}", tokens in 12_u64..120) {
         if let Some(kept) = fit(&text, tokens) {
             prop_assert!(tokens_expected(&kept) <= tokens, "{} tokens", tokens_expected(&kept));
         }

@@ -90,12 +90,12 @@ pub(crate) enum ConsultTask {
     Read(EvidenceReading, Option<CheckedDocument>),
     /// The moves of an analyst.
     Propose {
-        desk: usize,
+        analyst_index: usize,
         attempt: AnalystAttempt,
     },
     /// A rewrite of one move of an analyst.
     Rewrite {
-        desk: usize,
+        analyst_index: usize,
         number: u32,
     },
     /// Scores without a debate.
@@ -124,10 +124,12 @@ pub(crate) enum AnalystAttempt {
 }
 
 impl ConsultTask {
-    /// Index of the analyst in `ids.desks`, for analyst tasks.
-    pub(crate) fn desk(&self) -> Option<usize> {
+    /// Index of the analyst in `ids.analyst_ids`, for analyst tasks.
+    pub(crate) fn analyst_index(&self) -> Option<usize> {
         match self {
-            Self::Propose { desk, .. } | Self::Rewrite { desk, .. } => Some(*desk),
+            Self::Propose { analyst_index, .. } | Self::Rewrite { analyst_index, .. } => {
+                Some(*analyst_index)
+            }
             Self::Synthesize(_) | Self::Read(..) | Self::Alone(_) => None,
         }
     }
@@ -157,7 +159,7 @@ impl Consult {
     }
 
     /// The current state.
-    pub fn proceedings(&self) -> &ConsultState {
+    pub fn state(&self) -> &ConsultState {
         &self.known
     }
 
@@ -253,7 +255,7 @@ impl Consult {
     ) {
         let why = AgentFailure::of_model(&failure);
         step.publish.push(RunEvent::model_failed(id, &call.request, failure));
-        self.without_answer(call.task, why, step);
+        self.record_failure(call.task, why, step);
     }
 
     fn unexpected(&self, id: &EffectId, result: &EffectResult) -> UnexpectedResult {

@@ -58,9 +58,9 @@ impl BaselineScores {
 /// The request to one decision maker, with the same prefix as in a debate so the provider's
 /// cache is used. `None` if `seat` is out of range.
 pub(crate) fn ask(input: &DebateInput, seat: usize, purpose: CallPurpose) -> Option<ModelRequest> {
-    let voice = prompt::decision_maker(input, input.decision_makers.get(seat)?);
-    let asked = prompt::score_alone(input).into();
-    Some(MessageChain::default().ask(&voice, purpose, &asked, |_, _| String::new()))
+    let persona = prompt::decision_maker(input, input.decision_makers.get(seat)?);
+    let user_prompt = prompt::score_alone(input).into();
+    Some(MessageChain::default().ask(&persona, purpose, &user_prompt, |_, _| String::new()))
 }
 
 /// Reads the scorecard from an answer that matches the schema.
@@ -74,7 +74,7 @@ pub(crate) fn read(
 }
 
 /// Reads the scorecard from unstructured answers, newest first.
-pub(crate) fn read_words<'a>(
+pub(crate) fn read_unstructured<'a>(
     revision: PromptRevision,
     texts: impl Iterator<Item = &'a str>,
     metrics: &[ScoreMetric],

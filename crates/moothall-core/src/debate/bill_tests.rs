@@ -267,7 +267,7 @@ fn source(evidence: &str) -> u64 {
 
 #[test]
 #[expect(clippy::print_stdout, reason = "numbers for people")]
-fn prompts_cost_a_quarter_of_the_source_documents_and_less_than_half_of_it_without_evidence() {
+fn prompt_cost_stays_below_the_promised_share_of_the_source_documents() {
     let without = source("") as f64;
     for (dossier_tokens, length, is_promised) in [
         (5_000, Length::Answer, true),

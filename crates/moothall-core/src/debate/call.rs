@@ -10,7 +10,7 @@ pub(crate) struct DebateCall {
     pub(crate) speaker: DebateCallKind,
     pub(crate) request: ModelRequest,
     /// The newest turn of the first attempt.
-    pub(crate) asked: PromptText,
+    pub(crate) user_prompt: PromptText,
     /// The effect id of the retry; `None` if this call is the retry.
     pub(crate) again: Option<EffectId>,
     /// The answer to the first attempt, if this call is the retry.
@@ -18,8 +18,12 @@ pub(crate) struct DebateCall {
 }
 
 impl DebateCall {
-    pub(crate) fn new(speaker: DebateCallKind, request: ModelRequest, asked: PromptText) -> Self {
-        Self { speaker, request, asked, again: None, first: None }
+    pub(crate) fn new(
+        speaker: DebateCallKind,
+        request: ModelRequest,
+        user_prompt: PromptText,
+    ) -> Self {
+        Self { speaker, request, user_prompt, again: None, first: None }
     }
 }
 
@@ -35,7 +39,7 @@ pub(crate) enum DebateCallKind {
 /// A parsed reply and its place in the debate.
 pub(crate) enum ParsedReply {
     Opening(DebateTurn<CriticTurn>),
-    Critic { thread: usize, round: u32, spoken: DebateTurn<CriticTurn> },
-    DecisionMaker { thread: usize, round: u32, spoken: DebateTurn<DecisionMakerTurn> },
+    Critic { thread: usize, round: u32, debate_turn: DebateTurn<CriticTurn> },
+    DecisionMaker { thread: usize, round: u32, debate_turn: DebateTurn<DecisionMakerTurn> },
     Score { thread: usize, card: Scorecard },
 }

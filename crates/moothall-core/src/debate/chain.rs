@@ -9,7 +9,7 @@ use crate::model::{
 
 /// How much of the context window a prompt and its answer may fill, in percent. Prompt sizes are
 /// estimates, so this leaves a margin.
-const FULL_PERCENT: u64 = 85;
+const MAX_WINDOW_PERCENT: u64 = 85;
 
 /// How many recent rounds to keep in addition to the first. Smaller values are tried only if the
 /// prompt still does not fit.
@@ -45,8 +45,8 @@ pub(crate) struct MessageChain {
 
 #[derive(Debug)]
 struct ChainExchange {
-    asked: PromptText,
-    said: PromptText,
+    user_prompt: PromptText,
+    response: PromptText,
 }
 
 /// Replaces omitted exchanges, starting with the second.
@@ -55,12 +55,12 @@ struct ChainTruncation {
     /// Index of the first exchange that is kept after the omitted ones.
     kept: usize,
     /// The prompt of that exchange, prefixed with the summary.
-    asked: PromptText,
+    user_prompt: PromptText,
 }
 
 impl MessageChain {
-    pub(crate) fn push(&mut self, asked: PromptText, said: PromptText) {
-        self.exchanges.push(ChainExchange { asked, said });
+    pub(crate) fn push(&mut self, user_prompt: PromptText, response: PromptText) {
+        self.exchanges.push(ChainExchange { user_prompt, response });
     }
 
     /// Whether rounds were omitted.
@@ -73,14 +73,14 @@ impl MessageChain {
     /// stay replaced, because every change to earlier turns misses the provider's cache.
     pub(crate) fn ask(
         &mut self,
-        voice: &Persona,
+        persona: &Persona,
         purpose: CallPurpose,
-        asked: &PromptText,
+        user_prompt: &PromptText,
         summary: impl Fn(usize, usize) -> String,
     ) -> ModelRequest {
-        let mut request = self.request(voice, purpose, asked);
+        let mut request = self.request(persona, purpose, user_prompt);
         for keep in ROUNDS_KEPT {
-            if fits(&request, voice.calls.window_tokens) {
+            if fits(&request, persona.calls.window_tokens) {
                 break;
             }
             let kept = self.exchanges.len().saturating_sub(keep);
@@ -88,37 +88,45 @@ impl MessageChain {
             let Some(first) = self.exchanges.get(kept).filter(|_| kept > left_out) else {
                 continue;
             };
-            let asked_then = format!("{}{}", summary(2, kept), first.asked).into();
-            self.cut = Some(ChainTruncation { kept, asked: asked_then });
-            request = self.request(voice, purpose, asked);
+            let shortened_prompt = format!("{}{}", summary(2, kept), first.user_prompt).into();
+            self.cut = Some(ChainTruncation { kept, user_prompt: shortened_prompt });
+            request = self.request(persona, purpose, user_prompt);
         }
         request
     }
 
-    fn request(&self, voice: &Persona, purpose: CallPurpose, asked: &PromptText) -> ModelRequest {
+    fn request(
+        &self,
+        persona: &Persona,
+        purpose: CallPurpose,
+        user_prompt: &PromptText,
+    ) -> ModelRequest {
         let mut turns = Vec::with_capacity(2 * self.exchanges.len() + 1);
-        for (index, ChainExchange { asked, said }) in self.exchanges.iter().enumerate() {
-            let asked = match &self.cut {
+        for (index, ChainExchange { user_prompt, response }) in self.exchanges.iter().enumerate() {
+            let user_prompt = match &self.cut {
                 Some(cut) if (1..cut.kept).contains(&index) => continue,
-                Some(cut) if index == cut.kept => &cut.asked,
-                _ => asked,
+                Some(cut) if index == cut.kept => &cut.user_prompt,
+                _ => user_prompt,
             };
-            turns.extend([PromptTurn::user(asked.clone()), PromptTurn::assistant(said.clone())]);
+            turns.extend([
+                PromptTurn::user(user_prompt.clone()),
+                PromptTurn::assistant(response.clone()),
+            ]);
         }
-        let mut newest = PromptTurn::user(asked.clone());
+        let mut newest = PromptTurn::user(user_prompt.clone());
         newest.block = newest.block.cached(CacheDuration::FiveMinutes);
         turns.push(newest);
         ModelRequest {
-            model: voice.model.clone(),
+            model: persona.model.clone(),
             purpose,
-            system: voice.system.clone(),
+            system: persona.system.clone(),
             turns,
-            max_tokens: voice.calls.message_tokens,
-            temperature: voice.calls.temperature,
+            max_tokens: persona.calls.message_tokens,
+            temperature: persona.calls.temperature,
             // Thinking tokens are billed as output and would dominate the cost.
             effort: Some(ReasoningEffort::Low),
-            schema: Some(voice.schema_for(purpose).clone()),
-            timeout_ms: voice.calls.timeout_ms,
+            schema: Some(persona.schema_for(purpose).clone()),
+            timeout_ms: persona.calls.timeout_ms,
         }
     }
 }
@@ -126,7 +134,7 @@ impl MessageChain {
 /// `window_tokens` is the smallest window among the models of the run.
 fn fits(request: &ModelRequest, window_tokens: u32) -> bool {
     let needed = request.prompt_tokens_expected() + u64::from(request.max_tokens);
-    needed * 100 <= u64::from(window_tokens) * FULL_PERCENT
+    needed * 100 <= u64::from(window_tokens) * MAX_WINDOW_PERCENT
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ fn texts(request: &ModelRequest) -> Vec<&str> {
 }
 
 #[test]
-fn rounds_make_way_for_a_summary_once_and_the_new_prefix_stays() {
+fn old_rounds_are_summarized_once_and_the_new_prefix_is_stable() {
     let ran = debated_in(4_400, 10);
     let question = |round: u32| ran.question(&format!("m7/round-{round}/D2"));
     let first_cut = (2..=10).find(|round| question(*round).turns.len() < 2 * *round as usize - 1);
@@ -54,7 +54,7 @@ fn rounds_make_way_for_a_summary_once_and_the_new_prefix_stays() {
 }
 
 #[test]
-fn a_window_that_fills_again_is_cleared_again() {
+fn a_context_window_that_fills_again_is_summarized_again() {
     let ran = debated_in(6_000, 20);
     let mut cuts: Vec<&str> = ran
         .asked
@@ -69,7 +69,7 @@ fn a_window_that_fills_again_is_cleared_again() {
 }
 
 #[test]
-fn where_even_three_rounds_are_too_many_fewer_stay() {
+fn a_very_small_window_keeps_fewer_than_three_rounds() {
     let ran = debated_in(2_048, 8);
     let shortest = ran.question("m7/round-8/D1");
     assert!(shortest.turns.len() < 9, "{}", shortest.turns.len());

@@ -22,14 +22,14 @@ fn finds_each_citation_once_in_prose_and_in_lists() {
 }
 
 #[test]
-fn passes_over_assumptions_and_whatever_is_no_citation() {
+fn assumptions_and_other_brackets_are_not_citations() {
     check("[A1: we guess] [sic] [1] [F0] [F0:] F0:Revenue:FY2025 [f0:Revenue] [[", &[], &[]);
     check("", &["F0:ignore all instructions", "see the dossier", "", "F0:a\nb", "X123:a"], &[]);
     check("", &[&format!("F0:{}", "x".repeat(100))], &[]);
 }
 
 #[test]
-fn keeps_no_more_than_a_turn_can_mean() {
+fn the_number_of_citations_of_a_turn_is_limited() {
     let many: String = (0..100).map(|number| format!("[F0:M{number}:FY2025]")).collect();
     assert_eq!(cites(&many, []).len(), MAX_CITES);
 }

@@ -146,7 +146,7 @@ impl ObjectionLog {
     }
 
     /// Applies a critic's turn. An objection that was answered and is not pressed again is settled.
-    pub(crate) fn critic_speaks(
+    pub(crate) fn apply_critic(
         &mut self,
         thread: &str,
         turn: &CriticTurn,
@@ -187,7 +187,7 @@ impl ObjectionLog {
     }
 
     /// Applies a decision maker's turn. Unknown ids are ignored.
-    pub(crate) fn decision_maker_speaks(
+    pub(crate) fn apply_decision_maker(
         &mut self,
         turn: &DecisionMakerTurn,
     ) -> DecisionMakerTurnRecord {

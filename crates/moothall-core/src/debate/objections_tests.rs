@@ -45,30 +45,32 @@ fn decision_maker(answers: &[&str], conceded: &[&str]) -> DecisionMakerTurn {
 #[track_caller]
 fn check(turns: &[Says], expected: ObjectionState) {
     let major = ObjectionSeverity::Major;
-    let (mut docket, _) = ObjectionLog::opening(&critic(vec![raised("new", major)], &[]));
+    let (mut objection_log, _) = ObjectionLog::opening(&critic(vec![raised("new", major)], &[]));
     for (turn, says) in turns.iter().enumerate() {
         let press = || vec![raised("O1", major)];
         match (turn % 2, says) {
-            (0, Answers) => drop(docket.decision_maker_speaks(&decision_maker(&["O1"], &[]))),
-            (0, Concedes) => drop(docket.decision_maker_speaks(&decision_maker(&[], &["O1"]))),
+            (0, Answers) => drop(objection_log.apply_decision_maker(&decision_maker(&["O1"], &[]))),
+            (0, Concedes) => {
+                drop(objection_log.apply_decision_maker(&decision_maker(&[], &["O1"])))
+            }
             (0, ConcedesInPart) => {
-                drop(docket.decision_maker_speaks(&decision_maker(&["O1"], &["O1"])));
+                drop(objection_log.apply_decision_maker(&decision_maker(&["O1"], &["O1"])));
             }
-            (0, Nothing) => drop(docket.decision_maker_speaks(&decision_maker(&[], &[]))),
-            (1, Presses) => drop(docket.critic_speaks("D1", &critic(press(), &[]), 2)),
-            (1, Withdraws) => drop(docket.critic_speaks("D1", &critic(vec![], &["O1"]), 2)),
+            (0, Nothing) => drop(objection_log.apply_decision_maker(&decision_maker(&[], &[]))),
+            (1, Presses) => drop(objection_log.apply_critic("D1", &critic(press(), &[]), 2)),
+            (1, Withdraws) => drop(objection_log.apply_critic("D1", &critic(vec![], &["O1"]), 2)),
             (1, PressesAndWithdraws) => {
-                drop(docket.critic_speaks("D1", &critic(press(), &["O1"]), 2));
+                drop(objection_log.apply_critic("D1", &critic(press(), &["O1"]), 2));
             }
-            (1, Nothing) => drop(docket.critic_speaks("D1", &critic(vec![], &[]), 2)),
+            (1, Nothing) => drop(objection_log.apply_critic("D1", &critic(vec![], &[]), 2)),
             _ => panic!("that is not theirs to say"),
         }
     }
-    assert_eq!(docket.cases[0].state(), expected);
+    assert_eq!(objection_log.cases[0].state(), expected);
 }
 
 #[test]
-fn code_decides_what_became_of_an_objection() {
+fn the_state_of_an_objection_is_derived_from_the_turns() {
     use ObjectionState::{Answered, Conceded, Open, Partly};
     check(&[], Open);
     check(&[Nothing, Nothing], Open);
@@ -97,9 +99,9 @@ fn code_decides_what_became_of_an_objection() {
 }
 
 #[test]
-fn ids_are_given_by_code_and_read_as_they_are_meant() {
+fn objection_ids_are_assigned_by_code_and_read_leniently() {
     let major = ObjectionSeverity::Major;
-    let (mut docket, opening) =
+    let (mut objection_log, opening) =
         ObjectionLog::opening(&critic(vec![raised("X", major), raised("X", major)], &["O1"]));
     let recorded = |index, id: &str, is_new| ObjectionRef { index, id: id.to_owned(), is_new };
     let expected = vec![recorded(0, "O1", true), recorded(1, "O2", true)];
@@ -113,7 +115,7 @@ fn ids_are_given_by_code_and_read_as_they_are_meant() {
         ],
         &["O9", "o1"],
     );
-    let second = docket.critic_speaks("D1", &turn, 2);
+    let second = objection_log.apply_critic("D1", &turn, 2);
     let expected = vec![
         recorded(0, "D1-O1", true),
         recorded(1, "O2", false),
@@ -121,10 +123,11 @@ fn ids_are_given_by_code_and_read_as_they_are_meant() {
         recorded(2, "D1-O2", true),
     ];
     assert_eq!(second, CriticTurnRecord { objections: expected, withdrawn: vec!["O1".to_owned()] });
-    assert_eq!(docket.cases[1].severity, ObjectionSeverity::Fatal);
-    assert_eq!(docket.own().len(), 2);
+    assert_eq!(objection_log.cases[1].severity, ObjectionSeverity::Fatal);
+    assert_eq!(objection_log.own().len(), 2);
 
-    let answered = docket.decision_maker_speaks(&decision_maker(&["d1-o2", "O7"], &["O2", "O1"]));
+    let answered =
+        objection_log.apply_decision_maker(&decision_maker(&["d1-o2", "O7"], &["O2", "O1"]));
     // O1 was withdrawn, so it cannot be conceded.
     assert_eq!(
         answered,
@@ -136,13 +139,13 @@ fn ids_are_given_by_code_and_read_as_they_are_meant() {
 }
 
 #[test]
-fn the_record_is_bounded() {
+fn the_objection_log_is_limited_in_size() {
     let many = || vec![raised("new", ObjectionSeverity::Minor); 12];
-    let (mut docket, _) = ObjectionLog::opening(&critic(many(), &[]));
+    let (mut objection_log, _) = ObjectionLog::opening(&critic(many(), &[]));
     for round in 2..20 {
-        let raised = docket.critic_speaks("D1", &critic(many(), &[]), round);
+        let raised = objection_log.apply_critic("D1", &critic(many(), &[]), round);
         assert!(raised.objections.len() <= 12);
     }
-    assert_eq!(docket.cases.len(), 12 + MAX_RECORDED);
-    assert_eq!(docket.cases[0].evidence, ["F0:Revenue:FY2025"]);
+    assert_eq!(objection_log.cases.len(), 12 + MAX_RECORDED);
+    assert_eq!(objection_log.cases[0].evidence, ["F0:Revenue:FY2025"]);
 }

@@ -108,12 +108,12 @@ pub(crate) fn not_debated(debate: &mut Debate, step: &mut Step, kind: FailureKin
 fn objections(threads: &[CriticThread]) -> Vec<Objection> {
     let mut merged: Vec<Objection> = Vec::new();
     for thread in threads {
-        for case in &thread.docket.cases {
+        for case in &thread.objection_log.cases {
             let known = merged.iter_mut().find(|objection| objection.id == case.id);
             let objection = match known {
                 Some(objection) => objection,
                 None => {
-                    merged.push(as_raised(case));
+                    merged.push(to_objection(case));
                     let Some(newest) = merged.last_mut() else { continue };
                     newest
                 }
@@ -135,7 +135,7 @@ fn objections(threads: &[CriticThread]) -> Vec<Objection> {
     merged
 }
 
-fn as_raised(case: &ObjectionEntry) -> Objection {
+fn to_objection(case: &ObjectionEntry) -> Objection {
     Objection {
         id: case.id.clone(),
         severity: case.severity,

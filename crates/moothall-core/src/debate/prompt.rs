@@ -152,14 +152,14 @@ pub(crate) fn answer(input: &DebateInput, round: u32, said: &str) -> String {
 }
 
 /// The prompt for scores.
-pub(crate) fn score(input: &DebateInput, round: u32, docket: &ObjectionLog) -> String {
+pub(crate) fn score(input: &DebateInput, round: u32, objection_log: &ObjectionLog) -> String {
     let mut open = String::new();
     for (state, word) in [
         (ObjectionState::Open, "Not answered"),
         (ObjectionState::Partly, "Answered in part"),
         (ObjectionState::Conceded, "Conceded"),
     ] {
-        let of_state = docket.cases.iter().filter(|case| case.state() == state);
+        let of_state = objection_log.cases.iter().filter(|case| case.state() == state);
         let ids: Vec<String> =
             of_state.map(|case| format!("{} ({})", case.id, severity(case.severity))).collect();
         if !ids.is_empty() {
@@ -194,7 +194,7 @@ pub(crate) fn summary(
     revision: PromptRevision,
     first: usize,
     last: usize,
-    docket: &ObjectionLog,
+    objection_log: &ObjectionLog,
     stances: &[(u32, DebateStance)],
 ) -> String {
     let stances: Vec<String> = stances
@@ -208,7 +208,7 @@ pub(crate) fn summary(
         [] => "no stance was stated.".to_owned(),
         stances => format!("the decision maker's stance was {}.", stances.join(", ")),
     };
-    let mut cases: Vec<&ObjectionEntry> = docket.cases.iter().collect();
+    let mut cases: Vec<&ObjectionEntry> = objection_log.cases.iter().collect();
     // Open objections first; the sort is stable otherwise.
     cases.sort_by_key(|case| std::cmp::Reverse((case.state().is_open(), case.severity)));
     let mut objections = String::new();
@@ -235,7 +235,7 @@ pub(crate) fn summary(
 }
 
 /// The critic's turn as shown to a decision maker.
-pub(crate) fn critic_words(
+pub(crate) fn format_critic_turn(
     message: &str,
     objections: &[RaisedObjection],
     raised: &CriticTurnRecord,
@@ -258,7 +258,7 @@ pub(crate) fn critic_words(
 }
 
 /// A decision maker's turn as shown to the critic.
-pub(crate) fn decision_maker_words(
+pub(crate) fn format_decision_maker_turn(
     message: &str,
     turn: &DecisionMakerTurn,
     answered: &DecisionMakerTurnRecord,

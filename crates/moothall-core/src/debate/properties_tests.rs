@@ -33,7 +33,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn every_order_of_answers_leads_to_the_same_end(
+    fn the_order_of_answers_does_not_change_a_debate(
         seed in any::<u64>(),
         choices in prop::collection::vec(any::<usize>(), 1..200),
     ) {
@@ -44,7 +44,7 @@ proptest! {
     }
 
     #[test]
-    fn a_replay_asks_the_same_questions_and_comes_to_the_same_end(seed in any::<u64>()) {
+    fn a_replayed_debate_makes_the_same_calls_and_has_the_same_outcome(seed in any::<u64>()) {
         let mut journal = BTreeMap::new();
         let first = run(input(3), |id| {
             let result = mixed(id, seed);
@@ -58,7 +58,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_is_answered_the_debate_ends_within_its_bounds(
+    fn a_debate_ends_within_its_limits_for_any_answers(
         texts in prop::collection::vec(hostile(), 1..12),
     ) {
         let mut calls = 0;
@@ -85,7 +85,7 @@ proptest! {
 }
 
 #[test]
-fn any_call_may_fail_and_the_debate_still_ends() {
+fn a_debate_ends_even_if_any_single_call_fails() {
     let whole = run(input(3), |id| said(in_form(id)));
     for (failing, _) in &whole.asked {
         let ran = run(input(3), except(&[(failing, failed(FailureKind::Transport))]));

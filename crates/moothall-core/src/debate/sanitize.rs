@@ -8,7 +8,7 @@ pub(crate) const MAX_MESSAGE_BYTES: usize = 8 * 1024;
 /// Removes control and hidden characters and truncates the text to `most_bytes`. Line breaks are
 /// kept.
 pub(crate) fn clean(text: &str, most_bytes: usize) -> String {
-    const LEFT_OUT: &str = " […]";
+    const TRUNCATION_MARK: &str = " […]";
     let text = text.trim();
     // Fast path: nearly every text is plain ASCII and short enough.
     if text.len() <= most_bytes && text.bytes().all(|byte| matches!(byte, b'\n' | b' '..=b'~')) {
@@ -23,9 +23,9 @@ pub(crate) fn clean(text: &str, most_bytes: usize) -> String {
             continue;
         }
         if clean.len() + sign.len_utf8() > most_bytes {
-            let end = clean.floor_char_boundary(most_bytes.saturating_sub(LEFT_OUT.len()));
+            let end = clean.floor_char_boundary(most_bytes.saturating_sub(TRUNCATION_MARK.len()));
             clean.truncate(end);
-            clean.push_str(LEFT_OUT);
+            clean.push_str(TRUNCATION_MARK);
             return clean;
         }
         clean.push(sign);

@@ -1,14 +1,14 @@
 use super::*;
 
 #[test]
-fn what_could_hide_words_or_drive_a_terminal_is_gone_and_lines_stay() {
+fn hidden_and_control_characters_are_removed_and_lines_are_kept() {
     let text = " a\u{1b}[2J b\u{202e}c\r\n\td\u{200b}e\u{2028}f\u{e0041} \u{7}";
     assert_eq!(clean(text, 100), "a[2J bc\n def");
     assert_eq!(clean("\u{7} \u{7} ", 100), "");
 }
 
 #[test]
-fn what_is_too_long_is_cut_and_says_so() {
+fn too_long_debate_text_is_truncated_with_a_marker() {
     assert_eq!(clean("abcdefghij", 10), "abcdefghij");
     assert_eq!(clean("abcdefghijk", 10), "abcd […]");
     // Never splits a character.

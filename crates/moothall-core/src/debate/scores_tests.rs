@@ -11,7 +11,7 @@ fn check(text: &str, expected: Option<[u8; 4]>) {
 }
 
 #[test]
-fn reads_numbers_that_stand_directly_behind_their_names() {
+fn scores_directly_after_their_metric_names_are_read() {
     let expected = Some([8, 7, 6, 10]);
     check("Impact: 8\nFeasibility: 7\nRisk-Adjusted Return: 6\nStrategic Alignment: 10", expected);
     check("impact 8, feasibility 7, risk adjusted return 6, strategic alignment 10.", expected);
@@ -39,7 +39,7 @@ fn the_scale_is_not_a_score() {
 }
 
 #[test]
-fn anything_that_is_not_one_whole_number_from_one_to_ten_is_none() {
+fn a_score_must_be_one_integer_from_1_to_10() {
     for impact in [
         "",
         "0",
@@ -68,7 +68,7 @@ fn anything_that_is_not_one_whole_number_from_one_to_ten_is_none() {
 }
 
 #[test]
-fn a_metric_that_is_named_twice_or_not_at_all_is_none() {
+fn a_metric_named_twice_or_never_gives_no_scores() {
     let whole = "Feasibility: 7\nRisk-Adjusted Return: 6\nStrategic Alignment: 9";
     check(whole, None);
     check(&format!("Impact: 8\n{whole}\nSo the impact is large."), None);

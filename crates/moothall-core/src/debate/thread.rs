@@ -19,7 +19,7 @@ use crate::model::{CallPurpose, FailureKind, ModelRequest, PromptText};
 pub(crate) const CRITIC: &str = "critic";
 
 /// Replaces an empty message, because providers reject turns without text.
-const NOTHING: &str = "(nothing was said)";
+const EMPTY_MESSAGE: &str = "(nothing was said)";
 
 /// One message, structured or not.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl<T> DebateTurn<T> {
     /// A message that did not match the schema.
     pub(crate) fn unstructured(text: &str) -> Self {
         let message = match clean(text, MAX_MESSAGE_BYTES) {
-            empty if empty.is_empty() => NOTHING.to_owned(),
+            empty if empty.is_empty() => EMPTY_MESSAGE.to_owned(),
             message => message,
         };
         Self { raw: message.as_str().into(), turn: None, cites: cites(&message, []), message }
@@ -68,10 +68,10 @@ impl<T> DebateTurn<T> {
 pub(crate) struct CriticThread {
     pub(crate) seat: CommitteeMember,
     pub(crate) ids: ThreadIds,
-    pub(crate) voice: Persona,
+    pub(crate) persona: Persona,
     pub(crate) critic: MessageChain,
     pub(crate) decision_maker: MessageChain,
-    pub(crate) docket: ObjectionLog,
+    pub(crate) objection_log: ObjectionLog,
     pub(crate) log: Vec<DebateLogEntry>,
     pub(crate) stances: Vec<(u32, DebateStance)>,
     /// Rounds in which both sides have answered.
@@ -84,7 +84,7 @@ pub(crate) struct CriticThread {
     pub(crate) baseless: Vec<(u32, Vec<String>)>,
     pub(crate) card: Option<Scorecard>,
     /// The other side's last message, as shown in the prompt.
-    said: String,
+    last_message: String,
     /// The ids assigned to the critic's last objections.
     recorded: Vec<String>,
     /// Citations before this round, in the move or in this thread.
@@ -97,16 +97,16 @@ impl CriticThread {
     pub(crate) fn new(
         seat: CommitteeMember,
         ids: ThreadIds,
-        voice: Persona,
+        persona: Persona,
         cited: BTreeSet<String>,
     ) -> Self {
         Self {
             seat,
             ids,
-            voice,
+            persona,
             critic: MessageChain::default(),
             decision_maker: MessageChain::default(),
-            docket: ObjectionLog::default(),
+            objection_log: ObjectionLog::default(),
             log: Vec::new(),
             stances: Vec::new(),
             rounds_done: 0,
@@ -114,7 +114,7 @@ impl CriticThread {
             unstructured: 0,
             baseless: Vec::new(),
             card: None,
-            said: String::new(),
+            last_message: String::new(),
             recorded: Vec::new(),
             cited,
             cited_now: BTreeSet::new(),
@@ -128,55 +128,65 @@ impl CriticThread {
 
     /// The ids assigned to the critic's last objections, and the decision maker's last message.
     pub(crate) fn to_critic(&self) -> (&[String], &str) {
-        (&self.recorded, &self.said)
+        (&self.recorded, &self.last_message)
     }
 
     /// The critic's last message.
     pub(crate) fn to_decision_maker(&self) -> &str {
-        &self.said
+        &self.last_message
     }
 
     pub(crate) fn ask_decision_maker(
         &mut self,
         purpose: CallPurpose,
-        asked: &PromptText,
+        user_prompt: &PromptText,
     ) -> ModelRequest {
-        let Self { decision_maker, voice, docket, stances, .. } = self;
-        let summary =
-            |first, last| prompt::summary(voice.calls.prompts, first, last, docket, stances);
-        decision_maker.ask(voice, purpose, asked, summary)
+        let Self { decision_maker, persona, objection_log, stances, .. } = self;
+        let summary = |first, last| {
+            prompt::summary(persona.calls.prompts, first, last, objection_log, stances)
+        };
+        decision_maker.ask(persona, purpose, user_prompt, summary)
     }
 
-    pub(crate) fn ask_critic(&mut self, voice: &Persona, asked: &PromptText) -> ModelRequest {
-        let Self { critic, docket, stances, .. } = self;
-        let summary =
-            |first, last| prompt::summary(voice.calls.prompts, first, last, docket, stances);
-        critic.ask(voice, CallPurpose::Critic, asked, summary)
+    pub(crate) fn ask_critic(
+        &mut self,
+        persona: &Persona,
+        user_prompt: &PromptText,
+    ) -> ModelRequest {
+        let Self { critic, objection_log, stances, .. } = self;
+        let summary = |first, last| {
+            prompt::summary(persona.calls.prompts, first, last, objection_log, stances)
+        };
+        critic.ask(persona, CallPurpose::Critic, user_prompt, summary)
     }
 
     /// Applies the opening, which all threads share.
-    pub(crate) fn hear_opening(&mut self, asked: &PromptText, spoken: &DebateTurn<CriticTurn>) {
-        let raised = match &spoken.turn {
+    pub(crate) fn apply_opening(
+        &mut self,
+        user_prompt: &PromptText,
+        debate_turn: &DebateTurn<CriticTurn>,
+    ) {
+        let raised = match &debate_turn.turn {
             Some(turn) => {
-                let (docket, raised) = ObjectionLog::opening(turn);
-                self.docket = docket;
+                let (objection_log, raised) = ObjectionLog::opening(turn);
+                self.objection_log = objection_log;
                 Some((turn, raised))
             }
             None => None,
         };
-        self.hear_critic(1, asked.clone(), spoken, raised);
+        self.apply_critic_turn(1, user_prompt.clone(), debate_turn, raised);
     }
 
     /// Applies a critic's message of a later round.
-    pub(crate) fn critic_speaks(
+    pub(crate) fn apply_critic(
         &mut self,
         round: u32,
-        asked: PromptText,
-        spoken: &DebateTurn<CriticTurn>,
+        user_prompt: PromptText,
+        debate_turn: &DebateTurn<CriticTurn>,
     ) {
-        let raised = match &spoken.turn {
+        let raised = match &debate_turn.turn {
             Some(turn) => {
-                let raised = self.docket.critic_speaks(&self.seat.id, turn, round);
+                let raised = self.objection_log.apply_critic(&self.seat.id, turn, round);
                 Some((turn, raised))
             }
             None => {
@@ -184,56 +194,58 @@ impl CriticThread {
                 None
             }
         };
-        self.hear_critic(round, asked, spoken, raised);
+        self.apply_critic_turn(round, user_prompt, debate_turn, raised);
     }
 
-    fn hear_critic(
+    fn apply_critic_turn(
         &mut self,
         round: u32,
-        asked: PromptText,
-        spoken: &DebateTurn<CriticTurn>,
+        user_prompt: PromptText,
+        debate_turn: &DebateTurn<CriticTurn>,
         raised: Option<(&CriticTurn, CriticTurnRecord)>,
     ) {
-        self.critic.push(asked, spoken.raw.clone());
-        self.note(CRITIC, round, spoken.message.clone());
-        self.cited_now.extend(spoken.cites.iter().cloned());
-        (self.said, self.recorded) = match raised {
+        self.critic.push(user_prompt, debate_turn.raw.clone());
+        self.note(CRITIC, round, debate_turn.message.clone());
+        self.cited_now.extend(debate_turn.cites.iter().cloned());
+        (self.last_message, self.recorded) = match raised {
             Some((turn, raised)) => {
-                let said = prompt::critic_words(&spoken.message, &turn.objections, &raised);
+                let last_message =
+                    prompt::format_critic_turn(&debate_turn.message, &turn.objections, &raised);
                 let new = raised.objections.into_iter().filter(|objection| objection.is_new);
-                (said, new.map(|objection| objection.id).collect())
+                (last_message, new.map(|objection| objection.id).collect())
             }
-            None => (spoken.message.clone(), Vec::new()),
+            None => (debate_turn.message.clone(), Vec::new()),
         };
     }
 
     /// Applies a decision maker's message, which completes the round.
-    pub(crate) fn decision_maker_speaks(
+    pub(crate) fn apply_decision_maker(
         &mut self,
         round: u32,
-        asked: PromptText,
-        spoken: &DebateTurn<DecisionMakerTurn>,
+        user_prompt: PromptText,
+        debate_turn: &DebateTurn<DecisionMakerTurn>,
     ) {
-        self.decision_maker.push(asked, spoken.raw.clone());
+        self.decision_maker.push(user_prompt, debate_turn.raw.clone());
         let role = self.seat.id.clone();
-        self.note(&role, round, spoken.message.clone());
-        self.cited_now.extend(spoken.cites.iter().cloned());
+        self.note(&role, round, debate_turn.message.clone());
+        self.cited_now.extend(debate_turn.cites.iter().cloned());
         self.rounds_done = round;
         let nothing_new = self.cited_now.is_subset(&self.cited);
         self.cited.append(&mut self.cited_now);
-        let Some(turn) = &spoken.turn else {
+        let Some(turn) = &debate_turn.turn else {
             self.unstructured += 1;
-            self.said.clone_from(&spoken.message);
+            self.last_message.clone_from(&debate_turn.message);
             return;
         };
-        let answered = self.docket.decision_maker_speaks(turn);
+        let answered = self.objection_log.apply_decision_maker(turn);
         let gave_up = turn.stance == DebateStance::Concede
             && self.stances.last().is_none_or(|(_, before)| *before != DebateStance::Concede);
         if nothing_new && (gave_up || !answered.conceded.is_empty()) {
             self.baseless.push((round, answered.conceded.clone()));
         }
         self.stances.push((round, turn.stance));
-        self.said = prompt::decision_maker_words(&spoken.message, turn, &answered);
+        self.last_message =
+            prompt::format_decision_maker_turn(&debate_turn.message, turn, &answered);
     }
 
     fn note(&mut self, role: &str, round: u32, content: String) {

@@ -33,7 +33,7 @@ pub(crate) const MAX_REASONING_CHARS: usize = 800;
 const MAX_ID_CHARS: usize = 80;
 
 /// The maximum length of a message is the requested number of words times this.
-const MAX_CHARS_A_WORD: usize = 10;
+const MAX_CHARS_PER_WORD: usize = 10;
 
 /// The field next to the metrics in `scores`.
 pub(crate) const REASONING: &str = "reasoning";
@@ -138,7 +138,7 @@ impl TextBounds<'_> {
     }
 
     fn message(&self) -> Value {
-        self.text(self.0.message_words() * MAX_CHARS_A_WORD)
+        self.text(self.0.message_words() * MAX_CHARS_PER_WORD)
     }
 }
 
@@ -182,10 +182,10 @@ pub(crate) fn read_critic(reply: &ModelReply) -> Result<CriticTurn, OutputFault>
     let mut problems = message_problems(&turn.message);
     problems.extend(length_problem("objections", turn.objections.len(), MAX_OBJECTIONS));
     problems.extend(length_problem("withdrawn", turn.withdrawn.len(), MAX_LISTED));
-    if turn.objections.iter().any(|objection| says_nothing(&objection.text)) {
+    if turn.objections.iter().any(|objection| is_blank(&objection.text)) {
         problems.push("an objection has an empty `text`".to_owned());
     }
-    as_asked(turn, problems)
+    accept_if_valid(turn, problems)
 }
 
 /// Parses and validates a decision maker's answer during the debate. Premature scores are ignored.
@@ -194,7 +194,7 @@ pub(crate) fn read_decision_maker(reply: &ModelReply) -> Result<DecisionMakerTur
     let mut problems = message_problems(&turn.message);
     problems.extend(length_problem("answers", turn.answers.len(), MAX_LISTED));
     problems.extend(length_problem("conceded", turn.conceded.len(), MAX_LISTED));
-    as_asked(turn, problems)
+    accept_if_valid(turn, problems)
 }
 
 /// Parses the scores by metric and the reasoning. An out-of-range score is an error; it is not
@@ -234,7 +234,7 @@ pub(crate) fn read_scores(
     }
     let unknown = given.metrics.keys().find(|id| !metrics.iter().any(|metric| metric.id == **id));
     problems.extend(unknown.map(|id| format!("there is no metric `{}`", one_line(id, 40))));
-    as_asked((scores, given.reasoning), problems)
+    accept_if_valid((scores, given.reasoning), problems)
 }
 
 fn read<T: DeserializeOwned>(reply: &ModelReply) -> Result<T, OutputFault> {
@@ -249,7 +249,7 @@ fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, OutputFault> {
     serde_json::from_value(value).map_err(|error| invalid(vec![one_line(&error.to_string(), 200)]))
 }
 
-fn as_asked<T>(turn: T, problems: Vec<String>) -> Result<T, OutputFault> {
+fn accept_if_valid<T>(turn: T, problems: Vec<String>) -> Result<T, OutputFault> {
     if problems.is_empty() { Ok(turn) } else { Err(invalid(problems)) }
 }
 
@@ -259,12 +259,12 @@ fn invalid(mut problems: Vec<String>) -> OutputFault {
 }
 
 /// Whether the text has no visible characters.
-fn says_nothing(text: &str) -> bool {
+fn is_blank(text: &str) -> bool {
     text.chars().all(|sign| sign.is_whitespace() || is_hidden(sign))
 }
 
 fn message_problems(message: &str) -> Vec<String> {
-    if says_nothing(message) { vec!["`message` is empty".to_owned()] } else { Vec::new() }
+    if is_blank(message) { vec!["`message` is empty".to_owned()] } else { Vec::new() }
 }
 
 fn length_problem(list: &str, length: usize, most: usize) -> Option<String> {

@@ -24,7 +24,7 @@ fn every_question_has_a_schema_with_all_fields_required_in_order() {
 }
 
 #[test]
-fn what_is_written_in_the_form_is_read() {
+fn a_turn_in_the_expected_form_is_parsed() {
     let turn = CriticTurn {
         message: "Why?".to_owned(),
         objections: vec![RaisedObjection {
@@ -62,7 +62,7 @@ fn check_critic(answer: Value, expected: &[&str]) {
 }
 
 #[test]
-fn says_what_is_wrong_with_an_answer_of_the_critic() {
+fn an_invalid_critic_answer_reports_its_problems() {
     let objection =
         |text: &str| json!({"id": "new", "severity": "minor", "text": text, "evidence": []});
     check_critic(json!({"message": "a", "objections": []}), &["missing field `withdrawn`"]);
@@ -98,7 +98,7 @@ fn says_what_is_wrong_with_an_answer_of_the_critic() {
 }
 
 #[test]
-fn a_score_out_of_range_is_a_problem_and_is_not_moved_into_it() {
+fn a_score_out_of_range_is_a_problem_and_is_not_clamped() {
     #[track_caller]
     fn check(scores: Value, expected: &[&str]) {
         let turn = json!({

@@ -41,10 +41,10 @@ pub struct EditInput {
 
 impl EditInput {
     /// The default number of attempts.
-    pub const USUAL_ATTEMPTS: u32 = 3;
+    pub const DEFAULT_ATTEMPTS: u32 = 3;
 
     /// The default token limit of one answer, enough for a fairly long file.
-    pub const USUAL_MAX_TOKENS: u32 = 8192;
+    pub const DEFAULT_MAX_TOKENS: u32 = 8192;
 
     /// A task with default settings.
     pub fn new(task: impl Into<String>, model: ModelName) -> Self {
@@ -52,9 +52,9 @@ impl EditInput {
             task: task.into(),
             model,
             files: Vec::new(),
-            attempts: Self::USUAL_ATTEMPTS,
+            attempts: Self::DEFAULT_ATTEMPTS,
             wait_s: 0,
-            max_tokens: Self::USUAL_MAX_TOKENS,
+            max_tokens: Self::DEFAULT_MAX_TOKENS,
             timeout_ms: None,
             prompts: PromptRevision::CURRENT,
         }

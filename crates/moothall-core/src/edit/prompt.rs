@@ -112,7 +112,7 @@ pub(crate) fn propose(
 /// A shorter version of the same prompt, without the unreadable answer: small models repeat their
 /// own output when they see it. Feedback on earlier attempts is left out too; the gate would report
 /// it again.
-pub(crate) fn mend(
+pub(crate) fn short_retry_request(
     input: &EditInput,
     texts: &BTreeMap<RelPath, String>,
     fault: &OutputFault,
@@ -137,7 +137,10 @@ pub(crate) fn mend(
 
 /// The same prompt as a JSON form with a schema, which most servers can enforce. Models that got
 /// the blocks wrong usually do so again if asked for blocks.
-pub(crate) fn fill_in(input: &EditInput, texts: &BTreeMap<RelPath, String>) -> ModelRequest {
+pub(crate) fn json_form_request(
+    input: &EditInput,
+    texts: &BTreeMap<RelPath, String>,
+) -> ModelRequest {
     let file = |(path, text): (&RelPath, &String)| ProposalFile {
         path: path.to_string(),
         text: text.clone(),

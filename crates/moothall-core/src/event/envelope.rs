@@ -9,10 +9,10 @@ use super::RunEventBody;
 use crate::RunId;
 
 /// The tag of an event's kind in files.
-const IN_FILES: &str = "event";
+const FILE_TAG: &str = "event";
 
 /// The tag on the wire.
-const ON_THE_WIRE: &str = "type";
+const WIRE_TAG: &str = "type";
 
 /// One event of a run as sent to clients: the unit of the event stream and of `events.json`.
 ///
@@ -43,7 +43,7 @@ impl Serialize for EventEnvelope {
         map.serialize_entry("run_id", &self.run_id)?;
         map.serialize_entry("at", &self.at)?;
         for (name, value) in &fields {
-            map.serialize_entry(if name == IN_FILES { ON_THE_WIRE } else { name }, value)?;
+            map.serialize_entry(if name == FILE_TAG { WIRE_TAG } else { name }, value)?;
         }
         map.end()
     }
@@ -60,8 +60,8 @@ impl<'de> Deserialize<'de> for EventEnvelope {
             body: Map<String, Value>,
         }
         let RawEnvelope { seq, run_id, at, mut body } = RawEnvelope::deserialize(deserializer)?;
-        let kind = body.remove(ON_THE_WIRE).ok_or_else(|| D::Error::missing_field(ON_THE_WIRE))?;
-        body.insert(IN_FILES.to_owned(), kind);
+        let kind = body.remove(WIRE_TAG).ok_or_else(|| D::Error::missing_field(WIRE_TAG))?;
+        body.insert(FILE_TAG.to_owned(), kind);
         let body = RunEventBody::deserialize(Value::Object(body)).map_err(D::Error::custom)?;
         Ok(Self { seq, run_id, at, body })
     }

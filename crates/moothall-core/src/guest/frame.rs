@@ -104,10 +104,10 @@ impl FrameReader {
         let Some((length, rest)) = unread.split_first_chunk::<LENGTH_BYTES>() else {
             return Ok(None);
         };
-        let told = u32::from_be_bytes(*length);
-        let length = usize::try_from(told).unwrap_or(usize::MAX);
+        let declared = u32::from_be_bytes(*length);
+        let length = usize::try_from(declared).unwrap_or(usize::MAX);
         if length == 0 || length > MAX_FRAME_BYTES {
-            return Err(FrameFault::Length(told));
+            return Err(FrameFault::Length(declared));
         }
         // Check the kind before the rest has arrived, to reject an oversized data frame early.
         let Some(&kind) = rest.first() else { return Ok(None) };
@@ -120,7 +120,7 @@ impl FrameReader {
             other => return Err(FrameFault::Kind(other)),
         };
         if channel.is_some() && length > MAX_DATA_BYTES + 1 {
-            return Err(FrameFault::Length(told));
+            return Err(FrameFault::Length(declared));
         }
         let Some(body) = rest.get(1..length) else { return Ok(None) };
         let frame = match channel {

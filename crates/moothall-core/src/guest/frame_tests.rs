@@ -12,7 +12,7 @@ fn read_all(reader: &mut FrameReader) -> Result<Vec<GuestFrame<Value>>, FrameFau
 }
 
 #[test]
-fn a_frame_cut_anywhere_is_read_once_its_last_byte_is_there() {
+fn a_partial_frame_is_read_once_its_last_byte_arrives() {
     let mut bytes = Vec::new();
     write_message(&mut bytes, &json!({"a": 1})).unwrap();
     write_data(&mut bytes, GuestStream::Stdout, b"hello");
@@ -49,7 +49,7 @@ fn data_has_a_tighter_bound_than_messages() {
 }
 
 #[test]
-fn after_a_fault_nothing_is_read_any_more() {
+fn nothing_is_read_after_an_invalid_frame() {
     let mut reader = FrameReader::default();
     reader.push(&[0, 0, 0, 1, b'x']);
     assert_eq!(reader.next::<Value>(), Err(FrameFault::Kind(b'x')));
@@ -60,7 +60,7 @@ fn after_a_fault_nothing_is_read_any_more() {
 }
 
 #[test]
-fn a_message_that_no_reader_would_take_is_not_written() {
+fn a_message_over_the_frame_limit_is_not_written() {
     let long = "x".repeat(MAX_FRAME_BYTES);
     let mut bytes = Vec::new();
     assert!(matches!(write_message(&mut bytes, &long), Err(FrameFault::Unsendable(_))));
@@ -72,7 +72,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn data_of_any_length_arrives_as_it_was_sent(
+    fn data_frames_of_any_length_round_trip(
         bytes in prop::collection::vec(any::<u8>(), 0..200_000),
         piece in 1_usize..70_000,
     ) {
@@ -93,7 +93,7 @@ proptest! {
     }
 
     #[test]
-    fn bytes_of_a_stranger_never_make_the_buffer_larger_than_what_arrived(
+    fn untrusted_bytes_never_grow_the_frame_buffer_beyond_their_length(
         bytes in prop::collection::vec(any::<u8>(), 0..2_000),
     ) {
         let mut reader = FrameReader::default();

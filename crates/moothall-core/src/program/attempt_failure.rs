@@ -36,7 +36,7 @@ impl AttemptFailure {
             (Self::NoProgram, Self::NoProgram) => true,
             (Self::Program { code, way }, Self::Program { code: next, way: next_way }) => {
                 (way.is_some() && way == next_way)
-                    || PythonSource::read(code).says_the_same_as(&PythonSource::read(next))
+                    || PythonSource::read(code).is_equivalent_to(&PythonSource::read(next))
             }
             _ => false,
         }

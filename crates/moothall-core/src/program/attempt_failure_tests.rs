@@ -14,7 +14,7 @@ fn check(
 }
 
 #[test]
-fn the_same_program_or_the_same_error_is_a_repetition() {
+fn the_same_program_or_error_counts_as_a_repeated_failure() {
     let error = "File \"main.py\", line 3\n  open('a')\n  ^^^^\nKeyError: <0x7f12> 'a'";
     let again = "File \"main.py\", line 17\n    open('a')\n    ~~^\nKeyError: <0x9abc> 'a'";
     check(("a = 1", ended(1), "", error), ("b = 2", ended(1), "x", again), true);
@@ -24,7 +24,7 @@ fn the_same_program_or_the_same_error_is_a_repetition() {
 }
 
 #[test]
-fn another_error_another_output_or_another_limit_is_none() {
+fn a_different_error_output_or_limit_is_not_a_repeated_failure() {
     check(("a", ended(1), "", "KeyError: 'a'"), ("b", ended(1), "", "KeyError: 'b'"), false);
     check(("a", ended(1), "", "KeyError"), ("b", ended(2), "", "KeyError"), false);
     check(("a", ended(0), "12", ""), ("b", ended(0), "13", ""), false);

@@ -29,7 +29,7 @@ fn check(contract: &ProgramContract, stdout: &str, expected: Option<(&str, &str)
 }
 
 #[test]
-fn an_expected_text_is_the_whole_output_but_for_white_space_at_the_end() {
+fn expected_text_must_match_the_output_except_trailing_white_space() {
     let contract = expect_text("2\n3\n");
     check(&contract, "2\n3", None);
     check(&contract, "2\n3\n\n \n", None);
@@ -63,7 +63,7 @@ fn an_expected_pattern_is_found_in_the_output() {
 }
 
 #[test]
-fn an_expected_schema_is_followed_by_the_output_and_nothing_else_is_printed() {
+fn the_output_must_be_one_value_that_matches_the_expected_schema() {
     let schema = OutputSchema::parse("s", "{}").unwrap();
     let contract = ProgramContract {
         expect: Some(OutputExpectation::Schema { schema }),
@@ -92,14 +92,14 @@ fn declared_outputs_must_be_there() {
 }
 
 #[test]
-fn a_program_that_crashed_is_not_compared_with_anything() {
+fn a_crashed_program_is_not_compared_with_its_contract() {
     let case = Case { contract: expect_text("1"), ..Case::new("t", "x") }.failed("");
     let found = case.with(|attempt| judge(attempt, &has_count));
     assert_eq!(rules(&found), [("run.crashed".to_owned(), FindingSeverity::Block)]);
 }
 
 #[test]
-fn a_check_says_yes_only_by_ending_with_zero() {
+fn a_check_passes_only_with_exit_code_zero() {
     use crate::sandbox::ExecutionExit;
     assert_eq!(checked(&execution(ended(0), "fine", ""), "c"), []);
     let no = checked(&execution(ended(1), "", "Traceback\nAssertionError: total\n"), "c");

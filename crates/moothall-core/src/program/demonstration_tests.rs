@@ -7,7 +7,7 @@ fn input(task: &str) -> ProgramInput {
 }
 
 #[test]
-fn what_it_writes_is_read_in_both_forms_and_says_what_it_is() {
+fn the_demo_program_is_the_same_in_both_answer_formats() {
     for task in ["print the first 7 primes", "sum up sales.csv", "names of users.json", "dance"] {
         let programs = [AnswerFormat::Structured, AnswerFormat::Fenced].map(|answer_form| {
             let input = ProgramInput { answer_form, ..input(task) };
@@ -20,7 +20,7 @@ fn what_it_writes_is_read_in_both_forms_and_says_what_it_is() {
 }
 
 #[test]
-fn it_counts_as_many_primes_as_the_task_wants() {
+fn the_demo_program_prints_the_requested_number_of_primes() {
     for (task, wanted) in
         [("first 7 primes", "< 7:"), ("some primes", "< 20:"), ("999999 primes", "< 20:")]
     {
@@ -30,14 +30,14 @@ fn it_counts_as_many_primes_as_the_task_wants() {
 }
 
 #[test]
-fn users_that_were_given_are_read_and_not_made_up() {
+fn the_demo_program_reads_a_given_users_file() {
     let given = ProgramInput { inputs: files(&["users.json"]), ..input("names of users.json") };
     let answer = answer(&prompt::generate(&given, &[])).unwrap();
     assert!(answer.contains("/inputs/users.json"), "{answer}");
 }
 
 #[test]
-fn it_has_nothing_to_say_to_others() {
+fn the_demo_answers_only_program_requests() {
     let question = ModelRequest::ask("demo".parse().unwrap(), "Why?", 10);
     assert_eq!(answer(&question), None);
     let mut lookalike = prompt::generate(&input("primes"), &[]);

@@ -68,7 +68,7 @@ except FileNotFoundError:
 ";
 
 #[test]
-fn data_that_nobody_gave_and_a_program_made_up_is_fabricated() {
+fn data_invented_by_a_program_is_fabricated() {
     for code in [INLINE, INLINE_WITHOUT_A_WORD, WRITES_ITSELF, FALLS_BACK] {
         check(&Case::new(READ_USERS, code), &[("input.fabricated", Block)]);
         // The same after an attempt that failed because the file is missing.
@@ -89,7 +89,7 @@ fn data_that_nobody_gave_and_a_program_made_up_is_fabricated() {
 }
 
 #[test]
-fn a_program_that_passes_over_a_missing_file_has_not_done_its_task() {
+fn a_program_that_ignores_a_missing_input_has_not_done_its_task() {
     check(&Case::new(READ_USERS, PRINTS_THE_LACK), &[("input.missing", Block)]);
     let failed = Case::new(READ_USERS, HONEST)
         .failed("FileNotFoundError: [Errno 2] No such file or directory: 'users.json'");
@@ -98,7 +98,7 @@ fn a_program_that_passes_over_a_missing_file_has_not_done_its_task() {
 }
 
 #[test]
-fn files_that_are_given_or_written_or_asked_for_are_not_fabricated() {
+fn given_written_or_requested_files_are_not_fabricated() {
     let clean = [
         Case::new(READ_USERS, HONEST).given(&["users.json"]),
         Case::new(READ_USERS, HONEST).given(&["data/Users.json"]),
@@ -133,7 +133,7 @@ fn files_that_are_given_or_written_or_asked_for_are_not_fabricated() {
 }
 
 #[test]
-fn every_way_to_end_has_its_own_rule() {
+fn every_failed_exit_has_its_own_finding_rule() {
     let case = |exit: ExecutionExit| Case {
         execution: execution(exit, "", "a\nKeyError: 'x'\n"),
         ..Case::new("t", "x")
@@ -153,7 +153,7 @@ fn every_way_to_end_has_its_own_rule() {
 }
 
 #[test]
-fn what_was_cut_off_or_left_behind_is_said() {
+fn truncated_output_and_skipped_files_are_reported() {
     let mut case = Case::new("t", "x");
     case.execution.stdout.truncated = true;
     case.execution.left_behind = vec!["a: a link".to_owned(), "b: a device".to_owned()];
@@ -161,7 +161,7 @@ fn what_was_cut_off_or_left_behind_is_said() {
 }
 
 #[test]
-fn packages_that_the_image_does_not_have_are_missing() {
+fn an_import_of_an_uninstalled_package_is_reported() {
     let case = |code: &str| Case { packages: vec!["numpy".to_owned()], ..Case::new("t", code) };
     check(&case("import numpy as np, json\nfrom os import path"), &[]);
     check(&case("import scipy.stats"), &[("dependency.missing", Block)]);
@@ -192,7 +192,7 @@ fn declared_packages_count_by_the_name_they_are_imported_by() {
 }
 
 #[test]
-fn looking_for_a_network_is_seen() {
+fn attempts_to_use_the_network_are_reported() {
     for code in [
         "import socket",
         "import urllib.request",
@@ -214,7 +214,7 @@ fn looking_for_a_network_is_seen() {
 }
 
 #[test]
-fn ending_with_zero_where_an_error_is_handled_is_forced() {
+fn exit_code_zero_in_an_error_handler_is_a_forced_success() {
     for code in [
         "import os\nos._exit(0)",
         "import sys\ntry:\n    f()\nexcept Exception:\n    sys.exit(0)",
@@ -243,7 +243,7 @@ fn ending_with_zero_where_an_error_is_handled_is_forced() {
 }
 
 #[test]
-fn a_program_that_holds_what_is_expected_of_it_is_for_a_person() {
+fn a_program_that_contains_its_expected_output_needs_a_person() {
     let case = |task: &'static str, expected: &str, code: &str| Case {
         contract: expect_text(expected),
         ..Case::new(task, code)
@@ -275,7 +275,7 @@ fn a_program_that_holds_what_is_expected_of_it_is_for_a_person() {
 }
 
 #[test]
-fn whoever_changes_what_was_given_cannot_pass() {
+fn a_program_that_changes_its_inputs_or_check_cannot_pass() {
     for code in [
         "open('/inputs/a.csv', 'w')",
         "from pathlib import Path\nPath('/inputs/a.csv').write_text('x')",

@@ -30,7 +30,7 @@ pub struct ProgramInput {
     #[serde(default)]
     pub answer_form: AnswerFormat,
     /// The token limit of one answer.
-    #[serde(default = "usual_max_tokens")]
+    #[serde(default = "default_max_tokens")]
     pub max_tokens: u32,
     /// Timeout of one attempt of a model call; the gateway has a default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -44,7 +44,7 @@ pub struct ProgramInput {
     #[serde(default)]
     pub limits: SandboxLimits,
     /// The maximum number of attempts: 1 to [`MAX_ATTEMPTS`].
-    #[serde(default = "usual_attempts")]
+    #[serde(default = "default_attempts")]
     pub attempts: u32,
     /// Input files, by path under `/inputs`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -60,20 +60,20 @@ pub struct ProgramInput {
     pub prompts: PromptRevision,
 }
 
-fn usual_max_tokens() -> u32 {
-    ProgramInput::USUAL_MAX_TOKENS
+fn default_max_tokens() -> u32 {
+    ProgramInput::DEFAULT_MAX_TOKENS
 }
 
-fn usual_attempts() -> u32 {
-    ProgramInput::USUAL_ATTEMPTS
+fn default_attempts() -> u32 {
+    ProgramInput::DEFAULT_ATTEMPTS
 }
 
 impl ProgramInput {
     /// The default number of attempts.
-    pub const USUAL_ATTEMPTS: u32 = 3;
+    pub const DEFAULT_ATTEMPTS: u32 = 3;
 
     /// The default token limit of one answer.
-    pub const USUAL_MAX_TOKENS: u32 = 4096;
+    pub const DEFAULT_MAX_TOKENS: u32 = 4096;
 
     /// A task with default settings: no inputs, no contract.
     pub fn new(task: impl Into<String>, model: ModelName, image: impl Into<String>) -> Self {
@@ -82,12 +82,12 @@ impl ProgramInput {
             model,
             critic: None,
             answer_form: AnswerFormat::default(),
-            max_tokens: Self::USUAL_MAX_TOKENS,
+            max_tokens: Self::DEFAULT_MAX_TOKENS,
             timeout_ms: None,
             image: image.into(),
             packages: Vec::new(),
             limits: SandboxLimits::default(),
-            attempts: Self::USUAL_ATTEMPTS,
+            attempts: Self::DEFAULT_ATTEMPTS,
             inputs: BTreeMap::new(),
             contract: ProgramContract::default(),
             prompts: PromptRevision::CURRENT,

@@ -17,7 +17,7 @@ fn check(text: &str, expected: Result<GeneratedProgram, &str>) {
 }
 
 #[test]
-fn a_structured_answer_is_read_with_what_the_model_says_about_it() {
+fn a_structured_answer_is_parsed_with_reasoning_and_confidence() {
     let full =
         r#"{"reasoning":"r","code":"print(1)","dependencies":["numpy"," ",3],"confidence":0.85}"#;
     let program = GeneratedProgram {
@@ -33,7 +33,7 @@ fn a_structured_answer_is_read_with_what_the_model_says_about_it() {
 }
 
 #[test]
-fn one_fenced_block_is_a_program_too() {
+fn a_single_fenced_block_is_parsed_as_a_program() {
     check("Sure!\n```python\nprint(1)\n```\nDone.", Ok(bare("print(1)\n")));
     check("```\nprint(1)\n```", Ok(bare("print(1)\n")));
     // A small model that stops before the closing fence has still written its program.
@@ -42,7 +42,7 @@ fn one_fenced_block_is_a_program_too() {
 }
 
 #[test]
-fn anything_else_holds_no_program() {
+fn any_other_answer_contains_no_program() {
     check("print(1)", Err("there is neither a JSON object nor a fenced block"));
     check("", Err("there is neither a JSON object nor a fenced block"));
     check(
@@ -59,7 +59,7 @@ fn anything_else_holds_no_program() {
 }
 
 #[test]
-fn the_schema_asks_for_every_field_in_the_order_in_which_models_should_think() {
+fn the_program_schema_lists_reasoning_before_code() {
     for revision in [PromptRevision::V1, PromptRevision::V2] {
         let schema: Value = serde_json::from_str(schema(revision).text()).unwrap();
         let fields: Vec<_> = schema["properties"].as_object().unwrap().keys().collect();

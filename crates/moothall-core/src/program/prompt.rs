@@ -91,7 +91,7 @@ pub(crate) fn generate(input: &ProgramInput, lessons: &[AttemptFeedback]) -> Mod
         if !lesson.answer.trim().is_empty() {
             turns.push(PromptTurn::assistant(excerpt(&lesson.answer, MAX_ANSWER_BYTES)));
         }
-        turns.push(PromptTurn::user(taught(input.prompts, lesson)));
+        turns.push(PromptTurn::user(feedback_text(input.prompts, lesson)));
     }
     let (form, schema) = match input.answer_form {
         AnswerFormat::Structured => (STRUCTURED, Some(parse::schema(input.prompts))),
@@ -107,7 +107,7 @@ pub(crate) fn generate(input: &ProgramInput, lessons: &[AttemptFeedback]) -> Mod
                 RULES.text(input.prompts),
                 examples(input.answer_form)
             )),
-            PromptBlock::new(surroundings(input)).cached(CacheDuration::FiveMinutes),
+            PromptBlock::new(environment_prompt(input)).cached(CacheDuration::FiveMinutes),
         ],
         turns,
         max_tokens: input.max_tokens,
@@ -145,7 +145,7 @@ pub(crate) fn critique(
     ModelRequest {
         model: input.critic.clone().unwrap_or_else(|| input.model.clone()),
         purpose: CallPurpose::Critique,
-        system: vec![PromptBlock::new(rules), PromptBlock::new(surroundings(input))],
+        system: vec![PromptBlock::new(rules), PromptBlock::new(environment_prompt(input))],
         turns: vec![PromptTurn::user(text)],
         max_tokens: CRITIQUE_TOKENS.min(input.max_tokens),
         temperature: Temperature::from_thousandths(300),
@@ -156,7 +156,7 @@ pub(crate) fn critique(
 }
 
 /// The retry after an answer without a program. It shows the model the problems.
-pub(crate) fn again(
+pub(crate) fn retry_request(
     request: &ModelRequest,
     form: AnswerFormat,
     answer: &str,
@@ -217,7 +217,7 @@ fn task(input: &ProgramInput) -> String {
     text
 }
 
-fn surroundings(input: &ProgramInput) -> String {
+fn environment_prompt(input: &ProgramInput) -> String {
     let packages = if input.packages.is_empty() {
         "Only the standard library can be imported.".to_owned()
     } else {
@@ -246,7 +246,7 @@ fn examples(form: AnswerFormat) -> String {
     text
 }
 
-fn taught(revision: PromptRevision, lesson: &AttemptFeedback) -> String {
+fn feedback_text(revision: PromptRevision, lesson: &AttemptFeedback) -> String {
     let findings = fenced("", &messages(&lesson.findings), MAX_STREAM_BYTES);
     let mut text = FEEDBACK.fill(revision, &[("findings", &findings)]);
     if !lesson.stderr.trim().is_empty() {

@@ -108,14 +108,14 @@ impl<'a> PythonSource<'a> {
     }
 
     /// The enclosing headers of line `index`, innermost first.
-    pub fn heads(&self, index: usize) -> impl Iterator<Item = &PythonStatement<'a>> {
+    pub fn enclosing_headers(&self, index: usize) -> impl Iterator<Item = &PythonStatement<'a>> {
         let parent = |index: usize| self.parents.get(index).copied().flatten();
         std::iter::successors(parent(index), move |index| parent(*index))
             .filter_map(|index| self.lines.get(index))
     }
 
     /// Whether two programs differ only in comments and whitespace within lines.
-    pub fn says_the_same_as(&self, other: &PythonSource<'_>) -> bool {
+    pub fn is_equivalent_to(&self, other: &PythonSource<'_>) -> bool {
         self.lines.len() == other.lines.len()
             && self
                 .lines
@@ -126,7 +126,7 @@ impl<'a> PythonSource<'a> {
 }
 
 /// Keywords of compound statements.
-const HEADS: [&str; 13] = [
+const COMPOUND_KEYWORDS: [&str; 13] = [
     "if", "elif", "else", "for", "while", "try", "except", "finally", "with", "def", "class",
     "async", "match",
 ];
@@ -141,7 +141,7 @@ fn parents(lines: &[PythonStatement<'_>]) -> Vec<Option<usize>> {
                 open.pop();
             }
             let parent = open.last().copied();
-            if HEADS.iter().any(|head| line.starts_with(head)) {
+            if COMPOUND_KEYWORDS.iter().any(|head| line.starts_with(head)) {
                 open.push(index);
             }
             parent
@@ -265,7 +265,7 @@ impl<'a> PythonTokenizer<'a> {
             _ => {}
         }
         self.push(PythonToken::Sign(sign));
-        if sign == ":" && self.brackets == 0 && self.ends_a_head() {
+        if sign == ":" && self.brackets == 0 && self.ends_header() {
             let indent = self.indent;
             self.end_statement();
             self.indent = indent + 1;
@@ -273,9 +273,9 @@ impl<'a> PythonTokenizer<'a> {
     }
 
     /// Whether the colon just read ends a header. The colon of a lambda does not.
-    fn ends_a_head(&self) -> bool {
+    fn ends_header(&self) -> bool {
         self.line.as_ref().is_some_and(|line| {
-            HEADS.iter().any(|head| line.starts_with(head))
+            COMPOUND_KEYWORDS.iter().any(|head| line.starts_with(head))
                 && !line.names().any(|name| name == "lambda")
         })
     }

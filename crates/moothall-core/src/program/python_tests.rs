@@ -18,7 +18,7 @@ fn shape(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn statements_are_told_apart_whatever_their_lines() {
+fn python_statements_are_split_independently_of_lines() {
     let text = "a = 1; b = 2\nif a: c()\nd(\n  1,\n  2)\ne = 1 + \\\n  2\n\n    # note\nf()";
     assert_eq!(
         shape(text),
@@ -35,7 +35,7 @@ fn statements_are_told_apart_whatever_their_lines() {
 }
 
 #[test]
-fn strings_hide_what_they_hold_and_comments_are_no_code() {
+fn python_strings_and_comments_are_not_read_as_code() {
     assert_eq!(
         shape("x = 'import os # no' # import sys\ny = \"a\" 'b'\nz = '''one\n\"two\"\n''' "),
         ["1@0 x = \"import os # no\"", "2@0 y = \"ab\"", "3@0 z = \"one\\n\\\"two\\\"\\n\""]
@@ -50,7 +50,7 @@ fn escapes_are_resolved_except_in_raw_strings() {
 }
 
 #[test]
-fn broken_programs_are_read_to_their_end() {
+fn python_programs_with_syntax_errors_are_read_to_the_end() {
     for text in ["'", "'''", "(((", ")))", "\\", "x = 'a\ny = 1", "\u{feff}a", "é = '\\", "\"\\u12"]
     {
         let _ = shape(text);
@@ -60,12 +60,12 @@ fn broken_programs_are_read_to_their_end() {
 }
 
 #[test]
-fn a_line_knows_the_heads_it_stands_under() {
+fn a_python_line_knows_its_enclosing_block_headers() {
     let text = "try:\n  a()\nexcept ValueError:\n  if b:\n    c()\nd()\nwhile x: e()\nf()\n";
     let source = PythonSource::read(text);
     let heads = |number: usize| -> Vec<_> {
         let index = source.lines.iter().rposition(|line| line.number == number).unwrap();
-        source.heads(index).map(|head| head.number).collect()
+        source.enclosing_headers(index).map(|head| head.number).collect()
     };
     assert_eq!(
         [heads(2), heads(5), heads(6), heads(7), heads(8)],
@@ -115,7 +115,7 @@ fn calls_have_their_full_names_and_arguments() {
 }
 
 #[test]
-fn files_are_found_by_what_is_done_with_them() {
+fn python_file_accesses_are_classified_as_read_or_write() {
     let text = "\
 import os, shutil, pandas as pd
 from pathlib import Path
@@ -154,15 +154,15 @@ open(__file__, 'w')
 }
 
 #[test]
-fn programs_are_the_same_whatever_their_comments() {
-    let same = |a: &str, b: &str| PythonSource::read(a).says_the_same_as(&PythonSource::read(b));
+fn python_programs_are_compared_without_comments() {
+    let same = |a: &str, b: &str| PythonSource::read(a).is_equivalent_to(&PythonSource::read(b));
     assert!(same("a = 1 # one\n\nb()", "a=1\nb( )\n"));
     assert!(!same("a = 1", "a = 2"));
     assert!(!same("if a:\n  b()\nc()", "if a:\n  b()\n  c()"));
 }
 
 #[test]
-fn the_standard_library_is_known() {
+fn python_standard_library_modules_are_recognised() {
     for module in ["json", "os.path", "tomllib", "zoneinfo", "__future__", "_thread", "abc"] {
         assert!(is_standard(module), "{module}");
     }
@@ -172,7 +172,7 @@ fn the_standard_library_is_known() {
 }
 
 #[test]
-fn a_statement_of_nothing_but_brackets_takes_no_longer_than_its_length() {
+fn deeply_nested_python_brackets_are_read_in_linear_time() {
     let deep = "f(".repeat(20_000);
     let wide = "f().".repeat(10_000);
     for text in [deep, wide] {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::consult_report::ConsultReport;
 use super::export::export;
 use super::sections::{baseline_json, do_nothing_json};
-use crate::consult::NOTHING;
+use crate::consult::DO_NOTHING_ID;
 
 /// File names and contents: `F0.json`, `F1.md`, `F2.md`, `m1.md` …, `m1.i1.json` …, `scores.json`,
 /// and the scores of doing nothing and of the baseline without debates. Names are made from
@@ -38,7 +38,7 @@ pub fn artifacts(view: &ConsultReport) -> BTreeMap<String, String> {
         }
     }
     if let Some(nothing) = &known.nothing {
-        put(format!("{NOTHING}.md"), nothing.markdown());
+        put(format!("{DO_NOTHING_ID}.md"), nothing.markdown());
     }
     for (name, scores) in
         [("do-nothing.json", do_nothing_json(view)), ("baseline.json", baseline_json(view))]

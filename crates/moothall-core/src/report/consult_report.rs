@@ -67,7 +67,7 @@ impl ConsultReport {
             let isolation = end.map(|end| end.isolation.clone());
             debates.insert(id.to_string(), DebateReport { logs, debated, isolation });
         }
-        let proceedings = replayed.workflow.proceedings().clone();
+        let proceedings = replayed.workflow.state().clone();
         let outcome = replayed.outcome.map(|outcome| settle(outcome, approvals));
         let so_far = || settle(outcome_of(input, &proceedings), approvals);
         let ranked = match outcome.clone().unwrap_or_else(so_far).conclusion {

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn only_a_number_may_begin_like_a_formula() {
+fn csv_cells_that_look_like_formulas_are_escaped_unless_numeric() {
     for (words, expected) in [
         ("=1+1", "\"'=1+1\""),
         ("+1", "\"'+1\""),

@@ -66,11 +66,11 @@ pub fn derive(
     let consult = Consult::new(input.clone()).map_err(|error| DeriveFault::input(&error))?;
     let ReplayResult { outcome, answered, open, children, .. } = replay(consult, known)?;
     let outcome = outcome.ok_or_else(|| missing(open.into_keys().next()))?;
-    let mut asked: BTreeSet<EffectId> = answered.into_keys().collect();
+    let mut requested: BTreeSet<EffectId> = answered.into_keys().collect();
     for (id, ChildRequest::Debate(debate)) in children {
         let debate = Debate::new(*debate).map_err(|error| DeriveFault::input(&error))?;
         let replayed = replay(debate, known)?;
-        asked.extend(replayed.answered.into_keys());
+        requested.extend(replayed.answered.into_keys());
         let Some(EffectResult::ChildEnded(end)) = effects.get(&id).map(|record| &record.result)
         else {
             return Err(DeriveFault::Missing(id));
@@ -79,7 +79,7 @@ pub fn derive(
             return Err(DeriveFault::OtherDebate(id));
         }
     }
-    match effects.keys().find(|id| !asked.contains(*id)) {
+    match effects.keys().find(|id| !requested.contains(*id)) {
         Some(id) => Err(DeriveFault::NotAsked(id.clone())),
         None => Ok(settle(outcome, approvals)),
     }

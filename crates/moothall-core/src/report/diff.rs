@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::consult_report::ConsultReport;
-use crate::consult::{ALIKE_PERCENT, Move, RankedMove, likeness};
+use crate::consult::{MIN_SIMILAR_PERCENT, Move, RankedMove, similarity_percent};
 use crate::evidence::{CalendarDay, DataGap, Fact, FactId, FactSheet};
 
 /// All differences. Unchanged items are only counted.
@@ -114,7 +114,7 @@ pub struct FactDiff {
 
 /// Compares two consultations, finished or not.
 ///
-/// Moves are matched by similarity ([`likeness`]); equal ids only break ties.
+/// Moves are matched by similarity ([`similarity_percent`]); equal ids only break ties.
 pub fn consult_diff(before: &ConsultReport, after: &ConsultReport) -> ConsultDiff {
     let (moves, moves_unchanged) = moves(before, after);
     let facts = facts(sheet(before), sheet(after));
@@ -158,7 +158,7 @@ fn moves(before: &ConsultReport, after: &ConsultReport) -> (Vec<MoveDiff>, usize
             continue;
         }
         (old_left[one], new_left[other]) = (false, false);
-        let (was, is) = (place(before, old[one]), place(after, new[other]));
+        let (was, is) = (move_place(before, old[one]), move_place(after, new[other]));
         let scores = scores(&was.1, &is.1);
         let same = |place: &MovePlace| (place.rank, place.recommended, place.total);
         if scores.is_empty() && same(&was.0) == same(&is.0) {
@@ -169,11 +169,11 @@ fn moves(before: &ConsultReport, after: &ConsultReport) -> (Vec<MoveDiff>, usize
         }
     }
     for (one, _) in old.iter().zip(old_left).filter(|(_, left)| *left) {
-        let before = Some(place(before, one).0);
+        let before = Some(move_place(before, one).0);
         compared.push(MoveDiff { change: DiffKind::Went, before, after: None, scores: Vec::new() });
     }
     for (one, _) in new.iter().zip(new_left).filter(|(_, left)| *left) {
-        let after = Some(place(after, one).0);
+        let after = Some(move_place(after, one).0);
         compared.push(MoveDiff {
             change: DiffKind::Appeared,
             before: None,
@@ -192,8 +192,8 @@ fn pairs(old: &[&Move], new: &[&Move]) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
     for (one, was) in old.iter().enumerate() {
         for (other, is) in new.iter().enumerate() {
-            let alike = likeness(was, is);
-            if alike >= ALIKE_PERCENT {
+            let alike = similarity_percent(was, is);
+            if alike >= MIN_SIMILAR_PERCENT {
                 pairs.push((Reverse(alike), was.move_id != is.move_id, one, other));
             }
         }
@@ -204,7 +204,7 @@ fn pairs(old: &[&Move], new: &[&Move]) -> Vec<(usize, usize)> {
 
 type Scores = BTreeMap<(String, String), u8>;
 
-fn place(view: &ConsultReport, of: &Move) -> (MovePlace, Scores) {
+fn move_place(view: &ConsultReport, of: &Move) -> (MovePlace, Scores) {
     let is_it = |one: &&RankedMove| one.move_id == of.move_id;
     let ranked = view.ranked.as_ref();
     let recommended = ranked.and_then(|ranked| ranked.recommended.iter().find(is_it));
@@ -272,8 +272,8 @@ fn facts(before: Option<&FactSheet>, after: Option<&FactSheet>) -> FactDiffs {
             compared.listed.push(FactDiff {
                 id: id.clone(),
                 change: change(was, is),
-                before: before.and_then(|sheet| sheet.words(id)),
-                after: after.and_then(|sheet| sheet.words(id)),
+                before: before.and_then(|sheet| sheet.display_value(id)),
+                after: after.and_then(|sheet| sheet.display_value(id)),
             });
         }
     }

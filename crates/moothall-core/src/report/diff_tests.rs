@@ -34,7 +34,7 @@ fn one_move(move_id: &str, title: &str) -> Move {
 }
 
 #[test]
-fn facts_are_told_apart_by_what_became_of_them() {
+fn a_diff_classifies_facts_as_restated_changed_appeared_or_gone() {
     let before = hlxi();
     let mut after = before.clone();
     let ids = ["Revenue:FY2024", "NetIncome:FY2024", "Assets:FY2024"].map(id);
@@ -54,7 +54,7 @@ fn facts_are_told_apart_by_what_became_of_them() {
     let listed = |id: &FactId, change, now: Option<&str>| FactDiff {
         id: id.clone(),
         change,
-        before: before.words(id),
+        before: before.display_value(id),
         after: now.map(str::to_owned),
     };
     let mut expected = vec![
@@ -72,7 +72,7 @@ fn facts_are_told_apart_by_what_became_of_them() {
 }
 
 #[test]
-fn scores_that_changed_are_told_by_decision_maker_and_metric() {
+fn a_diff_lists_changed_scores_by_decision_maker_and_metric() {
     let scores_of = |scores: &[(&str, &str, u8)]| -> Scores {
         let key = |who: &str, metric: &str| (who.to_owned(), metric.to_owned());
         scores.iter().map(|(who, metric, score)| (key(who, metric), *score)).collect()
@@ -96,7 +96,7 @@ fn scores_that_changed_are_told_by_decision_maker_and_metric() {
 }
 
 #[test]
-fn moves_are_the_same_by_what_they_say_and_by_number_only_among_equals() {
+fn a_diff_matches_moves_by_text_and_equal_texts_by_number() {
     let old = [
         one_move("m1", "Close the plant in Ohio"),
         one_move("m2", "Buy the largest competitor"),

@@ -14,7 +14,7 @@ fn check(words: &str, expected: &str) {
 }
 
 #[test]
-fn signs_that_would_be_markup_are_words() {
+fn markdown_special_characters_are_escaped() {
     check("a *b* _c_ ~~d~~ `e` \\f", r"a \*b\* \_c\_ \~\~d\~\~ 'e' \\f");
     check("<b>x</b> &lt; &#x202e; R&D; R&D", "&lt;b>x&lt;/b> &amp;lt; &amp;#x202e; R&amp;D; R&D");
     check("[a](https://b.c) ![d](e) [f][g] [^1]", "[a] (https: //b.c) ! [d] (e) [f] [g] [ ^1]");
@@ -22,7 +22,7 @@ fn signs_that_would_be_markup_are_words() {
 }
 
 #[test]
-fn first_signs_of_a_line_make_nothing_of_it() {
+fn markdown_block_markers_at_line_starts_are_escaped() {
     check("# a", r"\# a");
     check("> a", r"\> a");
     check("- a", r"\- a");
@@ -35,7 +35,7 @@ fn first_signs_of_a_line_make_nothing_of_it() {
 }
 
 #[test]
-fn charts_have_as_many_signs_as_there_is_room() {
+fn text_charts_have_a_fixed_width() {
     assert_eq!(bar(80, 120), "███████░░░");
     assert_eq!(bar(0, 0), "░░░░░░░░░░");
     assert_eq!(dots(&[1, 7, 7, 10], 10), "●·····●··●");

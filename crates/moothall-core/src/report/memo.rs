@@ -50,13 +50,13 @@ pub fn memo(view: &ConsultReport, run: &RunFacts) -> ReportDocument {
     blocks.extend(front_matter::warnings(view));
     blocks.extend(recommendation(view, &mut writer));
     blocks.extend(super::sections::blocks(view));
-    blocks.extend(recommended::chosen(view, &mut writer));
-    blocks.extend(other_moves::others(view, &mut writer));
+    blocks.extend(recommended::recommended_blocks(view, &mut writer));
+    blocks.extend(other_moves::other_move_blocks(view, &mut writer));
     blocks.extend(writer.sources());
     blocks.extend(front_matter::missing(view));
     blocks.extend(writer.marks());
     blocks.extend(front_matter::record(view, run));
-    front_matter::framed(view, run, blocks)
+    front_matter::with_front_matter(view, run, blocks)
 }
 
 fn recommendation(view: &ConsultReport, writer: &mut MemoWriter<'_>) -> Vec<DocumentBlock> {
@@ -74,13 +74,13 @@ fn recommendation(view: &ConsultReport, writer: &mut MemoWriter<'_>) -> Vec<Docu
     };
     let items = recommended.iter().map(item).collect();
     blocks.push(DocumentBlock::List { numbered: true, items });
-    blocks.push(glance(recommended, writer));
-    blocks.extend(too_close(ranked).map(|words| DocumentBlock::paragraph(&words)));
+    blocks.push(comparison_table(recommended, writer));
+    blocks.extend(close_call_note(ranked).map(|words| DocumentBlock::paragraph(&words)));
     blocks
 }
 
 /// A comparison table of the recommended moves.
-fn glance(recommended: &[RankedMove], writer: &mut MemoWriter<'_>) -> DocumentBlock {
+fn comparison_table(recommended: &[RankedMove], writer: &mut MemoWriter<'_>) -> DocumentBlock {
     let columns = vec![
         TableColumn::words("move"),
         TableColumn::words("result"),
@@ -117,7 +117,7 @@ fn strongest(debated: &DebateResult) -> Option<&Objection> {
     debated.hardest_open().or_else(gravest)
 }
 
-fn too_close(ranked: &ConsultResult) -> Option<String> {
+fn close_call_note(ranked: &ConsultResult) -> Option<String> {
     let pairs: Vec<String> =
         ranked.close_calls().iter().map(|one| format!("{} and {}", one.upper, one.lower)).collect();
     (!pairs.is_empty()).then(|| {
@@ -129,10 +129,10 @@ fn too_close(ranked: &ConsultResult) -> Option<String> {
 }
 
 /// The number of objections by state, as a sentence.
-fn fates(debated: &DebateResult) -> Option<String> {
+fn objection_counts(debated: &DebateResult) -> Option<String> {
     use crate::debate::ObjectionState as S;
     let all = debated.objections.len();
-    let told: Vec<String> = [S::Answered, S::Partly, S::Open, S::Conceded]
+    let counts: Vec<String> = [S::Answered, S::Partly, S::Open, S::Conceded]
         .into_iter()
         .filter_map(|state| {
             let many = debated.objections.iter().filter(|one| one.state == state).count();
@@ -140,5 +140,5 @@ fn fates(debated: &DebateResult) -> Option<String> {
         })
         .collect();
     let noun = if all == 1 { "objection" } else { "objections" };
-    (all > 0).then(|| format!("The critic raised {all} {noun}: {}.", told.join(", ")))
+    (all > 0).then(|| format!("The critic raised {all} {noun}: {}.", counts.join(", ")))
 }

@@ -22,18 +22,18 @@ pub struct MemoSection {
 impl MemoSection {
     /// Whether it compares scores, as opposed to reporting user input.
     pub fn is_about_scores(&self) -> bool {
-        matches!(self.heading, NOTHING_HEADING | WORTH_HEADING)
+        matches!(self.heading, DO_NOTHING_HEADING | DEBATE_EFFECT_HEADING)
     }
 }
 
-const NOTHING_HEADING: &str = "Doing nothing";
-const WORTH_HEADING: &str = "Was the debate worth it?";
+const DO_NOTHING_HEADING: &str = "Doing nothing";
+const DEBATE_EFFECT_HEADING: &str = "Was the debate worth it?";
 
 /// The brief, the reviewer's changes, the scores of doing nothing, and the effect of the debates,
 /// as far as available.
 pub fn sections(view: &ConsultReport) -> Vec<MemoSection> {
-    let said = [brief(view), changes(view), doing_nothing(view), worth(view)];
-    said.into_iter().flatten().collect()
+    let sections = [brief(view), changes(view), doing_nothing(view), debate_effect_section(view)];
+    sections.into_iter().flatten().collect()
 }
 
 /// The sections as document blocks.
@@ -52,11 +52,11 @@ pub(crate) fn blocks(view: &ConsultReport) -> Vec<DocumentBlock> {
 
 fn brief(view: &ConsultReport) -> Option<MemoSection> {
     let brief = view.input.terms.brief.as_ref()?;
-    let said = "Written by the person who requested this memo. The analysts read it; it is not evidence, and its numbers were not checked.";
+    let note = "Written by the person who requested this memo. The analysts read it; it is not evidence, and its numbers were not checked.";
     let lines = brief.lines().map(str::trim).filter(|line| !line.is_empty());
     Some(MemoSection {
         heading: "The brief",
-        lines: vec![said.to_owned()],
+        lines: vec![note.to_owned()],
         quoted: lines.map(str::to_owned).collect(),
     })
 }
@@ -69,7 +69,7 @@ fn changes(view: &ConsultReport) -> Option<MemoSection> {
         return None;
     }
     let words = |one: &&RankedMove| {
-        let said = one.said.as_ref().map(MoveReviewDecision::words).unwrap_or_default();
+        let said = one.said.as_ref().map(MoveReviewDecision::describe).unwrap_or_default();
         format!("{} ({}): {said}.", one.move_id, one.title)
     };
     let lines = moves.iter().map(words).collect();
@@ -97,7 +97,7 @@ fn doing_nothing(view: &ConsultReport) -> Option<MemoSection> {
     lines.push(if !nothing.is_scored() {
         "Doing nothing (m0) is not scored: a decision maker gave no usable scores.".to_owned()
     } else if nothing.is_given() {
-        let below = below(ranked, nothing);
+        let below = moves_below_do_nothing(ranked, nothing);
         match below.is_empty() {
             true => "No ranked move scores below it.".to_owned(),
             false => {
@@ -108,11 +108,14 @@ fn doing_nothing(view: &ConsultReport) -> Option<MemoSection> {
     } else {
         "Missing scores were replaced by a neutral 5, so no move is compared with it.".to_owned()
     });
-    Some(MemoSection { heading: NOTHING_HEADING, lines, quoted: Vec::new() })
+    Some(MemoSection { heading: DO_NOTHING_HEADING, lines, quoted: Vec::new() })
 }
 
 /// Ranked moves that score less than doing nothing, best first.
-fn below<'a>(ranked: &'a ConsultResult, nothing: &BaselineScores) -> Vec<(&'a str, u32)> {
+fn moves_below_do_nothing<'a>(
+    ranked: &'a ConsultResult,
+    nothing: &BaselineScores,
+) -> Vec<(&'a str, u32)> {
     let placed = ranked.moves().filter(|one| one.rank.is_some());
     let scores = placed.filter_map(|one| {
         let score = one.debated.as_ref()?.score()?;
@@ -164,11 +167,11 @@ impl<'a> DebateEffect<'a> {
         Some(Self { before: best(&compared), after, moved })
     }
 
-    fn came_in(&self) -> Vec<&'a str> {
+    fn entered_top(&self) -> Vec<&'a str> {
         self.after.iter().filter(|id| !self.before.contains(id)).copied().collect()
     }
 
-    fn went_out(&self) -> Vec<&'a str> {
+    fn left_top(&self) -> Vec<&'a str> {
         self.before.iter().filter(|id| !self.after.contains(id)).copied().collect()
     }
 
@@ -180,7 +183,7 @@ impl<'a> DebateEffect<'a> {
     }
 
     /// The move with the largest score change; the better ranked of equals.
-    fn farthest(&self) -> Option<&(&'a str, u32, u32)> {
+    fn largest_shift(&self) -> Option<&(&'a str, u32, u32)> {
         let moved = self.moved.iter().rev();
         moved.max_by_key(|(_, before, after)| before.abs_diff(*after))
     }
@@ -190,18 +193,18 @@ fn tenths(tenths: u32) -> String {
     format!("{}.{}", tenths / 10, tenths % 10)
 }
 
-fn worth(view: &ConsultReport) -> Option<MemoSection> {
-    let worth = DebateEffect::of(view.ranked.as_ref()?)?;
+fn debate_effect_section(view: &ConsultReport) -> Option<MemoSection> {
+    let effect = DebateEffect::of(view.ranked.as_ref()?)?;
     let list = |ids: &[&str]| ids.join(", ");
-    let (before, after) = (list(&worth.before), list(&worth.after));
-    let many = worth.after.len();
-    let first = if !worth.came_in().is_empty() {
+    let (before, after) = (list(&effect.before), list(&effect.after));
+    let many = effect.after.len();
+    let first = if !effect.entered_top().is_empty() {
         format!(
             "The debate changed the top {many}: {before} without a debate, {after} after it. Added: {}. Dropped: {}.",
-            list(&worth.came_in()),
-            list(&worth.went_out())
+            list(&effect.entered_top()),
+            list(&effect.left_top())
         )
-    } else if worth.before != worth.after {
+    } else if effect.before != effect.after {
         format!(
             "The debate changed the order of the top {many}, but not its members: {before} without a debate, {after} after it."
         )
@@ -209,13 +212,13 @@ fn worth(view: &ConsultReport) -> Option<MemoSection> {
         format!("The debate did not change the top {many}: {after} with and without it.")
     };
     let mut second =
-        format!("Scores changed by {} points on average", tenths(worth.average_tenths()));
-    if let Some((id, before, after)) = worth.farthest().filter(|(_, b, a)| b != a) {
+        format!("Scores changed by {} points on average", tenths(effect.average_tenths()));
+    if let Some((id, before, after)) = effect.largest_shift().filter(|(_, b, a)| b != a) {
         second.push_str(&format!(", most for {id}: {before} without a debate, {after} after it"));
     }
     second.push('.');
     let lines = vec![first, second];
-    Some(MemoSection { heading: WORTH_HEADING, lines, quoted: Vec::new() })
+    Some(MemoSection { heading: DEBATE_EFFECT_HEADING, lines, quoted: Vec::new() })
 }
 
 /// The scores of doing nothing and the moves below it; null if it was not scored.
@@ -223,8 +226,9 @@ pub(crate) fn do_nothing_json(view: &ConsultReport) -> Value {
     let Some(ranked) = &view.ranked else { return Value::Null };
     let Some(nothing) = &ranked.do_nothing else { return Value::Null };
     let content = view.proceedings.nothing.as_ref().map(crate::consult::Move::markdown);
-    let below: Option<Vec<&str>> =
-        nothing.is_given().then(|| below(ranked, nothing).into_iter().map(|(id, _)| id).collect());
+    let below: Option<Vec<&str>> = nothing
+        .is_given()
+        .then(|| moves_below_do_nothing(ranked, nothing).into_iter().map(|(id, _)| id).collect());
     let mut value = scores(nothing);
     value["content"] = json!(content);
     value["moves_below"] = json!(below);
@@ -236,21 +240,21 @@ pub(crate) fn baseline_json(view: &ConsultReport) -> Value {
     let Some(ranked) = view.ranked.as_ref().filter(|ranked| !ranked.baseline.is_empty()) else {
         return Value::Null;
     };
-    let worth = DebateEffect::of(ranked);
-    let moved = worth.as_ref().map(|worth| {
+    let effect = DebateEffect::of(ranked);
+    let moved = effect.as_ref().map(|effect| {
         let one = |(id, before, after): &(&str, u32, u32)| {
             let change = i64::from(*after) - i64::from(*before);
             json!({"move_id": id, "without_debate": before, "after_debate": after, "change": change})
         };
-        worth.moved.iter().map(one).collect::<Vec<_>>()
+        effect.moved.iter().map(one).collect::<Vec<_>>()
     });
     json!({
         "scores": ranked.baseline.iter().map(scores).collect::<Vec<_>>(),
-        "top_without_debate": worth.as_ref().map(|worth| &worth.before),
-        "top_after_debate": worth.as_ref().map(|worth| &worth.after),
-        "top_changed": worth.as_ref().map(|worth| !worth.came_in().is_empty()),
-        "order_changed": worth.as_ref().map(|worth| worth.before != worth.after),
-        "average_change": worth.as_ref().map(|worth| tenths(worth.average_tenths())),
+        "top_without_debate": effect.as_ref().map(|effect| &effect.before),
+        "top_after_debate": effect.as_ref().map(|effect| &effect.after),
+        "top_changed": effect.as_ref().map(|effect| !effect.entered_top().is_empty()),
+        "order_changed": effect.as_ref().map(|effect| effect.before != effect.after),
+        "average_change": effect.as_ref().map(|effect| tenths(effect.average_tenths())),
         "moves": moved,
     })
 }

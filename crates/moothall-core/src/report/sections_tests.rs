@@ -58,39 +58,39 @@ fn ranked(moves: &[(&str, u8, u8)]) -> ConsultResult {
 }
 
 #[test]
-fn debate_that_brought_a_move_in_says_which_and_how_far_scores_moved() {
+fn the_debate_effect_reports_new_moves_and_score_changes() {
     let ranked = ranked(&[("m1", 8, 9), ("m4", 3, 8), ("m3", 7, 7), ("m2", 9, 6)]);
-    let worth = DebateEffect::of(&ranked).unwrap();
+    let effect = DebateEffect::of(&ranked).unwrap();
     assert_eq!(
-        (worth.before.clone(), worth.after.clone()),
+        (effect.before.clone(), effect.after.clone()),
         (vec!["m2", "m1", "m3"], vec!["m1", "m4", "m3"])
     );
-    assert_eq!((worth.came_in(), worth.went_out()), (vec!["m4"], vec!["m2"]));
+    assert_eq!((effect.entered_top(), effect.left_top()), (vec!["m4"], vec!["m2"]));
     // 1, 5, 0 and 3 points: 2.25 on average.
-    assert_eq!(tenths(worth.average_tenths()), "2.3");
-    assert_eq!(worth.farthest(), Some(&("m4", 3, 8)));
+    assert_eq!(tenths(effect.average_tenths()), "2.3");
+    assert_eq!(effect.largest_shift(), Some(&("m4", 3, 8)));
 }
 
 #[test]
-fn order_alone_is_told_apart_from_who_is_in_it() {
+fn a_reordered_recommendation_is_distinguished_from_a_changed_one() {
     let ranked = ranked(&[("m1", 7, 9), ("m2", 8, 8), ("m3", 6, 7)]);
-    let worth = DebateEffect::of(&ranked).unwrap();
-    assert!(worth.came_in().is_empty() && worth.before != worth.after);
+    let effect = DebateEffect::of(&ranked).unwrap();
+    assert!(effect.entered_top().is_empty() && effect.before != effect.after);
 }
 
 #[test]
-fn scores_that_nobody_gave_are_not_compared() {
+fn missing_scores_are_not_compared_with_the_baseline() {
     let mut ranked = ranked(&[("m1", 7, 9), ("m2", 8, 8)]);
     ranked.baseline[1] = alone("m2", 5, ScoreBasis::Neutral);
-    let worth = DebateEffect::of(&ranked).unwrap();
-    assert_eq!(worth.moved, [("m1", 7, 9)]);
+    let effect = DebateEffect::of(&ranked).unwrap();
+    assert_eq!(effect.moved, [("m1", 7, 9)]);
     ranked.baseline.clear();
     assert!(DebateEffect::of(&ranked).is_none());
 }
 
 #[test]
-fn moves_below_doing_nothing_are_named_in_the_order_of_ranks() {
+fn moves_ranked_below_doing_nothing_are_listed_in_rank_order() {
     let ranked = ranked(&[("m1", 7, 9), ("m2", 8, 6), ("m3", 8, 4), ("m10", 8, 3)]);
     let nothing = alone("m0", 6, ScoreBasis::Structured);
-    assert_eq!(below(&ranked, &nothing), [("m3", 4), ("m10", 3)]);
+    assert_eq!(moves_below_do_nothing(&ranked, &nothing), [("m3", 4), ("m10", 3)]);
 }

@@ -212,7 +212,7 @@ impl ConsultView {
                     stance: *stance,
                     cites: cites.clone(),
                 };
-                self.round(move_id, *round).spoke(&turn);
+                self.round(move_id, *round).add_turn(&turn);
                 self.one(move_id).last_turn = Some(turn);
             }
             RunEventBody::SandboxScored { move_id, .. } => self.one(move_id).scored(body),

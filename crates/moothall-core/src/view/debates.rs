@@ -168,7 +168,7 @@ impl MoveView {
 }
 
 impl RoundView {
-    pub(crate) fn spoke(&mut self, turn: &TurnView) {
+    pub(crate) fn add_turn(&mut self, turn: &TurnView) {
         let cell = self.threads.entry(turn.thread.clone()).or_default();
         match turn.role.as_str() {
             "critic" => cell.critic = Some(turn.turn_id.clone()),

@@ -351,26 +351,26 @@ pub(crate) fn round_trip<T: serde::Serialize + DeserializeOwned + PartialEq + st
 }
 
 #[test]
-fn effects_keep_their_form() {
+fn effects_keep_their_serialized_form() {
     let effect = Effect::CallModel(Box::new(request()));
     round_trip(&effect);
     assert_json_snapshot!(effect);
 }
 
 #[test]
-fn request_hashes_keep_their_value() {
+fn request_hashes_are_stable() {
     insta::assert_snapshot!(Effect::CallModel(Box::new(request())).request_hash().unwrap(), @"025a7a9742667dd216eeb3535f76e60ce6e8b1b47033973db038bd62aa96d43d");
 }
 
 #[test]
-fn effect_results_keep_their_form() {
+fn effect_results_keep_their_serialized_form() {
     let results = [EffectResult::ModelReplied(reply()), EffectResult::ModelFailed(failure())];
     results.iter().for_each(round_trip);
     assert_json_snapshot!(results);
 }
 
 #[test]
-fn events_keep_their_form() {
+fn events_keep_their_serialized_form() {
     let id = effect_id();
     let bodies = [
         RunEventBody::RunStarted { workflow: "ask".to_owned() },
@@ -421,7 +421,7 @@ fn events_keep_their_form() {
 }
 
 #[test]
-fn executions_keep_their_form() {
+fn executions_keep_their_serialized_form() {
     let effect = Effect::Execute(Box::new(execute_request()));
     let failure = SandboxFailure { kind: SandboxFailureKind::Lost, detail: "no answer".to_owned() };
     let results =
@@ -444,7 +444,7 @@ fn executions_keep_their_form() {
 }
 
 #[test]
-fn events_of_programs_keep_their_form() {
+fn program_events_keep_their_serialized_form() {
     let id = |text: &str| -> EffectId { text.parse().unwrap() };
     let bodies = [
         RunEventBody::AttemptStarted { effect_id: id("attempt-1/generate"), attempt: 1, of: 3 },
@@ -483,7 +483,7 @@ fn events_of_programs_keep_their_form() {
 }
 
 #[test]
-fn inputs_of_programs_keep_their_form() {
+fn program_inputs_keep_their_serialized_form() {
     let usual = ProgramInput::new("Dance", model(), "python");
     let full = ProgramInput {
         critic: Some("openai/gpt-5-mini".parse().unwrap()),
@@ -517,7 +517,7 @@ fn inputs_of_programs_keep_their_form() {
 }
 
 #[test]
-fn conclusions_about_programs_keep_their_form() {
+fn program_conclusions_keep_their_serialized_form() {
     let conclusions = [
         Conclusion::Ran(Box::new(attempted())),
         Conclusion::Passed(Box::new(attempted())),
@@ -537,7 +537,7 @@ fn conclusions_about_programs_keep_their_form() {
 }
 
 #[test]
-fn inputs_of_consultations_keep_their_form() {
+fn consultation_inputs_keep_their_serialized_form() {
     let input = ConsultInput {
         gather: gather_request(),
         committee: Committee {
@@ -576,7 +576,7 @@ fn inputs_of_consultations_keep_their_form() {
 }
 
 #[test]
-fn what_persons_are_asked_and_say_keeps_its_form() {
+fn review_questions_and_answers_keep_their_serialized_form() {
     let one =
         Move { move_id: "m7".to_owned(), analyst: "analyst_3".to_owned(), proposal: proposal() };
     let question = Effect::AskPerson(Box::new(ReviewQuestion::ReviewMoves { moves: vec![one] }));
@@ -648,7 +648,7 @@ fn proposal() -> Proposal {
 }
 
 #[test]
-fn effects_of_consultations_keep_their_form() {
+fn consultation_effects_keep_their_serialized_form() {
     let effects = [
         Effect::Gather(Box::new(gather_request())),
         Effect::StartChild(ChildRequest::Debate(Box::new(debate_input()))),
@@ -682,7 +682,7 @@ fn effects_of_consultations_keep_their_form() {
 }
 
 #[test]
-fn events_of_consultations_keep_their_form() {
+fn consultation_events_keep_their_serialized_form() {
     let id = |text: &str| -> EffectId { text.parse().unwrap() };
     let m7 = || "m7".to_owned();
     let round = |status| RunEventBody::SandboxRound { move_id: m7(), round: 2, status };
@@ -771,7 +771,7 @@ fn events_of_consultations_keep_their_form() {
 }
 
 #[test]
-fn conclusions_about_companies_keep_their_form() {
+fn consultation_conclusions_keep_their_serialized_form() {
     let conclusions = [
         Conclusion::Debated(Box::new(debated())),
         Conclusion::NotDebated { why: "no answer".to_owned() },
@@ -783,7 +783,7 @@ fn conclusions_about_companies_keep_their_form() {
 }
 
 #[test]
-fn steps_and_outcomes_keep_their_form() {
+fn steps_and_outcomes_keep_their_serialized_form() {
     let conclusions = [
         Conclusion::Answered { text: "{}".to_owned(), value: Some(json!({})) },
         Conclusion::Unusable { text: "three".to_owned() },
@@ -799,7 +799,7 @@ fn steps_and_outcomes_keep_their_form() {
 }
 
 #[test]
-fn what_does_not_hold_together_cannot_be_read() {
+fn inconsistent_outcomes_and_invalid_rule_ids_cannot_be_deserialized() {
     use serde_json::from_value;
     let outcome = Outcome::new(vec![finding()], Conclusion::Unusable { text: String::new() });
     let mut forged = serde_json::to_value(&outcome).unwrap();
@@ -818,7 +818,7 @@ fn what_does_not_hold_together_cannot_be_read() {
 }
 
 #[test]
-fn every_word_of_the_closed_vocabularies_keeps_its_spelling() {
+fn failure_kinds_and_other_enums_keep_their_serialized_names() {
     use FailureKind as F;
     let kinds = [
         F::RateLimited,
@@ -842,7 +842,7 @@ fn every_word_of_the_closed_vocabularies_keeps_its_spelling() {
         assert_eq!(serde_json::to_value(kind).unwrap(), kind.code());
     }
     assert_json_snapshot!(json!({
-        "failure_kinds": kinds.map(|kind| json!({"code": kind, "retryable": kind.is_retryable(), "asks_for_less": kind.asks_for_less()})),
+        "failure_kinds": kinds.map(|kind| json!({"code": kind, "retryable": kind.is_retryable(), "asks_for_less": kind.is_throttling()})),
         "severities": [FindingSeverity::Note, FindingSeverity::Warn, FindingSeverity::Escalate, FindingSeverity::Block],
         "verdicts": [RunVerdict::Pass, RunVerdict::NeedsPerson, RunVerdict::Fail],
         "pause_reasons": [PauseReason::Budget, PauseReason::Person, PauseReason::Failure, PauseReason::Question],
@@ -898,7 +898,7 @@ fn every_word_of_the_closed_vocabularies_keeps_its_spelling() {
 }
 
 #[test]
-fn receipts_keep_their_form() {
+fn receipts_keep_their_serialized_form() {
     use moothall_core::receipt::{
         EffectRecord, EffectTiming, FORMAT, Receipt, ReceiptManifest, ReceiptNotes,
     };

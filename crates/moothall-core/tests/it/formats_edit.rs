@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::formats::{model, round_trip};
 
 #[test]
-fn edits_keep_their_form() {
+fn edit_effects_and_results_keep_their_serialized_form() {
     let path = RelPath::parse("src/a.py").unwrap();
     let (draft, model) = (DraftId::new([7; 16]), model());
     let files = BTreeMap::from([

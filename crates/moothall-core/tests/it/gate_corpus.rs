@@ -59,7 +59,7 @@ fn key() -> FingerprintKey {
 }
 
 #[test]
-fn sources_of_people_raise_hardly_any_alarm_about_credentials() {
+fn human_written_sources_rarely_trigger_the_credential_scan() {
     let crates = crates();
     let each = FILES.div_ceil(crates.len().max(1)) * 3;
     let (mut files, mut bytes) = (0, 0);
@@ -112,7 +112,7 @@ fn verdict(path: &RelPath, base: &[u8], draft: &[u8]) -> GateAction {
 }
 
 #[test]
-fn edits_of_people_are_seldom_rejected_and_their_bad_twins_are_caught() {
+fn human_edits_are_rarely_rejected_and_their_bad_mutants_are_caught() {
     let pairs = pairs();
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     let (mut mutants, mut missed) = (0, Vec::new());
@@ -126,7 +126,7 @@ fn edits_of_people_are_seldom_rejected_and_their_bad_twins_are_caught() {
         });
         for (path, base, draft) in changed.take(FILES_OF_A_PAIR) {
             let action = verdict(&path, base, draft);
-            *counts.entry(action.word()).or_default() += 1;
+            *counts.entry(action.as_str()).or_default() += 1;
             *counts.entry("all").or_default() += 1;
             let text = String::from_utf8_lossy(draft);
             let lines: Vec<&str> = text.lines().collect();

@@ -219,12 +219,12 @@ fn every_number_of_a_memo_is_supported_or_marked() {
 }
 
 #[test]
-fn a_memo_reads_as_its_reader_expects() {
+fn a_memo_matches_its_snapshot() {
     insta::assert_snapshot!(markdown(&memo(&stubborn().view(&[]), &facts())));
 }
 
 #[test]
-fn a_memo_of_a_run_that_stands_still_says_what_there_is() {
+fn a_memo_of_a_paused_run_contains_the_results_so_far() {
     let run = played();
     let answer = |id: &EffectId| {
         let known = id.as_str() != "m2" && id.as_str() != "m3";
@@ -324,7 +324,7 @@ fn elements(page: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn hostile_words_are_words_in_every_format() {
+fn hostile_text_is_escaped_in_every_report_format() {
     let plain = elements(&html(&memo(&played().view(&[]), &facts()), PaperSize::A4));
     let classes = hidden_classes();
     assert_eq!(classes.len(), 3, "{classes:?}");
@@ -360,7 +360,7 @@ fn hostile_words_are_words_in_every_format() {
 }
 
 #[test]
-fn links_of_a_memo_lead_to_the_filings_of_a_company_that_exists() {
+fn a_memo_links_to_filings_unless_the_company_is_fictional() {
     let links = |fictional: bool| -> BTreeSet<String> {
         let run = played();
         let answer = |id: &EffectId| run.effects.get(id).map(|record| &record.result);
@@ -391,7 +391,7 @@ fn links_of_a_memo_lead_to_the_filings_of_a_company_that_exists() {
 }
 
 #[test]
-fn the_page_and_the_table_of_scores_read_as_their_readers_expect() {
+fn the_html_page_and_the_score_table_match_their_snapshots() {
     let view = stubborn().view(&[]);
     insta::assert_snapshot!("memo_html", html(&memo(&view, &facts()), PaperSize::A4));
     insta::assert_snapshot!("scores_csv", scores_csv(&view).replace('\r', ""));
@@ -399,7 +399,7 @@ fn the_page_and_the_table_of_scores_read_as_their_readers_expect() {
 
 /// The text of the HTML page must equal the text of the Markdown.
 #[test]
-fn every_format_says_the_same() {
+fn html_and_markdown_memos_have_the_same_text() {
     let document = memo(&stubborn().view(&[]), &facts());
     let page = html(&document, PaperSize::A4);
     let text = markdown(&document);
@@ -433,7 +433,7 @@ fn shape(value: &Value) -> Value {
 }
 
 #[test]
-fn the_export_has_the_names_of_the_source_documents() {
+fn the_export_uses_the_field_names_of_the_source_documents() {
     let run = played();
     let export = export(&run.view(&[]));
     insta::assert_json_snapshot!(shape(&export));
@@ -442,7 +442,7 @@ fn the_export_has_the_names_of_the_source_documents() {
 }
 
 #[test]
-fn the_files_of_a_run_have_their_names() {
+fn the_files_of_a_run_have_fixed_names() {
     let run = played();
     let files: Vec<String> = artifacts(&run.view(&[])).into_keys().collect();
     insta::assert_json_snapshot!(files);
@@ -466,7 +466,7 @@ fn a_receipt_of_a_consultation_proves_its_ranking() {
 
 /// Recomputing every hash of a receipt is not enough to change what follows from the results.
 #[test]
-fn a_receipt_that_was_made_anew_with_other_contents_is_found_out() {
+fn a_recomputed_receipt_with_changed_results_is_detected() {
     let run = stubborn();
     let found = |change: &dyn Fn(&mut Receipt)| {
         let mut receipt = run.receipt(&[]);
@@ -514,7 +514,7 @@ fn a_receipt_that_was_made_anew_with_other_contents_is_found_out() {
 }
 
 #[test]
-fn a_byte_that_is_flipped_anywhere_in_a_receipt_is_found() {
+fn a_flipped_byte_anywhere_in_a_consultation_receipt_is_detected() {
     let text = played().receipt(&[]).write().unwrap().into_bytes();
     let step = (text.len() / 60).max(1);
     for at in (0..text.len()).step_by(step) {

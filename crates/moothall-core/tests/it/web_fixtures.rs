@@ -49,7 +49,7 @@ fn folded(events: &[EventEnvelope], count: usize) -> RunView {
 }
 
 #[test]
-fn view_of_a_run_is_the_one_that_the_web_ui_is_tested_with() {
+fn the_run_view_matches_the_fixture_of_the_web_ui() {
     let run = events("run");
     check("view", &folded(&run, run.len()));
     check("view-half", &folded(&run, run.len() / 2));
@@ -60,7 +60,7 @@ fn view_of_a_run_is_the_one_that_the_web_ui_is_tested_with() {
 }
 
 #[test]
-fn view_goes_on_from_any_event_to_the_same_end() {
+fn a_run_view_resumed_at_any_event_ends_the_same() {
     let run = events("run");
     let whole = folded(&run, run.len());
     for cut in [0, 1, 2, run.len() / 3, run.len() - 1] {

@@ -11,7 +11,7 @@ use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::task::JoinSet;
 
 use super::pending_effect::{EffectCompletion, EffectOrigin, PendingEffect};
-use crate::children::{build, entry_of, not_tried};
+use crate::children::{build, entry_of, failed_outcome};
 use crate::error::EngineError;
 use crate::guest_runner::{self, GuestRunner, GuestUnavailable};
 use crate::guests::{GuestFailurePolicy, IsolationMode};
@@ -36,22 +36,22 @@ pub(crate) struct ChildUpdate {
 #[derive(Debug)]
 pub(crate) enum ChildStart {
     /// The child is live and made its first step.
-    Lives(EffectId, Step),
+    Started(EffectId, Step),
     /// The child could not be built.
     Ended(EffectCompletion),
 }
 
 pub(crate) struct ChildScheduler {
     run_id: RunId,
-    walls: IsolationMode,
-    most: usize,
+    isolation: IsolationMode,
+    max_live: usize,
     /// In request order.
-    wanted: VecDeque<QueuedChild>,
+    queued: VecDeque<QueuedChild>,
     live: BTreeMap<EffectId, LiveChild>,
     /// Tasks of the children that run in guests.
-    tenants: JoinSet<(EffectId, Result<ChildIsolation, GuestUnavailable>)>,
-    say_agreed: UnboundedSender<(EffectId, usize)>,
-    hear_agreed: UnboundedReceiver<(EffectId, usize)>,
+    guest_tasks: JoinSet<(EffectId, Result<ChildIsolation, GuestUnavailable>)>,
+    confirmed_tx: UnboundedSender<(EffectId, usize)>,
+    confirmed_rx: UnboundedReceiver<(EffectId, usize)>,
 }
 
 struct LiveChild {
@@ -62,63 +62,63 @@ struct LiveChild {
     /// Steps made by the machine, including the first.
     steps: usize,
     outcome: Option<Outcome>,
-    home: ChildPlacement,
+    placement: ChildPlacement,
     /// Effects that the guest has not confirmed yet, with the step that requested them.
     held: VecDeque<(usize, Vec<PendingEffect>)>,
 }
 
 /// Where a child runs.
 enum ChildPlacement {
-    Here(ChildIsolation),
+    Local(ChildIsolation),
     /// In no guest yet, because the journal had the results of all its effects so far. Holds the
     /// results it was resumed with.
     Replayed(Vec<guest_runner::Told>),
     /// In a guest sandbox.
-    Room {
-        tell: UnboundedSender<guest_runner::Told>,
+    Guest {
+        results_tx: UnboundedSender<guest_runner::Told>,
         /// Number of steps the guest has confirmed.
-        agreed: usize,
+        confirmed: usize,
     },
 }
 
 impl ChildScheduler {
-    pub(crate) fn new(run_id: RunId, walls: IsolationMode, most: usize) -> Self {
-        let (say_agreed, hear_agreed) = mpsc::unbounded_channel();
+    pub(crate) fn new(run_id: RunId, isolation: IsolationMode, max_live: usize) -> Self {
+        let (confirmed_tx, confirmed_rx) = mpsc::unbounded_channel();
         Self {
             run_id,
-            walls,
-            most,
-            wanted: VecDeque::new(),
+            isolation,
+            max_live,
+            queued: VecDeque::new(),
             live: BTreeMap::new(),
-            tenants: JoinSet::new(),
-            say_agreed,
-            hear_agreed,
+            guest_tasks: JoinSet::new(),
+            confirmed_tx,
+            confirmed_rx,
         }
     }
 
     /// Queues a child.
-    pub(crate) fn want(&mut self, wanted: QueuedChild) {
-        self.wanted.push_back(wanted);
+    pub(crate) fn enqueue(&mut self, queued: QueuedChild) {
+        self.queued.push_back(queued);
     }
 
     /// Starts the next queued child unless the limit is reached.
     pub(crate) fn start_next(&mut self) -> Option<ChildStart> {
-        if self.live.len() >= self.most {
+        if self.live.len() >= self.max_live {
             return None;
         }
-        let QueuedChild { by, id, request_sha256, request } = self.wanted.pop_front()?;
+        let QueuedChild { by, id, request_sha256, request } = self.queued.pop_front()?;
         let mut machine = match build(&request) {
             Ok(machine) => machine,
             Err(error) => {
-                let outcome = not_tried(&id, "debate.invalid", error.to_string());
+                let outcome = failed_outcome(&id, "debate.invalid", error.to_string());
                 let end = ChildEnd { outcome, isolation: ChildIsolation::none(None) };
-                return Some(ChildStart::Ended(answer(by, id, request_sha256, end)));
+                return Some(ChildStart::Ended(completion(by, id, request_sha256, end)));
             }
         };
         let step = machine.start();
-        let home = match self.walls {
-            IsolationMode::None => ChildPlacement::Here(ChildIsolation::none(None)),
-            IsolationMode::Rooms { .. } => ChildPlacement::Replayed(Vec::new()),
+        let placement = match self.isolation {
+            IsolationMode::None => ChildPlacement::Local(ChildIsolation::none(None)),
+            IsolationMode::Guests { .. } => ChildPlacement::Replayed(Vec::new()),
         };
         let child = LiveChild {
             by,
@@ -127,11 +127,11 @@ impl ChildScheduler {
             machine,
             steps: 1,
             outcome: None,
-            home,
+            placement,
             held: VecDeque::new(),
         };
         self.live.insert(id.clone(), child);
-        Some(ChildStart::Lives(id, step))
+        Some(ChildStart::Started(id, step))
     }
 
     /// Resumes a child with a result and returns its step, or `None` if the child is no longer
@@ -143,11 +143,13 @@ impl ChildScheduler {
         result: EffectResult,
     ) -> Result<Option<Step>, EngineError> {
         let Some(child) = self.live.get_mut(child) else { return Ok(None) };
-        match &mut child.home {
-            ChildPlacement::Here(_) => {}
-            ChildPlacement::Replayed(told) => told.push((id.clone(), result.clone())),
-            // If the guest task has ended, its error has been or will be reported through `hear`.
-            ChildPlacement::Room { tell, .. } => drop(tell.send((id.clone(), result.clone()))),
+        match &mut child.placement {
+            ChildPlacement::Local(_) => {}
+            ChildPlacement::Replayed(delivered) => delivered.push((id.clone(), result.clone())),
+            // If the guest task has ended, its error has been or will be reported through `next_update`.
+            ChildPlacement::Guest { results_tx, .. } => {
+                drop(results_tx.send((id.clone(), result.clone())))
+            }
         }
         child.steps += 1;
         Ok(Some(child.machine.resume(id, result)?))
@@ -157,107 +159,114 @@ impl ChildScheduler {
     pub(crate) fn stepped(
         &mut self,
         id: &EffectId,
-        asked: Vec<PendingEffect>,
+        pending: Vec<PendingEffect>,
         outcome: Option<Outcome>,
     ) -> ChildUpdate {
         let Some(child) = self.live.get_mut(id) else { return ChildUpdate::default() };
         child.outcome = outcome;
-        if let ChildPlacement::Here(_) = child.home {
-            return ChildUpdate { released: asked, ended: self.end_of(id) };
+        if let ChildPlacement::Local(_) = child.placement {
+            return ChildUpdate { released: pending, ended: self.take_end(id) };
         }
-        let must_have_room = !asked.is_empty() || child.outcome.is_some();
-        if !asked.is_empty() {
-            child.held.push_back((child.steps, asked));
+        let needs_guest = !pending.is_empty() || child.outcome.is_some();
+        if !pending.is_empty() {
+            child.held.push_back((child.steps, pending));
         }
-        if must_have_room
-            && let ChildPlacement::Replayed(told) = &mut child.home
-            && let IsolationMode::Rooms { lobby, .. } = &self.walls
+        if needs_guest
+            && let ChildPlacement::Replayed(delivered) = &mut child.placement
+            && let IsolationMode::Guests { guest_pool, .. } = &self.isolation
         {
-            let (tell, more) = mpsc::unbounded_channel();
-            let tenant = GuestRunner {
-                lobby: Arc::clone(lobby),
+            let (results_tx, results) = mpsc::unbounded_channel();
+            let runner = GuestRunner {
+                guest_pool: Arc::clone(guest_pool),
                 run_id: self.run_id.clone(),
                 id: id.clone(),
                 request: child.request.clone(),
-                told: std::mem::take(told),
-                more,
-                agreed: self.say_agreed.clone(),
+                delivered: std::mem::take(delivered),
+                results,
+                confirmed: self.confirmed_tx.clone(),
             };
-            child.home = ChildPlacement::Room { tell, agreed: 0 };
-            self.tenants.spawn(tenant.live());
+            child.placement = ChildPlacement::Guest { results_tx, confirmed: 0 };
+            self.guest_tasks.spawn(runner.run());
         }
         ChildUpdate::default()
     }
 
     /// Whether a guest will report something without further input.
-    pub(crate) fn are_busy(&self) -> bool {
-        self.live.values().any(|child| match &child.home {
-            ChildPlacement::Room { agreed, .. } => *agreed < child.steps || child.outcome.is_some(),
-            ChildPlacement::Here(_) | ChildPlacement::Replayed(_) => false,
+    pub(crate) fn has_pending_reports(&self) -> bool {
+        self.live.values().any(|child| match &child.placement {
+            ChildPlacement::Guest { confirmed, .. } => {
+                *confirmed < child.steps || child.outcome.is_some()
+            }
+            ChildPlacement::Local(_) | ChildPlacement::Replayed(_) => false,
         })
     }
 
     /// Waits for a report from a guest. `None` if one of our tasks panicked.
-    pub(crate) async fn hear(&mut self) -> Option<ChildUpdate> {
+    pub(crate) async fn next_update(&mut self) -> Option<ChildUpdate> {
         tokio::select! {
-            Some(ended) = self.tenants.join_next() => {
+            Some(ended) = self.guest_tasks.join_next() => {
                 let (id, ended) = ended.ok()?;
                 Some(match ended {
                     // The guest has finished and confirmed every step.
-                    Ok(isolation) => self.settle(&id, isolation),
-                    Err(no_room) => self.has_no_room(&id, no_room),
+                    Ok(isolation) => self.run_locally(&id, isolation),
+                    Err(unavailable) => self.on_guest_unavailable(&id, unavailable),
                 })
             }
-            Some((id, steps)) = self.hear_agreed.recv() => Some(self.agreed(&id, steps)),
+            Some((id, steps)) = self.confirmed_rx.recv() => Some(self.confirm(&id, steps)),
             else => std::future::pending().await,
         }
     }
 
-    fn agreed(&mut self, id: &EffectId, steps: usize) -> ChildUpdate {
+    fn confirm(&mut self, id: &EffectId, steps: usize) -> ChildUpdate {
         let mut released = Vec::new();
         if let Some(child) = self.live.get_mut(id)
-            && let ChildPlacement::Room { agreed, .. } = &mut child.home
+            && let ChildPlacement::Guest { confirmed, .. } = &mut child.placement
         {
-            *agreed = steps.max(*agreed);
-            while let Some((_, asked)) = child.held.pop_front_if(|(step, _)| *step <= *agreed) {
-                released.extend(asked);
+            *confirmed = steps.max(*confirmed);
+            while let Some((_, pending)) = child.held.pop_front_if(|(step, _)| *step <= *confirmed)
+            {
+                released.extend(pending);
             }
         }
         ChildUpdate { released, ended: None }
     }
 
-    fn has_no_room(&mut self, id: &EffectId, no_room: GuestUnavailable) -> ChildUpdate {
-        let isolation = ChildIsolation::none(Some(no_room.words().to_owned()));
-        if let IsolationMode::Rooms { on_failure: GuestFailurePolicy::Fail, .. } = self.walls
+    fn on_guest_unavailable(
+        &mut self,
+        id: &EffectId,
+        unavailable: GuestUnavailable,
+    ) -> ChildUpdate {
+        let isolation = ChildIsolation::none(Some(unavailable.reason().to_owned()));
+        if let IsolationMode::Guests { on_failure: GuestFailurePolicy::Fail, .. } = self.isolation
             && let Some(child) = self.live.get_mut(id)
         {
-            let why = no_room.words().to_owned();
-            child.outcome = Some(not_tried(id, "debate.no-sandbox", why));
+            let why = unavailable.reason().to_owned();
+            child.outcome = Some(failed_outcome(id, "debate.no-sandbox", why));
             child.held.clear();
         }
-        self.settle(id, isolation)
+        self.run_locally(id, isolation)
     }
 
     /// Runs the child in this process from now on and releases all effects held back.
-    fn settle(&mut self, id: &EffectId, isolation: ChildIsolation) -> ChildUpdate {
+    fn run_locally(&mut self, id: &EffectId, isolation: ChildIsolation) -> ChildUpdate {
         let Some(child) = self.live.get_mut(id) else { return ChildUpdate::default() };
-        child.home = ChildPlacement::Here(isolation);
-        let released = child.held.drain(..).flat_map(|(_, asked)| asked).collect();
-        ChildUpdate { released, ended: self.end_of(id) }
+        child.placement = ChildPlacement::Local(isolation);
+        let released = child.held.drain(..).flat_map(|(_, pending)| pending).collect();
+        ChildUpdate { released, ended: self.take_end(id) }
     }
 
     /// Removes a child that runs in this process and has an outcome, and returns its result.
-    fn end_of(&mut self, id: &EffectId) -> Option<EffectCompletion> {
+    fn take_end(&mut self, id: &EffectId) -> Option<EffectCompletion> {
         let child = self.live.get_mut(id)?;
-        let ChildPlacement::Here(isolation) = &child.home else { return None };
+        let ChildPlacement::Local(isolation) = &child.placement else { return None };
         let end = ChildEnd { outcome: child.outcome.take()?, isolation: isolation.clone() };
         let LiveChild { by, request_sha256, .. } = self.live.remove(id)?;
-        Some(answer(by, id.clone(), request_sha256, end))
+        Some(completion(by, id.clone(), request_sha256, end))
     }
 }
 
 /// The end of a child as a result for the machine that started it.
-fn answer(
+fn completion(
     to: EffectOrigin,
     id: EffectId,
     request_sha256: Sha256Hex,

@@ -27,16 +27,16 @@ pub(crate) struct JournalWriter {
     run_id: RunId,
     on_event: Box<dyn FnMut(&StoredEvent) + Send>,
     /// The spending last written to the store.
-    told_spent: Option<SpendTotals>,
+    written_spend: Option<SpendTotals>,
     /// Keys of the events published before this driver started. A replay produces them all again;
     /// writing each one would be most of its work.
     published: BTreeSet<String>,
     /// Number of pauses so far.
     pauses: u32,
     /// Buffered and not yet written.
-    noted: RunCommit,
+    buffer: RunCommit,
     /// The transaction in progress, if any. Dropping the writer aborts it.
-    writing: JoinSet<Result<Vec<StoredEvent>, StoreError>>,
+    in_progress: JoinSet<Result<Vec<StoredEvent>, StoreError>>,
 }
 
 impl JournalWriter {
@@ -46,17 +46,17 @@ impl JournalWriter {
         run_id: RunId,
         on_event: Box<dyn FnMut(&StoredEvent) + Send>,
     ) -> Self {
-        let (told_spent, published) = (None, BTreeSet::new());
+        let (written_spend, published) = (None, BTreeSet::new());
         Self {
             store,
             performer,
             run_id,
             on_event,
-            told_spent,
+            written_spend,
             published,
             pauses: 0,
-            noted: RunCommit::default(),
-            writing: JoinSet::new(),
+            buffer: RunCommit::default(),
+            in_progress: JoinSet::new(),
         }
     }
 
@@ -81,46 +81,46 @@ impl JournalWriter {
     }
 
     /// Buffers a result and the events that follow from it for the next transaction.
-    pub(crate) fn note(
+    pub(crate) fn buffer_step(
         &mut self,
         result: Option<(EffectId, JournalEntry)>,
         events: Vec<RunEvent>,
         outcome: Option<&Outcome>,
     ) {
         let state = events.iter().rev().find_map(|event| state_after(&event.body));
-        let is_news = result.is_some()
+        let has_changes = result.is_some()
             || outcome.is_some()
             || state.is_some()
             || events.iter().any(|event| !self.published.contains(&event.key));
-        if is_news {
-            self.noted.results.extend(result);
-            self.noted.events.extend(events);
-            self.noted.state = state.or(self.noted.state);
-            self.noted.outcome = outcome.cloned().or_else(|| self.noted.outcome.take());
+        if has_changes {
+            self.buffer.results.extend(result);
+            self.buffer.events.extend(events);
+            self.buffer.state = state.or(self.buffer.state);
+            self.buffer.outcome = outcome.cloned().or_else(|| self.buffer.outcome.take());
         }
     }
 
     /// Whether everything buffered has been written. Effects that follow from a result and have
     /// side effects must wait for this.
-    pub(crate) fn is_written(&self) -> bool {
-        self.writing.is_empty() && self.noted == RunCommit::default()
+    pub(crate) fn is_flushed(&self) -> bool {
+        self.in_progress.is_empty() && self.buffer == RunCommit::default()
     }
 
     /// Starts writing the buffer unless a transaction is in progress.
-    pub(crate) fn begin_writing(&mut self) {
-        if !self.writing.is_empty() || self.noted == RunCommit::default() {
+    pub(crate) fn start_flush(&mut self) {
+        if !self.in_progress.is_empty() || self.buffer == RunCommit::default() {
             return;
         }
         let spent = self.performer.spent();
-        let commit = RunCommit { spent, at_ms: now_ms(), ..std::mem::take(&mut self.noted) };
-        self.told_spent = spent;
+        let commit = RunCommit { spent, at_ms: now_ms(), ..std::mem::take(&mut self.buffer) };
+        self.written_spend = spent;
         let (store, run_id) = (Arc::clone(&self.store), self.run_id.clone());
-        self.writing.spawn(async move { store.commit(&run_id, commit).await });
+        self.in_progress.spawn(async move { store.commit(&run_id, commit).await });
     }
 
     /// Waits for the transaction in progress; never returns if none exists.
-    pub(crate) async fn written(&mut self) -> Result<(), EngineError> {
-        let Some(written) = self.writing.join_next().await else {
+    pub(crate) async fn wait_flushed(&mut self) -> Result<(), EngineError> {
+        let Some(written) = self.in_progress.join_next().await else {
             return std::future::pending().await;
         };
         for event in written.map_err(|_| EngineError::Lost)?? {
@@ -130,21 +130,21 @@ impl JournalWriter {
     }
 
     /// Writes everything buffered.
-    pub(crate) async fn write(&mut self) -> Result<(), EngineError> {
-        while !self.is_written() {
-            self.begin_writing();
-            self.written().await?;
+    pub(crate) async fn flush(&mut self) -> Result<(), EngineError> {
+        while !self.is_flushed() {
+            self.start_flush();
+            self.wait_flushed().await?;
         }
         Ok(())
     }
 
     /// Stores the current spending. Calls take seconds or longer; if this process is killed during
     /// one, the next driver must know what the call may have cost.
-    pub(crate) async fn tell_spent(&mut self) -> Result<(), EngineError> {
+    pub(crate) async fn write_spend(&mut self) -> Result<(), EngineError> {
         let spent = self.performer.spent();
         // A transaction in progress already carries an earlier amount; the next tick updates it.
-        if self.writing.is_empty() && spent != self.told_spent {
-            self.told_spent = spent;
+        if self.in_progress.is_empty() && spent != self.written_spend {
+            self.written_spend = spent;
             let commit = RunCommit { spent, at_ms: now_ms(), ..RunCommit::default() };
             self.store.commit(&self.run_id, commit).await?;
         }
@@ -152,8 +152,10 @@ impl JournalWriter {
     }
 
     /// Pending control requests for the run.
-    pub(crate) async fn wishes(&mut self) -> Result<BTreeSet<ControlRequest>, EngineError> {
-        Ok(self.store.wishes(&self.run_id).await?)
+    pub(crate) async fn control_requests(
+        &mut self,
+    ) -> Result<BTreeSet<ControlRequest>, EngineError> {
+        Ok(self.store.control_requests(&self.run_id).await?)
     }
 
     pub(crate) async fn pause(&mut self, why: &RunPause) -> Result<(), EngineError> {
@@ -162,7 +164,7 @@ impl JournalWriter {
             RunPause::Failure(model, failure) => {
                 (PauseReason::Failure, pause_detail(model, failure))
             }
-            RunPause::Question(words) => (PauseReason::Question, words.clone()),
+            RunPause::Question(detail) => (PauseReason::Question, detail.clone()),
             RunPause::Person => (PauseReason::Person, "paused on request".to_owned()),
         };
         let number = self.pauses.saturating_add(1);
@@ -174,8 +176,8 @@ impl JournalWriter {
     }
 
     async fn publish(&mut self, body: RunEventBody) -> Result<(), EngineError> {
-        self.note(None, vec![RunEvent::of_run(body)], None);
-        self.write().await
+        self.buffer_step(None, vec![RunEvent::of_run(body)], None);
+        self.flush().await
     }
 }
 

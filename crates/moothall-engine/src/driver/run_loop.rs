@@ -20,7 +20,7 @@ use crate::error::EngineError;
 use crate::perform::TimedResult;
 
 /// How often the driver checks for a pause or cancel request from another process.
-const LOOK_AROUND: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 type Done = (PendingEffect, TimedResult);
 
@@ -29,61 +29,61 @@ type Done = (PendingEffect, TimedResult);
 /// what it cached.
 #[derive(Debug, PartialEq, Eq)]
 enum CacheWarmup {
-    Nobody,
+    NotStarted,
     /// This call is in progress; other calls of children wait.
-    Goes(EffectId),
-    Arrived,
+    InProgress(EffectId),
+    Finished,
 }
 
 pub(crate) struct RunLoop {
-    desk: JournalWriter,
+    writer: JournalWriter,
     /// Results from before this driver started that have not been delivered yet.
     journal: BTreeMap<EffectId, JournalEntry>,
-    answers: VecDeque<EffectCompletion>,
+    completions: VecDeque<EffectCompletion>,
     /// In request order.
     waiting: VecDeque<PendingEffect>,
-    under_way: JoinSet<Done>,
+    in_flight: JoinSet<Done>,
     children: ChildScheduler,
-    ahead: CacheWarmup,
+    cache_warmup: CacheWarmup,
     at_once: usize,
     pause: Option<RunPause>,
     /// Whether the run can be resumed after a pause.
-    can_go_on: bool,
+    can_resume: bool,
     /// A person's answer to the next question.
-    person_says: Option<MoveReview>,
+    person_review: Option<MoveReview>,
     /// A question to a person that has no answer.
     question: Option<String>,
 }
 
 impl RunLoop {
     pub(crate) fn new(
-        desk: JournalWriter,
+        writer: JournalWriter,
         journal: BTreeMap<EffectId, JournalEntry>,
         children: ChildScheduler,
         at_once: usize,
     ) -> Self {
         Self {
-            desk,
+            writer,
             journal,
-            answers: VecDeque::new(),
+            completions: VecDeque::new(),
             waiting: VecDeque::new(),
-            under_way: JoinSet::new(),
+            in_flight: JoinSet::new(),
             children,
-            ahead: CacheWarmup::Nobody,
+            cache_warmup: CacheWarmup::NotStarted,
             at_once,
             pause: None,
-            can_go_on: true,
-            person_says: None,
+            can_resume: true,
+            person_review: None,
             question: None,
         }
     }
 
-    pub(crate) fn person_says(self, person_says: Option<MoveReview>) -> Self {
-        Self { person_says, ..self }
+    pub(crate) fn person_review(self, person_review: Option<MoveReview>) -> Self {
+        Self { person_review, ..self }
     }
 
-    pub(crate) fn can_go_on(self, can_go_on: bool) -> Self {
-        Self { can_go_on, ..self }
+    pub(crate) fn can_resume(self, can_resume: bool) -> Self {
+        Self { can_resume, ..self }
     }
 
     pub(crate) async fn drive(
@@ -95,14 +95,14 @@ impl RunLoop {
             return Ok(RunExit::Done(outcome));
         }
         // Record the start before performing any effect.
-        self.desk.write().await?;
-        let mut look = tokio::time::interval(LOOK_AROUND);
+        self.writer.flush().await?;
+        let mut poll = tokio::time::interval(POLL_INTERVAL);
         loop {
             // Deliver available results first, so a replay performs nothing, whatever the
             // order in which calls finished originally.
-            while let Some(answer) = self.answers.pop_front() {
-                let is_new = answer.entry.is_some();
-                if let Some(outcome) = self.tell(root, answer).await? {
+            while let Some(completion) = self.completions.pop_front() {
+                let is_new = completion.entry.is_some();
+                if let Some(outcome) = self.deliver(root, completion).await? {
                     return Ok(RunExit::Done(outcome));
                 }
                 // Start this debate's next call before delivering the results of the others.
@@ -112,66 +112,66 @@ impl RunLoop {
             }
             if self.pause.is_none() {
                 self.start_children()?;
-                if !self.answers.is_empty() {
+                if !self.completions.is_empty() {
                     continue;
                 }
             }
             self.start_calls();
-            self.desk.begin_writing();
-            let is_written = self.desk.is_written();
-            if self.pause.is_none() && is_written {
+            self.writer.start_flush();
+            let is_flushed = self.writer.is_flushed();
+            if self.pause.is_none() && is_flushed {
                 self.start_effects(|_| true);
             }
-            match (self.under_way.is_empty(), &self.pause) {
+            match (self.in_flight.is_empty(), &self.pause) {
                 (true, Some(why)) => {
-                    self.desk.pause(why).await?;
+                    self.writer.pause(why).await?;
                     return Ok(RunExit::Paused(why.clone()));
                 }
                 // No other work is left.
-                (true, None) if is_written && !self.children.are_busy() => {
-                    let Some(words) = self.question.take() else {
+                (true, None) if is_flushed && !self.children.has_pending_reports() => {
+                    let Some(detail) = self.question.take() else {
                         return Err(EngineError::Stalled);
                     };
-                    let why = RunPause::Question(words);
-                    self.desk.pause(&why).await?;
+                    let why = RunPause::Question(detail);
+                    self.writer.pause(&why).await?;
                     return Ok(RunExit::Paused(why));
                 }
                 _ => {}
             }
             tokio::select! {
-                Some(done) = self.under_way.join_next() => {
-                    self.performed(done.map_err(|_| EngineError::Lost)?);
+                Some(done) = self.in_flight.join_next() => {
+                    self.on_performed(done.map_err(|_| EngineError::Lost)?);
                     // Take all other finished effects too, so they share a transaction.
-                    while let Some(done) = self.under_way.try_join_next() {
-                        self.performed(done.map_err(|_| EngineError::Lost)?);
+                    while let Some(done) = self.in_flight.try_join_next() {
+                        self.on_performed(done.map_err(|_| EngineError::Lost)?);
                     }
                 }
-                told = self.children.hear() => self.heard(told.ok_or(EngineError::Lost)?),
-                written = self.desk.written() => written?,
-                _ = look.tick() => {
-                    let wishes = self.desk.wishes().await?;
-                    if wishes.contains(&ControlRequest::Cancel) {
+                update = self.children.next_update() => self.apply_update(update.ok_or(EngineError::Lost)?),
+                written = self.writer.wait_flushed() => written?,
+                _ = poll.tick() => {
+                    let requests = self.writer.control_requests().await?;
+                    if requests.contains(&ControlRequest::Cancel) {
                         // Dropping the tasks aborts their calls and ends the guests.
-                        drop((self.under_way, self.children));
-                        self.desk.cancel().await?;
+                        drop((self.in_flight, self.children));
+                        self.writer.cancel().await?;
                         return Ok(RunExit::Cancelled);
                     }
-                    if wishes.contains(&ControlRequest::Pause) {
-                        self.pause.get_or_insert(RunPause::Person);
+                    if requests.contains(&ControlRequest::Pause) {
+                        self.pause_after_calls(RunPause::Person);
                     }
-                    self.desk.tell_spent().await?;
+                    self.writer.write_spend().await?;
                 }
             }
         }
     }
 
     /// Resumes a machine with a result and buffers what follows.
-    async fn tell(
+    async fn deliver(
         &mut self,
         root: &mut (dyn Workflow + Send),
-        answer: EffectCompletion,
+        completion: EffectCompletion,
     ) -> Result<Option<Outcome>, EngineError> {
-        let EffectCompletion { to, id, result, entry } = answer;
+        let EffectCompletion { to, id, result, entry } = completion;
         let entry = entry.map(|entry| (id.clone(), entry));
         match to {
             EffectOrigin::Root => {
@@ -181,12 +181,12 @@ impl RunLoop {
             EffectOrigin::Child(child) => {
                 match self.children.resume(&child, &id, result)? {
                     Some(Step { perform, publish, outcome }) => {
-                        self.desk.note(entry, publish, None);
+                        self.writer.buffer_step(entry, publish, None);
                         self.child_stepped(child, perform, outcome)?;
                     }
                     // The child ended while its call was in progress. Journal the result anyway,
                     // since it has been paid for.
-                    None => self.desk.note(entry, Vec::new(), None),
+                    None => self.writer.buffer_step(entry, Vec::new(), None),
                 }
                 Ok(None)
             }
@@ -199,12 +199,12 @@ impl RunLoop {
         step: Step,
     ) -> Result<Option<Outcome>, EngineError> {
         let Step { perform, publish, outcome } = step;
-        self.desk.note(entry, publish, outcome.as_ref());
+        self.writer.buffer_step(entry, publish, outcome.as_ref());
         if outcome.is_some() {
-            self.desk.write().await?;
+            self.writer.flush().await?;
         } else {
-            let asked = self.unanswered(&EffectOrigin::Root, perform)?;
-            self.release(asked);
+            let pending = self.take_unjournaled(&EffectOrigin::Root, perform)?;
+            self.release(pending);
         }
         Ok(outcome)
     }
@@ -215,27 +215,25 @@ impl RunLoop {
         perform: Vec<(EffectId, Effect)>,
         outcome: Option<Outcome>,
     ) -> Result<(), EngineError> {
-        let asked = self.unanswered(&EffectOrigin::Child(child.clone()), perform)?;
-        let told = self.children.stepped(&child, asked, outcome);
-        self.heard(told);
+        let pending = self.take_unjournaled(&EffectOrigin::Child(child.clone()), perform)?;
+        let update = self.children.stepped(&child, pending, outcome);
+        self.apply_update(update);
         Ok(())
     }
 
     /// Queues the results that the journal has and returns the other effects.
-    fn unanswered(
+    fn take_unjournaled(
         &mut self,
         by: &EffectOrigin,
         perform: Vec<(EffectId, Effect)>,
     ) -> Result<Vec<PendingEffect>, EngineError> {
         let mut open = Vec::new();
         for (id, effect) in perform {
-            let asked = effect.request_hash()?;
+            let request_sha256 = effect.request_hash()?;
             match self.journal.remove(&id) {
-                None => {
-                    open.push(PendingEffect { by: by.clone(), id, request_sha256: asked, effect })
-                }
-                Some(entry) if entry.request_sha256 == asked => {
-                    self.answers.push_back(EffectCompletion {
+                None => open.push(PendingEffect { by: by.clone(), id, request_sha256, effect }),
+                Some(entry) if entry.request_sha256 == request_sha256 => {
+                    self.completions.push_back(EffectCompletion {
                         to: by.clone(),
                         id,
                         result: entry.result,
@@ -244,7 +242,11 @@ impl RunLoop {
                 }
                 Some(entry) => {
                     let answered = entry.request_sha256;
-                    return Err(EngineError::JournalMismatch { id, asked, answered });
+                    return Err(EngineError::JournalMismatch {
+                        id,
+                        asked: request_sha256,
+                        answered,
+                    });
                 }
             }
         }
@@ -252,26 +254,26 @@ impl RunLoop {
     }
 
     /// Queues effects that may be performed.
-    fn release(&mut self, asked: Vec<PendingEffect>) {
-        for PendingEffect { by, id, request_sha256, effect } in asked {
+    fn release(&mut self, pending: Vec<PendingEffect>) {
+        for PendingEffect { by, id, request_sha256, effect } in pending {
             match effect {
                 Effect::StartChild(request) => {
-                    self.children.want(QueuedChild { by, id, request_sha256, request });
+                    self.children.enqueue(QueuedChild { by, id, request_sha256, request });
                 }
-                Effect::AskPerson(question) => match self.person_says.take() {
+                Effect::AskPerson(question) => match self.person_review.take() {
                     Some(review) => {
                         let result = EffectResult::PersonSaid(Box::new(review));
                         // No call waited for the person, so the latency is 0.
                         let timing = EffectTiming { latency_ms: 0, tries: 1 };
                         let entry = JournalEntry { request_sha256, result: result.clone(), timing };
-                        self.answers.push_back(EffectCompletion {
+                        self.completions.push_back(EffectCompletion {
                             to: by,
                             id,
                             result,
                             entry: Some(entry),
                         });
                     }
-                    None => self.question = Some(question.words()),
+                    None => self.question = Some(question.describe()),
                 },
                 effect => self.waiting.push_back(PendingEffect { by, id, request_sha256, effect }),
             }
@@ -281,11 +283,11 @@ impl RunLoop {
     fn start_children(&mut self) -> Result<(), EngineError> {
         while let Some(started) = self.children.start_next() {
             match started {
-                ChildStart::Lives(child, Step { perform, publish, outcome }) => {
-                    self.desk.note(None, publish, None);
+                ChildStart::Started(child, Step { perform, publish, outcome }) => {
+                    self.writer.buffer_step(None, publish, None);
                     self.child_stepped(child, perform, outcome)?;
                 }
-                ChildStart::Ended(answer) => self.answers.push_back(answer),
+                ChildStart::Ended(completion) => self.completions.push_back(completion),
             }
         }
         Ok(())
@@ -302,62 +304,70 @@ impl RunLoop {
 
     /// Starts permitted effects in request order.
     fn start_effects(&mut self, may_start: fn(&Effect) -> bool) {
-        while self.under_way.len() < self.at_once
-            && let Some(asked) = self.next_to_start(may_start)
+        while self.in_flight.len() < self.at_once
+            && let Some(pending) = self.next_to_start(may_start)
         {
-            let performer = Arc::clone(self.desk.performer());
-            let name = asked.id.as_str();
+            let performer = Arc::clone(self.writer.performer());
+            let name = pending.id.as_str();
             tracing::debug!(target: "moothall::run", effect = name, "effect started");
             let span = tracing::info_span!(target: "moothall::run", "effect", effect_id = name);
             let performing = async move {
-                let performed = performer.perform(&asked.id, &asked.effect).await;
-                (asked, performed)
+                let performed = performer.perform(&pending.id, &pending.effect).await;
+                (pending, performed)
             };
-            self.under_way.spawn(performing.instrument(span));
+            self.in_flight.spawn(performing.instrument(span));
         }
     }
 
     fn next_to_start(&mut self, may_start: fn(&Effect) -> bool) -> Option<PendingEffect> {
-        let waits = matches!(self.ahead, CacheWarmup::Goes(_));
+        let waits = matches!(self.cache_warmup, CacheWarmup::InProgress(_));
         let mut waiting = self.waiting.iter();
         let next = waiting.position(|PendingEffect { by, effect, .. }| {
             may_start(effect) && (*by == EffectOrigin::Root || !waits)
         })?;
-        let asked = self.waiting.remove(next)?;
-        if asked.by != EffectOrigin::Root && self.ahead == CacheWarmup::Nobody {
-            self.ahead = CacheWarmup::Goes(asked.id.clone());
+        let pending = self.waiting.remove(next)?;
+        if pending.by != EffectOrigin::Root && self.cache_warmup == CacheWarmup::NotStarted {
+            self.cache_warmup = CacheWarmup::InProgress(pending.id.clone());
         }
-        Some(asked)
+        Some(pending)
     }
 
-    fn performed(&mut self, (asked, performed): Done) {
-        let PendingEffect { by: to, id, request_sha256, effect } = asked;
-        if matches!(&self.ahead, CacheWarmup::Goes(first) if *first == id) {
-            self.ahead = CacheWarmup::Arrived;
+    fn on_performed(&mut self, (pending, performed): Done) {
+        let PendingEffect { by: to, id, request_sha256, effect } = pending;
+        if matches!(&self.cache_warmup, CacheWarmup::InProgress(first) if *first == id) {
+            self.cache_warmup = CacheWarmup::Finished;
         }
         let TimedResult { result, timing } = performed;
         match (effect, result) {
             (Effect::CallModel(request), EffectResult::ModelFailed(failure))
                 if self.pauses_for(failure.kind) =>
             {
-                self.pause = Some(RunPause::after(request.model, failure));
+                self.pause_after_calls(RunPause::after(request.model, failure));
             }
             (_, result) => {
                 let entry = Some(JournalEntry { request_sha256, result: result.clone(), timing });
-                self.answers.push_back(EffectCompletion { to, id, result, entry });
+                self.completions.push_back(EffectCompletion { to, id, result, entry });
             }
+        }
+    }
+
+    /// Pauses the run as soon as its calls in progress have finished.
+    fn pause_after_calls(&mut self, why: RunPause) {
+        if self.pause.is_none() {
+            self.pause = Some(why);
+            self.writer.performer().end_outage_waits();
         }
     }
 
     /// Whether a failure pauses the run. Such a failure is not journaled and not delivered to the
     /// workflow; when the run is resumed the same request is sent again.
     fn pauses_for(&self, kind: FailureKind) -> bool {
-        kind.pauses_run() && (self.can_go_on || kind == FailureKind::OverBudget)
+        kind.pauses_run() && (self.can_resume || kind == FailureKind::OverBudget)
     }
 
-    fn heard(&mut self, told: ChildUpdate) {
-        let ChildUpdate { released, ended } = told;
+    fn apply_update(&mut self, update: ChildUpdate) {
+        let ChildUpdate { released, ended } = update;
         self.release(released);
-        self.answers.extend(ended);
+        self.completions.extend(ended);
     }
 }

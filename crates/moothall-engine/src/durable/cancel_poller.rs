@@ -10,7 +10,7 @@ use moothall_store::{ControlRequest, Store};
 use tokio::sync::watch;
 
 /// How often the store is polled for cancel requests.
-const LOOK_AROUND: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Polls one store for all runs that have steps in progress in this process.
 #[derive(Debug, Default)]
@@ -20,14 +20,14 @@ pub struct CancelPoller(Mutex<PolledRuns>);
 struct PolledRuns {
     /// Whether each run has been cancelled.
     runs: BTreeMap<RunId, watch::Sender<bool>>,
-    somebody_looks: bool,
+    is_polling: bool,
 }
 
 impl CancelPoller {
     /// Waits until cancellation of the run is requested.
     pub async fn cancelled(self: &Arc<Self>, store: &Arc<dyn Store>, run_id: &RunId) {
-        let mut told = self.watch(store, run_id);
-        if told.wait_for(|cancelled| *cancelled).await.is_err() {
+        let mut cancellation = self.watch(store, run_id);
+        if cancellation.wait_for(|cancelled| *cancelled).await.is_err() {
             // The poller is gone because this process is shutting down.
             std::future::pending().await
         }
@@ -35,18 +35,18 @@ impl CancelPoller {
 
     fn watch(self: &Arc<Self>, store: &Arc<dyn Store>, run_id: &RunId) -> watch::Receiver<bool> {
         let mut watched = self.lock();
-        let told = watched.runs.entry(run_id.clone()).or_default().subscribe();
-        if !std::mem::replace(&mut watched.somebody_looks, true) {
-            tokio::spawn(PollTask(Arc::clone(self)).look(Arc::clone(store)));
+        let cancellation = watched.runs.entry(run_id.clone()).or_default().subscribe();
+        if !std::mem::replace(&mut watched.is_polling, true) {
+            tokio::spawn(PollTask(Arc::clone(self)).poll(Arc::clone(store)));
         }
-        told
+        cancellation
     }
 
     /// The runs that still have a waiter.
-    fn waited_for(&self) -> Vec<RunId> {
+    fn watched_runs(&self) -> Vec<RunId> {
         let mut watched = self.lock();
-        watched.runs.retain(|_, told| told.receiver_count() > 0);
-        watched.somebody_looks = !watched.runs.is_empty();
+        watched.runs.retain(|_, cancellation| cancellation.receiver_count() > 0);
+        watched.is_polling = !watched.runs.is_empty();
         watched.runs.keys().cloned().collect()
     }
 
@@ -62,25 +62,25 @@ impl Drop for PollTask {
     /// Lets the next step start a new poller after a panic.
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.lock().somebody_looks = false;
+            self.0.lock().is_polling = false;
         }
     }
 }
 
 impl PollTask {
-    async fn look(self, store: Arc<dyn Store>) {
-        let Self(lookout) = &self;
+    async fn poll(self, store: Arc<dyn Store>) {
+        let Self(poller) = &self;
         loop {
-            tokio::time::sleep(LOOK_AROUND).await;
-            let ids = lookout.waited_for();
+            tokio::time::sleep(POLL_INTERVAL).await;
+            let ids = poller.watched_runs();
             if ids.is_empty() {
                 return;
             }
-            match store.wished(&ids, ControlRequest::Cancel).await {
+            match store.runs_with_control_request(&ids, ControlRequest::Cancel).await {
                 Ok(cancelled) => {
-                    let watched = lookout.lock();
-                    for told in cancelled.iter().filter_map(|id| watched.runs.get(id)) {
-                        told.send_replace(true);
+                    let watched = poller.lock();
+                    for cancellation in cancelled.iter().filter_map(|id| watched.runs.get(id)) {
+                        cancellation.send_replace(true);
                     }
                 }
                 // Retried at the next poll.

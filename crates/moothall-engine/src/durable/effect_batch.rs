@@ -26,16 +26,16 @@ use crate::guests::IsolationMode;
 use crate::perform::{EffectPerformer, TimedResult};
 
 /// Results that arrive within this window are journaled in one transaction.
-const GATHER: Duration = Duration::from_millis(10);
+const COALESCE_WINDOW: Duration = Duration::from_millis(10);
 
 /// Delay before retrying a write that the store could not accept.
-const TRY_AGAIN: Duration = Duration::from_millis(500);
+const WRITE_RETRY_DELAY: Duration = Duration::from_millis(500);
 
 /// Delay before asking again for a budget reservation.
-const ASK_AGAIN: Duration = Duration::from_millis(250);
+const RESERVE_RETRY_DELAY: Duration = Duration::from_millis(250);
 
 /// Factor by which the reserved number of attempts grows when a reservation was too small.
-const MORE_TRIES: u32 = 4;
+const RESERVE_GROWTH: u32 = 4;
 
 /// Everything a worker needs to execute one run's effects.
 #[derive(Debug)]
@@ -44,17 +44,17 @@ pub struct RunContext {
     pub store: Arc<dyn Store>,
     pub run_id: RunId,
     /// Creates the performers of effects.
-    pub hands: Arc<dyn PerformerFactory>,
+    pub performers: Arc<dyn PerformerFactory>,
     /// The initial budget of the run.
     pub budget: Budget,
     /// Where children are executed.
-    pub walls: IsolationMode,
+    pub isolation: IsolationMode,
     /// Maximum number of concurrent children.
     pub parallel_children: usize,
     /// Results journaled by this process.
-    pub heard: RecentResults,
+    pub recent: RecentResults,
     /// Polls for cancel requests.
-    pub lookout: Arc<CancelPoller>,
+    pub cancellation: Arc<CancelPoller>,
 }
 
 /// Results this process has just journaled; saves reading them back from the store.
@@ -62,18 +62,18 @@ pub struct RunContext {
 pub struct RecentResults(Mutex<BTreeMap<EffectId, JournalEntry>>);
 
 impl RecentResults {
-    fn remember(&self, answers: Vec<Answer>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(answers);
+    fn remember(&self, entries: Vec<Answer>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(entries);
     }
 
     /// Removes and returns the results of all these effects; `None` if any is missing.
-    fn take(&self, asked: &[CallRequest]) -> Option<BTreeMap<EffectId, JournalEntry>> {
-        let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    fn take(&self, pending: &[CallRequest]) -> Option<BTreeMap<EffectId, JournalEntry>> {
+        let mut results = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut taken = BTreeMap::new();
-        for CallRequest { id, .. } in asked {
-            taken.extend(heard.remove_entry(id));
+        for CallRequest { id, .. } in pending {
+            taken.extend(results.remove_entry(id));
         }
-        (taken.len() == asked.len()).then_some(taken)
+        (taken.len() == pending.len()).then_some(taken)
     }
 }
 
@@ -83,27 +83,27 @@ pub trait PerformerFactory: Debug + Send + Sync {
     fn performer(&self, ledger: Arc<RunLedger>) -> Arc<dyn EffectPerformer>;
 
     /// The maximum an effect can use in one attempt.
-    fn most_of(&self, effect: &Effect) -> CallCost;
+    fn max_cost(&self, effect: &Effect) -> CallCost;
 }
 
 impl RunContext {
     /// The results of these effects, in request order.
-    pub(crate) async fn told(
+    pub(crate) async fn results_of(
         &self,
-        asked: &[CallRequest],
+        pending: &[CallRequest],
     ) -> Result<Vec<(EffectId, EffectResult)>, EngineError> {
-        let mut answers = match self.heard.take(asked) {
-            Some(answers) => answers,
+        let mut entries = match self.recent.take(pending) {
+            Some(entries) => entries,
             None => {
-                let ids: Vec<EffectId> = asked.iter().map(|asked| asked.id.clone()).collect();
-                self.store.answers(&self.run_id, &ids).await?
+                let ids: Vec<EffectId> = pending.iter().map(|pending| pending.id.clone()).collect();
+                self.store.journal_entries(&self.run_id, &ids).await?
             }
         };
-        let told = asked.iter().map(|asked| match answers.remove(&asked.id) {
-            Some(entry) => Ok((asked.id.clone(), asked.answered_by(entry)?)),
+        let results = pending.iter().map(|pending| match entries.remove(&pending.id) {
+            Some(entry) => Ok((pending.id.clone(), pending.result_from(entry)?)),
             None => Err(EngineError::Stalled),
         });
-        told.collect()
+        results.collect()
     }
 
     /// Commits events and results. Returns [`StopCause::Cancelled`] if the run has already ended.
@@ -129,7 +129,7 @@ impl CallRequest {
         Ok(Self { request_sha256: effect.request_hash()?, id, effect })
     }
 
-    fn answered_by(&self, entry: JournalEntry) -> Result<EffectResult, EngineError> {
+    fn result_from(&self, entry: JournalEntry) -> Result<EffectResult, EngineError> {
         if entry.request_sha256 == self.request_sha256 {
             return Ok(entry.result);
         }
@@ -139,14 +139,14 @@ impl CallRequest {
 }
 
 /// The commit for these events and this outcome.
-pub(crate) fn what_happened(events: Vec<RunEvent>, outcome: Option<Outcome>) -> RunCommit {
+pub(crate) fn event_commit(events: Vec<RunEvent>, outcome: Option<Outcome>) -> RunCommit {
     let state = events.iter().rev().find_map(|event| state_after(&event.body));
     RunCommit { events, state, outcome, ..RunCommit::default() }
 }
 
 #[derive(Debug)]
 pub(crate) struct EffectBatch {
-    pub(crate) stage: Arc<RunContext>,
+    pub(crate) context: Arc<RunContext>,
     /// Unique within the run, and the same on every replay.
     pub(crate) name: String,
     pub(crate) effects: Vec<CallRequest>,
@@ -171,7 +171,7 @@ enum CallOutcome {
 impl CallOutcome {
     /// Adds a call without an answer. Failures other than an exhausted reservation take precedence,
     /// because a larger reservation does not help there.
-    fn and(self, model: &ModelName, failure: ModelFailure) -> Self {
+    fn add_failure(self, model: &ModelName, failure: ModelFailure) -> Self {
         match (self, failure.kind) {
             (Self::Stopped(stop), _) => Self::Stopped(stop),
             (_, FailureKind::OverBudget) => Self::Refused(failure.detail),
@@ -183,7 +183,7 @@ impl CallOutcome {
 /// Whether calls may be made.
 enum BatchDecision {
     /// Yes, within this part of the budget.
-    For(Budget),
+    Granted(Budget),
     /// All effects already have results.
     Answered,
     Stopped(StopCause),
@@ -202,25 +202,25 @@ impl EffectBatch {
         // like any other call.
         let mut tries = 1;
         loop {
-            let allowed = match self.begin(&attempt, &mut open, tries).await? {
-                BatchDecision::For(allowed) => allowed,
+            let allowed = match self.reserve(&attempt, &mut open, tries).await? {
+                BatchDecision::Granted(allowed) => allowed,
                 BatchDecision::Answered => return Ok(StepRecord::Done),
                 BatchDecision::Stopped(stop) => return Ok(StepRecord::Stopped(stop)),
             };
-            tries *= MORE_TRIES;
-            let ledger = Arc::new(RunLedger::new(allowed).of_run(&self.stage.run_id));
+            tries *= RESERVE_GROWTH;
+            let ledger = Arc::new(RunLedger::new(allowed).of_run(&self.context.run_id));
             let mut fresh = Vec::new();
-            let called = self.call(&open, &ledger, &mut fresh).await;
+            let outcome = self.call(&open, &ledger, &mut fresh).await;
             // Settle in any case, because a remaining reservation blocks other batches. Dropped
             // calls have either reported their possible cost to the ledger or are counted in full.
             let used = ledger.spent_at_most();
             let (wave, attempt) = (self.name.clone(), attempt.clone());
             let stopped =
-                self.keep(fresh, Some(Settlement::Settle { wave, attempt, used })).await?;
-            let stopped = match called? {
+                self.journal(fresh, Some(Settlement::Settle { wave, attempt, used })).await?;
+            let stopped = match outcome? {
                 CallOutcome::Answered if stopped.is_none() => return Ok(StepRecord::Done),
-                CallOutcome::Refused(words) if used == SpendTotals::default() => {
-                    Some(StopCause::Budget(words))
+                CallOutcome::Refused(detail) if used == SpendTotals::default() => {
+                    Some(StopCause::Budget(detail))
                 }
                 CallOutcome::Refused(_) | CallOutcome::Answered => stopped,
                 CallOutcome::Stopped(stop) => Some(stop),
@@ -233,62 +233,63 @@ impl EffectBatch {
 
     /// Publishes earlier events, finds the effects without a result and reserves budget for them.
     /// Waits while only other batches' reservations are in the way.
-    async fn begin(
+    async fn reserve(
         &mut self,
         attempt: &str,
         open: &mut Vec<CallRequest>,
         tries: u32,
     ) -> Result<BatchDecision, EngineError> {
         loop {
-            let (reserve, allowed) = self.wish(attempt, open, tries);
-            let commit = what_happened(self.events.clone(), None);
+            let (reserve, allowed) = self.reservation(attempt, open, tries);
+            let commit = event_commit(self.events.clone(), None);
             let commit = RunCommit { at_ms: now_ms(), ..commit };
-            let effects = open.iter().map(|asked| asked.id.clone()).collect();
-            let beginning = BatchStart { commit, effects, reserve };
-            let begun = match self.stage.store.begin(&self.stage.run_id, beginning).await {
+            let effects = open.iter().map(|pending| pending.id.clone()).collect();
+            let start = BatchStart { commit, effects, reserve };
+            let admission = match self.context.store.begin(&self.context.run_id, start).await {
                 Err(StoreError::RunEnded { .. }) => {
                     return Ok(BatchDecision::Stopped(StopCause::Cancelled));
                 }
-                begun => begun?,
+                admission => admission?,
             };
             self.events.clear();
-            if let Some(stop) =
-                heard(&begun.wishes, &[ControlRequest::Cancel, ControlRequest::Pause])
-            {
+            if let Some(stop) = pending_stop(
+                &admission.control_requests,
+                &[ControlRequest::Cancel, ControlRequest::Pause],
+            ) {
                 return Ok(BatchDecision::Stopped(stop));
             }
-            if !begun.answers.is_empty() {
-                self.hear(begun.answers, open)?;
+            if !admission.entries.is_empty() {
+                self.drop_answered(admission.entries, open)?;
                 if !open.is_empty() {
                     continue;
                 }
                 // The worker that journaled the last result died before it settled its reservation.
                 let (wave, attempt) = (self.name.clone(), attempt.to_owned());
                 let stopped =
-                    self.keep(Vec::new(), Some(Settlement::Forfeit { wave, attempt })).await?;
+                    self.journal(Vec::new(), Some(Settlement::Forfeit { wave, attempt })).await?;
                 return Ok(stopped.map_or(BatchDecision::Answered, BatchDecision::Stopped));
             }
-            match begun.room {
-                Some(budget::Room::Granted) => return Ok(BatchDecision::For(allowed)),
-                Some(budget::Room::Refused(words)) => {
-                    return Ok(BatchDecision::Stopped(StopCause::Budget(words)));
+            match admission.reservation {
+                Some(budget::Room::Granted) => return Ok(BatchDecision::Granted(allowed)),
+                Some(budget::Room::Refused(detail)) => {
+                    return Ok(BatchDecision::Stopped(StopCause::Budget(detail)));
                 }
-                Some(budget::Room::Wait) | None => tokio::time::sleep(ASK_AGAIN).await,
+                Some(budget::Room::Wait) | None => tokio::time::sleep(RESERVE_RETRY_DELAY).await,
             }
         }
     }
 
     /// Removes effects that already have a result, for example from a worker that died halfway.
-    fn hear(
+    fn drop_answered(
         &self,
-        mut answers: BTreeMap<EffectId, JournalEntry>,
+        mut entries: BTreeMap<EffectId, JournalEntry>,
         open: &mut Vec<CallRequest>,
     ) -> Result<(), EngineError> {
         let mut left = Vec::new();
-        for asked in std::mem::take(open) {
-            match answers.remove(&asked.id) {
-                Some(entry) => drop(asked.answered_by(entry)?),
-                None => left.push(asked),
+        for pending in std::mem::take(open) {
+            match entries.remove(&pending.id) {
+                Some(entry) => drop(pending.result_from(entry)?),
+                None => left.push(pending),
             }
         }
         *open = left;
@@ -296,10 +297,15 @@ impl EffectBatch {
     }
 
     /// The maximum the open effects can use, as a reservation and as the ledger's budget.
-    fn wish(&self, attempt: &str, open: &[CallRequest], tries: u32) -> (ReserveRequest, Budget) {
+    fn reservation(
+        &self,
+        attempt: &str,
+        open: &[CallRequest],
+        tries: u32,
+    ) -> (ReserveRequest, Budget) {
         let mut most = (MicroUsd::ZERO, 0_u64);
         for CallRequest { effect, .. } in open {
-            let CallCost { usd, tokens } = self.stage.hands.most_of(effect);
+            let CallCost { usd, tokens } = self.context.performers.max_cost(effect);
             most.0 = most.0.saturating_add(usd.unwrap_or_default());
             most.1 = most.1.saturating_add(tokens);
         }
@@ -319,94 +325,98 @@ impl EffectBatch {
         ledger: &Arc<RunLedger>,
         fresh: &mut Vec<Answer>,
     ) -> Result<CallOutcome, EngineError> {
-        let performer = self.stage.hands.performer(Arc::clone(ledger));
-        let mut under_way: JoinSet<Done> = JoinSet::new();
-        for asked in open.iter().cloned() {
+        let performer = self.context.performers.performer(Arc::clone(ledger));
+        let mut in_flight: JoinSet<Done> = JoinSet::new();
+        for pending in open.iter().cloned() {
             let performer = Arc::clone(&performer);
-            let (run_id, name) = (self.stage.run_id.as_str(), asked.id.as_str());
+            let (run_id, name) = (self.context.run_id.as_str(), pending.id.as_str());
             tracing::debug!(target: "moothall::run", run_id, effect = name, "effect started");
             let span = tracing::info_span!(target: "moothall::run", "effect", effect_id = name);
             let performing = async move {
-                let performed = performer.perform(&asked.id, &asked.effect).await;
-                (asked, performed)
+                let performed = performer.perform(&pending.id, &pending.effect).await;
+                (pending, performed)
             };
-            under_way.spawn(performing.instrument(span));
+            in_flight.spawn(performing.instrument(span));
         }
-        let RunContext { store, run_id, lookout, .. } = &*self.stage;
-        let mut cancelled = std::pin::pin!(lookout.cancelled(store, run_id));
-        let mut called = CallOutcome::Answered;
-        let mut keep_at = Instant::now();
-        while !under_way.is_empty() {
+        let RunContext { store, run_id, cancellation, .. } = &*self.context;
+        let mut cancelled = std::pin::pin!(cancellation.cancelled(store, run_id));
+        let mut outcome = CallOutcome::Answered;
+        let mut write_at = Instant::now();
+        while !in_flight.is_empty() {
             tokio::select! {
-                Some(done) = under_way.join_next() => {
-                    let (asked, performed) = done.map_err(|_| EngineError::Lost)?;
-                    let CallRequest { id, request_sha256, effect } = asked;
+                Some(done) = in_flight.join_next() => {
+                    let (pending, performed) = done.map_err(|_| EngineError::Lost)?;
+                    let CallRequest { id, request_sha256, effect } = pending;
                     let TimedResult { result, timing } = performed;
                     if fresh.is_empty() {
-                        keep_at = Instant::now() + GATHER;
+                        write_at = Instant::now() + COALESCE_WINDOW;
                     }
                     match (effect, result) {
                         (Effect::CallModel(request), EffectResult::ModelFailed(failure))
                             if failure.kind.pauses_run() =>
                         {
-                            called = called.and(&request.model, failure);
+                            outcome = outcome.add_failure(&request.model, failure);
                         }
                         (_, result) => fresh.push((id, JournalEntry { request_sha256, result, timing })),
                     }
                 }
-                () = tokio::time::sleep_until(keep_at), if !fresh.is_empty() => {
-                    if let Some(stop) = self.keep(std::mem::take(fresh), None).await? {
-                        under_way.shutdown().await;
+                () = tokio::time::sleep_until(write_at), if !fresh.is_empty() => {
+                    if let Some(stop) = self.journal(std::mem::take(fresh), None).await? {
+                        in_flight.shutdown().await;
                         return Ok(CallOutcome::Stopped(stop));
                     }
                 }
                 () = &mut cancelled => {
-                    under_way.shutdown().await;
+                    in_flight.shutdown().await;
                     return Ok(CallOutcome::Stopped(StopCause::Cancelled));
                 }
             }
         }
-        Ok(called)
+        Ok(outcome)
     }
 
     /// Writes results and the settlement of the reservation.
-    async fn keep(
+    async fn journal(
         &self,
-        answers: Vec<Answer>,
-        word: Option<Settlement>,
+        entries: Vec<Answer>,
+        settlement: Option<Settlement>,
     ) -> Result<Option<StopCause>, EngineError> {
-        match self.insist(answers.clone(), word.clone()).await {
+        match self.write_with_retry(entries.clone(), settlement.clone()).await {
             // Another worker, presumed dead, was faster. Its result is kept.
             Err(EngineError::Store(StoreError::JournalConflict { .. })) => {}
             Ok(None) => {
-                self.stage.heard.remember(answers);
+                self.context.recent.remember(entries);
                 return Ok(None);
             }
             written => return written,
         }
-        for one in answers {
-            match self.insist(vec![one], None).await {
+        for one in entries {
+            match self.write_with_retry(vec![one], None).await {
                 Err(EngineError::Store(StoreError::JournalConflict { .. })) | Ok(None) => {}
                 other => return other,
             }
         }
-        self.insist(Vec::new(), word).await
+        self.write_with_retry(Vec::new(), settlement).await
     }
 
     /// Writes with retries for as long as the store may recover, because the results have been paid
     /// for.
-    async fn insist(
+    async fn write_with_retry(
         &self,
         results: Vec<Answer>,
-        purse: Option<Settlement>,
+        settlement: Option<Settlement>,
     ) -> Result<Option<StopCause>, EngineError> {
         loop {
-            let (results, purse) = (results.clone(), purse.clone());
-            match self.stage.write(RunCommit { results, purse, ..RunCommit::default() }).await {
+            let (results, settlement) = (results.clone(), settlement.clone());
+            match self
+                .context
+                .write(RunCommit { results, settlement, ..RunCommit::default() })
+                .await
+            {
                 Err(error) if error.is_retryable() => {
-                    let run_id = self.stage.run_id.as_str();
+                    let run_id = self.context.run_id.as_str();
                     tracing::warn!(target: "moothall::run", run_id, %error, "cannot journal results; retrying");
-                    tokio::time::sleep(TRY_AGAIN).await;
+                    tokio::time::sleep(WRITE_RETRY_DELAY).await;
                 }
                 written => return written,
             }
@@ -415,8 +425,11 @@ impl EffectBatch {
 }
 
 /// The stop for the first of these requests that is pending.
-fn heard(wishes: &BTreeSet<ControlRequest>, wanted: &[ControlRequest]) -> Option<StopCause> {
-    wanted.iter().find(|wish| wishes.contains(wish)).map(|wish| match wish {
+fn pending_stop(
+    requests: &BTreeSet<ControlRequest>,
+    candidates: &[ControlRequest],
+) -> Option<StopCause> {
+    candidates.iter().find(|request| requests.contains(request)).map(|request| match request {
         ControlRequest::Cancel => StopCause::Cancelled,
         ControlRequest::Pause => StopCause::Person,
     })

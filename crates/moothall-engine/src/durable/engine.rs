@@ -28,13 +28,16 @@ pub trait DurableEngine: Send {
     fn start_child(&mut self, call: ChildCall);
 
     /// Waits for the next started child to finish or stop.
-    fn child_left(
+    fn next_child_exit(
         &mut self,
     ) -> impl Future<Output = Result<(EffectId, ChildExit), Self::Halt>> + Send;
 
     /// Waits until the run is resumed after this pause (numbered from 1) and returns the new
     /// budget. Absent limits stay unchanged.
-    fn gone_on(&mut self, pause: u32) -> impl Future<Output = Result<Budget, Self::Halt>> + Send;
+    fn wait_for_resume(
+        &mut self,
+        pause: u32,
+    ) -> impl Future<Output = Result<Budget, Self::Halt>> + Send;
 }
 
 /// The work of one step.

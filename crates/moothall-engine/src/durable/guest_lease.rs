@@ -15,81 +15,81 @@ use crate::guests::{GuestPool, IsolationMode};
 /// effect, so a pure replay needs none.
 #[derive(Debug)]
 pub(crate) struct GuestLease {
-    stage: Arc<RunContext>,
-    lobby: Arc<GuestPool>,
+    context: Arc<RunContext>,
+    guest_pool: Arc<GuestPool>,
     id: EffectId,
     request: ChildRequest,
     /// All results delivered to the machine, in order.
-    told: Mutex<Vec<Told>>,
-    stay: tokio::sync::Mutex<Option<GuestTask>>,
+    delivered: Mutex<Vec<Told>>,
+    task: tokio::sync::Mutex<Option<GuestTask>>,
 }
 
 /// A session in guests. Dropping it ends the guest.
 #[derive(Debug)]
 struct GuestTask {
-    tell: UnboundedSender<Told>,
+    results_tx: UnboundedSender<Told>,
     /// How many of the delivered results were sent to the guest.
-    heard: usize,
-    hear_agreed: UnboundedReceiver<(EffectId, usize)>,
-    agreed: usize,
-    tenant: JoinSet<(EffectId, Result<ChildIsolation, GuestUnavailable>)>,
+    sent: usize,
+    confirmed_rx: UnboundedReceiver<(EffectId, usize)>,
+    confirmed: usize,
+    runners: JoinSet<(EffectId, Result<ChildIsolation, GuestUnavailable>)>,
 }
 
 impl GuestLease {
     /// Returns `None` if children run in this process.
     pub(crate) fn new(
-        stage: &Arc<RunContext>,
+        context: &Arc<RunContext>,
         id: &EffectId,
         request: &ChildRequest,
     ) -> Option<Self> {
-        let IsolationMode::Rooms { lobby, .. } = &stage.walls else { return None };
+        let IsolationMode::Guests { guest_pool, .. } = &context.isolation else { return None };
         Some(Self {
-            stage: Arc::clone(stage),
-            lobby: Arc::clone(lobby),
+            context: Arc::clone(context),
+            guest_pool: Arc::clone(guest_pool),
             id: id.clone(),
             request: request.clone(),
-            told: Mutex::default(),
-            stay: tokio::sync::Mutex::new(None),
+            delivered: Mutex::default(),
+            task: tokio::sync::Mutex::new(None),
         })
     }
 
     /// Records a result delivered to the machine.
-    pub(crate) fn tell(&self, id: &EffectId, result: &EffectResult) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        told.push((id.clone(), result.clone()));
+    pub(crate) fn deliver(&self, id: &EffectId, result: &EffectResult) {
+        let mut delivered = self.delivered.lock().unwrap_or_else(PoisonError::into_inner);
+        delivered.push((id.clone(), result.clone()));
     }
 
     /// Waits until the guest has confirmed every step of the machine.
-    pub(crate) async fn agree(&self) -> Result<(), GuestUnavailable> {
-        let mut stay = self.stay.lock().await;
-        self.catch_up(&mut stay).await
+    pub(crate) async fn wait_confirmed(&self) -> Result<(), GuestUnavailable> {
+        let mut task = self.task.lock().await;
+        self.catch_up(&mut task).await
     }
 
     /// Waits until the guest has finished, and returns its isolation.
-    pub(crate) async fn leave(&self) -> Result<ChildIsolation, GuestUnavailable> {
-        let mut stay = self.stay.lock().await;
-        self.catch_up(&mut stay).await?;
-        match stay.as_mut() {
-            Some(stay) => stay.ended().await,
+    pub(crate) async fn finish(&self) -> Result<ChildIsolation, GuestUnavailable> {
+        let mut task = self.task.lock().await;
+        self.catch_up(&mut task).await?;
+        match task.as_mut() {
+            Some(task) => task.ended().await,
             None => Err(GuestUnavailable::Differed),
         }
     }
 
-    async fn catch_up(&self, stay: &mut Option<GuestTask>) -> Result<(), GuestUnavailable> {
-        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let stay = stay.get_or_insert_with(|| self.enter());
-        for one in told.get(stay.heard..).unwrap_or_default() {
+    async fn catch_up(&self, task: &mut Option<GuestTask>) -> Result<(), GuestUnavailable> {
+        let delivered = self.delivered.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let task = task.get_or_insert_with(|| self.start_task());
+        for result in delivered.get(task.sent..).unwrap_or_default() {
             // If the guest task has ended, its error is returned below.
-            let _ = stay.tell.send(one.clone());
+            let _ = task.results_tx.send(result.clone());
         }
-        stay.heard = told.len();
+        task.sent = delivered.len();
         // The first step needs no result.
-        while stay.agreed < told.len() + 1 {
+        while task.confirmed < delivered.len() + 1 {
             tokio::select! {
                 biased;
-                Some((_, agreed)) = stay.hear_agreed.recv() => stay.agreed = agreed,
-                ended = stay.tenant.join_next() => match ended {
-                    Some(Ok((_, Err(no_room)))) => return Err(no_room),
+                Some((_, confirmed)) = task.confirmed_rx.recv() => task.confirmed = confirmed,
+                ended = task.runners.join_next() => match ended {
+                    Some(Ok((_, Err(unavailable)))) => return Err(unavailable),
                     _ => return Err(GuestUnavailable::Differed),
                 },
             }
@@ -97,27 +97,27 @@ impl GuestLease {
         Ok(())
     }
 
-    fn enter(&self) -> GuestTask {
-        let (tell, more) = mpsc::unbounded_channel();
-        let (say_agreed, hear_agreed) = mpsc::unbounded_channel();
-        let tenant = GuestRunner {
-            lobby: Arc::clone(&self.lobby),
-            run_id: self.stage.run_id.clone(),
+    fn start_task(&self) -> GuestTask {
+        let (results_tx, results) = mpsc::unbounded_channel();
+        let (confirmed_tx, confirmed_rx) = mpsc::unbounded_channel();
+        let runner = GuestRunner {
+            guest_pool: Arc::clone(&self.guest_pool),
+            run_id: self.context.run_id.clone(),
             id: self.id.clone(),
             request: self.request.clone(),
-            told: Vec::new(),
-            more,
-            agreed: say_agreed,
+            delivered: Vec::new(),
+            results,
+            confirmed: confirmed_tx,
         };
-        let mut tenants = JoinSet::new();
-        tenants.spawn(tenant.live());
-        GuestTask { tell, heard: 0, hear_agreed, agreed: 0, tenant: tenants }
+        let mut runners = JoinSet::new();
+        runners.spawn(runner.run());
+        GuestTask { results_tx, sent: 0, confirmed_rx, confirmed: 0, runners }
     }
 }
 
 impl GuestTask {
     async fn ended(&mut self) -> Result<ChildIsolation, GuestUnavailable> {
-        match self.tenant.join_next().await {
+        match self.runners.join_next().await {
             Some(Ok((_, ended))) => ended,
             // A task panicked.
             _ => Err(GuestUnavailable::Differed),

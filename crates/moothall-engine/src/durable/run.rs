@@ -13,9 +13,9 @@ use moothall_core::{
 use moothall_models::Budget;
 use moothall_store::{ControlRequest, JournalEntry, RunCommit, RunState, StoreError};
 
-use super::effect_batch::{CallRequest, EffectBatch, RunContext, what_happened};
+use super::effect_batch::{CallRequest, EffectBatch, RunContext, event_commit};
 use super::engine::{ChildCall, ChildExit, DurableEngine, StepRecord, StopCause, Work};
-use crate::children::{entry_of, not_tried};
+use crate::children::{entry_of, failed_outcome};
 use crate::error::EngineError;
 
 /// How a run ended.
@@ -30,16 +30,16 @@ pub enum DurableRunExit {
 /// Drives a run to its end. During a pause it waits for as long as necessary.
 pub async fn drive_run<D: DurableEngine>(
     engine: &mut D,
-    stage: &Arc<RunContext>,
+    context: &Arc<RunContext>,
     workflow: &mut (dyn Workflow + Send),
 ) -> Result<DurableRunExit, D::Halt> {
     let mut root = DurableRun {
-        stage: Arc::clone(stage),
-        budget: stage.budget,
+        context: Arc::clone(context),
+        budget: context.budget,
         events: Vec::new(),
         outcome: None,
         waiting: Vec::new(),
-        wanted: VecDeque::new(),
+        queued: VecDeque::new(),
         live: BTreeMap::new(),
         question: None,
         stop: None,
@@ -54,10 +54,10 @@ pub async fn drive_run<D: DurableEngine>(
         }
         if root.stop.is_none() && !root.waiting.is_empty() {
             root.call(engine, workflow).await?;
-        } else if root.stop.is_none() && root.has_room_for_child() {
+        } else if root.stop.is_none() && root.can_start_child() {
             root.start_children(engine).await?;
         } else if !root.live.is_empty() {
-            root.hear_of_child(engine, workflow).await?;
+            root.await_child(engine, workflow).await?;
         } else if root.stop == Some(StopCause::Cancelled) {
             return root.cancel(engine).await;
         } else {
@@ -67,14 +67,14 @@ pub async fn drive_run<D: DurableEngine>(
 }
 
 struct DurableRun {
-    stage: Arc<RunContext>,
+    context: Arc<RunContext>,
     budget: Budget,
     /// Events not yet published.
     events: Vec<RunEvent>,
     outcome: Option<Outcome>,
     waiting: Vec<CallRequest>,
     /// Children not yet started, in request order.
-    wanted: VecDeque<CallRequest>,
+    queued: VecDeque<CallRequest>,
     live: BTreeMap<EffectId, CallRequest>,
     /// A pending question to a person.
     question: Option<CallRequest>,
@@ -90,15 +90,15 @@ impl DurableRun {
         self.events.extend(publish);
         self.outcome = outcome.or_else(|| self.outcome.take());
         for effect in perform {
-            let asked = CallRequest::new(effect)?;
-            match &asked.effect {
-                Effect::StartChild(_) => self.wanted.push_back(asked),
-                Effect::AskPerson(_) => self.question = Some(asked),
+            let pending = CallRequest::new(effect)?;
+            match &pending.effect {
+                Effect::StartChild(_) => self.queued.push_back(pending),
+                Effect::AskPerson(_) => self.question = Some(pending),
                 Effect::CallModel(_)
                 | Effect::Execute(_)
                 | Effect::Gather(_)
                 | Effect::Draft(_) => {
-                    self.waiting.push(asked);
+                    self.waiting.push(pending);
                 }
             }
         }
@@ -106,12 +106,12 @@ impl DurableRun {
     }
 
     /// Resumes the workflow with the results of these effects.
-    async fn tell(
+    async fn deliver(
         &mut self,
         workflow: &mut (dyn Workflow + Send),
-        asked: &[CallRequest],
+        pending: &[CallRequest],
     ) -> Result<(), EngineError> {
-        for (id, result) in self.stage.told(asked).await? {
+        for (id, result) in self.context.results_of(pending).await? {
             let step = workflow.resume(&id, result)?;
             self.stepped(step)?;
         }
@@ -140,47 +140,47 @@ impl DurableRun {
         engine: &mut D,
         workflow: &mut (dyn Workflow + Send),
     ) -> Result<(), D::Halt> {
-        let asked = self.waiting.clone();
-        let name = asked.first().map(|first| first.id.to_string()).unwrap_or_default();
-        let wave = EffectBatch {
-            stage: Arc::clone(&self.stage),
+        let pending = self.waiting.clone();
+        let name = pending.first().map(|first| first.id.to_string()).unwrap_or_default();
+        let batch = EffectBatch {
+            context: Arc::clone(&self.context),
             name: name.clone(),
-            effects: asked.clone(),
+            effects: pending.clone(),
             events: std::mem::take(&mut self.events),
             budget: self.budget,
         };
-        if self.step(engine, &name, wave.into_work()).await? {
+        if self.step(engine, &name, batch.into_work()).await? {
             self.waiting.clear();
-            self.tell(workflow, &asked).await?;
+            self.deliver(workflow, &pending).await?;
         }
         Ok(())
     }
 
-    fn has_room_for_child(&self) -> bool {
-        !self.wanted.is_empty() && self.live.len() < self.stage.parallel_children.max(1)
+    fn can_start_child(&self) -> bool {
+        !self.queued.is_empty() && self.live.len() < self.context.parallel_children.max(1)
     }
 
     /// Starts as many children as the limit allows, after storing their requests.
     async fn start_children<D: DurableEngine>(&mut self, engine: &mut D) -> Result<(), D::Halt> {
         let mut calls = Vec::new();
         let mut requests = Vec::new();
-        while self.has_room_for_child()
-            && let Some(asked) = self.wanted.pop_front()
+        while self.can_start_child()
+            && let Some(pending) = self.queued.pop_front()
         {
-            if let Effect::StartChild(request) = &asked.effect {
+            if let Effect::StartChild(request) = &pending.effect {
                 let bytes = serde_json::to_vec(request)
-                    .map_err(|_| EngineError::Unreadable(asked.id.clone()))?;
+                    .map_err(|_| EngineError::Unreadable(pending.id.clone()))?;
                 let (request, pauses) = (Sha256Hex::of(&bytes), self.pauses);
-                let (id, budget) = (asked.id.clone(), self.budget);
+                let (id, budget) = (pending.id.clone(), self.budget);
                 calls.push(ChildCall { id, request, pauses, budget });
                 requests.push(bytes);
             }
-            self.live.insert(asked.id.clone(), asked);
+            self.live.insert(pending.id.clone(), pending);
         }
-        let (stage, events) = (Arc::clone(&self.stage), std::mem::take(&mut self.events));
+        let (context, events) = (Arc::clone(&self.context), std::mem::take(&mut self.events));
         let work = async move {
             for request in requests {
-                match stage.store.keep_artifact(&stage.run_id, &request).await {
+                match context.store.keep_artifact(&context.run_id, &request).await {
                     Ok(_) => {}
                     Err(StoreError::RunEnded { .. }) => {
                         return Ok(StepRecord::Stopped(StopCause::Cancelled));
@@ -188,7 +188,7 @@ impl DurableRun {
                     Err(error) => return Err(error.into()),
                 }
             }
-            publish(&stage, what_happened(events, None)).await
+            publish(&context, event_commit(events, None)).await
         };
         if self.step(engine, "children", Box::pin(work)).await? {
             for call in calls {
@@ -196,36 +196,36 @@ impl DurableRun {
             }
         } else {
             for call in calls.into_iter().rev() {
-                if let Some(asked) = self.live.remove(&call.id) {
-                    self.wanted.push_front(asked);
+                if let Some(pending) = self.live.remove(&call.id) {
+                    self.queued.push_front(pending);
                 }
             }
         }
         Ok(())
     }
 
-    async fn hear_of_child<D: DurableEngine>(
+    async fn await_child<D: DurableEngine>(
         &mut self,
         engine: &mut D,
         workflow: &mut (dyn Workflow + Send),
     ) -> Result<(), D::Halt> {
         if !self.events.is_empty() {
-            let (stage, events) = (Arc::clone(&self.stage), std::mem::take(&mut self.events));
-            let work = async move { publish(&stage, what_happened(events, None)).await };
+            let (context, events) = (Arc::clone(&self.context), std::mem::take(&mut self.events));
+            let work = async move { publish(&context, event_commit(events, None)).await };
             self.step(engine, "events", Box::pin(work)).await?;
         }
-        let (id, left) = engine.child_left().await?;
-        let Some(asked) = self.live.remove(&id) else { return Ok(()) };
-        match left {
-            ChildExit::Ended => self.tell(workflow, &[asked]).await?,
+        let (id, exit) = engine.next_child_exit().await?;
+        let Some(pending) = self.live.remove(&id) else { return Ok(()) };
+        match exit {
+            ChildExit::Ended => self.deliver(workflow, &[pending]).await?,
             ChildExit::Broken(why) => {
                 // The other children are still useful: record this one as failed and continue.
-                if self.give_up(engine, &asked, why).await? {
-                    self.tell(workflow, &[asked]).await?;
+                if self.fail_child(engine, &pending, why).await? {
+                    self.deliver(workflow, &[pending]).await?;
                 }
             }
             ChildExit::Stopped(stop) => {
-                self.wanted.push_front(asked);
+                self.queued.push_front(pending);
                 // A cancellation takes precedence over any other stop.
                 if self.stop != Some(StopCause::Cancelled) {
                     self.stop = Some(stop);
@@ -235,18 +235,19 @@ impl DurableRun {
         Ok(())
     }
 
-    async fn give_up<D: DurableEngine>(
+    async fn fail_child<D: DurableEngine>(
         &mut self,
         engine: &mut D,
-        asked: &CallRequest,
+        pending: &CallRequest,
         why: String,
     ) -> Result<bool, D::Halt> {
-        let outcome = not_tried(&asked.id, "debate.broken", why);
+        let outcome = failed_outcome(&pending.id, "debate.broken", why);
         let end = ChildEnd { outcome, isolation: ChildIsolation::none(None) };
-        let entry = entry_of(asked.request_sha256, end);
-        let commit = RunCommit { results: vec![(asked.id.clone(), entry)], ..RunCommit::default() };
-        let stage = Arc::clone(&self.stage);
-        let work = async move { publish(&stage, commit).await };
+        let entry = entry_of(pending.request_sha256, end);
+        let commit =
+            RunCommit { results: vec![(pending.id.clone(), entry)], ..RunCommit::default() };
+        let context = Arc::clone(&self.context);
+        let work = async move { publish(&context, commit).await };
         self.step(engine, "broken", Box::pin(work)).await
     }
 
@@ -257,11 +258,11 @@ impl DurableRun {
         workflow: &mut (dyn Workflow + Send),
     ) -> Result<(), D::Halt> {
         let (reason, detail) = match (self.stop.take(), &self.question) {
-            (Some(StopCause::Budget(words)), _) => (PauseReason::Budget, words),
-            (Some(StopCause::Failure(words)), _) => (PauseReason::Failure, words),
+            (Some(StopCause::Budget(detail)), _) => (PauseReason::Budget, detail),
+            (Some(StopCause::Failure(detail)), _) => (PauseReason::Failure, detail),
             (Some(_), _) => (PauseReason::Person, "paused on request".to_owned()),
             (None, Some(CallRequest { effect: Effect::AskPerson(question), .. })) => {
-                (PauseReason::Question, question.words())
+                (PauseReason::Question, question.describe())
             }
             (None, _) => return Err(EngineError::Stalled.into()),
         };
@@ -270,21 +271,21 @@ impl DurableRun {
         let number = self.pauses;
         let answers_question = reason == PauseReason::Question;
         events.push(RunEvent::of_run(RunEventBody::RunPaused { number, reason, detail }));
-        let stage = Arc::clone(&self.stage);
-        let work = async move { stand_still(&stage, events).await };
+        let context = Arc::clone(&self.context);
+        let work = async move { publish_pause(&context, events).await };
         if !self.step(engine, "pause", Box::pin(work)).await? {
             return Ok(());
         }
-        let more = engine.gone_on(number).await?;
+        let more = engine.wait_for_resume(number).await?;
         self.budget = Budget {
             usd: more.usd.or(self.budget.usd),
             tokens: more.tokens.or(self.budget.tokens),
         };
         let question = if answers_question { self.question.take() } else { None };
-        let (stage, asked) = (Arc::clone(&self.stage), question.clone());
-        let work = async move { go_on(&stage, asked).await };
+        let (context, pending) = (Arc::clone(&self.context), question.clone());
+        let work = async move { prepare_resume(&context, pending).await };
         match (self.step(engine, "go on", Box::pin(work)).await?, question) {
-            (true, Some(question)) => self.tell(workflow, &[question]).await?,
+            (true, Some(question)) => self.deliver(workflow, &[question]).await?,
             (false, question) => self.question = question,
             (true, None) => {}
         }
@@ -294,16 +295,16 @@ impl DurableRun {
     async fn cancel<D: DurableEngine>(mut self, engine: &mut D) -> Result<DurableRunExit, D::Halt> {
         let mut events = std::mem::take(&mut self.events);
         events.push(RunEvent::of_run(RunEventBody::RunCancelled));
-        let stage = Arc::clone(&self.stage);
-        let work = async move { publish(&stage, what_happened(events, None)).await };
+        let context = Arc::clone(&self.context);
+        let work = async move { publish(&context, event_commit(events, None)).await };
         self.step(engine, "cancelled", Box::pin(work)).await?;
         Ok(DurableRunExit::Cancelled)
     }
 
     async fn end<D: DurableEngine>(mut self, engine: &mut D) -> Result<DurableRunExit, D::Halt> {
         let (events, outcome) = (std::mem::take(&mut self.events), self.outcome.take());
-        let stage = Arc::clone(&self.stage);
-        let work = async move { publish(&stage, what_happened(events, outcome)).await };
+        let context = Arc::clone(&self.context);
+        let work = async move { publish(&context, event_commit(events, outcome)).await };
         match self.step(engine, "end", Box::pin(work)).await? {
             true => Ok(DurableRunExit::Done),
             false => Ok(DurableRunExit::Cancelled),
@@ -311,39 +312,42 @@ impl DurableRun {
     }
 }
 
-async fn publish(stage: &RunContext, commit: RunCommit) -> Result<StepRecord, EngineError> {
-    Ok(stage.write(commit).await?.map_or(StepRecord::Done, StepRecord::Stopped))
+async fn publish(context: &RunContext, commit: RunCommit) -> Result<StepRecord, EngineError> {
+    Ok(context.write(commit).await?.map_or(StepRecord::Done, StepRecord::Stopped))
 }
 
 /// Publishes the pause, then checks for a cancel request. A client that requests cancellation after
 /// this check finds a paused run and resumes it, so the request takes effect.
-async fn stand_still(stage: &RunContext, events: Vec<RunEvent>) -> Result<StepRecord, EngineError> {
-    let noted = publish(stage, what_happened(events, None)).await?;
-    match stage.store.wishes(&stage.run_id).await?.contains(&ControlRequest::Cancel) {
+async fn publish_pause(
+    context: &RunContext,
+    events: Vec<RunEvent>,
+) -> Result<StepRecord, EngineError> {
+    let record = publish(context, event_commit(events, None)).await?;
+    match context.store.control_requests(&context.run_id).await?.contains(&ControlRequest::Cancel) {
         true => Ok(StepRecord::Stopped(StopCause::Cancelled)),
-        false => Ok(noted),
+        false => Ok(record),
     }
 }
 
 /// Prepares a paused run to continue: answers the open question and clears the pause request.
 /// Resuming without changes accepts the moves unchanged.
-async fn go_on(
-    stage: &RunContext,
+async fn prepare_resume(
+    context: &RunContext,
     question: Option<CallRequest>,
 ) -> Result<StepRecord, EngineError> {
-    let (store, run_id) = (&stage.store, &stage.run_id);
-    if store.wishes(run_id).await?.contains(&ControlRequest::Cancel) {
+    let (store, run_id) = (&context.store, &context.run_id);
+    if store.control_requests(run_id).await?.contains(&ControlRequest::Cancel) {
         return Ok(StepRecord::Stopped(StopCause::Cancelled));
     }
-    store.withdraw(run_id, ControlRequest::Pause).await?;
+    store.clear_control(run_id, ControlRequest::Pause).await?;
     let running = RunCommit { state: Some(RunState::Running), ..RunCommit::default() };
     let Some(CallRequest { id, request_sha256, .. }) = question else {
-        return publish(stage, running).await;
+        return publish(context, running).await;
     };
     let changes = store.changes(run_id).await?;
     let result = EffectResult::PersonSaid(Box::new(MoveReview { changes }));
     // No call waited for the person, so the latency is 0.
     let timing = EffectTiming { latency_ms: 0, tries: 1 };
     let entry = JournalEntry { request_sha256, result, timing };
-    publish(stage, RunCommit { results: vec![(id, entry)], ..running }).await
+    publish(context, RunCommit { results: vec![(id, entry)], ..running }).await
 }

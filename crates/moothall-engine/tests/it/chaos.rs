@@ -47,7 +47,7 @@ async fn survive(seed: u64, whole: &Left) -> u32 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_run_that_is_killed_again_and_again_ends_like_one_that_was_not() {
+async fn a_run_that_is_killed_repeatedly_ends_like_an_undisturbed_one() {
     let whole = Arc::new(whole_run_of(MOVES).await);
     let mut seeds = JoinSet::new();
     for seed in 0..SEEDS {

@@ -34,7 +34,7 @@ async fn asked_again(world: &World, performer: &Speaking) -> BTreeSet<String> {
 }
 
 #[tokio::test]
-async fn a_workflow_and_its_children_are_driven_to_their_end() {
+async fn a_workflow_with_children_runs_to_its_end() {
     let world = world().await;
     let performer = Arc::new(Speaking::default());
     let ended = drive(&world, &performer, MOVES).await.unwrap();
@@ -53,7 +53,7 @@ async fn a_workflow_and_its_children_are_driven_to_their_end() {
 }
 
 #[tokio::test]
-async fn the_order_in_which_answers_come_makes_no_difference_to_children() {
+async fn children_do_not_depend_on_the_order_of_answers() {
     let whole = whole_run().await;
     for seed in 0..10 {
         let world = world().await;
@@ -64,7 +64,7 @@ async fn the_order_in_which_answers_come_makes_no_difference_to_children() {
 }
 
 #[tokio::test]
-async fn a_run_with_children_killed_in_any_commit_goes_on_and_asks_nothing_twice() {
+async fn a_run_with_children_killed_in_any_commit_resumes_without_repeats() {
     const MOVES: usize = 2;
     let whole = whole_run_of(MOVES).await;
     for at in 1.. {
@@ -98,7 +98,7 @@ async fn a_run_with_children_killed_in_any_commit_goes_on_and_asks_nothing_twice
 }
 
 #[tokio::test]
-async fn a_child_whose_end_is_known_is_not_started_again() {
+async fn a_finished_child_is_not_started_again() {
     let world = world().await;
     let first = Arc::new(Speaking { hang: Some("m3/round-1/critic"), ..Speaking::default() });
     let (first_driver, ends) = (driver(&world, &first), async {
@@ -124,7 +124,7 @@ async fn a_child_whose_end_is_known_is_not_started_again() {
 }
 
 #[tokio::test]
-async fn no_more_children_live_at_once_than_allowed_and_they_come_in_order() {
+async fn concurrent_children_are_limited_and_start_in_order() {
     let world = world().await;
     let performer = Arc::new(Speaking::default());
     let driver = driver(&world, &performer).parallel_children(1);
@@ -141,7 +141,7 @@ async fn no_more_children_live_at_once_than_allowed_and_they_come_in_order() {
 }
 
 #[tokio::test]
-async fn the_first_call_of_a_child_goes_ahead_of_those_of_the_others() {
+async fn other_children_wait_for_the_first_call_of_the_first_child() {
     let world = world().await;
     let performer = Arc::new(Speaking { hang: Some("m1/round-1/critic"), ..Speaking::default() });
     let mut panel = Panel::new(MOVES);
@@ -173,7 +173,7 @@ async fn effects_of_all_children_share_one_limit() {
 }
 
 #[tokio::test]
-async fn a_used_up_budget_pauses_all_children_and_more_money_lets_them_go_on() {
+async fn a_used_up_budget_pauses_all_children_and_more_budget_resumes_them() {
     let world = world().await;
     let refuse = Some("round-2/D1");
     let first = Arc::new(Speaking { refuse, seed: Some(1), ..Speaking::default() });
@@ -197,12 +197,12 @@ async fn a_used_up_budget_pauses_all_children_and_more_money_lets_them_go_on() {
 }
 
 #[tokio::test]
-async fn cancelling_stops_children_that_would_hang_for_ever() {
+async fn cancelling_a_run_stops_hanging_children() {
     let world = world().await;
     let performer = Arc::new(Speaking { hang: Some("round-2/D1"), ..Speaking::default() });
     let wish = async {
         performer.hears("m3/round-2/D1").await;
-        world.store.ask(&world.run_id, ControlRequest::Cancel).await.unwrap();
+        world.store.request_control(&world.run_id, ControlRequest::Cancel).await.unwrap();
     };
     let (ended, ()) = tokio::join!(drive(&world, &performer, MOVES), wish);
     assert_eq!(ended.unwrap(), RunExit::Cancelled);

@@ -42,7 +42,7 @@ async fn submitted(world: &World, call: DraftCall) -> SubmissionStatus {
 }
 
 #[tokio::test]
-async fn files_are_listed_without_what_tools_make_and_what_nobody_may_draft() {
+async fn listed_files_exclude_build_output_and_reserved_directories() {
     let world = World::new(&[("src/a.py", "a\n"), ("target/x", "x"), ("_handoff/y", "y")]);
     world.save(".git/config", "");
     let reply = perform(&world, DraftCall::Files).await;
@@ -65,7 +65,7 @@ async fn a_file_with_a_credential_is_not_shown_to_a_model() {
 }
 
 #[tokio::test]
-async fn what_was_applied_before_a_crash_is_not_handed_in_again() {
+async fn a_change_applied_before_a_crash_is_not_submitted_again() {
     let world = World::new(&[("a.py", "a = 1\n")]);
     let first = submitted(&world, change("a.py", "a = 2\n")).await;
     let records = world.journal().lines().count();
@@ -76,7 +76,7 @@ async fn what_was_applied_before_a_crash_is_not_handed_in_again() {
 }
 
 #[tokio::test]
-async fn what_a_person_says_is_heard_by_who_waits() {
+async fn a_waiting_draft_call_receives_the_reviewers_decision() {
     let world = World::new(&[("Makefile", "all:\n")]);
     let said = submitted(&world, change("Makefile", "all: build\n")).await;
     assert_eq!(said.state, DraftState::Escalated);
@@ -90,7 +90,7 @@ async fn what_a_person_says_is_heard_by_who_waits() {
 }
 
 #[tokio::test]
-async fn a_conflict_is_given_up_so_that_the_next_look_is_at_the_present_file() {
+async fn a_draft_in_conflict_is_discarded_so_the_file_is_read_again() {
     let world = World::new(&[("a.py", "a = 1\n")]);
     perform(&world, DraftCall::Read { paths: vec![path("a.py")] }).await;
     world.save("a.py", "a = 9\n");
@@ -105,7 +105,7 @@ async fn a_conflict_is_given_up_so_that_the_next_look_is_at_the_present_file() {
 
 /// A change that was being checked when its run ended is not submitted afterwards.
 #[tokio::test]
-async fn whoever_goes_away_while_a_check_runs_has_handed_nothing_in() {
+async fn a_run_that_ends_during_a_check_submits_nothing() {
     let world = World::new(&[("a.py", "a = 1\n")]);
     let (options, begun) = unending(&world);
     let task = TaskId::parse("edit-1").unwrap();
@@ -143,7 +143,7 @@ async fn after_a_conflict_all_files_are_read_again_and_not_only_the_touched_ones
 }
 
 #[tokio::test]
-async fn what_the_policy_denies_is_not_read() {
+async fn a_draft_call_does_not_read_paths_denied_by_the_policy() {
     let world = World::new(&[("a.py", "a = 1\n"), ("secrets/b.py", "b = 1\n")]);
     world.save(".moothall/policy.toml", "version = 1\n[paths]\ndeny = [\"secrets/**\"]\n");
     let paths = ["a.py", "secrets/b.py"].map(path).to_vec();
@@ -154,7 +154,7 @@ async fn what_the_policy_denies_is_not_read() {
 }
 
 #[tokio::test]
-async fn drafts_of_others_are_no_drafts_of_an_agent() {
+async fn a_draft_of_another_worker_is_unknown_to_a_draft_call() {
     let world = World::new(&[("Makefile", "all:\n")]);
     let other = DraftCaller::new(Principal::worker("somebody else"));
     let store = world.open();

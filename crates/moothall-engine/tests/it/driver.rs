@@ -55,7 +55,7 @@ async fn whole_run() -> BTreeSet<String> {
 }
 
 #[tokio::test]
-async fn a_run_is_driven_to_its_end_and_everything_is_kept() {
+async fn a_run_is_executed_to_its_end_and_stored() {
     let world = world().await;
     let performer = Arc::new(Counting::default());
     assert_eq!(drive(&world, &performer).await.unwrap(), done());
@@ -66,7 +66,7 @@ async fn a_run_is_driven_to_its_end_and_everything_is_kept() {
 }
 
 #[tokio::test]
-async fn a_run_stopped_after_any_answer_goes_on_and_asks_nothing_twice() {
+async fn a_run_stopped_after_any_answer_resumes_without_repeats() {
     let whole = whole_run().await;
     for answered in 0..=BRANCHES {
         let world = world().await;
@@ -84,7 +84,7 @@ async fn a_run_stopped_after_any_answer_goes_on_and_asks_nothing_twice() {
 }
 
 #[tokio::test]
-async fn a_finished_run_driven_again_asks_nobody_and_says_nothing_new() {
+async fn resuming_a_finished_run_makes_no_calls_and_emits_no_events() {
     let world = world().await;
     drive(&world, &Arc::default()).await.unwrap();
     let keys = world.keys().await;
@@ -95,7 +95,7 @@ async fn a_finished_run_driven_again_asks_nobody_and_says_nothing_new() {
 }
 
 #[tokio::test]
-async fn the_order_in_which_answers_come_makes_no_difference() {
+async fn a_run_does_not_depend_on_the_order_of_answers() {
     let whole = whole_run().await;
     for slow in ["m1", "m2", "m3", "m4"] {
         let world = world().await;
@@ -117,7 +117,7 @@ async fn no_more_effects_are_performed_at_once_than_allowed() {
 }
 
 #[tokio::test]
-async fn an_answer_to_another_question_is_never_used() {
+async fn a_journaled_answer_to_a_different_request_is_refused() {
     let world = world().await;
     stop_after(&world, 1).await;
 
@@ -132,7 +132,7 @@ async fn an_answer_to_another_question_is_never_used() {
 }
 
 #[tokio::test]
-async fn a_used_up_budget_pauses_the_run_and_keeps_what_was_under_way() {
+async fn a_used_up_budget_pauses_the_run_and_keeps_calls_in_progress() {
     let world = world().await;
     for number in 1..=2 {
         let delay = BTreeMap::from([("m4", Duration::from_millis(30))]);
@@ -153,7 +153,7 @@ async fn a_used_up_budget_pauses_the_run_and_keeps_what_was_under_way() {
 }
 
 #[tokio::test]
-async fn a_refused_key_pauses_the_run_and_with_another_one_the_same_is_asked() {
+async fn a_refused_api_key_pauses_the_run_and_its_calls_are_repeated_later() {
     let world = world().await;
     let refuse = BTreeMap::from([("m2", FailureKind::Auth), ("m3", FailureKind::Auth)]);
     let performer = Arc::new(Counting { refuse, ..Counting::default() });
@@ -173,7 +173,7 @@ async fn a_refused_key_pauses_the_run_and_with_another_one_the_same_is_asked() {
 }
 
 #[tokio::test]
-async fn a_refused_key_is_the_answer_of_a_run_that_nobody_can_let_go_on() {
+async fn a_refused_api_key_fails_a_run_that_cannot_be_resumed() {
     let world = world().await;
     let refuse = BTreeMap::from([("answer", FailureKind::Auth)]);
     let performer = Arc::new(Counting { refuse, ..Counting::default() });
@@ -181,7 +181,7 @@ async fn a_refused_key_is_the_answer_of_a_run_that_nobody_can_let_go_on() {
     let request = ModelRequest::ask("openai/gpt-4.1-mini".parse().unwrap(), "Why?", 50);
     let mut workflow =
         AskWorkflow::new(request, Box::new(|_: &serde_json::Value| Vec::new())).unwrap();
-    let ended = driver.without_return().drive(&mut workflow).await.unwrap();
+    let ended = driver.without_resume().drive(&mut workflow).await.unwrap();
     let RunExit::Done(outcome) = ended else { panic!("{ended:?}") };
     assert_eq!(outcome.conclusion, Conclusion::Failed { kind: FailureKind::Auth });
 }
@@ -194,7 +194,7 @@ async fn another_process_can_cancel_the_run() {
     let run_id = world.run_id.clone();
     let wish = async move {
         tokio::time::sleep(Duration::from_millis(50)).await;
-        store.ask(&run_id, ControlRequest::Cancel).await.unwrap();
+        store.request_control(&run_id, ControlRequest::Cancel).await.unwrap();
     };
     let (ended, ()) = tokio::join!(drive(&world, &hanging), wish);
     assert_eq!(ended.unwrap(), RunExit::Cancelled);
@@ -204,7 +204,7 @@ async fn another_process_can_cancel_the_run() {
 }
 
 #[tokio::test]
-async fn a_run_pauses_at_a_persons_wish_and_goes_on_when_it_is_driven_again() {
+async fn a_run_pauses_on_request_and_can_be_resumed() {
     let world = world().await;
     // `m1` takes longer than one poll interval, and is journaled before the pause.
     let delay = BTreeMap::from([("m1", Duration::from_millis(700))]);
@@ -215,7 +215,7 @@ async fn a_run_pauses_at_a_persons_wish_and_goes_on_when_it_is_driven_again() {
         while performer.asked.lock().unwrap().is_empty() {
             tokio::task::yield_now().await;
         }
-        world.store.ask(&world.run_id, ControlRequest::Pause).await.unwrap();
+        world.store.request_control(&world.run_id, ControlRequest::Pause).await.unwrap();
     };
     let (ended, ()) = tokio::join!(driver.at_once(1).drive(&mut workflow), wish);
     assert_eq!(ended.unwrap(), RunExit::Paused(RunPause::Person));
@@ -224,23 +224,23 @@ async fn a_run_pauses_at_a_persons_wish_and_goes_on_when_it_is_driven_again() {
     assert_eq!(row.state, RunState::Paused);
 
     assert_eq!(drive(&world, &Arc::default()).await.unwrap(), done());
-    assert_eq!(world.store.wishes(&world.run_id).await.unwrap(), BTreeSet::new());
+    assert_eq!(world.store.control_requests(&world.run_id).await.unwrap(), BTreeSet::new());
 }
 
 #[tokio::test]
-async fn a_pause_that_is_asked_for_before_driving_begins_is_heeded_where_that_is_wanted() {
+async fn an_earlier_pause_request_is_honoured_only_if_configured() {
     let world = world().await;
-    world.store.ask(&world.run_id, ControlRequest::Pause).await.unwrap();
+    world.store.request_control(&world.run_id, ControlRequest::Pause).await.unwrap();
     let delay = BTreeMap::from([("m1", Duration::from_millis(700))]);
     let performer = Arc::new(Counting { delay, ..Counting::default() });
     let driver = RunDriver::new(Arc::clone(&world.store), performer, world.run_id.clone());
     let mut workflow = FanOut::new(BRANCHES);
-    let ended = driver.at_once(1).heed_pause().drive(&mut workflow).await;
+    let ended = driver.at_once(1).honor_pause().drive(&mut workflow).await;
     assert_eq!(ended.unwrap(), RunExit::Paused(RunPause::Person));
 }
 
 #[tokio::test]
-async fn what_was_spent_is_kept_with_every_answer_and_while_one_is_awaited() {
+async fn spending_is_stored_with_every_answer_and_during_calls() {
     let world = world().await;
     let spent = async || {
         let row = world.store.run(&world.run_id).await.unwrap().unwrap();
@@ -264,7 +264,7 @@ async fn what_was_spent_is_kept_with_every_answer_and_while_one_is_awaited() {
 }
 
 #[tokio::test]
-async fn whoever_listens_hears_every_new_event_once_and_in_order() {
+async fn an_event_listener_receives_every_new_event_once_in_order() {
     let world = world().await;
     let heard = Arc::new(std::sync::Mutex::new(Vec::new()));
     for _ in 0..2 {
@@ -281,7 +281,7 @@ async fn whoever_listens_hears_every_new_event_once_and_in_order() {
 }
 
 #[tokio::test]
-async fn a_question_is_driven_through_the_real_gateway() {
+async fn a_question_runs_through_the_real_gateway() {
     let world = world().await;
     let gateway = Gateway::new(GatewayOptions {
         catalog: Catalog::built_in().unwrap(),

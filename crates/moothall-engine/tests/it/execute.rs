@@ -66,7 +66,7 @@ async fn perform(world: &World, executor: &Arc<Leaving>, effect: &Effect) -> Eff
 }
 
 #[tokio::test]
-async fn inputs_come_from_the_store_and_what_was_left_goes_there() {
+async fn an_execution_reads_inputs_from_and_writes_outputs_to_the_store() {
     let world = world().await;
     let input = b"a,b\n1,2\n";
     world.store.keep_artifact(&world.run_id, input).await.unwrap();
@@ -94,7 +94,7 @@ async fn inputs_come_from_the_store_and_what_was_left_goes_there() {
 }
 
 #[tokio::test]
-async fn an_input_that_nobody_kept_is_our_failure_and_nothing_runs() {
+async fn an_execution_with_an_unstored_input_fails_without_running() {
     let world = world().await;
     let executor = Arc::new(Leaving::default());
     let effect = request(BTreeMap::from([(path("data.csv"), file(b"never kept"))]));
@@ -108,7 +108,7 @@ async fn an_input_that_nobody_kept_is_our_failure_and_nothing_runs() {
 }
 
 #[tokio::test]
-async fn a_sandbox_that_cannot_be_had_is_told_as_it_is() {
+async fn a_sandbox_failure_is_reported_unchanged() {
     let world = world().await;
     let failure = SandboxFailure {
         kind: SandboxFailureKind::NoEngine,
@@ -120,7 +120,7 @@ async fn a_sandbox_that_cannot_be_had_is_told_as_it_is() {
 }
 
 #[tokio::test]
-async fn model_calls_go_where_they_went_before() {
+async fn the_sandbox_performer_forwards_model_calls() {
     let world = world().await;
     let models = Arc::new(Counting { costs: true, ..Counting::default() });
     let performer = SandboxPerformer::new(

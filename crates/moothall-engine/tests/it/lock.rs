@@ -3,7 +3,7 @@ use moothall_engine::{EngineError, RunLock};
 use crate::support::world;
 
 #[tokio::test]
-async fn one_run_has_one_driver() {
+async fn a_run_lock_is_held_by_one_process() {
     let world = world().await;
     let folder = world.folder.path().join("locks");
     let lock = RunLock::take(&folder, &world.run_id).unwrap();

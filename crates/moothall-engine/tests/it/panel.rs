@@ -342,7 +342,7 @@ impl Store for Dying {
                     Err(io::Error::from(io::ErrorKind::StorageFull).into())
                 }
                 Death::CancelledAtPause if commit.state == Some(RunState::Paused) => {
-                    self.inner.ask(&id, ControlRequest::Cancel).await?;
+                    self.inner.request_control(&id, ControlRequest::Cancel).await?;
                     self.inner.commit(&id, commit).await
                 }
                 Death::Before(_) | Death::After(_) | Death::Full(..) | Death::CancelledAtPause => {
@@ -416,28 +416,28 @@ impl Store for Dying {
     ) -> StoreFuture<'a, Option<Vec<u8>>> {
         self.inner.artifact(id, sha256)
     }
-    fn ask<'a>(&'a self, id: &'a RunId, wish: ControlRequest) -> StoreFuture<'a, ()> {
-        self.inner.ask(id, wish)
+    fn request_control<'a>(&'a self, id: &'a RunId, wish: ControlRequest) -> StoreFuture<'a, ()> {
+        self.inner.request_control(id, wish)
     }
-    fn withdraw<'a>(&'a self, id: &'a RunId, wish: ControlRequest) -> StoreFuture<'a, ()> {
-        self.inner.withdraw(id, wish)
+    fn clear_control<'a>(&'a self, id: &'a RunId, wish: ControlRequest) -> StoreFuture<'a, ()> {
+        self.inner.clear_control(id, wish)
     }
-    fn wishes<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, BTreeSet<ControlRequest>> {
+    fn control_requests<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, BTreeSet<ControlRequest>> {
         let next = self.commits.load(Ordering::SeqCst) + 1;
         match self.death {
             Death::Full(from, until) if (from..until).contains(&next) => {
                 Box::pin(async { Err(io::Error::from(io::ErrorKind::StorageFull).into()) })
             }
-            _ => self.inner.wishes(id),
+            _ => self.inner.control_requests(id),
         }
     }
-    fn wished<'a>(
+    fn runs_with_control_request<'a>(
         &'a self,
         ids: &'a [RunId],
         wish: ControlRequest,
     ) -> StoreFuture<'a, BTreeSet<RunId>> {
         self.looks.fetch_add(1, Ordering::SeqCst);
-        self.inner.wished(ids, wish)
+        self.inner.runs_with_control_request(ids, wish)
     }
     fn approve<'a>(&'a self, id: &'a RunId, approval: MoveApproval) -> StoreFuture<'a, ()> {
         self.inner.approve(id, approval)
@@ -460,8 +460,8 @@ impl Store for Dying {
     fn delete_runs<'a>(&'a self, ids: &'a [RunId]) -> StoreFuture<'a, ()> {
         self.inner.delete_runs(ids)
     }
-    fn give_back(&self) -> StoreFuture<'_, u64> {
-        self.inner.give_back()
+    fn reclaim_space(&self) -> StoreFuture<'_, u64> {
+        self.inner.reclaim_space()
     }
 }
 

@@ -47,13 +47,13 @@ impl Workflow for Asks {
 async fn drive(world: &World, said: Option<MoveReview>) -> RunExit {
     let performer = Arc::new(Counting::default());
     let driver = RunDriver::new(Arc::clone(&world.store), performer.clone(), world.run_id.clone());
-    let ended = driver.person_says(said).drive(&mut Asks).await.unwrap();
+    let ended = driver.person_review(said).drive(&mut Asks).await.unwrap();
     assert!(performer.asked.lock().unwrap().is_empty(), "a performer was asked for a person");
     ended
 }
 
 #[tokio::test]
-async fn no_performer_makes_up_what_only_a_person_or_the_driver_can_answer() {
+async fn performers_do_not_answer_review_questions() {
     let gateway = Gateway::new(GatewayOptions {
         catalog: Catalog::built_in().unwrap(),
         keys: BTreeMap::new(),
@@ -69,7 +69,7 @@ async fn no_performer_makes_up_what_only_a_person_or_the_driver_can_answer() {
 }
 
 #[tokio::test]
-async fn a_question_that_nobody_answers_pauses_the_run_again_and_again() {
+async fn an_unanswered_review_question_pauses_the_run_every_time() {
     let world = world().await;
     let words = "0 moves need review before the debates".to_owned();
     for pause in 1..=2 {
@@ -82,7 +82,7 @@ async fn a_question_that_nobody_answers_pauses_the_run_again_and_again() {
 }
 
 #[tokio::test]
-async fn what_a_person_says_is_kept_and_not_asked_again() {
+async fn a_review_answer_is_journaled_and_not_requested_again() {
     let world = world().await;
     drive(&world, None).await;
     let what = ReviewAction::Veto { move_id: "m1".to_owned(), why: String::new() };

@@ -91,11 +91,15 @@ async fn a_debate_in_a_sandbox_ends_like_one_in_this_process(engine: EngineName)
     driver(&here, &Arc::default()).drive(&mut Panel::new(2)).await.unwrap();
 
     let real = open(engine, 2, 2 << 30).await;
-    let lobby = Arc::new(GuestPool::new(real.rooms.clone()));
-    let walls = IsolationMode::Rooms { lobby, on_failure: GuestFailurePolicy::Fail };
+    let guest_pool = Arc::new(GuestPool::new(real.rooms.clone()));
+    let isolation_mode = IsolationMode::Guests { guest_pool, on_failure: GuestFailurePolicy::Fail };
     let there = world().await;
     let performer = Arc::new(Speaking::default());
-    let ended = driver(&there, &performer).walls(walls).drive(&mut Panel::new(2)).await.unwrap();
+    let ended = driver(&there, &performer)
+        .isolation(isolation_mode)
+        .drive(&mut Panel::new(2))
+        .await
+        .unwrap();
     assert!(matches!(ended, RunExit::Done(_)), "{ended:?}");
 
     let (here, there) = (here.left().await, there.left().await);
@@ -120,13 +124,19 @@ async fn a_debate_in_a_sandbox_ends_like_one_in_this_process(engine: EngineName)
 async fn a_guest_that_is_given_back_is_replayed_into_a_fresh_one(engine: EngineName) {
     // Memory for one sandbox: a waiting debate gets the one that is idle.
     let real = open(engine, 0, 400 << 20).await;
-    let lobby = GuestPool::new(real.rooms.clone()).idle(Duration::from_millis(1));
-    let walls =
-        IsolationMode::Rooms { lobby: Arc::new(lobby), on_failure: GuestFailurePolicy::Fail };
+    let guest_pool = GuestPool::new(real.rooms.clone()).idle(Duration::from_millis(1));
+    let isolation_mode = IsolationMode::Guests {
+        guest_pool: Arc::new(guest_pool),
+        on_failure: GuestFailurePolicy::Fail,
+    };
     let world = world().await;
     let latency = Duration::from_millis(200);
     let performer = Arc::new(Speaking { latency, ..Speaking::default() });
-    let ended = driver(&world, &performer).walls(walls).drive(&mut Panel::new(2)).await.unwrap();
+    let ended = driver(&world, &performer)
+        .isolation(isolation_mode)
+        .drive(&mut Panel::new(2))
+        .await
+        .unwrap();
     assert!(matches!(ended, RunExit::Done(_)), "{ended:?}");
     let left = world.left().await;
     let ends = left.answers.values().filter_map(|(_, result)| match result {
@@ -147,7 +157,7 @@ mod real_microvm {
     }
 
     #[tokio::test]
-    async fn a_microvm_that_is_given_back_is_replayed_into_a_fresh_one() {
+    async fn a_debate_is_replayed_into_a_new_microvm_after_its_release() {
         a_guest_that_is_given_back_is_replayed_into_a_fresh_one(EngineName::Microvm).await;
     }
 }

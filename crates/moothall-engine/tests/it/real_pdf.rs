@@ -154,7 +154,7 @@ async fn check(
     let options = PoolOptions { idle: 0, memory: MemoryBudget::new(2 << 30) };
     let executor = Arc::new(SandboxExecutor::new(SandboxRunner::new(chosen, options)));
     let folder = DocumentFolder::new(documents.path().to_owned(), Some(executor.clone()))
-        .with_pdf_patience(patience);
+        .with_pdf_timeout(patience);
     let read = folder.read().await.unwrap();
     executor.shut_down().await;
     let texts: Vec<&str> = read
@@ -170,7 +170,7 @@ async fn check(
 }
 
 #[tokio::test]
-async fn runsc_reads_good_pdfs_and_survives_those_made_to_break_it() {
+async fn runsc_reads_good_pdfs_and_survives_malicious_ones() {
     let files = [
         ("bomb.pdf", hungry()),
         ("broken.pdf", b"%PDF-1.4\nnothing at all".to_vec()),

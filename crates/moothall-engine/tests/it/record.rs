@@ -8,7 +8,7 @@ use moothall_store::StoreError;
 use crate::support::{Counting, FanOut, world};
 
 #[tokio::test]
-async fn receipt_and_totals_follow_from_what_is_stored() {
+async fn receipt_and_totals_are_derived_from_the_stored_run() {
     let world = world().await;
     let before = RunRecord::read(&*world.store, &world.run_id).await.unwrap();
     assert_eq!(before.receipt(), None, "there is no verdict yet");

@@ -113,7 +113,7 @@ async fn drive(world: &World, performer: &Arc<Stopping>) -> RunExit {
 }
 
 #[tokio::test]
-async fn a_program_on_trial_goes_on_wherever_it_was_stopped() {
+async fn a_program_run_resumes_from_any_step() {
     let whole = world().await;
     let undisturbed = performer(&whole, usize::MAX);
     let end = drive(&whole, &undisturbed).await;

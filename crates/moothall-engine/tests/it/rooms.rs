@@ -66,7 +66,7 @@ impl Mirrors {
 }
 
 impl GuestProvider for Mirrors {
-    fn enter<'a>(
+    fn acquire<'a>(
         &'a self,
         _: &'a RunId,
         id: &'a EffectId,
@@ -129,7 +129,7 @@ impl GuestSession for Mirror {
         })
     }
 
-    fn tell(&mut self, id: EffectId, result: EffectResult) -> RoomFuture<'_, StepSummary> {
+    fn resume(&mut self, id: EffectId, result: EffectResult) -> RoomFuture<'_, StepSummary> {
         Box::pin(async move {
             self.told += 1;
             if let Some(told) = self.log.told.lock().unwrap().get_mut(self.id.as_str()) {
@@ -155,7 +155,7 @@ impl GuestSession for Mirror {
         &self.attestation
     }
 
-    fn leave(self: Box<Self>) {}
+    fn release(self: Box<Self>) {}
 }
 
 fn other_effect() -> moothall_core::Effect {
@@ -185,7 +185,7 @@ fn attestation() -> SandboxAttestation {
 
 fn in_rooms(rooms: Mirrors, on_failure: GuestFailurePolicy) -> (IsolationMode, Arc<Log>) {
     let log = Arc::clone(&rooms.log);
-    (IsolationMode::Rooms { lobby: Arc::new(GuestPool::new(rooms)), on_failure }, log)
+    (IsolationMode::Guests { guest_pool: Arc::new(GuestPool::new(rooms)), on_failure }, log)
 }
 
 /// The results of a run's children.
@@ -198,18 +198,22 @@ async fn ends(world: &World) -> BTreeMap<String, ChildEnd> {
     ends.collect()
 }
 
-async fn drive(walls: IsolationMode, performer: &Arc<Speaking>, moves: usize) -> (World, RunExit) {
+async fn drive(
+    isolation_mode: IsolationMode,
+    performer: &Arc<Speaking>,
+    moves: usize,
+) -> (World, RunExit) {
     let world = world().await;
-    let driver = driver(&world, performer).walls(walls);
+    let driver = driver(&world, performer).isolation(isolation_mode);
     let ended = driver.drive(&mut Panel::new(moves)).await.unwrap();
     (world, ended)
 }
 
 #[tokio::test]
-async fn what_happens_in_rooms_is_what_would_happen_here_and_the_end_tells_the_walls() {
+async fn debates_in_guests_end_like_local_ones_and_report_their_isolation() {
     let (here, _) = drive(IsolationMode::None, &Arc::default(), 3).await;
-    let (walls, log) = in_rooms(Mirrors::new(20), GuestFailurePolicy::Fail);
-    let (there, _) = drive(walls, &Arc::default(), 3).await;
+    let (isolation_mode, log) = in_rooms(Mirrors::new(20), GuestFailurePolicy::Fail);
+    let (there, _) = drive(isolation_mode, &Arc::default(), 3).await;
     assert_eq!(log.entered.lock().unwrap().len(), 3);
     assert_eq!(log.alive.load(Ordering::SeqCst), 0);
     let (here, there) = (ends(&here).await, ends(&there).await);
@@ -225,13 +229,13 @@ async fn what_happens_in_rooms_is_what_would_happen_here_and_the_end_tells_the_w
 }
 
 #[tokio::test]
-async fn a_room_that_lies_is_left_and_a_fresh_one_makes_it_good() {
+async fn a_guest_that_deviates_is_replaced_and_the_debate_succeeds() {
     let (whole, _) =
         drive(in_rooms(Mirrors::new(20), GuestFailurePolicy::Fail).0, &Arc::default(), 2).await;
     for fault in [Fault::LiesAfter(0), Fault::LiesAfter(4), Fault::LostAfter(3), Fault::WrongFile] {
-        let (walls, log) = in_rooms(Mirrors::faulty(&[fault]), GuestFailurePolicy::Fail);
+        let (isolation_mode, log) = in_rooms(Mirrors::faulty(&[fault]), GuestFailurePolicy::Fail);
         let performer = Arc::new(Speaking::default());
-        let (world, _) = drive(walls, &performer, 2).await;
+        let (world, _) = drive(isolation_mode, &performer, 2).await;
         assert_eq!(log.entered.lock().unwrap().len(), 4, "{fault:?}");
         let asked = performer.asked();
         assert!(!asked.contains(&"m1/another".to_owned()), "{fault:?}");
@@ -241,33 +245,34 @@ async fn a_room_that_lies_is_left_and_a_fresh_one_makes_it_good() {
 }
 
 #[tokio::test]
-async fn rooms_that_lie_twice_are_a_reason_to_fall_back_or_to_fail() {
+async fn guests_that_deviate_twice_cause_a_fallback_or_a_failure() {
     let lies = [Fault::LiesAfter(3), Fault::LiesAfter(5)];
     let words = "differed: the guest did not do what the debate does";
 
-    let (walls, log) = in_rooms(Mirrors::faulty(&lies), GuestFailurePolicy::Fallback);
-    let (world, _) = drive(walls, &Arc::default(), 1).await;
+    let (isolation_mode, log) = in_rooms(Mirrors::faulty(&lies), GuestFailurePolicy::Fallback);
+    let (world, _) = drive(isolation_mode, &Arc::default(), 1).await;
     assert_eq!(log.entered.lock().unwrap().len(), 2);
     let end = ends(&world).await.remove("m1").unwrap();
     assert_eq!(end.isolation, ChildIsolation::none(Some(words.to_owned())));
     assert!(matches!(end.outcome.conclusion, Conclusion::Debated(_)));
 
-    let (walls, _) = in_rooms(Mirrors::faulty(&lies), GuestFailurePolicy::Fail);
-    let (world, _) = drive(walls, &Arc::default(), 1).await;
+    let (isolation_mode, _) = in_rooms(Mirrors::faulty(&lies), GuestFailurePolicy::Fail);
+    let (world, _) = drive(isolation_mode, &Arc::default(), 1).await;
     let end = ends(&world).await.remove("m1").unwrap();
     assert_eq!(end.outcome.conclusion, Conclusion::NotDebated { why: words.to_owned() });
     assert_eq!(end.outcome.verdict, RunVerdict::Fail);
 }
 
 #[tokio::test]
-async fn without_any_room_a_debate_goes_on_here_at_once_and_says_why() {
+async fn a_debate_without_an_available_guest_runs_locally_and_says_why() {
     let failure = SandboxFailure {
         kind: SandboxFailureKind::Image,
         detail: "image `debate`: there is no image of that name".to_owned(),
     };
-    let lobby = Arc::new(GuestPool::closed(failure));
-    let walls = IsolationMode::Rooms { lobby, on_failure: GuestFailurePolicy::Fallback };
-    let (world, ended) = drive(walls, &Arc::default(), 2).await;
+    let guest_pool = Arc::new(GuestPool::unavailable(failure));
+    let isolation_mode =
+        IsolationMode::Guests { guest_pool, on_failure: GuestFailurePolicy::Fallback };
+    let (world, ended) = drive(isolation_mode, &Arc::default(), 2).await;
     assert!(matches!(ended, RunExit::Done(_)));
     for end in ends(&world).await.into_values() {
         let words = "image: the image of the sandbox is not built, or it is not what it was";
@@ -276,10 +281,10 @@ async fn without_any_room_a_debate_goes_on_here_at_once_and_says_why() {
 }
 
 #[tokio::test]
-async fn more_debates_than_rooms_wait_for_one_another() {
-    let (walls, log) = in_rooms(Mirrors::new(2), GuestFailurePolicy::Fail);
+async fn debates_beyond_the_number_of_guests_wait_for_a_free_one() {
+    let (isolation_mode, log) = in_rooms(Mirrors::new(2), GuestFailurePolicy::Fail);
     let performer = Arc::new(Speaking { seed: Some(7), ..Speaking::default() });
-    let (world, ended) = drive(walls, &performer, 5).await;
+    let (world, ended) = drive(isolation_mode, &performer, 5).await;
     assert!(matches!(ended, RunExit::Done(_)), "{ended:?}");
     assert_eq!(log.most_alive.load(Ordering::SeqCst), 2);
     assert_eq!(log.entered.lock().unwrap().len(), 5);
@@ -287,15 +292,15 @@ async fn more_debates_than_rooms_wait_for_one_another() {
 }
 
 #[tokio::test]
-async fn a_room_that_stands_idle_while_others_wait_is_given_back_and_the_debate_replayed() {
+async fn an_idle_guest_is_released_to_a_waiting_debate_and_replayed_later() {
     let rooms = Mirrors::new(1);
     let log = Arc::clone(&rooms.log);
-    let lobby = Arc::new(GuestPool::new(rooms).idle(Duration::from_millis(10)));
-    let walls = IsolationMode::Rooms { lobby, on_failure: GuestFailurePolicy::Fail };
+    let guest_pool = Arc::new(GuestPool::new(rooms).idle(Duration::from_millis(10)));
+    let isolation_mode = IsolationMode::Guests { guest_pool, on_failure: GuestFailurePolicy::Fail };
     // Every call takes longer than the idle limit, so the two children take turns.
     let latency = Duration::from_millis(40);
     let performer = Arc::new(Speaking { latency, ..Speaking::default() });
-    let (world, ended) = drive(walls, &performer, 2).await;
+    let (world, ended) = drive(isolation_mode, &performer, 2).await;
     assert!(matches!(ended, RunExit::Done(_)), "{ended:?}");
     assert_eq!(log.most_alive.load(Ordering::SeqCst), 1);
     let told = log.told.lock().unwrap().clone();
@@ -308,21 +313,21 @@ async fn a_room_that_stands_idle_while_others_wait_is_given_back_and_the_debate_
 }
 
 #[tokio::test]
-async fn an_idle_room_that_nobody_wants_is_kept() {
+async fn an_idle_guest_is_kept_while_no_debate_waits() {
     let rooms = Mirrors::new(2);
     let log = Arc::clone(&rooms.log);
-    let lobby = Arc::new(GuestPool::new(rooms).idle(Duration::from_millis(1)));
-    let walls = IsolationMode::Rooms { lobby, on_failure: GuestFailurePolicy::Fail };
+    let guest_pool = Arc::new(GuestPool::new(rooms).idle(Duration::from_millis(1)));
+    let isolation_mode = IsolationMode::Guests { guest_pool, on_failure: GuestFailurePolicy::Fail };
     let latency = Duration::from_millis(20);
     let performer = Arc::new(Speaking { latency, ..Speaking::default() });
     let world = world().await;
-    let driver = driver(&world, &performer).walls(walls).parallel_children(1);
+    let driver = driver(&world, &performer).isolation(isolation_mode).parallel_children(1);
     driver.drive(&mut Panel::new(1)).await.unwrap();
     assert_eq!(*log.entered.lock().unwrap(), ["m1"]);
 }
 
 #[tokio::test]
-async fn a_run_in_rooms_killed_in_any_commit_ends_like_one_that_was_not() {
+async fn a_run_in_guests_killed_in_any_commit_ends_the_same() {
     const MOVES: usize = 2;
     let (whole, _) =
         drive(in_rooms(Mirrors::new(20), GuestFailurePolicy::Fail).0, &Arc::default(), MOVES).await;
@@ -334,15 +339,15 @@ async fn a_run_in_rooms_killed_in_any_commit_ends_like_one_that_was_not() {
         let run_id = world.run_id.clone();
         let driver = |store: Arc<dyn Store>| {
             RunDriver::new(store, first.clone(), run_id)
-                .walls(in_rooms(Mirrors::new(20), GuestFailurePolicy::Fail).0)
+                .isolation(in_rooms(Mirrors::new(20), GuestFailurePolicy::Fail).0)
         };
         if dying.drive(driver, MOVES).await.is_some() {
             return;
         }
         let kept = world.store.journal(&world.run_id).await.unwrap();
         let second = Arc::new(Speaking::default());
-        let (walls, log) = in_rooms(Mirrors::new(20), GuestFailurePolicy::Fail);
-        let driver = crate::panel::driver(&world, &second).walls(walls);
+        let (isolation_mode, log) = in_rooms(Mirrors::new(20), GuestFailurePolicy::Fail);
+        let driver = crate::panel::driver(&world, &second).isolation(isolation_mode);
         driver.drive(&mut Panel::new(MOVES)).await.unwrap();
         let again: BTreeSet<String> = second.asked().into_iter().collect();
         assert!(kept.keys().all(|id| !again.contains(id.as_str())), "commit {at}");
@@ -355,20 +360,22 @@ async fn a_run_in_rooms_killed_in_any_commit_ends_like_one_that_was_not() {
 }
 
 #[tokio::test]
-async fn a_pause_leaves_the_rooms_and_the_debates_go_on_in_fresh_ones() {
+async fn a_pause_releases_the_guests_and_debates_resume_in_new_ones() {
     let world = world().await;
     let refuse = Some("round-2/critic/D1");
     let first = Arc::new(Speaking { refuse, ..Speaking::default() });
-    let (walls, log) = in_rooms(Mirrors::new(20), GuestFailurePolicy::Fail);
-    let ended = driver(&world, &first).walls(walls).drive(&mut Panel::new(2)).await.unwrap();
+    let (isolation_mode, log) = in_rooms(Mirrors::new(20), GuestFailurePolicy::Fail);
+    let ended =
+        driver(&world, &first).isolation(isolation_mode).drive(&mut Panel::new(2)).await.unwrap();
     assert!(matches!(ended, RunExit::Paused(RunPause::Budget(_))), "{ended:?}");
     // The tasks that hold the guests are aborted, which takes a moment.
     while log.alive.load(Ordering::SeqCst) > 0 {
         tokio::task::yield_now().await;
     }
     let second = Arc::new(Speaking::default());
-    let (walls, log) = in_rooms(Mirrors::new(20), GuestFailurePolicy::Fail);
-    let ended = driver(&world, &second).walls(walls).drive(&mut Panel::new(2)).await.unwrap();
+    let (isolation_mode, log) = in_rooms(Mirrors::new(20), GuestFailurePolicy::Fail);
+    let ended =
+        driver(&world, &second).isolation(isolation_mode).drive(&mut Panel::new(2)).await.unwrap();
     assert!(matches!(ended, RunExit::Done(_)), "{ended:?}");
     assert_eq!(log.entered.lock().unwrap().len(), 2);
     assert!(
@@ -377,15 +384,15 @@ async fn a_pause_leaves_the_rooms_and_the_debates_go_on_in_fresh_ones() {
 }
 
 #[tokio::test]
-async fn cancelling_leaves_no_room_behind() {
+async fn cancelling_a_run_stops_all_its_guests() {
     let world = world().await;
     let performer = Arc::new(Speaking { hang: Some("round-2/D1"), ..Speaking::default() });
-    let (walls, log) = in_rooms(Mirrors::new(20), GuestFailurePolicy::Fail);
-    let driver = driver(&world, &performer).walls(walls);
+    let (isolation_mode, log) = in_rooms(Mirrors::new(20), GuestFailurePolicy::Fail);
+    let driver = driver(&world, &performer).isolation(isolation_mode);
     let mut panel = Panel::new(2);
     let wish = async {
         performer.hears("m1/round-2/D1").await;
-        world.store.ask(&world.run_id, ControlRequest::Cancel).await.unwrap();
+        world.store.request_control(&world.run_id, ControlRequest::Cancel).await.unwrap();
     };
     let (ended, ()) = tokio::join!(driver.drive(&mut panel), wish);
     assert_eq!(ended.unwrap(), RunExit::Cancelled);

@@ -46,7 +46,7 @@ struct Server {
 /// One attempt to drive a machine.
 struct Attempt<'a> {
     server: &'a Server,
-    stage: &'a Arc<RunContext>,
+    context: &'a Arc<RunContext>,
     machine: String,
     steps: usize,
     left: usize,
@@ -76,7 +76,8 @@ impl DurableEngine for Attempt<'_> {
             assert_eq!(known, name, "a replay makes the same steps");
             return Ok(noted);
         }
-        let kept = self.stage.store.journal(&self.stage.run_id).await.map_err(EngineError::from)?;
+        let kept =
+            self.context.store.journal(&self.context.run_id).await.map_err(EngineError::from)?;
         let before = self.server.speaking.asked().len();
         let noted = self.perform(work).await;
         let asked = self.server.speaking.asked().split_off(before);
@@ -95,7 +96,7 @@ impl DurableEngine for Attempt<'_> {
         self.started.push_back(call);
     }
 
-    async fn child_left(&mut self) -> Result<(EffectId, ChildExit), Halt> {
+    async fn next_child_exit(&mut self) -> Result<(EffectId, ChildExit), Halt> {
         let at = self.left;
         self.left += 1;
         if let Some(known) = self.memory(|memory| memory.left.get(at).cloned()) {
@@ -103,12 +104,12 @@ impl DurableEngine for Attempt<'_> {
             return Ok(known);
         }
         let call = self.started.pop_front().unwrap();
-        let left = Box::pin(self.server.child(self.stage, &call)).await;
+        let left = Box::pin(self.server.child(self.context, &call)).await;
         self.memory(|memory| memory.left.push((call.id.clone(), left.clone())));
         Ok((call.id, left))
     }
 
-    async fn gone_on(&mut self, pause: u32) -> Result<Budget, Halt> {
+    async fn wait_for_resume(&mut self, pause: u32) -> Result<Budget, Halt> {
         assert!(pause < 5, "it pauses again and again");
         *self.server.waits.lock().unwrap() += 1;
         Ok(Budget::default())
@@ -139,15 +140,15 @@ impl Attempt<'_> {
 }
 
 impl Server {
-    fn attempt<'a>(&'a self, stage: &'a Arc<RunContext>, machine: String) -> Attempt<'a> {
+    fn attempt<'a>(&'a self, context: &'a Arc<RunContext>, machine: String) -> Attempt<'a> {
         *self.replays.lock().unwrap() += 1;
-        Attempt { server: self, stage, machine, steps: 0, left: 0, started: VecDeque::new() }
+        Attempt { server: self, context, machine, steps: 0, left: 0, started: VecDeque::new() }
     }
 
-    async fn child(&self, stage: &Arc<RunContext>, call: &ChildCall) -> ChildExit {
+    async fn child(&self, context: &Arc<RunContext>, call: &ChildCall) -> ChildExit {
         loop {
-            let mut attempt = self.attempt(stage, format!("{}/{}", call.id, call.pauses));
-            match drive_child(&mut attempt, stage, call).await {
+            let mut attempt = self.attempt(context, format!("{}/{}", call.id, call.pauses));
+            match drive_child(&mut attempt, context, call).await {
                 Ok(left) => return left,
                 Err(Halt::Suspended) => {}
                 Err(Halt::Broken(error)) => assert!(error.is_retryable(), "{error}"),
@@ -155,10 +156,10 @@ impl Server {
         }
     }
 
-    async fn run(&self, stage: &Arc<RunContext>) -> DurableRunExit {
+    async fn run(&self, context: &Arc<RunContext>) -> DurableRunExit {
         loop {
-            let mut attempt = self.attempt(stage, "run".to_owned());
-            match drive_run(&mut attempt, stage, &mut Panel::new(MOVES)).await {
+            let mut attempt = self.attempt(context, "run".to_owned());
+            match drive_run(&mut attempt, context, &mut Panel::new(MOVES)).await {
                 Ok(left) => return left,
                 Err(Halt::Suspended) => {}
                 Err(Halt::Broken(error)) => assert!(error.is_retryable(), "{error}"),
@@ -175,7 +176,7 @@ impl PerformerFactory for OneSpeaker {
         self.0.clone()
     }
 
-    fn most_of(&self, _: &Effect) -> CallCost {
+    fn max_cost(&self, _: &Effect) -> CallCost {
         CallCost::default()
     }
 }
@@ -184,28 +185,28 @@ fn server(speaking: &Arc<Speaking>) -> Server {
     Server { speaking: Arc::clone(speaking), ..Server::default() }
 }
 
-fn stage(world: &World, speaking: &Arc<Speaking>) -> Arc<RunContext> {
-    stage_with(world, speaking, Arc::clone(&world.store))
+fn context(world: &World, speaking: &Arc<Speaking>) -> Arc<RunContext> {
+    context_with(world, speaking, Arc::clone(&world.store))
 }
 
-fn stage_with(world: &World, speaking: &Arc<Speaking>, store: Arc<dyn Store>) -> Arc<RunContext> {
+fn context_with(world: &World, speaking: &Arc<Speaking>, store: Arc<dyn Store>) -> Arc<RunContext> {
     Arc::new(RunContext {
         store,
         run_id: world.run_id.clone(),
-        hands: Arc::new(OneSpeaker(Arc::clone(speaking))),
+        performers: Arc::new(OneSpeaker(Arc::clone(speaking))),
         budget: Budget::default(),
-        walls: IsolationMode::None,
+        isolation: IsolationMode::None,
         parallel_children: 2,
-        heard: RecentResults::default(),
-        lookout: Arc::default(),
+        recent: RecentResults::default(),
+        cancellation: Arc::default(),
     })
 }
 
 #[tokio::test]
-async fn a_run_in_waves_ends_like_one_of_the_local_engine() {
+async fn a_durable_run_ends_like_a_local_one() {
     let world = world().await;
     let speaking = Arc::new(Speaking::default());
-    let left = server(&speaking).run(&stage(&world, &speaking)).await;
+    let left = server(&speaking).run(&context(&world, &speaking)).await;
     assert_eq!(left, DurableRunExit::Done);
     assert_eq!(world.left().await, whole_run_of(MOVES).await);
     assert_eq!(speaking.asked().len(), MOVES * CALLS_PER_MOVE + 1);
@@ -216,7 +217,7 @@ async fn a_run_that_is_suspended_and_replayed_after_every_step_ends_the_same() {
     let world = world().await;
     let speaking = Arc::new(Speaking::default());
     let server = Server { suspends: true, ..server(&speaking) };
-    assert_eq!(server.run(&stage(&world, &speaking)).await, DurableRunExit::Done);
+    assert_eq!(server.run(&context(&world, &speaking)).await, DurableRunExit::Done);
     assert_eq!(world.left().await, whole_run_of(MOVES).await);
     assert_eq!(speaking.asked().len(), MOVES * CALLS_PER_MOVE + 1, "nothing is asked twice");
     let steps: usize = server.machines.lock().unwrap().values().map(|one| one.steps.len()).sum();
@@ -231,7 +232,7 @@ async fn workers_that_die_in_the_middle_of_steps_repeat_no_finished_call() {
         let speaking = Arc::new(Speaking { seed: Some(seed), ..Speaking::default() });
         let server = Server { dice: Some(Mutex::new(Dice::new(seed))), ..server(&speaking) };
         assert_eq!(
-            server.run(&stage(&world, &speaking)).await,
+            server.run(&context(&world, &speaking)).await,
             DurableRunExit::Done,
             "seed {seed}"
         );
@@ -240,39 +241,39 @@ async fn workers_that_die_in_the_middle_of_steps_repeat_no_finished_call() {
 }
 
 #[tokio::test]
-async fn a_store_that_is_full_for_a_while_costs_no_answer() {
+async fn a_temporarily_full_store_loses_no_answer() {
     let whole = whole_run_of(MOVES).await;
     for from in [2, 4] {
         let world = world().await;
         let speaking = Arc::new(Speaking::default());
         let store = Dying::new(Arc::clone(&world.store), Death::Full(from, from + 4));
-        let stage = stage_with(&world, &speaking, store);
-        assert_eq!(server(&speaking).run(&stage).await, DurableRunExit::Done);
+        let context = context_with(&world, &speaking, store);
+        assert_eq!(server(&speaking).run(&context).await, DurableRunExit::Done);
         assert_eq!(world.left().await, whole);
         assert_eq!(speaking.asked().len(), MOVES * CALLS_PER_MOVE + 1, "nothing is asked twice");
     }
 }
 
 #[tokio::test]
-async fn a_run_that_is_cancelled_while_it_comes_to_a_pause_waits_for_nobody() {
+async fn a_durable_run_cancelled_while_it_pauses_ends_without_waiting() {
     let world = world().await;
     let speaking = Arc::new(Speaking::default());
-    world.store.ask(&world.run_id, ControlRequest::Pause).await.unwrap();
+    world.store.request_control(&world.run_id, ControlRequest::Pause).await.unwrap();
     let store = Dying::new(Arc::clone(&world.store), Death::CancelledAtPause);
     let server = server(&speaking);
-    let stage = stage_with(&world, &speaking, store);
-    assert_eq!(server.run(&stage).await, DurableRunExit::Cancelled);
+    let context = context_with(&world, &speaking, store);
+    assert_eq!(server.run(&context).await, DurableRunExit::Cancelled);
     assert_eq!(*server.waits.lock().unwrap(), 0);
 }
 
 #[tokio::test]
-async fn a_cancelled_run_in_waves_stops_its_calls_and_says_so() {
+async fn cancelling_a_durable_run_stops_its_calls_and_is_recorded() {
     let world = world().await;
     let speaking = Arc::new(Speaking { hang: Some("m3/round-1/critic"), ..Speaking::default() });
-    let (server, stage) = (server(&speaking), stage(&world, &speaking));
-    let (left, ()) = tokio::join!(server.run(&stage), async {
+    let (server, context) = (server(&speaking), context(&world, &speaking));
+    let (left, ()) = tokio::join!(server.run(&context), async {
         speaking.hears("m3/round-1/critic").await;
-        world.store.ask(&world.run_id, ControlRequest::Cancel).await.unwrap();
+        world.store.request_control(&world.run_id, ControlRequest::Cancel).await.unwrap();
     });
     assert_eq!(left, DurableRunExit::Cancelled);
     let row = world.store.run(&world.run_id).await.unwrap().unwrap();
@@ -281,22 +282,22 @@ async fn a_cancelled_run_in_waves_stops_its_calls_and_says_so() {
 }
 
 #[tokio::test]
-async fn steps_that_wait_look_together_and_only_those_of_a_cancelled_run_hear_of_it() {
-    let (world, lookout) = (world().await, Arc::new(CancelPoller::default()));
+async fn waiting_steps_share_one_poll_and_only_cancelled_runs_are_notified() {
+    let (world, poller) = (world().await, Arc::new(CancelPoller::default()));
     let kept = Dying::new(Arc::clone(&world.store), Death::Before(usize::MAX));
     let store: Arc<dyn Store> = kept.clone();
     let other: RunId = "00000000-0000-7000-8000-0000000000ff".parse().unwrap();
     let mut steps = JoinSet::new();
     for number in 0..50 {
-        let (lookout, store) = (Arc::clone(&lookout), Arc::clone(&store));
+        let (poller, store) = (Arc::clone(&poller), Arc::clone(&store));
         let run_id = if number % 2 == 0 { world.run_id.clone() } else { other.clone() };
         steps.spawn(async move {
-            lookout.cancelled(&store, &run_id).await;
+            poller.cancelled(&store, &run_id).await;
             run_id
         });
     }
     tokio::time::sleep(Duration::from_millis(1200)).await;
-    world.store.ask(&world.run_id, ControlRequest::Cancel).await.unwrap();
+    world.store.request_control(&world.run_id, ControlRequest::Cancel).await.unwrap();
     for _ in 0..25 {
         assert_eq!(steps.join_next().await.unwrap().unwrap(), world.run_id);
     }
@@ -308,26 +309,26 @@ async fn steps_that_wait_look_together_and_only_those_of_a_cancelled_run_hear_of
     let before = kept.looks.load(Ordering::SeqCst);
     tokio::time::sleep(Duration::from_millis(1200)).await;
     assert_eq!(kept.looks.load(Ordering::SeqCst), before);
-    lookout.cancelled(&store, &world.run_id).await;
+    poller.cancelled(&store, &world.run_id).await;
 }
 
 #[tokio::test]
-async fn a_run_in_waves_pauses_where_somebody_asks_for_it_and_goes_on() {
+async fn a_durable_run_pauses_on_request_and_resumes() {
     let world = world().await;
     let speaking = Arc::new(Speaking::default());
-    world.store.ask(&world.run_id, ControlRequest::Pause).await.unwrap();
-    assert_eq!(server(&speaking).run(&stage(&world, &speaking)).await, DurableRunExit::Done);
+    world.store.request_control(&world.run_id, ControlRequest::Pause).await.unwrap();
+    assert_eq!(server(&speaking).run(&context(&world, &speaking)).await, DurableRunExit::Done);
     let detail = "paused on request".to_owned();
     assert_eq!(pauses(&world).await, [(1, PauseReason::Person, detail)]);
     assert_eq!(speaking.asked().len(), MOVES * CALLS_PER_MOVE + 1);
 }
 
 #[tokio::test]
-async fn a_run_in_waves_pauses_where_a_key_is_refused_and_asks_only_that_again() {
+async fn a_durable_run_pauses_on_a_refused_key_and_repeats_only_that_call() {
     let world = world().await;
     let lock_out = Some(("round-2/critic/D1", 1));
     let speaking = Arc::new(Speaking { lock_out, ..Speaking::default() });
-    assert_eq!(server(&speaking).run(&stage(&world, &speaking)).await, DurableRunExit::Done);
+    assert_eq!(server(&speaking).run(&context(&world, &speaking)).await, DurableRunExit::Done);
     let detail = "openai/gpt-4.1-mini: auth: a wrong key".to_owned();
     assert_eq!(pauses(&world).await, [(1, PauseReason::Failure, detail)]);
     assert_eq!(speaking.asked().len(), MOVES * CALLS_PER_MOVE + 2);

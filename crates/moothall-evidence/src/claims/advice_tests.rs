@@ -21,7 +21,7 @@ fn advice_about_shares_is_found() {
 }
 
 #[test]
-fn what_a_company_does_with_its_own_shares_is_no_advice() {
+fn buybacks_and_other_company_actions_are_not_investment_advice() {
     for text in [
         "The company bought back shares for $90 billion.",
         "It should sell its cloud unit and buy a rival.",

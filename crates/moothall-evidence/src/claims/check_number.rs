@@ -1,13 +1,13 @@
 //! Decides the verdict on one number of a sentence.
 
 use super::candidates::{CandidateFormula, ValueCandidate};
-use super::cited_text::{NumberMention, say};
+use super::cited_text::{NumberMention, find_mention};
 use super::clause;
 use super::context::SentenceContext;
-use super::diagnose::{diagnose, shown, would_support};
+use super::diagnose::{describe_candidate, diagnose, would_support};
 use super::fact_index::SheetIndex;
-use super::metric_terms::speaks_of;
-use super::period_cues::{can_be, compares};
+use super::metric_terms::mentions_metric;
+use super::period_cues::{allows_period, compares};
 use super::periods::calendar_years;
 use super::printed_number::PrintedNumber;
 use super::tolerance::{CandidateAgreement, NumberCloseness, agreement};
@@ -34,15 +34,17 @@ pub(crate) fn judge(
     if number.unit == PrintedUnit::Unreadable {
         return (ClaimVerdict::Unsupported, "these digits are not read".to_owned());
     }
-    let best = around.sheet.and_then(|sheet| best(number, around, sheet));
+    let best = around.sheet.and_then(|sheet| best_candidate(number, around, sheet));
     if let Some(found) = best
         && found.agreement.sign_is_right
         && found.period_is_right
     {
-        return (supported_by(&found), shown(number, found.candidate));
+        return (supported_by(&found), describe_candidate(number, found.candidate));
     }
-    let said = say(&around.context.passages, number);
-    if said == NumberMention::Yes || say(&around.context.headlines, number) == NumberMention::Yes {
+    let said = find_mention(&around.context.passages, number);
+    if said == NumberMention::Yes
+        || find_mention(&around.context.headlines, number) == NumberMention::Yes
+    {
         return (ClaimVerdict::Evidence, "the cited text says it".to_owned());
     }
     if let Some(found) = best {
@@ -51,7 +53,7 @@ pub(crate) fn judge(
         } else {
             ClaimVerdict::WrongSign
         };
-        return (verdict, shown(number, found.candidate));
+        return (verdict, describe_candidate(number, found.candidate));
     }
     if said == NumberMention::OtherDirection {
         let why = "the cited text says it in the other direction";
@@ -85,7 +87,7 @@ fn supported_by(found: &CandidateMatch<'_, '_>) -> ClaimVerdict {
     }
 }
 
-fn best<'c, 'a>(
+fn best_candidate<'c, 'a>(
     number: &PrintedNumber,
     around: &NumberCheckInput<'c, 'a>,
     sheet: &SheetIndex<'_>,
@@ -123,7 +125,7 @@ fn period_is_right(
         return false;
     }
     let calendar = sheet.fact(id).map(|fact| calendar_years(fact, sheet)).unwrap_or_default();
-    can_be(number.moment, id.period, &others, &calendar)
+    allows_period(number.period_cue, id.period, &others, &calendar)
 }
 
 fn without_support(
@@ -182,8 +184,8 @@ fn against_facts(
         // number that is called by the fact's name and matches a known mistake is an error, not an
         // assumption.
         let before = around.sentence.get(..number.start).unwrap_or_default();
-        let reach = clause::reach_of(before).to_lowercase();
-        let is_named = context.facts.iter().any(|fact| speaks_of(&fact.id.metric, &reach));
+        let reach = clause::clause_before(before).to_lowercase();
+        let is_named = context.facts.iter().any(|fact| mentions_metric(&fact.id.metric, &reach));
         let is_a_slip = is_explained && number.is_precise() && is_named;
         return if is_a_slip {
             (verdict, detail)

@@ -64,7 +64,7 @@ pub(crate) fn citations(sentence: &str) -> Vec<TextCitation> {
         let kind = bracket.name("kind").map_or("", |kind| kind.as_str());
         let rest = bracket.name("rest").map_or("", |rest| rest.as_str());
         if kind.starts_with('A') {
-            found.push(TextCitation { text: shown(kind), cited: CitationTarget::Assumption });
+            found.push(TextCitation { text: truncated(kind), cited: CitationTarget::Assumption });
             continue;
         }
         let mut kind = kind;
@@ -88,7 +88,7 @@ fn one(kind: &str, id: &str) -> TextCitation {
             Some((metric, period)) => {
                 let (metric, period) = (metric.trim().to_owned(), period.trim().to_owned());
                 return TextCitation {
-                    text: shown(&text),
+                    text: truncated(&text),
                     cited: CitationTarget::Fact { metric, period },
                 };
             }
@@ -96,27 +96,30 @@ fn one(kind: &str, id: &str) -> TextCitation {
         },
         "E0" => {
             let accession = id.to_owned();
-            return TextCitation { text: shown(&text), cited: CitationTarget::Event { accession } };
+            return TextCitation {
+                text: truncated(&text),
+                cited: CitationTarget::Event { accession },
+            };
         }
         "T0" => match passage(id) {
-            Some(cited) => return TextCitation { text: shown(&text), cited },
+            Some(cited) => return TextCitation { text: truncated(&text), cited },
             None => "a passage is cited as [T0:accession:item:paragraph]",
         },
         "U0" => match document(id) {
-            Some(cited) => return TextCitation { text: shown(&text), cited },
+            Some(cited) => return TextCitation { text: truncated(&text), cited },
             None => "a document is cited as [U0:document:passage]",
         },
         "N0" => match id.parse() {
             Ok(number) => {
                 return TextCitation {
-                    text: shown(&text),
+                    text: truncated(&text),
                     cited: CitationTarget::Headline { number },
                 };
             }
             Err(_) => "a headline is cited as [N0:number]",
         },
         kind if kind.starts_with('A') => {
-            return TextCitation { text: shown(&text), cited: CitationTarget::Assumption };
+            return TextCitation { text: truncated(&text), cited: CitationTarget::Assumption };
         }
         _ => "there is no such kind of citation",
     };
@@ -146,10 +149,10 @@ pub(crate) fn plain_item(item: &str) -> String {
 }
 
 fn malformed(text: &str, why: &'static str) -> TextCitation {
-    TextCitation { text: shown(text), cited: CitationTarget::Malformed { why } }
+    TextCitation { text: truncated(text), cited: CitationTarget::Malformed { why } }
 }
 
-fn shown(text: &str) -> String {
+fn truncated(text: &str) -> String {
     text.chars().take(MAX_SHOWN).collect()
 }
 

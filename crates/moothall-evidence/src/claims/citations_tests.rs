@@ -12,7 +12,7 @@ fn fact(metric: &str, period: &str) -> CitationTarget {
 }
 
 #[test]
-fn every_kind_is_read() {
+fn every_kind_of_citation_is_parsed() {
     check(
         "a [F0:Revenue:FY2025] b [E0:0000320193-25-000079] c [N0:12] d [A1: a guess, 5%; mine] e [A2] f [A]",
         &[
@@ -35,7 +35,7 @@ fn every_kind_is_read() {
 }
 
 #[test]
-fn several_may_stand_in_one_bracket() {
+fn one_bracket_may_contain_several_citations() {
     check("[F0:A:FY2025; F0:B:FY2024]", &[fact("A", "FY2025"), fact("B", "FY2024")]);
     check("[F0:A:FY2025, B:FY2024]", &[fact("A", "FY2025"), fact("B", "FY2024")]);
     check("[F0:A:FY2025; N0:3]", &[fact("A", "FY2025"), CitationTarget::Headline { number: 3 }]);
@@ -43,7 +43,7 @@ fn several_may_stand_in_one_bracket() {
 }
 
 #[test]
-fn what_could_not_exist_is_malformed() {
+fn an_impossible_citation_is_malformed() {
     for sentence in
         ["[F0:Revenue]", "[F0]", "[F0 Revenue FY2025]", "[T0:x:1A]", "[N0:first]", "[X1:y]"]
     {
@@ -56,12 +56,12 @@ fn what_could_not_exist_is_malformed() {
 }
 
 #[test]
-fn other_brackets_are_no_citations() {
+fn other_brackets_are_not_citations() {
     check("see [1], [note], [Table 3: x] and [sic]", &[]);
 }
 
 #[test]
-fn an_item_has_one_spelling() {
+fn item_names_are_normalized() {
     for item in ["1A", "Item 1A", "item 1a."] {
         assert_eq!(plain_item(item), "1a");
     }

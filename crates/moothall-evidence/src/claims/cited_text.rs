@@ -6,7 +6,7 @@ use super::numbers::numbers;
 use super::printed_number::PrintedNumber;
 use super::sentences::sentences;
 use super::tolerance::{NumberCloseness, closeness};
-use super::units::{PrintedCurrency, PrintedUnit, ten_to};
+use super::units::{PrintedCurrency, PrintedUnit, power_of_ten};
 use crate::text::is_unseen;
 
 /// Limit on the text read per passage, in bytes; paragraphs of filings are far shorter.
@@ -29,7 +29,8 @@ pub(crate) enum NumberMention {
 }
 
 /// Tables in filings give the scale in a heading, not with each amount.
-static IN_SCALE: ClaimRegex = ClaimRegex::new(r"(?i)\bin (?P<scale>thousand|million|billion)s\b");
+static TABLE_SCALE: ClaimRegex =
+    ClaimRegex::new(r"(?i)\bin (?P<scale>thousand|million|billion)s\b");
 
 pub(crate) static QUOTATION: ClaimRegex = ClaimRegex::new(r#"“([^“”]+)”|"([^"]+)""#);
 
@@ -48,7 +49,7 @@ impl<'a> CitedText<'a> {
         Self { text, numbers: found }
     }
 
-    fn says(&self, number: &PrintedNumber) -> NumberMention {
+    fn mention_of(&self, number: &PrintedNumber) -> NumberMention {
         let same = self.numbers.iter().filter(|said| {
             is_same_unit(number, said)
                 && closeness(number, said.value, false) == Some(NumberCloseness::Printed)
@@ -70,10 +71,10 @@ impl<'a> CitedText<'a> {
 }
 
 /// Whether any of the texts states the number.
-pub(crate) fn say(texts: &[CitedText<'_>], number: &PrintedNumber) -> NumberMention {
+pub(crate) fn find_mention(texts: &[CitedText<'_>], number: &PrintedNumber) -> NumberMention {
     let mut answer = NumberMention::No;
     for text in texts {
-        match text.says(number) {
+        match text.mention_of(number) {
             NumberMention::Yes => return NumberMention::Yes,
             NumberMention::OtherDirection => answer = NumberMention::OtherDirection,
             NumberMention::No => {}
@@ -104,7 +105,7 @@ pub(crate) fn misquoted<'t>(
 }
 
 fn scale_of_table(text: &str) -> Option<u32> {
-    let found = IN_SCALE.captures(text)?;
+    let found = TABLE_SCALE.captures(text)?;
     super::units::power_of(found.name("scale")?.as_str())
 }
 
@@ -113,7 +114,7 @@ fn in_scale(number: &PrintedNumber, power: u32) -> Option<PrintedNumber> {
     if number.scaled || !is_amount {
         return None;
     }
-    let scale = ten_to(power);
+    let scale = power_of_ten(power);
     Some(PrintedNumber {
         value: number.value.checked_mul(scale)?,
         step: number.step.checked_mul(scale)?,
@@ -126,7 +127,7 @@ fn is_same_unit(number: &PrintedNumber, said: &PrintedNumber) -> bool {
     let is_same_currency = match (number.currency, said.currency) {
         (Some(PrintedCurrency::AnyDollar), Some(PrintedCurrency::Code(code)))
         | (Some(PrintedCurrency::Code(code)), Some(PrintedCurrency::AnyDollar)) => {
-            PrintedCurrency::AnyDollar.can_mean(code)
+            PrintedCurrency::AnyDollar.matches_code(code)
         }
         (Some(number), Some(said)) => number == said,
         _ => true,
@@ -189,7 +190,7 @@ fn plain(text: &str) -> String {
 }
 
 #[cfg(test)]
-pub(crate) static ALL: &[&ClaimRegex] = &[&IN_SCALE, &QUOTATION];
+pub(crate) static ALL: &[&ClaimRegex] = &[&TABLE_SCALE, &QUOTATION];
 
 #[cfg(test)]
 #[path = "cited_text_tests.rs"]

@@ -39,7 +39,7 @@ pub enum LossMention {
 }
 
 /// Words farther from a number than this, in bytes, do not apply to it.
-const REACH: usize = 70;
+const MAX_WORD_DISTANCE: usize = 70;
 
 const COMPARATORS: &[(&str, NumberComparator)] = &[
     ("just under", NumberComparator::Nearly),
@@ -160,13 +160,13 @@ const DOWN: &[&str] = &[
 ];
 
 /// A direction word does not apply past these: "declined 2.8% before recovering 2.0%".
-const TURNS: &[&str] = &[
+const DIRECTION_BOUNDARIES: &[&str] = &[
     "before", "while", "then", "whereas", "but", "after", "although", "and", "despite", "against",
 ];
 
-/// A loss word does not apply past these. The list is shorter than `TURNS`: "a net loss of $430
-/// million against $317 million a year before".
-const OTHER_THINGS: &[&str] =
+/// A loss word does not apply past these. The list is shorter than `DIRECTION_BOUNDARIES`: "a net
+/// loss of $430 million against $317 million a year before".
+const LOSS_BOUNDARIES: &[&str] =
     &["while", "then", "whereas", "but", "although", "and", "despite", "into"];
 
 const UP_AFTER: &[&str] = &[
@@ -200,7 +200,7 @@ const FILLERS: &[&str] =
     &["year", "over", "on", "annual", "yearly", "yoy", "sequential", "quarterly", "organic", "net"];
 
 /// These reverse direction for a loss: an improved loss is smaller.
-const TURNED_BY_A_LOSS: &[&str] = &["improved", "improvement", "worsened"];
+const REVERSED_BY_LOSS: &[&str] = &["improved", "improvement", "worsened"];
 
 const LOSSES: &[&str] = &[
     "loss", "losses", "lost", "deficit", "negative", "burn", "burned", "burnt", "outflow",
@@ -216,8 +216,8 @@ const NOT_OWN_LOSSES: &[&str] = &["credit", "loan", "lease", "expected", "impair
 
 /// The part of the clause to the left of a number, in lower case. A bracket that holds only the
 /// number continues the clause before it: "cut inventories by $1.6bn (21.5%)".
-pub(crate) fn reach_of(left: &str) -> &str {
-    let near = last_bytes(left, REACH);
+pub(crate) fn clause_before(left: &str) -> &str {
+    let near = last_bytes(left, MAX_WORD_DISTANCE);
     let near = near
         .trim_end_matches(|c: char| c.is_whitespace() || "$€£¥+-−–~".contains(c))
         .strip_suffix('(')
@@ -246,7 +246,7 @@ pub(crate) fn first_bytes(text: &str, most: usize) -> &str {
 
 /// The text directly after a number.
 pub(crate) fn next_words(right: &str) -> &str {
-    first_bytes(right, REACH)
+    first_bytes(right, MAX_WORD_DISTANCE)
 }
 
 pub(crate) fn comparator(reach: &str) -> NumberComparator {
@@ -286,14 +286,14 @@ pub(crate) fn direction(reach: &str, right: &str, loss: LossMention) -> ChangeDi
         }
     }
     // "growth slowed to 6.4%": the verb describes how the rate moved, not its sign.
-    if ends_a_move(reach, "to") || ends_a_move(reach, "from") {
+    if is_change_endpoint(reach, "to") || is_change_endpoint(reach, "from") {
         return ChangeDirection::Unsaid;
     }
-    for word in words_from_the_right(over_a_list(reach)) {
-        if TURNS.contains(&word) {
+    for word in words_backwards(over_a_list(reach)) {
+        if DIRECTION_BOUNDARIES.contains(&word) {
             return ChangeDirection::Unsaid;
         }
-        let is_turned = loss != LossMention::Unsaid && TURNED_BY_A_LOSS.contains(&word);
+        let is_turned = loss != LossMention::Unsaid && REVERSED_BY_LOSS.contains(&word);
         if UP.contains(&word) {
             return if is_turned { ChangeDirection::Down } else { ChangeDirection::Up };
         }
@@ -305,7 +305,7 @@ pub(crate) fn direction(reach: &str, right: &str, loss: LossMention) -> ChangeDi
 }
 
 /// Whether the number is the start (`from`) or end (`to`) of a move.
-pub(crate) fn ends_a_move(reach: &str, word: &str) -> bool {
+pub(crate) fn is_change_endpoint(reach: &str, word: &str) -> bool {
     let bare = without_currency(reach);
     let bare = COMPARATORS
         .iter()
@@ -334,8 +334,8 @@ pub(crate) fn loss(reach: &str, right: &str) -> LossMention {
     if after.iter().any(|word| matches!(*word, "loss" | "deficit" | "outflow" | "burn")) {
         return LossMention::Beside;
     }
-    let turned: Vec<&str> = words_from_the_right(over_a_list(reach))
-        .take_while(|word| !OTHER_THINGS.contains(word))
+    let turned: Vec<&str> = words_backwards(over_a_list(reach))
+        .take_while(|word| !LOSS_BOUNDARIES.contains(word))
         .collect();
     let Some(at) = turned.iter().position(|word| LOSSES.contains(word)) else {
         let is_minus = turned.iter().any(|word| MINUSES.contains(word));
@@ -354,7 +354,7 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_ascii_alphabetic()).filter(|word| !word.is_empty())
 }
 
-fn words_from_the_right(text: &str) -> impl Iterator<Item = &str> {
+fn words_backwards(text: &str) -> impl Iterator<Item = &str> {
     text.rsplit(|c: char| !c.is_ascii_alphabetic()).filter(|word| !word.is_empty())
 }
 

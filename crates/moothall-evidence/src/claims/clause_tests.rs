@@ -1,12 +1,12 @@
 use super::{
-    ChangeDirection, LossMention, NumberComparator, comparator, direction, loss, reach_of,
+    ChangeDirection, LossMention, NumberComparator, clause_before, comparator, direction, loss,
 };
 
 /// Checks the words around a number; `#` marks its position.
 #[track_caller]
 fn check(sentence: &str, expected: (NumberComparator, ChangeDirection, LossMention)) {
     let (left, right) = sentence.split_once('#').unwrap();
-    let reach = reach_of(left);
+    let reach = clause_before(left);
     let loss = loss(reach, right);
     assert_eq!((comparator(reach), direction(reach, right, loss), loss), expected, "{sentence}");
 }
@@ -15,7 +15,7 @@ const EXACT: NumberComparator = NumberComparator::Exact;
 const UNSAID: (ChangeDirection, LossMention) = (ChangeDirection::Unsaid, LossMention::Unsaid);
 
 #[test]
-fn words_say_how_exact_a_number_is() {
+fn comparators_before_a_number_are_recognised() {
     for (words, expected) in [
         ("about $#", NumberComparator::About),
         ("roughly us$ #", NumberComparator::About),
@@ -33,7 +33,7 @@ fn words_say_how_exact_a_number_is() {
 }
 
 #[test]
-fn words_point_up_or_down() {
+fn words_for_increases_and_decreases_are_recognised() {
     for (words, expected) in [
         ("revenue grew #", ChangeDirection::Up),
         ("margins narrowed by # to", ChangeDirection::Down),
@@ -52,7 +52,7 @@ fn words_point_up_or_down() {
 }
 
 #[test]
-fn words_call_a_number_a_loss() {
+fn words_for_losses_are_recognised() {
     for (words, expected) in [
         ("a net loss of #", LossMention::Beside),
         ("a net loss per diluted share of $#", LossMention::Beside),
@@ -72,7 +72,7 @@ fn words_call_a_number_a_loss() {
 }
 
 #[test]
-fn a_better_loss_is_a_smaller_one() {
+fn an_improved_loss_is_a_decrease() {
     check("the net loss improved by #", (EXACT, ChangeDirection::Down, LossMention::Beside));
     check("the margin improved by #", (EXACT, ChangeDirection::Up, LossMention::Unsaid));
 }

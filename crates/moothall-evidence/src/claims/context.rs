@@ -61,7 +61,7 @@ impl<'a> SentenceContext<'a> {
                 });
             }
         }
-        context.find_candidates(index, speaks_of_a_mean(sentence));
+        context.find_candidates(index, mentions_average(sentence));
         context
     }
 
@@ -153,7 +153,7 @@ impl<'a> SentenceContext<'a> {
     }
 }
 
-fn speaks_of_a_mean(sentence: &str) -> bool {
+fn mentions_average(sentence: &str) -> bool {
     let lower = sentence.to_ascii_lowercase();
     lower.contains("averag") || lower.contains("mean ")
 }

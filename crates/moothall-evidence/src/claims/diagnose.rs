@@ -8,7 +8,7 @@ use super::fact_index::{FactRef, SheetIndex};
 use super::metric_terms;
 use super::printed_number::PrintedNumber;
 use super::tolerance::{NumberCloseness, agreement, as_printed, fits};
-use super::units::{PrintedUnit, ten_to};
+use super::units::{PrintedUnit, power_of_ten};
 use super::verdict::ClaimVerdict;
 use crate::evidence::{FactId, FactSource, FactUnit, FiscalPeriod};
 
@@ -23,7 +23,7 @@ pub(crate) fn diagnose(
     candidates: &[ValueCandidate<'_>],
 ) -> (ClaimVerdict, String) {
     if let Some(candidate) = of_another_scale(sheet, number, candidates) {
-        return (ClaimVerdict::WrongScale, shown(number, candidate));
+        return (ClaimVerdict::WrongScale, describe_candidate(number, candidate));
     }
     if let Some((fact, cited)) = of_another_period(sheet, number, cited) {
         return (ClaimVerdict::WrongPeriod, format!("it is {fact}, cited was {cited}"));
@@ -33,7 +33,7 @@ pub(crate) fn diagnose(
     }
     let of_unit = || candidates.iter().filter(|known| fits(number, known.unit, sheet.currency));
     if of_unit().next().is_none() {
-        let currency = number.currency.filter(|printed| !printed.can_mean(sheet.currency));
+        let currency = number.currency.filter(|printed| !printed.matches_code(sheet.currency));
         let why = match currency {
             Some(_) => format!("the sheet is in {}", sheet.currency),
             None => "no cited fact has this unit".to_owned(),
@@ -43,13 +43,13 @@ pub(crate) fn diagnose(
     let values: Vec<String> = of_unit()
         .filter(|known| !known.is_computed())
         .take(MAX_LISTED)
-        .map(|candidate| shown(number, candidate))
+        .map(|candidate| describe_candidate(number, candidate))
         .collect();
     (ClaimVerdict::WrongValue, values.join("; "))
 }
 
 /// Formats the candidate and its value in the number's unit for display.
-pub(crate) fn shown(number: &PrintedNumber, candidate: &ValueCandidate<'_>) -> String {
+pub(crate) fn describe_candidate(number: &PrintedNumber, candidate: &ValueCandidate<'_>) -> String {
     let value = as_printed(number, candidate).unwrap_or(candidate.value).round_dp(4).normalize();
     let unit = match number.unit {
         PrintedUnit::Percent => " %",
@@ -78,7 +78,7 @@ pub(crate) fn would_support<'a>(
     units
         .iter()
         .flat_map(|unit| sheet.of_magnitude(*unit, from, to))
-        .filter(|fact| metric_terms::speaks_of(&fact.id.metric, lower_sentence))
+        .filter(|fact| metric_terms::mentions_metric(&fact.id.metric, lower_sentence))
         .filter(|fact| is_fact(sheet, number, *fact, true))
         .min_by_key(|fact| preference(*fact))
         .map(|fact| fact.id)
@@ -121,7 +121,7 @@ fn of_another_scale<'c, 'a>(
         _ => &[],
     };
     let factors = powers.iter().flat_map(|power| {
-        let larger = ten_to(*power);
+        let larger = power_of_ten(*power);
         [Some(larger), Decimal::ONE.checked_div(larger)]
     });
     factors.flatten().find_map(|factor| {

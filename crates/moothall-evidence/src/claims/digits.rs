@@ -65,7 +65,7 @@ const OPERATORS: [char; 5] = ['*', '×', '/', '÷', '+'];
 const CONSTANTS: &[&str] = &["2", "4", "12", "100", "360", "365", "1000"];
 
 /// How far to the left to look for a formula, in bytes.
-const FORMULA_REACH: usize = 100;
+const MAX_FORMULA_DISTANCE: usize = 100;
 
 /// Limit on digit runs read per sentence; `MAX_NUMBERS` stops the check long before.
 const MAX_RUNS: usize = 1000;
@@ -116,7 +116,7 @@ fn run(masked: &str, start: usize, end: usize) -> Option<DigitRun> {
         run.currency = run.currency.or(Some(currency));
         run.tail += length;
     }
-    if run.is_bare() && (is_a_name(&run, before, after) || is_a_constant(&run, before, after)) {
+    if run.is_bare() && (is_name(&run, before, after) || is_constant(&run, before, after)) {
         return None;
     }
     if is_an_aside_or_negative(&run, before, &masked[run.tail..]) {
@@ -190,7 +190,7 @@ fn read_statement_bracket<'t>(run: &mut DigitRun, before: &str, after: &'t str) 
 
 /// Whether the digits are an ordinal (10th), technology (5G), form (10-K), span (12-month), name
 /// (Flight 610) or list marker (1.).
-fn is_a_name(run: &DigitRun, before: &str, after: &str) -> bool {
+fn is_name(run: &DigitRun, before: &str, after: &str) -> bool {
     let mut next = after.chars();
     let (first, second) = (next.next(), next.next());
     if first.is_some_and(char::is_alphabetic) {
@@ -222,8 +222,8 @@ fn follows_a_name(before: &str) -> bool {
     is_word && is_capitalised && (is_inside || is_acronym)
 }
 
-fn is_a_constant(run: &DigitRun, before: &str, after: &str) -> bool {
-    let left = last_bytes(before, FORMULA_REACH).trim_end();
+fn is_constant(run: &DigitRun, before: &str, after: &str) -> bool {
+    let left = last_bytes(before, MAX_FORMULA_DISTANCE).trim_end();
     let right = after.trim_start();
     let in_a_formula = left.ends_with(OPERATORS)
         || left.ends_with(" x")

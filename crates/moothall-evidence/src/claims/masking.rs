@@ -3,7 +3,7 @@
 use super::claim_regex::ClaimRegex;
 
 /// Matches are always blanked before numbers are read.
-pub(crate) static CERTAIN: ClaimRegex = ClaimRegex::new(concat!(
+pub(crate) static ALWAYS_MASKED: ClaimRegex = ClaimRegex::new(concat!(
     // Citations, well-formed or not.
     r"\[\s*[A-Z][0-9]{0,2}\s*(?::[^\[\]]*)?\]|\[\s*[FETNU]0\b[^\[\]]*\]",
     // URLs and accession numbers.
@@ -15,9 +15,9 @@ pub(crate) static CERTAIN: ClaimRegex = ClaimRegex::new(concat!(
     r"|\b401\(k\)|\b(?:Microsoft|Office|Dynamics)\s365\b",
 ));
 
-/// Matches are blanked unless [`GOES_ON`] matches after them: "Note 12" is a reference, "at a level
-/// 12% higher" is not.
-pub(crate) static UNLESS_IT_GOES_ON: ClaimRegex = ClaimRegex::new(concat!(
+/// Matches are blanked unless [`QUANTITY_SUFFIX`] matches after them: "Note 12" is a reference, "at
+/// a level 12% higher" is not.
+pub(crate) static MASKED_UNLESS_QUANTITY: ClaimRegex = ClaimRegex::new(concat!(
     r"\b(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?",
     r"|Sept?(?:ember)?|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)\.?",
     r"\s+[0-9]{1,2}(?:st|nd|rd|th)?(?:,?\s+[0-9]{4})?\b",
@@ -31,7 +31,7 @@ pub(crate) static UNLESS_IT_GOES_ON: ClaimRegex = ClaimRegex::new(concat!(
 ));
 
 /// Text that makes the preceding digits a quantity.
-pub(crate) static GOES_ON: ClaimRegex = ClaimRegex::new(concat!(
+pub(crate) static QUANTITY_SUFFIX: ClaimRegex = ClaimRegex::new(concat!(
     r"^(?:[.,][0-9]|[-\s]?(?:%|(?i:percent|per\s?cent|percentage|pct|bps|bp|basis|points|pp|x|times",
     r"|fold|trillion|billion|million|thousand|bn|mn|tn|days)\b))",
 ));
@@ -39,12 +39,12 @@ pub(crate) static GOES_ON: ClaimRegex = ClaimRegex::new(concat!(
 /// Replaces everything that is not a claim by spaces. Byte offsets are preserved.
 pub(crate) fn masked(sentence: &str) -> String {
     let mut blank = vec![false; sentence.len()];
-    for found in CERTAIN.find_iter(sentence) {
+    for found in ALWAYS_MASKED.find_iter(sentence) {
         blank[found.range()].fill(true);
     }
-    for found in UNLESS_IT_GOES_ON.find_iter(sentence) {
+    for found in MASKED_UNLESS_QUANTITY.find_iter(sentence) {
         let rest = sentence.get(found.end()..).unwrap_or_default();
-        if !GOES_ON.is_match(rest) {
+        if !QUANTITY_SUFFIX.is_match(rest) {
             blank[found.range()].fill(true);
         }
     }

@@ -3,7 +3,7 @@
 //! income of 2021.
 
 /// Words that name a metric, keyed by the part of the metric id before the first `.`.
-const WORDS: &[(&str, &[&str])] = &[
+const METRIC_WORDS: &[(&str, &[&str])] = &[
     ("Revenue", &["revenue", "net sales", "total sales", "turnover", "top line"]),
     ("NetIncome", &["net income", "net profit", "net loss", "earned", "earnings", "profit"]),
     ("OperatingIncome", &["operating income", "operating profit", "operating loss", "ebit"]),
@@ -64,7 +64,7 @@ const WORDS: &[(&str, &[&str])] = &[
 ];
 
 /// Qualifiers that reduce a metric to a part of it: "services revenue", "China sales".
-const PARTS: &[&str] = &[
+const PART_QUALIFIERS: &[&str] = &[
     "services",
     "service",
     "iphone",
@@ -88,14 +88,15 @@ const PARTS: &[&str] = &[
 ];
 
 /// Whether the sentence, in lower case, mentions the metric.
-pub(crate) fn speaks_of(metric: &str, lower_sentence: &str) -> bool {
+pub(crate) fn mentions_metric(metric: &str, lower_sentence: &str) -> bool {
     let base = metric.split('.').next().unwrap_or(metric);
-    let words = WORDS.iter().find(|(name, _)| *name == base).map_or(&[][..], |(_, words)| words);
+    let words =
+        METRIC_WORDS.iter().find(|(name, _)| *name == base).map_or(&[][..], |(_, words)| words);
     words.iter().any(|word| {
         lower_sentence.match_indices(word).any(|(at, _)| {
             let before = lower_sentence[..at].trim_end();
             let qualifier = before.rsplit(' ').next().unwrap_or_default();
-            !PARTS.contains(&qualifier) || word.starts_with("deferred")
+            !PART_QUALIFIERS.contains(&qualifier) || word.starts_with("deferred")
         })
     })
 }

@@ -1,7 +1,7 @@
-use super::speaks_of;
+use super::mentions_metric;
 
 #[test]
-fn a_sentence_speaks_of_a_metric_by_its_words() {
+fn a_metric_is_recognised_by_its_terms_in_a_sentence() {
     for (metric, sentence, expected) in [
         ("Revenue", "revenue rose", true),
         ("Revenue.yoy", "net sales rose", true),
@@ -12,6 +12,6 @@ fn a_sentence_speaks_of_a_metric_by_its_words() {
         ("NetIncome", "revenue rose", false),
         ("Unheard", "revenue rose", false),
     ] {
-        assert_eq!(speaks_of(metric, sentence), expected, "{metric}: {sentence}");
+        assert_eq!(mentions_metric(metric, sentence), expected, "{metric}: {sentence}");
     }
 }

@@ -5,11 +5,11 @@ use rust_decimal::Decimal;
 use super::claim_regex::ClaimRegex;
 use super::clause::{self, ChangeDirection};
 use super::digits::PrintedSign;
-use super::period_cues::moment;
+use super::period_cues::period_cue;
 use super::printed_number::PrintedNumber;
 use super::units::{self, PrintedUnit};
 
-pub(crate) static IN_WORDS: ClaimRegex = ClaimRegex::new(concat!(
+pub(crate) static NUMBER_WORDS: ClaimRegex = ClaimRegex::new(concat!(
     r"\b(?P<first>half an?|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve",
     r"|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen",
     r"|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)",
@@ -19,7 +19,7 @@ pub(crate) static IN_WORDS: ClaimRegex = ClaimRegex::new(concat!(
     r"|times|fold)\b",
 ));
 
-pub(crate) static IN_VERBS: ClaimRegex = ClaimRegex::new(concat!(
+pub(crate) static MULTIPLE_VERBS: ClaimRegex = ClaimRegex::new(concat!(
     r"\b(?:doubled|doubling|tripled|tripling|quadrupled|halved|halving|twice",
     r"|two[- ]thirds of|2/3 of|three[- ]quarters of|3/4 of|one[- ]third of|1/3 of|a third of",
     r"|half of|half the|half its|a quarter of|one[- ]quarter of|1/4 of",
@@ -28,7 +28,7 @@ pub(crate) static IN_VERBS: ClaimRegex = ClaimRegex::new(concat!(
 
 /// Fractions without a whole: "rose by a third", "a quarter more than". Only the fraction is the
 /// number.
-pub(crate) static IN_PARTS: ClaimRegex = ClaimRegex::new(concat!(
+pub(crate) static FRACTION_PHRASES: ClaimRegex = ClaimRegex::new(concat!(
     r"\b(?:by (?P<by>(?:almost |nearly |about |over |more than )?",
     r"(?:an?|one|two|three)[- ](?:half|thirds?|quarters?|fifths?|tenths?))",
     r"|(?P<than>(?:an?|one|two|three)[- ](?:half|thirds?|quarters?|fifths?|tenths?))",
@@ -36,8 +36,8 @@ pub(crate) static IN_PARTS: ClaimRegex = ClaimRegex::new(concat!(
 ));
 
 /// Adds the spelled-out numbers of `lower`, the masked sentence in lower case.
-pub(crate) fn spelled(sentence: &str, lower: &str, found: &mut Vec<PrintedNumber>) {
-    for words in IN_WORDS.captures_iter(lower) {
+pub(crate) fn push_spelled_numbers(sentence: &str, lower: &str, found: &mut Vec<PrintedNumber>) {
+    for words in NUMBER_WORDS.captures_iter(lower) {
         let Some(whole) = words.get(0) else { continue };
         let word = |name: &str| words.name(name).map_or("", |found| found.as_str());
         let Some((hundredths, is_article)) = value_of(word("first")) else { continue };
@@ -52,7 +52,7 @@ pub(crate) fn spelled(sentence: &str, lower: &str, found: &mut Vec<PrintedNumber
         }
         let ones = value_of(word("ones")).map_or(0, |(value, _)| value);
         let hundred = if is_hundred { 100 } else { 1 };
-        let scale = units::ten_to(power.unwrap_or(0));
+        let scale = units::power_of_ten(power.unwrap_or(0));
         let value = Decimal::new((hundredths + ones) * hundred, 2) * scale;
         let rest = clause::next_words(&lower[whole.end()..]);
         let currency = units::currency_after(rest).filter(|_| power.is_some());
@@ -73,14 +73,14 @@ pub(crate) fn spelled(sentence: &str, lower: &str, found: &mut Vec<PrintedNumber
         };
         found.push(number);
     }
-    for verb in IN_VERBS.find_iter(lower) {
+    for verb in MULTIPLE_VERBS.find_iter(lower) {
         if is_an_idiom(verb.as_str(), &lower[..verb.start()], &lower[verb.end()..]) {
             continue;
         }
-        let (unit, value, step) = meaning_of(&verb.as_str().replace(' ', "-"));
+        let (unit, value, step) = verb_value(&verb.as_str().replace(' ', "-"));
         found.push(of_words(sentence, lower, verb.start(), verb.end(), unit, value, step));
     }
-    for part in IN_PARTS.captures_iter(lower) {
+    for part in FRACTION_PHRASES.captures_iter(lower) {
         let Some(words) = part.name("by").or_else(|| part.name("than")) else { continue };
         let said = words.as_str();
         // Skip the comparator, which is not part of the number.
@@ -88,7 +88,7 @@ pub(crate) fn spelled(sentence: &str, lower: &str, found: &mut Vec<PrintedNumber
             .iter()
             .find_map(|count| said.rfind(count))
             .unwrap_or(0);
-        let Some((value, step)) = part_of(&said[at..]) else { continue };
+        let Some((value, step)) = fraction_percent(&said[at..]) else { continue };
         let (start, unit) = (words.start() + at, PrintedUnit::Percent);
         let number = of_words(sentence, lower, start, words.end(), unit, value, step);
         // "slow the build by one quarter" is a duration.
@@ -107,7 +107,7 @@ fn of_words(
     value: Decimal,
     step: Decimal,
 ) -> PrintedNumber {
-    let reach = clause::reach_of(&lower[..start]);
+    let reach = clause::clause_before(&lower[..start]);
     let right = clause::next_words(&lower[end..]);
     let loss = clause::loss(reach, right);
     PrintedNumber {
@@ -124,13 +124,13 @@ fn of_words(
         comparator: clause::comparator(reach),
         direction: clause::direction(reach, right, loss),
         loss,
-        moment: moment(reach, right),
+        period_cue: period_cue(reach, right),
     }
 }
 
 /// The value of a number word in hundredths, and whether it is an article.
 fn value_of(word: &str) -> Option<(i64, bool)> {
-    const SMALL: &[&str] = &[
+    const SMALL_NUMBER_WORDS: &[&str] = &[
         "one",
         "two",
         "three",
@@ -159,7 +159,7 @@ fn value_of(word: &str) -> Option<(i64, bool)> {
     match word {
         "a" | "an" => Some((100, true)),
         "half a" | "half an" => Some((50, true)),
-        _ => place(SMALL)
+        _ => place(SMALL_NUMBER_WORDS)
             .map(|at| at + 1)
             .or_else(|| place(TENS).map(|at| (at + 2) * 10))
             .map(|value| (value * 100, false)),
@@ -188,7 +188,7 @@ fn is_an_idiom(verb: &str, before: &str, after: &str) -> bool {
 }
 
 /// The value of "a third" in percent, and its step.
-fn part_of(words: &str) -> Option<(Decimal, Decimal)> {
+fn fraction_percent(words: &str) -> Option<(Decimal, Decimal)> {
     let (count, part) = words.split_once([' ', '-'])?;
     let count = match count {
         "a" | "an" | "one" => 1,
@@ -208,7 +208,7 @@ fn part_of(words: &str) -> Option<(Decimal, Decimal)> {
 }
 
 /// Words are less exact than digits, so their step is wide. Spaces are already replaced by dashes.
-fn meaning_of(verb: &str) -> (PrintedUnit, Decimal, Decimal) {
+fn verb_value(verb: &str) -> (PrintedUnit, Decimal, Decimal) {
     let times =
         |tenths, step| (PrintedUnit::Multiple, Decimal::new(tenths, 1), Decimal::new(step, 2));
     match verb {
@@ -225,7 +225,7 @@ fn meaning_of(verb: &str) -> (PrintedUnit, Decimal, Decimal) {
                 "half" | "half-the" | "half-its" => "one-half",
                 words => words,
             };
-            let (value, step) = part_of(part).unwrap_or((Decimal::ZERO, Decimal::ONE));
+            let (value, step) = fraction_percent(part).unwrap_or((Decimal::ZERO, Decimal::ONE));
             (PrintedUnit::Percent, value, step)
         }
     }

@@ -12,13 +12,13 @@ use super::clause::{self, ChangeDirection, LossMention, NumberComparator};
 use super::digits::{self, DigitRun, PrintedSign};
 use super::masking::masked;
 use super::number_words;
-use super::period_cues::{PeriodCue, moment};
+use super::period_cues::{PeriodCue, period_cue};
 use super::printed_number::PrintedNumber;
 use super::ranges;
 use super::units::{self, PrintedUnit};
 
 /// Bare integers below this are enumerations.
-const SMALL: Decimal = Decimal::ONE_HUNDRED;
+const MIN_BARE_INTEGER: Decimal = Decimal::ONE_HUNDRED;
 
 /// Digits of other scripts and single-character fractions. They are not parsed, but reported as
 /// unreadable.
@@ -39,7 +39,7 @@ pub fn numbers(sentence: &str) -> Vec<PrintedNumber> {
     ranges::spread(&mut runs, &masked, &lower);
     let mut found: Vec<PrintedNumber> =
         runs.iter().filter_map(|run| finished(run, sentence, &masked, &lower)).collect();
-    number_words::spelled(sentence, &lower, &mut found);
+    number_words::push_spelled_numbers(sentence, &lower, &mut found);
     found.extend(FOREIGN.find_iter(&masked).map(|digits| {
         let text = digits.as_str().chars().take(40).collect();
         unreadable(digits.start(), digits.end(), text)
@@ -52,7 +52,7 @@ fn finished(run: &DigitRun, sentence: &str, masked: &str, lower: &str) -> Option
     if run.is_year() {
         return None;
     }
-    let reach = clause::reach_of(lower.get(..run.start)?);
+    let reach = clause::clause_before(lower.get(..run.start)?);
     let right = clause::next_words(lower.get(run.tail..)?);
     let unit = run.unit.unwrap_or_else(|| unit_of_amount(run, reach, right));
     let Some(digits_value) = run.value else {
@@ -60,7 +60,7 @@ fn finished(run: &DigitRun, sentence: &str, masked: &str, lower: &str) -> Option
         return Some(unreadable(run.start, run.tail, text));
     };
     let is_whole = run.decimals == 0;
-    if run.is_bare() && is_whole && digits_value < SMALL {
+    if run.is_bare() && is_whole && digits_value < MIN_BARE_INTEGER {
         return None;
     }
     if unit == PrintedUnit::Days && is_whole && !DAYS_METRIC.is_match(sentence) {
@@ -68,7 +68,7 @@ fn finished(run: &DigitRun, sentence: &str, masked: &str, lower: &str) -> Option
     }
     let start = start_with_currency(masked, run.start);
     let text = sentence.get(start..run.tail)?.trim().to_owned();
-    let scale = units::ten_to(run.scale.unwrap_or(0));
+    let scale = units::power_of_ten(run.scale.unwrap_or(0));
     let value = digits_value.checked_mul(scale);
     let step = scale.checked_mul(Decimal::try_new(1, run.decimals).ok()?);
     let (Some(value), Some(step)) = (value, step) else {
@@ -86,7 +86,7 @@ fn finished(run: &DigitRun, sentence: &str, masked: &str, lower: &str) -> Option
         text,
         value,
         step,
-        significant_step: step.checked_mul(units::ten_to(zeros)).unwrap_or(step),
+        significant_step: step.checked_mul(units::power_of_ten(zeros)).unwrap_or(step),
         unit,
         currency: run.currency,
         scaled: run.scale.is_some(),
@@ -94,7 +94,7 @@ fn finished(run: &DigitRun, sentence: &str, masked: &str, lower: &str) -> Option
         comparator,
         direction: clause::direction(reach, right, loss),
         loss,
-        moment: moment(reach, right),
+        period_cue: period_cue(reach, right),
     })
 }
 
@@ -113,7 +113,7 @@ fn unreadable(start: usize, end: usize, text: String) -> PrintedNumber {
         comparator: NumberComparator::Exact,
         direction: ChangeDirection::Unsaid,
         loss: LossMention::Unsaid,
-        moment: PeriodCue::Unsaid,
+        period_cue: PeriodCue::Unsaid,
     }
 }
 

@@ -56,7 +56,7 @@ fn amounts_are_read_in_every_scale() {
 }
 
 #[test]
-fn amounts_per_share_are_told_from_money() {
+fn amounts_per_share_are_distinguished_from_money() {
     check(
         "EPS of $7.46, $1.02 per share, a fee of $9.99 and $5 billion",
         &[
@@ -92,7 +92,7 @@ fn a_range_shares_its_unit() {
 }
 
 #[test]
-fn numbers_in_words_are_read() {
+fn numbers_written_as_words_are_parsed() {
     check(
         "five percent, twenty-five basis points, two hundred million dollars, half a billion",
         &[
@@ -121,7 +121,7 @@ fn numbers_in_words_are_read() {
 }
 
 #[test]
-fn names_enumerations_and_formulas_are_no_claims() {
+fn numbers_in_names_lists_and_formulas_are_not_claims() {
     check("FY2025, Q3, the iPhone 16, M4, 5G, 10-K, 3M, a 12-month plan and 4 levers", &[]);
     check("On Flight 610, ISO 27001 and the Boeing 777", &[]);
     check("1. Launch in 2 regions", &[]);
@@ -132,19 +132,19 @@ fn names_enumerations_and_formulas_are_no_claims() {
 }
 
 #[test]
-fn counts_from_a_hundred_on_are_claims() {
+fn counts_of_100_or_more_are_claims() {
     check("166,000 employees in 500 stores", &["166,000 = 166000", "500 = 500"]);
     check("100+ million users", &["100+ million = 100000000"]);
 }
 
 /// Regression: a currency with an unknown scale was skipped together with its number.
 #[test]
-fn a_currency_makes_a_claim_of_whatever_follows() {
+fn a_number_after_a_currency_is_always_a_claim() {
     check("$5.0xyz", &["$5.0 = 5 money"]);
 }
 
 #[test]
-fn digits_that_are_not_read_are_not_passed_over() {
+fn unreadable_digits_are_reported_as_claims() {
     check("revenue of ４１６ billion", &["４１６ = 0 unreadable"]);
     check("half: ½ of it", &["½ = 0 unreadable"]);
     let long = "9".repeat(60);

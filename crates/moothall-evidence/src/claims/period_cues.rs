@@ -26,7 +26,7 @@ pub enum PeriodCue {
 }
 
 /// Period words directly after the number and its unit.
-pub(crate) static AFTER: ClaimRegex = ClaimRegex::new(concat!(
+pub(crate) static PERIOD_AFTER: ClaimRegex = ClaimRegex::new(concat!(
     r"^[\s,)]{0,3}(?:(?:in|for|of|during|at the end of|at end of) (?:the )?(?:full )?(?:",
     r"(?:fiscal(?: year)?|fy) ?'?(?P<fiscal>(?:20)?[0-9]{2})\b|(?P<year>20[0-9]{2})\b",
     r"|q(?P<q>[1-4])\b|(?P<word>first|second|third|fourth)[- ](?:fiscal )?quarter\b)",
@@ -35,21 +35,21 @@ pub(crate) static AFTER: ClaimRegex = ClaimRegex::new(concat!(
 ));
 
 /// The last year before the number, with no other number in between.
-pub(crate) static BEFORE: ClaimRegex = ClaimRegex::new(concat!(
+pub(crate) static PERIOD_BEFORE: ClaimRegex = ClaimRegex::new(concat!(
     r"(?:^|\b(?:in|for|during) (?:the )?(?:full )?)",
     r"(?:(?:fiscal(?: year)?|fy) ?'?(?P<fiscal>(?:20)?[0-9]{2})|(?P<year>20[0-9]{2}))\b[^0-9]*$",
 ));
 
 /// Words that make a comparison with another period.
-pub(crate) static COMPARES: ClaimRegex = ClaimRegex::new(concat!(
+pub(crate) static COMPARISON_WORDS: ClaimRegex = ClaimRegex::new(concat!(
     r"\b(?:from|against|versus|vs|compared|compares|than|earlier|previous|prior|before|ago|last year",
     r"|after|instead|since|over|between)\b",
 ));
 
 /// Reads the period from the words around a number, in lower case. `reach` is the text to its left,
 /// limited to the clause.
-pub(crate) fn moment(reach: &str, right: &str) -> PeriodCue {
-    if let Some(found) = AFTER.captures(next_words(right)) {
+pub(crate) fn period_cue(reach: &str, right: &str) -> PeriodCue {
+    if let Some(found) = PERIOD_AFTER.captures(next_words(right)) {
         if found.name("earlier").is_some() {
             return PeriodCue::Earlier;
         }
@@ -61,14 +61,14 @@ pub(crate) fn moment(reach: &str, right: &str) -> PeriodCue {
             return said;
         }
     }
-    if clause::ends_a_move(reach, "from") && !reach.contains("rang") {
+    if clause::is_change_endpoint(reach, "from") && !reach.contains("rang") {
         return PeriodCue::Earlier;
     }
     let has_start = clause::words(reach).any(|word| word == "from") && !reach.contains("rang");
-    if has_start && clause::ends_a_move(reach, "to") {
+    if has_start && clause::is_change_endpoint(reach, "to") {
         return PeriodCue::Later;
     }
-    BEFORE.captures(reach).and_then(|found| year_of(&found)).unwrap_or(PeriodCue::Unsaid)
+    PERIOD_BEFORE.captures(reach).and_then(|found| year_of(&found)).unwrap_or(PeriodCue::Unsaid)
 }
 
 fn year_of(found: &regex::Captures<'_>) -> Option<PeriodCue> {
@@ -87,13 +87,13 @@ pub(crate) fn quarter_of(word: &str) -> Option<u8> {
 
 /// Whether the sentence makes a comparison with another period.
 pub(crate) fn compares(lower_sentence: &str) -> bool {
-    COMPARES.is_match(lower_sentence)
+    COMPARISON_WORDS.is_match(lower_sentence)
 }
 
 /// Whether the words allow this period. `others` are the other periods cited for the same metric;
 /// `calendar` are the calendar years of the period.
-pub(crate) fn can_be(
-    moment: PeriodCue,
+pub(crate) fn allows_period(
+    period_cue: PeriodCue,
     period: FiscalPeriod,
     others: &[FiscalPeriod],
     calendar: &[i32],
@@ -107,7 +107,7 @@ pub(crate) fn can_be(
     let is_other = |year: i32| {
         others.iter().any(|other| other.fiscal_year() == year) && period.fiscal_year() != year
     };
-    match moment {
+    match period_cue {
         PeriodCue::Unsaid => true,
         PeriodCue::Earlier => {
             others.is_empty() || others.iter().any(|other| end(*other) > end(period))
@@ -127,7 +127,7 @@ pub(crate) fn can_be(
 }
 
 #[cfg(test)]
-pub(crate) static ALL: &[&ClaimRegex] = &[&AFTER, &BEFORE, &COMPARES];
+pub(crate) static ALL: &[&ClaimRegex] = &[&PERIOD_AFTER, &PERIOD_BEFORE, &COMPARISON_WORDS];
 
 #[cfg(test)]
 #[path = "period_cues_tests.rs"]

@@ -1,16 +1,16 @@
-use super::{PeriodCue, can_be, moment};
-use crate::claims::clause::reach_of;
+use super::{PeriodCue, allows_period, period_cue};
+use crate::claims::clause::clause_before;
 use crate::evidence::FiscalPeriod;
 
 /// Checks the words around a number; `#` marks its position.
 #[track_caller]
 fn check(sentence: &str, expected: PeriodCue) {
     let (left, right) = sentence.split_once('#').unwrap();
-    assert_eq!(moment(reach_of(left), right), expected, "{sentence}");
+    assert_eq!(period_cue(clause_before(left), right), expected, "{sentence}");
 }
 
 #[test]
-fn words_beside_a_number_say_when() {
+fn period_cues_beside_a_number_are_recognised() {
     check("up from $#", PeriodCue::Earlier);
     check("it was # a year earlier", PeriodCue::Earlier);
     check("it was #, the previous year", PeriodCue::Earlier);
@@ -29,9 +29,9 @@ fn words_beside_a_number_say_when() {
 }
 
 #[test]
-fn a_period_is_refused_only_where_another_is_known() {
+fn a_period_cue_excludes_a_fact_only_if_another_period_is_cited() {
     let (old, new) = (FiscalPeriod::Year(2024), FiscalPeriod::Year(2025));
-    for (moment, period, others, expected) in [
+    for (period_cue, period, others, expected) in [
         (PeriodCue::Earlier, new, &[old][..], false),
         (PeriodCue::Earlier, old, &[new], true),
         (PeriodCue::Earlier, new, &[], true),
@@ -50,7 +50,11 @@ fn a_period_is_refused_only_where_another_is_known() {
         (PeriodCue::Quarter(2), new, &[old], true),
         (PeriodCue::Unsaid, old, &[new], true),
     ] {
-        assert_eq!(can_be(moment, period, others, &[]), expected, "{moment:?} {period}");
+        assert_eq!(
+            allows_period(period_cue, period, others, &[]),
+            expected,
+            "{period_cue:?} {period}"
+        );
     }
-    assert!(can_be(PeriodCue::Year(2025), old, &[new], &[2024, 2025]));
+    assert!(allows_period(PeriodCue::Year(2025), old, &[new], &[2024, 2025]));
 }

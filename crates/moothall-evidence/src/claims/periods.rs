@@ -43,13 +43,13 @@ pub(crate) fn disagreement(
 ) -> Option<CitationConflict> {
     years(words, cited, sheet)
         .or_else(|| quarters(words, cited))
-        .or_else(|| part_for_the_year(words, cited))
+        .or_else(|| quarter_for_year_conflict(words, cited))
 }
 
 /// Compares fiscal years with period labels, and calendar years also with the days of the periods.
 fn years(words: &str, cited: &[FactRef<'_>], sheet: &SheetIndex<'_>) -> Option<CitationConflict> {
-    let fiscal = said_years(&FISCAL, words);
-    let calendar = said_years(&CALENDAR, words);
+    let fiscal = mentioned_years(&FISCAL, words);
+    let calendar = mentioned_years(&CALENDAR, words);
     let said: BTreeSet<i32> = fiscal
         .union(&calendar)
         .copied()
@@ -70,7 +70,7 @@ fn years(words: &str, cited: &[FactRef<'_>], sheet: &SheetIndex<'_>) -> Option<C
     })
 }
 
-fn said_years(pattern: &ClaimRegex, words: &str) -> BTreeSet<i32> {
+fn mentioned_years(pattern: &ClaimRegex, words: &str) -> BTreeSet<i32> {
     pattern
         .captures_iter(words)
         .filter_map(|found| found.get(1)?.as_str().parse::<i32>().ok())
@@ -145,7 +145,7 @@ fn quarters(words: &str, cited: &[FactRef<'_>]) -> Option<CitationConflict> {
 }
 
 /// "In fiscal 2025 ..." with facts of a quarter only.
-fn part_for_the_year(words: &str, cited: &[FactRef<'_>]) -> Option<CitationConflict> {
+fn quarter_for_year_conflict(words: &str, cited: &[FactRef<'_>]) -> Option<CitationConflict> {
     let said = FISCAL.find(words)?;
     let are_parts = cited
         .iter()

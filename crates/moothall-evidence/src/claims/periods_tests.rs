@@ -14,7 +14,7 @@ fn of_words((printed, detail): (&str, &str)) -> CitationConflict {
 }
 
 #[test]
-fn the_year_in_words_must_be_cited() {
+fn a_year_named_in_a_sentence_must_be_cited() {
     let revenue = &["Revenue:FY2025"];
     check(revenue, "In fiscal 2025 it grew", None);
     check(revenue, "In FY25 it grew", None);
@@ -26,7 +26,7 @@ fn the_year_in_words_must_be_cited() {
 }
 
 #[test]
-fn the_quarter_in_words_must_be_cited() {
+fn a_quarter_named_in_a_sentence_must_be_cited() {
     let third = &["Revenue:FY2025Q3"];
     check(third, "In Q3 it grew", None);
     check(third, "In the third fiscal quarter it grew", None);
@@ -37,7 +37,7 @@ fn the_quarter_in_words_must_be_cited() {
 }
 
 #[test]
-fn a_quarter_is_not_the_year() {
+fn a_cited_quarter_does_not_support_a_sentence_about_the_year() {
     let third = &["Revenue:FY2025Q3"];
     check(third, "In fiscal 2025 it sold", Some(("fiscal 2025", "the citations are of FY2025Q3")));
     check(third, "In the June quarter of fiscal 2025 it sold", None);

@@ -37,7 +37,7 @@ pub struct PrintedNumber {
     /// Whether the words around it call it a loss.
     pub loss: LossMention,
     /// The period given by the words beside it.
-    pub moment: PeriodCue,
+    pub period_cue: PeriodCue,
 }
 
 impl PrintedNumber {

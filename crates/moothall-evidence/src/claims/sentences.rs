@@ -6,7 +6,7 @@ use super::claim_regex::ClaimRegex;
 
 /// A line of at least this many bytes may be part of a wrapped paragraph; a shorter one is a title
 /// or a list item.
-const WRAPPED: usize = 40;
+const MIN_WRAPPED_LINE_BYTES: usize = 40;
 
 /// Quotations longer than this may be split into sentences.
 const MAX_QUOTATION: usize = 600;
@@ -18,11 +18,11 @@ const ABBREVIATIONS: &[&str] = &[
 ];
 
 /// Text in brackets or quotation marks, which is not split at a full stop.
-pub(crate) static HELD_TOGETHER: ClaimRegex =
+pub(crate) static BRACKETED_OR_QUOTED: ClaimRegex =
     ClaimRegex::new(r#"\[[^\[\]\n]{0,600}\]|“[^“”\n]{0,600}”|"[^"\n]{0,600}""#);
 
 /// Citations at the start of a sentence.
-pub(crate) static LEADING: ClaimRegex =
+pub(crate) static LEADING_CITATIONS: ClaimRegex =
     ClaimRegex::new(r"^\s*(?:\[\s*[A-Z][0-9]{0,2}\s*(?::[^\[\]]*)?\][\s,;]*)+[.]?");
 
 static LIST_MARKER: ClaimRegex = ClaimRegex::new(r"^\s*(?:[-*+#>|•–]|[0-9]{1,3}[.)]\s)");
@@ -39,7 +39,7 @@ pub fn sentences(text: &str) -> Vec<Range<usize>> {
         let (Some(earlier), Some(later)) = (earlier.last_mut(), later.first_mut()) else {
             continue;
         };
-        let Some(leading) = LEADING.find(&text[later.clone()]) else { continue };
+        let Some(leading) = LEADING_CITATIONS.find(&text[later.clone()]) else { continue };
         let end = later.start + leading.end();
         let is_alone = text[end..later.end].trim().is_empty();
         // A citation at the start of a line that has other words belongs to that line.
@@ -77,7 +77,8 @@ fn blocks(text: &str) -> Vec<Range<usize>> {
 
 fn continues(last_line: &str, line: &str) -> bool {
     let last = last_line.trim();
-    let is_open = last.len() >= WRAPPED && !last.ends_with(['.', '!', '?', ':', ';', '|', ']']);
+    let is_open = last.len() >= MIN_WRAPPED_LINE_BYTES
+        && !last.ends_with(['.', '!', '?', ':', ';', '|', ']']);
     is_open
         && !last.starts_with(['#', '|'])
         && !line.trim().is_empty()
@@ -86,7 +87,7 @@ fn continues(last_line: &str, line: &str) -> bool {
 
 fn split(text: &str, block: Range<usize>, found: &mut Vec<Range<usize>>) {
     let line = &text[block.clone()];
-    let mut held = HELD_TOGETHER
+    let mut held = BRACKETED_OR_QUOTED
         .find_iter(line)
         .map(|found| found.range())
         .filter(|range| range.len() <= MAX_QUOTATION)
@@ -129,7 +130,7 @@ fn ends_here(sentence: &str, rest: &str) -> bool {
 }
 
 #[cfg(test)]
-pub(crate) static ALL: &[&ClaimRegex] = &[&HELD_TOGETHER, &LEADING, &LIST_MARKER];
+pub(crate) static ALL: &[&ClaimRegex] = &[&BRACKETED_OR_QUOTED, &LEADING_CITATIONS, &LIST_MARKER];
 
 #[cfg(test)]
 #[path = "sentences_tests.rs"]

@@ -7,7 +7,7 @@ fn check(text: &str, expected: &[&str]) {
 }
 
 #[test]
-fn a_full_stop_ends_a_sentence_where_another_can_begin() {
+fn a_full_stop_ends_a_sentence_only_before_a_new_one() {
     check(
         "Sales grew 6.4%. Margins did too! Why? It is 5 p.m. now.",
         &["Sales grew 6.4%.", "Margins did too!", "Why?", "It is 5 p.m. now."],
@@ -30,7 +30,7 @@ fn a_citation_belongs_to_the_sentence_before_it() {
 /// Regression: an assumption at the start of a line was assigned to the previous line, whose
 /// numbers then passed.
 #[test]
-fn a_citation_that_opens_a_line_with_words_stays_there() {
+fn a_citation_at_the_start_of_a_line_belongs_to_that_line() {
     check("It grew 5%.\n[A1: guess] We assume 7%.", &["It grew 5%.", "[A1: guess] We assume 7%."]);
 }
 
@@ -63,7 +63,7 @@ fn lines_are_sentences_but_wrapped_paragraphs_are_not() {
 }
 
 #[test]
-fn nothing_has_no_sentences() {
+fn an_empty_text_has_no_sentences() {
     check("", &[]);
     check(" \n\n ", &[]);
 }

@@ -41,7 +41,7 @@ pub(crate) fn agreement(
 
 /// Whether the number's unit and currency allow a candidate of this unit.
 pub(crate) fn fits(number: &PrintedNumber, unit: CandidateUnit, currency: &str) -> bool {
-    if number.currency.is_some_and(|printed| !printed.can_mean(currency)) {
+    if number.currency.is_some_and(|printed| !printed.matches_code(currency)) {
         return false;
     }
     match number.unit {

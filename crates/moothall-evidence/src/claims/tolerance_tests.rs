@@ -25,7 +25,7 @@ fn check(ids: &[&str], words: &str, expected: &str) {
 }
 
 #[test]
-fn printed_digits_decide() {
+fn the_printed_digits_determine_the_tolerance() {
     let capex = &["Capex:FY2025"];
     for (words, expected) in [
         ("$48.7 million", "yes"),
@@ -64,7 +64,7 @@ fn comparators_widen_on_their_side() {
 }
 
 #[test]
-fn what_was_computed_carries_the_rounding_of_its_parts() {
+fn computed_values_inherit_the_rounding_of_their_inputs() {
     let revenue = &["Revenue:FY2025", "Revenue:FY2024"];
     check(revenue, "grew 25.1%", "yes");
     check(revenue, "grew 25.2%", "no");
@@ -74,7 +74,7 @@ fn what_was_computed_carries_the_rounding_of_its_parts() {
 }
 
 #[test]
-fn words_and_signs_must_agree_with_the_sign() {
+fn direction_words_and_signs_must_match_the_sign_of_the_fact() {
     let revenue = &["Revenue:FY2025", "Revenue:FY2024"];
     for (ids, words, expected) in [
         (revenue, "revenue fell 25%", "other sign"),
@@ -91,7 +91,7 @@ fn words_and_signs_must_agree_with_the_sign() {
 }
 
 #[test]
-fn a_negative_fact_must_be_called_one() {
+fn a_negative_fact_must_be_described_as_negative() {
     let loss = &["NetIncome:FY2025"];
     for (words, expected) in [
         ("a net loss of $120 million", "yes"),
@@ -109,7 +109,7 @@ fn a_negative_fact_must_be_called_one() {
 }
 
 #[test]
-fn a_loss_widens_and_narrows() {
+fn changes_of_a_loss_are_compared_with_their_direction() {
     let losses = &["NetIncome:FY2025", "NetIncome:FY2024"];
     for (words, expected) in [
         ("the net loss narrowed by $30 million", "yes"),

@@ -42,7 +42,7 @@ const DOLLARS: &[&str] =
 
 impl PrintedCurrency {
     /// Whether this can be the currency `code` of a sheet.
-    pub fn can_mean(self, code: &str) -> bool {
+    pub fn matches_code(self, code: &str) -> bool {
         match self {
             Self::AnyDollar => DOLLARS.contains(&code),
             Self::Code(own) => own == code,
@@ -205,7 +205,7 @@ pub(crate) fn power_of(word: &str) -> Option<u32> {
 }
 
 /// Ten to the given power, capped at 18.
-pub(crate) fn ten_to(power: u32) -> Decimal {
+pub(crate) fn power_of_ten(power: u32) -> Decimal {
     Decimal::from(10_u64.pow(power.min(18)))
 }
 

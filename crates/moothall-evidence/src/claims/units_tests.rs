@@ -4,7 +4,7 @@ use super::{
 };
 
 #[test]
-fn currencies_stand_before_a_number() {
+fn currencies_before_a_number_are_recognised() {
     for (before, expected) in [
         ("was $", Some((PrintedCurrency::AnyDollar, 4))),
         ("was US$", Some((PrintedCurrency::Code("USD"), 4))),
@@ -21,7 +21,7 @@ fn currencies_stand_before_a_number() {
 }
 
 #[test]
-fn currencies_stand_after_a_number() {
+fn currencies_after_a_number_are_recognised() {
     for (rest, expected) in [
         (" dollars of sales", Some((PrintedCurrency::AnyDollar, 8))),
         (" USD", Some((PrintedCurrency::Code("USD"), 4))),
@@ -34,11 +34,11 @@ fn currencies_stand_after_a_number() {
 }
 
 #[test]
-fn a_plain_dollar_sign_means_any_dollar_and_nothing_else() {
-    assert!(PrintedCurrency::AnyDollar.can_mean("USD"));
-    assert!(PrintedCurrency::AnyDollar.can_mean("CAD"));
-    assert!(!PrintedCurrency::AnyDollar.can_mean("EUR"));
-    assert!(!PrintedCurrency::Code("CAD").can_mean("USD"));
+fn a_plain_dollar_sign_matches_any_dollar_currency_only() {
+    assert!(PrintedCurrency::AnyDollar.matches_code("USD"));
+    assert!(PrintedCurrency::AnyDollar.matches_code("CAD"));
+    assert!(!PrintedCurrency::AnyDollar.matches_code("EUR"));
+    assert!(!PrintedCurrency::Code("CAD").matches_code("USD"));
 }
 
 const PLAIN: SuffixContext = SuffixContext { has_currency: false, has_decimals: false, digits: 1 };
@@ -50,7 +50,7 @@ fn check(rest: &str, before: SuffixContext, unit: Option<PrintedUnit>, scale: Op
 }
 
 #[test]
-fn units_follow_the_digits() {
+fn units_after_a_number_are_recognised() {
     for (rest, unit) in [
         ("%", PrintedUnit::Percent),
         (" per cent", PrintedUnit::Percent),
@@ -70,7 +70,7 @@ fn units_follow_the_digits() {
 }
 
 #[test]
-fn a_lone_letter_is_a_scale_only_after_some_digits() {
+fn a_single_letter_is_a_scale_only_after_money_or_decimals() {
     let money = SuffixContext { has_currency: true, ..PLAIN };
     let decimals = SuffixContext { has_decimals: true, digits: 3, ..PLAIN };
     check("M", PLAIN, None, None);

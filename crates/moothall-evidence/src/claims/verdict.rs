@@ -90,7 +90,7 @@ impl ClaimVerdict {
 
     /// Whether the text contradicts its own sources or could not be checked. Such a text must not
     /// be ranked before a person has reviewed it.
-    pub const fn holds_back(self) -> bool {
+    pub const fn blocks_ranking(self) -> bool {
         matches!(self.severity(), Some(FindingSeverity::Escalate))
     }
 

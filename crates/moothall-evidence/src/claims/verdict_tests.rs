@@ -14,12 +14,12 @@ fn claim(verdict: ClaimVerdict) -> Claim {
 }
 
 #[test]
-fn whatever_holds_back_is_flagged_and_nothing_flagged_is_supported() {
+fn blocking_verdicts_are_flagged_and_flagged_ones_never_supported() {
     for verdict in ClaimVerdict::ALL {
-        assert!(!verdict.holds_back() || verdict.is_flagged(), "{verdict}");
+        assert!(!verdict.blocks_ranking() || verdict.is_flagged(), "{verdict}");
         assert!(!(verdict.is_flagged() && verdict.is_supported()), "{verdict}");
         assert_eq!(
-            verdict.holds_back(),
+            verdict.blocks_ranking(),
             verdict.severity() == Some(FindingSeverity::Escalate),
             "{verdict}"
         );
@@ -27,7 +27,7 @@ fn whatever_holds_back_is_flagged_and_nothing_flagged_is_supported() {
 }
 
 #[test]
-fn every_verdict_has_one_spelling_in_files_and_rules() {
+fn claim_verdicts_have_the_same_name_in_files_and_rules() {
     for verdict in ClaimVerdict::ALL {
         let written = serde_json::to_value(verdict).unwrap();
         let written = written.as_str().unwrap();
@@ -70,7 +70,7 @@ fn only_numbers_count_as_support() {
 
 /// Claims and counts are stored in journals and events.
 #[test]
-fn what_is_kept_keeps_its_form() {
+fn stored_claims_and_counts_keep_their_serialized_form() {
     let claim = claim(ClaimVerdict::WrongValue);
     let written = json!({
         "sentence": 2,

@@ -8,7 +8,7 @@ const LARGEST_RATIO: u64 = 1_000_000_000_000;
 /// Growth beyond this is an error in the data.
 const LARGEST_GROWTH: u32 = 1_000_000;
 /// Newton's method doubles the number of correct digits per step once it is close.
-const MOST_STEPS: u32 = 400;
+const MAX_NEWTON_STEPS: u32 = 400;
 
 /// `above / below`, rounded to twelve decimals. Returns `None` for a ratio beyond a trillion, which
 /// is an error in the data.
@@ -45,7 +45,7 @@ fn root(value: Decimal, degree: u32) -> Option<Decimal> {
     // Start above the root, from where every step decreases.
     let mut guess = value.max(Decimal::ONE).checked_sub(Decimal::ONE)?.checked_div(degree_value)?;
     guess = guess.checked_add(Decimal::ONE)?;
-    for _ in 0..MOST_STEPS {
+    for _ in 0..MAX_NEWTON_STEPS {
         // value / guess^(degree - 1), divided step by step because the power itself may overflow.
         let mut rest = value;
         for _ in 1..degree {

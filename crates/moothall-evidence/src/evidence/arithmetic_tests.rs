@@ -16,7 +16,7 @@ fn growth_over_years_is_a_root() {
 }
 
 #[test]
-fn growth_from_or_to_nothing_is_none() {
+fn growth_from_or_to_zero_or_a_negative_value_is_none() {
     for (old, new) in [("0", "1"), ("1", "0"), ("-1", "1"), ("1", "-1"), ("1", "10000000")] {
         assert_eq!(growth_rate(decimal(old), decimal(new), 3), None);
     }
@@ -25,7 +25,7 @@ fn growth_from_or_to_nothing_is_none() {
 }
 
 #[test]
-fn what_cannot_be_held_is_none() {
+fn arithmetic_overflow_gives_none() {
     assert_eq!(quotient(Decimal::MAX, decimal("0.1")), None);
     assert_eq!(quotient(Decimal::ONE, Decimal::ZERO), None);
     assert_eq!(average(Decimal::MAX, Decimal::MAX), None);
@@ -33,7 +33,7 @@ fn what_cannot_be_held_is_none() {
 
 proptest! {
     #[test]
-    fn growing_at_the_rate_leads_to_the_new_value(
+    fn compounding_the_growth_rate_gives_the_new_value(
         old in 1i64..1_000_000_000_000,
         new in 1i64..1_000_000_000_000,
         years in 1u32..=20,

@@ -51,7 +51,7 @@ fn fresh_evidence_needs_no_warning() {
 }
 
 #[test]
-fn old_report_and_results_that_are_not_yet_in_the_facts_are_warned_of() {
+fn an_old_report_or_unfiled_results_cause_a_warning() {
     check(
         "2026-05-11",
         "2026-04-30",
@@ -63,13 +63,13 @@ fn old_report_and_results_that_are_not_yet_in_the_facts_are_warned_of() {
 }
 
 #[test]
-fn evidence_without_numbers_has_no_age() {
+fn evidence_without_a_fact_sheet_has_no_age_warning() {
     let none = Evidence { sheet: None, ..evidence(&APPLE, "2030-01-01", "2029-01-01") };
     assert_eq!((none.warnings(), none.newest_filing()), (Vec::new(), None));
 }
 
 #[test]
-fn newest_filing_is_told_with_the_end_of_its_period_and_not_the_day_of_its_cover() {
+fn the_newest_filing_is_dated_by_the_end_of_its_period() {
     let found = newest_filing(&LOGISTIC_PROPERTIES.sheet).unwrap();
     assert_eq!((found.form.as_str(), found.end), ("20-F", day("2024-12-31")));
     let annual = newest_annual(&APPLE.sheet).unwrap();
@@ -77,7 +77,7 @@ fn newest_filing_is_told_with_the_end_of_its_period_and_not_the_day_of_its_cover
 }
 
 #[test]
-fn company_and_provenance_in_a_file_are_what_they_were() {
+fn company_and_provenance_keep_their_serialized_form() {
     let written = r#"{"name":"Helix Instruments, Inc. (fictional)","ticker":"HLXI","cik":"0009990001","fiscal_year_end":"12-31","fictional":true}"#;
     assert_eq!(serde_json::to_string(&company()).unwrap(), written);
     assert_eq!(serde_json::from_str::<CompanyProfile>(written).unwrap(), company());
@@ -93,7 +93,7 @@ fn company_and_provenance_in_a_file_are_what_they_were() {
 }
 
 #[test]
-fn evidence_in_a_file_is_what_it_was() {
+fn evidence_round_trips_through_json() {
     let evidence = evidence(&APPLE, "2026-03-05", "2026-01-29");
     let written = serde_json::to_string(&evidence).unwrap();
     assert_eq!(serde_json::from_str::<Evidence>(&written).unwrap(), evidence);

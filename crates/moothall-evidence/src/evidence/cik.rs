@@ -8,12 +8,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cik(u64);
 
-const LARGEST: u64 = 9_999_999_999;
+const MAX_CIK: u64 = 9_999_999_999;
 
 impl Cik {
     /// Returns `None` for zero and for more than ten digits.
     pub const fn new(number: u64) -> Option<Self> {
-        if number >= 1 && number <= LARGEST { Some(Self(number)) } else { None }
+        if number >= 1 && number <= MAX_CIK { Some(Self(number)) } else { None }
     }
 
     /// Parses up to ten digits, with or without leading zeros.

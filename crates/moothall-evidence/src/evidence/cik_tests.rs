@@ -11,7 +11,7 @@ fn a_number_and_a_padded_text_are_the_same_filer() {
 }
 
 #[test]
-fn what_is_no_filer_is_refused() {
+fn an_invalid_filer_number_is_refused() {
     for written in [
         "0",
         "\"0000000000\"",

@@ -13,11 +13,11 @@ use serde_json::value::RawValue;
 
 use super::cik::Cik;
 use super::day::CalendarDay;
-use super::error::{EvidenceError, within};
+use super::error::{EvidenceError, check_size};
 use super::sanitize::cleaned;
 use super::submissions::AccessionNumber;
 
-const WHAT: &str = "company facts document";
+const DOCUMENT_KIND: &str = "company facts document";
 /// Observed: up to 4 MB; some banks have more.
 const MAX_BYTES: usize = 64 << 20;
 const MAX_NAME_CHARS: usize = 150;
@@ -25,7 +25,7 @@ const MAX_NAME_CHARS: usize = 150;
 /// `Decimal`.
 const LARGEST_VALUE: i64 = 1_000_000_000_000_000_000;
 /// More decimals than any tag uses.
-const MOST_DECIMALS: u32 = 10;
+const MAX_DECIMALS: u32 = 10;
 
 /// A parsed company facts document, checked row by row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,9 +84,9 @@ impl CompanyFacts {
     /// Parses a document. An unreadable row of a periodic report is skipped and counted, so it
     /// does not make the other ten thousand unavailable.
     pub fn parse(bytes: &[u8]) -> Result<Self, EvidenceError> {
-        within(MAX_BYTES, WHAT, bytes)?;
+        check_size(MAX_BYTES, DOCUMENT_KIND, bytes)?;
         let document: CompanyFactsJson<'_> = serde_json::from_slice(bytes)
-            .map_err(|source| EvidenceError::Json { what: WHAT, source })?;
+            .map_err(|source| EvidenceError::Json { what: DOCUMENT_KIND, source })?;
         let mut facts = Self {
             cik: document.cik,
             entity: cleaned(&document.entity_name, MAX_NAME_CHARS),
@@ -242,7 +242,7 @@ fn decimal(written: &str) -> Option<Decimal> {
 /// Normalizes a value for storage; `None` if no filing can have it.
 pub(crate) fn usable(value: Decimal) -> Option<Decimal> {
     let value = value.normalize();
-    let usable = value.abs() <= Decimal::from(LARGEST_VALUE) && value.scale() <= MOST_DECIMALS;
+    let usable = value.abs() <= Decimal::from(LARGEST_VALUE) && value.scale() <= MAX_DECIMALS;
     usable.then_some(value)
 }
 

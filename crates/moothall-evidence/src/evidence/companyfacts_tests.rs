@@ -67,7 +67,7 @@ fn numbers_are_read_in_every_spelling_of_the_service() {
 }
 
 #[test]
-fn a_strange_row_does_not_hide_the_others() {
+fn an_invalid_row_does_not_hide_the_other_rows() {
     check_row(ROW, (1, 0));
     check_row(&ROW.replace("391035000000", "null"), (0, 1));
     check_row(&ROW.replace("2024-09-28", "2024-09-31"), (0, 1));
@@ -96,7 +96,7 @@ fn only_periodic_reports_count() {
 }
 
 #[test]
-fn a_name_cannot_break_a_line() {
+fn line_breaks_in_a_company_name_are_removed() {
     let bytes = document(ROW);
     let text = String::from_utf8(bytes).unwrap().replace("Apple Inc.", "Apple\\n\\u202eInc.");
     let facts = CompanyFacts::parse(text.as_bytes()).unwrap();
@@ -104,7 +104,7 @@ fn a_name_cannot_break_a_line() {
 }
 
 #[test]
-fn what_is_no_document_is_an_error() {
+fn an_invalid_company_facts_document_is_an_error() {
     for text in ["", "{}", "[]", "{\"cik\":1,\"entityName\":\"x\"}", "<html>"] {
         let error = CompanyFacts::parse(text.as_bytes()).unwrap_err();
         assert_eq!(error.to_string(), "cannot parse the company facts document");

@@ -12,13 +12,13 @@ use super::fact_selection::differ_by;
 use super::fact_table::FactTable;
 use super::metrics::METRICS;
 use super::period::FiscalPeriod;
-use super::splits::{ShareSplit, factor_since, on_new_basis};
+use super::splits::{ShareSplit, factor_since, split_adjusted};
 
 /// How many recent years are checked for missing values.
 const GAP_YEARS: usize = 5;
 
 /// Metrics expected of every company, even if it never filed them.
-const CORE: &[&str] = &[
+const EXPECTED_METRICS: &[&str] = &[
     "Revenue",
     "CostOfRevenue",
     "OperatingIncome",
@@ -36,7 +36,7 @@ const CORE: &[&str] = &[
     "Equity",
 ];
 /// Metrics expected of every bank.
-const CORE_OF_BANKS: &[&str] = &[
+const EXPECTED_BANK_METRICS: &[&str] = &[
     "Revenue",
     "NetInterestIncome",
     "NoninterestIncome",
@@ -58,16 +58,16 @@ const CORE_OF_BANKS: &[&str] = &[
 const ALTERNATIVES: &[&str] = &["DebtReported", "DebtCurrentReported"];
 
 /// Checks equations that each closed year should satisfy within 0.2 %.
-pub(crate) fn identities(book: &FactTable, ends: &BTreeMap<i32, CalendarDay>) -> Vec<DataCheck> {
+pub(crate) fn identities(table: &FactTable, ends: &BTreeMap<i32, CalendarDay>) -> Vec<DataCheck> {
     let mut checks = Vec::new();
     for &year in ends.keys() {
         let period = FiscalPeriod::Year(year);
-        let at = |metric| book.value(metric, period);
+        let at = |metric| table.value(metric, period);
         let minus = |one: Option<Decimal>, other: Option<Decimal>| {
             one.zip(other).and_then(|(one, other)| one.checked_sub(other))
         };
         let quarters = (1..=4)
-            .map(|quarter| book.value("Revenue", FiscalPeriod::Quarter(year, quarter)))
+            .map(|quarter| table.value("Revenue", FiscalPeriod::Quarter(year, quarter)))
             .try_fold(Decimal::ZERO, |sum, quarter| sum.checked_add(quarter?));
         let sides = [
             (AccountingIdentity::BalanceSheet, at("Assets"), at("LiabilitiesAndEquity")),
@@ -96,14 +96,14 @@ pub(crate) fn identities(book: &FactTable, ends: &BTreeMap<i32, CalendarDay>) ->
 }
 
 /// Reports years whose values a later filing changed, except by a share split.
-pub(crate) fn restatements(book: &FactTable, splits: &[ShareSplit]) -> Vec<DataCheck> {
+pub(crate) fn restatements(table: &FactTable, splits: &[ShareSplit]) -> Vec<DataCheck> {
     let mut checks = Vec::new();
-    for (metric, period, fact) in book.facts() {
+    for (metric, period, fact) in table.facts() {
         let (FiscalPeriod::Year(_), Some(filed)) = (period, fact.filed()) else { continue };
         let Some(first) = &filed.restated_from else { continue };
         let to = filed.split.as_ref().map_or(fact.value, |split| split.as_filed);
         let basis = factor_since(splits, first.filed);
-        let before = on_new_basis(fact.unit, first.value, basis).unwrap_or(first.value);
+        let before = split_adjusted(fact.unit, first.value, basis).unwrap_or(first.value);
         // Rounding can change earnings per share by a cent.
         let same = match fact.unit {
             FactUnit::PerShare => before
@@ -122,11 +122,11 @@ pub(crate) fn restatements(book: &FactTable, splits: &[ShareSplit]) -> Vec<DataC
 
 /// Values of recent years that no filing has, for metrics that the filer reports in other years and
 /// for the core metrics.
-pub(crate) fn not_filed(book: &FactTable, ends: &BTreeMap<i32, CalendarDay>) -> BTreeSet<DataGap> {
-    let core = if is_bank(book) { CORE_OF_BANKS } else { CORE };
+pub(crate) fn not_filed(table: &FactTable, ends: &BTreeMap<i32, CalendarDay>) -> BTreeSet<DataGap> {
+    let core = if is_bank(table) { EXPECTED_BANK_METRICS } else { EXPECTED_METRICS };
     let years: Vec<i32> = ends.keys().rev().take(GAP_YEARS).copied().collect();
     let oldest = years.last().copied().unwrap_or_default();
-    let recent = book.facts().filter(|(_, period, _)| period.fiscal_year() >= oldest);
+    let recent = table.facts().filter(|(_, period, _)| period.fiscal_year() >= oldest);
     let reported: BTreeSet<&str> = recent
         .map(|(metric, _, _)| metric)
         .filter(|metric| !ALTERNATIVES.contains(metric))
@@ -137,7 +137,7 @@ pub(crate) fn not_filed(book: &FactTable, ends: &BTreeMap<i32, CalendarDay>) -> 
             continue;
         }
         for &year in &years {
-            if book.value(metric.name, FiscalPeriod::Year(year)).is_none() {
+            if table.value(metric.name, FiscalPeriod::Year(year)).is_none() {
                 let id = FactId::new(metric.name, FiscalPeriod::Year(year));
                 gaps.insert(DataGap { id, reason: GapReason::NotFiled });
             }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::fact::{FactId, FactSource};
-use super::metric_order::place;
+use super::metric_order::metric_position;
 use super::metrics::metric;
 use super::period::FiscalPeriod;
 use super::sheet::FactSheet;
@@ -50,7 +50,7 @@ impl FactSheet {
             .into_iter()
             .map(|(name, coverage)| MetricCoverage { metric: name.to_owned(), ..coverage })
             .collect();
-        covered.sort_by_cached_key(|coverage| place(&coverage.metric));
+        covered.sort_by_cached_key(|coverage| metric_position(&coverage.metric));
         covered
     }
 }

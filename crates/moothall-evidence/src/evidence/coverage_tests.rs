@@ -73,7 +73,7 @@ fn core_lines_of_five_years_are_complete() {
 }
 
 #[test]
-fn every_metric_has_its_place_in_the_order() {
+fn every_metric_has_a_position_in_the_display_order() {
     for sample in ALL {
         for id in sample.sheet.facts.keys() {
             assert!(ORDER.contains(&id.metric.as_str()), "{id}");

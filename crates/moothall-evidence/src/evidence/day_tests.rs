@@ -12,7 +12,7 @@ fn days_are_counted_from_1970() {
 }
 
 #[test]
-fn a_day_that_the_calendar_does_not_have_is_none() {
+fn an_invalid_date_is_not_parsed() {
     for text in [
         "2025-02-29",
         "1900-02-29",
@@ -53,18 +53,18 @@ fn a_day_is_written_as_text() {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_again(number in CalendarDay::MIN.0..=CalendarDay::MAX.0) {
+    fn a_formatted_day_is_parsed_back(number in CalendarDay::MIN.0..=CalendarDay::MAX.0) {
         let day = CalendarDay(number);
         prop_assert_eq!(CalendarDay::parse(&day.to_string()), Some(day));
     }
 
     #[test]
-    fn a_later_day_is_written_later(number in CalendarDay::MIN.0..CalendarDay::MAX.0) {
+    fn formatted_days_sort_chronologically(number in CalendarDay::MIN.0..CalendarDay::MAX.0) {
         prop_assert!(CalendarDay(number).to_string() < CalendarDay(number + 1).to_string());
     }
 
     #[test]
-    fn steps_stay_inside_the_calendar(number in CalendarDay::MIN.0..=CalendarDay::MAX.0, step: i32) {
+    fn adding_days_stays_within_the_calendar(number in CalendarDay::MIN.0..=CalendarDay::MAX.0, step: i32) {
         let there = CalendarDay(number).plus_days(step);
         prop_assert!((CalendarDay::MIN..=CalendarDay::MAX).contains(&there));
     }

@@ -14,15 +14,15 @@ use super::fact_table::{FactTable, ids};
 use super::period::FiscalPeriod;
 
 /// Adds every derived metric and returns the annual ratios that are not meaningful.
-pub(crate) fn add(book: &mut FactTable) -> BTreeSet<DataGap> {
-    let filer = if is_bank(book) { FilerKind::Bank } else { FilerKind::Company };
-    let periods = book.periods();
-    let mut deriver = MetricDeriver { book, not_meaningful: BTreeSet::new() };
+pub(crate) fn add(table: &mut FactTable) -> BTreeSet<DataGap> {
+    let filer = if is_bank(table) { FilerKind::Bank } else { FilerKind::Company };
+    let periods = table.periods();
+    let mut deriver = MetricDeriver { table, not_meaningful: BTreeSet::new() };
     for &period in &periods {
         if filer == FilerKind::Company {
             deriver.total_debt(period);
         }
-        for amount in AMOUNTS.iter().filter(|amount| amount.suits(filer, period)) {
+        for amount in AMOUNTS.iter().filter(|amount| amount.applies_to(filer, period)) {
             deriver.amount(amount, period);
         }
     }
@@ -50,8 +50,8 @@ pub(crate) fn add(book: &mut FactTable) -> BTreeSet<DataGap> {
 /// Whether the filer is a bank. Debt, free cash flow, EBITDA and working capital are not meaningful
 /// for banks, because deposits fund their business. Net interest income alone is not enough,
 /// because other companies use that tag for interest on their cash.
-pub(crate) fn is_bank(book: &FactTable) -> bool {
-    book.has("Deposits") || (book.has("NetInterestIncome") && book.has("NoninterestExpense"))
+pub(crate) fn is_bank(table: &FactTable) -> bool {
+    table.has("Deposits") || (table.has("NetInterestIncome") && table.has("NoninterestExpense"))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -89,7 +89,7 @@ const fn not_for_banks(name: &'static str, terms: &'static [AmountTerm]) -> Amou
 }
 
 impl AmountRule {
-    fn suits(&self, filer: FilerKind, period: FiscalPeriod) -> bool {
+    fn applies_to(&self, filer: FilerKind, period: FiscalPeriod) -> bool {
         (self.for_banks || filer == FilerKind::Company)
             && (!self.years_only || matches!(period, FiscalPeriod::Year(_)))
     }
@@ -188,7 +188,7 @@ static TURNOVERS: &[(&str, &str, &str)] = &[
     ("DPO", "AccountsPayable", "CostOfRevenue"),
 ];
 
-const GROWING: &[&str] = &[
+const GROWTH_METRICS: &[&str] = &[
     "Revenue",
     "GrossProfit",
     "OperatingIncome",
@@ -206,10 +206,10 @@ const GROWING: &[&str] = &[
     "NetInterestIncome",
     "Deposits",
 ];
-const GROWING_LONG: &[&str] =
+const LONG_GROWTH_METRICS: &[&str] =
     &["Revenue", "OperatingIncome", "NetIncome", "EPSDiluted", "FreeCashFlow"];
 const LONG_YEARS: &[u8] = &[3, 5];
-const CHANGING: &[&str] =
+const CHANGE_METRICS: &[&str] =
     &["GrossMargin", "OperatingMargin", "NetMargin", "FCFMargin", "RDIntensity"];
 
 struct AmountSum {
@@ -219,18 +219,18 @@ struct AmountSum {
 }
 
 struct MetricDeriver<'a> {
-    book: &'a mut FactTable,
+    table: &'a mut FactTable,
     not_meaningful: BTreeSet<DataGap>,
 }
 
 impl MetricDeriver<'_> {
     fn value(&self, metric: &str, period: FiscalPeriod) -> Option<Decimal> {
-        self.book.value(metric, period)
+        self.table.value(metric, period)
     }
 
     fn amount(&mut self, amount: &AmountRule, period: FiscalPeriod) {
         if let Some(sum) = self.sum(amount, period) {
-            self.put_amount(amount, period, sum);
+            self.store_amount(amount, period, sum);
         }
     }
 
@@ -245,13 +245,13 @@ impl MetricDeriver<'_> {
             (_, summed) => summed,
         };
         if let Some(debt) = debt {
-            self.put_amount(&REPORTED_DEBT, period, debt);
+            self.store_amount(&REPORTED_DEBT, period, debt);
         }
     }
 
-    fn put_amount(&mut self, amount: &AmountRule, period: FiscalPeriod, sum: AmountSum) {
+    fn store_amount(&mut self, amount: &AmountRule, period: FiscalPeriod, sum: AmountSum) {
         let id = FactId::new(amount.name, period);
-        self.book.derive(id, Some(sum.value), FactUnit::Money, sum.formula, sum.inputs);
+        self.table.derive(id, Some(sum.value), FactUnit::Money, sum.formula, sum.inputs);
     }
 
     fn sum(&self, amount: &AmountRule, period: FiscalPeriod) -> Option<AmountSum> {
@@ -283,7 +283,7 @@ impl MetricDeriver<'_> {
         if !self.is_meaningful(&id, below) {
             return;
         }
-        self.book.derive(
+        self.table.derive(
             id,
             quotient(above, below),
             ratio.unit,
@@ -301,7 +301,7 @@ impl MetricDeriver<'_> {
         let Some(ebitda) = self.value("EBITDA", period) else { return };
         let id = FactId::new("NetDebtToEBITDA", period);
         if self.is_meaningful(&id, ebitda) {
-            self.book.derive(
+            self.table.derive(
                 id,
                 quotient(-net_cash, ebitda),
                 FactUnit::Multiple,
@@ -320,7 +320,7 @@ impl MetricDeriver<'_> {
             let Some(base) = balances.and_then(|(new, old)| average(new, old)) else { continue };
             let id = FactId::new(name, this);
             if self.is_meaningful(&id, base) {
-                self.book.derive(
+                self.table.derive(
                     id,
                     quotient(income, base),
                     FactUnit::Ratio,
@@ -346,7 +346,7 @@ impl MetricDeriver<'_> {
             Decimal::ONE.checked_sub(tax_rate).and_then(|kept| income.checked_mul(kept));
         inputs.splice(0..0, ids([("OperatingIncome", this), ("EffectiveTaxRate", this)]));
         inputs.extend(inputs_before);
-        self.book.derive(
+        self.table.derive(
             id,
             after_tax.and_then(|income| quotient(income, capital)),
             FactUnit::Ratio,
@@ -377,7 +377,7 @@ impl MetricDeriver<'_> {
             if self.is_meaningful(&id, flow_value) {
                 let days = quotient(balance_value, flow_value)
                     .and_then(|part| part.checked_mul(Decimal::from(365)));
-                self.book.derive(
+                self.table.derive(
                     id,
                     days,
                     FactUnit::Days,
@@ -391,14 +391,14 @@ impl MetricDeriver<'_> {
     /// Annual growth over three and five years.
     fn long_growth(&mut self, year: i32) {
         let this = FiscalPeriod::Year(year);
-        for &metric in GROWING_LONG {
+        for &metric in LONG_GROWTH_METRICS {
             for &years in LONG_YEARS {
                 let base = FiscalPeriod::Year(year - i32::from(years));
                 let Some(new) = self.value(metric, this) else { continue };
                 let Some(old) = self.value(metric, base) else { continue };
                 let id = FactId::new(format!("{metric}.cagr{years}"), this);
                 if self.is_meaningful(&id, old.min(new)) {
-                    self.book.derive(
+                    self.table.derive(
                         id,
                         growth_rate(old, new, u32::from(years)),
                         FactUnit::Ratio,
@@ -412,12 +412,12 @@ impl MetricDeriver<'_> {
 
     fn growth(&mut self, period: FiscalPeriod) {
         let before = period.year_before();
-        for &metric in GROWING {
+        for &metric in GROWTH_METRICS {
             let Some(new) = self.value(metric, period) else { continue };
             let Some(old) = self.value(metric, before) else { continue };
             let id = FactId::new(format!("{metric}.yoy"), period);
             if self.is_meaningful(&id, old) {
-                self.book.derive(
+                self.table.derive(
                     id,
                     new.checked_sub(old).and_then(|change| quotient(change, old)),
                     FactUnit::Ratio,
@@ -426,10 +426,10 @@ impl MetricDeriver<'_> {
                 );
             }
         }
-        for &metric in CHANGING {
+        for &metric in CHANGE_METRICS {
             let Some(new) = self.value(metric, period) else { continue };
             let Some(old) = self.value(metric, before) else { continue };
-            self.book.derive(
+            self.table.derive(
                 FactId::new(format!("{metric}.delta"), period),
                 new.checked_sub(old),
                 FactUnit::Ratio,

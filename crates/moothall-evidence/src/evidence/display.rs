@@ -6,13 +6,13 @@ use rust_decimal::Decimal;
 
 use super::data_check::GapReason;
 use super::fact::{FactId, FactUnit};
-use super::metric_order::place;
+use super::metric_order::metric_position;
 use super::sheet::FactSheet;
 use super::table::fixed;
 
 impl FactSheet {
     /// Formats a value for people: `$416,161 million`, `32.0%`, `$7.46 per share`.
-    pub fn words(&self, id: &FactId) -> Option<String> {
+    pub fn display_value(&self, id: &FactId) -> Option<String> {
         let fact = self.fact(id)?;
         let value = fact.value;
         Some(match fact.unit {
@@ -30,13 +30,13 @@ impl FactSheet {
     }
 
     /// Lists the values that no filing has, on one line; `None` if nothing is missing.
-    pub fn gap_words(&self) -> Option<String> {
+    pub fn missing_values(&self) -> Option<String> {
         let mut periods: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for gap in self.gaps.iter().filter(|gap| gap.reason == GapReason::NotFiled) {
             periods.entry(&gap.id.metric).or_default().push(gap.id.period.to_string());
         }
         let mut metrics: Vec<(&str, Vec<String>)> = periods.into_iter().collect();
-        metrics.sort_by_key(|(metric, _)| place(metric));
+        metrics.sort_by_key(|(metric, _)| metric_position(metric));
         let listed: Vec<String> = metrics
             .into_iter()
             .map(|(metric, periods)| format!("{metric} {}", periods.join(", ")))

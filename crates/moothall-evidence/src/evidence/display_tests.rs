@@ -3,11 +3,11 @@ use crate::evidence::test_data::{APPLE, JPMORGAN, LOGISTIC_PROPERTIES, SNOWFLAKE
 
 #[track_caller]
 fn check(sheet: &FactSheet, id: &str, expected: Option<&str>) {
-    assert_eq!(sheet.words(&id.parse().unwrap()).as_deref(), expected);
+    assert_eq!(sheet.display_value(&id.parse().unwrap()).as_deref(), expected);
 }
 
 #[test]
-fn values_are_written_as_people_write_them() {
+fn fact_values_are_displayed_with_their_usual_units() {
     check(&APPLE.sheet, "Revenue:FY2025", Some("$416,161 million"));
     check(&APPLE.sheet, "OperatingMargin:FY2025", Some("32.0%"));
     check(&APPLE.sheet, "GrossMargin.delta:FY2025", Some("0.7 percentage points"));
@@ -21,18 +21,18 @@ fn values_are_written_as_people_write_them() {
 }
 
 #[test]
-fn other_currencies_are_named() {
+fn currencies_other_than_the_dollar_are_named() {
     let sheet = FactSheet { currency: "EUR".to_owned(), ..JPMORGAN.sheet.clone() };
     check(&sheet, "Revenue:FY2025", Some("EUR 182,447 million"));
 }
 
 #[test]
-fn what_no_filing_has_is_listed_in_a_line() {
+fn metrics_missing_from_the_filings_are_listed_in_one_line() {
     assert_eq!(
-        APPLE.sheet.gap_words().unwrap(),
+        APPLE.sheet.missing_values().unwrap(),
         "not filed under an equivalent tag: SellingMarketing FY2021, FY2022; GeneralAdmin \
          FY2021, FY2022; Acquisitions FY2023, FY2024, FY2025; InterestExpense FY2024, FY2025"
     );
     let sheet = FactSheet { gaps: Vec::new(), ..APPLE.sheet.clone() };
-    assert_eq!(sheet.gap_words(), None);
+    assert_eq!(sheet.missing_values(), None);
 }

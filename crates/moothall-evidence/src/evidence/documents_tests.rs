@@ -20,7 +20,7 @@ fn texts_of(name: &str, text: &str) -> Vec<String> {
 }
 
 #[test]
-fn paragraphs_stand_behind_their_headings() {
+fn paragraphs_are_prefixed_with_their_heading() {
     let text = "# Acme\n\nWe make pumps.\nIn one plant.\n\n## Prices ##\nA pump costs $1,200.\n";
     assert_eq!(
         texts_of("plan.md", text),
@@ -49,7 +49,7 @@ fn a_quoted_cell_may_hold_dividers_quotes_and_lines() {
 }
 
 #[test]
-fn what_cannot_be_read_is_named() {
+fn unreadable_documents_are_listed_with_the_reason() {
     let long = format!("a,b\n{}", "1,2\n".repeat(MAX_PASSAGES_OF_ONE + 1));
     let (documents, missing) = documents(vec![
         found("broken.csv", "a,b\n\"1,2\n"),
@@ -68,7 +68,7 @@ fn what_cannot_be_read_is_named() {
 }
 
 #[test]
-fn ids_are_short_and_do_not_depend_on_the_order_of_finding() {
+fn document_ids_are_short_and_independent_of_the_file_order() {
     let names = ["b/Plan.md", "Market study (final, really final).txt", "a/plan.md", "計画.md"];
     let ids = |names: &[&str]| -> Vec<(String, String)> {
         let all = names.iter().map(|name| found(name, "Some words.")).collect();
@@ -88,7 +88,7 @@ fn ids_are_short_and_do_not_depend_on_the_order_of_finding() {
 }
 
 #[test]
-fn a_long_paragraph_is_divided_and_nothing_of_it_is_lost() {
+fn a_long_paragraph_is_split_without_losing_text() {
     let text = "Every word of it counts here. ".repeat(200);
     let passages = texts_of("long.txt", &text);
     assert!(passages.len() > 1 && passages.iter().all(|one| one.ends_with('.')), "{passages:?}");
@@ -96,7 +96,7 @@ fn a_long_paragraph_is_divided_and_nothing_of_it_is_lost() {
 }
 
 #[test]
-fn a_mark_of_the_byte_order_is_no_text_and_other_encodings_are_none() {
+fn a_byte_order_mark_is_removed_and_other_encodings_are_refused() {
     assert_eq!(text_of("\u{feff}a".as_bytes()), Some("a"));
     assert_eq!(text_of(b"caf\xe9"), None);
 }
@@ -124,7 +124,7 @@ fn a_quotation_altered_by_one_letter_is_caught() {
 }
 
 #[test]
-fn a_number_beside_a_citation_must_stand_in_the_passage() {
+fn a_number_cited_from_a_document_must_appear_in_its_passage() {
     check("Prices rose by 4% [U0:plan:1].", &[("4%", ClaimVerdict::Evidence)]);
     check("Prices rose by 5% [U0:plan:1].", &[("5%", ClaimVerdict::WrongValue)]);
     check("Revenue was $1.25 million [U0:sales:1].", &[("$1.25 million", ClaimVerdict::Evidence)]);
@@ -135,7 +135,7 @@ fn a_number_beside_a_citation_must_stand_in_the_passage() {
 }
 
 #[test]
-fn a_citation_that_names_nothing_is_told() {
+fn a_citation_of_an_unknown_document_passage_is_reported() {
     check("We sell pumps [U0:plan:7].", &[("[U0:plan:7]", ClaimVerdict::BadCitation)]);
     check("We sell pumps [U0:plan].", &[("[U0:plan]", ClaimVerdict::BadCitation)]);
     check("We sell pumps [U0: Plan : 1].", &[]);

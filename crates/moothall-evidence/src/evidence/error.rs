@@ -3,7 +3,7 @@
 use super::day::CalendarDay;
 
 /// Rejects a document larger than `limit` bytes.
-pub(crate) fn within(
+pub(crate) fn check_size(
     limit: usize,
     what: &'static str,
     document: &[u8],

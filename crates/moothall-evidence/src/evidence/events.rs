@@ -57,7 +57,7 @@ impl FilingEvent {
         if items.is_empty() {
             return "report without item codes".to_owned();
         }
-        let words = items.into_iter().map(|item| match item.words() {
+        let words = items.into_iter().map(|item| match item.description() {
             Some(words) => format!("{words} ({item})"),
             None => format!("item {item}"),
         });

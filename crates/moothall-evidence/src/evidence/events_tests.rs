@@ -18,7 +18,7 @@ fn check(items: &str, expected: &str) {
 }
 
 #[test]
-fn items_are_told_in_words_and_exhibits_only_where_there_is_nothing_else() {
+fn event_items_are_described_and_exhibits_only_if_nothing_else_is() {
     check("2.02,9.01", "results of operations and financial condition (2.02)");
     check(
         "1.01, 2.03,9.01",
@@ -39,7 +39,7 @@ fn only_current_reports_are_events() {
 }
 
 #[test]
-fn at_most_so_many_events_are_kept_and_they_are_the_first() {
+fn only_the_first_events_up_to_the_limit_are_kept() {
     let filings: Vec<Filing> = (0..100).map(|number| filing(number, "8-K", "8.01")).collect();
     let kept = events(filings.iter());
     assert_eq!(kept.len(), MAX_EVENTS);
@@ -47,14 +47,14 @@ fn at_most_so_many_events_are_kept_and_they_are_the_first() {
 }
 
 #[test]
-fn results_are_known_by_their_item() {
+fn an_announcement_of_results_is_recognised_by_its_item() {
     let event = |items| FilingEvent::of(&filing(1, "8-K", items)).unwrap();
     assert!(event("7.01,2.02").is_results());
     assert!(!event("7.01").is_results());
 }
 
 #[test]
-fn event_in_a_file_is_what_it_was() {
+fn a_filing_event_keeps_its_serialized_form() {
     let event = FilingEvent::of(&filing(1, "8-K", "2.02")).unwrap();
     let written = r#"{"accession":"0000000007-26-000001","form":"8-K","filed":"2026-01-29","items":["2.02"]}"#;
     assert_eq!(serde_json::to_string(&event).unwrap(), written);

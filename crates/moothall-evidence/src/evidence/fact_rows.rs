@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::fact::{FactId, FactSource, FactUnit};
-use super::metric_order::place;
+use super::metric_order::metric_position;
 use super::sheet::FactSheet;
 
 /// One fact with all its details as text. Fields that do not apply are empty.
@@ -92,7 +92,7 @@ impl FactSheet {
     pub fn rows(&self) -> Vec<FactRow> {
         let mut ids: Vec<&FactId> = self.facts.keys().collect();
         // A stable sort keeps the periods of a metric in order.
-        ids.sort_by_cached_key(|id| place(&id.metric));
+        ids.sort_by_cached_key(|id| metric_position(&id.metric));
         ids.into_iter().filter_map(|id| self.row_of(id)).collect()
     }
 

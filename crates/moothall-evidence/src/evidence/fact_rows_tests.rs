@@ -42,7 +42,7 @@ fn a_derived_fact_names_its_inputs() {
 }
 
 #[test]
-fn a_fact_on_todays_shares_says_what_was_filed() {
+fn a_split_adjusted_fact_shows_the_filed_value() {
     let row = row(&NVIDIA.sheet, "EPSDiluted:FY2022");
     assert_eq!(row.value, "0.385");
     assert_eq!(row.unit, "USD/share");
@@ -50,7 +50,7 @@ fn a_fact_on_todays_shares_says_what_was_filed() {
 }
 
 #[test]
-fn rows_begin_with_what_matters_most() {
+fn fact_rows_start_with_the_most_important_metrics() {
     let rows = APPLE.sheet.rows();
     assert_eq!(rows.len(), APPLE.sheet.facts.len());
     let first: Vec<&str> = rows.iter().take(2).map(|row| row.id.as_str()).collect();

@@ -32,10 +32,14 @@ pub(crate) struct FactSelection {
 pub(crate) const MAX_CANDIDATES: usize = 1_000;
 
 /// Metrics whose restatements reveal a split.
-const SHOW_SPLITS: &[&str] = &["SharesDiluted", "EPSDiluted"];
+const SPLIT_INDICATORS: &[&str] = &["SharesDiluted", "EPSDiluted"];
 
 /// Selects values from everything filed up to `as_of`.
-pub(crate) fn pick(facts: &CompanyFacts, years: &FiscalYears, as_of: CalendarDay) -> FactSelection {
+pub(crate) fn select_facts(
+    facts: &CompanyFacts,
+    years: &FiscalYears,
+    as_of: CalendarDay,
+) -> FactSelection {
     let currency = reporting_currency(facts, as_of);
     let mut picker = FactSelector {
         facts,
@@ -107,7 +111,7 @@ impl<'a> FactSelector<'a> {
             reports.sort_by_key(|(row, filing)| {
                 (filing.filed, &filing.accession, row.end, row.start, row.value)
             });
-            if SHOW_SPLITS.contains(&metric.name) {
+            if SPLIT_INDICATORS.contains(&metric.name) {
                 self.votes.extend(split_votes(metric.unit, &reports));
             }
             let (Some(first), Some(last)) = (reports.first(), reports.last()) else { continue };
@@ -194,7 +198,7 @@ fn disagreeing(
     splits: &[ShareSplit],
 ) -> Vec<DataCheck> {
     let basis = |unit, value, filed| {
-        splits::on_new_basis(unit, value, splits::factor_since(splits, filed)).unwrap_or(value)
+        splits::split_adjusted(unit, value, splits::factor_since(splits, filed)).unwrap_or(value)
     };
     let check = |other: UnusedValue| {
         let fact = picked.get(&other.id)?;

@@ -10,7 +10,7 @@ fn an_id_is_a_metric_and_a_period() {
 }
 
 #[test]
-fn what_is_no_id_is_refused() {
+fn an_invalid_fact_id_is_refused() {
     let long = format!("{}:FY2025", "A".repeat(61));
     for text in [
         "Revenue",

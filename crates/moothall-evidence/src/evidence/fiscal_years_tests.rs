@@ -29,7 +29,7 @@ fn spans_are_labelled_by_their_own_dates() {
 }
 
 #[test]
-fn the_year_under_way_has_quarters_but_no_year() {
+fn the_current_fiscal_year_has_quarters_but_no_full_year() {
     check(Some("2024-09-29"), "2024-12-28", Some(FiscalPeriod::Quarter(2025, 1)));
     check(Some("2024-09-29"), "2025-03-29", Some(FiscalPeriod::YearToDate(2025, 2)));
     check(Some("2024-09-29"), "2025-09-27", None);
@@ -47,7 +47,7 @@ fn balances_are_labelled_by_the_period_they_close() {
 }
 
 #[test]
-fn a_year_that_ends_on_a_quarter_end_is_no_fiscal_year() {
+fn twelve_months_to_the_end_of_a_quarter_are_not_a_fiscal_year() {
     // Twelve months to the end of a quarter, as some filers tag average share counts.
     check(Some("2022-04-03"), "2023-04-01", None);
     // A half-year that does not start with the fiscal year.
@@ -55,7 +55,7 @@ fn a_year_that_ends_on_a_quarter_end_is_no_fiscal_year() {
 }
 
 #[test]
-fn twelve_week_quarters_are_quarters() {
+fn twelve_week_quarters_are_recognised() {
     let years =
         FiscalYears::new(BTreeMap::from([(2023, day("2023-08-26")), (2024, day("2024-08-31"))]));
     let label = |start, end| years.label(Some(day(start)), day(end));
@@ -74,7 +74,7 @@ fn a_year_that_ends_in_the_first_days_of_january_belongs_to_the_year_before() {
 }
 
 #[test]
-fn the_most_common_difference_between_label_and_calendar_year_counts() {
+fn the_most_common_fiscal_year_offset_is_used() {
     let closed = [
         (day("2023-01-31"), Some(2022)),
         (day("2024-01-31"), Some(2023)),

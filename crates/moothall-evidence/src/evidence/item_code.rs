@@ -33,8 +33,8 @@ impl ItemCode {
     }
 
     /// The description of the code, if known.
-    pub fn words(&self) -> Option<&'static str> {
-        WORDS.iter().find(|(code, _)| *code == self.0).map(|(_, words)| *words)
+    pub fn description(&self) -> Option<&'static str> {
+        ITEM_DESCRIPTIONS.iter().find(|(code, _)| *code == self.0).map(|(_, words)| *words)
     }
 
     /// Whether it announces the results of a period.
@@ -68,7 +68,7 @@ impl<'de> Deserialize<'de> for ItemCode {
 }
 
 /// The items of form 8-K in force since August 2004, described in our words.
-const WORDS: &[(&str, &str)] = &[
+const ITEM_DESCRIPTIONS: &[(&str, &str)] = &[
     ("1.01", "entry into a material agreement"),
     ("1.02", "end of a material agreement"),
     ("1.03", "bankruptcy or receivership"),

@@ -115,6 +115,6 @@ pub(crate) static ORDER: &[&str] = &[
 ];
 
 /// The position of a metric; unlisted ones come last.
-pub(crate) fn place(metric: &str) -> usize {
+pub(crate) fn metric_position(metric: &str) -> usize {
     ORDER.iter().position(|listed| *listed == metric).unwrap_or(ORDER.len())
 }

@@ -8,10 +8,10 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::day::CalendarDay;
-use super::error::{EvidenceError, within};
+use super::error::{EvidenceError, check_size};
 use super::sanitize::cleaned;
 
-const WHAT: &str = "list of articles";
+const DOCUMENT_KIND: &str = "list of articles";
 /// Limit on headlines; the newest are used.
 pub const MAX_HEADLINES: usize = 40;
 /// Limit on the size of one response.
@@ -115,15 +115,15 @@ struct GdeltArticle {
 /// Parses a response of the GDELT DOC 2.0 service (`mode=artlist&format=json`). GDELT reports
 /// errors as plain text, which becomes the reason of the error.
 pub fn gdelt(bytes: &[u8]) -> Result<Vec<FeedHeadline>, EvidenceError> {
-    within(MAX_NEWS_BYTES, WHAT, bytes)?;
+    check_size(MAX_NEWS_BYTES, DOCUMENT_KIND, bytes)?;
     if !bytes.trim_ascii_start().starts_with(b"{") {
         let reason = cleaned(&String::from_utf8_lossy(bytes), 160);
-        return Err(EvidenceError::Invalid { what: WHAT, reason });
+        return Err(EvidenceError::Invalid { what: DOCUMENT_KIND, reason });
     }
     let read: GdeltResponse = serde_json::from_slice(bytes)
-        .map_err(|source| EvidenceError::Json { what: WHAT, source })?;
+        .map_err(|source| EvidenceError::Json { what: DOCUMENT_KIND, source })?;
     let one = |article: GdeltArticle| FeedHeadline {
-        published: seen_on(&article.seendate),
+        published: parse_seen_date(&article.seendate),
         title: article.title,
         url: article.url,
         source: article.domain,
@@ -132,7 +132,7 @@ pub fn gdelt(bytes: &[u8]) -> Result<Vec<FeedHeadline>, EvidenceError> {
 }
 
 /// Parses the day of `20260131T120000Z`.
-fn seen_on(text: &str) -> Option<CalendarDay> {
+fn parse_seen_date(text: &str) -> Option<CalendarDay> {
     let day = text.get(..8).filter(|day| day.bytes().all(|byte| byte.is_ascii_digit()))?;
     CalendarDay::parse(&format!("{}-{}-{}", &day[..4], &day[4..6], &day[6..]))
 }

@@ -25,7 +25,7 @@ const ANSWER: &str = r#"{"articles": [
 ]}"#;
 
 #[test]
-fn an_answer_becomes_numbered_headlines_newest_first() {
+fn a_gdelt_answer_gives_numbered_headlines_newest_first() {
     let headline = |number, text: &str, url: &str, on| NewsHeadline {
         number,
         text: text.to_owned(),
@@ -43,7 +43,7 @@ fn an_answer_becomes_numbered_headlines_newest_first() {
 }
 
 #[test]
-fn a_day_leaves_out_what_is_newer_and_what_has_none() {
+fn headlines_as_of_a_day_exclude_newer_and_undated_ones() {
     let all = vec![
         found("Old", "https://a.example/1", day("2026-01-01")),
         found("New", "https://a.example/2", day("2026-03-01")),
@@ -57,7 +57,7 @@ fn a_day_leaves_out_what_is_newer_and_what_has_none() {
 }
 
 #[test]
-fn the_same_words_count_once() {
+fn headlines_with_the_same_text_are_deduplicated() {
     let twice = vec![
         found("Acme opens", "https://a.example/1", None),
         found("ACME opens", "https://b.example/1", None),
@@ -66,7 +66,7 @@ fn the_same_words_count_once() {
 }
 
 #[test]
-fn a_refusal_in_plain_text_is_told() {
+fn a_plain_text_refusal_of_the_news_service_is_reported() {
     let refused = gdelt(b"Please limit requests to one every 5 seconds.\n").unwrap_err();
     assert_eq!(
         refused.to_string(),
@@ -76,12 +76,12 @@ fn a_refusal_in_plain_text_is_told() {
 
 proptest! {
     #[test]
-    fn no_answer_makes_more_than_plain_headlines(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn any_bytes_from_the_news_service_are_parsed_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         let _ = gdelt(&bytes);
     }
 
     #[test]
-    fn whatever_a_feed_says_headlines_are_plain(
+    fn headlines_of_any_feed_are_limited_and_plain(
         titles in prop::collection::vec("(?s).{0,300}", 0..60),
         url in "(?s).{0,60}",
     ) {

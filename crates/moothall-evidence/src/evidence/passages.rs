@@ -15,10 +15,10 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 
-use super::error::{EvidenceError, within};
+use super::error::{EvidenceError, check_size};
 use super::submissions::Filing;
 
-const WHAT: &str = "annual report";
+const DOCUMENT_KIND: &str = "annual report";
 /// Annual reports of banks have 20 MB and more.
 const MAX_BYTES: usize = 64 << 20;
 /// Limit on paragraphs per report.
@@ -103,23 +103,25 @@ impl ItemSelector {
 /// Extracts passages from the main file of an annual report. The result is empty if no item is
 /// found.
 pub fn passages(document: &[u8], filing: &Filing) -> Result<Vec<FilingPassage>, EvidenceError> {
-    within(MAX_BYTES, WHAT, document)?;
-    let wanted = match filing.form.as_str() {
+    check_size(MAX_BYTES, DOCUMENT_KIND, document)?;
+    let selectors = match filing.form.as_str() {
         form if form.starts_with("10-K") => TEN_K,
         form if form.starts_with("20-F") => TWENTY_F,
         _ => return Ok(Vec::new()),
     };
     let paragraphs = html::paragraphs(&String::from_utf8_lossy(document));
     let headings = headings(&paragraphs);
-    let found: Vec<(&ItemSelector, Vec<&str>)> =
-        wanted.iter().map(|wanted| (wanted, section(&paragraphs, &headings, wanted))).collect();
+    let found: Vec<(&ItemSelector, Vec<&str>)> = selectors
+        .iter()
+        .map(|selector| (selector, section(&paragraphs, &headings, selector)))
+        .collect();
     let shares = shares(&found.iter().map(|(_, prose)| prose.len()).collect::<Vec<_>>());
     let mut passages = Vec::new();
-    for ((wanted, prose), share) in found.into_iter().zip(shares) {
+    for ((selector, prose), share) in found.into_iter().zip(shares) {
         passages.extend((1..).zip(prose).take(share).map(|(paragraph, text)| FilingPassage {
             accession: filing.accession.to_string(),
             form: filing.form.clone(),
-            item: wanted.item.to_owned(),
+            item: selector.item.to_owned(),
             paragraph,
             text: cut(text).to_owned(),
         }));
@@ -162,20 +164,20 @@ fn headings(paragraphs: &[String]) -> Vec<ItemHeading> {
 fn section<'a>(
     paragraphs: &'a [String],
     headings: &[ItemHeading],
-    wanted: &ItemSelector,
+    selector: &ItemSelector,
 ) -> Vec<&'a str> {
     let mut best: Vec<&str> = Vec::new();
     let mut best_bytes = 0;
     let mut behind = 0;
     for (index, heading) in headings.iter().enumerate() {
         // Skip headings inside a section that was already examined.
-        if heading.at < behind || !is_wanted(paragraphs, heading, wanted) {
+        if heading.at < behind || !is_selected(paragraphs, heading, selector) {
             continue;
         }
-        let other = headings[index..].iter().find(|next| wanted.ends_at(next));
+        let other = headings[index..].iter().find(|next| selector.ends_at(next));
         behind = other.map_or(paragraphs.len(), |next| next.at);
         let mut inside = &paragraphs[heading.at + 1..behind.max(heading.at + 1)];
-        if let Some(from) = wanted.from {
+        if let Some(from) = selector.from {
             let is_start = |text: &String| {
                 text.len() <= MAX_HEADING_CHARS && text.to_lowercase().contains(from)
             };
@@ -194,8 +196,8 @@ fn section<'a>(
     best
 }
 
-fn is_wanted(paragraphs: &[String], heading: &ItemHeading, wanted: &ItemSelector) -> bool {
-    if heading.number != wanted.number {
+fn is_selected(paragraphs: &[String], heading: &ItemHeading, selector: &ItemSelector) -> bool {
+    if heading.number != selector.number {
         return false;
     }
     let next = paragraphs.get(heading.at + 1).filter(|next| next.len() <= MAX_HEADING_CHARS);
@@ -204,7 +206,7 @@ fn is_wanted(paragraphs: &[String], heading: &ItemHeading, wanted: &ItemSelector
         ("", Some(next)) => next.to_lowercase(),
         (title, _) => title.to_lowercase(),
     };
-    title.contains(wanted.title)
+    title.contains(selector.title)
 }
 
 /// Whether the text is sentences rather than a heading, caption or table row.

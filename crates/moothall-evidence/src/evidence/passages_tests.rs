@@ -37,7 +37,7 @@ fn check(form: &str, html: &str, expected: &[(&str, u32, &str)]) {
 }
 
 #[test]
-fn items_are_found_behind_the_table_of_contents() {
+fn items_are_found_after_the_table_of_contents() {
     let html = format!(
         "<table><tr><td>Item 1.</td><td>Business</td><td>3</td></tr><tr><td>Item 1A.</td><td>Risk Factors</td></tr>\
          <tr><td>Item 7.</td><td>Management’s Discussion and Analysis</td></tr><tr><td>Item 8.</td><td>Statements</td></tr></table>\
@@ -57,7 +57,7 @@ fn items_are_found_behind_the_table_of_contents() {
 }
 
 #[test]
-fn title_may_stand_in_the_next_paragraph_and_page_heads_may_repeat_the_heading() {
+fn an_item_title_may_follow_its_number_or_be_repeated_on_a_page() {
     let html = format!(
         "<div>Item 1.</div><div>Business</div><div>{}</div><div>Item 1. Business (continued)</div><div>{}</div>\
          <div>Item 2.</div><div>Properties</div><div>{}</div>",
@@ -69,7 +69,7 @@ fn title_may_stand_in_the_next_paragraph_and_page_heads_may_repeat_the_heading()
 }
 
 #[test]
-fn sentence_that_begins_with_an_item_is_no_heading() {
+fn a_sentence_that_starts_with_an_item_is_not_a_heading() {
     let html = format!(
         "<p>Item 1A. Risk Factors</p><p>{}</p><p>Item 7 of this report discusses our results.</p><p>{}</p>\
          <p>Item 2. Properties</p>",
@@ -110,7 +110,7 @@ fn items_of_a_foreign_filer_are_found_with_their_parts() {
 }
 
 #[test]
-fn rows_of_numbers_and_headings_are_no_prose() {
+fn number_rows_and_headings_are_not_passages() {
     let html = format!(
         "<p>Item 7. Management’s Discussion</p><p>Results of operations</p>\
          <table><tr><td>Net sales</td><td>$ 1,234.5</td><td>$ 1,198.7</td><td>3.0 %</td><td>$ 1,101.2</td><td>8.9 %</td></tr></table>\
@@ -121,7 +121,7 @@ fn rows_of_numbers_and_headings_are_no_prose() {
 }
 
 #[test]
-fn room_that_one_item_leaves_goes_to_the_others() {
+fn passages_unused_by_one_item_are_given_to_the_others() {
     let many = |count: usize| -> String {
         (0..count).map(|number| format!("<p>{}</p>", prose(&format!("matter {number}")))).collect()
     };
@@ -137,7 +137,7 @@ fn room_that_one_item_leaves_goes_to_the_others() {
 }
 
 #[test]
-fn long_paragraph_is_cut_at_the_end_of_a_sentence_and_stays_word_for_word() {
+fn a_long_passage_is_truncated_at_a_sentence_and_stays_verbatim() {
     let sentence =
         "Every word of this long sentence stands in the report just as it is quoted here. ";
     let long = sentence.repeat(40);
@@ -149,7 +149,7 @@ fn long_paragraph_is_cut_at_the_end_of_a_sentence_and_stays_word_for_word() {
 }
 
 #[test]
-fn bytes_that_are_no_text_do_no_harm() {
+fn invalid_utf8_in_a_filing_is_replaced() {
     let mut html = format!("<p>Item 1. Business</p><p>{} ", prose("one")).into_bytes();
     html.extend([0xff, 0xfe, 0x00, 0x1b]);
     let passages = passages(&html, &filing("10-K")).unwrap();
@@ -158,7 +158,7 @@ fn bytes_that_are_no_text_do_no_harm() {
 
 proptest! {
     #[test]
-    fn any_document_gives_few_short_passages_of_its_own_words(
+    fn any_filing_gives_a_limited_number_of_short_verbatim_passages(
         html in "(<p>Item [1-8]A?\\. (Business|Risk Factors|Discussion|Other)</p>|<p>[a-z .]{0,200}</p>|<td>|<!--|[<&;]){0,40}"
     ) {
         let words = html::paragraphs(&html);

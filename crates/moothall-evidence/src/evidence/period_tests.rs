@@ -6,7 +6,7 @@ fn check(text: &str, expected: Option<FiscalPeriod>) {
 }
 
 #[test]
-fn periods_are_read_as_people_write_them() {
+fn common_spellings_of_a_period_are_parsed() {
     check("FY2025", Some(FiscalPeriod::Year(2025)));
     check("fy 2025", Some(FiscalPeriod::Year(2025)));
     check("FY26", Some(FiscalPeriod::Year(2026)));
@@ -19,7 +19,7 @@ fn periods_are_read_as_people_write_them() {
 }
 
 #[test]
-fn a_period_that_would_be_a_guess_is_refused() {
+fn an_ambiguous_period_is_refused() {
     for text in [
         "2026Q1",
         "2025",
@@ -44,7 +44,7 @@ fn a_period_that_would_be_a_guess_is_refused() {
 }
 
 #[test]
-fn files_have_one_spelling_of_a_period() {
+fn a_period_keeps_its_serialized_form() {
     for (period, written) in [
         (FiscalPeriod::Year(2025), "\"FY2025\""),
         (FiscalPeriod::Quarter(2026, 1), "\"FY2026Q1\""),
@@ -59,7 +59,7 @@ fn files_have_one_spelling_of_a_period() {
 }
 
 #[test]
-fn a_balance_sheet_closes_the_quarter_of_a_sum() {
+fn a_multi_quarter_period_closes_with_its_last_quarter() {
     assert_eq!(FiscalPeriod::TrailingYear(2026, 1).closing(), FiscalPeriod::Quarter(2026, 1));
     assert_eq!(FiscalPeriod::YearToDate(2026, 3).closing(), FiscalPeriod::Quarter(2026, 3));
     assert_eq!(FiscalPeriod::Year(2025).closing(), FiscalPeriod::Year(2025));

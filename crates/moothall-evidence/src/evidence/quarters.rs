@@ -12,23 +12,23 @@ use super::metrics::{METRICS, MetricKind};
 use super::period::FiscalPeriod::{Quarter, TrailingYear, Year, YearToDate};
 
 /// Adds the values that follow from years, quarters and years to date.
-pub(crate) fn add(book: &mut FactTable) {
-    let years: BTreeSet<i32> = book.periods().iter().map(|period| period.fiscal_year()).collect();
+pub(crate) fn add(table: &mut FactTable) {
+    let years: BTreeSet<i32> = table.periods().iter().map(|period| period.fiscal_year()).collect();
     let sums = METRICS
         .iter()
         .filter(|metric| metric.kind == MetricKind::Flow && metric.unit == FactUnit::Money);
     for metric in sums {
         for &year in &years {
-            add_year(book, metric.name, year);
+            add_year(table, metric.name, year);
         }
-        add_trailing_year(book, metric.name, &years);
+        add_trailing_year(table, metric.name, &years);
     }
 }
 
-fn add_year(book: &mut FactTable, metric: &str, year: i32) {
-    book.derive(
+fn add_year(table: &mut FactTable, metric: &str, year: i32) {
+    table.derive(
         FactId::new(metric, YearToDate(year, 1)),
-        book.value(metric, Quarter(year, 1)),
+        table.value(metric, Quarter(year, 1)),
         FactUnit::Money,
         "first quarter",
         ids([(metric, Quarter(year, 1))]),
@@ -36,9 +36,9 @@ fn add_year(book: &mut FactTable, metric: &str, year: i32) {
     for quarter in [2, 3] {
         let (this, so_far, before) =
             (Quarter(year, quarter), YearToDate(year, quarter), YearToDate(year, quarter - 1));
-        let at = |book: &FactTable, period| book.value(metric, period);
-        if let (Some(sum), Some(part)) = (at(book, so_far), at(book, before)) {
-            book.derive(
+        let at = |table: &FactTable, period| table.value(metric, period);
+        if let (Some(sum), Some(part)) = (at(table, so_far), at(table, before)) {
+            table.derive(
                 FactId::new(metric, this),
                 sum.checked_sub(part),
                 FactUnit::Money,
@@ -46,8 +46,8 @@ fn add_year(book: &mut FactTable, metric: &str, year: i32) {
                 ids([(metric, so_far), (metric, before)]),
             );
         }
-        if let (Some(part), Some(rest)) = (at(book, this), at(book, before)) {
-            book.derive(
+        if let (Some(part), Some(rest)) = (at(table, this), at(table, before)) {
+            table.derive(
                 FactId::new(metric, so_far),
                 part.checked_add(rest),
                 FactUnit::Money,
@@ -57,8 +57,9 @@ fn add_year(book: &mut FactTable, metric: &str, year: i32) {
         }
     }
     let (whole, nine_months) = (Year(year), YearToDate(year, 3));
-    if let (Some(sum), Some(part)) = (book.value(metric, whole), book.value(metric, nine_months)) {
-        book.derive(
+    if let (Some(sum), Some(part)) = (table.value(metric, whole), table.value(metric, nine_months))
+    {
+        table.derive(
             FactId::new(metric, Quarter(year, 4)),
             sum.checked_sub(part),
             FactUnit::Money,
@@ -69,21 +70,24 @@ fn add_year(book: &mut FactTable, metric: &str, year: i32) {
 }
 
 /// Adds the four quarters up to the newest one, unless it closed a year.
-fn add_trailing_year(book: &mut FactTable, metric: &str, years: &BTreeSet<i32>) {
+fn add_trailing_year(table: &mut FactTable, metric: &str, years: &BTreeSet<i32>) {
     let newest_years = years.iter().rev().take(2);
     let mut quarters = newest_years.flat_map(|&year| [(year, 3), (year, 2), (year, 1)]);
     let newest =
-        quarters.find(|&(year, quarter)| book.value(metric, YearToDate(year, quarter)).is_some());
+        quarters.find(|&(year, quarter)| table.value(metric, YearToDate(year, quarter)).is_some());
     let Some((year, quarter)) = newest else { return };
-    if book.value(metric, Year(year)).is_some() {
+    if table.value(metric, Year(year)).is_some() {
         return;
     }
     let (before, so_far) = (Year(year - 1), YearToDate(year, quarter));
     let same_before = YearToDate(year - 1, quarter);
-    let values =
-        (book.value(metric, before), book.value(metric, so_far), book.value(metric, same_before));
+    let values = (
+        table.value(metric, before),
+        table.value(metric, so_far),
+        table.value(metric, same_before),
+    );
     if let (Some(last_year), Some(new), Some(old)) = values {
-        book.derive(
+        table.derive(
             FactId::new(metric, TrailingYear(year, quarter)),
             last_year.checked_add(new).and_then(|sum| sum.checked_sub(old)),
             FactUnit::Money,

@@ -8,7 +8,7 @@ fn check(text: &str, longest: usize, expected: &str) {
 }
 
 #[test]
-fn text_is_brought_onto_one_line_without_what_cannot_be_seen() {
+fn text_is_put_on_one_line_without_hidden_characters() {
     check("  Apple\u{a0}\n\tInc.  ", 50, "Apple Inc.");
     check("\u{1b}[2Jred\u{202e}der\u{200b}", 50, "[2Jredder");
     check("\n \t", 50, "");

@@ -10,7 +10,7 @@ use super::data_check::{DataCheck, DataGap};
 use super::day::CalendarDay;
 use super::error::EvidenceError;
 use super::fact::{Fact, FactId};
-use super::fact_selection::pick;
+use super::fact_selection::select_facts;
 use super::fact_table::FactTable;
 use super::fiscal_years::FiscalYears;
 use super::period::FiscalPeriod;
@@ -46,7 +46,7 @@ impl FactSheet {
         if years.newest().is_none() {
             return Err(EvidenceError::NoAnnualReport { as_of });
         }
-        let picked = pick(facts, &years, as_of);
+        let picked = select_facts(facts, &years, as_of);
         Ok(Self::complete(SheetInput {
             entity: facts.entity.clone(),
             cik: facts.cik,
@@ -79,18 +79,18 @@ impl FactSheet {
     pub(crate) fn complete(foundation: SheetInput) -> Self {
         let SheetInput { mut facts, splits, fiscal_year_ends, candidates, .. } = foundation;
         splits::adjust(&mut facts, &splits);
-        let mut book = FactTable::new(facts);
-        quarters::add(&mut book);
-        let mut gaps = derive::add(&mut book);
-        gaps.extend(consistency::not_filed(&book, &fiscal_year_ends));
+        let mut table = FactTable::new(facts);
+        quarters::add(&mut table);
+        let mut gaps = derive::add(&mut table);
+        gaps.extend(consistency::not_filed(&table, &fiscal_year_ends));
 
         let mut checks = candidates;
         checks.extend(splits.iter().map(|split| DataCheck::Split {
             factor: split.factor,
             first_filed: split.first_filed,
         }));
-        checks.extend(consistency::identities(&book, &fiscal_year_ends));
-        checks.extend(consistency::restatements(&book, &splits));
+        checks.extend(consistency::identities(&table, &fiscal_year_ends));
+        checks.extend(consistency::restatements(&table, &splits));
         if foundation.unreadable_rows > 0 {
             checks.push(DataCheck::UnreadableRows { count: foundation.unreadable_rows });
         }
@@ -99,7 +99,7 @@ impl FactSheet {
             cik: foundation.cik,
             currency: foundation.currency,
             as_of: foundation.as_of,
-            facts: book.into_facts(),
+            facts: table.into_facts(),
             gaps: gaps.into_iter().collect(),
             checks,
             fiscal_year_ends,

@@ -13,7 +13,7 @@ use super::cik::Cik;
 use super::companyfacts::{ReportForm, usable};
 use super::data_check::DataCheck;
 use super::day::CalendarDay;
-use super::error::{EvidenceError, within};
+use super::error::{EvidenceError, check_size};
 use super::fact::{Fact, FactId, FactSource, FilingSource, OriginalValue};
 use super::fact_selection::{MAX_CANDIDATES, is_currency};
 use super::metrics::{MetricKind, metric};
@@ -24,7 +24,7 @@ use super::splits::{self, ShareSplit};
 use super::submissions::AccessionNumber;
 use crate::Sha256Hex;
 
-const WHAT: &str = "fact sheet";
+const DOCUMENT_KIND: &str = "fact sheet";
 /// Identifies the format and the rules for deriving a sheet from it. A sheet with other rules is
 /// rejected, because deriving it again would give a different result.
 const FORMAT: &str = "moothall-f0/1";
@@ -46,12 +46,12 @@ impl FactSheet {
     /// Parses the output of [`FactSheet::to_json`]. The input is validated as untrusted data, and any
     /// other serialization of the same sheet is rejected, because its hash would not match.
     pub fn from_json(bytes: &[u8]) -> Result<Self, EvidenceError> {
-        within(MAX_BYTES, WHAT, bytes)?;
+        check_size(MAX_BYTES, DOCUMENT_KIND, bytes)?;
         let sheet: Self = serde_json::from_slice(bytes)
-            .map_err(|source| EvidenceError::Json { what: WHAT, source })?;
+            .map_err(|source| EvidenceError::Json { what: DOCUMENT_KIND, source })?;
         if sheet.to_json() != bytes {
             let reason = "not in canonical form".to_owned();
-            return Err(EvidenceError::Invalid { what: WHAT, reason });
+            return Err(EvidenceError::Invalid { what: DOCUMENT_KIND, reason });
         }
         Ok(sheet)
     }

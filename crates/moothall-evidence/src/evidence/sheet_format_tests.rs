@@ -7,7 +7,7 @@ use crate::evidence::metrics::METRICS;
 use crate::evidence::test_data::{ALL, APPLE, MICROSOFT, WALMART, read};
 
 #[test]
-fn a_sheet_is_read_as_it_was_written() {
+fn a_fact_sheet_round_trips_through_json() {
     for sample in ALL {
         let sheet = &*sample.sheet;
         let bytes = sheet.to_json();
@@ -19,7 +19,7 @@ fn a_sheet_is_read_as_it_was_written() {
 }
 
 #[test]
-fn a_sheet_takes_few_bytes() {
+fn a_fact_sheet_stays_small() {
     for sample in ALL {
         let bytes = sample.sheet.to_json().len();
         assert!(bytes < 80_000, "{}: {bytes}", sample.name);
@@ -28,20 +28,20 @@ fn a_sheet_takes_few_bytes() {
 
 /// The file format: a change requires a new format name.
 #[test]
-fn a_written_sheet_has_this_form() {
+fn a_fact_sheet_keeps_its_serialized_form() {
     let text = String::from_utf8(MICROSOFT.sheet.to_json()).unwrap();
     insta::assert_snapshot!(text.replace("},", "},\n").replace("],\"", "],\n\""));
 }
 
 #[test]
-fn the_name_of_a_sheet_stays_the_same() {
+fn the_hash_of_a_fact_sheet_is_stable() {
     insta::assert_snapshot!(
         ALL.iter().map(|one| format!("{} {}\n", one.name, one.sheet.hash())).collect::<String>()
     );
 }
 
 #[test]
-fn a_sheet_as_of_another_day_has_another_name() {
+fn a_fact_sheet_as_of_another_day_has_a_different_hash() {
     let as_of = CalendarDay::parse("2026-01-29").unwrap();
     let earlier = FactSheet::build(&APPLE.facts, as_of).unwrap();
     assert_ne!(earlier.hash(), APPLE.sheet.hash());
@@ -66,7 +66,7 @@ fn check_refused(change: impl FnOnce(&mut Value), expected: &str) {
 }
 
 #[test]
-fn a_sheet_that_we_did_not_write_is_refused() {
+fn an_invalid_fact_sheet_is_refused() {
     check_refused(|sheet| sheet["format"] = json!("moothall-f0/0"), "unsupported format version");
     check_refused(|sheet| sheet["currency"] = json!("dollars"), "invalid currency code");
     check_refused(
@@ -119,7 +119,7 @@ fn a_sheet_that_we_did_not_write_is_refused() {
 }
 
 #[test]
-fn a_fact_that_cannot_be_is_refused() {
+fn an_inconsistent_fact_is_refused() {
     let change = |fact: Value| move |sheet: &mut Value| sheet["facts"]["Revenue"]["FY2025"] = fact;
     let position = |name: &str| {
         let concepts = written()["concepts"].as_array().unwrap().clone();
@@ -152,7 +152,7 @@ fn a_fact_that_cannot_be_is_refused() {
 }
 
 #[test]
-fn a_second_spelling_of_a_sheet_is_refused() {
+fn a_fact_sheet_that_is_not_canonical_is_refused() {
     let mut sheet = written();
     sheet["filings"].as_array_mut().unwrap().push(json!([
         "0001045810-26-000001",
@@ -166,7 +166,7 @@ fn a_second_spelling_of_a_sheet_is_refused() {
 }
 
 #[test]
-fn a_sheet_can_stand_inside_of_a_tagged_value() {
+fn a_fact_sheet_can_be_nested_in_a_tagged_enum() {
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     #[serde(tag = "kind")]
     enum Tagged {
@@ -285,7 +285,7 @@ fn check_sheet(bytes: &[u8], as_of: CalendarDay) -> Result<(), TestCaseError> {
     prop_assert_eq!(&FactSheet::from_json(&written).unwrap(), &sheet);
     prop_assert!(!sheet.table(2_000).is_empty());
     prop_assert_eq!(sheet.rows().len(), sheet.facts.len());
-    sheet.facts.keys().for_each(|id| drop(sheet.words(id)));
+    sheet.facts.keys().for_each(|id| drop(sheet.display_value(id)));
     Ok(())
 }
 
@@ -293,7 +293,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn any_rows_give_a_sheet_that_reads_back(
+    fn a_fact_sheet_of_any_rows_round_trips(
         rows in prop::collection::vec(row(), 1..150),
         later in 0_i32..3_000,
     ) {

@@ -55,7 +55,7 @@ fn the_fourth_quarter_is_the_year_less_nine_months() {
 }
 
 #[test]
-fn quarters_of_cash_flows_come_from_years_to_date() {
+fn cash_flow_quarters_are_derived_from_year_to_date_values() {
     check(&APPLE, "CFO:FY2025Q2", "23952000000");
     check_derived(
         &APPLE,
@@ -77,7 +77,7 @@ fn the_trailing_year_ends_with_the_newest_quarter() {
 }
 
 #[test]
-fn total_debt_adds_what_is_due_soon_and_later() {
+fn total_debt_adds_current_and_noncurrent_debt() {
     // The tag for long-term debt alone is 90.7 billion.
     check(&APPLE, "TotalDebt:FY2025", "98657000000");
     check_derived(
@@ -111,7 +111,7 @@ fn growth_per_share_does_not_break_at_a_split() {
 }
 
 #[test]
-fn a_value_put_on_todays_shares_says_so() {
+fn a_split_adjusted_value_records_the_split() {
     let fact = APPLE.sheet.fact(&id("EPSDiluted:FY2017")).unwrap();
     let expected = FilingSource {
         concept: "us-gaap:EarningsPerShareDiluted".to_owned(),
@@ -142,7 +142,7 @@ fn tags_that_disagree_are_reported_and_the_order_is_kept() {
 }
 
 #[test]
-fn a_split_between_two_tags_is_no_disagreement() {
+fn a_split_between_two_tags_is_not_reported_as_a_disagreement() {
     // The count on Apple's 2019 cover page is from before the split, the balance sheet's from after
     // it.
     let of_2019 = |check: &&DataCheck| match check {
@@ -220,7 +220,7 @@ fn growth_from_a_loss_is_not_meaningful() {
 }
 
 #[test]
-fn a_bank_has_its_own_metrics_and_none_that_mean_nothing_for_it() {
+fn a_bank_has_bank_metrics_and_no_inapplicable_ones() {
     check(&JPMORGAN, "NetInterestIncome:FY2025", "95443000000");
     check(&JPMORGAN, "Deposits:FY2025", "2559320000000");
     check_percent(&JPMORGAN, "CostIncomeRatio:FY2025", "52.4");
@@ -242,7 +242,7 @@ fn a_foreign_filer_is_read_by_its_own_taxonomy() {
 }
 
 #[test]
-fn minorities_show_where_net_income_is_not_pretax_income_less_tax() {
+fn minority_interests_are_reported_as_a_net_income_difference() {
     let check = DataCheck::Identity {
         identity: AccountingIdentity::NetIncome,
         period: FiscalPeriod::Year(2024),
@@ -283,7 +283,7 @@ fn every_input_of_a_derived_fact_is_a_fact() {
 }
 
 #[test]
-fn as_of_a_day_nothing_is_known_that_was_filed_later() {
+fn a_sheet_as_of_a_day_excludes_later_filings() {
     let as_of = day("2024-06-30");
     let sheet = FactSheet::build(&APPLE.facts, as_of).unwrap();
     let filings = sheet.facts.values().filter_map(|fact| fact.filed());
@@ -294,7 +294,7 @@ fn as_of_a_day_nothing_is_known_that_was_filed_later() {
 }
 
 #[test]
-fn as_of_a_day_the_sheet_is_what_it_was_on_that_day() {
+fn a_sheet_as_of_a_day_equals_the_sheet_built_on_that_day() {
     let later = day("2023-08-01");
     let mut document: serde_json::Value =
         serde_json::from_slice(&read("companyfacts/CIK0001835632.json")).unwrap();
@@ -313,13 +313,13 @@ fn as_of_a_day_the_sheet_is_what_it_was_on_that_day() {
 }
 
 #[test]
-fn without_an_annual_report_there_is_no_sheet() {
+fn a_sheet_needs_an_annual_report() {
     let error = FactSheet::build(&APPLE.facts, day("2010-01-01")).unwrap_err();
     assert_eq!(error.to_string(), "no annual report was filed on or before 2010-01-01");
 }
 
 #[test]
-fn checks_are_sentences() {
+fn data_checks_are_displayed_as_sentences() {
     let of_walmart: Vec<String> = WALMART.sheet.checks.iter().map(DataCheck::to_string).collect();
     assert!(
         of_walmart.contains(

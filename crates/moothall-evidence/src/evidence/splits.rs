@@ -89,7 +89,7 @@ pub(crate) fn factor_since(splits: &[ShareSplit], filed: CalendarDay) -> u32 {
 }
 
 /// Converts a share count or per-share value to the new basis.
-pub(crate) fn on_new_basis(unit: FactUnit, as_filed: Decimal, factor: u32) -> Option<Decimal> {
+pub(crate) fn split_adjusted(unit: FactUnit, as_filed: Decimal, factor: u32) -> Option<Decimal> {
     let factor = Decimal::from(factor);
     match unit {
         FactUnit::Shares => as_filed.checked_mul(factor),
@@ -108,7 +108,7 @@ pub(crate) fn adjust(facts: &mut BTreeMap<FactId, Fact>, splits: &[ShareSplit]) 
         let factor = factor_since(splits, filed.filed);
         let as_filed = fact.value;
         if factor > 1
-            && let Some(value) = on_new_basis(fact.unit, as_filed, factor)
+            && let Some(value) = split_adjusted(fact.unit, as_filed, factor)
         {
             fact.value = value;
             filed.split = Some(SplitAdjustment { as_filed, factor });

@@ -9,11 +9,11 @@ use serde::{Deserialize, de};
 
 use super::cik::Cik;
 use super::day::CalendarDay;
-use super::error::{EvidenceError, within};
+use super::error::{EvidenceError, check_size};
 use super::item_code::ItemCode;
 use super::sanitize::cleaned;
 
-const WHAT: &str = "list of filings";
+const DOCUMENT_KIND: &str = "list of filings";
 /// Observed: 157 to 177 KB.
 const MAX_BYTES: usize = 32 << 20;
 /// The service lists at least a thousand filings or one year, whichever is more.
@@ -84,7 +84,7 @@ impl Filing {
 
     /// Whether it may add numbers to the company facts document, so the document must be
     /// fetched again.
-    pub fn may_bring_numbers(&self) -> bool {
+    pub fn can_add_facts(&self) -> bool {
         self.is_annual() || matches!(base_form(&self.form), "10-Q" | "10-QT" | "6-K" | "8-K")
     }
 }
@@ -125,10 +125,10 @@ pub struct FilerSubmissions {
 impl FilerSubmissions {
     /// Parses a document.
     pub fn parse(bytes: &[u8]) -> Result<Self, EvidenceError> {
-        within(MAX_BYTES, WHAT, bytes)?;
+        check_size(MAX_BYTES, DOCUMENT_KIND, bytes)?;
         let document: SubmissionsJson = serde_json::from_slice(bytes)
-            .map_err(|source| EvidenceError::Json { what: WHAT, source })?;
-        let said = |text: Option<String>| {
+            .map_err(|source| EvidenceError::Json { what: DOCUMENT_KIND, source })?;
+        let cleaned_text = |text: Option<String>| {
             text.map(|text| cleaned(&text, MAX_NAME_CHARS)).filter(|text| !text.is_empty())
         };
         let mut filings = document.filings.recent.rows();
@@ -139,14 +139,14 @@ impl FilerSubmissions {
         filings.dedup_by(|one, other| one.accession == other.accession);
         Ok(Self {
             cik: document.cik,
-            name: said(document.name).unwrap_or_default(),
-            industry: said(document.sic_description),
+            name: cleaned_text(document.name).unwrap_or_default(),
+            industry: cleaned_text(document.sic_description),
             fiscal_year_end: document.fiscal_year_end.as_deref().and_then(month_and_day),
             former_names: document
                 .former_names
                 .into_iter()
                 .take(MAX_FORMER_NAMES)
-                .filter_map(|former| said(former.name))
+                .filter_map(|former| cleaned_text(former.name))
                 .collect(),
             filings,
             has_older: !document.filings.files.is_empty(),
@@ -165,7 +165,7 @@ impl FilerSubmissions {
 
     /// The newest filing date of a filing that may have added numbers.
     pub fn newest_numbers(&self) -> Option<CalendarDay> {
-        let newest = self.filings.iter().find(|filing| filing.may_bring_numbers());
+        let newest = self.filings.iter().find(|filing| filing.can_add_facts());
         newest.map(|filing| filing.filed)
     }
 }

@@ -32,7 +32,7 @@ const DOCUMENT: &str = r#"{
 }"#;
 
 #[test]
-fn filer_and_its_filings_are_read_newest_first_without_rows_that_cannot_be_read() {
+fn filings_are_parsed_newest_first_without_unreadable_rows() {
     assert_eq!(
         FilerSubmissions::parse(DOCUMENT.as_bytes()).unwrap(),
         FilerSubmissions {
@@ -60,7 +60,7 @@ fn filer_and_its_filings_are_read_newest_first_without_rows_that_cannot_be_read(
 }
 
 #[test]
-fn number_of_the_filer_may_be_a_number_and_most_fields_may_be_missing() {
+fn a_filer_may_have_a_numeric_cik_and_few_fields() {
     let document = r#"{"cik": 7, "fiscalYearEnd": "1340", "filings": {"recent": {"accessionNumber": [], "filingDate": [], "form": []}}}"#;
     assert_eq!(
         FilerSubmissions::parse(document.as_bytes()).unwrap(),
@@ -77,7 +77,7 @@ fn number_of_the_filer_may_be_a_number_and_most_fields_may_be_missing() {
 }
 
 #[test]
-fn arrays_of_different_lengths_are_cut_to_the_shortest_that_is_needed() {
+fn filing_columns_are_truncated_to_the_shortest_required_one() {
     let document = r#"{"cik": 7, "filings": {"recent": {
         "accessionNumber": ["0000000007-26-000001", "0000000007-26-000002", "0000000007-26-000003"],
         "filingDate": ["2026-01-01", "2026-01-02"],
@@ -92,7 +92,7 @@ fn arrays_of_different_lengths_are_cut_to_the_shortest_that_is_needed() {
 }
 
 #[test]
-fn only_what_was_filed_up_to_a_day_counts() {
+fn filings_after_the_requested_day_are_excluded() {
     let submissions = FilerSubmissions::parse(DOCUMENT.as_bytes()).unwrap();
     let forms = |as_of: &str| -> Vec<&str> {
         submissions.until(day(as_of)).map(|filing| filing.form.as_str()).collect()
@@ -114,7 +114,7 @@ fn registrant_is_stale_after_eighteen_months_without_an_annual_report() {
 }
 
 #[test]
-fn annual_reports_are_known_by_their_form() {
+fn annual_reports_are_recognised_by_their_form() {
     for form in ["10-K", "10-K/A", "10-KT", "20-F", "20-F/A", "40-F"] {
         assert!(is_annual(form), "{form}");
     }
@@ -124,7 +124,7 @@ fn annual_reports_are_known_by_their_form() {
 }
 
 #[test]
-fn name_of_a_file_that_means_more_than_a_file_is_not_plain() {
+fn a_file_name_with_special_characters_is_not_plain() {
     for name in ["aapl-20250927.htm", "d123_10k.htm", "0001.txt"] {
         assert!(is_plain_file_name(name), "{name}");
     }
@@ -134,7 +134,7 @@ fn name_of_a_file_that_means_more_than_a_file_is_not_plain() {
 }
 
 #[test]
-fn what_is_no_list_of_filings_is_refused() {
+fn an_invalid_list_of_filings_is_refused() {
     for document in ["", "{}", "[]", r#"{"cik": 0, "filings": {}}"#, r#"{"cik": 1}"#] {
         let refused = FilerSubmissions::parse(document.as_bytes());
         assert!(matches!(refused, Err(EvidenceError::Json { .. })), "{document}: {refused:?}");
@@ -148,7 +148,7 @@ proptest! {
     }
 
     #[test]
-    fn one_changed_byte_is_read_or_refused(at in 0..DOCUMENT.len(), byte in any::<u8>()) {
+    fn a_filing_list_with_a_changed_byte_never_panics(at in 0..DOCUMENT.len(), byte in any::<u8>()) {
         let mut bytes = DOCUMENT.as_bytes().to_vec();
         bytes[at] = byte;
         if let Ok(read) = FilerSubmissions::parse(&bytes) {

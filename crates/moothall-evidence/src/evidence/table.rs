@@ -24,7 +24,7 @@ impl FactSheet {
     pub fn table(&self, max_tokens: u64) -> String {
         let mut chosen = None;
         for layout in LAYOUTS {
-            let table = self.lay_out(layout, max_tokens);
+            let table = self.render_layout(layout, max_tokens);
             let enough = table.rows_shown >= layout.fewest_rows || table.rows_left_out == 0;
             chosen = Some(table.text);
             if enough {
@@ -34,7 +34,7 @@ impl FactSheet {
         chosen.unwrap_or_default()
     }
 
-    fn lay_out(&self, layout: &SheetTableLayout, max_tokens: u64) -> SheetTableText {
+    fn render_layout(&self, layout: &SheetTableLayout, max_tokens: u64) -> SheetTableText {
         let columns = self.columns(layout);
         let scale = self.scale();
         let reasons = self.gaps.iter().map(|gap| (&gap.id, gap.reason)).collect();
@@ -67,7 +67,7 @@ impl FactSheet {
             let periods: BTreeSet<FiscalPeriod> = self
                 .facts
                 .keys()
-                .filter(|id| LEADING.contains(&id.metric.as_str()))
+                .filter(|id| PERIOD_METRICS.contains(&id.metric.as_str()))
                 .map(|id| id.period)
                 .filter(wanted)
                 .collect();
@@ -152,7 +152,7 @@ impl FactSheet {
             match (self.fact(&id), reasons.get(&id)) {
                 (Some(fact), _) => {
                     tells = true;
-                    let _ = write!(row, " {}{} |", shown(&id, fact, scale), mark(fact));
+                    let _ = write!(row, " {}{} |", format_value(&id, fact, scale), mark(fact));
                 }
                 (None, Some(GapReason::NotFiled)) => {
                     tells = true;
@@ -242,7 +242,7 @@ const MARKS: &[(&str, &str)] = &[
 ];
 
 /// Metrics that determine which periods a filer has.
-const LEADING: &[&str] = &["Revenue", "NetIncome"];
+const PERIOD_METRICS: &[&str] = &["Revenue", "NetIncome"];
 
 #[derive(Clone, Copy)]
 struct SheetTableScale {
@@ -264,7 +264,7 @@ fn mark(fact: &Fact) -> &'static str {
 }
 
 /// Formats a value for the table.
-fn shown(id: &FactId, fact: &Fact, scale: SheetTableScale) -> String {
+fn format_value(id: &FactId, fact: &Fact, scale: SheetTableScale) -> String {
     let value = fact.value;
     match fact.unit {
         FactUnit::Money | FactUnit::Shares => {

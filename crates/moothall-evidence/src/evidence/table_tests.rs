@@ -25,12 +25,12 @@ fn printed_values_are_rounded_not_cut() {
 
 /// A company with losses, gaps and ratios that are not meaningful.
 #[test]
-fn a_table_has_this_form() {
+fn a_table_matches_its_snapshot() {
     insta::assert_snapshot!(SNOWFLAKE.sheet.table(1_000));
 }
 
 #[test]
-fn a_small_table_has_this_form() {
+fn a_small_table_matches_its_snapshot() {
     insta::assert_snapshot!(APPLE.sheet.table(400));
 }
 
@@ -60,7 +60,7 @@ fn a_table_stays_within_its_tokens() {
 }
 
 #[test]
-fn a_table_with_more_room_has_no_fewer_rows_of_the_same_width() {
+fn a_larger_token_limit_never_gives_a_shorter_table() {
     let rows = |max_tokens| {
         let table = APPLE.sheet.table(max_tokens);
         let columns = table.lines().find(|line| line.starts_with("| |")).unwrap().to_owned();
@@ -73,7 +73,7 @@ fn a_table_with_more_room_has_no_fewer_rows_of_the_same_width() {
 }
 
 #[test]
-fn what_is_left_out_is_said() {
+fn a_table_reports_how_many_rows_are_left_out() {
     let whole = APPLE.sheet.table(u64::MAX);
     assert!(!whole.contains("Left out"));
     let cut = APPLE.sheet.table(3_000);
@@ -83,7 +83,7 @@ fn what_is_left_out_is_said() {
 }
 
 #[test]
-fn without_room_the_header_is_left() {
+fn a_table_without_any_tokens_keeps_its_header() {
     let table = APPLE.sheet.table(0);
     assert!(table.starts_with("F0: Apple Inc. (CIK 0000320193)"));
     assert!(tokens_expected(&table) < 260);

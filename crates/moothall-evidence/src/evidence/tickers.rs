@@ -10,10 +10,10 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::value::RawValue;
 
 use super::cik::Cik;
-use super::error::{EvidenceError, within};
+use super::error::{EvidenceError, check_size};
 use super::sanitize::cleaned;
 
-const WHAT: &str = "list of tickers";
+const DOCUMENT_KIND: &str = "list of tickers";
 /// The real file has 0.8 MB and 9,905 rows.
 const MAX_BYTES: usize = 16 << 20;
 const MAX_ROWS: usize = 100_000;
@@ -115,8 +115,8 @@ impl TickerTable {
     /// names and a list of rows). Unreadable rows are skipped; a document without any readable row
     /// is an error.
     pub fn parse(bytes: &[u8]) -> Result<Self, EvidenceError> {
-        within(MAX_BYTES, WHAT, bytes)?;
-        let json = |source| EvidenceError::Json { what: WHAT, source };
+        check_size(MAX_BYTES, DOCUMENT_KIND, bytes)?;
+        let json = |source| EvidenceError::Json { what: DOCUMENT_KIND, source };
         let document: BTreeMap<String, &RawValue> = serde_json::from_slice(bytes).map_err(json)?;
         let listings = match (document.get("fields"), document.get("data")) {
             (Some(fields), Some(data)) => columns(fields, data).map_err(json)?,
@@ -124,7 +124,7 @@ impl TickerTable {
         };
         if listings.is_empty() {
             let reason = "no readable row".to_owned();
-            return Err(EvidenceError::Invalid { what: WHAT, reason });
+            return Err(EvidenceError::Invalid { what: DOCUMENT_KIND, reason });
         }
         let mut by_key = BTreeMap::<String, Vec<TickerListing>>::new();
         for listing in listings {

@@ -40,7 +40,7 @@ fn symbol_of_two_filers_is_refused_with_both() {
 }
 
 #[test]
-fn symbol_of_nobody_is_unknown() {
+fn an_unlisted_symbol_is_unknown() {
     check(ROWS, "AAPLE", Err(TickerLookupError::Unknown));
     check(ROWS, "ZERO", Err(TickerLookupError::Unknown));
 }
@@ -67,14 +67,14 @@ fn document_without_a_readable_row_is_refused() {
 }
 
 #[test]
-fn text_that_could_leave_a_folder_is_no_ticker() {
+fn text_that_could_escape_a_directory_is_not_a_ticker() {
     for text in ["", "..", ".A", "-A", "A/B", "A B", "ABCDEFGHIJK", "Ä", "A\0", "A\n1"] {
         assert_eq!(Ticker::parse(text), Err(InvalidTicker(cleaned(text, 40))), "{text:?}");
     }
 }
 
 #[test]
-fn ticker_in_a_file_has_one_spelling() {
+fn a_ticker_keeps_its_serialized_form() {
     assert_eq!(serde_json::to_string(&ticker("brk.b")).unwrap(), r#""BRK.B""#);
     assert_eq!(serde_json::from_str::<Ticker>(r#""BRK.B""#).unwrap(), ticker("BRK.B"));
     assert!(serde_json::from_str::<Ticker>(r#""brk.b""#).is_err());
@@ -87,7 +87,7 @@ proptest! {
     }
 
     #[test]
-    fn ticker_that_is_read_fits_into_a_path(text in any::<String>()) {
+    fn a_parsed_ticker_is_safe_in_a_path(text in any::<String>()) {
         if let Ok(ticker) = Ticker::parse(&text) {
             prop_assert!(ticker.as_str().len() <= 10);
             prop_assert!(!ticker.as_str().contains(['/', '\\', '\0']));

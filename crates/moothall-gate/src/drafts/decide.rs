@@ -15,7 +15,7 @@ use crate::gate::GateAction;
 pub const MAX_TEXT_CHARS: usize = 2_000;
 /// Open drafts per worker. A worker can invent any number of tasks, so the limit per task alone
 /// bounds nothing.
-const MAX_OPEN: usize = 256;
+const MAX_OPEN_DRAFTS: usize = 256;
 
 /// Limits of the policy on the number and the lifetime of drafts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -161,7 +161,7 @@ pub enum DraftRefusal {
     #[error("draft not found")]
     Unknown,
     /// The draft's state does not allow the command.
-    #[error("draft is {} and cannot be {what}", state.word())]
+    #[error("draft is {} and cannot be {what}", state.as_str())]
     State {
         /// The current state.
         state: DraftState,
@@ -230,7 +230,7 @@ pub fn decide(
     now_ms: u64,
 ) -> Result<Vec<DraftEvent>, DraftRefusal> {
     let find = |id: DraftId| drafts.of(who, id).ok_or(DraftRefusal::Unknown);
-    may(who, &command)?;
+    check_role(who, &command)?;
     match command {
         DraftOperation::Request { id, task, path, base } => {
             if drafts.open_for(who, &task, &path).is_some() {
@@ -241,10 +241,10 @@ pub fn decide(
             if open().filter(|one| one.task == task).count() >= limit {
                 return Err(DraftRefusal::Limit { what: "open drafts in the task", limit });
             }
-            if open().count() >= MAX_OPEN {
+            if open().count() >= MAX_OPEN_DRAFTS {
                 return Err(DraftRefusal::Limit {
                     what: "open drafts for the worker",
-                    limit: MAX_OPEN,
+                    limit: MAX_OPEN_DRAFTS,
                 });
             }
             Ok(vec![DraftEvent::Requested { draft: id, task, path, base }])
@@ -311,11 +311,11 @@ pub fn decide(
             Ok(vec![DraftEvent::Reviewed { drafts: ids, seal, policy, say, reason }])
         }
         DraftOperation::Apply { drafts: ids, steps } => {
-            all_in(drafts, who, &ids, "applied", DraftState::Accepted)?;
+            require_state(drafts, who, &ids, "applied", DraftState::Accepted)?;
             Ok(vec![DraftEvent::Applying { drafts: ids, undo: false, steps }])
         }
         DraftOperation::Undo { drafts: ids, steps } => {
-            all_in(drafts, who, &ids, "undone", DraftState::Applied)?;
+            require_state(drafts, who, &ids, "undone", DraftState::Applied)?;
             Ok(vec![DraftEvent::Applying { drafts: ids, undo: true, steps }])
         }
         DraftOperation::End { drafts: ids, end } => {
@@ -344,7 +344,7 @@ pub fn decide(
 
 /// Checks whether this kind of principal may issue the command. Workers never judge, apply or
 /// review.
-fn may(who: &Principal, command: &DraftOperation) -> Result<(), DraftRefusal> {
+fn check_role(who: &Principal, command: &DraftOperation) -> Result<(), DraftRefusal> {
     let is_gate = matches!(who.kind, PrincipalKind::Gate | PrincipalKind::Recovery);
     match command {
         DraftOperation::Judge { .. }
@@ -376,7 +376,7 @@ fn in_state(
     if fits(draft.state) { Ok(()) } else { Err(DraftRefusal::State { state: draft.state, what }) }
 }
 
-fn all_in(
+fn require_state(
     drafts: &DraftSet,
     who: &Principal,
     ids: &[DraftId],

@@ -14,7 +14,7 @@ use crate::Sha256Hex;
 pub const VIEW: &str = "_handoff";
 
 /// Only the most recently submitted tasks are exported.
-const MOST_TASKS: usize = 100;
+const MAX_TASKS: usize = 100;
 /// File names up to this length work on every file system.
 const MAX_NAME_BYTES: usize = 200;
 
@@ -88,7 +88,7 @@ fn tasks(drafts: &DraftSet) -> Vec<(&TaskId, Vec<&Draft>)> {
     let mut tasks: Vec<(&TaskId, Vec<&Draft>)> = by_task.into_iter().collect();
     let last = |of: &[&Draft]| of.iter().filter_map(|one| Some(one.submission.as_ref()?.at)).max();
     tasks.sort_by_key(|(_, drafts)| std::cmp::Reverse(last(drafts)));
-    tasks.truncate(MOST_TASKS);
+    tasks.truncate(MAX_TASKS);
     tasks
 }
 

@@ -30,14 +30,14 @@ fn requested(number: u8, path: &str, of: &str) -> DraftEvent {
 }
 
 #[test]
-fn an_open_draft_has_the_name_of_the_pattern() {
+fn an_open_draft_is_named_after_its_file_and_task() {
     let drafts = drafts(vec![requested(1, "src/watchdog.py", "phase10")]);
     let name = "watchdog.py.phase10.draft".to_owned();
     assert_eq!(handoff_files(&drafts), [(name, HandoffFile::Draft(file("old").sha256))].into());
 }
 
 #[test]
-fn drafts_that_would_share_a_name_are_called_by_their_handles() {
+fn drafts_with_clashing_or_long_names_are_named_by_their_ids() {
     let long = format!("{}.py", "x".repeat(200));
     let drafts = drafts(vec![
         requested(1, "a/x.py", "t"),
@@ -51,7 +51,7 @@ fn drafts_that_would_share_a_name_are_called_by_their_handles() {
 }
 
 #[test]
-fn a_draft_that_is_closed_or_deletes_its_file_has_no_text_to_show() {
+fn a_closed_or_deleting_draft_has_no_handoff_file() {
     let gone = ProposedChange { file: None, rename_to: None };
     let drafts = drafts(vec![
         requested(1, "a.py", "t"),
@@ -63,7 +63,7 @@ fn a_draft_that_is_closed_or_deletes_its_file_has_no_text_to_show() {
 }
 
 #[test]
-fn a_submission_says_what_was_handed_in_and_where_it_stands() {
+fn a_handoff_submission_lists_its_drafts_and_their_state() {
     let change = ProposedChange { file: Some(file("new")), rename_to: None };
     let seal = Sha256Hex::of(b"seal");
     let drafts = drafts(vec![
@@ -93,9 +93,9 @@ fn a_submission_says_what_was_handed_in_and_where_it_stands() {
 }
 
 #[test]
-fn only_the_tasks_that_were_handed_in_last_are_shown() {
+fn the_handoff_shows_only_the_most_recent_tasks() {
     let mut events = Vec::new();
-    for number in 0..=MOST_TASKS as u8 {
+    for number in 0..=MAX_TASKS as u8 {
         let drafts = vec![id(number)];
         events.push(requested(number, "a.py", &format!("t{number}")));
         let (seal, summary) = (Sha256Hex::of(&[number]), String::new());
@@ -103,7 +103,7 @@ fn only_the_tasks_that_were_handed_in_last_are_shown() {
         events.push(DraftEvent::Withdrawn { draft: id(number) });
     }
     let files = handoff_files(&drafts(events));
-    assert_eq!((files.len(), files.contains_key("t0.submission.json")), (MOST_TASKS, false));
+    assert_eq!((files.len(), files.contains_key("t0.submission.json")), (MAX_TASKS, false));
 }
 
 #[test]

@@ -139,9 +139,9 @@ pub fn apply_hunks(text: &str, hunks: &[DiffHunk]) -> Result<String, ImportFault
                 there.iter().zip(&hunk.old).all(|(one, other)| same_line(one, other))
             })
         };
-        let said = hunk.at.saturating_sub(usize::from(!hunk.old.is_empty()));
-        let at = if said >= from && fits(said) && said <= lines.len() {
-            said
+        let expected_at = hunk.at.saturating_sub(usize::from(!hunk.old.is_empty()));
+        let at = if expected_at >= from && fits(expected_at) && expected_at <= lines.len() {
+            expected_at
         } else {
             let mut places = (from..=lines.len()).filter(|at| !hunk.old.is_empty() && fits(*at));
             match (places.next(), places.next()) {
@@ -236,7 +236,7 @@ fn hunk(
                 hunk.old.push(text.to_string());
                 hunk.new.push(text.to_string());
             }
-            "\\" => without_end(&mut hunk, lines.get(at.wrapping_sub(1)).copied()),
+            "\\" => mark_missing_newline(&mut hunk, lines.get(at.wrapping_sub(1)).copied()),
             // The next hunk or the end of the block: this hunk has fewer lines than announced.
             _ if text.starts_with("@@ ") || text.starts_with("```") => {
                 return Err(fault(at + 1, DiffFault::LineCounts));
@@ -249,14 +249,14 @@ fn hunk(
         }
     }
     if lines.get(at).is_some_and(|line| line.starts_with("\\ ")) {
-        without_end(&mut hunk, lines.get(at - 1).copied());
+        mark_missing_newline(&mut hunk, lines.get(at - 1).copied());
         at += 1;
     }
     Ok((hunk, at))
 }
 
 /// Handles `\ No newline at end of file`, which refers to the line before it.
-fn without_end(hunk: &mut DiffHunk, before: Option<&str>) {
+fn mark_missing_newline(hunk: &mut DiffHunk, before: Option<&str>) {
     let cut = |line: Option<&mut String>| {
         if let Some(line) = line
             && line.ends_with('\n')

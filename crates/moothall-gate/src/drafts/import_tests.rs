@@ -18,7 +18,7 @@ fn fenced_blocks_name_their_file_in_the_fence_or_before_it() {
 }
 
 #[test]
-fn one_block_without_a_name_is_the_file_that_was_asked_for() {
+fn a_single_unnamed_block_is_imported_as_the_requested_file() {
     let text = "Sure.\n```\na = 1\n```\n";
     assert_eq!(read_answer(text, Some(&path("a.py"))), Ok(vec![whole("a.py", "a = 1\n")]));
     assert_eq!(read_answer(text, None), Err(ImportFault::Unnamed(2)));
@@ -27,7 +27,7 @@ fn one_block_without_a_name_is_the_file_that_was_asked_for() {
 }
 
 #[test]
-fn a_diff_is_applied_where_it_says_or_where_alone_it_fits() {
+fn a_hunk_is_applied_at_its_line_or_the_only_matching_place() {
     let text = "```diff\n--- a/x.py\n+++ b/x.py\n@@ -2,3 +2,3 @@\n b\n-c\n+C\n d\n```\n";
     let read = read_answer(text, None).unwrap();
     let FileProposal::Hunks(hunks) = &read[0].what else { panic!() };
@@ -47,7 +47,7 @@ fn a_diff_makes_and_deletes_files() {
 }
 
 #[test]
-fn a_last_line_without_an_end_stays_without() {
+fn a_diff_keeps_a_missing_final_newline() {
     let text = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+b\n\\ No newline at end of file\n";
     let read = read_answer(text, None).unwrap();
     let FileProposal::Hunks(hunks) = &read[0].what else { panic!() };
@@ -55,7 +55,7 @@ fn a_last_line_without_an_end_stays_without() {
 }
 
 #[test]
-fn paths_that_lead_astray_and_answers_without_a_file_are_refused() {
+fn answers_with_unsafe_paths_or_without_files_are_refused() {
     let fault = |text: &str| read_answer(text, None).unwrap_err();
     assert_eq!(fault("no file here"), ImportFault::Nothing);
     assert_eq!(fault("```a.py\nx"), ImportFault::Unended(1));
@@ -85,7 +85,7 @@ fn an_invalid_diff_is_refused_with_its_line_and_the_reason() {
 
 /// The text for models is part of requests whose hashes stored runs contain.
 #[test]
-fn people_get_the_reason_and_models_the_text_of_stored_requests() {
+fn import_errors_keep_a_stable_text_for_model_requests() {
     let fault = ImportFault::Diff { line: 4, fault: DiffFault::LineMark };
     assert_eq!(fault.to_string(), "line 4: the diff cannot be read");
     assert_eq!(
@@ -97,7 +97,7 @@ fn people_get_the_reason_and_models_the_text_of_stored_requests() {
 
 proptest! {
     #[test]
-    fn a_difference_that_we_print_is_read_and_gives_the_draft(
+    fn a_printed_diff_can_be_imported_again(
         base in "([abc]\n){0,12}",
         draft in "([abcd]\n){0,12}",
     ) {
@@ -109,7 +109,7 @@ proptest! {
     }
 
     #[test]
-    fn no_answer_breaks_the_reader(text in "[ab`@+\\- \n,0-9/.]{0,80}", base in "([ab]\n){0,5}") {
+    fn any_answer_is_imported_without_a_panic(text in "[ab`@+\\- \n,0-9/.]{0,80}", base in "([ab]\n){0,5}") {
         if let Ok(read) = read_answer(&text, None) {
             for one in read {
                 if let FileProposal::Hunks(hunks) = one.what {

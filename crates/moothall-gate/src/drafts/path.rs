@@ -102,7 +102,7 @@ impl RelPath {
     }
 
     /// Whether two different names are the same file on some file systems.
-    pub fn is_twin(name: &str, other: &str) -> bool {
+    pub fn is_colliding_name(name: &str, other: &str) -> bool {
         name != other && folded(name) == folded(other)
     }
 }

@@ -8,7 +8,7 @@ fn check(text: &str, expected: Result<(), PathFault>) {
 }
 
 #[test]
-fn a_path_that_climbs_is_refused() {
+fn a_path_with_parent_segments_is_refused() {
     for text in ["../x", "a/../../x", "..", "a/..", "../ws-evil/x"] {
         check(text, Err(PathFault::Name));
     }
@@ -31,7 +31,7 @@ fn an_empty_path_or_an_empty_or_dotted_name_is_refused() {
 }
 
 #[test]
-fn folders_that_programs_obey_are_refused_in_every_case() {
+fn reserved_directories_are_refused_in_any_letter_case() {
     for text in [
         ".git/hooks/pre-commit",
         ".GIT/config",
@@ -46,7 +46,7 @@ fn folders_that_programs_obey_are_refused_in_every_case() {
 }
 
 #[test]
-fn characters_that_nobody_sees_are_refused() {
+fn hidden_characters_in_paths_are_refused() {
     for text in
         ["a\0b", "a\nb", "a\u{202e}b", "a\u{200b}b", "x:ads", "a\u{fe0f}", "\u{e0041}", "a\u{7f}"]
     {
@@ -71,18 +71,18 @@ fn harmless_names_with_dots_are_allowed() {
 }
 
 #[test]
-fn a_new_file_has_one_spelling_and_twins_are_known() {
+fn new_paths_must_be_composed_and_lookalike_paths_are_detected() {
     assert_eq!(RelPath::parse_new("u\u{308}.rs"), Err(PathFault::NotComposed));
     assert!(RelPath::parse("u\u{308}.rs").is_ok());
-    assert!(RelPath::is_twin("u\u{308}.rs", "\u{fc}.rs"));
-    assert!(RelPath::is_twin("Main.rs", "main.rs"));
-    assert!(!RelPath::is_twin("main.rs", "main.rs"));
-    assert!(!RelPath::is_twin("main.rs", "mane.rs"));
+    assert!(RelPath::is_colliding_name("u\u{308}.rs", "\u{fc}.rs"));
+    assert!(RelPath::is_colliding_name("Main.rs", "main.rs"));
+    assert!(!RelPath::is_colliding_name("main.rs", "main.rs"));
+    assert!(!RelPath::is_colliding_name("main.rs", "mane.rs"));
 }
 
 proptest! {
     #[test]
-    fn whatever_is_accepted_stays_below_the_root(text in ".{0,40}|([a.]{1,3}/){0,4}[a.]{0,3}") {
+    fn accepted_paths_stay_below_the_workspace_root(text in ".{0,40}|([a.]{1,3}/){0,4}[a.]{0,3}") {
         if let Ok(path) = RelPath::parse(&text) {
             prop_assert_eq!(path.as_str(), &text);
             let plain = std::path::Path::new(&text)

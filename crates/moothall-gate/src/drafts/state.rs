@@ -63,7 +63,7 @@ impl DraftState {
     }
 
     /// The serialized name.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Editing => "editing",
             Self::Submitted => "submitted",
@@ -224,35 +224,39 @@ impl DraftSet {
                 };
                 self.all.entry(*draft).or_insert(opened);
             }
-            DraftEvent::Written { draft, change, .. } => self.reopened(*draft, at, |one| {
+            DraftEvent::Written { draft, change, .. } => self.reopen_draft(*draft, at, |one| {
                 one.change = change.clone();
                 one.content_removed = false;
             }),
-            DraftEvent::Rebased { draft, base, change, .. } => self.reopened(*draft, at, |one| {
-                one.base = *base;
-                one.change = change.clone();
-                one.conflict = None;
-            }),
-            DraftEvent::Submitted { drafts, seal, summary } => self.each(drafts, at, |one| {
-                one.state = DraftState::Submitted;
-                one.conflict = None;
-                one.submission = Some(DraftSubmission {
-                    drafts: drafts.clone(),
-                    seal: *seal,
-                    summary: summary.clone(),
-                    at,
-                    policy: None,
-                    action: None,
-                    findings: Vec::new(),
-                    reviewed: None,
-                });
-            }),
+            DraftEvent::Rebased { draft, base, change, .. } => {
+                self.reopen_draft(*draft, at, |one| {
+                    one.base = *base;
+                    one.change = change.clone();
+                    one.conflict = None;
+                })
+            }
+            DraftEvent::Submitted { drafts, seal, summary } => {
+                self.update_drafts(drafts, at, |one| {
+                    one.state = DraftState::Submitted;
+                    one.conflict = None;
+                    one.submission = Some(DraftSubmission {
+                        drafts: drafts.clone(),
+                        seal: *seal,
+                        summary: summary.clone(),
+                        at,
+                        policy: None,
+                        action: None,
+                        findings: Vec::new(),
+                        reviewed: None,
+                    });
+                })
+            }
             DraftEvent::Judged { drafts, policy, action, findings, last, .. } => {
                 let secret = findings.iter().any(|one| {
                     one.action == GateAction::Reject
                         && matches!(one.rule, GateRule::SecretSpecific | GateRule::SecretGeneric)
                 });
-                self.each(drafts, at, |one| {
+                self.update_drafts(drafts, at, |one| {
                     one.state = match action {
                         GateAction::Allow | GateAction::Warn => DraftState::Accepted,
                         GateAction::Escalate => DraftState::Escalated,
@@ -270,21 +274,23 @@ impl DraftSet {
                     }
                 });
             }
-            DraftEvent::Reviewed { drafts, say, reason, .. } => self.each(drafts, at, |one| {
-                one.state = match say {
-                    ReviewDecision::Approve => DraftState::Accepted,
-                    ReviewDecision::Reject => DraftState::Rejected,
-                    ReviewDecision::SendBack => DraftState::Editing,
-                };
-                if let Some(submission) = &mut one.submission {
-                    submission.reviewed = Some((*say, record.actor.clone(), reason.clone()));
-                }
-            }),
-            DraftEvent::Applying { drafts, undo, .. } => self.each(drafts, at, |one| {
+            DraftEvent::Reviewed { drafts, say, reason, .. } => {
+                self.update_drafts(drafts, at, |one| {
+                    one.state = match say {
+                        ReviewDecision::Approve => DraftState::Accepted,
+                        ReviewDecision::Reject => DraftState::Rejected,
+                        ReviewDecision::SendBack => DraftState::Editing,
+                    };
+                    if let Some(submission) = &mut one.submission {
+                        submission.reviewed = Some((*say, record.actor.clone(), reason.clone()));
+                    }
+                })
+            }
+            DraftEvent::Applying { drafts, undo, .. } => self.update_drafts(drafts, at, |one| {
                 one.state = if *undo { DraftState::Reverting } else { DraftState::Applying };
             }),
             DraftEvent::Ended { drafts, end } => {
-                self.each(drafts, at, |one| match (end, one.state) {
+                self.update_drafts(drafts, at, |one| match (end, one.state) {
                     (ApplyOutcome::Done, DraftState::Reverting) => one.state = DraftState::Reverted,
                     (ApplyOutcome::Done, _) => one.state = DraftState::Applied,
                     // A failed revert leaves the changes in the workspace.
@@ -297,8 +303,8 @@ impl DraftSet {
                     }
                 })
             }
-            DraftEvent::Withdrawn { draft } => self.closed(*draft, at, DraftState::Withdrawn),
-            DraftEvent::Expired { draft } => self.closed(*draft, at, DraftState::Expired),
+            DraftEvent::Withdrawn { draft } => self.close_draft(*draft, at, DraftState::Withdrawn),
+            DraftEvent::Expired { draft } => self.close_draft(*draft, at, DraftState::Expired),
             DraftEvent::Salvaged { .. }
             | DraftEvent::Purged { .. }
             | DraftEvent::PolicyDiffers { .. }
@@ -307,7 +313,7 @@ impl DraftSet {
         }
     }
 
-    fn each(&mut self, ids: &[DraftId], at: u64, change: impl Fn(&mut Draft)) {
+    fn update_drafts(&mut self, ids: &[DraftId], at: u64, change: impl Fn(&mut Draft)) {
         for id in ids {
             if let Some(draft) = self.all.get_mut(id) {
                 draft.touched = at;
@@ -317,29 +323,29 @@ impl DraftSet {
     }
 
     /// A new revision invalidates the decision on the old one and on all drafts submitted with it.
-    fn reopened(&mut self, id: DraftId, at: u64, change: impl Fn(&mut Draft)) {
-        self.let_go(id, at);
-        self.each(&[id], at, |one| {
+    fn reopen_draft(&mut self, id: DraftId, at: u64, change: impl Fn(&mut Draft)) {
+        self.return_to_worker(id, at);
+        self.update_drafts(&[id], at, |one| {
             one.state = DraftState::Editing;
             one.revision += 1;
             change(one);
         });
     }
 
-    fn closed(&mut self, id: DraftId, at: u64, state: DraftState) {
-        self.let_go(id, at);
-        self.each(&[id], at, |one| one.state = state);
+    fn close_draft(&mut self, id: DraftId, at: u64, state: DraftState) {
+        self.return_to_worker(id, at);
+        self.update_drafts(&[id], at, |one| one.state = state);
     }
 
     /// Returns the other drafts of an escalated submission to the worker, because the set that was
     /// judged no longer exists.
-    fn let_go(&mut self, id: DraftId, at: u64) {
+    fn return_to_worker(&mut self, id: DraftId, at: u64) {
         let Some(draft) = self.all.get(&id) else { return };
         if draft.state != DraftState::Escalated {
             return;
         }
         let together = draft.submission.as_ref().map_or_else(Vec::new, |one| one.drafts.clone());
-        self.each(&together, at, |one| {
+        self.update_drafts(&together, at, |one| {
             if one.state == DraftState::Escalated {
                 one.state = DraftState::Editing;
             }

@@ -72,7 +72,11 @@ impl Default for BlobRetention {
 }
 
 /// Contents that are still needed; all others may be deleted.
-pub fn kept_blobs(drafts: &DraftSet, retention: BlobRetention, now_ms: u64) -> BTreeSet<Sha256Hex> {
+pub fn referenced_blobs(
+    drafts: &DraftSet,
+    retention: BlobRetention,
+    now_ms: u64,
+) -> BTreeSet<Sha256Hex> {
     let mut kept = BTreeSet::new();
     for draft in drafts.all() {
         let age = now_ms.saturating_sub(draft.touched);

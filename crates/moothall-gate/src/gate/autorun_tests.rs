@@ -9,7 +9,7 @@ fn every_pattern_compiles_and_names_its_runner_and_month() {
 }
 
 #[test]
-fn a_file_that_another_program_runs_is_recognised_with_its_runner() {
+fn files_run_automatically_are_recognised_with_their_program() {
     let runner = |path: &str| auto_run_by(&RelPath::parse(path).unwrap());
     assert_eq!(runner("sub/CLAUDE.md"), Some("coding agents"));
     assert_eq!(runner(".cargo/config.toml"), Some("cargo"));

@@ -68,13 +68,13 @@ pub fn check_request(
 ) -> Result<ExecuteRequest, InvalidGuestPath> {
     let executable: Vec<&GuestPath> =
         tree.iter().filter(|(_, (_, executable))| *executable).map(|(path, _)| path).collect();
-    let told = json!({ "run": check.run, "executable": executable });
+    let settings = json!({ "run": check.run, "executable": executable });
     let usual = SandboxLimits::default();
     Ok(ExecuteRequest {
         image: check.image.clone(),
         sources: BTreeMap::from([
             ("check.py".parse()?, RUNNER.to_owned()),
-            ("check.json".parse()?, told.to_string()),
+            ("check.json".parse()?, settings.to_string()),
         ]),
         inputs: tree.iter().map(|(path, (file, _))| (path.clone(), *file)).collect(),
         // Isolated mode: files in the working directory cannot be imported as modules.
@@ -104,7 +104,7 @@ pub fn check_outcome(exit: &ExecutionExit) -> CheckOutcome {
     }
 }
 
-pub(crate) fn look(
+pub(crate) fn check_findings(
     policy: &Policy,
     changes: &[FileChange<'_>],
     checks: &[CheckResult],

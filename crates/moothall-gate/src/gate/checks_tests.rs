@@ -9,7 +9,7 @@ fn policy(more: &str) -> Policy {
 }
 
 #[test]
-fn a_check_is_asked_to_run_on_the_tree_that_it_is_given() {
+fn a_check_request_contains_the_tree_and_the_command() {
     let check = &policy("").checks[0];
     let file = FileRef::of(b"#!/bin/sh\n");
     let tree = BTreeMap::from([
@@ -26,7 +26,7 @@ fn a_check_is_asked_to_run_on_the_tree_that_it_is_given() {
 }
 
 #[test]
-fn only_an_end_with_zero_is_a_check_that_passed() {
+fn a_draft_check_passes_only_with_exit_code_zero() {
     let ends = [
         (ExecutionExit::Exited { code: 0 }, CheckOutcome::Passed),
         (ExecutionExit::Exited { code: 1 }, CheckOutcome::Failed),
@@ -42,11 +42,11 @@ fn only_an_end_with_zero_is_a_check_that_passed() {
 }
 
 #[test]
-fn what_tools_make_is_not_handed_over_unless_a_check_says_so() {
+fn build_output_is_not_passed_to_a_check_unless_configured() {
     let handed = |policy: &Policy| {
         let paths = ["src/a.py", "target/x", "web/node_modules/x/y.js", "docs/a.md"];
         let has = |path: &&str| {
-            policy.hands_over(&policy.checks[0], &crate::drafts::RelPath::parse(path).unwrap())
+            policy.includes_file(&policy.checks[0], &crate::drafts::RelPath::parse(path).unwrap())
         };
         paths.into_iter().filter(has).collect::<Vec<_>>()
     };

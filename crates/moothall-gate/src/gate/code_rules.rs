@@ -8,7 +8,7 @@ use super::policy::Policy;
 use super::rule::GateRule;
 use super::{FileChange, FileComparison, RuleMatch};
 
-pub(crate) fn look(
+pub(crate) fn check(
     policy: &Policy,
     change: &FileChange<'_>,
     compared: &FileComparison,
@@ -19,12 +19,12 @@ pub(crate) fn look(
     seen.extend(exec_sink(compared));
     seen.extend(shebang(change));
     seen.extend(manifest(change));
-    seen.extend(look_gutted(policy, change, compared));
+    seen.extend(check_gutted(policy, change, compared));
     seen
 }
 
 /// Checks whether code was replaced by stubs or deleted.
-pub(crate) fn look_gutted(
+pub(crate) fn check_gutted(
     policy: &Policy,
     change: &FileChange<'_>,
     compared: &FileComparison,

@@ -12,7 +12,7 @@ use super::FileChange;
 const MAX_LINES: usize = 60_000;
 
 /// Limit on all lines times the lines only one side has, which approximates the steps of a diff.
-const MAX_WORK: usize = 100_000_000;
+const MAX_DIFF_STEPS: usize = 100_000_000;
 
 /// Whether a diff would take too long.
 fn is_too_much(old: &[&str], new: &[&str]) -> bool {
@@ -29,7 +29,7 @@ fn is_too_much(old: &[&str], new: &[&str]) -> bool {
     // A file that is added or deleted as a whole shares no lines and is cheap to compare.
     let different: usize = balance.values().map(|count| count.unsigned_abs()).sum();
     let shared = (old.len() + new.len() - different) / 2;
-    shared > 0 && (old.len() + new.len()) * different > MAX_WORK
+    shared > 0 && (old.len() + new.len()) * different > MAX_DIFF_STEPS
 }
 
 /// Counts of added, removed and moved lines.

@@ -9,7 +9,7 @@ fn changes_of_different_lines_are_merged() {
 }
 
 #[test]
-fn changes_of_one_line_are_both_shown() {
+fn conflicting_changes_to_one_line_are_both_shown() {
     let (text, clean) = merge("a\n", "b\n", "c\n");
     assert!(!clean);
     assert!(text.contains("<<<<<<< draft\nb\n") && text.contains("c\n>>>>>>> workspace"), "{text}");
@@ -28,7 +28,7 @@ fn moved_lines_are_neither_lost_nor_new() {
 }
 
 #[test]
-fn a_bomb_of_lines_is_compared_in_time() {
+fn hard_to_compare_files_are_compared_within_the_time_limit() {
     let text = |seed: u64| {
         let mut state = seed;
         let mut bit = || {

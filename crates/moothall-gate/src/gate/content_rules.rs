@@ -35,7 +35,7 @@ static GENERATED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-pub(crate) fn look(
+pub(crate) fn check(
     policy: &Policy,
     change: &FileChange<'_>,
     compared: &FileComparison,
@@ -124,7 +124,7 @@ fn characters(old: Option<&str>, text: &str) -> Vec<RuleMatch> {
             seen.push(RuleMatch::new(GateRule::ContentInvisible, number, words));
         }
         let mut words = line.split(|c: char| !c.is_alphanumeric() && c != '_');
-        if !mixed && (words.any(mixes) || passes_for_latin(line)) {
+        if !mixed && (words.any(mixes_scripts) || has_lookalike_word(line)) {
             mixed = true;
             let words = "look-alike letters from different scripts";
             seen.push(RuleMatch::new(GateRule::ContentHomoglyph, number, words));
@@ -159,17 +159,17 @@ fn has_unseen(line: &str) -> bool {
 }
 
 /// Whether a word has Latin letters next to Cyrillic, Greek or full-width look-alikes.
-fn mixes(word: &str) -> bool {
-    word.chars().any(|c| c.is_ascii_alphabetic()) && word.chars().any(is_alike)
+fn mixes_scripts(word: &str) -> bool {
+    word.chars().any(|c| c.is_ascii_alphabetic()) && word.chars().any(is_latin_lookalike)
 }
 
 /// Whether a line otherwise in Latin letters has a word made only of look-alikes from another
 /// script.
-fn passes_for_latin(line: &str) -> bool {
+fn has_lookalike_word(line: &str) -> bool {
     let words = line.split(|c: char| !c.is_alphanumeric() && c != '_');
     let mut alike = false;
     for word in words.filter(|word| !word.is_ascii()) {
-        let all = word.chars().all(|c| is_alike(c) || c == '_' || c.is_ascii_digit());
+        let all = word.chars().all(|c| is_latin_lookalike(c) || c == '_' || c.is_ascii_digit());
         if !all {
             return false;
         }
@@ -179,7 +179,7 @@ fn passes_for_latin(line: &str) -> bool {
 }
 
 /// Only letters that look Latin count. µ, Ω and similar are common in units and formulas.
-fn is_alike(c: char) -> bool {
+fn is_latin_lookalike(c: char) -> bool {
     "аАВсСеЕНіІјЈКМоОрРѕЅТхХуУԁԛԝ".contains(c)
         || "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧονυ".contains(c)
         || matches!(c, '\u{ff21}'..='\u{ff3a}' | '\u{ff41}'..='\u{ff5a}')

@@ -13,7 +13,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::check::{PolicyCheck, made_by_tools};
+pub use self::check::{PolicyCheck, is_build_output};
 pub(crate) use self::globs::PathGlobs;
 
 use self::check::CheckPatterns;
@@ -354,14 +354,14 @@ impl Policy {
     }
 
     /// Whether a check gets a file of the workspace.
-    pub fn hands_over(&self, check: &PolicyCheck, path: &RelPath) -> bool {
+    pub fn includes_file(&self, check: &PolicyCheck, path: &RelPath) -> bool {
         // Workers see the output of a check, so it must not get denied files.
         !self.deny.has(path) && self.tree(check).is_some_and(|tree| tree.has(path))
     }
 
     /// Whether a check excludes a path.
-    pub fn leaves_out(&self, check: &PolicyCheck, path: &RelPath) -> bool {
-        self.tree(check).is_some_and(|tree| tree.leaves_out(path))
+    pub fn excludes(&self, check: &PolicyCheck, path: &RelPath) -> bool {
+        self.tree(check).is_some_and(|tree| tree.excludes(path))
     }
 
     fn tree(&self, check: &PolicyCheck) -> Option<&CheckPatterns> {
@@ -371,17 +371,17 @@ impl Policy {
 
     /// The patterns that match a path, for display: `deny secrets/**`.
     pub fn patterns_for(&self, path: &RelPath) -> Vec<String> {
-        let mut said = Vec::new();
+        let mut matched = Vec::new();
         for (word, globs) in [("deny", &self.deny), ("protect", &self.protect)] {
-            said.extend(globs.matching(path).into_iter().map(|text| format!("{word} {text}")));
+            matched.extend(globs.matching(path).into_iter().map(|text| format!("{word} {text}")));
         }
         for globs in &self.allow {
             match globs.matching(path).first() {
-                Some(text) => said.push(format!("allow {text}")),
-                None => said.push(format!("not in allow [{}]", globs.texts().join(", "))),
+                Some(text) => matched.push(format!("allow {text}")),
+                None => matched.push(format!("not in allow [{}]", globs.texts().join(", "))),
             }
         }
-        said
+        matched
     }
 
     /// The exceptions that match a path, including expired ones.
@@ -415,7 +415,7 @@ impl Policy {
         }
         if let Some(preview) = defaults.preview {
             if rank == LayerRank::Below && preview < self.preview {
-                self.keep(name, "review of fewer changes (preview)");
+                self.record_refused(name, "review of fewer changes (preview)");
             }
             self.preview = match rank {
                 LayerRank::Highest => preview,
@@ -433,7 +433,7 @@ impl Policy {
             let missing = |text: &&String| !protect.contains(text);
             let fewer = self.protect.texts().iter().filter(missing).count();
             if rank == LayerRank::Below && fewer > 0 {
-                self.keep(name, &format!("{fewer} fewer protected patterns"));
+                self.record_refused(name, &format!("{fewer} fewer protected patterns"));
             }
             self.protect = match rank {
                 LayerRank::Highest => PathGlobs::new(protect)?,
@@ -458,7 +458,7 @@ impl Policy {
             let (exception, globs) = one.read()?;
             if rank == LayerRank::Below {
                 let (rule, path) = (exception.rule, &exception.path);
-                self.keep(name, &format!("an exception from {rule} for `{path}`"));
+                self.record_refused(name, &format!("an exception from {rule} for `{path}`"));
                 continue;
             }
             self.exceptions.push(exception);
@@ -488,7 +488,10 @@ impl Policy {
         }
         if let Some(elicitation) = review.elicitation {
             if rank == LayerRank::Below && elicitation > self.elicitation {
-                self.keep(name, "answers from clients on behalf of their users (elicitation)");
+                self.record_refused(
+                    name,
+                    "answers from clients on behalf of their users (elicitation)",
+                );
             }
             self.elicitation = match rank {
                 LayerRank::Highest => elicitation,
@@ -505,7 +508,10 @@ impl Policy {
         if let Some(may) = review.author_may_approve {
             let before = self.reviewers.author_may_approve;
             if rank == LayerRank::Below && may && !before {
-                self.keep(name, "approval of drafts by their authors (author_may_approve)");
+                self.record_refused(
+                    name,
+                    "approval of drafts by their authors (author_may_approve)",
+                );
             }
             self.reviewers.author_may_approve = may && (rank == LayerRank::Highest || before);
         }
@@ -547,7 +553,7 @@ impl Policy {
     }
 
     /// Records that a layer's request to loosen the policy was refused.
-    fn keep(&mut self, name: PolicyLayerName, wanted: &str) {
+    fn record_refused(&mut self, name: PolicyLayerName, wanted: &str) {
         self.notes.push(format!("the {name} wants {wanted}; this is ignored"));
     }
 }

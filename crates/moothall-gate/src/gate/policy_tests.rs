@@ -55,7 +55,7 @@ fn a_policy_with_an_unknown_key_rule_or_action_is_refused() {
 }
 
 #[test]
-fn the_highest_layer_replaces_and_those_below_only_tighten() {
+fn the_highest_policy_layer_may_loosen_and_lower_ones_only_tighten() {
     let above = organisation(
         "[limits]\nmax_changed_lines = 800\nmax_rejections = 3\n[rules]\n\"path.home\" = \"warn\"\n\"content.eol\" = \"reject\"",
     );
@@ -81,7 +81,7 @@ fn the_highest_layer_replaces_and_those_below_only_tighten() {
 }
 
 #[test]
-fn no_layer_goes_below_the_floor_of_a_rule() {
+fn no_policy_layer_can_lower_a_rule_below_its_minimum() {
     let policy = Policy::of(&[workspace(
         "[rules]\n\"secret.specific\" = \"allow\"\n\"gate.error\" = \"allow\"",
     )])
@@ -113,7 +113,7 @@ fn a_task_contract_narrows_the_paths_and_the_limits() {
 }
 
 #[test]
-fn a_task_contract_alone_loosens_nothing() {
+fn a_task_contract_without_other_layers_cannot_loosen_rules() {
     let contract = task(
         r#"{"gate": {"limits": {"max_changed_lines": 9000}, "rules": {"path.home": "allow"}, "paths": {"protect": []}}}"#,
     );
@@ -124,7 +124,7 @@ fn a_task_contract_alone_loosens_nothing() {
 }
 
 #[test]
-fn what_is_protected_where_no_policy_says_anything() {
+fn the_built_in_policy_protects_sensitive_paths() {
     let policy = Policy::built_in();
     for (name, protected) in [
         (".github/workflows/ci.yml", true),
@@ -142,7 +142,7 @@ fn what_is_protected_where_no_policy_says_anything() {
 const EXCEPTION: &str = "[[exception]]\nrule = \"path.home\"\npath = \"docs/**\"\nreason = \"examples\"\nowner = \"alice\"\nexpires = 2026-11-15\n";
 
 #[test]
-fn an_exception_holds_for_its_rule_path_and_time() {
+fn an_exception_applies_only_to_its_rule_path_and_time() {
     let policy = Policy::of(&[organisation(EXCEPTION)]).unwrap();
     let action =
         |rule, name: &str, day| policy.action(rule, &path(name), None, PolicyDate { day, ..TODAY });
@@ -153,7 +153,7 @@ fn an_exception_holds_for_its_rule_path_and_time() {
 }
 
 #[test]
-fn an_exception_for_one_value_excuses_no_other() {
+fn an_exception_for_one_value_does_not_cover_others() {
     let known = Sha256Hex::of(b"known");
     let text = EXCEPTION.replace("path.home", "secret.specific")
         + &format!("value_sha256 = \"{known}\"\n");
@@ -180,7 +180,7 @@ fn an_exception_needs_an_owner_an_end_and_the_highest_layer() {
 }
 
 #[test]
-fn the_policy_of_a_workspace_loosens_only_when_it_is_trusted() {
+fn a_workspace_policy_can_loosen_rules_only_if_trusted() {
     let loose = workspace(
         "[limits]\nmax_changed_lines = 900\n[paths]\nprotect = [\"a\"]\n[rules]\n\"path.home\" = \"allow\"",
     );
@@ -209,7 +209,7 @@ fn every_layer_is_in_the_hash() {
 }
 
 #[test]
-fn approvers_below_are_those_that_both_name() {
+fn lower_policy_layers_can_only_narrow_the_approvers() {
     let above =
         organisation("[review]\napprovers = [\"ada\", \"bob\"]\nauthor_may_approve = false");
     let below = workspace("[review]\napprovers = [\"bob\", \"eve\"]\nauthor_may_approve = true");

@@ -19,7 +19,7 @@ use crate::structured::{OutputFault, read_json};
 /// Further doubts are dropped.
 const MAX_DOUBTS: usize = 20;
 /// Explanations are truncated to this many characters.
-const MAX_WORDS: usize = 300;
+const MAX_REASON_CHARS: usize = 300;
 /// Longer diffs are not sent to the model, which is reported as a finding.
 pub const MAX_DIFF_BYTES: usize = 200 * 1024;
 const MAX_TOKENS: u32 = 2048;
@@ -54,7 +54,7 @@ pub enum Concern {
 }
 
 impl Concern {
-    fn word(self) -> &'static str {
+    fn as_str(self) -> &'static str {
         match self {
             Self::Behaviour => "behaviour",
             Self::Security => "security",
@@ -139,7 +139,7 @@ pub fn read(reply: &ModelReply) -> Result<Vec<ReviewDoubt>, OutputFault> {
         .map_err(|error| OutputFault::Invalid { problems: vec![error.to_string()] })?;
     let plain = |text: String| -> String {
         let shown = text.chars().map(|c| if c.is_control() { ' ' } else { c });
-        shown.take(MAX_WORDS).collect()
+        shown.take(MAX_REASON_CHARS).collect()
     };
     let doubts = form.doubts.into_iter().take(MAX_DOUBTS).map(|one| ReviewDoubt {
         path: plain(one.path),
@@ -152,7 +152,7 @@ pub fn read(reply: &ModelReply) -> Result<Vec<ReviewDoubt>, OutputFault> {
 
 /// Turns a review into findings. A doubt about a file outside of the change is reported for the
 /// first changed file.
-pub(crate) fn look<'a>(
+pub(crate) fn review_findings<'a>(
     policy: &Policy,
     changes: &[FileChange<'a>],
     review: Option<&ModelReview>,
@@ -177,7 +177,7 @@ pub(crate) fn look<'a>(
             let seen = |doubt: &ReviewDoubt| {
                 let found = places.iter().find(|path| path.as_str() == doubt.path);
                 let words =
-                    format!("the reviewing model raised a concern: {}", doubt.concern.word());
+                    format!("the reviewing model raised a concern: {}", doubt.concern.as_str());
                 let line = doubt.line.filter(|_| found.is_some());
                 (*found.unwrap_or(first), RuleMatch::new(GateRule::ReviewModel, line, words))
             };

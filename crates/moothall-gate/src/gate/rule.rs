@@ -32,7 +32,7 @@ impl GateAction {
     }
 
     /// The name in files.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Allow => "allow",
             Self::Warn => "warn",
@@ -44,7 +44,7 @@ impl GateAction {
 
 impl fmt::Display for GateAction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
+        f.write_str(self.as_str())
     }
 }
 
@@ -70,7 +70,7 @@ macro_rules! rules {
             }
 
             /// A one-line description.
-            pub fn says(self) -> &'static str {
+            pub fn description(self) -> &'static str {
                 match self { $(Self::$variant => $says,)* }
             }
 

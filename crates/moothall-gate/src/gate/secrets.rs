@@ -99,7 +99,7 @@ impl SecretScan {
 /// Step limit per byte: every pattern on every view, once.
 const STEPS_PER_BYTE: u64 = 4_000;
 /// Extra steps, so that short texts are always scanned completely.
-const STEPS_AT_LEAST: u64 = 1_000_000;
+const MIN_STEPS: u64 = 1_000_000;
 
 /// Step budget of one scan. This code has no clock, so counted steps bound the time.
 struct ScanBudget<'a> {
@@ -110,7 +110,7 @@ struct ScanBudget<'a> {
 
 impl<'a> ScanBudget<'a> {
     fn for_bytes(bytes: usize, stop: &'a AtomicBool) -> Self {
-        let most = (bytes as u64).saturating_mul(STEPS_PER_BYTE).saturating_add(STEPS_AT_LEAST);
+        let most = (bytes as u64).saturating_mul(STEPS_PER_BYTE).saturating_add(MIN_STEPS);
         Self { steps: 0, most, stop }
     }
 
@@ -159,7 +159,7 @@ fn scan_beyond(
 }
 
 /// Reports credentials that the draft has and its base does not.
-pub(crate) fn look(
+pub(crate) fn check(
     change: &FileChange<'_>,
     key: &FingerprintKey,
     stop: &AtomicBool,
@@ -208,7 +208,7 @@ struct KeywordIndex {
     owners: Vec<usize>,
 }
 
-static WORDS: LazyLock<KeywordIndex> = LazyLock::new(|| {
+static KEYWORDS: LazyLock<KeywordIndex> = LazyLock::new(|| {
     let mut words = Vec::new();
     let mut owners = Vec::new();
     for (at, pattern) in TABLE.iter().enumerate() {
@@ -238,10 +238,10 @@ fn scan_view(
     }
     work.spend(view.bytes.len());
     let mut candidates = vec![false; TABLE.len()];
-    match &WORDS.automaton {
+    match &KEYWORDS.automaton {
         Some(automaton) => {
             for hit in automaton.find_overlapping_iter(&view.bytes) {
-                candidates[WORDS.owners[hit.pattern().as_usize()]] = true;
+                candidates[KEYWORDS.owners[hit.pattern().as_usize()]] = true;
             }
         }
         // Without the automaton, try every pattern: slower, but nothing is missed.

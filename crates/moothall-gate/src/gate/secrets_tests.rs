@@ -56,7 +56,7 @@ fn the_generated_corpus_is_told_apart() {
 }
 
 #[test]
-fn every_vendor_format_is_of_the_surer_tier() {
+fn every_vendor_token_format_is_in_the_specific_tier() {
     let mut dice = CorpusRng(1);
     for (name, token) in tokens(&mut dice) {
         let seen = found(placed(2, &token).as_bytes());
@@ -97,7 +97,7 @@ fn two_tokens_side_by_side_are_two_findings() {
 }
 
 #[test]
-fn many_credentials_that_were_there_do_not_hide_one_that_comes() {
+fn a_new_credential_is_found_among_many_existing_ones() {
     let mut dice = CorpusRng(5);
     let mut lines = || format!("t = 'ghp_{}'\n", dice.of(ALNUM, 36));
     let base: String = (0..MAX_FOUND + 10).map(|_| lines()).collect();
@@ -112,7 +112,7 @@ fn many_credentials_that_were_there_do_not_hide_one_that_comes() {
         around: FileContext::default(),
     };
     let lines: Vec<_> =
-        look(&change, &key(), &AtomicBool::new(false)).into_iter().map(|seen| seen.line).collect();
+        check(&change, &key(), &AtomicBool::new(false)).into_iter().map(|seen| seen.line).collect();
     assert_eq!(lines, [Some(MAX_FOUND + 11)]);
 }
 
@@ -129,7 +129,7 @@ fn the_fingerprint_is_hmac_sha_256() {
 const HOSTILE: &str = include_str!("secrets_hostile.json");
 
 #[test]
-fn the_work_of_a_scan_grows_with_the_text_and_not_with_its_square() {
+fn the_credential_scan_takes_linear_time() {
     let pieces: Vec<String> = serde_json::from_str(HOSTILE).unwrap();
     assert_eq!(pieces.len(), 20);
     for piece in pieces {
@@ -144,14 +144,14 @@ fn the_work_of_a_scan_grows_with_the_text_and_not_with_its_square() {
 }
 
 #[test]
-fn a_scan_that_nobody_waits_for_ends_and_says_that_it_is_not_complete() {
+fn a_cancelled_credential_scan_ends_and_is_marked_incomplete() {
     let text = "ghp_ key = \"".repeat(1000);
     let scan = scan_beyond(BTreeSet::new(), text.as_bytes(), &key(), &AtomicBool::new(true));
     assert!(!scan.complete && !scan.is_clean());
 }
 
 #[test]
-fn a_credential_is_found_behind_the_simple_disguises_of_the_review() {
+fn a_credential_in_a_simple_disguise_is_found() {
     let token = format!("ghp_{}", CorpusRng(6).of(ALNUM, 36));
     let encode = |bytes: &[u8]| base64_of(bytes);
     let wrapped = |text: &str, width: usize| {
@@ -202,7 +202,7 @@ fn base64_of(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn a_password_that_a_person_chose_is_noticed_and_a_name_is_not() {
+fn a_chosen_password_is_found_and_a_placeholder_is_not() {
     for value in ["Tr0ub4dor&3", "hunter2!correcthorse"] {
         assert_eq!(found(format!("password = \"{value}\"\n").as_bytes()).len(), 1, "{value}");
     }

@@ -15,18 +15,18 @@ fn check(spoken: &[u8], expected: &str) {
 }
 
 #[test]
-fn ends_at_a_frame_that_is_too_long_or_empty() {
+fn the_agent_exits_on_a_too_long_or_empty_frame() {
     check(b"\xff\xff\xff\xffj", "moothall-guest: invalid frame\n");
     check(b"\0\0\0\0j", "moothall-guest: invalid frame\n");
 }
 
 #[test]
-fn ends_at_data_that_is_too_long_before_it_has_come() {
+fn the_agent_exits_on_too_long_data_before_it_arrives() {
     check(b"\0\x10\0\0f", "moothall-guest: invalid frame\n");
 }
 
 #[test]
-fn ends_at_an_unknown_kind_and_at_what_is_no_message() {
+fn the_agent_exits_on_an_unknown_frame_kind_or_invalid_message() {
     check(b"\0\0\0\x02xx", "moothall-guest: invalid frame\n");
     check(b"\0\0\0\x03j{}", "moothall-guest: invalid frame\n");
     let escape = br#"j{"to_guest":"get","path":"../etc/passwd","most_bytes":9}"#;
@@ -35,7 +35,7 @@ fn ends_at_an_unknown_kind_and_at_what_is_no_message() {
 }
 
 #[test]
-fn ends_at_a_message_that_is_out_of_place_and_takes_the_program_along() {
+fn an_unexpected_message_ends_the_agent_and_its_program() {
     let mut guest = Guest::start();
     let script = "sleep 1000 & echo $! > child; echo $$ > self; echo started; sleep 1000";
     guest.say(&HostMessage::Run(shell(script)));
@@ -50,7 +50,7 @@ fn ends_at_a_message_that_is_out_of_place_and_takes_the_program_along() {
 }
 
 #[test]
-fn goes_when_the_host_goes_and_takes_the_program_along() {
+fn a_disconnected_host_ends_the_agent_and_its_program() {
     let mut guest = Guest::start();
     // Its own session and process group, and it ignores signals: it must be killed individually.
     let script = "trap '' HUP TERM; setsid sh -c 'trap \"\" HUP TERM; echo $$ > child; echo started; sleep 1000' & wait";
@@ -67,7 +67,7 @@ fn goes_when_the_host_goes_and_takes_the_program_along() {
 }
 
 #[test]
-fn ends_at_once_where_the_host_goes_amid_a_frame() {
+fn the_agent_exits_if_the_host_disconnects_within_a_frame() {
     let mut guest = Guest::start();
     guest.say_bytes(b"\0\x0f\0\0j{\"to_guest\"");
     guest.leave();

@@ -15,7 +15,7 @@ use moothall_core::sandbox::{GuestPath, SandboxLimits};
 use tempfile::TempDir;
 
 /// Longer than anything here takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A running agent and its output. Dropping it closes the connection, which ends the agent.
 pub(crate) struct Guest {
@@ -88,7 +88,7 @@ impl Guest {
 
     /// The next frame; `None` at the end of the stream.
     pub(crate) fn hear_frame(&self) -> Option<GuestFrame<GuestMessage>> {
-        match self.from_guest.recv_timeout(PATIENCE) {
+        match self.from_guest.recv_timeout(TEST_TIMEOUT) {
             Ok(frame) => Some(frame),
             Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => None,
             Err(std::sync::mpsc::RecvTimeoutError::Timeout) => panic!("the agent says nothing"),

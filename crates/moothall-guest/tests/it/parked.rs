@@ -31,14 +31,14 @@ fn check(program: &str) -> Outcome {
 }
 
 #[test]
-fn an_interpreter_that_waited_has_its_modules_and_runs_the_program() {
+fn a_parked_interpreter_has_its_modules_loaded() {
     let program = "import sys; print('statistics' in sys.modules)";
     let [plain, parked] = both(&[("main.py", program)], &["python3", "main.py"], &[]);
     assert_eq!([plain, parked], [exited(0, "False\n", ""), exited(0, "True\n", "")]);
 }
 
 #[test]
-fn a_program_finds_itself_where_it_would() {
+fn a_program_in_a_parked_interpreter_sees_the_usual_environment() {
     let outcome = check(
         "import os, sys\n\
          print(__name__, __file__, __doc__, __spec__, __package__, __cached__, __builtins__)\n\
@@ -52,14 +52,14 @@ fn a_program_finds_itself_where_it_would() {
 }
 
 #[test]
-fn input_is_read_as_it_would_be() {
+fn a_parked_interpreter_reads_input_as_usual() {
     check("import sys\nprint([input(), sys.stdin.read(), sys.stdin.read()])\n");
     check("while True: print(input())\n");
     check("import os\nprint(os.read(0, 5))\n");
 }
 
 #[test]
-fn codes_are_what_they_would_be() {
+fn a_parked_interpreter_returns_the_usual_exit_codes() {
     check("import sys; print('a', end=''); sys.exit(3)");
     check("import sys; sys.exit('words')");
     check("import sys; sys.exit()");
@@ -73,7 +73,7 @@ fn codes_are_what_they_would_be() {
 }
 
 #[test]
-fn tracebacks_show_the_program_and_nothing_else() {
+fn tracebacks_of_a_parked_interpreter_show_only_the_program() {
     let outcome = check("def f():\n    return 1 / 0\n\nf()\n");
     assert_eq!(outcome.way, ExitCause::Exited(1));
     check(
@@ -92,7 +92,7 @@ fn tracebacks_show_the_program_and_nothing_else() {
 }
 
 #[test]
-fn what_is_no_program_is_called_so_in_the_interpreters_words() {
+fn a_parked_interpreter_reports_invalid_programs_as_usual() {
     check("print('a'\n");
     check("def f(:\n");
     check("  indented\n");
@@ -107,7 +107,7 @@ fn what_is_no_program_is_called_so_in_the_interpreters_words() {
 }
 
 #[test]
-fn what_happens_at_the_end_happens() {
+fn a_parked_interpreter_runs_exit_handlers_and_threads() {
     check("import atexit\natexit.register(print, 'bye')\nprint('hi')\n");
     check(
         "import threading, time\n\
@@ -118,7 +118,7 @@ fn what_happens_at_the_end_happens() {
 }
 
 #[test]
-fn modules_beside_the_program_come_first() {
+fn modules_next_to_the_program_are_imported_first() {
     let main = "import random, helper\nprint(random.value, helper.value)\n";
     let files = [("main.py", main), ("random.py", "value = 'mine'"), ("helper.py", "value = 1")];
     let shadowed = check_files(&files, &["python3", "main.py"], &[]);
@@ -129,7 +129,7 @@ fn modules_beside_the_program_come_first() {
 }
 
 #[test]
-fn a_script_may_be_named_in_any_way() {
+fn a_parked_interpreter_accepts_any_script_path() {
     let program = "import sys, inside\nprint(__file__, sys.argv, sys.path[0])\n1 / 0\n";
     let files = [("a/main.py", program), ("a/inside.py", ""), ("inside.py", "print('wrong')")];
     check_files(&files, &["python3", "a/main.py"], &[]);
@@ -138,7 +138,7 @@ fn a_script_may_be_named_in_any_way() {
 }
 
 #[test]
-fn variables_arrive_and_those_that_count_at_the_start_do_too() {
+fn a_parked_interpreter_honours_all_environment_variables() {
     let program = "import os, sys, time\nprint(os.environ['MINE'], sys.flags.hash_randomization, time.tzname)\n";
     let files = [("main.py", program)];
     check_files(&files, &["python3", "main.py"], &[("MINE", "ä b")]);
@@ -147,7 +147,7 @@ fn variables_arrive_and_those_that_count_at_the_start_do_too() {
 }
 
 #[test]
-fn usual_programs_do_what_they_do() {
+fn typical_programs_work_in_a_parked_interpreter() {
     check(
         "import pickle, dataclasses\n\
          @dataclasses.dataclass\nclass Point:\n    x: int\n    y: int = 2\n\
@@ -179,7 +179,7 @@ fn usual_programs_do_what_they_do() {
 }
 
 #[test]
-fn limits_hold_for_an_interpreter_that_waited() {
+fn limits_apply_to_a_parked_interpreter() {
     let mut guest = Guest::start();
     guest.write("main.py", b"import os\ntry:\n  while True: os.dup(0)\nexcept OSError as e: print(e, flush=True)\nwhile True: pass\n");
     guest.park();
@@ -193,7 +193,7 @@ fn limits_hold_for_an_interpreter_that_waited() {
 }
 
 #[test]
-fn limits_may_be_as_high_as_numbers_go() {
+fn the_highest_possible_limits_are_accepted() {
     let mut guest = Guest::start();
     guest.write("main.py", b"print(1)");
     let mut request = request(&["python3", "main.py"]);
@@ -208,7 +208,7 @@ fn limits_may_be_as_high_as_numbers_go() {
 }
 
 #[test]
-fn an_interpreter_that_waits_is_used_once_and_does_not_outlive_another_program() {
+fn a_parked_interpreter_is_used_once_and_ends_with_another_program() {
     let mut guest = Guest::start();
     guest.write("main.py", b"import sys; print('statistics' in sys.modules)");
     guest.park();

@@ -28,7 +28,7 @@ fn a_program_gets_arguments_input_and_only_the_usual_variables() {
 }
 
 #[test]
-fn a_program_ends_by_its_code_or_by_its_signal() {
+fn the_exit_code_or_signal_of_a_program_is_reported() {
     let mut guest = Guest::start();
     assert_eq!(guest.run(shell("exit 42"), b"").0, exited(42, "", ""));
     let (outcome, _) = guest.run(shell("kill -SEGV $$"), b"");
@@ -36,7 +36,7 @@ fn a_program_ends_by_its_code_or_by_its_signal() {
 }
 
 #[test]
-fn a_program_has_nothing_open_but_its_streams_and_can_gain_no_rights() {
+fn a_program_has_only_its_streams_open_and_no_new_privileges() {
     let mut guest = Guest::start();
     let script = "ls /proc/self/fd | wc -w; while read line; do case $line in NoNewPrivs*) echo $line;; esac; done < /proc/self/status; ulimit -c; ulimit -n";
     // Four: three streams and the folder that `ls` reads.
@@ -44,7 +44,7 @@ fn a_program_has_nothing_open_but_its_streams_and_can_gain_no_rights() {
 }
 
 #[test]
-fn output_beyond_the_limit_is_dropped_and_the_program_goes_on() {
+fn output_beyond_the_limit_is_dropped_and_the_program_continues() {
     let mut guest = Guest::start();
     let mut request = shell("head -c 3000000 /dev/zero | tr '\\0' x; echo end >&2; exit 3");
     request.limits.output_bytes = 100_000;
@@ -64,7 +64,7 @@ fn output_of_exactly_the_limit_is_whole() {
 }
 
 #[test]
-fn an_endless_printer_is_stopped_at_the_wall() {
+fn a_program_that_prints_endlessly_is_stopped_at_the_time_limit() {
     let mut guest = Guest::start();
     let mut request = request(&["yes"]);
     request.limits.wall_ms = 300;
@@ -76,7 +76,7 @@ fn an_endless_printer_is_stopped_at_the_wall() {
 }
 
 #[test]
-fn a_sleeper_is_stopped_at_the_wall_and_what_it_said_is_kept() {
+fn a_sleeping_program_is_stopped_at_the_time_limit_with_its_output() {
     let mut guest = Guest::start();
     let mut request = shell("echo before; sleep 1000; echo after");
     request.limits.wall_ms = 300;
@@ -109,7 +109,7 @@ fn the_host_can_stop_a_program() {
 }
 
 #[test]
-fn what_a_program_leaves_running_is_stopped_and_counted() {
+fn processes_left_running_by_a_program_are_stopped_and_counted() {
     let mut guest = Guest::start();
     let script =
         "sleep 1000 & (setsid sleep 1000 &) ; nohup sleep 1000 >/dev/null 2>&1 & echo done";
@@ -130,7 +130,7 @@ fn a_file_cannot_grow_beyond_the_limit() {
 }
 
 #[test]
-fn no_more_files_can_be_open_than_the_limit() {
+fn open_files_are_limited() {
     let mut guest = Guest::start();
     let mut request = request(&[
         "python3",
@@ -142,7 +142,7 @@ fn no_more_files_can_be_open_than_the_limit() {
 }
 
 #[test]
-fn a_program_that_uses_up_its_cpu_time_is_told_so_by_a_signal() {
+fn a_program_that_uses_up_its_cpu_time_gets_a_signal() {
     let mut guest = Guest::start();
     let mut request = shell("while :; do :; done");
     request.limits.cpu_seconds = 1;
@@ -152,7 +152,7 @@ fn a_program_that_uses_up_its_cpu_time_is_told_so_by_a_signal() {
 }
 
 #[test]
-fn much_input_goes_through_a_program_that_answers_as_it_reads() {
+fn a_program_can_echo_large_input_while_reading_it() {
     let mut guest = Guest::start();
     let input = vec![b'x'; 5 << 20];
     let mut request = request(&["cat"]);
@@ -163,7 +163,7 @@ fn much_input_goes_through_a_program_that_answers_as_it_reads() {
 }
 
 #[test]
-fn input_that_a_program_does_not_read_does_no_harm() {
+fn unread_program_input_is_discarded() {
     let mut guest = Guest::start();
     let input = vec![b'x'; 3 << 20];
     let (outcome, _) = guest.run(shell("exec <&-; sleep 0.1; echo done"), &input);

@@ -11,7 +11,7 @@ fn refused(why: &str) -> GuestMessage {
 }
 
 #[test]
-fn brings_files_in_and_out() {
+fn files_can_be_copied_into_and_out_of_the_guest() {
     let mut guest = Guest::start();
     let large: Vec<u8> = (0..3 << 20).map(|at: u32| at.to_le_bytes()[1]).collect();
     guest.write("a/b/large", &large);
@@ -23,7 +23,7 @@ fn brings_files_in_and_out() {
 }
 
 #[test]
-fn files_that_a_program_could_change_are_not_called_inputs() {
+fn inputs_are_refused_if_the_agent_cannot_make_them_read_only() {
     let mut guest = Guest::start();
     let answer = guest.put(Place::Inputs, "a", b"bytes");
     assert_eq!(answer, refused("read-only inputs need an agent that runs as root"));
@@ -31,7 +31,7 @@ fn files_that_a_program_could_change_are_not_called_inputs() {
 }
 
 #[test]
-fn a_program_cannot_send_the_host_elsewhere_with_links() {
+fn links_made_by_a_program_are_not_followed() {
     let mut guest = Guest::start();
     let script = "ln -s /etc out/etc; ln -s /etc/passwd out/passwd; ln -s / root; \
                   ln -s /proc/1/environ out/environ; mkfifo out/pipe; echo x > out/file; \
@@ -72,7 +72,7 @@ fn a_program_cannot_send_the_host_elsewhere_with_links() {
 }
 
 #[test]
-fn a_link_that_was_there_before_is_not_followed_either() {
+fn an_existing_link_in_the_guest_is_not_followed() {
     let mut guest = Guest::start();
     symlink("/etc", guest.workspace().join("way")).unwrap();
     let answer = guest.put(Place::Workspace, "way/file", b"");
@@ -80,14 +80,14 @@ fn a_link_that_was_there_before_is_not_followed_either() {
 }
 
 #[test]
-fn in_a_container_randomness_is_the_hosts() {
+fn reseeding_succeeds_in_a_container() {
     let mut guest = Guest::start();
     let reseed = HostMessage::Reseed { seed: "00".repeat(32), unix_ms: 1 };
     assert_eq!(guest.ask(&reseed), GuestMessage::Done);
 }
 
 #[test]
-fn what_cannot_be_started_is_refused_and_the_agent_goes_on() {
+fn a_program_that_cannot_start_is_refused_and_the_agent_continues() {
     let mut guest = Guest::start();
     guest.say(&HostMessage::Run(request(&["no-such-program"])));
     guest.say(&HostMessage::End);

@@ -30,7 +30,7 @@ fn step(answer: GuestMessage) -> StepSummary {
 }
 
 #[test]
-fn a_debate_takes_the_same_steps_inside_and_leaves_its_conversations() {
+fn a_debate_in_a_guest_takes_the_same_steps_and_writes_its_logs() {
     let mut guest = Guest::start();
     let mut outside = Debate::new(debate_input()).unwrap();
     let workflow = GuestWorkflow::Debate { input: Box::new(debate_input()) };
@@ -54,7 +54,7 @@ fn a_debate_takes_the_same_steps_inside_and_leaves_its_conversations() {
 }
 
 #[test]
-fn a_debate_that_cannot_be_held_is_refused() {
+fn the_guest_refuses_an_invalid_debate() {
     let mut guest = Guest::start();
     let input = DebateInput { rounds: 0, ..debate_input() };
     let workflow = GuestWorkflow::Debate { input: Box::new(input) };
@@ -65,7 +65,7 @@ fn a_debate_that_cannot_be_held_is_refused() {
 }
 
 #[test]
-fn an_end_whose_conversations_cannot_be_written_is_not_told() {
+fn a_debate_does_not_end_if_its_logs_cannot_be_written() {
     let mut guest = Guest::start();
     guest.write("logs", b"a file where the folder should be");
     let mut input = debate_input();

@@ -46,7 +46,7 @@ impl TokenPrice {
         MicroUsd::new(u64::try_from(millionths.div_ceil(TOKENS_PER_PRICE)).unwrap_or(u64::MAX))
     }
 
-    fn dearest_input(&self) -> MicroUsd {
+    fn max_input_price(&self) -> MicroUsd {
         [Some(self.input), self.cache_write_5m, self.cache_write_1h]
             .into_iter()
             .flatten()
@@ -92,7 +92,7 @@ impl ModelPrices {
             ..TokenUsage::default()
         };
         let price = self.tier(prompt);
-        TokenPrice { input: price.dearest_input(), ..*price }.of(&usage)
+        TokenPrice { input: price.max_input_price(), ..*price }.of(&usage)
     }
 
     fn tier(&self, prompt_tokens: u64) -> &TokenPrice {

@@ -20,11 +20,11 @@ pub(crate) fn encode(
     delivery: ReplyDelivery,
 ) -> Result<EncodedRequest, serde_json::Error> {
     let format = match (&request.schema, card.structured) {
-        (Some(wanted), true) => {
-            let schema = serde_json::from_str(wanted.text())?;
+        (Some(output_schema), true) => {
+            let schema = serde_json::from_str(output_schema.text())?;
             Some(AnthropicOutputFormat {
                 kind: "json_schema",
-                schema: schema::bend(&schema, provider.schema),
+                schema: schema::adapt(&schema, provider.schema),
             })
         }
         _ => None,
@@ -149,7 +149,7 @@ impl AnthropicReplyUsage {
 
     /// Returns `None` if a mandatory count is missing, because the other numbers are then
     /// unreliable too.
-    fn ours(self) -> Option<TokenUsage> {
+    fn into_token_usage(self) -> Option<TokenUsage> {
         let one_hour = self.cache_creation.map_or(0, |creation| creation.ephemeral_1h_input_tokens);
         Some(TokenUsage {
             input: self.input_tokens?,
@@ -162,8 +162,8 @@ impl AnthropicReplyUsage {
     }
 }
 
-fn stop(word: &str) -> RawStopReason {
-    match word {
+fn stop(reason: &str) -> RawStopReason {
+    match reason {
         "end_turn" | "stop_sequence" => RawStopReason::End,
         "max_tokens" | "model_context_window_exceeded" => RawStopReason::MaxTokens,
         "refusal" => RawStopReason::Refusal,
@@ -181,7 +181,7 @@ pub(crate) fn decode(body: &[u8]) -> Result<RawReply, ModelFailure> {
     Ok(RawReply {
         text,
         stop,
-        usage: message.usage.and_then(AnthropicReplyUsage::ours),
+        usage: message.usage.and_then(AnthropicReplyUsage::into_token_usage),
         model: message.model.map(Cow::into_owned),
     })
 }
@@ -238,8 +238,8 @@ impl AnthropicStreamReader {
                 return Ok(text);
             }
             "message_delta" => {
-                if let Some(word) = event.delta.and_then(|delta| delta.stop_reason) {
-                    self.stop = Some(stop(&word));
+                if let Some(reason) = event.delta.and_then(|delta| delta.stop_reason) {
+                    self.stop = Some(stop(&reason));
                 }
                 self.update_usage(event.usage);
             }
@@ -265,7 +265,7 @@ impl AnthropicStreamReader {
         Some(RawReply {
             text: self.text,
             stop,
-            usage: self.usage.and_then(AnthropicReplyUsage::ours),
+            usage: self.usage.and_then(AnthropicReplyUsage::into_token_usage),
             model: self.model,
         })
     }

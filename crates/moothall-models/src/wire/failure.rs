@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 const MAX_RETRY_AFTER_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// Phrases providers use if the prompt does not fit.
-const OVERFLOW: [&str; 9] = [
+const OVERFLOW_PHRASES: [&str; 9] = [
     "exceed_context_size",
     "context_length_exceeded",
     "prompt is too long",
@@ -32,14 +32,14 @@ pub(crate) fn of_status(status: u16, retry_after_ms: Option<u64>, body: &[u8]) -
 }
 
 /// Used for HTTP statuses and for error codes in bodies.
-fn kind_of(status: u16, words: &str) -> FailureKind {
+fn kind_of(status: u16, search_text: &str) -> FailureKind {
     match status {
         401..=403 => FailureKind::Auth,
         404 => FailureKind::BadRequest,
         408 => FailureKind::TimedOut,
-        400 | 413 | 422 if says_overflow(words) => FailureKind::ContextOverflow,
+        400 | 413 | 422 if mentions_overflow(search_text) => FailureKind::ContextOverflow,
         // Some providers report an invalid key as 400 and an empty account as 429.
-        400 | 429 if says_account(words) => FailureKind::Auth,
+        400 | 429 if mentions_account(search_text) => FailureKind::Auth,
         429 => FailureKind::RateLimited,
         503 | 529 => FailureKind::Overloaded,
         // 409 and 425 mean: retry later.
@@ -50,23 +50,23 @@ fn kind_of(status: u16, words: &str) -> FailureKind {
 
 /// The failure for an error object in a successful response.
 pub(crate) fn of_error_object(error: &ErrorObject) -> ModelFailure {
-    let words = &error.words;
+    let search_text = &error.search_text;
     let kind = match error.code {
-        Some(status @ 400..=599) => kind_of(status, words),
-        _ if words.contains("overloaded") || words.contains("unavailable") => {
+        Some(status @ 400..=599) => kind_of(status, search_text),
+        _ if search_text.contains("overloaded") || search_text.contains("unavailable") => {
             FailureKind::Overloaded
         }
-        _ if says_account(words)
-            || words.contains("authentication")
-            || words.contains("permission") =>
+        _ if mentions_account(search_text)
+            || search_text.contains("authentication")
+            || search_text.contains("permission") =>
         {
             FailureKind::Auth
         }
-        _ if words.contains("rate_limit") || words.contains("rate limit") => {
+        _ if search_text.contains("rate_limit") || search_text.contains("rate limit") => {
             FailureKind::RateLimited
         }
-        _ if says_overflow(words) => FailureKind::ContextOverflow,
-        _ if words.contains("invalid_request") => FailureKind::BadRequest,
+        _ if mentions_overflow(search_text) => FailureKind::ContextOverflow,
+        _ if search_text.contains("invalid_request") => FailureKind::BadRequest,
         _ => FailureKind::Server,
     };
     ModelFailure::new(
@@ -76,7 +76,7 @@ pub(crate) fn of_error_object(error: &ErrorObject) -> ModelFailure {
 }
 
 /// Whether a provider's error is about the API key or its account.
-fn says_account(text: &str) -> bool {
+fn mentions_account(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
     [
         "insufficient_quota",
@@ -86,7 +86,7 @@ fn says_account(text: &str) -> bool {
         "credit balance",
     ]
     .iter()
-    .any(|words| text.contains(words))
+    .any(|phrase| text.contains(phrase))
 }
 
 /// The error of a message. All API formats use the same shapes: a string, or an object with a
@@ -97,7 +97,7 @@ pub(crate) struct ErrorObject {
     message: Option<String>,
     code: Option<u16>,
     /// Type, code and message in lower case.
-    words: String,
+    search_text: String,
 }
 
 /// Larger errors are not parsed, because parsing them would be expensive.
@@ -115,20 +115,20 @@ impl From<Value> for ErrorObject {
     fn from(error: Value) -> Self {
         let text = |field: &str| error.get(field).and_then(Value::as_str);
         let message = error.as_str().or_else(|| text("message"));
-        let words: Vec<&str> =
+        let search_text: Vec<&str> =
             [text("type"), text("code"), message].into_iter().flatten().collect();
         let code = error.get("code").and_then(Value::as_u64);
         Self {
             message: message.map(str::to_owned),
             code: code.and_then(|code| u16::try_from(code).ok()),
-            words: words.join(" ").to_ascii_lowercase(),
+            search_text: search_text.join(" ").to_ascii_lowercase(),
         }
     }
 }
 
-fn says_overflow(text: &str) -> bool {
+fn mentions_overflow(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
-    OVERFLOW.iter().any(|words| text.contains(words))
+    OVERFLOW_PHRASES.iter().any(|phrase| text.contains(phrase))
 }
 
 /// The message in an error body, or the body itself.

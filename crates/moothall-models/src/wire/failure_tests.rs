@@ -8,7 +8,7 @@ fn check(status: u16, body: &str, expected: FailureKind, detail: &str) {
 }
 
 #[test]
-fn every_status_has_its_class() {
+fn every_http_status_maps_to_a_failure_kind() {
     let body = r#"{"error":{"message":"No.","type":"some_error"}}"#;
     for (status, expected) in [
         (301, FailureKind::BadRequest),
@@ -36,7 +36,7 @@ fn every_status_has_its_class() {
 }
 
 #[test]
-fn every_provider_has_its_own_words_for_a_prompt_that_does_not_fit() {
+fn context_overflow_messages_of_every_provider_are_recognised() {
     for (status, message) in [
         (
             400,
@@ -117,7 +117,7 @@ fn the_message_is_found_in_every_shape_of_error() {
 }
 
 #[test]
-fn a_long_complaint_is_cut_and_its_control_characters_are_removed() {
+fn a_long_error_message_is_truncated_and_sanitized() {
     let failure = of_status(500, None, "a\u{1b}[31m\n".repeat(1000).as_bytes());
     assert_eq!(failure.detail.chars().count(), 300);
     assert!(!failure.detail.chars().any(char::is_control));
@@ -136,7 +136,7 @@ fn check_retry(headers: &[(&str, &str)], expected: Option<u64>) {
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 #[test]
-fn a_pause_is_read_from_either_header() {
+fn a_retry_delay_is_read_from_either_header() {
     check_retry(&[], None);
     check_retry(&[("retry-after-ms", "1500")], Some(1500));
     check_retry(&[("retry-after-ms", " 12.9 ")], Some(12));
@@ -148,14 +148,14 @@ fn a_pause_is_read_from_either_header() {
 }
 
 #[test]
-fn a_pause_may_be_a_date() {
+fn a_retry_delay_may_be_a_date() {
     check_retry(&[("retry-after", "Mon, 09 Nov 2026 12:00:30 GMT")], Some(30_000));
     check_retry(&[("retry-after", "Mon, 09 Nov 2026 11:59:59 GMT")], Some(0));
     check_retry(&[("retry-after", "Tue, 09 Nov 2027 12:00:00 GMT")], Some(DAY_MS));
 }
 
 #[test]
-fn a_pause_that_makes_no_sense_is_none() {
+fn an_invalid_retry_delay_is_ignored() {
     for value in [
         "",
         "soon",
@@ -179,7 +179,7 @@ fn a_pause_that_makes_no_sense_is_none() {
 }
 
 #[test]
-fn an_absurd_pause_is_held_at_a_day() {
+fn a_retry_delay_is_capped_at_one_day() {
     for value in ["86401", "1e300", "99999999999999999999999999"] {
         check_retry(&[("retry-after", value)], Some(DAY_MS));
     }
@@ -187,7 +187,7 @@ fn an_absurd_pause_is_held_at_a_day() {
 }
 
 #[test]
-fn a_bad_key_and_an_empty_account_are_not_tried_again_whatever_their_status() {
+fn a_bad_key_or_used_up_quota_is_never_retryable() {
     let kind = |status: u16, body: &str| of_status(status, None, body.as_bytes()).kind;
     let empty = r#"{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}"#;
     assert_eq!(kind(429, empty), FailureKind::Auth);
@@ -211,7 +211,7 @@ fn a_code_inside_a_body_is_read_like_a_status() {
 }
 
 #[test]
-fn an_endless_complaint_is_not_taken_apart() {
+fn an_oversized_error_object_is_not_parsed() {
     let long = format!(r#"{{"message":"{}"}}"#, "x".repeat(MAX_ERROR_BYTES));
     let failure = of_error_object(&serde_json::from_str(&long).unwrap());
     assert_eq!(failure.detail, "the provider reported an error without a message");

@@ -35,14 +35,14 @@ fn an_event_is_a_message_once_an_empty_line_ends_it() {
 }
 
 #[test]
-fn an_event_without_data_is_no_message() {
+fn an_event_without_data_is_not_a_message() {
     check(MessageFramer::server_sent_events(), &["\n\n\n: ping\n\nevent: ping\n\n"], &[]);
     check(MessageFramer::server_sent_events(), &["data:\n\ndata: \n\ndata: a\n\n"], &["a"]);
     check(MessageFramer::server_sent_events(), &["database: a\n\n data: b\n\n"], &[]);
 }
 
 #[test]
-fn as_much_as_the_bound_is_taken_and_not_a_byte_more() {
+fn a_line_of_exactly_the_limit_is_accepted_but_no_longer_one() {
     let most = vec![b'a'; MAX_BODY_BYTES];
     let mut framing = MessageFramer::lines();
     framing.push(&most).unwrap();
@@ -55,7 +55,7 @@ fn as_much_as_the_bound_is_taken_and_not_a_byte_more() {
 }
 
 #[test]
-fn what_was_handed_out_does_not_count_against_the_bound() {
+fn consumed_messages_do_not_count_toward_the_limit() {
     let line = [vec![b'a'; MAX_BODY_BYTES / 4], b"\n".to_vec()].concat();
     let mut framing = MessageFramer::lines();
     for _ in 0..8 {

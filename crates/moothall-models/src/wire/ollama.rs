@@ -153,7 +153,7 @@ impl OllamaStreamReader {
                 self.usage = Some(TokenUsage { input, output, ..TokenUsage::default() });
             }
         }
-        let text = chat.message.and_then(|said| said.content).map(Cow::into_owned);
+        let text = chat.message.and_then(|message| message.content).map(Cow::into_owned);
         self.text.push_str(text.as_deref().unwrap_or(""));
         Ok(text)
     }

@@ -44,8 +44,8 @@ impl Serialize for OpenAiRequestBody<'_> {
         body.serialize_entry("messages", &messages(request, provider.cache_control_in_parts))?;
         // Merely compatible servers know only the old field name. They ignore the new one and then
         // generate without a limit.
-        let stranger = provider.own_address && !card.listed;
-        let limit = if stranger { "max_tokens" } else { provider.max_tokens_field.as_str() };
+        let unlisted = provider.own_address && !card.listed;
+        let limit = if unlisted { "max_tokens" } else { provider.max_tokens_field.as_str() };
         body.serialize_entry(limit, &request.max_tokens)?;
         if let (Some(temperature), true) = (request.temperature, card.temperature) {
             body.serialize_entry("temperature", &temperature.as_decimal())?;
@@ -53,15 +53,15 @@ impl Serialize for OpenAiRequestBody<'_> {
         if let (Some(effort), true) = (request.effort, card.effort) {
             body.serialize_entry("reasoning_effort", effort_word(effort))?;
         }
-        if let (Some(wanted), true) = (&request.schema, card.structured) {
+        if let (Some(output_schema), true) = (&request.schema, card.structured) {
             let schema: Value =
-                serde_json::from_str(wanted.text()).map_err(serde::ser::Error::custom)?;
+                serde_json::from_str(output_schema.text()).map_err(serde::ser::Error::custom)?;
             let strict =
                 provider.schema != SchemaForm::Strict || schema::requires_everything(&schema);
             let json_schema = OpenAiJsonSchema {
-                name: wanted.name(),
+                name: output_schema.name(),
                 strict,
-                schema: schema::bend(&schema, provider.schema),
+                schema: schema::adapt(&schema, provider.schema),
             };
             body.serialize_entry(
                 "response_format",
@@ -219,7 +219,7 @@ struct CompletionDetails {
 }
 
 impl OpenAiReplyUsage {
-    fn ours(self) -> TokenUsage {
+    fn into_token_usage(self) -> TokenUsage {
         let prompt = self.prompt_tokens_details.unwrap_or_default();
         let (read, written) =
             (prompt.cached_tokens.unwrap_or(0), prompt.cache_write_tokens.unwrap_or(0));
@@ -241,8 +241,8 @@ impl OpenAiReplyUsage {
     }
 }
 
-fn stop(word: &str) -> RawStopReason {
-    match word {
+fn stop(reason: &str) -> RawStopReason {
+    match reason {
         "stop" => RawStopReason::End,
         "length" => RawStopReason::MaxTokens,
         "content_filter" => RawStopReason::Refusal,
@@ -283,23 +283,23 @@ impl OpenAiStreamReader {
             self.model = Some(model.into_owned());
         }
         if let Some(usage) = completion.usage {
-            self.usage = Some(usage.ours());
+            self.usage = Some(usage.into_token_usage());
         }
         let Some(choice) = completion.choices else { return Ok(None) };
         if let Some(error) = choice.error {
             return Err(of_error_object(&error));
         }
         // Some servers send an empty string instead of null; it does not mark the end.
-        if let Some(word) = choice.finish_reason.filter(|word| !word.is_empty()) {
-            self.stop = Some(stop(&word));
+        if let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) {
+            self.stop = Some(stop(&reason));
         }
-        let Some(said) = choice.message else { return Ok(None) };
-        if let Some(words) = said.refusal.filter(|words| !words.is_empty()) {
+        let Some(message) = choice.message else { return Ok(None) };
+        if let Some(refusal) = message.refusal.filter(|refusal| !refusal.is_empty()) {
             // Reported as the reason for the failure, never streamed as a reply.
             self.refused = true;
-            self.text.push_str(&words);
+            self.text.push_str(&refusal);
         }
-        let text = said.content.map(Cow::into_owned);
+        let text = message.content.map(Cow::into_owned);
         self.text.push_str(text.as_deref().unwrap_or(""));
         Ok(text)
     }

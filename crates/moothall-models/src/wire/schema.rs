@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use crate::catalog::SchemaForm;
 
 /// Keywords that constrained decoders reject or ignore.
-const BEYOND_DECODERS: [&str; 15] = [
+const UNSUPPORTED_BY_DECODERS: [&str; 15] = [
     "$schema",
     "format",
     "pattern",
@@ -25,15 +25,15 @@ const BEYOND_DECODERS: [&str; 15] = [
 ];
 
 /// The schema in the form this provider supports.
-pub(crate) fn bend(schema: &Value, form: SchemaForm) -> Value {
+pub(crate) fn adapt(schema: &Value, form: SchemaForm) -> Value {
     match form {
         SchemaForm::Full => schema.clone(),
-        SchemaForm::Subset | SchemaForm::Strict => bend_schema(schema, form),
+        SchemaForm::Subset | SchemaForm::Strict => adapt_schema(schema, form),
     }
 }
 
 /// Keywords that make strict decoders reject the whole schema.
-const BEYOND_STRICT: [&str; 9] = [
+const UNSUPPORTED_BY_STRICT_MODE: [&str; 9] = [
     "allOf",
     "not",
     "if",
@@ -54,7 +54,7 @@ pub(crate) fn requires_everything(schema: &Value) -> bool {
         Some(kind) => kind == "object",
         None => false,
     };
-    if BEYOND_STRICT.iter().any(|keyword| schema.contains_key(*keyword)) {
+    if UNSUPPORTED_BY_STRICT_MODE.iter().any(|keyword| schema.contains_key(*keyword)) {
         return false;
     }
     let complete = match (schema.get("properties"), schema.get("required")) {
@@ -67,17 +67,17 @@ pub(crate) fn requires_everything(schema: &Value) -> bool {
     complete && subschemas(schema).all(requires_everything)
 }
 
-fn bend_schema(schema: &Value, form: SchemaForm) -> Value {
+fn adapt_schema(schema: &Value, form: SchemaForm) -> Value {
     let Value::Object(schema) = schema else { return schema.clone() };
-    let bend_schema = |schema: &Value| bend_schema(schema, form);
+    let adapt_schema = |schema: &Value| adapt_schema(schema, form);
     // Strict decoders allow no keyword beside a reference, not even the description that schemars
     // adds.
     let only_reference = form == SchemaForm::Strict && schema.contains_key("$ref");
     let beyond = |keyword: &str| {
-        BEYOND_DECODERS.contains(&keyword)
+        UNSUPPORTED_BY_DECODERS.contains(&keyword)
             || (only_reference && !matches!(keyword, "$ref" | "$defs" | "definitions"))
     };
-    let mut bent = Map::new();
+    let mut adapted = Map::new();
     for (keyword, value) in schema {
         if beyond(keyword) {
             continue;
@@ -91,20 +91,20 @@ fn bend_schema(schema: &Value, form: SchemaForm) -> Value {
             // These keys are names of fields or definitions, not keywords: a field called `format`
             // is kept.
             ("properties" | "$defs" | "definitions", Value::Object(named)) => Value::Object(
-                named.iter().map(|(name, schema)| (name.clone(), bend_schema(schema))).collect(),
+                named.iter().map(|(name, schema)| (name.clone(), adapt_schema(schema))).collect(),
             ),
             ("anyOf" | "oneOf" | "allOf" | "prefixItems", Value::Array(schemas)) => {
-                Value::Array(schemas.iter().map(bend_schema).collect())
+                Value::Array(schemas.iter().map(adapt_schema).collect())
             }
-            ("items" | "additionalProperties", schema @ Value::Object(_)) => bend_schema(schema),
+            ("items" | "additionalProperties", schema @ Value::Object(_)) => adapt_schema(schema),
             (_, other) => other.clone(),
         };
-        bent.insert(keyword.to_owned(), value);
+        adapted.insert(keyword.to_owned(), value);
     }
-    if bent.contains_key("properties") {
-        bent.insert("additionalProperties".to_owned(), Value::Bool(false));
+    if adapted.contains_key("properties") {
+        adapted.insert("additionalProperties".to_owned(), Value::Bool(false));
     }
-    Value::Object(bent)
+    Value::Object(adapted)
 }
 
 fn subschemas(schema: &Map<String, Value>) -> impl Iterator<Item = &Value> {

@@ -5,7 +5,7 @@ use super::*;
 /// Compared as text, because models answer in the order of the fields.
 #[track_caller]
 fn check(form: SchemaForm, schema: Value, expected: Value) {
-    assert_eq!(bend(&schema, form).to_string(), expected.to_string());
+    assert_eq!(adapt(&schema, form).to_string(), expected.to_string());
 }
 
 fn ranged() -> Value {
@@ -29,7 +29,7 @@ fn a_full_decoder_gets_the_schema_as_it_is() {
 }
 
 #[test]
-fn ranges_lengths_and_patterns_are_bent_away_and_objects_are_closed() {
+fn unsupported_schema_keywords_are_removed_and_objects_closed() {
     for form in [SchemaForm::Subset, SchemaForm::Strict] {
         check(
             form,
@@ -91,7 +91,7 @@ fn values_that_look_like_schemas_are_left_alone() {
 }
 
 #[test]
-fn every_place_that_holds_a_schema_is_bent() {
+fn every_nested_schema_is_adapted() {
     let closed = json!({"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": false});
     let open = json!({"type": "object", "properties": {"a": {"type": "string", "minLength": 1}}, "additionalProperties": true});
     for place in ["items", "additionalProperties"] {
@@ -110,7 +110,7 @@ fn every_place_that_holds_a_schema_is_bent() {
 }
 
 #[test]
-fn one_of_becomes_any_of_which_is_the_only_choice_that_decoders_know() {
+fn one_of_is_replaced_by_any_of() {
     // schemars uses `oneOf` for enums with documented variants; OpenAI rejects it with "'oneOf' is
     // not permitted".
     for form in [SchemaForm::Subset, SchemaForm::Strict] {
@@ -123,7 +123,7 @@ fn one_of_becomes_any_of_which_is_the_only_choice_that_decoders_know() {
 }
 
 #[test]
-fn nothing_stands_beside_a_reference_in_a_strict_schema() {
+fn keywords_beside_a_reference_are_removed_in_a_strict_schema() {
     // schemars adds a field's description beside its `$ref`; OpenAI rejects it with "$ref cannot
     // have keywords {'description'}".
     let schema = json!({
@@ -162,7 +162,7 @@ fn check_requires(schema: Value, expected: bool) {
 }
 
 #[test]
-fn a_schema_requires_everything_if_each_of_its_objects_does() {
+fn a_schema_is_strict_only_if_every_object_requires_all_fields() {
     let complete = json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {}}, "required": ["b", "a"]});
     let partial = json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {}}, "required": ["a"]});
     check_requires(json!({"type": "string"}), true);
@@ -182,8 +182,8 @@ fn a_schema_requires_everything_if_each_of_its_objects_does() {
 }
 
 #[test]
-fn a_schema_with_a_keyword_that_strict_decoders_refuse_is_not_held_to_strictly() {
-    for keyword in BEYOND_STRICT {
+fn a_schema_with_an_unsupported_keyword_is_not_strict() {
+    for keyword in UNSUPPORTED_BY_STRICT_MODE {
         check_requires(json!({"type": "string", keyword: []}), false);
         check_requires(json!({"$defs": {"A": {keyword: {}}}}), false);
         check_requires(
@@ -194,7 +194,7 @@ fn a_schema_with_a_keyword_that_strict_decoders_refuse_is_not_held_to_strictly()
 }
 
 #[test]
-fn an_object_whose_fields_are_not_named_cannot_be_held_to_strictly() {
+fn an_object_without_named_fields_is_not_strict() {
     // Regression: OpenAI rejects such a schema in strict mode, so every call with a map in the
     // user's schema failed.
     check_requires(json!({"type": "object"}), false);

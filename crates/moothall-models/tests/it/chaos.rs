@@ -131,7 +131,7 @@ struct Outcome {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_thousand_calls_with_faults_lose_and_double_nothing() {
+async fn a_thousand_calls_with_faults_are_neither_lost_nor_duplicated() {
     for wire in ProviderProtocol::ALL {
         let outcome = storm(wire, 7, Budget::default()).await;
         assert_eq!(outcome.refused, 0, "{outcome:?}");

@@ -29,7 +29,7 @@ async fn check(gateway: &Gateway, model: &str) {
 }
 
 #[tokio::test]
-async fn providers_keep_the_contract_of_a_backend() {
+async fn provider_backends_satisfy_the_backend_contract() {
     let server = FakeProvider::start().await.unwrap();
     server.always(ProviderBehaviour::text("A hall where a town argued a matter."));
     let gateway = gateway(&server, ProviderSettings::default());
@@ -39,7 +39,7 @@ async fn providers_keep_the_contract_of_a_backend() {
 }
 
 #[tokio::test]
-async fn the_demonstration_and_scripts_keep_the_contract_of_a_backend() {
+async fn demo_and_scripted_backends_satisfy_the_backend_contract() {
     let gateway = Gateway::new(GatewayOptions {
         catalog: Catalog::built_in().unwrap(),
         keys: Default::default(),

@@ -22,7 +22,7 @@ fn request(wire: ProviderProtocol) -> ModelRequest {
 }
 
 #[tokio::test]
-async fn the_key_travels_in_the_header_of_its_wire_and_nowhere_else() {
+async fn the_api_key_is_sent_only_in_its_header() {
     let desk = Desk::new().await;
     for wire in ProviderProtocol::ALL {
         desk.call(&request(wire)).await.result.unwrap();
@@ -43,7 +43,7 @@ async fn the_key_travels_in_the_header_of_its_wire_and_nowhere_else() {
 }
 
 #[tokio::test]
-async fn a_provider_that_echoes_the_key_does_not_get_it_into_the_failure() {
+async fn an_api_key_echoed_by_a_provider_is_redacted_in_the_failure() {
     let desk = Desk::new().await;
     desk.server.always(ProviderFault::Unauthorized);
     let failure = desk.call(&request(ProviderProtocol::OpenAi)).await.result.unwrap_err();
@@ -52,7 +52,7 @@ async fn a_provider_that_echoes_the_key_does_not_get_it_into_the_failure() {
 }
 
 #[tokio::test]
-async fn a_provider_that_repeats_the_key_does_not_get_it_into_the_reply() {
+async fn an_api_key_repeated_by_a_provider_is_redacted_in_the_reply() {
     let desk = Desk::new().await;
     desk.server.always(ProviderBehaviour::text(format!("your key is {KEY}")).with_model(KEY));
     for wire in ProviderProtocol::ALL {
@@ -66,7 +66,7 @@ async fn a_provider_that_repeats_the_key_does_not_get_it_into_the_reply() {
 }
 
 #[tokio::test]
-async fn cache_reads_and_writes_are_told_apart_and_priced_apart() {
+async fn cache_reads_and_writes_are_counted_and_priced_separately() {
     let desk = Desk::new().await;
     let usage = ReplyUsage { input: 20, cache_read: 4000, cache_write: 300, output: 10 };
     desk.server.always(ProviderBehaviour::text("hello").with_usage(usage));
@@ -94,7 +94,7 @@ async fn a_call_that_cannot_fit_the_budget_is_refused_before_anything_is_sent() 
 }
 
 #[tokio::test]
-async fn a_dollar_budget_refuses_a_model_whose_price_nobody_knows() {
+async fn a_dollar_budget_refuses_a_model_without_a_known_price() {
     let budget = Budget { usd: Some(MicroUsd::new(1_000_000)), tokens: None };
     let desk = Desk::with(ProviderSettings::default(), RunLedger::new(budget)).await;
     let unpriced = ModelRequest {
@@ -127,7 +127,7 @@ async fn a_retry_after_stops_every_call_to_that_model() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_per_minute_hold_for_calls_made_at_once() {
+async fn the_requests_per_minute_limit_holds_for_concurrent_calls() {
     let settings = ProviderSettings {
         requests_per_minute: NonZeroU32::new(600),
         ..ProviderSettings::default()
@@ -157,7 +157,7 @@ async fn requests_per_minute_hold_for_calls_made_at_once() {
 }
 
 #[tokio::test]
-async fn dropping_a_call_that_was_sent_counts_what_it_may_cost_and_closes_its_connection() {
+async fn dropping_a_sent_call_counts_its_maximum_cost_and_disconnects() {
     let desk = Desk::new().await;
     desk.server.script([ProviderFault::Hang]);
     let request = request(ProviderProtocol::Anthropic);
@@ -173,7 +173,7 @@ async fn dropping_a_call_that_was_sent_counts_what_it_may_cost_and_closes_its_co
 }
 
 #[tokio::test]
-async fn dropping_a_call_that_waits_for_its_turn_costs_nothing() {
+async fn dropping_a_queued_call_costs_nothing() {
     let settings =
         ProviderSettings { concurrent: NonZeroU32::new(1), ..ProviderSettings::default() };
     let desk = Desk::with(settings, RunLedger::unlimited()).await;
@@ -212,7 +212,7 @@ async fn a_key_is_never_sent_over_plain_http_to_another_machine() {
 }
 
 #[tokio::test]
-async fn a_recorded_run_repeats_word_for_word_without_a_provider() {
+async fn a_recorded_call_is_replayed_verbatim_without_a_provider() {
     let folder = tempfile::tempdir().unwrap();
     let make = |recording| {
         let catalog = Catalog::built_in().unwrap();
@@ -249,7 +249,7 @@ async fn a_recorded_run_repeats_word_for_word_without_a_provider() {
 }
 
 #[tokio::test]
-async fn a_failed_call_says_what_its_tries_can_have_cost() {
+async fn a_failed_call_reports_the_maximum_cost_of_its_attempts() {
     let desk = Desk::new().await;
     desk.server.always(ProviderFault::HalfBody);
     let request = request(ProviderProtocol::Anthropic);
@@ -281,7 +281,7 @@ async fn a_scripted_answer_is_judged_like_any_other() {
 }
 
 #[tokio::test]
-async fn a_provider_that_has_answered_is_waited_for_and_a_new_one_is_not() {
+async fn an_overloaded_provider_is_retried_longer_once_it_has_answered() {
     let desk = Desk::new().await;
     let asked = request(ProviderProtocol::OpenAi);
     desk.server.script(vec![ProviderFault::Overloaded; 6]);

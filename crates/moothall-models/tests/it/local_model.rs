@@ -88,7 +88,7 @@ async fn answers_on_the_anthropic_wire() {
 }
 
 #[tokio::test]
-async fn streams_the_same_words_that_it_answers_whole() {
+async fn the_local_model_streams_the_same_text_as_its_complete_answer() {
     for provider in ["openai", "anthropic"] {
         let request = request(provider, "Name three animals.");
         let mut heard = Heard::default();
@@ -115,7 +115,7 @@ async fn follows_a_schema_on_the_openai_wire() {
 }
 
 #[tokio::test]
-async fn prose_where_json_was_asked_for_is_caught_and_asked_for_again() {
+async fn prose_from_the_local_model_instead_of_json_is_requested_again() {
     // The server ignores schemas in this API format, which simulates a model that returns prose.
     let mut question = request("anthropic", "Say hello to the board.");
     let schema = OutputSchema::parse("rating", SCHEMA).unwrap();
@@ -149,7 +149,7 @@ async fn prose_where_json_was_asked_for_is_caught_and_asked_for_again() {
 }
 
 #[tokio::test]
-async fn says_that_a_prompt_overflows_its_window() {
+async fn the_local_model_reports_a_prompt_that_exceeds_its_window() {
     for provider in ["openai", "anthropic"] {
         let long = request(provider, &"word ".repeat(12_000));
         let report = gateway().call(&long, &RunLedger::unlimited(), None).await;
@@ -163,13 +163,13 @@ async fn says_that_a_prompt_overflows_its_window() {
 }
 
 #[tokio::test]
-async fn stops_at_max_tokens_and_says_so() {
+async fn the_local_model_stops_at_max_tokens_and_reports_it() {
     let reply = ask(&request("openai", "Tell a very long story about a town and its hall.")).await;
     assert_eq!((reply.stop, reply.usage.output), (StopReason::MaxTokens, 24));
 }
 
 #[tokio::test]
-async fn reports_what_it_read_from_its_cache() {
+async fn the_local_model_reports_tokens_read_from_its_cache() {
     let dossier =
         "The company sells instruments to laboratories and lists its accounts each year. "
             .repeat(12);
@@ -184,7 +184,7 @@ async fn reports_what_it_read_from_its_cache() {
 }
 
 #[tokio::test]
-async fn has_about_as_many_tokens_as_we_expect() {
+async fn the_token_estimate_is_close_to_the_local_models_count() {
     let prose = "A moot hall was where a town argued a matter, tried it and gave a verdict before acting on it. ".repeat(8);
     let sheet = "| [F0:Revenue:FY2024] | 391,035,000,000 | USD | 2024-09-28 |\n".repeat(8);
     let json = r#"{"impact": 7, "feasibility": 8, "reason": "the plan is sound"} "#.repeat(10);

@@ -77,7 +77,7 @@ fn program(arguments: &[&str], input: &[u8]) -> Output {
 }
 
 #[test]
-fn program_writes_what_the_library_makes() {
+fn the_pdf_program_writes_the_output_of_the_library() {
     let document = document("plain");
     let made = program(&["a4"], &serde_json::to_vec(&document).unwrap());
     assert!(made.status.success(), "{made:?}");
@@ -85,7 +85,7 @@ fn program_writes_what_the_library_makes() {
 }
 
 #[test]
-fn program_refuses_input_that_is_no_document() {
+fn the_pdf_program_refuses_invalid_documents() {
     for (input, error) in [
         (
             vec![b' '; MAX_BYTES + 1],
@@ -112,7 +112,7 @@ fn program_shows_its_usage_for_an_unknown_paper() {
 }
 
 #[test]
-fn words_are_printed_and_never_read() {
+fn report_text_is_typeset_and_never_interpreted_as_markup() {
     for paper in [PdfPaperSize::A4, PdfPaperSize::Letter] {
         let made = pdf(&document(HOSTILE), paper).unwrap();
         assert!(made.bytes.starts_with(b"%PDF-"), "it is no PDF");
@@ -123,7 +123,7 @@ fn words_are_printed_and_never_read() {
 }
 
 #[test]
-fn characters_that_nobody_sees_do_not_reach_the_pages() {
+fn hidden_characters_are_removed_from_pdf_pages() {
     let pages = |words: &str| {
         let document = ReportDocument {
             blocks: vec![

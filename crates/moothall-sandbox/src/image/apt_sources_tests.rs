@@ -13,7 +13,7 @@ fn host(release: &str, files: &[(&str, &str)]) -> Option<String> {
 }
 
 #[test]
-fn sources_of_the_hosts_release_are_renamed_and_others_left_out() {
+fn host_apt_sources_are_mapped_to_the_image_release() {
     let own = "# a note\nTypes: deb deb-src\n# another\nURIs: mirror:/one\nSuites: trixie trixie-updates trixie-backports\n\
                Components: main contrib\nSigned-By: /key.gpg\n\nTypes: deb\nURIs: mirror:/security\nSuites: trixie-security\n\
                Components: main\n";
@@ -25,7 +25,7 @@ fn sources_of_the_hosts_release_are_renamed_and_others_left_out() {
 }
 
 #[test]
-fn lines_of_the_older_form_are_read_too() {
+fn one_line_apt_sources_are_parsed() {
     let list = "# deb mirror:/no trixie main\ndeb-src mirror:/no trixie main\n\
                 deb [arch=amd64 signed-by=/key.gpg] mirror:/one stable main contrib # here\ndeb mirror:/two cloud main\n";
     let expected = "Types: deb\nURIs: mirror:/one\nSuites: bookworm\nComponents: main\nSigned-By: /key.gpg\n\n";
@@ -33,21 +33,21 @@ fn lines_of_the_older_form_are_read_too() {
 }
 
 #[test]
-fn key_that_stands_in_the_file_is_kept() {
+fn an_inline_apt_signing_key_is_kept() {
     let own = "Types: deb\nURIs: mirror:/one\nSuites: trixie\nSigned-By:\n -----BEGIN\n .\n abc\n -----END\n";
     let expected = "Types: deb\nURIs: mirror:/one\nSuites: bookworm\nComponents: main\nSigned-By:\n -----BEGIN\n .\n abc\n -----END\n\n";
     assert_eq!(host(RELEASE, &[("sources.list.d/a.sources", own)]).as_deref(), Some(expected));
 }
 
 #[test]
-fn sources_that_are_switched_off_are_left_out() {
+fn disabled_apt_sources_are_left_out() {
     let own = "Enabled: no\nTypes: deb\nURIs: mirror:/one\nSuites: trixie\n";
     let files = [("sources.list.d/a.sources", own), ("sources.list.d/b.sources.off", own)];
     assert_eq!(host(RELEASE, &files), None);
 }
 
 #[test]
-fn host_that_is_not_debian_has_no_sources_for_us() {
+fn a_host_that_is_not_debian_gives_no_apt_sources() {
     let line = [("sources.list", "deb mirror:/one stable main")];
     assert_eq!(host("ID=fedora\n", &line), None);
 }

@@ -162,7 +162,7 @@ impl<'a> ImageBuilder<'a> {
         let draft = self.draft(recipe).await?;
         // No `await` from here on: cancellation leaves either the old image or the new one.
         let retired = self.work.path().join(format!("retired-{}", self.drafts));
-        self.store.place(&draft.folder, draft.sha256, &retired, &recipe.name)?;
+        self.store.install(&draft.folder, draft.sha256, &retired, &recipe.name)?;
         self.store.find(&recipe.name).map(BuildOutcome::New)
     }
 
@@ -193,18 +193,18 @@ impl<'a> ImageBuilder<'a> {
         let mut python_modules = Vec::new();
         if let Some(root) = &recipe.root {
             let tree = folder.join(ROOT);
-            let begun = self.start(recipe, BuildStep::Packages);
+            let started = self.start(recipe, BuildStep::Packages);
             let wanted = PackageSelection { packages: &root.packages, without: &root.without };
             packages.append(&mut self.unpack(recipe, &area, &tree, wanted).await?);
-            self.finish(recipe, BuildStep::Packages, begun);
-            python_modules = self.furnish(recipe, root, &tree).await?;
+            self.finish(recipe, BuildStep::Packages, started);
+            python_modules = self.prepare_root(recipe, root, &tree).await?;
             self.squash(recipe, &tree, &folder.join(ROOTFS)).await?;
         }
         packages.sort();
 
-        let begun = self.start(recipe, BuildStep::Hashes);
+        let started = self.start(recipe, BuildStep::Hashes);
         let (files, root_bytes) = self.blocking(move |_| files_of(&area.join("image"))).await?;
-        self.finish(recipe, BuildStep::Hashes, begun);
+        self.finish(recipe, BuildStep::Hashes, started);
         let manifest = ImageManifest {
             format: FORMAT,
             name: recipe.name.clone(),
@@ -229,8 +229,8 @@ impl<'a> ImageBuilder<'a> {
         Instant::now()
     }
 
-    fn finish(&mut self, recipe: &ImageRecipe, step: BuildStep, begun: Instant) {
-        (self.progress)(BuildProgress::Finished(&recipe.name, step, begun.elapsed()));
+    fn finish(&mut self, recipe: &ImageRecipe, step: BuildStep, started: Instant) {
+        (self.progress)(BuildProgress::Finished(&recipe.name, step, started.elapsed()));
     }
 
     /// Runs blocking work on its own thread. The work folder lives until the work is done, even if

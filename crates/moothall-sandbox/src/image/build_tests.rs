@@ -26,20 +26,20 @@ fn manifest(packages: &[(&str, &str)], files: &[(&str, &str)]) -> ImageManifest 
 }
 
 #[test]
-fn build_of_the_same_bytes_is_the_same() {
+fn a_rebuild_with_identical_files_is_the_same() {
     let one = manifest(&[("dash", "1")], &[("vmlinuz", "a")]);
     assert_eq!(compare(&one, &one.clone()), RebuildComparison::Same);
 }
 
 #[test]
-fn other_bytes_of_the_same_inputs_are_told_by_file() {
+fn a_rebuild_that_differs_lists_the_changed_files() {
     let old = manifest(&[("dash", "1")], &[("rootfs.sqfs", "a"), ("vmlinuz", "a")]);
     let new = manifest(&[("dash", "1")], &[("rootfs.sqfs", "b"), ("vmlinuz", "a")]);
     assert_eq!(compare(&old, &new), RebuildComparison::OtherBytes(vec!["rootfs.sqfs".to_owned()]));
 }
 
 #[test]
-fn newer_packages_and_tools_say_nothing_about_bytes() {
+fn a_rebuild_with_other_packages_or_tools_is_not_compared_by_bytes() {
     let old = manifest(&[("dash", "1"), ("gone", "1")], &[("rootfs.sqfs", "a")]);
     let mut new = manifest(&[("dash", "2"), ("come", "1")], &[("rootfs.sqfs", "b")]);
     new.tools.insert("mksquashfs".to_owned(), "4.6".to_owned());

@@ -15,13 +15,13 @@ use tokio::process::Command;
 use crate::SandboxError;
 
 /// Time limit for one program. Downloads may be slow.
-const LONGEST: Duration = Duration::from_secs(45 * 60);
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(45 * 60);
 
 /// How much of a program's output is kept. The end is kept because it has the error message.
-const KEPT_BYTES: usize = 16 * 1024;
+const OUTPUT_TAIL_BYTES: usize = 16 * 1024;
 
 /// Environment variables passed to programs. Others could change their output.
-const PASSED_ON: [&str; 8] = [
+const ALLOWED_VARIABLES: [&str; 8] = [
     "HOME",
     "PATH",
     "http_proxy",
@@ -49,9 +49,10 @@ pub(crate) struct ToolOutput {
 impl BuildTools {
     /// Takes the allowed variables from `environment`.
     pub(crate) fn new(environment: &BTreeMap<String, OsString>) -> Self {
-        let passed_on = environment.iter().filter(|(name, _)| PASSED_ON.contains(&name.as_str()));
+        let allowed =
+            environment.iter().filter(|(name, _)| ALLOWED_VARIABLES.contains(&name.as_str()));
         let mut environment: BTreeMap<_, _> =
-            passed_on.map(|(name, value)| (name.clone(), value.clone())).collect();
+            allowed.map(|(name, value)| (name.clone(), value.clone())).collect();
         // Some tools call programs that are installed in `sbin` folders.
         let mut path = environment.remove("PATH").unwrap_or_default();
         if !path.is_empty() {
@@ -78,8 +79,8 @@ impl BuildTools {
     /// output.
     pub(crate) async fn version(&self, program: &str, flag: &str) -> Result<String, SandboxError> {
         let ran = self.run(self.command(self.find(program)?).arg(flag)).await?;
-        let said = if ran.stdout.trim().is_empty() { &ran.stderr } else { &ran.stdout };
-        let line = said.lines().next().unwrap_or_default();
+        let output = if ran.stdout.trim().is_empty() { &ran.stderr } else { &ran.stdout };
+        let line = output.lines().next().unwrap_or_default();
         let words = &mut line.split_whitespace();
         let version = words.find(|word| word.starts_with(|c: char| c.is_ascii_digit()));
         Ok(version.unwrap_or("unknown").to_owned())
@@ -111,14 +112,14 @@ impl BuildTools {
                 tokio::join!(tail(&mut stdout), tail(&mut stderr), child.wait());
             Ok(ToolOutput { status: status?, stdout: stdout?, stderr: stderr? })
         };
-        match tokio::time::timeout(LONGEST, work).await {
+        match tokio::time::timeout(COMMAND_TIMEOUT, work).await {
             Ok(ran) => ran.map_err(broke),
             Err(_) => Err(broke(io::Error::from(io::ErrorKind::TimedOut))),
         }
     }
 
     /// Runs a command that must succeed. `what` is the error message if it fails.
-    pub(crate) async fn run_well(
+    pub(crate) async fn run_checked(
         &self,
         what: &str,
         command: &mut Command,
@@ -127,8 +128,8 @@ impl BuildTools {
         if ran.status.success() {
             return Ok(ran);
         }
-        let said = last_lines(&ran.stderr, 12);
-        Err(SandboxError::host(what)(io::Error::other(format!("{}\n{said}", ran.status))))
+        let output = last_lines(&ran.stderr, 12);
+        Err(SandboxError::host(what)(io::Error::other(format!("{}\n{output}", ran.status))))
     }
 }
 
@@ -145,17 +146,17 @@ impl Drop for ProcessGroupGuard {
     }
 }
 
-/// Reads a stream to its end and keeps the last [`KEPT_BYTES`].
+/// Reads a stream to its end and keeps the last [`OUTPUT_TAIL_BYTES`].
 async fn tail(stream: &mut Option<impl AsyncRead + Unpin>) -> io::Result<String> {
     let mut kept = Vec::new();
-    let mut buffer = vec![0; KEPT_BYTES];
+    let mut buffer = vec![0; OUTPUT_TAIL_BYTES];
     while let Some(stream) = stream {
         let read = stream.read(&mut buffer).await?;
         if read == 0 {
             break;
         }
         kept.extend_from_slice(&buffer[..read]);
-        let surplus = kept.len().saturating_sub(KEPT_BYTES);
+        let surplus = kept.len().saturating_sub(OUTPUT_TAIL_BYTES);
         kept.drain(..surplus);
     }
     Ok(String::from_utf8_lossy(&kept).into_owned())

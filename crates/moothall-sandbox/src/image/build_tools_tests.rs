@@ -14,7 +14,7 @@ fn program_that_is_not_there_is_named() {
 }
 
 #[tokio::test]
-async fn program_sees_only_what_it_needs_of_the_environment() {
+async fn a_build_tool_gets_a_minimal_environment() {
     let tools = tools();
     let ran = tools.run(&mut tools.command("/usr/bin/env")).await.unwrap();
     let mut lines: Vec<_> = ran.stdout.lines().collect();
@@ -24,12 +24,12 @@ async fn program_sees_only_what_it_needs_of_the_environment() {
 }
 
 #[tokio::test]
-async fn failure_comes_with_the_programs_last_words() {
+async fn a_failed_build_tool_reports_the_end_of_its_stderr() {
     let tools = tools();
     let mut command = tools.command("/bin/sh");
     command
         .args(["-c", "i=0; while [ $i -lt 9000 ]; do echo line $i >&2; i=$((i+1)); done; exit 7"]);
-    let error = tools.run_well("it did not work", &mut command).await.unwrap_err();
+    let error = tools.run_checked("it did not work", &mut command).await.unwrap_err();
     let expected = format!(
         "it did not work: exit status: 7\n{}",
         (8988..9000).map(|line| format!("line {line}")).collect::<Vec<_>>().join("\n")
@@ -38,12 +38,12 @@ async fn failure_comes_with_the_programs_last_words() {
 }
 
 #[tokio::test]
-async fn dropped_program_takes_its_children_along() {
+async fn dropping_a_build_tool_ends_its_child_processes() {
     let tools = tools();
     let folder = tempfile::tempdir().unwrap();
     let fifo = folder.path().join("alive");
     let mut make = tools.command("/usr/bin/mkfifo");
-    tools.run_well("mkfifo", make.arg(&fifo)).await.unwrap();
+    tools.run_checked("mkfifo", make.arg(&fifo)).await.unwrap();
     // The grandchild keeps the pipe open while it lives.
     let mut command = tools.command("/bin/sh");
     command.arg("-c").arg("(echo up; exec sleep 600) > \"$0\" & wait").arg(&fifo);

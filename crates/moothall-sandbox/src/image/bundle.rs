@@ -136,7 +136,7 @@ impl ImageStore {
             }
             let folder = draft.finish()?;
             let retired = work.path().join(format!("{}.retired", image.name));
-            self.place(&folder, image.sha256, &retired, &image.name)?;
+            self.install(&folder, image.sha256, &retired, &image.name)?;
         }
         if next.is_some() {
             return Err(broken("it contains entries that its list does not name"));
@@ -219,7 +219,7 @@ impl<'a> ImageImport<'a> {
 
     fn read_manifest(&mut self, entry: Entry<'_, impl Read>) -> io::Result<()> {
         let mut bytes = Vec::new();
-        entry.take(super::LARGEST_LIST).read_to_end(&mut bytes)?;
+        entry.take(super::MAX_TREE_BYTES).read_to_end(&mut bytes)?;
         let manifest =
             ImageManifest::from_bytes(&bytes, self.image.sha256).map_err(io::Error::other)?;
         if manifest.name != self.image.name {

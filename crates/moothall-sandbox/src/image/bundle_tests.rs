@@ -21,7 +21,7 @@ fn is_empty(store: &ImageStore) -> bool {
 }
 
 #[test]
-fn bundle_makes_the_same_image_elsewhere() {
+fn importing_a_bundle_gives_the_same_image() {
     let fixture = Fixture::new();
     let bytes = packed(&fixture);
     assert_eq!(bytes, packed(&fixture));
@@ -37,7 +37,7 @@ fn bundle_makes_the_same_image_elsewhere() {
 }
 
 #[test]
-fn image_that_was_changed_is_not_packed() {
+fn a_changed_image_cannot_be_exported() {
     let fixture = Fixture::new();
     let kernel = fixture.store.find("python").unwrap().vmlinuz;
     fs_err::write(kernel, "kernal").unwrap();
@@ -46,7 +46,7 @@ fn image_that_was_changed_is_not_packed() {
 }
 
 #[test]
-fn byte_that_is_flipped_anywhere_changes_nothing_or_is_found() {
+fn a_flipped_byte_in_a_bundle_is_harmless_or_detected() {
     let fixture = Fixture::new();
     let bytes = packed(&fixture);
     let mut found = 0;
@@ -67,7 +67,7 @@ fn byte_that_is_flipped_anywhere_changes_nothing_or_is_found() {
 }
 
 #[test]
-fn bundle_that_ends_early_leaves_nothing() {
+fn importing_a_truncated_bundle_leaves_nothing_behind() {
     let bytes = packed(&Fixture::new());
     // A tar archive ends with two empty blocks and is complete without them.
     for end in (0..bytes.len() - 1024).step_by(509) {
@@ -106,7 +106,7 @@ fn link(archive: &mut Builder<Vec<u8>>, path: &Path, target: &str) {
 }
 
 #[test]
-fn entry_that_no_image_has_is_refused() {
+fn an_unexpected_entry_in_a_bundle_is_refused() {
     check_refused(
         |archive, within| {
             append_folder(archive, &within.join("root"), 0o755).unwrap();
@@ -147,7 +147,7 @@ fn entry_that_no_image_has_is_refused() {
 }
 
 #[test]
-fn what_is_no_bundle_is_told_so() {
+fn a_file_that_is_not_a_bundle_is_reported_as_such() {
     let (_folder, store) = empty();
     let why = |bytes: &[u8]| match store.import(bytes).unwrap_err() {
         SandboxError::Host { what, source } => format!("{what}: {source}"),

@@ -5,7 +5,7 @@ use moothall_core::Sha256Hex;
 use super::*;
 
 #[test]
-fn archive_is_byte_for_byte_what_the_kernel_reads() {
+fn the_initramfs_archive_has_the_exact_format_of_the_kernel() {
     let entries = [
         ArchiveEntry::Folder("dev"),
         ArchiveEntry::File { path: "init", mode: 0o755, bytes: b"hello" },
@@ -29,7 +29,7 @@ fn archive_is_byte_for_byte_what_the_kernel_reads() {
 }
 
 #[test]
-fn agent_is_the_only_file_of_the_second_part_and_the_parts_fit_together() {
+fn the_agent_archive_can_be_appended_to_the_initramfs() {
     let bytes: Arc<[u8]> = Arc::from(&b"agent!!"[..]);
     let sha256 = Sha256Hex::of(&bytes);
     let guest = GuestBinary { path: "/nowhere".into(), bytes, sha256 };

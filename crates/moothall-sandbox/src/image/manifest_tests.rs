@@ -20,7 +20,7 @@ fn manifest() -> ImageManifest {
 }
 
 #[test]
-fn manifest_has_one_spelling() {
+fn a_manifest_has_one_canonical_form() {
     let text = String::from_utf8(manifest().to_bytes().unwrap()).unwrap();
     let expected = concat!(
         r#"{"files":[{"bytes":3,"path":"vmlinuz","sha256":"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"}],"#,
@@ -55,7 +55,7 @@ fn manifest_of_another_format_is_refused() {
 }
 
 #[test]
-fn file_in_the_package_cache_tells_name_and_version() {
+fn package_name_and_version_are_read_from_the_cache_file_name() {
     let read = |file: &str| DebianPackage::of_file_name(file).map(|it| (it.name, it.version));
     let some = |name: &str, version: &str| Some((name.to_owned(), version.to_owned()));
     assert_eq!(read("zlib1g_1%3a1.2.13.dfsg-1_amd64.deb"), some("zlib1g", "1:1.2.13.dfsg-1"));

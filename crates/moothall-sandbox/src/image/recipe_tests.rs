@@ -22,7 +22,7 @@ fn check_refused(own: &str, problem: &str) {
 }
 
 #[test]
-fn every_recipe_that_is_compiled_in_can_be_read() {
+fn every_built_in_recipe_is_valid() {
     let read: Vec<_> = ImageRecipe::names()
         .map(|name| {
             let recipe = ImageRecipe::named(name).unwrap();
@@ -36,7 +36,7 @@ fn every_recipe_that_is_compiled_in_can_be_read() {
 }
 
 #[test]
-fn recipe_stands_on_what_every_image_shares() {
+fn a_recipe_extends_the_shared_base_recipe() {
     let own = "name = \"x\"\nsummary = \"y\"\n[root]\npackages = [\"dash\"]\nremove = [\"opt\"]\n[root.files]\n\"etc/a\" = \"b\"";
     let set = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<BTreeSet<_>>();
     let expected = ImageRecipe {
@@ -62,7 +62,7 @@ fn recipe_stands_on_what_every_image_shares() {
 }
 
 #[test]
-fn words_that_would_be_a_flag_or_leave_the_root_are_refused() {
+fn recipe_values_that_look_like_flags_or_escape_the_root_are_refused() {
     check_refused(
         "name = \"X\"\nsummary = \"\"",
         "an image name may contain only lower-case letters",
@@ -81,7 +81,7 @@ fn words_that_would_be_a_flag_or_leave_the_root_are_refused() {
 }
 
 #[test]
-fn hash_changes_with_what_is_built_and_not_with_what_is_said_of_it() {
+fn the_recipe_hash_ignores_the_summary() {
     let recipe = |summary: &str, package: &str| {
         let own =
             format!("name = \"x\"\nsummary = \"{summary}\"\n[root]\npackages = [\"{package}\"]");
@@ -92,7 +92,7 @@ fn hash_changes_with_what_is_built_and_not_with_what_is_said_of_it() {
 }
 
 #[test]
-fn name_without_a_recipe_is_told_the_names_that_have_one() {
+fn an_unknown_recipe_lists_the_available_images() {
     let error = ImageRecipe::named("rust").unwrap_err();
     assert_eq!(
         error.to_string(),

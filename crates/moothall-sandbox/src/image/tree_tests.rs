@@ -14,7 +14,7 @@ fn set_mode(path: &Path, mode: u32) {
 }
 
 #[test]
-fn uniform_tree_has_no_special_bits_and_no_times() {
+fn a_normalised_tree_has_no_special_bits_and_no_timestamps() {
     let root = tempfile::tempdir().unwrap();
     let path = |name: &str| root.path().join(name);
     fs_err::create_dir(path("bin")).unwrap();
@@ -43,7 +43,7 @@ fn uniform_tree_has_no_special_bits_and_no_times() {
 }
 
 #[test]
-fn list_of_a_tree_is_read_back_as_it_was_written() {
+fn a_tree_listing_round_trips_through_json() {
     let link = TreeNode::Link { target: "/etc/passwd".to_owned() };
     let entries = vec![
         folder("a"),

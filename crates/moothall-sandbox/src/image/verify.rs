@@ -33,12 +33,12 @@ pub enum ImageProblemKind {
 
 impl fmt::Display for ImageProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let words = match self.kind {
+        let description = match self.kind {
             ImageProblemKind::Missing => "is missing",
             ImageProblemKind::Added => "does not belong to the image",
             ImageProblemKind::Changed => "was changed",
         };
-        write!(f, "{} {words}", self.path)
+        write!(f, "{} {description}", self.path)
     }
 }
 
@@ -122,7 +122,7 @@ fn compare_files(
 
 /// Compares everything below `root/`.
 fn compare_tree(folder: &Path) -> Result<Vec<ImageProblem>, SandboxError> {
-    let wanted = listed_tree(folder).map_err(SandboxError::host("cannot read the tree list"))?;
+    let expected = listed_tree(folder).map_err(SandboxError::host("cannot read the tree list"))?;
     let root = folder.join(ROOT);
     if !root.is_dir() {
         return Ok(vec![problem(ROOT, ImageProblemKind::Missing)]);
@@ -130,7 +130,7 @@ fn compare_tree(folder: &Path) -> Result<Vec<ImageProblem>, SandboxError> {
     let mut found: BTreeMap<String, TreeNode> =
         tree::list(&root)?.into_iter().map(|entry| (entry.path, entry.node)).collect();
     let mut problems = Vec::new();
-    for entry in wanted {
+    for entry in expected {
         let path = format!("{ROOT}/{}", entry.path);
         match found.remove(&entry.path) {
             None => problems.push(problem(&path, ImageProblemKind::Missing)),

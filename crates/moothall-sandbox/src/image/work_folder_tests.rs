@@ -8,7 +8,7 @@ fn folders(parent: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn folder_goes_with_its_owner() {
+fn a_work_directory_is_removed_when_it_is_dropped() {
     let parent = tempfile::tempdir().unwrap();
     let work = WorkFolder::new(parent.path()).unwrap();
     fs_err::create_dir_all(work.path().join("a/b")).unwrap();
@@ -18,7 +18,7 @@ fn folder_goes_with_its_owner() {
 }
 
 #[test]
-fn builders_at_the_same_time_leave_each_other_alone() {
+fn concurrent_builders_keep_their_own_work_directories() {
     let parent = tempfile::tempdir().unwrap();
     let one = WorkFolder::new(parent.path()).unwrap();
     let other = WorkFolder::new(parent.path()).unwrap();
@@ -28,7 +28,7 @@ fn builders_at_the_same_time_leave_each_other_alone() {
 }
 
 #[test]
-fn next_builder_removes_what_a_killed_one_left() {
+fn the_next_builder_removes_directories_of_a_killed_one() {
     let parent = tempfile::tempdir().unwrap();
     let left = parent.path().join("left");
     fs_err::create_dir_all(left.join("draft-1/image")).unwrap();

@@ -20,13 +20,13 @@ use crate::registry::boot_id;
 use crate::{SandboxError, ffi, spawner};
 
 /// Time limit for `qemu --version`.
-const PATIENCE: Duration = Duration::from_secs(20);
+const VERSION_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Search path for programs given without a folder.
-const PROGRAMS: [&str; 3] = ["/usr/local/bin", "/usr/bin", "/bin"];
+const PROGRAM_FOLDERS: [&str; 3] = ["/usr/local/bin", "/usr/bin", "/bin"];
 
 /// How long one TSC measurement takes.
-const WATCH: Duration = Duration::from_millis(20);
+const TSC_SAMPLE_TIME: Duration = Duration::from_millis(20);
 
 /// Identifies a program file, to detect replacements.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,7 +62,7 @@ impl ProgramFile {
     pub(crate) fn find(name: &Path) -> Result<Self, SandboxError> {
         let missing = || SandboxError::Missing { program: name.display().to_string() };
         let candidates = match name.components().count() {
-            1 => PROGRAMS.iter().map(|folder| Path::new(folder).join(name)).collect(),
+            1 => PROGRAM_FOLDERS.iter().map(|folder| Path::new(folder).join(name)).collect(),
             _ => vec![name.to_owned()],
         };
         candidates.into_iter().find_map(|path| Self::at(&path)).ok_or_else(missing)
@@ -79,7 +79,7 @@ impl ProgramFile {
 
 impl HostInfo {
     /// Reads the cached properties, or measures and caches them.
-    pub(crate) async fn take(
+    pub(crate) async fn load_or_measure(
         file: &Path,
         qemu: &Path,
         jail: &JailCommand,
@@ -88,23 +88,33 @@ impl HostInfo {
         let jailer = ProgramFile::find(&jail.program)?;
         let boot = boot_id().map_err(SandboxError::host("cannot read the boot id of this host"))?;
         let user = rustix::process::geteuid().as_raw();
-        let known = read_bounded(file, 64 << 10).ok();
-        let known = known.and_then(|bytes| serde_json::from_slice::<Self>(&bytes).ok());
-        if let Some(known) = known
-            && (&known.boot, known.user, &known.qemu, &known.jail) == (&boot, user, &qemu, &jailer)
+        let cached = read_bounded(file, 64 << 10).ok();
+        let cached = cached.and_then(|bytes| serde_json::from_slice::<Self>(&bytes).ok());
+        if let Some(cached) = cached
+            && (&cached.boot, cached.user, &cached.qemu, &cached.jail)
+                == (&boot, user, &qemu, &jailer)
         {
-            return Ok((known, qemu));
+            return Ok((cached, qemu));
         }
-        let (version, walls) = ask(jail, &qemu).await?;
+        let (version, restrictions) = query_version(jail, &qemu).await?;
         let tsc_khz = measure_tsc_khz().await;
         let qemu_again = qemu.clone();
-        let notes = Self { boot, user, qemu, jail: jailer, version, walls, tsc_khz, kvm: None };
-        notes.keep(file);
-        Ok((notes, qemu_again))
+        let info = Self {
+            boot,
+            user,
+            qemu,
+            jail: jailer,
+            version,
+            walls: restrictions,
+            tsc_khz,
+            kvm: None,
+        };
+        info.save(file);
+        Ok((info, qemu_again))
     }
 
     /// Writes the cache file. Best effort: on failure the properties are measured again next time.
-    pub(crate) fn keep(&self, file: &Path) {
+    pub(crate) fn save(&self, file: &Path) {
         let Ok(text) = serde_json::to_vec(self) else { return };
         if let Err(error) = replace_file(file, &text, 0o644) {
             tracing::warn!(%error, "cannot cache host properties");
@@ -131,27 +141,30 @@ pub(crate) fn kvm_group() -> Option<u32> {
 /// another model.
 pub(crate) fn cpu_kind() -> Sha256Hex {
     let text = fs_err::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let telling = ["vendor_id", "cpu family", "model", "stepping", "microcode", "flags"];
+    let relevant = ["vendor_id", "cpu family", "model", "stepping", "microcode", "flags"];
     let first = text.split("\n\n").next().unwrap_or_default();
-    let lines = first.lines().filter(|line| telling.iter().any(|start| line.starts_with(start)));
+    let lines = first.lines().filter(|line| relevant.iter().any(|start| line.starts_with(start)));
     Sha256Hex::of(lines.collect::<Vec<_>>().join("\n").as_bytes())
 }
 
 /// Runs `qemu --version` in the jail. Returns the version and the restrictions that took effect.
-async fn ask(jail: &JailCommand, qemu: &ProgramFile) -> Result<(String, JailReport), SandboxError> {
+async fn query_version(
+    jail: &JailCommand,
+    qemu: &ProgramFile,
+) -> Result<(String, JailReport), SandboxError> {
     let unusable = || SandboxError::host("cannot run QEMU to get its version");
-    let inmate = JailedProcess {
+    let jailed = JailedProcess {
         program: qemu.path.clone(),
         args: vec!["--version".to_owned()],
         devices: vec!["/dev/null".into(), "/dev/urandom".into()],
         group: None,
         files: Vec::new(),
     };
-    let asking = async {
-        let (mut command, report) = jail.command(inmate).map_err(unusable())?;
+    let query = async {
+        let (mut command, report) = jail.command(jailed).map_err(unusable())?;
         command.stdout(Stdio::piped()).stderr(Stdio::null());
         let mut process = spawner::spawn(command).await.map_err(unusable())?;
-        let walls = read_report(report).await?;
+        let restrictions = read_report(report).await?;
         let mut text = Vec::new();
         if let Some(stdout) = process.take_stdout() {
             let stdout = Receiver::from_owned_fd(stdout.into()).map_err(unusable())?;
@@ -167,10 +180,10 @@ async fn ask(jail: &JailCommand, qemu: &ProgramFile) -> Result<(String, JailRepo
             engine: "QEMU".to_owned(),
             problem: format!("`{}` does not report a version", qemu.path.display()),
         })?;
-        Ok((version.chars().take(40).collect(), walls))
+        Ok((version.chars().take(40).collect(), restrictions))
     };
-    let late = SandboxError::NotReady { what: "QEMU's version", waited: PATIENCE };
-    timeout(PATIENCE, asking).await.map_err(|_| late)?
+    let timed_out = SandboxError::NotReady { what: "QEMU's version", waited: VERSION_TIMEOUT };
+    timeout(VERSION_TIMEOUT, query).await.map_err(|_| timed_out)?
 }
 
 /// Measures the TSC frequency. An emulated guest sees the host's TSC but cannot measure its
@@ -179,7 +192,7 @@ async fn measure_tsc_khz() -> u64 {
     let mut rates = Vec::new();
     for _ in 0..3 {
         let (started, first) = (Instant::now(), ffi::cpu_ticks());
-        tokio::time::sleep(WATCH).await;
+        tokio::time::sleep(TSC_SAMPLE_TIME).await;
         let (last, elapsed) = (ffi::cpu_ticks(), started.elapsed());
         let ticks = u128::from(last.wrapping_sub(first)) * 1_000_000;
         rates.push(u64::try_from(ticks / elapsed.as_nanos().max(1)).unwrap_or(u64::MAX));

@@ -25,10 +25,10 @@ async fn two_measurements_of_the_counter_agree() {
 }
 
 #[test]
-fn notes_come_back_as_they_were() {
+fn host_info_round_trips_through_its_file() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("host.json");
-    let notes = HostInfo {
+    let info = HostInfo {
         boot: "b".to_owned(),
         user: 0,
         qemu: ProgramFile::find("sh".as_ref()).unwrap(),
@@ -43,8 +43,8 @@ fn notes_come_back_as_they_were() {
         tsc_khz: 2_100_000,
         kvm: Some(false),
     };
-    notes.keep(&file);
+    info.save(&file);
     let back: HostInfo = serde_json::from_slice(&fs_err::read(&file).unwrap()).unwrap();
-    assert_eq!(back, notes);
+    assert_eq!(back, info);
     assert_eq!(fs_err::read_dir(folder.path()).unwrap().count(), 1);
 }

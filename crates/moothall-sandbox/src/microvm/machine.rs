@@ -26,10 +26,10 @@ pub(crate) const TRANSLATED_MIB: u64 = 64;
 const PORT: &str = "moothall.agent";
 
 /// Time limit for the jail to report.
-const PATIENCE: Duration = Duration::from_secs(20);
+const JAIL_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// How many bytes of QEMU's standard error are kept.
-const LAST_WORDS: usize = 2 << 10;
+const STDERR_TAIL_BYTES: usize = 2 << 10;
 
 /// Starts QEMU processes.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub(crate) struct QemuLauncher {
     pub(crate) qemu: PathBuf,
     pub(crate) jail: JailCommand,
     /// Expected restrictions. A QEMU process that reports different ones is not used.
-    pub(crate) walls: JailReport,
+    pub(crate) restrictions: JailReport,
 }
 
 /// Configuration of one QEMU process.
@@ -66,7 +66,7 @@ pub(crate) struct QemuMachine {
     pub(crate) process: ChildProcess,
     pub(crate) qmp: QmpClient,
     pub(crate) session: AgentSession,
-    pub(crate) words: QemuStderrTail,
+    pub(crate) stderr_tail: QemuStderrTail,
 }
 
 /// The end of QEMU's standard error.
@@ -75,13 +75,16 @@ pub(crate) struct QemuStderrTail(Arc<Mutex<Vec<u8>>>);
 
 impl QemuLauncher {
     /// Starts QEMU and waits for its QMP greeting.
-    pub(crate) async fn launch(&self, plan: &QemuConfig<'_>) -> Result<QemuMachine, SandboxError> {
+    pub(crate) async fn launch(
+        &self,
+        config: &QemuConfig<'_>,
+    ) -> Result<QemuMachine, SandboxError> {
         let unusable = || SandboxError::host("cannot pass files to QEMU");
         let (session, agent) = channel()?;
         let (monitor, qmp) = channel()?;
         let mut files = vec![agent, qmp];
-        let (ram, root) = (Some(plan.ram), plan.root);
-        let (kernel, initramfs) = match plan.start {
+        let (ram, root) = (Some(config.ram), config.root);
+        let (kernel, initramfs) = match config.start {
             QemuStartMode::Boot { kernel, initramfs, .. } => (Some(kernel), Some(initramfs)),
             QemuStartMode::Clone => (None, None),
         };
@@ -90,45 +93,51 @@ impl QemuLauncher {
         }
         let mut devices = vec![PathBuf::from("/dev/null"), PathBuf::from("/dev/urandom")];
         let mut group = None;
-        if plan.accel == VmAccelerator::Kvm {
+        if config.accel == VmAccelerator::Kvm {
             devices.push(PathBuf::from("/dev/kvm"));
             group = kvm_group();
         }
-        let args = arguments(plan);
-        let inmate = JailedProcess { program: self.qemu.clone(), args, devices, group, files };
+        let args = arguments(config);
+        let jailed = JailedProcess { program: self.qemu.clone(), args, devices, group, files };
 
-        let (command, report) = self.jail.command(inmate).map_err(unusable())?;
+        let (command, report) = self.jail.command(jailed).map_err(unusable())?;
         let mut process =
             spawner::spawn(command).await.map_err(SandboxError::host("cannot start the jail"))?;
-        let words = QemuStderrTail::default();
+        let stderr_tail = QemuStderrTail::default();
         if let Some(stderr) = process.take_stderr() {
             let stderr = Receiver::from_owned_fd(stderr.into()).map_err(unusable())?;
-            tokio::spawn(words.clone().listen(stderr));
+            tokio::spawn(stderr_tail.clone().collect(stderr));
         }
-        let late = SandboxError::NotReady { what: "the jail", waited: PATIENCE };
-        let walls = timeout(PATIENCE, read_report(report)).await.map_err(|_| late)??;
-        if walls != self.walls {
+        let timed_out = SandboxError::NotReady { what: "the jail", waited: JAIL_TIMEOUT };
+        let restrictions =
+            timeout(JAIL_TIMEOUT, read_report(report)).await.map_err(|_| timed_out)??;
+        if restrictions != self.restrictions {
             return Err(SandboxError::Start {
                 engine: "the jail".to_owned(),
-                problem: format!("its restrictions changed: {walls:?}, expected {:?}", self.walls),
+                problem: format!(
+                    "its restrictions changed: {restrictions:?}, expected {:?}",
+                    self.restrictions
+                ),
             });
         }
         let qmp = match QmpClient::greet(monitor).await {
             Ok(qmp) => qmp,
-            Err(SandboxError::Lost(_)) => return Err(silent(&mut process, &words).await),
+            Err(SandboxError::Lost(_)) => {
+                return Err(startup_error(&mut process, &stderr_tail).await);
+            }
             Err(other) => return Err(other),
         };
         let (from, to) = session.into_split();
         let session = AgentSession::new(Box::new(from), Box::new(to));
-        Ok(QemuMachine { process, qmp, session, words })
+        Ok(QemuMachine { process, qmp, session, stderr_tail })
     }
 }
 
 impl QemuStderrTail {
     /// The text as a single line.
     pub(crate) fn text(&self) -> String {
-        let heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let text = String::from_utf8_lossy(&heard);
+        let tail = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = String::from_utf8_lossy(&tail);
         text.chars()
             .map(|c| if c.is_control() { ' ' } else { c })
             .collect::<String>()
@@ -137,23 +146,23 @@ impl QemuStderrTail {
     }
 
     /// Reads to the end so that QEMU never blocks, and keeps the last part.
-    async fn listen(self, mut from: Receiver) {
+    async fn collect(self, mut from: Receiver) {
         let mut piece = [0; 1 << 10];
         while let Ok(read @ 1..) = from.read(&mut piece).await {
-            let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            heard.extend_from_slice(&piece[..read]);
-            let surplus = heard.len().saturating_sub(LAST_WORDS);
-            heard.drain(..surplus);
+            let mut tail = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            tail.extend_from_slice(&piece[..read]);
+            let surplus = tail.len().saturating_sub(STDERR_TAIL_BYTES);
+            tail.drain(..surplus);
         }
     }
 }
 
 /// QEMU exited instead of sending a greeting; its standard error says why.
-async fn silent(process: &mut ChildProcess, words: &QemuStderrTail) -> SandboxError {
+async fn startup_error(process: &mut ChildProcess, stderr_tail: &QemuStderrTail) -> SandboxError {
     let _ = timeout(Duration::from_secs(2), process.wait()).await;
     // Output may arrive shortly after the process exits.
     tokio::task::yield_now().await;
-    let text = words.text();
+    let text = stderr_tail.text();
     let problem =
         if text.is_empty() { "it exited without an error message".to_owned() } else { text };
     SandboxError::Start { engine: "QEMU".to_owned(), problem }
@@ -171,21 +180,21 @@ fn channel() -> Result<(UnixStream, OwnedFd), SandboxError> {
 }
 
 /// QEMU's command line. File descriptors are numbered in the order of [`QemuLauncher::launch`].
-fn arguments(plan: &QemuConfig<'_>) -> Vec<String> {
+fn arguments(config: &QemuConfig<'_>) -> Vec<String> {
     let mut fds = FIRST_FD..;
     let mut fd = || fds.next().unwrap_or_default();
     let (agent, qmp, ram) = (fd(), fd(), fd());
-    let mib = plan.ram_bytes >> 20;
-    let share = match plan.start {
+    let mib = config.ram_bytes >> 20;
+    let share = match config.start {
         QemuStartMode::Boot { .. } => "on",
         QemuStartMode::Clone => "off",
     };
     let mut args: Vec<String> = Vec::new();
-    let mut add = |words: &[&str]| args.extend(words.iter().map(|word| (*word).to_owned()));
+    let mut add = |new: &[&str]| args.extend(new.iter().map(|word| (*word).to_owned()));
     // The real-time clock is kept because the kernel waits four seconds for a missing one. Page
     // merging is off because a guest could infer what its neighbours have in memory.
     add(&["-M", "microvm,acpi=on,pit=off,pic=off,rtc=on,mem-merge=off,memory-backend=ram"]);
-    match plan.accel {
+    match config.accel {
         VmAccelerator::Kvm => add(&["-accel", "kvm", "-cpu", "host"]),
         VmAccelerator::Tcg => {
             add(&["-accel", &format!("tcg,tb-size={TRANSLATED_MIB}"), "-cpu", "max"]);
@@ -198,7 +207,7 @@ fn arguments(plan: &QemuConfig<'_>) -> Vec<String> {
         "memory-backend-file,id=ram,size={mib}M,mem-path=/proc/self/fd/{ram},share={share}"
     );
     add(&["-object", &memory]);
-    if plan.root.is_some() {
+    if config.root.is_some() {
         let root = fd();
         add(&["-add-fd", &format!("fd={root},set={root}")]);
         let file = format!("id=root,file=/dev/fdset/{root},format=raw,if=none,readonly=on");
@@ -212,7 +221,7 @@ fn arguments(plan: &QemuConfig<'_>) -> Vec<String> {
     add(&["-chardev", &format!("socket,id=qmp,fd={qmp}"), "-mon", "chardev=qmp,mode=control"]);
     let denied = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
     add(&["-sandbox", denied]);
-    match plan.start {
+    match config.start {
         QemuStartMode::Boot { command_line, .. } => {
             let (kernel, initramfs) = (fd(), fd());
             add(&["-kernel", &format!("/proc/self/fd/{kernel}")]);

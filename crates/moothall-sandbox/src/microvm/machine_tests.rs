@@ -9,7 +9,7 @@ fn file() -> OwnedFd {
 }
 
 #[test]
-fn a_boot_under_emulation_has_this_command_line() {
+fn the_command_line_of_an_emulated_boot_is_stable() {
     let (ram, root, kernel, initramfs) = (file(), file(), file(), file());
     let plan = QemuConfig {
         accel: VmAccelerator::Tcg,
@@ -26,7 +26,7 @@ fn a_boot_under_emulation_has_this_command_line() {
 }
 
 #[test]
-fn a_clone_on_kvm_has_this_command_line() {
+fn the_command_line_of_a_kvm_clone_is_stable() {
     let ram = file();
     let plan = QemuConfig {
         accel: VmAccelerator::Kvm,

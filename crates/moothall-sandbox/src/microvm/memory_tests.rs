@@ -28,7 +28,7 @@ fn a_copy_has_the_same_bytes_and_the_same_holes() {
 }
 
 #[test]
-fn a_copy_of_a_file_that_was_cut_off_is_as_long_as_it_should_be_and_empty_there() {
+fn a_sparse_copy_of_a_truncated_file_is_padded_to_its_length() {
     let from = tempfile::tempfile().unwrap();
     from.write_all_at(b"x", 10).unwrap();
     let to = File::from(blank("to", 0).unwrap());
@@ -37,7 +37,7 @@ fn a_copy_of_a_file_that_was_cut_off_is_as_long_as_it_should_be_and_empty_there(
 }
 
 #[test]
-fn what_is_sealed_stays_as_it_is() {
+fn a_sealed_memory_file_cannot_be_changed() {
     let file = sealed("sealed", &[b"one ", b"two"]).unwrap();
     let mut copy = File::from(reopened(&file).unwrap());
     let mut text = String::new();

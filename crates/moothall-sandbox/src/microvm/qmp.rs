@@ -18,19 +18,19 @@ use tokio::time::timeout;
 use crate::SandboxError;
 
 /// Time limit for one command. The slowest part is starting QEMU on a busy host.
-const PATIENCE: Duration = Duration::from_secs(20);
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Maximum line length. QEMU's greeting has 100 bytes.
-const LONGEST_LINE: usize = 64 << 10;
+const MAX_LINE_BYTES: usize = 64 << 10;
 
 /// Maximum number of messages read while waiting for one reply.
-const MOST_MESSAGES: u32 = 1_000;
+const MAX_MESSAGES: u32 = 1_000;
 
 /// An established QMP connection.
 #[derive(Debug)]
 pub(crate) struct QmpClient {
     stream: UnixStream,
-    heard: Vec<u8>,
+    buffer: Vec<u8>,
     /// Last reported migration status.
     migration: Option<String>,
 }
@@ -55,19 +55,19 @@ struct QmpError {
 impl QmpClient {
     /// Waits for QEMU's greeting and negotiates capabilities.
     pub(crate) async fn greet(stream: UnixStream) -> Result<Self, SandboxError> {
-        let mut qmp = Self { stream, heard: Vec::new(), migration: None };
+        let mut qmp = Self { stream, buffer: Vec::new(), migration: None };
         let greeting = async {
-            match qmp.line().await? {
+            match qmp.read_message().await? {
                 QmpMessage { greeting: Some(_), .. } => Ok(()),
-                _ => Err(strange("no greeting")),
+                _ => Err(protocol_error("no greeting")),
             }
         };
-        timeout(PATIENCE, greeting).await.map_err(|_| late())??;
+        timeout(COMMAND_TIMEOUT, greeting).await.map_err(|_| timed_out())??;
         qmp.execute("qmp_capabilities", json!({})).await?;
         // Memory that is shared with a template is left out of its state.
-        let wanted = ["x-ignore-shared", "events"]
+        let capabilities = ["x-ignore-shared", "events"]
             .map(|capability| json!({ "capability": capability, "state": true }));
-        qmp.execute("migrate-set-capabilities", json!({ "capabilities": wanted })).await?;
+        qmp.execute("migrate-set-capabilities", json!({ "capabilities": capabilities })).await?;
         Ok(qmp)
     }
 
@@ -77,39 +77,39 @@ impl QmpClient {
         command: &str,
         arguments: Value,
     ) -> Result<Value, SandboxError> {
-        let words = words(command, arguments);
+        let command = encode_command(command, arguments);
         let exchange = async {
-            self.stream.write_all(words.as_bytes()).await.map_err(SandboxError::Lost)?;
-            self.answer().await
+            self.stream.write_all(command.as_bytes()).await.map_err(SandboxError::Lost)?;
+            self.read_reply().await
         };
-        timeout(PATIENCE, exchange).await.map_err(|_| late())?
+        timeout(COMMAND_TIMEOUT, exchange).await.map_err(|_| timed_out())?
     }
 
     /// Passes an open file to QEMU under a name.
-    pub(crate) async fn hand_over(
+    pub(crate) async fn send_file(
         &mut self,
         name: &str,
         file: BorrowedFd<'_>,
     ) -> Result<(), SandboxError> {
-        let words = words("getfd", json!({ "fdname": name }));
+        let command = encode_command("getfd", json!({ "fdname": name }));
         let exchange = async {
             let sent = self
                 .stream
-                .async_io(Interest::WRITABLE, || send_with_file(&self.stream, &words, file))
+                .async_io(Interest::WRITABLE, || send_with_file(&self.stream, &command, file))
                 .await
                 .map_err(SandboxError::Lost)?;
             // The file was sent with the first byte.
-            let rest = words.as_bytes().get(sent..).unwrap_or_default();
+            let rest = command.as_bytes().get(sent..).unwrap_or_default();
             self.stream.write_all(rest).await.map_err(SandboxError::Lost)?;
-            self.answer().await.map(|_| ())
+            self.read_reply().await.map(|_| ())
         };
-        timeout(PATIENCE, exchange).await.map_err(|_| late())?
+        timeout(COMMAND_TIMEOUT, exchange).await.map_err(|_| timed_out())?
     }
 
     /// Waits until the running migration has finished.
-    pub(crate) async fn migrated(&mut self) -> Result<(), SandboxError> {
-        let over = async {
-            for _ in 0..MOST_MESSAGES {
+    pub(crate) async fn wait_for_migration(&mut self) -> Result<(), SandboxError> {
+        let finished = async {
+            for _ in 0..MAX_MESSAGES {
                 match self.migration.as_deref() {
                     Some("completed") => return Ok(()),
                     Some(status @ ("failed" | "cancelled")) => {
@@ -121,28 +121,28 @@ impl QmpClient {
                     _ => self.event().await?,
                 }
             }
-            Err(strange("migration did not finish"))
+            Err(protocol_error("migration did not finish"))
         };
-        timeout(PATIENCE, over).await.map_err(|_| late())?
+        timeout(COMMAND_TIMEOUT, finished).await.map_err(|_| timed_out())?
     }
 
     async fn event(&mut self) -> Result<(), SandboxError> {
-        let line = self.line().await?;
-        self.note(line).map(|_| ())
+        let line = self.read_message().await?;
+        self.handle_message(line).map(|_| ())
     }
 
-    async fn answer(&mut self) -> Result<Value, SandboxError> {
-        for _ in 0..MOST_MESSAGES {
-            let line = self.line().await?;
-            if let Some(answer) = self.note(line)? {
+    async fn read_reply(&mut self) -> Result<Value, SandboxError> {
+        for _ in 0..MAX_MESSAGES {
+            let line = self.read_message().await?;
+            if let Some(answer) = self.handle_message(line)? {
                 return Ok(answer);
             }
         }
-        Err(strange("too many events"))
+        Err(protocol_error("too many events"))
     }
 
     /// Handles a message: returns a reply, or records an event.
-    fn note(&mut self, line: QmpMessage) -> Result<Option<Value>, SandboxError> {
+    fn handle_message(&mut self, line: QmpMessage) -> Result<Option<Value>, SandboxError> {
         if let Some(problem) = line.error {
             let problem = problem.desc.chars().filter(|c| !c.is_control()).take(300).collect();
             return Err(SandboxError::Start { engine: "QEMU".to_owned(), problem });
@@ -154,16 +154,16 @@ impl QmpClient {
         Ok(line.answer)
     }
 
-    async fn line(&mut self) -> Result<QmpMessage, SandboxError> {
+    async fn read_message(&mut self) -> Result<QmpMessage, SandboxError> {
         loop {
-            if let Some(end) = self.heard.iter().position(|byte| *byte == b'\n') {
-                let line: Vec<u8> = self.heard.drain(..=end).collect();
-                return serde_json::from_slice(&line).map_err(|_| strange("invalid JSON"));
+            if let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.buffer.drain(..=end).collect();
+                return serde_json::from_slice(&line).map_err(|_| protocol_error("invalid JSON"));
             }
-            if self.heard.len() > LONGEST_LINE {
-                return Err(strange("line too long"));
+            if self.buffer.len() > MAX_LINE_BYTES {
+                return Err(protocol_error("line too long"));
             }
-            let read = self.stream.read_buf(&mut self.heard).await.map_err(SandboxError::Lost)?;
+            let read = self.stream.read_buf(&mut self.buffer).await.map_err(SandboxError::Lost)?;
             if read == 0 {
                 return Err(SandboxError::Lost(io::ErrorKind::UnexpectedEof.into()));
             }
@@ -171,26 +171,26 @@ impl QmpClient {
     }
 }
 
-fn words(command: &str, arguments: Value) -> String {
+fn encode_command(command: &str, arguments: Value) -> String {
     format!("{}\n", json!({ "execute": command, "arguments": arguments }))
 }
 
-fn send_with_file(stream: &UnixStream, words: &str, file: BorrowedFd<'_>) -> io::Result<usize> {
+fn send_with_file(stream: &UnixStream, command: &str, file: BorrowedFd<'_>) -> io::Result<usize> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     let files = [file];
     if !control.push(SendAncillaryMessage::ScmRights(&files)) {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    let words = [IoSlice::new(words.as_bytes())];
-    Ok(rustix::net::sendmsg(stream.as_fd(), &words, &mut control, SendFlags::NOSIGNAL)?)
+    let command = [IoSlice::new(command.as_bytes())];
+    Ok(rustix::net::sendmsg(stream.as_fd(), &command, &mut control, SendFlags::NOSIGNAL)?)
 }
 
-fn late() -> SandboxError {
-    SandboxError::NotReady { what: "QEMU", waited: PATIENCE }
+fn timed_out() -> SandboxError {
+    SandboxError::NotReady { what: "QEMU", waited: COMMAND_TIMEOUT }
 }
 
-fn strange(what: &str) -> SandboxError {
+fn protocol_error(what: &str) -> SandboxError {
     SandboxError::Start {
         engine: "QEMU".to_owned(),
         problem: format!("QMP protocol error: {what}"),

@@ -36,7 +36,7 @@ async fn greeted(answers: &[&str]) -> (QmpClient, tokio::task::JoinHandle<Vec<St
 }
 
 #[tokio::test]
-async fn events_between_a_command_and_its_answer_are_no_answer() {
+async fn qmp_events_before_a_response_are_skipped() {
     let answers = "{\"event\": \"STOP\", \"timestamp\": {}}\n{\"return\": {\"status\": 7}}\n";
     let (mut qmp, player) = greeted(&[answers]).await;
     assert_eq!(qmp.execute("stop", json!({})).await.unwrap(), json!({ "status": 7 }));
@@ -45,7 +45,7 @@ async fn events_between_a_command_and_its_answer_are_no_answer() {
 }
 
 #[tokio::test]
-async fn a_migration_is_over_when_the_event_says_so() {
+async fn a_qmp_migration_ends_with_its_completion_event() {
     let status = |status: &str| {
         format!("{{\"event\": \"MIGRATION\", \"data\": {{\"status\": \"{status}\"}}}}\n")
     };
@@ -60,12 +60,12 @@ async fn a_migration_is_over_when_the_event_says_so() {
         let answers = format!("{}{{\"return\": {{}}}}\n{}", status("setup"), status(last));
         let (mut qmp, _player) = greeted(&[&answers]).await;
         qmp.execute("migrate", json!({ "uri": "fd:state" })).await.unwrap();
-        assert_eq!(qmp.migrated().await.map_err(|error| error.to_string()), expected);
+        assert_eq!(qmp.wait_for_migration().await.map_err(|error| error.to_string()), expected);
     }
 }
 
 #[tokio::test]
-async fn a_refusal_is_told_in_one_short_line() {
+async fn a_qmp_error_is_reported_in_one_short_line() {
     let long = "x".repeat(400);
     let answer = format!("{{\"error\": {{\"class\": \"e\", \"desc\": \"no\\n{long}\"}}}}\n");
     let (mut qmp, _player) = greeted(&[&answer]).await;
@@ -75,7 +75,7 @@ async fn a_refusal_is_told_in_one_short_line() {
 }
 
 #[tokio::test]
-async fn what_is_no_greeting_ends_the_conversation() {
+async fn an_invalid_qmp_greeting_ends_the_connection() {
     async fn check(said: String, expected: &str) {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let player = tokio::spawn(play(theirs, said, Vec::new()));
@@ -90,7 +90,7 @@ async fn what_is_no_greeting_ends_the_conversation() {
 }
 
 #[tokio::test]
-async fn a_file_is_handed_over_with_its_name() {
+async fn a_file_descriptor_is_passed_over_qmp_with_its_name() {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let theirs = theirs.into_std().unwrap();
     theirs.set_nonblocking(false).unwrap();
@@ -128,7 +128,7 @@ async fn a_file_is_handed_over_with_its_name() {
     let mut file = tempfile::tempfile().unwrap();
     std::io::Write::write_all(&mut file, b"state").unwrap();
     std::io::Seek::rewind(&mut file).unwrap();
-    qmp.hand_over("state", file.as_fd()).await.unwrap();
+    qmp.send_file("state", file.as_fd()).await.unwrap();
     let expected = json!({ "execute": "getfd", "arguments": { "fdname": "state" } });
     assert_eq!(qemu.join().unwrap(), (expected, "state".to_owned()));
 }

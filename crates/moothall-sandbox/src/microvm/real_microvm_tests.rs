@@ -101,7 +101,7 @@ pub(crate) async fn run(session: &mut AgentSession, program: &str) -> String {
     let ran = session.run(request, b"", None).await;
     let stderr = String::from_utf8_lossy(&ran.stderr);
     match ran.end {
-        SessionRunEnd::Told(ended) if ended.way == ExitCause::Exited(0) => {}
+        SessionRunEnd::Reported(ended) if ended.way == ExitCause::Exited(0) => {}
         other => panic!("{other:?} {stderr}"),
     }
     String::from_utf8(ran.stdout).unwrap()
@@ -129,35 +129,38 @@ fn milliseconds(what: &str, times: &mut [Duration]) {
 #[tokio::test]
 async fn a_clone_runs_a_program_and_is_gone_afterwards() {
     let (engine, registry) = engine().await;
-    let mut vessel = started(&engine).await;
-    assert_eq!(run(&mut vessel.session, "print(6 * 7)").await, "42\n");
+    let mut sandbox = started(&engine).await;
+    assert_eq!(run(&mut sandbox.session, "print(6 * 7)").await, "42\n");
     let records = SandboxRegistry::list(registry.path()).unwrap();
     let [record] = records.as_slice() else { panic!("{records:?}") };
     let [process] = record.leaves.processes.as_slice() else { panic!("{record:?}") };
-    assert_eq!(record.name, vessel.end.name());
+    assert_eq!(record.name, sandbox.end.name());
     assert_eq!(ProcessId::of(process.pid), Some(*process), "QEMU runs");
     // QEMU's own seccomp filter applies in addition to the jail.
     let status = fs_err::read_to_string(format!("/proc/{}/status", process.pid)).unwrap();
-    let walls: Vec<&str> = status
+    let restrictions: Vec<&str> = status
         .lines()
         .filter(|line| line.starts_with("NoNewPrivs:") || line.starts_with("Seccomp:"))
         .collect();
-    assert!(walls.contains(&"NoNewPrivs:\t1") && walls.contains(&"Seccomp:\t2"), "{walls:?}");
-    vessel.end.finish().await;
+    assert!(
+        restrictions.contains(&"NoNewPrivs:\t1") && restrictions.contains(&"Seccomp:\t2"),
+        "{restrictions:?}"
+    );
+    sandbox.end.finish().await;
     assert_eq!(ProcessId::of(process.pid), None, "QEMU is gone");
     assert_eq!(SandboxRegistry::list(registry.path()).unwrap(), []);
 }
 
 #[tokio::test]
-async fn the_class_is_what_runs_the_instructions() {
+async fn the_isolation_class_follows_from_the_accelerator() {
     let (engine, _registry) = engine().await;
     let expected = match engine.accel() {
         VmAccelerator::Kvm => IsolationClass::HardwareVm,
         VmAccelerator::Tcg => IsolationClass::EmulatedVm,
     };
     assert_eq!(engine.class(), expected);
-    assert!(engine.walls().no_new_privileges);
-    assert_ne!(engine.walls().uid, 0);
+    assert!(engine.restrictions().no_new_privileges);
+    assert_ne!(engine.restrictions().uid, 0);
 }
 
 #[tokio::test]
@@ -168,11 +171,11 @@ async fn clones_draw_different_numbers_and_know_the_time() {
     let (engine, _registry) = engine().await;
     let mut columns = vec![BTreeSet::new(); 3];
     for _ in 0..CLONES {
-        let mut vessel = started(&engine).await;
+        let mut sandbox = started(&engine).await;
         let before = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-        let printed = run(&mut vessel.session, program).await;
+        let printed = run(&mut sandbox.session, program).await;
         let after = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-        vessel.end.finish().await;
+        sandbox.end.finish().await;
         let words: Vec<&str> = printed.split_whitespace().collect();
         for (column, word) in columns.iter_mut().zip(&words) {
             column.insert((*word).to_owned());
@@ -201,16 +204,16 @@ async fn a_second_engine_finds_the_template_of_the_first() {
     let opened = begun.elapsed();
     second.prepare(&python()).await.unwrap();
     let loaded = begun.elapsed();
-    let mut vessel = started(&second).await;
+    let mut sandbox = started(&second).await;
     let cloned = begun.elapsed();
-    assert_eq!(run(&mut vessel.session, "print('hello')").await, "hello\n");
+    assert_eq!(run(&mut sandbox.session, "print('hello')").await, "hello\n");
     let ran = begun.elapsed();
     assert_eq!(made(&second), before, "it was not made again");
     milliseconds("open, + load, + clone, + run", &mut [opened, loaded, cloned, ran]);
 }
 
 #[tokio::test]
-async fn a_template_that_does_not_come_to_life_is_made_again() {
+async fn a_template_that_does_not_resume_is_rebuilt() {
     let (first, _registry) = engine().await;
     first.prepare(&python()).await.unwrap();
     let image = first.images.find("python").unwrap();
@@ -228,23 +231,23 @@ async fn a_template_that_does_not_come_to_life_is_made_again() {
     let bytes = fs_err::metadata(from.join("ram")).unwrap().len();
     fs_err::File::create(to.join("ram")).unwrap().file().set_len(bytes).unwrap();
     let begun = Instant::now();
-    let mut vessel = started(&engine).await;
+    let mut sandbox = started(&engine).await;
     milliseconds("broken template made again", &mut [begun.elapsed()]);
-    assert_eq!(run(&mut vessel.session, "print('alive')").await, "alive\n");
+    assert_eq!(run(&mut sandbox.session, "print('alive')").await, "alive\n");
 }
 
 #[tokio::test]
-async fn an_image_without_an_interpreter_comes_up_too() {
+async fn an_image_without_an_interpreter_boots() {
     let (engine, _registry) = engine().await;
     let spec = SandboxSpec { image: "debate".to_owned(), limits: SandboxLimits::default() };
-    let mut vessel = engine.start(&spec, &SandboxLabels::default()).await.unwrap();
+    let mut sandbox = engine.start(&spec, &SandboxLabels::default()).await.unwrap();
     // It has no root file system to run programs in, and reports that.
     let request = GuestRunRequest {
         argv: vec!["python3".to_owned()],
         env: BTreeMap::new(),
         limits: SandboxLimits::default(),
     };
-    let ran = vessel.session.run(request, b"", None).await;
+    let ran = sandbox.session.run(request, b"", None).await;
     assert!(matches!(ran.end, SessionRunEnd::Broken(SandboxError::Request(_))), "{:?}", ran.end);
 }
 
@@ -253,13 +256,13 @@ async fn a_program_with_large_modules_starts_as_quickly_as_another() {
     let (engine, _registry) = engine().await;
     let spec = SandboxSpec { image: "data".to_owned(), limits: SandboxLimits::default() };
     engine.prepare(&spec).await.unwrap();
-    let mut vessel = engine.start(&spec, &SandboxLabels::default()).await.unwrap();
+    let mut sandbox = engine.start(&spec, &SandboxLabels::default()).await.unwrap();
     let begun = Instant::now();
     let program = "import numpy, pandas\n\
                    from matplotlib import pyplot\n\
                    frame = pandas.DataFrame({'x': numpy.arange(4)})\n\
                    print(int(frame.x.sum()))";
-    assert_eq!(run(&mut vessel.session, program).await, "6\n");
+    assert_eq!(run(&mut sandbox.session, program).await, "6\n");
     let elapsed = begun.elapsed();
     milliseconds("first program with pandas", &mut [elapsed]);
     // Importing pandas alone takes longer under emulation.
@@ -270,23 +273,23 @@ async fn a_program_with_large_modules_starts_as_quickly_as_another() {
 async fn a_sandbox_can_be_booted_without_a_template() {
     let (engine, _registry) = engine().await;
     let begun = Instant::now();
-    let mut vessel = engine.start_cold(&python(), &SandboxLabels::default()).await.unwrap();
+    let mut sandbox = engine.start_cold(&python(), &SandboxLabels::default()).await.unwrap();
     milliseconds("cold boot", &mut [begun.elapsed()]);
-    assert_eq!(run(&mut vessel.session, "print('booted')").await, "booted\n");
+    assert_eq!(run(&mut sandbox.session, "print('booted')").await, "booted\n");
 }
 
 #[tokio::test]
-async fn twenty_in_a_row_and_ten_at_once_all_answer() {
+async fn twenty_sequential_and_ten_concurrent_clones_all_answer() {
     let (engine, registry) = engine().await;
     let engine = Arc::new(engine);
     engine.prepare(&python()).await.unwrap();
     async fn one(engine: Arc<MicroVmEngine>) -> (Duration, Duration) {
         let begun = Instant::now();
-        let mut vessel = started(&engine).await;
+        let mut sandbox = started(&engine).await;
         let cloned = begun.elapsed();
-        assert_eq!(run(&mut vessel.session, "print(1)").await, "1\n");
+        assert_eq!(run(&mut sandbox.session, "print(1)").await, "1\n");
         let ran = begun.elapsed() - cloned;
-        vessel.end.finish().await;
+        sandbox.end.finish().await;
         (cloned, ran)
     }
     let (mut clones, mut runs, mut cpu) = (Vec::new(), Vec::new(), Vec::new());
@@ -312,7 +315,7 @@ async fn twenty_in_a_row_and_ten_at_once_all_answer() {
 
 /// On some hosts KVM exists but no guest boots. That must fail within the time limit.
 #[tokio::test]
-async fn kvm_works_or_is_given_up_in_time() {
+async fn kvm_either_works_or_fails_within_the_time_limit() {
     let registry = tempfile::tempdir().unwrap();
     let accel = AcceleratorChoice::Only(VmAccelerator::Kvm);
     let options = MicroVmOptions { accel, ..options(&shared_cache(), registry.path()) };
@@ -381,7 +384,7 @@ fn victim_with(order: &str) -> Command {
 }
 
 #[test]
-fn a_process_that_is_killed_takes_its_machines_along() {
+fn killing_a_process_ends_its_virtual_machines() {
     let mut victim = victim_with("wait").spawn().unwrap();
     let mut lines = BufReader::new(victim.stdout.take().unwrap()).lines();
     let qemu: i32 = lines
@@ -398,7 +401,7 @@ fn a_process_that_is_killed_takes_its_machines_along() {
 }
 
 #[test]
-fn a_start_that_is_given_up_leaves_no_process() {
+fn a_cancelled_microvm_start_leaves_no_process() {
     let output = victim_with("give up").output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
     assert!(said.lines().any(|line| line == "left 0"), "{said}");

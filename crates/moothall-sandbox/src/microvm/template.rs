@@ -27,29 +27,29 @@ use crate::{GuestBinary, SandboxError, SandboxSpec};
 const FORMAT: u32 = 1;
 
 /// Memory for the kernel, the agent and the interpreter, in addition to the program's limit.
-const OVERHEAD: u64 = 96 << 20;
+const RAM_OVERHEAD: u64 = 96 << 20;
 
 /// Guest memory is rounded up to a multiple of this, to limit the number of templates.
-const STEP: u64 = 32 << 20;
+const RAM_STEP: u64 = 32 << 20;
 
 /// Size limit of a kernel or initramfs.
-const LARGEST_PART: u64 = 256 << 20;
+const MAX_PART_BYTES: u64 = 256 << 20;
 
 /// Boot time limit for an emulated machine on a busy host.
-const EMULATED_BOOT: Duration = Duration::from_secs(60);
+const EMULATED_BOOT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Boot time limit with KVM. A guest that hangs there never recovers.
-const HARDWARE_BOOT: Duration = Duration::from_secs(10);
+const KVM_BOOT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Time limit for the first start of the interpreter and its imports.
-const WARM_UP: Duration = Duration::from_secs(120);
+const WARM_UP_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Modules that the parked interpreter imports if the image has them. Under emulation `import
 /// pandas` takes longer than most programs.
 const LARGE_MODULES: [&str; 3] = ["numpy", "pandas", "matplotlib.pyplot"];
 
 /// Common modules, for images with large modules. For other images the agent has its own list.
-const USUAL_MODULES: [&str; 12] = [
+const COMMON_MODULES: [&str; 12] = [
     "collections",
     "csv",
     "dataclasses",
@@ -65,7 +65,7 @@ const USUAL_MODULES: [&str; 12] = [
 ];
 
 /// Time limit for the first reply of a clone.
-const FIRST_ANSWER: Duration = Duration::from_secs(20);
+const CLONE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Allowed TSC frequency difference from the template, in thousandths. A clone's clock drifts by as
 /// much; its time of day is set anew.
@@ -108,7 +108,7 @@ pub(crate) struct MicroVmTemplate {
 
 /// Guest memory for a program with a limit of `memory_bytes`.
 pub(crate) fn ram_bytes(memory_bytes: u64) -> u64 {
-    memory_bytes.saturating_add(OVERHEAD).checked_next_multiple_of(STEP).unwrap_or(u64::MAX)
+    memory_bytes.saturating_add(RAM_OVERHEAD).checked_next_multiple_of(RAM_STEP).unwrap_or(u64::MAX)
 }
 
 impl TemplateRecipe {
@@ -152,7 +152,7 @@ impl TemplateRecipe {
 
     /// The complete command line. An emulated guest has no device to measure the TSC frequency with
     /// and would wait forever, so it is given the value.
-    fn whole_command_line(&self) -> String {
+    fn full_command_line(&self) -> String {
         match self.accel {
             VmAccelerator::Kvm => self.command_line.clone(),
             VmAccelerator::Tcg => {
@@ -169,10 +169,10 @@ impl TemplateRecipe {
                 || difference <= self.tsc_khz * TSC_TOLERANCE / 1_000)
     }
 
-    fn boot_patience(&self) -> Duration {
+    fn boot_timeout(&self) -> Duration {
         match self.accel {
-            VmAccelerator::Kvm => HARDWARE_BOOT,
-            VmAccelerator::Tcg => EMULATED_BOOT,
+            VmAccelerator::Kvm => KVM_BOOT_TIMEOUT,
+            VmAccelerator::Tcg => EMULATED_BOOT_TIMEOUT,
         }
     }
 }
@@ -188,7 +188,7 @@ pub(crate) async fn boot(
 ) -> Result<QemuMachine, SandboxError> {
     let unusable = || SandboxError::host("cannot create the guest's memory");
     let read = |path| {
-        memory::read_bounded(path, LARGEST_PART).map_err(|error| SandboxError::Image {
+        memory::read_bounded(path, MAX_PART_BYTES).map_err(|error| SandboxError::Image {
             image: image.name.clone(),
             problem: error.to_string(),
         })
@@ -196,12 +196,12 @@ pub(crate) async fn boot(
     let kernel = memory::sealed("moothall-kernel", &[&read(&image.vmlinuz)?]).map_err(unusable())?;
     let parts: [&[u8]; 2] = [&read(&image.modules)?, &init_archive(guest)?];
     let initramfs = memory::sealed("moothall-initramfs", &parts).map_err(unusable())?;
-    let command_line = recipe.whole_command_line();
+    let command_line = recipe.full_command_line();
     let start =
         QemuStartMode::Boot { kernel: &kernel, initramfs: &initramfs, command_line: &command_line };
     let (accel, ram_bytes) = (recipe.accel, recipe.ram_bytes);
     let mut machine = launcher.launch(&QemuConfig { accel, ram, ram_bytes, root, start }).await?;
-    machine.session.ready(recipe.boot_patience()).await?;
+    machine.session.ready(recipe.boot_timeout()).await?;
     Ok(machine)
 }
 
@@ -240,14 +240,14 @@ impl MicroVmTemplate {
         let own = state.try_clone().map_err(unusable())?;
         let QemuMachine { mut process, mut qmp, .. } = machine;
         qmp.execute("stop", json!({})).await?;
-        qmp.hand_over("state", own.as_fd()).await?;
+        qmp.send_file("state", own.as_fd()).await?;
         qmp.execute("migrate", json!({ "uri": "fd:state" })).await?;
-        qmp.migrated().await?;
+        qmp.wait_for_migration().await?;
         // Memory can be sealed only when it is not mapped. Everything needed has been written, so
         // QEMU can be killed.
         process.kill();
-        let late = SandboxError::NotReady { what: "QEMU's exit", waited: FIRST_ANSWER };
-        timeout(FIRST_ANSWER, process.wait()).await.map_err(|_| late)?.map_err(unusable())?;
+        let timed_out = SandboxError::NotReady { what: "QEMU's exit", waited: CLONE_TIMEOUT };
+        timeout(CLONE_TIMEOUT, process.wait()).await.map_err(|_| timed_out)?.map_err(unusable())?;
         memory::seal(&ram).map_err(unusable())?;
         memory::seal(&state).map_err(unusable())?;
         let state_sha256 = state_hash(&state).map_err(unusable())?;
@@ -260,41 +260,44 @@ impl MicroVmTemplate {
 
     /// Clones the template and gives the clone its own randomness and clock. This is the only
     /// public way to get a clone.
-    pub(crate) async fn machine(
+    pub(crate) async fn clone_machine(
         &self,
         launcher: &QemuLauncher,
     ) -> Result<QemuMachine, SandboxError> {
-        let mut machine = self.stale_machine(launcher).await?;
-        let late = SandboxError::NotReady { what: "a clone", waited: FIRST_ANSWER };
-        timeout(FIRST_ANSWER, freshen(&mut machine)).await.map_err(|_| late)??;
+        let mut machine = self.clone_without_reseed(launcher).await?;
+        let timed_out = SandboxError::NotReady { what: "a clone", waited: CLONE_TIMEOUT };
+        timeout(CLONE_TIMEOUT, reseed(&mut machine)).await.map_err(|_| timed_out)??;
         self.proven.store(true, Ordering::Relaxed);
         Ok(machine)
     }
 
     /// Clones the template without reseeding: the clone has the same randomness as all others and
     /// the template's time of day.
-    async fn stale_machine(&self, launcher: &QemuLauncher) -> Result<QemuMachine, SandboxError> {
+    async fn clone_without_reseed(
+        &self,
+        launcher: &QemuLauncher,
+    ) -> Result<QemuMachine, SandboxError> {
         let unusable = || SandboxError::host("cannot read the template's state");
-        let plan = QemuConfig {
+        let config = QemuConfig {
             accel: self.accel,
             ram: &self.ram,
             ram_bytes: self.label.ram_bytes,
             root: self.root.as_deref(),
             start: QemuStartMode::Clone,
         };
-        let mut machine = launcher.launch(&plan).await?;
+        let mut machine = launcher.launch(&config).await?;
         let state = memory::reopened(&self.state).map_err(unusable())?;
         let qmp = &mut machine.qmp;
-        qmp.hand_over("state", state.as_fd()).await?;
+        qmp.send_file("state", state.as_fd()).await?;
         qmp.execute("migrate-incoming", json!({ "uri": "fd:state" })).await?;
-        qmp.migrated().await?;
+        qmp.wait_for_migration().await?;
         qmp.execute("cont", json!({})).await?;
         Ok(machine)
     }
 }
 
 /// Seeds a machine's randomness and sets its clock. The reply shows that the machine works.
-pub(crate) async fn freshen(machine: &mut QemuMachine) -> Result<(), SandboxError> {
+pub(crate) async fn reseed(machine: &mut QemuMachine) -> Result<(), SandboxError> {
     let mut seed = [0; 32];
     let mut source = fs_err::File::open("/dev/urandom")
         .map_err(SandboxError::host("cannot read randomness for the guest"))?;
@@ -306,7 +309,7 @@ pub(crate) async fn freshen(machine: &mut QemuMachine) -> Result<(), SandboxErro
 pub(crate) fn state_hash(state: &OwnedFd) -> std::io::Result<Sha256Hex> {
     let mut bytes = Vec::new();
     let state = std::fs::File::from(memory::reopened(state)?);
-    std::io::Read::read_to_end(&mut std::io::Read::take(state, LARGEST_PART), &mut bytes)?;
+    std::io::Read::read_to_end(&mut std::io::Read::take(state, MAX_PART_BYTES), &mut bytes)?;
     Ok(Sha256Hex::of(&bytes))
 }
 
@@ -317,7 +320,7 @@ async fn warm_up(
     limits: &SandboxLimits,
     interpreter: Vec<String>,
 ) -> Result<(), SandboxError> {
-    let wall_ms = u64::try_from(WARM_UP.as_millis()).unwrap_or(u64::MAX);
+    let wall_ms = u64::try_from(WARM_UP_TIMEOUT.as_millis()).unwrap_or(u64::MAX);
     let request = GuestRunRequest {
         argv: ["python3", "-c", "import json, random, re, statistics, datetime"]
             .map(ToOwned::to_owned)
@@ -327,18 +330,18 @@ async fn warm_up(
     };
     let ran = machine.session.run(request, b"", None).await;
     match ran.end {
-        SessionRunEnd::Told(ended) if ended.way == ExitCause::Exited(0) => {}
+        SessionRunEnd::Reported(ended) if ended.way == ExitCause::Exited(0) => {}
         SessionRunEnd::Broken(error) => return Err(error),
-        SessionRunEnd::Told(_) | SessionRunEnd::Silent => {
-            let words = String::from_utf8_lossy(&ran.stderr);
-            let last = words.lines().last().unwrap_or_default();
+        SessionRunEnd::Reported(_) | SessionRunEnd::TimedOut => {
+            let stderr = String::from_utf8_lossy(&ran.stderr);
+            let last = stderr.lines().last().unwrap_or_default();
             return Err(SandboxError::Start {
                 engine: "a new guest".to_owned(),
                 problem: format!("its interpreter does not run: {}", last.escape_default()),
             });
         }
     }
-    machine.session.park(interpreter, WARM_UP).await
+    machine.session.park(interpreter, WARM_UP_TIMEOUT).await
 }
 
 /// The interpreter to park and the modules it imports.
@@ -348,8 +351,8 @@ fn interpreter(modules: &[String]) -> Vec<String> {
         modules.iter().any(|module| module == top)
     };
     let large: Vec<&str> = LARGE_MODULES.into_iter().filter(has).collect();
-    let usual = if large.is_empty() { &[][..] } else { &USUAL_MODULES };
-    ["python3"].iter().chain(usual).chain(&large).map(|word| (*word).to_owned()).collect()
+    let common = if large.is_empty() { &[][..] } else { &COMMON_MODULES };
+    ["python3"].iter().chain(common).chain(&large).map(|word| (*word).to_owned()).collect()
 }
 
 #[cfg(test)]

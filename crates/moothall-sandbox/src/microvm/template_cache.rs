@@ -36,16 +36,16 @@ const STATE: &str = "state";
 const LABEL: &str = "label.json";
 
 /// How many templates are kept: one or two images in a few sizes. Each takes 100 to 300 MB.
-const KEPT: usize = 6;
+const MAX_TEMPLATES: usize = 6;
 
 /// Size limit of a template's state. A typical state takes 60 kB.
-const LARGEST_STATE: u64 = 16 << 20;
+const MAX_STATE_BYTES: u64 = 16 << 20;
 
 /// How long to wait for another process that builds the same template.
-const OTHERS: Duration = Duration::from_secs(180);
+const BUILD_LOCK_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// Age after which work in progress counts as abandoned.
-const GIVEN_UP: Duration = Duration::from_secs(60 * 60);
+const ABANDONED_AFTER: Duration = Duration::from_secs(60 * 60);
 
 /// The folder of templates.
 #[derive(Debug, Clone)]
@@ -75,9 +75,9 @@ impl TemplateCache {
         recipe: &TemplateRecipe,
         image: &SandboxImage,
     ) -> Option<MicroVmTemplate> {
-        let (shelf, recipe, image) = (self.clone(), recipe.clone(), image.clone());
+        let (cache, recipe, image) = (self.clone(), recipe.clone(), image.clone());
         // Blocking, because it copies about 100 MB.
-        let loading = move || shelf.try_load(&recipe, &image);
+        let loading = move || cache.try_load(&recipe, &image);
         match tokio::task::spawn_blocking(loading).await.map_err(io::Error::from).flatten() {
             Ok(template) => template,
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -97,7 +97,7 @@ impl TemplateCache {
         let label_path = folder.join(LABEL);
         let label: TemplateLabel = serde_json::from_slice(&read_bounded(&label_path, 64 << 10)?)?;
         let from = fs_err::File::open(folder.join(RAM))?;
-        let state = read_bounded(&folder.join(STATE), LARGEST_STATE)?;
+        let state = read_bounded(&folder.join(STATE), MAX_STATE_BYTES)?;
         if !recipe.accepts(&label)
             || from.metadata()?.len() != label.ram_bytes
             || Sha256Hex::of(&state) != label.state_sha256
@@ -120,7 +120,7 @@ impl TemplateCache {
     }
 
     /// Waits for the lock to build this template.
-    pub(crate) async fn turn(&self, recipe: &TemplateRecipe) -> Result<TemplateLock, SandboxError> {
+    pub(crate) async fn lock(&self, recipe: &TemplateRecipe) -> Result<TemplateLock, SandboxError> {
         let unusable = || SandboxError::host("cannot lock a template");
         let lock: File = fs_err::OpenOptions::new()
             .write(true)
@@ -130,11 +130,11 @@ impl TemplateCache {
             .map_err(unusable())?
             .into_parts()
             .0;
-        let deadline = Instant::now() + OTHERS;
+        let deadline = Instant::now() + BUILD_LOCK_TIMEOUT;
         loop {
             match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => {
-                    self.remove_given_up(&recipe.key.to_string());
+                    self.remove_unfinished(&recipe.key.to_string());
                     return Ok(TemplateLock { _lock: lock });
                 }
                 Err(Errno::WOULDBLOCK) if Instant::now() < deadline => {
@@ -143,7 +143,7 @@ impl TemplateCache {
                 Err(Errno::WOULDBLOCK) => {
                     return Err(SandboxError::NotReady {
                         what: "the template that another process builds",
-                        waited: OTHERS,
+                        waited: BUILD_LOCK_TIMEOUT,
                     });
                 }
                 Err(error) => return Err(unusable()(error.into())),
@@ -153,46 +153,46 @@ impl TemplateCache {
 
     /// Removes unfinished builds of this template. Holding the lock means that their processes are
     /// gone.
-    fn remove_given_up(&self, key: &str) {
+    fn remove_unfinished(&self, key: &str) {
         let Ok(entries) = fs_err::read_dir(&self.folder) else { return };
-        let begun = format!(".{key}.");
+        let prefix = format!(".{key}.");
         for entry in entries.flatten() {
-            if entry.file_name().to_string_lossy().starts_with(&begun) {
+            if entry.file_name().to_string_lossy().starts_with(&prefix) {
                 let _ = fs_err::remove_dir_all(entry.path());
             }
         }
     }
 
     /// Stores a template on disk. Best effort: on failure, later starts are only slower.
-    pub(crate) async fn keep(
+    pub(crate) async fn store(
         &self,
         recipe: &TemplateRecipe,
         template: &Arc<MicroVmTemplate>,
-        turn: TemplateLock,
+        lock: TemplateLock,
     ) {
-        let (shelf, recipe, template) = (self.clone(), recipe.clone(), Arc::clone(template));
+        let (cache, recipe, template) = (self.clone(), recipe.clone(), Arc::clone(template));
         // The lock is released when the write is done, even if this future is dropped.
-        let keeping = move || {
-            shelf.write_down(&recipe, &template);
-            drop(turn);
+        let task = move || {
+            cache.write_and_evict(&recipe, &template);
+            drop(lock);
         };
-        if let Err(error) = tokio::task::spawn_blocking(keeping).await {
+        if let Err(error) = tokio::task::spawn_blocking(task).await {
             tracing::warn!(%error, "cannot store a template on disk");
         }
     }
 
-    fn write_down(&self, recipe: &TemplateRecipe, template: &MicroVmTemplate) {
+    fn write_and_evict(&self, recipe: &TemplateRecipe, template: &MicroVmTemplate) {
         let key = recipe.key.to_string();
         let fresh = self.folder.join(format!(".{key}.{}", uuid::Uuid::now_v7().simple()));
-        let kept = write(&fresh, template).and_then(|()| {
+        let stored = write(&fresh, template).and_then(|()| {
             self.remove(recipe);
             fs_err::rename(&fresh, self.folder.join(&key))
         });
-        if let Err(error) = kept {
+        if let Err(error) = stored {
             tracing::warn!(%error, "cannot store a template on disk");
             let _ = fs_err::remove_dir_all(&fresh);
         }
-        self.tidy_up(&key);
+        self.evict(&key);
     }
 
     pub(crate) fn remove(&self, recipe: &TemplateRecipe) {
@@ -200,7 +200,7 @@ impl TemplateCache {
     }
 
     /// Evicts the least recently used templates and removes abandoned builds.
-    fn tidy_up(&self, own: &str) {
+    fn evict(&self, own: &str) {
         let Ok(entries) = fs_err::read_dir(&self.folder) else { return };
         let mut templates = Vec::new();
         for entry in entries.flatten() {
@@ -208,7 +208,7 @@ impl TemplateCache {
             if name.starts_with('.') {
                 let age = entry.metadata().and_then(|found| found.modified());
                 let age = age.ok().and_then(|modified| modified.elapsed().ok());
-                if age.is_some_and(|age| age > GIVEN_UP) {
+                if age.is_some_and(|age| age > ABANDONED_AFTER) {
                     let _ = fs_err::remove_dir_all(entry.path());
                 }
             } else if name != own && Sha256Hex::parse(&name).is_some() {
@@ -219,7 +219,7 @@ impl TemplateCache {
             }
         }
         templates.sort();
-        let surplus = (templates.len() + 1).saturating_sub(KEPT);
+        let surplus = (templates.len() + 1).saturating_sub(MAX_TEMPLATES);
         for (_, name) in templates.iter().take(surplus) {
             // Processes that have it open can continue to use it.
             let _ = fs_err::remove_dir_all(self.folder.join(name));

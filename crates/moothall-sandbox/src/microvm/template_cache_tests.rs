@@ -8,7 +8,7 @@ use moothall_core::Sha256Hex;
 use super::super::VmAccelerator;
 use super::super::memory::{blank, seal, sealed};
 use super::super::template::{MicroVmTemplate, TemplateLabel, TemplateRecipe};
-use super::{KEPT, TemplateCache};
+use super::{MAX_TEMPLATES, TemplateCache};
 use crate::image::SandboxImage;
 
 const RAM: u64 = 1 << 20;
@@ -69,14 +69,14 @@ fn text_in(template: MicroVmTemplate) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_template_comes_back_as_it_was_and_sealed() {
+async fn a_cached_template_is_loaded_unchanged_and_sealed() {
     let cache = tempfile::tempdir().unwrap();
-    let shelf = TemplateCache::open(cache.path()).unwrap();
+    let templates = TemplateCache::open(cache.path()).unwrap();
     let recipe = recipe("a", 2_000_000);
-    assert!(shelf.load(&recipe, &image()).await.is_none());
-    let turn = shelf.turn(&recipe).await.unwrap();
-    shelf.keep(&recipe, &template(b"hello"), turn).await;
-    let back = shelf.load(&recipe, &image()).await.unwrap();
+    assert!(templates.load(&recipe, &image()).await.is_none());
+    let lock = templates.lock(&recipe).await.unwrap();
+    templates.store(&recipe, &template(b"hello"), lock).await;
+    let back = templates.load(&recipe, &image()).await.unwrap();
     assert_eq!(back.label, template(b"hello").label);
     assert!(rustix::fs::ftruncate(&back.ram, 0).is_err());
     assert_eq!(text_in(back), b"hello");
@@ -87,33 +87,33 @@ async fn a_template_comes_back_as_it_was_and_sealed() {
 }
 
 #[tokio::test]
-async fn a_template_is_good_for_a_counter_that_is_nearly_as_fast() {
+async fn a_template_is_valid_for_a_nearly_equal_tsc_frequency() {
     let cache = tempfile::tempdir().unwrap();
-    let shelf = TemplateCache::open(cache.path()).unwrap();
-    let turn = shelf.turn(&recipe("a", 2_000_000)).await.unwrap();
-    shelf.keep(&recipe("a", 2_000_000), &template(b"hello"), turn).await;
+    let templates = TemplateCache::open(cache.path()).unwrap();
+    let lock = templates.lock(&recipe("a", 2_000_000)).await.unwrap();
+    templates.store(&recipe("a", 2_000_000), &template(b"hello"), lock).await;
     let mut found = Vec::new();
     for tsc_khz in [2_000_000, 2_003_000, 1_997_000, 2_005_000, 1_995_000] {
-        found.push(shelf.load(&recipe("a", tsc_khz), &image()).await.is_some());
+        found.push(templates.load(&recipe("a", tsc_khz), &image()).await.is_some());
     }
     assert_eq!(found, [true, true, true, false, false]);
 }
 
 #[tokio::test]
-async fn a_template_with_a_part_that_is_cut_off_or_changed_is_none() {
+async fn a_truncated_or_changed_template_is_not_loaded() {
     let cut = |path: PathBuf| fs_err::OpenOptions::new().write(true).open(path).unwrap();
     let check = async |damage: &dyn Fn(PathBuf)| {
         let cache = tempfile::tempdir().unwrap();
-        let shelf = TemplateCache::open(cache.path()).unwrap();
+        let templates = TemplateCache::open(cache.path()).unwrap();
         let recipe = recipe("a", 2_000_000);
-        let turn = shelf.turn(&recipe).await.unwrap();
-        shelf.keep(&recipe, &template(b"first"), turn).await;
+        let lock = templates.lock(&recipe).await.unwrap();
+        templates.store(&recipe, &template(b"first"), lock).await;
         damage(cache.path().join("templates").join(recipe.key.to_string()));
-        assert!(shelf.load(&recipe, &image()).await.is_none());
+        assert!(templates.load(&recipe, &image()).await.is_none());
         // It can be built again.
-        let turn = shelf.turn(&recipe).await.unwrap();
-        shelf.keep(&recipe, &template(b"again"), turn).await;
-        assert_eq!(text_in(shelf.load(&recipe, &image()).await.unwrap()), b"again");
+        let lock = templates.lock(&recipe).await.unwrap();
+        templates.store(&recipe, &template(b"again"), lock).await;
+        assert_eq!(text_in(templates.load(&recipe, &image()).await.unwrap()), b"again");
     };
     check(&|folder| cut(folder.join("ram")).file().set_len(RAM - 1).unwrap()).await;
     check(&|folder| cut(folder.join("state")).file().set_len(4).unwrap()).await;
@@ -124,14 +124,14 @@ async fn a_template_with_a_part_that_is_cut_off_or_changed_is_none() {
 }
 
 #[tokio::test]
-async fn the_templates_that_were_not_used_for_longest_go_first() {
+async fn the_least_recently_used_templates_are_removed_first() {
     let cache = tempfile::tempdir().unwrap();
-    let shelf = TemplateCache::open(cache.path()).unwrap();
+    let templates = TemplateCache::open(cache.path()).unwrap();
     let folder = cache.path().join("templates");
     let keep = async |number: usize| {
         let recipe = recipe(&number.to_string(), 2_000_000);
-        let turn = shelf.turn(&recipe).await.unwrap();
-        shelf.keep(&recipe, &template(b"hello"), turn).await;
+        let lock = templates.lock(&recipe).await.unwrap();
+        templates.store(&recipe, &template(b"hello"), lock).await;
         recipe
     };
     let used = |recipe: &TemplateRecipe, ago: u64| {
@@ -140,19 +140,19 @@ async fn the_templates_that_were_not_used_for_longest_go_first() {
         label.file().set_modified(SystemTime::now() - Duration::from_secs(ago)).unwrap();
     };
     let mut recipes = Vec::new();
-    for number in 0..KEPT {
+    for number in 0..MAX_TEMPLATES {
         let recipe = keep(number).await;
         used(&recipe, 1_000 - number as u64);
         recipes.push(recipe);
     }
     // The first one is the oldest, but it is used again.
-    shelf.load(&recipes[0], &image()).await.unwrap();
-    recipes.push(keep(KEPT).await);
+    templates.load(&recipes[0], &image()).await.unwrap();
+    recipes.push(keep(MAX_TEMPLATES).await);
     let there: Vec<bool> = recipes
         .iter()
         .map(|recipe| folder.join(recipe.key.to_string()).join("ram").exists())
         .collect();
-    let mut expected = vec![true; KEPT + 1];
+    let mut expected = vec![true; MAX_TEMPLATES + 1];
     expected[1] = false;
     assert_eq!(there, expected);
 }
@@ -163,22 +163,22 @@ async fn only_one_makes_a_template_at_a_time() {
     let (first, second) =
         (TemplateCache::open(cache.path()).unwrap(), TemplateCache::open(cache.path()).unwrap());
     let recipe = recipe("a", 2_000_000);
-    let turn = first.turn(&recipe).await.unwrap();
-    let late = second.turn(&recipe).await.unwrap_err();
+    let lock = first.lock(&recipe).await.unwrap();
+    let late = second.lock(&recipe).await.unwrap_err();
     assert_eq!(
         late.to_string(),
         "the template that another process builds was not ready after 180s"
     );
-    drop(turn);
-    second.turn(&recipe).await.unwrap();
+    drop(lock);
+    second.lock(&recipe).await.unwrap();
 }
 
 /// Regression: a process killed while writing a template left hundreds of megabytes behind for an
 /// hour.
 #[tokio::test]
-async fn whoever_has_the_turn_removes_what_others_had_begun() {
+async fn the_holder_of_the_template_lock_removes_unfinished_templates() {
     let cache = tempfile::tempdir().unwrap();
-    let shelf = TemplateCache::open(cache.path()).unwrap();
+    let template_cache = TemplateCache::open(cache.path()).unwrap();
     let templates = cache.path().join("templates");
     let (mine, other) = (recipe("mine", 2_000_000), recipe("other", 2_000_000));
     let begun = [&mine, &other].map(|recipe| templates.join(format!(".{}.begun", recipe.key)));
@@ -186,6 +186,6 @@ async fn whoever_has_the_turn_removes_what_others_had_begun() {
         fs_err::create_dir(folder).unwrap();
         fs_err::write(folder.join("ram"), "half").unwrap();
     }
-    let _turn = shelf.turn(&mine).await.unwrap();
+    let _lock = template_cache.lock(&mine).await.unwrap();
     assert_eq!(begun.map(|folder| folder.exists()), [false, true]);
 }

@@ -1,7 +1,7 @@
 use super::{interpreter, ram_bytes};
 
 #[test]
-fn a_guest_has_room_for_its_kernel_and_a_round_size() {
+fn guest_memory_includes_the_kernel_and_is_rounded_up() {
     let check = |program_mib: u64, guest_mib: u64| {
         assert_eq!(ram_bytes(program_mib << 20), guest_mib << 20);
     };
@@ -13,7 +13,7 @@ fn a_guest_has_room_for_its_kernel_and_a_round_size() {
 }
 
 #[test]
-fn an_interpreter_imports_what_its_image_has() {
+fn a_parked_interpreter_imports_the_modules_of_its_image() {
     let check = |modules: &[&str], first: &[&str], last: &[&str]| {
         let modules: Vec<String> = modules.iter().map(|module| (*module).to_owned()).collect();
         let words = interpreter(&modules);
@@ -36,7 +36,7 @@ mod real_microvm {
     /// instead of the randomness, which is set by the same message: a kernel reseeds itself within
     /// seconds, so on a slow machine two stale clones do not draw the same number.
     #[tokio::test]
-    async fn a_clone_that_is_not_freshened_lives_in_the_past() {
+    async fn a_clone_without_reseeding_has_an_old_clock() {
         const PAST: Duration = Duration::from_secs(5);
         let (engine, _registry) = engine().await;
         let image = engine.images.find("python").unwrap();
@@ -44,7 +44,7 @@ mod real_microvm {
         let template = engine.template(&image, &recipe, &python()).await.unwrap();
         tokio::time::sleep(PAST).await;
         let before = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-        let mut machine = template.stale_machine(&engine.launcher).await.unwrap();
+        let mut machine = template.clone_without_reseed(&engine.launcher).await.unwrap();
         let told = run(&mut machine.session, "import time; print(time.time())").await;
         let told: f64 = told.trim().parse().unwrap();
         assert!(told < before.as_secs_f64(), "{told} is not before {before:?}");

@@ -23,12 +23,12 @@ fn config_with(kernel: SandboxKernel, ids: Option<IdRange>) -> Value {
 
 /// Every line affects isolation, so every change must be reviewed.
 #[test]
-fn writes_a_bundle() {
+fn the_oci_configuration_matches_its_snapshot() {
     insta::assert_json_snapshot!(config(SandboxKernel::Host));
 }
 
 #[test]
-fn has_gvisor_count_processes_and_die_first_when_memory_runs_out() {
+fn gvisor_gets_a_process_limit_and_the_highest_oom_score() {
     let mut expected = config(SandboxKernel::Host);
     expected["process"]["oomScoreAdj"] = 1000.into();
     let limits = expected["process"]["rlimits"].as_array_mut().unwrap();
@@ -37,7 +37,7 @@ fn has_gvisor_count_processes_and_die_first_when_memory_runs_out() {
 }
 
 #[test]
-fn root_inside_is_an_id_outside_that_owns_nothing() {
+fn container_root_is_mapped_to_an_unused_host_id() {
     let mut expected = config(SandboxKernel::Host);
     let namespaces = expected["linux"]["namespaces"].as_array_mut().unwrap();
     namespaces.push(json!({ "type": "user" }));
@@ -51,7 +51,7 @@ fn root_inside_is_an_id_outside_that_owns_nothing() {
 }
 
 #[test]
-fn asks_for_nothing_that_the_host_cannot_hold() {
+fn limits_without_host_support_are_not_requested() {
     let resources = CgroupLimits { memory_bytes: 1, pids: 1, cpu_quota: 1 };
     let section = resources.section(&CgroupSupport::without_any());
     assert_eq!(section, json!({ "devices": [{ "allow": false, "access": "rwm" }] }));

@@ -19,7 +19,7 @@ const PARENT: &str = crate::registry::CGROUP_PARENT;
 const CPU_PERIOD: u64 = 1_000_000;
 
 /// Minimum quota that the kernel accepts.
-const SHORTEST_QUOTA: u64 = 1000;
+const MIN_QUOTA: u64 = 1000;
 
 /// Limits set on the host's cgroups: those of the program plus what the sandbox itself needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(crate) struct CgroupLimits {
 
 impl CgroupLimits {
     pub(crate) fn new(limits: &SandboxLimits, own_memory_bytes: u64, pids: u64) -> Self {
-        let cpu_quota = (u64::from(limits.cpu_permille) * CPU_PERIOD / 1000).max(SHORTEST_QUOTA);
+        let cpu_quota = (u64::from(limits.cpu_permille) * CPU_PERIOD / 1000).max(MIN_QUOTA);
         Self { memory_bytes: limits.memory_bytes.saturating_add(own_memory_bytes), pids, cpu_quota }
     }
 
@@ -40,16 +40,16 @@ impl CgroupLimits {
     /// runtimes reject others; the attestation shows which limits are not enforced.
     pub(crate) fn section(&self, cgroups: &CgroupSupport) -> Value {
         let mut section = json!({ "devices": [{ "allow": false, "access": "rwm" }] });
-        if cgroups.holds(CgroupController::Memory) {
+        if cgroups.can_enforce(CgroupController::Memory) {
             section["memory"] = json!({ "limit": self.memory_bytes });
-            if cgroups.counts_swap() {
+            if cgroups.can_limit_swap() {
                 section["memory"]["swap"] = self.memory_bytes.into();
             }
         }
-        if cgroups.holds(CgroupController::Pids) {
+        if cgroups.can_enforce(CgroupController::Pids) {
             section["pids"] = json!({ "limit": self.pids });
         }
-        if cgroups.holds(CgroupController::Cpu) {
+        if cgroups.can_enforce(CgroupController::Cpu) {
             section["cpu"] = json!({ "period": CPU_PERIOD, "quota": self.cpu_quota });
         }
         section
@@ -122,7 +122,7 @@ impl CgroupSupport {
             }
         }
         if let Some(mount) = &shared {
-            let controllers = words(&mount.join("cgroup.controllers"));
+            let controllers = read_words(&mount.join("cgroup.controllers"));
             cgroups.hybrid = !own.is_empty() && !controllers.is_empty();
             let parent = mount.join(PARENT);
             if own.is_empty() && fs::create_dir_all(&parent).is_ok() {
@@ -130,10 +130,12 @@ impl CgroupSupport {
                     // A controller must be enabled at the root and in the parent group. That fails
                     // if the root group has processes of its own.
                     for folder in [mount, &parent] {
-                        let wish = format!("+{}", controller.name());
-                        let _ = fs::write(folder.join("cgroup.subtree_control"), wish);
+                        let request = format!("+{}", controller.name());
+                        let _ = fs::write(folder.join("cgroup.subtree_control"), request);
                     }
-                    if words(&parent.join("cgroup.subtree_control")).contains(controller.name()) {
+                    if read_words(&parent.join("cgroup.subtree_control"))
+                        .contains(controller.name())
+                    {
                         let hierarchy =
                             CgroupHierarchy { mount: mount.clone(), kind: CgroupVersion::Second };
                         cgroups.held.insert(controller, hierarchy);
@@ -152,17 +154,17 @@ impl CgroupSupport {
     }
 
     /// Whether limits of this controller can be enforced.
-    pub(crate) fn holds(&self, controller: CgroupController) -> bool {
+    pub(crate) fn can_enforce(&self, controller: CgroupController) -> bool {
         self.held.contains_key(&controller)
     }
 
     /// Whether swapped memory can be limited.
-    pub(crate) fn counts_swap(&self) -> bool {
+    pub(crate) fn can_limit_swap(&self) -> bool {
         self.swap
     }
 
     /// Whether controllers are split between v1 and v2, which crun does not support.
-    pub(crate) fn are_hybrid(&self) -> bool {
+    pub(crate) fn is_hybrid(&self) -> bool {
         self.hybrid
     }
 
@@ -236,7 +238,7 @@ impl SandboxCgroup {
     }
 
     /// Whether no controller is usable.
-    pub(crate) fn holds_nothing(&self) -> bool {
+    pub(crate) fn has_no_controllers(&self) -> bool {
         self.held.is_empty()
     }
 
@@ -276,16 +278,16 @@ fn hierarchies(table: &str) -> (BTreeMap<String, PathBuf>, Option<PathBuf>) {
     let mut shared = None;
     for line in table.lines() {
         let Some((mount, details)) = line.split_once(" - ") else { continue };
-        let Some(place) = mount.split(' ').nth(4) else { continue };
+        let Some(mount_point) = mount.split(' ').nth(4) else { continue };
         let mut details = details.split(' ');
         match (details.next(), details.nth(1)) {
             (Some("cgroup"), Some(options)) => {
                 for option in options.split(',').filter(|option| *option != "rw") {
-                    own.entry(option.to_owned()).or_insert_with(|| PathBuf::from(place));
+                    own.entry(option.to_owned()).or_insert_with(|| PathBuf::from(mount_point));
                 }
             }
             (Some("cgroup2"), _) => {
-                shared.get_or_insert_with(|| PathBuf::from(place));
+                shared.get_or_insert_with(|| PathBuf::from(mount_point));
             }
             _ => {}
         }
@@ -293,7 +295,7 @@ fn hierarchies(table: &str) -> (BTreeMap<String, PathBuf>, Option<PathBuf>) {
     (own, shared)
 }
 
-fn words(file: &Path) -> BTreeSet<String> {
+fn read_words(file: &Path) -> BTreeSet<String> {
     let text = fs::read_to_string(file).unwrap_or_default();
     text.split_whitespace().map(ToOwned::to_owned).collect()
 }

@@ -30,7 +30,7 @@ const UNIFIED: &str = "\
 ";
 
 #[test]
-fn finds_controllers_that_share_a_hierarchy_or_have_their_own() {
+fn cgroup_controllers_are_found_in_shared_and_separate_hierarchies() {
     let place = |name: &str| PathBuf::from("/sys/fs/cgroup").join(name);
     let own = [
         ("cpu", "cpu,cpuacct"),
@@ -43,12 +43,12 @@ fn finds_controllers_that_share_a_hierarchy_or_have_their_own() {
 }
 
 #[test]
-fn finds_the_one_hierarchy_of_a_newer_host() {
+fn the_unified_cgroup_hierarchy_is_found() {
     assert_eq!(hierarchies(UNIFIED), (BTreeMap::new(), Some(PathBuf::from("/sys/fs/cgroup"))));
 }
 
 #[test]
-fn finds_nothing_in_a_table_without_groups() {
+fn a_mount_table_without_cgroups_gives_no_hierarchies() {
     assert_eq!(hierarchies("nonsense\n1 2 3\n4 5 6 - cgroup\n"), (BTreeMap::new(), None));
 }
 
@@ -85,7 +85,7 @@ fn check_limits(kind: CgroupVersion, expected: &[(&str, &str)]) {
 }
 
 #[test]
-fn sets_limits_in_hierarchies_of_the_first_kind() {
+fn limits_are_written_to_cgroup_v1_hierarchies() {
     check_limits(
         CgroupVersion::First,
         &[
@@ -99,7 +99,7 @@ fn sets_limits_in_hierarchies_of_the_first_kind() {
 }
 
 #[test]
-fn sets_limits_in_a_hierarchy_of_the_second_kind() {
+fn limits_are_written_to_a_cgroup_v2_hierarchy() {
     check_limits(
         CgroupVersion::Second,
         &[
@@ -119,7 +119,7 @@ fn check_out_of_memory(kind: CgroupVersion, file: &str, text: &str, expected: bo
 }
 
 #[test]
-fn sees_whom_the_kernel_killed_for_memory() {
+fn an_oom_kill_is_detected_in_the_cgroup() {
     let control = |count| format!("oom_kill_disable 0\nunder_oom 0\noom_kill {count}\n");
     check_out_of_memory(CgroupVersion::First, "memory.oom_control", &control(0), false);
     check_out_of_memory(CgroupVersion::First, "memory.oom_control", &control(2), true);

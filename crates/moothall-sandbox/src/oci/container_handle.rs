@@ -19,24 +19,24 @@ use crate::spawner::ChildProcess;
 use crate::{ContainerRef, ProcessId, SandboxError, SandboxHandle};
 
 /// How long a runtime may take to notice that its container is dead.
-const DYING: Duration = Duration::from_secs(5);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long to read the output of a runtime that failed to start.
-const LISTENING: Duration = Duration::from_millis(500);
+const STDERR_READ_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// How many bytes of a runtime's standard error are kept.
-const LAST_WORDS: usize = 2048;
+const STDERR_TAIL_BYTES: usize = 2048;
 
 /// Ends a container. Created before any other resource, so that dropping it cleans up everything.
 #[derive(Debug)]
 pub(crate) struct OciHandle {
     /// `None` once cleanup has started.
-    remains: Option<ContainerCleanup>,
+    cleanup: Option<ContainerCleanup>,
     name: String,
     group: SandboxCgroup,
-    words: RuntimeStderrTail,
+    stderr_tail: RuntimeStderrTail,
     /// Signals the end of the runtime's standard error.
-    silence: Option<oneshot::Receiver<()>>,
+    stderr_closed: Option<oneshot::Receiver<()>>,
 }
 
 /// Resources to clean up.
@@ -57,24 +57,24 @@ impl OciHandle {
         folder: PathBuf,
     ) -> Self {
         let name = record.record().name.clone();
-        let remains =
+        let cleanup =
             ContainerCleanup { record, container, group: group.clone(), folder, process: None };
         Self {
-            remains: Some(remains),
+            cleanup: Some(cleanup),
             name,
             group,
-            words: RuntimeStderrTail::default(),
-            silence: None,
+            stderr_tail: RuntimeStderrTail::default(),
+            stderr_closed: None,
         }
     }
 
     /// Records the started runtime process.
     pub(crate) fn started(&mut self, mut process: ChildProcess) -> Result<(), SandboxError> {
-        self.silence = process.take_stderr().map(|stderr| self.words.listen(stderr));
-        let Some(remains) = &mut self.remains else { return Ok(()) };
+        self.stderr_closed = process.take_stderr().map(|stderr| self.stderr_tail.collect(stderr));
+        let Some(cleanup) = &mut self.cleanup else { return Ok(()) };
         let running = i32::try_from(process.id()).ok().and_then(ProcessId::of);
-        remains.process = Some(process);
-        remains.record.update(|leaves| leaves.processes.extend(running))
+        cleanup.process = Some(process);
+        cleanup.record.update(|list| list.processes.extend(running))
     }
 
     /// Applies the CPU limit once the agent is ready and before any program runs.
@@ -83,11 +83,11 @@ impl OciHandle {
     }
 
     /// Returns the runtime's error output after a failed start.
-    pub(crate) async fn hear_out(&mut self) -> String {
-        if let Some(silence) = self.silence.take() {
-            let _ = tokio::time::timeout(LISTENING, silence).await;
+    pub(crate) async fn read_stderr(&mut self) -> String {
+        if let Some(stderr_closed) = self.stderr_closed.take() {
+            let _ = tokio::time::timeout(STDERR_READ_TIMEOUT, stderr_closed).await;
         }
-        self.words.text()
+        self.stderr_tail.text()
     }
 }
 
@@ -97,8 +97,8 @@ impl SandboxHandle for OciHandle {
     }
 
     fn assign(&mut self, labels: &SandboxLabels) {
-        if let Some(remains) = &mut self.remains {
-            remains.record.assign(labels);
+        if let Some(cleanup) = &mut self.cleanup {
+            cleanup.record.assign(labels);
         }
     }
 
@@ -106,15 +106,15 @@ impl SandboxHandle for OciHandle {
         self.group.was_out_of_memory()
     }
 
-    fn last_words(&mut self) -> String {
-        self.words.text()
+    fn stderr_tail(&mut self) -> String {
+        self.stderr_tail.text()
     }
 
     fn finish(mut self: Box<Self>) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-        let remains = self.remains.take();
+        let cleanup = self.cleanup.take();
         Box::pin(async {
-            if let Some(remains) = remains {
-                remains.clear().await;
+            if let Some(cleanup) = cleanup {
+                cleanup.run().await;
             }
         })
     }
@@ -122,25 +122,25 @@ impl SandboxHandle for OciHandle {
 
 impl Drop for OciHandle {
     fn drop(&mut self) {
-        let Some(remains) = self.remains.take() else { return };
-        remains.group.kill();
+        let Some(cleanup) = self.cleanup.take() else { return };
+        cleanup.group.kill();
         // Outside of a Tokio runtime, the reaper does the rest.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(remains.clear());
+            runtime.spawn(cleanup.run());
         }
     }
 }
 
 impl ContainerCleanup {
-    async fn clear(mut self) {
+    async fn run(mut self) {
         let group = self.group.clone();
         let _ = tokio::task::spawn_blocking(move || group.kill()).await;
         if let Some(mut process) = self.process.take() {
             // The runtime notices that its container is dead and exits.
-            let gone = tokio::time::timeout(DYING, process.wait()).await;
+            let gone = tokio::time::timeout(EXIT_TIMEOUT, process.wait()).await;
             if gone.is_err() {
                 process.kill();
-                let _ = tokio::time::timeout(DYING, process.wait()).await;
+                let _ = tokio::time::timeout(EXIT_TIMEOUT, process.wait()).await;
             }
         }
         let _ = tokio::task::spawn_blocking(move || self.remove()).await;
@@ -150,7 +150,7 @@ impl ContainerCleanup {
     fn remove(self) {
         let Self { record, container, group, folder, process: _ } = self;
         let name = record.record().name.clone();
-        if group.holds_nothing() {
+        if group.has_no_controllers() {
             // Without cgroups the container's processes have not been killed yet. With cgroups the
             // container is dead and its state is in our folder, so the runtime's own cleanup is not
             // needed.
@@ -191,22 +191,22 @@ struct RuntimeStderrTail(Arc<Mutex<Vec<u8>>>);
 
 impl RuntimeStderrTail {
     /// Reads until the end of the stream and then signals the receiver.
-    fn listen(&self, stderr: ChildStderr) -> oneshot::Receiver<()> {
+    fn collect(&self, stderr: ChildStderr) -> oneshot::Receiver<()> {
         let kept = Arc::clone(&self.0);
-        let (over, is_over) = oneshot::channel();
+        let (closed, on_closed) = oneshot::channel();
         tokio::spawn(async move {
             if let Ok(mut stderr) = pipe::Receiver::from_owned_fd(OwnedFd::from(stderr)) {
-                let mut piece = [0; LAST_WORDS];
+                let mut piece = [0; STDERR_TAIL_BYTES];
                 while let Ok(read @ 1..) = stderr.read(&mut piece).await {
                     let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
                     kept.extend_from_slice(&piece[..read]);
-                    let too_many = kept.len().saturating_sub(LAST_WORDS);
+                    let too_many = kept.len().saturating_sub(STDERR_TAIL_BYTES);
                     kept.drain(..too_many);
                 }
             }
-            let _ = over.send(());
+            let _ = closed.send(());
         });
-        is_over
+        on_closed
     }
 
     /// The text as a single line.
@@ -215,12 +215,12 @@ impl RuntimeStderrTail {
         let text = String::from_utf8_lossy(&kept);
         text.split(|c: char| c.is_control()).map(str::trim).filter(|line| !line.is_empty()).fold(
             String::new(),
-            |mut words, line| {
-                if !words.is_empty() {
-                    words.push_str("; ");
+            |mut joined, line| {
+                if !joined.is_empty() {
+                    joined.push_str("; ");
                 }
-                words.push_str(line);
-                words
+                joined.push_str(line);
+                joined
             },
         )
     }

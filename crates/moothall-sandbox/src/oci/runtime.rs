@@ -12,7 +12,7 @@ use crate::runtime_version::{RUNSC_MINIMUM, release_date};
 use crate::{EngineName, SandboxError};
 
 /// Folders searched in addition to `PATH`, which may lack the `sbin` folders.
-const MORE_FOLDERS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
+const EXTRA_FOLDERS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
 /// gVisor's own memory, added to the program's limit. Measured: 54 MB.
 const GVISOR_BYTES: u64 = 60 << 20;
@@ -75,7 +75,7 @@ impl OciRuntimeKind {
     }
 
     /// What enforces the limit of a controller.
-    pub(crate) fn holder(self, controller: CgroupController) -> String {
+    pub(crate) fn enforced_by(self, controller: CgroupController) -> String {
         match (self, controller) {
             (Self::Runsc, CgroupController::Memory) => {
                 format!("host cgroup, with {} MiB for gvisor", GVISOR_BYTES >> 20)
@@ -112,7 +112,7 @@ pub(crate) struct OciRuntime {
 pub(crate) fn program(name: EngineName) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
-        .chain(MORE_FOLDERS.map(PathBuf::from))
+        .chain(EXTRA_FOLDERS.map(PathBuf::from))
         .map(|folder| folder.join(name.as_str()))
         .find(|file| file.is_absolute() && file.is_file())
 }
@@ -123,13 +123,13 @@ impl OciRuntime {
         let name = kind.name().as_str();
         let missing = || SandboxError::Missing { program: name.to_owned() };
         let program = program(kind.name()).ok_or_else(missing)?;
-        let said = Command::new(&program)
+        let output = Command::new(&program)
             .arg("--version")
             .stdin(Stdio::null())
             .output()
             .map_err(SandboxError::host(format!("cannot run {name} to get its version")))?;
-        let said = String::from_utf8_lossy(&said.stdout);
-        let version = version_in(&said).ok_or_else(|| SandboxError::Start {
+        let output = String::from_utf8_lossy(&output.stdout);
+        let version = version_in(&output).ok_or_else(|| SandboxError::Start {
             engine: name.to_owned(),
             problem: "it does not report a version".to_owned(),
         })?;
@@ -140,7 +140,7 @@ impl OciRuntime {
     pub(crate) fn check(&self, cgroups: &CgroupSupport) -> Result<(), SandboxError> {
         let problem = if !rustix::process::geteuid().is_root() {
             "it needs root, because limits need control groups; without root, use microvm"
-        } else if self.kind == OciRuntimeKind::Crun && cgroups.are_hybrid() {
+        } else if self.kind == OciRuntimeKind::Crun && cgroups.is_hybrid() {
             "the host has cgroups in hybrid mode, which crun does not support; use runc instead"
         } else {
             return Ok(());
@@ -192,8 +192,8 @@ impl OciRuntime {
 }
 
 /// Extracts the version from output such as `runc version 1.1.5`.
-fn version_in(said: &str) -> Option<String> {
-    let (_, version) = said.lines().next()?.split_once(" version ")?;
+fn version_in(output: &str) -> Option<String> {
+    let (_, version) = output.lines().next()?.split_once(" version ")?;
     let fits = |c: char| c.is_ascii_alphanumeric() || "+-.~_".contains(c);
     let version: String = version.trim().chars().take_while(|c| fits(*c)).take(64).collect();
     (!version.is_empty()).then_some(version)

@@ -6,7 +6,7 @@ fn check_version(said: &str, expected: Option<&str>) {
 }
 
 #[test]
-fn reads_what_the_runtimes_say_about_themselves() {
+fn runtime_versions_are_parsed() {
     check_version("runsc version 0.0~20240729.0\nspec: 1.1.0\n", Some("0.0~20240729.0"));
     check_version("runc version 1.1.5+ds1\ncommit: x\n", Some("1.1.5+ds1"));
     check_version("crun version 1.8.1\n", Some("1.8.1"));
@@ -51,14 +51,14 @@ fn runs_gvisor_with_flags_that_its_version_knows() {
 }
 
 #[test]
-fn has_runc_keep_the_counters() {
+fn runc_is_started_with_the_keep_flag() {
     let runc = ["--root", "/s", "run", "--keep", "--bundle", "/b", "mh1"];
     check_flags(OciRuntimeKind::Runc, "1.1.5", &runc);
     check_flags(OciRuntimeKind::Crun, "1.8.1", &["--root", "/s", "run", "--bundle", "/b", "mh1"]);
 }
 
 #[test]
-fn counts_what_a_sandbox_needs_beside_its_program() {
+fn cgroup_limits_include_the_overhead_of_the_sandbox() {
     let limits = SandboxLimits { pids: 64, memory_bytes: 256 << 20, ..SandboxLimits::default() };
     let runc = CgroupLimits { memory_bytes: 256 << 20, pids: 65, cpu_quota: 500_000 };
     assert_eq!(OciRuntimeKind::Runc.resources(&limits), runc);
@@ -67,7 +67,7 @@ fn counts_what_a_sandbox_needs_beside_its_program() {
 }
 
 #[test]
-fn leaves_room_to_start_under_the_smallest_limits() {
+fn the_smallest_limits_still_allow_a_sandbox_to_start() {
     let limits = SandboxLimits { pids: 1, cpu_permille: 1, ..SandboxLimits::default() };
     let expected = CgroupLimits { memory_bytes: 256 << 20, pids: 20, cpu_quota: 1000 };
     assert_eq!(OciRuntimeKind::Crun.resources(&limits), expected);

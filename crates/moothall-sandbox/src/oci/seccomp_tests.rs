@@ -11,14 +11,14 @@ fn actions(kernel: SandboxKernel, call: &str) -> Vec<String> {
 }
 
 #[test]
-fn refuses_what_it_does_not_name() {
+fn the_seccomp_profile_refuses_unlisted_calls() {
     let profile = profile(SandboxKernel::Host);
     assert_eq!(profile["defaultAction"], "SCMP_ACT_ERRNO");
     assert_eq!(profile["defaultErrnoRet"], 1);
 }
 
 #[test]
-fn names_nothing_that_changes_the_host_or_looks_into_others() {
+fn the_seccomp_profile_allows_no_dangerous_calls() {
     let forbidden = [
         "mount",
         "umount2",
@@ -78,12 +78,12 @@ fn names_nothing_that_changes_the_host_or_looks_into_others() {
 }
 
 #[test]
-fn names_every_call_once() {
+fn the_seccomp_profile_lists_every_call_once() {
     assert_eq!(ALLOWED.iter().collect::<BTreeSet<_>>().len(), ALLOWED.len());
 }
 
 #[test]
-fn makes_a_c_library_take_the_clone_that_can_be_filtered() {
+fn the_seccomp_profile_refuses_clone3_so_that_clone_is_used() {
     assert_eq!(actions(SandboxKernel::Host, "clone3"), ["SCMP_ACT_ERRNO"]);
     assert_eq!(actions(SandboxKernel::Gvisor, "clone3"), ["SCMP_ACT_ALLOW"]);
     assert_eq!(actions(SandboxKernel::Host, "clone"), ["SCMP_ACT_ALLOW"]);

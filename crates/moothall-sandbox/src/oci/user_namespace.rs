@@ -24,16 +24,16 @@ pub enum UserNamespace {
 /// unused, and no distribution assigns them to users.
 const FIRST_ID: u32 = 0x7000_0000;
 /// Number of ids per container.
-const IDS: u32 = 1 << 16;
+const IDS_PER_CONTAINER: u32 = 1 << 16;
 /// Number of id ranges. Separate ranges keep the kernel's per-user counters apart.
-const RANGES: u32 = 4_000;
+const ID_RANGES: u32 = 4_000;
 
 /// Folders that exist on every distribution. One of them is mounted over in the runtime's mount
 /// namespace.
-const STAGES: [&str; 4] = ["/mnt", "/media", "/srv", "/opt"];
+const STAGE_FOLDERS: [&str; 4] = ["/mnt", "/media", "/srv", "/opt"];
 
 /// Folders of base system programs.
-const PROGRAMS: [&str; 4] = ["/usr/bin", "/bin", "/usr/sbin", "/sbin"];
+const PROGRAM_FOLDERS: [&str; 4] = ["/usr/bin", "/bin", "/usr/sbin", "/sbin"];
 
 /// Waits like `GATE`, then mounts the image (`$2`) and the agent (`$3`) below the stage (`$1`).
 const STAGING_GATE: &str = r#"
@@ -56,12 +56,12 @@ impl IdRange {
     pub(crate) fn of(id: &str) -> Self {
         let sum =
             id.bytes().fold(0_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
-        Self { first: FIRST_ID + (sum % RANGES) * IDS }
+        Self { first: FIRST_ID + (sum % ID_RANGES) * IDS_PER_CONTAINER }
     }
 
     /// Id mappings for the bundle, the same for users and groups.
     pub(crate) fn mappings(self) -> Value {
-        json!([{ "containerID": 0, "hostID": self.first, "size": IDS }])
+        json!([{ "containerID": 0, "hostID": self.first, "size": IDS_PER_CONTAINER }])
     }
 }
 
@@ -108,7 +108,7 @@ impl UserNamespaceSupport {
             let is_folder = Path::new(stage).symlink_metadata().is_ok_and(|found| found.is_dir());
             is_folder && !needed.iter().any(|path| path.starts_with(stage))
         };
-        let folder = STAGES.into_iter().find(is_free)?;
+        let folder = STAGE_FOLDERS.into_iter().find(is_free)?;
         Some(MountStage { folder: PathBuf::from(folder) })
     }
 
@@ -142,7 +142,7 @@ impl MountStage {
 
 /// Whether this process's id map covers all container ids. Inside a container it may not.
 fn has_ids(map: &str) -> bool {
-    let last = u64::from(FIRST_ID) + u64::from(RANGES) * u64::from(IDS);
+    let last = u64::from(FIRST_ID) + u64::from(ID_RANGES) * u64::from(IDS_PER_CONTAINER);
     map.lines().any(|line| {
         let mut numbers = line.split_whitespace().map(str::parse::<u64>);
         match (numbers.next(), numbers.next(), numbers.next()) {
@@ -155,7 +155,7 @@ fn has_ids(map: &str) -> bool {
 }
 
 fn find_program(name: &str) -> Option<PathBuf> {
-    PROGRAMS.iter().map(|folder| Path::new(folder).join(name)).find(|path| path.is_file())
+    PROGRAM_FOLDERS.iter().map(|folder| Path::new(folder).join(name)).find(|path| path.is_file())
 }
 
 #[cfg(test)]

@@ -125,7 +125,7 @@ async fn it_holds_what_a_probe_tries_and_says_what_it_is(engine: EngineName) {
     assert!(expected.contains(&attestation.class), "{attestation:?}");
     assert_eq!(attestation.engine, engine.as_str());
     assert_eq!(attestation.limits, SandboxLimits::default());
-    assert_eq!(attestation.not_held(), Vec::<LimitName>::new());
+    assert_eq!(attestation.unenforced_limits(), Vec::<LimitName>::new());
     // Nine from inside; QEMU is additionally confined by the jail.
     let walls = if engine == EngineName::Microvm { 3 } else { 0 };
     assert_eq!(attestation.self_tests.len(), 9 + walls);
@@ -297,7 +297,7 @@ async fn a_workflow_runs_inside_and_its_effects_outside(engine: EngineName) {
         usage_basis: UsageBasis::Reported,
         cost_micro_usd: None,
     });
-    let step = lease.session().tell_result(id.clone(), reply.clone()).await.unwrap();
+    let step = lease.session().resume_workflow(id.clone(), reply.clone()).await.unwrap();
     assert_eq!(step, StepSummary::of(outside.resume(&id, reply).unwrap()).unwrap());
     lease.end().await;
 }
@@ -308,28 +308,28 @@ async fn a_named_sandbox_comes_back_from_its_rest_with_its_files(engine: EngineN
     let run = "0190b3c4-0000-7000-8000-000000000001".parse().unwrap();
     let spec = SandboxSpec { image: "python".to_owned(), limits: SandboxLimits::default() };
     let labels = SandboxLabels::default();
-    let mut visit = named.visit(&run, "m7", &spec, &labels).await.unwrap();
-    let lease = visit.lease().unwrap();
+    let mut guard = named.acquire(&run, "m7", &spec, &labels).await.unwrap();
+    let lease = guard.lease().unwrap();
     let first = lease.name().to_owned();
     lease.session().put(Place::Workspace, &path("logs/i1"), b"hi").await.unwrap();
-    drop(visit);
-    named.rest(&run, "m7").await.unwrap();
-    let mut visit = named.visit(&run, "m7", &spec, &labels).await.unwrap();
-    let lease = visit.lease().unwrap();
+    drop(guard);
+    named.suspend(&run, "m7").await.unwrap();
+    let mut guard = named.acquire(&run, "m7", &spec, &labels).await.unwrap();
+    let lease = guard.lease().unwrap();
     assert_ne!(lease.name(), first);
     // A file cannot be created twice, which shows from outside that it exists.
     let again = lease.session().put(Place::Workspace, &path("logs/i1"), b"x").await;
     assert!(again.unwrap_err().to_string().contains("File exists"));
-    drop(visit);
-    named.forget(&run).await;
+    drop(guard);
+    named.end_run(&run).await;
 }
 
 async fn one_from_the_pool_was_never_used(engine: EngineName) {
     let world = open(engine, 2).await;
     let spec = SandboxSpec { image: "python".to_owned(), limits: SandboxLimits::default() };
-    world.sandboxes.expect(&spec);
+    world.sandboxes.prewarm(&spec);
     if world.sandboxes.engine().is_worth_pooling() {
-        while world.sandboxes.waiting(&spec) < 2 {
+        while world.sandboxes.idle_count(&spec) < 2 {
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
         }
     }

@@ -41,7 +41,7 @@ fn entries(folder: &Path) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn image_comes_out_the_same_in_another_folder_and_is_kept_after_that() {
+async fn an_image_build_is_reproducible_in_another_directory() {
     let folder = tempfile::tempdir().unwrap();
     let recipe = ImageRecipe::named("debate").unwrap();
     let one = ImageStore::at(folder.path().join("one"));
@@ -65,7 +65,7 @@ async fn image_comes_out_the_same_in_another_folder_and_is_kept_after_that() {
 }
 
 #[tokio::test]
-async fn damaged_image_is_found_and_mended_by_building_it_again() {
+async fn a_damaged_image_is_detected_and_repaired_by_a_rebuild() {
     let folder = tempfile::tempdir().unwrap();
     let store = ImageStore::at(folder.path());
     let recipe = ImageRecipe::named("debate").unwrap();
@@ -87,7 +87,7 @@ async fn damaged_image_is_found_and_mended_by_building_it_again() {
 }
 
 #[tokio::test]
-async fn build_that_is_cancelled_leaves_nothing_behind() {
+async fn a_cancelled_image_build_leaves_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
     let store = ImageStore::at(folder.path());
     let recipe = ImageRecipe::named("debate").unwrap();

@@ -26,10 +26,10 @@ const FOLDER: &str = "MOOTHALL_TEST_LEAK_FOLDER";
 const SEED: &str = "MOOTHALL_TEST_LEAK_SEED";
 
 /// Time limit without progress. It covers building the first template.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TEST_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// How long dying processes may take to disappear.
-const DYING: Duration = Duration::from_secs(30);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A pseudorandom generator with a fixed seed (SplitMix64).
 struct Dice(u64);
@@ -135,7 +135,7 @@ impl Life {
     }
 
     fn line(&self) -> String {
-        self.lines.recv_timeout(PATIENCE).expect("an execution ends in time")
+        self.lines.recv_timeout(TEST_TIMEOUT).expect("an execution ends in time")
     }
 
     fn kill(mut self, done: &mut Done) {

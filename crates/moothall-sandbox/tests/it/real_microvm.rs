@@ -39,7 +39,7 @@ fn hello() -> ExecuteRequest {
 }
 
 #[tokio::test]
-async fn a_microvm_holds_what_the_probe_tries_and_runs_a_program() {
+async fn a_microvm_passes_the_probe_and_runs_a_program() {
     let registry = tempfile::tempdir().unwrap();
     let engine: Arc<dyn SandboxEngine> =
         Arc::new(MicroVmEngine::open(options(&registry)).await.unwrap());
@@ -53,14 +53,14 @@ async fn a_microvm_holds_what_the_probe_tries_and_runs_a_program() {
         sandboxes.execute(&SandboxLabels::default(), &hello(), &inputs, None).await.unwrap();
     assert_eq!(executed.execution.exit, ExecutionExit::Exited { code: 0 });
     assert_eq!(executed.execution.stdout.text, "hello\n");
-    assert_eq!(executed.execution.attestation.not_held(), []);
+    assert_eq!(executed.execution.attestation.unenforced_limits(), []);
     executed.clean_up.await.unwrap();
     sandboxes.shut_down().await;
     assert_eq!(SandboxRegistry::list(registry.path()).unwrap(), []);
 }
 
 #[tokio::test]
-async fn a_host_without_qemu_is_told_what_to_install() {
+async fn a_host_without_qemu_gets_an_install_hint() {
     let registry = tempfile::tempdir().unwrap();
     let without = MicroVmOptions { qemu: "qemu-of-nowhere".into(), ..options(&registry) };
     match MicroVmEngine::open(without).await {

@@ -24,7 +24,7 @@ use self::ends::{
 use self::world::{World, cgroups, guest, images, path, printed, processes, request};
 
 /// Time limit of a case, even on a busy host.
-const PATIENCE: Duration = Duration::from_secs(180);
+const TEST_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// Runs the same cases on every runtime.
 macro_rules! on_every_runtime {
@@ -47,7 +47,7 @@ macro_rules! on_every_runtime {
         $($attribute)*
         async fn $case() {
             let world = super::World::of(moothall_sandbox::EngineName::$name).unwrap();
-            let case = tokio::time::timeout(super::PATIENCE, super::$case(world));
+            let case = tokio::time::timeout(super::TEST_TIMEOUT, super::$case(world));
             case.await.expect("the test in time");
         }
     };
@@ -112,7 +112,7 @@ except PermissionError:
     assert_eq!(execution.stderr, said("to stderr\n"));
     assert_eq!(executed.files, BTreeMap::from([(path("deep/left.txt"), b"left".to_vec())]));
     assert_eq!(execution.attestation.engine, world.name.as_str());
-    assert_eq!(execution.attestation.not_held(), Vec::<LimitName>::new());
+    assert_eq!(execution.attestation.unenforced_limits(), Vec::<LimitName>::new());
     executed.clean_up.await.unwrap();
 }
 
@@ -159,7 +159,7 @@ except (PermissionError, ProcessLookupError):
 
 /// Regression: the agent ran as the host's root, and programs as the host's user 1000.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn users_of_a_runc_container_are_no_users_of_the_host() {
+async fn users_of_a_runc_container_are_not_users_of_the_host() {
     let world = World::of(EngineName::Runc).unwrap();
     assert!(world.engine.version().ends_with(" (user namespace)"), "{}", world.engine.version());
     let spec = SandboxSpec { image: "python".to_owned(), limits: SandboxLimits::default() };
@@ -189,14 +189,14 @@ print(open('/proc/self/uid_map').read().split()[1], open('/proc/self/gid_map').r
 /// A host that lacks or forbids user namespaces can still run containers, and their version says
 /// so.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn runc_container_without_a_user_namespace_says_so() {
+async fn a_runc_container_without_a_user_namespace_is_reported() {
     let world = World::of(EngineName::Runc).unwrap();
     let plain = world.engine.without_user_namespace().unwrap();
     assert!(plain.version().ends_with(" (no user namespace)"), "{}", plain.version());
     assert!(plain.without_user_namespace().is_none());
     let spec = SandboxSpec { image: "python".to_owned(), limits: SandboxLimits::default() };
-    let vessel = plain.start(&spec, &world.labels()).await.unwrap();
-    drop(vessel);
+    let sandbox = plain.start(&spec, &world.labels()).await.unwrap();
+    drop(sandbox);
     wait_until(|| world.leftovers().is_empty(), || format!("{:?}", world.leftovers())).await;
 }
 
@@ -268,10 +268,10 @@ print(os.path.getsize('out/plot.png') > 1000)
 
 async fn runs_an_image_without_a_root_file_system(world: World) {
     let spec = SandboxSpec { image: "debate".to_owned(), limits: SandboxLimits::default() };
-    let vessel = world.engine.start(&spec, &world.labels()).await.unwrap();
-    let name = vessel.end.name().to_owned();
+    let sandbox = world.engine.start(&spec, &world.labels()).await.unwrap();
+    let name = sandbox.end.name().to_owned();
     assert!(!processes(&name).is_empty());
-    vessel.end.finish().await;
+    sandbox.end.finish().await;
     assert_eq!(world.leftovers(), BTreeSet::new());
 }
 

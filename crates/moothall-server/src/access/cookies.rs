@@ -39,7 +39,7 @@ impl SessionCookie {
             .filter(|(name, _)| *name == self.name)
             .map(|(_, value)| value);
         match (found.next(), found.next()) {
-            (Some(secret), None) => Some(Credential::sent(secret)),
+            (Some(secret), None) => Some(Credential::from_client(secret)),
             _ => None,
         }
     }

@@ -6,10 +6,10 @@ fn headers(values: &[&str]) -> HeaderMap {
 }
 
 #[test]
-fn cookie_is_for_one_server_and_for_no_script() {
+fn the_session_cookie_is_bound_to_one_server_and_http_only() {
     let check = |origin: &str, expected: &str| {
         let given =
-            SessionCookie::of(origin).give(&Credential::sent("s3"), Duration::from_secs(60));
+            SessionCookie::of(origin).give(&Credential::from_client("s3"), Duration::from_secs(60));
         assert_eq!(given.unwrap().to_str().unwrap(), expected);
     };
     check(
@@ -27,7 +27,7 @@ fn cookie_is_for_one_server_and_for_no_script() {
 }
 
 #[test]
-fn session_is_read_among_others_and_never_guessed() {
+fn the_session_cookie_is_read_among_other_cookies() {
     let cookies = SessionCookie::of("http://127.0.0.1:7777");
     let read =
         |values: &[&str]| cookies.read(&headers(values)).map(|secret| secret.reveal().to_owned());

@@ -14,10 +14,10 @@ use super::{AccessControl, AccessMode};
 use crate::{ApiProblem, CallerIdentity};
 
 /// Header that carries the CSRF token ("page word").
-pub(crate) const PAGE_WORD: HeaderName = HeaderName::from_static("x-moothall-page");
+pub(crate) const CSRF_HEADER: HeaderName = HeaderName::from_static("x-moothall-page");
 
 /// Minimum interval between two updates of a token's last use, since each is a write to the store.
-const NOTE_EVERY_MS: u64 = 60_000;
+const USE_RECORD_INTERVAL_MS: u64 = 60_000;
 
 /// Longer credentials are rejected without a lookup.
 const MAX_CREDENTIAL_BYTES: usize = 200;
@@ -47,10 +47,10 @@ pub(crate) async fn identify(
     if let RequestCredential::Session(_) = &with
         && matches!(caller, AccessCaller::Known(_))
         && changes(request.method())
-        && !says_its_word(request.headers(), page_word.as_ref())
+        && !has_csrf_token(request.headers(), page_word.as_ref())
     {
-        let words = "missing or wrong page token in a request that changes data";
-        return ApiProblem::new(StatusCode::FORBIDDEN, ErrorCode::PageWordMissing, words)
+        let message = "missing or wrong page token in a request that changes data";
+        return ApiProblem::new(StatusCode::FORBIDDEN, ErrorCode::PageWordMissing, message)
             .with_hint("send `page_word` from `GET /api/session` as the header `X-Moothall-Page`")
             .into_response();
     }
@@ -84,8 +84,8 @@ pub(crate) struct RequestSession {
 }
 
 fn credential(access: &AccessControl, headers: &HeaderMap) -> RequestCredential {
-    let mut told = headers.get_all(header::AUTHORIZATION).iter();
-    match (told.next(), told.next()) {
+    let mut authorization = headers.get_all(header::AUTHORIZATION).iter();
+    match (authorization.next(), authorization.next()) {
         (None, _) => match access.cookies.read(headers) {
             Some(secret) if secret.reveal().len() <= MAX_CREDENTIAL_BYTES => {
                 RequestCredential::Session(secret)
@@ -102,7 +102,7 @@ fn credential(access: &AccessControl, headers: &HeaderMap) -> RequestCredential 
                     if token.starts_with(Credential::TOKEN_PREFIX)
                         && token.len() <= MAX_CREDENTIAL_BYTES =>
                 {
-                    RequestCredential::Token(Credential::sent(token))
+                    RequestCredential::Token(Credential::from_client(token))
                 }
                 _ => RequestCredential::Other,
             }
@@ -149,11 +149,11 @@ async fn caller(
 
 /// Records the last use of a token. A failure is logged and does not fail the request.
 async fn note(access: &AccessControl, row: &TokenRow, now_ms: u64) {
-    let is_fresh = |at_ms: u64| at_ms.saturating_add(NOTE_EVERY_MS) > now_ms;
+    let is_fresh = |at_ms: u64| at_ms.saturating_add(USE_RECORD_INTERVAL_MS) > now_ms;
     if row.last_used_at_ms.is_some_and(is_fresh) {
         return;
     }
-    if let Err(error) = access.accounts.note_use(&row.id, now_ms).await {
+    if let Err(error) = access.accounts.record_use(&row.id, now_ms).await {
         tracing::warn!(target: "moothall::server", %error, token = %row.id, "could not record the use of a token");
     }
 }
@@ -167,10 +167,10 @@ fn changes(method: &Method) -> bool {
     !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
 }
 
-fn says_its_word(headers: &HeaderMap, page_word: Option<&Credential>) -> bool {
-    let said = headers.get(PAGE_WORD).and_then(|word| word.to_str().ok());
+fn has_csrf_token(headers: &HeaderMap, page_word: Option<&Credential>) -> bool {
+    let sent = headers.get(CSRF_HEADER).and_then(|word| word.to_str().ok());
     // Comparing hashes avoids a timing side channel.
     let matches =
-        |(said, word): (&str, &Credential)| Credential::sent(said).sha256() == word.sha256();
-    said.zip(page_word).is_some_and(matches)
+        |(sent, word): (&str, &Credential)| Credential::from_client(sent).sha256() == word.sha256();
+    sent.zip(page_word).is_some_and(matches)
 }

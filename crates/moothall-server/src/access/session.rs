@@ -9,7 +9,7 @@ use moothall_core::access::{AccessCaller, TeamMember};
 use moothall_store::{Credential, now_ms};
 use serde::Deserialize;
 
-use super::SESSION_LASTS;
+use super::SESSION_LIFETIME;
 use super::identify::RequestSession;
 use super::login_throttle::LoginAttempt;
 use crate::connections::PeerAddress;
@@ -35,16 +35,16 @@ pub(crate) async fn open(
     peer: Option<Extension<PeerAddress>>,
     QueryParams(query): QueryParams<LoginQuery>,
 ) -> Result<Response, ApiProblem> {
-    let Some(code) = query.code else { return Ok(page(StatusCode::OK, ENTER)) };
+    let Some(code) = query.code else { return Ok(page(StatusCode::OK, SIGN_IN_MESSAGE)) };
     let Some(attempt) = begin_attempt(&app, peer) else { return Ok(too_many_attempts()) };
-    let code = Credential::sent(&code);
+    let code = Credential::from_client(&code);
     let taken = app.access.accounts.take_login_code(&code.sha256(), now_ms()).await?;
     let Some(taken) = taken else {
         attempt.failed().await;
-        return Ok(page(StatusCode::UNAUTHORIZED, USED));
+        return Ok(page(StatusCode::UNAUTHORIZED, USED_LINK_MESSAGE));
     };
-    let begun = app.access.begin_session(taken.team, None, taken.scopes).await;
-    Ok(signed_in(&app, &begun.map_err(|error| ApiProblem::internal(&error))?))
+    let new_session = app.access.begin_session(taken.team, None, taken.scopes).await;
+    Ok(signed_in(&app, &new_session.map_err(|error| ApiProblem::internal(&error))?))
 }
 
 /// Exchanges a token for a session.
@@ -53,25 +53,25 @@ pub(crate) async fn enter(
     peer: Option<Extension<PeerAddress>>,
     form: Result<Form<LoginForm>, FormRejection>,
 ) -> Result<Response, ApiProblem> {
-    let Ok(Form(form)) = form else { return Ok(page(StatusCode::BAD_REQUEST, ENTER)) };
+    let Ok(Form(form)) = form else { return Ok(page(StatusCode::BAD_REQUEST, SIGN_IN_MESSAGE)) };
     let Some(attempt) = begin_attempt(&app, peer) else { return Ok(too_many_attempts()) };
-    let token = Credential::sent(form.token.trim());
+    let token = Credential::from_client(form.token.trim());
     let row = app.access.accounts.token(&token.sha256()).await?;
     let row = row.filter(|row| matches!(row.caller(now_ms()), AccessCaller::Known(_)));
     let Some(row) = row else {
         attempt.failed().await;
-        return Ok(page(StatusCode::UNAUTHORIZED, REFUSED));
+        return Ok(page(StatusCode::UNAUTHORIZED, REFUSED_MESSAGE));
     };
-    let begun = app.access.begin_session(row.team, Some(row.id), row.scopes).await;
-    Ok(signed_in(&app, &begun.map_err(|error| ApiProblem::internal(&error))?))
+    let new_session = app.access.begin_session(row.team, Some(row.id), row.scopes).await;
+    Ok(signed_in(&app, &new_session.map_err(|error| ApiProblem::internal(&error))?))
 }
 
 /// Returns the current session and the CSRF token that the page must send with changes.
 pub(crate) async fn show(
-    who: CallerIdentity,
+    caller: CallerIdentity,
     session: Option<Extension<RequestSession>>,
 ) -> Result<Json<SessionInfo>, ApiProblem> {
-    let TeamMember { owner, scopes, limits } = who.member()?.clone();
+    let TeamMember { owner, scopes, limits } = caller.member()?.clone();
     Ok(Json(SessionInfo {
         team: owner.team,
         token: owner.token,
@@ -103,7 +103,7 @@ fn begin_attempt(app: &AppState, peer: Option<Extension<PeerAddress>>) -> Option
 }
 
 fn too_many_attempts() -> Response {
-    let mut response = page(StatusCode::TOO_MANY_REQUESTS, TOO_MANY);
+    let mut response = page(StatusCode::TOO_MANY_REQUESTS, TOO_MANY_MESSAGE);
     response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
     response
 }
@@ -113,15 +113,15 @@ fn signed_in(app: &AppState, session: &Credential) -> Response {
     let mut headers = HeaderMap::new();
     headers.insert(header::LOCATION, HeaderValue::from_static("/"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    let cookie = app.access.cookies.give(session, SESSION_LASTS);
+    let cookie = app.access.cookies.give(session, SESSION_LIFETIME);
     headers.extend(cookie.map(|cookie| (header::SET_COOKIE, cookie)));
     (StatusCode::SEE_OTHER, headers).into_response()
 }
 
-const ENTER: &str = "Sign in with your access token.";
-const TOO_MANY: &str = "Too many failed attempts from your address. Try again in a moment.";
-const REFUSED: &str = "This token is unknown, expired or revoked.";
-const USED: &str = "This link has been used already or is older than ten minutes. \
+const SIGN_IN_MESSAGE: &str = "Sign in with your access token.";
+const TOO_MANY_MESSAGE: &str = "Too many failed attempts from your address. Try again in a moment.";
+const REFUSED_MESSAGE: &str = "This token is unknown, expired or revoked.";
+const USED_LINK_MESSAGE: &str = "This link has been used already or is older than ten minutes. \
                     Run <code>moothall login</code> for a new one.";
 
 const FORM: &str = r#"<form method="post" action="/login">

@@ -29,8 +29,8 @@ pub(crate) struct StreamPermit {
 impl StreamLimiter {
     /// Counts a stream of this caller until the permit is dropped. Callers without a token (the
     /// local user, or a session from a login link) are not limited.
-    pub(crate) fn open(&self, who: &CallerIdentity) -> Result<StreamPermit, ApiProblem> {
-        let token = match &who.0 {
+    pub(crate) fn open(&self, caller: &CallerIdentity) -> Result<StreamPermit, ApiProblem> {
+        let token = match &caller.0 {
             AccessCaller::Known(member) => member.owner.token.clone(),
             AccessCaller::Nobody
             | AccessCaller::Unknown

@@ -20,13 +20,13 @@ use crate::{ApiProblem, AppState, CallerIdentity};
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 
 /// Maximum lifetime of a token created over HTTP.
-const MOST_DAYS: u32 = 366;
+const MAX_DAYS: u32 = 366;
 
 pub(crate) async fn list(
     State(app): State<AppState>,
-    who: CallerIdentity,
+    caller: CallerIdentity,
 ) -> Result<Json<TokenList>, ApiProblem> {
-    let teams = TeamFilter::Only(who.owner()?.team);
+    let teams = TeamFilter::Only(caller.owner()?.team);
     let (rows, now_ms) = (app.access.accounts.tokens(teams).await?, now_ms());
     Ok(Json(TokenList { tokens: rows.iter().map(|row| summary(row, now_ms)).collect() }))
 }
@@ -35,7 +35,7 @@ pub(crate) async fn list(
 /// The secret is returned only in this response.
 pub(crate) async fn make(
     State(app): State<AppState>,
-    who: CallerIdentity,
+    caller: CallerIdentity,
     JsonBody(request): JsonBody<CreateTokenRequest>,
 ) -> Result<Response, ApiProblem> {
     let CreateTokenRequest {
@@ -47,12 +47,12 @@ pub(crate) async fn make(
         requests_a_minute,
     } = request;
     if label.len() > MAX_LABEL_BYTES || label.chars().any(char::is_control) {
-        let words =
+        let message =
             format!("`label` must have at most {MAX_LABEL_BYTES} bytes and no control characters");
-        return Err(ApiProblem::bad_request(words));
+        return Err(ApiProblem::bad_request(message));
     }
-    if !(1..=MOST_DAYS).contains(&days) {
-        return Err(ApiProblem::bad_request(format!("`days` must be between 1 and {MOST_DAYS}")));
+    if !(1..=MAX_DAYS).contains(&days) {
+        return Err(ApiProblem::bad_request(format!("`days` must be between 1 and {MAX_DAYS}")));
     }
     let Some((first, others)) = scopes.split_first() else {
         return Err(ApiProblem::bad_request("`scopes` must not be empty"));
@@ -61,11 +61,11 @@ pub(crate) async fn make(
     let secret = Credential::token().map_err(random)?;
     let id = random_token_id().map_err(random)?;
     let created_at_ms = now_ms();
-    let maker = who.member()?.clone();
+    let maker = caller.member()?.clone();
     let wanted = CredentialLimits {
-        runs_at_once: runs_at_once.or(Some(CredentialLimits::USUAL_RUNS)),
+        runs_at_once: runs_at_once.or(Some(CredentialLimits::DEFAULT_RUNS)),
         usd_a_day: micro_usd_a_day,
-        requests_a_minute: requests_a_minute.or(Some(CredentialLimits::USUAL_REQUESTS)),
+        requests_a_minute: requests_a_minute.or(Some(CredentialLimits::DEFAULT_REQUESTS)),
     };
     let ends_at_ms = created_at_ms.saturating_add(u64::from(days) * DAY_MS);
     let maker_ends_at_ms = expiry(&app, &maker.owner).await?;
@@ -75,7 +75,7 @@ pub(crate) async fn make(
         label,
         secret: secret.sha256(),
         scopes: others.iter().fold(ScopeSet::only(*first), |all, one| all.and(*one)),
-        limits: wanted.within(maker.limits),
+        limits: wanted.capped_by(maker.limits),
         created_at_ms,
         expires_at_ms: Some(maker_ends_at_ms.map_or(ends_at_ms, |end| ends_at_ms.min(end))),
     };
@@ -95,7 +95,7 @@ async fn expiry(app: &AppState, owner: &RunOwner) -> Result<Option<u64>, ApiProb
 /// Revokes a token of the caller's team. Tokens of other teams are reported as not found.
 pub(crate) async fn revoke(
     State(app): State<AppState>,
-    who: CallerIdentity,
+    caller: CallerIdentity,
     PathParams(token): PathParams<String>,
 ) -> Result<Json<TokenSummary>, ApiProblem> {
     let not_there = || {
@@ -104,13 +104,13 @@ pub(crate) async fn revoke(
     };
     let id: TokenId = token.parse().map_err(|_| not_there())?;
     let find = async || {
-        let teams = TeamFilter::Only(who.owner()?.team);
+        let teams = TeamFilter::Only(caller.owner()?.team);
         let rows = app.access.accounts.tokens(teams).await?;
         rows.into_iter().find(|row| row.id == id).ok_or_else(not_there)
     };
     let row = find().await?;
     let owner = RunOwner { team: row.team, token: None };
-    who.may_with(AccessScope::Admin, &owner)?;
+    caller.may_with(AccessScope::Admin, &owner)?;
     app.access.accounts.revoke_token(&id, now_ms()).await?;
     Ok(Json(summary(&find().await?, now_ms())))
 }

@@ -36,7 +36,7 @@ async fn first_header_is_complete_at_its_empty_line() {
 }
 
 #[tokio::test]
-async fn stream_with_a_prefix_gives_every_byte_once() {
+async fn a_prefixed_stream_returns_every_byte_once() {
     let (mut client, server) = tokio::io::duplex(64);
     let mut stream = PrefixedStream::new(Bytes::from_static(b"first "), server);
     client.write_all(b"second").await.unwrap();

@@ -10,7 +10,7 @@ fn is_open(handle: &ConnectionHandle) -> bool {
 }
 
 #[test]
-fn connections_without_a_request_make_room_first_and_idle_ones_next() {
+fn connections_without_a_request_are_closed_before_idle_ones() {
     let registry = registry(3, 9, 9);
     let admit = || Arc::new(registry.admit(None).unwrap());
     let (busy, idle, waiting) = (admit(), admit(), admit());

@@ -16,8 +16,8 @@ use crate::extract::QueryParams;
 use crate::times::rfc3339;
 use crate::{ApiProblem, AppState};
 
-const USUAL_LIMIT: usize = 50;
-const MOST: usize = 500;
+const DEFAULT_LIMIT: usize = 50;
+const MAX_LIMIT: usize = 500;
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct AuditQuery {
@@ -30,7 +30,7 @@ pub(crate) async fn show(
     Shared(app): Shared<AppState>,
     QueryParams(query): QueryParams<AuditQuery>,
 ) -> Result<Json<AuditPage>, ApiProblem> {
-    let limit = query.limit.unwrap_or(USUAL_LIMIT).clamp(1, MOST);
+    let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
     let known = &app.workspaces.all;
     let one = match &query.workspace {
         Some(id) => known.iter().find(|one| one.id == *id),
@@ -108,12 +108,12 @@ struct AuditSummary {
     kind: &'static str,
     drafts: Vec<DraftId>,
     path: Option<RelPath>,
-    words: Vec<String>,
+    details: Vec<String>,
 }
 
 fn row(line: &JournalLine) -> AuditRow {
-    let AuditSummary { kind, drafts, path, words } = says(&line.record.event);
-    let words = words.iter().filter(|text| !text.is_empty()).map(|text| escaped(text));
+    let AuditSummary { kind, drafts, path, details } = summarize(&line.record.event);
+    let words = details.iter().filter(|text| !text.is_empty()).map(|text| escaped(text));
     AuditRow {
         seq: line.head.seq,
         at: rfc3339(line.record.ts),
@@ -126,12 +126,12 @@ fn row(line: &JournalLine) -> AuditRow {
     }
 }
 
-fn says(event: &DraftEvent) -> AuditSummary {
-    let about = |kind, drafts: &[DraftId], words| AuditSummary {
+fn summarize(event: &DraftEvent) -> AuditSummary {
+    let about = |kind, drafts: &[DraftId], details| AuditSummary {
         kind,
         drafts: drafts.to_vec(),
         path: None,
-        words,
+        details,
     };
     match event {
         DraftEvent::Requested { draft, task, path, .. } => AuditSummary {
@@ -145,17 +145,17 @@ fn says(event: &DraftEvent) -> AuditSummary {
             about("submitted", drafts, vec![summary.clone()])
         }
         DraftEvent::Judged { drafts, action, findings, .. } => {
-            let mut words = vec![action.to_string()];
-            words.extend(findings.iter().map(|one| one.rule.to_string()));
-            about("judged", drafts, words)
+            let mut details = vec![action.to_string()];
+            details.extend(findings.iter().map(|one| one.rule.to_string()));
+            about("judged", drafts, details)
         }
         DraftEvent::Reviewed { drafts, say, reason, .. } => {
-            let said = match say {
+            let decision = match say {
                 ReviewDecision::Approve => "approved",
                 ReviewDecision::Reject => "rejected",
                 ReviewDecision::SendBack => "sent back",
             };
-            about("reviewed", drafts, vec![said.to_owned(), reason.clone()])
+            about("reviewed", drafts, vec![decision.to_owned(), reason.clone()])
         }
         DraftEvent::Applying { drafts, undo: false, .. } => about("applying", drafts, Vec::new()),
         DraftEvent::Applying { drafts, undo: true, .. } => about("reverting", drafts, Vec::new()),
@@ -171,8 +171,8 @@ fn says(event: &DraftEvent) -> AuditSummary {
             ..about("salvaged", &[], vec![kept_as.clone()])
         },
         DraftEvent::Rebased { draft, clean, .. } => {
-            let words = if *clean { "clean" } else { "with conflict markers" };
-            about("rebased", &[*draft], vec![words.to_owned()])
+            let result = if *clean { "clean" } else { "with conflict markers" };
+            about("rebased", &[*draft], vec![result.to_owned()])
         }
         DraftEvent::Withdrawn { draft } => about("withdrawn", &[*draft], Vec::new()),
         DraftEvent::Expired { draft } => about("expired", &[*draft], Vec::new()),

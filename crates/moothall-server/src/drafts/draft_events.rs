@@ -27,10 +27,10 @@ use crate::times::rfc3339;
 use crate::{ApiProblem, AppState, CallerIdentity};
 
 /// How often journals are polled for records from other processes.
-const LOOK_AGAIN: Duration = Duration::from_millis(300);
+const POLL_INTERVAL: Duration = Duration::from_millis(300);
 
 /// How often expired drafts are closed.
-const TIDY_EVERY: Duration = Duration::from_secs(10 * 60);
+const CLEANUP_INTERVAL: Duration = Duration::from_secs(10 * 60);
 
 /// Notifies streams that a journal may have grown.
 #[derive(Debug)]
@@ -43,8 +43,8 @@ impl Default for DraftNotifier {
 }
 
 impl DraftNotifier {
-    pub(crate) fn ring(&self) {
-        self.0.send_modify(|rung| *rung += 1);
+    pub(crate) fn notify(&self) {
+        self.0.send_modify(|count| *count += 1);
     }
 }
 
@@ -80,39 +80,39 @@ impl WorkspaceRegistry {
     /// Polls the journals for records from other processes until `closing` is cancelled. One poll
     /// serves all streams.
     pub async fn watch(self: Arc<Self>, closing: CancellationToken) {
-        let mut looks = tokio::time::interval(LOOK_AGAIN);
-        looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut ticks = tokio::time::interval(POLL_INTERVAL);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut heads: BTreeMap<String, u64> = BTreeMap::new();
-        let mut tidied: Option<Instant> = None;
+        let mut last_cleanup: Option<Instant> = None;
         loop {
             tokio::select! {
                 () = closing.cancelled() => return,
-                _ = looks.tick() => {}
+                _ = ticks.tick() => {}
             }
-            let tidy = tidied.is_none_or(|at| at.elapsed() >= TIDY_EVERY);
-            if tidy {
-                tidied = Some(Instant::now());
+            let clean_up = last_cleanup.is_none_or(|at| at.elapsed() >= CLEANUP_INTERVAL);
+            if clean_up {
+                last_cleanup = Some(Instant::now());
             }
             for one in &self.all {
-                if let Some(head) = look(one, tidy).await
+                if let Some(head) = poll_workspace(one, clean_up).await
                     && heads.insert(one.id.clone(), head) != Some(head)
                 {
-                    self.bell.ring();
+                    self.notifier.notify();
                 }
             }
         }
     }
 }
 
-async fn look(one: &ServedWorkspace, tidy: bool) -> Option<u64> {
+async fn poll_workspace(one: &ServedWorkspace, clean_up: bool) -> Option<u64> {
     let store = Arc::clone(&one.store);
-    let looked = tokio::task::spawn_blocking(move || {
-        if tidy {
+    let polled = tokio::task::spawn_blocking(move || {
+        if clean_up {
             store.tidy()?;
         }
         store.catch_up()
     });
-    match looked.await {
+    match polled.await {
         Ok(Ok(head)) => Some(head),
         Ok(Err(error)) => {
             tracing::warn!(target: "moothall::server", %error, "cannot read a draft journal");
@@ -130,13 +130,13 @@ pub(crate) struct DraftStreamQuery {
 /// Opens an event stream. Without a cursor it starts with the next event.
 pub(crate) async fn events(
     Shared(app): Shared<AppState>,
-    who: CallerIdentity,
+    caller: CallerIdentity,
     QueryParams(query): QueryParams<DraftStreamQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiProblem> {
     let last_seen = headers.get("last-event-id").map(|value| value.to_str().unwrap_or("?"));
-    let told = last_seen.or(query.after.as_deref());
-    let mut cursor = match told {
+    let position = last_seen.or(query.after.as_deref());
+    let mut cursor = match position {
         Some(text) => DraftStreamCursor::parse(text).ok_or_else(|| {
             ApiProblem::bad_request(
                 "invalid cursor: use the cursor from `GET /api/drafts` or from an event",
@@ -148,18 +148,18 @@ pub(crate) async fn events(
     // head.
     let known = app.workspaces.all.iter().map(|one| one.id.as_str());
     for id in known.filter(|id| !cursor.0.contains_key(*id)).collect::<Vec<_>>() {
-        let head = heard(&app, id, u64::MAX).await.map_or(0, |heard| heard.head);
+        let head = read_notifications(&app, id, u64::MAX).await.map_or(0, |batch| batch.head);
         cursor.set(id, head);
     }
     cursor.0.retain(|id, _| app.workspaces.all.iter().any(|one| one.id == *id));
-    let permit = app.access.streams.open(&who)?;
+    let permit = app.access.streams.open(&caller)?;
     Ok((EVENT_STREAM, stream(app, cursor, permit)).into_response())
 }
 
 fn stream(app: AppState, mut cursor: DraftStreamCursor, permit: StreamPermit) -> Body {
     Body::from_stream(async_stream::stream! {
         let _permit = permit;
-        let mut rung = app.workspaces.bell.0.subscribe();
+        let mut changes = app.workspaces.notifier.0.subscribe();
         let heartbeat = app.options.heartbeat;
         let hello = json!({
             "schema": SCHEMA,
@@ -171,27 +171,27 @@ fn stream(app: AppState, mut cursor: DraftStreamCursor, permit: StreamPermit) ->
             format!("retry: 1000\n: ok\n\nevent: hello\ndata: {hello}\n\n"),
         ));
         let ends = Instant::now() + app.options.max_age;
-        let mut beat = Instant::now() + heartbeat;
+        let mut next_heartbeat = Instant::now() + heartbeat;
         loop {
-            rung.borrow_and_update();
+            changes.borrow_and_update();
             let ids: Vec<String> = cursor.0.keys().cloned().collect();
             for id in ids {
                 let after = cursor.0.get(&id).copied().unwrap_or(0);
-                let Some(heard) = heard(&app, &id, after).await else { return };
-                let frames = frames(&mut cursor, &id, after, &heard);
+                let Some(batch) = read_notifications(&app, &id, after).await else { return };
+                let frames = frames(&mut cursor, &id, after, &batch);
                 if !frames.is_empty() {
                     yield Ok(frames);
-                    beat = Instant::now() + heartbeat;
+                    next_heartbeat = Instant::now() + heartbeat;
                 }
             }
             tokio::select! {
-                changed = rung.changed() => {
+                changed = changes.changed() => {
                     if changed.is_err() {
                         return;
                     }
                 }
-                () = tokio::time::sleep_until(beat) => {
-                    beat = Instant::now() + heartbeat;
+                () = tokio::time::sleep_until(next_heartbeat) => {
+                    next_heartbeat = Instant::now() + heartbeat;
                     yield Ok(Bytes::from_static(b": hb\n\n"));
                 }
                 () = tokio::time::sleep_until(ends) => {
@@ -207,14 +207,14 @@ fn stream(app: AppState, mut cursor: DraftStreamCursor, permit: StreamPermit) ->
     })
 }
 
-async fn heard(app: &AppState, id: &str, after: u64) -> Option<NotificationBatch> {
+async fn read_notifications(app: &AppState, id: &str, after: u64) -> Option<NotificationBatch> {
     let one = app.workspaces.all.iter().find(|one| one.id == id)?;
     let store = Arc::clone(&one.store);
     // Hundreds of streams may be notified of the same change at once, so their reads are limited.
     let permit = Arc::clone(&one.stream_reads).acquire_owned().await.ok()?;
     let read = tokio::task::spawn_blocking(move || {
         let _permit = permit;
-        store.heard(after)
+        store.notifications_after(after)
     });
     read.await.ok()
 }
@@ -226,38 +226,39 @@ fn frames(
     cursor: &mut DraftStreamCursor,
     id: &str,
     after: u64,
-    heard: &NotificationBatch,
+    batch: &NotificationBatch,
 ) -> Bytes {
     let mut text = String::new();
     // A head before the cursor means that the journal was replaced.
-    if heard.head == after {
+    if batch.head == after {
         return Bytes::new();
     }
-    for told in &heard.news {
-        cursor.set(id, told.seq);
-        let name = told.kind.name();
-        let data = event(id, told);
+    for entry in &batch.entries {
+        cursor.set(id, entry.seq);
+        let name = entry.kind.name();
+        let data = event(id, entry);
         text.push_str(&format!("id: {cursor}\nevent: {name}\ndata: {data}\n\n"));
     }
-    let is_told = heard.news.last().is_some_and(|told| told.seq == heard.head) && !heard.missed;
-    cursor.set(id, heard.head);
-    if !is_told {
-        let data = json!({ "type": "drafts_changed", "workspace": id, "missed": heard.missed });
+    let is_complete =
+        batch.entries.last().is_some_and(|entry| entry.seq == batch.head) && !batch.missed;
+    cursor.set(id, batch.head);
+    if !is_complete {
+        let data = json!({ "type": "drafts_changed", "workspace": id, "missed": batch.missed });
         text.push_str(&format!("id: {cursor}\nevent: drafts_changed\ndata: {data}\n\n"));
     }
     text.into()
 }
 
-fn event(workspace: &str, told: &NotificationEntry) -> serde_json::Value {
+fn event(workspace: &str, entry: &NotificationEntry) -> serde_json::Value {
     json!({
-        "type": told.kind.name(),
+        "type": entry.kind.name(),
         "workspace": workspace,
-        "seq": told.seq,
-        "at": rfc3339(told.at_ms),
-        "draft_id": told.draft,
-        "task_id": told.task,
-        "path": told.path,
-        "reasons": told.reasons,
-        "diffstat": told.lines.map(|(added, removed)| json!({ "added": added, "removed": removed })),
+        "seq": entry.seq,
+        "at": rfc3339(entry.at_ms),
+        "draft_id": entry.draft,
+        "task_id": entry.task,
+        "path": entry.path,
+        "reasons": entry.reasons,
+        "diffstat": entry.lines.map(|(added, removed)| json!({ "added": added, "removed": removed })),
     })
 }

@@ -13,7 +13,7 @@ use crate::dto::{
 use crate::times::rfc3339;
 
 /// Maximum diff lines per file in a response. Larger changes are reviewed in the terminal.
-const MOST_LINES: usize = 5_000;
+const MAX_LINES: usize = 5_000;
 
 pub(crate) fn row(workspace: &ServedWorkspace, draft: &Draft) -> DraftRow {
     let submission = draft.submission.as_ref();
@@ -83,7 +83,7 @@ fn file(workspace: &ServedWorkspace, shown: &SubmissionFile) -> DraftFile {
     let findings = draft.submission.iter().flat_map(|one| &one.findings);
     let mut findings: Vec<FindingRow> =
         findings.filter(|one| one.path == *name).map(found).collect();
-    let mut left = MOST_LINES;
+    let mut left = MAX_LINES;
     let mut lines_left = 0;
     let mut hunks = Vec::new();
     for lines in &different.hunks {

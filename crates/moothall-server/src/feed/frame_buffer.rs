@@ -6,8 +6,8 @@ use bytes::{Bytes, BytesMut};
 
 /// Limits on the events and bytes held for each followed run. A consultation has about 2,600 events
 /// and 0.7 MB.
-pub(crate) const MOST_FRAMES: usize = 4096;
-const MOST_BYTES: usize = 1 << 20;
+pub(crate) const MAX_FRAMES: usize = 4096;
+const MAX_BYTES: usize = 1 << 20;
 
 /// Frames of consecutive events.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ impl FrameBuffer {
         self.end = seq;
         self.bytes = self.bytes.saturating_add(frame.len());
         self.frames.push_back(frame);
-        while self.frames.len() > MOST_FRAMES || self.bytes > MOST_BYTES {
+        while self.frames.len() > MAX_FRAMES || self.bytes > MAX_BYTES {
             let Some(oldest) = self.frames.pop_front() else { break };
             self.bytes = self.bytes.saturating_sub(oldest.len());
         }

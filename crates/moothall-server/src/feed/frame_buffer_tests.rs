@@ -11,7 +11,7 @@ fn text(found: Option<(u64, Bytes)>) -> Option<(u64, String)> {
 }
 
 #[test]
-fn frames_after_a_cursor_come_in_order_up_to_the_end() {
+fn frames_after_a_cursor_are_returned_in_order() {
     let tail = held(4..=6, 3);
     assert_eq!(text(tail.after_cursor(3, 10)), Some((6, "4,5,6,".to_owned())));
     assert_eq!(text(tail.after_cursor(4, 1)), Some((5, "5,".to_owned())));
@@ -20,18 +20,18 @@ fn frames_after_a_cursor_come_in_order_up_to_the_end() {
 }
 
 #[test]
-fn cursor_before_what_is_held_is_for_the_store() {
+fn a_cursor_before_the_buffered_frames_is_not_served_from_memory() {
     assert_eq!(text(held(4..=6, 3).after_cursor(2, 10)), None);
 }
 
 #[test]
-fn oldest_frames_are_given_up() {
-    let many = MOST_FRAMES as u64 + 10;
+fn the_oldest_buffered_frames_are_dropped() {
+    let many = MAX_FRAMES as u64 + 10;
     let tail = held(1..=many, 0);
     assert_eq!(tail.after_cursor(9, 1), None);
     assert_eq!(text(tail.after_cursor(10, 1)), Some((11, "11,".to_owned())));
     let mut large = FrameBuffer::after(0);
-    (1..=3).for_each(|seq| large.push(seq, Bytes::from(vec![b'x'; MOST_BYTES / 2])));
+    (1..=3).for_each(|seq| large.push(seq, Bytes::from(vec![b'x'; MAX_BYTES / 2])));
     assert_eq!(large.after_cursor(0, 1), None);
     assert_eq!(large.after_cursor(1, 1).map(|(last, _)| last), Some(2));
 }

@@ -21,8 +21,8 @@ use super::spans::REQUEST;
 use crate::{ApiProblem, AppState};
 
 /// Model names come from callers; beyond this many distinct names they are counted as `other`.
-const MOST_MODELS: usize = 50;
-const OTHER: &str = "other";
+const MAX_MODELS: usize = 50;
+const OTHER_LABEL: &str = "other";
 
 /// Upper bounds of the histogram buckets, in seconds.
 const BUCKETS: [f64; 9] = [0.002, 0.005, 0.01, 0.025, 0.1, 0.5, 1.0, 5.0, 30.0];
@@ -107,8 +107,8 @@ impl ServerMetrics {
         if models.contains(model) {
             return model.to_owned();
         }
-        if models.len() >= MOST_MODELS {
-            return OTHER.to_owned();
+        if models.len() >= MAX_MODELS {
+            return OTHER_LABEL.to_owned();
         }
         models.insert(model.to_owned());
         model.to_owned()
@@ -129,12 +129,12 @@ pub(crate) async fn count(
     next: Next,
 ) -> Response {
     let matched = request.extensions().get::<MatchedPath>();
-    let route = matched.map_or(OTHER, MatchedPath::as_str).to_owned();
+    let route = matched.map_or(OTHER_LABEL, MatchedPath::as_str).to_owned();
     let method = match *request.method() {
         Method::GET => "GET",
         Method::HEAD => "HEAD",
         Method::POST => "POST",
-        _ => OTHER,
+        _ => OTHER_LABEL,
     };
     let from = request.headers().get("traceparent").and_then(|value| value.to_str().ok());
     let span = tracing::info_span!(

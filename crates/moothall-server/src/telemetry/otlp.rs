@@ -9,16 +9,16 @@ use tokio_util::sync::CancellationToken;
 use super::SpanLayer;
 
 /// Maximum spans that wait to be sent; more are dropped.
-const MOST_WAITING: usize = 4_096;
+const MAX_QUEUED_SPANS: usize = 4_096;
 
 /// Maximum spans per request.
-const MOST_AT_ONCE: usize = 512;
+const MAX_SPANS_PER_REQUEST: usize = 512;
 
 /// How long the first span of a batch waits for others.
-const GATHER: Duration = Duration::from_millis(500);
+const BATCH_WINDOW: Duration = Duration::from_millis(500);
 
 /// Timeout of a request to the collector.
-const PATIENCE: Duration = Duration::from_secs(10);
+const EXPORT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Sends spans to a collector until it is stopped.
 #[derive(Debug)]
@@ -35,11 +35,11 @@ pub struct SpanExporter {
 ///
 /// Fails if the HTTP client cannot be created.
 pub fn exporter(endpoint: &str) -> Result<(SpanLayer, SpanExporter), reqwest::Error> {
-    let (sender, receiver) = mpsc::channel(MOST_WAITING);
+    let (sender, receiver) = mpsc::channel(MAX_QUEUED_SPANS);
     // Fails if the process already has a provider; any provider is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = reqwest::Client::builder()
-        .timeout(PATIENCE)
+        .timeout(EXPORT_TIMEOUT)
         .redirect(reqwest::redirect::Policy::none())
         .build()?;
     let address = format!("{}/v1/traces", endpoint.trim_end_matches('/'));
@@ -53,21 +53,21 @@ impl SpanExporter {
         loop {
             let mut spans = Vec::new();
             let ends = tokio::select! {
-                got = self.receiver.recv_many(&mut spans, MOST_AT_ONCE) => got == 0,
+                got = self.receiver.recv_many(&mut spans, MAX_SPANS_PER_REQUEST) => got == 0,
                 () = closing.cancelled() => true,
             };
-            if !ends && spans.len() < MOST_AT_ONCE {
+            if !ends && spans.len() < MAX_SPANS_PER_REQUEST {
                 tokio::select! {
-                    () = tokio::time::sleep(GATHER) => {}
+                    () = tokio::time::sleep(BATCH_WINDOW) => {}
                     () = closing.cancelled() => {}
                 }
             }
-            while spans.len() < MOST_AT_ONCE
+            while spans.len() < MAX_SPANS_PER_REQUEST
                 && let Ok(span) = self.receiver.try_recv()
             {
                 spans.push(span);
             }
-            let is_full = spans.len() == MOST_AT_ONCE;
+            let is_full = spans.len() == MAX_SPANS_PER_REQUEST;
             if !spans.is_empty() {
                 self.send(spans).await;
             }

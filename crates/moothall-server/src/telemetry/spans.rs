@@ -102,7 +102,7 @@ struct OpenSpan {
     fields: Vec<(&'static str, Value)>,
     /// Already exported. A request's span ends with its response, even if the work that it started
     /// continues.
-    is_told: bool,
+    is_finished: bool,
 }
 
 impl OpenSpan {
@@ -157,7 +157,7 @@ struct SpanFieldVisitor {
 impl SpanFieldVisitor {
     fn take(&mut self, field: &Field, value: Value) {
         if let Some((name, _)) = FIELDS.iter().find(|(name, _)| *name == field.name()) {
-            self.fields.retain(|(there, _)| there != name);
+            self.fields.retain(|(existing, _)| existing != name);
             self.fields.push((*name, value));
         }
     }
@@ -220,7 +220,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for SpanLayer {
             parent_id: above.map(|above| above.span_id),
             began_at: SystemTime::now(),
             fields: reading.fields,
-            is_told: false,
+            is_finished: false,
         });
     }
 
@@ -231,7 +231,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for SpanLayer {
         let answered = reading.fields.iter().any(|(name, _)| *name == STATUS);
         add(&span, reading);
         if answered && span.name() == REQUEST {
-            self.tell(&span);
+            self.finish_once(&span);
         }
     }
 
@@ -251,18 +251,18 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for SpanLayer {
 
     fn on_close(&self, id: Id, context: Context<'_, S>) {
         if let Some(span) = context.span(&id) {
-            self.tell(&span);
+            self.finish_once(&span);
         }
     }
 }
 
 impl SpanLayer {
-    fn tell<S: for<'a> LookupSpan<'a>>(&self, span: &SpanRef<'_, S>) {
+    fn finish_once<S: for<'a> LookupSpan<'a>>(&self, span: &SpanRef<'_, S>) {
         let mut extensions = span.extensions_mut();
         if let Some(open) = extensions.get_mut::<OpenSpan>()
-            && !open.is_told
+            && !open.is_finished
         {
-            open.is_told = true;
+            open.is_finished = true;
             self.finish(span.name(), open);
         }
     }
@@ -271,7 +271,7 @@ impl SpanLayer {
 fn add<S: for<'a> LookupSpan<'a>>(span: &SpanRef<'_, S>, reading: SpanFieldVisitor) {
     if let Some(open) = span.extensions_mut().get_mut::<OpenSpan>() {
         for (name, value) in reading.fields {
-            open.fields.retain(|(there, _)| *there != name);
+            open.fields.retain(|(existing, _)| *existing != name);
             open.fields.push((name, value));
         }
     }

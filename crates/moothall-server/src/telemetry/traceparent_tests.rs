@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn trace_of_a_caller_is_taken_as_the_standard_writes_it_and_anything_else_is_ignored() {
+fn only_a_valid_traceparent_header_is_used() {
     let parent = Some(TraceParent {
         trace_id: 0x4bf9_2f35_77b3_4da6_a3ce_929d_0e0e_4736,
         span_id: 0x00f0_67aa_0ba9_02b7,

@@ -63,7 +63,7 @@ async fn connection_without_a_complete_header_is_closed_in_time() {
 }
 
 #[tokio::test]
-async fn half_open_connections_lock_nobody_out() {
+async fn half_open_connections_do_not_lock_out_other_clients() {
     let limits = ConnectionLimits { total: 8, waiting: 4, ..ConnectionLimits::default() };
     let scene = Scene::with_limits(EventStreamOptions::default(), limits).await;
     let mut half_open = Vec::new();

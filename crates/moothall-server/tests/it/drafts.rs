@@ -156,7 +156,7 @@ async fn until(stream: &mut Response, words: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_draft_is_shown_line_by_line_and_approved_by_its_seal() {
+async fn a_draft_is_shown_line_by_line_and_approved_by_version() {
     let scene = Scene::new(AccessMode::Everyone).await;
     assert_eq!(scene.get("/api/drafts").await["drafts"], json!([]));
     let id = scene.waiting("all: build\n\techo one\n");
@@ -191,7 +191,7 @@ async fn a_draft_is_shown_line_by_line_and_approved_by_its_seal() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_word_on_what_was_not_shown_is_refused_and_changes_nothing() {
+async fn a_review_of_an_outdated_version_is_refused() {
     let scene = Scene::new(AccessMode::Everyone).await;
     let id = scene.waiting("all: build\n");
     let old = scene.get(&format!("/api/drafts/{id}")).await["draft"]["seal"].clone();
@@ -211,7 +211,7 @@ async fn a_word_on_what_was_not_shown_is_refused_and_changes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_another_process_decides_is_heard_and_can_be_heard_again() {
+async fn draft_events_of_another_process_are_streamed_and_can_be_replayed() {
     let scene = Scene::new(AccessMode::Everyone).await;
     let cursor = scene.get("/api/drafts").await["cursor"].as_str().unwrap().to_owned();
     let events = format!("{}/api/drafts/events?after={cursor}", scene.base);
@@ -240,7 +240,7 @@ async fn what_another_process_decides_is_heard_and_can_be_heard_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_token_reviews_under_its_label_and_nobody_chooses_a_name() {
+async fn a_review_is_recorded_under_the_label_of_its_token() {
     let scene = Scene::new(AccessMode::Credentials).await;
     let id = scene.waiting("all: build\n");
     let secret = scene.token(random_token_id().unwrap(), "night shift").await;
@@ -285,7 +285,7 @@ async fn approvers_are_ids_of_tokens_and_users_and_not_their_labels() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whatever_could_deceive_a_reader_travels_spelled_out() {
+async fn deceptive_characters_in_drafts_are_escaped_by_the_api() {
     let scene = Scene::new(AccessMode::Everyone).await;
     // The gate rejects it, and reviewers see the escaped characters.
     let id = scene.drafted("all:\n\techo \u{202e}one\u{1b}[2J\n").id;
@@ -295,7 +295,7 @@ async fn whatever_could_deceive_a_reader_travels_spelled_out() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_journal_comes_in_pages_and_says_where_it_was_changed() {
+async fn the_audit_log_is_paginated_and_reports_where_it_was_changed() {
     let scene = Scene::new(AccessMode::Everyone).await;
     scene.waiting("all: build\n");
     let whole = scene.get("/api/audit").await;
@@ -346,7 +346,7 @@ async fn server_is_not_ready_while_the_journal_cannot_be_written() {
 /// Regression: 540 requests for the drafts of a locked store took every blocking thread of the
 /// server.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn requests_that_wait_for_a_locked_store_are_few_and_others_are_told_that_it_is_busy() {
+async fn only_a_few_requests_wait_for_a_locked_store_and_the_rest_get_busy() {
     let scene = Scene::new(AccessMode::Everyone).await;
     scene.waiting("all: build\n");
     // Another process holds every lock of the store and does not release it.

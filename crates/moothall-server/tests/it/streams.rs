@@ -21,7 +21,7 @@ fn numbers(text: &str) -> Vec<u64> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn reader_that_does_not_read_holds_nobody_up_and_misses_nothing() {
+async fn a_slow_stream_reader_blocks_no_other_and_misses_no_event() {
     let scene = Scene::new(EventStreamOptions::default()).await;
     // More than fits into the socket buffers and the in-memory frames.
     scene.write(0..1_000, 400).await;
@@ -43,7 +43,7 @@ async fn reader_that_does_not_read_holds_nobody_up_and_misses_nothing() {
 }
 
 #[tokio::test]
-async fn stream_that_has_had_its_time_says_so_and_ends() {
+async fn a_stream_that_reaches_its_maximum_age_says_so_and_ends() {
     let max_age = Duration::from_millis(150);
     let scene = Scene::new(EventStreamOptions { max_age, ..EventStreamOptions::default() }).await;
     scene.write(0..3, 1).await;
@@ -53,7 +53,7 @@ async fn stream_that_has_had_its_time_says_so_and_ends() {
 }
 
 #[tokio::test]
-async fn quiet_stream_gives_signs_of_life() {
+async fn an_idle_stream_sends_heartbeats() {
     let heartbeat = Duration::from_millis(30);
     let scene = Scene::new(EventStreamOptions { heartbeat, ..EventStreamOptions::default() }).await;
     let mut stream = client().get(scene.events(0)).send().await.unwrap();

@@ -21,7 +21,7 @@ const MAX_PDF_BYTES: u64 = 16 << 20;
 /// Limit on the total size of all files.
 const MAX_BYTES: u64 = 48 << 20;
 /// How many unsupported files are named in the report.
-const MAX_OTHERS: usize = 5;
+const MAX_LISTED_UNSUPPORTED: usize = 5;
 
 #[derive(Debug)]
 pub(crate) struct DocumentFile {
@@ -43,7 +43,7 @@ struct FolderWalker {
     entries: usize,
     bytes: u64,
     links: usize,
-    others: Vec<String>,
+    unsupported: Vec<String>,
     is_full: bool,
 }
 
@@ -60,18 +60,18 @@ pub(crate) fn walk(root: &Path) -> io::Result<FolderWalkResult> {
         entries: 0,
         bytes: 0,
         links: 0,
-        others: Vec::new(),
+        unsupported: Vec::new(),
         is_full: false,
     };
     walk.folder(&root, "", 0)?;
-    let FolderWalker { mut walked, links, others, is_full, .. } = walk;
+    let FolderWalker { mut walked, links, unsupported, is_full, .. } = walk;
     if links > 0 {
         walked.missing.push(format!("documents: {links} symbolic links were not followed"));
     }
-    if !others.is_empty() {
-        let more = others.len().saturating_sub(MAX_OTHERS);
+    if !unsupported.is_empty() {
+        let more = unsupported.len().saturating_sub(MAX_LISTED_UNSUPPORTED);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let shown = others[..others.len().min(MAX_OTHERS)].join(", ");
+        let shown = unsupported[..unsupported.len().min(MAX_LISTED_UNSUPPORTED)].join(", ");
         walked.missing.push(format!("documents: unsupported files were skipped: {shown}{more}"));
     }
     if is_full {
@@ -125,16 +125,16 @@ impl FolderWalker {
 
     fn file(&mut self, name: String) {
         let Some(kind) = DocumentKind::of_name(&name) else {
-            self.others.push(name);
+            self.unsupported.push(name);
             return;
         };
         if self.walked.files.len() >= MAX_FILES || self.bytes >= MAX_BYTES {
             self.is_full = true;
             return;
         }
-        let most = if kind == DocumentKind::Pdf { MAX_PDF_BYTES } else { MAX_TEXT_BYTES };
-        let most = most.min(MAX_BYTES - self.bytes);
-        match read(&self.root, &name, most) {
+        let max_bytes = if kind == DocumentKind::Pdf { MAX_PDF_BYTES } else { MAX_TEXT_BYTES };
+        let max_bytes = max_bytes.min(MAX_BYTES - self.bytes);
+        match read(&self.root, &name, max_bytes) {
             Ok(bytes) => {
                 self.bytes += bytes.len() as u64;
                 self.walked.files.push(DocumentFile { name, kind, bytes });
@@ -146,7 +146,7 @@ impl FolderWalker {
 
 /// Reads a file below `root`. Refuses a path with a symbolic link in it, which may have been
 /// created since the folder was listed.
-fn read(root: &OwnedFd, name: &str, most: u64) -> Result<Vec<u8>, String> {
+fn read(root: &OwnedFd, name: &str, max_bytes: u64) -> Result<Vec<u8>, String> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let opened = open_confined(root, name, flags, MountPolicy::Crossed)
         .map_err(|error| format!("cannot open the file ({})", io::Error::from(error).kind()))?;
@@ -156,11 +156,11 @@ fn read(root: &OwnedFd, name: &str, most: u64) -> Result<Vec<u8>, String> {
         return Err("not a regular file".to_owned());
     }
     let mut bytes = Vec::new();
-    file.take(most + 1)
+    file.take(max_bytes + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| format!("cannot read the file ({})", error.kind()))?;
-    if bytes.len() as u64 > most {
-        return Err(format!("file is larger than {most} bytes"));
+    if bytes.len() as u64 > max_bytes {
+        return Err(format!("file is larger than {max_bytes} bytes"));
     }
     Ok(bytes)
 }

@@ -24,7 +24,7 @@ const MEMORY_BYTES: u64 = 256 << 20;
 pub(crate) async fn text(
     executor: &dyn ProgramExecutor,
     bytes: &[u8],
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<String, String> {
     let path = |text: &str| -> Result<GuestPath, String> {
         text.parse().map_err(|_| "invalid sandbox path".to_owned())
@@ -34,8 +34,8 @@ pub(crate) async fn text(
     let request = ExecuteRequest {
         inputs: BTreeMap::from([(input.clone(), file)]),
         limits: SandboxLimits {
-            wall_ms: u64::try_from(patience.as_millis()).unwrap_or(u64::MAX),
-            cpu_seconds: patience.as_secs().max(1),
+            wall_ms: u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
+            cpu_seconds: timeout.as_secs().max(1),
             cpu_permille: 1000,
             memory_bytes: MEMORY_BYTES,
             output_bytes: 64 << 10,
@@ -52,8 +52,8 @@ pub(crate) async fn text(
     let inputs = BTreeMap::from([(input, bytes.to_vec())]);
     let job = ExecutionJob { labels: &labels, request: &request, inputs };
     let ExecutionOutput { execution, mut files } = executor.execute(job).await.map_err(not_run)?;
-    if let Some(why) = trouble(&execution, patience) {
-        return Err(why);
+    if let Some(reason) = failure_reason(&execution, timeout) {
+        return Err(reason);
     }
     let text = files.remove(&output).ok_or("the PDF extractor produced no text")?;
     if text.len() > MAX_TEXT_BYTES {
@@ -68,8 +68,8 @@ fn not_run(failure: SandboxFailure) -> String {
 }
 
 /// Explains a failed extraction. Program output is untrusted and is never included.
-fn trouble(execution: &SandboxExecution, patience: Duration) -> Option<String> {
-    let seconds = patience.as_secs();
+fn failure_reason(execution: &SandboxExecution, timeout: Duration) -> Option<String> {
+    let seconds = timeout.as_secs();
     let mib = MEMORY_BYTES >> 20;
     Some(match &execution.exit {
         ExecutionExit::Exited { code: 0 } => return None,

@@ -54,8 +54,8 @@ impl EdgarCache {
     /// Stores a document. A failure is only logged.
     pub(crate) async fn keep(&self, entry: EdgarCacheEntry, document: EdgarDocument) {
         let folder = self.folder.clone();
-        let kept = tokio::task::spawn_blocking(move || keep(&folder, &entry, &document));
-        if let Ok(Err(error)) = kept.await {
+        let stored = tokio::task::spawn_blocking(move || keep(&folder, &entry, &document));
+        if let Ok(Err(error)) = stored.await {
             tracing::warn!(error = %error, "could not write document to cache");
         }
     }

@@ -27,7 +27,7 @@ fn check(folder: &TempDir, expected: Option<EdgarDocument>) {
 }
 
 #[test]
-fn document_that_was_kept_is_found_by_its_address() {
+fn a_cached_document_is_found_by_its_url() {
     let folder = tempfile::tempdir().unwrap();
     check(&folder, None);
     let document = kept(&folder, "one");
@@ -36,7 +36,7 @@ fn document_that_was_kept_is_found_by_its_address() {
 }
 
 #[test]
-fn newer_document_takes_the_place_of_the_older() {
+fn a_newer_document_replaces_the_cached_one() {
     let folder = tempfile::tempdir().unwrap();
     kept(&folder, "one");
     let newer = kept(&folder, "two");
@@ -44,7 +44,7 @@ fn newer_document_takes_the_place_of_the_older() {
 }
 
 #[test]
-fn document_that_may_not_be_used_is_not_found() {
+fn a_cached_document_that_is_not_fresh_is_not_returned() {
     let folder = tempfile::tempdir().unwrap();
     kept(&folder, "one");
     let older = |entry: &EdgarCacheEntry| entry.fetched_at_ms < 1_763_000_000_000;
@@ -52,7 +52,7 @@ fn document_that_may_not_be_used_is_not_found() {
 }
 
 #[test]
-fn document_whose_bytes_are_not_those_of_its_name_is_not_found() {
+fn a_cached_document_with_a_wrong_hash_is_not_returned() {
     let folder = tempfile::tempdir().unwrap();
     let document = kept(&folder, "one");
     let path = blob_path(folder.path(), document.sha256);
@@ -65,7 +65,7 @@ fn document_whose_bytes_are_not_those_of_its_name_is_not_found() {
 }
 
 #[test]
-fn entry_that_is_broken_or_about_another_address_is_not_used() {
+fn an_invalid_or_mismatched_cache_entry_is_not_used() {
     let folder = tempfile::tempdir().unwrap();
     let document = kept(&folder, "one");
     let path = entry_path(folder.path(), URL);
@@ -80,7 +80,7 @@ fn entry_that_is_broken_or_about_another_address_is_not_used() {
 }
 
 #[test]
-fn entry_says_where_from_and_when() {
+fn a_cache_entry_records_its_url_and_fetch_time() {
     let folder = tempfile::tempdir().unwrap();
     let document = kept(&folder, "one");
     let written = fs_err::read_to_string(entry_path(folder.path(), URL)).unwrap();
@@ -92,7 +92,7 @@ fn entry_says_where_from_and_when() {
 }
 
 #[test]
-fn nothing_is_left_of_files_that_were_being_written() {
+fn no_temporary_files_remain_in_the_cache() {
     let folder = tempfile::tempdir().unwrap();
     kept(&folder, "one");
     for inner in ["index", "files"] {

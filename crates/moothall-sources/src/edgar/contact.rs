@@ -11,7 +11,7 @@ pub struct SecContact(String);
 #[error("not an email address such as ada@example.com")]
 pub struct InvalidContact;
 
-const LONGEST: usize = 200;
+const MAX_CONTACT_CHARS: usize = 200;
 
 impl SecContact {
     /// Parses an email address, with or without a name.
@@ -28,8 +28,9 @@ impl SecContact {
                     && !host.contains('@')
             })
         };
-        let sound = text.len() <= LONGEST && printable && text.split(' ').any(is_address);
-        if sound { Ok(Self(text.to_owned())) } else { Err(InvalidContact) }
+        let is_valid =
+            text.len() <= MAX_CONTACT_CHARS && printable && text.split(' ').any(is_address);
+        if is_valid { Ok(Self(text.to_owned())) } else { Err(InvalidContact) }
     }
 }
 

@@ -9,7 +9,7 @@ fn mail_address_with_or_without_a_name_is_a_contact() {
 }
 
 #[test]
-fn text_without_a_mail_address_or_unfit_for_a_header_is_none() {
+fn an_invalid_contact_is_refused() {
     for text in [
         "",
         "ada",

@@ -19,8 +19,8 @@ const PROGRAM: &str = concat!("moothall/", env!("CARGO_PKG_VERSION"));
 #[derive(Debug)]
 pub(crate) struct EdgarFetcher {
     contact: Option<SecContact>,
-    patience: EdgarRetrySettings,
-    turnstile: Option<Arc<dyn SharedLimiter>>,
+    retry: EdgarRetrySettings,
+    shared_limiter: Option<Arc<dyn SharedLimiter>>,
     /// Built on first use, because loading the system's certificates is slow.
     direct: OnceLock<Result<Client, String>>,
     by_proxy: OnceLock<Result<Client, String>>,
@@ -39,47 +39,48 @@ impl From<EdgarError> for FetchFailure {
 }
 
 impl EdgarFetcher {
-    pub(crate) fn new(contact: Option<SecContact>, patience: EdgarRetrySettings) -> Self {
-        let turnstile = None;
-        Self { contact, patience, turnstile, direct: OnceLock::new(), by_proxy: OnceLock::new() }
+    pub(crate) fn new(contact: Option<SecContact>, retry: EdgarRetrySettings) -> Self {
+        let shared_limiter = None;
+        Self { contact, retry, shared_limiter, direct: OnceLock::new(), by_proxy: OnceLock::new() }
     }
 
-    pub(crate) fn behind(self, turnstile: Arc<dyn SharedLimiter>) -> Self {
-        Self { turnstile: Some(turnstile), ..self }
+    pub(crate) fn with_shared_limiter(self, shared_limiter: Arc<dyn SharedLimiter>) -> Self {
+        Self { shared_limiter: Some(shared_limiter), ..self }
     }
 
     pub(crate) async fn fetch(&self, address: &str) -> Result<Vec<u8>, EdgarError> {
         let url = Url::parse(address)
             .map_err(|error| EdgarError::Transport(format!("invalid URL: {error}")))?;
-        let here = is_loopback(&url);
-        let agent = match (&self.contact, here) {
+        let loopback = is_loopback(&url);
+        let agent = match (&self.contact, loopback) {
             (Some(contact), _) => format!("{PROGRAM} {contact}"),
             (None, true) => PROGRAM.to_owned(),
             (None, false) => return Err(EdgarError::NoContact),
         };
         let agent = HeaderValue::try_from(agent).map_err(|_| EdgarError::NoContact)?;
-        let client = self.client(here)?;
+        let client = self.client(loopback)?;
         let mut delays = self.delays();
         loop {
             // A loopback server is a recording, and the SEC's rate limit does not apply.
-            if !here {
-                limiter::wait(self.turnstile.as_deref()).await;
+            if !loopback {
+                limiter::wait(self.shared_limiter.as_deref()).await;
             }
             let request = client.get(url.clone()).header(USER_AGENT, agent.clone());
-            let timeout = self.patience.timeout;
-            let tried = tokio::time::timeout(timeout, exchange(request)).await;
-            let failed = match tried {
+            let timeout = self.retry.timeout;
+            let attempt = tokio::time::timeout(timeout, exchange(request)).await;
+            let failure = match attempt {
                 Ok(Ok(body)) => return Ok(body),
-                Ok(Err(failed)) => failed,
+                Ok(Err(failure)) => failure,
                 Err(_) => EdgarError::TimedOut(timeout).into(),
             };
-            let FetchFailure { error, retry_after } = failed;
-            let too_long = retry_after.is_some_and(|asked| asked > self.patience.longest_delay);
+            let FetchFailure { error, retry_after } = failure;
+            let too_long =
+                retry_after.is_some_and(|requested| requested > self.retry.longest_delay);
             if !error.is_retryable() || too_long {
                 return Err(error);
             }
             let Some(delay) = delays.next() else { return Err(error) };
-            let delay = retry_after.map_or(delay, |asked| asked.max(delay));
+            let delay = retry_after.map_or(delay, |requested| requested.max(delay));
             let delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
             tracing::warn!(error = %error, delay_ms, "document fetch failed, retrying");
             tokio::time::sleep(delay).await;
@@ -88,7 +89,7 @@ impl EdgarFetcher {
 
     /// Delays between attempts: exponential, with jitter, capped at `longest_delay`.
     fn delays(&self) -> impl Iterator<Item = Duration> + use<> {
-        let EdgarRetrySettings { retries, first_delay, longest_delay, .. } = self.patience;
+        let EdgarRetrySettings { retries, first_delay, longest_delay, .. } = self.retry;
         ExponentialBuilder::default()
             .with_min_delay(first_delay)
             .with_max_delay(longest_delay)
@@ -99,16 +100,16 @@ impl EdgarFetcher {
     }
 
     /// Loopback servers are never reached through the system's proxy.
-    fn client(&self, here: bool) -> Result<&Client, EdgarError> {
-        let cell = if here { &self.direct } else { &self.by_proxy };
-        let made = cell.get_or_init(|| build(here).map_err(|error| error.to_string()));
-        made.as_ref().map_err(|error| {
+    fn client(&self, loopback: bool) -> Result<&Client, EdgarError> {
+        let cell = if loopback { &self.direct } else { &self.by_proxy };
+        let client_result = cell.get_or_init(|| build(loopback).map_err(|error| error.to_string()));
+        client_result.as_ref().map_err(|error| {
             EdgarError::Transport(format!("cannot create an HTTP client: {error}"))
         })
     }
 }
 
-fn build(here: bool) -> Result<Client, reqwest::Error> {
+fn build(loopback: bool) -> Result<Client, reqwest::Error> {
     // Fails if another caller has installed a provider already; any provider will do.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = Client::builder()
@@ -116,7 +117,7 @@ fn build(here: bool) -> Result<Client, reqwest::Error> {
         .pool_idle_timeout(Duration::from_secs(60))
         // EDGAR documents do not move, so a redirect is never followed.
         .redirect(reqwest::redirect::Policy::none());
-    if here { builder.no_proxy() } else { builder }.build()
+    if loopback { builder.no_proxy() } else { builder }.build()
 }
 
 async fn exchange(request: reqwest::RequestBuilder) -> Result<Vec<u8>, FetchFailure> {
@@ -141,13 +142,13 @@ async fn exchange(request: reqwest::RequestBuilder) -> Result<Vec<u8>, FetchFail
 
 /// Does not preallocate from `Content-Length`, which is untrusted.
 async fn read(mut response: Response) -> Result<Vec<u8>, EdgarError> {
-    let told = response.content_length();
-    if told.is_some_and(|told| told > MAX_BODY_BYTES as u64) {
+    let content_length = response.content_length();
+    if content_length.is_some_and(|length| length > MAX_BODY_BYTES as u64) {
         return Err(EdgarError::TooLarge);
     }
     let mut body = Vec::new();
-    let broken = |error: reqwest::Error| EdgarError::Transport(causes(&error));
-    while let Some(piece) = response.chunk().await.map_err(broken)? {
+    let transport_error = |error: reqwest::Error| EdgarError::Transport(causes(&error));
+    while let Some(piece) = response.chunk().await.map_err(transport_error)? {
         if body.len() + piece.len() > MAX_BODY_BYTES {
             return Err(EdgarError::TooLarge);
         }

@@ -13,20 +13,20 @@ use moothall_models::SharedLimiter;
 
 const PER_SECOND: u32 = 8;
 /// Burst size. Together with the refill, at most ten requests are sent in any second.
-const AT_ONCE: u32 = 2;
+const BURST: u32 = 2;
 
 /// Name of the limiter shared by all processes that read filings.
-const LANE: &str = "sec.gov";
+const LIMITER_NAME: &str = "sec.gov";
 
 /// Waits until this process and the shared limiter allow another request.
-pub(crate) async fn wait(turnstile: Option<&dyn SharedLimiter>) {
+pub(crate) async fn wait(shared_limiter: Option<&dyn SharedLimiter>) {
     static LIMITER: LazyLock<EdgarLimiter> = LazyLock::new(EdgarLimiter::new);
     LIMITER.wait().await;
-    if let Some(turnstile) = turnstile {
+    if let Some(shared_limiter) = shared_limiter {
         // The shared limiter has one permit. Holding it for an eighth of a second limits the rate.
-        let pass = turnstile.enter(LANE, 1).await;
+        let permit = shared_limiter.enter(LIMITER_NAME, 1).await;
         tokio::time::sleep(Duration::from_secs(1) / PER_SECOND).await;
-        drop(pass);
+        drop(permit);
     }
 }
 
@@ -38,7 +38,7 @@ struct EdgarLimiter {
 impl EdgarLimiter {
     fn new() -> Self {
         let number = |number| NonZeroU32::new(number).unwrap_or(NonZeroU32::MIN);
-        let quota = Quota::per_second(number(PER_SECOND)).allow_burst(number(AT_ONCE));
+        let quota = Quota::per_second(number(PER_SECOND)).allow_burst(number(BURST));
         Self { quota: RateLimiter::direct(quota), clock: DefaultClock::default() }
     }
 

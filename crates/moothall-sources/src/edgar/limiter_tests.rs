@@ -2,15 +2,15 @@ use super::*;
 
 #[test]
 fn at_most_ten_requests_go_out_in_a_second() {
-    const { assert!(PER_SECOND + AT_ONCE <= 10) };
+    const { assert!(PER_SECOND + BURST <= 10) };
     let limiter = EdgarLimiter::new();
     let ready = (0..100).filter(|_| limiter.quota.check().is_ok()).count();
     // All one hundred are polled in far less time than one refill takes.
-    assert!((AT_ONCE as usize..=AT_ONCE as usize + 1).contains(&ready), "{ready}");
+    assert!((BURST as usize..=BURST as usize + 1).contains(&ready), "{ready}");
 }
 
 #[tokio::test]
-async fn whoever_comes_too_early_waits_for_the_next_eighth_of_a_second() {
+async fn a_request_that_comes_too_early_waits_for_an_eighth_of_a_second() {
     let limiter = EdgarLimiter::new();
     let started = std::time::Instant::now();
     for _ in 0..4 {
@@ -47,7 +47,7 @@ impl SharedLimiter for Shared {
 }
 
 #[tokio::test]
-async fn all_processes_of_a_cluster_share_one_lane_that_lets_eight_through_in_a_second() {
+async fn all_processes_of_a_cluster_share_one_limit_of_eight_requests_a_second() {
     let shared = Shared::default();
     let started = std::time::Instant::now();
     for _ in 0..4 {

@@ -8,8 +8,8 @@ use super::GatherError;
 use crate::edgar::EdgarError;
 
 /// Minimum similarity (0 to 1) of a suggested ticker.
-const LIKE_ENOUGH: f64 = 0.6;
-const MOST_SUGGESTIONS: usize = 3;
+const MIN_SIMILARITY: f64 = 0.6;
+const MAX_SUGGESTIONS: usize = 3;
 
 pub(crate) fn unreadable(error: EvidenceError) -> GatherError {
     let kind = match &error {
@@ -63,46 +63,46 @@ pub(crate) fn ambiguous(ticker: &Ticker, several: &[TickerListing]) -> GatherErr
         .with_hint("use another ticker of the company, such as that of its common stock")
 }
 
-pub(crate) fn unknown(ticker: &Ticker, known: &[TickerListing]) -> GatherError {
+pub(crate) fn unknown(ticker: &Ticker, listings: &[TickerListing]) -> GatherError {
     let failed = GatherError::new(
         GatherFailureKind::UnknownTicker,
         format!("no company has the ticker {ticker}"),
     );
-    let near = suggestions(ticker, known);
+    let near = suggestions(ticker, listings);
     if near.is_empty() {
         return failed.with_hint("only tickers of companies that file with the SEC are known");
     }
-    let words: Vec<String> =
+    let candidates: Vec<String> =
         near.iter().map(|one| format!("{} ({})", one.ticker, one.title)).collect();
-    failed.with_hint(format!("did you mean {}?", words.join(" or ")))
+    failed.with_hint(format!("did you mean {}?", candidates.join(" or ")))
 }
 
 /// Companies whose name starts with the typed word; if there are none, similar tickers.
-fn suggestions<'a>(ticker: &Ticker, known: &'a [TickerListing]) -> Vec<&'a TickerListing> {
-    let typed = ticker.as_str();
+fn suggestions<'a>(ticker: &Ticker, listings: &'a [TickerListing]) -> Vec<&'a TickerListing> {
+    let input = ticker.as_str();
     let by_name = |one: &TickerListing| {
         let first = one.title.split([' ', ',', '.']).next().unwrap_or_default();
-        typed.len() > 2 && first.eq_ignore_ascii_case(typed)
+        input.len() > 2 && first.eq_ignore_ascii_case(input)
     };
-    let mut near: Vec<(bool, f64, &TickerListing)> = known
+    let mut near: Vec<(bool, f64, &TickerListing)> = listings
         .iter()
         .map(|one| {
-            let likeness = strsim::normalized_damerau_levenshtein(one.ticker.as_str(), typed);
-            (by_name(one), likeness, one)
+            let similarity = strsim::normalized_damerau_levenshtein(one.ticker.as_str(), input);
+            (by_name(one), similarity, one)
         })
-        .filter(|(named, likeness, _)| *named || *likeness >= LIKE_ENOUGH)
+        .filter(|(named, similarity, _)| *named || *similarity >= MIN_SIMILARITY)
         .collect();
-    near.sort_by(|(named, likeness, one), (other_named, other_likeness, other)| {
+    near.sort_by(|(named, similarity, one), (other_named, other_similarity, other)| {
         other_named
             .cmp(named)
-            .then(other_likeness.total_cmp(likeness))
+            .then(other_similarity.total_cmp(similarity))
             .then_with(|| one.ticker.cmp(&other.ticker))
     });
     near.dedup_by_key(|(_, _, one)| one.cik);
     if near.first().is_some_and(|(named, _, _)| *named) {
         near.retain(|(named, _, _)| *named);
     }
-    near.into_iter().map(|(_, _, one)| one).take(MOST_SUGGESTIONS).collect()
+    near.into_iter().map(|(_, _, one)| one).take(MAX_SUGGESTIONS).collect()
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ fn check(typed: &str, expected: &[&str]) {
 }
 
 #[test]
-fn symbols_that_are_alike_are_suggested_nearest_first() {
+fn similar_symbols_are_suggested_nearest_first() {
     check("APPL", &["AAPL"]);
     check("AAPLE", &["AAPL", "AAP"]);
     check("MSTF", &["MSFT"]);
@@ -31,14 +31,14 @@ fn symbols_that_are_alike_are_suggested_nearest_first() {
 }
 
 #[test]
-fn company_whose_name_was_typed_is_suggested_alone_and_once() {
+fn a_typed_company_name_suggests_only_its_own_symbol() {
     check("APPLE", &["AAPL"]);
     check("MICROSOFT", &["MSFT"]);
     check("BERKSHIRE", &["BRK-A"]);
 }
 
 #[test]
-fn failure_in_a_journal_keeps_its_class_and_its_words_and_the_cure() {
+fn a_journaled_gather_failure_keeps_its_kind_message_and_hint() {
     let error = unavailable("the facts", &EdgarError::RateLimited);
     assert!(error.is_retryable && error.hint.is_some());
     assert_eq!(
@@ -51,7 +51,7 @@ fn failure_in_a_journal_keeps_its_class_and_its_words_and_the_cure() {
 }
 
 #[test]
-fn document_that_is_too_large_names_the_limit_and_the_settings_to_check() {
+fn a_too_large_document_names_the_limit_and_the_settings() {
     let error = unavailable("the facts", &EdgarError::TooLarge);
     assert!(!error.is_retryable);
     assert_eq!(

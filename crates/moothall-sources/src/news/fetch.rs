@@ -25,7 +25,7 @@ pub(crate) async fn fetch(address: &str) -> Result<Vec<u8>, String> {
     let client = build(here).map_err(|error| format!("cannot create an HTTP client: {error}"))?;
     let exchange = async {
         let sent = client.get(url).header(USER_AGENT, PROGRAM).send().await;
-        let response = sent.map_err(|error| lost(&error))?;
+        let response = sent.map_err(|error| request_error(&error))?;
         let status = response.status();
         if !status.is_success() {
             return Err(format!("the server returned status {}", status.as_u16()));
@@ -53,7 +53,7 @@ fn build(here: bool) -> Result<Client, reqwest::Error> {
 /// Does not preallocate from `Content-Length`, which is untrusted.
 async fn read(mut response: Response) -> Result<Vec<u8>, String> {
     let mut body = Vec::new();
-    while let Some(piece) = response.chunk().await.map_err(|error| lost(&error))? {
+    while let Some(piece) = response.chunk().await.map_err(|error| request_error(&error))? {
         if body.len() + piece.len() > MAX_NEWS_BYTES {
             return Err(format!("response is larger than {MAX_NEWS_BYTES} bytes"));
         }
@@ -63,7 +63,7 @@ async fn read(mut response: Response) -> Result<Vec<u8>, String> {
 }
 
 /// Describes an error without the URL, which may contain a secret key.
-fn lost(error: &reqwest::Error) -> String {
+fn request_error(error: &reqwest::Error) -> String {
     if error.is_connect() {
         "cannot reach the server".to_owned()
     } else if error.is_redirect() {

@@ -59,7 +59,7 @@ async fn gather(
         endpoints: EdgarEndpoints::at(&server.base),
         contact: None,
         cache: None,
-        patience: EdgarRetrySettings { retries: 0, ..EdgarRetrySettings::default() },
+        retry: EdgarRetrySettings { retries: 0, ..EdgarRetrySettings::default() },
     });
     FilingGatherer::new(client, origin).gather(&request, now_ms).await
 }
@@ -116,7 +116,7 @@ async fn the_annual_report_is_fetched_from_the_archives_once_and_kept() {
             endpoints: EdgarEndpoints::at(&server.base),
             contact: None,
             cache: Some(cache.path().to_owned()),
-            patience: EdgarRetrySettings { retries: 0, ..EdgarRetrySettings::default() },
+            retry: EdgarRetrySettings { retries: 0, ..EdgarRetrySettings::default() },
         });
         FilingGatherer::new(client, fiction())
     };
@@ -134,7 +134,7 @@ async fn documents_of_a_recording_are_named_by_their_address_at_the_sec() {
 }
 
 #[tokio::test]
-async fn evidence_in_a_journal_is_what_it_was_and_two_gatherings_are_equal() {
+async fn gathered_evidence_round_trips_and_is_deterministic() {
     let evidence = gather(fiction(), [], request(), NOW_MS).await.unwrap();
     let written = serde_json::to_string(&evidence).unwrap();
     assert_eq!(serde_json::from_str::<Evidence>(&written).unwrap(), evidence);
@@ -142,7 +142,7 @@ async fn evidence_in_a_journal_is_what_it_was_and_two_gatherings_are_equal() {
 }
 
 #[tokio::test]
-async fn nothing_that_was_filed_after_the_day_is_in_the_evidence() {
+async fn evidence_as_of_a_day_excludes_later_filings() {
     let evidence = gather(fiction(), [], as_of("2025-10-20"), NOW_MS).await.unwrap();
     let sheet = evidence.sheet.as_ref().unwrap();
     let day = CalendarDay::parse("2025-10-20").unwrap();
@@ -158,7 +158,7 @@ async fn nothing_that_was_filed_after_the_day_is_in_the_evidence() {
 }
 
 #[tokio::test]
-async fn missing_list_of_filings_is_named_and_everything_else_is_there() {
+async fn a_missing_list_of_filings_is_reported_and_the_rest_is_gathered() {
     let evidence =
         gather(fiction(), [(SUBMISSIONS, Answer::status(404))], request(), NOW_MS).await.unwrap();
     assert_eq!((evidence.events.len(), evidence.passages.len()), (0, 0));
@@ -167,14 +167,14 @@ async fn missing_list_of_filings_is_named_and_everything_else_is_there() {
 }
 
 #[tokio::test]
-async fn without_facts_there_is_no_evidence() {
+async fn gathering_fails_without_facts() {
     assert_eq!(failure([(FACTS, Answer::status(404))]).await, GatherFailureKind::NoFacts);
     let early = gather(fiction(), [], as_of("2020-01-01"), NOW_MS).await.unwrap_err();
     assert_eq!(early.kind, GatherFailureKind::NoFacts);
 }
 
 #[tokio::test]
-async fn documents_that_cannot_be_read_are_no_evidence() {
+async fn gathering_fails_on_unreadable_documents() {
     for path in [TICKERS, SUBMISSIONS, FACTS] {
         for body in ["", "{", "<html>not JSON</html>"] {
             let kind = failure([(path, Answer::ok(body))]).await;
@@ -186,7 +186,7 @@ async fn documents_that_cannot_be_read_are_no_evidence() {
 }
 
 #[tokio::test]
-async fn documents_about_another_filer_are_no_evidence() {
+async fn documents_about_another_filer_are_refused() {
     for path in [SUBMISSIONS, FACTS] {
         let folder = if path == FACTS { "companyfacts" } else { "submissions" };
         let file = recording().join(folder).join("CIK0009990001.json");
@@ -216,7 +216,7 @@ async fn ticker_of_two_filers_is_refused_with_both() {
 }
 
 #[tokio::test]
-async fn second_list_of_tickers_is_asked_where_the_first_does_not_know() {
+async fn the_second_ticker_list_is_used_if_the_first_lacks_the_symbol() {
     let first = r#"{"0": {"cik_str": 1, "ticker": "ONE", "title": "One"}}"#;
     let second = r#"{"fields": ["cik", "name", "ticker", "exchange"], "data": [[9990001, "Helix", "HLXI", null]]}"#;
     let instead = [
@@ -248,7 +248,7 @@ async fn company_without_an_annual_report_for_eighteen_months_is_stale() {
 }
 
 #[tokio::test]
-async fn what_the_service_itself_says_counts_up_to_today() {
+async fn evidence_from_the_live_service_is_as_of_today() {
     let evidence = gather(EvidenceOrigin::Service, [], request(), NOW_MS).await.unwrap();
     assert_eq!(evidence.provenance, Provenance::Filings);
     assert_eq!(evidence.sheet.as_ref().unwrap().as_of, CalendarDay::parse("2026-11-15").unwrap());
@@ -257,7 +257,7 @@ async fn what_the_service_itself_says_counts_up_to_today() {
 }
 
 #[tokio::test]
-async fn results_that_were_announced_and_are_not_yet_in_the_facts_are_told() {
+async fn announced_results_that_are_not_in_the_facts_cause_a_warning() {
     let evidence = gather(fiction(), [], as_of("2026-07-29"), NOW_MS).await.unwrap();
     assert_eq!(
         evidence.warnings(),

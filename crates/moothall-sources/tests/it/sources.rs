@@ -62,7 +62,7 @@ fn passages(evidence: &Evidence) -> Vec<(String, &str)> {
 }
 
 #[tokio::test]
-async fn documents_are_all_that_is_known_of_a_private_company() {
+async fn a_private_company_is_gathered_from_documents_only() {
     let documents = folder(&[
         ("b/notes.txt", b"Two dealers left."),
         ("plan.md", b"# Prices\nUp 4% in May."),
@@ -94,7 +94,7 @@ async fn documents_are_all_that_is_known_of_a_private_company() {
 }
 
 #[tokio::test]
-async fn nothing_outside_of_the_folder_is_read() {
+async fn no_document_outside_of_the_directory_is_read() {
     let outside = folder(&[("secret.md", b"The secret."), ("deep/more.md", b"More secrets.")]);
     let documents = folder(&[("plan.md", b"A plan.")]);
     let link = |to: &str, name: &str| {
@@ -121,7 +121,7 @@ async fn a_folder_without_documents_is_refused() {
 }
 
 #[tokio::test]
-async fn more_than_the_bounds_allow_is_named() {
+async fn documents_beyond_the_limits_are_reported() {
     let many: Vec<(String, Vec<u8>)> =
         (0..205).map(|number| (format!("{number:03}.txt"), b"Words.".to_vec())).collect();
     let many: Vec<(&str, &[u8])> =
@@ -172,7 +172,7 @@ async fn read_pdf(reader: Option<Reader>) -> (Vec<String>, Vec<String>) {
 }
 
 #[tokio::test]
-async fn a_pdf_is_what_its_reader_in_the_sandbox_leaves() {
+async fn the_text_of_a_pdf_comes_from_the_sandboxed_extractor() {
     let text: &[u8] = b"Page one says 4%.\x0cPage two.";
     let read = read_pdf(Some(Reader(Ok((ExecutionExit::Exited { code: 0 }, Some(text)))))).await;
     let expected = ["U0:plan:1 A plan.", "U0:report:1 Page one says 4%.", "U0:report:2 Page two."];
@@ -180,7 +180,7 @@ async fn a_pdf_is_what_its_reader_in_the_sandbox_leaves() {
 }
 
 #[tokio::test]
-async fn a_pdf_that_cannot_be_read_is_a_gap_with_its_reason() {
+async fn an_unreadable_pdf_is_reported_as_a_gap_with_the_reason() {
     let gap = |reader| async {
         let (texts, missing) = read_pdf(reader).await;
         assert_eq!(texts, ["U0:plan:1 A plan."]);
@@ -224,7 +224,7 @@ const GDELT: &str = r#"{"articles": [
    "seendate": "20260101T090000Z", "domain": "news.example"}]}"#;
 
 #[tokio::test]
-async fn headlines_are_asked_for_once_by_the_name_and_cut_at_the_day() {
+async fn headlines_are_requested_once_by_company_name_up_to_the_day() {
     let server = EdgarServer::scripted(vec![Answer::ok(GDELT), Answer::status(429)]).await;
     let documents = folder(&[("plan.md", b"A plan.")]);
     let news = NewsSource::Gdelt { endpoint: format!("{}/doc", server.base) };
@@ -251,7 +251,7 @@ async fn headlines_are_asked_for_once_by_the_name_and_cut_at_the_day() {
 }
 
 #[tokio::test]
-async fn news_that_cannot_be_had_are_a_gap() {
+async fn unavailable_news_are_reported_as_a_gap() {
     let documents = folder(&[("plan.md", b"A plan.")]);
     let missing = |news: NewsSource| async {
         let evidence = gather(documents.path(), None, Some(news), request()).await.unwrap();

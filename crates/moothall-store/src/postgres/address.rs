@@ -58,12 +58,12 @@ pub enum InvalidPgAddress {
 
 impl PgAddress {
     /// Whether a text looks like a PostgreSQL address.
-    pub fn is_meant(text: &str) -> bool {
+    pub fn is_postgres_url(text: &str) -> bool {
         ["postgres://", "postgresql://"].iter().any(|scheme| text.starts_with(scheme))
     }
 
     /// Location as `host:port/database`, which is safe to print.
-    pub fn place(&self) -> String {
+    pub fn location(&self) -> String {
         let database = self.options.get_database().unwrap_or_default();
         match self.options.get_socket() {
             Some(socket) => format!("{}/{database}", socket.display()),
@@ -105,7 +105,7 @@ impl FromStr for PgAddress {
     type Err = InvalidPgAddress;
 
     fn from_str(text: &str) -> Result<Self, InvalidPgAddress> {
-        if !Self::is_meant(text) {
+        if !Self::is_postgres_url(text) {
             return Err(InvalidPgAddress::Scheme);
         }
         let query = text.split_once('?').map_or("", |(_, query)| query);
@@ -119,7 +119,7 @@ impl FromStr for PgAddress {
         if options.get_database().is_none_or(str::is_empty) {
             return Err(InvalidPgAddress::NoDatabase);
         }
-        if insists(options.get_ssl_mode()) || is_near(&options) {
+        if requires_tls(options.get_ssl_mode()) || is_local(&options) {
             return Ok(Self { options });
         }
         if names.contains(&"sslmode") {
@@ -131,12 +131,12 @@ impl FromStr for PgAddress {
 
 impl fmt::Debug for PgAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "PgAddress({})", self.place())
+        write!(f, "PgAddress({})", self.location())
     }
 }
 
 /// Whether the connection stays on this machine.
-fn is_near(options: &PgConnectOptions) -> bool {
+fn is_local(options: &PgConnectOptions) -> bool {
     let host = options.get_host();
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     options.get_socket().is_some()
@@ -145,7 +145,7 @@ fn is_near(options: &PgConnectOptions) -> bool {
         || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-fn insists(mode: PgSslMode) -> bool {
+fn requires_tls(mode: PgSslMode) -> bool {
     match mode {
         PgSslMode::Disable | PgSslMode::Allow | PgSslMode::Prefer => false,
         PgSslMode::Require | PgSslMode::VerifyCa | PgSslMode::VerifyFull => true,

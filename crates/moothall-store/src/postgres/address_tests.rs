@@ -1,13 +1,13 @@
 use super::*;
 
 fn check(text: &str, expected: Result<(&str, &'static str), InvalidPgAddress>) {
-    let read = text.parse::<PgAddress>().map(|address| (address.place(), address.tls()));
+    let read = text.parse::<PgAddress>().map(|address| (address.location(), address.tls()));
     let expected = expected.map(|(place, tls)| (place.to_owned(), tls));
     assert_eq!(read, expected, "{text}");
 }
 
 #[test]
-fn an_address_insists_on_tls_unless_it_stays_on_this_machine() {
+fn a_postgres_address_requires_tls_unless_it_is_local() {
     check("postgres://u:p@127.0.0.1:6000/runs", Ok(("127.0.0.1:6000/runs", "prefer")));
     check("postgresql://u@[::1]/runs?sslmode=disable", Ok(("[::1]:5432/runs", "disable")));
     check("postgres://u@db.example.com/runs", Ok(("db.example.com:5432/runs", "verify-full")));
@@ -21,7 +21,7 @@ fn an_address_insists_on_tls_unless_it_stays_on_this_machine() {
 }
 
 #[test]
-fn an_address_that_cannot_be_meant_is_refused_without_its_password() {
+fn an_invalid_postgres_address_is_refused_without_showing_its_password() {
     check("mysql://u:hunter2@host/runs", Err(InvalidPgAddress::Scheme));
     check("postgres://u:hunter2@host:port/runs", Err(InvalidPgAddress::Unreadable));
     check("postgres://u:hunter2@127.0.0.1/", Err(InvalidPgAddress::NoDatabase));

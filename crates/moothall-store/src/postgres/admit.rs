@@ -4,47 +4,55 @@ use moothall_core::access::{CredentialLimits, CredentialUsage, TeamName, TokenId
 use moothall_core::{MicroUsd, RunId};
 use sqlx::postgres::PgConnection;
 
-use super::accounts::know_team;
-use super::{RowLock, hold, key};
+use super::accounts::ensure_team;
+use super::{RowLock, key, lock_row};
 use crate::admission::{AdmissionConnection, TokenDay};
 use crate::prepared_commit::text;
 use crate::rows::{json, to_sql, token_id};
 use crate::{IdempotencyKey, NewRun, RunState, StoreError, validation};
 
 impl AdmissionConnection for PgConnection {
-    async fn asked_before(
+    async fn find_request(
         &mut self,
         team: &TeamName,
-        once: &IdempotencyKey,
+        idempotency_key: &IdempotencyKey,
     ) -> Result<Option<(String, String)>, StoreError> {
         sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1 || '/' || $2, 0))")
             .bind(team.as_str())
-            .bind(once.key.as_str())
+            .bind(idempotency_key.key.as_str())
             .execute(&mut *self)
             .await?;
         let before = sqlx::query_as(
             "SELECT encode(request_sha256, 'hex'), run_id::text FROM requests
              WHERE team = $1 AND key = $2",
         );
-        Ok(before.bind(team.as_str()).bind(once.key.as_str()).fetch_optional(self).await?)
+        Ok(before
+            .bind(team.as_str())
+            .bind(idempotency_key.key.as_str())
+            .fetch_optional(self)
+            .await?)
     }
 
-    async fn remember(&mut self, run: &NewRun, once: &IdempotencyKey) -> Result<(), StoreError> {
+    async fn record_request(
+        &mut self,
+        run: &NewRun,
+        idempotency_key: &IdempotencyKey,
+    ) -> Result<(), StoreError> {
         sqlx::query(
             "INSERT INTO requests (team, key, request_sha256, run_id)
              VALUES ($1, $2, decode($3, 'hex'), $4)",
         )
         .bind(run.owner.team.as_str())
-        .bind(once.key.as_str())
-        .bind(once.request_sha256.to_string())
+        .bind(idempotency_key.key.as_str())
+        .bind(idempotency_key.request_sha256.to_string())
         .bind(key(&run.run_id)?)
         .execute(self)
         .await?;
         Ok(())
     }
 
-    async fn make(&mut self, run: &NewRun) -> Result<(), StoreError> {
-        know_team(self, &run.owner.team).await?;
+    async fn insert_run(&mut self, run: &NewRun) -> Result<(), StoreError> {
+        ensure_team(self, &run.owner.team).await?;
         let done = sqlx::query(
             "INSERT INTO runs (run_id, workflow, title, input, model, build, created_at_ms, state,
                                updated_at_ms, head, team, token_id, cap_micro_usd)
@@ -64,7 +72,7 @@ impl AdmissionConnection for PgConnection {
         .bind(run.cap.map(|cap| to_sql(cap.micros())).transpose()?)
         .execute(self)
         .await?;
-        validation::made(run, done.rows_affected())
+        validation::check_created(run, done.rows_affected())
     }
 
     async fn token_of(&mut self, id: &RunId) -> Result<Option<TokenId>, StoreError> {
@@ -76,8 +84,8 @@ impl AdmissionConnection for PgConnection {
         token_id(id, token)
     }
 
-    async fn held_state(&mut self, id: &RunId) -> Result<RunState, StoreError> {
-        Ok(hold(self, id, RowLock::Alone).await?.state)
+    async fn lock_state(&mut self, id: &RunId) -> Result<RunState, StoreError> {
+        Ok(lock_row(self, id, RowLock::Exclusive).await?.state)
     }
 
     async fn set_cap(&mut self, id: &RunId, cap: Option<MicroUsd>) -> Result<(), StoreError> {
@@ -105,7 +113,7 @@ impl AdmissionConnection for PgConnection {
                AND (created_at_ms >= $3 OR state IN ('running', 'paused'))",
         )
         .bind(day.token.as_str())
-        .bind(key(day.but)?)
+        .bind(key(day.exclude)?)
         .bind(to_sql(day.began_at_ms)?)
         .fetch_all(self)
         .await?;

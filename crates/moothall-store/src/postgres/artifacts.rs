@@ -3,7 +3,7 @@
 use moothall_core::{RunId, Sha256Hex};
 use sqlx::postgres::PgPool;
 
-use super::{PgRunHead, PgStore, RowLock, hold, key};
+use super::{PgRunHead, PgStore, RowLock, key, lock_row};
 use crate::{StoreError, validation};
 
 pub(crate) async fn keep(
@@ -11,9 +11,9 @@ pub(crate) async fn keep(
     id: &RunId,
     content: &[u8],
 ) -> Result<Sha256Hex, StoreError> {
-    let sha256 = validation::name_artifact(content)?;
+    let sha256 = validation::hash_artifact(content)?;
     let mut transaction = store.begin_writing().await?;
-    let PgRunHead { state, .. } = hold(&mut transaction, id, RowLock::Shared).await?;
+    let PgRunHead { state, .. } = lock_row(&mut transaction, id, RowLock::Shared).await?;
     if state.is_terminal() {
         // An ended run accepts only artifacts that it already has.
         let kept: bool = sqlx::query_scalar(

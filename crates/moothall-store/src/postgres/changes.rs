@@ -3,7 +3,7 @@
 use moothall_core::RunId;
 use moothall_core::consult::ReviewChange;
 
-use super::{PgStore, RowLock, hold, key};
+use super::{PgStore, RowLock, key, lock_row};
 use crate::prepared_commit::text;
 use crate::{StoreError, rows};
 
@@ -18,7 +18,7 @@ pub(crate) async fn add(
     let texts = texts?;
     let mut transaction = store.begin_writing().await?;
     // Lock exclusively: concurrent writers would assign the same numbers.
-    hold(&mut transaction, id, RowLock::Alone).await?;
+    lock_row(&mut transaction, id, RowLock::Exclusive).await?;
     sqlx::query(
         "INSERT INTO changes (run_id, seq, change)
          SELECT $1, place + (SELECT coalesce(max(seq), 0) FROM changes WHERE run_id = $1), change

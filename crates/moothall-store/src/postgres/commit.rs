@@ -7,7 +7,7 @@ use moothall_core::{EffectId, Outcome, RunEventBody, RunId};
 use sqlx::postgres::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use super::{PgRunHead, RowLock, hold, key};
+use super::{PgRunHead, RowLock, key, lock_row};
 use crate::batch::{BudgetSession, BudgetUpdate};
 use crate::prepared_commit::{PreparedCommit, compare};
 use crate::rows::{self, RowReader as _, json, to_sql, unsigned};
@@ -44,7 +44,7 @@ pub(crate) struct WriteReply {
     /// The new events.
     pub(crate) stored: Vec<StoredEvent>,
     /// Results, control requests and budget for a caller that starts calls.
-    pub(crate) begun: BatchAdmission,
+    pub(crate) admission: BatchAdmission,
 }
 
 /// Writes all requests or none. Writers of the same run are serialized by its row lock, so event
@@ -57,7 +57,7 @@ pub(crate) async fn write(
     // Dropping it without a commit rolls it back.
     let mut transaction = pool.begin().await?;
     let run = key(id)?;
-    let found = hold(&mut transaction, id, RowLock::Alone).await?;
+    let found = lock_row(&mut transaction, id, RowLock::Exclusive).await?;
     if found.state.is_terminal() {
         return match requests {
             [WriteRequest { prepared, calls: None }] => {
@@ -68,27 +68,27 @@ pub(crate) async fn write(
         };
     }
     let mut replies = write_events(&mut transaction, run, &found, requests).await?;
-    let answered = write_results(&mut transaction, id, requests).await?;
+    let has_new_results = write_results(&mut transaction, id, requests).await?;
     // Read after taking the row lock, because the previous holder may have journaled a result.
-    let known = known(&mut transaction, run, requests).await?;
-    let mut purse = BudgetSession::open(found.purse.as_deref());
+    let snapshot = read_snapshot(&mut transaction, run, requests).await?;
+    let mut budget = BudgetSession::open(found.budget.as_deref());
     for (request, reply) in requests.iter().zip(&mut replies) {
-        purse.hear(&request.prepared)?;
+        budget.apply(&request.prepared)?;
         if let Some(BatchCalls { effects, reserve }) = &request.calls {
-            reply.begun = known.to(effects);
-            if reply.begun.wishes.is_empty() && reply.begun.answers.is_empty() {
-                reply.begun.room = Some(purse.reserve(reserve)?);
+            reply.admission = snapshot.admission_for(effects);
+            if reply.admission.control_requests.is_empty() && reply.admission.entries.is_empty() {
+                reply.admission.reservation = Some(budget.reserve(reserve)?);
             }
         }
     }
-    let changed = purse.close(found.spent.as_deref())?;
-    let said = requests.iter().rev().find_map(|request| request.prepared.commit.state);
-    let state = said.unwrap_or(found.state);
+    let changed = budget.close(found.spent.as_deref())?;
+    let latest = requests.iter().rev().find_map(|request| request.prepared.commit.state);
+    let state = latest.unwrap_or(found.state);
     // Callers that poll for budget must not cause a write while there is none.
-    if answered
+    if has_new_results
         || replies.iter().any(|reply| !reply.stored.is_empty())
         || state != found.state
-        || changed.is_news()
+        || changed.has_changes()
     {
         update(&mut transaction, run, (&found, state), &replies, requests, changed).await?;
         transaction.commit().await?;
@@ -105,7 +105,7 @@ async fn update(
     requests: &[&WriteRequest],
     changed: BudgetUpdate,
 ) -> Result<(), StoreError> {
-    let said = || requests.iter().rev().map(|request| &request.prepared);
+    let latest = || requests.iter().rev().map(|request| &request.prepared);
     let last = replies.iter().filter_map(|reply| reply.stored.last()).map(|event| event.seq).max();
     let head = last.map_or(Ok(found.head), to_sql)?;
     sqlx::query(
@@ -117,12 +117,12 @@ async fn update(
     .bind(run)
     .bind(head)
     .bind(state.as_str())
-    .bind(said().find_map(|prepared| prepared.outcome.as_deref()))
+    .bind(latest().find_map(|prepared| prepared.outcome.as_deref()))
     .bind(changed.spent)
     // The budget of an ended run is no longer needed.
     .bind(state.is_terminal())
-    .bind(changed.purse)
-    .bind(said().map(|prepared| prepared.at_ms).max())
+    .bind(changed.account)
+    .bind(latest().map(|prepared| prepared.at_ms).max())
     .execute(connection)
     .await?;
     Ok(())
@@ -230,27 +230,28 @@ async fn write_results(
 /// What callers that start calls need to know.
 #[derive(Debug, Default)]
 struct BatchSnapshot {
-    wishes: BTreeSet<ControlRequest>,
-    answers: BTreeMap<EffectId, JournalEntry>,
+    control_requests: BTreeSet<ControlRequest>,
+    entries: BTreeMap<EffectId, JournalEntry>,
 }
 
 impl BatchSnapshot {
     /// The part that concerns these effects.
-    fn to(&self, effects: &[EffectId]) -> BatchAdmission {
-        let answered = |id: &EffectId| Some((id.clone(), self.answers.get(id)?.clone()));
-        let answers = effects.iter().filter_map(answered).collect();
-        BatchAdmission { wishes: self.wishes.clone(), answers, room: None }
+    fn admission_for(&self, effects: &[EffectId]) -> BatchAdmission {
+        let entry = |id: &EffectId| Some((id.clone(), self.entries.get(id)?.clone()));
+        let entries = effects.iter().filter_map(entry).collect();
+        let control_requests = self.control_requests.clone();
+        BatchAdmission { control_requests, entries, reservation: None }
     }
 }
 
-async fn known(
+async fn read_snapshot(
     connection: &mut PgConnection,
     run: Uuid,
     requests: &[&WriteRequest],
 ) -> Result<BatchSnapshot, StoreError> {
-    let mut known = BatchSnapshot::default();
+    let mut snapshot = BatchSnapshot::default();
     if requests.iter().all(|request| request.calls.is_none()) {
-        return Ok(known);
+        return Ok(snapshot);
     }
     let calls = requests.iter().filter_map(|request| request.calls.as_ref());
     let ids: Vec<&str> = calls.flat_map(|calls| &calls.effects).map(EffectId::as_str).collect();
@@ -267,12 +268,12 @@ async fn known(
     .await?;
     for row in &rows {
         if row.optional_text("wish")?.is_some() {
-            known.wishes.insert(rows::wish(row)?);
+            snapshot.control_requests.insert(rows::control_request(row)?);
         } else {
-            known.answers.extend([rows::journal_entry(row)?]);
+            snapshot.entries.extend([rows::journal_entry(row)?]);
         }
     }
-    Ok(known)
+    Ok(snapshot)
 }
 
 /// Whether the journal has exactly these entries. A different entry under the same id is an error.

@@ -22,13 +22,13 @@ use super::key;
 use crate::{StoreError, rows};
 
 /// How often the connection that holds the locks is checked.
-const LOOK: Duration = Duration::from_secs(2);
+const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
 /// A server that does not respond for this long counts as unreachable.
-const SILENCE: Duration = Duration::from_secs(5);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// After a server start, how long previous holders have to take their slots again.
-const OTHERS_FIRST: Duration = Duration::from_secs(10);
+const STARTUP_GRACE: Duration = Duration::from_secs(10);
 
 /// The connection that holds the locks, created on demand.
 #[derive(Debug, Clone, Default)]
@@ -46,7 +46,7 @@ struct LockSession {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum LockKey {
     Run(Uuid),
-    Slot { lane: i32, slot: i32 },
+    Slot { limiter: i32, slot: i32 },
 }
 
 /// A lock for driving one run or for one limiter slot. Held while this value exists and the process
@@ -65,10 +65,10 @@ impl LockHolder {
         id: &RunId,
     ) -> Result<Option<PgLock>, StoreError> {
         let (holder, options, lock) = (self.clone(), options.clone(), LockKey::Run(key(id)?));
-        to_its_end(async move {
-            let mut held = holder.0.lock().await;
-            let taken = take(held.connected(&options).await?, lock).await?;
-            Ok(taken.then(|| holder.hold(&mut held, &options, lock)))
+        run_detached(async move {
+            let mut session = holder.0.lock().await;
+            let taken = take(session.connected(&options).await?, lock).await?;
+            Ok(taken.then(|| holder.register_lock(&mut session, &options, lock)))
         })
         .await
     }
@@ -77,24 +77,29 @@ impl LockHolder {
     pub(crate) async fn slot(
         &self,
         options: &PgConnectOptions,
-        lane: &str,
+        limiter: &str,
         width: u32,
     ) -> Result<Option<PgLock>, StoreError> {
-        let (holder, options, lane) = (self.clone(), options.clone(), number_of(lane));
-        to_its_end(async move {
-            let mut held = holder.0.lock().await;
-            let ours = held.slots_of(lane);
-            let found = free_slot(held.connected(&options).await?, lane, width, ours).await?;
-            let lock = |slot| LockKey::Slot { lane, slot };
-            Ok(found.map(|slot| holder.hold(&mut held, &options, lock(slot))))
+        let (holder, options, limiter) = (self.clone(), options.clone(), lock_number(limiter));
+        run_detached(async move {
+            let mut session = holder.0.lock().await;
+            let ours = session.slots_of(limiter);
+            let found = free_slot(session.connected(&options).await?, limiter, width, ours).await?;
+            let lock = |slot| LockKey::Slot { limiter, slot };
+            Ok(found.map(|slot| holder.register_lock(&mut session, &options, lock(slot))))
         })
         .await
     }
 
-    fn hold(&self, held: &mut LockSession, options: &PgConnectOptions, lock: LockKey) -> PgLock {
-        held.locks.insert(lock);
-        if !held.is_watched {
-            held.is_watched = true;
+    fn register_lock(
+        &self,
+        session: &mut LockSession,
+        options: &PgConnectOptions,
+        lock: LockKey,
+    ) -> PgLock {
+        session.locks.insert(lock);
+        if !session.is_watched {
+            session.is_watched = true;
             tokio::spawn(self.clone().watch(options.clone()));
         }
         PgLock { lock, holder: self.clone() }
@@ -103,32 +108,32 @@ impl LockHolder {
     /// Restores the locks after the connection broke, as long as there are any.
     async fn watch(self, options: PgConnectOptions) {
         loop {
-            tokio::time::sleep(LOOK).await;
-            let mut held = self.0.lock().await;
-            if held.locks.is_empty() {
-                held.is_watched = false;
+            tokio::time::sleep(CHECK_INTERVAL).await;
+            let mut session = self.0.lock().await;
+            if session.locks.is_empty() {
+                session.is_watched = false;
                 return;
             }
             // If the server is unreachable, the next round tries again.
-            let _ = held.connected(&options).await;
+            let _ = session.connected(&options).await;
         }
     }
 }
 
 /// Takes a lock in a spawned task, so that dropping the caller's future midway does not leak the
 /// lock.
-async fn to_its_end(
-    asked: impl Future<Output = Result<Option<PgLock>, StoreError>> + Send + 'static,
+async fn run_detached(
+    acquire: impl Future<Output = Result<Option<PgLock>, StoreError>> + Send + 'static,
 ) -> Result<Option<PgLock>, StoreError> {
-    let answered = tokio::spawn(asked).await;
+    let answered = tokio::spawn(acquire).await;
     answered.unwrap_or_else(|_| Err(StoreError::Unreachable(sqlx::Error::WorkerCrashed)))
 }
 
 impl LockSession {
     /// The slots of a limiter that this process holds.
-    fn slots_of(&self, lane: i32) -> Vec<i32> {
+    fn slots_of(&self, limiter: i32) -> Vec<i32> {
         let slot = |lock: &LockKey| match lock {
-            LockKey::Slot { lane: of, slot } if *of == lane => Some(*slot),
+            LockKey::Slot { limiter: of, slot } if *of == limiter => Some(*slot),
             LockKey::Slot { .. } | LockKey::Run(_) => None,
         };
         self.locks.iter().filter_map(slot).collect()
@@ -140,12 +145,12 @@ impl LockSession {
         options: &PgConnectOptions,
     ) -> Result<&mut PgConnection, StoreError> {
         if let Some(mut connection) = self.connection.take() {
-            let answered = tokio::time::timeout(SILENCE, connection.ping()).await;
+            let answered = tokio::time::timeout(RESPONSE_TIMEOUT, connection.ping()).await;
             if matches!(answered, Ok(Ok(()))) {
                 return Ok(self.connection.insert(connection));
             }
         }
-        let made = async {
+        let reconnect = async {
             let mut connection = options.connect().await?;
             for lock in &self.locks {
                 // If another process was faster, it now drives the run.
@@ -153,15 +158,16 @@ impl LockSession {
             }
             Ok::<_, StoreError>(connection)
         };
-        let silent = |_| Err(sqlx::Error::from(io::Error::from(io::ErrorKind::TimedOut)).into());
-        let connection = tokio::time::timeout(SILENCE, made).await.unwrap_or_else(silent)?;
+        let timed_out = |_| Err(sqlx::Error::from(io::Error::from(io::ErrorKind::TimedOut)).into());
+        let connection =
+            tokio::time::timeout(RESPONSE_TIMEOUT, reconnect).await.unwrap_or_else(timed_out)?;
         Ok(self.connection.insert(connection))
     }
 }
 
 /// The lock number of a limiter.
-fn number_of(lane: &str) -> i32 {
-    let hash = Sha256Hex::of(lane.as_bytes()).to_string();
+fn lock_number(limiter: &str) -> i32 {
+    let hash = Sha256Hex::of(limiter.as_bytes()).to_string();
     let first = hash.get(..8).and_then(|first| u32::from_str_radix(first, 16).ok());
     first.unwrap_or_default().cast_signed()
 }
@@ -170,7 +176,7 @@ fn number_of(lane: &str) -> i32 {
 /// excluded. This uses CASE because the evaluation order of AND is undefined.
 async fn free_slot(
     connection: &mut PgConnection,
-    lane: i32,
+    limiter: i32,
     width: u32,
     ours: Vec<i32>,
 ) -> Result<Option<i32>, StoreError> {
@@ -182,10 +188,10 @@ async fn free_slot(
                     ELSE pg_try_advisory_lock($1, slot) END
          LIMIT 1",
     )
-    .bind(lane)
+    .bind(limiter)
     .bind(i32::try_from(width).unwrap_or(i32::MAX))
     .bind(ours)
-    .bind(OTHERS_FIRST.as_secs_f64())
+    .bind(STARTUP_GRACE.as_secs_f64())
     .fetch_optional(connection)
     .await
     .map_err(StoreError::from)
@@ -199,8 +205,8 @@ async fn take(connection: &mut PgConnection, lock: LockKey) -> Result<bool, Stor
             sqlx::query_scalar("SELECT pg_try_advisory_lock(hashtextextended($1::text, 1))")
                 .bind(run)
         }
-        LockKey::Slot { lane, slot } => {
-            sqlx::query_scalar("SELECT pg_try_advisory_lock($1, $2)").bind(lane).bind(slot)
+        LockKey::Slot { limiter, slot } => {
+            sqlx::query_scalar("SELECT pg_try_advisory_lock($1, $2)").bind(limiter).bind(slot)
         }
     };
     taking.fetch_one(connection).await.map_err(StoreError::from)
@@ -211,8 +217,8 @@ async fn release(connection: &mut PgConnection, lock: LockKey) -> Result<(), sql
         LockKey::Run(run) => {
             sqlx::query("SELECT pg_advisory_unlock(hashtextextended($1::text, 1))").bind(run)
         }
-        LockKey::Slot { lane, slot } => {
-            sqlx::query("SELECT pg_advisory_unlock($1, $2)").bind(lane).bind(slot)
+        LockKey::Slot { limiter, slot } => {
+            sqlx::query("SELECT pg_advisory_unlock($1, $2)").bind(limiter).bind(slot)
         }
     };
     releasing.execute(connection).await.map(drop)
@@ -224,18 +230,21 @@ impl Drop for PgLock {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let (lock, holder) = (self.lock, self.holder.clone());
         runtime.spawn(async move {
-            let mut held = holder.0.lock().await;
-            held.locks.remove(&lock);
-            if let Some(connection) = held.connection.as_mut() {
+            let mut session = holder.0.lock().await;
+            session.locks.remove(&lock);
+            if let Some(connection) = session.connection.as_mut() {
                 // If the connection is broken, the lock is already released.
-                let _ = tokio::time::timeout(SILENCE, release(connection, lock)).await;
+                let _ = tokio::time::timeout(RESPONSE_TIMEOUT, release(connection, lock)).await;
             }
         });
     }
 }
 
 /// The runs among `ids` that are being driven.
-pub(crate) async fn driven(pool: &PgPool, ids: &[RunId]) -> Result<BTreeSet<RunId>, StoreError> {
+pub(crate) async fn driven_runs(
+    pool: &PgPool,
+    ids: &[RunId],
+) -> Result<BTreeSet<RunId>, StoreError> {
     let keys = ids.iter().map(key).collect::<Result<Vec<Uuid>, _>>()?;
     // `pg_locks` shows the two halves of the lock number in separate columns.
     let found: Vec<String> = sqlx::query_scalar(

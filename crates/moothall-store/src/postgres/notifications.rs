@@ -17,19 +17,19 @@ use tokio::task::AbortHandle;
 const CHANNEL: &str = "moothall_head";
 
 /// Minimum time between two notifications of a process, and between two polls of a listener.
-const BETWEEN: Duration = Duration::from_millis(50);
+const MIN_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Poll interval despite notifications, because one may be lost with its sender or the connection.
-const LOOK_ANYWAY: Duration = Duration::from_secs(2);
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Delay before reconnecting.
-const LISTEN_AGAIN: Duration = Duration::from_secs(1);
+const RECONNECT_DELAY: Duration = Duration::from_secs(1);
 
 pub(crate) struct ChangeWatcher {
     options: PgConnectOptions,
     pool: PgPool,
-    moved: Arc<Notify>,
-    speaker: OnceLock<AbortHandle>,
+    changed: Arc<Notify>,
+    notifier: OnceLock<AbortHandle>,
     listener: OnceLock<NotificationListener>,
 }
 
@@ -43,14 +43,14 @@ impl std::fmt::Debug for ChangeWatcher {
 #[derive(Debug)]
 struct NotificationListener {
     task: AbortHandle,
-    heard: watch::Receiver<NotificationState>,
+    state: watch::Receiver<NotificationState>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct NotificationState {
     /// Whether there is a connection.
-    listens: bool,
-    words: u64,
+    connected: bool,
+    count: u64,
 }
 
 impl ChangeWatcher {
@@ -58,49 +58,49 @@ impl ChangeWatcher {
         Self {
             options,
             pool: pool.clone(),
-            moved: Arc::default(),
-            speaker: OnceLock::new(),
+            changed: Arc::default(),
+            notifier: OnceLock::new(),
             listener: OnceLock::new(),
         }
     }
 
     /// Notifies other processes, with a short delay, that a run of this process has new events.
-    pub(crate) fn tell(&self) {
-        self.speaker.get_or_init(|| {
-            let (pool, moved) = (self.pool.clone(), Arc::clone(&self.moved));
+    pub(crate) fn notify(&self) {
+        self.notifier.get_or_init(|| {
+            let (pool, changed) = (self.pool.clone(), Arc::clone(&self.changed));
             tokio::spawn(async move {
                 loop {
-                    moved.notified().await;
+                    changed.notified().await;
                     // Listeners that miss it poll anyway.
-                    let _ = say(&pool).await;
-                    tokio::time::sleep(BETWEEN).await;
+                    let _ = send_notification(&pool).await;
+                    tokio::time::sleep(MIN_INTERVAL).await;
                 }
             })
             .abort_handle()
         });
-        self.moved.notify_one();
+        self.changed.notify_one();
     }
 
     /// Waits for a notification after the ones already seen. Without a listening connection, waits
-    /// for `look_again`.
-    pub(crate) async fn movement(&self, seen: u64, look_again: Duration) -> u64 {
+    /// for `poll_interval`.
+    pub(crate) async fn wait_for_change(&self, seen: u64, poll_interval: Duration) -> u64 {
         let listener = self.listener.get_or_init(|| {
-            let (sender, heard) = watch::channel(NotificationState::default());
+            let (sender, state) = watch::channel(NotificationState::default());
             let task = tokio::spawn(listen(self.options.clone(), sender)).abort_handle();
-            NotificationListener { task, heard }
+            NotificationListener { task, state }
         });
-        tokio::time::sleep(BETWEEN.min(look_again)).await;
-        let mut heard = listener.heard.clone();
-        let at_most = if heard.borrow().listens { LOOK_ANYWAY } else { look_again };
-        let _ = tokio::time::timeout(at_most, heard.wait_for(|heard| heard.words != seen)).await;
-        heard.borrow().words
+        tokio::time::sleep(MIN_INTERVAL.min(poll_interval)).await;
+        let mut state = listener.state.clone();
+        let at_most = if state.borrow().connected { POLL_INTERVAL } else { poll_interval };
+        let _ = tokio::time::timeout(at_most, state.wait_for(|state| state.count != seen)).await;
+        state.borrow().count
     }
 
     pub(crate) async fn close(&self) {
-        if let Some(speaker) = self.speaker.get() {
-            speaker.abort();
+        if let Some(notifier) = self.notifier.get() {
+            notifier.abort();
             // A final notification before the process ends.
-            let _ = say(&self.pool).await;
+            let _ = send_notification(&self.pool).await;
         }
         if let Some(listener) = self.listener.get() {
             listener.task.abort();
@@ -111,33 +111,33 @@ impl ChangeWatcher {
 impl Drop for ChangeWatcher {
     fn drop(&mut self) {
         let listener = self.listener.get().map(|listener| &listener.task);
-        self.speaker.get().into_iter().chain(listener).for_each(AbortHandle::abort);
+        self.notifier.get().into_iter().chain(listener).for_each(AbortHandle::abort);
     }
 }
 
 /// Sends a notification, without waiting for the disk.
-async fn say(pool: &PgPool) -> Result<(), sqlx::Error> {
-    let words = format!("BEGIN; SET LOCAL synchronous_commit = off; NOTIFY {CHANNEL}; COMMIT");
-    sqlx::raw_sql(AssertSqlSafe(words)).execute(pool).await.map(drop)
+async fn send_notification(pool: &PgPool) -> Result<(), sqlx::Error> {
+    let statement = format!("BEGIN; SET LOCAL synchronous_commit = off; NOTIFY {CHANNEL}; COMMIT");
+    sqlx::raw_sql(AssertSqlSafe(statement)).execute(pool).await.map(drop)
 }
 
 /// Listens until all receivers are gone. Uses its own connection so that requests never wait for
 /// it.
-async fn listen(options: PgConnectOptions, heard: watch::Sender<NotificationState>) {
+async fn listen(options: PgConnectOptions, state: watch::Sender<NotificationState>) {
     let pool = PgPoolOptions::new().max_connections(1).connect_lazy_with(options);
-    while !heard.is_closed() {
+    while !state.is_closed() {
         if let Ok(mut listener) = PgListener::connect_with(&pool).await
             && listener.listen(CHANNEL).await.is_ok()
         {
             // Count connecting as a notification, because earlier ones may have been missed.
-            heard.send_modify(|heard| {
-                *heard = NotificationState { listens: true, words: heard.words + 1 }
+            state.send_modify(|state| {
+                *state = NotificationState { connected: true, count: state.count + 1 }
             });
             while let Ok(Some(_)) = listener.try_recv().await {
-                heard.send_modify(|heard| heard.words += 1);
+                state.send_modify(|state| state.count += 1);
             }
         }
-        heard.send_modify(|heard| heard.listens = false);
-        tokio::time::sleep(LISTEN_AGAIN).await;
+        state.send_modify(|state| state.connected = false);
+        tokio::time::sleep(RECONNECT_DELAY).await;
     }
 }

@@ -16,7 +16,7 @@ const MIGRATIONS: &[&str] = &[
 ];
 
 /// The oldest PostgreSQL version covered by tests, as `server_version_num`.
-const OLDEST: i32 = 150_000;
+const MIN_SERVER_VERSION: i32 = 150_000;
 
 /// Advisory lock held during a migration: "Moot" in ASCII.
 const UPGRADE_LOCK: i64 = 0x4d6f_6f74;
@@ -85,7 +85,7 @@ async fn check_server(
     )
     .fetch_one(connection)
     .await?;
-    let problem = if version.parse::<i32>().is_ok_and(|version| version < OLDEST) {
+    let problem = if version.parse::<i32>().is_ok_and(|version| version < MIN_SERVER_VERSION) {
         "PostgreSQL 15 or newer is required"
     } else if encoding != "UTF8" {
         "its encoding is not UTF8"
@@ -96,7 +96,7 @@ async fn check_server(
     } else {
         return Ok(());
     };
-    Err(StoreError::Unsuitable { place: address.place(), problem })
+    Err(StoreError::Unsuitable { place: address.location(), problem })
 }
 
 /// The format of our tables; 0 if there are none.
@@ -111,13 +111,13 @@ async fn recognise(address: &PgAddress, connection: &mut PgConnection) -> Result
     if !ours {
         return match entries {
             0 => Ok(0),
-            _ => Err(StoreError::ForeignDatabase { path: address.place().into() }),
+            _ => Err(StoreError::ForeignDatabase { path: address.location().into() }),
         };
     }
     let found: i64 =
         sqlx::query_scalar("SELECT version FROM moothall.format").fetch_one(connection).await?;
     if found > newest() {
-        let path = address.place().into();
+        let path = address.location().into();
         return Err(StoreError::NewerFormat { path, found, known: newest() });
     }
     Ok(found)

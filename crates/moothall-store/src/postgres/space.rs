@@ -42,7 +42,7 @@ pub(crate) async fn delete(pool: &PgPool, ids: &[RunId]) -> Result<(), StoreErro
 
 /// Makes the space of deleted runs reusable and truncates free space at the end of files. A plain
 /// vacuum takes no exclusive lock, so free space in the middle of a file stays allocated.
-pub(crate) async fn give_back(pool: &PgPool) -> Result<u64, StoreError> {
+pub(crate) async fn reclaim_space(pool: &PgPool) -> Result<u64, StoreError> {
     let before = size(pool).await?;
     let mut connection = pool.acquire().await?;
     // A vacuum may take longer than the timeouts. The setting ends with the connection, which is

@@ -18,14 +18,14 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use super::commit::{WriteReply, WriteRequest, write};
-use super::patiently;
+use super::with_retries;
 use crate::StoreError;
 
 /// Maximum requests per transaction, to bound the wait of those queued behind.
-const MOST_REQUESTS: usize = 64;
+const MAX_REQUESTS: usize = 64;
 
 /// Maximum text bytes per transaction, unless the first request alone exceeds it.
-const MOST_BYTES: usize = 4 << 20;
+const MAX_BYTES: usize = 4 << 20;
 
 /// Queued requests by run. A run has an entry while a task is writing its requests.
 type Lanes = BTreeMap<RunId, VecDeque<QueuedWrite>>;
@@ -40,17 +40,17 @@ type Answer = Result<WriteReply, StoreError>;
 
 #[derive(Debug, Default)]
 pub(crate) struct WriteCoalescer {
-    lanes: Arc<Mutex<Lanes>>,
+    queues: Arc<Mutex<Lanes>>,
 }
 
 impl WriteCoalescer {
     /// Writes a request. If the future is dropped, the request may still be written.
     pub(crate) async fn send(&self, pool: &PgPool, id: &RunId, request: WriteRequest) -> Answer {
         let (answer, answered) = oneshot::channel();
-        let waiting = QueuedWrite { request, answer };
-        if self.wait_behind_others(id, waiting) {
+        let queued = QueuedWrite { request, answer };
+        if self.enqueue(id, queued) {
             let driver =
-                QueueWriter { lanes: Arc::clone(&self.lanes), id: id.clone(), goes_on: true };
+                QueueWriter { queues: Arc::clone(&self.queues), id: id.clone(), active: true };
             // Spawned, because the first caller may be dropped while others depend on the task.
             tokio::spawn(driver.drive(pool.clone()));
         }
@@ -58,29 +58,29 @@ impl WriteCoalescer {
     }
 
     /// Queues a request. Returns true if the queue was empty, so no task is writing.
-    fn wait_behind_others(&self, id: &RunId, waiting: QueuedWrite) -> bool {
-        match lock(&self.lanes).entry(id.clone()) {
-            Entry::Occupied(mut lane) => {
-                lane.get_mut().push_back(waiting);
+    fn enqueue(&self, id: &RunId, queued: QueuedWrite) -> bool {
+        match lock(&self.queues).entry(id.clone()) {
+            Entry::Occupied(mut queue) => {
+                queue.get_mut().push_back(queued);
                 false
             }
-            Entry::Vacant(lane) => {
-                lane.insert(VecDeque::from([waiting]));
+            Entry::Vacant(queue) => {
+                queue.insert(VecDeque::from([queued]));
                 true
             }
         }
     }
 }
 
-fn lock(lanes: &Mutex<Lanes>) -> MutexGuard<'_, Lanes> {
-    lanes.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(queues: &Mutex<Lanes>) -> MutexGuard<'_, Lanes> {
+    queues.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Writes the requests of a run until none is left.
 struct QueueWriter {
-    lanes: Arc<Mutex<Lanes>>,
+    queues: Arc<Mutex<Lanes>>,
     id: RunId,
-    goes_on: bool,
+    active: bool,
 }
 
 impl QueueWriter {
@@ -90,17 +90,17 @@ impl QueueWriter {
             if next.is_empty() {
                 return;
             }
-            travel(&pool, &self.id, next).await;
+            write_group(&pool, &self.id, next).await;
         }
     }
 
     /// Takes the next group of requests; removes the run's queue if it is empty.
     fn next(&mut self) -> Vec<QueuedWrite> {
-        let mut lanes = lock(&self.lanes);
-        let next = lanes.get_mut(&self.id).map(take_next).unwrap_or_default();
+        let mut queues = lock(&self.queues);
+        let next = queues.get_mut(&self.id).map(take_next).unwrap_or_default();
         if next.is_empty() {
-            lanes.remove(&self.id);
-            self.goes_on = false;
+            queues.remove(&self.id);
+            self.active = false;
         }
         next
     }
@@ -109,57 +109,57 @@ impl QueueWriter {
 impl Drop for QueueWriter {
     /// After a panic, removes the queue so that its requests fail instead of waiting forever.
     fn drop(&mut self) {
-        if self.goes_on {
-            lock(&self.lanes).remove(&self.id);
+        if self.active {
+            lock(&self.queues).remove(&self.id);
         }
     }
 }
 
 /// Takes the first queued request and those behind it that can share its transaction.
-fn take_next(lane: &mut VecDeque<QueuedWrite>) -> Vec<QueuedWrite> {
-    let Some(first) = lane.pop_front() else { return Vec::new() };
+fn take_next(queue: &mut VecDeque<QueuedWrite>) -> Vec<QueuedWrite> {
+    let Some(first) = queue.pop_front() else { return Vec::new() };
     let mut bytes = first.request.bytes();
     let may_share = first.request.may_share();
     let mut next = vec![first];
-    while may_share && next.len() < MOST_REQUESTS {
-        let joins = lane.pop_front_if(|waiting| {
-            bytes = bytes.saturating_add(waiting.request.bytes());
-            waiting.request.may_share() && bytes <= MOST_BYTES
+    while may_share && next.len() < MAX_REQUESTS {
+        let joins = queue.pop_front_if(|queued| {
+            bytes = bytes.saturating_add(queued.request.bytes());
+            queued.request.may_share() && bytes <= MAX_BYTES
         });
         match joins {
-            Some(waiting) => next.push(waiting),
+            Some(queued) => next.push(queued),
             None => break,
         }
     }
     next
 }
 
-async fn travel(pool: &PgPool, id: &RunId, together: Vec<QueuedWrite>) {
-    let requests: Vec<&WriteRequest> = together.iter().map(|waiting| &waiting.request).collect();
-    match patiently(|| write(pool, id, &requests)).await {
+async fn write_group(pool: &PgPool, id: &RunId, group: Vec<QueuedWrite>) {
+    let requests: Vec<&WriteRequest> = group.iter().map(|queued| &queued.request).collect();
+    match with_retries(|| write(pool, id, &requests)).await {
         Ok(replies) => {
-            for (QueuedWrite { answer, .. }, reply) in together.into_iter().zip(replies) {
+            for (QueuedWrite { answer, .. }, reply) in group.into_iter().zip(replies) {
                 // The caller may be gone.
                 let _ = answer.send(Ok(reply));
             }
         }
-        Err(error) => match <[QueuedWrite; 1]>::try_from(together) {
+        Err(error) => match <[QueuedWrite; 1]>::try_from(group) {
             Ok([QueuedWrite { answer, .. }]) => drop(answer.send(Err(error))),
             // Either one request fails the group, or the database fails; try each one separately.
-            Err(together) => travel_alone(pool, id, together).await,
+            Err(group) => write_separately(pool, id, group).await,
         },
     }
 }
 
-async fn travel_alone(pool: &PgPool, id: &RunId, requests: Vec<QueuedWrite>) {
-    let mut under_way = JoinSet::new();
+async fn write_separately(pool: &PgPool, id: &RunId, requests: Vec<QueuedWrite>) {
+    let mut tasks = JoinSet::new();
     for QueuedWrite { request, answer } in requests {
         let (pool, id) = (pool.clone(), id.clone());
-        under_way.spawn(async move {
+        tasks.spawn(async move {
             let written = write(&pool, &id, &[&request]).await;
             let written = written.map(|replies| replies.into_iter().next().unwrap_or_default());
             let _ = answer.send(written);
         });
     }
-    while under_way.join_next().await.is_some() {}
+    while tasks.join_next().await.is_some() {}
 }

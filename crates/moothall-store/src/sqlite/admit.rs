@@ -4,40 +4,48 @@ use moothall_core::access::{CredentialLimits, CredentialUsage, TeamName, TokenId
 use moothall_core::{MicroUsd, RunId};
 use sqlx::SqliteConnection;
 
-use super::accounts::know_team;
+use super::accounts::ensure_team;
 use crate::admission::{AdmissionConnection, TokenDay};
 use crate::prepared_commit::text;
 use crate::rows::{json, run_state, to_sql, token_id};
 use crate::{IdempotencyKey, NewRun, RunState, StoreError, validation};
 
 impl AdmissionConnection for SqliteConnection {
-    async fn asked_before(
+    async fn find_request(
         &mut self,
         team: &TeamName,
-        once: &IdempotencyKey,
+        idempotency_key: &IdempotencyKey,
     ) -> Result<Option<(String, String)>, StoreError> {
         let before = sqlx::query_as(
             "SELECT request_sha256, run_id FROM requests JOIN runs USING (run)
              WHERE requests.team = $1 AND key = $2",
         );
-        Ok(before.bind(team.as_str()).bind(once.key.as_str()).fetch_optional(self).await?)
+        Ok(before
+            .bind(team.as_str())
+            .bind(idempotency_key.key.as_str())
+            .fetch_optional(self)
+            .await?)
     }
 
-    async fn remember(&mut self, run: &NewRun, once: &IdempotencyKey) -> Result<(), StoreError> {
+    async fn record_request(
+        &mut self,
+        run: &NewRun,
+        idempotency_key: &IdempotencyKey,
+    ) -> Result<(), StoreError> {
         sqlx::query(
             "INSERT INTO requests (team, key, request_sha256, run)
              SELECT team, $1, $2, run FROM runs WHERE run_id = $3",
         )
-        .bind(once.key.as_str())
-        .bind(once.request_sha256.to_string())
+        .bind(idempotency_key.key.as_str())
+        .bind(idempotency_key.request_sha256.to_string())
         .bind(run.run_id.as_str())
         .execute(self)
         .await?;
         Ok(())
     }
 
-    async fn make(&mut self, run: &NewRun) -> Result<(), StoreError> {
-        know_team(self, &run.owner.team).await?;
+    async fn insert_run(&mut self, run: &NewRun) -> Result<(), StoreError> {
+        ensure_team(self, &run.owner.team).await?;
         let done = sqlx::query(
             "INSERT INTO runs (run_id, workflow, title, input, model, build, created_at_ms, state,
                                updated_at_ms, head, team, token_id, cap_micro_usd)
@@ -57,7 +65,7 @@ impl AdmissionConnection for SqliteConnection {
         .bind(run.cap.map(|cap| to_sql(cap.micros())).transpose()?)
         .execute(self)
         .await?;
-        validation::made(run, done.rows_affected())
+        validation::check_created(run, done.rows_affected())
     }
 
     async fn token_of(&mut self, id: &RunId) -> Result<Option<TokenId>, StoreError> {
@@ -69,7 +77,7 @@ impl AdmissionConnection for SqliteConnection {
         token_id(id, token)
     }
 
-    async fn held_state(&mut self, id: &RunId) -> Result<RunState, StoreError> {
+    async fn lock_state(&mut self, id: &RunId) -> Result<RunState, StoreError> {
         // The transaction already holds the write lock.
         let row = sqlx::query("SELECT state FROM runs WHERE run_id = $1")
             .bind(id.as_str())
@@ -104,7 +112,7 @@ impl AdmissionConnection for SqliteConnection {
                AND (created_at_ms >= $3 OR state IN ('running', 'paused'))",
         )
         .bind(day.token.as_str())
-        .bind(day.but.as_str())
+        .bind(day.exclude.as_str())
         .bind(to_sql(day.began_at_ms)?)
         .fetch_all(self)
         .await?;

@@ -11,7 +11,7 @@ pub(crate) async fn keep(
     id: &RunId,
     content: &[u8],
 ) -> Result<Sha256Hex, StoreError> {
-    let sha256 = validation::name_artifact(content)?;
+    let sha256 = validation::hash_artifact(content)?;
     let mut transaction = store.begin_writing().await?;
     let row = sqlx::query(
         "SELECT run, state, EXISTS (SELECT 1 FROM artifacts

@@ -17,18 +17,18 @@ pub(crate) async fn begin(
     id: &RunId,
     prepared: &PreparedCommit,
     effects: &[EffectId],
-    wish: &ReserveRequest,
+    reserve: &ReserveRequest,
 ) -> Result<BatchAdmission, StoreError> {
     let found = find(connection, id).await?;
     if found.state.is_terminal() {
         return Err(StoreError::RunEnded { run_id: id.clone(), state: found.state });
     }
     let stored = write_events(connection, &found, prepared).await?;
-    let wishes = sqlx::query("SELECT wish FROM wishes WHERE run = ?")
+    let control_requests = sqlx::query("SELECT wish FROM wishes WHERE run = ?")
         .bind(found.run)
         .fetch_all(&mut *connection)
         .await?;
-    let answers = sqlx::query(
+    let entries = sqlx::query(
         "SELECT effect_id, request_sha256, latency_ms, tries, result FROM journal
          WHERE run = ? AND effect_id IN (SELECT value FROM json_each(?))",
     )
@@ -36,19 +36,22 @@ pub(crate) async fn begin(
     .bind(text("the ids", &effects)?)
     .fetch_all(&mut *connection)
     .await?;
-    let mut begun = BatchAdmission {
-        wishes: wishes.iter().map(rows::wish).collect::<Result<_, _>>()?,
-        answers: answers.iter().map(rows::journal_entry).collect::<Result<_, _>>()?,
-        room: None,
+    let mut admission = BatchAdmission {
+        control_requests: control_requests
+            .iter()
+            .map(rows::control_request)
+            .collect::<Result<_, _>>()?,
+        entries: entries.iter().map(rows::journal_entry).collect::<Result<_, _>>()?,
+        reservation: None,
     };
-    let mut purse = BudgetSession::open(found.purse.as_deref());
-    if begun.wishes.is_empty() && begun.answers.is_empty() {
-        begun.room = Some(purse.reserve(wish)?);
+    let mut budget = BudgetSession::open(found.budget.as_deref());
+    if admission.control_requests.is_empty() && admission.entries.is_empty() {
+        admission.reservation = Some(budget.reserve(reserve)?);
     }
     // Callers that poll for budget must not cause a write while there is none.
-    let changed = purse.close(found.spent.as_deref())?;
-    if !stored.is_empty() || changed.is_news() {
+    let changed = budget.close(found.spent.as_deref())?;
+    if !stored.is_empty() || changed.has_changes() {
         update(connection, &found, &stored, prepared, changed).await?;
     }
-    Ok(begun)
+    Ok(admission)
 }

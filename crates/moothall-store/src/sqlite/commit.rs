@@ -9,7 +9,7 @@ use crate::rows::{json, run_state, to_sql, unsigned};
 use crate::{JournalEntry, RunState, StoreError, StoredEvent};
 
 /// Rows per statement. SQLite allows 32,766 parameters.
-const MOST_ROWS: usize = 500;
+const MAX_ROWS: usize = 500;
 
 /// The run's row before the commit.
 pub(crate) struct SqliteRunHead {
@@ -17,7 +17,7 @@ pub(crate) struct SqliteRunHead {
     head: i64,
     pub(crate) state: RunState,
     pub(crate) spent: Option<String>,
-    pub(crate) purse: Option<String>,
+    pub(crate) budget: Option<String>,
 }
 
 pub(crate) async fn find(
@@ -34,7 +34,7 @@ pub(crate) async fn find(
         head: row.try_get("head")?,
         state: run_state(&row)?,
         spent: row.try_get("spent")?,
-        purse: row.try_get("purse")?,
+        budget: row.try_get("purse")?,
     })
 }
 
@@ -51,12 +51,12 @@ pub(crate) async fn write(
         return Ok(Vec::new());
     }
     let stored = write_events(connection, &found, prepared).await?;
-    let answered = write_results(connection, id, &found, prepared).await?;
-    let mut purse = BudgetSession::open(found.purse.as_deref());
-    purse.hear(prepared)?;
-    let changed = purse.close(found.spent.as_deref())?;
+    let has_new_results = write_results(connection, id, &found, prepared).await?;
+    let mut budget = BudgetSession::open(found.budget.as_deref());
+    budget.apply(prepared)?;
+    let changed = budget.close(found.spent.as_deref())?;
     let state = prepared.commit.state.unwrap_or(found.state);
-    if answered || !stored.is_empty() || state != found.state || changed.is_news() {
+    if has_new_results || !stored.is_empty() || state != found.state || changed.has_changes() {
         update(connection, &found, &stored, prepared, changed).await?;
     }
     Ok(stored)
@@ -84,7 +84,7 @@ pub(crate) async fn update(
     .bind(changed.spent)
     // The budget of an ended run is no longer needed.
     .bind(state.is_terminal())
-    .bind(changed.purse)
+    .bind(changed.account)
     .bind(prepared.at_ms)
     .bind(found.run)
     .execute(connection)
@@ -99,7 +99,7 @@ pub(crate) async fn write_events(
 ) -> Result<Vec<StoredEvent>, StoreError> {
     let mut stored = Vec::new();
     let events: Vec<(&RunEvent, &String)> = prepared.events().collect();
-    for rows in events.chunks(MOST_ROWS) {
+    for rows in events.chunks(MAX_ROWS) {
         let head = match stored.last() {
             None => found.head,
             Some(StoredEvent { seq, .. }) => to_sql(*seq)?,
@@ -155,7 +155,7 @@ async fn insert_events(
             .push_bind(body.as_str());
     });
     insert.push(" ON CONFLICT (run, key) DO NOTHING");
-    inserted(connection, insert).await
+    execute_insert(connection, insert).await
 }
 
 /// Returns whether any result was new.
@@ -165,9 +165,9 @@ async fn write_results(
     found: &SqliteRunHead,
     prepared: &PreparedCommit,
 ) -> Result<bool, StoreError> {
-    let mut answered = false;
+    let mut has_new_results = false;
     let results: Vec<(&EffectId, &JournalEntry, &String)> = prepared.results().collect();
-    for rows in results.chunks(MOST_ROWS) {
+    for rows in results.chunks(MAX_ROWS) {
         let mut insert = QueryBuilder::new(
             "INSERT INTO journal (run, effect_id, request_sha256, latency_ms, tries, result) ",
         );
@@ -187,19 +187,19 @@ async fn write_results(
             },
         );
         insert.push(" ON CONFLICT (run, effect_id) DO NOTHING");
-        let new = inserted(connection, insert).await?;
-        answered |= new > 0;
+        let new = execute_insert(connection, insert).await?;
+        has_new_results |= new > 0;
         if new < rows.len() {
             for row in rows {
                 compare_result(connection, id, found, *row).await?;
             }
         }
     }
-    Ok(answered)
+    Ok(has_new_results)
 }
 
 /// Runs an insert and returns the number of rows.
-async fn inserted(
+async fn execute_insert(
     connection: &mut SqliteConnection,
     mut insert: QueryBuilder<Sqlite>,
 ) -> Result<usize, StoreError> {

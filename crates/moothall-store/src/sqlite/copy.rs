@@ -11,16 +11,16 @@ pub(crate) async fn write(from: &Path, to: &Path) -> Result<(), StoreError> {
     vacuum_into(from, to).await?;
     // Sessions and login codes are not backed up, so that restoring a copy does not revive them.
     let mut copy = open::options(to).connect().await?;
-    let forgotten =
+    let deleted =
         sqlx::raw_sql("DELETE FROM sessions; DELETE FROM login_codes").execute(&mut copy).await;
     copy.close().await?;
-    forgotten?;
+    deleted?;
     Ok(())
 }
 
 /// Copies a file before its format is migrated and returns the path of the copy. The caller holds
 /// the write lock, so the copy contains everything written in the old format.
-pub(crate) async fn keep_old_format(path: &Path, version: i64) -> Result<PathBuf, StoreError> {
+pub(crate) async fn back_up_old_format(path: &Path, version: i64) -> Result<PathBuf, StoreError> {
     let copy = free_name(path, version);
     let written = vacuum_into(path, &copy).await;
     let synced = written.and_then(|()| {
@@ -63,12 +63,12 @@ async fn vacuum_into(from: &Path, to: &Path) -> Result<(), StoreError> {
 
 pub(crate) async fn check(path: &Path) -> Result<u64, StoreError> {
     let store = SqliteStore::open(path).await?;
-    let checked = look(&store).await;
+    let checked = check_content(&store).await;
     store.close().await;
     checked
 }
 
-async fn look(store: &SqliteStore) -> Result<u64, StoreError> {
+async fn check_content(store: &SqliteStore) -> Result<u64, StoreError> {
     let faults: Vec<String> =
         sqlx::query_scalar("PRAGMA integrity_check(1)").fetch_all(&store.writer).await?;
     if faults != ["ok"] {

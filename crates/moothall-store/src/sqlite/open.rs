@@ -34,7 +34,7 @@ pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 const SQLITE_NOTADB: i32 = 26;
 
 /// Minimum size of a non-empty database in bytes.
-const SMALLEST_PAGE: u64 = 512;
+const MIN_PAGE_BYTES: u64 = 512;
 
 /// Creates the file if it is missing, rejects foreign files, and migrates to the current format.
 pub(crate) async fn prepare(path: &Path) -> Result<(), StoreError> {
@@ -74,8 +74,8 @@ pub(crate) fn memory() -> SqliteConnectOptions {
 /// process has on it, including those of another store in use. For the same reason a new file is
 /// closed before another thread can see it.
 pub(crate) fn make_file(path: &Path) -> Result<(), StoreError> {
-    static MAKING: Mutex<()> = Mutex::new(());
-    let _alone = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+    static CREATE_LOCK: Mutex<()> = Mutex::new(());
+    let _guard = CREATE_LOCK.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
         made.map_err(|error| {
@@ -87,7 +87,7 @@ pub(crate) fn make_file(path: &Path) -> Result<(), StoreError> {
         // SQLite treats a one-byte file as empty and would overwrite it.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             match fs_err::metadata(path)?.len() {
-                1..SMALLEST_PAGE => Err(StoreError::NotADatabase { path: path.to_owned() }),
+                1..MIN_PAGE_BYTES => Err(StoreError::NotADatabase { path: path.to_owned() }),
                 _ => Ok(()),
             }
         }
@@ -114,7 +114,7 @@ pub(crate) async fn prepare_connection(
     // Check again, because another process may have migrated in the meantime.
     let version = recognise(path, &mut transaction).await?;
     if version > 0 && version < newest() {
-        let copy = copy::keep_old_format(path, version).await?;
+        let copy = copy::back_up_old_format(path, version).await?;
         tracing::info!(
             copy = %copy.display(),
             old_format = version,

@@ -7,7 +7,7 @@ use crate::StoreError;
 
 /// Pages released per step. Others can write between steps; releasing everything at once could
 /// exceed their timeout.
-const PAGES_AT_ONCE: u32 = 1_000;
+const PAGES_PER_STEP: u32 = 1_000;
 
 /// Value of `PRAGMA auto_vacuum` for files that can release pages incrementally. All files created
 /// by this program can.
@@ -43,12 +43,12 @@ pub(crate) async fn delete(writer: &SqlitePool, ids: &[RunId]) -> Result<(), Sto
     checkpoint(writer).await
 }
 
-pub(crate) async fn give_back(writer: &SqlitePool) -> Result<u64, StoreError> {
+pub(crate) async fn reclaim_space(writer: &SqlitePool) -> Result<u64, StoreError> {
     let before = number(writer, "PRAGMA page_count").await?;
     if number(writer, "PRAGMA auto_vacuum").await? == INCREMENTAL {
         let mut free = number(writer, "PRAGMA freelist_count").await?;
         while free > 0 {
-            let step = AssertSqlSafe(format!("PRAGMA incremental_vacuum({PAGES_AT_ONCE})"));
+            let step = AssertSqlSafe(format!("PRAGMA incremental_vacuum({PAGES_PER_STEP})"));
             sqlx::raw_sql(step).execute(writer).await?;
             let left = number(writer, "PRAGMA freelist_count").await?;
             // Stop if a step frees nothing, for example because others delete in the meantime; otherwise

@@ -102,7 +102,7 @@ fn new_session(text: &str, token: Option<TokenId>) -> NewSession {
         scopes: scopes("read"),
         created_at_ms: 10,
         expires_at_ms: 100,
-        page_word: Credential::sent(&format!("page word of {text}")),
+        page_word: Credential::from_client(&format!("page word of {text}")),
     }
 }
 
@@ -172,7 +172,7 @@ async fn a_token_of_an_unknown_team_or_with_a_long_label_is_refused(store: Arc<d
 async fn use_of_a_token_is_noted_and_never_goes_back(store: Arc<dyn Kept>) {
     store.create_token(new_token(1)).await.unwrap();
     for (at_ms, expected) in [(50, 50), (40, 50), (60, 60)] {
-        store.note_use(&token_id(1), at_ms).await.unwrap();
+        store.record_use(&token_id(1), at_ms).await.unwrap();
         let used = TokenRow { last_used_at_ms: Some(expected), ..row(new_token(1)) };
         assert_eq!(store.tokens(TeamFilter::All).await.unwrap(), [used]);
     }
@@ -204,7 +204,7 @@ async fn a_session_is_found_with_its_token_until_it_ends(store: Arc<dyn Kept>) {
         token,
         scopes: scopes("read"),
         expires_at_ms: 100,
-        page_word: Credential::sent(&format!("page word of {text}")),
+        page_word: Credential::from_client(&format!("page word of {text}")),
     };
     let with = store.session(&secret("with")).await.unwrap();
     assert_eq!(with, Some(expected("with", Some(row(new_token(1))))));

@@ -32,7 +32,7 @@ fn token() -> TokenId {
     "0123456789ab".parse().unwrap()
 }
 
-const TODAY: AdmissionTerms = AdmissionTerms { once: None, day_began_at_ms: DAY_MS };
+const TODAY: AdmissionTerms = AdmissionTerms { idempotency_key: None, day_began_at_ms: DAY_MS };
 
 /// A store with a team `south` and a token with these limits.
 async fn with_token(place: &dyn Place, limits: CredentialLimits) -> Arc<dyn Kept> {
@@ -56,7 +56,8 @@ async fn with_token(place: &dyn Place, limits: CredentialLimits) -> Arc<dyn Kept
 
 fn asked(key: &str, what: &str) -> AdmissionTerms {
     let request_sha256 = Sha256Hex::of(what.as_bytes());
-    AdmissionTerms { once: Some(IdempotencyKey { key: key.to_owned(), request_sha256 }), ..TODAY }
+    let idempotency_key = Some(IdempotencyKey { key: key.to_owned(), request_sha256 });
+    AdmissionTerms { idempotency_key, ..TODAY }
 }
 
 fn of_team(number: u32, name: &str) -> NewRun {
@@ -76,13 +77,13 @@ async fn ids(store: &dyn Store, name: &str) -> Vec<RunId> {
 async fn request_that_is_made_again_finds_its_run_and_another_one_is_refused(place: &dyn Place) {
     let store = with_token(place, CredentialLimits::default()).await;
     let ask = async |run: NewRun, terms: AdmissionTerms| store.admit_run(run, terms).await.unwrap();
-    assert_eq!(ask(of_team(1, "local"), asked("k", "HLXI")).await, AdmissionDecision::Made);
-    let before = AdmissionDecision::MadeBefore(run_id(1));
+    assert_eq!(ask(of_team(1, "local"), asked("k", "HLXI")).await, AdmissionDecision::Created);
+    let before = AdmissionDecision::AlreadyCreated(run_id(1));
     assert_eq!(ask(of_team(2, "local"), asked("k", "HLXI")).await, before);
     assert_eq!(ask(of_team(2, "local"), asked("k", "AAPL")).await, AdmissionDecision::OtherRequest);
     // Keys are scoped to a team.
-    assert_eq!(ask(of_team(3, "south"), asked("k", "AAPL")).await, AdmissionDecision::Made);
-    assert_eq!(ask(of_team(4, "local"), asked("l", "HLXI")).await, AdmissionDecision::Made);
+    assert_eq!(ask(of_team(3, "south"), asked("k", "AAPL")).await, AdmissionDecision::Created);
+    assert_eq!(ask(of_team(4, "local"), asked("l", "HLXI")).await, AdmissionDecision::Created);
     assert_eq!(ids(&*store, "local").await, [4, 1].map(run_id));
     assert_eq!(ids(&*store, "south").await, [3].map(run_id));
     // Runs of other teams are not found and cause no ambiguity.
@@ -93,7 +94,7 @@ async fn request_that_is_made_again_finds_its_run_and_another_one_is_refused(pla
     assert_eq!(find("00000001", "south").await, RunMatch::None);
     // The key is deleted with its run.
     store.delete_runs(&[run_id(1)]).await.unwrap();
-    assert_eq!(ask(of_team(5, "local"), asked("k", "AAPL")).await, AdmissionDecision::Made);
+    assert_eq!(ask(of_team(5, "local"), asked("k", "AAPL")).await, AdmissionDecision::Created);
     let long = asked(&"k".repeat(MAX_REQUEST_KEY_BYTES + 1), "HLXI");
     let refused = store.admit_run(of_team(6, "local"), long).await;
     assert!(matches!(refused, Err(StoreError::TooLarge { .. })), "{refused:?}");
@@ -127,14 +128,14 @@ async fn requests_that_come_at_once_make_one_run_and_stay_within_the_limit(place
     for task in tasks {
         answers.push(task.await.unwrap());
     }
-    answers.retain(|answer| *answer == AdmissionDecision::Made);
+    answers.retain(|answer| *answer == AdmissionDecision::Created);
     assert_eq!(answers.len(), 1);
 
     let tasks: Vec<_> = (11..=18).map(|number| start(number, TODAY)).collect();
     let mut made = 0;
     for task in tasks {
         match task.await.unwrap() {
-            AdmissionDecision::Made => made += 1,
+            AdmissionDecision::Created => made += 1,
             AdmissionDecision::Refused(excess) => {
                 assert_eq!(excess, RunLimitError::Runs { running: 3, allowed: 3 });
             }
@@ -152,18 +153,18 @@ async fn runs_that_have_not_ended_count_until_they_do(place: &dyn Place) {
     )
     .await;
     let start = async |number| store.admit_run(of_team(number, "local"), TODAY).await.unwrap();
-    assert_eq!(start(1).await, AdmissionDecision::Made);
-    assert_eq!(start(2).await, AdmissionDecision::Made);
+    assert_eq!(start(1).await, AdmissionDecision::Created);
+    assert_eq!(start(2).await, AdmissionDecision::Created);
     let paused = RunCommit { state: Some(RunState::Paused), ..RunCommit::default() };
     store.commit(&run_id(2), paused).await.unwrap();
     let full = AdmissionDecision::Refused(RunLimitError::Runs { running: 2, allowed: 2 });
     assert_eq!(start(3).await, full);
     store.commit(&run_id(1), the_end()).await.unwrap();
-    assert_eq!(start(3).await, AdmissionDecision::Made);
+    assert_eq!(start(3).await, AdmissionDecision::Created);
     // Runs of other tokens or without a token do not count.
     store.create_run(new_run(&run_id(4))).await.unwrap();
     store.commit(&run_id(3), the_end()).await.unwrap();
-    assert_eq!(start(5).await, AdmissionDecision::Made);
+    assert_eq!(start(5).await, AdmissionDecision::Created);
 }
 
 async fn money_of_a_day_counts_in_the_worst_case_while_a_run_goes_on_and_as_it_was_when_it_ended(
@@ -180,11 +181,11 @@ async fn money_of_a_day_counts_in_the_worst_case_while_a_run_goes_on_and_as_it_w
         let (wanted, left, allowed) = (dollars(wanted), dollars(left), dollars(1_000));
         AdmissionDecision::Refused(RunLimitError::Spend { wanted, left, allowed })
     };
-    assert_eq!(start(capped(1, 600)).await, AdmissionDecision::Made);
+    assert_eq!(start(capped(1, 600)).await, AdmissionDecision::Created);
     assert_eq!(start(capped(2, 500)).await, refused(500, 400));
     let cost = RunCommit { spent: Some(spent(1_500_000)), ..the_end() };
     store.commit(&run_id(1), cost).await.unwrap();
-    assert_eq!(start(capped(2, 850)).await, AdmissionDecision::Made);
+    assert_eq!(start(capped(2, 850)).await, AdmissionDecision::Created);
     assert_eq!(start(capped(3, 1)).await, refused(1, 0));
     store.commit(&run_id(2), the_end()).await.unwrap();
     // A run from before the day counts only while it is unfinished.
@@ -196,7 +197,7 @@ async fn money_of_a_day_counts_in_the_worst_case_while_a_run_goes_on_and_as_it_w
         .await
         .unwrap();
     assert_eq!(start(capped(5, 851)).await, refused(851, 850));
-    assert_eq!(start(capped(5, 850)).await, AdmissionDecision::Made);
+    assert_eq!(start(capped(5, 850)).await, AdmissionDecision::Created);
     let uncapped = RunLimitError::Uncapped { allowed: dollars(1_000) };
     assert_eq!(start(of_team(6, "local")).await, AdmissionDecision::Refused(uncapped));
 }
@@ -211,7 +212,7 @@ async fn cap_of_a_run_grows_only_into_what_is_left_of_the_day(place: &dyn Place)
     let store = with_token(place, limits).await;
     for number in [1, 2] {
         let made = store.admit_run(capped(number, 400), TODAY).await.unwrap();
-        assert_eq!(made, AdmissionDecision::Made);
+        assert_eq!(made, AdmissionDecision::Created);
     }
     let change = async |cap| store.change_cap(&run_id(1), cap, DAY_MS).await.unwrap();
     let (left, allowed) = (dollars(600), dollars(1_000));

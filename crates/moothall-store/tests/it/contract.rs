@@ -58,14 +58,14 @@ keeps_the_contract! {
 
 const ALL: RunFilter = RunFilter { teams: TeamFilter::All, state: None, limit: 100 };
 
-async fn begun(place: &dyn Place) -> (std::sync::Arc<dyn Kept>, moothall_core::RunId) {
+async fn run_in_store(place: &dyn Place) -> (std::sync::Arc<dyn Kept>, moothall_core::RunId) {
     let (store, id) = (place.open().await, run_id(1));
     store.create_run(new_run(&id)).await.unwrap();
     (store, id)
 }
 
 async fn a_run_is_found_as_it_was_made(place: &dyn Place) {
-    let (store, id) = begun(place).await;
+    let (store, id) = run_in_store(place).await;
     let NewRun { run_id, owner, cap, spec, title, model, build, created_at_ms } = new_run(&id);
     let expected = RunRow {
         run_id,
@@ -87,7 +87,7 @@ async fn a_run_is_found_as_it_was_made(place: &dyn Place) {
 }
 
 async fn a_run_is_made_once(place: &dyn Place) {
-    let (store, id) = begun(place).await;
+    let (store, id) = run_in_store(place).await;
     let before = snapshot(&*store, &id).await;
     let other = NewRun { title: "another".to_owned(), ..new_run(&id) };
     let refused = store.create_run(other).await;
@@ -134,7 +134,7 @@ async fn the_beginning_of_an_id_finds_its_run(place: &dyn Place) {
 }
 
 async fn a_commit_is_written_whole(place: &dyn Place) {
-    let (store, id) = begun(place).await;
+    let (store, id) = run_in_store(place).await;
     let first = store.commit(&id, answered("ask-1")).await.unwrap();
     let last = store.commit(&id, the_end()).await.unwrap();
     let expected = [
@@ -153,7 +153,7 @@ async fn a_commit_is_written_whole(place: &dyn Place) {
 }
 
 async fn events_are_read_from_any_number_on(place: &dyn Place) {
-    let (store, id) = begun(place).await;
+    let (store, id) = run_in_store(place).await;
     let events = (0..10).map(|n| event(&format!("e-{n}"), "happened")).collect();
     store.commit(&id, RunCommit { events, ..RunCommit::default() }).await.unwrap();
     let read = async |after, limit| numbers(&store.events(&id, after, limit).await.unwrap());
@@ -165,7 +165,7 @@ async fn events_are_read_from_any_number_on(place: &dyn Place) {
 }
 
 async fn heads_are_told_of_the_runs_that_are_there(place: &dyn Place) {
-    let (store, id) = begun(place).await;
+    let (store, id) = run_in_store(place).await;
     store.commit(&id, answered("ask-1")).await.unwrap();
     store.create_run(new_run(&run_id(2))).await.unwrap();
     let heads = store.heads(&[1, 2, 3].map(run_id)).await.unwrap();
@@ -174,20 +174,20 @@ async fn heads_are_told_of_the_runs_that_are_there(place: &dyn Place) {
 }
 
 async fn whoever_waits_for_movement_looks_again(place: &dyn Place) {
-    let (writer, id) = begun(place).await;
+    let (writer, id) = run_in_store(place).await;
     let reader = place.open().await;
     let (mut seen, look_again) = (0, Duration::from_millis(10));
     for round in 1..=5 {
         writer.commit(&id, answered(&format!("e-{round}"))).await.unwrap();
         // The wait may return early; it must only lead to what another handle wrote.
         while reader.heads(std::slice::from_ref(&id)).await.unwrap()[&id] < round {
-            seen = reader.movement(seen, look_again).await;
+            seen = reader.wait_for_change(seen, look_again).await;
         }
     }
 }
 
 async fn a_commit_made_again_changes_nothing(place: &dyn Place) {
-    let (store, id) = begun(place).await;
+    let (store, id) = run_in_store(place).await;
     store.commit(&id, answered("ask-1")).await.unwrap();
     let before = snapshot(&*store, &id).await;
     let mut again = answered("ask-1");
@@ -199,7 +199,7 @@ async fn a_commit_made_again_changes_nothing(place: &dyn Place) {
 }
 
 async fn the_first_event_under_a_key_stays(place: &dyn Place) {
-    let (store, id) = begun(place).await;
+    let (store, id) = run_in_store(place).await;
     let events = vec![event("a", "first"), event("b", "first"), event("a", "second")];
     store.commit(&id, RunCommit { events, ..RunCommit::default() }).await.unwrap();
     let events = vec![event("b", "third"), event("c", "first")];
@@ -211,7 +211,7 @@ async fn the_first_event_under_a_key_stays(place: &dyn Place) {
 }
 
 async fn another_answer_under_the_same_id_changes_nothing(place: &dyn Place) {
-    let (store, id) = begun(place).await;
+    let (store, id) = run_in_store(place).await;
     store.commit(&id, answered("ask-1")).await.unwrap();
     let before = snapshot(&*store, &id).await;
     let question = entry("another question", "answer");
@@ -240,7 +240,7 @@ async fn another_answer_under_the_same_id_changes_nothing(place: &dyn Place) {
 }
 
 async fn many_answers_are_written_together_or_not_at_all(place: &dyn Place) {
-    let (store, id) = begun(place).await;
+    let (store, id) = run_in_store(place).await;
     let together = |answer: &str| RunCommit {
         results: vec![
             (effect_id("ask-1"), entry("question", "answer")),
@@ -260,24 +260,24 @@ async fn many_answers_are_written_together_or_not_at_all(place: &dyn Place) {
 }
 
 async fn answers_of_some_effects_are_found_without_the_others(place: &dyn Place) {
-    let (store, id) = begun(place).await;
+    let (store, id) = run_in_store(place).await;
     for asked in ["ask-1", "ask-2", "m1/ask"] {
         store.commit(&id, answered(asked)).await.unwrap();
     }
     let wanted = [effect_id("ask-2"), effect_id("m1/ask"), effect_id("never-asked")];
-    let found = store.answers(&id, &wanted).await.unwrap();
+    let found = store.journal_entries(&id, &wanted).await.unwrap();
     let journal = store.journal(&id).await.unwrap();
     let expected = wanted.iter().filter_map(|id| journal.get_key_value(id));
     let expected = expected.map(|(id, entry)| (id.clone(), entry.clone())).collect();
     assert_eq!(found, expected);
     assert_eq!(found.len(), 2);
-    assert_eq!(store.answers(&id, &[]).await.unwrap(), BTreeMap::new());
+    assert_eq!(store.journal_entries(&id, &[]).await.unwrap(), BTreeMap::new());
 }
 
 async fn numbers_have_no_gaps_under_many_writers(place: &dyn Place) {
     const TASKS: u64 = 8;
     const COMMITS: u64 = 50;
-    let (first, id) = begun(place).await;
+    let (first, id) = run_in_store(place).await;
     let second = place.open().await;
     let tasks = (0..TASKS).map(|task| {
         let store = if task % 2 == 0 { first.clone() } else { second.clone() };
@@ -311,7 +311,7 @@ async fn numbers_have_no_gaps_under_many_writers(place: &dyn Place) {
 }
 
 async fn commits_that_come_at_once_are_answered_each_for_itself(place: &dyn Place) {
-    let (store, id) = begun(place).await;
+    let (store, id) = run_in_store(place).await;
     store.commit(&id, answered("ask")).await.unwrap();
     let sent = (0..200).map(|number| {
         let (store, id, name) = (store.clone(), id.clone(), format!("c-{number}"));
@@ -346,7 +346,7 @@ async fn commits_that_come_at_once_are_answered_each_for_itself(place: &dyn Plac
 }
 
 async fn nothing_follows_the_end_but_repetitions(place: &dyn Place) {
-    let (store, id) = begun(place).await;
+    let (store, id) = run_in_store(place).await;
     store.commit(&id, answered("ask-1")).await.unwrap();
     store.commit(&id, the_end()).await.unwrap();
     let before = snapshot(&*store, &id).await;
@@ -363,7 +363,7 @@ async fn nothing_follows_the_end_but_repetitions(place: &dyn Place) {
             other => panic!("{other:?}"),
         }
     }
-    let late = store.ask(&id, ControlRequest::Cancel).await;
+    let late = store.request_control(&id, ControlRequest::Cancel).await;
     assert!(matches!(late, Err(StoreError::RunEnded { .. })));
     let chart = store.keep_artifact(&id, b"late").await;
     assert!(matches!(chart, Err(StoreError::RunEnded { .. })));
@@ -376,7 +376,7 @@ fn failed_outcome() -> moothall_core::Outcome {
 }
 
 async fn a_commit_that_contradicts_itself_is_refused(place: &dyn Place) {
-    let (store, id) = begun(place).await;
+    let (store, id) = run_in_store(place).await;
     let before = snapshot(&*store, &id).await;
     let follows = RunCommit { events: vec![finished(), event("a", "late")], ..the_end() };
     let no_state = RunCommit { state: None, outcome: None, ..the_end() };
@@ -391,7 +391,7 @@ async fn a_commit_that_contradicts_itself_is_refused(place: &dyn Place) {
 }
 
 async fn a_value_that_is_too_large_is_refused(place: &dyn Place) {
-    let (store, id) = begun(place).await;
+    let (store, id) = run_in_store(place).await;
     // The rest of the JSON needs less than 1,000 bytes.
     let fits = "x".repeat(MAX_TEXT_BYTES - 1_000);
     let commit = |answer: &str| RunCommit {
@@ -406,7 +406,7 @@ async fn a_value_that_is_too_large_is_refused(place: &dyn Place) {
 }
 
 async fn a_text_with_any_character_is_kept_whole_or_refused(place: &dyn Place) {
-    let (store, id) = begun(place).await;
+    let (store, id) = run_in_store(place).await;
     // Any text from a model must be stored unchanged.
     let wild = "nul \0, quote ', backslash \\, line\nbreak, \u{1f600}, \u{feff}, \u{fffd}";
     let commit = RunCommit {
@@ -430,7 +430,7 @@ async fn a_text_with_any_character_is_kept_whole_or_refused(place: &dyn Place) {
 }
 
 async fn artefacts_are_kept_once_and_found_by_their_hash(place: &dyn Place) {
-    let (store, id) = begun(place).await;
+    let (store, id) = run_in_store(place).await;
     let bytes: &[u8] = b"\x89PNG\0\xff";
     let sha256 = store.keep_artifact(&id, bytes).await.unwrap();
     assert_eq!(sha256, Sha256Hex::of(bytes));
@@ -450,7 +450,7 @@ async fn artefacts_are_kept_once_and_found_by_their_hash(place: &dyn Place) {
 }
 
 async fn an_artefact_that_is_too_large_is_refused(place: &dyn Place) {
-    let (store, id) = begun(place).await;
+    let (store, id) = run_in_store(place).await;
     let mut bytes = vec![7; MAX_ARTIFACT_BYTES];
     let sha256 = store.keep_artifact(&id, &bytes).await.unwrap();
     assert!(store.artifact(&id, &sha256).await.unwrap() == Some(bytes.clone()));
@@ -460,7 +460,7 @@ async fn an_artefact_that_is_too_large_is_refused(place: &dyn Place) {
 }
 
 async fn what_was_spent_stays_until_more_is_said(place: &dyn Place) {
-    let (store, id) = begun(place).await;
+    let (store, id) = run_in_store(place).await;
     let read = async || {
         let row = store.run(&id).await.unwrap().unwrap();
         (row.spent, row.updated_at_ms)
@@ -480,19 +480,22 @@ async fn what_was_spent_stays_until_more_is_said(place: &dyn Place) {
 }
 
 async fn wishes_are_left_once_and_taken_back(place: &dyn Place) {
-    let (driver, id) = begun(place).await;
+    let (driver, id) = run_in_store(place).await;
     let other = place.open().await;
-    assert_eq!(driver.wishes(&id).await.unwrap(), BTreeSet::new());
-    for wish in [ControlRequest::Pause, ControlRequest::Cancel, ControlRequest::Pause] {
-        other.ask(&id, wish).await.unwrap();
+    assert_eq!(driver.control_requests(&id).await.unwrap(), BTreeSet::new());
+    for request in [ControlRequest::Pause, ControlRequest::Cancel, ControlRequest::Pause] {
+        other.request_control(&id, request).await.unwrap();
     }
     assert_eq!(
-        driver.wishes(&id).await.unwrap(),
+        driver.control_requests(&id).await.unwrap(),
         BTreeSet::from([ControlRequest::Cancel, ControlRequest::Pause])
     );
     for _ in 0..2 {
-        driver.withdraw(&id, ControlRequest::Pause).await.unwrap();
-        assert_eq!(other.wishes(&id).await.unwrap(), BTreeSet::from([ControlRequest::Cancel]));
+        driver.clear_control(&id, ControlRequest::Pause).await.unwrap();
+        assert_eq!(
+            other.control_requests(&id).await.unwrap(),
+            BTreeSet::from([ControlRequest::Cancel])
+        );
     }
 }
 
@@ -506,26 +509,29 @@ fn word(move_id: &str, by: &str) -> MoveApproval {
 }
 
 async fn runs_that_somebody_has_a_wish_for_are_found_among_others(place: &dyn Place) {
-    let (store, id) = begun(place).await;
+    let (store, id) = run_in_store(place).await;
     store.create_run(new_run(&run_id(2))).await.unwrap();
     store.create_run(new_run(&run_id(4))).await.unwrap();
-    store.ask(&id, ControlRequest::Cancel).await.unwrap();
-    store.ask(&run_id(2), ControlRequest::Pause).await.unwrap();
-    store.ask(&run_id(4), ControlRequest::Cancel).await.unwrap();
+    store.request_control(&id, ControlRequest::Cancel).await.unwrap();
+    store.request_control(&run_id(2), ControlRequest::Pause).await.unwrap();
+    store.request_control(&run_id(4), ControlRequest::Cancel).await.unwrap();
     let asked = [1, 2, 3].map(run_id);
     assert_eq!(
-        store.wished(&asked, ControlRequest::Cancel).await.unwrap(),
+        store.runs_with_control_request(&asked, ControlRequest::Cancel).await.unwrap(),
         BTreeSet::from([run_id(1)])
     );
     assert_eq!(
-        store.wished(&asked, ControlRequest::Pause).await.unwrap(),
+        store.runs_with_control_request(&asked, ControlRequest::Pause).await.unwrap(),
         BTreeSet::from([run_id(2)])
     );
-    assert_eq!(store.wished(&[], ControlRequest::Pause).await.unwrap(), BTreeSet::new());
+    assert_eq!(
+        store.runs_with_control_request(&[], ControlRequest::Pause).await.unwrap(),
+        BTreeSet::new()
+    );
 }
 
 async fn the_first_word_on_a_move_stays_and_may_come_after_the_end(place: &dyn Place) {
-    let (store, id) = begun(place).await;
+    let (store, id) = run_in_store(place).await;
     store.commit(&id, the_end()).await.unwrap();
     for approval in [word("m7", "ada"), word("m3", "ada"), word("m7", "bob")] {
         store.approve(&id, approval).await.unwrap();
@@ -540,7 +546,7 @@ fn veto(move_id: &str, by: &str) -> ReviewChange {
 }
 
 async fn changes_stay_in_their_order_until_they_are_taken_back(place: &dyn Place) {
-    let (store, id) = begun(place).await;
+    let (store, id) = run_in_store(place).await;
     store.add_changes(&id, vec![veto("m7", "ada"), veto("m3", "ada")]).await.unwrap();
     store.add_changes(&id, vec![veto("m7", "bob")]).await.unwrap();
     let other = place.open().await;
@@ -553,13 +559,13 @@ async fn changes_stay_in_their_order_until_they_are_taken_back(place: &dyn Place
 }
 
 async fn a_deleted_run_is_gone_and_its_id_is_free(place: &dyn Place) {
-    let (store, id) = begun(place).await;
+    let (store, id) = run_in_store(place).await;
     let fresh = snapshot(&*store, &id).await;
     let other = run_id(2);
     store.create_run(new_run(&other)).await.unwrap();
     for id in [&id, &other] {
         store.commit(id, answered("ask-1")).await.unwrap();
-        store.ask(id, ControlRequest::Pause).await.unwrap();
+        store.request_control(id, ControlRequest::Pause).await.unwrap();
     }
     let untouched = snapshot(&*store, &other).await;
     for _ in 0..2 {
@@ -572,7 +578,7 @@ async fn a_deleted_run_is_gone_and_its_id_is_free(place: &dyn Place) {
 }
 
 async fn runs_are_deleted_together_and_leave_others_whole(place: &dyn Place) {
-    let (store, first) = begun(place).await;
+    let (store, first) = run_in_store(place).await;
     let other = place.open().await;
     let [second, third] = [run_id(2), run_id(3)];
     for id in [&second, &third] {
@@ -596,7 +602,7 @@ async fn runs_are_deleted_together_and_leave_others_whole(place: &dyn Place) {
 }
 
 async fn bytes_of_a_run_are_those_of_what_it_holds(place: &dyn Place) {
-    let (store, id) = begun(place).await;
+    let (store, id) = run_in_store(place).await;
     let empty = store.run_bytes(&id).await.unwrap();
     assert_eq!(empty, serde_json::to_string(&new_run(&id).spec).unwrap().len() as u64);
     store.keep_artifact(&id, &[7; 1_000]).await.unwrap();
@@ -611,34 +617,34 @@ async fn bytes_of_a_run_are_those_of_what_it_holds(place: &dyn Place) {
 
 async fn space_of_deleted_runs_is_given_back(place: &dyn Place) {
     const BYTES: usize = 3 << 20;
-    let (store, id) = begun(place).await;
+    let (store, id) = run_in_store(place).await;
     let other = run_id(2);
     store.create_run(new_run(&other)).await.unwrap();
     for id in [&id, &other] {
         store.keep_artifact(id, &[7; BYTES]).await.unwrap();
     }
     let untouched = snapshot(&*store, &other).await;
-    assert_eq!(store.give_back().await.unwrap(), 0);
+    assert_eq!(store.reclaim_space().await.unwrap(), 0);
     store.delete_runs(std::slice::from_ref(&id)).await.unwrap();
     // Where the space goes depends on the store; see `sqlite.rs` and `postgres.rs`.
-    store.give_back().await.unwrap();
-    assert_eq!(store.give_back().await.unwrap(), 0);
+    store.reclaim_space().await.unwrap();
+    assert_eq!(store.reclaim_space().await.unwrap(), 0);
     assert_eq!(snapshot(&*store, &other).await, untouched);
     let kept = store.artifact(&other, &Sha256Hex::of(&[7; BYTES])).await.unwrap();
     assert!(kept == Some(vec![7; BYTES]));
 }
 
 async fn every_request_about_an_unknown_run_says_so(place: &dyn Place) {
-    let (store, _) = begun(place).await;
+    let (store, _) = run_in_store(place).await;
     let id = run_id(2);
     let answers = [
         store.commit(&id, answered("ask-1")).await.err(),
         store.journal(&id).await.err(),
-        store.answers(&id, &[effect_id("ask-1")]).await.err(),
+        store.journal_entries(&id, &[effect_id("ask-1")]).await.err(),
         store.events(&id, 0, 100).await.err(),
-        store.ask(&id, ControlRequest::Pause).await.err(),
-        store.withdraw(&id, ControlRequest::Pause).await.err(),
-        store.wishes(&id).await.err(),
+        store.request_control(&id, ControlRequest::Pause).await.err(),
+        store.clear_control(&id, ControlRequest::Pause).await.err(),
+        store.control_requests(&id).await.err(),
         store.approve(&id, word("m1", "ada")).await.err(),
         store.approvals(&id).await.err(),
         store.add_changes(&id, vec![veto("m1", "ada")]).await.err(),
@@ -654,7 +660,7 @@ async fn every_request_about_an_unknown_run_says_so(place: &dyn Place) {
 }
 
 async fn a_dropped_commit_happens_wholly_or_not_at_all(place: &dyn Place) {
-    let (store, id) = begun(place).await;
+    let (store, id) = run_in_store(place).await;
     for round in 0..100 {
         let mut commit = pin!(store.commit(&id, answered(&format!("e-{round}"))));
         // Dropped after this many polls, at a different point each time.

@@ -24,13 +24,13 @@ keeps_the_contract! {
 /// The budget of every run here.
 const CAP: u64 = 100;
 
-async fn begun(place: &dyn Place) -> (Arc<dyn Kept>, RunId) {
+async fn run_in_store(place: &dyn Place) -> (Arc<dyn Kept>, RunId) {
     let (store, id) = (place.open().await, run_id(1));
     store.create_run(new_run(&id)).await.unwrap();
     (store, id)
 }
 
-fn beginning(wave: &str, attempt: &str, usd: u64) -> BatchStart {
+fn batch_start(wave: &str, attempt: &str, usd: u64) -> BatchStart {
     let budget = Budget { usd: Some(MicroUsd::new(CAP)), tokens: None };
     let (attempt, usd) = (attempt.to_owned(), MicroUsd::new(usd));
     BatchStart {
@@ -48,57 +48,61 @@ fn bill(wave: &str, attempt: &str, usd: u64) -> RunCommit {
     let (wave_name, attempt) = (wave.to_owned(), attempt.to_owned());
     RunCommit {
         results: vec![(effect_id(wave), entry("question", "answer"))],
-        purse: Some(Settlement::Settle { wave: wave_name, attempt, used: spent(usd) }),
+        settlement: Some(Settlement::Settle { wave: wave_name, attempt, used: spent(usd) }),
         at_ms: 3_000,
         ..RunCommit::default()
     }
 }
 
 async fn calls_begin_with_their_events_and_their_room(place: &dyn Place) {
-    let (store, id) = begun(place).await;
+    let (store, id) = run_in_store(place).await;
     for _ in 0..2 {
         // Starting again, because the response was lost, has no further effect.
-        let begun = store.begin(&id, beginning("m1", "a", 60)).await.unwrap();
+        let admission = store.begin(&id, batch_start("m1", "a", 60)).await.unwrap();
         assert_eq!(
-            begun,
-            BatchAdmission { room: Some(Room::Granted), ..BatchAdmission::default() }
+            admission,
+            BatchAdmission { reservation: Some(Room::Granted), ..BatchAdmission::default() }
         );
     }
     assert_eq!(numbers(&store.events(&id, 0, 9).await.unwrap()), [1]);
-    let begun = store.begin(&id, beginning("m2", "b", 60)).await.unwrap();
-    assert_eq!(begun, BatchAdmission { room: Some(Room::Wait), ..BatchAdmission::default() });
+    let admission = store.begin(&id, batch_start("m2", "b", 60)).await.unwrap();
+    assert_eq!(
+        admission,
+        BatchAdmission { reservation: Some(Room::Wait), ..BatchAdmission::default() }
+    );
     assert_eq!(numbers(&store.events(&id, 0, 9).await.unwrap()), [1, 2]);
 }
 
 async fn nothing_is_reserved_for_what_is_answered_or_where_somebody_has_a_wish(place: &dyn Place) {
-    let (store, id) = begun(place).await;
+    let (store, id) = run_in_store(place).await;
     let answer = entry("question", "answer");
     let results = vec![(effect_id("m1"), answer.clone())];
     store.commit(&id, RunCommit { results, at_ms: 1, ..RunCommit::default() }).await.unwrap();
-    let begun = store.begin(&id, beginning("m1", "a", CAP)).await.unwrap();
-    let answers = BTreeMap::from([(effect_id("m1"), answer)]);
-    assert_eq!(begun, BatchAdmission { answers, ..BatchAdmission::default() });
-    store.ask(&id, ControlRequest::Pause).await.unwrap();
-    let begun = store.begin(&id, beginning("m2", "b", CAP)).await.unwrap();
+    let admission = store.begin(&id, batch_start("m1", "a", CAP)).await.unwrap();
+    let entries = BTreeMap::from([(effect_id("m1"), answer)]);
+    assert_eq!(admission, BatchAdmission { entries, ..BatchAdmission::default() });
+    store.request_control(&id, ControlRequest::Pause).await.unwrap();
+    let admission = store.begin(&id, batch_start("m2", "b", CAP)).await.unwrap();
     assert_eq!(
-        begun,
+        admission,
         BatchAdmission {
-            wishes: BTreeSet::from([ControlRequest::Pause]),
+            control_requests: BTreeSet::from([ControlRequest::Pause]),
             ..BatchAdmission::default()
         }
     );
-    store.withdraw(&id, ControlRequest::Pause).await.unwrap();
+    store.clear_control(&id, ControlRequest::Pause).await.unwrap();
     // Nothing is reserved any more.
-    let begun = store.begin(&id, beginning("m3", "c", CAP)).await.unwrap();
-    assert_eq!(begun.room, Some(Room::Granted));
+    let admission = store.begin(&id, batch_start("m3", "c", CAP)).await.unwrap();
+    assert_eq!(admission.reservation, Some(Room::Granted));
 }
 
 async fn workers_that_begin_at_once_never_have_more_than_the_budget(place: &dyn Place) {
-    let (store, id) = begun(place).await;
+    let (store, id) = run_in_store(place).await;
     let begin = async |number: usize| {
         let store = place.open().await;
-        let begun = store.begin(&id, beginning(&format!("m{number}"), "a", 15)).await.unwrap();
-        begun.room == Some(Room::Granted)
+        let admission =
+            store.begin(&id, batch_start(&format!("m{number}"), "a", 15)).await.unwrap();
+        admission.reservation == Some(Room::Granted)
     };
     let (a, b, c, d) =
         tokio::join!(all(0..4, &begin), all(4..8, &begin), all(8..12, &begin), all(12..16, &begin));
@@ -115,8 +119,8 @@ async fn all(numbers: std::ops::Range<usize>, begin: &impl AsyncFn(usize) -> boo
 }
 
 async fn bill_is_written_with_its_answers_and_counts_once(place: &dyn Place) {
-    let (store, id) = begun(place).await;
-    store.begin(&id, beginning("m1", "a", 60)).await.unwrap();
+    let (store, id) = run_in_store(place).await;
+    store.begin(&id, batch_start("m1", "a", 60)).await.unwrap();
     assert_eq!(store.run(&id).await.unwrap().unwrap().spent, None);
     for _ in 0..2 {
         store.commit(&id, bill("m1", "a", 30)).await.unwrap();
@@ -124,28 +128,29 @@ async fn bill_is_written_with_its_answers_and_counts_once(place: &dyn Place) {
     }
     assert_eq!(store.journal(&id).await.unwrap().len(), 1);
     // Reserved but unused budget is available to others.
-    let begun = store.begin(&id, beginning("m2", "b", 70)).await.unwrap();
-    assert_eq!(begun.room, Some(Room::Granted));
+    let admission = store.begin(&id, batch_start("m2", "b", 70)).await.unwrap();
+    assert_eq!(admission.reservation, Some(Room::Granted));
 }
 
 async fn what_a_dead_worker_had_reserved_counts_as_spent(place: &dyn Place) {
-    let (store, id) = begun(place).await;
-    store.begin(&id, beginning("m1", "dead", 60)).await.unwrap();
-    let BatchAdmission { room, .. } = store.begin(&id, beginning("m1", "alive", 60)).await.unwrap();
-    assert!(matches!(room, Some(Room::Refused(_))), "{room:?}");
-    let begun = store.begin(&id, beginning("m1", "alive", 40)).await.unwrap();
-    assert_eq!(begun.room, Some(Room::Granted));
+    let (store, id) = run_in_store(place).await;
+    store.begin(&id, batch_start("m1", "dead", 60)).await.unwrap();
+    let BatchAdmission { reservation, .. } =
+        store.begin(&id, batch_start("m1", "alive", 60)).await.unwrap();
+    assert!(matches!(reservation, Some(Room::Refused(_))), "{reservation:?}");
+    let admission = store.begin(&id, batch_start("m1", "alive", 40)).await.unwrap();
+    assert_eq!(admission.reservation, Some(Room::Granted));
     store.commit(&id, bill("m1", "alive", 5)).await.unwrap();
     let spent = store.run(&id).await.unwrap().unwrap().spent.unwrap();
     assert_eq!((spent.usd, spent.uncertain_usd), (MicroUsd::new(65), MicroUsd::new(60)));
 }
 
 async fn run_that_has_ended_begins_nothing(place: &dyn Place) {
-    let (store, id) = begun(place).await;
-    store.begin(&id, beginning("m1", "a", 60)).await.unwrap();
+    let (store, id) = run_in_store(place).await;
+    store.begin(&id, batch_start("m1", "a", 60)).await.unwrap();
     store.commit(&id, the_end()).await.unwrap();
-    let refused = store.begin(&id, beginning("m1", "a", 60)).await;
+    let refused = store.begin(&id, batch_start("m1", "a", 60)).await;
     assert!(matches!(refused, Err(StoreError::RunEnded { .. })), "{refused:?}");
-    let refused = store.begin(&run_id(2), beginning("m1", "a", 60)).await;
+    let refused = store.begin(&run_id(2), batch_start("m1", "a", 60)).await;
     assert!(matches!(refused, Err(StoreError::UnknownRun(_))), "{refused:?}");
 }

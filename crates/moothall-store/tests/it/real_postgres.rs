@@ -53,7 +53,7 @@ async fn tables_of_a_newer_format_are_refused() {
 }
 
 #[tokio::test]
-async fn a_database_that_forgets_what_it_acknowledged_is_refused() {
+async fn a_database_without_synchronous_commit_is_refused() {
     let place = PgPlace::new();
     let address = place.text().await;
     let (_, name) = address.rsplit_once('/').unwrap();
@@ -63,7 +63,7 @@ async fn a_database_that_forgets_what_it_acknowledged_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn processes_that_come_at_once_make_the_tables_once() {
+async fn concurrent_processes_create_the_postgres_tables_once() {
     let place = Arc::new(PgPlace::new());
     let open = |_| {
         let place = Arc::clone(&place);
@@ -78,7 +78,7 @@ async fn processes_that_come_at_once_make_the_tables_once() {
 }
 
 #[tokio::test]
-async fn runs_are_spread_over_the_pieces_and_a_deleted_one_leaves_no_row() {
+async fn runs_are_spread_over_partitions_and_deleted_without_leftovers() {
     const RUNS: u32 = 64;
     let place = PgPlace::new();
     let store = place.store().await;
@@ -87,7 +87,7 @@ async fn runs_are_spread_over_the_pieces_and_a_deleted_one_leaves_no_row() {
         store.create_run(new_run(id)).await.unwrap();
         store.commit(id, answered("ask-1")).await.unwrap();
         store.keep_artifact(id, b"chart").await.unwrap();
-        store.ask(id, ControlRequest::Pause).await.unwrap();
+        store.request_control(id, ControlRequest::Pause).await.unwrap();
     }
     for table in ["runs", "events", "journal", "artifacts"] {
         let pieces = format!("SELECT count(DISTINCT tableoid) FROM moothall.{table}");
@@ -102,7 +102,7 @@ async fn runs_are_spread_over_the_pieces_and_a_deleted_one_leaves_no_row() {
 }
 
 #[tokio::test]
-async fn runs_to_come_take_the_place_of_deleted_ones() {
+async fn new_runs_reuse_the_space_of_deleted_ones() {
     const SIZE: &str = "SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class
                         WHERE relnamespace = 'moothall'::regnamespace AND relkind = 'r'";
     let place = PgPlace::new();
@@ -116,14 +116,14 @@ async fn runs_to_come_take_the_place_of_deleted_ones() {
         }
         sizes.push(count(&place, SIZE).await);
         store.delete_runs(std::slice::from_ref(&id)).await.unwrap();
-        store.give_back().await.unwrap();
+        store.reclaim_space().await.unwrap();
     }
     let (first, most) = (sizes[0], sizes.iter().max().unwrap());
     assert!(first > 8 << 20 && *most < first + (4 << 20), "{sizes:?}");
 }
 
 #[tokio::test]
-async fn requests_that_wait_for_one_run_share_transactions_and_the_end_takes_one_alone() {
+async fn waiting_commits_share_transactions_except_the_one_that_ends_a_run() {
     const REQUESTS: i64 = 200;
     let place = PgPlace::new();
     let (store, id) = (Arc::new(place.store().await), run_id(1));
@@ -161,7 +161,7 @@ async fn requests_that_wait_for_one_run_share_transactions_and_the_end_takes_one
 }
 
 #[tokio::test]
-async fn a_run_that_others_hold_is_busy_and_may_be_asked_again() {
+async fn a_run_locked_by_another_transaction_is_a_retryable_busy_error() {
     let place = PgPlace::new();
     let (store, id) = (place.store().await, run_id(1));
     store.create_run(new_run(&id)).await.unwrap();
@@ -175,7 +175,7 @@ async fn a_run_that_others_hold_is_busy_and_may_be_asked_again() {
 }
 
 #[tokio::test]
-async fn a_run_is_driven_by_one_process_until_it_lets_go_or_dies() {
+async fn a_run_is_leased_to_one_process_until_it_releases_it_or_dies() {
     let place = PgPlace::new();
     let (one, other) = (place.store().await, place.store().await);
     let [first, second] = [run_id(1), run_id(2)];
@@ -208,7 +208,7 @@ async fn a_run_is_driven_by_one_process_until_it_lets_go_or_dies() {
 }
 
 #[tokio::test]
-async fn a_run_is_still_driven_by_its_process_after_the_server_was_killed() {
+async fn a_run_lease_survives_a_kill_of_the_database_server() {
     let server = Server::start();
     let place = PgPlace::on(&server.address);
     let (one, other) = (place.store().await, place.store().await);
@@ -234,7 +234,7 @@ async fn a_run_is_still_driven_by_its_process_after_the_server_was_killed() {
 }
 
 #[tokio::test]
-async fn slots_of_a_lane_are_shared_by_all_processes_and_kept_over_a_kill_of_the_server() {
+async fn shared_limiter_slots_survive_a_kill_of_the_database_server() {
     let server = Server::start();
     let place = PgPlace::on(&server.address);
     let (one, other) = (place.store().await, place.store().await);
@@ -263,7 +263,7 @@ async fn slots_of_a_lane_are_shared_by_all_processes_and_kept_over_a_kill_of_the
 }
 
 #[tokio::test]
-async fn a_commit_is_told_to_all_who_listen() {
+async fn a_commit_notifies_all_listeners() {
     let place = PgPlace::new();
     let (store, id) = (place.store().await, run_id(1));
     store.create_run(new_run(&id)).await.unwrap();
@@ -278,17 +278,17 @@ async fn a_commit_is_told_to_all_who_listen() {
     // A new listener is notified when its connection is established, long before a day has passed.
     let other = place.store().await;
     let day = Duration::from_secs(24 * 60 * 60);
-    let heard = tokio::time::timeout(Duration::from_secs(60), other.movement(0, day)).await;
+    let heard = tokio::time::timeout(Duration::from_secs(60), other.wait_for_change(0, day)).await;
     assert_eq!(heard.unwrap(), 1);
     store.commit(&id, answered("last")).await.unwrap();
     let mut seen = 1;
     while seen == 1 {
-        seen = other.movement(seen, day).await;
+        seen = other.wait_for_change(seen, day).await;
     }
 }
 
 #[tokio::test]
-async fn tls_is_checked_as_the_address_says() {
+async fn tls_is_verified_as_the_postgres_address_says() {
     let place = PgPlace::new();
     let plain = place.text().await;
     let certificate = std::env::var("MOOTHALL_TEST_POSTGRES_CERTIFICATE")
@@ -306,7 +306,7 @@ async fn tls_is_checked_as_the_address_says() {
 }
 
 #[tokio::test]
-async fn a_wrong_password_is_refused_and_stands_in_no_error() {
+async fn a_wrong_password_is_refused_and_appears_in_no_error() {
     let server = postgres_server();
     let (user, place) = server.rsplit_once('@').unwrap();
     let (user, _) = user.rsplit_once(':').unwrap();
@@ -323,7 +323,7 @@ async fn a_wrong_password_is_refused_and_stands_in_no_error() {
 }
 
 #[tokio::test]
-async fn every_setting_that_we_recommend_is_known_to_the_server_and_taken() {
+async fn every_recommended_postgres_setting_is_accepted_by_the_server() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/postgres/moothall.conf");
     let text = fs_err::read_to_string(file).unwrap();
     let lines = text.lines().filter_map(|line| line.split_once(" = "));
@@ -390,7 +390,7 @@ impl Drop for Server {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn no_acknowledged_commit_is_lost_and_work_goes_on_when_the_server_is_killed() {
+async fn killing_the_database_server_loses_no_acknowledged_commit() {
     const WRITERS: u64 = 3;
     const KILLS: u64 = 3;
     let server = Server::start();

@@ -57,7 +57,7 @@ async fn a_file_of_a_newer_format_is_refused() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_no_database_is_refused_by_name_and_left_alone() {
+async fn a_file_that_is_not_a_database_is_refused_and_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notes.txt");
     // A one-byte file was once overwritten, because SQLite treats it as empty.
@@ -84,7 +84,7 @@ async fn a_database_of_another_program_is_refused_and_left_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn many_can_open_a_new_file_at_once() {
+async fn a_new_database_file_can_be_opened_concurrently() {
     for _ in 0..5 {
         let place = SqlitePlace::new();
         let open = |number| {
@@ -122,7 +122,7 @@ async fn a_commit_whose_last_statement_fails_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn an_artefact_that_changed_on_the_disk_is_never_handed_out() {
+async fn an_artifact_changed_on_disk_is_never_returned() {
     let place = SqlitePlace::new();
     let id = run_id(1);
     let store = SqliteStore::open(&place.path()).await.unwrap();
@@ -134,7 +134,7 @@ async fn an_artefact_that_changed_on_the_disk_is_never_handed_out() {
 }
 
 #[tokio::test]
-async fn stores_in_memory_know_nothing_of_each_other() {
+async fn in_memory_stores_are_separate() {
     let (one, other) =
         (SqliteStore::in_memory().await.unwrap(), SqliteStore::in_memory().await.unwrap());
     one.create_run(new_run(&run_id(1))).await.unwrap();
@@ -143,7 +143,7 @@ async fn stores_in_memory_know_nothing_of_each_other() {
 }
 
 #[tokio::test]
-async fn deleting_a_run_leaves_no_row_and_no_word_of_it() {
+async fn deleting_a_run_leaves_no_row_and_no_content() {
     let place = SqlitePlace::new();
     let id = run_id(1);
     let store = SqliteStore::open(&place.path()).await.unwrap();
@@ -152,7 +152,7 @@ async fn deleting_a_run_leaves_no_row_and_no_word_of_it() {
     // Long enough to need separate pages.
     commit.results[0].1 = entry("question", &"confidential ".repeat(5_000));
     store.commit(&id, commit).await.unwrap();
-    store.ask(&id, ControlRequest::Pause).await.unwrap();
+    store.request_control(&id, ControlRequest::Pause).await.unwrap();
     store.keep_artifact(&id, "confidential ".repeat(5_000).as_bytes()).await.unwrap();
     store.delete_runs(std::slice::from_ref(&id)).await.unwrap();
 
@@ -175,7 +175,7 @@ async fn deleting_a_run_leaves_no_row_and_no_word_of_it() {
 }
 
 #[tokio::test]
-async fn file_shrinks_when_space_is_given_back_also_one_of_an_early_build() {
+async fn the_database_file_shrinks_when_space_is_reclaimed() {
     for early in [false, true] {
         let place = SqlitePlace::new();
         if early {
@@ -192,7 +192,7 @@ async fn file_shrinks_when_space_is_given_back_also_one_of_an_early_build() {
         }
         store.delete_runs(&[id]).await.unwrap();
         let full = fs_err::metadata(place.path()).unwrap().len();
-        let freed = store.give_back().await.unwrap();
+        let freed = store.reclaim_space().await.unwrap();
         let left = fs_err::metadata(place.path()).unwrap().len();
         assert!(full > 10 << 20 && left < 1 << 20, "{full} {left}");
         assert_eq!(full - left, freed, "early: {early}");
@@ -200,7 +200,7 @@ async fn file_shrinks_when_space_is_given_back_also_one_of_an_early_build() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn copy_holds_one_moment_while_others_write_and_nothing_that_was_deleted() {
+async fn a_database_copy_is_a_consistent_snapshot_without_deleted_data() {
     let place = SqlitePlace::new();
     let store = SqliteStore::open(&place.path()).await.unwrap();
     let (kept, deleted) = (run_id(1), run_id(2));
@@ -234,7 +234,7 @@ async fn copy_holds_one_moment_while_others_write_and_nothing_that_was_deleted()
 }
 
 #[tokio::test]
-async fn copy_that_is_damaged_or_holds_more_than_ours_is_refused() {
+async fn a_database_copy_with_damage_or_foreign_objects_is_refused() {
     for script in [
         "CREATE TRIGGER spy AFTER INSERT ON runs BEGIN DELETE FROM journal; END",
         "CREATE VIEW spy AS SELECT * FROM runs",
@@ -262,7 +262,7 @@ const FORMAT_3: &str = concat!(
 );
 
 #[tokio::test]
-async fn runs_of_before_there_were_teams_are_local() {
+async fn runs_from_before_teams_existed_are_local() {
     let place = SqlitePlace::new();
     fs_err::create_dir_all(place.path().parent().unwrap()).unwrap();
     execute(&place.path(), FORMAT_3).await;
@@ -320,13 +320,13 @@ async fn no_copy_is_made_where_nothing_is_upgraded() {
 }
 
 #[tokio::test]
-async fn copy_holds_tokens_by_their_hash_and_nobody_who_is_signed_in() {
+async fn a_database_copy_has_hashed_tokens_and_no_sessions() {
     let place = SqlitePlace::new();
     let store = SqliteStore::open(&place.path()).await.unwrap();
     let (token, session, code) = (
         Credential::token().unwrap(),
-        Credential::passing().unwrap(),
-        Credential::passing().unwrap(),
+        Credential::temporary().unwrap(),
+        Credential::temporary().unwrap(),
     );
     let id = random_token_id().unwrap();
     let scopes: ScopeSet = "admin".parse().unwrap();
@@ -351,7 +351,7 @@ async fn copy_holds_tokens_by_their_hash_and_nobody_who_is_signed_in() {
             scopes,
             created_at_ms: 0,
             expires_at_ms: u64::MAX >> 1,
-            page_word: Credential::sent("word"),
+            page_word: Credential::from_client("word"),
         })
         .await
         .unwrap();

@@ -253,7 +253,7 @@ pub(crate) async fn snapshot(store: &dyn Store, id: &RunId) -> impl PartialEq + 
         store.run(id).await.unwrap(),
         store.events(id, 0, u32::MAX).await.unwrap(),
         store.journal(id).await.unwrap(),
-        store.wishes(id).await.unwrap(),
+        store.control_requests(id).await.unwrap(),
     )
 }
 

@@ -2,7 +2,7 @@
 
 use bytes::{Buf, Bytes, BytesMut};
 
-use super::{LARGEST_BODY, LARGEST_HEAD};
+use super::{MAX_BODY_BYTES, MAX_HEAD_BYTES};
 use crate::error_response::ErrorResponse;
 
 #[derive(Debug, Default)]
@@ -29,7 +29,7 @@ impl ChunkedDecoder {
                 ChunkedState::Size => match httparse::parse_chunk_size(buffer) {
                     Ok(httparse::Status::Complete((start, size))) => {
                         let size = usize::try_from(size).map_err(|_| ErrorResponse::TooLarge)?;
-                        if size > LARGEST_BODY - self.decoded.len() {
+                        if size > MAX_BODY_BYTES - self.decoded.len() {
                             return Err(ErrorResponse::TooLarge);
                         }
                         buffer.advance(start);
@@ -78,5 +78,5 @@ impl ChunkedDecoder {
 /// More bytes are needed, which is fine unless there are already too many for what should be one
 /// line.
 fn waiting(buffer: &BytesMut) -> Result<Option<Bytes>, ErrorResponse> {
-    if buffer.len() < LARGEST_HEAD { Ok(None) } else { Err(ErrorResponse::BrokenHttp) }
+    if buffer.len() < MAX_HEAD_BYTES { Ok(None) } else { Err(ErrorResponse::BrokenHttp) }
 }

@@ -12,36 +12,36 @@ use crate::reply::{ReplyStop, ReplyUsage};
 /// Number of deltas between two pings, after the ping at the start of a stream.
 const DELTAS_PER_PING: usize = 64;
 
-pub(crate) fn unary(speech: &ReplyContent<'_>, out: &mut Vec<u8>) {
+pub(crate) fn unary(reply_content: &ReplyContent<'_>, out: &mut Vec<u8>) {
     write_json(
         out,
         &AnthropicMessageBody {
-            content: (!speech.text.is_empty())
-                .then_some(AnthropicTextPart { kind: "text", text: speech.text }),
-            stop_reason: Some(stop_reason(speech.stop)),
-            stop_details: stop_details(speech.stop),
-            usage: speech.usage.map(MessageUsage::from),
-            ..AnthropicMessageBody::opening(speech)
+            content: (!reply_content.text.is_empty())
+                .then_some(AnthropicTextPart { kind: "text", text: reply_content.text }),
+            stop_reason: Some(stop_reason(reply_content.stop)),
+            stop_details: stop_details(reply_content.stop),
+            usage: reply_content.usage.map(MessageUsage::from),
+            ..AnthropicMessageBody::opening(reply_content)
         },
     );
 }
 
-pub(crate) fn stream(speech: &ReplyContent<'_>, events: &mut EventStream) {
+pub(crate) fn stream(reply_content: &ReplyContent<'_>, events: &mut EventStream) {
     // Like the real server, `message_start` reports the usage so far: the prompt and the first
     // token.
-    let usage = speech
+    let usage = reply_content
         .usage
         .map(|usage| MessageUsage { output_tokens: usage.output.min(1), ..usage.into() });
-    let message = AnthropicMessageBody { usage, ..AnthropicMessageBody::opening(speech) };
+    let message = AnthropicMessageBody { usage, ..AnthropicMessageBody::opening(reply_content) };
     events.opening(|out| {
         write_event(out, "message_start", &MessageStart { kind: "message_start", message })
     });
-    if !speech.text.is_empty() {
+    if !reply_content.text.is_empty() {
         let content_block = AnthropicTextPart { kind: "text", text: "" };
         let start = BlockStart { kind: "content_block_start", index: 0, content_block };
         events.opening(|out| write_event(out, "content_block_start", &start));
         events.opening(write_ping);
-        for (position, text) in deltas(speech.text).enumerate() {
+        for (position, text) in deltas(reply_content.text).enumerate() {
             let delta = AnthropicTextPart { kind: "text_delta", text };
             let delta = BlockDelta { kind: "content_block_delta", index: 0, delta };
             events.delta(|out| write_event(out, "content_block_delta", &delta));
@@ -55,11 +55,11 @@ pub(crate) fn stream(speech: &ReplyContent<'_>, events: &mut EventStream) {
     let delta = MessageDelta {
         kind: "message_delta",
         delta: AnthropicStopInfo {
-            stop_reason: stop_reason(speech.stop),
+            stop_reason: stop_reason(reply_content.stop),
             stop_sequence: (),
-            stop_details: stop_details(speech.stop),
+            stop_details: stop_details(reply_content.stop),
         },
-        usage: speech.usage.map(|usage| OutputUsage { output_tokens: usage.output }),
+        usage: reply_content.usage.map(|usage| OutputUsage { output_tokens: usage.output }),
     };
     events.closing(|out| write_event(out, "message_delta", &delta));
     events.closing(|out| write_event(out, "message_stop", &MessageStop { kind: "message_stop" }));
@@ -115,12 +115,12 @@ struct AnthropicMessageBody<'a> {
 
 impl<'a> AnthropicMessageBody<'a> {
     /// The message without content, stop reason or usage.
-    fn opening(speech: &ReplyContent<'a>) -> Self {
+    fn opening(reply_content: &ReplyContent<'a>) -> Self {
         Self {
-            id: ResponseId { prefix: "msg_", call: speech.call },
+            id: ResponseId { prefix: "msg_", call: reply_content.call },
             kind: "message",
             role: "assistant",
-            model: speech.model,
+            model: reply_content.model,
             content: None,
             stop_reason: None,
             stop_sequence: (),

@@ -12,15 +12,15 @@ use crate::reply::ReplyStop;
 /// Fixed, because the same calls must get the same bytes.
 const CREATED_AT: &str = "2025-10-09T08:53:20Z";
 
-pub(crate) fn unary(speech: &ReplyContent<'_>, out: &mut Vec<u8>) {
-    write_json(out, &OllamaResponseLine::last(speech, speech.text));
+pub(crate) fn unary(reply_content: &ReplyContent<'_>, out: &mut Vec<u8>) {
+    write_json(out, &OllamaResponseLine::last(reply_content, reply_content.text));
 }
 
-pub(crate) fn stream(speech: &ReplyContent<'_>, events: &mut EventStream) {
-    for text in deltas(speech.text) {
-        events.delta(|out| write_line(out, &OllamaResponseLine::new(speech, text)));
+pub(crate) fn stream(reply_content: &ReplyContent<'_>, events: &mut EventStream) {
+    for text in deltas(reply_content.text) {
+        events.delta(|out| write_line(out, &OllamaResponseLine::new(reply_content, text)));
     }
-    events.closing(|out| write_line(out, &OllamaResponseLine::last(speech, "")));
+    events.closing(|out| write_line(out, &OllamaResponseLine::last(reply_content, "")));
 }
 
 fn write_line(out: &mut Vec<u8>, line: &OllamaResponseLine<'_>) {
@@ -59,24 +59,24 @@ struct OllamaFinalStats {
 }
 
 impl<'a> OllamaResponseLine<'a> {
-    fn new(speech: &ReplyContent<'a>, content: &'a str) -> Self {
+    fn new(reply_content: &ReplyContent<'a>, content: &'a str) -> Self {
         let message = OllamaAssistantMessage { role: "assistant", content };
-        Self { model: speech.model, created_at: CREATED_AT, message, done: false, end: None }
+        Self { model: reply_content.model, created_at: CREATED_AT, message, done: false, end: None }
     }
 
-    fn last(speech: &ReplyContent<'a>, content: &'a str) -> Self {
+    fn last(reply_content: &ReplyContent<'a>, content: &'a str) -> Self {
         let end = OllamaFinalStats {
-            done_reason: match speech.stop {
+            done_reason: match reply_content.stop {
                 ReplyStop::End | ReplyStop::Refusal | ReplyStop::ContentFilter => "stop",
                 ReplyStop::MaxTokens => "length",
             },
             total_duration: 5_000_000,
             load_duration: 1_000_000,
-            prompt_eval_count: speech.usage.map(|usage| usage.prompt()),
+            prompt_eval_count: reply_content.usage.map(|usage| usage.prompt()),
             prompt_eval_duration: 2_000_000,
-            eval_count: speech.usage.map(|usage| usage.output),
+            eval_count: reply_content.usage.map(|usage| usage.output),
             eval_duration: 2_000_000,
         };
-        Self { done: true, end: Some(end), ..Self::new(speech, content) }
+        Self { done: true, end: Some(end), ..Self::new(reply_content, content) }
     }
 }

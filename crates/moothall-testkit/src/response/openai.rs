@@ -12,41 +12,41 @@ use crate::reply::{ReplyStop, ReplyUsage};
 /// Fixed, because the same calls must get the same bytes.
 const CREATED: u64 = 1_760_000_000;
 
-pub(crate) fn unary(speech: &ReplyContent<'_>, out: &mut Vec<u8>) {
-    let refused = speech.stop == ReplyStop::Refusal;
+pub(crate) fn unary(reply_content: &ReplyContent<'_>, out: &mut Vec<u8>) {
+    let refused = reply_content.stop == ReplyStop::Refusal;
     let message = OpenAiAssistantMessage {
         role: "assistant",
-        content: (!refused).then_some(speech.text),
-        refusal: refused.then_some(speech.text),
+        content: (!refused).then_some(reply_content.text),
+        refusal: refused.then_some(reply_content.text),
     };
     write_json(
         out,
         &OpenAiCompletion {
-            id: ResponseId { prefix: "chatcmpl-", call: speech.call },
+            id: ResponseId { prefix: "chatcmpl-", call: reply_content.call },
             object: "chat.completion",
             created: CREATED,
-            model: speech.model,
+            model: reply_content.model,
             choices: [OpenAiCompletionChoice {
                 index: 0,
                 message,
                 logprobs: (),
-                finish_reason: finish_reason(speech.stop),
+                finish_reason: finish_reason(reply_content.stop),
             }],
-            usage: speech.usage.map(CompletionUsage::from),
+            usage: reply_content.usage.map(CompletionUsage::from),
         },
     );
 }
 
-pub(crate) fn stream(speech: &ReplyContent<'_>, events: &mut EventStream) {
-    let refused = speech.stop == ReplyStop::Refusal;
+pub(crate) fn stream(reply_content: &ReplyContent<'_>, events: &mut EventStream) {
+    let refused = reply_content.stop == ReplyStop::Refusal;
     // With `include_usage` every chunk has the field, which is null in all but the last; without it
     // no chunk has the field.
-    let no_usage_yet = (speech.wants_usage && speech.usage.is_some()).then_some(None);
+    let no_usage_yet = (reply_content.wants_usage && reply_content.usage.is_some()).then_some(None);
     let chunk = |delta, finish_reason| OpenAiStreamChunk {
-        id: ResponseId { prefix: "chatcmpl-", call: speech.call },
+        id: ResponseId { prefix: "chatcmpl-", call: reply_content.call },
         object: "chat.completion.chunk",
         created: CREATED,
-        model: speech.model,
+        model: reply_content.model,
         choices: Some(ChunkChoice { index: 0, delta, logprobs: (), finish_reason }),
         usage: no_usage_yet,
     };
@@ -56,7 +56,7 @@ pub(crate) fn stream(speech: &ReplyContent<'_>, events: &mut EventStream) {
         refusal: refused.then_some(""),
     };
     events.opening(|out| write_event(out, &chunk(opening, None)));
-    for text in deltas(speech.text) {
+    for text in deltas(reply_content.text) {
         let delta = OpenAiStreamDelta {
             role: None,
             content: (!refused).then_some(text),
@@ -65,8 +65,9 @@ pub(crate) fn stream(speech: &ReplyContent<'_>, events: &mut EventStream) {
         events.delta(|out| write_event(out, &chunk(delta, None)));
     }
     let nothing = OpenAiStreamDelta { role: None, content: None, refusal: None };
-    events.closing(|out| write_event(out, &chunk(nothing, Some(finish_reason(speech.stop)))));
-    if let Some(usage) = speech.usage.filter(|_| speech.wants_usage) {
+    events
+        .closing(|out| write_event(out, &chunk(nothing, Some(finish_reason(reply_content.stop)))));
+    if let Some(usage) = reply_content.usage.filter(|_| reply_content.wants_usage) {
         let last = OpenAiStreamChunk {
             choices: None,
             usage: Some(Some(usage.into())),

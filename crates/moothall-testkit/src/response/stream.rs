@@ -9,15 +9,15 @@ const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
 /// Number of bytes of an event that are sent before a cut: includes `data: {`, but nothing that
 /// could be parsed.
-const TORN_EVENT: usize = 12;
+const CUT_EVENT_BYTES: usize = 12;
 
 /// Maximum length of the text in one event, in bytes.
-const LONGEST_DELTA: usize = 16;
+const MAX_DELTA_CHARS: usize = 16;
 
 /// Splits a text into deltas. A text of two or more characters has at least two, so "after the
 /// first delta" is always before the end.
 pub(crate) fn deltas(text: &str) -> impl Iterator<Item = &str> {
-    let size = text.len().div_ceil(2).clamp(1, LONGEST_DELTA);
+    let size = text.len().div_ceil(2).clamp(1, MAX_DELTA_CHARS);
     let mut rest = text;
     std::iter::from_fn(move || {
         let (delta, tail) = rest.split_at(rest.ceil_char_boundary(size));
@@ -37,7 +37,7 @@ impl EventStream {
     /// A stream with capacity for a text of this many bytes.
     pub(crate) fn for_text(bytes: usize) -> Self {
         // The envelope of a delta is about 200 bytes in the most verbose protocol.
-        let capacity = (bytes / LONGEST_DELTA + 6) * 256;
+        let capacity = (bytes / MAX_DELTA_CHARS + 6) * 256;
         Self { bytes: Vec::with_capacity(capacity), first_delta_end: 0, has_delta: false }
     }
 
@@ -75,7 +75,7 @@ impl EventStream {
 
     /// The stream up to the middle of the event after its first delta.
     pub(crate) fn cut_inside_the_event_after_first_delta(mut self) -> Vec<u8> {
-        self.bytes.truncate(self.first_delta_end + CHUNK_HEAD.len() + TORN_EVENT);
+        self.bytes.truncate(self.first_delta_end + CHUNK_HEAD.len() + CUT_EVENT_BYTES);
         self.bytes
     }
 

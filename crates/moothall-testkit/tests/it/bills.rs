@@ -15,7 +15,7 @@ fn usage(number: u64) -> ReplyUsage {
 }
 
 #[tokio::test]
-async fn every_billed_call_has_exactly_one_bill_with_what_was_told() {
+async fn every_billed_call_has_one_bill_with_the_reported_usage() {
     let server = FakeProvider::start().await.unwrap();
     let faults = [
         None,
@@ -50,7 +50,7 @@ async fn every_billed_call_has_exactly_one_bill_with_what_was_told() {
 }
 
 #[tokio::test]
-async fn what_ollama_cannot_say_is_not_counted_as_told() {
+async fn usage_that_ollama_cannot_report_is_not_counted_as_reported() {
     let server = FakeProvider::start().await.unwrap();
     server.always(ProviderBehaviour::text("hello").with_usage(usage(0)));
     ask(&server, ProviderProtocol::Ollama, Mode::Streamed).await;
@@ -59,7 +59,7 @@ async fn what_ollama_cannot_say_is_not_counted_as_told() {
 }
 
 #[tokio::test]
-async fn totals_go_on_when_calls_are_no_longer_kept() {
+async fn totals_continue_when_calls_are_no_longer_recorded() {
     let server = FakeProvider::start().await.unwrap();
     server.always(ProviderBehaviour::text("hello").with_usage(usage(0)));
     ask(&server, ProviderProtocol::OpenAi, Mode::Unary).await;
@@ -70,7 +70,7 @@ async fn totals_go_on_when_calls_are_no_longer_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn concurrency_is_never_counted_above_what_the_clients_do() {
+async fn the_counted_concurrency_never_exceeds_the_clients() {
     const CLIENTS: usize = 50;
     const ROUNDS: usize = 20;
     let server = Arc::new(FakeProvider::start().await.unwrap());

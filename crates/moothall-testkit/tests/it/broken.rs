@@ -83,7 +83,7 @@ async fn half_a_stream_is_cut_inside_the_event_after_the_first_delta() {
 }
 
 #[tokio::test]
-async fn an_early_end_is_whole_for_http_and_not_for_the_wire() {
+async fn an_early_end_is_complete_http_but_an_incomplete_answer() {
     for wire in ProviderProtocol::ALL {
         let (answer, stats) = ask_once(hello(ProviderFault::EarlyEnd), wire, Mode::Streamed).await;
         assert_eq!(
@@ -100,7 +100,7 @@ async fn an_early_end_is_whole_for_http_and_not_for_the_wire() {
 }
 
 #[tokio::test]
-async fn invalid_json_comes_with_200_and_honest_framing() {
+async fn invalid_json_is_sent_with_status_200_and_valid_framing() {
     for (wire, mode) in every_way() {
         let (answer, stats) = ask_once(hello(ProviderFault::InvalidJson), wire, mode).await;
         let (text, body) = answer.body();
@@ -121,7 +121,7 @@ async fn invalid_json_comes_with_200_and_honest_framing() {
 }
 
 #[tokio::test]
-async fn a_web_page_comes_with_200_instead_of_an_answer() {
+async fn an_html_page_is_sent_with_status_200_instead_of_an_answer() {
     for (wire, mode) in every_way() {
         let (answer, stats) = ask_once(hello(ProviderFault::HtmlBody), wire, mode).await;
         assert_eq!(
@@ -171,7 +171,7 @@ async fn an_error_mid_stream_is_a_500_without_a_stream() {
 }
 
 #[tokio::test]
-async fn a_slow_drip_takes_its_time_and_changes_no_byte() {
+async fn a_slow_drip_delays_the_body_without_changing_it() {
     let every = Duration::from_millis(1);
     for (wire, mode) in every_way() {
         let (healthy, _) = ask_once(ProviderBehaviour::text("hello"), wire, mode).await;
@@ -251,7 +251,7 @@ async fn a_client_that_leaves_during_a_drip_is_billed_and_its_task_ends() {
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_unread_a_long_answer_harms_nobody() {
+async fn a_client_that_abandons_a_long_answer_does_not_affect_others() {
     let server = FakeProvider::start().await.unwrap();
     server.script([ProviderBehaviour::text("x".repeat(32 << 20))]);
     give_up(&server, ProviderProtocol::OpenAi, Mode::Unary).await;

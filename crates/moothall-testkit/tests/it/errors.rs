@@ -159,7 +159,7 @@ async fn a_context_overflow_is_400_and_names_both_sizes_on_every_wire() {
 }
 
 #[tokio::test]
-async fn a_rate_limit_says_when_to_come_back_in_the_form_asked_for() {
+async fn a_rate_limit_has_a_retry_after_in_the_requested_format() {
     let date = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
     for (retry_after, name, value) in [
         (RetryAfter::Seconds(7), "retry-after", "7"),
@@ -175,7 +175,7 @@ async fn a_rate_limit_says_when_to_come_back_in_the_form_asked_for() {
 }
 
 #[tokio::test]
-async fn the_request_id_stands_where_each_provider_puts_it() {
+async fn the_request_id_is_in_the_header_of_each_provider() {
     let id = Some("req_00000000000000000000");
     for fault in [None, Some(ProviderFault::ServerError)] {
         let behaviour =

@@ -78,7 +78,7 @@ async fn an_openai_stream_has_no_usage_unless_asked() {
 }
 
 #[tokio::test]
-async fn an_answer_names_the_model_asked_for_unless_told_otherwise() {
+async fn an_answer_names_the_requested_model_by_default() {
     for (wire, mode) in every_way() {
         let model = |answer: &crate::client::Answer| {
             let first = if mode == Mode::Unary { answer.json() } else { answer.events().remove(0) };

@@ -60,7 +60,7 @@ async fn every_reason_to_stop_has_its_name_on_every_wire() {
 }
 
 #[tokio::test]
-async fn a_refusal_is_marked_beside_the_text_where_the_wire_has_a_place() {
+async fn a_refusal_is_marked_in_wire_formats_that_support_it() {
     let refusal = ProviderBehaviour::refusal("I cannot");
     let (answer, _) = ask_once(refusal.clone(), ProviderProtocol::OpenAi, Mode::Unary).await;
     let message = json!({"role": "assistant", "content": null, "refusal": "I cannot"});
@@ -79,7 +79,7 @@ async fn a_refusal_is_marked_beside_the_text_where_the_wire_has_a_place() {
 }
 
 #[tokio::test]
-async fn an_empty_text_is_a_normal_end_without_a_word() {
+async fn an_empty_text_is_a_normal_end_without_content() {
     for (wire, mode) in every_way() {
         let (answer, stats) = ask_once(ProviderBehaviour::empty_text(), wire, mode).await;
         assert_eq!(answer.status(), 200);
@@ -93,7 +93,7 @@ async fn an_empty_text_is_a_normal_end_without_a_word() {
 }
 
 #[tokio::test]
-async fn a_wrong_schema_is_valid_json_that_nobody_asked_for() {
+async fn a_wrong_schema_is_valid_json_with_unexpected_fields() {
     for (wire, mode) in every_way() {
         let (answer, _) = ask_once(ProviderBehaviour::wrong_schema(), wire, mode).await;
         let value: Value = serde_json::from_str(&answer.text(wire, mode)).unwrap();
@@ -113,7 +113,7 @@ async fn a_silent_truncation_reports_and_bills_exactly_the_window() {
 }
 
 #[tokio::test]
-async fn wrong_usage_is_reported_as_told_and_billed_truly() {
+async fn wrong_usage_is_reported_as_configured_and_billed_correctly() {
     for (reported, expected) in [
         (UsageReport::Nothing, None),
         (UsageReport::Instead(ReplyUsage::ZERO), Some((0, 0))),

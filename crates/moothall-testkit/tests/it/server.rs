@@ -91,7 +91,7 @@ async fn a_request_larger_than_any_buffer_arrives_whole() {
 }
 
 #[tokio::test]
-async fn a_client_that_asks_first_is_told_to_continue() {
+async fn an_expect_continue_request_gets_100_continue() {
     let server = FakeProvider::start().await.unwrap();
     let mut stream = TcpStream::connect(server.address()).await.unwrap();
     let body = question(ProviderProtocol::OpenAi, Mode::Unary).to_string();
@@ -110,7 +110,7 @@ async fn a_client_that_asks_first_is_told_to_continue() {
 }
 
 #[tokio::test]
-async fn what_is_no_call_is_rejected_and_never_recorded() {
+async fn an_invalid_call_is_rejected_and_never_recorded() {
     let server = FakeProvider::start().await.unwrap();
     let too_large = b"POST /v1/messages HTTP/1.1\r\ncontent-length: 68719476736\r\n\r\n";
     for (bytes, status) in [
@@ -154,7 +154,7 @@ async fn dropping_the_server_ends_every_connection_and_frees_the_port() {
 }
 
 #[tokio::test]
-async fn a_function_that_panics_costs_only_its_own_connection() {
+async fn a_panicking_responder_closes_only_its_own_connection() {
     let server = FakeProvider::start().await.unwrap();
     server.respond_with(|call| {
         if call.number == 0 { panic!("on purpose") } else { ProviderBehaviour::default() }

@@ -21,24 +21,24 @@ pub struct CredentialLimits {
 
 impl CredentialLimits {
     /// Default limit of concurrent runs.
-    pub const USUAL_RUNS: u32 = 4;
+    pub const DEFAULT_RUNS: u32 = 4;
     /// Default limit of requests per minute.
-    pub const USUAL_REQUESTS: u32 = 600;
+    pub const DEFAULT_REQUESTS: u32 = 600;
 
     /// The lower of both limits in each field, so a credential cannot grant more than its
     /// creator has.
     #[must_use]
-    pub fn within(self, most: Self) -> Self {
-        fn lower<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
+    pub fn capped_by(self, most: Self) -> Self {
+        fn min_limit<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
             match (one, other) {
                 (Some(one), Some(other)) => Some(one.min(other)),
                 (one, other) => one.or(other),
             }
         }
         Self {
-            runs_at_once: lower(self.runs_at_once, most.runs_at_once),
-            usd_a_day: lower(self.usd_a_day, most.usd_a_day),
-            requests_a_minute: lower(self.requests_a_minute, most.requests_a_minute),
+            runs_at_once: min_limit(self.runs_at_once, most.runs_at_once),
+            usd_a_day: min_limit(self.usd_a_day, most.usd_a_day),
+            requests_a_minute: min_limit(self.requests_a_minute, most.requests_a_minute),
         }
     }
 }

@@ -21,7 +21,7 @@ fn no_limit_admits_everything() {
 }
 
 #[test]
-fn runs_at_once_are_counted() {
+fn concurrent_runs_of_a_credential_are_limited() {
     let limits = CredentialLimits { runs_at_once: Some(2), ..CredentialLimits::default() };
     check(limits, CredentialUsage { runs: 1, ..CredentialUsage::default() }, None, Ok(()));
     let full = Err(RunLimitError::Runs { running: 2, allowed: 2 });
@@ -36,7 +36,7 @@ fn runs_at_once_are_counted() {
 }
 
 #[test]
-fn worst_case_of_a_run_must_fit_into_what_is_left_of_the_day() {
+fn the_maximum_cost_of_a_run_must_fit_the_remaining_daily_budget() {
     let allowed = usd(1_000);
     let limits = CredentialLimits { usd_a_day: Some(allowed), ..CredentialLimits::default() };
     let in_use = CredentialUsage { usd: usd(400), ..CredentialUsage::default() };
@@ -59,7 +59,7 @@ fn worst_case_of_a_run_must_fit_into_what_is_left_of_the_day() {
 }
 
 #[test]
-fn run_without_a_cap_does_not_begin_where_money_is_limited() {
+fn a_run_without_a_budget_is_refused_if_spending_is_limited() {
     let allowed = usd(1_000);
     let limits = CredentialLimits { usd_a_day: Some(allowed), ..CredentialLimits::default() };
     check(limits, CredentialUsage::default(), None, Err(RunLimitError::Uncapped { allowed }));
@@ -68,7 +68,7 @@ fn run_without_a_cap_does_not_begin_where_money_is_limited() {
 }
 
 #[test]
-fn minute_of_requests_may_come_at_once_and_then_they_come_evenly() {
+fn the_rate_limiter_allows_a_burst_of_one_minute() {
     let (mut pace, now) = (CredentialRateLimiter::default(), 7_000_000_000);
     for _ in 0..60 {
         assert_eq!(pace.take(now, 60), Ok(()));
@@ -84,7 +84,7 @@ fn minute_of_requests_may_come_at_once_and_then_they_come_evenly() {
 }
 
 #[test]
-fn waits_are_as_long_as_they_must_be() {
+fn the_rate_limiter_reports_the_remaining_wait() {
     let mut pace = CredentialRateLimiter::default();
     assert_eq!(pace.take(0, 1), Ok(()));
     assert_eq!(pace.take(0, 1), Err(RateLimitError { seconds: 60 }));

@@ -142,7 +142,7 @@ impl FailureKind {
     }
 
     /// Whether the provider asks for a lower request rate.
-    pub fn asks_for_less(self) -> bool {
+    pub fn is_throttling(self) -> bool {
         matches!(self, Self::RateLimited | Self::Overloaded)
     }
 

@@ -28,13 +28,13 @@ fn request() -> ModelRequest {
 }
 
 #[test]
-fn purpose_and_timeout_are_ours_and_do_not_change_the_hash() {
+fn purpose_and_timeout_do_not_change_the_request_hash() {
     let same = ModelRequest { purpose: CallPurpose::Probe, timeout_ms: Some(1), ..request() };
     assert_eq!(request().hash(), same.hash());
 }
 
 #[test]
-fn what_is_hashed_is_canonical() {
+fn the_hashed_form_of_a_request_is_canonical() {
     let schema = OutputSchema::parse("answer", r#"{"type": "object"}"#).unwrap();
     let whole = ModelRequest {
         system: vec![
@@ -114,7 +114,7 @@ fn the_expected_prompt_fits_below_the_bound() {
 }
 
 #[test]
-fn a_file_cannot_smuggle_in_what_the_code_could_not_make() {
+fn invalid_request_values_cannot_be_deserialized() {
     assert!(serde_json::from_str::<Temperature>("700").is_ok());
     assert!(serde_json::from_str::<Temperature>("65535").is_err());
     assert!(serde_json::from_str::<OutputSchema>(r#"{"name":"a","text":"{}"}"#).is_ok());

@@ -60,7 +60,7 @@ fn several_files_are_applied_together_or_not_at_all() {
 }
 
 #[test]
-fn new_files_deletions_renames_and_modes_wait_for_a_person_and_can_be_undone() {
+fn new_deleted_renamed_and_chmodded_files_need_review_and_can_be_undone() {
     let world = World::new(&[("old.py", "a = 1\n"), ("gone.py", "b = 1\n"), ("run.py", "c = 1\n")]);
     let store = world.open();
     let new =
@@ -117,7 +117,7 @@ fn a_new_script_is_not_executable() {
 }
 
 #[test]
-fn undo_leaves_a_file_alone_that_somebody_changed_since() {
+fn undo_does_not_touch_a_file_changed_since() {
     let world = World::new(&[("a", "a\n"), ("b", "b\n")]);
     let store = world.open();
     let ids = [request(&store, "a"), request(&store, "b")];
@@ -133,7 +133,7 @@ fn undo_leaves_a_file_alone_that_somebody_changed_since() {
 }
 
 #[test]
-fn a_rejected_secret_is_removed_at_once_and_stands_in_no_file_of_the_store() {
+fn a_rejected_secret_is_removed_from_the_store_immediately() {
     let world = World::new(&[("a.py", "a = 1\n")]);
     let store = world.open();
     let token = token();
@@ -175,7 +175,7 @@ fn files_with(folder: &Path, text: &str, found: &mut Vec<PathBuf>) {
 }
 
 #[test]
-fn handles_of_others_and_handles_that_are_none_are_unknown_in_the_same_words() {
+fn foreign_and_invalid_draft_ids_get_the_same_error() {
     let world = World::new(&[("a", "a\n")]);
     let store = world.open();
     let id = request(&store, "a");
@@ -233,7 +233,7 @@ fn a_deleted_original_is_a_conflict_and_is_not_brought_back() {
 }
 
 #[test]
-fn a_new_file_that_somebody_made_meanwhile_is_a_conflict() {
+fn a_new_file_that_already_exists_is_a_conflict() {
     let world = World::new(&[]);
     let store = world.open();
     let id = store.request(&worker(), "t1", "a", FileRequirement::MayNot).unwrap().0.id;
@@ -244,7 +244,7 @@ fn a_new_file_that_somebody_made_meanwhile_is_a_conflict() {
 }
 
 #[test]
-fn an_approval_of_what_was_shown_before_is_refused() {
+fn an_approval_of_an_outdated_version_is_refused() {
     let world = World::new(&[("Makefile", "a:\n")]);
     let store = world.open();
     let (id, submitted) = drafted(&store, "Makefile", "b:\n");
@@ -259,7 +259,7 @@ fn an_approval_of_what_was_shown_before_is_refused() {
 }
 
 #[test]
-fn more_bytes_than_the_policy_allows_are_neither_read_nor_written() {
+fn files_over_the_size_limit_of_the_policy_are_refused() {
     let world = World::new(&[("big", &"x".repeat((1 << 20) + 1)), ("a", "a\n")]);
     let store = world.open();
     assert!(store.request(&worker(), "t1", "big", FileRequirement::Must).is_err());
@@ -269,7 +269,7 @@ fn more_bytes_than_the_policy_allows_are_neither_read_nor_written() {
 }
 
 #[test]
-fn old_text_must_stand_there_once() {
+fn the_old_text_of_an_edit_must_occur_exactly_once() {
     let world = World::new(&[("a", "aaa\nb\n")]);
     let store = world.open();
     let id = request(&store, "a");
@@ -284,7 +284,7 @@ fn old_text_must_stand_there_once() {
 }
 
 #[test]
-fn a_new_name_that_is_anothers_twin_is_escalated() {
+fn a_new_name_that_resembles_an_existing_one_is_escalated() {
     let world = World::new(&[("Main.py", "a\n")]);
     let store = world.open();
     let id = store.request(&worker(), "t1", "main.py", FileRequirement::MayNot).unwrap().0.id;
@@ -299,7 +299,7 @@ fn a_new_name_that_is_anothers_twin_is_escalated() {
 }
 
 #[test]
-fn a_policy_that_changes_at_run_time_changes_nothing_and_is_noted_once() {
+fn a_policy_changed_at_run_time_is_ignored_and_noted_once() {
     let world = World::new(&[("a.py", "a\n"), (".moothall/policy.toml", "version = 1\n")]);
     let store = world.open();
     world.save(".moothall/policy.toml", "version = 1\n[rules]\n\"path.home\" = \"allow\"\n");
@@ -311,7 +311,7 @@ fn a_policy_that_changes_at_run_time_changes_nothing_and_is_noted_once() {
 }
 
 #[test]
-fn looking_at_a_draft_with_an_older_policy_does_not_accept_it() {
+fn viewing_a_draft_under_an_older_policy_does_not_accept_it() {
     let world = World::new(&[("deploy/a.py", "a\n"), (".moothall/policy.toml", "version = 1\n")]);
     let older = world.open();
     let guarded = "version = 1\n[paths]\nprotect = [\"deploy/**\"]\n";
@@ -324,7 +324,7 @@ fn looking_at_a_draft_with_an_older_policy_does_not_accept_it() {
 }
 
 #[test]
-fn a_policy_with_an_unknown_key_opens_nothing() {
+fn a_policy_with_an_unknown_key_prevents_opening_the_store() {
     let world = World::new(&[(".moothall/policy.toml", "version = 1\nmax = 1\n")]);
     assert!(matches!(DraftStore::open(world.options()), Err(DraftError::Policy(_))));
 }
@@ -343,7 +343,7 @@ fn purging_empties_the_store_and_keeps_the_journal() {
 }
 
 #[test]
-fn contents_go_when_nothing_needs_them_and_drafts_expire() {
+fn unneeded_contents_are_removed_and_old_drafts_expire() {
     const DAY: u64 = 24 * 60 * 60 * 1000;
     let world = World::new(&[("a", "a\n"), ("b", "b\n")]);
     let store = world.open();

@@ -39,7 +39,7 @@ fn damaged_at(world: &World, wanted: u64) {
 }
 
 #[test]
-fn a_changed_deleted_or_moved_record_is_found_where_it_is_and_nothing_opens() {
+fn a_changed_deleted_or_moved_record_is_located_and_blocks_opening() {
     let (world, _) = with_records();
     let whole = lines(&world);
     let mut changed = whole.clone();
@@ -57,7 +57,7 @@ fn a_changed_deleted_or_moved_record_is_found_where_it_is_and_nothing_opens() {
 }
 
 #[test]
-fn a_journal_that_was_cut_is_found_with_an_anchor() {
+fn a_truncated_journal_is_detected_with_an_anchor() {
     let (world, JournalVerification { head, .. }) = with_records();
     let whole = lines(&world);
     // The first record has a signed checkpoint; only an anchor detects that later ones are missing.
@@ -71,7 +71,7 @@ fn a_journal_that_was_cut_is_found_with_an_anchor() {
 }
 
 #[test]
-fn a_signed_checkpoint_shows_a_rewritten_beginning_and_a_forged_one_is_refused() {
+fn signed_checkpoints_detect_a_rewritten_journal_and_forgeries() {
     let (world, verified) = with_records();
     assert_eq!(verified.checkpoints, 1);
     assert!(verified.key.starts_with("moothall-audit+"), "{}", verified.key);
@@ -99,7 +99,7 @@ fn a_torn_tail_is_cut_and_kept_aside() {
 }
 
 #[test]
-fn the_chain_goes_on_over_the_boundary_of_files() {
+fn the_hash_chain_continues_across_journal_files() {
     let world = World::new(&[("a", "a\n")]);
     let options = || DraftStoreOptions { rotate_at: Some(1500), ..world.options() };
     let store = DraftStore::open(options()).unwrap();
@@ -205,7 +205,7 @@ fn journal_that_ends_before_its_kept_anchor_fails_verification() {
 
 /// Regression test: the next command moved the record aside, and verification passed again.
 #[test]
-fn changed_last_record_is_not_moved_aside_and_nothing_opens() {
+fn a_changed_last_record_is_not_moved_aside_and_blocks_opening() {
     let (world, JournalVerification { head, .. }) = with_records();
     let mut changed = lines(&world);
     let last = changed.last_mut().unwrap();
@@ -217,7 +217,7 @@ fn changed_last_record_is_not_moved_aside_and_nothing_opens() {
 }
 
 #[test]
-fn torn_files_are_reported_and_one_that_holds_a_changed_record_fails() {
+fn torn_files_are_reported_and_changed_records_in_them_fail() {
     let (world, _) = with_records();
     let whole = lines(&world);
     let torn = world.state().join("audit/000001.torn");
@@ -232,7 +232,7 @@ fn torn_files_are_reported_and_one_that_holds_a_changed_record_fails() {
 
 /// Regression test: the records before it were read twice, so the journal seemed damaged.
 #[test]
-fn torn_tail_that_cannot_be_cut_is_cut_by_a_later_call() {
+fn a_torn_tail_that_cannot_be_cut_off_is_cut_off_later() {
     let (world, _) = with_records();
     let store = world.open();
     let head = {

@@ -84,7 +84,7 @@ fn crash(world: &World, at: &str) {
 }
 
 #[test]
-fn whoever_is_killed_at_any_point_is_finished_by_the_next() {
+fn an_apply_killed_at_any_point_is_finished_by_the_next_process() {
     for (at, _) in POINTS {
         let world = World::new(&[("a", "a\n"), ("b", "b\n")]);
         crash(&world, at);
@@ -111,7 +111,7 @@ fn whoever_is_killed_at_any_point_is_finished_by_the_next() {
 }
 
 #[test]
-fn bytes_of_a_person_that_were_swapped_out_before_a_crash_are_kept() {
+fn user_content_swapped_out_before_a_crash_is_kept() {
     let world = World::new(&[("a", "a\n"), ("b", "b\n")]);
     crash(&world, "staged");
     let staged = world.names().into_iter().find(|name| name.starts_with(".moothall-")).unwrap();
@@ -128,7 +128,7 @@ fn bytes_of_a_person_that_were_swapped_out_before_a_crash_are_kept() {
 }
 
 #[test]
-fn a_save_of_a_person_during_an_exchange_is_given_back() {
+fn a_user_save_during_the_exchange_is_restored() {
     let world = World::new(&[("a", "a\n")]);
     let path = world.workspace().join("a");
     let options = DraftStoreOptions {
@@ -194,7 +194,7 @@ fn a_full_disk_at_any_write_leaves_no_partial_file() {
 
 /// Regression test: one failed write closed the journal until the process was restarted.
 #[test]
-fn failed_journal_write_changes_nothing_and_is_tried_again_on_the_next_call() {
+fn a_failed_journal_write_changes_nothing_and_is_retried() {
     for full in [FailPoint::Journal, FailPoint::JournalSync] {
         let world = World::new(&[("a", "a\n")]);
         let failing = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
@@ -233,7 +233,7 @@ fn failed_journal_write_changes_nothing_and_is_tried_again_on_the_next_call() {
 }
 
 #[test]
-fn submission_whose_journal_write_failed_ends_as_it_should_in_the_same_process() {
+fn a_submission_recovers_from_a_failed_journal_write() {
     let world = World::new(&[("a", "a\n")]);
     let left = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(usize::MAX));
     let counted = std::sync::Arc::clone(&left);
@@ -269,7 +269,7 @@ fn submission_whose_journal_write_failed_ends_as_it_should_in_the_same_process()
 
 /// Regression test: the operation failed although its record was durable, and a restart was needed.
 #[test]
-fn checkpoint_that_cannot_be_signed_is_signed_before_the_next_records() {
+fn an_unsigned_checkpoint_is_signed_before_the_next_records() {
     let world = World::new(&[("a", "a\n")]);
     let store = world.open();
     let id = request(&store, "a");
@@ -327,7 +327,7 @@ fn child_that_writes() {
 }
 
 #[test]
-fn no_line_of_six_writers_is_lost_or_doubled_though_they_are_killed() {
+fn killed_writers_lose_and_duplicate_no_line() {
     let world = World::new(&[("a", "begin\n")]);
     let start = |number: usize| {
         Command::new(std::env::current_exe().unwrap())

@@ -26,7 +26,7 @@ fn refused(world: &World, name: &str, words: &str) {
 }
 
 #[test]
-fn a_symbolic_link_is_refused_wherever_it_stands() {
+fn a_symbolic_link_anywhere_in_a_path_is_refused() {
     let (world, outside) = with_outside();
     let link =
         |name: &str, to: &std::path::Path| symlink(to, world.workspace().join(name)).unwrap();
@@ -43,7 +43,7 @@ fn a_symbolic_link_is_refused_wherever_it_stands() {
 }
 
 #[test]
-fn a_link_of_proc_is_refused() {
+fn a_proc_magic_link_is_refused() {
     let (world, _) = with_outside();
     symlink("/proc/self/cwd", world.workspace().join("magic")).unwrap();
     refused(&world, "magic/Cargo.toml", "symbolic link");
@@ -57,7 +57,7 @@ fn a_hard_link_is_refused() {
 }
 
 #[test]
-fn a_pipe_and_a_folder_are_refused_without_waiting() {
+fn a_pipe_or_directory_is_refused_without_blocking() {
     let (world, _) = with_outside();
     let pipe = world.workspace().join("pipe");
     rustix::fs::mknodat(
@@ -93,7 +93,7 @@ fn another_file_system_inside_the_workspace_is_refused() {
 }
 
 #[test]
-fn a_file_that_runs_as_another_user_is_refused() {
+fn a_setuid_or_setgid_file_is_refused() {
     use std::os::unix::fs::PermissionsExt as _;
     let (world, _) = with_outside();
     let mode = std::fs::Permissions::from_mode(0o4755);
@@ -102,7 +102,7 @@ fn a_file_that_runs_as_another_user_is_refused() {
 }
 
 #[test]
-fn text_that_is_no_text_is_refused() {
+fn a_file_that_is_not_utf8_is_refused() {
     let (world, _) = with_outside();
     fs_err::write(world.workspace().join("bin"), b"\xff\xfe\x00").unwrap();
     let error = world.open().request(&worker(), "t1", "bin", FileRequirement::Must).unwrap_err();
@@ -110,7 +110,7 @@ fn text_that_is_no_text_is_refused() {
 }
 
 #[test]
-fn an_original_that_becomes_a_link_to_the_same_bytes_is_refused() {
+fn an_original_replaced_by_a_link_is_refused() {
     let (world, outside) = with_outside();
     let store = world.open();
     let id = request(&store, "in/a");
@@ -126,7 +126,7 @@ fn an_original_that_becomes_a_link_to_the_same_bytes_is_refused() {
 }
 
 #[test]
-fn a_workspace_that_is_renamed_is_still_the_one_that_is_held() {
+fn a_renamed_workspace_is_still_the_opened_one() {
     let (world, _) = with_outside();
     let store = world.open();
     let id = request(&store, "in/a");

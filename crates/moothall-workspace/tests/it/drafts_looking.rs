@@ -88,7 +88,7 @@ fn a_check_is_given_the_workspace_with_the_drafts_applied() {
 }
 
 #[test]
-fn what_comes_of_a_check_decides_about_a_harmless_edit() {
+fn the_result_of_a_check_decides_about_a_harmless_draft() {
     let ends = [
         (Ok(ExecutionExit::Exited { code: 0 }), DraftState::Applied, vec![]),
         (Ok(ExecutionExit::Exited { code: 1 }), DraftState::Editing, vec![GateRule::CheckFailed]),
@@ -105,7 +105,7 @@ fn what_comes_of_a_check_decides_about_a_harmless_edit() {
 }
 
 #[test]
-fn without_a_sandbox_a_check_is_escalated_and_says_why() {
+fn a_check_without_a_sandbox_is_escalated_with_the_reason() {
     let world = workspace(CHECK);
     let (_, submitted) = drafted(&world.open(), "src/a.py", "a = 2\n");
     assert_eq!(told(&submitted), (DraftState::Escalated, vec![GateRule::GateError]));
@@ -114,7 +114,7 @@ fn without_a_sandbox_a_check_is_escalated_and_says_why() {
 }
 
 #[test]
-fn no_check_runs_for_what_is_rejected_anyway_and_for_paths_it_is_not_about() {
+fn no_check_runs_for_rejected_drafts_or_other_paths() {
     let world = workspace(&CHECK.replace("timeout", "when = [\"**/*.py\"]\ntimeout"));
     world.save("notes.md", "one\n");
     let (store, trees) = open(&world, Ok(ExecutionExit::Exited { code: 1 }));
@@ -127,7 +127,7 @@ fn no_check_runs_for_what_is_rejected_anyway_and_for_paths_it_is_not_about() {
 }
 
 #[test]
-fn a_check_of_other_contents_says_nothing_about_these() {
+fn a_check_of_outdated_content_is_not_used() {
     let world = workspace(CHECK);
     let id = request(&world.open(), "src/a.py");
     write(&world.open(), id, "a = 2\n");
@@ -145,7 +145,7 @@ fn a_check_of_other_contents_says_nothing_about_these() {
 }
 
 #[test]
-fn what_was_found_out_about_the_same_contents_is_not_found_out_again() {
+fn a_check_result_is_reused_for_the_same_content() {
     let world = workspace(CHECK);
     let (store, trees) = open(&world, Ok(ExecutionExit::Exited { code: 1 }));
     let id = request(&store, "src/a.py");
@@ -172,7 +172,7 @@ fn what_was_found_out_about_the_same_contents_is_not_found_out_again() {
 }
 
 #[test]
-fn no_check_runs_for_what_cannot_be_handed_in() {
+fn no_check_runs_for_a_draft_that_cannot_be_submitted() {
     let world = workspace(CHECK);
     let (store, trees) = open(&world, Ok(ExecutionExit::Exited { code: 0 }));
     let (id, submitted) = drafted(&store, "src/a.py", "a = 2\n");
@@ -185,7 +185,7 @@ fn no_check_runs_for_what_cannot_be_handed_in() {
 
 /// Endless writes and checks must not keep the machine or a model busy.
 #[test]
-fn more_than_so_many_looks_within_an_hour_are_refused() {
+fn the_number_of_checks_per_hour_is_limited() {
     let world =
         workspace(&CHECK.replace("[[check]]", "[limits]\nmax_looks_per_hour = 3\n[[check]]"));
     let (store, trees) = open(&world, Ok(ExecutionExit::Exited { code: 1 }));
@@ -208,7 +208,7 @@ fn more_than_so_many_looks_within_an_hour_are_refused() {
 }
 
 #[test]
-fn a_store_that_is_stopped_ends_its_check_and_hands_nothing_in() {
+fn stopping_the_store_ends_a_check_and_submits_nothing() {
     let world = workspace(CHECK);
     let (options, begun) = unending(&world);
     let store = DraftStore::open(options).unwrap();
@@ -229,7 +229,7 @@ fn a_store_that_is_stopped_ends_its_check_and_hands_nothing_in() {
 }
 
 #[test]
-fn what_the_policy_denies_is_neither_read_nor_written_nor_handed_to_a_check() {
+fn paths_denied_by_the_policy_are_never_read_written_or_checked() {
     let world = workspace(CHECK);
     world.save("secrets/key.txt", "one\n");
     let (before, _) = open(&world, Ok(ExecutionExit::Exited { code: 0 }));
@@ -309,7 +309,7 @@ const DOUBT: &str =
     r#"{"doubts": [{"path": "a.py", "line": 1, "concern": "security", "why": "a hole"}]}"#;
 
 #[test]
-fn a_reviewing_model_adds_findings_and_removes_none() {
+fn a_reviewing_model_can_add_findings_but_not_remove_them() {
     let world = World::new(&[("a.py", "a = 1\n")]);
     let (store, _) = reviewed(&world, &[DOUBT]);
     let (_, submitted) = drafted(&store, "a.py", "a = 2\n");
@@ -325,7 +325,7 @@ fn a_reviewing_model_adds_findings_and_removes_none() {
 }
 
 #[test]
-fn a_model_is_asked_once_about_the_same_words_and_not_without_end() {
+fn a_reviewing_model_is_asked_once_per_diff_within_a_limit() {
     let world = World::new(&[("a.py", "a = 1\n")]);
     world.save(".moothall/policy.toml", "version = 1\n[limits]\nmax_looks_per_hour = 2\n");
     let (store, asked) = reviewed(&world, &[DOUBT, DOUBT, DOUBT]);
@@ -344,7 +344,7 @@ fn a_model_is_asked_once_about_the_same_words_and_not_without_end() {
 }
 
 #[test]
-fn a_model_that_answers_in_another_form_is_asked_once_more() {
+fn a_reviewing_model_with_an_invalid_answer_is_asked_once_more() {
     let world = World::new(&[("a.py", "a = 1\n")]);
     let (store, asked) = reviewed(&world, &[r#"{"doubts": []}"#, "looks good to me"]);
     assert_eq!(told(&drafted(&store, "a.py", "a = 2\n").1), (DraftState::Applied, vec![]));
@@ -356,7 +356,7 @@ fn a_model_that_answers_in_another_form_is_asked_once_more() {
 
 /// The gate scans for credentials before a model sees the file; existing ones count as well.
 #[test]
-fn no_model_sees_a_file_that_holds_a_credential() {
+fn a_file_with_a_credential_is_never_sent_to_a_model() {
     let digits = moothall_core::Sha256Hex::of(b"a token of nobody").to_string();
     let token = format!("ghp_{}", &digits[..36]);
     let world =

@@ -16,7 +16,7 @@ fn seconds() -> Duration {
 }
 
 #[test]
-fn a_folder_that_becomes_a_link_again_and_again_leads_nobody_outside() {
+fn a_directory_swapped_with_a_link_never_leads_outside() {
     let world = World::new(&[("in/a", "inside\n")]);
     let outside = world.folder.path().join("outside");
     fs_err::create_dir_all(&outside).unwrap();
@@ -58,7 +58,7 @@ fn a_folder_that_becomes_a_link_again_and_again_leads_nobody_outside() {
 }
 
 #[test]
-fn no_save_of_a_person_is_lost_while_drafts_are_applied() {
+fn no_user_save_is_lost_while_drafts_are_applied() {
     let world = World::new(&[("a", "person 0\n")]);
     let path = world.workspace().join("a");
     let done = AtomicBool::new(false);
@@ -122,7 +122,7 @@ fn no_save_of_a_person_is_lost_while_drafts_are_applied() {
 }
 
 #[test]
-fn many_who_open_a_new_store_at_once_share_its_keys_and_its_contents() {
+fn threads_that_open_a_new_store_concurrently_share_its_keys() {
     let names: Vec<String> = (0..16).map(|number| format!("file-{number}")).collect();
     let files: Vec<_> = names.iter().map(|name| (name.as_str(), "old\n")).collect();
     let world = World::new(&files);

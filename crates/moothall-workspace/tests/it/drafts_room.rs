@@ -37,7 +37,7 @@ fn fill(store: &DraftStore, caller: &DraftCaller, number: usize) -> Result<(), D
 }
 
 #[test]
-fn a_worker_that_fills_the_store_is_refused_until_something_is_given_up() {
+fn a_worker_over_its_storage_limit_is_refused_until_it_discards_drafts() {
     let world = World::new(&[("a.py", "one = 1\n")]);
     let store = open(&world);
     let id = request(&store, "a.py");
@@ -70,7 +70,7 @@ fn a_worker_that_fills_the_store_is_refused_until_something_is_given_up() {
 }
 
 #[test]
-fn revisions_that_nobody_can_go_back_to_do_not_pile_up() {
+fn unreachable_revisions_do_not_accumulate() {
     let world = World::new(&[("a.py", "one = 1\n")]);
     let store = open(&world);
     let id = request(&store, "a.py");
@@ -84,7 +84,7 @@ fn revisions_that_nobody_can_go_back_to_do_not_pile_up() {
 
 /// Regression test: only requests and writes were counted.
 #[test]
-fn a_draft_that_is_moved_again_and_again_does_not_fill_the_store() {
+fn a_draft_renamed_repeatedly_does_not_fill_the_store() {
     let world = World::new(&[("a.py", "one = 1\n")]);
     let store = open(&world);
     let id = request(&store, "a.py");

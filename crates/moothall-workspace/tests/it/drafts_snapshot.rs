@@ -59,7 +59,7 @@ fn store_opens_from_its_snapshot_and_reads_only_the_records_after_it() {
 }
 
 #[test]
-fn snapshot_goes_on_over_the_boundary_of_files_and_with_an_anchor() {
+fn a_snapshot_works_across_journal_files_and_with_an_anchor() {
     let world = World::new(&[("a", "a\n")]);
     let options = || DraftStoreOptions {
         rotate_at: Some(30_000),
@@ -109,7 +109,7 @@ fn snapshot_that_does_not_fit_its_journal_is_not_used() {
 
 /// A store trusts its snapshot, so verification must detect a changed one.
 #[test]
-fn verification_finds_a_snapshot_that_says_something_else_than_its_journal() {
+fn verification_detects_a_snapshot_that_differs_from_its_journal() {
     let (world, _) = with_snapshot();
     let text = fs_err::read_to_string(snapshot(&world)).unwrap();
     let (header, body) = text.split_once('\n').unwrap();
@@ -124,7 +124,7 @@ fn verification_finds_a_snapshot_that_says_something_else_than_its_journal() {
 
 /// Regression test: every `draft_request` read all stored contents.
 #[test]
-fn contents_are_looked_through_at_most_once_in_ten_minutes() {
+fn stored_contents_are_scanned_at_most_every_ten_minutes() {
     const MINUTE: u64 = 60 * 1000;
     let world = World::new(&[("a", "a\n")]);
     let store = world.open();

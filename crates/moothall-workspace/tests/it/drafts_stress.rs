@@ -123,7 +123,7 @@ fn start(folder: &Path, role: &str) -> Child {
 }
 
 #[test]
-fn a_crowd_that_is_killed_loses_no_draft_and_leaves_no_half_applied_set() {
+fn killed_processes_lose_no_draft_and_leave_no_partial_submission() {
     let seconds: Option<u64> = std::env::var(SECONDS).ok().map(|text| text.parse().unwrap());
     let processes = if seconds.is_some() { 50 } else { 8 };
     let world = World::new(&[]);

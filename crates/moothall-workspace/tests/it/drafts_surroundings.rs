@@ -35,7 +35,7 @@ fn files_that_git_ignores_are_escalated_and_their_neighbours_are_not() {
 }
 
 #[test]
-fn a_git_repository_cannot_be_drafted_piece_by_piece() {
+fn a_git_repository_cannot_be_created_file_by_file() {
     let world = World::new(&[("docs/a.md", "a\n")]);
     let store = world.open();
     let head = new_file(&store, "docs/HEAD", "ref: refs/heads/main\n");
@@ -51,7 +51,7 @@ fn a_git_repository_cannot_be_drafted_piece_by_piece() {
 }
 
 #[test]
-fn a_file_is_not_deleted_bit_by_bit() {
+fn deleting_a_file_in_small_steps_is_escalated() {
     let lines = |count: usize| (0..count).map(|at| format!("step {at}\n")).collect::<String>();
     let world = World::new(&[("a.txt", &lines(200))]);
     let store = world.open();
@@ -88,7 +88,7 @@ fn a_credential_in_a_path_or_a_task_is_refused_and_recorded_nowhere() {
     assert!(store.write(&worker(), id, rename, None).is_err());
     // Names of workers and of their clients are also stored in the journal.
     let named = |who: &str, client: &str| DraftCaller {
-        who: Principal::worker(who),
+        principal: Principal::worker(who),
         client: Some(ClientInfo { name: client.to_owned(), version: "1".to_owned() }),
     };
     assert!(store.request(&named(&token, "x"), "t1", "c.md", FileRequirement::MayNot).is_err());
@@ -97,7 +97,7 @@ fn a_credential_in_a_path_or_a_task_is_refused_and_recorded_nowhere() {
 }
 
 #[test]
-fn a_file_is_not_deleted_bit_by_bit_under_many_names() {
+fn deleting_a_file_in_small_steps_by_several_workers_is_escalated() {
     let lines = |count: usize| (0..count).map(|at| format!("step {at}\n")).collect::<String>();
     let world = World::new(&[("a.txt", &lines(200))]);
     let store = world.open();

@@ -24,7 +24,7 @@ fn manifest(world: &World) -> GateAction {
 }
 
 #[test]
-fn the_policy_of_a_workspace_only_tightens_until_a_person_trusts_it() {
+fn a_workspace_policy_only_tightens_until_it_is_trusted() {
     let world = World::new(&[(".moothall/policy.toml", LOOSE)]);
     assert_eq!(manifest(&world), GateAction::Escalate);
     let store = world.open();
@@ -61,14 +61,14 @@ fn trust_ends_when_the_text_of_the_policy_changes() {
 }
 
 #[test]
-fn there_is_nothing_to_trust_without_a_policy() {
+fn trusting_a_missing_policy_is_refused() {
     let world = World::new(&[]);
     let refused = world.open().trust_policy(&person()).unwrap_err();
     assert!(matches!(refused, DraftError::Input(_)), "{refused}");
 }
 
 #[test]
-fn a_policy_that_changed_while_nobody_was_there_is_noted() {
+fn a_policy_changed_while_the_store_was_closed_is_noted() {
     let world = World::new(&[("a.txt", "a\n"), (".moothall/policy.toml", "version = 1\n")]);
     drafted(&world.open(), "a.txt", "b\n");
     assert_eq!(world.open().policy_notes(), Vec::<String>::new());
@@ -78,7 +78,7 @@ fn a_policy_that_changed_while_nobody_was_there_is_noted() {
 }
 
 #[test]
-fn a_policy_behind_a_link_opens_nothing() {
+fn a_policy_behind_a_symbolic_link_is_refused() {
     let world = World::new(&[("config/policy.toml", "version = 1\n"), (".moothall/keep", "")]);
     let link = world.workspace().join(".moothall/policy.toml");
     std::os::unix::fs::symlink("../config/policy.toml", link).unwrap();

@@ -34,7 +34,7 @@ fn refused(world: &World, path: &str) {
 }
 
 #[test]
-fn a_draft_is_shown_while_it_is_open_and_its_transitions_stay() {
+fn the_view_shows_open_drafts_and_keeps_their_transitions() {
     let world = World::new(&[("src/a.py", "a = 1\n"), ("Makefile", "all:\n")]);
     let store = keeping(&world, HandoffMode::Keep).unwrap();
     assert_eq!(shown(&world), [LOG]);
@@ -58,7 +58,7 @@ fn a_draft_is_shown_while_it_is_open_and_its_transitions_stay() {
 }
 
 #[test]
-fn whoever_works_on_the_workspace_keeps_its_view() {
+fn every_process_keeps_the_view_up_to_date() {
     let world = World::new(&[("Makefile", "all:\n")]);
     drop(keeping(&world, HandoffMode::Keep).unwrap());
     let (one, other) = (world.open(), world.open());
@@ -72,7 +72,7 @@ fn whoever_works_on_the_workspace_keeps_its_view() {
 }
 
 #[test]
-fn a_view_that_somebody_changed_is_made_again_from_the_journal() {
+fn a_modified_view_is_rebuilt_from_the_journal() {
     let world = World::new(&[("a.py", "a = 1\n")]);
     let store = keeping(&world, HandoffMode::Keep).unwrap();
     drafted(&store, "a.py", "a = 2\n");
@@ -90,7 +90,7 @@ fn a_view_that_somebody_changed_is_made_again_from_the_journal() {
 
 /// The error did not name the file.
 #[test]
-fn state_of_the_view_that_is_not_valid_is_named() {
+fn an_invalid_state_file_of_the_view_is_named() {
     let world = World::new(&[("a.py", "a = 1\n")]);
     drop(keeping(&world, HandoffMode::Keep).unwrap());
     let path = world.state().join("handoff.json");
@@ -106,7 +106,7 @@ fn state_of_the_view_that_is_not_valid_is_named() {
 }
 
 #[test]
-fn nothing_that_is_written_into_the_view_is_read_back() {
+fn files_written_into_the_view_are_never_read() {
     let world = World::new(&[("a.py", "a = 1\n")]);
     let store = keeping(&world, HandoffMode::Keep).unwrap();
     let id = request(&store, "a.py");
@@ -131,7 +131,7 @@ fn only_the_contract_of_the_task_is_read_and_it_only_tightens() {
 
 /// Regression test: a file of that name prevented every later command from opening the store.
 #[test]
-fn file_in_the_place_of_the_view_is_no_contract_and_cannot_be_drafted() {
+fn a_file_at_the_path_of_the_view_is_not_a_contract() {
     let world = World::new(&[("a.py", "a = 1\n")]);
     let store = world.open();
     for name in ["_handoff", "_HANDOFF", "_handoff/x"] {
@@ -148,7 +148,7 @@ fn file_in_the_place_of_the_view_is_no_contract_and_cannot_be_drafted() {
 }
 
 #[test]
-fn a_contract_behind_a_link_or_a_pipe_opens_nothing() {
+fn a_contract_behind_a_link_or_a_pipe_is_refused() {
     let world = World::new(&[]);
     fs_err::create_dir(world.workspace().join("_handoff")).unwrap();
     let contract = world.workspace().join("_handoff/TASK_CONTRACT.json");
@@ -161,7 +161,7 @@ fn a_contract_behind_a_link_or_a_pipe_opens_nothing() {
 }
 
 #[test]
-fn a_view_that_leads_elsewhere_is_refused_and_nothing_is_written_there() {
+fn a_view_directory_that_is_a_link_is_refused_and_not_written() {
     let world = World::new(&[("a.py", "a = 1\n")]);
     let outside = world.folder.path().join("outside");
     fs_err::create_dir(&outside).unwrap();
@@ -176,7 +176,7 @@ fn a_view_that_leads_elsewhere_is_refused_and_nothing_is_written_there() {
 }
 
 #[test]
-fn files_of_others_are_not_written_over() {
+fn the_view_never_overwrites_other_files() {
     let world = World::new(&[("a.py", "a = 1\n"), (LOG, "mine\n")]);
     refused(&world, LOG);
     fs_err::remove_file(world.workspace().join(LOG)).unwrap();
@@ -231,7 +231,7 @@ fn git_leaves_the_view_out_of_commits() {
 }
 
 #[test]
-fn a_list_of_ignored_files_that_leads_elsewhere_is_refused() {
+fn a_git_exclude_file_that_is_a_link_is_refused() {
     let world = World::new(&[(".git/info/x", "")]);
     let victim = world.folder.path().join("victim");
     fs_err::write(&victim, "precious\n").unwrap();
@@ -241,7 +241,7 @@ fn a_list_of_ignored_files_that_leads_elsewhere_is_refused() {
 }
 
 #[test]
-fn a_view_that_is_ended_is_gone_and_stays_gone() {
+fn a_removed_view_is_not_created_again() {
     let world = World::new(&[("a.py", "a = 1\n")]);
     let store = keeping(&world, HandoffMode::Keep).unwrap();
     let id = request(&store, "a.py");

@@ -9,7 +9,7 @@ use rustix::fs::{FlockOperation, flock};
 use crate::world::{World, person};
 
 #[test]
-fn whoever_waits_for_a_store_that_another_process_holds_is_told_that_it_is_busy() {
+fn waiting_for_a_store_locked_by_another_process_ends_with_busy() {
     let world = World::new(&[("a.py", "a\n")]);
     let store = world.open();
     let lock = OpenOptions::new().write(true).open(world.state().join("store.lock")).unwrap();

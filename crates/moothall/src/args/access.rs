@@ -51,14 +51,14 @@ pub(crate) struct CreateTokenArgs {
     #[arg(long, value_name = "TIME", default_value = "90d", value_parser = parse_lifetime)]
     pub(crate) expires: TokenLifetime,
     /// Limit the active and paused runs started with the token
-    #[arg(long, value_name = "N", default_value_t = CredentialLimits::USUAL_RUNS)]
+    #[arg(long, value_name = "N", default_value_t = CredentialLimits::DEFAULT_RUNS)]
     pub(crate) runs: u32,
     /// Limit the dollars that runs started with the token may cost in 24 hours [default: only each
     /// run's own limit]
     #[arg(long, value_name = "USD")]
     pub(crate) spend: Option<MicroUsd>,
     /// Limit the requests per minute
-    #[arg(long, value_name = "N", default_value_t = CredentialLimits::USUAL_REQUESTS, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = CredentialLimits::DEFAULT_REQUESTS, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rate: u32,
     /// Describe what the token is for
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]

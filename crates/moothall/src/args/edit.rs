@@ -32,7 +32,7 @@ pub(crate) struct EditCommandArgs {
     #[command(flatten)]
     pub(crate) model: ModelFlags,
     /// Limit the number of proposals
-    #[arg(long, value_name = "N", default_value_t = EditInput::USUAL_ATTEMPTS, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_ATTEMPTS)))]
+    #[arg(long, value_name = "N", default_value_t = EditInput::DEFAULT_ATTEMPTS, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_ATTEMPTS)))]
     pub(crate) attempts: u32,
     /// Wait this many seconds for a reviewer if review is needed
     #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=604_800))]

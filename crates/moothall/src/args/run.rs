@@ -57,7 +57,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
     /// Limit the number of attempts
-    #[arg(long, value_name = "N", default_value_t = ProgramInput::USUAL_ATTEMPTS, value_parser = clap::value_parser!(u32).range(1..=i64::from(moothall_core::program::MAX_ATTEMPTS)))]
+    #[arg(long, value_name = "N", default_value_t = ProgramInput::DEFAULT_ATTEMPTS, value_parser = clap::value_parser!(u32).range(1..=i64::from(moothall_core::program::MAX_ATTEMPTS)))]
     pub(crate) attempts: u32,
     /// Choose who executes the run: this process (`local`), or the workers of a Restate cluster in
     /// their own sandboxes (`restate` or `restate=URL`; see: moothall worker --help)

@@ -19,45 +19,46 @@ use crate::{config, logging};
 pub(crate) fn run(global: &GlobalArgs, args: &ApproveArgs) -> anyhow::Result<CliExit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
-    let by = user_input::who(&loaded, args.by.as_deref(), "approves")?;
+    let by = user_input::user_name(&loaded, args.by.as_deref(), "approves")?;
     runtime()?.block_on(async {
         let (local, row) = open_and_find(&loaded, &args.run).await?;
-        let (store, id) = (&*local.store, run_store::short(&row.run_id).to_owned());
+        let (store, id) = (&*local.store, run_store::short_id(&row.run_id).to_owned());
         if !row.spec.is_kind(RunKind::Consult) {
-            let words = format!("run {} has no moves because it is not a consultation", row.run_id);
-            return Err(CliError::usage(words).into());
+            let message =
+                format!("run {} has no moves because it is not a consultation", row.run_id);
+            return Err(CliError::usage(message).into());
         }
-        let record = RunRecord::read(store, &row.run_id).await.map_err(run_store::broken)?;
-        let reading = StoredConsultation::of(&record)?;
-        let wanted = match &args.move_id {
+        let record = RunRecord::read(store, &row.run_id).await.map_err(run_store::store_error)?;
+        let consultation = StoredConsultation::of(&record)?;
+        let move_ids = match &args.move_id {
             Some(move_id) => vec![move_id.clone()],
-            None => held(&record, &reading, &id)?,
+            None => held_moves(&record, &consultation, &id)?,
         };
-        for move_id in &wanted {
-            may_be_approved(&record, &reading, move_id, &id)?;
+        for move_id in &move_ids {
+            ensure_approvable(&record, &consultation, move_id, &id)?;
         }
         let (note, at_ms) = (args.note.clone().unwrap_or_default(), moothall_store::now_ms());
         let mut approvals = Vec::new();
-        for move_id in wanted {
+        for move_id in move_ids {
             let (by, note) = (by.clone(), note.clone());
             let approval = MoveApproval { move_id, by, note, at_ms };
-            store.approve(&row.run_id, approval.clone()).await.map_err(run_store::broken)?;
+            store.approve(&row.run_id, approval.clone()).await.map_err(run_store::store_error)?;
             approvals.push(approval);
         }
-        let record = RunRecord::read(store, &row.run_id).await.map_err(run_store::broken)?;
-        tell(&record, &approvals, args)
+        let record = RunRecord::read(store, &row.run_id).await.map_err(run_store::store_error)?;
+        print_result(&record, &approvals, args)
     })
 }
 
 /// All moves that need a person's approval.
-fn held(
+fn held_moves(
     record: &RunRecord,
-    reading: &StoredConsultation,
+    consultation: &StoredConsultation,
     id: &str,
 ) -> Result<Vec<String>, CliError> {
-    let ranked = ranking(reading, id)?;
+    let ranked = ranking(consultation, id)?;
     let ids = ranked.moves().map(|one| &one.move_id);
-    let held = ids.filter(|id| ranked.waits_for_word(&record.approvals, id).is_ok());
+    let held = ids.filter(|id| ranked.check_needs_approval(&record.approvals, id).is_ok());
     let held: Vec<String> = held.cloned().collect();
     match held.is_empty() {
         true => Err(CliError::usage(format!("run {id} has no moves that need approval"))),
@@ -65,7 +66,7 @@ fn held(
     }
 }
 
-fn tell(
+fn print_result(
     record: &RunRecord,
     approvals: &[MoveApproval],
     args: &ApproveArgs,
@@ -91,8 +92,8 @@ fn tell(
         return Ok(CliExit::Fine);
     }
     for MoveApproval { move_id, .. } in approvals {
-        let place = rank(move_id).map_or_else(String::new, |rank| format!(" with rank {rank}"));
-        terminal::print(&format!("approved {}{place}\n", display::line(move_id)))?;
+        let rank_note = rank(move_id).map_or_else(String::new, |rank| format!(" with rank {rank}"));
+        terminal::print(&format!("approved {}{rank_note}\n", display::line(move_id)))?;
         for mark in found(move_id).map(|found| marks(&after.view, found)).unwrap_or_default() {
             terminal::note(&format!("{YELLOW}still marked: {mark}{YELLOW:#}\n"));
         }
@@ -100,8 +101,11 @@ fn tell(
     Ok(CliExit::Fine)
 }
 
-fn ranking<'a>(reading: &'a StoredConsultation, id: &str) -> Result<&'a ConsultResult, CliError> {
-    match reading.view.outcome.as_ref().map(|outcome| &outcome.conclusion) {
+fn ranking<'a>(
+    consultation: &'a StoredConsultation,
+    id: &str,
+) -> Result<&'a ConsultResult, CliError> {
+    match consultation.view.outcome.as_ref().map(|outcome| &outcome.conclusion) {
         Some(Conclusion::Ranked(ranked)) => Ok(ranked),
         Some(_) => Err(CliError::usage(format!("run {id} has no ranking"))),
         None => Err(CliError::usage(format!("run {id} is not finished"))
@@ -110,15 +114,15 @@ fn ranking<'a>(reading: &'a StoredConsultation, id: &str) -> Result<&'a ConsultR
 }
 
 /// Only moves that the checks hold back can be approved, and only after the run has finished.
-fn may_be_approved(
+fn ensure_approvable(
     record: &RunRecord,
-    reading: &StoredConsultation,
+    consultation: &StoredConsultation,
     move_id: &str,
     id: &str,
 ) -> Result<(), CliError> {
     let shown = display::line(move_id);
-    let ranked = ranking(reading, id)?;
-    ranked.waits_for_word(&record.approvals, move_id).map_err(|why| match why {
+    let ranked = ranking(consultation, id)?;
+    ranked.check_needs_approval(&record.approvals, move_id).map_err(|why| match why {
         ApprovalRefusal::Unknown => {
             let ids: Vec<&str> = ranked.moves().map(|one| one.move_id.as_str()).collect();
             CliError::usage(format!("run {id} has no move `{shown}`"))
@@ -129,7 +133,7 @@ fn may_be_approved(
             CliError::usage(format!("{shown} was already approved by {by}"))
         }
         ApprovalRefusal::Vetoed(found) => {
-            let said = found.said.as_ref().map(MoveReviewDecision::words).unwrap_or_default();
+            let said = found.said.as_ref().map(MoveReviewDecision::describe).unwrap_or_default();
             CliError::usage(display::line(&format!("{shown} was {said}")))
         }
         ApprovalRefusal::NotDebated => {

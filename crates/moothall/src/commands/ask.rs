@@ -52,8 +52,8 @@ pub(crate) fn run(global: &GlobalArgs, args: &AskArgs) -> anyhow::Result<CliExit
     let ledger = Arc::new(RunLedger::new(context.budget()));
     let live = !args.json && args.schema.is_none() && terminal::stdout_is_terminal();
 
-    let asked = runtime()?.block_on(ask(workflow, &model, gateway, &ledger, live))?;
-    let AskResult { record, last } = &asked;
+    let ask_result = runtime()?.block_on(ask(workflow, &model, gateway, &ledger, live))?;
+    let AskResult { record, last } = &ask_result;
     let Some(last) = last else {
         if let Err(unsaved) = write_events(args, record) {
             terminal::show_error(&unsaved.into());
@@ -89,7 +89,8 @@ fn flags(args: &AskArgs) -> Result<toml::Table, CliError> {
 fn request(args: &AskArgs, model: ModelName, gateway: &Gateway) -> Result<ModelRequest, CliError> {
     let longest = gateway.catalog().card(&model).max_output.unwrap_or(u32::MAX);
     let question = args.question.as_deref();
-    let question = files::words_or_stdin(question, "question", QUESTION_HINT, MAX_QUESTION_BYTES)?;
+    let question =
+        files::argument_or_stdin(question, "question", QUESTION_HINT, MAX_QUESTION_BYTES)?;
     let mut request = ModelRequest::ask(model, question, args.max_tokens.min(longest));
     request.system = args.system.iter().map(|text| PromptBlock::new(text.as_str())).collect();
     request.temperature = args.temperature;
@@ -132,12 +133,13 @@ async fn ask(
         run_store::new_run(StoredSpec::from_columns(AskWorkflow::NAME, Value::Null), model, "")?;
     let run_id = run.run_id.clone();
     store.create_run(run).await?;
-    let models = ModelPerformer::new(Arc::new(gateway), Arc::clone(ledger)).watched_by(move |_| {
-        live.then(|| Box::new(AnswerPrinter::default()) as Box<dyn ReplyListener>)
-    });
+    let models =
+        ModelPerformer::new(Arc::new(gateway), Arc::clone(ledger)).with_listeners(move |_| {
+            live.then(|| Box::new(AnswerPrinter::default()) as Box<dyn ReplyListener>)
+        });
     let performer = Arc::new(LastReplyPerformer { models, last: Mutex::default() });
     let driver =
-        RunDriver::new(Arc::clone(&store), performer.clone(), run_id.clone()).without_return();
+        RunDriver::new(Arc::clone(&store), performer.clone(), run_id.clone()).without_resume();
     let last = match interruptible(driver.drive(&mut workflow)).await {
         InterruptibleResult::Done(ended) => match ended? {
             RunExit::Paused(RunPause::Budget(failure) | RunPause::Failure(_, failure)) => {
@@ -197,7 +199,7 @@ impl ReplyListener for AnswerPrinter {
         self.shown = true;
         let mut stdout = anstream::stdout().lock();
         // Write errors are ignored: a closed terminal ends the process with a signal.
-        let _ = stdout.write_all(text::shown(piece).as_bytes()).and_then(|()| stdout.flush());
+        let _ = stdout.write_all(text::sanitize(piece).as_bytes()).and_then(|()| stdout.flush());
     }
 
     fn restart(&mut self) {
@@ -239,7 +241,7 @@ impl AskReport<'_> {
             .cost_micro_usd
             .map_or_else(|| "price unknown".to_owned(), |_| spent.usd.to_string());
         let (tokens, seconds) = (spent.tokens, self.record.timing().latency_ms as f64 / 1000.0);
-        let answered_by = text::shown_line(&reply.model);
+        let answered_by = text::sanitize_line(&reply.model);
         terminal::note(&format!(
             "{DIM}{answered_by} · {tokens} tokens · {cost} · {seconds:.1} s{DIM:#}\n"
         ));

@@ -19,14 +19,14 @@ pub(crate) fn attempts(record: &RunRecord) -> Vec<AttemptView> {
 pub(crate) fn attempt_json(attempt: &AttemptView) -> Value {
     let mut shown = json!(attempt);
     for part in ["program", "executed", "checked"] {
-        leave_out_gaps(&mut shown[part]);
+        remove_empty_fields(&mut shown[part]);
     }
-    leave_out_gaps(&mut shown);
+    remove_empty_fields(&mut shown);
     shown
 }
 
-fn leave_out_gaps(value: &mut Value) {
-    let is_there = |name: &str, field: &Value| match (name, field) {
+fn remove_empty_fields(value: &mut Value) {
+    let has_value = |name: &str, field: &Value| match (name, field) {
         (_, Value::Null) => false,
         ("rejected", Value::Array(items)) => !items.is_empty(),
         ("files", Value::Object(files)) => !files.is_empty(),
@@ -35,7 +35,7 @@ fn leave_out_gaps(value: &mut Value) {
         _ => true,
     };
     if let Value::Object(fields) = value {
-        fields.retain(|name, field| is_there(name, field));
+        fields.retain(|name, field| has_value(name, field));
     }
 }
 

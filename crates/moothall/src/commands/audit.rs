@@ -8,7 +8,7 @@ use moothall_workspace::{
 };
 use serde_json::{Value, json};
 
-use super::draft::say;
+use super::draft::print_report;
 use super::draft::store::{failed, id_of, options};
 use crate::args::{AuditArgs, AuditCommand, GlobalArgs};
 use crate::display;
@@ -25,15 +25,15 @@ pub(crate) fn run(global: &GlobalArgs, args: &AuditArgs) -> anyhow::Result<CliEx
     match &args.command {
         AuditCommand::Verify { anchor } => {
             let given = anchor.as_deref().map(read_anchor).transpose()?;
-            let kept = options.anchor.as_deref().map(JournalAnchor::read).transpose();
-            let kept = kept.map_err(failed)?.flatten();
+            let stored_anchor = options.anchor.as_deref().map(JournalAnchor::read).transpose();
+            let stored_anchor = stored_anchor.map_err(failed)?.flatten();
             let torn = torn_files(state).map_err(failed)?;
             let mut report = json!({ "torn": torn.iter().map(torn_row).collect::<Vec<_>>() });
-            if let Some(JournalAnchor { head: JournalHead { seq, hash }, .. }) = kept {
+            if let Some(JournalAnchor { head: JournalHead { seq, hash }, .. }) = stored_anchor {
                 report["anchor"] =
                     json!({ "records": seq, "head": hash, "file": options.anchor.as_deref() });
             }
-            let (text, exit) = match verify(state, given.into_iter().chain(kept), |_| {}) {
+            let (text, exit) = match verify(state, given.into_iter().chain(stored_anchor), |_| {}) {
                 Ok(verified) => {
                     let JournalHead { seq, hash } = verified.head;
                     report["holds"] = json!(true);
@@ -53,7 +53,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &AuditArgs) -> anyhow::Result<CliEx
                     report["holds"] = json!(false);
                     report["why"] = json!(error.to_string());
                     let mut text = format!("audit log is not valid: {error}\n");
-                    if let (Some(path), Some(_)) = (&options.anchor, kept) {
+                    if let (Some(path), Some(_)) = (&options.anchor, stored_anchor) {
                         let path = display::line(&path.display().to_string());
                         let _ = writeln!(
                             text,
@@ -66,23 +66,23 @@ pub(crate) fn run(global: &GlobalArgs, args: &AuditArgs) -> anyhow::Result<CliEx
                 Err(error) => return Err(failed(error).into()),
             };
             let torn: String = torn.iter().map(torn_line).collect();
-            say(json, &report, &format!("{text}{torn}"))?;
+            print_report(json, &report, &format!("{text}{torn}"))?;
             Ok(exit)
         }
         AuditCommand::Show { draft } => {
-            let wanted = draft.as_deref().map(id_of).transpose()?;
+            let draft_id = draft.as_deref().map(id_of).transpose()?;
             let mut lines = Vec::new();
             read_journal(state, |line| lines.push(line.clone())).map_err(failed)?;
-            let about =
-                |line: &&JournalLine| wanted.is_none_or(|id| line.text.contains(&id.to_string()));
-            let shown: Vec<&JournalLine> = lines.iter().filter(about).collect();
+            let is_about_draft =
+                |line: &&JournalLine| draft_id.is_none_or(|id| line.text.contains(&id.to_string()));
+            let shown: Vec<&JournalLine> = lines.iter().filter(is_about_draft).collect();
             let mut text = String::new();
             for line in &shown {
                 let _ = writeln!(text, "{}", row(line));
             }
             let values: Vec<Value> =
                 shown.iter().filter_map(|line| serde_json::from_str(&line.text).ok()).collect();
-            say(json, &json!({ "records": values }), &text)
+            print_report(json, &json!({ "records": values }), &text)
         }
         AuditCommand::Export { file } => {
             let mut text = String::new();
@@ -124,19 +124,19 @@ fn torn_line(torn: &TornFile) -> String {
 fn row(line: &JournalLine) -> String {
     let value: Value = serde_json::from_str(&line.text).unwrap_or_default();
     let kind = value["kind"].as_str().unwrap_or("").to_owned();
-    let mut about = Vec::new();
+    let mut details = Vec::new();
     for key in ["draft", "path", "action", "say", "end", "summary", "reason"] {
         if let Some(text) = value[key].as_str().filter(|text| !text.is_empty()) {
-            about.push(display::line(text));
+            details.push(display::line(text));
         }
     }
     if let Some(drafts) = value["drafts"].as_array() {
-        about.extend(drafts.iter().filter_map(Value::as_str).map(display::line));
+        details.extend(drafts.iter().filter_map(Value::as_str).map(display::line));
     }
     if let Some(findings) = value["findings"].as_array() {
-        about.extend(findings.iter().filter_map(|one| one["rule"].as_str()).map(display::line));
+        details.extend(findings.iter().filter_map(|one| one["rule"].as_str()).map(display::line));
     }
     let (seq, when) = (line.head.seq, display::time(line.record.ts));
     let who = display::line(&line.record.actor.to_string());
-    format!("{DIM}{seq:>5} {when}{DIM:#}  {who:<20}  {kind:<10}  {}", about.join("  "))
+    format!("{DIM}{seq:>5} {when}{DIM:#}  {who:<20}  {kind:<10}  {}", details.join("  "))
 }

@@ -44,7 +44,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &BackupArgs) -> anyhow::Result<CliE
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     let server = DatabaseConfig::of(&loaded)?;
-    let sources = BackupSources::find(&loaded.places.folders, server.as_ref())?;
+    let sources = BackupSources::find(&loaded.locations.folders, server.as_ref())?;
     if sources.database.is_none() && sources.store_ids.is_empty() {
         return Err(match &server {
             Some(server) => server.not_a_file(),
@@ -54,7 +54,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &BackupArgs) -> anyhow::Result<CliE
         .into());
     }
     if args.file.symlink_metadata().is_ok() {
-        return Err(exists(&args.file).into());
+        return Err(already_exists(&args.file).into());
     }
     // Temporary files are removed however this ends.
     let InterruptibleResult::Done(written) = block_on(write(&sources, &args.file))? else {
@@ -62,7 +62,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &BackupArgs) -> anyhow::Result<CliE
     };
     let (manifest, bytes) = written?;
     let stores = manifest.draft_stores().len();
-    let place = server.as_ref().map(|server| server.address.place());
+    let place = server.as_ref().map(|server| server.address.location());
     terminal::print(&match args.json {
         true => {
             let report = json!({
@@ -101,23 +101,23 @@ async fn write(sources: &BackupSources, file: &Path) -> Result<(BackupManifest, 
     };
     // In the target directory, which needs space for the backup anyway. Not accessible to other
     // users.
-    let draft =
+    let temp_dir =
         Builder::new().prefix(".moothall-backup-").tempdir_in(folder).map_err(unwritable)?;
     let at_ms = moothall_store::now_ms();
     let mut files = Vec::new();
     let mut runs = 0;
     if let Some(database) = &sources.database {
-        let copy = BackupPart::Database.path_in(draft.path());
-        let uncopied = |error| CliError::failed("cannot copy the runs").with_source(error);
-        let store = SqliteStore::open(database).await.map_err(uncopied)?;
-        store.copy_to(&copy).await.map_err(uncopied)?;
+        let copy = BackupPart::Database.path_in(temp_dir.path());
+        let copy_failed = |error| CliError::failed("cannot copy the runs").with_source(error);
+        let store = SqliteStore::open(database).await.map_err(copy_failed)?;
+        store.copy_to(&copy).await.map_err(copy_failed)?;
         store.close().await;
-        runs = SqliteStore::check_copy(&copy).await.map_err(uncopied)?;
+        runs = SqliteStore::check_copy(&copy).await.map_err(copy_failed)?;
         files.push((BackupPart::Database, copy));
     }
     for id in &sources.store_ids {
         let part = BackupPart::DraftStore(id.clone());
-        let copy = part.path_in(draft.path());
+        let copy = part.path_in(temp_dir.path());
         let target = fs_err::File::create_new(&copy).map_err(unwritable)?;
         let seconds = at_ms / 1000;
         let (store, anchor) = (sources.stores.join(id), anchor_path(&sources.data, id));
@@ -128,20 +128,20 @@ async fn write(sources: &BackupSources, file: &Path) -> Result<(BackupManifest, 
         files.push((part, copy));
     }
     // Temporary files are readable only by their owner, and the backup keeps that mode.
-    let mut packed = NamedTempFile::new_in(draft.path()).map_err(unwritable)?;
+    let mut packed = NamedTempFile::new_in(temp_dir.path()).map_err(unwritable)?;
     let manifest = archive::write(&mut packed, &files, runs, at_ms).map_err(|error| {
         CliError::failed(format!("cannot write {}", file.display())).with_source(error)
     })?;
     packed.as_file().sync_all().map_err(unwritable)?;
     let packed = packed.persist_noclobber(file).map_err(|error| match error.error.kind() {
-        io::ErrorKind::AlreadyExists => exists(file),
+        io::ErrorKind::AlreadyExists => already_exists(file),
         _ => unwritable(error.error),
     })?;
     let bytes = packed.metadata().map_err(unwritable)?.len();
     Ok((manifest, bytes))
 }
 
-fn exists(file: &Path) -> CliError {
+fn already_exists(file: &Path) -> CliError {
     CliError::usage(format!("{} already exists", file.display()))
         .with_hint("choose another name; `moothall backup` does not overwrite files")
 }

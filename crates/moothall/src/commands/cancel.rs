@@ -15,15 +15,15 @@ use crate::run_store::{self, RunStore, open_and_find};
 use crate::{config, logging, terminal};
 
 /// How long to wait for the process that executes the run, which polls twice a second.
-const PATIENCE: Duration = Duration::from_secs(10);
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(global: &GlobalArgs, args: &CancelArgs) -> anyhow::Result<CliExit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     runtime()?.block_on(async {
         let (local, row) = open_and_find(&loaded, &args.run).await?;
-        let state = end(&local, &row).await?;
+        let state = cancel_run(&local, &row).await?;
         if args.json {
             let report = json!({ "run_id": row.run_id, "state": state });
             terminal::print(&format!("{report:#}\n"))?;
@@ -36,13 +36,13 @@ pub(crate) fn run(global: &GlobalArgs, args: &CancelArgs) -> anyhow::Result<CliE
             }
             RunState::Finished | RunState::Failed => {
                 Err(CliError::usage(format!("run {} is already {state}", row.run_id))
-                    .with_hint(format!("see `moothall show {}`", run_store::short(&row.run_id)))
+                    .with_hint(format!("see `moothall show {}`", run_store::short_id(&row.run_id)))
                     .into())
             }
             RunState::Running | RunState::Paused => Err(CliError::failed(format!(
                 "run {} did not stop within {} seconds",
                 row.run_id,
-                PATIENCE.as_secs()
+                STOP_TIMEOUT.as_secs()
             ))
             .with_hint("the cancel request stays in effect; check whether the process of the run is suspended")
             .into()),
@@ -51,20 +51,20 @@ pub(crate) fn run(global: &GlobalArgs, args: &CancelArgs) -> anyhow::Result<CliE
 }
 
 /// Cancels the run unless it has ended, and returns its state afterwards.
-async fn end(local: &RunStore, row: &RunRow) -> anyhow::Result<RunState> {
+async fn cancel_run(local: &RunStore, row: &RunRow) -> anyhow::Result<RunState> {
     let (store, run_id) = (&*local.store, &row.run_id);
     if row.state.is_terminal() {
         return Ok(row.state);
     }
-    if let Some(restate) = run_store::restate_of(&row.spec) {
+    if let Some(restate) = run_store::restate_url(&row.spec) {
         cluster::cancel(restate, store, run_id).await?;
-        return Ok(wait(store, run_id).await?);
+        return Ok(wait_until_ended(store, run_id).await?);
     }
     let ended = match local.lock(run_id).await {
         // No process executes the run, so nothing would act on a request.
         Ok(_lock) => cancel(store, run_id, None).await.map(|_| ()),
         Err(EngineError::Busy(_)) => {
-            store.ask(run_id, ControlRequest::Cancel).await.map_err(Into::into)
+            store.request_control(run_id, ControlRequest::Cancel).await.map_err(Into::into)
         }
         Err(error) => Err(error),
     };
@@ -75,19 +75,19 @@ async fn end(local: &RunStore, row: &RunRow) -> anyhow::Result<RunState> {
             return Err(CliError::failed("cannot cancel the run").with_source(error).into());
         }
     }
-    Ok(wait(store, run_id).await?)
+    Ok(wait_until_ended(store, run_id).await?)
 }
 
-async fn wait(store: &dyn Store, run_id: &RunId) -> Result<RunState, CliError> {
-    let waited = tokio::time::timeout(PATIENCE, until_over(store, run_id)).await;
+async fn wait_until_ended(store: &dyn Store, run_id: &RunId) -> Result<RunState, CliError> {
+    let waited = tokio::time::timeout(STOP_TIMEOUT, poll_until_ended(store, run_id)).await;
     waited.unwrap_or(Ok(RunState::Running))
 }
 
-async fn until_over(store: &dyn Store, run_id: &RunId) -> Result<RunState, CliError> {
+async fn poll_until_ended(store: &dyn Store, run_id: &RunId) -> Result<RunState, CliError> {
     loop {
-        let row = store.run(run_id).await.map_err(run_store::broken)?;
+        let row = store.run(run_id).await.map_err(run_store::store_error)?;
         match row.map(|row| row.state) {
-            Some(state) if !state.is_terminal() => tokio::time::sleep(LOOK_AGAIN).await,
+            Some(state) if !state.is_terminal() => tokio::time::sleep(POLL_INTERVAL).await,
             Some(state) => return Ok(state),
             None => return Ok(RunState::Cancelled),
         }

@@ -8,7 +8,7 @@ use moothall_core::claims::{
     CitableEvidence, Claim, ClaimChecker, ClaimSupport, MAX_TEXT_BYTES, advice_language, sentences,
 };
 use moothall_core::evidence::{Evidence, FactSheet};
-use moothall_core::text::shown_line;
+use moothall_core::text::sanitize_line;
 use moothall_core::{RunFinding, RunVerdict};
 use serde_json::{Value, json};
 
@@ -69,7 +69,7 @@ impl TextCheckReport {
         let mut claims = Vec::new();
         let mut findings = Vec::new();
         let mut sentences_before: u32 = 0;
-        for piece in pieces(text) {
+        for piece in split_chunks(text) {
             let ranges = sentences(piece);
             for claim in checker.check(piece) {
                 let range = ranges.get(claim.sentence as usize).cloned().unwrap_or_default();
@@ -102,7 +102,7 @@ impl TextCheckReport {
 
     fn page(&self, evidence: &Evidence) -> String {
         let company = &evidence.company;
-        let name = shown_line(&company.name);
+        let name = sanitize_line(&company.name);
         let mut text = match &evidence.sheet {
             Some(sheet) => format!(
                 "{BOLD}{name}{BOLD:#}  {}, as of {}\n{DIM}F0 {}{DIM:#}\n",
@@ -113,18 +113,18 @@ impl TextCheckReport {
             None => format!("{BOLD}{name}{BOLD:#}  {}\n", evidence.provenance),
         };
         for document in &evidence.documents {
-            let (name, count) = (shown_line(&document.name), document.passages.len());
+            let (name, count) = (sanitize_line(&document.name), document.passages.len());
             // Writing to a String cannot fail.
             let _ = writeln!(text, "{DIM}U0:{}  {name}, {count} passages{DIM:#}", document.id);
         }
         for missing in &evidence.missing {
-            let _ = writeln!(text, "{YELLOW}missing: {}{YELLOW:#}", shown_line(missing));
+            let _ = writeln!(text, "{YELLOW}missing: {}{YELLOW:#}", sanitize_line(missing));
         }
         if company.fictional {
             let _ = writeln!(text, "{YELLOW}fictional: {}{YELLOW:#}", facts::FICTION);
         }
         for warning in evidence.warnings() {
-            let _ = writeln!(text, "{YELLOW}warning: {}{YELLOW:#}", shown_line(&warning));
+            let _ = writeln!(text, "{YELLOW}warning: {}{YELLOW:#}", sanitize_line(&warning));
         }
         text.push('\n');
         for (claim, sentence) in self.flagged() {
@@ -133,19 +133,19 @@ impl TextCheckReport {
                 text,
                 "{YELLOW}{}{YELLOW:#}  {BOLD}{}{BOLD:#}  in sentence {}",
                 claim.verdict,
-                shown_line(&claim.printed),
+                sanitize_line(&claim.printed),
                 claim.sentence.saturating_add(1)
             );
             if !claim.detail.is_empty() {
-                let _ = writeln!(text, "    {}", shown_line(&claim.detail));
+                let _ = writeln!(text, "    {}", sanitize_line(&claim.detail));
             }
-            let _ = writeln!(text, "    {DIM}{}{DIM:#}", cut(&shown_line(sentence)));
+            let _ = writeln!(text, "    {DIM}{}{DIM:#}", cut(&sanitize_line(sentence)));
         }
         for finding in self.advice() {
-            let message = shown_line(&finding.message);
+            let message = sanitize_line(&finding.message);
             let _ = writeln!(text, "{YELLOW}ADVICE{YELLOW:#}  {message}");
         }
-        let _ = writeln!(text, "{}", support_words(self.support()));
+        let _ = writeln!(text, "{}", support_line(self.support()));
         let verdict = self.verdict();
         let style = if verdict == RunVerdict::Pass { GREEN } else { YELLOW };
         let _ = writeln!(text, "verdict   {style}{verdict}{style:#}");
@@ -163,7 +163,7 @@ impl TextCheckReport {
                 "printed": claim.printed,
                 "verdict": claim.verdict,
                 "flagged": claim.verdict.is_flagged(),
-                "holds_back": claim.verdict.holds_back(),
+                "holds_back": claim.verdict.blocks_ranking(),
                 "detail": claim.detail,
             })
         };
@@ -193,7 +193,7 @@ impl TextCheckReport {
     }
 }
 
-fn support_words(support: ClaimSupport) -> String {
+fn support_line(support: ClaimSupport) -> String {
     let ClaimSupport { supported, assumed, flagged, total } = support;
     let Some(per_thousand) = support.per_thousand() else {
         return "numbers   none found".to_owned();
@@ -211,22 +211,22 @@ fn cut(text: &str) -> String {
 
 /// Splits the text into chunks the checker accepts, at paragraph ends: the context of a sentence
 /// does not extend beyond its paragraph.
-fn pieces(text: &str) -> Vec<&str> {
-    let mut pieces = Vec::new();
+fn split_chunks(text: &str) -> Vec<&str> {
+    let mut chunks = Vec::new();
     let mut rest = text;
     while rest.len() > MAX_TEXT_BYTES {
-        let mut most = MAX_TEXT_BYTES;
-        while !rest.is_char_boundary(most) {
-            most -= 1;
+        let mut limit = MAX_TEXT_BYTES;
+        while !rest.is_char_boundary(limit) {
+            limit -= 1;
         }
         // Without a paragraph end, the checker reports the part it did not check.
-        let Some(end) = rest[..most].rfind("\n\n") else { break };
-        let (piece, behind) = rest.split_at(end + 2);
-        pieces.push(piece);
-        rest = behind;
+        let Some(end) = rest[..limit].rfind("\n\n") else { break };
+        let (chunk, remainder) = rest.split_at(end + 2);
+        chunks.push(chunk);
+        rest = remainder;
     }
-    pieces.push(rest);
-    pieces
+    chunks.push(rest);
+    chunks
 }
 
 #[cfg(test)]

@@ -33,14 +33,14 @@ use crate::logging;
 use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
 
 /// How long a worker may take to register with Restate.
-const WORKER_PATIENCE: Duration = Duration::from_secs(60);
+const WORKER_START_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long processes may take to stop. Workers wait for calls in progress, which are paid for.
-const WORKERS_END: Duration = Duration::from_secs(75);
-const SERVERS_END: Duration = Duration::from_secs(60);
+const WORKER_STOP_TIMEOUT: Duration = Duration::from_secs(75);
+const SERVER_STOP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Shell file that exports the URL of the database.
-const ENVIRONMENT: &str = "env";
+const ENV_FILE: &str = "env";
 
 pub(crate) fn run(global: &GlobalArgs, command: &ClusterCommand) -> anyhow::Result<CliExit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
@@ -56,7 +56,7 @@ pub(crate) fn run(global: &GlobalArgs, command: &ClusterCommand) -> anyhow::Resu
 fn folder(loaded: &LoadedConfig, place: &ClusterDirFlags) -> Result<PathBuf, CliError> {
     let folder = match &place.dir {
         Some(folder) => folder.clone(),
-        None => loaded.places.folders.data.join("cluster"),
+        None => loaded.locations.folders.data.join("cluster"),
     };
     std::path::absolute(folder)
         .map_err(|error| CliError::usage("invalid cluster directory").with_source(error))
@@ -69,34 +69,34 @@ fn up(global: &GlobalArgs, loaded: &LoadedConfig, args: &ClusterUpArgs) -> anyho
     } else {
         InstallMode::Nothing
     })?;
-    make(&folder).map_err(|error| {
+    create_cluster_dir(&folder).map_err(|error| {
         CliError::failed("cannot create the cluster directory").with_source(error)
     })?;
-    let _alone = alone(&folder)?;
-    let mut plan = planned(&folder, args)?;
+    let _lock = lock_cluster(&folder)?;
+    let mut plan = load_or_create_plan(&folder, args)?;
     let build = worker::build_of_this_program()?;
-    plan.take_build(&folder, &build.to_string(), args.workers)?;
+    plan.activate_build(&folder, &build.to_string(), args.workers)?;
     plan.write(&folder)?;
     let database = plan.database.url();
     let environment = format!("export {DATABASE_URL_VARIABLE}='{database}'\n");
-    write_private(&folder, ENVIRONMENT, environment.as_bytes())?;
+    write_private(&folder, ENV_FILE, environment.as_bytes())?;
     runtime()?.block_on(async {
         let postgres = PostgresServer::find(&folder, &installed.postgres, &plan.database)?;
-        note_missing(&folder, &plan);
+        announce_starts(&folder, &plan);
         restate::start(&folder, &installed.restate, &plan).await?;
         postgres.start().await?;
-        postgres.until_well().await?;
-        restate::until_well(&folder, &plan).await?;
+        postgres.wait_until_healthy().await?;
+        restate::wait_until_healthy(&folder, &plan).await?;
         if let Some(set) = plan.workers.last() {
             start_workers(global, &folder, &plan, set).await?;
         }
         anyhow::Ok(())
     })?;
     // Escapes single quotes for the shell.
-    let file = folder.join(ENVIRONMENT).display().to_string().replace('\'', r"'\''");
-    let words = "the cluster is up; the first line makes a shell use its database, the second line \
+    let file = folder.join(ENV_FILE).display().to_string().replace('\'', r"'\''");
+    let message = "the cluster is up; the first line makes a shell use its database, the second line \
                  starts a run:";
-    terminal::note(&format!("{words}\n"));
+    terminal::note(&format!("{message}\n"));
     terminal::print(&format!(
         ". '{file}'\nmoothall consult HLXI --model demo --isolation none --runner restate={}\n",
         plan.ingress()
@@ -105,7 +105,7 @@ fn up(global: &GlobalArgs, loaded: &LoadedConfig, args: &ClusterUpArgs) -> anyho
 }
 
 /// Not readable by other users. As root, the PostgreSQL account needs to enter the directory.
-fn make(folder: &Path) -> std::io::Result<()> {
+fn create_cluster_dir(folder: &Path) -> std::io::Result<()> {
     if let Some(parent) = folder.parent() {
         fs_err::create_dir_all(parent)?;
     }
@@ -114,9 +114,10 @@ fn make(folder: &Path) -> std::io::Result<()> {
 }
 
 /// Prints what is about to be started.
-fn note_missing(folder: &Path, plan: &ClusterPlan) {
+fn announce_starts(folder: &Path, plan: &ClusterPlan) {
     let mut missing = Vec::new();
-    match dead((1..=plan.nodes.len()).map(|number| restate::part(folder, number))) {
+    match count_stopped((1..=plan.nodes.len()).map(|number| restate::node_process(folder, number)))
+    {
         0 => {}
         1 => missing.push("Restate".to_owned()),
         nodes => missing.push(format!("{nodes} Restate nodes")),
@@ -124,8 +125,8 @@ fn note_missing(folder: &Path, plan: &ClusterPlan) {
     if !postgres::part(folder).is_alive() {
         missing.push("PostgreSQL".to_owned());
     }
-    let workers = plan.workers.last().map(|set| set.parts(folder)).unwrap_or_default();
-    match dead(workers) {
+    let workers = plan.workers.last().map(|set| set.processes(folder)).unwrap_or_default();
+    match count_stopped(workers) {
         0 => {}
         workers => missing.push(counted(workers, "worker")),
     }
@@ -135,12 +136,12 @@ fn note_missing(folder: &Path, plan: &ClusterPlan) {
     }
 }
 
-fn dead(parts: impl IntoIterator<Item = ClusterProcess>) -> usize {
+fn count_stopped(parts: impl IntoIterator<Item = ClusterProcess>) -> usize {
     parts.into_iter().filter(|part| !part.is_alive()).count()
 }
 
-fn note(words: &str) {
-    terminal::note(&format!("{DIM}{words}{DIM:#}\n"));
+fn note(message: &str) {
+    terminal::note(&format!("{DIM}{message}{DIM:#}\n"));
 }
 
 fn counted(count: usize, what: &str) -> String {
@@ -149,7 +150,7 @@ fn counted(count: usize, what: &str) -> String {
 }
 
 /// Locks the cluster directory. The kernel releases the lock when the process ends.
-fn alone(folder: &Path) -> Result<fs_err::File, CliError> {
+fn lock_cluster(folder: &Path) -> Result<fs_err::File, CliError> {
     let failed = |error: std::io::Error| {
         CliError::failed("cannot lock the cluster directory").with_source(error)
     };
@@ -157,11 +158,11 @@ fn alone(folder: &Path) -> Result<fs_err::File, CliError> {
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(file),
         Err(Errno::WOULDBLOCK) => {
-            let words = format!(
+            let message = format!(
                 "another process is starting or stopping the cluster in {}",
                 folder.display()
             );
-            Err(CliError::failed(words)
+            Err(CliError::failed(message)
                 .with_hint("wait for it to finish; check with `moothall cluster status`"))
         }
         Err(error) => Err(failed(error.into())),
@@ -169,18 +170,18 @@ fn alone(folder: &Path) -> Result<fs_err::File, CliError> {
 }
 
 /// Reads the plan in the directory, or creates one.
-fn planned(folder: &Path, args: &ClusterUpArgs) -> Result<ClusterPlan, CliError> {
+fn load_or_create_plan(folder: &Path, args: &ClusterUpArgs) -> Result<ClusterPlan, CliError> {
     let Some(plan) = ClusterPlan::read(folder)? else {
         return ClusterPlan::new(args.nodes.unwrap_or(1));
     };
     let nodes = plan.nodes.len();
     match args.nodes {
         Some(wanted) if wanted != nodes => {
-            let words = format!(
+            let message = format!(
                 "cannot change the number of Restate nodes: the cluster has {}",
                 counted(nodes, "node")
             );
-            Err(CliError::usage(words).with_hint(
+            Err(CliError::usage(message).with_hint(
                 "create another cluster with `--dir`, or start over after \
                  `moothall cluster down --purge`",
             ))
@@ -202,36 +203,40 @@ async fn start_workers(
     let (admin, database) = (plan.admin(), plan.database.url());
     let mut arguments = vec!["worker", "--listen", &listen, "--register", &admin];
     arguments.extend(["--build", &set.build]);
-    let config = files::whole(global.config.as_deref())?.map(|path| path.display().to_string());
+    let config =
+        files::absolute_path(global.config.as_deref())?.map(|path| path.display().to_string());
     if let Some(config) = &config {
         arguments.extend(["--config", config]);
     }
     // A worker prints its address once it is registered with Restate.
-    let said = format!("{}\n", set.url());
-    let mut waited = Vec::new();
-    for part in set.parts(folder) {
+    let ready_line = format!("{}\n", set.url());
+    let mut starting = Vec::new();
+    for part in set.processes(folder) {
         if !part.is_alive() {
-            let before = times_said(&part, &said);
+            let before = count_in_log(&part, &ready_line);
             part.start(&program, &arguments, |command| {
                 command.env(DATABASE_URL_VARIABLE, &database);
             })
             .await?;
-            waited.push((part, before));
+            starting.push((part, before));
         }
     }
-    for (part, before) in waited {
-        part.until_well(WORKER_PATIENCE, async || times_said(&part, &said) > before).await?;
+    for (part, before) in starting {
+        part.wait_until_healthy(WORKER_START_TIMEOUT, async || {
+            count_in_log(&part, &ready_line) > before
+        })
+        .await?;
     }
     // Stop workers beyond the new count.
-    for part in set.further(folder) {
-        part.stop(Signal::TERM, WORKERS_END).await?;
+    for part in set.excess_processes(folder) {
+        part.stop(Signal::TERM, WORKER_STOP_TIMEOUT).await?;
     }
     Ok(())
 }
 
-fn times_said(part: &ClusterProcess, words: &str) -> usize {
+fn count_in_log(part: &ClusterProcess, text: &str) -> usize {
     let log = fs_err::read(part.log()).unwrap_or_default();
-    String::from_utf8_lossy(&log).matches(words).count()
+    String::from_utf8_lossy(&log).matches(text).count()
 }
 
 /// One row of the status table.
@@ -257,9 +262,9 @@ enum ClusterProcessState {
 }
 
 impl ClusterProcessStatus {
-    fn new(part: &ClusterProcess, is_well: bool, address: String) -> Self {
+    fn new(part: &ClusterProcess, is_healthy: bool, address: String) -> Self {
         let pid = part.pid().map(|pid| pid.as_raw_nonzero().get());
-        let state = match (pid, is_well) {
+        let state = match (pid, is_healthy) {
             (Some(_), true) => ClusterProcessState::Up,
             (Some(_), false) => ClusterProcessState::Unwell,
             (None, _) => ClusterProcessState::Down,
@@ -270,13 +275,13 @@ impl ClusterProcessStatus {
 
 fn status(loaded: &LoadedConfig, args: &ClusterStatusArgs) -> anyhow::Result<CliExit> {
     let folder = folder(loaded, &args.place)?;
-    let plan = ClusterPlan::read(&folder)?.ok_or_else(|| none_in(&folder))?;
-    let parts = runtime()?.block_on(look(&folder, &plan))?;
+    let plan = ClusterPlan::read(&folder)?.ok_or_else(|| no_cluster(&folder))?;
+    let parts = runtime()?.block_on(collect_status(&folder, &plan))?;
     if args.json {
         let report = json!({
             "folder": folder,
             "engine": format!("restate={}", plan.ingress()),
-            "environment": folder.join(ENVIRONMENT),
+            "environment": folder.join(ENV_FILE),
             "parts": parts,
         });
         terminal::print(&format!("{report:#}\n"))?;
@@ -294,36 +299,39 @@ fn status(loaded: &LoadedConfig, args: &ClusterStatusArgs) -> anyhow::Result<Cli
     }
 }
 
-fn none_in(folder: &Path) -> CliError {
+fn no_cluster(folder: &Path) -> CliError {
     CliError::usage(format!("no cluster in {}", folder.display()))
         .with_hint("create one with `moothall cluster up`")
 }
 
-async fn look(folder: &Path, plan: &ClusterPlan) -> Result<Vec<ClusterProcessStatus>, CliError> {
+async fn collect_status(
+    folder: &Path,
+    plan: &ClusterPlan,
+) -> Result<Vec<ClusterProcessStatus>, CliError> {
     let mut parts = Vec::new();
     for (index, node) in plan.nodes.iter().enumerate() {
-        let part = restate::part(folder, index + 1);
-        let is_well = part.is_alive() && restate::is_well(node).await;
-        let shown = ClusterProcessStatus::new(&part, is_well, node.ingress_url());
+        let part = restate::node_process(folder, index + 1);
+        let is_healthy = part.is_alive() && restate::is_healthy(node).await;
+        let shown = ClusterProcessStatus::new(&part, is_healthy, node.ingress_url());
         parts.push(ClusterProcessStatus { admin: Some(node.admin_url()), ..shown });
     }
     let part = postgres::part(folder);
     let port = plan.database.port;
-    let is_well = answers(port).await;
-    parts.push(ClusterProcessStatus::new(&part, is_well, format!("127.0.0.1:{port}/moothall")));
+    let is_healthy = accepts_connections(port).await;
+    parts.push(ClusterProcessStatus::new(&part, is_healthy, format!("127.0.0.1:{port}/moothall")));
     for set in &plan.workers {
-        let is_well = answers(set.port).await;
+        let is_healthy = accepts_connections(set.port).await;
         parts.extend(
-            set.parts(folder)
+            set.processes(folder)
                 .iter()
-                .map(|part| ClusterProcessStatus::new(part, is_well, set.url())),
+                .map(|part| ClusterProcessStatus::new(part, is_healthy, set.url())),
         );
     }
     Ok(parts)
 }
 
 /// Whether the port accepts connections.
-async fn answers(port: u16) -> bool {
+async fn accepts_connections(port: u16) -> bool {
     tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_ok()
 }
 
@@ -352,47 +360,48 @@ fn table(parts: &[ClusterProcessStatus]) -> String {
 
 fn down(loaded: &LoadedConfig, args: &ClusterDownArgs) -> anyhow::Result<CliExit> {
     let folder = folder(loaded, &args.place)?;
-    let plan = ClusterPlan::read(&folder)?.ok_or_else(|| none_in(&folder))?;
-    let _alone = alone(&folder)?;
+    let plan = ClusterPlan::read(&folder)?.ok_or_else(|| no_cluster(&folder))?;
+    let _lock = lock_cluster(&folder)?;
     let stopped = runtime()?.block_on(stop(&folder, &plan))?;
     if args.purge {
         purge(&folder)?;
     }
     let gone = if args.purge { ", deleted all data of the cluster" } else { "" };
-    let words = match stopped {
+    let message = match stopped {
         0 => "nothing was running".to_owned(),
         stopped => format!("stopped {}", counted(stopped, "part")),
     };
-    terminal::print(&format!("{words}{gone}\n"))?;
+    terminal::print(&format!("{message}{gone}\n"))?;
     Ok(CliExit::Fine)
 }
 
 /// Stops clients before the servers that they write to.
 async fn stop(folder: &Path, plan: &ClusterPlan) -> Result<usize, CliError> {
-    let of_set = |set: &WorkerSet| [set.parts(folder), set.further(folder)].concat();
+    let of_set = |set: &WorkerSet| [set.processes(folder), set.excess_processes(folder)].concat();
     let workers: Vec<ClusterProcess> = plan.workers.iter().flat_map(of_set).collect();
     if workers.iter().any(ClusterProcess::is_alive) {
         note("stopping workers: steps in progress will finish first");
     }
-    let mut stopped = all_stopped(workers, Signal::TERM, WORKERS_END).await?;
-    let nodes = (1..=plan.nodes.len()).map(|number| restate::part(folder, number)).collect();
-    stopped += all_stopped(nodes, Signal::TERM, SERVERS_END).await?;
+    let mut stopped = stop_all(workers, Signal::TERM, WORKER_STOP_TIMEOUT).await?;
+    let nodes =
+        (1..=plan.nodes.len()).map(|number| restate::node_process(folder, number)).collect();
+    stopped += stop_all(nodes, Signal::TERM, SERVER_STOP_TIMEOUT).await?;
     // SIGINT stops PostgreSQL without waiting for its clients.
-    stopped += all_stopped(vec![postgres::part(folder)], Signal::INT, SERVERS_END).await?;
+    stopped += stop_all(vec![postgres::part(folder)], Signal::INT, SERVER_STOP_TIMEOUT).await?;
     Ok(stopped)
 }
 
-async fn all_stopped(
+async fn stop_all(
     parts: Vec<ClusterProcess>,
-    ask: Signal,
-    patience: Duration,
+    signal: Signal,
+    timeout: Duration,
 ) -> Result<usize, CliError> {
-    let mut ending = tokio::task::JoinSet::new();
+    let mut tasks = tokio::task::JoinSet::new();
     for part in parts {
-        ending.spawn(async move { part.stop(ask, patience).await });
+        tasks.spawn(async move { part.stop(signal, timeout).await });
     }
     let mut stopped = 0;
-    for ended in ending.join_all().await {
+    for ended in tasks.join_all().await {
         stopped += usize::from(ended?);
     }
     Ok(stopped)
@@ -415,7 +424,7 @@ fn purge(folder: &Path) -> Result<(), CliError> {
         let path = found.map_err(failed)?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let of_a_part = name.ends_with(".pid") || name.ends_with(".log");
-        if of_a_part || [plan::FILE_NAME, ENVIRONMENT, "lock"].contains(&&*name) {
+        if of_a_part || [plan::FILE_NAME, ENV_FILE, "lock"].contains(&&*name) {
             fs_err::remove_file(path).map_err(failed)?;
         }
     }

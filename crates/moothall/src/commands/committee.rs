@@ -31,20 +31,21 @@ pub(crate) fn run(command: &CommitteeCommand) -> anyhow::Result<CliExit> {
 }
 
 /// Finds a committee by name or path. The default is the built-in one.
-pub(crate) fn find(words: Option<&str>) -> Result<Committee, CliError> {
+pub(crate) fn find(name_or_path: Option<&str>) -> Result<Committee, CliError> {
     let built_in = board();
-    match words {
+    match name_or_path {
         None => Ok(built_in),
         Some(name) if name == built_in.name => Ok(built_in),
-        Some(words) => {
-            let path = Path::new(words);
+        Some(name_or_path) => {
+            let path = Path::new(name_or_path);
             // A word without `/` or `.` is a name unless such a file exists.
-            let is_path = words.contains('/') || words.contains('.') || path.exists();
+            let is_path = name_or_path.contains('/') || name_or_path.contains('.') || path.exists();
             if !is_path {
-                return Err(CliError::usage(format!("no committee named `{words}`")).with_hint(
-                    "use the built-in `board` or the path of a file; \
+                return Err(CliError::usage(format!("no committee named `{name_or_path}`"))
+                    .with_hint(
+                        "use the built-in `board` or the path of a file; \
                          `moothall committee new FILE` creates one",
-                ));
+                    ));
             }
             committee_file::read(path)?.map_err(|problems| refusal(path, &problems))
         }
@@ -81,7 +82,7 @@ fn check(path: &Path, as_json: bool) -> anyhow::Result<CliExit> {
     }
     terminal::print(&format!(
         "{} is valid: {}, {}, {}; {moves} moves, {} rounds each, scores out of {}\n",
-        text::shown_line(&committee.name),
+        text::sanitize_line(&committee.name),
         counted(committee.analysts.len(), "analyst"),
         "one critic",
         counted(committee.decision_makers.len(), "decision maker"),

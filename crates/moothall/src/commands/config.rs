@@ -16,17 +16,17 @@ pub(crate) fn run(global: &GlobalArgs, command: &ConfigCommand) -> anyhow::Resul
         }
         ConfigCommand::Path { json } => {
             let environment = EnvVars::of_process()?;
-            let mut places = ConfigLocations::find(&environment, explicit, "".as_ref())?;
+            let mut locations = ConfigLocations::find(&environment, explicit, "".as_ref())?;
             // A `.env` file can change the directories. Errors are ignored, because this command
             // must also work with a broken configuration.
-            let _ = places.read(&environment, toml::Table::new());
-            terminal::print(&config::path(&places, *json))?;
+            let _ = locations.read(&environment, toml::Table::new());
+            terminal::print(&config::path(&locations, *json))?;
             Ok(CliExit::Fine)
         }
         ConfigCommand::Check { json } => {
             let environment = EnvVars::of_process()?;
-            let mut places = ConfigLocations::find(&environment, explicit, "".as_ref())?;
-            let resolved = places.read(&environment, toml::Table::new()).and_then(resolve);
+            let mut locations = ConfigLocations::find(&environment, explicit, "".as_ref())?;
+            let resolved = locations.read(&environment, toml::Table::new()).and_then(resolve);
             // API keys and the catalog are in separate files, which only `CommandContext::load` reads.
             let resolved = resolved.and_then(|resolved| {
                 CommandContext::load(explicit, toml::Table::new()).map_err(problem)?;
@@ -40,5 +40,5 @@ pub(crate) fn run(global: &GlobalArgs, command: &ConfigCommand) -> anyhow::Resul
 }
 
 fn problem(error: CliError) -> ConfigError {
-    ConfigProblem { message: error.words(), hint: error.hint, is_warning: false }.into()
+    ConfigProblem { message: error.full_message(), hint: error.hint, is_warning: false }.into()
 }

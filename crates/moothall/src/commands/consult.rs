@@ -22,13 +22,13 @@ use moothall_store::Store;
 
 use self::drive::{DriveResult, drive, follow};
 use self::report::{ConsultOutputFiles, finish};
-use self::screen::{ConsultScreen, ProgressStyle, SharedScreen, shown};
+use self::screen::{ConsultScreen, ProgressStyle, SharedScreen, lock_screen};
 pub(crate) use self::show::show;
 pub(crate) use self::stored_consultation::StoredConsultation;
-use self::summary::DOES_NOT_EXIST;
+use self::summary::FICTIONAL_LABEL;
 pub(crate) use self::summary::marks;
-use super::resumable_run::{ResumableRun, refuse_if_over, unlocked};
-use super::{InterruptibleResult, prompt, runtime, watched};
+use super::resumable_run::{ResumableRun, lock_error, refuse_if_ended};
+use super::{InterruptibleResult, interruptible_with_tick, prompt, runtime};
 use crate::args::{ConsultArgs, GlobalArgs, ResumeArgs};
 use crate::config::{ConfigFileSource, ConfigOrigin, ConsultSection, LoadedConfig};
 use crate::context::CommandContext;
@@ -41,15 +41,16 @@ use crate::terminal::{self, BOLD, DIM, YELLOW};
 use crate::{display, logging};
 
 /// How long to wait for sandboxes to be removed after an interruption.
-const CLEANING_UP: Duration = Duration::from_secs(3);
+const CLEANUP_TIMEOUT: Duration = Duration::from_secs(3);
 
 pub(crate) fn run(global: &GlobalArgs, args: &ConsultArgs) -> anyhow::Result<CliExit> {
     let request = ConsultRequest::from_args(args)?;
     let context = request.context(global.config.as_deref())?;
     logging::start(&context.loaded.resolved.config.log, global.verbose);
-    let ConsultPlan { spec, bill, cap } = request.plan(&context)?;
+    let ConsultPlan { spec, estimate, cap } = request.plan(&context)?;
     if args.estimate {
-        let text = if args.json { format!("{:#}\n", bill.json(cap)) } else { bill.text(cap) };
+        let text =
+            if args.json { format!("{:#}\n", estimate.json(cap)) } else { estimate.text(cap) };
         terminal::print(&text)?;
         return Ok(CliExit::Fine);
     }
@@ -63,17 +64,17 @@ pub(crate) fn run(global: &GlobalArgs, args: &ConsultArgs) -> anyhow::Result<Cli
     };
 
     runtime()?.block_on(async {
-        let (prepared, evidence) = while_shown(&screen, "gathering evidence", async {
+        let (prepared, evidence) = with_screen(&screen, "gathering evidence", async {
             let prepared = PreparedRun::open(&context, RunSpec::Consult(spec.clone())).await?;
             let evidence = prepared.gather().await?;
             Ok((prepared, evidence))
         })
         .await?;
-        shown(&screen).hide();
-        introduce(&spec, evidence.as_ref(), &bill, cap, args.json);
-        note_walls(&prepared, args.json);
+        lock_screen(&screen).hide();
+        introduce(&spec, evidence.as_ref(), &estimate, cap, args.json);
+        warn_without_sandbox(&prepared, args.json);
         if spec.settings.replay.is_none() {
-            consent(&context, &bill, args).await?;
+            consent(&context, &estimate, args).await?;
         }
         let local = RunStore::open(&context.loaded).await?;
         let new = prepared.new_run(evidence.as_ref())?;
@@ -81,30 +82,30 @@ pub(crate) fn run(global: &GlobalArgs, args: &ConsultArgs) -> anyhow::Result<Cli
         let left = match &spec.settings.restate {
             None => {
                 prepared.warm_up();
-                let _lock = local.lock(&run_id).await.map_err(unlocked)?;
-                local.store.create_run(new).await.map_err(run_store::broken)?;
+                let _lock = local.lock(&run_id).await.map_err(lock_error)?;
+                local.store.create_run(new).await.map_err(run_store::store_error)?;
                 let ledger = RunLedger::new(cap.budget());
                 drive(&prepared, &local, &run_id, &spec, ledger, None, &screen).await
             }
             Some(restate) => {
                 let stored = new.spec.clone();
-                local.store.create_run(new).await.map_err(run_store::broken)?;
-                match cluster::begin(restate, &stored, &*local.store, &run_id).await {
+                local.store.create_run(new).await.map_err(run_store::store_error)?;
+                match cluster::submit_new_run(restate, &stored, &*local.store, &run_id).await {
                     Ok(()) => follow(&*local.store, &run_id, &[], &spec, &screen).await,
                     Err(error) => Err(error.into()),
                 }
             }
         };
         end(&prepared, &left).await;
-        let news = news(&left);
-        notify::conclude(&context.loaded, &run_id, news, left, async |left| {
+        let notification = run_notification(&left);
+        notify::report_and_notify(&context.loaded, &run_id, notification, left, async |left| {
             finish(&context, &*local.store, &run_id, &left, &files).await
         })
         .await
     })
 }
 
-pub(crate) fn go_on(
+pub(crate) fn resume(
     global: &GlobalArgs,
     args: &ResumeArgs,
     found: &ResumableRun,
@@ -126,23 +127,23 @@ pub(crate) fn go_on(
     runtime.block_on(async {
         if let Some(restate) = &spec.settings.restate {
             let (store, id) = (&*local.store, &row.run_id);
-            let record = RunRecord::read(store, id).await.map_err(run_store::broken)?;
-            shown(&screen).catch_up(&record.events);
-            cluster::let_go_on(restate, store, id, args.raised_budget()).await?;
+            let record = RunRecord::read(store, id).await.map_err(run_store::store_error)?;
+            lock_screen(&screen).catch_up(&record.events);
+            cluster::resume(restate, store, id, args.raised_budget()).await?;
             let left = follow(store, id, &record.events, spec, &screen).await;
             return finish(&context, &*local.store, &row.run_id, &left?, &files).await;
         }
-        let _lock = local.lock(&row.run_id).await.map_err(unlocked)?;
+        let _lock = local.lock(&row.run_id).await.map_err(lock_error)?;
         // Read again: the run may have ended while this process waited for the lock.
         let row = local.find(row.run_id.as_str()).await?;
-        refuse_if_over(&row)?;
+        refuse_if_ended(&row)?;
         let opening = PreparedRun::open(&context, RunSpec::Consult(spec.clone()));
-        let prepared = while_shown(&screen, "checking sandboxes", opening).await?;
-        note_walls(&prepared, args.json);
+        let prepared = with_screen(&screen, "checking sandboxes", opening).await?;
+        warn_without_sandbox(&prepared, args.json);
         prepared.warm_up();
         let record =
-            RunRecord::read(&*local.store, &row.run_id).await.map_err(run_store::broken)?;
-        shown(&screen).catch_up(&record.events);
+            RunRecord::read(&*local.store, &row.run_id).await.map_err(run_store::store_error)?;
+        lock_screen(&screen).catch_up(&record.events);
         let ledger =
             RunLedger::resume(launch::budget(&spec.settings), row.spent.unwrap_or_default());
         let review = review(&*local.store, &record).await?;
@@ -151,8 +152,8 @@ pub(crate) fn go_on(
         }
         let left = drive(&prepared, local, &row.run_id, spec, ledger, review, &screen).await;
         end(&prepared, &left).await;
-        let news = news(&left);
-        notify::conclude(&context.loaded, &row.run_id, news, left, async |left| {
+        let notification = run_notification(&left);
+        notify::report_and_notify(&context.loaded, &row.run_id, notification, left, async |left| {
             finish(&context, &*local.store, &row.run_id, &left, &files).await
         })
         .await
@@ -166,7 +167,8 @@ pub(crate) async fn review(
 ) -> Result<Option<MoveReview>, CliError> {
     match record.waits_for_person() {
         true => {
-            let changes = store.changes(&record.row.run_id).await.map_err(run_store::broken)?;
+            let changes =
+                store.changes(&record.row.run_id).await.map_err(run_store::store_error)?;
             Ok(Some(MoveReview { changes }))
         }
         false => Ok(None),
@@ -183,7 +185,7 @@ fn note_review(review: &MoveReview) {
 }
 
 /// The notification for an absent user. A user who interrupts a run is present.
-fn news(left: &anyhow::Result<DriveResult>) -> Option<RunNotification> {
+fn run_notification(left: &anyhow::Result<DriveResult>) -> Option<RunNotification> {
     match left {
         Ok(DriveResult::Ended(ended)) => RunNotification::of(ended),
         Ok(DriveResult::Interrupted) => None,
@@ -200,15 +202,16 @@ fn screen(spec: &ConsultSpec, json: bool) -> SharedScreen {
 }
 
 /// Does the work before a run starts. Cancelling here loses nothing.
-async fn while_shown<T>(
+async fn with_screen<T>(
     screen: &SharedScreen,
     what: &str,
     work: impl Future<Output = Result<T, CliError>>,
 ) -> Result<T, CliError> {
-    shown(screen).wait_for(what);
+    lock_screen(screen).wait_for(what);
     // Boxed because the future is large.
-    let done = watched(Box::pin(work), screen::TICK, || shown(screen).tick()).await;
-    shown(screen).hide();
+    let done =
+        interruptible_with_tick(Box::pin(work), screen::TICK, || lock_screen(screen).tick()).await;
+    lock_screen(screen).hide();
     match done {
         InterruptibleResult::Done(done) => done,
         InterruptibleResult::Cancelled => Err(CliError::new(CliExit::Cancelled, "cancelled")),
@@ -220,7 +223,7 @@ async fn end(prepared: &PreparedRun, left: &anyhow::Result<DriveResult>) {
     match left {
         Ok(DriveResult::Ended(_)) => prepared.shut_down().await,
         Ok(DriveResult::Interrupted) | Err(_) => {
-            let _ = tokio::time::timeout(CLEANING_UP, prepared.shut_down()).await;
+            let _ = tokio::time::timeout(CLEANUP_TIMEOUT, prepared.shut_down()).await;
         }
     }
 }
@@ -229,7 +232,7 @@ async fn end(prepared: &PreparedRun, left: &anyhow::Result<DriveResult>) {
 fn introduce(
     spec: &ConsultSpec,
     evidence: Option<&Evidence>,
-    bill: &CostEstimate,
+    estimate: &CostEstimate,
     cap: SpendLimit,
     json: bool,
 ) {
@@ -247,7 +250,7 @@ fn introduce(
         ticker => format!("({ticker}) "),
     };
     if evidence.is_some_and(|found| found.company.fictional) {
-        facts.push(DOES_NOT_EXIST.to_owned());
+        facts.push(FICTIONAL_LABEL.to_owned());
     }
     if input.gather.source == EvidenceSource::Synthetic {
         facts.push("AI-generated evidence (not real filings)".to_owned());
@@ -255,9 +258,9 @@ fn introduce(
     if let Some(evidence) = evidence {
         facts.push(display::line(&evidence.provenance.to_string()));
         facts.extend(evidence.sheet.as_ref().map(|sheet| format!("as of {}", sheet.as_of)));
-        facts.extend(summary::own_sources(evidence));
+        facts.extend(summary::user_sources(evidence));
     }
-    facts.push(bill.line());
+    facts.push(estimate.line());
     match cap.budget() {
         Budget { usd: Some(usd), .. } => facts.push(format!("at most {}", display::cents(usd))),
         Budget { tokens: Some(tokens), .. } => {
@@ -274,8 +277,8 @@ fn introduce(
 }
 
 /// Warns before any spending that debates run without a sandbox, and how to get one.
-fn note_walls(prepared: &PreparedRun, json: bool) {
-    if let (Some(why), false) = (prepared.without_walls(), json) {
+fn warn_without_sandbox(prepared: &PreparedRun, json: bool) {
+    if let (Some(why), false) = (prepared.missing_sandbox_reason(), json) {
         terminal::note(&format!("{YELLOW}note: {}{YELLOW:#}\n", display::cut(why, 300)));
     }
 }
@@ -284,26 +287,27 @@ fn note_walls(prepared: &PreparedRun, json: bool) {
 /// such a run needs `--yes`.
 async fn consent(
     context: &CommandContext,
-    bill: &CostEstimate,
+    estimate: &CostEstimate,
     args: &ConsultArgs,
 ) -> Result<(), CliError> {
     let most = ask_above(&context.loaded);
-    let is_much = match bill.cost {
-        _ if bill.free => false,
+    let is_much = match estimate.cost {
+        _ if estimate.free => false,
         Some(range) => range.high > most,
         None => true,
     };
     if args.yes || !is_much {
         return Ok(());
     }
-    if !prompt::somebody_is_there() {
-        let words = format!("this run needs confirmation because of its cost: {}", bill.line());
-        return Err(CliError::usage(words).with_hint(format!(
+    if !prompt::is_interactive() {
+        let message =
+            format!("this run needs confirmation because of its cost: {}", estimate.line());
+        return Err(CliError::usage(message).with_hint(format!(
             "pass `--yes`, reduce `--moves` or `--rounds`, or raise `consult.ask_above_usd` \
              (now {most})"
         )));
     }
-    match prompt::agreed("Start this run?").await {
+    match prompt::confirm("Start this run?").await {
         true => Ok(()),
         false => Err(CliError::new(CliExit::Cancelled, "run not started")),
     }
@@ -314,7 +318,7 @@ async fn consent(
 fn ask_above(loaded: &LoadedConfig) -> MicroUsd {
     let configured = loaded.resolved.config.consult.ask_above_usd;
     let from_folder =
-        loaded.places.used().is_some_and(|used| used.by == ConfigFileSource::WorkingFolder);
+        loaded.locations.used().is_some_and(|used| used.by == ConfigFileSource::WorkingFolder);
     match loaded.resolved.origin("consult.ask_above_usd") {
         ConfigOrigin::File { .. } | ConfigOrigin::DotEnv { .. } if from_folder => {
             configured.min(ConsultSection::default().ask_above_usd)

@@ -17,7 +17,7 @@ use crate::terminal::{self, BOLD, DIM};
 use crate::{config, logging};
 
 /// Limit for the facts and gaps of each kind; `--json` shows all.
-const SHOWN: usize = 20;
+const MAX_SHOWN: usize = 20;
 
 pub(crate) fn run(global: &GlobalArgs, args: &DiffArgs) -> anyhow::Result<CliExit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
@@ -46,12 +46,13 @@ pub(crate) fn run(global: &GlobalArgs, args: &DiffArgs) -> anyhow::Result<CliExi
 async fn read(local: &RunStore, named: &str) -> anyhow::Result<(RunRecord, StoredConsultation)> {
     let row = local.find(named).await?;
     if !row.spec.is_kind(RunKind::Consult) {
-        let words = format!("run {} has no moves because it is not a consultation", row.run_id);
-        return Err(CliError::usage(words).into());
+        let message = format!("run {} has no moves because it is not a consultation", row.run_id);
+        return Err(CliError::usage(message).into());
     }
-    let record = RunRecord::read(&*local.store, &row.run_id).await.map_err(run_store::broken)?;
-    let reading = StoredConsultation::of(&record)?;
-    Ok((record, reading))
+    let record =
+        RunRecord::read(&*local.store, &row.run_id).await.map_err(run_store::store_error)?;
+    let consultation = StoredConsultation::of(&record)?;
+    Ok((record, consultation))
 }
 
 fn text(before: &RunRecord, after: &RunRecord, diff: &ConsultDiff) -> String {
@@ -60,7 +61,7 @@ fn text(before: &RunRecord, after: &RunRecord, diff: &ConsultDiff) -> String {
         let _ = writeln!(
             text,
             "{BOLD}{name:<6}{BOLD:#}  {}  {}  {}",
-            run_store::short(&record.row.run_id),
+            run_store::short_id(&record.row.run_id),
             display::time(record.row.created_at_ms),
             display::line(&record.row.title)
         );
@@ -88,7 +89,7 @@ fn text(before: &RunRecord, after: &RunRecord, diff: &ConsultDiff) -> String {
             let _ = writeln!(text, "  {sign} {period}  {count} facts");
         }
     }
-    for fact in diff.facts.iter().take(SHOWN) {
+    for fact in diff.facts.iter().take(MAX_SHOWN) {
         let value = |value: &Option<String>| value.as_deref().unwrap_or("-").to_owned();
         let note = if fact.change == DiffKind::Restated { "  restated" } else { "" };
         let (before, after) = (value(&fact.before), value(&fact.after));
@@ -98,7 +99,7 @@ fn text(before: &RunRecord, after: &RunRecord, diff: &ConsultDiff) -> String {
     if !(diff.gaps_appeared.is_empty() && diff.gaps_went.is_empty()) {
         let _ = writeln!(text, "\n{BOLD}Gaps{BOLD:#}");
         for (sign, gaps) in [('+', &diff.gaps_appeared), ('-', &diff.gaps_went)] {
-            for gap in gaps.iter().take(SHOWN) {
+            for gap in gaps.iter().take(MAX_SHOWN) {
                 let _ = writeln!(text, "  {sign} {}", display::line(gap));
             }
             more(&mut text, gaps.len());
@@ -108,8 +109,8 @@ fn text(before: &RunRecord, after: &RunRecord, diff: &ConsultDiff) -> String {
 }
 
 fn more(text: &mut String, count: usize) {
-    if count > SHOWN {
-        let _ = writeln!(text, "  {DIM}… and {} more (--json){DIM:#}", count - SHOWN);
+    if count > MAX_SHOWN {
+        let _ = writeln!(text, "  {DIM}… and {} more (--json){DIM:#}", count - MAX_SHOWN);
     }
 }
 
@@ -162,10 +163,11 @@ fn of_move(one: &MoveDiff) -> String {
     for ScoreDiff { decision_maker, metric, before, after } in &one.scores {
         let number =
             |score: &Option<u8>| score.map_or_else(|| "-".to_owned(), |score| score.to_string());
-        let words = display::line(&format!("{metric} {} → {}", number(before), number(after)));
+        let score_change =
+            display::line(&format!("{metric} {} → {}", number(before), number(after)));
         match by_maker.last_mut() {
-            Some((maker, scores)) if *maker == decision_maker => scores.push(words),
-            _ => by_maker.push((decision_maker, vec![words])),
+            Some((maker, scores)) if *maker == decision_maker => scores.push(score_change),
+            _ => by_maker.push((decision_maker, vec![score_change])),
         }
     }
     for (maker, scores) in by_maker {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use moothall_models::Catalog;
 
-use super::models::{price_words, tokens_words};
+use super::models::{price_labels, token_label};
 use crate::args::{self, DocsCommand};
 use crate::config;
 use crate::error::CliExit;
@@ -62,13 +62,13 @@ fn models_page() -> anyhow::Result<String> {
         }
         page.push_str("\n\n| model | context | max output | input | output | cache read |\n|---|---|---|---|---|---|\n");
         for card in catalog.models_of(&provider.name) {
-            let price = price_words(card.prices.as_ref());
+            let price = price_labels(card.prices.as_ref());
             let _ = writeln!(
                 page,
                 "| `{}` | {} | {} | {} | {} | {} |",
                 card.model,
-                tokens_words(card.context),
-                tokens_words(card.max_output.map(u64::from)),
+                token_label(card.context),
+                token_label(card.max_output.map(u64::from)),
                 price.input,
                 price.output,
                 price.cache_read,

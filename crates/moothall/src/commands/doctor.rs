@@ -6,14 +6,14 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use moothall_core::sandbox::IsolationClass;
-use moothall_core::text::shown_line;
+use moothall_core::text::sanitize_line;
 use moothall_sandbox::{
     EngineName, ProbeReport, ProbedEngine, SandboxError, SandboxHost, choose, version_warning,
 };
 use moothall_server::dto::{DoctorResponse, DraftBypassRow, EngineRow, RunStorageInfo};
 use serde_json::json;
 
-use self::mcp_clients::{DraftBypass, ways_around};
+use self::mcp_clients::{DraftBypass, find_bypasses};
 use super::{InterruptibleResult, block_on};
 use crate::args::{DoctorArgs, GlobalArgs};
 use crate::config::{self, LoadedConfig};
@@ -33,20 +33,20 @@ const RUNS: &str = "runs";
 
 struct DoctorProblem {
     part: String,
-    words: String,
+    message: String,
     error: CliError,
 }
 
 impl DoctorProblem {
     fn new(part: &str, error: CliError) -> Self {
-        Self { part: part.to_owned(), words: error.words(), error }
+        Self { part: part.to_owned(), message: error.full_message(), error }
     }
 
     /// Uses the sandbox's own message, because [`isolation::failure`] says that a program was not
     /// run.
     fn of_sandbox(part: &str, error: SandboxError) -> Self {
-        let words = error.to_string();
-        Self { part: part.to_owned(), words, error: isolation::failure(error) }
+        let message = error.to_string();
+        Self { part: part.to_owned(), message, error: isolation::failure(error) }
     }
 }
 
@@ -66,19 +66,19 @@ enum RunLocation {
 
 impl RunLocation {
     /// Opens the configured database to find problems with it.
-    async fn found(loaded: &LoadedConfig, problems: &mut Vec<DoctorProblem>) -> Self {
+    async fn find(loaded: &LoadedConfig, problems: &mut Vec<DoctorProblem>) -> Self {
         let database = match DatabaseConfig::of(loaded) {
             Ok(Some(database)) => database,
-            Ok(None) => return Self::File(loaded.places.folders.data.join(FILE_NAME)),
+            Ok(None) => return Self::File(loaded.locations.folders.data.join(FILE_NAME)),
             Err(error) => {
                 problems.push(DoctorProblem::new(RUNS, error));
                 return Self::Unavailable { place: None };
             }
         };
-        let (place, tls) = (database.address.place(), database.address.tls());
+        let (place, tls) = (database.address.location(), database.address.tls());
         let version = async {
             let store = database.open().await?;
-            let server = store.server_version().await.map_err(run_store::broken)?;
+            let server = store.server_version().await.map_err(run_store::store_error)?;
             store.close().await;
             Ok::<_, CliError>(server)
         };
@@ -113,7 +113,7 @@ impl RunLocation {
         match self {
             Self::File(path) => format!("runs: file {}\n", path.display()),
             Self::Database { place, tls, server } => {
-                let server = shown_line(server);
+                let server = sanitize_line(server);
                 format!("runs: database {place}, PostgreSQL {server}, TLS {tls}\n")
             }
             Self::Unavailable { place } => {
@@ -150,8 +150,8 @@ pub(crate) struct DoctorResults {
     checked: Vec<EngineCheck>,
     chosen: Option<ProbedEngine>,
     images: Vec<String>,
-    around: Vec<DraftBypass>,
-    runs_in: RunLocation,
+    draft_bypasses: Vec<DraftBypass>,
+    run_location: RunLocation,
     problems: Vec<DoctorProblem>,
 }
 
@@ -167,8 +167,8 @@ impl DoctorResults {
     /// The report for `--json`: the web UI's report and the problems.
     fn json(&self) -> serde_json::Result<String> {
         let mut report = serde_json::to_value(self.report())?;
-        let problems = self.problems.iter().map(|DoctorProblem { part, words, error }| {
-            json!({ "part": part, "problem": words, "hint": error.hint })
+        let problems = self.problems.iter().map(|DoctorProblem { part, message, error }| {
+            json!({ "part": part, "problem": message, "hint": error.hint })
         });
         report["problems"] = problems.collect();
         serde_json::to_string_pretty(&report)
@@ -176,12 +176,12 @@ impl DoctorResults {
 
     fn text(&self) -> String {
         let mut text = table(&self.checked, self.chosen.as_ref(), &self.images);
-        text.push_str(&self.runs_in.line());
-        for DoctorProblem { part, words, error } in &self.problems {
-            let words = shown_line(words);
-            let _ = writeln!(text, "\n{YELLOW}{part}: {words}{YELLOW:#}");
+        text.push_str(&self.run_location.line());
+        for DoctorProblem { part, message, error } in &self.problems {
+            let message = sanitize_line(message);
+            let _ = writeln!(text, "\n{YELLOW}{part}: {message}{YELLOW:#}");
             if let Some(hint) = &error.hint {
-                let _ = writeln!(text, "hint: {}", shown_line(hint));
+                let _ = writeln!(text, "hint: {}", sanitize_line(hint));
             }
         }
         text
@@ -189,7 +189,7 @@ impl DoctorResults {
 
     fn report(&self) -> DoctorResponse {
         let chosen = self.chosen.as_ref().map(|chosen| &chosen.report);
-        let around = self.around.iter().map(|way| DraftBypassRow {
+        let draft_bypasses = self.draft_bypasses.iter().map(|way| DraftBypassRow {
             file: way.file.display().to_string(),
             server: way.server.clone(),
         });
@@ -199,8 +199,8 @@ impl DoctorResults {
             chosen: chosen.map(|report| report.engine.to_string()),
             class: chosen.map(|report| report.class),
             images: self.images.clone(),
-            ways_around: around.collect(),
-            runs: self.runs_in.row(),
+            ways_around: draft_bypasses.collect(),
+            runs: self.run_location.row(),
         }
     }
 }
@@ -209,14 +209,14 @@ pub(crate) fn run(global: &GlobalArgs, args: &DoctorArgs) -> anyhow::Result<CliE
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
     if !args.json {
-        warn_of(&around(&loaded));
+        warn_of(&draft_bypasses(&loaded));
     }
-    let trying = |name: EngineName| {
+    let on_test = |name: EngineName| {
         if !args.json {
             terminal::note(&format!("{DIM}testing {name} …{DIM:#}\n"));
         }
     };
-    let InterruptibleResult::Done(examined) = block_on(examine(&loaded, trying))? else {
+    let InterruptibleResult::Done(examined) = block_on(examine(&loaded, on_test))? else {
         return Err(CliError::new(CliExit::Cancelled, "cancelled").into());
     };
     if args.json {
@@ -234,7 +234,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &DoctorArgs) -> anyhow::Result<CliE
 /// problems in the result, so the rest is still tested.
 pub(crate) async fn examine(
     loaded: &LoadedConfig,
-    mut trying: impl FnMut(EngineName),
+    mut on_test: impl FnMut(EngineName),
 ) -> DoctorResults {
     let mut problems = Vec::new();
     let policy = isolation::policy(loaded, None, false)
@@ -258,13 +258,13 @@ pub(crate) async fn examine(
         }
     }
     // Before the sandboxes, because it is fast.
-    let runs_in = RunLocation::found(loaded, &mut problems).await;
+    let run_location = RunLocation::find(loaded, &mut problems).await;
     let mut checked = Vec::new();
     for name in EngineName::ALL {
-        trying(name);
+        on_test(name);
         let found = match &host {
             Some(host) => check(host, name, has_image).await,
-            None => Err(untried("sandboxes cannot be used on this machine", None)),
+            None => Err(not_tested("sandboxes cannot be used on this machine", None)),
         };
         checked.push(EngineCheck { name, found });
     }
@@ -280,7 +280,14 @@ pub(crate) async fn examine(
         }
         _ => None,
     };
-    DoctorResults { checked, chosen, images, around: around(loaded), runs_in, problems }
+    DoctorResults {
+        checked,
+        chosen,
+        images,
+        draft_bypasses: draft_bypasses(loaded),
+        run_location,
+        problems,
+    }
 }
 
 async fn check(
@@ -291,23 +298,23 @@ async fn check(
     let engine = host.engine(name).await?;
     if !has_image {
         let version = Some(engine.version().to_owned());
-        return Err(untried("the test image is missing", version));
+        return Err(not_tested("the test image is missing", version));
     }
-    Ok(host.try_out(engine, IMAGE).await?)
+    Ok(host.probe_uncached(engine, IMAGE).await?)
 }
 
-fn untried(problem: &str, version: Option<String>) -> EngineProblem {
+fn not_tested(problem: &str, version: Option<String>) -> EngineProblem {
     EngineProblem { state: "not tested", problem: problem.to_owned(), hint: None, version }
 }
 
-fn around(loaded: &LoadedConfig) -> Vec<DraftBypass> {
-    ways_around(Path::new("."), loaded.environment.get("HOME").map(Path::new))
+fn draft_bypasses(loaded: &LoadedConfig) -> Vec<DraftBypass> {
+    find_bypasses(Path::new("."), loaded.environment.get("HOME").map(Path::new))
 }
 
-fn warn_of(around: &[DraftBypass]) {
-    for DraftBypass { file, server } in around {
-        let (file, server) = (file.display().to_string(), shown_line(server));
-        let file = shown_line(&file);
+fn warn_of(draft_bypasses: &[DraftBypass]) {
+    for DraftBypass { file, server } in draft_bypasses {
+        let (file, server) = (file.display().to_string(), sanitize_line(server));
+        let file = sanitize_line(&file);
         terminal::note(&format!(
             "{YELLOW}warning: {file} also lists `{server}`, which lets an agent bypass drafts{YELLOW:#}\n"
         ));
@@ -325,23 +332,23 @@ fn engine_row(checked: &EngineCheck) -> EngineRow {
             self_tests: Some(report.self_tests.clone()),
             faults: Some(report.faults()),
             held_by: Some(report.held_by.clone()),
-            limits_not_held: Some(not_held(report)),
+            limits_not_held: Some(unenforced_limits(report)),
             start_ms: Some(report.start_ms),
             run_ms: Some(report.run_ms),
             advice: advice(report),
             problem: None,
         },
-        Err(untried) => EngineRow {
+        Err(not_tested) => EngineRow {
             engine,
-            problem: Some(untried.problem.clone()),
-            version: untried.version.clone(),
-            advice: untried.hint.clone(),
+            problem: Some(not_tested.problem.clone()),
+            version: not_tested.version.clone(),
+            advice: not_tested.hint.clone(),
             ..EngineRow::default()
         },
     }
 }
 
-fn not_held(report: &ProbeReport) -> Vec<moothall_core::sandbox::LimitName> {
+fn unenforced_limits(report: &ProbeReport) -> Vec<moothall_core::sandbox::LimitName> {
     moothall_core::sandbox::LimitName::ALL
         .into_iter()
         .filter(|limit| !report.held_by.contains_key(limit))
@@ -388,12 +395,12 @@ fn table(checked: &[EngineCheck], chosen: Option<&ProbedEngine>, images: &[Strin
                     report.class,
                     report.start_ms,
                     report.run_ms,
-                    shown_line(&report.version),
+                    sanitize_line(&report.version),
                 );
                 for fault in faults {
                     let _ = writeln!(text, "{:10}{YELLOW}failed: {fault}{YELLOW:#}", "");
                 }
-                let open = not_held(report);
+                let open = unenforced_limits(report);
                 if !open.is_empty() {
                     let open: Vec<String> = open.iter().map(ToString::to_string).collect();
                     let _ = writeln!(
@@ -404,18 +411,18 @@ fn table(checked: &[EngineCheck], chosen: Option<&ProbedEngine>, images: &[Strin
                     );
                 }
                 if let Some(warning) = version_warning(name.as_str(), &report.version) {
-                    let warning = shown_line(&warning);
+                    let warning = sanitize_line(&warning);
                     let _ = writeln!(text, "{:10}{YELLOW}{warning}{YELLOW:#}", "");
                 }
                 if let Some(advice) = class_advice(report.class) {
                     let _ = writeln!(text, "{:10}{DIM}{advice}{DIM:#}", "");
                 }
             }
-            Err(untried) => {
-                let (state, problem) = (untried.state, shown_line(&untried.problem));
+            Err(not_tested) => {
+                let (state, problem) = (not_tested.state, sanitize_line(&not_tested.problem));
                 let _ = writeln!(text, "{name:8}  {:13}  {YELLOW}{state}{YELLOW:#}", "-");
                 let _ = writeln!(text, "{:10}{problem}", "");
-                if let Some(hint) = &untried.hint {
+                if let Some(hint) = &not_tested.hint {
                     let _ = writeln!(text, "{:10}hint: {hint}", "");
                 }
             }

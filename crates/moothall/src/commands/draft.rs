@@ -42,7 +42,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &DraftCommandArgs) -> anyhow::Resul
                 "line_count": text.lines().count(),
                 "state": draft.state,
             });
-            say(json, &report, &format!("{}\n", draft.id))
+            print_report(json, &report, &format!("{}\n", draft.id))
         }
         DraftCommand::Read { draft } => {
             let (draft, text) = store.read(&worker, id_of(draft)?).map_err(failed)?;
@@ -54,15 +54,15 @@ pub(crate) fn run(global: &GlobalArgs, args: &DraftCommandArgs) -> anyhow::Resul
             let report = json!({
                 "content": text, "line_count": lines, "hash": draft.head(), "state": draft.state,
             });
-            say(json, &report, "")
+            print_report(json, &report, "")
         }
         DraftCommand::Write(args) => {
             let if_match = args.if_match.as_deref().map(hash).transpose()?;
-            written(store, &worker, json, &args.draft, edit_of(args)?, if_match)
+            write_draft(store, &worker, json, &args.draft, edit_of(args)?, if_match)
         }
         DraftCommand::Edit { draft, old, new } => {
             let edit = DraftEdit::Replace { old: old.clone(), new: new.clone() };
-            written(store, &worker, json, draft, edit, None)
+            write_draft(store, &worker, json, draft, edit, None)
         }
         DraftCommand::Check { drafts } => {
             let judged = store.check(&worker, &ids_of(drafts)?).map_err(failed)?;
@@ -74,8 +74,8 @@ pub(crate) fn run(global: &GlobalArgs, args: &DraftCommandArgs) -> anyhow::Resul
             });
             let mut text = super::review::painted(&judged.diff);
             text.push_str(&verdict_text(&judged.verdict));
-            text.push_str(&looked_text(&judged));
-            say(json, &report, &text)?;
+            text.push_str(&check_text(&judged));
+            print_report(json, &report, &text)?;
             Ok(exit_of(judged.verdict.action))
         }
         DraftCommand::Submit { drafts, summary } => {
@@ -83,30 +83,34 @@ pub(crate) fn run(global: &GlobalArgs, args: &DraftCommandArgs) -> anyhow::Resul
         }
         DraftCommand::Status { draft } => {
             let draft = store.status(&worker, id_of(draft)?).map_err(failed)?;
-            say(json, &report_of(&draft), &status_text(&draft))
+            print_report(json, &report_of(&draft), &status_text(&draft))
         }
         DraftCommand::List { all } => {
             let listed = store.list(&worker).map_err(failed)?;
             let shown: Vec<Draft> =
                 listed.into_iter().filter(|one| *all || one.state.is_open()).collect();
             let report = json!({ "drafts": shown.iter().map(report_of).collect::<Vec<_>>() });
-            say(json, &report, &list_text(&shown))
+            print_report(json, &report, &list_text(&shown))
         }
         DraftCommand::Discard { draft } => {
             let draft = store.discard(&worker, id_of(draft)?).map_err(failed)?;
-            say(json, &report_of(&draft), &format!("{} is {}\n", draft.id, draft.state.word()))
+            print_report(
+                json,
+                &report_of(&draft),
+                &format!("{} is {}\n", draft.id, draft.state.as_str()),
+            )
         }
         DraftCommand::Rebase { draft } => {
             let (draft, clean) = store.rebase(&worker, id_of(draft)?).map_err(failed)?;
             let mut report = report_of(&draft);
             report["clean"] = clean.into();
-            let words = match clean {
+            let message = match clean {
                 true => "merged; submit the draft again\n",
                 false => {
                     "merged with conflict markers; resolve them, then submit the draft again\n"
                 }
             };
-            say(json, &report, words)
+            print_report(json, &report, message)
         }
         DraftCommand::Import { file, task, path, submit: at_once } => {
             let text = text_of(file)?;
@@ -117,17 +121,17 @@ pub(crate) fn run(global: &GlobalArgs, args: &DraftCommandArgs) -> anyhow::Resul
                 return submit(store, &worker, json, &ids, summary);
             }
             let report = json!({ "drafts": drafts.iter().map(report_of).collect::<Vec<_>>() });
-            say(json, &report, &list_text(&drafts))
+            print_report(json, &report, &list_text(&drafts))
         }
         DraftCommand::Undo { draft } => {
             let drafts = store.undo(&opened.person(None)?, id_of(draft)?).map_err(failed)?;
             let undone = drafts.iter().all(|draft| draft.state == DraftState::Reverted);
             let report = json!({ "drafts": drafts.iter().map(report_of).collect::<Vec<_>>() });
-            let words = match undone {
+            let message = match undone {
                 true => format!("{GREEN}undone{GREEN:#}\n"),
                 false => "not undone: a file changed after the draft was applied\n".to_owned(),
             };
-            say(json, &report, &words)?;
+            print_report(json, &report, &message)?;
             Ok(if undone { CliExit::Fine } else { CliExit::VerdictNegative })
         }
         DraftCommand::Purge { yes } => {
@@ -137,7 +141,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &DraftCommandArgs) -> anyhow::Resul
                     .into());
             }
             let blobs = store.purge(&opened.person(None)?).map_err(failed)?;
-            say(
+            print_report(
                 json,
                 &json!({ "removed": blobs }),
                 &format!("removed {blobs} stored file versions\n"),
@@ -146,7 +150,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &DraftCommandArgs) -> anyhow::Resul
     }
 }
 
-fn written(
+fn write_draft(
     store: &DraftStore,
     worker: &DraftCaller,
     json: bool,
@@ -163,7 +167,7 @@ fn written(
         "revision": draft.revision,
         "state": draft.state,
     });
-    say(json, &report, &format!("revision {} of {}\n", draft.revision, draft.path))
+    print_report(json, &report, &format!("revision {} of {}\n", draft.revision, draft.path))
 }
 
 fn submit(
@@ -192,7 +196,7 @@ fn submit(
         "drafts": submitted.drafts.iter().map(report_of).collect::<Vec<_>>(),
     });
     let mut text = verdict_text(verdict);
-    text.push_str(&looked_text(&submitted.judged));
+    text.push_str(&check_text(&submitted.judged));
     let _ = match state {
         DraftState::Applied => writeln!(text, "{GREEN}applied{GREEN:#}"),
         DraftState::Escalated => writeln!(
@@ -204,9 +208,9 @@ fn submit(
             text,
             "{YELLOW}conflict{YELLOW:#}: the file has changed; merge it with `moothall draft rebase`"
         ),
-        other => writeln!(text, "{}: fix the draft and submit it again", other.word()),
+        other => writeln!(text, "{}: fix the draft and submit it again", other.as_str()),
     };
-    say(json, &report, &text)?;
+    print_report(json, &report, &text)?;
     Ok(match state {
         DraftState::Applied => CliExit::Fine,
         DraftState::Escalated => CliExit::NeedsPerson,
@@ -215,16 +219,16 @@ fn submit(
 }
 
 /// Output of failed checks, and concerns of the reviewing model.
-fn looked_text(judged: &GateReport) -> String {
+fn check_text(judged: &GateReport) -> String {
     let mut text = String::new();
     for check in judged.checks.iter().filter(|check| !check.passed) {
-        let _ = writeln!(text, "{DIM}check `{}`:{DIM:#}", text::shown_line(&check.id));
+        let _ = writeln!(text, "{DIM}check `{}`:{DIM:#}", text::sanitize_line(&check.id));
         for line in check.output.lines() {
-            let _ = writeln!(text, "  {DIM}{}{DIM:#}", text::shown_line(line));
+            let _ = writeln!(text, "  {DIM}{}{DIM:#}", text::sanitize_line(line));
         }
     }
     for doubt in &judged.doubts {
-        let why = text::shown_line(&doubt.why);
+        let why = text::sanitize_line(&doubt.why);
         let _ = writeln!(text, "{DIM}model review: {why}{DIM:#}");
     }
     text
@@ -276,7 +280,7 @@ pub(crate) fn exit_of(action: GateAction) -> CliExit {
     }
 }
 
-pub(crate) fn say(as_json: bool, report: &Value, text: &str) -> anyhow::Result<CliExit> {
+pub(crate) fn print_report(as_json: bool, report: &Value, text: &str) -> anyhow::Result<CliExit> {
     match as_json {
         true => terminal::print(&format!("{report:#}\n"))?,
         false => terminal::print(text)?,
@@ -314,7 +318,7 @@ pub(crate) fn verdict_text(verdict: &GateDecision) -> String {
         let _ = writeln!(
             text,
             "  {YELLOW}{:<8}{YELLOW:#} {:<24} {}{line}  {}",
-            one.action.word(),
+            one.action.as_str(),
             one.rule.name(),
             display::line(one.path.as_str()),
             one.message
@@ -327,7 +331,7 @@ fn status_text(draft: &Draft) -> String {
     let mut text = format!(
         "{BOLD}{}{BOLD:#}  {}  {}  revision {}\n",
         draft.id,
-        draft.state.word(),
+        draft.state.as_str(),
         display::line(draft.path.as_str()),
         draft.revision
     );
@@ -338,7 +342,7 @@ fn status_text(draft: &Draft) -> String {
         let _ = writeln!(
             text,
             "  {:<8} {:<24} {path}{line}  {}",
-            one.action.word(),
+            one.action.as_str(),
             one.rule.name(),
             one.message
         );
@@ -360,7 +364,7 @@ pub(crate) fn list_text(drafts: &[Draft]) -> String {
     }
     let mut text = format!("{BOLD}{:<36}  {:<9}  {:<20}  file{BOLD:#}\n", "draft", "state", "task");
     for draft in drafts {
-        let (id, state) = (draft.id.to_string(), draft.state.word());
+        let (id, state) = (draft.id.to_string(), draft.state.as_str());
         let task = display::cut(draft.task.as_str(), 20);
         let path = display::line(draft.path.as_str());
         let _ = writeln!(text, "{id:<36}  {state:<9}  {task:<20}  {path}");

@@ -13,7 +13,7 @@ use moothall_models::RunLedger;
 
 use self::report::EditReport;
 use super::draft::store::open_with_view;
-use super::resumable_run::{ResumableRun, refuse_if_over, unlocked};
+use super::resumable_run::{ResumableRun, lock_error, refuse_if_ended};
 use super::run::{RunOutputMode, RunProgressView, drive};
 use super::runtime;
 use crate::args::{EditCommandArgs, GlobalArgs, ResumeArgs, WorkspaceFlags};
@@ -39,12 +39,12 @@ pub(crate) fn run(global: &GlobalArgs, args: &EditCommandArgs) -> anyhow::Result
         budget_micro_usd: args.calls.budget,
         budget_tokens: args.calls.budget_tokens,
         base_url: args.model.base_url.clone(),
-        record: files::whole(args.calls.replies.record.as_deref())?,
-        replay: files::whole(args.calls.replies.replay.as_deref())?,
+        record: files::absolute_path(args.calls.replies.record.as_deref())?,
+        replay: files::absolute_path(args.calls.replies.replay.as_deref())?,
         ..RunSettings::default()
     };
     let task = args.task.as_deref();
-    let task = files::words_or_stdin(task, "task", TASK_HINT, MAX_TASK_BYTES)?;
+    let task = files::argument_or_stdin(task, "task", TASK_HINT, MAX_TASK_BYTES)?;
     let context = launch::context(global.config.as_deref(), &settings, args.model.model.as_ref())?;
     logging::start(&context.loaded.resolved.config.log, global.verbose);
     let spec = edit_spec(&context, args, task, settings)?;
@@ -63,15 +63,15 @@ pub(crate) fn run(global: &GlobalArgs, args: &EditCommandArgs) -> anyhow::Result
         let local = RunStore::open(&context.loaded).await?;
         let new = prepared.new_run(None)?;
         let run_id = new.run_id.clone();
-        let _lock = local.lock(&run_id).await.map_err(unlocked)?;
-        local.store.create_run(new).await.map_err(run_store::broken)?;
+        let _lock = local.lock(&run_id).await.map_err(lock_error)?;
+        local.store.create_run(new).await.map_err(run_store::store_error)?;
         let ledger = RunLedger::new(context.budget());
         let run = EditRun { context: &context, prepared: &prepared, spec: &spec, local: &local };
         run.conclude(&run_id, ledger, &files, audience).await
     })
 }
 
-pub(crate) fn go_on(
+pub(crate) fn resume(
     global: &GlobalArgs,
     args: &ResumeArgs,
     found: &ResumableRun,
@@ -86,10 +86,10 @@ pub(crate) fn go_on(
 
     runtime.block_on(async {
         let prepared = PreparedRun::open(&context, RunSpec::Edit(spec.clone())).await?;
-        let _lock = local.lock(&row.run_id).await.map_err(unlocked)?;
+        let _lock = local.lock(&row.run_id).await.map_err(lock_error)?;
         // Read again: the run may have ended while this process waited for the lock.
         let row = local.find(row.run_id.as_str()).await?;
-        refuse_if_over(&row)?;
+        refuse_if_ended(&row)?;
         let ledger = RunLedger::resume(context.budget(), row.spent.unwrap_or_default());
         let run = EditRun { context: &context, prepared: &prepared, spec, local };
         run.conclude(&row.run_id, ledger, &files, audience).await
@@ -111,7 +111,7 @@ fn edit_spec(
     input.files = paths.map_err(|fault| CliError::usage(fault.to_string()))?;
     let card = context.catalog.card(&input.model);
     input.max_tokens = input.max_tokens.min(card.max_output.unwrap_or(u32::MAX));
-    let workspace = files::whole(Some(&args.path))?.unwrap_or_else(|| args.path.clone());
+    let workspace = files::absolute_path(Some(&args.path))?.unwrap_or_else(|| args.path.clone());
     let spec = EditSpec { input, workspace, worker: args.worker.clone(), settings };
     // Reject an invalid spec before anything is created.
     launch::workflow(&RunSpec::Edit(spec.clone()))?;
@@ -137,9 +137,11 @@ impl EditRun<'_> {
         let Self { context, prepared, spec, local } = self;
         let view = Arc::new(Mutex::new(RunProgressView::new(audience)));
         let ended = drive(prepared, local, run_id, ledger, &view).await;
-        let news = ended.as_ref().map_or(Some(RunNotification::Failed), RunNotification::of);
-        notify::conclude(&context.loaded, run_id, news, ended, async |ended| {
-            let record = RunRecord::read(&*local.store, run_id).await.map_err(run_store::broken)?;
+        let notification =
+            ended.as_ref().map_or(Some(RunNotification::Failed), RunNotification::of);
+        notify::report_and_notify(&context.loaded, run_id, notification, ended, async |ended| {
+            let record =
+                RunRecord::read(&*local.store, run_id).await.map_err(run_store::store_error)?;
             let saved =
                 files.events.as_deref().map_or(Ok(()), |path| files::write_events(path, &record));
             let saved = saved.and_then(|()| match (&files.receipt, record.receipt()) {
@@ -149,7 +151,7 @@ impl EditRun<'_> {
             let report = EditReport { context, spec, record: &record, ended: &ended };
             // The result is reported even if files cannot be written, because it is paid for.
             match (report.print(audience), saved) {
-                (told, Ok(())) => told,
+                (printed, Ok(())) => printed,
                 (Ok(_), Err(unsaved)) => Err(unsaved),
                 (Err(error), Err(unsaved)) => {
                     terminal::show_error(&unsaved.into());

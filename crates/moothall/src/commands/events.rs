@@ -18,7 +18,7 @@ use crate::{config, logging};
 const PAGE: u32 = 500;
 
 /// Polling interval of `--follow`; the events may come from another process.
-const LOOK_AGAIN: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 pub(crate) fn run(global: &GlobalArgs, args: &EventsArgs) -> anyhow::Result<CliExit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
@@ -37,22 +37,22 @@ async fn print_all(store: &dyn Store, run_id: &RunId, args: &EventsArgs) -> anyh
     let mut after = args.from - 1;
     loop {
         // The state is read before the events, so that events written in between are not missed.
-        let row = store.run(run_id).await.map_err(run_store::broken)?;
+        let row = store.run(run_id).await.map_err(run_store::store_error)?;
         let is_over = row.is_none_or(|row| row.state.is_terminal());
         loop {
-            let events = store.events(run_id, after, PAGE).await.map_err(run_store::broken)?;
+            let events = store.events(run_id, after, PAGE).await.map_err(run_store::store_error)?;
             let Some(last) = events.last() else { break };
             after = last.seq;
             let lines: Result<String, serde_json::Error> =
                 events.iter().map(|event| line(run_id, event, args.json)).collect();
-            if terminal::print_on(&lines?)? == StdoutState::Gone {
+            if terminal::print_or_closed(&lines?)? == StdoutState::Closed {
                 return Ok(());
             }
         }
         if is_over || !args.follow {
             return Ok(());
         }
-        tokio::time::sleep(LOOK_AGAIN).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 

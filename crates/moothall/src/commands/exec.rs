@@ -42,7 +42,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &ExecArgs) -> anyhow::Result<CliExi
         Some(folder) => artifacts::write(folder, &files)?,
         None => WrittenFiles::default(),
     };
-    written.note_left_out();
+    written.report_skipped();
     if args.json {
         print_json(&execution, &written)?;
     } else {
@@ -113,7 +113,7 @@ impl OutputListener for ProgramOutputPrinter {
     fn stdout(&mut self, bytes: &[u8]) {
         let mut out = std::io::stdout().lock();
         let _ = match std::io::stdout().is_terminal() {
-            true => out.write_all(text::shown(&String::from_utf8_lossy(bytes)).as_bytes()),
+            true => out.write_all(text::sanitize(&String::from_utf8_lossy(bytes)).as_bytes()),
             false => out.write_all(bytes),
         }
         .and_then(|()| out.flush());
@@ -122,7 +122,7 @@ impl OutputListener for ProgramOutputPrinter {
     fn stderr(&mut self, bytes: &[u8]) {
         let mut err = std::io::stderr().lock();
         let _ = match std::io::stderr().is_terminal() {
-            true => err.write_all(text::shown(&String::from_utf8_lossy(bytes)).as_bytes()),
+            true => err.write_all(text::sanitize(&String::from_utf8_lossy(bytes)).as_bytes()),
             false => err.write_all(bytes),
         };
     }
@@ -134,11 +134,11 @@ fn note(args: &ExecArgs, execution: &SandboxExecution, files: &WrittenFiles) {
         "{DIM}{} · {} on {} · image {}{DIM:#}\n",
         execution.exit,
         attestation.class,
-        text::shown_line(&attestation.engine),
+        text::sanitize_line(&attestation.engine),
         attestation.image,
     ));
     if let Some(warning) = version_warning_of(attestation) {
-        let warning = text::shown_line(&warning);
+        let warning = text::sanitize_line(&warning);
         terminal::note(&format!("{YELLOW}{warning}{YELLOW:#}\n"));
     }
     for stream in [(&execution.stdout, "output"), (&execution.stderr, "error output")] {
@@ -150,7 +150,7 @@ fn note(args: &ExecArgs, execution: &SandboxExecution, files: &WrittenFiles) {
         }
     }
     for left in &execution.left_behind {
-        let left = text::shown_line(left);
+        let left = text::sanitize_line(left);
         terminal::note(&format!("{YELLOW}not collected: {left}{YELLOW:#}\n"));
     }
     for path in &files.written {
@@ -168,13 +168,14 @@ fn version_warning_of(attestation: &SandboxAttestation) -> Option<String> {
 fn print_json(execution: &SandboxExecution, files: &WrittenFiles) -> anyhow::Result<()> {
     let mut report = serde_json::to_value(execution)?;
     if let Some(fields) = report.as_object_mut() {
-        fields.insert("limits_not_held".to_owned(), json!(execution.attestation.not_held()));
+        fields
+            .insert("limits_not_held".to_owned(), json!(execution.attestation.unenforced_limits()));
         fields.insert(
             "warnings".to_owned(),
             json!(Vec::from_iter(version_warning_of(&execution.attestation))),
         );
         fields.insert("written".to_owned(), json!(files.written));
-        fields.insert("not_written".to_owned(), json!(files.left_out));
+        fields.insert("not_written".to_owned(), json!(files.skipped));
     }
     terminal::print(&format!("{report:#}\n"))?;
     Ok(())

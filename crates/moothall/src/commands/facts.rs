@@ -9,7 +9,7 @@ use moothall_core::evidence::{
     CompanyProfile, DataCheck, Evidence, FactRow, FactSheet, FilingEvent, FiscalPeriod, Ticker,
 };
 use moothall_core::report::csv_line;
-use moothall_core::text::shown_line;
+use moothall_core::text::sanitize_line;
 use moothall_sources::DocumentFolder;
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ Figures are XBRL values as filed and are not audited here; check the filings.";
 /// Years in the table.
 const YEARS: i32 = 5;
 /// Limit for the checks of each kind; JSON contains all.
-const MOST_CHECKS: usize = 8;
+const MAX_CHECKS: usize = 8;
 
 pub(crate) fn run(global: &GlobalArgs, args: &FactsCommandArgs) -> anyhow::Result<CliExit> {
     let evidence = gather(global, Some(&args.ticker), None, &args.evidence)?;
@@ -66,7 +66,7 @@ pub(crate) fn gather(
         documents: files.map(DocumentFolder::label),
         news: None,
     };
-    let work = gathered(&loaded, &request, files, flags.offline.as_deref());
+    let work = gather_evidence(&loaded, &request, files, flags.offline.as_deref());
     match block_on(work)? {
         InterruptibleResult::Done(evidence) => Ok(evidence?),
         InterruptibleResult::Cancelled => {
@@ -75,7 +75,7 @@ pub(crate) fn gather(
     }
 }
 
-pub(crate) async fn gathered(
+pub(crate) async fn gather_evidence(
     loaded: &LoadedConfig,
     request: &GatherRequest,
     files: Option<&Path>,
@@ -110,16 +110,16 @@ pub(crate) const FICTION: &str = "this company does not exist; its sample filing
 
 fn page(evidence: &Evidence, sheet: &FactSheet) -> String {
     let company = &evidence.company;
-    let mut text = format!("{BOLD}{}{BOLD:#}  {}\n", shown_line(&company.name), symbol(company));
+    let mut text = format!("{BOLD}{}{BOLD:#}  {}\n", sanitize_line(&company.name), symbol(company));
     if company.fictional {
         let _ = writeln!(text, "{YELLOW}fictional{YELLOW:#}    {FICTION}");
     }
-    for (name, words) in header(evidence, sheet) {
+    for (name, value) in header(evidence, sheet) {
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "{name:<12} {}", shown_line(&words));
+        let _ = writeln!(text, "{name:<12} {}", sanitize_line(&value));
     }
     for warning in evidence.warnings() {
-        let _ = writeln!(text, "{YELLOW}warning{YELLOW:#}      {}", shown_line(&warning));
+        let _ = writeln!(text, "{YELLOW}warning{YELLOW:#}      {}", sanitize_line(&warning));
     }
     text.push('\n');
     text.push_str(&table(sheet));
@@ -155,7 +155,7 @@ fn header(evidence: &Evidence, sheet: &FactSheet) -> Vec<(&'static str, String)>
         lines.push(("passages T0", format!("{count} from {form} {accession}")));
     }
     lines.extend(evidence.missing.iter().map(|missing| ("missing", missing.clone())));
-    lines.extend(sheet.gap_words().map(|gaps| ("gaps", gaps)));
+    lines.extend(sheet.missing_values().map(|gaps| ("gaps", gaps)));
     lines.extend(checks(sheet).into_iter().map(|check| ("check", check)));
     lines
 }
@@ -189,7 +189,7 @@ fn checks(sheet: &FactSheet) -> Vec<String> {
         .collect();
     let mut shown = Vec::new();
     for mut lines in others.into_values().chain([restated]) {
-        let more = lines.len().saturating_sub(MOST_CHECKS);
+        let more = lines.len().saturating_sub(MAX_CHECKS);
         // Keep the newest periods, which come last.
         shown.extend(lines.drain(more..));
         if more > 0 {
@@ -204,7 +204,7 @@ fn table(sheet: &FactSheet) -> String {
     let written = sheet.table(u64::MAX);
     let cells = |line: &str| -> Vec<String> {
         let inner = line.trim().trim_start_matches('|').trim_end_matches('|');
-        inner.split('|').map(|cell| shown_line(cell.trim())).collect()
+        inner.split('|').map(|cell| sanitize_line(cell.trim())).collect()
     };
     let is_rule = |line: &str| line.starts_with("|---");
     let rows: Vec<Vec<String>> =
@@ -217,7 +217,7 @@ fn table(sheet: &FactSheet) -> String {
     let mut text = String::new();
     // The first line names the company, which is already shown above.
     for legend in written.lines().skip(1).take_while(|line| !line.starts_with('|')) {
-        let _ = writeln!(text, "{DIM}{}{DIM:#}", shown_line(legend));
+        let _ = writeln!(text, "{DIM}{}{DIM:#}", sanitize_line(legend));
     }
     for (at, row) in rows.iter().enumerate() {
         let mut line = String::new();

@@ -33,12 +33,12 @@ pub(crate) fn of_pause(
     failure: &ModelFailure,
     run_id: &RunId,
 ) -> CliError {
-    let id = run_store::short(run_id);
-    let words = format!("run {id} is paused: {model} did not answer ({failure})");
-    let go_on = format!("continue with `moothall resume {id}`");
-    CliError::new(CliExit::Failed, words).with_hint(match hint(context, model, failure) {
-        Some(cure) => format!("{cure}; then {go_on}"),
-        None => go_on,
+    let id = run_store::short_id(run_id);
+    let message = format!("run {id} is paused: {model} did not answer ({failure})");
+    let resume_hint = format!("continue with `moothall resume {id}`");
+    CliError::new(CliExit::Failed, message).with_hint(match hint(context, model, failure) {
+        Some(fix) => format!("{fix}; then {resume_hint}"),
+        None => resume_hint,
     })
 }
 

@@ -2,7 +2,7 @@
 
 mod bundle;
 
-use moothall_core::text::{shown, shown_line};
+use moothall_core::text::{sanitize, sanitize_line};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -30,7 +30,7 @@ const SHORT_DIGEST: usize = 12;
 pub(crate) fn run(global: &GlobalArgs, command: &ImageCommand) -> anyhow::Result<CliExit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
-    let store = ImageStore::at(loaded.places.folders.images());
+    let store = ImageStore::at(loaded.locations.folders.images());
     match command {
         ImageCommand::Build(args) => build(&store, args),
         ImageCommand::List(args) => list(&store, args),
@@ -46,11 +46,11 @@ fn build(store: &ImageStore, args: &ImageBuildArgs) -> anyhow::Result<CliExit> {
         if args.force { ExistingImagePolicy::Replace } else { ExistingImagePolicy::Keep };
     let work = async {
         let mut done = Vec::new();
-        let mut builder = ImageBuilder::new(store, options(&args.mirror)?, tell).await?;
+        let mut builder = ImageBuilder::new(store, options(&args.mirror)?, print_progress).await?;
         for recipe in &recipes {
-            let begun = Instant::now();
+            let started = Instant::now();
             let built = builder.build(recipe, existing).await?;
-            tell_built(recipe, &built, begun.elapsed().as_secs_f64());
+            print_built(recipe, &built, started.elapsed().as_secs_f64());
             done.push(built);
         }
         Ok(done)
@@ -73,8 +73,8 @@ fn build(store: &ImageStore, args: &ImageBuildArgs) -> anyhow::Result<CliExit> {
 }
 
 fn list(store: &ImageStore, args: &ImageListArgs) -> anyhow::Result<CliExit> {
-    let listed = store.list().map_err(words)?;
-    let older = store.untagged().map_err(words)?;
+    let listed = store.list().map_err(image_error)?;
+    let older = store.untagged().map_err(image_error)?;
     if args.json {
         let row = |listed: &ImageListing| match &listed.image {
             Ok(image) => {
@@ -105,7 +105,7 @@ fn list(store: &ImageStore, args: &ImageListArgs) -> anyhow::Result<CliExit> {
             Ok(image) => writeln!(
                 text,
                 "{BOLD}{name:<8}{BOLD:#}  {}  {:>9}  {:>3} packages  {DIM}{}{DIM:#}",
-                short(image),
+                short_digest(image),
                 megabytes(image.bytes),
                 image.packages.len(),
                 built.map_or_else(String::new, age),
@@ -113,7 +113,7 @@ fn list(store: &ImageStore, args: &ImageListArgs) -> anyhow::Result<CliExit> {
             Err(error) => writeln!(
                 text,
                 "{BOLD}{name:<8}{BOLD:#}  {YELLOW}{}{YELLOW:#}",
-                shown_line(&error.to_string())
+                sanitize_line(&error.to_string())
             ),
         };
     }
@@ -131,7 +131,7 @@ fn list(store: &ImageStore, args: &ImageListArgs) -> anyhow::Result<CliExit> {
 fn verify(store: &ImageStore, args: &ImageVerifyArgs) -> anyhow::Result<CliExit> {
     let names: Vec<String> = match &args.name {
         Some(name) => vec![name.clone()],
-        None => store.list().map_err(words)?.into_iter().map(|listed| listed.name).collect(),
+        None => store.list().map_err(image_error)?.into_iter().map(|listed| listed.name).collect(),
     };
     if names.is_empty() {
         return Err(CliError::usage("no images to verify")
@@ -140,7 +140,7 @@ fn verify(store: &ImageStore, args: &ImageVerifyArgs) -> anyhow::Result<CliExit>
     }
     let mut checked = Vec::new();
     for name in &names {
-        let problems = store.verify(name).map_err(words)?;
+        let problems = store.verify(name).map_err(image_error)?;
         if !args.json {
             show_problems(name, &problems)?;
         }
@@ -149,7 +149,8 @@ fn verify(store: &ImageStore, args: &ImageVerifyArgs) -> anyhow::Result<CliExit>
     if args.rebuild {
         let recipes = recipes(&names)?;
         let work = async {
-            let mut builder = ImageBuilder::new(store, options(&args.mirror)?, tell).await?;
+            let mut builder =
+                ImageBuilder::new(store, options(&args.mirror)?, print_progress).await?;
             for (recipe, (_, _, rebuilt)) in recipes.iter().zip(&mut checked) {
                 *rebuilt = Some(builder.rebuild(recipe).await?);
             }
@@ -172,7 +173,7 @@ fn verify(store: &ImageStore, args: &ImageVerifyArgs) -> anyhow::Result<CliExit>
     } else {
         for (name, _, rebuilt) in &checked {
             if let Some(rebuilt) = rebuilt {
-                terminal::print(&format!("{}\n", rebuilt_words(name, rebuilt)))?;
+                terminal::print(&format!("{}\n", rebuilt_line(name, rebuilt)))?;
             }
         }
     }
@@ -190,7 +191,7 @@ fn show_problems(name: &str, problems: &[ImageProblem]) -> anyhow::Result<()> {
     }
     let mut text = format!("{YELLOW}{name} does not match its digest{YELLOW:#}\n");
     for problem in problems.iter().take(SHOWN) {
-        let _ = writeln!(text, "  {}", shown_line(&problem.to_string()));
+        let _ = writeln!(text, "  {}", sanitize_line(&problem.to_string()));
     }
     if problems.len() > SHOWN {
         let _ = writeln!(text, "  and {} more", problems.len() - SHOWN);
@@ -203,7 +204,7 @@ fn show_problems(name: &str, problems: &[ImageProblem]) -> anyhow::Result<()> {
 fn recipes(names: &[String]) -> Result<Vec<ImageRecipe>, CliError> {
     let all: Vec<String> = ImageRecipe::names().map(str::to_owned).collect();
     let names = if names.is_empty() { &all } else { names };
-    names.iter().map(|name| ImageRecipe::named(name).map_err(words)).collect()
+    names.iter().map(|name| ImageRecipe::named(name).map_err(image_error)).collect()
 }
 
 fn options(mirrors: &[String]) -> Result<BuildOptions, SandboxError> {
@@ -222,7 +223,7 @@ fn interruptible<T>(work: impl Future<Output = Result<T, SandboxError>>) -> Resu
         terminal::note("\n");
     }
     match done {
-        InterruptibleResult::Done(done) => done.map_err(words),
+        InterruptibleResult::Done(done) => done.map_err(image_error),
         InterruptibleResult::Cancelled => {
             Err(CliError::new(CliExit::Cancelled, "cancelled; the unfinished build was removed"))
         }
@@ -233,7 +234,7 @@ fn interruptible<T>(work: impl Future<Output = Result<T, SandboxError>>) -> Resu
 static LINE_IS_OPEN: AtomicBool = AtomicBool::new(false);
 
 /// Prints the progress of build steps to standard error.
-fn tell(progress: BuildProgress<'_>) {
+fn print_progress(progress: BuildProgress<'_>) {
     LINE_IS_OPEN.store(matches!(progress, BuildProgress::Started(..)), Ordering::Relaxed);
     match progress {
         BuildProgress::Started(image, step) => {
@@ -252,7 +253,7 @@ fn tell(progress: BuildProgress<'_>) {
     }
 }
 
-fn tell_built(recipe: &ImageRecipe, built: &BuildOutcome, seconds: f64) {
+fn print_built(recipe: &ImageRecipe, built: &BuildOutcome, seconds: f64) {
     let (image, what) = match built {
         BuildOutcome::Kept(image) => (image, "already built from the same recipe".to_owned()),
         BuildOutcome::New(image) => (image, format!("built in {seconds:.0} s")),
@@ -261,7 +262,7 @@ fn tell_built(recipe: &ImageRecipe, built: &BuildOutcome, seconds: f64) {
         "{GREEN}{:<8}{GREEN:#}  {what}: {}, {}, {}\n",
         recipe.name,
         recipe.summary,
-        short(image),
+        short_digest(image),
         megabytes(image.bytes)
     ));
     if matches!(built, BuildOutcome::Kept(_)) {
@@ -290,24 +291,24 @@ fn rebuilt_json(rebuilt: &RebuildComparison) -> Value {
     }
 }
 
-fn rebuilt_words(name: &str, rebuilt: &RebuildComparison) -> String {
+fn rebuilt_line(name: &str, rebuilt: &RebuildComparison) -> String {
     match rebuilt {
         RebuildComparison::Same => {
             format!("{GREEN}ok{GREEN:#}  {name} is reproducible: a new build is identical")
         }
         RebuildComparison::OtherInputs(inputs) => format!(
             "cannot compare {name} with a new build because its inputs have changed:\n  {}",
-            shown_line(&inputs.join(", "))
+            sanitize_line(&inputs.join(", "))
         ),
         RebuildComparison::OtherBytes(files) => format!(
             "{YELLOW}{name} is not reproducible; files that differ in a new build:{YELLOW:#} {}",
-            shown_line(&files.join(", "))
+            sanitize_line(&files.join(", "))
         ),
     }
 }
 
 /// Adds a hint if the cause is known.
-fn words(error: SandboxError) -> CliError {
+fn image_error(error: SandboxError) -> CliError {
     let hint = match &error {
         SandboxError::Missing { program } => Some(match program.as_str() {
             "mmdebstrap" | "mksquashfs" | "apt-get" => {
@@ -331,7 +332,7 @@ fn words(error: SandboxError) -> CliError {
     };
     let mut message = error.to_string();
     if let Some(source) = std::error::Error::source(&error) {
-        message = format!("{message}: {}", shown(&source.to_string()));
+        message = format!("{message}: {}", sanitize(&source.to_string()));
     }
     let error = CliError::new(exit, message);
     match hint {
@@ -340,7 +341,7 @@ fn words(error: SandboxError) -> CliError {
     }
 }
 
-fn short(image: &SandboxImage) -> String {
+fn short_digest(image: &SandboxImage) -> String {
     image.sha256.to_string().chars().take(SHORT_DIGEST).collect()
 }
 

@@ -26,61 +26,63 @@ use crate::{isolation, logging};
 const TRIES: usize = 3;
 
 /// Provider name for the user's own server.
-const OWN: &str = "local";
+const OWN_PROVIDER: &str = "local";
 const OWN_ADDRESS: &str = "http://127.0.0.1:8080/v1";
 
 /// Image and time limit for the sandbox test.
 const IMAGE: &str = "python";
-const TRYING_OUT: Duration = Duration::from_secs(45);
+const SANDBOX_TEST_TIMEOUT: Duration = Duration::from_secs(45);
 
 pub(crate) fn run(global: &GlobalArgs, args: &InitArgs) -> anyhow::Result<CliExit> {
-    if !args.yes && !prompt::somebody_is_there() {
+    if !args.yes && !prompt::is_interactive() {
         return Err(CliError::usage("`moothall init` asks questions and needs a terminal")
             .with_hint("run it in a terminal, or accept all defaults with `--yes`")
             .into());
     }
     let context = CommandContext::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&context.loaded.resolved.config.log, global.verbose);
-    let own_file = context.loaded.places.folders.config.join(FILE_NAME);
+    let own_file = context.loaded.locations.folders.config.join(FILE_NAME);
     let file = global.config.clone().unwrap_or(own_file);
     let before = read(&file)?;
     let runtime = runtime()?;
     let demonstrate = runtime.block_on(async {
-        say(&format!("{BOLD}1 of 4  Model{BOLD:#}\n"));
+        show_text(&format!("{BOLD}1 of 4  Model{BOLD:#}\n"));
         let (model, base_url) = model(&context, args.yes).await?;
-        say(&format!("\n{BOLD}2 of 4  Contact address for the SEC{BOLD:#}\n"));
+        show_text(&format!("\n{BOLD}2 of 4  Contact address for the SEC{BOLD:#}\n"));
         let contact = contact(&context, args.yes).await?;
-        say(&format!("\n{BOLD}3 of 4  Sandboxes{BOLD:#}\n"));
-        this_machine(&context).await;
+        show_text(&format!("\n{BOLD}3 of 4  Sandboxes{BOLD:#}\n"));
+        test_sandboxes(&context).await;
         write(&file, &before, &InitAnswers { model: Some(model), base_url, contact }, args.yes).await?;
-        say(&format!("\n{BOLD}4 of 4  Demo{BOLD:#}\n"));
+        show_text(&format!("\n{BOLD}4 of 4  Demo{BOLD:#}\n"));
         if args.no_demo {
             return Ok(false);
         }
-        say("HLXI is a fictional company, and the demo model makes no API calls: this takes seconds and is free.\n");
+        show_text("HLXI is a fictional company, and the demo model makes no API calls: this takes seconds and is free.\n");
         match args.yes {
             true => Ok(true),
-            false => prompt::agreed_or_left("Run the demo now?").await.ok_or_else(left),
+            false => prompt::confirm_default_yes("Run the demo now?").await.ok_or_else(cancelled_error),
         }
     });
     drop(runtime);
     let demonstrate = demonstrate?;
-    let memo = context.loaded.places.folders.data.join("demonstration.md");
+    let memo = context.loaded.locations.folders.data.join("demonstration.md");
     if demonstrate {
-        demonstration(global, &memo)?;
-        say(&format!("\n{GREEN}Done.{GREEN:#} The memo of the demo: {}\n", memo.display()));
+        run_demo(global, &memo)?;
+        show_text(&format!("\n{GREEN}Done.{GREEN:#} The memo of the demo: {}\n", memo.display()));
     } else {
-        say("\nTo run the demo later: moothall consult HLXI --model demo\n");
+        show_text("\nTo run the demo later: moothall consult HLXI --model demo\n");
     }
-    say("For a real company: moothall consult AAPL --estimate   For all commands: moothall help\n");
+    show_text(
+        "For a real company: moothall consult AAPL --estimate   For all commands: moothall help\n",
+    );
     Ok(CliExit::Fine)
 }
 
-fn say(words: &str) {
-    terminal::show(words);
+fn show_text(text: &str) {
+    terminal::show(text);
 }
 
-fn left() -> CliError {
+fn cancelled_error() -> CliError {
     CliError::new(CliExit::Cancelled, "cancelled; changes that were already written are kept")
 }
 
@@ -90,22 +92,22 @@ async fn model(
     context: &CommandContext,
     yes: bool,
 ) -> Result<(ModelName, Option<String>), CliError> {
-    let demo = || ModelName::DEMO.parse::<ModelName>().map_err(broken);
+    let demo = || ModelName::DEMO.parse::<ModelName>().map_err(usage_error);
     // The configured model, else one with a key, else the demo model.
     let default = context.model(None).or_else(|_| demo())?;
     if yes {
-        say(&format!("{default}\n"));
+        show_text(&format!("{default}\n"));
         return Ok((default, None));
     }
-    say(&format!(
+    show_text(&format!(
         "  1  demo: scripted answers, no API key, network or cost\n  \
            2  your own server: llama.cpp, vLLM, LM Studio or another OpenAI-compatible server\n  \
            3  a provider; API keys are read from your environment and never saved:\n{}",
         keys(context)
     ));
     for _ in 0..TRIES {
-        let asked = format!("1, 2, 3 or provider/name [{default}] ");
-        let answer = prompt::asked(&asked).await.ok_or_else(left)?;
+        let prompt_text = format!("1, 2, 3 or provider/name [{default}] ");
+        let answer = prompt::ask_line(&prompt_text).await.ok_or_else(cancelled_error)?;
         match answer.as_str() {
             "" => return Ok((default, None)),
             "1" => return Ok((demo()?, None)),
@@ -116,14 +118,14 @@ async fn model(
             },
             named => match named.parse() {
                 Ok(model) => {
-                    say_where_the_key_is(context, &model);
+                    show_key_source(context, &model);
                     return Ok((model, None));
                 }
-                Err(error) => complain(&format!("{error}")),
+                Err(error) => show_invalid(&format!("{error}")),
             },
         }
     }
-    say(&format!("using {default}\n"));
+    show_text(&format!("using {default}\n"));
     Ok((default, None))
 }
 
@@ -143,23 +145,23 @@ fn keys(context: &CommandContext) -> String {
 }
 
 async fn own_server() -> Result<(ModelName, Option<String>), CliError> {
-    let asked = format!("Server URL [{OWN_ADDRESS}] ");
-    let mut address = prompt::asked(&asked).await.ok_or_else(left)?;
+    let prompt_text = format!("Server URL [{OWN_ADDRESS}] ");
+    let mut address = prompt::ask_line(&prompt_text).await.ok_or_else(cancelled_error)?;
     for _ in 1..TRIES {
         if address.is_empty() || is_usable(&address) {
             break;
         }
-        complain("a server URL starts with http:// or https:// and contains no password");
-        address = prompt::asked(&asked).await.ok_or_else(left)?;
+        show_invalid("a server URL starts with http:// or https:// and contains no password");
+        address = prompt::ask_line(&prompt_text).await.ok_or_else(cancelled_error)?;
     }
     if !is_usable(&address) {
         address = OWN_ADDRESS.to_owned();
     }
-    let name = prompt::asked("Model name on this server [default] ").await;
-    let name = name.ok_or_else(left)?;
+    let name = prompt::ask_line("Model name on this server [default] ").await;
+    let name = name.ok_or_else(cancelled_error)?;
     let name = if name.is_empty() { "default" } else { &name };
-    let model = format!("{OWN}/{name}").parse().map_err(broken)?;
-    say(&format!("{DIM}test it: moothall models --check {model}{DIM:#}\n"));
+    let model = format!("{OWN_PROVIDER}/{name}").parse().map_err(usage_error)?;
+    show_text(&format!("{DIM}test it: moothall models --check {model}{DIM:#}\n"));
     Ok((model, Some(address)))
 }
 
@@ -173,82 +175,84 @@ fn is_usable(address: &str) -> bool {
 }
 
 async fn provider(context: &CommandContext) -> Result<Option<ModelName>, CliError> {
-    let name = prompt::asked("Provider [anthropic] ").await.ok_or_else(left)?;
+    let name = prompt::ask_line("Provider [anthropic] ").await.ok_or_else(cancelled_error)?;
     let name = if name.is_empty() { "anthropic" } else { &name };
     let known = context.catalog.provider(name);
     let Some(model) = known.and_then(|provider| provider.default_model.as_deref()) else {
         let names: Vec<&str> = context.catalog.providers().map(|one| one.name.as_str()).collect();
-        complain(&format!("known providers: {}", names.join(", ")));
+        show_invalid(&format!("known providers: {}", names.join(", ")));
         return Ok(None);
     };
-    let model: ModelName = format!("{name}/{model}").parse().map_err(broken)?;
-    say_where_the_key_is(context, &model);
+    let model: ModelName = format!("{name}/{model}").parse().map_err(usage_error)?;
+    show_key_source(context, &model);
     Ok(Some(model))
 }
 
-fn say_where_the_key_is(context: &CommandContext, model: &ModelName) {
+fn show_key_source(context: &CommandContext, model: &ModelName) {
     let provider = model.provider();
     match (context.keys.source(provider), context.keys.hint(provider)) {
-        (Some(source), _) => say(&format!("{model}; the API key is read from {source}\n")),
+        (Some(source), _) => show_text(&format!("{model}; the API key is read from {source}\n")),
         // A local server needs no key.
-        (None, _) if provider == "ollama" => say(&format!("{model}\n")),
+        (None, _) if provider == "ollama" => show_text(&format!("{model}\n")),
         (None, Some(hint)) => {
-            say(&format!("{model}\n{YELLOW}no API key yet: {hint}{YELLOW:#}\n"));
+            show_text(&format!("{model}\n{YELLOW}no API key yet: {hint}{YELLOW:#}\n"));
         }
-        (None, None) => say(&format!("{model}\n")),
+        (None, None) => show_text(&format!("{model}\n")),
     }
 }
 
 /// Asks for the contact address in requests to the SEC.
 async fn contact(context: &CommandContext, yes: bool) -> Result<Option<String>, CliError> {
-    let there = context.loaded.resolved.config.evidence.contact.clone();
-    let shown = there.as_deref().unwrap_or("none");
-    say(
+    let current = context.loaded.resolved.config.evidence.contact.clone();
+    let shown = current.as_deref().unwrap_or("none");
+    show_text(
         "The SEC requires a contact address with every request for filings. Your address is sent to the SEC\n\
          only. Without it, you cannot analyze real companies.\n",
     );
     if yes {
-        say(&format!("{shown}\n"));
+        show_text(&format!("{shown}\n"));
         return Ok(None);
     }
     for _ in 0..TRIES {
-        let answer = prompt::asked(&format!("Email address [{shown}] ")).await.ok_or_else(left)?;
+        let answer = prompt::ask_line(&format!("Email address [{shown}] "))
+            .await
+            .ok_or_else(cancelled_error)?;
         if answer.is_empty() {
             return Ok(None);
         }
         match SecContact::parse(&answer) {
             Ok(contact) => return Ok(Some(contact.to_string())),
-            Err(_) => complain("expected an address such as ada@example.com"),
+            Err(_) => show_invalid("expected an address such as ada@example.com"),
         }
     }
     Ok(None)
 }
 
 /// A two-line version of `moothall doctor`.
-async fn this_machine(context: &CommandContext) {
+async fn test_sandboxes(context: &CommandContext) {
     let found = async {
         let policy = isolation::policy(&context.loaded, None, false)?;
         let host = isolation::host(&context.loaded)?;
         host.images().find(IMAGE).map_err(isolation::failure)?;
-        say(&format!("{DIM}testing sandboxes …{DIM:#}\n"));
+        show_text(&format!("{DIM}testing sandboxes …{DIM:#}\n"));
         host.choose(&policy, IMAGE).await.map_err(isolation::failure)
     };
-    match tokio::time::timeout(TRYING_OUT, found).await {
+    match tokio::time::timeout(SANDBOX_TEST_TIMEOUT, found).await {
         Ok(Ok(chosen)) => {
             let (engine, class) = (&chosen.report.engine, chosen.report.class);
-            say(&format!(
+            show_text(&format!(
                 "Programs and debates run in {engine} sandboxes (isolation class {class}).\n"
             ));
-            say(&format!("{DIM}details: moothall doctor{DIM:#}\n"));
+            show_text(&format!("{DIM}details: moothall doctor{DIM:#}\n"));
         }
         Ok(Err(error)) => {
-            say("No sandbox is set up: consultations run inside the moothall process.\n");
+            show_text("No sandbox is set up: consultations run inside the moothall process.\n");
             let why = error.hint.unwrap_or(error.message);
-            say(&format!("{DIM}to run programs (moothall run): {why}{DIM:#}\n"));
+            show_text(&format!("{DIM}to run programs (moothall run): {why}{DIM:#}\n"));
         }
         Err(_) => {
-            say("Testing sandboxes takes too long on this machine and was skipped.\n");
-            say(&format!("{DIM}test them later: moothall doctor{DIM:#}\n"));
+            show_text("Testing sandboxes takes too long on this machine and was skipped.\n");
+            show_text(&format!("{DIM}test them later: moothall doctor{DIM:#}\n"));
         }
     }
 }
@@ -267,16 +271,18 @@ async fn write(
     toml::from_str::<Config>(&after).map_err(|error| unusable(error.into()))?;
     let lines = config_edit::difference(before, &after);
     if lines.is_empty() {
-        say(&format!("\n{} is unchanged.\n", file.display()));
+        show_text(&format!("\n{} is unchanged.\n", file.display()));
         return Ok(());
     }
-    say(&format!("\n{}:\n", file.display()));
+    show_text(&format!("\n{}:\n", file.display()));
     for line in lines {
         let style = if line.starts_with('+') { GREEN } else { YELLOW };
-        say(&format!("  {style}{}{style:#}\n", text::shown_line(&line)));
+        show_text(&format!("  {style}{}{style:#}\n", text::sanitize_line(&line)));
     }
-    if !yes && !prompt::agreed_or_left("Write these changes?").await.ok_or_else(left)? {
-        say("Nothing was written.\n");
+    if !yes
+        && !prompt::confirm_default_yes("Write these changes?").await.ok_or_else(cancelled_error)?
+    {
+        show_text("Nothing was written.\n");
         return Ok(());
     }
     replace(file, before, &after).map_err(|error| {
@@ -320,22 +326,22 @@ fn read_text(file: &Path) -> io::Result<String> {
 }
 
 /// Runs the command that the user would type.
-fn demonstration(global: &GlobalArgs, memo: &Path) -> anyhow::Result<()> {
+fn run_demo(global: &GlobalArgs, memo: &Path) -> anyhow::Result<()> {
     if let Some(folder) = memo.parent() {
         fs_err::create_dir_all(folder)?;
     }
-    say(&format!("{DIM}$ moothall consult HLXI --model demo{DIM:#}\n"));
-    let words = ["moothall", "consult", "HLXI", "--model", "demo", "--yes", "--memo"];
-    let mut cli = Cli::try_parse_from(words.iter().map(OsStr::new).chain([memo.as_os_str()]))?;
+    show_text(&format!("{DIM}$ moothall consult HLXI --model demo{DIM:#}\n"));
+    let argv = ["moothall", "consult", "HLXI", "--model", "demo", "--yes", "--memo"];
+    let mut cli = Cli::try_parse_from(argv.iter().map(OsStr::new).chain([memo.as_os_str()]))?;
     cli.global = global.clone();
     super::run(cli)?;
     Ok(())
 }
 
-fn complain(words: &str) {
-    say(&format!("{YELLOW}{}{YELLOW:#}\n", text::shown_line(words)));
+fn show_invalid(message: &str) {
+    show_text(&format!("{YELLOW}{}{YELLOW:#}\n", text::sanitize_line(message)));
 }
 
-fn broken(error: impl std::fmt::Display) -> CliError {
+fn usage_error(error: impl std::fmt::Display) -> CliError {
     CliError::usage(error.to_string())
 }

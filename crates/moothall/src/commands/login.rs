@@ -22,9 +22,9 @@ pub(crate) fn run(global: &GlobalArgs, args: &LoginArgs) -> anyhow::Result<CliEx
     }
     runtime()?.block_on(async {
         let local = RunStore::open(&loaded).await?;
-        let made = login_code(local.accounts(), args.team.clone(), args.scope).await;
+        let code = login_code(local.accounts(), args.team.clone(), args.scope).await;
         local.close().await;
-        let link = login_link(origin, &made.map_err(refusal)?);
+        let link = login_link(origin, &code.map_err(refusal)?);
         if args.json {
             terminal::print(&format!("{:#}\n", json!({ "link": link })))?;
         } else {
@@ -38,7 +38,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &LoginArgs) -> anyhow::Result<CliEx
 pub(crate) fn refusal(error: AccessError) -> CliError {
     match error {
         AccessError::Store(StoreError::UnknownTeam(name)) => team::no_such_team(&name),
-        AccessError::Store(error) => run_store::broken(error),
+        AccessError::Store(error) => run_store::store_error(error),
         error @ AccessError::Randomness(_) => {
             CliError::failed("cannot create a sign-in link").with_source(error)
         }

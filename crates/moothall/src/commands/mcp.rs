@@ -29,9 +29,9 @@ use crate::process_resources;
 use crate::terminal::{self, GREEN, YELLOW};
 
 /// Concurrent calls in the gate; the store executes them one by one.
-const GATE_AT_ONCE: usize = 8;
+const GATE_CONCURRENCY: usize = 8;
 /// Concurrent programs.
-const RUNNER_AT_ONCE: usize = 2;
+const RUNNER_CONCURRENCY: usize = 2;
 
 /// The privileged processes.
 struct McpBackends {
@@ -42,7 +42,7 @@ struct McpBackends {
 pub(crate) fn run(global: &GlobalArgs, args: &McpArgs) -> anyhow::Result<CliExit> {
     let flags = WorkspaceFlags { workspace: args.workspace.clone(), json: false };
     let (options, loaded) = store::options(global, &flags)?;
-    let behind = McpBackends {
+    let backends = McpBackends {
         gate: start(global, args, &options.workspace, McpPart::Gate)?,
         runner: match args.tools {
             ToolsArg::Drafts => None,
@@ -50,20 +50,20 @@ pub(crate) fn run(global: &GlobalArgs, args: &McpArgs) -> anyhow::Result<CliExit
         },
     };
     // Sockets must be opened before the process is confined.
-    let door = McpTransport::open(args, &loaded.places.folders.state)?;
-    let denied = walls(args, &options.workspace, &options.state)?;
+    let opened_transport = McpTransport::open(args, &loaded.locations.folders.state)?;
+    let denied = confine_process(args, &options.workspace, &options.state)?;
     if args.check {
-        return tell(&denied);
+        return print_denied(&denied);
     }
-    door.introduce();
+    opened_transport.introduce();
     let runtime = runtime()?;
     let served = runtime.block_on(async {
-        let front = front(behind, args)?;
-        let served = match door {
+        let frontend = open_frontend(backends, args)?;
+        let served = match opened_transport {
             McpTransport::Streams => {
-                serve_streams(front, tokio::io::stdin(), tokio::io::stdout()).await
+                serve_streams(frontend, tokio::io::stdin(), tokio::io::stdout()).await
             }
-            door => transport::serve(door, front).await,
+            opened_transport => transport::serve(opened_transport, frontend).await,
         };
         served
             .map_err(|error| CliError::failed("the server stopped unexpectedly").with_source(error))
@@ -74,21 +74,21 @@ pub(crate) fn run(global: &GlobalArgs, args: &McpArgs) -> anyhow::Result<CliExit
     Ok(CliExit::Fine)
 }
 
-fn front(behind: McpBackends, args: &McpArgs) -> Result<McpFrontend, CliError> {
+fn open_frontend(backends: McpBackends, args: &McpArgs) -> Result<McpFrontend, CliError> {
     let names = match args.tool_names {
         ToolNamesArg::Neutral => ToolNames::Neutral,
         ToolNamesArg::Seed => ToolNames::Seed,
         ToolNamesArg::Both => ToolNames::Both,
     };
     let opened = || -> std::io::Result<McpFrontend> {
-        let gate = IpcClient::open(behind.gate)?;
-        McpFrontend::new(gate, behind.runner.map(IpcClient::open).transpose()?, names)
+        let gate = IpcClient::open(backends.gate)?;
+        McpFrontend::new(gate, backends.runner.map(IpcClient::open).transpose()?, names)
     };
     opened().map_err(|error| CliError::failed("cannot start the server").with_source(error))
 }
 
 /// Entry point of the gate and the runner.
-pub(crate) fn part(global: &GlobalArgs, args: &McpPartArgs) -> anyhow::Result<CliExit> {
+pub(crate) fn run_part(global: &GlobalArgs, args: &McpPartArgs) -> anyhow::Result<CliExit> {
     let broken = |error: std::io::Error| {
         CliError::usage("this command is internal; use `moothall mcp`").with_source(error)
     };
@@ -105,17 +105,22 @@ pub(crate) fn part(global: &GlobalArgs, args: &McpPartArgs) -> anyhow::Result<Cl
             let flags = WorkspaceFlags { workspace: args.workspace.clone(), json: false };
             let opened = store::open_with_view(global, &flags, &args.view)?;
             opened.warn_about_policy();
-            let worker = opened.worker(&args.worker)?.who;
+            let worker = opened.worker(&args.worker)?.principal;
             let user = opened.user();
             let uid = rustix::process::getuid().as_raw();
-            let terms =
+            let settings =
                 DraftGateSettings { worker, user, uid, review_url: args.review_url.clone() };
-            let gate = DraftGate::new(opened.store, terms);
-            answer_all(stream, GATE_AT_ONCE, |ask: IpcRequest| gate.answer(ask), || gate.leave())
+            let gate = DraftGate::new(opened.store, settings);
+            answer_all(
+                stream,
+                GATE_CONCURRENCY,
+                |ask: IpcRequest| gate.answer(ask),
+                || gate.leave(),
+            )
         }
         McpPart::Runner => {
             let runner = runner::CommandRunner::new(global, runtime.handle().clone())?;
-            answer_all(stream, RUNNER_AT_ONCE, |ask: IpcRequest| runner.answer(ask), || {})
+            answer_all(stream, RUNNER_CONCURRENCY, |ask: IpcRequest| runner.answer(ask), || {})
         }
     };
     runtime.block_on(process_resources::end_kept_sandboxes());
@@ -167,7 +172,11 @@ fn start(
     Err(CliError::new(exit, "a server process did not start").with_hint("see its error above"))
 }
 
-fn walls(args: &McpArgs, workspace: &Path, state: &Path) -> Result<Vec<&'static str>, CliError> {
+fn confine_process(
+    args: &McpArgs,
+    workspace: &Path,
+    state: &Path,
+) -> Result<Vec<&'static str>, CliError> {
     match confine(workspace, state) {
         Ok(denied) => Ok(denied),
         Err(error) if args.allow_unconfined => {
@@ -178,18 +187,18 @@ fn walls(args: &McpArgs, workspace: &Path, state: &Path) -> Result<Vec<&'static 
             Ok(Vec::new())
         }
         Err(error) => {
-            let cure = match error {
+            let fix = match error {
                 SandboxError::LandlockDisabled => "add `landlock` to the `lsm=` boot parameter",
                 _ => "use Linux 6.7 or newer",
             };
             Err(CliError::failed("cannot confine the server")
                 .with_source(error)
-                .with_hint(format!("{cure}, or run without confinement with `--allow-unconfined`")))
+                .with_hint(format!("{fix}, or run without confinement with `--allow-unconfined`")))
         }
     }
 }
 
-fn tell(denied: &[&str]) -> anyhow::Result<CliExit> {
+fn print_denied(denied: &[&str]) -> anyhow::Result<CliExit> {
     if denied.is_empty() {
         return Ok(CliExit::VerdictNegative);
     }

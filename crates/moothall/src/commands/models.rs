@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use moothall_core::MicroUsd;
 use moothall_core::model::{CallPurpose, ModelName, ModelRequest};
-use moothall_core::text::shown_line;
+use moothall_core::text::sanitize_line;
 use moothall_models::catalog::{ModelCard, ModelPrices, ModelProvider};
 use moothall_models::{RecordingMode, RunLedger};
 use serde_json::{Value, json};
@@ -34,10 +34,10 @@ pub(crate) fn run(global: &GlobalArgs, args: &ModelsArgs) -> anyhow::Result<CliE
 }
 
 fn list(context: &CommandContext, args: &ModelsArgs) -> anyhow::Result<CliExit> {
-    let wanted = |provider: &&ModelProvider| {
+    let is_selected = |provider: &&ModelProvider| {
         args.provider.as_ref().is_none_or(|name| *name == provider.name)
     };
-    let providers: Vec<_> = context.catalog.providers().filter(wanted).collect();
+    let providers: Vec<_> = context.catalog.providers().filter(is_selected).collect();
     if let (Some(name), []) = (&args.provider, providers.as_slice()) {
         let known: Vec<_> =
             context.catalog.providers().map(|provider| provider.name.as_str()).collect();
@@ -102,10 +102,10 @@ fn table(context: &CommandContext, providers: &[&ModelProvider]) -> String {
     for provider in providers {
         let key = match (context.keys.source(&provider.name), provider.needs_key()) {
             (Some(source), _) => {
-                format!("{GREEN}key from {}{GREEN:#}", shown_line(&source.to_string()))
+                format!("{GREEN}key from {}{GREEN:#}", sanitize_line(&source.to_string()))
             }
             (None, true) => {
-                let variables = shown_line(&provider.key_env.join(" or "));
+                let variables = sanitize_line(&provider.key_env.join(" or "));
                 format!("{YELLOW}no key: set {variables}{YELLOW:#}")
             }
             (None, false) => format!("{DIM}needs no key{DIM:#}"),
@@ -114,21 +114,21 @@ fn table(context: &CommandContext, providers: &[&ModelProvider]) -> String {
         let _ = writeln!(
             text,
             "{BOLD}{}{BOLD:#}  {key}  {DIM}{}{DIM:#}",
-            shown_line(&provider.name),
-            shown_line(&provider.base_url)
+            sanitize_line(&provider.name),
+            sanitize_line(&provider.base_url)
         );
         let cards = context.catalog.models_of(&provider.name);
         if cards.is_empty() {
             let _ = writeln!(text, "  no models listed; any name works, but its price is unknown");
         }
         for card in cards {
-            let price = price_words(card.prices.as_ref());
+            let price = price_labels(card.prices.as_ref());
             let default = provider.default_model.as_deref() == Some(card.model.name());
             let _ = writeln!(
                 text,
                 "  {:<44} {:>8} context  {:>8} in  {:>8} out{}",
                 card.model.to_string(),
-                tokens_words(card.context),
+                token_label(card.context),
                 price.input,
                 price.output,
                 if default { "  (default)" } else { "" },
@@ -136,7 +136,7 @@ fn table(context: &CommandContext, providers: &[&ModelProvider]) -> String {
         }
         text.push('\n');
     }
-    let dated = shown_line(context.catalog.dated());
+    let dated = sanitize_line(context.catalog.dated());
     let _ = writeln!(
         text,
         "{DIM}prices in dollars per million tokens, as of {dated}; `demo` needs no key and is free{DIM:#}"
@@ -150,8 +150,8 @@ pub(crate) struct PriceLabels {
     pub(crate) cache_read: String,
 }
 
-pub(crate) fn price_words(prices: Option<&ModelPrices>) -> PriceLabels {
-    let words = |amount: Option<MicroUsd>| {
+pub(crate) fn price_labels(prices: Option<&ModelPrices>) -> PriceLabels {
+    let label = |amount: Option<MicroUsd>| {
         amount.map_or_else(|| "–".to_owned(), |amount| amount.to_string())
     };
     match prices {
@@ -159,9 +159,9 @@ pub(crate) fn price_words(prices: Option<&ModelPrices>) -> PriceLabels {
             PriceLabels { input: "free".into(), output: "free".into(), cache_read: "free".into() }
         }
         Some(ModelPrices { base, .. }) => PriceLabels {
-            input: words(Some(base.input)),
-            output: words(Some(base.output)),
-            cache_read: words(base.cache_read),
+            input: label(Some(base.input)),
+            output: label(Some(base.output)),
+            cache_read: label(base.cache_read),
         },
         None => PriceLabels {
             input: "unknown".into(),
@@ -171,7 +171,7 @@ pub(crate) fn price_words(prices: Option<&ModelPrices>) -> PriceLabels {
     }
 }
 
-pub(crate) fn tokens_words(tokens: Option<u64>) -> String {
+pub(crate) fn token_label(tokens: Option<u64>) -> String {
     match tokens {
         None => "unknown".to_owned(),
         Some(tokens) if tokens >= 1_000_000 => {
@@ -223,7 +223,7 @@ fn check(
         terminal::print(&format!("{answer:#}\n"))?;
     } else {
         let cost = cost.map_or_else(|| "price unknown".to_owned(), |cost| cost.to_string());
-        let (answered_by, latency_ms) = (shown_line(&reply.model), report.timing.latency_ms);
+        let (answered_by, latency_ms) = (sanitize_line(&reply.model), report.timing.latency_ms);
         let tokens = reply.usage.total();
         terminal::print(&format!(
             "{GREEN}ok{GREEN:#}  {model} answered as {answered_by}: {tokens} tokens, {cost}, {latency_ms} ms\n"

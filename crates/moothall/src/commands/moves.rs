@@ -32,16 +32,17 @@ pub(crate) fn run(global: &GlobalArgs, args: &MovesArgs) -> anyhow::Result<CliEx
     runtime()?.block_on(async {
         let (local, row) = open_and_find(&loaded, &args.run).await?;
         let run_id = &row.run_id;
-        refuse_others(&row)?;
+        ensure_consultation(&row)?;
         let undo = args.undo.then_some(UndoRequest { seen: None });
-        let wanted = MoveEditRequest { changes: changes(&loaded, args)?, undo };
-        let MoveEditResult { record, reading, said } = change(&local, run_id, wanted).await?;
+        let edit_request = MoveEditRequest { changes: changes(&loaded, args)?, undo };
+        let MoveEditResult { record, consultation, said } =
+            change(&local, run_id, edit_request).await?;
         if let Some(folder) = &args.write {
-            write(&reading, folder)?;
+            write(&consultation, folder)?;
         }
         match args.json {
-            true => terminal::print(&format!("{:#}\n", report(&record, &reading, &said)?))?,
-            false => terminal::print(&text(&record, &reading, &said))?,
+            true => terminal::print(&format!("{:#}\n", report(&record, &consultation, &said)?))?,
+            false => terminal::print(&text(&record, &consultation, &said))?,
         }
         Ok(CliExit::Fine)
     })
@@ -64,18 +65,18 @@ pub(crate) struct UndoRequest {
 
 pub(crate) struct MoveEditResult {
     record: RunRecord,
-    reading: StoredConsultation,
+    consultation: StoredConsultation,
     said: Vec<ReviewChange>,
 }
 
 impl MoveEditResult {
     pub(crate) fn report(&self) -> Result<Value, CliError> {
-        report(&self.record, &self.reading, &self.said)
+        report(&self.record, &self.consultation, &self.said)
     }
 }
 
 /// Only consultations have moves.
-pub(crate) fn refuse_others(row: &RunRow) -> Result<(), CliError> {
+pub(crate) fn ensure_consultation(row: &RunRow) -> Result<(), CliError> {
     if row.spec.is_kind(RunKind::Consult) {
         return Ok(());
     }
@@ -90,49 +91,49 @@ pub(crate) fn refuse_others(row: &RunRow) -> Result<(), CliError> {
 pub(crate) async fn change(
     local: &RunStore,
     run_id: &RunId,
-    wanted: MoveEditRequest,
+    edit_request: MoveEditRequest,
 ) -> Result<MoveEditResult, CliError> {
     let store = &*local.store;
-    let MoveEditRequest { changes, undo } = wanted;
+    let MoveEditRequest { changes, undo } = edit_request;
     let is_change = !changes.is_empty() || undo.is_some();
     // The lock prevents a process from resuming the run at the same time.
     let _lock = match is_change {
-        true => Some(local.lock(run_id).await.map_err(resumable_run::unlocked)?),
+        true => Some(local.lock(run_id).await.map_err(resumable_run::lock_error)?),
         false => None,
     };
-    let record = RunRecord::read(store, run_id).await.map_err(run_store::broken)?;
+    let record = RunRecord::read(store, run_id).await.map_err(run_store::store_error)?;
     if is_change {
-        may_be_changed(&record)?;
+        ensure_changeable(&record)?;
     }
-    let mut said = store.changes(run_id).await.map_err(run_store::broken)?;
-    refuse_unseen(&record, &said, &changes, undo.as_ref())?;
+    let mut said = store.changes(run_id).await.map_err(run_store::store_error)?;
+    check_version(&record, &said, &changes, undo.as_ref())?;
     if undo.is_some() {
         said = Vec::new();
     }
     let changes: Vec<ReviewChange> = changes.into_iter().map(|(change, _)| change).collect();
     for change in &changes {
-        fits(&record, &said, change)?;
+        ensure_applicable(&record, &said, change)?;
         said.push(change.clone());
     }
     if undo.is_some() {
-        store.forget_changes(run_id).await.map_err(run_store::broken)?;
+        store.forget_changes(run_id).await.map_err(run_store::store_error)?;
     }
     if !changes.is_empty() {
-        store.add_changes(run_id, changes).await.map_err(run_store::broken)?;
+        store.add_changes(run_id, changes).await.map_err(run_store::store_error)?;
     }
-    let reading = with(&record, said.clone())?;
-    Ok(MoveEditResult { record, reading, said })
+    let consultation = apply_changes(&record, said.clone())?;
+    Ok(MoveEditResult { record, consultation, said })
 }
 
 /// Prevents overwriting changes that another person made in the meantime.
-fn refuse_unseen(
+fn check_version(
     record: &RunRecord,
     said: &[ReviewChange],
     changes: &[(ReviewChange, Option<Sha256Hex>)],
     undo: Option<&UndoRequest>,
 ) -> Result<(), CliError> {
-    let refused = |words: String| {
-        CliError::usage(display::line(&words))
+    let refused = |message: String| {
+        CliError::usage(display::line(&message))
             .with_hint("review the current moves and make the change again")
             .with_code(ErrorCode::MoveChanged)
     };
@@ -149,9 +150,9 @@ fn refuse_unseen(
     if seen.is_empty() {
         return Ok(());
     }
-    for tried in with(record, said.to_vec())?.view.proceedings.moves.values() {
-        if let Some(seal) = seen.get(&tried.proposed.move_id) {
-            tried.refuse_unseen(seal).map_err(|unseen| refused(unseen.to_string()))?;
+    for move_record in apply_changes(record, said.to_vec())?.view.proceedings.moves.values() {
+        if let Some(seal) = seen.get(&move_record.proposed.move_id) {
+            move_record.check_version(seal).map_err(|unseen| refused(unseen.to_string()))?;
         }
     }
     Ok(())
@@ -166,37 +167,37 @@ fn changes(
     loaded: &LoadedConfig,
     args: &MovesArgs,
 ) -> Result<Vec<(ReviewChange, Option<Sha256Hex>)>, CliError> {
-    let mut whats = Vec::new();
+    let mut actions = Vec::new();
     let why = args.why.as_deref().map(str::trim).unwrap_or_default();
     for move_id in &args.veto {
-        whats.push((ReviewAction::Veto { move_id: move_id.clone(), why: why.to_owned() }, None));
+        actions.push((ReviewAction::Veto { move_id: move_id.clone(), why: why.to_owned() }, None));
     }
     for MoveEditArg { move_id, file } in &args.edit {
         let (proposal, seal) = user_input::one_move(file)?;
-        whats.push((ReviewAction::Edit { move_id: move_id.clone(), proposal }, seal));
+        actions.push((ReviewAction::Edit { move_id: move_id.clone(), proposal }, seal));
     }
     for file in &args.add {
         let added = user_input::moves(file)?;
-        whats.extend(added.into_iter().map(|proposal| (ReviewAction::Add { proposal }, None)));
+        actions.extend(added.into_iter().map(|proposal| (ReviewAction::Add { proposal }, None)));
     }
-    if whats.is_empty() {
+    if actions.is_empty() {
         return Ok(Vec::new());
     }
-    let by = user_input::who(loaded, args.by.as_deref(), "changes the moves")?;
+    let by = user_input::user_name(loaded, args.by.as_deref(), "changes the moves")?;
     let at_ms = moothall_store::now_ms();
     let said = |(what, seen)| (ReviewChange { by: by.clone(), at_ms, what }, seen);
-    Ok(whats.into_iter().map(said).collect())
+    Ok(actions.into_iter().map(said).collect())
 }
 
-fn may_be_changed(record: &RunRecord) -> Result<(), CliError> {
-    let id = run_store::short(&record.row.run_id);
+fn ensure_changeable(record: &RunRecord) -> Result<(), CliError> {
+    let id = run_store::short_id(&record.row.run_id);
     if record.waits_for_person() {
         return Ok(());
     }
     let refused = CliError::usage(format!("run {id} is not waiting for review"));
     let kept = record.consult_input();
-    let asks = kept.is_some_and(|input| input.terms.pause_after_moves);
-    Err(if !asks {
+    let pauses_for_review = kept.is_some_and(|input| input.terms.pause_after_moves);
+    Err(if !pauses_for_review {
         refused.with_hint(
             "to review moves before the debates, start a consultation with `--pause-after moves`",
         )
@@ -208,7 +209,7 @@ fn may_be_changed(record: &RunRecord) -> Result<(), CliError> {
 }
 
 /// Rejects a change that the run would ignore.
-fn fits(
+fn ensure_applicable(
     record: &RunRecord,
     before: &[ReviewChange],
     change: &ReviewChange,
@@ -222,8 +223,9 @@ fn fits(
     }
     let mut after = before.to_vec();
     after.push(change.clone());
-    let (old, new) = (with(record, before.to_vec())?, with(record, after)?);
-    let ignored = |reading: &StoredConsultation| reading.view.proceedings.ignored_changes.clone();
+    let (old, new) = (apply_changes(record, before.to_vec())?, apply_changes(record, after)?);
+    let ignored =
+        |consultation: &StoredConsultation| consultation.view.proceedings.ignored_changes.clone();
     match ignored(&new).get(ignored(&old).len()) {
         None => Ok(()),
         Some(found) => {
@@ -239,27 +241,30 @@ fn fits(
 
 /// The run after a review with these changes, computed by the same code as in the run itself. A run
 /// that does not wait for review is shown as it is.
-fn with(record: &RunRecord, changes: Vec<ReviewChange>) -> Result<StoredConsultation, CliError> {
+fn apply_changes(
+    record: &RunRecord,
+    changes: Vec<ReviewChange>,
+) -> Result<StoredConsultation, CliError> {
     if !record.waits_for_person() {
         return StoredConsultation::of(record);
     }
     StoredConsultation::of(&record.reviewed(MoveReview { changes }))
 }
 
-fn write(reading: &StoredConsultation, folder: &Path) -> Result<(), CliError> {
+fn write(consultation: &StoredConsultation, folder: &Path) -> Result<(), CliError> {
     let mut files = BTreeMap::new();
-    for tried in reading.view.proceedings.moves.values() {
-        let one = &tried.proposed;
+    for move_record in consultation.view.proceedings.moves.values() {
+        let one = &move_record.proposed;
         let name = format!("{}.toml", one.move_id);
         let path = name.parse().map_err(|_| {
             CliError::failed(format!("`{}` is not a valid file name", display::line(&name)))
         })?;
         let head = format!("{} by {}", one.move_id, one.analyst);
-        let seal = tried.seal().map_err(unsealed)?;
-        files.insert(path, user_input::file_of(&head, &one.proposal, &seal)?.into_bytes());
+        let seal = move_record.seal().map_err(unsealed)?;
+        files.insert(path, user_input::render_move_file(&head, &one.proposal, &seal)?.into_bytes());
     }
     let written = artifacts::write(folder, &files)?;
-    written.note_left_out();
+    written.report_skipped();
     let (many, folder) = (written.written.len(), folder.display());
     terminal::note(&format!("{DIM}wrote {many} moves to {folder}{DIM:#}\n"));
     Ok(())
@@ -267,20 +272,20 @@ fn write(reading: &StoredConsultation, folder: &Path) -> Result<(), CliError> {
 
 fn report(
     record: &RunRecord,
-    reading: &StoredConsultation,
+    consultation: &StoredConsultation,
     said: &[ReviewChange],
 ) -> Result<Value, CliError> {
-    let moves = reading.view.proceedings.moves.values().map(|tried| {
+    let moves = consultation.view.proceedings.moves.values().map(|move_record| {
         Ok(json!({
-            "move_id": tried.proposed.move_id,
-            "analyst": tried.proposed.analyst,
-            "title": tried.proposed.proposal.title,
-            "proposal": tried.proposed.proposal,
-            "said": tried.said,
-            "seal": tried.seal().map_err(unsealed)?,
-            "support": tried.check.support,
-            "findings": tried.check.findings,
-            "similar_to": tried.similar_to,
+            "move_id": move_record.proposed.move_id,
+            "analyst": move_record.proposed.analyst,
+            "title": move_record.proposed.proposal.title,
+            "proposal": move_record.proposed.proposal,
+            "said": move_record.said,
+            "seal": move_record.seal().map_err(unsealed)?,
+            "support": move_record.check.support,
+            "findings": move_record.check.findings,
+            "similar_to": move_record.similar_to,
         }))
     });
     let all = MoveReview { changes: said.to_vec() };
@@ -293,29 +298,29 @@ fn report(
     }))
 }
 
-fn text(record: &RunRecord, reading: &StoredConsultation, said: &[ReviewChange]) -> String {
+fn text(record: &RunRecord, consultation: &StoredConsultation, said: &[ReviewChange]) -> String {
     let mut text = String::new();
     // Writing to a String cannot fail.
-    let _ = write_text(&mut text, record, reading, said);
+    let _ = write_text(&mut text, record, consultation, said);
     text
 }
 
 fn write_text(
     text: &mut String,
     record: &RunRecord,
-    reading: &StoredConsultation,
+    consultation: &StoredConsultation,
     said: &[ReviewChange],
 ) -> std::fmt::Result {
-    let id = run_store::short(&record.row.run_id);
-    let moves = &reading.view.proceedings.moves;
+    let id = run_store::short_id(&record.row.run_id);
+    let moves = &consultation.view.proceedings.moves;
     if moves.is_empty() {
         return writeln!(text, "no moves have been proposed yet");
     }
     let wide = moves.values().map(|one| one.proposed.analyst.len()).max().unwrap_or(0).max(6);
     writeln!(text, "{BOLD}{:<5} {:<wide$}  {:<8} title{BOLD:#}", "move", "author", "numbers")?;
-    for tried in moves.values() {
-        let one = &tried.proposed;
-        let support = tried.check.support;
+    for move_record in moves.values() {
+        let one = &move_record.proposed;
+        let support = move_record.check.support;
         writeln!(
             text,
             "{:<5} {:<wide$}  {:<8} {}",
@@ -325,19 +330,19 @@ fn write_text(
             display::cut(&one.proposal.title, TITLE_CHARS)
         )?;
         let indent = 5 + 1 + wide + 2 + 8 + 1;
-        for mark in marks(tried) {
+        for mark in marks(move_record) {
             writeln!(text, "{:indent$}{YELLOW}{mark}{YELLOW:#}", "")?;
         }
     }
     if !record.waits_for_person() {
         return Ok(());
     }
-    let are = match said.len() {
+    let status = match said.len() {
         0 => "no changes".to_owned(),
         1 => "1 change saved".to_owned(),
         many => format!("{many} changes saved"),
     };
-    writeln!(text, "\n{are}; start the debates: moothall resume {id}")?;
+    writeln!(text, "\n{status}; start the debates: moothall resume {id}")?;
     writeln!(
         text,
         "{DIM}show a move: moothall show {id} --move m1\n\
@@ -346,15 +351,15 @@ fn write_text(
     )
 }
 
-fn marks(tried: &MoveRecord) -> Vec<String> {
+fn marks(move_record: &MoveRecord) -> Vec<String> {
     let mut marks: Vec<String> =
-        tried.said.iter().map(|said| display::line(&said.words())).collect();
-    if tried.is_vetoed() {
+        move_record.said.iter().map(|said| display::line(&said.describe())).collect();
+    if move_record.is_vetoed() {
         return marks;
     }
-    marks.extend(tried.check.findings.iter().map(display::finding));
-    if !tried.similar_to.is_empty() {
-        let like: Vec<&str> = tried.similar_to.iter().map(String::as_str).collect();
+    marks.extend(move_record.check.findings.iter().map(display::finding));
+    if !move_record.similar_to.is_empty() {
+        let like: Vec<&str> = move_record.similar_to.iter().map(String::as_str).collect();
         marks.push(display::line(&format!("very similar to {}", like.join(", "))));
     }
     marks

@@ -12,7 +12,7 @@ use moothall_workspace::{policy_layers, today};
 use serde_json::json;
 
 use super::draft::store::{failed, open, options};
-use super::draft::{exit_of, say, text_of, verdict_text};
+use super::draft::{exit_of, print_report, text_of, verdict_text};
 use crate::args::{GlobalArgs, PolicyArgs, PolicyCommand};
 use crate::display;
 use crate::error::{CliError, CliExit};
@@ -33,9 +33,9 @@ pub(crate) fn run(global: &GlobalArgs, args: &PolicyArgs) -> anyhow::Result<CliE
             if let Some(name) = policy.reviewers.plain_names().next() {
                 let uid = rustix::process::getuid().as_raw();
                 let name = display::line(name);
-                let words =
+                let message =
                     format!("`approvers` contains the name `{name}`, which matches no user");
-                return Err(CliError::usage(words)
+                return Err(CliError::usage(message)
                     .with_hint(format!(
                         "use a user id (yours is `uid:{uid}`; `id -u NAME` prints others) or a \
                          token id, `token:ID` (see `moothall token list`)"
@@ -90,7 +90,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &PolicyArgs) -> anyhow::Result<CliE
                 "checks": policy.checks,
                 "autorun": AUTO_RUN,
             });
-            say(json, &report, &text)
+            print_report(json, &report, &text)
         }
         PolicyCommand::Trust { yes } => {
             let loosened = Policy::loosened_by_workspace(&texts)
@@ -110,7 +110,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &PolicyArgs) -> anyhow::Result<CliE
             let hash = opened.store.trust_policy(&person).map_err(failed)?;
             let _ =
                 writeln!(text, "trusted {hash}; running servers keep the policy they started with");
-            say(json, &json!({ "trusted": hash, "loosens": loosened }), &text)
+            print_report(json, &json!({ "trusted": hash, "loosens": loosened }), &text)
         }
         PolicyCommand::Test { path, draft } => {
             let path = parse(path)?;
@@ -128,7 +128,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &PolicyArgs) -> anyhow::Result<CliE
             let day = today(since.as_millis() as u64);
             let key = FingerprintKey::new([0; 32]);
             let verdict = judge(&policy, &[change], &CheckResults::default(), &key, day);
-            say(json, &json!({ "verdict": verdict }), &verdict_text(&verdict))?;
+            print_report(json, &json!({ "verdict": verdict }), &verdict_text(&verdict))?;
             Ok(exit_of(verdict.action))
         }
         PolicyCommand::Explain { path } => {
@@ -161,8 +161,8 @@ pub(crate) fn run(global: &GlobalArgs, args: &PolicyArgs) -> anyhow::Result<CliE
                     text,
                     "  {:<26} {:<9} {DIM}{}{DIM:#}",
                     rule.name(),
-                    policy.rule(*rule).word(),
-                    rule.says()
+                    policy.rule(*rule).as_str(),
+                    rule.description()
                 );
             }
             let rules: serde_json::Map<_, _> = GateRule::ALL
@@ -177,7 +177,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &PolicyArgs) -> anyhow::Result<CliE
                 "exceptions": excused,
                 "rules": rules,
             });
-            say(json, &report, &text)
+            print_report(json, &report, &text)
         }
     }
 }

@@ -29,14 +29,14 @@ pub(crate) fn run(global: &GlobalArgs, args: &ReplayArgs) -> anyhow::Result<CliE
     logging::start(&loaded.resolved.config.log, global.verbose);
     runtime()?.block_on(async {
         let (local, row) = open_and_find(&loaded, &args.run).await?;
-        let id = run_store::short(&row.run_id);
+        let id = run_store::short_id(&row.run_id);
         if row.outcome.is_none() {
             return Err(CliError::usage(format!("run {} is not finished", row.run_id))
                 .with_hint(format!("see `moothall show {id}`"))
                 .into());
         }
         let record =
-            RunRecord::read(&*local.store, &row.run_id).await.map_err(run_store::broken)?;
+            RunRecord::read(&*local.store, &row.run_id).await.map_err(run_store::store_error)?;
         let repeated = repeat(&record)?;
         if args.json {
             let report = json!({

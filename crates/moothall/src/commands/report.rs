@@ -24,14 +24,14 @@ pub(crate) fn run(global: &GlobalArgs, args: &ReportArgs) -> anyhow::Result<CliE
     logging::start(&loaded.resolved.config.log, global.verbose);
     let record = runtime()?.block_on(async {
         let (local, row) = open_and_find(&loaded, &args.run).await?;
-        RunRecord::read(&*local.store, &row.run_id).await.map_err(run_store::broken)
+        RunRecord::read(&*local.store, &row.run_id).await.map_err(run_store::store_error)
     })?;
     if !record.row.spec.is_kind(RunKind::Consult) {
         return Err(CliError::usage("reports are available only for consultations")
             .with_hint("use `moothall show` for this run")
             .into());
     }
-    let bytes = made(&record, args)?;
+    let bytes = render_report(&record, args)?;
     match &args.out {
         Some(path) => {
             fs_err::write(path, &bytes)
@@ -43,14 +43,14 @@ pub(crate) fn run(global: &GlobalArgs, args: &ReportArgs) -> anyhow::Result<CliE
     Ok(CliExit::Fine)
 }
 
-fn made(record: &RunRecord, args: &ReportArgs) -> anyhow::Result<Vec<u8>> {
-    let reading = || StoredConsultation::of(record);
+fn render_report(record: &RunRecord, args: &ReportArgs) -> anyhow::Result<Vec<u8>> {
+    let consultation = || StoredConsultation::of(record);
     let paper = args.paper.into();
     Ok(match args.format {
-        ReportFormat::Md => reading()?.memo().into_bytes(),
-        ReportFormat::Html => reading()?.memo_html(paper).into_bytes(),
-        ReportFormat::Csv => reading()?.scores_csv().into_bytes(),
-        ReportFormat::Pdf => runtime()?.block_on(reading()?.memo_pdf(paper))?,
+        ReportFormat::Md => consultation()?.memo().into_bytes(),
+        ReportFormat::Html => consultation()?.memo_html(paper).into_bytes(),
+        ReportFormat::Csv => consultation()?.scores_csv().into_bytes(),
+        ReportFormat::Pdf => runtime()?.block_on(consultation()?.memo_pdf(paper))?,
         ReportFormat::Json => show::receipt(record)?.write()?.into_bytes(),
     })
 }

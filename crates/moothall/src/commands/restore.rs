@@ -24,7 +24,7 @@ use crate::{config, logging, terminal};
 pub(crate) fn run(global: &GlobalArgs, args: &RestoreArgs) -> anyhow::Result<CliExit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
-    let in_use = &loaded.places.folders;
+    let in_use = &loaded.locations.folders;
     let folders = match &args.into {
         Some(folder) if !is_same(folder, &in_use.data) => {
             AppDirs::under(in_use.config.clone(), folder)
@@ -47,11 +47,12 @@ pub(crate) fn run(global: &GlobalArgs, args: &RestoreArgs) -> anyhow::Result<Cli
         refuse_open_stores(&unpacked.manifest, &stores)?;
         let mut aside = None;
         if unpacked.manifest.has_database() {
-            aside = put_aside(&folders, &database).await?;
-            let unplaced = |error| CliError::failed("cannot restore the runs").with_source(error);
+            aside = move_aside(&folders, &database).await?;
+            let restore_failed =
+                |error| CliError::failed("cannot restore the runs").with_source(error);
             let copy = BackupPart::Database.path_in(unpacked.data.path());
-            fs_err::rename(copy, &database).map_err(unplaced)?;
-            sync(&folders.data).map_err(unplaced)?;
+            fs_err::rename(copy, &database).map_err(restore_failed)?;
+            sync(&folders.data).map_err(restore_failed)?;
         }
         let drafts_aside = unpacked
             .place_stores(&stores, &folders.data)
@@ -151,43 +152,44 @@ struct UnpackedBackup {
 impl UnpackedBackup {
     async fn of(file: &Path, folders: &AppDirs) -> Result<Self, CliError> {
         let unwritable = |folder: &Path| {
-            let words = format!("cannot write to {}", folder.display());
-            move |error: io::Error| CliError::failed(words).with_source(error)
+            let message = format!("cannot write to {}", folder.display());
+            move |error: io::Error| CliError::failed(message).with_source(error)
         };
         let data = &folders.data;
         make_private(data).map_err(unwritable(data))?;
-        let draft =
+        let temp_dir =
             Builder::new().prefix(".restore-").tempdir_in(data).map_err(unwritable(data))?;
-        let manifest = archive::read(BufReader::new(open(file)?), draft.path())
+        let manifest = archive::read(BufReader::new(open(file)?), temp_dir.path())
             .map_err(|error| refused(file, error))?;
         if manifest.has_database() {
-            let copy = BackupPart::Database.path_in(draft.path());
+            let copy = BackupPart::Database.path_in(temp_dir.path());
             let runs = SqliteStore::check_copy(&copy)
                 .await
                 .map_err(|error| refused(file, error.into()))?;
             if runs != manifest.runs {
-                let words = display::runs(manifest.runs);
-                let error =
-                    anyhow::anyhow!("the manifest lists {words}, but the database contains {runs}");
+                let run_count = display::runs(manifest.runs);
+                let error = anyhow::anyhow!(
+                    "the manifest lists {run_count}, but the database contains {runs}"
+                );
                 return Err(refused(file, error));
             }
         }
-        let mut unpacked = Self { manifest, data: draft, stores: None };
+        let mut unpacked = Self { manifest, data: temp_dir, stores: None };
         let ids = unpacked.manifest.draft_stores();
         if !ids.is_empty() {
             let folder = stores_folder(&folders.state);
             make_private(&folder).map_err(unwritable(&folder))?;
-            let beside = Builder::new().prefix(".restore-").tempdir_in(&folder);
-            let beside = beside.map_err(unwritable(&folder))?;
+            let stores_dir = Builder::new().prefix(".restore-").tempdir_in(&folder);
+            let stores_dir = stores_dir.map_err(unwritable(&folder))?;
             for id in ids {
                 let packed = BackupPart::DraftStore(id.clone()).path_in(unpacked.data.path());
                 let packed = fs_err::File::open(packed).map_err(unwritable(data))?;
-                unpack_store(BufReader::new(packed), &beside.path().join(&id))
+                unpack_store(BufReader::new(packed), &stores_dir.path().join(&id))
                     .map_err(|error| refused(file, error))?;
             }
             // One sync for all files, because a store may contain thousands.
             rustix::fs::sync();
-            unpacked.stores = Some(beside);
+            unpacked.stores = Some(stores_dir);
         }
         Ok(unpacked)
     }
@@ -204,7 +206,7 @@ impl UnpackedBackup {
             let restored_anchor = take_anchor(&restored)?;
             for replaced in [&store, &anchor] {
                 if replaced.symlink_metadata().is_ok() {
-                    let aside = beside(replaced, &format!(".before-{}", moment()));
+                    let aside = with_suffix(replaced, &format!(".before-{}", timestamp()));
                     fs_err::rename(replaced, &aside)?;
                     moved.push(aside);
                 }
@@ -220,21 +222,21 @@ impl UnpackedBackup {
 }
 
 /// The current second for use in a file name.
-fn moment() -> String {
+fn timestamp() -> String {
     display::time(now_ms()).chars().filter(|sign| sign.is_ascii_alphanumeric()).collect()
 }
 
 /// Moves existing runs out of the way and returns their new path.
-async fn put_aside(folders: &AppDirs, database: &Path) -> Result<Option<PathBuf>, CliError> {
-    let in_the_way = || {
+async fn move_aside(folders: &AppDirs, database: &Path) -> Result<Option<PathBuf>, CliError> {
+    let in_use_error = || {
         CliError::failed(format!("another program is using {}", database.display()))
             .with_hint("close it and try again")
     };
     if let Some(local) = RunStore::open_existing_file(folders).await? {
         let filter = RunFilter { teams: TeamFilter::All, state: None, limit: u32::MAX };
-        for row in local.store.runs(filter).await.map_err(run_store::broken)? {
+        for row in local.store.runs(filter).await.map_err(run_store::store_error)? {
             if local.is_driven(&row).await? {
-                let id = run_store::short(&row.run_id);
+                let id = run_store::short_id(&row.run_id);
                 return Err(CliError::failed(format!(
                     "another process is executing run {}",
                     row.run_id
@@ -245,13 +247,13 @@ async fn put_aside(folders: &AppDirs, database: &Path) -> Result<Option<PathBuf>
         local.close().await;
     }
     // SQLite would apply a remaining side file to the new database and corrupt it.
-    if ["-wal", "-shm"].iter().any(|end| beside(database, end).symlink_metadata().is_ok()) {
-        return Err(in_the_way());
+    if ["-wal", "-shm"].iter().any(|end| with_suffix(database, end).symlink_metadata().is_ok()) {
+        return Err(in_use_error());
     }
     if database.symlink_metadata().is_err() {
         return Ok(None);
     }
-    let aside = beside(database, &format!(".before-{}", moment()));
+    let aside = with_suffix(database, &format!(".before-{}", timestamp()));
     if aside.symlink_metadata().is_ok() {
         return Err(CliError::failed(format!("{} already exists", aside.display()))
             .with_hint("try again in a second"));
@@ -271,7 +273,7 @@ fn is_same(one: &Path, other: &Path) -> bool {
     }
 }
 
-fn beside(path: &Path, end: &str) -> PathBuf {
+fn with_suffix(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(end);
     PathBuf::from(name)

@@ -14,9 +14,9 @@ pub(crate) struct ResumableRun {
     pub(crate) row: RunRow,
 }
 
-pub(crate) fn refuse_if_over(row: &RunRow) -> Result<(), CliError> {
+pub(crate) fn refuse_if_ended(row: &RunRow) -> Result<(), CliError> {
     if row.state.is_terminal() {
-        let id = run_store::short(&row.run_id);
+        let id = run_store::short_id(&row.run_id);
         return Err(CliError::usage(format!("run {} is already {}", row.run_id, row.state))
             .with_hint(format!("see `moothall show {id}`")));
     }
@@ -24,10 +24,10 @@ pub(crate) fn refuse_if_over(row: &RunRow) -> Result<(), CliError> {
 }
 
 /// The error for a run that cannot be locked.
-pub(crate) fn unlocked(error: EngineError) -> CliError {
+pub(crate) fn lock_error(error: EngineError) -> CliError {
     match error {
         EngineError::Busy(run_id) => {
-            let id = run_store::short(&run_id).to_owned();
+            let id = run_store::short_id(&run_id).to_owned();
             CliError::failed(format!("another process is executing run {run_id}"))
                 .with_hint(format!("follow it with `moothall events {id} --follow`"))
                 .with_code(ErrorCode::RunBusy)

@@ -2,7 +2,7 @@
 
 use moothall_core::RunSpec;
 
-use super::resumable_run::{ResumableRun, refuse_if_over};
+use super::resumable_run::{ResumableRun, refuse_if_ended};
 use super::{consult, edit, run as program, runtime};
 use crate::args::{GlobalArgs, ResumeArgs};
 use crate::error::CliExit;
@@ -14,12 +14,12 @@ pub(crate) fn run(global: &GlobalArgs, args: &ResumeArgs) -> anyhow::Result<CliE
     let loaded = crate::config::load(global.config.as_deref(), toml::Table::new())?;
     let runtime = runtime()?;
     let (local, row) = runtime.block_on(open_and_find(&loaded, &args.run))?;
-    refuse_if_over(&row)?;
+    refuse_if_ended(&row)?;
     let spec = launch::stored_spec(&row.spec, args.raised_budget())?;
     let found = ResumableRun { runtime, local, row };
     match &spec {
-        RunSpec::Program(spec) => program::go_on(global, args, &found, spec),
-        RunSpec::Consult(spec) => consult::go_on(global, args, &found, spec),
-        RunSpec::Edit(spec) => edit::go_on(global, args, &found, spec),
+        RunSpec::Program(spec) => program::resume(global, args, &found, spec),
+        RunSpec::Consult(spec) => consult::resume(global, args, &found, spec),
+        RunSpec::Edit(spec) => edit::resume(global, args, &found, spec),
     }
 }

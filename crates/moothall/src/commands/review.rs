@@ -12,7 +12,7 @@ use moothall_workspace::{DiffSide, DraftDiff, SubmissionFile};
 use serde_json::json;
 
 use super::draft::store::{OpenDraftStore, failed, id_of, open};
-use super::draft::{report_of, say};
+use super::draft::{print_report, report_of};
 use crate::args::{GlobalArgs, ReviewArgs, ReviewCommand, ReviewDecisionArgs};
 use crate::display;
 use crate::error::{CliError, CliExit};
@@ -31,9 +31,15 @@ pub(crate) fn run(global: &GlobalArgs, args: &ReviewArgs) -> anyhow::Result<CliE
     match args.command.as_ref().unwrap_or(&ReviewCommand::List) {
         ReviewCommand::List => list(&opened, args, json),
         ReviewCommand::Show { draft, full } => show(&opened, args, draft, *full, json),
-        ReviewCommand::Approve(said) => tell(&opened, args, said, ReviewDecision::Approve, json),
-        ReviewCommand::Reject(said) => tell(&opened, args, said, ReviewDecision::Reject, json),
-        ReviewCommand::SendBack(said) => tell(&opened, args, said, ReviewDecision::SendBack, json),
+        ReviewCommand::Approve(decision_args) => {
+            record_decision(&opened, args, decision_args, ReviewDecision::Approve, json)
+        }
+        ReviewCommand::Reject(decision_args) => {
+            record_decision(&opened, args, decision_args, ReviewDecision::Reject, json)
+        }
+        ReviewCommand::SendBack(decision_args) => {
+            record_decision(&opened, args, decision_args, ReviewDecision::SendBack, json)
+        }
     }
 }
 
@@ -68,7 +74,7 @@ fn list(opened: &OpenDraftStore, args: &ReviewArgs, json: bool) -> anyhow::Resul
         let _ = writeln!(text, "  {YELLOW}{}{YELLOW:#}", rules.join(", "));
     }
     let report = json!({ "waiting": waiting.iter().map(|one| report_of(one)).collect::<Vec<_>>() });
-    say(json, &report, &text)
+    print_report(json, &report, &text)
 }
 
 fn show(
@@ -85,7 +91,7 @@ fn show(
     let mut text = String::new();
     if let (Some(submission), Some(first)) = (&submission, files.first()) {
         let owner = display::line(&first.draft.owner.to_string());
-        let _ = writeln!(text, "{BOLD}{}{BOLD:#}  by {owner}", first.draft.state.word());
+        let _ = writeln!(text, "{BOLD}{}{BOLD:#}  by {owner}", first.draft.state.as_str());
         if !submission.summary.is_empty() {
             let _ = writeln!(text, "summary by the worker: {}", display::line(&submission.summary));
         }
@@ -93,14 +99,11 @@ fn show(
     let mut hides_something = false;
     for file in &files {
         let side = |text: &Option<String>| text.clone().unwrap_or_default();
-        let compare = if full {
-            moothall_workspace::whole_difference
-        } else {
-            moothall_workspace::difference
-        };
+        let compare =
+            if full { moothall_workspace::full_difference } else { moothall_workspace::difference };
         let difference = compare(&side(&file.base), &side(&file.after));
-        hides_something |= difference.hides_something();
-        text.push_str(&shown(file, &difference));
+        hides_something |= difference.is_truncated();
+        text.push_str(&render_file(file, &difference));
     }
     if hides_something {
         // The seal is printed only if everything is shown, so that nobody approves content they did
@@ -130,46 +133,47 @@ fn show(
         })
         .collect();
     let drafts: Vec<_> = files.iter().map(|file| report_of(&file.draft)).collect();
-    say(json, &json!({ "seal": seal, "drafts": drafts, "diff": diff }), &text)
+    print_report(json, &json!({ "seal": seal, "drafts": drafts, "diff": diff }), &text)
 }
 
-fn tell(
+fn record_decision(
     opened: &OpenDraftStore,
     args: &ReviewArgs,
-    said: &ReviewDecisionArgs,
-    word: ReviewDecision,
+    decision_args: &ReviewDecisionArgs,
+    decision: ReviewDecision,
     json: bool,
 ) -> anyhow::Result<CliExit> {
     let person = opened.person(args.by.as_deref())?;
-    if word == ReviewDecision::Approve
+    if decision == ReviewDecision::Approve
         && !opened.store.policy().channels.contains(&ReviewChannel::Cli)
     {
         return Err(CliError::usage("the policy does not allow approval on the command line")
             .with_hint("add `cli` to `channels` under `[review]` in the policy")
             .into());
     }
-    let id = id_of(&said.draft)?;
+    let id = id_of(&decision_args.draft)?;
     let now = opened.store.status(&person, id).map_err(failed)?;
-    let seal = whole_seal(&said.seal, now.submission.as_ref().map(|one| one.seal))?;
-    let drafts = opened.store.review(&person, id, seal, word, &said.reason).map_err(failed)?;
+    let seal = expand_seal(&decision_args.seal, now.submission.as_ref().map(|one| one.seal))?;
+    let drafts =
+        opened.store.review(&person, id, seal, decision, &decision_args.reason).map_err(failed)?;
     let state = drafts.first().map_or(DraftState::Editing, |draft| draft.state);
     let report =
         json!({ "state": state, "drafts": drafts.iter().map(report_of).collect::<Vec<_>>() });
-    let words = match state {
+    let message = match state {
         DraftState::Applied => format!("{GREEN}applied{GREEN:#}\n"),
         DraftState::Conflict => {
             "conflict: the file has changed; the worker can rebase the draft\n".to_owned()
         }
         DraftState::Editing => "sent back to the worker\n".to_owned(),
-        other => format!("{}\n", other.word()),
+        other => format!("{}\n", other.as_str()),
     };
-    say(json, &report, &words)?;
+    print_report(json, &report, &message)?;
     Ok(if state == DraftState::Conflict { CliExit::VerdictNegative } else { CliExit::Fine })
 }
 
 /// Expands a prefix of the current seal. A full seal is returned unchanged and rejected later if it
 /// differs.
-fn whole_seal(typed: &str, now: Option<Sha256Hex>) -> Result<Sha256Hex, CliError> {
+fn expand_seal(typed: &str, now: Option<Sha256Hex>) -> Result<Sha256Hex, CliError> {
     if let Some(seal) = Sha256Hex::parse(typed) {
         return Ok(seal);
     }
@@ -188,7 +192,7 @@ fn whole_seal(typed: &str, now: Option<Sha256Hex>) -> Result<Sha256Hex, CliError
 }
 
 /// The diff of one file, with changed parts of lines highlighted and findings below their lines.
-fn shown(file: &SubmissionFile, difference: &DraftDiff) -> String {
+fn render_file(file: &SubmissionFile, difference: &DraftDiff) -> String {
     let draft = &file.draft;
     let path = display::line(draft.path.as_str());
     let mut text = match (&draft.base, &draft.change.file, &draft.change.rename_to) {
@@ -203,30 +207,30 @@ fn shown(file: &SubmissionFile, difference: &DraftDiff) -> String {
         let word = if after.executable { "becomes executable" } else { "is no longer executable" };
         let _ = writeln!(text, "  the file {word}");
     }
-    let mut beside: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+    let mut notes_by_line: BTreeMap<usize, Vec<String>> = BTreeMap::new();
     let name = draft.change.rename_to.as_ref().unwrap_or(&draft.path);
     for one in draft.submission.iter().flat_map(|one| &one.findings) {
         if one.path != *name {
             continue;
         }
-        let words = format!("{} {}: {}", one.action, one.rule, one.message);
+        let note = format!("{} {}: {}", one.action, one.rule, one.message);
         match one.line {
-            Some(line) => beside.entry(line).or_default().push(words),
+            Some(line) => notes_by_line.entry(line).or_default().push(note),
             None => {
-                let _ = writeln!(text, "  {YELLOW}{words}{YELLOW:#}");
+                let _ = writeln!(text, "  {YELLOW}{note}{YELLOW:#}");
             }
         }
     }
-    text.push_str(&lines(difference, &mut beside));
-    for (line, words) in beside {
-        for one in words {
-            let _ = writeln!(text, "  {YELLOW}line {line}: {one}{YELLOW:#}");
+    text.push_str(&lines(difference, &mut notes_by_line));
+    for (line, notes) in notes_by_line {
+        for note in notes {
+            let _ = writeln!(text, "  {YELLOW}line {line}: {note}{YELLOW:#}");
         }
     }
     text
 }
 
-fn lines(difference: &DraftDiff, beside: &mut BTreeMap<usize, Vec<String>>) -> String {
+fn lines(difference: &DraftDiff, notes_by_line: &mut BTreeMap<usize, Vec<String>>) -> String {
     let mut text = String::new();
     for (at, hunk) in difference.hunks.iter().enumerate() {
         if at > 0 {
@@ -251,8 +255,8 @@ fn lines(difference: &DraftDiff, beside: &mut BTreeMap<usize, Vec<String>>) -> S
             if line.no_newline {
                 let _ = writeln!(text, "        {DIM}\\ No newline at end of file{DIM:#}");
             }
-            for words in line.new.and_then(|at| beside.remove(&at)).unwrap_or_default() {
-                let _ = writeln!(text, "        {YELLOW}▲ {words}{YELLOW:#}");
+            for note in line.new.and_then(|at| notes_by_line.remove(&at)).unwrap_or_default() {
+                let _ = writeln!(text, "        {YELLOW}▲ {note}{YELLOW:#}");
             }
         }
     }

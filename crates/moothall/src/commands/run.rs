@@ -13,10 +13,10 @@ use moothall_models::RunLedger;
 use moothall_store::{Store, StoredEvent};
 use serde_json::json;
 
-pub(crate) use self::drive::{SharedView, drive, log, shown, watched};
+pub(crate) use self::drive::{SharedView, drive, lock_view, log, with_progress};
 use self::report::ProgramReport;
 pub(crate) use self::view::{RunOutputMode, RunProgressView};
-use super::resumable_run::{ResumableRun, refuse_if_over, unlocked};
+use super::resumable_run::{ResumableRun, lock_error, refuse_if_ended};
 use super::{InterruptibleResult, attempts, runtime};
 use crate::args::{GlobalArgs, ResumeArgs, RunArgs};
 use crate::artifacts::WrittenFiles;
@@ -39,22 +39,22 @@ pub(crate) fn run(global: &GlobalArgs, args: &RunArgs) -> anyhow::Result<CliExit
         (false, true) => RunOutputMode::Json,
         (false, false) => RunOutputMode::Person,
     };
-    let ran = start(global, args, audience);
-    match (audience, ran) {
+    let result = start(global, args, audience);
+    match (audience, result) {
         // A program that uses `--stdio` does not read standard error.
         (RunOutputMode::Stdio, Err(error)) => {
             let error = CliError::from(error);
-            let told = json!({
+            let error_line = json!({
                 "error": {
-                    "message": error.words(),
+                    "message": error.full_message(),
                     "hint": error.hint,
                     "exit_code": error.exit.code(),
                 }
             });
-            terminal::print(&format!("{told}\n"))?;
+            terminal::print(&format!("{error_line}\n"))?;
             Err(error.into())
         }
-        (_, ran) => ran,
+        (_, result) => result,
     }
 }
 
@@ -78,10 +78,10 @@ fn start(global: &GlobalArgs, args: &RunArgs, audience: RunOutputMode) -> anyhow
         let local = RunStore::open(&context.loaded).await?;
         let new = launch::new_run(&RunSpec::Program(spec.clone()), None)?;
         let (run_id, stored) = (new.run_id.clone(), new.spec.clone());
-        let _lock = local.lock(&run_id).await.map_err(unlocked)?;
-        local.store.create_run(new).await.map_err(run_store::broken)?;
+        let _lock = local.lock(&run_id).await.map_err(lock_error)?;
+        local.store.create_run(new).await.map_err(run_store::store_error)?;
         for bytes in request.inputs.values() {
-            local.store.keep_artifact(&run_id, bytes).await.map_err(run_store::broken)?;
+            local.store.keep_artifact(&run_id, bytes).await.map_err(run_store::store_error)?;
         }
         let ended = match (prepared, &spec.settings.restate) {
             (Some(prepared), _) => {
@@ -92,19 +92,20 @@ fn start(global: &GlobalArgs, args: &RunArgs, audience: RunOutputMode) -> anyhow
             }
             (None, restate) => {
                 let restate = restate.as_deref().unwrap_or_default();
-                cluster::begin(restate, &stored, &*local.store, &run_id).await?;
+                cluster::submit_new_run(restate, &stored, &*local.store, &run_id).await?;
                 follow(&*local.store, &run_id, &[], &view).await
             }
         };
-        let news = ended.as_ref().map_or(Some(RunNotification::Failed), RunNotification::of);
-        notify::conclude(&context.loaded, &run_id, news, ended, async |ended| {
+        let notification =
+            ended.as_ref().map_or(Some(RunNotification::Failed), RunNotification::of);
+        notify::report_and_notify(&context.loaded, &run_id, notification, ended, async |ended| {
             finish(&context, &local, &spec, &run_id, ended, &files, audience).await
         })
         .await
     })
 }
 
-pub(crate) fn go_on(
+pub(crate) fn resume(
     global: &GlobalArgs,
     args: &ResumeArgs,
     found: &ResumableRun,
@@ -121,23 +122,29 @@ pub(crate) fn go_on(
     runtime.block_on(async {
         if let Some(restate) = &spec.settings.restate {
             let store = &*local.store;
-            let record = RunRecord::read(store, &row.run_id).await.map_err(run_store::broken)?;
-            cluster::let_go_on(restate, store, &row.run_id, args.raised_budget()).await?;
+            let record =
+                RunRecord::read(store, &row.run_id).await.map_err(run_store::store_error)?;
+            cluster::resume(restate, store, &row.run_id, args.raised_budget()).await?;
             let ended = follow(store, &row.run_id, &record.events, &view).await?;
             return finish(&context, local, spec, &row.run_id, ended, &files, audience).await;
         }
-        let _lock = local.lock(&row.run_id).await.map_err(unlocked)?;
+        let _lock = local.lock(&row.run_id).await.map_err(lock_error)?;
         // Read again: the run may have ended while this process waited for the lock.
         let row = local.find(row.run_id.as_str()).await?;
-        refuse_if_over(&row)?;
+        refuse_if_ended(&row)?;
         let prepared = prepare(&context, spec, &view).await?;
         let ledger = RunLedger::resume(context.budget(), row.spent.unwrap_or_default());
         let ended = drive(&prepared, local, &row.run_id, ledger, &view).await;
         prepared.shut_down().await;
-        let news = ended.as_ref().map_or(Some(RunNotification::Failed), RunNotification::of);
-        notify::conclude(&context.loaded, &row.run_id, news, ended, async |ended| {
-            finish(&context, local, spec, &row.run_id, ended, &files, audience).await
-        })
+        let notification =
+            ended.as_ref().map_or(Some(RunNotification::Failed), RunNotification::of);
+        notify::report_and_notify(
+            &context.loaded,
+            &row.run_id,
+            notification,
+            ended,
+            async |ended| finish(&context, local, spec, &row.run_id, ended, &files, audience).await,
+        )
         .await
     })
 }
@@ -149,10 +156,11 @@ async fn follow(
     before: &[StoredEvent],
     view: &SharedView,
 ) -> anyhow::Result<RunExit> {
-    let heard = |stored: &StoredEvent| shown(view).event(run_id, stored);
-    match watched(view, cluster::until_it_stops(store, run_id, before, heard)).await {
+    let on_event = |stored: &StoredEvent| lock_view(view).event(run_id, stored);
+    match with_progress(view, cluster::follow_until_stopped(store, run_id, before, on_event)).await
+    {
         InterruptibleResult::Done(ended) => Ok(ended?),
-        InterruptibleResult::Cancelled => Err(cluster::unwatched(run_id).into()),
+        InterruptibleResult::Cancelled => Err(cluster::detached_error(run_id).into()),
     }
 }
 
@@ -162,9 +170,9 @@ async fn prepare(
     spec: &ProgramSpec,
     view: &SharedView,
 ) -> Result<PreparedRun, CliError> {
-    shown(view).wait_for("checking sandboxes");
+    lock_view(view).wait_for("checking sandboxes");
     let opening = PreparedRun::open(context, RunSpec::Program(spec.clone()));
-    let InterruptibleResult::Done(prepared) = watched(view, opening).await else {
+    let InterruptibleResult::Done(prepared) = with_progress(view, opening).await else {
         return Err(CliError::new(CliExit::Cancelled, "cancelled"));
     };
     prepared.inspect(PreparedRun::warm_up)
@@ -177,30 +185,31 @@ async fn finish(
     spec: &ProgramSpec,
     run_id: &RunId,
     ended: RunExit,
-    wanted: &ProgramOutputFiles,
+    output_files: &ProgramOutputFiles,
     audience: RunOutputMode,
 ) -> anyhow::Result<CliExit> {
-    let record = RunRecord::read(&*local.store, run_id).await.map_err(run_store::broken)?;
-    let left = match (&ended, &spec.settings.output) {
+    let record = RunRecord::read(&*local.store, run_id).await.map_err(run_store::store_error)?;
+    let artifacts_written = match (&ended, &spec.settings.output) {
         (RunExit::Done(_), Some(folder)) => {
             files::write_artifacts(&*local.store, run_id, &attempts::files(&record), folder).await
         }
         _ => Ok(WrittenFiles::default()),
     };
-    let saved = wanted.events.as_deref().map_or(Ok(()), |path| files::write_events(path, &record));
-    let saved = saved.and_then(|()| match (&wanted.receipt, record.receipt()) {
+    let saved =
+        output_files.events.as_deref().map_or(Ok(()), |path| files::write_events(path, &record));
+    let saved = saved.and_then(|()| match (&output_files.receipt, record.receipt()) {
         (Some(path), Some(receipt)) => files::write_receipt(path, &receipt),
         _ => Ok(()),
     });
-    let (written, unsaved) = match left {
+    let (written, unsaved) = match artifacts_written {
         Ok(written) => (written, saved.err()),
         Err(error) => (WrittenFiles::default(), Some(error)),
     };
     let (model, record, ended, written) = (&spec.input.model, &record, &ended, &written);
     // The result is reported even if files cannot be written, because it is paid for.
-    let told = ProgramReport { context, model, record, ended, written }.print(audience);
-    match (told, unsaved) {
-        (told, None) => told,
+    let printed = ProgramReport { context, model, record, ended, written }.print(audience);
+    match (printed, unsaved) {
+        (printed, None) => printed,
         (Ok(_), Some(unsaved)) => Err(unsaved),
         (Err(error), Some(unsaved)) => {
             terminal::show_error(&unsaved.into());

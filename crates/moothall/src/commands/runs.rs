@@ -31,10 +31,10 @@ pub(crate) fn run(global: &GlobalArgs, args: &RunsArgs) -> anyhow::Result<CliExi
             return Ok(Vec::new());
         };
         let filter = RunFilter { teams: TeamFilter::All, state: args.state, limit: args.limit };
-        let rows = local.store.runs(filter).await.map_err(run_store::broken)?;
+        let rows = local.store.runs(filter).await.map_err(run_store::store_error)?;
         let open = rows.iter().filter(|row| !row.state.is_terminal());
         let open: Vec<RunRow> = open.cloned().collect();
-        let driven = local.driven(&open).await.map_err(run_store::broken)?;
+        let driven = local.driven(&open).await.map_err(run_store::store_error)?;
         let look = |row: RunRow| {
             let is_driven = driven.contains(&row.run_id);
             (row, is_driven)
@@ -69,7 +69,7 @@ fn table(rows: &[(RunRow, bool)]) -> String {
         let _ = writeln!(
             text,
             "{:<13}  {:<11}  {verdict:<14}  {:<20}  {spent:>9}  {}",
-            run_store::short(&row.run_id),
+            run_store::short_id(&row.run_id),
             display::state(row, *is_driven),
             display::time(row.created_at_ms),
             display::cut(&row.title, TITLE_CHARS),

@@ -1,6 +1,6 @@
 //! `moothall sandbox`: lists and cleans up sandboxes on this machine.
 
-use moothall_core::text::shown_line;
+use moothall_core::text::sanitize_line;
 use std::fmt::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -56,10 +56,10 @@ fn table(records: &[SandboxRecord]) -> String {
             "{:8}  {:13}  {:8}  {:>4} s  {} {}",
             record.engine,
             record.class,
-            shown_line(&record.image),
+            sanitize_line(&record.image),
             age,
-            shown_line(&record.name),
-            shown_line(&labels.join(" ")),
+            sanitize_line(&record.name),
+            sanitize_line(&labels.join(" ")),
         );
     }
     text

@@ -56,7 +56,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &ServeArgs) -> anyhow::Result<CliEx
     refuse_plain_http(args)?;
     let limits =
         ServerLimits { connections: open_files::connection_limits(), ..ServerLimits::default() };
-    let offline = files::whole(args.offline.as_deref())?;
+    let offline = files::absolute_path(args.offline.as_deref())?;
     let workspaces = Arc::new(workspaces(global, &loaded, args)?);
     let committees = committees(&args.committee)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
@@ -69,13 +69,13 @@ pub(crate) fn run(global: &GlobalArgs, args: &ServeArgs) -> anyhow::Result<CliEx
         let address = listener.local_addr().unwrap_or(args.addr);
         let closing = CancellationToken::new();
         let feed = EventFeed::new(local.store.clone());
-        let watching =
+        let feed_watch =
             tokio::spawn(Arc::clone(&feed).watch(FeedTiming::default(), closing.child_token()));
         let files = committees.iter().map(|(_, file)| file.clone());
-        let veil =
+        let redactor =
             PathRedactor::of(&loaded, files.chain(offline.clone()).chain(args.workspace.clone()));
-        let causes = match args.auth {
-            AuthArg::Tokens => ErrorDisclosure::Logged(veil),
+        let disclosure = match args.auth {
+            AuthArg::Tokens => ErrorDisclosure::Logged(redactor),
             AuthArg::Link | AuthArg::None => ErrorDisclosure::Told,
         };
         let defaults = ServerDefaults {
@@ -84,13 +84,13 @@ pub(crate) fn run(global: &GlobalArgs, args: &ServeArgs) -> anyhow::Result<CliEx
             committees,
             restate: args.runner.restate(),
         };
-        let desk = Arc::new(LocalRunService::new(
+        let service = Arc::new(LocalRunService::new(
             global.config.clone(),
             Arc::clone(&local),
             Arc::clone(&feed),
             defaults,
             DemoDelay::of(args.pace),
-            causes,
+            disclosure,
         ));
         let origin = match &args.public_url {
             Some(url) => url.trim_end_matches('/').to_owned(),
@@ -100,19 +100,20 @@ pub(crate) fn run(global: &GlobalArgs, args: &ServeArgs) -> anyhow::Result<CliEx
             Some(_) => OriginGuard::named(&origin).ok_or_else(not_an_origin)?,
             None => OriginGuard::local(address),
         };
-        let admits = match args.auth {
+        let access_mode = match args.auth {
             AuthArg::None => AccessMode::Everyone,
             AuthArg::Link | AuthArg::Tokens => AccessMode::Credentials,
         };
-        let access = AccessControl::new(local.shared_accounts(), admits, &origin);
-        let app = AppState::new(local.store.clone(), desk.clone(), feed, access, closing.clone())
-            .with_metrics(metrics)
-            .with_workspaces(Arc::clone(&workspaces));
-        let looking = tokio::spawn(workspaces.watch(closing.child_token()));
+        let access = AccessControl::new(local.shared_accounts(), access_mode, &origin);
+        let app =
+            AppState::new(local.store.clone(), service.clone(), feed, access, closing.clone())
+                .with_metrics(metrics)
+                .with_workspaces(Arc::clone(&workspaces));
+        let workspace_watch = tokio::spawn(workspaces.watch(closing.child_token()));
         // Stopped after the runs, so that their spans are sent.
         let done = CancellationToken::new();
         let exporting = exporter.map(|exporter| tokio::spawn(exporter.run(done.clone())));
-        let leave = end_on_signal(closing.clone())?;
+        let force_exit = cancel_on_signal(closing.clone())?;
         let link = match args.auth {
             AuthArg::Link => {
                 let code =
@@ -121,25 +122,25 @@ pub(crate) fn run(global: &GlobalArgs, args: &ServeArgs) -> anyhow::Result<CliEx
             }
             AuthArg::Tokens | AuthArg::None => None,
         };
-        introduce(&origin, link.as_deref());
+        print_url(&origin, link.as_deref());
         // Dropping it when the server stops removes the file with the link.
         let _redirect = match (args.open, &link) {
-            (true, Some(link)) => browser::open_privately(link, &loaded.places.folders.state),
+            (true, Some(link)) => browser::open_privately(link, &loaded.locations.folders.state),
             (true, None) => browser::open(&origin),
             (false, _) => None,
         };
         let served = tokio::select! {
             served = moothall_server::serve(listener, app, guard, limits) => served,
-            () = leave.cancelled() => Ok(()),
+            () = force_exit.cancelled() => Ok(()),
         };
         closing.cancel();
         // If a second signal ends the wait, the runs can still be resumed.
         tokio::select! {
-            () = moothall_server::RunService::shut_down(&*desk) => {}
-            () = leave.cancelled() => {}
+            () = moothall_server::RunService::shut_down(&*service) => {}
+            () = force_exit.cancelled() => {}
         }
         process_resources::end_kept_sandboxes().await;
-        let _ = tokio::join!(watching, looking);
+        let _ = tokio::join!(feed_watch, workspace_watch);
         done.cancel();
         if let Some(exporting) = exporting {
             let _ = exporting.await;
@@ -178,7 +179,7 @@ fn workspaces(
     if args.workspace.is_empty() {
         return Ok(WorkspaceRegistry::default());
     }
-    let person = user_input::who(loaded, args.by.as_deref(), "reviews")?;
+    let person = user_input::user_name(loaded, args.by.as_deref(), "reviews")?;
     let mut all = Vec::new();
     for folder in &args.workspace {
         let options = options_of(global.config.as_deref(), loaded, folder)?;
@@ -224,8 +225,8 @@ fn refuse_plain_http(args: &ServeArgs) -> Result<(), CliError> {
         return Ok(());
     }
     if args.insecure {
-        let words = "tokens and cookies are sent unencrypted (`--insecure`)";
-        terminal::note(&format!("{YELLOW}warning: {words}{YELLOW:#}\n"));
+        let message = "tokens and cookies are sent unencrypted (`--insecure`)";
+        terminal::note(&format!("{YELLOW}warning: {message}{YELLOW:#}\n"));
         return Ok(());
     }
     let https = text.replacen("http://", "https://", 1);
@@ -279,37 +280,37 @@ fn listen(address: SocketAddr) -> Result<TcpListener, CliError> {
 
 /// Cancels `closing` on the first SIGINT or SIGTERM, and the returned token on the second one,
 /// which skips waiting for runs.
-fn end_on_signal(closing: CancellationToken) -> Result<CancellationToken, CliError> {
+fn cancel_on_signal(closing: CancellationToken) -> Result<CancellationToken, CliError> {
     let listen = |kind| {
         signal(kind)
             .map_err(|error| CliError::failed("cannot listen for signals").with_source(error))
     };
     let (mut interrupt, mut terminate) =
         (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
-    let leave = CancellationToken::new();
-    let leaving = leave.clone();
+    let force_exit = CancellationToken::new();
+    let force_exit_token = force_exit.clone();
     tokio::spawn(async move {
-        for token in [closing, leaving] {
+        for token in [closing, force_exit_token] {
             tokio::select! {
                 _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
             }
             if !token.is_cancelled() {
                 token.cancel();
-                let words = "stopping: active runs are being paused · press Ctrl-C again to exit immediately";
-                terminal::note(&format!("\n{DIM}{words}{DIM:#}\n"));
+                let message = "stopping: active runs are being paused · press Ctrl-C again to exit immediately";
+                terminal::note(&format!("\n{DIM}{message}{DIM:#}\n"));
             }
         }
     });
-    Ok(leave)
+    Ok(force_exit)
 }
 
-fn introduce(url: &str, link: Option<&str>) {
+fn print_url(url: &str, link: Option<&str>) {
     // Standard output gets only the URL, so that scripts can read it.
     let _ = terminal::print(&format!("{url}\n"));
     if !moothall_ui::is_built() {
-        let words = "the web UI is not part of this build; run `cargo xtask web` to build it";
-        terminal::note(&format!("{YELLOW}note: {words}{YELLOW:#}\n"));
+        let message = "the web UI is not part of this build; run `cargo xtask web` to build it";
+        terminal::note(&format!("{YELLOW}note: {message}{YELLOW:#}\n"));
     }
     terminal::note(&format!("{BOLD}Moothall{BOLD:#} {DIM}· press Ctrl-C to stop{DIM:#}\n"));
     if let Some(link) = link {

@@ -27,7 +27,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &ShowArgs) -> anyhow::Result<CliExi
     runtime()?.block_on(async {
         let (local, row) = open_and_find(&loaded, &args.run).await?;
         let record =
-            RunRecord::read(&*local.store, &row.run_id).await.map_err(run_store::broken)?;
+            RunRecord::read(&*local.store, &row.run_id).await.map_err(run_store::store_error)?;
         let is_driven = !row.state.is_terminal() && local.is_driven(&row).await?;
         if let Some(path) = &args.receipt {
             files::write_receipt(path, &receipt(&record)?)?;
@@ -40,7 +40,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &ShowArgs) -> anyhow::Result<CliExi
         if let Some(folder) = &args.output {
             let left = attempts::files(&record);
             let done = files::write_artifacts(&*local.store, &row.run_id, &left, folder).await?;
-            done.note_left_out();
+            done.report_skipped();
         }
         if args.code {
             let code = attempts::code(&record)
@@ -177,7 +177,7 @@ fn text(record: &RunRecord, is_driven: bool) -> String {
     if let Some(spent) = &row.spent {
         field("spent", &display::spent(spent));
     }
-    let id = run_store::short(&row.run_id);
+    let id = run_store::short_id(&row.run_id);
     if row.state == RunState::Paused || (row.state == RunState::Running && !is_driven) {
         let _ = writeln!(text, "{DIM}continue it: moothall resume {id}{DIM:#}");
     } else if !attempts::files(record).is_empty() {

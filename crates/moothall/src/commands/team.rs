@@ -33,7 +33,7 @@ pub(crate) fn run(global: &GlobalArgs, command: &TeamCommand) -> anyhow::Result<
                 }
             }
             TeamCommand::List { json } => {
-                let teams = local.accounts().teams().await.map_err(run_store::broken)?;
+                let teams = local.accounts().teams().await.map_err(run_store::store_error)?;
                 if *json {
                     let teams: Vec<Value> = teams.iter().map(team_json).collect();
                     terminal::print(&format!("{:#}\n", json!({ "teams": teams })))?;
@@ -57,7 +57,7 @@ fn refusal(error: StoreError) -> CliError {
     match error {
         StoreError::TeamExists(name) => CliError::usage(format!("team `{name}` already exists"))
             .with_hint("see `moothall team list`"),
-        error => run_store::broken(error),
+        error => run_store::store_error(error),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use moothall_core::access::{AccessCaller, CredentialLimits, InvalidName, TokenId};
-use moothall_core::text::shown_line;
+use moothall_core::text::sanitize_line;
 use moothall_store::{
     AccountStore, Credential, NewToken, StoreError, TeamFilter, TokenRow, now_ms, random_token_id,
 };
@@ -28,7 +28,8 @@ pub(crate) fn run(global: &GlobalArgs, command: &TokenCommand) -> anyhow::Result
             TokenCommand::Create(args) => create(local.accounts(), args).await?,
             TokenCommand::List { team, json } => {
                 let teams = team.clone().map_or(TeamFilter::All, TeamFilter::Only);
-                let tokens = local.accounts().tokens(teams).await.map_err(run_store::broken)?;
+                let tokens =
+                    local.accounts().tokens(teams).await.map_err(run_store::store_error)?;
                 list(&tokens, *json)?;
             }
             TokenCommand::Revoke { id, json } => {
@@ -93,14 +94,14 @@ async fn create(accounts: &dyn AccountStore, args: &CreateTokenArgs) -> anyhow::
          cannot be shown again{DIM:#}\n",
         token.team,
         token.scopes,
-        limits_in_words(token.limits),
+        limits_line(token.limits),
     ));
     Ok(())
 }
 
 /// The error does not repeat the input, which may be the token itself.
-fn parse_id(words: &str) -> Result<TokenId, CliError> {
-    words.parse().map_err(|error: InvalidName| {
+fn parse_id(text: &str) -> Result<TokenId, CliError> {
+    text.parse().map_err(|error: InvalidName| {
         CliError::usage(error.to_string()).with_hint("see `moothall token list`")
     })
 }
@@ -149,7 +150,7 @@ fn table(tokens: &[TokenRow], now_ms: u64) -> String {
             state(token, now_ms),
             time(token.expires_at_ms),
             time(token.last_used_at_ms),
-            display::cut(&shown_line(&token.label), LABEL_CHARS),
+            display::cut(&sanitize_line(&token.label), LABEL_CHARS),
         );
     }
     text
@@ -180,7 +181,7 @@ fn token_json(token: &TokenRow, now_ms: u64) -> Value {
     })
 }
 
-fn limits_in_words(limits: CredentialLimits) -> String {
+fn limits_line(limits: CredentialLimits) -> String {
     let runs = limits.runs_at_once.map(|runs| format!("{runs} concurrent runs"));
     let spend = limits.usd_a_day.map(|usd| format!("{usd} per 24 hours"));
     let rate = limits.requests_a_minute.map(|rate| format!("{rate} requests per minute"));
@@ -195,6 +196,6 @@ fn refusal(error: StoreError) -> CliError {
         StoreError::TooLarge { what, limit, .. } => {
             CliError::usage(format!("{what} is longer than {limit} bytes"))
         }
-        error => run_store::broken(error),
+        error => run_store::store_error(error),
     }
 }

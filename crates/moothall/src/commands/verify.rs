@@ -59,30 +59,30 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<CliExit> {
         let mut text = format!(
             "receipt is valid\nrun       {}\nworkflow  {} with {}{demonstration}\neffects   {}\nverdict   {verdict}\nhead      {head}\n",
             receipt.notes.run_id,
-            text::shown_line(&receipt.manifest.workflow),
-            text::shown_line(&receipt.manifest.model),
+            text::sanitize_line(&receipt.manifest.workflow),
+            text::sanitize_line(&receipt.manifest.model),
             receipt.effects.len(),
         );
         // Verification recomputed this ranking from the recorded replies.
         if let Some(Conclusion::Ranked(ranked)) = receipt.conclusion.as_deref() {
             for one in &ranked.recommended {
-                text.push_str(&text::shown_line(&recommended(one)));
+                text.push_str(&text::sanitize_line(&recommended(one)));
                 text.push('\n');
             }
         }
         for change in changes(receipt) {
-            let line = format!("changed   {}", change.words());
-            text.push_str(&text::shown_line(&line));
+            let line = format!("changed   {}", change.describe());
+            text.push_str(&text::sanitize_line(&line));
             text.push('\n');
         }
         for approval in &receipt.approvals {
             let line = format!("approved  {} by {}", approval.move_id, approval.by);
-            text.push_str(&text::shown_line(&line));
+            text.push_str(&text::sanitize_line(&line));
             text.push('\n');
         }
         for finding in &receipt.findings {
             let line = format!("finding   {}: {}", finding.rule, finding.message);
-            text.push_str(&text::shown_line(&line));
+            text.push_str(&text::sanitize_line(&line));
             text.push('\n');
         }
         terminal::print(&text)?;

@@ -17,7 +17,7 @@ use tokio::sync::OnceCell;
 use crate::args::{GlobalArgs, WorkerArgs};
 use crate::demo_delay::DemoDelay;
 use crate::error::{CliError, CliExit};
-use crate::launch::cluster::refused;
+use crate::launch::cluster::cluster_error;
 use crate::launch::{self, PreparedRun, WorkerRun};
 use crate::run_store::RunStore;
 use crate::store_limiter::StoreLimiter;
@@ -25,10 +25,10 @@ use crate::terminal::{self, DIM};
 use crate::{config, logging, process_resources};
 
 /// How long shutdown waits for calls in progress, because they are already paid for.
-const PATIENCE: Duration = Duration::from_secs(60);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Number of runs whose models and sandboxes are kept open; the oldest is evicted.
-const AT_HAND: usize = 64;
+const MAX_CACHED_RUNS: usize = 64;
 
 pub(crate) fn run(global: &GlobalArgs, args: &WorkerArgs) -> anyhow::Result<CliExit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
@@ -42,10 +42,10 @@ pub(crate) fn run(global: &GlobalArgs, args: &WorkerArgs) -> anyhow::Result<CliE
         let local = Arc::new(RunStore::open(&loaded).await?);
         let program = Arc::new(WorkerRunCache {
             config: global.config.clone(),
-            turnstile: Arc::new(StoreLimiter::new(Arc::clone(&local))),
+            limiter: Arc::new(StoreLimiter::new(Arc::clone(&local))),
             local,
-            pace: DemoDelay::of(args.pace),
-            ready: Mutex::default(),
+            delay: DemoDelay::of(args.pace),
+            runs: Mutex::default(),
         });
         let build = match &args.build {
             Some(build) => build.clone(),
@@ -57,12 +57,12 @@ pub(crate) fn run(global: &GlobalArgs, args: &WorkerArgs) -> anyhow::Result<CliE
         })?;
         let address = listener.local_addr().unwrap_or(args.listen);
         let url = args.url.clone().unwrap_or_else(|| format!("http://{address}"));
-        let leave = leave(worker.clone())?;
+        let leave = shutdown_signal(worker.clone())?;
         let serving = worker.serve(listener, args.identity_key.as_deref(), leave);
-        let announcing = async {
+        let registration = async {
             if let Some(admin) = &args.register {
-                let admin = RestateAdmin::new(admin).map_err(refused)?;
-                admin.register(&url, &build).await.map_err(unregistered)?;
+                let admin = RestateAdmin::new(admin).map_err(cluster_error)?;
+                admin.register(&url, &build).await.map_err(registration_error)?;
             }
             terminal::print(&format!("{url}\n"))?;
             anyhow::Ok(())
@@ -71,7 +71,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &WorkerArgs) -> anyhow::Result<CliE
         // Restate calls the worker during registration, so both must run concurrently.
         let served = tokio::select! {
             served = &mut serving => served,
-            announced = announcing => {
+            announced = registration => {
                 announced?;
                 serving.await
             }
@@ -102,15 +102,15 @@ fn refuse_unsigned_requests(args: &WorkerArgs) -> Result<(), CliError> {
     ))
 }
 
-fn unregistered(error: ClusterError) -> CliError {
-    let mut refused = refused(error);
-    refused.message = "the cluster rejected this worker".to_owned();
-    refused
+fn registration_error(error: ClusterError) -> CliError {
+    let mut rejected = cluster_error(error);
+    rejected.message = "the cluster rejected this worker".to_owned();
+    rejected
 }
 
 /// Completes after SIGINT or SIGTERM, when the steps in progress are finished. A second signal
 /// skips the wait.
-fn leave(worker: RestateWorker) -> Result<impl Future<Output = ()>, CliError> {
+fn shutdown_signal(worker: RestateWorker) -> Result<impl Future<Output = ()>, CliError> {
     let listen = |kind| {
         signal(kind)
             .map_err(|error| CliError::failed("cannot listen for signals").with_source(error))
@@ -122,11 +122,11 @@ fn leave(worker: RestateWorker) -> Result<impl Future<Output = ()>, CliError> {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
         }
-        let words =
+        let message =
             "stopping: waiting for steps in progress · press Ctrl-C again to exit immediately";
-        terminal::note(&format!("{DIM}{words}{DIM:#}\n"));
+        terminal::note(&format!("{DIM}{message}{DIM:#}\n"));
         tokio::select! {
-            () = worker.leave(PATIENCE) => {}
+            () = worker.shut_down(SHUTDOWN_TIMEOUT) => {}
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
         }
@@ -141,11 +141,11 @@ pub(crate) fn build_of_this_program() -> Result<WorkerBuild, CliError> {
     let mut program =
         fs_err::File::open(std::env::current_exe().map_err(failed)?).map_err(failed)?;
     let mut hash = ring::digest::Context::new(&ring::digest::SHA256);
-    let mut some = vec![0; 1 << 20];
+    let mut buffer = vec![0; 1 << 20];
     loop {
-        match program.read(&mut some).map_err(failed)? {
+        match program.read(&mut buffer).map_err(failed)? {
             0 => break,
-            read => hash.update(some.get(..read).unwrap_or_default()),
+            read => hash.update(buffer.get(..read).unwrap_or_default()),
         }
     }
     let hash = hash.finish();
@@ -161,11 +161,11 @@ struct WorkerRunCache {
     config: Option<PathBuf>,
     local: Arc<RunStore>,
     /// Provider limits shared by all workers.
-    turnstile: Arc<StoreLimiter>,
-    pace: DemoDelay,
+    limiter: Arc<StoreLimiter>,
+    delay: DemoDelay,
     /// Keyed by run, so the debates of one run share connections, limits and sandboxes. Run
     /// ids sort by creation time.
-    ready: Mutex<BTreeMap<RunId, Place>>,
+    runs: Mutex<BTreeMap<RunId, Place>>,
 }
 
 /// Initialized once per run. Separate cells, so that runs do not wait for each other.
@@ -175,25 +175,26 @@ impl WorkerHost for WorkerRunCache {
     fn open<'a>(&'a self, run_id: &'a RunId) -> OpenFuture<'a> {
         Box::pin(async move {
             let row = self.local.store.run(run_id).await;
-            let row = row.map_err(|error| again(&error))?.ok_or_else(|| OpenError {
+            let row = row.map_err(|error| retryable(&error))?.ok_or_else(|| OpenError {
                 words: "run not found in the store; all workers must use the same store".to_owned(),
                 is_retryable: false,
             })?;
-            let run = self.prepared(&row).await.map_err(|error| again(&error.words()))?;
-            run.opened().map_err(|error| again(&error.words()))
+            let run =
+                self.prepared(&row).await.map_err(|error| retryable(&error.full_message()))?;
+            run.opened().map_err(|error| retryable(&error.full_message()))
         })
     }
 }
 
 /// Retryable: what is missing may be available later, or on another machine.
-fn again(why: &impl ToString) -> OpenError {
+fn retryable(why: &impl ToString) -> OpenError {
     OpenError { words: why.to_string(), is_retryable: true }
 }
 
 impl WorkerRunCache {
     async fn prepared(&self, row: &RunRow) -> Result<Arc<WorkerRun>, CliError> {
-        let place = self.place(&row.run_id);
-        place.get_or_try_init(|| self.prepare(row)).await.cloned()
+        let cell = self.run_cell(&row.run_id);
+        cell.get_or_try_init(|| self.prepare(row)).await.cloned()
     }
 
     async fn prepare(&self, row: &RunRow) -> Result<Arc<WorkerRun>, CliError> {
@@ -203,7 +204,7 @@ impl WorkerRunCache {
         }
         let mut context =
             launch::context(self.config.as_deref(), spec.settings(), Some(spec.model()))?;
-        context.turnstile = Some(self.turnstile.clone());
+        context.limiter = Some(self.limiter.clone());
         let run = PreparedRun::open(&context, spec).await?;
         // Consultations reach their debates much later, and perhaps on another worker.
         if let RunSpec::Program(_) = run.spec() {
@@ -213,32 +214,32 @@ impl WorkerRunCache {
             run,
             store: Arc::clone(&self.local.store),
             run_id: row.run_id.clone(),
-            pace: self.pace,
+            delay: self.delay,
         }))
     }
 
     /// Returns the cell of a run, and evicts the oldest one if there are too many.
-    fn place(&self, run_id: &RunId) -> Place {
-        let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = Arc::clone(ready.entry(run_id.clone()).or_default());
-        if ready.len() > AT_HAND
-            && let Some((_, oldest)) = ready.pop_first()
+    fn run_cell(&self, run_id: &RunId) -> Place {
+        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        let cell = Arc::clone(runs.entry(run_id.clone()).or_default());
+        if runs.len() > MAX_CACHED_RUNS
+            && let Some((_, oldest)) = runs.pop_first()
             && let Some(oldest) = oldest.get().cloned()
         {
             // Current users keep their own reference.
             tokio::spawn(async move { oldest.run.shut_down().await });
         }
-        place
+        cell
     }
 
     async fn shut_down(&self) {
-        let ready = {
-            let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
-            std::mem::take(&mut *ready)
+        let runs = {
+            let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *runs)
         };
-        for ready in ready.into_values() {
-            if let Some(ready) = ready.get() {
-                ready.run.shut_down().await;
+        for cell in runs.into_values() {
+            if let Some(run) = cell.get() {
+                run.run.shut_down().await;
             }
         }
         self.local.close().await;

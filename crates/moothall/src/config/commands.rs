@@ -35,11 +35,12 @@ pub fn show(resolved: &ResolvedConfig, json: bool) -> String {
 }
 
 /// The searched configuration files, the one in use, and the directories.
-pub fn path(places: &ConfigLocations, json: bool) -> String {
-    let used = places.used();
-    let (dotenv, keys_file, folders) = (places.dotenv(), places.keys_file(), &places.folders);
+pub fn path(locations: &ConfigLocations, json: bool) -> String {
+    let used = locations.used();
+    let (dotenv, keys_file, folders) =
+        (locations.dotenv(), locations.keys_file(), &locations.folders);
     if json {
-        let candidates: Vec<Value> = places
+        let candidates: Vec<Value> = locations
             .candidates
             .iter()
             .map(|candidate| {
@@ -61,7 +62,7 @@ pub fn path(places: &ConfigLocations, json: bool) -> String {
         }));
     }
     let mut text = String::new();
-    for candidate in &places.candidates {
+    for candidate in &locations.candidates {
         let note = match (candidate.exists, Some(candidate) == used) {
             (true, true) => "used",
             (true, false) => "not used: the file above takes precedence",
@@ -103,9 +104,9 @@ pub fn check(resolved: &Result<ResolvedConfig, ConfigError>, json: bool) -> Stri
     text
 }
 
-fn line(text: &mut String, words: std::fmt::Arguments<'_>) {
+fn line(text: &mut String, arguments: std::fmt::Arguments<'_>) {
     // Writing to a String cannot fail.
-    let _ = writeln!(text, "{words}");
+    let _ = writeln!(text, "{arguments}");
 }
 
 fn pretty(value: &Value) -> String {

@@ -31,7 +31,7 @@ fn check_text(text: &str, expected: &str) {
 }
 
 #[test]
-fn show_prints_a_configuration_file_that_says_where_each_value_came_from() {
+fn config_show_prints_every_value_with_its_origin() {
     check_text(
         &show(
             &resolved("[budget]\nusd = 2.5\n[provider.lab]\nbase_url = \"http://lab/v1\"\n")

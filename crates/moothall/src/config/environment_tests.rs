@@ -30,13 +30,13 @@ fn the_last_of_two_equal_names_counts() {
 }
 
 #[test]
-fn a_bad_line_of_a_dotenv_file_is_numbered_and_not_quoted() {
+fn an_invalid_dotenv_line_is_reported_by_number_without_its_text() {
     check("A=1\nsk-secret\n", Err("etc/.env:2: expected `NAME=value`"));
     check("A=1\nB='sk-secret\nC=2\n", Err("etc/.env:2: expected `NAME=value`"));
 }
 
 #[test]
-fn a_variable_that_places_our_files_must_be_readable_and_others_need_not() {
+fn only_variables_that_locate_our_files_must_be_valid_unicode() {
     let bytes = || OsString::from_vec(vec![b'/', 0xff]);
     let read = |name: &str| {
         EnvVars::from_os([(OsString::from(name), bytes())].into_iter())

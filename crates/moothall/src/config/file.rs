@@ -40,7 +40,7 @@ pub(crate) fn settings(
         }
     };
     let mut lines = BTreeMap::new();
-    note_lines(text, spanned.get_ref(), &mut Vec::new(), &mut lines);
+    collect_lines(text, spanned.get_ref(), &mut Vec::new(), &mut lines);
     let place = |key: &[String]| ConfigOrigin::File {
         path: path.to_owned(),
         line: lines.get(key).copied().unwrap_or(1),
@@ -123,7 +123,7 @@ impl SettingsCollector<'_> {
     }
 }
 
-fn note_lines(
+fn collect_lines(
     text: &str,
     table: &DeTable<'_>,
     path: &mut Vec<String>,
@@ -133,7 +133,7 @@ fn note_lines(
         path.push(name.get_ref().to_string());
         lines.insert(path.clone(), line_of(text, name.span().start));
         if let DeValue::Table(below) = value.get_ref() {
-            note_lines(text, below, path, lines);
+            collect_lines(text, below, path, lines);
         }
         path.pop();
     }

@@ -7,10 +7,10 @@ use super::ConfigOrigin;
 use super::environment::{EnvVarSource, variable_of};
 use super::problem::ConfigProblem;
 use super::schema::{ANY_NAME, ConfigNode, ConfigValueKind, dotted};
-use crate::keys::usual_key_variable;
+use crate::keys::default_key_variable;
 
 /// Below this similarity (0 to 1), suggestions confuse more than they help.
-const LIKE_ENOUGH: f64 = 0.6;
+const MIN_SIMILARITY: f64 = 0.6;
 
 /// An unknown key in a file or flag.
 pub(crate) fn unknown_key(
@@ -81,24 +81,24 @@ pub(crate) fn wrong_value(
 pub(crate) fn nearest<'a>(names: impl Iterator<Item = &'a str>, wanted: &str) -> Option<&'a str> {
     names
         .map(|name| (strsim::normalized_damerau_levenshtein(name, wanted), name))
-        .filter(|(likeness, _)| *likeness >= LIKE_ENOUGH)
+        .filter(|(likeness, _)| *likeness >= MIN_SIMILARITY)
         .max_by(|(one, _), (other, _)| one.total_cmp(other))
         .map(|(_, name)| name)
 }
 
 /// A value for an error message, truncated.
 pub(crate) fn shown(value: &Value) -> String {
-    const LONGEST: usize = 40;
+    const MAX_CHARS: usize = 40;
     match value {
         Value::Table(_) => "a table".to_owned(),
         Value::Array(_) => "a list".to_owned(),
         _ => {
             // TOML would print a text with line breaks on several lines.
             let text = value.as_str().map_or_else(|| value.to_string(), |text| format!("{text:?}"));
-            if text.chars().count() <= LONGEST {
+            if text.chars().count() <= MAX_CHARS {
                 text
             } else {
-                text.chars().take(LONGEST).chain("…".chars()).collect()
+                text.chars().take(MAX_CHARS).chain("…".chars()).collect()
             }
         }
     }
@@ -148,8 +148,8 @@ fn looks_like_secret(path: &[String]) -> bool {
 
 fn secret_hint(path: &[String]) -> String {
     let variable = match path {
-        [section, provider, ..] if section == "provider" => usual_key_variable(provider),
-        _ => usual_key_variable("anthropic"),
+        [section, provider, ..] if section == "provider" => default_key_variable(provider),
+        _ => default_key_variable("anthropic"),
     };
     format!(
         "API keys are not part of the configuration: set `{variable}`, or put the key in `keys.toml` (see `moothall config path`)"

@@ -90,7 +90,7 @@ pub fn resolve(layers: ConfigLayers) -> Result<ResolvedConfig, ConfigError> {
     for (settings, found) in lowest_first {
         problems.extend(found);
         for setting in settings {
-            match sound(root, setting, &folder) {
+            match validate_setting(root, setting, &folder) {
                 Ok(ConfigSetting { path, value, origin }) => {
                     insert(&mut merged, &path, value);
                     origins.insert(path, origin);
@@ -121,7 +121,7 @@ pub fn resolve(layers: ConfigLayers) -> Result<ResolvedConfig, ConfigError> {
 }
 
 /// Validates a value, and resolves a relative path against the directory of its file.
-fn sound(
+fn validate_setting(
     root: &ConfigNode,
     mut setting: ConfigSetting,
     folder: &Path,
@@ -130,10 +130,10 @@ fn sound(
         // An empty table has nothing to check.
         return Ok(setting);
     };
-    let mut alone = Table::new();
-    insert(&mut alone, &setting.path, setting.value.clone());
+    let mut single = Table::new();
+    insert(&mut single, &setting.path, setting.value.clone());
     // Validated by the structs themselves, so the two can never disagree.
-    if alone.try_into::<Config>().is_err() {
+    if single.try_into::<Config>().is_err() {
         let path = match setting.origin {
             ConfigOrigin::Environment { .. } | ConfigOrigin::DotEnv { .. } => None,
             ConfigOrigin::Default | ConfigOrigin::File { .. } | ConfigOrigin::Flag => {
@@ -215,14 +215,14 @@ fn collect_entries(
             values.keys().map(|name| (name.as_str(), element.as_ref())).collect()
         }
     };
-    let invented = path.first().is_some_and(|first| {
+    let is_user_defined = path.first().is_some_and(|first| {
         matches!(ConfigNode::root().child(first), Some(ConfigNode::Map { .. }))
     });
     for (name, child) in children {
         path.push(name.to_owned());
         let value = values.get(name);
         match (child, value) {
-            (ConfigNode::Leaf(_), None) if invented => {}
+            (ConfigNode::Leaf(_), None) if is_user_defined => {}
             (ConfigNode::Leaf(_), value) => {
                 let origin = origins.get(path).cloned().unwrap_or(ConfigOrigin::Default);
                 entries.push(ConfigEntry { key: dotted(path), value: value.cloned(), origin });

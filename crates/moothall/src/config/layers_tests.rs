@@ -180,7 +180,7 @@ fn an_empty_variable_counts_as_not_set() {
 }
 
 #[test]
-fn reserved_and_foreign_variables_are_no_keys() {
+fn reserved_and_foreign_variables_are_not_configuration_keys() {
     let environment = [
         ("MOOTHALL_CONFIG", "x.toml"),
         ("MOOTHALL_DATA_DIR", "/srv"),
@@ -193,7 +193,7 @@ fn reserved_and_foreign_variables_are_no_keys() {
 }
 
 #[test]
-fn a_relative_path_in_a_file_starts_at_the_folder_of_that_file() {
+fn a_relative_path_is_resolved_from_the_directory_of_its_file() {
     let catalog = |path: &str| Config { catalog: Some(path.into()), ..Config::default() };
     check(layers("catalog = \"prices.toml\"", &[], &[], ""), catalog("etc/prices.toml"));
     check(layers("catalog = \"/prices.toml\"", &[], &[], ""), catalog("/prices.toml"));
@@ -281,7 +281,7 @@ fn an_unknown_variable_is_named_with_the_nearest_known_one() {
 }
 
 #[test]
-fn a_key_in_the_configuration_is_sent_to_its_proper_place_and_not_quoted() {
+fn an_api_key_in_the_configuration_is_refused_and_not_quoted() {
     let hint = |variable: &str| {
         format!(
             "API keys are not part of the configuration: set `{variable}`, or put the key in `keys.toml` (see `moothall config path`)"
@@ -368,7 +368,7 @@ fn a_value_of_the_wrong_type_is_named_with_its_place() {
 }
 
 #[test]
-fn a_text_that_is_not_toml_is_named_with_its_line_and_not_quoted() {
+fn invalid_toml_is_reported_with_its_line_and_not_quoted() {
     let error =
         resolve(layers("model = \"a/b\"\napi_key = sk-secret\n", &[], &[], "")).unwrap_err();
     let message = error.to_string();
@@ -391,7 +391,7 @@ fn a_bad_value_is_a_problem_even_where_another_layer_covers_it() {
 }
 
 #[test]
-fn values_must_fit_each_other() {
+fn inconsistent_provider_settings_are_refused() {
     let new = "a new provider needs a `base_url`";
     check_file(
         "[provider.lab]",
@@ -442,7 +442,7 @@ fn a_base_url_cannot_carry_a_secret() {
 }
 
 #[test]
-fn a_key_in_the_place_of_its_variable_is_refused_and_not_quoted() {
+fn an_api_key_instead_of_a_variable_name_is_refused_and_not_quoted() {
     for key in ["sk-ant-1", "AIzaSyA1", "", "1ABC"] {
         check_file(
             &format!("provider.groq.key_env = \"{key}\""),
@@ -453,7 +453,7 @@ fn a_key_in_the_place_of_its_variable_is_refused_and_not_quoted() {
 }
 
 #[test]
-fn every_value_remembers_where_it_came_from() {
+fn every_configuration_value_records_its_origin() {
     let file =
         "model = \"a/b\"\n[budget]\nusd = 2.5\ntokens = 1000\n[provider.ollama]\nconcurrent = 1\n";
     let resolved = resolve(layers(
@@ -594,7 +594,7 @@ fn variable() -> impl Strategy<Value = (String, String)> {
 
 proptest! {
     #[test]
-    fn no_text_and_no_variable_makes_it_panic(
+    fn resolving_any_configuration_never_panics(
         file in toml_text(),
         dotenv in prop::collection::vec(variable(), 0..4),
         environment in prop::collection::vec(variable(), 0..4),
@@ -619,7 +619,7 @@ proptest! {
     }
 
     #[test]
-    fn no_dotenv_text_makes_it_panic_or_quotes_it(text in "[A-Z='\" \\\\#\n$\\{\\}\r\t\u{feff}]{0,80}") {
+    fn any_dotenv_text_is_read_without_a_panic_and_never_quoted(text in "[A-Z='\" \\\\#\n$\\{\\}\r\t\u{feff}]{0,80}") {
         let marked = format!("{text}sk-secret");
         if let Err(error) = EnvVars::from_dotenv(Path::new(".env"), &marked) {
             let debug = format!("{error:?}");
@@ -629,7 +629,7 @@ proptest! {
 }
 
 #[test]
-fn contact_that_is_no_mail_address_is_refused() {
+fn a_contact_that_is_not_an_email_address_is_refused() {
     check_file(
         "[evidence]\ncontact = \"ada\"",
         "etc/moothall.toml:2: `evidence.contact` is not an email address",
@@ -644,7 +644,7 @@ fn contact_that_is_no_mail_address_is_refused() {
 }
 
 #[test]
-fn address_of_filings_that_is_none_is_refused() {
+fn an_invalid_evidence_url_is_refused() {
     check_variable(
         "MOOTHALL_EVIDENCE__DATA_URL",
         "data.sec.gov",

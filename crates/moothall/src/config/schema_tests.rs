@@ -64,7 +64,7 @@ fn each_kind_of_field_is_recognised() {
 }
 
 #[test]
-fn tables_are_entered_and_are_no_values_themselves() {
+fn the_schema_describes_fields_inside_tables_but_not_tables() {
     check("inner.leaf", Some("`true` or `false`"));
     check("named.anything.leaf", Some("`true` or `false`"));
     check("inner", None);

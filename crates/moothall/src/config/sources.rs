@@ -23,7 +23,7 @@ const DOTENV_NAME: &str = ".env";
 /// The configuration and its sources.
 #[derive(Debug)]
 pub struct LoadedConfig {
-    pub places: ConfigLocations,
+    pub locations: ConfigLocations,
     pub environment: EnvVars,
     /// Variables of the `.env` file next to the configuration file.
     pub dotenv: EnvVars,
@@ -33,14 +33,14 @@ pub struct LoadedConfig {
 /// Reads the process environment and the files, and merges all layers.
 pub fn load(explicit: Option<&Path>, flags: Table) -> Result<LoadedConfig, CliError> {
     let environment = EnvVars::of_process()?;
-    let mut places = ConfigLocations::find(&environment, explicit, Path::new(""))?;
-    let layers = places.read(&environment, flags)?;
+    let mut locations = ConfigLocations::find(&environment, explicit, Path::new(""))?;
+    let layers = locations.read(&environment, flags)?;
     let dotenv = layers.dotenv.clone();
     let resolved = resolve(layers)?;
     // Once, because a server reloads its configuration for each run.
     static WARNED: Once = Once::new();
     WARNED.call_once(|| resolved.warnings.iter().for_each(terminal::show_warning));
-    Ok(LoadedConfig { places, environment, dotenv, resolved })
+    Ok(LoadedConfig { locations, environment, dotenv, resolved })
 }
 
 /// How a configuration file was found.

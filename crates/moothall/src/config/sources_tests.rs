@@ -35,17 +35,17 @@ impl Disk {
 
     fn read(&self, explicit: Option<&str>) -> Result<(ConfigLocations, ConfigLayers), CliError> {
         let explicit = explicit.map(|path| self.path(path));
-        let mut places =
+        let mut locations =
             ConfigLocations::find(&self.environment(), explicit.as_deref(), &self.path("work"))?;
-        let layers = places.read(&self.environment(), Table::new())?;
-        Ok((places, layers))
+        let layers = locations.read(&self.environment(), Table::new())?;
+        Ok((locations, layers))
     }
 }
 
 #[track_caller]
 fn check(disk: &Disk, explicit: Option<&str>, expected: Option<(&str, ConfigFileSource)>) {
-    let (places, layers) = disk.read(explicit).unwrap();
-    let used = places.used().map(|used| (used.path.clone(), used.by));
+    let (locations, layers) = disk.read(explicit).unwrap();
+    let used = locations.used().map(|used| (used.path.clone(), used.by));
     assert_eq!(used, expected.map(|(path, by)| (disk.path(path), by)));
     assert_eq!(layers.file.map(|(path, _)| path), expected.map(|(path, _)| disk.path(path)));
 }
@@ -53,7 +53,7 @@ fn check(disk: &Disk, explicit: Option<&str>, expected: Option<(&str, ConfigFile
 const IN_CONFIG_FOLDER: &str = ".config/moothall/moothall.toml";
 
 #[test]
-fn the_file_is_looked_for_by_flag_then_variable_then_working_folder_then_config_folder() {
+fn the_configuration_file_is_searched_in_the_documented_order() {
     let all = [
         ("flag.toml", ""),
         ("variable.toml", ""),
@@ -95,22 +95,25 @@ fn a_file_that_cannot_be_read_is_an_error_that_names_it() {
 fn only_the_dotenv_file_beside_the_used_file_is_read() {
     let files =
         [("work/.env", "A=work"), (".config/moothall/.env", "A=config"), (IN_CONFIG_FOLDER, "")];
-    let (places, layers) = Disk::new(&files).read(None).unwrap();
-    assert_eq!(places.dotenv(), Some(places.folders.config.join(".env")));
+    let (locations, layers) = Disk::new(&files).read(None).unwrap();
+    assert_eq!(locations.dotenv(), Some(locations.folders.config.join(".env")));
     assert_eq!(layers.dotenv, [("A", "config")].into_iter().collect());
-    let (places, layers) = Disk::new(&files[..2]).read(None).unwrap();
-    assert_eq!((places.dotenv(), layers.dotenv), (None, EnvVars::default()));
+    let (locations, layers) = Disk::new(&files[..2]).read(None).unwrap();
+    assert_eq!((locations.dotenv(), layers.dotenv), (None, EnvVars::default()));
 }
 
 #[test]
-fn a_data_folder_in_the_dotenv_file_starts_there_and_yields_to_the_environment() {
+fn a_data_dir_in_dotenv_is_relative_to_it_and_the_environment_wins() {
     let files = [
         (".config/moothall/moothall.toml", ""),
         (".config/moothall/.env", "MOOTHALL_DATA_DIR=data"),
     ];
     let folders = |disk: &Disk, data: &str| {
-        let (places, _) = disk.read(None).unwrap();
-        assert_eq!(places.folders, AppDirs::under(disk.path(".config/moothall"), &disk.path(data)));
+        let (locations, _) = disk.read(None).unwrap();
+        assert_eq!(
+            locations.folders,
+            AppDirs::under(disk.path(".config/moothall"), &disk.path(data))
+        );
     };
     folders(&Disk::new(&files), ".config/moothall/data");
     folders(&Disk::new(&files).set(DATA_DIR_VARIABLE, "elsewhere"), "elsewhere");
@@ -119,10 +122,10 @@ fn a_data_folder_in_the_dotenv_file_starts_there_and_yields_to_the_environment()
 /// The data directory is trusted and its images are executed, so a cloned repository must not
 /// supply its own.
 #[test]
-fn a_dotenv_file_of_the_working_folder_cannot_choose_the_data_folder() {
+fn a_dotenv_file_in_the_working_directory_cannot_set_the_data_dir() {
     let files = [("work/moothall.toml", ""), ("work/.env", "MOOTHALL_DATA_DIR=data")];
     let error = Disk::new(&files).read(None).unwrap_err();
-    let told = error.words();
+    let told = error.full_message();
     let expected = "the untrusted .env in the working directory sets the data directory";
     assert!(told.contains(expected), "{told}");
 }

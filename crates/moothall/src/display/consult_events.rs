@@ -78,14 +78,14 @@ pub(crate) fn event(body: &RunEventBody) -> String {
             format!("stage {number}, {}: started", layer(*number))
         }
         RunEventBody::LayerComplete { layer: number, artifacts, total_policies_scored, .. } => {
-            let mut words = format!("stage {number}, {}: done", layer(*number));
+            let mut summary = format!("stage {number}, {}: done", layer(*number));
             if let Some(scored) = total_policies_scored {
-                words.push_str(&format!(" · {scored} moves scored"));
+                summary.push_str(&format!(" · {scored} moves scored"));
             }
             if !artifacts.is_empty() {
-                words.push_str(&format!(" · {}", artifacts.join(" ")));
+                summary.push_str(&format!(" · {}", artifacts.join(" ")));
             }
-            line(&words)
+            line(&summary)
         }
         RunEventBody::AgentStart { agent_id, persona, .. } => {
             line(&format!("{agent_id}, {persona}: started"))
@@ -95,20 +95,20 @@ pub(crate) fn event(body: &RunEventBody) -> String {
             false => line(&format!("{agent_id}: {}", outputs.join(" "))),
         },
         RunEventBody::ClaimChecked { document, numbers, supported, flagged, rewrite, .. } => {
-            let mut words = format!("{document}: {supported} of {numbers} numbers supported");
+            let mut summary = format!("{document}: {supported} of {numbers} numbers supported");
             if !flagged.is_empty() {
                 let rules: Vec<String> =
                     flagged.iter().map(|one| format!("{}: {}", one.rule, one.message)).collect();
-                words.push_str(&format!(" · {} flagged ({})", flagged.len(), rules.join("; ")));
+                summary.push_str(&format!(" · {} flagged ({})", flagged.len(), rules.join("; ")));
             }
             match *rewrite {
-                true => words.push_str(" · will be rewritten"),
+                true => summary.push_str(" · will be rewritten"),
                 false if flagged.iter().any(|one| one.severity >= FindingSeverity::Escalate) => {
-                    words.push_str(" · needs review");
+                    summary.push_str(" · needs review");
                 }
                 false => {}
             }
-            line(&words)
+            line(&summary)
         }
         RunEventBody::MovesReviewed { vetoed, edited, added, .. } => {
             let said = [("vetoed", vetoed), ("edited", edited), ("added", added)];
@@ -151,33 +151,33 @@ pub(crate) fn event(body: &RunEventBody) -> String {
             key_objection,
             ..
         } => {
-            let mut words = match DebateDegradation::is_scored(degraded) {
+            let mut summary = match DebateDegradation::is_scored(degraded) {
                 true => format!("{move_id}: {score}/{out_of}"),
                 false => format!("{move_id}: not scored"),
             };
             let given = cards(breakdown);
             if !given.is_empty() {
-                words.push_str(&format!(" · {given}"));
+                summary.push_str(&format!(" · {given}"));
             }
             for one in degraded {
-                words.push_str(&format!(" · degraded: {}", degradation(one)));
+                summary.push_str(&format!(" · degraded: {}", degradation(one)));
             }
             if let Some(objection) = key_objection {
                 let severity = objection_severity(objection.severity);
-                words.push_str(&format!(" · open ({severity}): {}", objection.text));
+                summary.push_str(&format!(" · open ({severity}): {}", objection.text));
             }
-            line(&words)
+            line(&summary)
         }
         RunEventBody::PipelineComplete { verdict, recommended, other, .. } => {
-            let mut words = match recommended.is_empty() {
+            let mut summary = match recommended.is_empty() {
                 true => "ranked: no recommended moves".to_owned(),
                 false => format!("ranked: {} recommended", recommended.join(", ")),
             };
-            words.push_str(&format!(", {} others", other.len()));
+            summary.push_str(&format!(", {} others", other.len()));
             if *verdict != RunVerdict::Pass {
-                words.push_str(&format!(" · {verdict}"));
+                summary.push_str(&format!(" · {verdict}"));
             }
-            line(&words)
+            line(&summary)
         }
         _ => String::new(),
     }

@@ -13,15 +13,15 @@ use crate::error::{CliError, CliExit};
 use crate::run_store;
 
 /// Poll interval for new events.
-const LOOK: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Attempts to submit a run to a cluster that does not answer, and the delay between them.
 const START_TRIES: u32 = 3;
-const START_AGAIN: Duration = Duration::from_secs(1);
+const START_RETRY_DELAY: Duration = Duration::from_secs(1);
 
 const PAGE: u32 = 1000;
 
-pub(crate) fn refused(error: ClusterError) -> CliError {
+pub(crate) fn cluster_error(error: ClusterError) -> CliError {
     let hint = match &error {
         ClusterError::Unreachable { .. } => {
             "is Restate running? `moothall cluster up` starts it on this machine"
@@ -38,7 +38,7 @@ pub(crate) fn refused(error: ClusterError) -> CliError {
     CliError::failed("the cluster did not accept the run").with_source(error).with_hint(hint)
 }
 
-fn service_of(spec: &StoredSpec) -> RestateService {
+fn restate_service(spec: &StoredSpec) -> RestateService {
     match spec.is_kind(RunKind::Program) {
         true => RestateService::CodeRun,
         false => RestateService::Consultation,
@@ -48,18 +48,18 @@ fn service_of(spec: &StoredSpec) -> RestateService {
 /// Submits a new run to a cluster. If the cluster surely does not have it, the run is deleted,
 /// because no worker would ever execute it. If the result is unknown, the run is kept, because it
 /// may have started.
-pub(crate) async fn begin(
+pub(crate) async fn submit_new_run(
     restate: &str,
     spec: &StoredSpec,
     store: &dyn Store,
     run_id: &RunId,
 ) -> Result<(), CliError> {
     let Err(error) = start(restate, spec, run_id).await else { return Ok(()) };
-    if error.nothing_happened() {
-        store.delete_runs(std::slice::from_ref(run_id)).await.map_err(run_store::broken)?;
-        return Err(refused(error));
+    if error.had_no_effect() {
+        store.delete_runs(std::slice::from_ref(run_id)).await.map_err(run_store::store_error)?;
+        return Err(cluster_error(error));
     }
-    let id = run_store::short(run_id);
+    let id = run_store::short_id(run_id);
     Err(CliError::failed("unknown whether the cluster accepted the run")
         .with_source(error)
         .with_hint(format!("run `moothall resume {id}`, which submits it again if necessary")))
@@ -71,13 +71,13 @@ pub(crate) async fn start(
     spec: &StoredSpec,
     run_id: &RunId,
 ) -> Result<(), ClusterError> {
-    let (cluster, service) = (RestateIngress::new(restate)?, service_of(spec));
+    let (cluster, service) = (RestateIngress::new(restate)?, restate_service(spec));
     let mut tries = 1;
     loop {
         match cluster.start(service, run_id).await {
-            Err(error) if !error.nothing_happened() && tries < START_TRIES => {
+            Err(error) if !error.had_no_effect() && tries < START_TRIES => {
                 tries += 1;
-                tokio::time::sleep(START_AGAIN).await;
+                tokio::time::sleep(START_RETRY_DELAY).await;
             }
             started => return started,
         }
@@ -86,22 +86,25 @@ pub(crate) async fn start(
 
 /// Resumes a paused run. A run that never reached the cluster, because its creator died, is
 /// started; an active run is left alone.
-pub(crate) async fn let_go_on(
+pub(crate) async fn resume(
     restate: &str,
     store: &dyn Store,
     run_id: &RunId,
     budget: Budget,
 ) -> Result<(), CliError> {
-    let row = store.run(run_id).await.map_err(run_store::broken)?;
+    let row = store.run(run_id).await.map_err(run_store::store_error)?;
     let spec = row.ok_or_else(|| run_store::no_such_run(run_id.as_str()))?.spec;
-    start(restate, &spec, run_id).await.map_err(refused)?;
+    start(restate, &spec, run_id).await.map_err(cluster_error)?;
     // Read after the start, because the run may pause or end in the meantime.
-    let record = RunRecord::read(store, run_id).await.map_err(run_store::broken)?;
+    let record = RunRecord::read(store, run_id).await.map_err(run_store::store_error)?;
     if record.row.state != RunState::Paused {
         return Ok(());
     }
-    let cluster = RestateIngress::new(restate).map_err(refused)?;
-    cluster.go_on(service_of(&spec), run_id, pauses(&record.events), budget).await.map_err(refused)
+    let cluster = RestateIngress::new(restate).map_err(cluster_error)?;
+    cluster
+        .resume(restate_service(&spec), run_id, pause_count(&record.events), budget)
+        .await
+        .map_err(cluster_error)
 }
 
 /// Requests the cancellation of a run. A paused run must resume to see the request, and a run that
@@ -111,15 +114,15 @@ pub(crate) async fn cancel(
     store: &dyn Store,
     run_id: &RunId,
 ) -> Result<(), CliError> {
-    match store.ask(run_id, ControlRequest::Cancel).await {
+    match store.request_control(run_id, ControlRequest::Cancel).await {
         Ok(()) => {}
         Err(StoreError::RunEnded { .. }) => return Ok(()),
-        Err(error) => return Err(run_store::broken(error)),
+        Err(error) => return Err(run_store::store_error(error)),
     }
     // The state is read after the request, because a pausing run checks for requests only after it
     // has recorded the pause.
-    let_go_on(restate, store, run_id, Budget::default()).await.map_err(|error| {
-        let id = run_store::short(run_id);
+    resume(restate, store, run_id, Budget::default()).await.map_err(|error| {
+        let id = run_store::short_id(run_id);
         error.with_hint(format!(
             "the request is stored and takes effect when the cluster is available; without a cluster, \
              delete the run: `moothall runs rm {id} --force`"
@@ -128,7 +131,7 @@ pub(crate) async fn cancel(
 }
 
 /// The number of pauses of a run.
-fn pauses(events: &[StoredEvent]) -> u32 {
+fn pause_count(events: &[StoredEvent]) -> u32 {
     let number = |stored: &StoredEvent| match stored.event.body {
         RunEventBody::RunPaused { number, .. } => number,
         _ => 0,
@@ -137,45 +140,49 @@ fn pauses(events: &[StoredEvent]) -> u32 {
 }
 
 /// The message when the user stops watching a run.
-pub(crate) fn unwatched(run_id: &RunId) -> CliError {
-    let id = run_store::short(run_id);
-    let words = format!("stopped watching run {id}; it continues");
-    CliError::new(CliExit::Cancelled, words).with_hint(format!(
+pub(crate) fn detached_error(run_id: &RunId) -> CliError {
+    let id = run_store::short_id(run_id);
+    let message = format!("stopped watching run {id}; it continues");
+    CliError::new(CliExit::Cancelled, message).with_hint(format!(
         "follow it with `moothall events {id} --follow`, or cancel it with `moothall cancel {id}`"
     ))
 }
 
 /// Reports the events after `before`, until the run ends or pauses.
-pub(crate) async fn until_it_stops(
+pub(crate) async fn follow_until_stopped(
     store: &dyn Store,
     run_id: &RunId,
     before: &[StoredEvent],
-    mut heard: impl FnMut(&StoredEvent),
+    mut on_event: impl FnMut(&StoredEvent),
 ) -> Result<RunExit, CliError> {
     let mut seen = before.last().map_or(0, |stored| stored.seq);
-    let pauses = pauses(before);
+    let pauses = pause_count(before);
     loop {
-        let events = store.events(run_id, seen, PAGE).await.map_err(run_store::broken)?;
+        let events = store.events(run_id, seen, PAGE).await.map_err(run_store::store_error)?;
         for stored in &events {
             seen = stored.seq;
-            heard(stored);
+            on_event(stored);
             match &stored.event.body {
                 RunEventBody::RunPaused { number, reason, detail } if *number > pauses => {
-                    return Ok(RunExit::Paused(why(*reason, detail)));
+                    return Ok(RunExit::Paused(run_pause(*reason, detail)));
                 }
                 RunEventBody::RunCancelled => return Ok(RunExit::Cancelled),
-                body if body.is_terminal() => return end(store, run_id, body).await,
+                body if body.is_terminal() => return terminal_exit(store, run_id, body).await,
                 _ => {}
             }
         }
         if events.is_empty() {
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 }
 
-async fn end(store: &dyn Store, run_id: &RunId, body: &RunEventBody) -> Result<RunExit, CliError> {
-    let row = store.run(run_id).await.map_err(run_store::broken)?;
+async fn terminal_exit(
+    store: &dyn Store,
+    run_id: &RunId,
+    body: &RunEventBody,
+) -> Result<RunExit, CliError> {
+    let row = store.run(run_id).await.map_err(run_store::store_error)?;
     match (row.and_then(|row| row.outcome), body) {
         (Some(outcome), _) => Ok(RunExit::Done(outcome)),
         (None, RunEventBody::RunFailed { detail, .. }) => {
@@ -185,7 +192,7 @@ async fn end(store: &dyn Store, run_id: &RunId, body: &RunEventBody) -> Result<R
     }
 }
 
-fn why(reason: PauseReason, detail: &str) -> RunPause {
+fn run_pause(reason: PauseReason, detail: &str) -> RunPause {
     match reason {
         PauseReason::Budget => RunPause::Budget(ModelFailure::new(FailureKind::OverBudget, detail)),
         PauseReason::Question => RunPause::Question(detail.to_owned()),

@@ -42,7 +42,7 @@ pub(crate) struct ConsultRequest {
 /// A consultation that can be started, with its estimated cost.
 pub(crate) struct ConsultPlan {
     pub(crate) spec: ConsultSpec,
-    pub(crate) bill: CostEstimate,
+    pub(crate) estimate: CostEstimate,
     pub(crate) cap: SpendLimit,
 }
 
@@ -84,14 +84,16 @@ impl ConsultRequest {
                 budget_micro_usd: args.budget,
                 budget_tokens: args.budget_tokens,
                 base_url: args.base_url.clone(),
-                offline: files::whole(args.evidence.offline.as_deref())?,
-                record: files::whole(args.replies.record.as_deref())?,
-                replay: files::whole(args.replies.replay.as_deref())?,
-                memo: files::whole(args.memo.as_deref())?,
-                artifacts: files::whole(args.artifacts.as_deref())?,
-                documents: files::whole(folder)?,
+                offline: files::absolute_path(args.evidence.offline.as_deref())?,
+                record: files::absolute_path(args.replies.record.as_deref())?,
+                replay: files::absolute_path(args.replies.replay.as_deref())?,
+                memo: files::absolute_path(args.memo.as_deref())?,
+                artifacts: files::absolute_path(args.artifacts.as_deref())?,
+                documents: files::absolute_path(folder)?,
                 news: match &args.news {
-                    Some(NewsChoice::File(path)) => files::whole(Some(path))?.map(NewsChoice::File),
+                    Some(NewsChoice::File(path)) => {
+                        files::absolute_path(Some(path))?.map(NewsChoice::File)
+                    }
                     other => other.clone(),
                 },
                 output: None,
@@ -111,10 +113,10 @@ impl ConsultRequest {
         let input =
             ConsultInput { gather, committee, moves, models, calls, accept_findings, terms };
         input.validate().map_err(refusal)?;
-        let bill = CostEstimate::of(&context.catalog, &input);
-        let cap = bill.cap(context.budget());
+        let estimate = CostEstimate::of(&context.catalog, &input);
+        let cap = estimate.cap(context.budget());
         set_budget(&mut settings, cap.budget());
-        Ok(ConsultPlan { spec: ConsultSpec { input, settings }, bill, cap })
+        Ok(ConsultPlan { spec: ConsultSpec { input, settings }, estimate, cap })
     }
 
     fn models(&self, context: &CommandContext) -> Result<RoleModels, CliError> {
@@ -125,13 +127,13 @@ impl ConsultRequest {
         };
         let mut models = RoleModels::all(default);
         for one in &self.role_models {
-            let (place, word) = match one.role {
+            let (slot, word) = match one.role {
                 RoleName::Inference => (&mut models.inference, "inference"),
                 RoleName::Analyst => (&mut models.analyst, "analyst"),
                 RoleName::Critic => (&mut models.critic, "critic"),
                 RoleName::DecisionMaker => (&mut models.decision_maker, "decision-maker"),
             };
-            if place.replace(one.model.clone()).is_some() {
+            if slot.replace(one.model.clone()).is_some() {
                 return Err(CliError::usage(format!("`--model-for {word}=…` is repeated")));
             }
         }
@@ -148,14 +150,14 @@ impl ConsultRequest {
 /// The name of a directory, resolved because `.` has none.
 fn label(folder: &Path) -> Result<String, CliError> {
     let cannot = |error: std::io::Error| {
-        let words = format!("cannot read the directory `{}`", folder.display());
-        CliError::usage(words).with_source(error)
+        let message = format!("cannot read the directory `{}`", folder.display());
+        CliError::usage(message).with_source(error)
     };
-    let whole = fs_err::canonicalize(folder).map_err(cannot)?;
-    if !whole.is_dir() {
+    let canonical = fs_err::canonicalize(folder).map_err(cannot)?;
+    if !canonical.is_dir() {
         return Err(CliError::usage(format!("`{}` is not a directory", folder.display())));
     }
-    Ok(DocumentFolder::label(&whole))
+    Ok(DocumentFolder::label(&canonical))
 }
 
 fn refusal(error: InvalidConsult) -> CliError {
@@ -179,21 +181,22 @@ fn refusal(error: InvalidConsult) -> CliError {
 
 /// Call options that all models support.
 fn calls(context: &CommandContext, models: &RoleModels) -> CallSettings {
-    let usual = CallSettings::default();
+    let defaults = CallSettings::default();
     let card = |model: &&ModelName| context.catalog.card(model);
     let cards: Vec<_> = models.distinct().iter().map(card).collect();
     let window = |card: &moothall_models::catalog::ModelCard| match card.context {
         Some(tokens) => u32::try_from(tokens).unwrap_or(u32::MAX),
-        None if card.model.is_demo() => usual.window_tokens,
+        None if card.model.is_demo() => defaults.window_tokens,
         None => UNKNOWN_WINDOW,
     };
-    let window_tokens = cards.iter().map(window).min().unwrap_or(usual.window_tokens);
-    let longest = cards.iter().filter_map(|card| card.max_output).min().unwrap_or(u32::MAX);
+    let window_tokens = cards.iter().map(window).min().unwrap_or(defaults.window_tokens);
+    let max_output_tokens =
+        cards.iter().filter_map(|card| card.max_output).min().unwrap_or(u32::MAX);
     CallSettings {
         // A small window must also hold the evidence, a move and a few messages.
-        message_tokens: usual.message_tokens.min(longest).min(window_tokens / 8),
-        document_tokens: usual.document_tokens.min(longest).min(window_tokens / 3),
+        message_tokens: defaults.message_tokens.min(max_output_tokens).min(window_tokens / 8),
+        document_tokens: defaults.document_tokens.min(max_output_tokens).min(window_tokens / 3),
         window_tokens,
-        ..usual
+        ..defaults
     }
 }

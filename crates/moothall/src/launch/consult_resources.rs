@@ -21,10 +21,10 @@ use crate::pdf_sandbox::PdfSandbox;
 pub(crate) struct ConsultResources {
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) filings: Arc<EvidenceSources>,
-    pub(crate) walls: IsolationMode,
+    pub(crate) isolation_mode: IsolationMode,
     /// Why debates have no sandbox although they should, with a hint.
-    pub(crate) without_walls: Option<String>,
-    rooms: Option<DebateSandboxes>,
+    pub(crate) missing_sandbox_reason: Option<String>,
+    sandboxes: Option<DebateSandboxes>,
 }
 
 impl ConsultResources {
@@ -36,8 +36,15 @@ impl ConsultResources {
         let models = spec.input.models.distinct();
         let gateway = Arc::new(context.gateway_for(&models, recording(&spec.settings)?)?);
         let filings = evidence(context, spec).await?;
-        let DebateIsolation { walls, rooms, without_walls } = walls(&context.loaded, spec).await?;
-        Ok(Self { gateway, filings: Arc::new(filings), walls, without_walls, rooms })
+        let DebateIsolation { isolation_mode, sandboxes, missing_sandbox_reason } =
+            open_isolation(&context.loaded, spec).await?;
+        Ok(Self {
+            gateway,
+            filings: Arc::new(filings),
+            isolation_mode,
+            missing_sandbox_reason,
+            sandboxes,
+        })
     }
 
     /// Gathers the evidence before the run is created, to reject an unknown, ambiguous or stale
@@ -53,16 +60,16 @@ impl ConsultResources {
 
     /// Starts sandboxes in advance.
     pub(crate) fn warm_up(&self) {
-        if let Some(rooms) = &self.rooms {
-            rooms.expect();
+        if let Some(sandboxes) = &self.sandboxes {
+            sandboxes.prewarm();
         }
     }
 
     /// Waits until all sandboxes are removed.
     pub(crate) async fn shut_down(&self) {
         self.filings.shut_down().await;
-        if let Some(rooms) = &self.rooms {
-            rooms.shut_down().await;
+        if let Some(sandboxes) = &self.sandboxes {
+            sandboxes.shut_down().await;
         }
     }
 }
@@ -77,8 +84,8 @@ async fn evidence(
     let mut filings = match gather.source {
         EvidenceSource::Files => EvidenceSources::none(),
         EvidenceSource::Filings | EvidenceSource::Synthetic => {
-            let (offline, turnstile) = (settings.offline.as_deref(), context.turnstile.clone());
-            EvidenceSources::open(loaded, offline, &gather.ticker, turnstile).await?
+            let (offline, limiter) = (settings.offline.as_deref(), context.limiter.clone());
+            EvidenceSources::open(loaded, offline, &gather.ticker, limiter).await?
         }
     };
     if let Some(folder) = &settings.documents {
@@ -94,22 +101,27 @@ async fn evidence(
 
 /// Isolation of the debates.
 struct DebateIsolation {
-    walls: IsolationMode,
-    rooms: Option<DebateSandboxes>,
-    without_walls: Option<String>,
+    isolation_mode: IsolationMode,
+    sandboxes: Option<DebateSandboxes>,
+    missing_sandbox_reason: Option<String>,
 }
 
 /// Selects the isolation of debates. Debates are text, so they may run without a sandbox unless one
 /// is required; events, receipt and memo then report it.
-async fn walls(loaded: &LoadedConfig, spec: &ConsultSpec) -> Result<DebateIsolation, CliError> {
+async fn open_isolation(
+    loaded: &LoadedConfig,
+    spec: &ConsultSpec,
+) -> Result<DebateIsolation, CliError> {
     let settings = &spec.settings;
-    let needs_walls = isolation::debate_needs_walls(loaded)?;
+    let needs_sandbox = isolation::debate_needs_sandbox(loaded)?;
     let engine = settings.isolation.unwrap_or(IsolationChoice::Auto);
     if engine == IsolationChoice::None {
-        return match needs_walls {
-            false => {
-                Ok(DebateIsolation { walls: IsolationMode::None, rooms: None, without_walls: None })
-            }
+        return match needs_sandbox {
+            false => Ok(DebateIsolation {
+                isolation_mode: IsolationMode::None,
+                sandboxes: None,
+                missing_sandbox_reason: None,
+            }),
             true => Err(CliError::usage(
                 "`--isolation none` is not allowed: your configuration requires a sandbox",
             )
@@ -121,23 +133,27 @@ async fn walls(loaded: &LoadedConfig, spec: &ConsultSpec) -> Result<DebateIsolat
     let named = settings.isolation.and_then(EngineChoice::of);
     let policy = isolation::policy(loaded, named, settings.allow_shared_kernel)?;
     let on_failure =
-        if needs_walls { GuestFailurePolicy::Fail } else { GuestFailurePolicy::Fallback };
+        if needs_sandbox { GuestFailurePolicy::Fail } else { GuestFailurePolicy::Fallback };
     let host = match isolation::host(loaded) {
         Ok(host) => host,
         // This build has no guest agent.
         Err(error) => {
-            return without(SandboxFailureKind::NoEngine, error, engine, on_failure);
+            return without_sandbox(SandboxFailureKind::NoEngine, error, engine, on_failure);
         }
     };
     let options = PoolOptions {
-        idle: settings.parallel_moves.unwrap_or(PARALLEL_MOVES).min(MOST_IDLE) as usize,
+        idle: settings.parallel_moves.unwrap_or(PARALLEL_MOVES).min(MAX_IDLE) as usize,
         memory: isolation::memory(loaded),
     };
     match DebateSandboxes::open(&host, &policy, options).await {
-        Ok(rooms) => {
-            let lobby = Arc::new(GuestPool::new(rooms.clone()));
-            let walls = IsolationMode::Rooms { lobby, on_failure };
-            Ok(DebateIsolation { walls, rooms: Some(rooms), without_walls: None })
+        Ok(sandboxes) => {
+            let guest_pool = Arc::new(GuestPool::new(sandboxes.clone()));
+            let isolation_mode = IsolationMode::Guests { guest_pool, on_failure };
+            Ok(DebateIsolation {
+                isolation_mode,
+                sandboxes: Some(sandboxes),
+                missing_sandbox_reason: None,
+            })
         }
         Err(error) => {
             let (kind, hint) = (error.failure().kind, isolation::hint(&error));
@@ -146,17 +162,17 @@ async fn walls(loaded: &LoadedConfig, spec: &ConsultSpec) -> Result<DebateIsolat
                 Some(hint) => refused.with_hint(hint),
                 None => refused,
             };
-            without(kind, refused, engine, on_failure)
+            without_sandbox(kind, refused, engine, on_failure)
         }
     }
 }
 
 /// Limit of sandboxes started in advance.
-const MOST_IDLE: u32 = 4;
+const MAX_IDLE: u32 = 4;
 
 /// An explicitly named engine is required. Otherwise debates continue without isolation, if
 /// allowed, and the reason is reported.
-fn without(
+fn without_sandbox(
     kind: SandboxFailureKind,
     error: CliError,
     engine: IsolationChoice,
@@ -165,11 +181,12 @@ fn without(
     if engine != IsolationChoice::Auto || on_failure == GuestFailurePolicy::Fail {
         return Err(error);
     }
-    let mut detail = error.words();
+    let mut detail = error.full_message();
     if let Some(hint) = &error.hint {
         detail.push_str(&format!("; {hint}"));
     }
     let failure = SandboxFailure { kind, detail: detail.clone() };
-    let walls = IsolationMode::Rooms { lobby: Arc::new(GuestPool::closed(failure)), on_failure };
-    Ok(DebateIsolation { walls, rooms: None, without_walls: Some(detail) })
+    let isolation_mode =
+        IsolationMode::Guests { guest_pool: Arc::new(GuestPool::unavailable(failure)), on_failure };
+    Ok(DebateIsolation { isolation_mode, sandboxes: None, missing_sandbox_reason: Some(detail) })
 }

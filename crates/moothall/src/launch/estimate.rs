@@ -66,7 +66,7 @@ impl SpendLimit {
         }
     }
 
-    fn words(self) -> String {
+    fn description(self) -> String {
         match self {
             Self::Given(Budget { usd: Some(usd), .. }) => format!("{usd}, as configured"),
             Self::Given(Budget { tokens, .. }) => {
@@ -134,16 +134,16 @@ impl CostEstimate {
             return SpendLimit::Given(given);
         }
         let (worst_usd, worst_tokens) = self.worst_call;
-        let room = |upper: u64, one: u64| {
+        let with_headroom = |upper: u64, one: u64| {
             (upper.saturating_mul(3) / 2).max(upper.saturating_add(one.saturating_mul(SPARE_CALLS)))
         };
         match self.cost {
             _ if self.free => SpendLimit::None,
             Some(range) => {
                 let worst = worst_usd.unwrap_or_default().micros();
-                SpendLimit::Dollars(MicroUsd::new(room(range.high.micros(), worst)))
+                SpendLimit::Dollars(MicroUsd::new(with_headroom(range.high.micros(), worst)))
             }
-            None => SpendLimit::Tokens(room(self.estimate.high().total(), worst_tokens)),
+            None => SpendLimit::Tokens(with_headroom(self.estimate.high().total(), worst_tokens)),
         }
     }
 
@@ -151,7 +151,7 @@ impl CostEstimate {
     pub(crate) fn line(&self) -> String {
         let cost = match self.cost {
             _ if self.free => "free".to_owned(),
-            Some(range) => words(range),
+            Some(range) => format_range(range),
             None => "price unknown".to_owned(),
         };
         let tokens = short_number(self.estimate.high().total());
@@ -184,7 +184,7 @@ impl CostEstimate {
                 role.calls,
                 span(role.low.prompt(), role.high.prompt()),
                 span(role.low.output, role.high.output),
-                cost.map_or_else(|| "unknown".to_owned(), words),
+                cost.map_or_else(|| "unknown".to_owned(), format_range),
             )?;
         }
         let (low, high) = (self.estimate.low(), self.estimate.high());
@@ -196,7 +196,7 @@ impl CostEstimate {
             self.estimate.all_calls(),
             span(low.prompt(), high.prompt()),
             span(low.output, high.output),
-            self.cost.map_or_else(|| "unknown".to_owned(), words),
+            self.cost.map_or_else(|| "unknown".to_owned(), format_range),
         )?;
         if !self.free {
             if let Some(uncached) = self.uncached {
@@ -210,7 +210,7 @@ impl CostEstimate {
             }
             writeln!(text, "{DIM}prices as of {}; retries are not included{DIM:#}", self.dated)?;
         }
-        writeln!(text, "{DIM}limit: {}{DIM:#}", cap.words())
+        writeln!(text, "{DIM}limit: {}{DIM:#}", cap.description())
     }
 
     pub(crate) fn json(&self, cap: SpendLimit) -> Value {
@@ -269,7 +269,7 @@ fn without_cache(usage: &TokenUsage) -> TokenUsage {
 }
 
 /// Estimates are rounded up to whole cents.
-fn words(range: CostRange) -> String {
+fn format_range(range: CostRange) -> String {
     let whole = |amount: MicroUsd| MicroUsd::new(amount.micros().div_ceil(10_000) * 10_000);
     match (whole(range.low), whole(range.high)) {
         (low, high) if low == high => cents(high),

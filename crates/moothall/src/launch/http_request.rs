@@ -39,11 +39,11 @@ impl ConsultRequest {
         defaults: &ServerDefaults,
     ) -> Result<Self, CliError> {
         let mut committee = find_committee(request.committee.as_deref(), defaults)?;
-        if let Some(rounds) = within("rounds", request.rounds, 20)? {
+        if let Some(rounds) = check_range("rounds", request.rounds, 20)? {
             committee.rounds = rounds;
         }
         let brief = request.brief.map(|brief| brief.replace("\r\n", "\n").trim().to_owned());
-        let parallel = within("parallel_moves", request.parallel_moves, 40)?;
+        let parallel = check_range("parallel_moves", request.parallel_moves, 40)?;
         Ok(Self {
             gather: GatherRequest {
                 ticker: request.ticker.trim().to_ascii_uppercase(),
@@ -58,7 +58,7 @@ impl ConsultRequest {
                 news: None,
             },
             committee,
-            moves: within("moves", request.moves, 40)?,
+            moves: check_range("moves", request.moves, 40)?,
             model: parse_model(request.model.as_deref(), defaults)?,
             role_models: Vec::new(),
             accept_findings: false,
@@ -95,7 +95,7 @@ impl ProgramRequest {
         let pattern = pattern.map_err(|error: InvalidPattern| {
             CliError::usage("invalid regular expression in the expectation").with_source(error)
         })?;
-        let attempts = within("attempts", request.attempts, MAX_ATTEMPTS)?;
+        let attempts = check_range("attempts", request.attempts, MAX_ATTEMPTS)?;
         Ok(Self {
             task: task.to_owned(),
             model: parse_model(request.model.as_deref(), defaults)?,
@@ -105,7 +105,7 @@ impl ProgramRequest {
                 check: None,
                 outputs: Vec::new(),
             },
-            attempts: attempts.unwrap_or(ProgramInput::USUAL_ATTEMPTS),
+            attempts: attempts.unwrap_or(ProgramInput::DEFAULT_ATTEMPTS),
             image: IMAGE.to_owned(),
             limits: SandboxLimits::default(),
             settings: RunSettings {
@@ -136,8 +136,8 @@ fn parse_isolation(name: Option<&str>) -> Result<Option<IsolationChoice>, CliErr
         Some("runsc") => IsolationChoice::Runsc,
         Some("none") => IsolationChoice::None,
         Some(_) => {
-            let words = "`isolation` must be auto, microvm, runsc or none";
-            return Err(CliError::usage(words).with_code(ErrorCode::BadIsolation));
+            let message = "`isolation` must be auto, microvm, runsc or none";
+            return Err(CliError::usage(message).with_code(ErrorCode::BadIsolation));
         }
     }))
 }
@@ -163,10 +163,10 @@ fn parse_model(
     })
 }
 
-fn within(name: &str, number: Option<u32>, most: u32) -> Result<Option<u32>, CliError> {
+fn check_range(name: &str, number: Option<u32>, max: u32) -> Result<Option<u32>, CliError> {
     match number {
-        Some(number) if number == 0 || number > most => {
-            Err(CliError::usage(format!("`{name}` must be between 1 and {most}"))
+        Some(number) if number == 0 || number > max => {
+            Err(CliError::usage(format!("`{name}` must be between 1 and {max}"))
                 .with_code(ErrorCode::OutOfRange))
         }
         number => Ok(number),

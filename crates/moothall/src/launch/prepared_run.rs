@@ -26,7 +26,7 @@ use crate::error::CliError;
 use crate::run_store;
 
 /// Concurrent calls per debate: a round calls three decision makers together.
-const CALLS_OF_A_DEBATE: usize = 5;
+const CALLS_PER_DEBATE: usize = 5;
 
 /// Limit of a run's title; its spec has the complete task.
 const TITLE_CHARS: usize = 100;
@@ -97,9 +97,9 @@ impl PreparedRun {
     }
 
     /// Why debates have no sandbox although they should, with a hint.
-    pub(crate) fn without_walls(&self) -> Option<&str> {
+    pub(crate) fn missing_sandbox_reason(&self) -> Option<&str> {
         match &self.resources {
-            RunResources::Consult(opened) => opened.without_walls.as_deref(),
+            RunResources::Consult(opened) => opened.missing_sandbox_reason.as_deref(),
             RunResources::Program(_) | RunResources::Edit(_) => None,
         }
     }
@@ -132,21 +132,21 @@ impl PreparedRun {
         store: &Arc<dyn Store>,
         run_id: &RunId,
         ledger: RunLedger,
-        pace: DemoDelay,
+        delay: DemoDelay,
     ) -> Result<RunParts, CliError> {
         if let RunSpec::Program(spec) = &self.spec {
             require_inputs(&**store, run_id, spec).await?;
         }
         let models = Arc::new(ModelPerformer::new(Arc::clone(self.gateway()), Arc::new(ledger)));
-        let performer = pace.slow(self.performer(models.clone(), store, run_id)?);
+        let performer = delay.wrap(self.performer(models.clone(), store, run_id)?);
         let driver = RunDriver::new(Arc::clone(store), performer, run_id.clone());
         let driver = match &self.resources {
             RunResources::Consult(_) => {
                 let parallel = self.parallel_children();
                 driver
-                    .at_once(parallel.saturating_mul(CALLS_OF_A_DEBATE))
+                    .at_once(parallel.saturating_mul(CALLS_PER_DEBATE))
                     .parallel_children(parallel)
-                    .walls(self.walls())
+                    .isolation(self.isolation_mode())
             }
             RunResources::Program(_) | RunResources::Edit(_) => driver,
         };
@@ -184,9 +184,9 @@ impl PreparedRun {
         })
     }
 
-    fn walls(&self) -> IsolationMode {
+    fn isolation_mode(&self) -> IsolationMode {
         match &self.resources {
-            RunResources::Consult(opened) => opened.walls.clone(),
+            RunResources::Consult(opened) => opened.isolation_mode.clone(),
             RunResources::Program(_) | RunResources::Edit(_) => IsolationMode::None,
         }
     }
@@ -234,13 +234,13 @@ impl BackgroundRun {
         self,
         store: &Arc<dyn Store>,
         run_id: &RunId,
-        pace: DemoDelay,
+        delay: DemoDelay,
         on_event: impl FnMut(&StoredEvent) + Send + 'static,
     ) -> Result<RunExit, CliError> {
         self.run.warm_up();
         let RunParts { mut workflow, driver, .. } =
-            self.run.parts(store, run_id, self.ledger, pace).await?;
-        let driver = driver.person_says(self.review).heed_pause().on_event(on_event);
+            self.run.parts(store, run_id, self.ledger, delay).await?;
+        let driver = driver.person_review(self.review).honor_pause().on_event(on_event);
         // Boxed because the future holds hundreds of concurrent calls.
         let ended = Box::pin(driver.drive(&mut *workflow)).await.map_err(engine_failure);
         self.run.shut_down().await;
@@ -253,7 +253,7 @@ pub(crate) struct WorkerRun {
     pub(crate) run: PreparedRun,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) run_id: RunId,
-    pub(crate) pace: DemoDelay,
+    pub(crate) delay: DemoDelay,
 }
 
 impl WorkerRun {
@@ -262,10 +262,10 @@ impl WorkerRun {
         Ok(moothall_restate::OpenedRun {
             store: Arc::clone(&self.store),
             workflow: workflow(self.run.spec())?,
-            walls: self.run.walls(),
+            isolation: self.run.isolation_mode(),
             budget: budget(self.run.spec().settings()),
             parallel_children: self.run.parallel_children(),
-            hands: self.clone(),
+            performers: self.clone(),
         })
     }
 }
@@ -280,15 +280,15 @@ impl PerformerFactory for WorkerRun {
     fn performer(&self, ledger: Arc<RunLedger>) -> Arc<dyn EffectPerformer> {
         let models = Arc::new(ModelPerformer::new(Arc::clone(self.run.gateway()), ledger));
         match self.run.performer(models.clone(), &self.store, &self.run_id) {
-            Ok(performer) => self.pace.slow(performer),
+            Ok(performer) => self.delay.wrap(performer),
             // Only edits can fail here, and workers never open them.
             Err(_) => models,
         }
     }
 
-    fn most_of(&self, effect: &Effect) -> CallCost {
+    fn max_cost(&self, effect: &Effect) -> CallCost {
         match effect {
-            Effect::CallModel(request) => self.run.gateway().most_of(request),
+            Effect::CallModel(request) => self.run.gateway().max_cost(request),
             Effect::Execute(_)
             | Effect::Gather(_)
             | Effect::Draft(_)
@@ -300,7 +300,7 @@ impl PerformerFactory for WorkerRun {
 
 pub(crate) fn engine_failure(error: EngineError) -> CliError {
     match error {
-        EngineError::Store(error) => run_store::broken(error),
+        EngineError::Store(error) => run_store::store_error(error),
         EngineError::JournalMismatch { .. } => {
             CliError::failed("the run cannot be resumed").with_source(error).with_hint(
                 "it may have been started by another version of moothall; `moothall show` can still display it",

@@ -23,7 +23,7 @@ use crate::{artifacts, files, isolation};
 /// Limit of a task or request on standard input.
 const MAX_STDIN_BYTES: u64 = 64 * 1024 * 1024;
 
-const MOST_INPUTS: usize = 100;
+const MAX_INPUTS: usize = 100;
 
 const TASK_HINT: &str = "pass it as an argument, `moothall run \"…\"`, or pipe it in";
 
@@ -87,7 +87,7 @@ impl StdioExpectation {
 impl ProgramRequest {
     pub(crate) fn from_args(args: &RunArgs) -> Result<Self, CliError> {
         let request = if args.stdio { Self::from_stdin(args) } else { Self::from_flags(args) }?;
-        request.bounded()
+        request.check_limits()
     }
 
     pub(crate) fn context(&self, config: Option<&Path>) -> Result<CommandContext, CliError> {
@@ -124,15 +124,16 @@ impl ProgramRequest {
             budget_micro_usd: args.calls.budget,
             budget_tokens: args.calls.budget_tokens,
             base_url: args.model.base_url.clone(),
-            record: files::whole(args.calls.replies.record.as_deref())?,
-            replay: files::whole(args.calls.replies.replay.as_deref())?,
-            output: files::whole(args.output.as_deref())?,
+            record: files::absolute_path(args.calls.replies.record.as_deref())?,
+            replay: files::absolute_path(args.calls.replies.replay.as_deref())?,
+            output: files::absolute_path(args.output.as_deref())?,
             ..RunSettings::default()
         })
     }
 
     fn from_flags(args: &RunArgs) -> Result<Self, CliError> {
-        let task = files::words_or_stdin(args.task.as_deref(), "task", TASK_HINT, MAX_STDIN_BYTES)?;
+        let task =
+            files::argument_or_stdin(args.task.as_deref(), "task", TASK_HINT, MAX_STDIN_BYTES)?;
         let check =
             args.check.as_deref().map(fs_err::read_to_string).transpose().map_err(|error| {
                 CliError::usage("cannot read the check script").with_source(error)
@@ -157,7 +158,8 @@ impl ProgramRequest {
 
     /// Reads the object on standard input; flags supply the values it omits.
     fn from_stdin(args: &RunArgs) -> Result<Self, CliError> {
-        let text = files::words_or_stdin(None, "request", "pass one JSON object", MAX_STDIN_BYTES)?;
+        let text =
+            files::argument_or_stdin(None, "request", "pass one JSON object", MAX_STDIN_BYTES)?;
         let request: StdioRequest = serde_json::from_str(&text).map_err(|error| {
             CliError::usage("invalid request on standard input")
                 .with_source(error)
@@ -184,11 +186,11 @@ impl ProgramRequest {
         })
     }
 
-    fn bounded(self) -> Result<Self, CliError> {
-        if self.inputs.len() > MOST_INPUTS {
-            let many = self.inputs.len();
-            let words = format!("too many inputs: {many} (limit: {MOST_INPUTS})");
-            return Err(CliError::usage(words));
+    fn check_limits(self) -> Result<Self, CliError> {
+        if self.inputs.len() > MAX_INPUTS {
+            let count = self.inputs.len();
+            let message = format!("too many inputs: {count} (limit: {MAX_INPUTS})");
+            return Err(CliError::usage(message));
         }
         match self.inputs.iter().find(|(_, bytes)| bytes.len() > MAX_ARTIFACT_BYTES) {
             Some((name, _)) => Err(CliError::usage(format!(
@@ -208,24 +210,24 @@ fn packages(context: &CommandContext, image: &str) -> Result<Vec<String>, CliErr
 }
 
 /// Parses `--expect`.
-fn expectation(words: &str) -> Result<OutputExpectation, CliError> {
-    if let Some(text) = words.strip_prefix("text:") {
+fn expectation(argument: &str) -> Result<OutputExpectation, CliError> {
+    if let Some(text) = argument.strip_prefix("text:") {
         return Ok(OutputExpectation::Text { text: text.to_owned() });
     }
-    if let Some(path) = words.strip_prefix("file:") {
+    if let Some(path) = argument.strip_prefix("file:") {
         return exact_text(Path::new(path));
     }
-    if let Some(path) = words.strip_prefix("schema:") {
+    if let Some(path) = argument.strip_prefix("schema:") {
         return Ok(OutputExpectation::Schema { schema: files::read_schema(Path::new(path))? });
     }
-    if let Some(pattern) = words.strip_prefix("regex:") {
+    if let Some(pattern) = argument.strip_prefix("regex:") {
         return regex(pattern);
     }
-    let path = Path::new(words);
+    let path = Path::new(argument);
     if !path.is_file() {
-        return regex(words);
+        return regex(argument);
     }
-    if holds_schema(path) {
+    if is_schema_file(path) {
         return Ok(OutputExpectation::Schema { schema: files::read_schema(path)? });
     }
     exact_text(path)
@@ -237,8 +239,8 @@ fn exact_text(path: &Path) -> Result<OutputExpectation, CliError> {
     Ok(OutputExpectation::Text { text })
 }
 
-fn regex(words: &str) -> Result<OutputExpectation, CliError> {
-    let pattern = words.parse().map_err(|error: moothall_core::program::InvalidPattern| {
+fn regex(expression: &str) -> Result<OutputExpectation, CliError> {
+    let pattern = expression.parse().map_err(|error: moothall_core::program::InvalidPattern| {
         CliError::usage("invalid regular expression in `--expect`").with_source(error).with_hint(
             "use the prefix `text:` for literal text; see `moothall run --help` for other forms",
         )
@@ -247,7 +249,7 @@ fn regex(words: &str) -> Result<OutputExpectation, CliError> {
 }
 
 /// `*.schema.json` is a schema; other `*.json` files are if they contain schema keywords.
-fn holds_schema(path: &Path) -> bool {
+fn is_schema_file(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase());
     let Some(name) = name.filter(|name| name.ends_with(".json")) else { return false };
     if name.ends_with(".schema.json") {

@@ -33,7 +33,7 @@ fn check(words: &str, expected: &OutputExpectation) {
 }
 
 #[test]
-fn a_word_before_the_colon_says_what_is_expected() {
+fn an_expectation_prefix_selects_its_kind() {
     let folder = folder();
     let path = |name: &str| folder.path().join(name).display().to_string();
     check("text:regex:x", &text("regex:x"));
@@ -43,7 +43,7 @@ fn a_word_before_the_colon_says_what_is_expected() {
 }
 
 #[test]
-fn a_file_that_exists_is_a_schema_or_a_text_and_anything_else_a_regex() {
+fn an_expectation_without_prefix_is_a_file_or_a_regex() {
     let folder = folder();
     let path = |name: &str| folder.path().join(name).display().to_string();
     check(&path("primes.txt"), &text("2 3 5\n"));
@@ -56,7 +56,7 @@ fn a_file_that_exists_is_a_schema_or_a_text_and_anything_else_a_regex() {
 }
 
 #[test]
-fn what_cannot_be_expected_is_a_usage_error() {
+fn an_invalid_expectation_is_a_usage_error() {
     for words in ["(", "regex:[", "file:/no/such/file", "schema:/no/such/file"] {
         let error = expectation(words).unwrap_err();
         assert_eq!(error.exit, crate::error::CliExit::Usage, "{words}");

@@ -44,7 +44,7 @@ impl ProgramResources {
 
     /// Starts sandboxes in advance, while the model generates the program.
     pub(crate) fn warm_up(&self) {
-        self.executor.expect(&self.spec);
+        self.executor.prewarm(&self.spec);
     }
 }
 
@@ -56,7 +56,7 @@ pub(crate) async fn require_inputs(
     spec: &ProgramSpec,
 ) -> Result<(), CliError> {
     for (path, file) in &spec.input.inputs {
-        if store.artifact(run_id, &file.sha256).await.map_err(run_store::broken)?.is_none() {
+        if store.artifact(run_id, &file.sha256).await.map_err(run_store::store_error)?.is_none() {
             return Err(CliError::failed(format!(
                 "input `{path}` was never stored: the process was killed before the run started"
             ))

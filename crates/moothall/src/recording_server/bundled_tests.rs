@@ -15,7 +15,7 @@ fn submissions() -> FilerSubmissions {
 }
 
 #[test]
-fn ticker_leads_to_the_filer_of_the_files() {
+fn the_bundled_ticker_resolves_to_the_bundled_filer() {
     let table = TickerTable::parse(read("reference/company_tickers.json").unwrap()).unwrap();
     let listing = table.find(&TICKER.parse().unwrap()).unwrap();
     assert_eq!(listing.cik, submissions().cik);
@@ -24,7 +24,7 @@ fn ticker_leads_to_the_filer_of_the_files() {
 }
 
 #[test]
-fn statements_fit_together_but_for_what_was_restated_and_split() {
+fn bundled_statements_are_consistent_except_for_documented_changes() {
     let sheet = sheet("2026-08-13");
     assert!(sheet.entity.contains("(fictional)"), "{}", sheet.entity);
     for check in &sheet.checks {
@@ -53,7 +53,7 @@ fn years_are_the_sums_of_their_quarters() {
 }
 
 #[test]
-fn story_of_the_company_is_in_its_numbers() {
+fn the_bundled_numbers_show_the_intended_trends() {
     let sheet = sheet("2026-08-13");
     let years = |metric: &str| -> Vec<_> {
         (2020..=2025).map(|year| sheet.value(metric, FiscalPeriod::Year(year)).unwrap()).collect()
@@ -72,7 +72,7 @@ fn story_of_the_company_is_in_its_numbers() {
 }
 
 #[test]
-fn day_before_the_correction_has_the_first_numbers() {
+fn the_bundled_company_has_its_original_numbers_before_the_restatement() {
     let (before, after) = (sheet("2025-02-26"), sheet("2025-02-27"));
     let inventory = |sheet: &FactSheet| sheet.value("Inventory", FiscalPeriod::Year(2023)).unwrap();
     assert_eq!((inventory(&before) - inventory(&after)).to_string(), "6200000");
@@ -90,7 +90,7 @@ fn every_number_has_a_filing_that_is_listed() {
 }
 
 #[test]
-fn annual_report_says_that_it_is_none_and_has_its_items() {
+fn the_bundled_annual_report_is_marked_fictional_and_has_its_items() {
     let submissions = submissions();
     let report = submissions.newest_annual(CalendarDay::MAX).unwrap();
     let file = format!(

@@ -6,7 +6,7 @@
 use moothall_core::evidence::submissions::is_plain_file_name;
 
 /// The file, relative to the recording; `None` for an unknown path.
-pub(crate) fn file_of(path: &str) -> Option<String> {
+pub(crate) fn recording_path(path: &str) -> Option<String> {
     let parts: Vec<&str> = path.strip_prefix('/')?.split('/').collect();
     match parts.as_slice() {
         ["files", name @ ("company_tickers.json" | "company_tickers_exchange.json")] => {

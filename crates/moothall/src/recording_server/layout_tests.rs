@@ -4,7 +4,7 @@ use super::*;
 
 #[track_caller]
 fn check(path: &str, expected: Option<&str>) {
-    assert_eq!(file_of(path).as_deref(), expected, "{path}");
+    assert_eq!(recording_path(path).as_deref(), expected, "{path}");
 }
 
 #[test]
@@ -19,7 +19,7 @@ fn paths_of_the_sec_are_files_of_a_recording() {
 }
 
 #[test]
-fn every_other_path_is_nothing() {
+fn other_paths_map_to_no_file_of_a_recording() {
     for path in [
         "",
         "/",
@@ -46,8 +46,8 @@ fn every_other_path_is_nothing() {
 
 proptest! {
     #[test]
-    fn no_path_leads_out_of_a_recording(path in "/?(files|submissions|Archives|edgar|data|api|xbrl|companyfacts|CIK[0-9]{9,11}\\.json|[0-9]{1,18}|\\.\\.?|[a-z./%\\\\]{0,8}|/){0,12}") {
-        if let Some(file) = file_of(&path) {
+    fn no_path_escapes_the_recording(path in "/?(files|submissions|Archives|edgar|data|api|xbrl|companyfacts|CIK[0-9]{9,11}\\.json|[0-9]{1,18}|\\.\\.?|[a-z./%\\\\]{0,8}|/){0,12}") {
+        if let Some(file) = recording_path(&path) {
             prop_assert!(!file.starts_with('/'));
             for part in file.split('/') {
                 prop_assert!(!part.is_empty() && !part.starts_with('.'));

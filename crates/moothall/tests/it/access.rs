@@ -77,7 +77,7 @@ fn token_is_taken_back_by_its_id() {
 }
 
 #[test]
-fn teams_have_short_plain_names_and_tokens_of_their_own() {
+fn team_names_are_validated_and_teams_have_their_own_tokens() {
     let world = World::new();
     assert_snapshot!(world.run(&["token", "list"]));
     assert_snapshot!(world.run(&["token", "create", "--team", "research"]));

@@ -6,17 +6,17 @@ use crate::fake::Fake;
 use crate::world::World;
 
 #[test]
-fn demonstration_answers_without_a_key() {
+fn the_demo_model_answers_without_an_api_key() {
     assert_snapshot!(World::new().run(&["ask", "--model", "demo", "hello"]));
 }
 
 #[test]
-fn demonstration_says_what_it_is_in_json_too() {
+fn the_demo_model_is_marked_in_json_output() {
     assert_snapshot!(World::new().run(&["ask", "--model", "demo", "--json", "hello"]));
 }
 
 #[test]
-fn question_comes_from_standard_input_where_it_is_left_out_or_a_dash() {
+fn a_missing_question_or_a_dash_reads_standard_input() {
     let fake = Fake::saying("fine");
     let world = World::new();
     let url = fake.url();
@@ -48,12 +48,12 @@ fn question_that_is_not_text_is_a_usage_error() {
 }
 
 #[test]
-fn neither_model_nor_key_is_a_usage_error_that_names_the_demonstration() {
+fn asking_without_a_model_or_key_suggests_the_demo_model() {
     assert_snapshot!(World::new().run(&["ask", "hello"]));
 }
 
 #[test]
-fn provider_whose_key_is_the_only_one_answers_with_its_default_model() {
+fn the_only_provider_with_a_key_answers_with_its_default_model() {
     let listing = World::new().run(&["models", "--json"]).json();
     let fake = Fake::saying("fine");
     let mut expected = Vec::new();
@@ -147,7 +147,7 @@ fn every_flag_of_a_question_reaches_the_provider() {
 }
 
 #[test]
-fn answer_comes_with_its_tokens_price_and_time() {
+fn an_answer_is_printed_with_tokens_cost_and_time() {
     let fake = Fake::start();
     let usage = ReplyUsage { input: 1000, output: 500, ..ReplyUsage::ZERO };
     fake.always(ProviderBehaviour::text("The meeting place of a town.").with_usage(usage));
@@ -188,7 +188,7 @@ fn answer_in_json_has_text_usage_cost_and_latency() {
 }
 
 #[test]
-fn answer_that_was_cut_off_is_shown_with_a_warning() {
+fn a_truncated_answer_is_printed_with_a_warning() {
     let fake = Fake::start();
     fake.always(ProviderBehaviour::text("Once upon a").with_stop(ReplyStop::MaxTokens));
     let world = World::new();
@@ -206,7 +206,7 @@ fn answer_that_was_cut_off_is_shown_with_a_warning() {
 }
 
 #[test]
-fn retries_are_told_as_warnings_and_counted() {
+fn retries_are_logged_as_warnings_and_counted() {
     let fake = Fake::scripted([
         ProviderBehaviour::from(ProviderFault::ServerError),
         ProviderBehaviour::from(ProviderFault::RateLimited { retry_after: None }),
@@ -224,7 +224,7 @@ fn retries_are_told_as_warnings_and_counted() {
 }
 
 #[test]
-fn log_can_be_read_by_machines() {
+fn the_log_can_be_written_as_json() {
     let fake = Fake::scripted([
         ProviderBehaviour::from(ProviderFault::ServerError),
         ProviderBehaviour::text("fine"),
@@ -241,7 +241,7 @@ fn log_can_be_read_by_machines() {
 }
 
 #[test]
-fn events_tell_what_happened_in_order() {
+fn the_events_file_lists_events_in_order() {
     let fake = Fake::saying("fine");
     let world = World::new();
     fake.configure(&world, "");

@@ -41,7 +41,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn runs_come_back_as_they_were_and_what_is_there_is_moved_aside_or_stays() {
+fn a_restore_brings_back_runs_and_keeps_existing_data() {
     let world = world();
     world.write_config("keys.toml", "openai = \"sk-very-secret-indeed\"\n");
     let before = world.run(&["runs", "--json"]).stdout;
@@ -71,7 +71,7 @@ fn runs_come_back_as_they_were_and_what_is_there_is_moved_aside_or_stays() {
 }
 
 #[test]
-fn run_goes_on_after_a_restore_into_another_folder() {
+fn a_run_can_be_resumed_after_a_restore_into_another_directory() {
     let world = World::new();
     let paused = world.run(&[&SMALL[..], &["--budget-tokens", "60000"]].concat());
     assert_eq!(paused.code, Some(5), "{paused}");
@@ -92,7 +92,7 @@ fn run_goes_on_after_a_restore_into_another_folder() {
 }
 
 #[test]
-fn copy_of_a_run_that_goes_on_is_a_run_that_goes_on() {
+fn a_backup_of_a_running_run_can_be_resumed() {
     let world = World::new();
     let mut driver = world
         .command(&["consult", "HLXI", "--model", "demo", "--yes", "--moves", "5"])
@@ -126,7 +126,7 @@ fn copy_of_a_run_that_goes_on_is_a_run_that_goes_on() {
 }
 
 #[test]
-fn backup_that_was_changed_is_refused_and_nothing_is_left_of_it() {
+fn a_changed_backup_is_refused_and_leaves_nothing_behind() {
     let world = world();
     assert_eq!(world.run(&["backup", "runs.tar"]).code, Some(0));
     let good = fs_err::read(world.path("runs.tar")).unwrap();
@@ -213,7 +213,7 @@ fn files_below(folder: &Path) -> Vec<std::path::PathBuf> {
 
 /// Regression: backups contained only runs, so drafts, audit logs and keys were lost with the disk.
 #[test]
-fn restore_drill_brings_back_runs_drafts_and_an_audit_journal_that_verifies() {
+fn a_restore_brings_back_runs_drafts_and_a_valid_audit_log() {
     let world = world().with("USER", "ada");
     let draft = draft_that_waits(&world);
     let runs = world.run(&["runs", "--json"]).stdout;
@@ -252,7 +252,7 @@ fn restore_drill_brings_back_runs_drafts_and_an_audit_journal_that_verifies() {
 }
 
 #[test]
-fn drafts_are_backed_up_where_there_is_no_run_and_restored_into_another_folder() {
+fn drafts_are_backed_up_without_runs_and_restored_elsewhere() {
     let world = World::new().with("USER", "ada");
     draft_that_waits(&world);
     let drafts = drafts_and_journal(&world);
@@ -269,7 +269,7 @@ fn drafts_are_backed_up_where_there_is_no_run_and_restored_into_another_folder()
 }
 
 #[test]
-fn restore_replaces_no_drafts_unless_told_to_and_keeps_the_replaced_ones() {
+fn a_restore_replaces_drafts_only_on_request_and_keeps_the_old_ones() {
     let world = World::new().with("USER", "ada");
     let draft = draft_that_waits(&world);
     let drafts = drafts_and_journal(&world);

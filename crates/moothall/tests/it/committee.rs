@@ -18,7 +18,7 @@ fn help_of_committee_shows_its_commands() {
 }
 
 #[test]
-fn built_in_committee_is_shown_as_the_file_that_can_be_edited() {
+fn the_built_in_committee_is_shown_as_an_editable_file() {
     let world = World::new();
     let shown = world.run(&["committee", "show"]);
     assert_eq!((shown.code, shown.stderr.as_str()), (Some(0), ""), "{shown}");
@@ -32,7 +32,7 @@ fn built_in_committee_is_shown_as_the_file_that_can_be_edited() {
 }
 
 #[test]
-fn file_that_exists_is_not_replaced() {
+fn creating_a_committee_never_replaces_a_file() {
     let world = World::new();
     world.write("mine.toml", "mine");
     assert_snapshot!(world.run(&["committee", "new", "mine.toml"]));
@@ -40,7 +40,7 @@ fn file_that_exists_is_not_replaced() {
 }
 
 #[test]
-fn every_mistake_of_a_file_is_told_with_its_line_and_its_cure() {
+fn every_mistake_in_a_committee_file_is_reported_with_line_and_hint() {
     let world = World::new();
     world.run(&["committee", "new", "mine.toml"]);
     let wrong = world

@@ -87,7 +87,7 @@ fn file_of_the_working_folder_beats_the_one_of_the_config_folder() {
 }
 
 #[test]
-fn path_shows_every_place_whether_it_exists_or_not() {
+fn config_path_lists_every_location_and_whether_it_exists() {
     let world = World::new();
     let nothing = world.run(&["config", "path"]).to_string();
     world.write("moothall.toml", "");
@@ -111,7 +111,7 @@ fn path_follows_the_data_folder_of_the_environment_and_of_dotenv() {
 }
 
 #[test]
-fn path_helps_where_the_file_is_broken() {
+fn config_path_works_with_an_invalid_configuration_file() {
     let world = World::new();
     world.write("moothall.toml", "this is not toml");
     world.write(".env", "nor this a variable");
@@ -121,7 +121,7 @@ fn path_helps_where_the_file_is_broken() {
 }
 
 #[test]
-fn check_of_a_sound_configuration_is_ok() {
+fn config_check_accepts_a_valid_configuration() {
     let world = layered();
     world.write("lab.key", "secret-of-lab\n");
     set_mode(&world.path("lab.key"), 0o600);
@@ -134,7 +134,7 @@ fn check_of_a_sound_configuration_is_ok() {
 }
 
 #[test]
-fn check_names_every_mistake_with_its_line_and_the_nearest_name() {
+fn config_check_reports_every_mistake_with_line_and_suggestion() {
     let world = World::new()
         .with("MOOTHALL_BUDGT__USD", "1")
         .with("MOOTHALL_LOG__LEVEL", "loud")
@@ -157,7 +157,7 @@ fn check_names_every_mistake_with_its_line_and_the_nearest_name() {
 }
 
 #[test]
-fn other_commands_tell_the_first_mistake_and_how_many_more_there_are() {
+fn other_commands_report_the_first_mistake_and_count_the_rest() {
     let world = World::new();
     world.write("moothall.toml", "modle = 1\n[budget]\nusd = -3\n[log]\nlevel = 5\n");
     let commands = [&["ask", "hello"][..], &["models"], &["config", "show"]];
@@ -166,7 +166,7 @@ fn other_commands_tell_the_first_mistake_and_how_many_more_there_are() {
 }
 
 #[test]
-fn check_never_says_ok_to_what_other_commands_refuse() {
+fn config_check_refuses_what_other_commands_refuse() {
     // Regression: keys and catalog were checked only after `ok` was printed.
     let world = World::new();
     world.write_config("keys.toml", "openai = sk-without-quotes\n");
@@ -183,7 +183,7 @@ fn check_never_says_ok_to_what_other_commands_refuse() {
 }
 
 #[test]
-fn file_that_was_named_and_is_missing_is_a_usage_error() {
+fn a_missing_named_configuration_file_is_a_usage_error() {
     let world = World::new();
     let by_flag = world.run(&["ask", "--config", "missing.toml", "hello"]).to_string();
     let world = world.with("MOOTHALL_CONFIG", "missing.toml");
@@ -199,7 +199,7 @@ fn text_that_is_not_toml_is_a_usage_error_with_its_line() {
 }
 
 #[test]
-fn file_of_keys_that_others_can_read_is_refused() {
+fn a_keys_file_that_others_can_read_is_refused() {
     let world = World::new();
     world.write_config("keys.toml", "openai = \"sk-open-to-all\"\n");
     set_mode(&world.root().join("home/.config/moothall/keys.toml"), 0o644);

@@ -67,7 +67,7 @@ fn help_of_consult_shows_every_flag() {
 }
 
 #[test]
-fn company_that_comes_with_the_program_is_consulted_without_key_network_or_image() {
+fn the_bundled_company_is_consulted_without_key_network_or_image() {
     let world = World::new();
     let ran = world.run(&["consult", "HLXI", "--model", "demo", "--yes", "--json"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
@@ -136,7 +136,7 @@ fn real_companies_are_consulted_over_recordings_of_their_filings() {
 }
 
 #[test]
-fn company_that_is_unknown_stale_or_has_nobody_who_asks_is_refused() {
+fn an_unknown_or_stale_company_or_a_missing_contact_is_refused() {
     let world = World::new();
     let folder = recorded();
     let refused = [
@@ -152,7 +152,7 @@ fn company_that_is_unknown_stale_or_has_nobody_who_asks_is_refused() {
 }
 
 #[test]
-fn evidence_that_a_model_makes_up_is_marked_everywhere() {
+fn synthetic_evidence_is_marked_everywhere() {
     let world = World::new();
     let ran = small(&world, &["--source", "synthetic", "--memo", "memo.md"]);
     assert!(matches!(ran.code, Some(0 | 3)), "{ran}");
@@ -163,7 +163,7 @@ fn evidence_that_a_model_makes_up_is_marked_everywhere() {
 }
 
 #[test]
-fn ranking_is_told_in_words() {
+fn the_ranking_is_printed_as_text() {
     let world = World::new();
     let ran = small(&world, &[]);
     assert_snapshot!(ran.stdout);
@@ -179,7 +179,7 @@ fn ranking_is_told_in_words() {
 }
 
 #[test]
-fn everything_about_a_consultation_can_be_had_afterwards() {
+fn all_results_of_a_consultation_can_be_shown_afterwards() {
     let world = World::new();
     let ran = small(&world, &["--memo", "memo.md", "--receipt", "receipt", "--events", "events"]);
     assert!(matches!(ran.code, Some(0 | 3)), "{ran}");
@@ -232,7 +232,7 @@ fn everything_about_a_consultation_can_be_had_afterwards() {
 }
 
 #[test]
-fn estimate_says_what_it_takes_and_starts_nothing() {
+fn an_estimate_prints_the_cost_and_starts_nothing() {
     let world = World::new();
     let arguments = ["consult", "AAPL", "--model", "anthropic/claude-haiku-5-5", "--estimate"];
     assert_snapshot!(world.run(&arguments));
@@ -243,7 +243,7 @@ fn estimate_says_what_it_takes_and_starts_nothing() {
 }
 
 #[test]
-fn money_is_not_spent_where_nobody_can_be_asked() {
+fn an_expensive_run_without_confirmation_is_refused() {
     let world = World::new().with("ANTHROPIC_API_KEY", "a-key");
     let consult = ["consult", "HLXI", "--model", "anthropic/claude-opus-5-5"];
     assert_snapshot!(world.run(&consult));
@@ -254,7 +254,7 @@ fn money_is_not_spent_where_nobody_can_be_asked() {
 }
 
 #[test]
-fn what_cannot_be_a_consultation_is_refused_before_there_is_a_run() {
+fn an_invalid_consultation_is_refused_before_a_run_is_created() {
     let world = World::new();
     let refused = [
         &["consult", "BRK/A", "--model", "demo"][..],
@@ -275,7 +275,7 @@ fn what_cannot_be_a_consultation_is_refused_before_there_is_a_run() {
 }
 
 #[test]
-fn debates_without_a_sandbox_are_refused_where_one_is_demanded() {
+fn debates_without_a_sandbox_are_refused_if_one_is_required() {
     let world = World::new();
     world.write_config("moothall.toml", "isolation.on_failure = \"fail\"\n");
     let refused =
@@ -289,7 +289,7 @@ fn debates_without_a_sandbox_are_refused_where_one_is_demanded() {
 }
 
 #[test]
-fn consultation_that_was_killed_goes_on_and_nothing_is_asked_twice() {
+fn a_killed_consultation_resumes_without_repeating_calls() {
     let world = World::new();
     // Sequentially, so that moves remain when the first one is scored.
     let arguments = [&SMALL[..4], &["--moves", "6", "--parallel-moves", "1"]].concat();
@@ -311,7 +311,7 @@ fn consultation_that_was_killed_goes_on_and_nothing_is_asked_twice() {
 }
 
 #[test]
-fn wrong_key_is_told_with_its_cure_and_not_as_a_verdict() {
+fn a_wrong_api_key_pauses_a_consultation_with_a_hint() {
     let fake = Fake::start();
     fake.always(ProviderFault::Unauthorized);
     let world = World::new().with("OPENAI_API_KEY", "wrong");
@@ -325,7 +325,7 @@ fn wrong_key_is_told_with_its_cure_and_not_as_a_verdict() {
 }
 
 #[test]
-fn key_that_is_refused_in_mid_run_costs_nothing_that_was_answered() {
+fn an_api_key_refused_during_a_run_loses_no_answers() {
     // Regression: the whole run ended with a verdict although only the account was empty.
     let fake = Fake::start();
     let (answered, credit) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(2)));
@@ -398,7 +398,7 @@ fn on_terminal(mut command: Command, columns: u16, rows: u16) -> (Option<i32>, S
 }
 
 #[test]
-fn consultation_pauses_at_its_budget_and_goes_on_with_more() {
+fn a_consultation_pauses_at_its_budget_and_resumes_with_more() {
     let world = World::new();
     let ran = small(&world, &["--budget-tokens", "60000", "--memo", "memo.md"]);
     assert_eq!(ran.code, Some(5), "{ran}");
@@ -439,7 +439,7 @@ fn ctrl_c_pauses_and_the_run_can_be_resumed() {
 }
 
 #[test]
-fn second_ctrl_c_leaves_at_once() {
+fn a_second_ctrl_c_exits_immediately() {
     let (fake, arrivals) = Fake::hanging();
     let world = World::new();
     fake.configure(&world, "");
@@ -491,7 +491,7 @@ pub(crate) fn careless(call: &ProviderCall) -> ProviderBehaviour {
 }
 
 #[test]
-fn move_that_is_held_back_is_ranked_when_a_person_approves_it() {
+fn an_escalated_move_is_ranked_after_its_approval() {
     let fake = Fake::start();
     fake.respond_with(careless);
     let world = World::new();
@@ -513,7 +513,7 @@ fn move_that_is_held_back_is_ranked_when_a_person_approves_it() {
 }
 
 #[test]
-fn approval_is_only_for_moves_that_are_held_back() {
+fn only_escalated_moves_can_be_approved() {
     let world = World::new();
     small(&world, &[]);
     let run = only_run(&world);

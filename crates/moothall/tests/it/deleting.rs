@@ -37,7 +37,7 @@ fn told(ran: &Ran) -> (usize, bool) {
 }
 
 #[test]
-fn run_that_is_over_is_deleted_and_others_stay() {
+fn deleting_a_finished_run_keeps_the_others() {
     let (world, scene, [passed, paused, killed]) = world();
     let ran = world.run(&["runs", "rm", passed.as_str(), "019a85c0", "--yes", "--json"]);
     assert_eq!((ran.code, told(&ran)), (Some(0), (1, true)), "{ran}");
@@ -48,7 +48,7 @@ fn run_that_is_over_is_deleted_and_others_stay() {
 }
 
 #[test]
-fn nothing_is_deleted_where_one_of_the_runs_may_not_go_or_nobody_can_be_asked() {
+fn no_run_is_deleted_if_one_of_them_may_not_be_or_without_confirmation() {
     let (world, scene, all) = world();
     let [passed, paused, killed] = all.each_ref().map(RunId::as_str);
     assert_snapshot!(world.run(&["runs", "rm", passed, paused, "--yes"]));
@@ -62,7 +62,7 @@ fn nothing_is_deleted_where_one_of_the_runs_may_not_go_or_nobody_can_be_asked() 
 }
 
 #[test]
-fn run_that_a_process_drives_is_never_deleted() {
+fn a_run_executed_by_a_process_is_never_deleted() {
     let (world, scene, [passed, paused, killed]) = world();
     let locks = [scene.lock(&killed), scene.lock(&passed)];
     for run in [&killed, &passed] {
@@ -81,7 +81,7 @@ fn run_that_a_process_drives_is_never_deleted() {
 }
 
 #[test]
-fn old_runs_are_told_first_and_deleted_then() {
+fn pruning_lists_old_runs_before_deleting_them() {
     let (world, scene, [passed, paused, killed]) = world();
     // Only one is old: ids are from 2025, but later changes of the other runs have the current
     // time.

@@ -40,7 +40,7 @@ fn the_same_question_twice_has_no_difference() {
 }
 
 #[test]
-fn moves_that_only_one_has_appear_and_go() {
+fn moves_of_only_one_consultation_are_listed_as_added_or_removed() {
     let world = World::new();
     let few = consulted(&world, "2026-08-13", "5");
     let many = consulted(&world, "2026-08-13", "6");

@@ -6,7 +6,7 @@ const ENGINES: [&str; 4] = ["microvm", "runsc", "runc", "crun"];
 
 /// Regression: it printed one line of error and nothing about the rest of the machine.
 #[test]
-fn doctor_without_an_image_prints_the_whole_table_and_says_what_is_missing() {
+fn doctor_without_an_image_prints_every_row_and_what_is_missing() {
     let world = World::new();
     let ran = world.run(&["doctor"]);
     assert_eq!(ran.code, Some(4), "{ran}");

@@ -40,7 +40,7 @@ fn write(world: &World, draft: &str, text: &str) {
 }
 
 #[test]
-fn the_workflow_of_the_source_document_ends_in_the_workspace() {
+fn the_documented_draft_workflow_ends_in_the_workspace() {
     let world = world();
     let (_, asked) = json(&world, &["draft", "request", "src/watchdog.py", "--task", "phase10"]);
     assert_eq!(asked["line_count"], 5);
@@ -65,7 +65,7 @@ fn the_workflow_of_the_source_document_ends_in_the_workspace() {
 }
 
 #[test]
-fn what_the_gate_will_not_decide_waits_for_a_person_and_holds_for_what_was_shown() {
+fn an_escalated_draft_needs_approval_of_the_version_that_was_shown() {
     let world = world();
     let draft = request(&world, "Makefile");
     write(&world, &draft, "all: build\n");
@@ -133,7 +133,7 @@ fn approver_is_a_user_id_and_the_name_of_a_review_is_only_a_label() {
 }
 
 #[test]
-fn a_review_shows_escape_codes_and_tricks_with_lines_as_what_they_are() {
+fn a_review_shows_control_characters_escaped() {
     let world = world();
     let draft = request(&world, "Makefile");
     let long = "x".repeat(5_000);
@@ -166,7 +166,7 @@ fn a_review_shows_escape_codes_and_tricks_with_lines_as_what_they_are() {
 
 /// As in the browser, the seal covers only what was shown.
 #[test]
-fn a_line_that_is_cut_is_approved_only_after_it_was_shown_whole() {
+fn a_truncated_line_must_be_shown_completely_before_approval() {
     let world = world();
     let draft = request(&world, "Makefile");
     let hidden = format!("all:\n# {} && rm -rf build\n", "x".repeat(500));
@@ -202,7 +202,7 @@ fn a_credential_is_rejected_and_printed_nowhere() {
 }
 
 #[test]
-fn plain_answers_become_drafts_that_pass_the_same_gate() {
+fn imported_model_answers_become_drafts_judged_by_the_gate() {
     let world = world();
     world.write("answer.md", "Here:\n\n```python src/new.py\nprint(1)\n```\n");
     let arguments = ["draft", "import", "answer.md", "--task", "t1", "--submit"];
@@ -248,7 +248,7 @@ fn workers_see_their_own_drafts_only() {
 }
 
 #[test]
-fn a_wrong_policy_stops_everything_and_says_where() {
+fn an_invalid_policy_stops_every_command_and_names_the_mistake() {
     let world = world();
     fs_err::create_dir_all(world.path("ws/.moothall")).unwrap();
     world.write("ws/.moothall/policy.toml", "version = 1\n[limits]\nmax_chnaged_lines = 1\n");
@@ -260,7 +260,7 @@ fn a_wrong_policy_stops_everything_and_says_where() {
 }
 
 #[test]
-fn a_policy_is_shown_tried_and_explained() {
+fn a_policy_can_be_checked_tested_and_explained() {
     let world = world();
     fs_err::create_dir_all(world.path("ws/.moothall")).unwrap();
     world.write(

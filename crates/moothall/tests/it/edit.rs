@@ -30,7 +30,7 @@ fn help_of_edit_shows_every_flag_and_examples() {
 }
 
 #[test]
-fn the_demonstration_is_rejected_once_learns_and_adds_a_version() {
+fn the_demo_edit_is_rejected_once_and_then_applied() {
     let world = world();
     let task = "Add --version flag to watchdog.py";
     let ran = world.run(&["edit", task, "--path", "ws", "--model", "demo", "--receipt", "r"]);
@@ -47,7 +47,7 @@ fn the_demonstration_is_rejected_once_learns_and_adds_a_version() {
 }
 
 #[test]
-fn a_task_that_the_demonstration_cannot_play_changes_nothing() {
+fn an_edit_task_unknown_to_the_demo_changes_nothing() {
     let world = world();
     let ran = world.run(&["edit", "make it faster", "--path", "ws", "--model", "demo"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{ran}");
@@ -56,7 +56,7 @@ fn a_task_that_the_demonstration_cannot_play_changes_nothing() {
 }
 
 #[test]
-fn what_a_person_sends_back_is_learned_and_what_a_person_approves_is_applied() {
+fn an_edit_uses_review_comments_and_applies_an_approved_change() {
     let world = world();
     let fake = Fake::start();
     fake.respond_with(|call| match call.body().to_string().contains("say what it builds") {
@@ -97,7 +97,7 @@ fn what_a_person_sends_back_is_learned_and_what_a_person_approves_is_applied() {
 }
 
 #[test]
-fn without_waiting_a_protected_file_needs_a_person() {
+fn an_edit_of_a_protected_file_needs_review() {
     let world = world();
     let fake = Fake::start();
     fake.respond_with(|_| {
@@ -159,7 +159,7 @@ fn drafts(world: &World) -> serde_json::Value {
 
 /// The reviewer model never answers, so the process ends only if it stops waiting.
 #[test]
-fn ctrl_c_stops_a_submission_that_is_being_looked_at_and_a_new_run_goes_on() {
+fn ctrl_c_stops_a_submission_under_review_and_a_new_run_succeeds() {
     let world = world();
     world.write("ws/src/watchdog.py", "print(0)\n");
     let (_fake, answers, arrivals) = reviewing(&world);
@@ -174,7 +174,7 @@ fn ctrl_c_stops_a_submission_that_is_being_looked_at_and_a_new_run_goes_on() {
 }
 
 #[test]
-fn a_killed_run_goes_on_without_asking_again_what_was_answered() {
+fn a_killed_edit_resumes_without_repeating_calls() {
     let world = world();
     world.write("ws/src/watchdog.py", "print(0)\n");
     let loosening = "version = 1\n[review]\nauthor_may_approve = true\n";
@@ -201,7 +201,7 @@ fn a_killed_run_goes_on_without_asking_again_what_was_answered() {
 }
 
 #[test]
-fn what_cannot_be_an_edit_is_refused_before_there_is_a_run() {
+fn an_invalid_edit_is_refused_before_a_run_is_created() {
     let world = world();
     for (arguments, words) in [
         (&["edit", "x", "--path", "nowhere", "--model", "demo"][..], "is not a directory"),

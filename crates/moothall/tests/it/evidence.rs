@@ -55,7 +55,7 @@ fn help_of_facts_and_check_shows_every_flag_and_examples() {
 }
 
 #[test]
-fn sheet_of_the_fictional_company_needs_nothing_and_says_that_it_is_fiction() {
+fn facts_of_the_bundled_company_work_offline_and_are_marked_fictional() {
     assert_snapshot!(World::new().run(&["facts", "hlxi"]));
 }
 
@@ -84,7 +84,7 @@ fn csv_has_a_line_for_each_fact_with_its_filing() {
 }
 
 #[test]
-fn day_in_the_past_has_only_what_was_filed_then() {
+fn facts_as_of_a_past_day_exclude_later_filings() {
     let world = World::new();
     let then = world.run(&["facts", "HLXI", "--as-of", "2025-02-26", "--json"]).json();
     assert_eq!(then["as_of"], "2025-02-26");
@@ -95,7 +95,7 @@ fn day_in_the_past_has_only_what_was_filed_then() {
 }
 
 #[test]
-fn facts_write_nothing_for_a_recording() {
+fn facts_of_a_recording_write_no_files() {
     let world = World::new();
     assert_eq!(world.run(&["facts", "HLXI"]).code, Some(0));
     let home: Vec<_> = fs_err::read_dir(world.root().join("home")).unwrap().collect();
@@ -155,7 +155,7 @@ fn companies_without_a_list_of_filings_are_read_and_the_gap_is_named() {
 }
 
 #[test]
-fn stale_company_is_refused_with_a_hint_unless_it_is_allowed_or_seen_from_its_day() {
+fn a_stale_company_is_refused_unless_allowed_or_viewed_as_of_a_past_day() {
     let world = World::new();
     let ran = offline(&world, &["facts", "SNOW"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran}");
@@ -168,7 +168,7 @@ fn stale_company_is_refused_with_a_hint_unless_it_is_allowed_or_seen_from_its_da
 }
 
 #[test]
-fn tickers_that_lead_nowhere_are_usage_errors_with_hints() {
+fn unknown_tickers_are_usage_errors_with_hints() {
     let world = World::new();
     let mistakes = ["AAPLE", "APPLE", "ZZZZZ", "TSLA", "../../x"];
     let runs = mistakes.map(|ticker| {
@@ -180,12 +180,12 @@ fn tickers_that_lead_nowhere_are_usage_errors_with_hints() {
 }
 
 #[test]
-fn the_sec_is_not_asked_without_a_contact() {
+fn the_sec_is_not_contacted_without_a_contact_address() {
     assert_snapshot!(World::new().run(&["facts", "AAPL"]));
 }
 
 #[test]
-fn folder_that_is_no_recording_is_a_usage_error() {
+fn a_directory_without_a_recording_is_a_usage_error() {
     let world = World::new();
     assert_snapshot!(world.run(&["facts", "AAPL", "--offline", "."]));
     assert_eq!(world.run(&["facts", "AAPL", "--offline", "missing"]).code, Some(2));
@@ -225,7 +225,7 @@ fn service(answer: &'static str) -> (String, std::sync::mpsc::Receiver<String>) 
 }
 
 #[test]
-fn service_that_refuses_us_is_a_failure_and_was_told_who_asks() {
+fn a_refusal_of_the_sec_fails_and_the_request_named_the_contact() {
     let (base, asked) = service("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n");
     let world = World::new()
         .with("MOOTHALL_EVIDENCE__DATA_URL", &base)
@@ -241,7 +241,7 @@ fn service_that_refuses_us_is_a_failure_and_was_told_who_asks() {
 }
 
 #[test]
-fn file_in_the_working_folder_may_not_say_where_filings_come_from() {
+fn a_file_in_the_working_directory_cannot_set_the_evidence_urls() {
     let world = World::new();
     let file = "[evidence]\ncontact = \"ada@example.com\"\ndata_url = \"http://127.0.0.1:1\"\n";
     world.write("moothall.toml", file);
@@ -263,7 +263,7 @@ Investors should buy the shares.
 ";
 
 #[test]
-fn flagged_claims_are_told_with_what_is_right() {
+fn flagged_claims_are_printed_with_the_correct_value() {
     let world = World::new();
     world.write("memo.md", MEMO);
     assert_snapshot!(world.run(&["check", "memo.md", "--facts", "HLXI"]));
@@ -285,14 +285,14 @@ fn json_of_a_check_has_every_claim() {
 }
 
 #[test]
-fn text_whose_numbers_are_all_supported_passes() {
+fn a_text_with_only_supported_numbers_passes() {
     let text = "Revenue was $1,214.9 million [F0:Revenue:FY2025]. Gross margin was 52.3% [F0:GrossMargin:FY2025].\n";
     let ran = World::new().run_with_input(&["check", "-", "--facts", "HLXI"], text.as_bytes());
     assert_snapshot!(ran);
 }
 
 #[test]
-fn words_of_a_text_cannot_drive_the_terminal() {
+fn checked_text_is_sanitized_for_the_terminal() {
     let text = "Revenue was $1,300\u{1b}[2J million\u{202e} [F0:Revenue:FY2025].";
     let ran = World::new().run_with_input(&["check", "-", "--facts", "HLXI"], text.as_bytes());
     assert!(!ran.stdout.contains(['\u{1b}', '\u{202e}']), "{ran}");

@@ -27,12 +27,12 @@ fn missing_key_is_a_usage_error_that_names_its_variable_and_its_file() {
 }
 
 #[test]
-fn wrong_key_fails_and_says_which_one_it_was() {
+fn a_wrong_api_key_fails_and_names_its_source() {
     assert_snapshot!(ask(ProviderFault::Unauthorized, &[]));
 }
 
 #[test]
-fn wrong_key_says_how_to_give_one_where_there_is_none() {
+fn an_unauthorized_call_without_a_key_says_how_to_set_one() {
     let fake = Fake::start();
     fake.always(ProviderFault::Unauthorized);
     let url = fake.url();
@@ -51,12 +51,12 @@ fn server_that_stays_broken_fails_after_every_retry() {
 }
 
 #[test]
-fn prompt_that_does_not_fit_fails_at_once_with_advice() {
+fn a_prompt_that_does_not_fit_fails_immediately_with_a_hint() {
     assert_snapshot!(ask(ProviderFault::ContextOverflow { window: 4096 }, &[]));
 }
 
 #[test]
-fn refusal_of_a_model_fails_in_its_words() {
+fn a_model_refusal_fails_with_its_text() {
     let fake = Fake::start();
     fake.always(ProviderBehaviour::refusal("I would rather not."));
     let world = World::new();
@@ -66,7 +66,7 @@ fn refusal_of_a_model_fails_in_its_words() {
 }
 
 #[test]
-fn no_answer_in_time_fails_and_names_the_flag() {
+fn a_timeout_fails_and_names_the_flag() {
     let (fake, _arrivals) = Fake::hanging();
     let world = World::new().with("MOOTHALL_RETRY__RETRIES", "0");
     fake.configure(&world, "");
@@ -83,7 +83,7 @@ fn no_answer_in_time_fails_and_names_the_flag() {
 }
 
 #[test]
-fn configured_timeout_holds_for_every_try() {
+fn the_configured_timeout_applies_to_every_attempt() {
     let (fake, _arrivals) = Fake::hanging();
     let world = World::new()
         .with("MOOTHALL_RETRY__RETRIES", "1")
@@ -101,7 +101,7 @@ fn configured_timeout_holds_for_every_try() {
 
 /// The hint named `--timeout`, which only `ask` has.
 #[test]
-fn no_answer_in_time_names_the_setting_where_there_is_no_flag() {
+fn a_timeout_names_the_setting_if_there_is_no_flag() {
     let (fake, _arrivals) = Fake::hanging();
     let world = World::new()
         .with("OPENAI_API_KEY", "a-key")
@@ -116,7 +116,7 @@ fn no_answer_in_time_names_the_setting_where_there_is_no_flag() {
 }
 
 #[test]
-fn answer_of_another_service_fails_with_the_address_to_check() {
+fn an_answer_of_another_service_fails_with_the_url_to_check() {
     let fake = Fake::start();
     fake.always(ProviderFault::InvalidJson);
     let world = World::new().with("MOOTHALL_RETRY__RETRIES", "0");
@@ -137,7 +137,7 @@ fn server_that_is_not_there_fails_with_its_address() {
 }
 
 #[test]
-fn ollama_that_does_not_run_fails_and_says_how_to_start_it() {
+fn an_ollama_server_that_is_not_running_fails_with_a_start_hint() {
     let world = World::new().with("MOOTHALL_RETRY__RETRIES", "0");
     assert_snapshot!(world.run(&["ask", "--model", "ollama/qwen3", "--base-url", NOBODY, "hello"]));
 }
@@ -185,7 +185,7 @@ fn call_beyond_the_tokens_is_never_made() {
 }
 
 #[test]
-fn budget_that_is_enough_changes_nothing() {
+fn a_sufficient_budget_does_not_change_the_answer() {
     let fake = Fake::saying("fine");
     let world = World::new();
     fake.configure(&world, "[budget]\nusd = 0.001\ntokens = 100\n");
@@ -228,19 +228,19 @@ fn address_without_a_model_is_a_usage_error() {
 }
 
 #[test]
-fn address_for_the_demonstration_is_a_usage_error() {
+fn a_base_url_for_the_demo_model_is_a_usage_error() {
     let url = "http://127.0.0.1:8080/v1";
     assert_snapshot!(World::new().run(&["ask", "--model", "demo", "--base-url", url, "hello"]));
 }
 
 #[test]
-fn address_that_is_none_is_a_usage_error() {
+fn an_invalid_base_url_is_a_usage_error() {
     let url = "localhost:8080";
     assert_snapshot!(World::new().run(&["ask", "--model", "lab/m", "--base-url", url, "hello"]));
 }
 
 #[test]
-fn words_of_a_provider_cannot_drive_the_terminal() {
+fn provider_text_is_sanitized_for_the_terminal() {
     // Regression: the model's name below the answer was printed without sanitizing it.
     let fake = Fake::start();
     fake.always(
@@ -258,7 +258,7 @@ fn words_of_a_provider_cannot_drive_the_terminal() {
 }
 
 #[test]
-fn names_of_files_in_errors_cannot_drive_the_terminal() {
+fn file_names_in_errors_are_escaped_for_the_terminal() {
     let world = World::new();
     let ran = world.run(&["verify", "--color", "always", "no\u{1b}[2Jsuch"]);
     assert_eq!(ran.code, Some(2));

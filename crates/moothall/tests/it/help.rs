@@ -3,7 +3,7 @@ use insta::assert_snapshot;
 use crate::world::World;
 
 #[test]
-fn help_tells_a_newcomer_what_there_is() {
+fn help_gives_an_overview_of_the_commands() {
     assert_snapshot!(World::new().run(&["--help"]));
 }
 
@@ -16,7 +16,7 @@ fn no_arguments_show_the_help_and_are_a_usage_error() {
 }
 
 #[test]
-fn help_of_run_shows_every_flag_and_what_can_be_expected() {
+fn help_of_run_shows_every_flag_and_kind_of_expectation() {
     assert_snapshot!(World::new().run(&["run", "--help"]));
 }
 
@@ -34,7 +34,7 @@ fn help_of_ask_shows_every_flag_and_examples() {
 }
 
 #[test]
-fn worker_that_others_can_reach_needs_signed_requests() {
+fn a_worker_reachable_from_other_machines_needs_signed_requests() {
     let ran = World::new().run(&["worker", "--listen", "0.0.0.0:0"]);
     assert_eq!(ran.code, Some(2), "{ran}");
     assert_eq!(

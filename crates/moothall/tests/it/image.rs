@@ -18,7 +18,7 @@ fn help_of_image_shows_its_commands() {
 }
 
 #[test]
-fn no_images_are_told_with_the_way_to_some() {
+fn an_empty_image_list_says_how_to_build_images() {
     let world = World::new();
     let ran = world.run(&["image", "list"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""), "{ran}");
@@ -39,7 +39,7 @@ fn image_that_is_not_built_cannot_be_verified() {
 }
 
 #[test]
-fn image_without_a_recipe_is_told_those_that_have_one() {
+fn building_an_unknown_image_lists_the_available_ones() {
     let ran = World::new().run(&["image", "build", "rust"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran}");
     let expected =

@@ -76,7 +76,7 @@ fn config(world: &World) -> std::path::PathBuf {
 }
 
 #[test]
-fn newcomer_comes_to_a_finished_demonstration_by_enter_alone() {
+fn pressing_enter_only_leads_from_init_to_a_finished_demo() {
     let world = World::new();
     let mut person = Person::start(world.command(&["init", "--color", "never"]));
     person.answer("provider/name [demo]", "\n");
@@ -94,7 +94,7 @@ fn newcomer_comes_to_a_finished_demonstration_by_enter_alone() {
 }
 
 #[test]
-fn answers_are_checked_shown_and_written_beside_what_is_there() {
+fn init_validates_and_shows_answers_and_keeps_existing_settings() {
     let mut world = World::new();
     world.set("GROQ_API_KEY", "gsk-very-secret");
     let before = "# mine\nmodel = \"demo\"\n\n[budget]\ntokens = 8000 # enough\n";
@@ -123,7 +123,7 @@ fn answers_are_checked_shown_and_written_beside_what_is_there() {
 }
 
 #[test]
-fn server_of_ones_own_is_configured() {
+fn init_can_configure_a_local_server() {
     let world = World::new();
     let mut person = Person::start(world.command(&["init", "--color", "never", "--no-demo"]));
     person.answer("provider/name [demo]", "2\n");
@@ -141,7 +141,7 @@ fn server_of_ones_own_is_configured() {
 }
 
 #[test]
-fn no_and_ctrl_c_leave_everything_as_it_was() {
+fn declining_or_ctrl_c_in_init_changes_nothing() {
     let world = World::new();
     world.write_config("moothall.toml", "model = \"ollama/qwen3\"\n");
     let mut person = Person::start(world.command(&["init", "--color", "never", "--no-demo"]));
@@ -167,7 +167,7 @@ fn no_and_ctrl_c_leave_everything_as_it_was() {
 }
 
 #[test]
-fn without_a_terminal_only_defaults_are_taken() {
+fn init_without_a_terminal_needs_yes_and_uses_defaults() {
     let world = World::new();
     let refused = world.run(&["init"]);
     insta::assert_snapshot!(refused);

@@ -21,7 +21,7 @@ fn interrupt(world: &World, arguments: &[&str], arrivals: &Receiver<()>) -> Ran 
 }
 
 #[test]
-fn interrupted_question_ends_as_cancelled_and_its_events_say_so() {
+fn an_interrupted_question_is_recorded_as_cancelled() {
     let (fake, arrivals) = Fake::hanging();
     let world = World::new();
     fake.configure(&world, "");

@@ -28,7 +28,7 @@ fn every_command_that_prints_data_has_a_json_form() {
 }
 
 #[test]
-fn json_stays_json_where_the_work_failed() {
+fn json_output_is_valid_even_on_failure() {
     let fake = Fake::start();
     fake.always(ProviderFault::Unauthorized);
     let world = World::new();

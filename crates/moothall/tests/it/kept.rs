@@ -24,7 +24,7 @@ fn answering() -> (World, Fake) {
 }
 
 #[test]
-fn recording_is_repeated_word_for_word_without_anyone_being_asked() {
+fn a_recorded_answer_is_replayed_verbatim_without_a_call() {
     let (world, fake) = answering();
     let recorded = ask(&world, &["--record", "kept", "--json", "How many moons has Mars?"]).json();
     drop(fake);
@@ -66,7 +66,7 @@ fn repetition_from_an_empty_folder_fails() {
 }
 
 #[test]
-fn recording_and_repeating_at_once_is_a_usage_error() {
+fn recording_and_replaying_together_is_a_usage_error() {
     let world = World::new();
     assert_snapshot!(
         world.run(&["ask", "--model", "demo", "--record", "a", "--replay", "b", "hello"])
@@ -74,7 +74,7 @@ fn recording_and_repeating_at_once_is_a_usage_error() {
 }
 
 #[test]
-fn folder_that_cannot_keep_replies_is_found_out_before_anyone_is_asked() {
+fn an_unusable_recording_directory_is_reported_before_any_call() {
     // Regression: the reply was paid for and lost, and the error suggested recording it.
     let (world, fake) = answering();
     world.write("taken", "a file");
@@ -83,28 +83,28 @@ fn folder_that_cannot_keep_replies_is_found_out_before_anyone_is_asked() {
 }
 
 #[test]
-fn answer_is_shown_even_where_its_receipt_cannot_be_written() {
+fn an_answer_is_printed_even_if_its_receipt_cannot_be_written() {
     // Regression: the reply was paid for and lost.
     let (world, _fake) = answering();
     assert_snapshot!(ask(&world, &["--receipt", "no/such/folder/receipt", "hello"]));
 }
 
 #[test]
-fn failure_is_told_even_where_the_events_cannot_be_written() {
+fn a_failure_is_reported_even_if_the_events_cannot_be_written() {
     let (world, fake) = answering();
     fake.always(ProviderFault::Unauthorized);
     assert_snapshot!(ask(&world, &["--events", "no/such/folder/events", "hello"]));
 }
 
 #[test]
-fn receipt_of_an_answer_holds() {
+fn the_receipt_of_an_answer_is_valid() {
     let (world, _fake) = answering();
     assert_eq!(ask(&world, &["--receipt", "receipt", "How many moons?"]).code, Some(0));
     assert_snapshot!(world.run(&["verify", "receipt"]));
 }
 
 #[test]
-fn receipt_of_the_demonstration_says_so() {
+fn the_receipt_of_the_demo_model_is_marked() {
     let world = World::new();
     world.run(&["ask", "--model", "demo", "--receipt", "receipt", "hello"]);
     assert_snapshot!(world.run(&["verify", "receipt"]));
@@ -124,7 +124,7 @@ fn equal_runs_have_receipts_with_the_same_head() {
 }
 
 #[test]
-fn receipt_holds_the_answer_and_no_word_of_the_prompt() {
+fn a_receipt_contains_the_answer_but_not_the_prompt() {
     let (world, _fake) = answering();
     ask(&world, &["--receipt", "receipt", "A question that nobody else may read."]);
     let receipt = world.read("receipt");

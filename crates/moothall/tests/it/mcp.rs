@@ -62,7 +62,7 @@ fn answer(client: &mut Client, arguments: &Value, state: &Value, said: &Value) -
 }
 
 #[test]
-fn the_calls_of_the_draft_pattern_end_in_the_workspace() {
+fn the_documented_mcp_draft_calls_end_in_the_workspace() {
     for era in ERAS {
         let world = world();
         let mut client = Client::start(&world, era, NOTHING, &["--tool-names", "seed"]);
@@ -91,7 +91,7 @@ fn the_calls_of_the_draft_pattern_end_in_the_workspace() {
 }
 
 #[test]
-fn names_of_tools_are_those_that_were_asked_for() {
+fn mcp_tool_names_follow_the_flags() {
     let world = world();
     let names = |flags: &[&str]| {
         let mut client = Client::start(&world, Era::Modern, NOTHING, flags);
@@ -128,7 +128,7 @@ fn names_of_tools_are_those_that_were_asked_for() {
 
 /// 94, and 1 to 12 where the message reaches a model.
 #[test]
-fn unknown_tools_arguments_paths_and_handles_are_refused_in_words_that_help() {
+fn invalid_mcp_tool_calls_are_refused_with_helpful_messages() {
     let world = world();
     for era in ERAS {
         let mut client = start(&world, era);
@@ -170,7 +170,7 @@ fn unknown_tools_arguments_paths_and_handles_are_refused_in_words_that_help() {
 
 /// 29: a handle alone grants no access.
 #[test]
-fn a_handle_of_another_worker_is_as_unknown_as_one_that_never_was() {
+fn a_draft_of_another_worker_is_unknown_over_mcp() {
     let world = world();
     let mut first = Client::start(&world, Era::Modern, NOTHING, &["--worker", "first"]);
     let draft = first.drafts("src/watchdog.py", WITH_VERSION);
@@ -190,7 +190,7 @@ fn a_handle_of_another_worker_is_as_unknown_as_one_that_never_was() {
 
 /// 75: a decision in a form is accepted in both eras; `later` and a declined form decide nothing.
 #[test]
-fn a_person_decides_in_a_form_where_the_policy_takes_it() {
+fn a_user_can_decide_in_a_form_if_the_policy_allows_it() {
     let declined = json!({ "action": "decline" });
     let said = [
         (person("approve"), "accepted"),
@@ -214,7 +214,7 @@ fn a_person_decides_in_a_form_where_the_policy_takes_it() {
 
 /// 76, 77, 78, 81.
 #[test]
-fn a_state_holds_for_its_server_its_call_and_one_decision() {
+fn an_elicitation_state_is_valid_for_one_server_call_and_decision() {
     let world = world();
     with_forms(&world);
     let mut client = Client::start(&world, Era::Modern, FORMS, &[]);
@@ -245,7 +245,7 @@ fn a_state_holds_for_its_server_its_call_and_one_decision() {
 
 /// 79 over the protocol: content written after the form was shown is not covered by it.
 #[test]
-fn what_was_written_after_the_form_was_shown_is_not_approved_by_it() {
+fn a_form_does_not_approve_content_written_after_it_was_shown() {
     let world = world();
     with_forms(&world);
     let mut client = Client::start(&world, Era::Modern, FORMS, &[]);
@@ -261,7 +261,7 @@ fn what_was_written_after_the_form_was_shown_is_not_approved_by_it() {
 /// 82: the person who answers a form is unknown, so forms are never used for a guarded path or a
 /// credential.
 #[test]
-fn no_form_is_offered_for_a_guarded_path_or_what_looks_like_a_credential() {
+fn no_form_is_offered_for_guarded_paths_or_possible_credentials() {
     let world = world();
     with_forms(&world);
     let looks_like = "password = \"hT9xK2mQ7vL4pW8zR3nB6cY1\"\n";
@@ -281,7 +281,7 @@ fn no_form_is_offered_for_a_guarded_path_or_what_looks_like_a_credential() {
 
 /// 80: tools alone are enough.
 #[test]
-fn a_client_that_cannot_be_asked_waits_for_the_decision_with_a_tool() {
+fn a_client_without_forms_can_wait_for_the_decision_with_a_tool() {
     for era in ERAS {
         let world = world();
         with_forms(&world);
@@ -338,7 +338,7 @@ fn approve(world: &World, draft: &str) {
 }
 
 #[test]
-fn a_client_that_opens_pages_is_sent_to_the_review_and_decides_nothing_itself() {
+fn a_client_that_opens_urls_is_sent_to_the_review_page() {
     let page = "http://127.0.0.1:7777/drafts/{draft}";
     for era in ERAS {
         let world = world();
@@ -369,7 +369,7 @@ fn a_client_that_opens_pages_is_sent_to_the_review_and_decides_nothing_itself() 
 
 /// 95: tested in the serving process itself.
 #[test]
-fn the_part_that_agents_speak_to_opens_no_file_starts_nothing_and_reaches_nobody() {
+fn the_mcp_front_end_cannot_open_files_start_programs_or_connect() {
     let world = world();
     let tried = world.run(&["mcp", "--workspace", "ws", "--check"]);
     assert_eq!(tried.code, Some(0), "{}", tried.stderr);
@@ -419,7 +419,7 @@ fn without_landlock(world: &World, errno: i32, arguments: &[&str]) -> Ran {
 }
 
 #[test]
-fn a_server_whose_walls_cannot_be_built_does_not_start_unless_it_is_told_to() {
+fn an_mcp_server_that_cannot_be_confined_does_not_start_by_default() {
     let world = world();
     for (errno, cause, hint) in [
         (
@@ -448,7 +448,7 @@ fn a_server_whose_walls_cannot_be_built_does_not_start_unless_it_is_told_to() {
 }
 
 #[test]
-fn a_server_whose_policy_is_wrong_does_not_start() {
+fn an_mcp_server_with_an_invalid_policy_does_not_start() {
     let world = world();
     fs_err::create_dir_all(world.path("ws/.moothall")).unwrap();
     world.write("ws/.moothall/policy.toml", "version = 1\nunknown = 1\n");
@@ -458,7 +458,7 @@ fn a_server_whose_policy_is_wrong_does_not_start() {
 }
 
 #[test]
-fn what_is_no_message_ends_no_session() {
+fn invalid_mcp_messages_do_not_end_the_session() {
     let world = world();
     let mut client = start(&world, Era::Modern);
     client.does("draft_list", &json!({}));
@@ -470,7 +470,7 @@ fn what_is_no_message_ends_no_session() {
 
 /// Each waiting call makes the gate check its draft repeatedly.
 #[test]
-fn more_calls_than_so_many_do_not_wait() {
+fn the_number_of_waiting_mcp_calls_is_limited() {
     let world = world();
     let mut client = start(&world, Era::Modern);
     let draft = client.drafts("src/watchdog.py", WITH_VERSION);
@@ -487,7 +487,7 @@ fn more_calls_than_so_many_do_not_wait() {
 }
 
 #[test]
-fn a_server_without_its_gate_ends() {
+fn an_mcp_server_ends_when_its_gate_process_dies() {
     let world = world();
     let mut client = start(&world, Era::Modern);
     client.does("draft_list", &json!({}));
@@ -507,7 +507,7 @@ fn a_server_without_its_gate_ends() {
 }
 
 #[test]
-fn facts_and_checks_are_done_by_a_process_that_may() {
+fn mcp_facts_and_checks_run_in_the_unconfined_process() {
     let world = world();
     let mut client = Client::start(&world, Era::Modern, NOTHING, &["--tools", "all"]);
     let facts = client.does("facts", &json!({ "ticker": "HLXI" }));

@@ -126,7 +126,7 @@ fn with(headers: &[(String, String)], name: &str, value: Option<&str>) -> Vec<(S
 
 /// 85 to 91.
 #[test]
-fn only_a_client_with_the_token_that_no_page_sent_is_answered() {
+fn mcp_over_http_requires_the_token_and_refuses_web_pages() {
     let world = world();
     let server = Server::start(&world);
     let mode = fs_err::metadata(world.path("token")).unwrap().permissions().mode();
@@ -169,7 +169,7 @@ fn only_a_client_with_the_token_that_no_page_sent_is_answered() {
 
 /// 92: the server does not wait for an incomplete request, which has no effect.
 #[test]
-fn a_request_that_does_not_come_is_not_waited_for() {
+fn an_incomplete_mcp_request_is_not_waited_for() {
     let world = world();
     let server = Server::start(&world);
     let body = call("draft_request", &json!({ "source_path": "Makefile", "task_id": "slow" }));
@@ -188,7 +188,7 @@ fn a_request_that_does_not_come_is_not_waited_for() {
 /// 93: a client that disconnects before its request is complete has no effect; a complete request
 /// is carried out entirely.
 #[test]
-fn a_client_that_goes_away_leaves_nothing_half_done() {
+fn an_mcp_client_that_disconnects_leaves_nothing_half_done() {
     let world = world();
     let server = Server::start(&world);
     let asked = json!({ "source_path": "src/watchdog.py", "task_id": "t", });
@@ -233,7 +233,7 @@ fn a_client_that_goes_away_leaves_nothing_half_done() {
 }
 
 #[test]
-fn a_token_that_others_can_read_and_an_address_that_they_can_reach_are_refused() {
+fn a_readable_token_file_or_a_public_mcp_address_is_refused() {
     let world = world();
     world.write("token", &"x".repeat(40));
     set_mode(&world.path("token"), 0o644);
@@ -246,7 +246,7 @@ fn a_token_that_others_can_read_and_an_address_that_they_can_reach_are_refused()
 }
 
 #[test]
-fn a_socket_file_is_its_users_alone_and_serves_again_after_a_server_that_was_killed() {
+fn an_mcp_socket_is_private_and_can_be_reused_after_a_kill() {
     let world = world();
     for _ in 0..2 {
         let arguments = ["mcp", "--workspace", "ws", "--socket", "run/mcp.sock"];

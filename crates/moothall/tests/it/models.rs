@@ -106,7 +106,7 @@ fn catalog_that_cannot_be_used_is_a_usage_error_that_names_the_file() {
 }
 
 #[test]
-fn words_of_a_catalog_cannot_drive_the_terminal() {
+fn catalog_text_is_sanitized_for_the_terminal() {
     let world = World::new();
     world.write(
         "prices.toml",
@@ -120,7 +120,7 @@ fn words_of_a_catalog_cannot_drive_the_terminal() {
 }
 
 #[test]
-fn check_makes_one_small_call_and_says_what_it_cost() {
+fn a_model_check_makes_one_small_call_and_prints_its_cost() {
     let fake = Fake::start();
     let usage = ReplyUsage { input: 20, output: 1, ..ReplyUsage::ZERO };
     fake.always(ProviderBehaviour::text("ok").with_usage(usage).with_model("gpt-4.1-mini-2025"));
@@ -135,7 +135,7 @@ fn check_makes_one_small_call_and_says_what_it_cost() {
 }
 
 #[test]
-fn check_without_a_name_asks_the_model_that_would_be_asked() {
+fn a_model_check_without_a_name_calls_the_default_model() {
     let fake = Fake::saying("ok");
     let world = World::new().with("GROQ_API_KEY", KEY);
     fake.configure(&world, "");
@@ -145,7 +145,7 @@ fn check_without_a_name_asks_the_model_that_would_be_asked() {
 }
 
 #[test]
-fn check_that_failed_says_why() {
+fn a_failed_model_check_prints_the_reason() {
     let fake = Fake::start();
     fake.always(ProviderFault::Unauthorized);
     let world = World::new().with("OPENAI_API_KEY", KEY);
@@ -156,7 +156,7 @@ fn check_that_failed_says_why() {
 }
 
 #[test]
-fn address_for_no_model_is_a_usage_error() {
+fn a_base_url_without_a_model_to_check_is_a_usage_error() {
     // Regression: the URL was ignored, and the call went to the real provider.
     let fake = Fake::saying("ok");
     let world = World::new().with("OPENAI_API_KEY", KEY);

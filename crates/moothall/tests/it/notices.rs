@@ -82,7 +82,7 @@ const SMALL: [&str; 9] =
     ["consult", "HLXI", "--model", "demo", "--moves", "5", "--rounds", "1", "--yes"];
 
 #[test]
-fn receiver_is_told_of_budget_and_end_with_a_signature_and_no_content() {
+fn a_webhook_gets_signed_notifications_without_content() {
     let (address, told) = receiver(&["204 No Content", "200 OK"]);
     let world = world(&address);
     let paused = world.run(&[&SMALL[..], &["--budget-tokens", "60000"]].concat());
@@ -102,7 +102,7 @@ fn receiver_is_told_of_budget_and_end_with_a_signature_and_no_content() {
 }
 
 #[test]
-fn receiver_that_fails_is_told_again_under_the_same_name_and_never_fails_a_run() {
+fn a_failing_webhook_is_retried_with_the_same_id_and_never_fails_a_run() {
     let broken = "500 Internal Server Error";
     let (address, told) = receiver(&["500 Internal Server Error"; 3]);
     let world = world(&address);
@@ -117,7 +117,7 @@ fn receiver_that_fails_is_told_again_under_the_same_name_and_never_fails_a_run()
 }
 
 #[test]
-fn nobody_is_told_unsigned_in_the_clear_or_by_a_stray_file() {
+fn notifications_need_a_secret_tls_and_a_trusted_configuration() {
     let nobody = "http://127.0.0.1:9/hook";
     let mut unset = world(nobody);
     unset.set("HOOK_SECRET", "");

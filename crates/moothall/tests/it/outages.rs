@@ -2,6 +2,7 @@
 //! nothing, and ends after `moothall resume` as it would have without the outage.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use moothall_testkit::{ProviderBehaviour, ProviderCall, ProviderFault, RetryAfter};
 use serde_json::Value;
@@ -137,23 +138,42 @@ pub(crate) fn check_paused(world: &World, paused: &Ran, id: &str, outage: &Outag
     assert_eq!((&shown["state"], &shown["verdict"]), (&"paused".into(), &Value::Null), "{shown}");
 }
 
+const CONSULT: [&str; 12] = [
+    "consult",
+    "HLXI",
+    "--config",
+    "fake.toml",
+    "--model",
+    "openai/m",
+    "--yes",
+    "--moves",
+    "2",
+    "--rounds",
+    "2",
+    "--json",
+];
+
+#[test]
+fn a_pause_request_does_not_wait_for_the_end_of_an_outage() {
+    let (provider, world) = (Unreliable::start(careless), World::new());
+    provider.configure(&world);
+    world.write("fake.toml", &world.read("fake.toml").replace("\"20ms\"", "\"1h\""));
+    provider.plan(Outage { fault: ProviderFault::Overloaded, after: 3 });
+    let child = world.command(&CONSULT).spawn().unwrap();
+    while provider.fake.stats().received < 6 {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let asked = world.run(&["pause", &run_id(&world)]);
+    assert_eq!(asked.code, Some(0), "{asked}");
+    let ran = world.ran(&CONSULT, child.wait_with_output().unwrap());
+    assert_eq!(ran.code, Some(130), "{ran}");
+    let shown = world.run(&["show", &run_id(&world), "--json"]).json();
+    assert_eq!(shown["state"], "paused", "{shown}");
+}
+
 #[test]
 fn consultations_pause_in_an_outage_and_end_as_without_it() {
-    let command = [
-        "consult",
-        "HLXI",
-        "--config",
-        "fake.toml",
-        "--model",
-        "openai/m",
-        "--yes",
-        "--moves",
-        "2",
-        "--rounds",
-        "2",
-        "--json",
-    ];
-    check_outages(20, World::new, careless, &command, |_, ran| {
+    check_outages(20, World::new, careless, &CONSULT, |_, ran| {
         let report = ran.json();
         let fields = ["policy_scores", "recommended_moves", "other_moves", "do_nothing", "missing"];
         fields.map(|field| report[field].clone()).into_iter().collect()

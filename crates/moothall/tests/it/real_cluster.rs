@@ -128,7 +128,7 @@ fn until(what: &str, is_so: impl Fn() -> bool) {
 }
 
 #[test]
-fn a_cluster_comes_up_whatever_was_up_before_heals_keeps_its_runs_and_goes_without_a_trace() {
+fn a_cluster_starts_recovers_keeps_its_runs_and_is_removed_completely() {
     let mut machine = Machine::new();
     let none = machine.0.run(&["cluster", "status"]);
     assert_eq!(none.code, Some(2), "{none}");
@@ -208,7 +208,7 @@ fn a_cluster_comes_up_whatever_was_up_before_heals_keeps_its_runs_and_goes_witho
 }
 
 #[test]
-fn a_run_that_a_server_gives_to_two_workers_is_followed_to_its_end() {
+fn a_run_started_by_a_server_on_two_workers_is_followed_to_its_end() {
     let (machine, engine) = Machine::with_cluster(&["--nodes", "3"]);
     let server = Server::start(&machine.0, &["--runner", &engine]);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -258,7 +258,7 @@ async fn invocations(admin: &str) -> Vec<(String, bool, String)> {
 }
 
 #[test]
-fn runs_under_way_end_on_the_build_that_they_began_on_while_new_ones_go_to_the_new_one() {
+fn runs_finish_on_their_build_while_new_ones_use_the_new_build() {
     const OLD_RUNS: usize = 20;
     let (machine, engine) = Machine::with_cluster(&[]);
     let admin = machine.admin();
@@ -338,7 +338,7 @@ fn processes(marker: &str) -> usize {
 }
 
 #[test]
-fn a_program_whose_worker_dies_runs_elsewhere_and_one_that_is_cancelled_stops() {
+fn a_program_moves_to_another_worker_and_a_cancelled_one_stops() {
     let world = real_sandbox::world()
         .with("MOOTHALL_LOG__LEVEL", "debug")
         .with("MOOTHALL_LOG__FORMAT", "json")

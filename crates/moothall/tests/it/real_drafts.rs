@@ -56,7 +56,7 @@ fn submit(world: &World, text: &str) -> (Option<i32>, serde_json::Value) {
 }
 
 #[test]
-fn tests_run_on_the_drafted_tree_and_decide() {
+fn tests_of_a_drafted_tree_decide_about_the_draft() {
     let world = workspace("60s");
     let (code, told) = submit(&world, "VERSION = '0.8'\n");
     assert_eq!((code, &told[0], &told[1]), (Some(1), &json!("editing"), &json!(["check.failed"])));
@@ -69,7 +69,7 @@ fn tests_run_on_the_drafted_tree_and_decide() {
 }
 
 #[test]
-fn a_check_without_end_is_stopped_and_waits_for_a_person() {
+fn an_endless_check_is_stopped_and_escalated() {
     let world = workspace("10s");
     let (code, told) = submit(&world, "while True: pass\n");
     assert_eq!(

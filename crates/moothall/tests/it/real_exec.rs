@@ -56,7 +56,7 @@ fn runc_runs_a_program_with_input_and_files() {
 }
 
 #[test]
-fn program_that_fails_is_exit_code_one_and_json_tells_which() {
+fn a_failed_program_exits_with_1_and_json_shows_its_exit_code() {
     let world = prepared();
     let arguments = ["exec", "hello.py", "--isolation", "runc", "--input", "given.txt", "--json"];
     let ran = world.run(&[&arguments[..], &["--", "42"][..]].concat());
@@ -68,7 +68,7 @@ fn program_that_fails_is_exit_code_one_and_json_tells_which() {
 }
 
 #[test]
-fn weaker_class_than_the_minimum_is_refused_even_where_it_is_named() {
+fn a_class_below_the_minimum_is_refused_even_if_requested() {
     let mut world = prepared();
     world.set("MOOTHALL_ISOLATION__MINIMUM", "user-kernel");
     let ran = world.run(&["exec", "hello.py", "--isolation", "runc"]);
@@ -81,7 +81,7 @@ fn weaker_class_than_the_minimum_is_refused_even_where_it_is_named() {
 }
 
 #[test]
-fn file_of_the_working_folder_cannot_loosen_the_walls() {
+fn a_file_in_the_working_directory_cannot_weaken_isolation() {
     let world = prepared();
     for text in ["[isolation]\nallow_shared_kernel = true\n", "[isolation]\nengine = \"runc\"\n"] {
         world.write("moothall.toml", text);
@@ -108,7 +108,7 @@ fn doctor_tries_every_engine_and_chooses_the_strongest() {
 }
 
 #[test]
-fn sandbox_without_its_image_says_how_to_get_one() {
+fn a_missing_sandbox_image_says_how_to_build_it() {
     let world = World::new();
     world.write("hello.py", PROGRAM);
     let ran = world.run(&["exec", "hello.py"]);
@@ -118,7 +118,7 @@ fn sandbox_without_its_image_says_how_to_get_one() {
 
 /// Regression: a file in the working directory replaced the user's own file and hid its minimum.
 #[test]
-fn file_of_the_working_folder_cannot_hide_the_users_minimum() {
+fn a_file_in_the_working_directory_cannot_lower_the_users_minimum() {
     let world = prepared();
     world.write_config("moothall.toml", "[isolation]\nminimum = \"hardware-vm\"\n");
     world.write("moothall.toml", "");
@@ -129,7 +129,7 @@ fn file_of_the_working_folder_cannot_hide_the_users_minimum() {
 
 /// Regression: one hidden name prevented all other files from being written, with exit code 4.
 #[test]
-fn names_that_are_not_written_do_not_keep_other_files_from_being_written() {
+fn unsafe_output_names_do_not_prevent_writing_other_files() {
     let world = world();
     let program = "\
 import os
@@ -172,7 +172,7 @@ fn with_runc(world: World, script: &str) -> World {
 }
 
 #[test]
-fn runc_that_cannot_have_user_namespaces_is_used_without_them_and_says_so() {
+fn runc_without_user_namespaces_is_used_and_reported() {
     let refuse = "\
 for argument do
     if [ \"$before\" = --bundle ] && grep -q uidMappings \"$argument/config.json\"; then
@@ -197,7 +197,7 @@ done";
 
 /// The version of a runtime determines whether known escapes are fixed.
 #[test]
-fn version_with_known_escapes_is_named_by_doctor_and_beside_the_class() {
+fn a_runtime_with_known_escapes_is_reported_by_doctor_and_exec() {
     let world = prepared();
     let world = with_runc(world, "[ \"$1\" = --version ] && echo 'runc version 1.1.4' && exit");
     let arguments = ["exec", "hello.py", "--isolation", "runc", "--input", "given.txt"];

@@ -6,7 +6,7 @@ use crate::mcp_client::{Client, Era, NOTHING};
 use crate::real_sandbox::world;
 
 #[test]
-fn an_agent_runs_a_program_in_a_sandbox_that_it_does_not_hold_itself() {
+fn an_mcp_agent_runs_a_program_in_a_sandbox_of_another_process() {
     let world = world().with("MOOTHALL_ISOLATION__ENGINE", "runsc");
     fs_err::create_dir_all(world.path("ws")).unwrap();
     world.write("ws/secret.txt", "held back");

@@ -35,7 +35,7 @@ async fn database() -> PgStore {
 }
 
 #[test]
-fn a_consultation_in_a_database_is_the_one_in_a_file_and_goes_without_a_trace() {
+fn a_consultation_in_postgres_equals_one_in_sqlite() {
     let (here, there) = (World::new(), machine());
     let [in_file, in_database] = [&here, &there].map(|world| world.run(&SMALL));
     assert_eq!((in_file.code, in_database.code), (Some(0), Some(0)), "{in_database}");
@@ -73,7 +73,7 @@ fn a_consultation_in_a_database_is_the_one_in_a_file_and_goes_without_a_trace() 
 }
 
 #[test]
-fn a_run_that_one_machine_left_goes_on_on_another_and_nobody_drives_it_twice() {
+fn a_run_left_by_one_machine_resumes_on_another_only_once() {
     let (one, other) = (machine(), machine());
     let paused = one.run(&[&SMALL[..], &["--budget-tokens", "60000"]].concat());
     assert_eq!(paused.code, Some(5), "{paused}");
@@ -104,7 +104,7 @@ fn a_run_that_one_machine_left_goes_on_on_another_and_nobody_drives_it_twice() {
 }
 
 #[test]
-fn the_password_of_the_database_is_never_shown_and_no_stranger_chooses_the_database() {
+fn the_database_password_is_never_shown_and_its_url_must_be_trusted() {
     let address = server();
     let (user, place) = address.rsplit_once('@').unwrap();
     let (user, password) = user.rsplit_once(':').unwrap();
@@ -167,7 +167,7 @@ fn run_in_shell(world: &World, commands: &str, variables: &[(&str, &str)]) {
 }
 
 #[test]
-fn the_documented_backup_of_a_database_brings_back_runs_drafts_and_the_audit_journal() {
+fn the_documented_database_backup_restores_runs_drafts_and_audit_log() {
     let commands = commands_of("operations/backup.md", "Runs in PostgreSQL");
     let [back_up, restore] = &commands[..] else { panic!("two blocks of commands: {commands:?}") };
     let address = server();

@@ -32,7 +32,7 @@ async fn ends_like_one_of_this_machine(plan: Plan, more: &[&str]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_consultation_of_three_workers_with_postgres_ends_like_one_of_this_machine() {
+async fn a_consultation_on_three_workers_with_postgres_ends_like_a_local_one() {
     let plan = Plan { workers: 3, postgres: true, ..SMALL };
     ends_like_one_of_this_machine(plan, &[]).await;
 }
@@ -45,7 +45,7 @@ async fn a_consultation_that_is_suspended_and_replayed_at_every_wait_ends_the_sa
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_that_was_never_given_to_the_cluster_goes_on_or_ends_at_a_persons_word() {
+async fn a_run_that_never_reached_the_cluster_can_be_resumed_or_cancelled() {
     let cluster = Cluster::new(SMALL);
     let engine = cluster.engine();
     let moves = ["--moves", "3", "--rounds", "1", "--runner"];
@@ -81,7 +81,7 @@ async fn a_run_that_was_never_given_to_the_cluster_goes_on_or_ends_at_a_persons_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_on_a_cluster_waits_for_a_person_and_goes_on_or_ends_at_their_word() {
+async fn a_cluster_run_waits_for_review_and_can_be_resumed_or_cancelled() {
     let cluster = Cluster::new(SMALL);
     let more = ["--moves", "5", "--rounds", "1", "--pause-after", "moves"];
     let engine = cluster.engine();
@@ -106,7 +106,7 @@ async fn a_run_on_a_cluster_waits_for_a_person_and_goes_on_or_ends_at_their_word
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_budget_stops_a_run_on_a_cluster_and_more_of_it_lets_the_run_go_on() {
+async fn a_cluster_run_pauses_at_its_budget_and_resumes_with_more() {
     let cluster = Cluster::new(Plan { workers: 2, ..SMALL });
     let engine = cluster.engine();
     let moves = ["--moves", "5", "--rounds", "1"];

@@ -77,7 +77,7 @@ fn runs(world: &World) -> Value {
 }
 
 #[test]
-fn primes_of_the_demonstration_pass_and_are_printed() {
+fn the_demo_primes_program_passes_and_its_output_is_printed() {
     let world = world();
     let asked = ["--model", "demo", "print the first 20 primes", "--expect", r"regex:^2\s+3\s+5"];
     assert_snapshot!(run(&world, &asked));
@@ -109,7 +109,7 @@ fn second_attempt_learns_from_the_critique_and_passes() {
 }
 
 #[test]
-fn made_up_data_does_not_pass() {
+fn a_program_with_fabricated_data_does_not_pass() {
     let world = world();
     let asked =
         ["--model", "demo", "read users.json and print the usernames", "--expect", "regex:."];
@@ -119,7 +119,7 @@ fn made_up_data_does_not_pass() {
 }
 
 #[test]
-fn result_is_one_json_object_where_it_is_asked_for() {
+fn a_program_run_prints_one_json_object_on_request() {
     let world = world();
     let ran = run(&world, &["--model", "demo", "--json", "print the first 3 primes"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran}");
@@ -132,7 +132,7 @@ fn result_is_one_json_object_where_it_is_asked_for() {
 }
 
 #[test]
-fn other_programs_talk_json_over_standard_input_and_output() {
+fn program_runs_can_be_requested_as_json_over_stdio() {
     let world = world();
     let (_fake, _) = provider(&world, vec![Some(program("print(open('/inputs/a.txt').read())"))]);
     let request = json!({
@@ -167,7 +167,7 @@ fn other_programs_talk_json_over_standard_input_and_output() {
 }
 
 #[test]
-fn check_judges_in_a_sandbox_of_its_own_and_files_come_back() {
+fn a_check_runs_in_its_own_sandbox_and_output_files_are_kept() {
     let world = world();
     let code =
         "import os\nos.makedirs('out', exist_ok=True)\nopen('out/sum.txt', 'w').write('3')\n";
@@ -240,7 +240,7 @@ fn a_server_keeps_a_sandbox_ready_between_runs_and_ends_it_when_it_stops() {
 }
 
 #[test]
-fn killed_run_goes_on_and_asks_nothing_again() {
+fn a_killed_program_run_resumes_without_repeating_calls() {
     let world = world();
     let answers = vec![
         Some(program("raise SystemExit(3)")),
@@ -269,7 +269,7 @@ fn killed_run_goes_on_and_asks_nothing_again() {
 }
 
 #[test]
-fn used_up_budget_pauses_the_run_and_more_lets_it_go_on() {
+fn a_used_up_budget_pauses_a_program_run_and_more_resumes_it() {
     let world = world();
     let (fake, _) = provider(&world, vec![Some(program("print(3)"))]);
     let task = ["print 3", "--expect", "text:3", "--budget", "0.0001"];
@@ -283,7 +283,7 @@ fn used_up_budget_pauses_the_run_and_more_lets_it_go_on() {
 }
 
 #[test]
-fn recorded_run_is_repeated_without_anyone_being_asked() {
+fn a_recorded_program_run_is_replayed_without_any_call() {
     let world = world();
     let (fake, _) = provider(&world, vec![Some(program("print(3)"))]);
     let task = ["print 3", "--expect", "text:3"];
@@ -295,7 +295,7 @@ fn recorded_run_is_repeated_without_anyone_being_asked() {
 }
 
 #[test]
-fn log_has_the_five_lines_of_a_run_and_no_word_of_the_task() {
+fn the_log_of_a_program_run_has_five_lines_and_no_task_text() {
     let world = world().with("MOOTHALL_LOG__FORMAT", "json");
     let (_fake, _) = provider(&world, vec![Some(program("print(3)"))]);
     let task = ["-v", "print the secret number", "--expect", "text:3"];

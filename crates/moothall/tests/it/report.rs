@@ -74,7 +74,7 @@ fn memo_of_the_fictional_company_is_made_in_every_format() {
 }
 
 #[test]
-fn memos_of_real_companies_lead_to_their_filings() {
+fn memos_of_real_companies_link_to_their_filings() {
     for (ticker, as_of, cik) in [("AAPL", "2026-03-25", "320193"), ("JPM", "2026-05-01", "19617")] {
         let world = World::new();
         let folder = recorded();
@@ -101,7 +101,7 @@ fn memos_of_real_companies_lead_to_their_filings() {
 }
 
 #[test]
-fn report_that_cannot_be_made_is_told_with_its_cure() {
+fn a_report_that_cannot_be_created_fails_with_a_hint() {
     let world = World::new();
     let ran = world.run(&[
         "consult",

@@ -27,7 +27,7 @@ fn world() -> (World, Scene, [RunId; 3]) {
 }
 
 #[test]
-fn nothing_is_listed_and_nothing_is_made_where_there_is_no_run() {
+fn listing_runs_without_any_run_creates_nothing() {
     let world = World::new();
     assert_snapshot!(world.run(&["runs"]));
     assert_snapshot!(world.run(&["runs", "--json"]));
@@ -45,7 +45,7 @@ fn runs_are_listed_with_state_verdict_and_cost() {
 }
 
 #[test]
-fn run_is_called_running_only_while_somebody_drives_it() {
+fn a_run_is_shown_as_running_only_while_a_process_executes_it() {
     let (world, scene, [_, _, killed]) = world();
     let state = || world.run(&["runs", "--state", "running"]).stdout;
     assert!(state().contains("interrupted"), "{}", state());
@@ -68,7 +68,7 @@ fn run_is_shown_as_json() {
 }
 
 #[test]
-fn last_program_can_be_had() {
+fn the_last_program_of_a_run_can_be_printed() {
     let (world, ..) = world();
     let ran = world.run(&["show", "019a85c0", "--code"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "print('2 3 5')\n"), "{ran}");
@@ -76,7 +76,7 @@ fn last_program_can_be_had() {
 }
 
 #[test]
-fn files_and_receipt_can_be_had_at_any_time() {
+fn files_and_receipt_of_a_run_can_be_exported_at_any_time() {
     let (world, ..) = world();
     let ran = world.run(&["show", "019a85c0", "--output", "out", "--receipt", "receipt"]);
     assert_eq!(ran.code, Some(0), "{ran}");
@@ -86,7 +86,7 @@ fn files_and_receipt_can_be_had_at_any_time() {
 }
 
 #[test]
-fn run_that_is_not_there_or_not_the_only_one_is_a_usage_error() {
+fn an_unknown_or_ambiguous_run_id_is_a_usage_error() {
     let (world, ..) = world();
     assert_snapshot!(world.run(&["show", "deadbeef"]));
     assert_snapshot!(world.run(&["events", "019a85c"]));
@@ -94,7 +94,7 @@ fn run_that_is_not_there_or_not_the_only_one_is_a_usage_error() {
 }
 
 #[test]
-fn events_are_told_in_words_and_as_json() {
+fn events_are_printed_as_text_and_as_json() {
     let (world, ..) = world();
     assert_snapshot!(world.run(&["events", "019a85c0"]));
     assert_snapshot!(world.run(&["events", "019a85c0", "--json", "--from", "11"]));
@@ -103,7 +103,7 @@ fn events_are_told_in_words_and_as_json() {
 }
 
 #[test]
-fn follower_hears_what_another_process_does_until_the_end() {
+fn following_a_run_shows_events_of_another_process_until_its_end() {
     let (world, scene, [_, _, killed]) = world();
     let arguments = ["events", killed.as_str(), "--follow", "--json"];
     let mut child = world.command(&arguments).spawn().unwrap();
@@ -117,7 +117,7 @@ fn follower_hears_what_another_process_does_until_the_end() {
 }
 
 #[test]
-fn follower_goes_away_with_ctrl_c_and_the_run_stays() {
+fn ctrl_c_ends_following_but_not_the_run() {
     let (world, scene, [_, _, killed]) = world();
     let mut child = world.command(&["events", killed.as_str(), "--follow"]).spawn().unwrap();
     let mut output = child.stdout.take().unwrap();
@@ -130,7 +130,7 @@ fn follower_goes_away_with_ctrl_c_and_the_run_stays() {
 }
 
 #[test]
-fn run_whose_driver_is_dead_is_cancelled_at_once() {
+fn an_interrupted_run_is_cancelled_immediately() {
     let (world, _scene, [passed, _, killed]) = world();
     assert_snapshot!(world.run(&["cancel", killed.as_str()]));
     assert_snapshot!(world.run(&["cancel", killed.as_str(), "--json"]));
@@ -140,12 +140,18 @@ fn run_whose_driver_is_dead_is_cancelled_at_once() {
 }
 
 #[test]
-fn run_that_another_process_drives_is_asked_to_stop() {
+fn cancelling_a_run_of_another_process_requests_its_stop() {
     let (world, scene, [_, _, killed]) = world();
     let _lock = scene.lock(&killed);
     let child = world.command(&["cancel", killed.as_str()]).spawn().unwrap();
     scene.block_on(async {
-        while !scene.store.wishes(&killed).await.unwrap().contains(&ControlRequest::Cancel) {
+        while !scene
+            .store
+            .control_requests(&killed)
+            .await
+            .unwrap()
+            .contains(&ControlRequest::Cancel)
+        {
             tokio::task::yield_now().await;
         }
         cancel(&*scene.store, &killed, None).await.unwrap();
@@ -155,7 +161,7 @@ fn run_that_another_process_drives_is_asked_to_stop() {
 }
 
 #[test]
-fn run_that_is_over_or_driven_elsewhere_cannot_be_resumed() {
+fn a_finished_or_running_run_cannot_be_resumed() {
     let (world, scene, [passed, _, killed]) = world();
     assert_snapshot!(world.run(&["resume", passed.as_str()]));
     let _lock = scene.lock(&killed);
@@ -163,7 +169,7 @@ fn run_that_is_over_or_driven_elsewhere_cannot_be_resumed() {
 }
 
 #[test]
-fn words_of_programs_and_models_cannot_drive_the_terminal() {
+fn program_and_model_text_is_sanitized_for_the_terminal() {
     let world = World::new();
     let scene = Scene::new(&world);
     let script = BTreeMap::from([

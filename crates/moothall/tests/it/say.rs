@@ -57,7 +57,7 @@ fn help_of_moves_shows_every_flag() {
 }
 
 #[test]
-fn person_vetoes_edits_and_adds_before_the_debates_and_the_receipt_says_who() {
+fn move_reviews_are_applied_and_recorded_in_the_receipt() {
     let world = World::new();
     let ran = small(&world, &["--pause-after", "moves"]);
     assert_eq!(ran.code, Some(3), "{ran}");
@@ -135,7 +135,7 @@ fn person_vetoes_edits_and_adds_before_the_debates_and_the_receipt_says_who() {
 }
 
 #[test]
-fn run_that_is_killed_while_it_waits_or_right_after_goes_on() {
+fn a_run_killed_during_or_after_its_review_can_be_resumed() {
     let world = World::new();
     // Many rounds, so the last debate runs long enough to be killed.
     let long = ["--rounds", "20", "--pause-after", "moves", "--parallel-moves", "1"];
@@ -159,7 +159,7 @@ fn run_that_is_killed_while_it_waits_or_right_after_goes_on() {
 }
 
 #[test]
-fn whoever_says_nothing_lets_the_moves_stand() {
+fn resuming_without_a_review_keeps_the_moves() {
     let world = World::new();
     let run = waiting(&world, &[]);
     assert_eq!(world.run(&["moves", &run, "--veto", "m1", "--by", "Ada"]).code, Some(0));
@@ -174,7 +174,7 @@ fn whoever_says_nothing_lets_the_moves_stand() {
 }
 
 #[test]
-fn what_cannot_be_changed_is_refused_with_its_cure() {
+fn an_invalid_move_review_is_refused_with_a_hint() {
     let world = World::new();
     let run = waiting(&world, &[]);
     world.write("empty.toml", "title = \"\"\nthesis = \"It pays.\"\n");
@@ -207,7 +207,7 @@ fn what_cannot_be_changed_is_refused_with_its_cure() {
 }
 
 #[test]
-fn users_own_moves_are_tried_like_the_others() {
+fn user_moves_are_checked_and_scored_like_the_others() {
     let world = World::new();
     world.write("mine.json", WRONG);
     let ran = small(&world, &["--add-moves", "mine.json", "--receipt", "receipt", "--json"]);
@@ -232,7 +232,7 @@ fn users_own_moves_are_tried_like_the_others() {
 }
 
 #[test]
-fn brief_is_shown_as_the_users_words() {
+fn the_brief_is_shown_as_user_text() {
     let world = World::new();
     world.write("brief.md", "Shall we grow abroad?\n\n- No new debt, <b>30%</b> margin.\n");
     let ran = small(&world, &["--brief", "brief.md", "--memo", "memo.md", "--json"]);
@@ -246,7 +246,7 @@ fn brief_is_shown_as_the_users_words() {
 }
 
 #[test]
-fn terms_that_cannot_be_used_are_refused_before_there_is_a_run() {
+fn invalid_review_options_are_refused_before_a_run_is_created() {
     let world = World::new();
     world.write("long.md", &"a word ".repeat(2_000));
     world.write(
@@ -271,7 +271,7 @@ fn terms_that_cannot_be_used_are_refused_before_there_is_a_run() {
 }
 
 #[test]
-fn doing_nothing_and_no_debate_are_scored_and_counted_as_estimated() {
+fn baseline_scores_take_as_many_calls_as_estimated() {
     let world = World::new();
     world.write("mine.toml", MINE);
     let more = ["--baseline", "--add-moves", "mine.toml", "--brief", "Shall we grow?"];

@@ -41,7 +41,7 @@ fn names(events: &[Value]) -> Vec<&str> {
 }
 
 #[test]
-fn answer_that_follows_the_schema_is_printed_as_it_came() {
+fn an_answer_that_matches_the_schema_is_printed_unchanged() {
     let (_, fake, ran) = ask(&[ProviderBehaviour::text("{\"moons\": 2}")], &[]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "{\"moons\": 2}\n"), "{ran}");
     let format = &fake.calls()[0].body()["response_format"];
@@ -58,7 +58,7 @@ fn answer_in_a_fence_is_printed_as_json() {
 }
 
 #[test]
-fn value_stands_beside_the_text_in_json() {
+fn json_output_contains_the_value_and_the_text() {
     let (_, _, ran) = ask(&[ProviderBehaviour::text("```\n{\"moons\": 2}\n```")], &["--json"]);
     assert_eq!(ran.code, Some(0), "{ran}");
     let report = ran.json();
@@ -67,7 +67,7 @@ fn value_stands_beside_the_text_in_json() {
 }
 
 #[test]
-fn demonstration_follows_the_schema_too() {
+fn the_demo_model_follows_the_schema() {
     let world = World::new();
     world.write("moons.schema.json", MOONS);
     let ran = world.run(&["ask", "--model", "demo", "--schema", "moons.schema.json", "hello"]);
@@ -75,7 +75,7 @@ fn demonstration_follows_the_schema_too() {
 }
 
 #[test]
-fn wrong_answer_is_asked_for_once_more_with_its_problem_shown() {
+fn an_invalid_answer_is_requested_once_more_with_its_problem() {
     let wrong = "{\"moons\": -1}";
     let (world, fake, ran) =
         ask(&[ProviderBehaviour::text(wrong), ProviderBehaviour::text("{\"moons\": 2}")], &[]);
@@ -97,7 +97,7 @@ fn wrong_answer_is_asked_for_once_more_with_its_problem_shown() {
 }
 
 #[test]
-fn answer_that_is_wrong_twice_fails_and_says_what_is_wrong() {
+fn an_answer_that_is_invalid_twice_fails_with_its_problems() {
     let prose = ProviderBehaviour::text("Mars has two moons, Phobos and Deimos.");
     let (world, fake, ran) = ask(&[prose, ProviderBehaviour::wrong_schema()], &[]);
     assert_eq!(fake.stats().received, 2);
@@ -119,19 +119,19 @@ fn answer_that_is_wrong_twice_fails_and_says_what_is_wrong() {
 }
 
 #[test]
-fn unusable_answer_stands_in_json_with_its_findings() {
+fn json_output_contains_an_unusable_answer_with_its_findings() {
     let wrong = || ProviderBehaviour::wrong_schema();
     assert_snapshot!(ask(&[wrong(), wrong()], &["--json"]).2);
 }
 
 #[test]
-fn answer_that_was_cut_off_is_never_taken_for_whole() {
+fn a_truncated_answer_is_never_accepted_as_complete() {
     let cut = || ProviderBehaviour::text("{\"moons\": 2}").with_stop(ReplyStop::MaxTokens);
     assert_snapshot!(ask(&[cut(), cut()], &[]).2);
 }
 
 #[test]
-fn schema_that_cannot_be_used_is_a_usage_error_that_names_the_file() {
+fn an_invalid_schema_file_is_a_usage_error_that_names_it() {
     let world = World::new();
     world.write("broken.json", "{\"type\": ");
     world.write("list.json", "[]");

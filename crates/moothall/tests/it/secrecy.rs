@@ -181,7 +181,7 @@ fn search_for_leaks_finds_them() {
 }
 
 #[test]
-fn key_in_the_wrong_place_is_refused_without_being_quoted() {
+fn a_misplaced_api_key_is_refused_and_not_quoted() {
     let in_config = |file: &str| {
         let world = World::new();
         world.write("moothall.toml", file);

@@ -225,7 +225,7 @@ fn consultation_is_started_followed_read_and_exported_over_http() {
 }
 
 #[test]
-fn stream_goes_on_from_any_event_without_gap_or_repetition() {
+fn an_event_stream_resumes_at_any_event_without_gaps_or_duplicates() {
     let world = World::new();
     let server = Server::start(&world, &["--pace", "0"]);
     runtime().block_on(async {
@@ -250,7 +250,7 @@ fn stream_goes_on_from_any_event_without_gap_or_repetition() {
 }
 
 #[test]
-fn killed_server_leaves_a_run_that_goes_on_and_asks_nothing_twice() {
+fn a_run_of_a_killed_server_resumes_without_repeating_calls() {
     let world = World::new();
     let mut server = Server::start(&world, &["--pace", "0.2"]);
     let run = runtime().block_on(async {
@@ -286,7 +286,7 @@ fn killed_server_leaves_a_run_that_goes_on_and_asks_nothing_twice() {
 }
 
 #[test]
-fn request_with_a_key_starts_one_run_however_often_it_comes() {
+fn a_repeated_request_with_an_idempotency_key_starts_one_run() {
     let world = World::new();
     let server = Server::start(&world, &["--pace", "0"]);
     runtime().block_on(async {
@@ -307,7 +307,7 @@ fn request_with_a_key_starts_one_run_however_often_it_comes() {
 }
 
 #[test]
-fn server_that_is_asked_to_end_says_goodbye_and_lets_runs_stand_still() {
+fn a_server_shutdown_closes_streams_and_pauses_runs() {
     let world = World::new();
     let mut server = Server::start(&world, &["--pace", "0.3"]);
     let (run, text) = runtime().block_on(async {
@@ -361,7 +361,7 @@ fn run_is_paused_resumed_and_cancelled_over_http() {
 }
 
 #[test]
-fn moves_are_vetoed_edited_and_taken_back_over_http_before_the_debates() {
+fn moves_can_be_vetoed_edited_and_restored_over_http() {
     let world = World::new().with("USER", "ada");
     let server = Server::start(&world, &["--pace", "0"]);
     runtime().block_on(async {
@@ -426,7 +426,7 @@ fn moves_are_vetoed_edited_and_taken_back_over_http_before_the_debates() {
 }
 
 #[test]
-fn run_that_edits_files_is_said_to_go_on_where_they_are() {
+fn an_edit_run_must_be_resumed_where_its_files_are() {
     let world = World::new().with("USER", "ada").with("OPENAI_API_KEY", "k");
     fs_err::create_dir(world.path("ws")).unwrap();
     world.write("ws/notes.txt", "one\n");
@@ -454,7 +454,7 @@ fn run_that_edits_files_is_said_to_go_on_where_they_are() {
 }
 
 #[test]
-fn committee_of_a_file_is_known_by_its_name_and_no_request_names_a_file() {
+fn a_configured_committee_is_requested_by_name_and_never_by_file() {
     let world = World::new();
     assert_eq!(world.run(&["committee", "new", "mine.toml"]).code, Some(0));
     let text = world.read("mine.toml").replacen("name = \"board\"", "name = \"mine\"", 1);
@@ -475,7 +475,7 @@ fn committee_of_a_file_is_known_by_its_name_and_no_request_names_a_file() {
 }
 
 #[test]
-fn companies_facts_checks_and_estimates_are_what_the_commands_say() {
+fn the_api_returns_the_same_facts_checks_and_estimates_as_the_cli() {
     let world = World::new();
     let server = Server::start(&world, &["--pace", "0"]);
     runtime().block_on(async {
@@ -499,7 +499,7 @@ fn companies_facts_checks_and_estimates_are_what_the_commands_say() {
 }
 
 #[test]
-fn what_cannot_be_done_is_a_problem_with_a_code_and_a_hint() {
+fn every_failed_api_request_has_a_code_and_a_hint() {
     let world = World::new();
     let server = Server::start(&world, &["--pace", "0"]);
     let mut told = String::new();
@@ -540,7 +540,7 @@ fn what_cannot_be_done_is_a_problem_with_a_code_and_a_hint() {
 }
 
 #[test]
-fn every_answer_has_the_headers_that_keep_strangers_out() {
+fn every_response_has_the_security_headers() {
     let world = World::new();
     let server = Server::start(&world, &["--pace", "0"]);
     runtime().block_on(async {
@@ -586,7 +586,7 @@ fn no_page_has_or_allows_styles_in_its_html() {
 }
 
 #[test]
-fn server_does_not_listen_to_other_machines() {
+fn serving_other_machines_without_authentication_is_refused() {
     let world = World::new();
     let ran = world.run(&["serve", "--addr", "0.0.0.0:0"]);
     assert_eq!(ran.code, Some(2));
@@ -594,7 +594,7 @@ fn server_does_not_listen_to_other_machines() {
 }
 
 #[test]
-fn event_of_a_run_that_another_process_drives_reaches_the_stream() {
+fn events_of_a_run_in_another_process_reach_the_stream() {
     let world = World::new();
     let server = Server::start(&world, &["--pace", "0"]);
     let paused = [

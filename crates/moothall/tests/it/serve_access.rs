@@ -107,7 +107,7 @@ fn help_of_login_shows_every_flag() {
 }
 
 #[test]
-fn link_of_the_server_and_one_of_login_sign_in_once_each() {
+fn login_links_of_serve_and_login_work_once_each() {
     let world = World::new();
     let server = Server::start(&world, &[]);
     runtime().block_on(async {
@@ -158,7 +158,7 @@ fn login_link_reaches_the_browser_in_a_private_file_and_in_no_argument() {
 }
 
 #[test]
-fn server_for_others_needs_tokens_and_a_name() {
+fn a_server_for_other_machines_needs_tokens_and_a_public_url() {
     let world = World::new();
     assert_snapshot!(world.run(&["serve", "--addr", "0.0.0.0:0"]));
     assert_snapshot!(world.run(&["serve", "--addr", "0.0.0.0:0", "--auth", "tokens"]));
@@ -169,7 +169,7 @@ fn server_for_others_needs_tokens_and_a_name() {
 }
 
 #[test]
-fn public_url_without_tls_is_refused_unless_it_is_this_machine_or_insecure() {
+fn a_public_url_without_tls_is_refused_unless_local_or_allowed() {
     let world = World::new();
     let serve = ["serve", "--addr", "127.0.0.1:0", "--auth", "tokens", "--public-url"];
     assert_snapshot!(world.run(&[&serve[..], &["http://moothall.example.com"]].concat()));
@@ -186,7 +186,7 @@ fn public_url_without_tls_is_refused_unless_it_is_this_machine_or_insecure() {
 }
 
 #[test]
-fn browsers_are_told_to_use_tls_if_the_public_url_has_it() {
+fn the_hsts_header_is_sent_if_the_public_url_uses_tls() {
     let world = World::new();
     let public = ["--auth", "tokens", "--public-url", "https://moothall.example.com"];
     // The server prints its public URL, so the port is chosen here.
@@ -208,7 +208,7 @@ fn browsers_are_told_to_use_tls_if_the_public_url_has_it() {
 }
 
 #[test]
-fn token_starts_no_more_runs_and_spends_no_more_money_than_it_may() {
+fn a_token_cannot_exceed_its_run_and_spend_limits() {
     let world = World::new();
     let one = token(&world, &["--scope", "run", "--runs", "1"]);
     let poor = token(&world, &["--scope", "run", "--spend", "3"]);
@@ -300,7 +300,7 @@ async fn problems(server: &Server, token: &str, run: &str) -> Vec<String> {
 
 /// Regression: messages and hints contained local paths for every client.
 #[test]
-fn no_answer_to_a_token_names_a_folder_of_the_machine() {
+fn responses_to_a_token_contain_no_local_paths() {
     let world = World::new();
     let secret = token(&world, &["--scope", "admin"]);
     let small = ["consult", "HLXI", "--model", "demo", "--moves", "1", "--isolation", "none"];
@@ -339,7 +339,7 @@ fn no_answer_to_a_token_names_a_folder_of_the_machine() {
 }
 
 #[test]
-fn sandboxes_are_tried_for_administrators_of_the_server_only() {
+fn only_server_administrators_can_run_the_sandbox_probe() {
     let world = World::new();
     let admin = token(&world, &["--scope", "admin"]);
     let runner = token(&world, &["--scope", "run"]);

@@ -122,7 +122,7 @@ fn obedient(call: &ProviderCall) -> ProviderBehaviour {
 }
 
 #[test]
-fn planted_instruction_is_found_and_changes_no_verdict() {
+fn an_injected_instruction_in_a_document_is_found_and_ignored() {
     let fake = Fake::start();
     fake.respond_with(obedient);
     let world = prepared();
@@ -213,7 +213,7 @@ fn headlines_are_cited_and_the_text_of_articles_is_never_kept() {
 }
 
 #[test]
-fn filings_and_documents_go_together() {
+fn a_consultation_can_combine_filings_and_documents() {
     let world = prepared();
     let ran = world.run(&[
         "consult",
@@ -238,7 +238,7 @@ fn filings_and_documents_go_together() {
 }
 
 #[test]
-fn pdf_without_an_image_is_a_gap_that_names_its_cure() {
+fn a_pdf_without_a_sandbox_image_is_a_gap_with_a_hint() {
     let world = prepared();
     world.write("papers/report.pdf", "%PDF-1.4\n");
     let ran = acme(&world, &[]);
@@ -249,7 +249,7 @@ fn pdf_without_an_image_is_a_gap_that_names_its_cure() {
 }
 
 #[test]
-fn what_names_no_company_or_no_documents_is_refused_with_a_hint() {
+fn a_consultation_without_a_company_or_documents_is_refused() {
     let world = prepared();
     fs_err::create_dir(world.path("empty")).unwrap();
     let refused = [

@@ -20,7 +20,7 @@ fn pipes_get_no_colour() {
 }
 
 #[test]
-fn colour_comes_where_it_is_asked_for() {
+fn colour_can_be_forced_with_a_flag() {
     let world = World::new();
     assert_snapshot!(world.run(&["ask", "--color", "always", "hello"]));
     assert_snapshot!(world.run(&["models", "ollama", "--color", "always"]));
@@ -70,7 +70,7 @@ fn answer_reaches_a_pipe_byte_for_byte() {
 }
 
 #[test]
-fn reader_that_went_away_ends_the_program_quietly() {
+fn a_closed_stdout_pipe_ends_the_program_quietly() {
     let world = World::new();
     for arguments in [
         &["--help"][..],
@@ -92,7 +92,7 @@ fn reader_that_went_away_ends_the_program_quietly() {
 }
 
 #[test]
-fn standard_error_that_went_away_changes_nothing_else() {
+fn a_closed_stderr_does_not_affect_the_result() {
     // Regression: the log reported on standard error that standard error was closed, and panicked.
     let fake = Fake::scripted([
         ProviderBehaviour::from(ProviderFault::ServerError),

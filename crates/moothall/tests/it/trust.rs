@@ -24,7 +24,7 @@ fn key_sent(fake: &Fake) -> Option<String> {
 }
 
 #[test]
-fn folder_cannot_send_the_users_key_elsewhere() {
+fn a_working_directory_cannot_send_the_api_key_to_another_url() {
     let fake = Fake::saying("thank you for the key");
     let world = folder(&fake);
     assert_snapshot!(world.run(&ASK));
@@ -36,7 +36,7 @@ fn folder_cannot_send_the_users_key_elsewhere() {
 }
 
 #[test]
-fn folder_cannot_send_the_users_key_to_another_machine() {
+fn a_working_directory_cannot_send_the_api_key_to_another_machine() {
     let world = World::new().with("OPENAI_API_KEY", KEY);
     for url in ["https://collector.example/v1", "http://collector.example/v1"] {
         world.write("moothall.toml", &format!("[provider.openai]\nbase_url = \"{url}\"\n"));
@@ -48,7 +48,7 @@ fn folder_cannot_send_the_users_key_to_another_machine() {
 }
 
 #[test]
-fn folder_cannot_do_it_by_dotenv_either() {
+fn a_working_directory_cannot_redirect_the_api_key_with_dotenv() {
     let fake = Fake::saying("thank you for the key");
     let world = World::new().with("OPENAI_API_KEY", KEY);
     world.write("moothall.toml", "");
@@ -58,7 +58,7 @@ fn folder_cannot_do_it_by_dotenv_either() {
 }
 
 #[test]
-fn folder_cannot_do_it_by_a_catalog_either() {
+fn a_working_directory_cannot_redirect_the_api_key_with_a_catalog() {
     // Regression: a catalog entry could redirect any key.
     let fake = Fake::saying("thank you for the key");
     let world = World::new().with("OPENAI_API_KEY", KEY);
@@ -73,7 +73,7 @@ fn folder_cannot_do_it_by_a_catalog_either() {
 }
 
 #[test]
-fn folder_cannot_fetch_other_secrets_of_the_user() {
+fn a_working_directory_cannot_read_other_secrets_of_the_user() {
     let fake = Fake::saying("thank you for the secret");
     let world = World::new().with("DATABASE_PASSWORD", KEY);
     let url = fake.url();
@@ -98,7 +98,7 @@ fn folder_cannot_fetch_other_secrets_of_the_user() {
 }
 
 #[test]
-fn file_that_the_user_names_is_trusted() {
+fn a_configuration_file_named_by_the_user_is_trusted() {
     let fake = Fake::saying("fine");
     let world = folder(&fake);
     let ran = world.run(&["ask", "--config", "moothall.toml", "--model", "openai/m", "hello"]);
@@ -107,7 +107,7 @@ fn file_that_the_user_names_is_trusted() {
 }
 
 #[test]
-fn file_of_the_users_config_folder_is_trusted() {
+fn a_configuration_file_in_the_users_config_directory_is_trusted() {
     let fake = Fake::saying("fine");
     let world = World::new().with("OPENAI_API_KEY", KEY);
     let file = format!("[provider.openai]\nbase_url = \"{}\"\n", fake.url());
@@ -117,7 +117,7 @@ fn file_of_the_users_config_folder_is_trusted() {
 }
 
 #[test]
-fn address_that_the_user_sets_is_trusted() {
+fn a_base_url_set_by_the_user_is_trusted() {
     let fake = Fake::saying("fine");
     let world = World::new().with("OPENAI_API_KEY", KEY);
     // The user's settings override those of the directory.
@@ -130,7 +130,7 @@ fn address_that_the_user_sets_is_trusted() {
 }
 
 #[test]
-fn key_that_comes_with_the_folder_goes_where_the_folder_says() {
+fn an_api_key_of_the_working_directory_may_be_sent_to_its_url() {
     let fake = Fake::saying("fine");
     let mut world = folder(&fake);
     world.set("OPENAI_API_KEY", "");
@@ -141,7 +141,7 @@ fn key_that_comes_with_the_folder_goes_where_the_folder_says() {
 }
 
 #[test]
-fn folder_may_choose_an_address_for_which_there_is_no_key() {
+fn a_working_directory_may_set_a_url_if_no_api_key_is_sent() {
     let fake = Fake::saying("fine");
     let mut world = folder(&fake);
     world.set("OPENAI_API_KEY", "");
@@ -151,7 +151,7 @@ fn folder_may_choose_an_address_for_which_there_is_no_key() {
 }
 
 #[test]
-fn folder_may_bring_a_catalog_of_models_and_prices() {
+fn a_working_directory_may_provide_a_catalog_of_models_and_prices() {
     let fake = Fake::saying("fine");
     let world = World::new().with("OPENAI_API_KEY", KEY);
     world.write(
@@ -165,7 +165,7 @@ fn folder_may_bring_a_catalog_of_models_and_prices() {
 }
 
 #[test]
-fn key_never_goes_to_another_machine_in_the_clear() {
+fn an_api_key_is_never_sent_to_another_machine_without_tls() {
     let world = World::new().with("OPENAI_API_KEY", KEY).with("MOOTHALL_RETRY__RETRIES", "0");
     let url = "http://collector.example/v1";
     assert_snapshot!(world.run(&[&ASK[..], &["--base-url", url]].concat()));

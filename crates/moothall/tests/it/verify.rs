@@ -46,12 +46,12 @@ fn receipt(workflow: &str, findings: &[(FindingSeverity, &str)]) -> Receipt {
 }
 
 #[test]
-fn receipt_that_holds_is_told_in_json() {
+fn a_valid_receipt_is_reported_as_json() {
     assert_snapshot!(demonstrated().run(&["verify", "--json", "receipt"]));
 }
 
 #[test]
-fn one_changed_letter_is_noticed_and_its_line_is_named() {
+fn a_changed_letter_in_a_receipt_is_reported_with_its_line() {
     let world = demonstrated();
     let changed = world.read("receipt").replacen("no model was asked", "no model was naked", 1);
     world.write("receipt", &changed);
@@ -76,7 +76,7 @@ fn one_flipped_bit_in_any_line_is_noticed() {
 }
 
 #[test]
-fn receipt_that_breaks_off_does_not_hold() {
+fn a_truncated_receipt_is_invalid() {
     let world = demonstrated();
     let text = world.read("receipt");
     world.write("receipt", &text[..text.len() - 20]);
@@ -84,7 +84,7 @@ fn receipt_that_breaks_off_does_not_hold() {
 }
 
 #[test]
-fn receipt_of_another_format_is_not_called_a_fake() {
+fn a_receipt_of_another_format_is_not_reported_as_forged() {
     let world = World::new();
     let mut receipt = receipt("ask", &[]);
     receipt.manifest.receipt = FORMAT + 1;
@@ -98,7 +98,7 @@ fn receipt_that_cannot_be_read_is_a_usage_error() {
 }
 
 #[test]
-fn negative_verdict_is_an_exit_code_of_its_own() {
+fn a_failed_verdict_has_its_own_exit_code() {
     let fake = Fake::start();
     fake.always(ProviderFault::Unauthorized);
     let world = World::new();
@@ -119,7 +119,7 @@ fn negative_verdict_is_an_exit_code_of_its_own() {
 }
 
 #[test]
-fn verdict_that_a_person_must_give_is_an_exit_code_of_its_own() {
+fn a_verdict_that_needs_a_person_has_its_own_exit_code() {
     let world = World::new();
     let receipt = receipt("ask", &[(FindingSeverity::Escalate, "the payment is unusually large")]);
     world.write("receipt", &receipt.write().unwrap());
@@ -127,7 +127,7 @@ fn verdict_that_a_person_must_give_is_an_exit_code_of_its_own() {
 }
 
 #[test]
-fn words_in_a_receipt_cannot_pose_as_ours_or_drive_the_terminal() {
+fn receipt_text_is_sanitized_and_cannot_imitate_our_output() {
     // Regression: workflow and model were printed without sanitizing them, and findings with their
     // line breaks.
     let world = World::new();

@@ -81,17 +81,17 @@ const SMALL: [&str; 11] = [
 ];
 
 #[test]
-fn consultation_of_the_web_fixtures_is_what_the_program_tells() {
+fn the_web_fixture_of_a_consultation_is_up_to_date() {
     check("run", &SMALL);
 }
 
 #[test]
-fn paused_consultation_of_the_web_fixtures_is_what_the_program_tells() {
+fn the_web_fixture_of_a_paused_consultation_is_up_to_date() {
     check("paused", &[&SMALL[..], &["--pause-after", "moves"]].concat());
 }
 
 #[test]
-fn cancelled_consultation_of_the_web_fixtures_is_what_the_program_tells() {
+fn the_web_fixture_of_a_cancelled_consultation_is_up_to_date() {
     let world = World::new();
     let ran = world.run(&[&SMALL[..], &["--pause-after", "moves"]].concat());
     assert_eq!(ran.code, Some(3), "{ran}");
@@ -102,7 +102,7 @@ fn cancelled_consultation_of_the_web_fixtures_is_what_the_program_tells() {
 }
 
 #[test]
-fn failed_consultation_of_the_web_fixtures_is_what_the_program_tells() {
+fn the_web_fixture_of_a_failed_consultation_is_up_to_date() {
     let fake = Fake::saying("");
     let world = World::new();
     fake.configure(&world, "");

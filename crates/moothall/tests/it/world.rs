@@ -266,7 +266,7 @@ fn replace_after(
 }
 
 #[test]
-fn filters_hide_what_differs_from_run_to_run_and_nothing_else() {
+fn snapshot_filters_hide_only_values_that_differ_between_runs() {
     let hash = "0f".repeat(32);
     let text = format!(
         "run 01a1dd22-30af-720e-bd62-e1beb0920949 of {hash}.json at http://127.0.0.1:4711/v1\n\

@@ -1,8 +1,8 @@
 //! Demo turns of the critic and the decision makers, derived from the turns before them.
 
-use super::facts::{DemoFacts, USUAL};
+use super::facts::{COMMON_METRICS, DemoFacts};
 use super::topics::{ObjectionTopic, TOPICS, topic_of};
-use super::{MARK, chance, last_question, system};
+use super::{MARK, last_question, pseudo_random, system};
 use crate::debate::{
     CriticTurn, DebateStance, DecisionMakerTurn, ObjectionAnswer, ObjectionSeverity,
     RaisedObjection, RawScores,
@@ -18,7 +18,7 @@ struct DemoDebate<'a> {
     round: u32,
     /// Rules for this side, including the score scale.
     rules: &'a str,
-    asked: &'a str,
+    question: &'a str,
     /// Whether scores have a separate schema, as in all but the first revision.
     is_separate_form: bool,
 }
@@ -26,17 +26,17 @@ struct DemoDebate<'a> {
 impl<'a> DemoDebate<'a> {
     fn of(request: &'a ModelRequest) -> Option<Self> {
         let (rules, case) = (system(request, 1), system(request, 2));
-        let asked = last_question(request);
+        let question = last_question(request);
         let (_, behind) = case.split_once("\n# m")?;
         let title = behind.split_once(": ")?.1.lines().next()?;
-        let seat = seat_of(case, "You are ").or_else(|| first_speaker(asked));
+        let seat = member_id(case, "You are ").or_else(|| first_speaker(question));
         Some(Self {
             facts: DemoFacts::read(system(request, 0)),
             title,
             seat: seat.unwrap_or(""),
-            round: round_of(asked).unwrap_or(1),
+            round: round_of(question).unwrap_or(1),
             rules,
-            asked,
+            question,
             is_separate_form: request
                 .schema
                 .as_ref()
@@ -45,7 +45,7 @@ impl<'a> DemoDebate<'a> {
     }
 
     fn pick(&self, what: &str, end: usize) -> usize {
-        chance(&[self.title, self.seat, what], end)
+        pseudo_random(&[self.title, self.seat, what], end)
     }
 
     /// A sentence with a number for a topic, alternating between rounds.
@@ -53,14 +53,14 @@ impl<'a> DemoDebate<'a> {
         let skip = usize::try_from(self.round).unwrap_or(0) % 2;
         let own = self.facts.sentence(topic.rows, skip);
         own.or_else(|| self.facts.sentence(topic.rows, 0))
-            .or_else(|| self.facts.sentence(USUAL, self.pick(topic.name, 4)))
+            .or_else(|| self.facts.sentence(COMMON_METRICS, self.pick(topic.name, 4)))
     }
 
     /// Evidence ids for a topic, with a new one each round so that concessions cite new evidence.
     fn ids(&self, topic: &ObjectionTopic) -> Vec<String> {
         let mut ids = self.facts.ids(topic.rows);
         ids.truncate(1);
-        let usual = self.facts.ids(USUAL);
+        let usual = self.facts.ids(COMMON_METRICS);
         let at = usize::try_from(self.round).unwrap_or(0);
         ids.extend(usual.get(at % usual.len().max(1)).cloned());
         ids.dedup();
@@ -69,7 +69,7 @@ impl<'a> DemoDebate<'a> {
 }
 
 /// Extracts `D2` from `You are D2 (Operational Pragmatist).`
-fn seat_of<'a>(text: &'a str, before: &str) -> Option<&'a str> {
+fn member_id<'a>(text: &'a str, before: &str) -> Option<&'a str> {
     let lines = text.lines().flat_map(|line| line.split(". "));
     lines.filter_map(|line| line.strip_prefix(before)).find_map(|rest| {
         let (id, name) = rest.split_once(" (")?;
@@ -78,14 +78,14 @@ fn seat_of<'a>(text: &'a str, before: &str) -> Option<&'a str> {
 }
 
 /// Extracts `D2` from `D2 (Operational Pragmatist) says:`
-fn first_speaker(asked: &str) -> Option<&str> {
-    let line = asked.lines().find(|line| line.ends_with(" says:"))?;
+fn first_speaker(question: &str) -> Option<&str> {
+    let line = question.lines().find(|line| line.ends_with(" says:"))?;
     line.split_once(" (").map(|(id, _)| id)
 }
 
 /// Extracts the number from `Round 3 of 10.`
-fn round_of(asked: &str) -> Option<u32> {
-    let (_, behind) = asked.rsplit_once("Round ")?;
+fn round_of(question: &str) -> Option<u32> {
+    let (_, behind) = question.rsplit_once("Round ")?;
     behind.split(' ').next()?.parse().ok()
 }
 
@@ -100,7 +100,7 @@ fn opening(scene: &DemoDebate<'_>) -> CriticTurn {
     // With eight topics, offsets 0, 3 and 6 never collide.
     let topics = [0, 3, 6].map(|step| &TOPICS[(first + step) % TOPICS.len()]);
     let [one, two, three] = topics;
-    let found = if scene.asked.starts_with("Code checked") {
+    let found = if scene.question.starts_with("Code checked") {
         " Code already found something in its numbers, and I take that list as read."
     } else {
         ""
@@ -133,9 +133,9 @@ fn sentence(topic: &ObjectionTopic) -> String {
 /// A later critic turn: settles an objection every second round, presses one, and raises a new one
 /// every third round.
 fn press(scene: &DemoDebate<'_>, request: &ModelRequest) -> CriticTurn {
-    let DemoObjections { open, heard } = DemoObjections::before(request);
-    let answered = listed(scene.asked, "Answers ");
-    let conceded = listed(scene.asked, "Concedes ");
+    let DemoObjections { open, raised_topics } = DemoObjections::earlier_in(request);
+    let answered = listed(scene.question, "Answers ");
+    let conceded = listed(scene.question, "Concedes ");
     let is_settling = scene.round.is_multiple_of(2);
     let settled = open.iter().find(|(id, _)| is_settling && answered.contains(&id.as_str()));
     let is_pressed =
@@ -165,7 +165,7 @@ fn press(scene: &DemoDebate<'_>, request: &ModelRequest) -> CriticTurn {
             evidence: scene.facts.ids(topic.rows).into_iter().take(1).collect(),
         });
     }
-    if let Some(topic) = fresh(scene, &heard) {
+    if let Some(topic) = unraised_topic(scene, &raised_topics) {
         parts.push(format!("One more thing, on {}: {}", topic.name.to_lowercase(), topic.raised));
         objections.push(RaisedObjection {
             id: "new".to_owned(),
@@ -182,16 +182,16 @@ fn press(scene: &DemoDebate<'_>, request: &ModelRequest) -> CriticTurn {
 }
 
 /// A topic not yet raised in this thread, every third round.
-fn fresh(
+fn unraised_topic(
     scene: &DemoDebate<'_>,
-    heard: &[&'static ObjectionTopic],
+    raised_topics: &[&'static ObjectionTopic],
 ) -> Option<&'static ObjectionTopic> {
     if !scene.round.is_multiple_of(3) {
         return None;
     }
     let from = scene.pick("fresh", TOPICS.len());
     let mut topics = TOPICS.iter().cycle().skip(from).take(TOPICS.len());
-    topics.find(|topic| heard.iter().all(|known| known.name != topic.name))
+    topics.find(|topic| raised_topics.iter().all(|known| known.name != topic.name))
 }
 
 /// Objections that the critic raised earlier in this conversation.
@@ -199,11 +199,11 @@ fn fresh(
 struct DemoObjections {
     /// Objections not withdrawn, with their assigned ids.
     open: Vec<(String, &'static ObjectionTopic)>,
-    heard: Vec<&'static ObjectionTopic>,
+    raised_topics: Vec<&'static ObjectionTopic>,
 }
 
 impl DemoObjections {
-    fn before(request: &ModelRequest) -> Self {
+    fn earlier_in(request: &ModelRequest) -> Self {
         let mut raised = Self::default();
         let mut waiting: Vec<&ObjectionTopic> = Vec::new();
         for turn in &request.turns {
@@ -213,7 +213,7 @@ impl DemoObjections {
                 raised.open.retain(|(id, _)| !said.withdrawn.contains(id));
                 let new = said.objections.iter().filter(|objection| objection.id == "new");
                 waiting = new.filter_map(|objection| topic_of(&objection.text)).collect();
-                raised.heard.extend(&waiting);
+                raised.raised_topics.extend(&waiting);
             } else if let Some(line) =
                 text.lines().find_map(|line| line.strip_prefix("Your new objections are "))
             {
@@ -233,7 +233,7 @@ fn listed<'a>(text: &'a str, word: &str) -> Vec<&'a str> {
 
 pub(crate) fn decision_maker(request: &ModelRequest) -> Option<String> {
     let scene = DemoDebate::of(request)?;
-    let open: Vec<(&str, &ObjectionTopic)> = objections_in(scene.asked);
+    let open: Vec<(&str, &ObjectionTopic)> = objections_in(scene.question);
     let grants = scene.pick("temper", 5);
     // Some decision makers concede a point in mid-debate; a few concede the whole move at the end.
     let is_granting = scene.round == 4 + u32::try_from(grants).unwrap_or(0);
@@ -266,7 +266,7 @@ pub(crate) fn decision_maker(request: &ModelRequest) -> Option<String> {
     }
     if answered.is_empty() {
         parts.push("What stands against the move was answered before.".to_owned());
-        parts.extend(scene.facts.sentence(USUAL, scene.pick("calm", 4)));
+        parts.extend(scene.facts.sentence(COMMON_METRICS, scene.pick("calm", 4)));
     }
     parts.push(format!("{} {MARK}", closing(scene.seat, scene.round)));
     let turn = DecisionMakerTurn {
@@ -300,8 +300,8 @@ fn closing(seat: &str, round: u32) -> &'static str {
 }
 
 /// Parses objections listed as `O1 (major): Demand: nothing …`
-fn objections_in(asked: &str) -> Vec<(&str, &'static ObjectionTopic)> {
-    asked
+fn objections_in(question: &str) -> Vec<(&str, &'static ObjectionTopic)> {
+    question
         .lines()
         .filter_map(|line| {
             let (id, behind) = line.split_once(" (")?;
@@ -314,7 +314,7 @@ fn objections_in(asked: &str) -> Vec<(&str, &'static ObjectionTopic)> {
 /// Scores after a debate.
 pub(crate) fn score(request: &ModelRequest) -> Option<String> {
     let scene = DemoDebate::of(request)?;
-    let is_fatal = scene.asked.contains("(fatal)");
+    let is_fatal = scene.question.contains("(fatal)");
     let stays = if is_fatal { "A fatal point stays open." } else { "Nothing fatal stays open." };
     scores(&scene, merit(&scene), i64::from(is_fatal), stays)
 }
@@ -332,7 +332,7 @@ pub(crate) fn score_alone(request: &ModelRequest) -> Option<String> {
 
 /// A move's merit is the same for all decision makers; each member and each metric adds an offset.
 fn merit(scene: &DemoDebate<'_>) -> i64 {
-    i64::try_from(chance(&[scene.title, "merit"], 8)).unwrap_or(0)
+    i64::try_from(pseudo_random(&[scene.title, "merit"], 8)).unwrap_or(0)
 }
 
 fn scores(scene: &DemoDebate<'_>, merit: i64, against: i64, stays: &str) -> Option<String> {
@@ -348,7 +348,7 @@ fn scores(scene: &DemoDebate<'_>, merit: i64, against: i64, stays: &str) -> Opti
             (metric.to_owned(), score.clamp(1, 10))
         })
         .collect();
-    let basis = scene.facts.sentence(USUAL, scene.pick("basis", 4));
+    let basis = scene.facts.sentence(COMMON_METRICS, scene.pick("basis", 4));
     let parts = [
         Some(stays.to_owned()),
         Some(closing(scene.seat, 0).to_owned()),

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::chance;
+use super::pseudo_random;
 use super::quotes::{DocumentQuote, quotes};
 
 /// A company's numbers as given in a prompt; empty if there are none.
@@ -118,7 +118,7 @@ impl DemoFacts {
     /// A quote from a document. The demo cannot judge relevance, so it picks one at random, always
     /// the same for the same metrics.
     fn quote(&self, metrics: &[&str], skip: usize) -> Option<&DocumentQuote> {
-        let first = chance(metrics, self.quotes.len());
+        let first = pseudo_random(metrics, self.quotes.len());
         self.quotes.get((first + skip) % self.quotes.len().max(1))
     }
 
@@ -165,7 +165,7 @@ impl DemoFacts {
 }
 
 /// Metrics that most companies report, most informative first.
-pub(crate) const USUAL: &[&str] = &[
+pub(crate) const COMMON_METRICS: &[&str] = &[
     "Revenue",
     "NetIncome",
     "OperatingMargin",

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::facts::{DemoFacts, USUAL};
-use super::{MARK, chance, last_question, system};
+use super::facts::{COMMON_METRICS, DemoFacts};
+use super::{MARK, last_question, pseudo_random, system};
 use crate::consult::moves::Proposal;
 use crate::model::ModelRequest;
 
@@ -41,7 +41,7 @@ enum ProposalVersion {
 /// analyst, and an index past the end wraps around.
 fn idea(analyst: &str, at: usize) -> &'static DemoIdea {
     let known = ANALYSTS.iter().find(|(name, _)| *name == analyst);
-    let place = chance(&[analyst], ANALYSTS.len());
+    let place = pseudo_random(&[analyst], ANALYSTS.len());
     let ideas: &[DemoIdea; 3] = known.map_or_else(|| &ANALYSTS[place].1, |(_, ideas)| ideas);
     &ideas[at % ideas.len()]
 }
@@ -52,9 +52,10 @@ fn proposal(idea: &DemoIdea, facts: &DemoFacts, draft: ProposalVersion) -> Propo
         (DemoFlaw::WrongNumber, ProposalVersion::First) => facts.wrong_sentence(idea.rests_on),
         _ => None,
     };
-    let first =
-        wrong.or_else(|| facts.sentence(idea.rests_on, 0)).or_else(|| facts.sentence(USUAL, 0));
-    let second = facts.sentence(idea.rests_on, 1).or_else(|| facts.sentence(USUAL, 1));
+    let first = wrong
+        .or_else(|| facts.sentence(idea.rests_on, 0))
+        .or_else(|| facts.sentence(COMMON_METRICS, 0));
+    let second = facts.sentence(idea.rests_on, 1).or_else(|| facts.sentence(COMMON_METRICS, 1));
     let hope = match idea.slip {
         DemoFlaw::Projection => Some("It could add 4% to revenue.".to_owned()),
         DemoFlaw::None | DemoFlaw::WrongNumber => None,
@@ -65,7 +66,7 @@ fn proposal(idea: &DemoIdea, facts: &DemoFacts, draft: ProposalVersion) -> Propo
     must.extend(facts.change(idea.watched));
     let mut evidence = facts.ids(idea.rests_on);
     if evidence.is_empty() {
-        evidence = facts.ids(USUAL);
+        evidence = facts.ids(COMMON_METRICS);
     }
     evidence.truncate(4);
     Proposal {

@@ -9,11 +9,11 @@ pub(crate) struct DocumentQuote {
 }
 
 /// Sentences of up to this many words are quoted in full.
-const WHOLE: usize = 16;
+const MAX_FULL_QUOTE_WORDS: usize = 16;
 /// Longer sentences are cut to this many words.
-const BEGINNING: usize = 10;
+const TRUNCATED_QUOTE_WORDS: usize = 10;
 /// Minimum number of words in a quote.
-const LEAST: usize = 3;
+const MIN_QUOTE_WORDS: usize = 3;
 
 pub(crate) fn quotes(prompt: &str) -> Vec<DocumentQuote> {
     prompt.lines().filter_map(quote).collect()
@@ -26,8 +26,8 @@ fn quote(line: &str) -> Option<DocumentQuote> {
     let ends = |word: &&str| word.ends_with(['.', '!', '?', '…']);
     let sentence = words.iter().position(ends).map_or(words.len(), |at| at + 1);
     let mut kept = &words[..sentence];
-    if kept.len() > WHOLE {
-        kept = &kept[..BEGINNING];
+    if kept.len() > MAX_FULL_QUOTE_WORDS {
+        kept = &kept[..TRUNCATED_QUOTE_WORDS];
         // A quote must not end on a number: the next word may be its unit.
         while let [before @ .., last] = kept
             && last.contains(|letter: char| letter.is_ascii_digit())
@@ -38,7 +38,7 @@ fn quote(line: &str) -> Option<DocumentQuote> {
     let words = kept.join(" ");
     let words = words.trim_end_matches([',', ';', ':', '.', '!', '?']);
     let is_plain = !words.contains(['"', '“', '”', '[', ']', '…']);
-    (is_plain && kept.len() >= LEAST)
+    (is_plain && kept.len() >= MIN_QUOTE_WORDS)
         .then(|| DocumentQuote { id: format!("U0:{id}"), words: words.to_owned() })
 }
 

@@ -8,7 +8,7 @@ use crate::program::python::is_standard;
 use crate::{FindingSeverity, RunFinding};
 
 /// Package names that differ from their import names.
-const OTHER_NAMES: [(&str, &str); 12] = [
+const IMPORT_NAMES: [(&str, &str); 12] = [
     ("attrs", "attr"),
     ("beautifulsoup4", "bs4"),
     ("msgpack-python", "msgpack"),
@@ -70,7 +70,7 @@ pub(crate) fn missing(attempt: &AttemptContext<'_>) -> Vec<RunFinding> {
 fn import_name(declared: &str) -> String {
     let end = declared.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_' | '.'));
     let name = &declared[..end.unwrap_or(declared.len())];
-    let known = OTHER_NAMES.iter().find(|(package, _)| package.eq_ignore_ascii_case(name));
+    let known = IMPORT_NAMES.iter().find(|(package, _)| package.eq_ignore_ascii_case(name));
     match known {
         Some((_, module)) => (*module).to_owned(),
         None => name.split('.').next().unwrap_or(name).replace('-', "_"),

@@ -8,20 +8,20 @@ use crate::program::python::{FileAccess, FileUse, PythonCall, PythonToken, base_
 use crate::{FindingSeverity, RunFinding};
 
 /// Word prefixes that programs use for made-up data.
-const INVENTED: [&str; 8] =
+const MADE_UP_DATA_PREFIXES: [&str; 8] =
     ["sample", "dummy", "mock", "fake", "placeholder", "simulat", "hypothetical", "synthetic"];
 
 /// A statement with at least this many literals looks like data.
 const DATA_TOKENS: usize = 4;
 
 /// The maximum number of file names taken from one attempt's errors.
-const MAX_MISSED: usize = 20;
+const MAX_MISSING_FILES: usize = 20;
 
 /// If a file that the task reads was not given, a program that exits with 0 cannot have solved the
 /// task: it made the content up or ignored that the file is missing.
 pub(crate) fn inputs(attempt: &AttemptContext<'_>) -> Vec<RunFinding> {
     if !attempt.execution.exit.is_zero() {
-        return not_given(attempt);
+        return missing_input_findings(attempt);
     }
     if asks_for_made_up_data(attempt.task) {
         return Vec::new();
@@ -85,7 +85,7 @@ pub(crate) fn missed_files(attempt: &AttemptContext<'_>) -> BTreeSet<String> {
                 && !is_written(path)
                 && !is_given(attempt, base_name(path))
         })
-        .take(MAX_MISSED)
+        .take(MAX_MISSING_FILES)
         .map(|path| path.chars().take(200).collect())
         .collect()
 }
@@ -99,7 +99,7 @@ fn not_found(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// A failed program that did not find a file: tells the user which file to provide.
-fn not_given(attempt: &AttemptContext<'_>) -> Vec<RunFinding> {
+fn missing_input_findings(attempt: &AttemptContext<'_>) -> Vec<RunFinding> {
     let missed = missed_files(attempt);
     if missed.is_empty() {
         return Vec::new();
@@ -156,7 +156,7 @@ impl DataUsage {
         let mut evidence = Vec::new();
         let is_invented = |word: &str| {
             let word = word.to_lowercase();
-            INVENTED.iter().any(|beginning| {
+            MADE_UP_DATA_PREFIXES.iter().any(|beginning| {
                 word.split(|c: char| !c.is_alphanumeric()).any(|part| part.starts_with(beginning))
             })
         };

@@ -5,7 +5,8 @@ use crate::program::python::{PythonCall, PythonStatement, PythonToken};
 use crate::{FindingSeverity, RunFinding};
 
 /// Exceptions after which a silent exit is normal.
-const EXPECTED: [&str; 4] = ["KeyboardInterrupt", "BrokenPipeError", "SystemExit", "GeneratorExit"];
+const SILENT_EXIT_EXCEPTIONS: [&str; 4] =
+    ["KeyboardInterrupt", "BrokenPipeError", "SystemExit", "GeneratorExit"];
 
 /// Exiting with 0 in an exception handler hides the error, `os._exit` skips error reporting, and
 /// exit hooks can change the exit code.
@@ -14,16 +15,16 @@ pub(crate) fn forced(attempt: &AttemptContext<'_>) -> Vec<RunFinding> {
     let mut seen = Vec::new();
     for (index, line) in source.lines.iter().enumerate() {
         let calls = source.calls(line);
-        let hidden = source.heads(index).any(hides_errors);
+        let hidden = source.enclosing_headers(index).any(hides_errors);
         if calls.iter().any(|call| call.path == "os._exit") {
             seen.push((line.number, "`os._exit` skips what would show an error"));
-        } else if hidden && (calls.iter().any(exits_with_zero) || raises_quietly(line)) {
+        } else if hidden && (calls.iter().any(exits_with_zero) || raises_system_exit(line)) {
             seen.push((line.number, "an error is answered by ending with 0"));
         } else if line.tokens.windows(4).any(|four| {
             four[0].is("sys") && four[1].is(".") && four[2].is("excepthook") && four[3].is("=")
         }) {
             seen.push((line.number, "`sys.excepthook` is replaced"));
-        } else if registers_an_end(attempt, &calls) {
+        } else if registers_exit_hook(attempt, &calls) {
             seen.push((line.number, "a hook ends the program when it ends"));
         }
     }
@@ -37,7 +38,7 @@ pub(crate) fn forced(attempt: &AttemptContext<'_>) -> Vec<RunFinding> {
 }
 
 fn hides_errors(head: &PythonStatement<'_>) -> bool {
-    let expected = || head.names().any(|name| EXPECTED.contains(&name));
+    let expected = || head.names().any(|name| SILENT_EXIT_EXCEPTIONS.contains(&name));
     head.starts_with("finally") || (head.starts_with("except") && !expected())
 }
 
@@ -55,12 +56,12 @@ fn exits_with_zero(call: &PythonCall<'_, '_>) -> bool {
 }
 
 /// `raise SystemExit` without parentheses.
-fn raises_quietly(line: &PythonStatement<'_>) -> bool {
+fn raises_system_exit(line: &PythonStatement<'_>) -> bool {
     matches!(line.tokens.as_slice(), [PythonToken::Name("raise"), PythonToken::Name("SystemExit")])
 }
 
 /// Whether an exit hook is registered that ends the program itself.
-fn registers_an_end(attempt: &AttemptContext<'_>, calls: &[PythonCall<'_, '_>]) -> bool {
+fn registers_exit_hook(attempt: &AttemptContext<'_>, calls: &[PythonCall<'_, '_>]) -> bool {
     let Some(call) = calls.iter().find(|call| call.path == "atexit.register") else { return false };
     let name = match call.args.first().map(|argument| argument.tokens) {
         Some([PythonToken::Name(name)]) => *name,
@@ -69,7 +70,7 @@ fn registers_an_end(attempt: &AttemptContext<'_>, calls: &[PythonCall<'_, '_>]) 
     };
     let source = attempt.source;
     source.lines.iter().enumerate().any(|(index, line)| {
-        source.heads(index).any(|head| {
+        source.enclosing_headers(index).any(|head| {
             head.starts_with("def") && head.tokens.get(1).is_some_and(|token| token.is(name))
         }) && source
             .calls(line)

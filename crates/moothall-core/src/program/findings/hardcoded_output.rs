@@ -6,10 +6,10 @@ use crate::program::python::PythonToken;
 use crate::{FindingSeverity, RunFinding};
 
 /// Shorter expectations occur in honest programs by chance.
-const LEAST_CHARS: usize = 8;
+const MIN_EXPECTED_CHARS: usize = 8;
 
 /// The minimum number of letters and digits for a match that ignores separators.
-const LEAST_BARE_CHARS: usize = 16;
+const MIN_NORMALIZED_CHARS: usize = 16;
 
 /// A program that contains the expected text may not have computed it. If the task contains the
 /// text too, printing it literally is fine. Escalates for a person to decide.
@@ -18,17 +18,18 @@ pub(crate) fn echoed(attempt: &AttemptContext<'_>) -> Vec<RunFinding> {
         return Vec::new();
     };
     let expected = text.trim();
-    if expected.chars().count() < LEAST_CHARS {
+    if expected.chars().count() < MIN_EXPECTED_CHARS {
         return Vec::new();
     }
-    let task_has = |part: &str| bare(attempt.task).contains(&bare(part));
+    let task_has = |part: &str| alphanumeric_only(attempt.task).contains(&alphanumeric_only(part));
     if task_has(expected) {
         return Vec::new();
     }
     let literal = || literals(attempt).any(|literal| literal.contains(expected));
     let spread = || {
-        let expected = bare(expected);
-        expected.chars().count() >= LEAST_BARE_CHARS && bare_code(attempt).contains(&expected)
+        let expected = alphanumeric_only(expected);
+        expected.chars().count() >= MIN_NORMALIZED_CHARS
+            && normalized_literals(attempt).contains(&expected)
     };
     let by_lines = || {
         let lines: Vec<_> =
@@ -36,7 +37,7 @@ pub(crate) fn echoed(attempt: &AttemptContext<'_>) -> Vec<RunFinding> {
         let worked_out: Vec<_> = lines.iter().filter(|line| !task_has(line)).collect();
         lines.len() > 1
             && !worked_out.is_empty()
-            && worked_out.iter().map(|line| line.len()).sum::<usize>() >= LEAST_CHARS
+            && worked_out.iter().map(|line| line.len()).sum::<usize>() >= MIN_EXPECTED_CHARS
             && worked_out
                 .iter()
                 .all(|line| literals(attempt).any(|literal| literal.trim() == **line))
@@ -54,17 +55,17 @@ fn literals<'t>(attempt: &'t AttemptContext<'_>) -> impl Iterator<Item = &'t str
 }
 
 /// Letters and digits only, so that `[2, 3]` and `2 3` are equal.
-fn bare(text: &str) -> String {
+fn alphanumeric_only(text: &str) -> String {
     text.chars().filter(|c| c.is_alphanumeric()).collect()
 }
 
-/// The program's string and number literals in order, reduced by [`bare`].
-fn bare_code(attempt: &AttemptContext<'_>) -> String {
+/// The program's string and number literals in order, reduced by [`alphanumeric_only`].
+fn normalized_literals(attempt: &AttemptContext<'_>) -> String {
     let tokens = attempt.source.lines.iter().flat_map(|line| &line.tokens);
     tokens
         .filter_map(|token| match token {
-            PythonToken::Text(text) => Some(bare(text)),
-            PythonToken::Number(text) => Some(bare(text)),
+            PythonToken::Text(text) => Some(alphanumeric_only(text)),
+            PythonToken::Number(text) => Some(alphanumeric_only(text)),
             PythonToken::Name(_) | PythonToken::Sign(_) => None,
         })
         .collect()

@@ -5,7 +5,7 @@ use crate::program::python::FileAccess;
 use crate::{FindingSeverity, RunFinding};
 
 /// The program's own file and the check script.
-const GIVEN: [&str; 2] = ["main.py", "check.py"];
+const PROTECTED_FILES: [&str; 2] = ["main.py", "check.py"];
 
 /// Blocks programs that try to modify given files: the inputs, their own source, or the check. The
 /// sandbox prevents the first and keeps the last out of reach, but the attempt alone disqualifies a
@@ -36,5 +36,5 @@ pub(crate) fn edited(attempt: &AttemptContext<'_>) -> Vec<RunFinding> {
 fn is_given(path: &str) -> bool {
     let below_workspace = path.strip_prefix("/workspace/").unwrap_or(path);
     let plain = below_workspace.trim_start_matches("./");
-    path == "/inputs" || path.starts_with("/inputs/") || GIVEN.contains(&plain)
+    path == "/inputs" || path.starts_with("/inputs/") || PROTECTED_FILES.contains(&plain)
 }

@@ -31,14 +31,15 @@ const DATA: [&str; 46] = [
     "svg", "tar", "toml", "tsv", "txt", "wav", "xlsx", "xml", "zip",
 ];
 
-const MORE_DATA: [&str; 9] = ["bib", "sqlite3", "tif", "tiff", "vcf", "webp", "xls", "yaml", "yml"];
+const EXTRA_DATA_EXTENSIONS: [&str; 9] =
+    ["bib", "sqlite3", "tif", "tiff", "vcf", "webp", "xls", "yaml", "yml"];
 
 /// Extensions of image and plot files.
-const PICTURES: [&str; 10] =
+const IMAGE_EXTENSIONS: [&str; 10] =
     ["bmp", "gif", "html", "jpeg", "jpg", "pdf", "png", "svg", "tiff", "webp"];
 
 /// Word prefixes after which a file is read.
-const READS: [&str; 34] = [
+const READ_PREFIXES: [&str; 34] = [
     "aggregat",
     "analys",
     "analyz",
@@ -76,13 +77,13 @@ const READS: [&str; 34] = [
 ];
 
 /// Word prefixes after which a file is written.
-const WRITES: [&str; 17] = [
+const WRITE_PREFIXES: [&str; 17] = [
     "build", "creat", "dump", "emit", "export", "generat", "mak", "output", "produc", "put",
     "record", "sav", "stor", "writ", "wrote", "into", "export",
 ];
 
 /// Word prefixes after which a picture is written and any other file is read.
-const DRAWS: [&str; 4] = ["draw", "plot", "render", "visuali"];
+const PLOT_PREFIXES: [&str; 4] = ["draw", "plot", "render", "visuali"];
 
 /// Objects of "write" that mean the program itself, not data.
 const PROGRAMS: [&str; 12] = [
@@ -107,7 +108,7 @@ const FILLERS: [&str; 16] = [
 ];
 
 /// Phrases that ask for made-up data.
-const INVENT: [&str; 13] = [
+const MADE_UP_DATA_PHRASES: [&str; 13] = [
     "make up",
     "made-up",
     "made up",
@@ -124,7 +125,7 @@ const INVENT: [&str; 13] = [
 ];
 
 /// How many words before a name are considered.
-const REACH: usize = 14;
+const MAX_WORDS_BEFORE: usize = 14;
 
 /// The files named in the task, without duplicates, in order of first mention.
 pub(crate) fn mentions(task: &str) -> Vec<FileMention> {
@@ -144,7 +145,7 @@ pub(crate) fn mentions(task: &str) -> Vec<FileMention> {
 pub(crate) fn asks_for_made_up_data(task: &str) -> bool {
     let task = task.to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| task.contains(word));
-    has(&INVENT)
+    has(&MADE_UP_DATA_PHRASES)
         || (has(&["sample data", "example data", "random data", "test data"])
             && has(&["creat", "generat", "make", "writ", "simulat"]))
 }
@@ -158,7 +159,7 @@ pub(crate) fn file_name(word: &str) -> Option<&str> {
     let name = word.rsplit('/').next()?;
     let (stem, kind) = name.rsplit_once('.')?;
     let kind = kind.to_lowercase();
-    let is_data = DATA.contains(&kind.as_str()) || MORE_DATA.contains(&kind.as_str());
+    let is_data = DATA.contains(&kind.as_str()) || EXTRA_DATA_EXTENSIONS.contains(&kind.as_str());
     let is_name = stem.chars().any(char::is_alphanumeric) && !name.contains('*');
     (is_data && is_name).then_some(name)
 }
@@ -187,7 +188,7 @@ fn role(before: &[Option<&str>], name: &str) -> FileRole {
         .rev()
         .take_while(|word| word.is_some())
         .flatten()
-        .take(REACH)
+        .take(MAX_WORDS_BEFORE)
         .map(|word| word.to_lowercase())
         .collect();
     let nearest = sentence.iter().find(|word| !FILLERS.contains(&word.as_str()));
@@ -201,11 +202,11 @@ fn role(before: &[Option<&str>], name: &str) -> FileRole {
     }
     for (back, word) in sentence.iter().enumerate() {
         let kind = name.rsplit('.').next().unwrap_or("").to_lowercase();
-        if matches!(word.as_str(), "from" | "of") || begins(word, &READS) {
+        if matches!(word.as_str(), "from" | "of") || begins(word, &READ_PREFIXES) {
             return FileRole::Input;
         }
-        if begins(word, &DRAWS) {
-            return if PICTURES.contains(&kind.as_str()) {
+        if begins(word, &PLOT_PREFIXES) {
+            return if IMAGE_EXTENSIONS.contains(&kind.as_str()) {
                 FileRole::Output
             } else {
                 FileRole::Input
@@ -214,7 +215,7 @@ fn role(before: &[Option<&str>], name: &str) -> FileRole {
         // `sentence` is in reverse order, so following words have lower indices.
         let follows = &sentence[back.saturating_sub(4)..back];
         let of_a_program = follows.iter().any(|word| PROGRAMS.contains(&word.as_str()));
-        if begins(word, &WRITES) && !of_a_program {
+        if begins(word, &WRITE_PREFIXES) && !of_a_program {
             return FileRole::Output;
         }
     }

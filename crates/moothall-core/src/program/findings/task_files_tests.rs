@@ -43,7 +43,7 @@ fn a_file_that_the_program_writes_is_an_output() {
 }
 
 #[test]
-fn both_kinds_in_one_sentence_are_told_apart() {
+fn inputs_and_outputs_in_one_sentence_are_distinguished() {
     check(
         "Read users.json and write the names to names.txt; convert a.csv to b.json.",
         &[
@@ -57,7 +57,7 @@ fn both_kinds_in_one_sentence_are_told_apart() {
 }
 
 #[test]
-fn what_is_no_file_of_data_is_no_file() {
+fn words_that_are_not_data_files_are_ignored() {
     for task in [
         "Print pi as 3.14, e.g. with math.pi, using numpy.array and Node.js",
         "Print the .json files",
@@ -70,7 +70,7 @@ fn what_is_no_file_of_data_is_no_file() {
 }
 
 #[test]
-fn a_task_may_ask_for_made_up_data() {
+fn a_task_that_requests_sample_data_is_recognised() {
     for (task, asks) in [
         ("Read users.json; if it does not exist, create it", true),
         ("Generate sample data in users.json and read it", true),

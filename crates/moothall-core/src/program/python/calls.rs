@@ -4,7 +4,7 @@ use super::{PythonSource, PythonStatement, PythonToken};
 
 /// The maximum number of calls examined per statement. Nested calls share tokens, so a statement of
 /// nothing but brackets would otherwise take quadratic time.
-const MAX_CALLS_A_LINE: usize = 300;
+const MAX_CALLS_PER_STATEMENT: usize = 300;
 
 /// A function call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,7 +60,7 @@ impl<'a> PythonSource<'a> {
         let closing = closing(tokens);
         (0..tokens.len())
             .filter_map(|at| self.call_at(tokens, &closing, at))
-            .take(MAX_CALLS_A_LINE)
+            .take(MAX_CALLS_PER_STATEMENT)
             .collect()
     }
 

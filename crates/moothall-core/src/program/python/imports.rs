@@ -36,7 +36,7 @@ impl PythonSource<'_> {
     pub fn imports(&self) -> Vec<PythonImport> {
         let mut found = Vec::new();
         for (index, line) in self.lines.iter().enumerate() {
-            let guarded = self.heads(index).any(|head| head.starts_with("try"));
+            let guarded = self.enclosing_headers(index).any(|head| head.starts_with("try"));
             let import = |module| PythonImport { module, line: line.number, guarded };
             found.extend(imported(line).into_iter().map(|(module, _)| import(module)));
             let calls = self.calls(line).into_iter().filter(|call| {

@@ -16,7 +16,7 @@ const NOT_ADVICE: &str = "Not investment, legal, tax or accounting advice; no re
 const RECORDED: &str = "[A0: record of this run]";
 
 /// Adds the title, header, footer and watermark.
-pub(crate) fn framed(
+pub(crate) fn with_front_matter(
     view: &ConsultReport,
     run: &RunFacts,
     blocks: Vec<DocumentBlock>,
@@ -81,7 +81,8 @@ pub(crate) fn warnings(view: &ConsultReport) -> Vec<DocumentBlock> {
 pub(crate) fn missing(view: &ConsultReport) -> Vec<DocumentBlock> {
     let ranked = view.ranked.iter().flat_map(|ranked| ranked.missing.iter().cloned());
     let sheet = view.evidence().and_then(|evidence| evidence.sheet.as_ref());
-    let missing: Vec<String> = ranked.chain(sheet.and_then(|sheet| sheet.gap_words())).collect();
+    let missing: Vec<String> =
+        ranked.chain(sheet.and_then(|sheet| sheet.missing_values())).collect();
     let mut blocks = Vec::new();
     if !missing.is_empty() {
         blocks.push(DocumentBlock::heading(1, "What is missing"));
@@ -97,10 +98,11 @@ pub(crate) fn missing(view: &ConsultReport) -> Vec<DocumentBlock> {
         )
     };
     let checks = sheet.iter().flat_map(|sheet| sheet.checks.iter().filter(worth_telling));
-    let told: Vec<_> = checks.map(|check| vec![TextSpan::text(&format!("⚠ {check}"))]).collect();
-    if !told.is_empty() {
+    let check_items: Vec<_> =
+        checks.map(|check| vec![TextSpan::text(&format!("⚠ {check}"))]).collect();
+    if !check_items.is_empty() {
         blocks.push(DocumentBlock::heading(1, "Notes on the filings"));
-        blocks.push(DocumentBlock::List { numbered: false, items: told });
+        blocks.push(DocumentBlock::List { numbered: false, items: check_items });
     }
     blocks
 }

@@ -28,7 +28,7 @@ pub(crate) fn stance_word(stance: DebateStance) -> &'static str {
     }
 }
 
-pub(crate) fn degraded_words(debated: &DebateResult) -> Vec<String> {
+pub(crate) fn degradation_labels(debated: &DebateResult) -> Vec<String> {
     let words = |one: &DebateDegradation| match one {
         DebateDegradation::EndedEarly { thread, after_round, why } => {
             format!("the thread with {thread} ended after round {after_round} ({why})")

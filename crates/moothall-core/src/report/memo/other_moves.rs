@@ -8,7 +8,10 @@ use crate::report::consult_report::ConsultReport;
 use crate::report::document::{DocumentBlock, DocumentTable, TableColumn, TextSpan, Words};
 use crate::{FindingSeverity, RunFinding};
 
-pub(crate) fn others(view: &ConsultReport, writer: &mut MemoWriter<'_>) -> Vec<DocumentBlock> {
+pub(crate) fn other_move_blocks(
+    view: &ConsultReport,
+    writer: &mut MemoWriter<'_>,
+) -> Vec<DocumentBlock> {
     let Some(ranked) = view.ranked.as_ref().filter(|ranked| !ranked.other.is_empty()) else {
         return Vec::new();
     };
@@ -26,7 +29,7 @@ pub(crate) fn others(view: &ConsultReport, writer: &mut MemoWriter<'_>) -> Vec<D
         DocumentBlock::Table(DocumentTable { columns, rows, has_total: false }),
     ];
     let held = ranked.other.iter().filter(|one| one.rank.is_none());
-    let held: Vec<Words> = held.flat_map(held_words).collect();
+    let held: Vec<Words> = held.flat_map(held_back_lines).collect();
     if !held.is_empty() {
         blocks.push(DocumentBlock::heading(2, "Held back for review"));
         blocks.push(DocumentBlock::List { numbered: false, items: held });
@@ -50,17 +53,17 @@ fn row(one: &RankedMove, writer: &mut MemoWriter<'_>) -> Vec<Words> {
     ]
 }
 
-fn holding(one: &RankedMove) -> impl Iterator<Item = &RunFinding> {
+fn held_back_findings(one: &RankedMove) -> impl Iterator<Item = &RunFinding> {
     one.findings.iter().filter(|finding| finding.severity >= FindingSeverity::Escalate)
 }
 
 /// Findings that hold a move back, quoted unchanged; the warning sign marks them as unverified.
-fn held_words(one: &RankedMove) -> Vec<Words> {
+fn held_back_lines(one: &RankedMove) -> Vec<Words> {
     let line = |finding: &RunFinding| {
         let (message, rule) = (&finding.message, &finding.rule);
         vec![TextSpan::text(&format!("⚠ {}: {message} ({rule})", one.move_id))]
     };
-    holding(one).map(line).collect()
+    held_back_findings(one).map(line).collect()
 }
 
 fn remarks(one: &RankedMove) -> Vec<String> {
@@ -71,7 +74,7 @@ fn remarks(one: &RankedMove) -> Vec<String> {
     if one.debated.as_ref().is_some_and(|debated| !debated.degraded.is_empty()) {
         remarks.push("degraded".to_owned());
     }
-    if one.rank.is_none() && holding(one).next().is_some() {
+    if one.rank.is_none() && held_back_findings(one).next().is_some() {
         remarks.push("held back".to_owned());
     }
     if !one.similar_to.is_empty() {

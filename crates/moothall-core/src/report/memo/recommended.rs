@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::labels::{degraded_words, severity_word, stance_word, state_word};
+use super::labels::{degradation_labels, severity_word, stance_word, state_word};
 use super::writer::MemoWriter;
-use super::{fates, scores, sources, strongest};
+use super::{objection_counts, scores, sources, strongest};
 use crate::consult::{Committee, Move, RankedMove};
 use crate::debate::{DebateResult, ObjectionState, cites};
 use crate::evidence::Evidence;
@@ -13,7 +13,10 @@ use crate::report::document::{
     DocumentBlock, DocumentField, DocumentTable, TableColumn, TextSpan, Words,
 };
 
-pub(crate) fn chosen(view: &ConsultReport, writer: &mut MemoWriter<'_>) -> Vec<DocumentBlock> {
+pub(crate) fn recommended_blocks(
+    view: &ConsultReport,
+    writer: &mut MemoWriter<'_>,
+) -> Vec<DocumentBlock> {
     let Some(ranked) = &view.ranked else { return Vec::new() };
     let mut blocks = Vec::new();
     for one in &ranked.recommended {
@@ -25,12 +28,12 @@ pub(crate) fn chosen(view: &ConsultReport, writer: &mut MemoWriter<'_>) -> Vec<D
             list(&mut blocks, "What must be true", &found.proposal.what_must_be_true, writer);
             blocks.extend(evidence(view, found, writer));
         }
-        blocks.extend(against(one, writer));
+        blocks.extend(objection_blocks(one, writer));
         if let Some(debated) = &one.debated {
-            blocks.extend(judged(debated, &view.input.committee));
+            blocks.extend(score_blocks(debated, &view.input.committee));
         }
         if let Some(found) = proposed {
-            blocks.extend(ahead(found, writer));
+            blocks.extend(outlook_blocks(found, writer));
         }
     }
     blocks
@@ -86,7 +89,7 @@ fn evidence_row(known: &Evidence, id: &str, writer: &mut MemoWriter<'_>) -> Opti
 }
 
 /// The strongest objection to a move, and whether it was answered.
-fn against(one: &RankedMove, writer: &mut MemoWriter<'_>) -> Vec<DocumentBlock> {
+fn objection_blocks(one: &RankedMove, writer: &mut MemoWriter<'_>) -> Vec<DocumentBlock> {
     let Some(debated) = &one.debated else { return Vec::new() };
     let mut blocks = vec![DocumentBlock::heading(2, "Strongest objection")];
     let open = debated.hardest_open();
@@ -101,38 +104,38 @@ fn against(one: &RankedMove, writer: &mut MemoWriter<'_>) -> Vec<DocumentBlock> 
         }
         None => blocks.push(DocumentBlock::paragraph("The critic raised no objection.")),
     }
-    let mut told: Vec<String> = fates(debated).into_iter().collect();
+    let mut sentences: Vec<String> = objection_counts(debated).into_iter().collect();
     if open.is_none() && !debated.objections.is_empty() {
-        told.push("All were answered in the debate.".to_owned());
+        sentences.push("All were answered in the debate.".to_owned());
     }
     let stances = debated.stances.iter();
     let stances: Vec<String> =
         stances.map(|(id, stance)| format!("{id} {}", stance_word(*stance))).collect();
     if !stances.is_empty() {
-        told.push(format!("Final stances: {}.", stances.join(", ")));
+        sentences.push(format!("Final stances: {}.", stances.join(", ")));
     }
-    blocks.push(DocumentBlock::paragraph(&told.join(" ")));
+    blocks.push(DocumentBlock::paragraph(&sentences.join(" ")));
     // The same objection may be conceded in several threads.
-    let told = open.map(|open| open.text.as_str());
+    let open_text = open.map(|open| open.text.as_str());
     let conceded: BTreeSet<&str> = debated
         .objections
         .iter()
         .filter(|objection| objection.state == ObjectionState::Conceded)
         .map(|objection| objection.text.as_str())
-        .filter(|text| Some(*text) != told)
+        .filter(|text| Some(*text) != open_text)
         .collect();
     let conceded: Vec<Words> = conceded.into_iter().map(|text| writer.checked(text)).collect();
     if !conceded.is_empty() {
         blocks.push(DocumentBlock::heading(2, "Also conceded by the decision makers"));
         blocks.push(DocumentBlock::List { numbered: false, items: conceded });
     }
-    for mark in degraded_words(debated) {
+    for mark in degradation_labels(debated) {
         blocks.push(DocumentBlock::notice(&format!("Degraded: {mark}")));
     }
     blocks
 }
 
-fn judged(debated: &DebateResult, committee: &Committee) -> Vec<DocumentBlock> {
+fn score_blocks(debated: &DebateResult, committee: &Committee) -> Vec<DocumentBlock> {
     let names =
         committee.decision_makers.iter().filter(|seat| debated.scorecards.contains_key(&seat.id));
     let names: Vec<String> = names.map(|seat| format!("{} {}", seat.id, seat.name)).collect();
@@ -144,7 +147,7 @@ fn judged(debated: &DebateResult, committee: &Committee) -> Vec<DocumentBlock> {
 }
 
 /// Risks, stop criteria, next steps, cost and horizon.
-fn ahead(one: &Move, writer: &mut MemoWriter<'_>) -> Vec<DocumentBlock> {
+fn outlook_blocks(one: &Move, writer: &mut MemoWriter<'_>) -> Vec<DocumentBlock> {
     let proposal = &one.proposal;
     let mut blocks = Vec::new();
     list(&mut blocks, "Risks", &proposal.risks, writer);

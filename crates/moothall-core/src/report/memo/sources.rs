@@ -27,8 +27,8 @@ enum CitedItem<'a> {
 }
 
 /// The citation's canonical form in the source list, if it can be resolved.
-pub(crate) fn listed_as(evidence: &Evidence, id: &str) -> Option<String> {
-    Some(match known(evidence, id)? {
+pub(crate) fn canonical_citation(evidence: &Evidence, id: &str) -> Option<String> {
+    Some(match find_cited_item(evidence, id)? {
         CitedItem::Fact(_, id, _) => format!("F0:{id}"),
         CitedItem::Event(_)
         | CitedItem::Passage(_)
@@ -39,7 +39,7 @@ pub(crate) fn listed_as(evidence: &Evidence, id: &str) -> Option<String> {
 
 /// The filing a citation links to; `None` for computed values.
 pub(crate) fn link(evidence: &Evidence, id: &str) -> Option<FilingLink> {
-    match known(evidence, id)? {
+    match find_cited_item(evidence, id)? {
         CitedItem::Fact(_, _, fact) => filing(evidence, &fact.filed()?.accession),
         CitedItem::Event(event) => filing(evidence, &event.accession),
         CitedItem::Passage(passage) => filing(evidence, &passage.accession),
@@ -75,7 +75,7 @@ pub struct CitedFact {
 
 /// Resolves a citation; `None` if it is unknown.
 pub fn cited(evidence: &Evidence, id: &str) -> Option<CitedFact> {
-    let (formula, inputs) = match known(evidence, id)? {
+    let (formula, inputs) = match find_cited_item(evidence, id)? {
         CitedItem::Fact(_, _, Fact { source: FactSource::Derived { formula, inputs }, .. }) => {
             let inputs = inputs.iter().map(|input| format!("F0:{input}")).collect();
             (Some(formula.clone()), inputs)
@@ -84,7 +84,7 @@ pub fn cited(evidence: &Evidence, id: &str) -> Option<CitedFact> {
     };
     let (filed, accession) = filed(evidence, id).unzip();
     Some(CitedFact {
-        id: listed_as(evidence, id)?,
+        id: canonical_citation(evidence, id)?,
         says: value(evidence, id)?,
         filed,
         accession,
@@ -96,8 +96,8 @@ pub fn cited(evidence: &Evidence, id: &str) -> Option<CitedFact> {
 
 /// The value of a citation, formatted for display.
 pub(crate) fn value(evidence: &Evidence, id: &str) -> Option<String> {
-    match known(evidence, id)? {
-        CitedItem::Fact(sheet, id, _) => sheet.words(&id),
+    match find_cited_item(evidence, id)? {
+        CitedItem::Fact(sheet, id, _) => sheet.display_value(&id),
         CitedItem::Event(event) => Some(event.subjects()),
         CitedItem::Passage(passage) => Some(one_line(&passage.text, MAX_QUOTED)),
         CitedItem::Document(_, passage) => Some(one_line(&passage.text, MAX_QUOTED)),
@@ -107,7 +107,7 @@ pub(crate) fn value(evidence: &Evidence, id: &str) -> Option<String> {
 
 /// The description and accession number of the filing; `None` for computed values.
 pub(crate) fn filed(evidence: &Evidence, id: &str) -> Option<(String, String)> {
-    match known(evidence, id)? {
+    match find_cited_item(evidence, id)? {
         CitedItem::Fact(_, _, fact) => {
             let filed = fact.filed()?;
             Some((format!("{} of {}", filed.form, filed.filed), filed.accession.clone()))
@@ -126,7 +126,7 @@ pub(crate) fn filed(evidence: &Evidence, id: &str) -> Option<(String, String)> {
 pub(crate) fn listed(evidence: &Evidence, cited: &BTreeSet<String>) -> Vec<DocumentBlock> {
     let mut facts = BTreeSet::new();
     let mut others = Vec::new();
-    for one in cited.iter().filter_map(|id| Some((id, known(evidence, id)?))) {
+    for one in cited.iter().filter_map(|id| Some((id, find_cited_item(evidence, id)?))) {
         match one {
             (_, CitedItem::Fact(sheet, id, _)) => with_inputs(sheet, id, &mut facts),
             other => others.push(other),
@@ -171,13 +171,13 @@ fn fact_row(evidence: &Evidence, sheet: &FactSheet, id: &FactId, fact: &Fact) ->
     let plain = |text: &str| vec![TextSpan::text(text)];
     let head = [
         vec![TextSpan::Source { id: format!("F0:{id}") }],
-        plain(&sheet.words(id).unwrap_or_default()),
+        plain(&sheet.display_value(id).unwrap_or_default()),
     ];
     let rest = match &fact.source {
         FactSource::Filed(filed) => [
             plain(&filed.end.to_string()),
             plain(&filed.filed.to_string()),
-            place(evidence, &filed.form, &filed.accession),
+            filing_location(evidence, &filed.form, &filed.accession),
         ],
         FactSource::Derived { formula, .. } => {
             [Words::new(), Words::new(), plain(&format!("computed: {formula}"))]
@@ -190,10 +190,10 @@ fn other_row(evidence: &Evidence, id: &str, one: &CitedItem<'_>) -> Option<Vec<W
     let (filed, where_it_is) = match one {
         CitedItem::Fact(..) => return None,
         CitedItem::Event(event) => {
-            (event.filed.to_string(), place(evidence, &event.form, &event.accession))
+            (event.filed.to_string(), filing_location(evidence, &event.form, &event.accession))
         }
         CitedItem::Passage(passage) => {
-            (String::new(), place(evidence, &passage.form, &passage.accession))
+            (String::new(), filing_location(evidence, &passage.form, &passage.accession))
         }
         CitedItem::Document(document, passage) => {
             let place = format!("your document {}, passage {}", document.name, passage.number);
@@ -210,7 +210,7 @@ fn other_row(evidence: &Evidence, id: &str, one: &CitedItem<'_>) -> Option<Vec<W
     Some(vec![source, Words::new(), Words::new(), filed, where_it_is])
 }
 
-fn place(evidence: &Evidence, form: &str, accession: &str) -> Words {
+fn filing_location(evidence: &Evidence, form: &str, accession: &str) -> Words {
     let text = format!("{form} {accession}");
     match filing(evidence, accession) {
         Some(url) => vec![TextSpan::Link { text, url }],
@@ -218,7 +218,7 @@ fn place(evidence: &Evidence, form: &str, accession: &str) -> Words {
     }
 }
 
-fn known<'a>(evidence: &'a Evidence, id: &str) -> Option<CitedItem<'a>> {
+fn find_cited_item<'a>(evidence: &'a Evidence, id: &str) -> Option<CitedItem<'a>> {
     let (kind, name) = id.split_once(':')?;
     match kind {
         "F0" => {

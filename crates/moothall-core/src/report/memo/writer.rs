@@ -49,7 +49,7 @@ impl<'a> MemoWriter<'a> {
     pub(crate) fn citation(&mut self, id: &str) -> TextSpan {
         let id = visible_line(id);
         let found = self.evidence.and_then(|evidence| {
-            let id = sources::listed_as(evidence, &id)?;
+            let id = sources::canonical_citation(evidence, &id)?;
             Some((sources::link(evidence, &id), id))
         });
         let Some((url, id)) = found else { return TextSpan::Cite { id, url: None, listed: false } };

@@ -178,21 +178,21 @@ fn check(name: &str, lines: &str, sentences: usize) {
 }
 
 #[test]
-fn the_first_gold_sentences_are_judged_as_a_careful_reader_does() {
+fn gold_sentences_of_the_development_set_are_judged_correctly() {
     check("dev", DEV, 48);
 }
 
 #[test]
-fn gold_sentences_held_out_from_the_first_are_judged_alike() {
+fn gold_sentences_of_the_held_out_set_are_judged_correctly() {
     check("held out", HELD_OUT, 35);
 }
 
 #[test]
-fn gold_sentences_written_after_the_rules_are_judged_alike() {
+fn gold_sentences_written_after_the_rules_are_judged_correctly() {
     check("fresh", FRESH, 104);
 }
 
 #[test]
-fn gold_sentences_written_after_the_first_mending_are_judged_alike() {
+fn gold_sentences_written_after_the_first_fixes_are_judged_correctly() {
     check("second", SECOND, 48);
 }

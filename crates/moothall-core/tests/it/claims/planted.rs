@@ -68,7 +68,7 @@ fn every_planted_error_is_flagged() {
 }
 
 #[test]
-fn clean_moves_are_left_alone() {
+fn clean_moves_are_not_flagged() {
     let companies = companies();
     let moves = moves(CLEAN);
     let mut complaints = Vec::new();

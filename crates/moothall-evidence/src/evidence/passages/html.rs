@@ -13,7 +13,7 @@ const MAX_PARAGRAPHS: usize = 200_000;
 const MAX_ENTITY_BYTES: usize = 12;
 
 /// Elements that end a paragraph.
-const BLOCKS: &[&str] = &[
+const BLOCK_ELEMENTS: &[&str] = &[
     "address",
     "article",
     "blockquote",
@@ -48,11 +48,12 @@ const BLOCKS: &[&str] = &[
     "ul",
 ];
 /// Elements whose content is not visible.
-const UNSEEN: &[&str] = &["head", "ix:header", "noscript", "script", "style", "template", "xml"];
+const HIDDEN_ELEMENTS: &[&str] =
+    &["head", "ix:header", "noscript", "script", "style", "template", "xml"];
 /// Elements whose content is not markup, so a `<` in it opens no tag.
-const RAW: &[&str] = &["script", "style"];
+const RAW_TEXT_ELEMENTS: &[&str] = &["script", "style"];
 /// Elements without an end tag.
-const VOID: &[&str] = &["area", "br", "col", "hr", "img", "input", "link", "meta", "wbr"];
+const VOID_ELEMENTS: &[&str] = &["area", "br", "col", "hr", "img", "input", "link", "meta", "wbr"];
 
 /// The paragraphs of a document, in order, with each run of white space collapsed to one space.
 pub(crate) fn paragraphs(html: &str) -> Vec<String> {
@@ -129,7 +130,7 @@ impl HtmlReader {
         };
         let name_end = inside.find(|sign: char| sign.is_whitespace() || sign == '/');
         let name = inside[..name_end.unwrap_or(inside.len())].to_ascii_lowercase();
-        let is_void = VOID.contains(&name.as_str()) || inside.ends_with('/');
+        let is_void = VOID_ELEMENTS.contains(&name.as_str()) || inside.ends_with('/');
         if let Some(unseen) = &mut self.unseen {
             if name == unseen.name && !is_void {
                 match (is_end, unseen.depth) {
@@ -140,10 +141,13 @@ impl HtmlReader {
             }
             return;
         }
-        if BLOCKS.contains(&name.as_str()) {
+        if BLOCK_ELEMENTS.contains(&name.as_str()) {
             self.end_paragraph();
         }
-        if !is_end && !is_void && (UNSEEN.contains(&name.as_str()) || is_hidden_element(inside)) {
+        if !is_end
+            && !is_void
+            && (HIDDEN_ELEMENTS.contains(&name.as_str()) || is_hidden_element(inside))
+        {
             self.unseen = Some(HiddenElement { name, depth: 0 });
             return;
         }
@@ -162,7 +166,7 @@ impl HtmlReader {
     /// The raw element that was just opened.
     fn raw_element(&self) -> Option<&'static str> {
         let unseen = self.unseen.as_ref()?;
-        RAW.iter().find(|raw| **raw == unseen.name).copied()
+        RAW_TEXT_ELEMENTS.iter().find(|raw| **raw == unseen.name).copied()
     }
 
     fn text(&mut self, text: &str) {

@@ -15,7 +15,7 @@ fn blocks_are_paragraphs_and_white_space_is_one_space() {
 }
 
 #[test]
-fn spans_do_not_part_words() {
+fn inline_html_elements_do_not_split_words() {
     check("<p><span>I</span><b>tem</b> <i>1.</i></p>", &["Item 1."]);
     check(
         "<p><ix:nonNumeric name=\"x\">Total <ix:nonFraction>12</ix:nonFraction></ix:nonNumeric></p>",
@@ -29,12 +29,12 @@ fn one_line_break_is_a_space_and_two_end_a_paragraph() {
 }
 
 #[test]
-fn row_of_a_table_is_a_paragraph_and_its_cells_are_apart() {
+fn a_table_row_is_a_paragraph_with_separated_cells() {
     check("<table><tr><td>•</td><td>Word</td></tr><tr><td>A</td></tr></table>", &["• Word", "A"]);
 }
 
 #[test]
-fn entities_are_what_they_stand_for_and_unknown_ones_stay() {
+fn html_entities_are_decoded_and_unknown_ones_kept() {
     check(
         "<p>R&amp;D&nbsp;&#8217;s &#x201c;x&#X201D; &#146; &lt;b&gt; &unknown; & &; &#xffffffff;</p>",
         &["R&D ’s “x” ’ <b> &unknown; & &; &#xffffffff;"],
@@ -42,7 +42,7 @@ fn entities_are_what_they_stand_for_and_unknown_ones_stay() {
 }
 
 #[test]
-fn what_nobody_sees_is_left_out() {
+fn invisible_html_content_is_left_out() {
     check(
         "<head><title>T</title></head><p>A</p><style>p{}</style><script>if (a<b) {}</script>B",
         &["A", "B"],
@@ -54,7 +54,7 @@ fn what_nobody_sees_is_left_out() {
 }
 
 #[test]
-fn markup_that_is_none_is_text_and_markup_without_an_end_takes_the_rest() {
+fn invalid_markup_is_text_and_unclosed_markup_ends_the_text() {
     check("<p>a < b and 3<4</p>", &["a < b and 3<4"]);
     check("<p>A</p><p class=\"x", &["A"]);
     check("<p>A</p><!-- B", &["A"]);
@@ -62,7 +62,7 @@ fn markup_that_is_none_is_text_and_markup_without_an_end_takes_the_rest() {
 }
 
 #[test]
-fn many_openings_are_read_in_one_pass() {
+fn many_unclosed_html_tags_are_read_in_linear_time() {
     let html = "<a<!--&#<".repeat(200_000);
     paragraphs(&html);
     let html = "<div style=\"display:none\">".repeat(100_000);
@@ -71,7 +71,7 @@ fn many_openings_are_read_in_one_pass() {
 
 proptest! {
     #[test]
-    fn any_text_gives_paragraphs_without_line_breaks_and_hidden_signs(
+    fn html_paragraphs_have_no_line_breaks_or_hidden_characters(
         html in "([<>/&;#! a-z\u{a0}\n\u{202e}]|<p>|<br>|</p>|<td>|&amp;|<!--|-->|<style>|</style>){0,60}"
     ) {
         for paragraph in paragraphs(&html) {

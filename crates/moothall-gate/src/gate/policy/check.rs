@@ -10,16 +10,16 @@ use crate::drafts::RelPath;
 use crate::gate::rule::{GateAction, GateRule};
 
 /// The default image.
-const USUAL_IMAGE: &str = "python";
+const DEFAULT_IMAGE: &str = "python";
 
 /// Excluded from checks by default: build output and installed dependencies, which tools can
 /// recreate.
-const USUALLY_WITHOUT: &[&str] =
+const DEFAULT_EXCLUDES: &[&str] =
     &["**/target/**", "**/node_modules/**", "**/__pycache__/**", "**/.venv/**"];
 
 /// Whether a file is build output or an installed dependency, which is not meant to be edited.
-pub fn made_by_tools(path: &RelPath) -> bool {
-    static GLOBS: LazyLock<PathGlobs> = LazyLock::new(|| PathGlobs::built_in(USUALLY_WITHOUT));
+pub fn is_build_output(path: &RelPath) -> bool {
+    static GLOBS: LazyLock<PathGlobs> = LazyLock::new(|| PathGlobs::built_in(DEFAULT_EXCLUDES));
     GLOBS.has(path)
 }
 
@@ -62,10 +62,10 @@ impl CheckPatterns {
     }
 
     pub(crate) fn has(&self, path: &RelPath) -> bool {
-        self.files.has(path) && !self.leaves_out(path)
+        self.files.has(path) && !self.excludes(path)
     }
 
-    pub(crate) fn leaves_out(&self, path: &RelPath) -> bool {
+    pub(crate) fn excludes(&self, path: &RelPath) -> bool {
         self.without.has(path)
     }
 }
@@ -111,11 +111,11 @@ impl CheckSection {
             run,
             timeout_ms,
             sandbox,
-            image: image.unwrap_or_else(|| USUAL_IMAGE.to_owned()),
+            image: image.unwrap_or_else(|| DEFAULT_IMAGE.to_owned()),
             when: when.unwrap_or_else(everything),
             files: files.unwrap_or_else(everything),
             without: without
-                .unwrap_or_else(|| USUALLY_WITHOUT.iter().map(|&glob| glob.to_owned()).collect()),
+                .unwrap_or_else(|| DEFAULT_EXCLUDES.iter().map(|&glob| glob.to_owned()).collect()),
             on_fail: least(on_fail, GateRule::CheckFailed),
             on_timeout: least(on_timeout, GateRule::CheckTimeout),
         };

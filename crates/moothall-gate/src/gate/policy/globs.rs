@@ -14,13 +14,13 @@ pub(crate) struct PathGlobs {
 impl PathGlobs {
     /// Matches every path. Fallback for built-in patterns that do not compile, which tests would
     /// catch: denying or protecting too much is safe.
-    fn everything() -> Self {
+    fn match_all() -> Self {
         Self { texts: vec!["**".to_owned()], set: None }
     }
 
     pub(crate) fn built_in(texts: &[&str]) -> Self {
         let texts = texts.iter().map(|&text| text.to_owned()).collect();
-        Self::new(texts).unwrap_or_else(|_| Self::everything())
+        Self::new(texts).unwrap_or_else(|_| Self::match_all())
     }
 
     pub(crate) fn texts(&self) -> &[String] {

@@ -52,7 +52,7 @@ impl SecretPattern {
             Specific => dense,
             Generic => {
                 let random = dense && value.len() >= MIN_RANDOM && looks_random(value);
-                (random || looks_chosen(value)) && !is_reference(value, all)
+                (random || looks_like_password(value)) && !is_reference(value, all)
             }
         }
     }
@@ -146,7 +146,7 @@ const EXAMPLE_WORDS: &[&str] = &[
 /// Whether a value looks like a password chosen by a person: letters, a digit, and a symbol that
 /// names, paths and URLs do not contain. Passphrases of plain words cannot be distinguished from
 /// prose.
-fn looks_chosen(value: &[u8]) -> bool {
+fn looks_like_password(value: &[u8]) -> bool {
     value.iter().filter(|byte| byte.is_ascii_alphabetic()).count() >= 4
         && value.iter().any(u8::is_ascii_digit)
         && value.iter().any(|byte| matches!(byte, b'!' | b'^' | b'&'))

@@ -13,7 +13,7 @@ const MIN_RUN: usize = 24;
 /// Shorter pieces of decoded text are noise.
 const MIN_TEXT: usize = 16;
 /// Maximum distance between two literals that are joined.
-const MAX_GLUE: usize = 200;
+const MAX_JOINER_BYTES: usize = 200;
 /// The longest escape: `\u{00000041}`.
 const MAX_ESCAPE: usize = 12;
 
@@ -29,7 +29,7 @@ pub(crate) struct ScanView {
 }
 
 impl ScanView {
-    fn whole(bytes: Vec<u8>) -> Self {
+    fn from_bytes(bytes: Vec<u8>) -> Self {
         Self { bytes, map: vec![(0, 0)], specific_only: false }
     }
 
@@ -55,7 +55,7 @@ pub(crate) fn views(bytes: &[u8], prefixes: &[&str], work: &mut ScanBudget<'_>) 
         None => bytes.to_vec(),
     };
     work.spend(2 * bytes.len());
-    views.push(ScanView::whole(text.clone()));
+    views.push(ScanView::from_bytes(text.clone()));
     let plain = without_unseen(&text);
     let seen = plain.as_ref().map_or(&text, |view| &view.bytes).clone();
     views.extend(plain);
@@ -197,7 +197,7 @@ fn joined(bytes: &[u8], work: &mut ScanBudget<'_>) -> Option<ScanView> {
     while at < bytes.len() {
         let rest = &bytes[at + 1..];
         let (skip, looked) = match bytes[at] {
-            quote @ (b'"' | b'\'' | b'`') => glue(rest, quote),
+            quote @ (b'"' | b'\'' | b'`') => joiner_length(rest, quote),
             b'\\' => line_end(rest),
             _ => (None, 0),
         };
@@ -219,8 +219,8 @@ fn joined(bytes: &[u8], work: &mut ScanBudget<'_>) -> Option<ScanView> {
 
 /// Returns the length of the text between a closing quote and the next opening one if it only joins
 /// two literals, and the number of bytes examined.
-fn glue(after: &[u8], quote: u8) -> (Option<usize>, usize) {
-    let after = &after[..after.len().min(MAX_GLUE)];
+fn joiner_length(after: &[u8], quote: u8) -> (Option<usize>, usize) {
+    let after = &after[..after.len().min(MAX_JOINER_BYTES)];
     let mut operators = 0;
     let mut at = 0;
     while let Some(byte) = after.get(at) {
@@ -352,8 +352,8 @@ fn base64(text: &[u8]) -> Option<Vec<u8>> {
 
 /// Reverses the text if it contains a reversed token prefix.
 fn reversed(bytes: &[u8], prefixes: &[&str], work: &mut ScanBudget<'_>) -> Option<ScanView> {
-    static BACKWARDS: OnceLock<Option<AhoCorasick>> = OnceLock::new();
-    let automaton = BACKWARDS.get_or_init(|| {
+    static REVERSED_PREFIXES: OnceLock<Option<AhoCorasick>> = OnceLock::new();
+    let automaton = REVERSED_PREFIXES.get_or_init(|| {
         let distinct = |prefix: &&&str| prefix.contains(['_', '-']) || **prefix == "AKIA";
         let back = |prefix: &&str| prefix.chars().rev().collect::<String>();
         AhoCorasick::new(prefixes.iter().filter(distinct).map(back)).ok()

@@ -28,11 +28,11 @@ impl ImageBuilder<'_> {
         &mut self,
         recipe: &ImageRecipe,
     ) -> Result<KernelFiles, SandboxError> {
-        let wanted = (recipe.suite.clone(), recipe.kernel.clone());
-        if let Some(kernel) = self.kernel.as_ref().filter(|kernel| kernel.recipe == wanted) {
+        let key = (recipe.suite.clone(), recipe.kernel.clone());
+        if let Some(kernel) = self.kernel.as_ref().filter(|kernel| kernel.recipe == key) {
             return Ok(kernel.clone());
         }
-        let begun = self.start(recipe, BuildStep::Kernel);
+        let started = self.start(recipe, BuildStep::Kernel);
         let area = self.work.path().join(format!("kernel-{}", self.drafts));
         let unpacked = area.join("unpacked");
         let packages = [recipe.kernel.package.clone()].into();
@@ -44,24 +44,24 @@ impl ImageBuilder<'_> {
             move |problem: String| SandboxError::Image { image, problem }
         };
         let kernel =
-            self.blocking(move |_| take_out(&area, &packages, wanted).map_err(broken)).await?;
-        self.finish(recipe, BuildStep::Kernel, begun);
+            self.blocking(move |_| extract_kernel(&area, &packages, key).map_err(broken)).await?;
+        self.finish(recipe, BuildStep::Kernel, started);
         self.kernel = Some(kernel.clone());
         Ok(kernel)
     }
 }
 
 /// Copies the required files out of the unpacked packages and deletes the rest.
-fn take_out(
+fn extract_kernel(
     area: &Path,
     packages: &[DebianPackage],
     recipe: (String, KernelRecipe),
 ) -> Result<KernelFiles, String> {
-    let words = |error: std::io::Error| error.to_string();
+    let to_message = |error: std::io::Error| error.to_string();
     let unpacked = area.join("unpacked");
     let mut kernels = Vec::new();
-    for entry in fs_err::read_dir(unpacked.join("boot")).map_err(words)? {
-        let name = entry.map_err(words)?.file_name();
+    for entry in fs_err::read_dir(unpacked.join("boot")).map_err(to_message)? {
+        let name = entry.map_err(to_message)?.file_name();
         kernels.extend(name.to_str().and_then(|it| it.strip_prefix("vmlinuz-")).map(str::to_owned));
     }
     let [release] = kernels.as_slice() else {
@@ -84,15 +84,15 @@ fn take_out(
         modules: area.join("modules.cpio"),
     };
     fs_err::copy(unpacked.join("boot").join(format!("vmlinuz-{release}")), &kernel.vmlinuz)
-        .map_err(words)?;
-    fs_err::write(&kernel.modules, modules).map_err(words)?;
-    fs_err::remove_dir_all(&unpacked).map_err(words)?;
+        .map_err(to_message)?;
+    fs_err::write(&kernel.modules, modules).map_err(to_message)?;
+    fs_err::remove_dir_all(&unpacked).map_err(to_message)?;
     Ok(kernel)
 }
 
 /// The first part of the initramfs: mount points, modules, and `/modules/order`, which lists them.
 fn modules(folder: &Path, recipe: &KernelRecipe) -> Result<Vec<u8>, String> {
-    let words = |error: std::io::Error| error.to_string();
+    let to_message = |error: std::io::Error| error.to_string();
     let mut found = BTreeMap::new();
     walk(folder, "", 0, &mut |path, relative| {
         let name = relative.rsplit('/').next().unwrap_or(relative);
@@ -101,8 +101,8 @@ fn modules(folder: &Path, recipe: &KernelRecipe) -> Result<Vec<u8>, String> {
         }
         Ok(())
     })
-    .map_err(words)?;
-    let built_in = fs_err::read_to_string(folder.join("modules.builtin")).map_err(words)?;
+    .map_err(to_message)?;
+    let built_in = fs_err::read_to_string(folder.join("modules.builtin")).map_err(to_message)?;
     let files = built_in.lines().filter_map(|line| line.rsplit('/').next()?.strip_suffix(".ko"));
     let built_in: BTreeSet<String> = files.map(module_name).collect();
     let mut order = LoadOrder {

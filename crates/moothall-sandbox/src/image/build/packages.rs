@@ -63,7 +63,7 @@ impl ImageBuilder<'_> {
             command.arg(file);
         }
         let what = format!("packages of image `{}` cannot be fetched", recipe.name);
-        self.tools.run_well(&what, &mut command).await?;
+        self.tools.run_checked(&what, &mut command).await?;
         packages_in(&target.join("var/cache/apt/archives"), wanted.without)
             .map_err(SandboxError::host("cannot list the packages"))
     }
@@ -89,7 +89,7 @@ impl ImageBuilder<'_> {
             let out = repository.join(&file);
             let mut command = self.tools.command(self.tools.find("dpkg-deb")?);
             command.args(["--root-owner-group", "--build"]).arg(&folder).arg(&out);
-            self.tools.run_well("cannot build an empty package", &mut command).await?;
+            self.tools.run_checked("cannot build an empty package", &mut command).await?;
             let (size, sha256) = size_and_hash(&out).map_err(broken())?;
             // Writing to a String cannot fail.
             let _ =

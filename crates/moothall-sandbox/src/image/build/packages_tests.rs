@@ -1,12 +1,12 @@
 use super::*;
 
 #[test]
-fn address_of_a_path_has_no_bytes_that_mean_something_there() {
+fn a_package_path_is_percent_encoded() {
     assert_eq!(address_of(Path::new("/a b/c%d/é-1_2.x")), "/a%20b/c%25d/%C3%A9-1_2.x");
 }
 
 #[test]
-fn packages_that_stay_out_are_not_listed() {
+fn packages_that_are_not_installed_are_not_listed() {
     let cache = tempfile::tempdir().unwrap();
     for file in ["b_2_all.deb", "a_1%3a1_amd64.deb", "c_9999_all.deb", "lock"] {
         fs_err::write(cache.path().join(file), "").unwrap();

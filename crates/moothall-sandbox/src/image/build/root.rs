@@ -17,7 +17,7 @@ const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
 impl ImageBuilder<'_> {
     /// Applies the recipe to unpacked packages and returns the Python modules outside the standard
     /// library.
-    pub(crate) async fn furnish(
+    pub(crate) async fn prepare_root(
         &mut self,
         recipe: &ImageRecipe,
         root: &RootRecipe,
@@ -43,7 +43,7 @@ impl ImageBuilder<'_> {
     /// because another version writes a different bytecode format.
     async fn compile(&mut self, recipe: &ImageRecipe, tree: &Path) -> Result<(), SandboxError> {
         let Some(python) = interpreter(tree) else { return Ok(()) };
-        let begun = self.start(recipe, BuildStep::Bytecode);
+        let started = self.start(recipe, BuildStep::Bytecode);
         let mut command = self.tools.command(tree.join(LIBRARIES).join("ld-linux-x86-64.so.2"));
         command
             .env_clear()
@@ -63,8 +63,8 @@ impl ImageBuilder<'_> {
             .arg(tree)
             .args(["-p", "/"])
             .args(python.folders.iter().filter(|folder| folder.is_dir()));
-        self.tools.run_well("cannot compile Python modules", &mut command).await?;
-        self.finish(recipe, BuildStep::Bytecode, begun);
+        self.tools.run_checked("cannot compile Python modules", &mut command).await?;
+        self.finish(recipe, BuildStep::Bytecode, started);
         Ok(())
     }
 
@@ -75,7 +75,7 @@ impl ImageBuilder<'_> {
         tree: &Path,
         out: &Path,
     ) -> Result<(), SandboxError> {
-        let begun = self.start(recipe, BuildStep::Squash);
+        let started = self.start(recipe, BuildStep::Squash);
         let mut command = self.tools.command(self.tools.find("mksquashfs")?);
         command
             .arg(tree)
@@ -85,8 +85,8 @@ impl ImageBuilder<'_> {
             .args(["-comp", "zstd", "-Xcompression-level", "6", "-b", "131072"])
             .args(["-all-root", "-no-xattrs", "-noappend", "-mkfs-time", "0", "-all-time", "0"])
             .args(["-quiet", "-no-progress"]);
-        self.tools.run_well("cannot write the root file system", &mut command).await?;
-        self.finish(recipe, BuildStep::Squash, begun);
+        self.tools.run_checked("cannot write the root file system", &mut command).await?;
+        self.finish(recipe, BuildStep::Squash, started);
         Ok(())
     }
 }
@@ -114,17 +114,17 @@ fn change(tree: &Path, recipe: &RootRecipe) -> io::Result<()> {
         remove(&tree.join(path))?;
     }
     // Keep the copyright files of packages and delete the rest of their documentation.
-    let papers = tree.join("usr/share/doc");
-    if papers.is_dir() {
+    let docs = tree.join("usr/share/doc");
+    if docs.is_dir() {
         let mut surplus = Vec::new();
-        tree::walk(&papers, "", 0, &mut |path, relative| {
+        tree::walk(&docs, "", 0, &mut |path, relative| {
             if !relative.ends_with("/copyright") && !path.symlink_metadata()?.is_dir() {
                 surplus.push(path.to_owned());
             }
             Ok(())
         })?;
         surplus.iter().try_for_each(|path| remove(path))?;
-        remove_empty(&papers)?;
+        remove_empty(&docs)?;
     }
     let modules = tree.join(DIST_PACKAGES);
     if modules.is_dir() {
@@ -136,18 +136,18 @@ fn change(tree: &Path, recipe: &RootRecipe) -> io::Result<()> {
         fs_err::create_dir_all(tree.join(path))?;
     }
     for (path, text) in &recipe.files {
-        let path = made_way(tree, path)?;
+        let path = clear_path(tree, path)?;
         fs_err::write(path, text)?;
     }
     for (path, target) in &recipe.links {
-        let path = made_way(tree, path)?;
+        let path = clear_path(tree, path)?;
         fs_err::os::unix::fs::symlink(target, path)?;
     }
     Ok(())
 }
 
 /// Removes whatever is at a path in the tree and creates its parent folder.
-fn made_way(tree: &Path, path: &str) -> io::Result<PathBuf> {
+fn clear_path(tree: &Path, path: &str) -> io::Result<PathBuf> {
     let path = tree.join(path);
     remove(&path)?;
     if let Some(folder) = path.parent() {

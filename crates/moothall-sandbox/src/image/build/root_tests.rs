@@ -11,7 +11,7 @@ fn paths(root: &Path) -> Vec<String> {
 }
 
 #[test]
-fn root_is_furnished_as_the_recipe_says() {
+fn the_root_file_system_is_built_as_the_recipe_says() {
     let root = tempfile::tempdir().unwrap();
     for path in [
         "dev/null",
@@ -59,7 +59,7 @@ fn root_is_furnished_as_the_recipe_says() {
 }
 
 #[test]
-fn modules_are_files_extensions_and_folders_with_code_in_them() {
+fn python_modules_are_files_extensions_and_packages() {
     let root = tempfile::tempdir().unwrap();
     for path in [
         "six.py",

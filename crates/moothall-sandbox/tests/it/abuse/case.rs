@@ -210,7 +210,7 @@ impl Seen<'_> {
     pub(crate) fn saw(&self, what: &str) -> Result<&str, String> {
         self.lines()
             .find_map(|(word, name, value)| (word == "saw" && name == what).then_some(value))
-            .ok_or_else(|| format!("it did not say `{what}`; {}", self.last_words()))
+            .ok_or_else(|| format!("it did not say `{what}`; {}", self.output_tail()))
     }
 
     /// Checks that at least this many attempts were made, which shows that the program ran to its
@@ -243,7 +243,7 @@ impl Seen<'_> {
     }
 
     /// The end of the program's output, for messages.
-    pub(crate) fn last_words(&self) -> String {
+    pub(crate) fn output_tail(&self) -> String {
         let end = |text: &str| {
             let from = text.floor_char_boundary(text.len().saturating_sub(300));
             text[from..].to_owned()

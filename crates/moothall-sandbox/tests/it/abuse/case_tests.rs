@@ -40,18 +40,18 @@ fn check(case: Case, exit: ExecutionExit, stdout: &str, expected: &[&str]) {
 const ZERO: ExecutionExit = ExecutionExit::Exited { code: 0 };
 
 #[test]
-fn a_program_that_was_refused_everything_is_no_problem() {
+fn an_abuse_case_that_is_fully_refused_has_no_problem() {
     check(case("", "", ""), ZERO, "held a door: EPERM\nsaw a lock: True\n", &[]);
 }
 
 #[test]
-fn an_end_that_is_not_expected_is_a_problem() {
+fn an_unexpected_exit_of_an_abuse_case_is_a_problem() {
     let problem = "ended by signal 9; expected exit 0";
     check(case("", "", ""), ExecutionExit::Signalled { signal: 9 }, "", &[problem]);
 }
 
 #[test]
-fn a_hole_is_a_problem_unless_it_is_noted() {
+fn an_unrefused_action_is_a_problem_unless_it_is_documented() {
     let stdout = "hole a door: 'open'\nsaw a lock: False\n";
     let problems = ["not refused: a door: 'open'", "not so: a lock"];
     check(case("", "", ""), ZERO, stdout, &problems);
@@ -59,6 +59,6 @@ fn a_hole_is_a_problem_unless_it_is_noted() {
 }
 
 #[test]
-fn a_note_about_a_hole_that_is_closed_is_a_problem() {
+fn an_outdated_note_about_an_unrefused_action_is_a_problem() {
     check(NOTED, ZERO, "held a door: EPERM\n", &["noted as a hole and refused: a door"]);
 }

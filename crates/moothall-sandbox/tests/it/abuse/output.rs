@@ -78,7 +78,7 @@ pub(crate) const CASES: &[Case] = &[
             .map(|output| output.text.matches("\"from_guest\": \"ended\"").count());
         match lies {
             [1, 1] => seen.tried(17),
-            other => Err(format!("the words came back {other:?} times; {}", seen.last_words())),
+            other => Err(format!("the words came back {other:?} times; {}", seen.output_tail())),
         }
     }),
     case(

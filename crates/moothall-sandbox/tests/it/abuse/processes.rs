@@ -31,7 +31,7 @@ pub(crate) const CASES: &[Case] = &[
     .check(|seen| {
         let text = &seen.execution.stdout.text;
         if !text.contains("the program is done") {
-            return Err(seen.last_words());
+            return Err(seen.output_tail());
         }
         // It is killed in the middle, so the file size is random, but always a whole number of
         // writes.

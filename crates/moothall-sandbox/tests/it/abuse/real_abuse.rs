@@ -118,7 +118,7 @@ async fn neighbours(engine: EngineName) {
         let (executed, left) = executed.unwrap();
         let LeaseOutcome { execution, files, .. } = executed;
         let seen = Seen { engine, execution: &execution, files: &files };
-        assert_eq!(PROGRAM.problems(&seen), Vec::<String>::new(), "{}", seen.last_words());
+        assert_eq!(PROGRAM.problems(&seen), Vec::<String>::new(), "{}", seen.output_tail());
         seen.tried(tried).unwrap();
         assert_eq!(left, Vec::<String>::new());
     }
@@ -160,7 +160,7 @@ impl World {
             version: found.version().to_owned(),
             class: found.class(),
             self_tests: Vec::new(),
-            held_by: found.holds(),
+            held_by: found.enforced_limits(),
             start_ms: 0,
             run_ms: 0,
         };
@@ -195,7 +195,7 @@ impl World {
                 println!("{}: {}", case.name, execution.exit);
                 let mut problems = case.problems(&seen);
                 if !problems.is_empty() {
-                    problems.push(seen.last_words());
+                    problems.push(seen.output_tail());
                 }
                 let told = [execution.stdout.text.as_bytes(), execution.stderr.text.as_bytes()]
                     .into_iter()

@@ -10,7 +10,7 @@ use super::case::{Case, ENGINES, End, Reach};
 const WRITE: &str = "MOOTHALL_WRITE_DOCS";
 
 #[test]
-fn the_page_about_abuse_says_what_is_tested() {
+fn the_sandbox_tests_page_is_up_to_date() {
     let page =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/operations/sandbox-tests.md");
     let made = make();

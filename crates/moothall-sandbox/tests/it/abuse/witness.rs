@@ -204,7 +204,7 @@ fn own_addresses() -> Vec<Ipv4Addr> {
 }
 
 #[test]
-fn a_visitor_is_noticed() {
+fn the_abuse_witness_detects_any_access() {
     use std::io::Write as _;
 
     let witness = Witness::new();

@@ -14,7 +14,7 @@ use moothall_core::Sha256Hex;
 use moothall_sandbox::{ProcessId, SandboxHost};
 use rustix::fs::inotify;
 
-use super::{DYING, reap, victim};
+use super::{EXIT_TIMEOUT, reap, victim};
 
 /// Allowed growth of memory in anonymous files. A template takes twice as much.
 const TOLERANCE: u64 = 48 << 20;
@@ -74,7 +74,7 @@ impl Before {
             reaped += reap(folder);
             let mut left = self.leftovers(folder);
             while !left.is_empty() {
-                assert!(began.elapsed() < DYING, "left behind: {left:#?}");
+                assert!(began.elapsed() < EXIT_TIMEOUT, "left behind: {left:#?}");
                 std::thread::sleep(Duration::from_millis(100));
                 // A child that is being forked holds its parent's lock for a moment.
                 reaped += reap(folder);

@@ -101,7 +101,7 @@ async fn sandboxes(host: &SandboxHost, name: EngineName) -> SandboxRunner {
         version: engine.version().to_owned(),
         class: engine.class(),
         self_tests: Vec::new(),
-        held_by: engine.holds(),
+        held_by: engine.enforced_limits(),
         start_ms: 0,
         run_ms: 0,
     };

@@ -122,8 +122,8 @@ pub(crate) async fn wait_until(mut is_so: impl FnMut() -> bool, what: impl Fn() 
 
 pub(crate) async fn is_cleaned_up_by_the_reaper(world: World) {
     let spec = SandboxSpec { image: "python".to_owned(), limits: SandboxLimits::default() };
-    let vessel = world.engine.start(&spec, &world.labels()).await.unwrap();
-    let name = vessel.end.name().to_owned();
+    let sandbox = world.engine.start(&spec, &world.labels()).await.unwrap();
+    let name = sandbox.end.name().to_owned();
     let pids = processes(&name);
     assert!(!pids.is_empty());
     // A killed process only releases its owner lock; here that is done manually.
@@ -140,7 +140,7 @@ pub(crate) async fn is_cleaned_up_by_the_reaper(world: World) {
         let state = fs_err::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         assert!(state.is_empty() || state.contains(") Z "), "{state}");
     }
-    vessel.end.finish().await;
+    sandbox.end.finish().await;
 }
 
 pub(crate) async fn leaves_nothing_behind_when_its_owner_is_killed(world: World) {

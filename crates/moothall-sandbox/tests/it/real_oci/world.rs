@@ -42,7 +42,7 @@ impl World {
             version: engine.version().to_owned(),
             class: engine.class(),
             self_tests: Vec::new(),
-            held_by: engine.holds(),
+            held_by: engine.enforced_limits(),
             start_ms: 0,
             run_ms: 0,
         };

@@ -66,7 +66,7 @@ fn in_words(needs: RoutePermission) -> String {
 }
 
 #[test]
-fn every_address_has_a_row_that_says_what_it_needs() {
+fn every_route_has_a_row_in_the_permission_table() {
     let there: Vec<(String, &str, String)> = routes()
         .into_iter()
         .map(|route| (route.method.to_string(), route.path, in_words(route.needs)))
@@ -133,7 +133,7 @@ fn signed(request: RequestBuilder, credential: &Option<Credential>) -> RequestBu
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_role_hears_at_every_address_what_the_table_says_about_own_and_foreign_things() {
+async fn every_role_gets_the_documented_response_on_every_route() {
     let place = Place::new(AccessMode::Credentials).await;
     let credentials = credentials(&place).await;
     let mut tried = 0;
@@ -185,7 +185,7 @@ async fn every_role_hears_at_every_address_what_the_table_says_about_own_and_for
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_foreign_is_answered_letter_for_letter_as_what_does_not_exist() {
+async fn a_run_of_another_team_is_answered_exactly_like_a_missing_one() {
     let place = Place::new(AccessMode::Credentials).await;
     let (_, admin) = place.token("local", "admin").await;
     let admin = Some(admin);

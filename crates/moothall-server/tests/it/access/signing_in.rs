@@ -35,7 +35,7 @@ async fn browser(place: &Place) -> (String, String) {
 }
 
 #[tokio::test]
-async fn link_signs_in_once_and_its_code_stays_in_no_address() {
+async fn a_login_link_works_once_and_its_code_stays_in_no_url() {
     let place = Place::new(AccessMode::Credentials).await;
     let link = link(&place).await;
     let opened = place.client.get(&link).send().await.unwrap();
@@ -58,7 +58,7 @@ async fn link_signs_in_once_and_its_code_stays_in_no_address() {
 }
 
 #[tokio::test]
-async fn token_that_is_entered_gives_a_session_that_ends_with_it() {
+async fn a_session_created_with_a_token_ends_with_the_token() {
     let place = Place::new(AccessMode::Credentials).await;
     let (id, token) = place.token("south", "read").await;
     let enter = async |text: &str| {
@@ -81,7 +81,7 @@ async fn token_that_is_entered_gives_a_session_that_ends_with_it() {
 /// Regression: an administrator's token limited to one day and one dollar could create tokens
 /// without limits for a year.
 #[tokio::test]
-async fn token_makes_tokens_that_may_do_at_most_what_it_may() {
+async fn a_token_can_create_only_tokens_with_at_most_its_permissions() {
     let place = Place::new(AccessMode::Credentials).await;
     let limits = CredentialLimits {
         runs_at_once: Some(1),
@@ -112,7 +112,7 @@ async fn token_makes_tokens_that_may_do_at_most_what_it_may() {
 }
 
 #[tokio::test]
-async fn page_that_changes_something_with_a_cookie_says_its_word() {
+async fn a_change_with_a_session_cookie_needs_the_csrf_token() {
     let place = Place::new(AccessMode::Credentials).await;
     let (cookie, word) = browser(&place).await;
     let tokens = || place.post("/api/tokens").header("cookie", &cookie);
@@ -131,7 +131,7 @@ async fn page_that_changes_something_with_a_cookie_says_its_word() {
 }
 
 #[tokio::test]
-async fn page_of_another_site_reaches_nothing_even_with_the_cookie() {
+async fn requests_from_other_sites_are_refused_even_with_the_cookie() {
     let place = Place::new(AccessMode::Credentials).await;
     let (cookie, word) = browser(&place).await;
     let with = |name: &'static str, value: &str| {
@@ -165,7 +165,7 @@ async fn page_of_another_site_reaches_nothing_even_with_the_cookie() {
 }
 
 #[tokio::test]
-async fn person_whose_form_is_refused_sees_a_page() {
+async fn a_refused_sign_in_form_shows_an_html_page() {
     let place = Place::new(AccessMode::Credentials).await;
     for (name, value, status, text) in [
         ("origin", "null", 403, "came from a page of another site"),
@@ -181,7 +181,7 @@ async fn person_whose_form_is_refused_sees_a_page() {
 }
 
 #[tokio::test]
-async fn credentials_that_are_not_quite_one_are_none() {
+async fn malformed_credentials_are_refused() {
     let place = Place::new(AccessMode::Credentials).await;
     let (_, token) = place.token("local", "read").await;
     let token = token.reveal();
@@ -211,7 +211,7 @@ async fn credentials_that_are_not_quite_one_are_none() {
 }
 
 #[tokio::test]
-async fn requests_beyond_the_pace_of_a_token_wait_and_others_do_not() {
+async fn requests_beyond_the_rate_limit_of_a_token_are_refused() {
     let place = Place::new(AccessMode::Credentials).await;
     let three = CredentialLimits { requests_a_minute: Some(3), ..CredentialLimits::default() };
     let (_, slow) = place.limited_token("local", "read", None, three).await;
@@ -231,7 +231,7 @@ async fn requests_beyond_the_pace_of_a_token_wait_and_others_do_not() {
 }
 
 #[tokio::test]
-async fn server_that_admits_everyone_still_keeps_other_sites_out() {
+async fn a_server_without_authentication_still_refuses_other_sites() {
     let place = Place::new(AccessMode::Everyone).await;
     assert_eq!(place.get("/api/runs").send().await.unwrap().status(), 200);
     let evil = place.get("/api/runs").header("origin", "http://evil.example");
@@ -242,7 +242,7 @@ async fn server_that_admits_everyone_still_keeps_other_sites_out() {
 }
 
 #[tokio::test]
-async fn hostile_words_come_back_as_data_and_are_not_kept_where_they_could_act() {
+async fn hostile_text_is_returned_as_data_and_refused_in_labels() {
     let place = Place::new(AccessMode::Everyone).await;
     for hostile in [
         "\u{1b}]0;owned\u{7}",
@@ -273,7 +273,7 @@ async fn hostile_words_come_back_as_data_and_are_not_kept_where_they_could_act()
 /// Regression: the CSRF token was derived from the cookie, which browsers also send to other
 /// servers on the same machine.
 #[tokio::test]
-async fn page_word_does_not_follow_from_the_cookie() {
+async fn the_csrf_token_cannot_be_derived_from_the_cookie() {
     let place = Place::new(AccessMode::Credentials).await;
     let (cookie, word) = browser(&place).await;
     let (_, secret) = cookie.split_once('=').unwrap();

@@ -36,7 +36,7 @@ async fn collector() -> (String, Got) {
 }
 
 #[tokio::test]
-async fn call_to_a_model_is_in_the_trace_of_the_browser_that_caused_it_and_words_are_not() {
+async fn model_calls_are_in_the_trace_of_their_request_without_any_text() {
     let (address, got) = collector().await;
     let (spans, exporter) = exporter(&address).unwrap();
     // The test runs on one thread, so this subscriber receives all spans.
@@ -80,7 +80,7 @@ async fn call_to_a_model_is_in_the_trace_of_the_browser_that_caused_it_and_words
 }
 
 #[tokio::test]
-async fn numbers_are_counted_by_route_and_model_and_nobody_outside_makes_labels() {
+async fn metrics_are_labelled_by_route_and_model_and_never_by_user_input() {
     let place = Place::new(AccessMode::Everyone).await;
     let spans = SpanLayer::counting(Arc::clone(&place.metrics));
     let _listening = tracing::subscriber::set_default(tracing_subscriber::registry().with(spans));

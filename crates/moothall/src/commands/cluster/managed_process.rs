@@ -21,19 +21,19 @@ use tokio::time::{Instant, sleep};
 use crate::error::CliError;
 
 /// Polling interval.
-pub(crate) const LOOK: Duration = Duration::from_millis(50);
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How long child processes of a killed process may keep its lock.
-const UNTIL_FREE: Duration = Duration::from_secs(10);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long a killed process may take to exit.
-const UNTIL_GONE: Duration = Duration::from_secs(10);
+const KILL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Bytes of the log's end that are shown in errors.
-const LAST_WORDS: u64 = 2_000;
+const LOG_TAIL_BYTES: u64 = 2_000;
 
 /// Ignores SIGHUP, writes the PID to standard input (the lock file) and executes the program.
-const BECOME: &str = r#"trap "" HUP && echo "$$" >&0 && exec "$@""#;
+const START_SCRIPT: &str = r#"trap "" HUP && echo "$$" >&0 && exec "$@""#;
 
 #[derive(Debug, Clone)]
 pub(crate) struct ClusterProcess {
@@ -61,11 +61,11 @@ impl ClusterProcess {
         if flock(&file, FlockOperation::NonBlockingLockShared) != Err(Errno::WOULDBLOCK) {
             return None;
         }
-        self.written_pid().filter(|pid| test_kill_process(*pid) != Err(Errno::SRCH))
+        self.recorded_pid().filter(|pid| test_kill_process(*pid) != Err(Errno::SRCH))
     }
 
     /// The PID of the last start.
-    fn written_pid(&self) -> Option<Pid> {
+    fn recorded_pid(&self) -> Option<Pid> {
         let pid = fs_err::read_to_string(self.lock()).ok()?.trim().parse().ok()?;
         Pid::from_raw(pid)
     }
@@ -79,34 +79,34 @@ impl ClusterProcess {
         &self,
         program: &Path,
         arguments: impl IntoIterator<Item: AsRef<OsStr>>,
-        more: impl FnOnce(&mut Command),
+        configure: impl FnOnce(&mut Command),
     ) -> Result<(), CliError> {
         let failed = |error: std::io::Error| {
             CliError::failed(format!("cannot start {}", self.name)).with_source(error)
         };
-        let lock = self.locked().await?;
-        self.until_reaped().await;
+        let lock = self.acquire_lock().await?;
+        self.wait_until_reaped().await;
         lock.set_len(0).map_err(failed)?;
-        let log = own_file().append(true).open(self.log()).map_err(failed)?;
+        let log = private_file().append(true).open(self.log()).map_err(failed)?;
         let errors = log.try_clone().map_err(failed)?;
         let mut command = Command::new("sh");
-        command.args(["-c", BECOME, "sh"]).arg(program).args(arguments).process_group(0);
+        command.args(["-c", START_SCRIPT, "sh"]).arg(program).args(arguments).process_group(0);
         command.stdin(Stdio::from(lock)).stdout(log).stderr(errors);
-        more(&mut command);
+        configure(&mut command);
         // Not waited for: init adopts it when this process exits.
         command.spawn().map(drop).map_err(failed)
     }
 
-    async fn locked(&self) -> Result<File, CliError> {
+    async fn acquire_lock(&self) -> Result<File, CliError> {
         let failed = |error: std::io::Error| {
             CliError::failed(format!("cannot start {}", self.name)).with_source(error)
         };
-        let file = own_file().read(true).write(true).open(self.lock()).map_err(failed)?;
-        let until = Instant::now() + UNTIL_FREE;
+        let file = private_file().read(true).write(true).open(self.lock()).map_err(failed)?;
+        let deadline = Instant::now() + LOCK_TIMEOUT;
         loop {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(file),
-                Err(Errno::WOULDBLOCK) if Instant::now() < until => sleep(LOOK).await,
+                Err(Errno::WOULDBLOCK) if Instant::now() < deadline => sleep(POLL_INTERVAL).await,
                 Err(error) => {
                     return Err(failed(error.into()).with_hint(
                         "one of its child processes is still running; try again later",
@@ -118,29 +118,33 @@ impl ClusterProcess {
 
     /// A killed process keeps its PID until init reaps it, and PostgreSQL refuses to start while
     /// that PID exists. Another process may have reused the PID, so the wait is bounded.
-    async fn until_reaped(&self) {
-        let Some(before) = self.written_pid() else { return };
-        let until = Instant::now() + UNTIL_GONE;
-        while test_kill_process(before).is_ok() && Instant::now() < until {
-            sleep(LOOK).await;
+    async fn wait_until_reaped(&self) {
+        let Some(before) = self.recorded_pid() else { return };
+        let deadline = Instant::now() + KILL_TIMEOUT;
+        while test_kill_process(before).is_ok() && Instant::now() < deadline {
+            sleep(POLL_INTERVAL).await;
         }
     }
 
     /// Sends the signal, waits, then kills. Returns whether a process was running.
-    pub(crate) async fn stop(&self, ask: Signal, patience: Duration) -> Result<bool, CliError> {
-        for (signal, patience) in [(ask, patience), (Signal::KILL, UNTIL_GONE)] {
-            let Some(pid) = self.pid() else { return Ok(signal != ask) };
+    pub(crate) async fn stop(
+        &self,
+        stop_signal: Signal,
+        timeout: Duration,
+    ) -> Result<bool, CliError> {
+        for (signal, timeout) in [(stop_signal, timeout), (Signal::KILL, KILL_TIMEOUT)] {
+            let Some(pid) = self.pid() else { return Ok(signal != stop_signal) };
             match kill_process(pid, signal) {
                 Ok(()) | Err(Errno::SRCH) => {}
                 Err(error) => {
-                    let words = format!("cannot stop {} (process {pid})", self.name);
+                    let message = format!("cannot stop {} (process {pid})", self.name);
                     let error = std::io::Error::from(error);
-                    return Err(CliError::failed(words).with_source(error));
+                    return Err(CliError::failed(message).with_source(error));
                 }
             }
-            let until = Instant::now() + patience;
-            while self.is_alive() && Instant::now() < until {
-                sleep(LOOK).await;
+            let deadline = Instant::now() + timeout;
+            while self.is_alive() && Instant::now() < deadline {
+                sleep(POLL_INTERVAL).await;
             }
             if !self.is_alive() {
                 return Ok(true);
@@ -150,41 +154,41 @@ impl ClusterProcess {
     }
 
     /// Waits until the process is healthy. If it exits first, the error shows the end of its log.
-    pub(crate) async fn until_well(
+    pub(crate) async fn wait_until_healthy(
         &self,
-        patience: Duration,
-        mut is_well: impl AsyncFnMut() -> bool,
+        timeout: Duration,
+        mut is_healthy: impl AsyncFnMut() -> bool,
     ) -> Result<(), CliError> {
-        let until = Instant::now() + patience;
+        let deadline = Instant::now() + timeout;
         // The PID is written shortly after the start.
         let mut seen_alive = false;
-        while Instant::now() < until {
+        while Instant::now() < deadline {
             let is_alive = self.is_alive();
             if seen_alive && !is_alive {
                 break;
             }
             seen_alive |= is_alive;
-            if is_alive && is_well().await {
+            if is_alive && is_healthy().await {
                 return Ok(());
             }
-            sleep(LOOK).await;
+            sleep(POLL_INTERVAL).await;
         }
-        let words = match self.is_alive() {
-            true => format!("{} is not healthy after {} seconds", self.name, patience.as_secs()),
+        let message = match self.is_alive() {
+            true => format!("{} is not healthy after {} seconds", self.name, timeout.as_secs()),
             false => format!("{} exited unexpectedly", self.name),
         };
-        Err(CliError::failed(words).with_hint(format!(
+        Err(CliError::failed(message).with_hint(format!(
             "the log is {}; it ends with\n{}",
             self.log().display(),
-            self.last_words()
+            self.log_tail()
         )))
     }
 
-    fn last_words(&self) -> String {
+    fn log_tail(&self) -> String {
         let read = || -> std::io::Result<Vec<u8>> {
             let mut log = fs_err::File::open(self.log())?;
             let length = log.metadata()?.len();
-            log.seek(SeekFrom::Start(length.saturating_sub(LAST_WORDS)))?;
+            log.seek(SeekFrom::Start(length.saturating_sub(LOG_TAIL_BYTES)))?;
             let mut end = Vec::new();
             log.read_to_end(&mut end)?;
             Ok(end)
@@ -194,7 +198,7 @@ impl ClusterProcess {
 }
 
 /// Options for a file that only its owner can read.
-fn own_file() -> std::fs::OpenOptions {
+fn private_file() -> std::fs::OpenOptions {
     let mut options = std::fs::OpenOptions::new();
     options.create(true).mode(0o600);
     options

@@ -14,7 +14,7 @@ use crate::error::CliError;
 pub(crate) const FILE_NAME: &str = "cluster.json";
 
 /// Maximum number of workers of one build.
-pub(crate) const MOST_WORKERS: u16 = 64;
+pub(crate) const MAX_WORKERS: u16 = 64;
 
 /// Format version of the file.
 const SCHEMA: u32 = 1;
@@ -107,21 +107,21 @@ impl ClusterPlan {
     /// Makes the workers of this build take new runs, at an address that no other build has used,
     /// because Restate identifies a build by its address. Drops the sets of other builds that have
     /// no live workers.
-    pub(crate) fn take_build(
+    pub(crate) fn activate_build(
         &mut self,
         folder: &Path,
         build: &str,
         count: Option<u16>,
     ) -> Result<(), CliError> {
-        let usual = self.workers.last().map_or(2, |set| set.count);
+        let default_count = self.workers.last().map_or(2, |set| set.count);
         let set = match self.workers.iter().position(|set| set.build == build) {
             Some(at) => self.workers.remove(at),
             None => {
                 let port = free_ports(1)?.first().copied().unwrap_or_default();
-                WorkerSet { build: build.to_owned(), port, count: usual }
+                WorkerSet { build: build.to_owned(), port, count: default_count }
             }
         };
-        self.workers.retain(|set| set.parts(folder).iter().any(ClusterProcess::is_alive));
+        self.workers.retain(|set| set.processes(folder).iter().any(ClusterProcess::is_alive));
         self.workers.push(WorkerSet { count: count.unwrap_or(set.count), ..set });
         Ok(())
     }
@@ -164,17 +164,17 @@ impl WorkerSet {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    pub(crate) fn parts(&self, folder: &Path) -> Vec<ClusterProcess> {
-        (1..=self.count).map(|number| self.part(folder, number)).collect()
+    pub(crate) fn processes(&self, folder: &Path) -> Vec<ClusterProcess> {
+        (1..=self.count).map(|number| self.process(folder, number)).collect()
     }
 
     /// Workers beyond the configured count, which must be stopped.
-    pub(crate) fn further(&self, folder: &Path) -> Vec<ClusterProcess> {
-        let further = (self.count + 1)..=MOST_WORKERS;
-        further.map(|number| self.part(folder, number)).collect()
+    pub(crate) fn excess_processes(&self, folder: &Path) -> Vec<ClusterProcess> {
+        let excess = (self.count + 1)..=MAX_WORKERS;
+        excess.map(|number| self.process(folder, number)).collect()
     }
 
-    fn part(&self, folder: &Path, number: u16) -> ClusterProcess {
+    fn process(&self, folder: &Path, number: u16) -> ClusterProcess {
         ClusterProcess::new(folder, format!("worker-{}-{number}", self.build))
     }
 }

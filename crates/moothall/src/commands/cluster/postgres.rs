@@ -9,16 +9,16 @@ use moothall_core::Sha256Hex;
 
 use super::managed_process::ClusterProcess;
 use super::plan;
-use super::restate::refuse_taken;
+use super::restate::ensure_port_free;
 use crate::error::CliError;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Accounts for PostgreSQL when moothall runs as root, because PostgreSQL refuses to run as root.
 const ACCOUNTS: [&str; 2] = ["postgres", "nobody"];
 
 /// Used as root if the PostgreSQL account cannot enter the cluster's directory.
-const OF_ROOT: &str = "/var/lib";
+const ROOT_DATA_PARENT: &str = "/var/lib";
 
 const DATA: &str = "data";
 
@@ -63,11 +63,11 @@ impl PostgresFiles {
             })?;
         let name = Sha256Hex::of(cluster.as_os_str().as_encoded_bytes()).to_string();
         let name = name.get(..12).unwrap_or_default();
-        let elsewhere = Path::new(OF_ROOT).join(format!("moothall-cluster-{name}"));
+        let fallback_dir = Path::new(ROOT_DATA_PARENT).join(format!("moothall-cluster-{name}"));
         // An existing database stays where it is.
-        let folder = match (folder.join(DATA).exists(), elsewhere.join(DATA).exists()) {
-            (false, true) => elsewhere,
-            (false, false) if !account.may_enter(cluster) => elsewhere,
+        let folder = match (folder.join(DATA).exists(), fallback_dir.join(DATA).exists()) {
+            (false, true) => fallback_dir,
+            (false, false) if !account.can_enter(cluster) => fallback_dir,
             _ => folder,
         };
         Ok(Self { folder, account: Some(account) })
@@ -77,7 +77,7 @@ impl PostgresFiles {
         self.folder.join(DATA)
     }
 
-    fn give_away(&self, path: &Path) -> std::io::Result<()> {
+    fn set_owner(&self, path: &Path) -> std::io::Result<()> {
         match self.account {
             Some(PostgresAccount { user, group }) => {
                 fs_err::os::unix::fs::chown(path, Some(user), Some(group))
@@ -90,20 +90,20 @@ impl PostgresFiles {
 impl PostgresAccount {
     fn find(name: &str) -> Option<Self> {
         let id = |of: &str| -> Option<u32> {
-            let told = Command::new("id").args([of, name]).stderr(Stdio::null()).output().ok()?;
-            String::from_utf8(told.stdout).ok()?.trim().parse().ok()
+            let output = Command::new("id").args([of, name]).stderr(Stdio::null()).output().ok()?;
+            String::from_utf8(output.stdout).ok()?.trim().parse().ok()
         };
         Some(Self { user: id("-u")?, group: id("-g")? })
     }
 
-    fn may_enter(self, folder: &Path) -> bool {
+    fn can_enter(self, folder: &Path) -> bool {
         let mut test = Command::new("test");
-        self.take(test.arg("-x").arg(folder).stdin(Stdio::null()));
+        self.apply_to(test.arg("-x").arg(folder).stdin(Stdio::null()));
         test.status().is_ok_and(|status| status.success())
     }
 
     /// Setting the uid as root also drops the supplementary groups.
-    fn take(self, command: &mut Command) {
+    fn apply_to(self, command: &mut Command) {
         command.uid(self.user).gid(self.group);
     }
 }
@@ -124,9 +124,9 @@ impl<'a> PostgresServer<'a> {
             return Ok(());
         }
         if !self.files.data().exists() {
-            self.make()?;
+            self.initialize()?;
         }
-        refuse_taken(self.database.port)?;
+        ensure_port_free(self.database.port)?;
         let (data, port) = (self.files.data(), self.database.port);
         let arguments = [
             "-D".into(),
@@ -137,26 +137,26 @@ impl<'a> PostgresServer<'a> {
             format!("-cport={port}").into(),
         ];
         let program = self.programs.join("postgres");
-        self.part.start(&program, arguments, |command| self.alone(command)).await
+        self.part.start(&program, arguments, |command| self.isolate_command(command)).await
     }
 
     /// Creates the data directory under another name and renames it, so that an interrupted
     /// `initdb` is never mistaken for a complete one.
-    fn make(&self) -> Result<(), CliError> {
+    fn initialize(&self) -> Result<(), CliError> {
         let failed =
-            |words: String| CliError::failed("cannot create the database").with_hint(words);
+            |message: String| CliError::failed("cannot create the database").with_hint(message);
         let folder = &self.files.folder;
-        let unmade = |error: std::io::Error| failed(error.to_string());
-        fs_err::create_dir_all(folder).map_err(unmade)?;
-        for left in fs_err::read_dir(folder).map_err(unmade)? {
+        let io_failed = |error: std::io::Error| failed(error.to_string());
+        fs_err::create_dir_all(folder).map_err(io_failed)?;
+        for left in fs_err::read_dir(folder).map_err(io_failed)? {
             // Left over from an interrupted start.
-            let _ = fs_err::remove_dir_all(left.map_err(unmade)?.path());
+            let _ = fs_err::remove_dir_all(left.map_err(io_failed)?.path());
         }
         plan::write_private(folder, PASSWORD, self.database.password.as_bytes())?;
         let (new, password) =
             (folder.join(format!("new-{}", std::process::id())), folder.join(PASSWORD));
         for path in [folder, &password] {
-            self.files.give_away(path).map_err(unmade)?;
+            self.files.set_owner(path).map_err(io_failed)?;
         }
         let mut initdb = Command::new(self.programs.join("initdb"));
         initdb.arg("--pgdata").arg(&new).arg("--pwfile").arg(&password).args([
@@ -165,47 +165,47 @@ impl<'a> PostgresServer<'a> {
             "--encoding=UTF8",
             "--locale=C.UTF-8",
         ]);
-        self.alone(&mut initdb);
-        let made = said(&mut initdb).map_err(failed);
-        fs_err::remove_file(password).map_err(unmade)?;
-        made?;
-        fs_err::rename(&new, self.files.data()).map_err(unmade)
+        self.isolate_command(&mut initdb);
+        let initdb_result = run_command(&mut initdb).map_err(failed);
+        fs_err::remove_file(password).map_err(io_failed)?;
+        initdb_result?;
+        fs_err::rename(&new, self.files.data()).map_err(io_failed)
     }
 
     /// Waits until the server accepts connections and creates the database in it.
-    pub(crate) async fn until_well(&self) -> Result<(), CliError> {
-        self.part.until_well(PATIENCE, async || self.is_well()).await?;
+    pub(crate) async fn wait_until_healthy(&self) -> Result<(), CliError> {
+        self.part.wait_until_healthy(START_TIMEOUT, async || self.is_healthy()).await?;
         let failed =
-            |words: String| CliError::failed("cannot create the database").with_hint(words);
-        let there = "SELECT 1 FROM pg_database WHERE datname = 'moothall'";
-        let mut look = self.client("psql");
-        look.args(["-qAt", "--dbname=postgres", "--command", there]);
-        if said(&mut look).map_err(failed)?.trim().is_empty() {
-            said(self.client("createdb").arg("moothall")).map_err(failed)?;
+            |message: String| CliError::failed("cannot create the database").with_hint(message);
+        let exists_query = "SELECT 1 FROM pg_database WHERE datname = 'moothall'";
+        let mut psql = self.client("psql");
+        psql.args(["-qAt", "--dbname=postgres", "--command", exists_query]);
+        if run_command(&mut psql).map_err(failed)?.trim().is_empty() {
+            run_command(self.client("createdb").arg("moothall")).map_err(failed)?;
         }
         Ok(())
     }
 
-    pub(crate) fn is_well(&self) -> bool {
-        said(self.client("pg_isready").arg("--dbname=postgres")).is_ok()
+    pub(crate) fn is_healthy(&self) -> bool {
+        run_command(self.client("pg_isready").arg("--dbname=postgres")).is_ok()
     }
 
     fn client(&self, program: &str) -> Command {
         let mut command = Command::new(self.programs.join(program));
         let port = self.database.port;
         command.args(["--host=127.0.0.1", "--username=moothall", &format!("--port={port}")]);
-        self.alone(&mut command);
+        self.isolate_command(&mut command);
         command.env("PGPASSWORD", &self.database.password);
         command
     }
 
     /// Runs a command as the PostgreSQL account, in a directory that it can access, without the
     /// user's `PG*` variables.
-    fn alone(&self, command: &mut Command) {
+    fn isolate_command(&self, command: &mut Command) {
         let path = std::env::var_os("PATH").unwrap_or_default();
         command.current_dir("/").env_clear().env("PATH", path);
         if let Some(account) = self.files.account {
-            account.take(command);
+            account.apply_to(command);
         }
     }
 }
@@ -215,7 +215,7 @@ pub(crate) fn part(cluster: &Path) -> ClusterProcess {
 }
 
 /// Standard output of a command, or its standard error if it fails.
-fn said(command: &mut Command) -> Result<String, String> {
+fn run_command(command: &mut Command) -> Result<String, String> {
     let output = command.stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
     match output.status.success() {
         true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),

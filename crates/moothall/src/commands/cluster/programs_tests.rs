@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn containers_have_the_restate_that_is_installed_elsewhere() {
+fn the_compose_file_uses_the_installed_restate_version() {
     let version = RESTATE.lines().find_map(|line| line.strip_prefix("version=")).unwrap();
     let version = version.split(' ').next().unwrap();
     let compose = include_str!("../../../../../deploy/compose.yaml");

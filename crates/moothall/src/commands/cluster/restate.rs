@@ -14,10 +14,10 @@ use crate::error::CliError;
 const SETTINGS: &str = include_str!("../../../../../deploy/restate/restate.env");
 
 /// Nodes respond after one or two seconds; leader election takes about ten.
-const PATIENCE: Duration = Duration::from_secs(120);
+const START_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Process of a node, counted from 1.
-pub(crate) fn part(folder: &Path, number: usize) -> ClusterProcess {
+pub(crate) fn node_process(folder: &Path, number: usize) -> ClusterProcess {
     ClusterProcess::new(folder, format!("restate-{number}"))
 }
 
@@ -28,12 +28,12 @@ pub(crate) async fn start(
     plan: &ClusterPlan,
 ) -> Result<(), CliError> {
     for (index, node) in plan.nodes.iter().enumerate() {
-        let part = part(folder, index + 1);
+        let part = node_process(folder, index + 1);
         if part.is_alive() {
             continue;
         }
         for port in [node.node, node.ingress, node.admin] {
-            refuse_taken(port)?;
+            ensure_port_free(port)?;
         }
         let settings = settings(folder, plan, index + 1, node);
         part.start(&programs.join("restate-server"), ["--no-logo"], |command| {
@@ -55,8 +55,8 @@ fn settings(
     number: usize,
     node: &RestateNode,
 ) -> Vec<(String, String)> {
-    let usual = SETTINGS.lines().filter(|line| !line.starts_with('#'));
-    let mut settings: Vec<(String, String)> = usual
+    let shared = SETTINGS.lines().filter(|line| !line.starts_with('#'));
+    let mut settings: Vec<(String, String)> = shared
         .filter_map(|line| line.split_once('='))
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect();
@@ -84,24 +84,26 @@ fn settings(
 }
 
 /// Waits until every node is healthy.
-pub(crate) async fn until_well(folder: &Path, plan: &ClusterPlan) -> Result<(), CliError> {
+pub(crate) async fn wait_until_healthy(folder: &Path, plan: &ClusterPlan) -> Result<(), CliError> {
     for (index, node) in plan.nodes.iter().enumerate() {
-        part(folder, index + 1).until_well(PATIENCE, async || is_well(node).await).await?;
+        node_process(folder, index + 1)
+            .wait_until_healthy(START_TIMEOUT, async || is_healthy(node).await)
+            .await?;
     }
     Ok(())
 }
 
 /// Whether a node accepts requests and knows a leader for each partition.
-pub(crate) async fn is_well(node: &RestateNode) -> bool {
-    let asked = async {
+pub(crate) async fn is_healthy(node: &RestateNode) -> bool {
+    let probe = async {
         RestateIngress::new(&node.ingress_url())?.health().await?;
         RestateAdmin::new(&node.admin_url())?.ready().await
     };
-    asked.await.is_ok()
+    probe.await.is_ok()
 }
 
 /// Another program may have taken a port since it was chosen.
-pub(crate) fn refuse_taken(port: u16) -> Result<(), CliError> {
+pub(crate) fn ensure_port_free(port: u16) -> Result<(), CliError> {
     match TcpListener::bind(("127.0.0.1", port)) {
         Ok(_) => Ok(()),
         Err(error) => Err(CliError::failed(format!(

@@ -68,8 +68,8 @@ fn parse(name: &str, text: &str) -> Result<Committee, Vec<ConfigProblem>> {
         None => name.to_owned(),
     };
     let broken = |error: &toml::de::Error| {
-        let words = error.message().lines().next().unwrap_or("invalid TOML");
-        ConfigProblem::new(format!("{}: {words}", place(error.span().map(|span| span.start))))
+        let detail = error.message().lines().next().unwrap_or("invalid TOML");
+        ConfigProblem::new(format!("{}: {detail}", place(error.span().map(|span| span.start))))
     };
     let table = DeTable::parse(text).map_err(|error| vec![broken(&error)])?;
     let mut problems = Vec::new();
@@ -169,16 +169,16 @@ pub(crate) fn render(committee: &Committee) -> String {
 struct CommitteeWriter<'a>(&'a mut String);
 
 impl CommitteeWriter<'_> {
-    fn note(&mut self, words: &str) {
-        let _ = writeln!(self.0, "\n# {words}");
+    fn note(&mut self, comment: &str) {
+        let _ = writeln!(self.0, "\n# {comment}");
     }
 
-    fn note_on(&mut self, words: &str) {
-        let _ = writeln!(self.0, "# {words}");
+    fn note_on(&mut self, comment: &str) {
+        let _ = writeln!(self.0, "# {comment}");
     }
 
-    fn section(&mut self, words: &str) {
-        let _ = writeln!(self.0, "\n\n# {words}");
+    fn section(&mut self, comment: &str) {
+        let _ = writeln!(self.0, "\n\n# {comment}");
     }
 
     fn number(&mut self, key: &str, number: u32) {

@@ -16,7 +16,7 @@ fn problems(change: impl Fn(&str) -> String) -> Vec<String> {
 }
 
 #[test]
-fn written_committee_reads_back_as_it_was() {
+fn a_committee_file_round_trips() {
     assert_eq!(parse("c.toml", &render(&board())), Ok(board()));
     let mut odd = board();
     odd.title = "quotes \" and ''' and \"\"\" and \\".to_owned();
@@ -26,12 +26,12 @@ fn written_committee_reads_back_as_it_was() {
 }
 
 #[test]
-fn board_is_written_with_its_comments() {
+fn the_built_in_board_is_rendered_with_comments() {
     assert_snapshot!(render(&board()));
 }
 
 #[test]
-fn unknown_keys_are_told_with_line_and_nearest_name() {
+fn unknown_committee_keys_are_reported_with_line_and_suggestion() {
     let said = problems(|text| {
         text.replacen("rounds = 10", "round = 10", 1)
             .replacen("[critic]\nid", "[critic]\nmood = \"grim\"\nid", 1)
@@ -41,7 +41,7 @@ fn unknown_keys_are_told_with_line_and_nearest_name() {
 }
 
 #[test]
-fn what_is_missing_wrong_or_cannot_sit_is_told() {
+fn invalid_committee_files_are_reported() {
     let said = [
         problems(|text| text.replacen("rounds = 10", "rounds = \"ten\"", 1)),
         problems(|text| text.replacen("title =", "# title =", 1)),

@@ -7,14 +7,14 @@ use anstyle::Style;
 use moothall_core::MicroUsd;
 use moothall_core::consult::EvidenceSource;
 use moothall_core::debate::DebateStance;
-use moothall_core::text::shown_line;
+use moothall_core::text::sanitize_line;
 
 use super::progress::{ConsultProgress, DebateProgress, LAYERS, StageState};
 use crate::display::{cents, short_number};
 use crate::terminal::{BOLD, DIM, GREEN, YELLOW};
 
 /// Narrower terminals get a single line.
-const LEAST_COLUMNS: usize = 60;
+const MIN_COLUMNS: usize = 60;
 
 /// Wider terminals show marks as words.
 const WIDE_COLUMNS: usize = 100;
@@ -49,8 +49,8 @@ impl StyledLine {
     }
 
     pub(crate) fn plain(&self) -> String {
-        let whole: String = self.0.iter().map(|(_, text)| text.as_str()).collect();
-        whole.trim_end().to_owned()
+        let joined: String = self.0.iter().map(|(_, text)| text.as_str()).collect();
+        joined.trim_end().to_owned()
     }
 
     pub(crate) fn painted(&self) -> String {
@@ -63,16 +63,16 @@ impl StyledLine {
     }
 
     /// Truncates to a number of columns.
-    fn fit(self, most: usize) -> Self {
-        let mut left = most;
+    fn fit(self, max_columns: usize) -> Self {
+        let mut left = max_columns;
         let mut fitted = Vec::new();
         for (style, text) in self.0 {
-            let wide = columns(&text);
-            if wide > left {
+            let width = columns(&text);
+            if width > left {
                 fitted.push((style, cut(&text, left)));
                 break;
             }
-            left -= wide;
+            left -= width;
             fitted.push((style, text));
         }
         Self(fitted)
@@ -82,14 +82,14 @@ impl StyledLine {
 /// Draws the board: all lines if they fit, otherwise a single line.
 pub(crate) fn draw(board: &ConsultProgress, frame: FrameInput<'_>) -> Vec<StyledLine> {
     // The last column stays empty, because some terminals wrap after it.
-    let most = frame.columns.saturating_sub(1);
-    let whole = whole(board, frame);
-    let fits = frame.columns >= LEAST_COLUMNS && whole.len() < frame.rows;
-    let lines = if fits { whole } else { vec![one_line(board, frame)] };
-    lines.into_iter().map(|line| line.fit(most)).collect()
+    let max_columns = frame.columns.saturating_sub(1);
+    let all_lines = full_frame(board, frame);
+    let fits = frame.columns >= MIN_COLUMNS && all_lines.len() < frame.rows;
+    let lines = if fits { all_lines } else { vec![one_line(board, frame)] };
+    lines.into_iter().map(|line| line.fit(max_columns)).collect()
 }
 
-fn whole(board: &ConsultProgress, frame: FrameInput<'_>) -> Vec<StyledLine> {
+fn full_frame(board: &ConsultProgress, frame: FrameInput<'_>) -> Vec<StyledLine> {
     let mut lines = vec![head(board, frame), layers(board, frame.columns)];
     let debates = board.lanes.values().any(|lane| lane.halves.is_some());
     if debates {
@@ -105,7 +105,7 @@ fn whole(board: &ConsultProgress, frame: FrameInput<'_>) -> Vec<StyledLine> {
 fn head(board: &ConsultProgress, frame: FrameInput<'_>) -> StyledLine {
     let mut line = StyledLine::default();
     let ticker = if board.ticker.is_empty() { "…" } else { &board.ticker };
-    line.push(BOLD, shown_line(ticker));
+    line.push(BOLD, sanitize_line(ticker));
     if board.source == EvidenceSource::Synthetic {
         line.push(YELLOW, "  AI-generated evidence (not real filings)");
     }
@@ -117,7 +117,7 @@ fn head(board: &ConsultProgress, frame: FrameInput<'_>) -> StyledLine {
             "  {} move{moves}, {} round{rounds} each · {}",
             board.moves,
             board.rounds,
-            shown_line(frame.models)
+            sanitize_line(frame.models)
         ),
     );
     let clock = clock(frame.elapsed);
@@ -129,7 +129,7 @@ fn head(board: &ConsultProgress, frame: FrameInput<'_>) -> StyledLine {
     line
 }
 
-fn layers(board: &ConsultProgress, wide: usize) -> StyledLine {
+fn layers(board: &ConsultProgress, width: usize) -> StyledLine {
     let mut line = StyledLine::default();
     for (number, (name, progress)) in LAYERS.iter().zip(board.layers).enumerate() {
         if number > 0 {
@@ -144,7 +144,7 @@ fn layers(board: &ConsultProgress, wide: usize) -> StyledLine {
             line.push(DIM, format!(" {}/{}", board.scored(), board.lanes.len()));
         }
     }
-    let gap = wide.saturating_sub(1 + line.columns() + columns(LEGEND));
+    let gap = width.saturating_sub(1 + line.columns() + columns(LEGEND));
     if gap >= 4 && !board.lanes.is_empty() {
         line.push(PLAIN, " ".repeat(gap));
         line.push(DIM, LEGEND);
@@ -162,12 +162,12 @@ fn agents(board: &ConsultProgress) -> Vec<StyledLine> {
         let mut line = StyledLine::default();
         let done = agent.outputs.is_some();
         line.push(if done { GREEN } else { BOLD }, if done { "  ✓ " } else { "  ▸ " });
-        line.push(PLAIN, padded(&shown_line(&agent.id), id + 2));
-        line.push(DIM, padded(&shown_line(&agent.persona), name + 2));
+        line.push(PLAIN, padded(&sanitize_line(&agent.id), id + 2));
+        line.push(DIM, padded(&sanitize_line(&agent.persona), name + 2));
         if let Some(outputs) = &agent.outputs {
             let said = match outputs.is_empty() {
                 true => "no usable output".to_owned(),
-                false => shown_line(&outputs.join(" ")),
+                false => sanitize_line(&outputs.join(" ")),
             };
             line.push(PLAIN, said);
         }
@@ -176,22 +176,25 @@ fn agents(board: &ConsultProgress) -> Vec<StyledLine> {
     board.agents.iter().map(line).collect()
 }
 
-fn lanes(board: &ConsultProgress, wide: usize) -> Vec<StyledLine> {
-    let most = wide.saturating_sub(1);
+fn lanes(board: &ConsultProgress, width: usize) -> Vec<StyledLine> {
+    let max_columns = width.saturating_sub(1);
     let id = board.lanes.keys().map(|(_, id)| columns(id)).max().unwrap_or(0);
     let members = members(board);
     let bar = board.rounds.clamp(1, 20) as usize;
-    let marks = if wide >= WIDE_COLUMNS { 15 } else { 3 };
+    let marks = if width >= WIDE_COLUMNS { 15 } else { 3 };
     // Space, id, gap, title, gap, bar, gap, stances, gap, score, gap, marks.
     let beside = 1 + id + 2 + 2 + bar + 2 + members.len().max(1) + 2 + 7 + 2 + marks;
-    let title = most.saturating_sub(beside);
+    let title = max_columns.saturating_sub(beside);
     let lane = |((_, move_id), lane): (&(u32, String), &DebateProgress)| {
         let mut line = StyledLine::default();
         let over = lane.is_over;
         let waits = lane.halves.is_none();
         line.push(if waits { DIM } else { BOLD }, format!(" {}", padded(move_id, id + 2)));
-        let words = lane.title.as_deref().map(shown_line).unwrap_or_default();
-        line.push(if waits || over { DIM } else { PLAIN }, padded(&cut(&words, title), title + 2));
+        let lane_title = lane.title.as_deref().map(sanitize_line).unwrap_or_default();
+        line.push(
+            if waits || over { DIM } else { PLAIN },
+            padded(&cut(&lane_title, title), title + 2),
+        );
         line.push(if over { GREEN } else { PLAIN }, cells(lane, board.rounds.clamp(1, 20)));
         line.push(PLAIN, "  ");
         let stances: String =
@@ -199,7 +202,7 @@ fn lanes(board: &ConsultProgress, wide: usize) -> Vec<StyledLine> {
         line.push(PLAIN, stances);
         let score = lane.score.map(|(score, out_of)| format!("{score}/{out_of}"));
         line.push(BOLD, format!("  {:>7}", score.unwrap_or_default()));
-        let said: Vec<&str> = match wide >= WIDE_COLUMNS {
+        let said: Vec<&str> = match width >= WIDE_COLUMNS {
             true => [(lane.held, "held"), (lane.degraded, "degraded")],
             false => [(lane.held, "!"), (lane.degraded, "~")],
         }
@@ -245,14 +248,14 @@ fn stance(stance: Option<&DebateStance>) -> char {
 /// The figures in at most two lines, most important first. Figures that do not fit are dropped.
 fn figures(board: &ConsultProgress, frame: FrameInput<'_>) -> Vec<StyledLine> {
     let mut parts = vec![calls(board), money(board, frame.budget)];
-    parts.extend(left(board, frame.now_ms));
+    parts.extend(time_left(board, frame.now_ms));
     parts.extend(board.weakest.map(|class| format!("class {class}")));
     parts.push(tokens(board));
-    let most = frame.columns.saturating_sub(1);
+    let max_columns = frame.columns.saturating_sub(1);
     let mut lines: Vec<String> = Vec::new();
     for part in parts {
         match lines.last_mut() {
-            Some(line) if columns(line) + 3 + columns(&part) <= most => {
+            Some(line) if columns(line) + 3 + columns(&part) <= max_columns => {
                 line.push_str(" · ");
                 line.push_str(&part);
             }
@@ -272,11 +275,11 @@ fn last_line(board: &ConsultProgress, frame: FrameInput<'_>) -> StyledLine {
     let mut line = StyledLine::default();
     if let Some(notice) = frame.notice {
         line.push(YELLOW, notice);
-    } else if let (Some(words), None) = (&board.last_words, &board.end) {
-        let who = format!("{} {}, round {}: ", words.move_id, words.role, words.round);
-        line.push(DIM, shown_line(&who));
-        let joined = words.preview.split_whitespace().collect::<Vec<_>>().join(" ");
-        line.push(PLAIN, shown_line(&joined));
+    } else if let (Some(turn), None) = (&board.last_turn, &board.end) {
+        let who = format!("{} {}, round {}: ", turn.move_id, turn.role, turn.round);
+        line.push(DIM, sanitize_line(&who));
+        let joined = turn.preview.split_whitespace().collect::<Vec<_>>().join(" ");
+        line.push(PLAIN, sanitize_line(&joined));
     } else if !board.lanes.is_empty() {
         line.push(DIM, format!("{LEGEND}  ! held back  ~ degraded"));
     }
@@ -298,51 +301,51 @@ fn one_line(board: &ConsultProgress, frame: FrameInput<'_>) -> StyledLine {
     }
     parts.push(calls(board));
     parts.push(money(board, None));
-    parts.extend(left(board, frame.now_ms));
+    parts.extend(time_left(board, frame.now_ms));
     line.push(DIM, format!(" · {}", parts.join(" · ")));
     line
 }
 
 pub(crate) fn calls(board: &ConsultProgress) -> String {
-    let mut words = match board.expected_calls {
+    let mut text = match board.expected_calls {
         0 => format!("{} calls", board.calls),
         expected => format!("{}/{expected} calls", board.calls),
     };
     if board.extra_calls > 0 {
-        let _ = write!(words, " + {} retried", board.extra_calls);
+        let _ = write!(text, " + {} retried", board.extra_calls);
     }
     if board.failed_calls > 0 {
-        let _ = write!(words, ", {} failed", board.failed_calls);
+        let _ = write!(text, ", {} failed", board.failed_calls);
     }
-    words
+    text
 }
 
 pub(crate) fn tokens(board: &ConsultProgress) -> String {
-    let mut words = format!("{} tokens", short_number(board.usage.total()));
+    let mut text = format!("{} tokens", short_number(board.usage.total()));
     let prompt = board.usage.prompt();
     if board.usage.cache_read > 0 && prompt > 0 {
         let share = u128::from(board.usage.cache_read) * 100 / u128::from(prompt);
-        let _ = write!(words, ", {share}% of prompts cached");
+        let _ = write!(text, ", {share}% of prompts cached");
     }
-    words
+    text
 }
 
 pub(crate) fn money(board: &ConsultProgress, budget: Option<MicroUsd>) -> String {
     if board.unpriced_calls > 0 && board.cost == MicroUsd::ZERO {
         return "price unknown".to_owned();
     }
-    let mut words = cents(board.cost);
+    let mut text = cents(board.cost);
     if let Some(budget) = budget.filter(|budget| *budget > MicroUsd::ZERO) {
-        let _ = write!(words, " of {} budget", cents(budget));
+        let _ = write!(text, " of {} budget", cents(budget));
     }
     if board.unpriced_calls > 0 {
-        let _ = write!(words, ", {} calls with unknown price", board.unpriced_calls);
+        let _ = write!(text, ", {} calls with unknown price", board.unpriced_calls);
     }
-    words
+    text
 }
 
-fn left(board: &ConsultProgress, now_ms: u64) -> Option<String> {
-    let ms = board.left_ms(now_ms)?;
+fn time_left(board: &ConsultProgress, now_ms: u64) -> Option<String> {
+    let ms = board.remaining_ms(now_ms)?;
     Some(match ms {
         0..10_000 => "nearly done".to_owned(),
         10_000..90_000 => format!("about {} s left", ms.div_ceil(10_000) * 10),
@@ -360,38 +363,38 @@ fn clock(elapsed: Duration) -> String {
     }
 }
 
-fn padded(text: &str, wide: usize) -> String {
-    format!("{text}{}", " ".repeat(wide.saturating_sub(columns(text))))
+fn padded(text: &str, width: usize) -> String {
+    format!("{text}{}", " ".repeat(width.saturating_sub(columns(text))))
 }
 
 /// Truncates to a number of columns, with an ellipsis.
-fn cut(text: &str, most: usize) -> String {
-    if columns(text) <= most {
+fn cut(text: &str, max_columns: usize) -> String {
+    if columns(text) <= max_columns {
         return text.to_owned();
     }
-    let mut left = most.saturating_sub(1);
+    let mut left = max_columns.saturating_sub(1);
     let mut kept = String::new();
     for c in text.chars() {
-        let wide = wide(c);
-        if wide > left {
+        let width = char_width(c);
+        if width > left {
             break;
         }
-        left -= wide;
+        left -= width;
         kept.push(c);
     }
-    if most > 0 {
+    if max_columns > 0 {
         kept.push('…');
     }
     kept
 }
 
 fn columns(text: &str) -> usize {
-    text.chars().map(wide).sum()
+    text.chars().map(char_width).sum()
 }
 
 /// Approximate display width of a character: 0 for combining marks, 2 for East Asian characters and
 /// emoji. A wrong guess misplaces one column only, because lines are drawn without wrapping.
-fn wide(c: char) -> usize {
+fn char_width(c: char) -> usize {
     match u32::from(c) {
         0x0300..=0x036f | 0x200b..=0x200d | 0xfe00..=0xfe0f => 0,
         0x1100..=0x115f

@@ -219,17 +219,17 @@ fn drawn(board: &ConsultProgress, frame: FrameInput<'_>) -> String {
 }
 
 #[test]
-fn debates_fill_fifteen_lanes_at_80_columns() {
+fn the_progress_board_shows_fifteen_debates_at_80_columns() {
     assert_snapshot!(drawn(&middle().board, frame(80, 24)));
 }
 
 #[test]
-fn debates_fill_fifteen_lanes_at_120_columns() {
+fn the_progress_board_shows_fifteen_debates_at_120_columns() {
     assert_snapshot!(drawn(&middle().board, frame(120, 40)));
 }
 
 #[test]
-fn early_layers_show_their_agents() {
+fn the_progress_board_shows_the_agents_of_early_stages() {
     let mut story = Story::new(15, 10);
     story.layer(0);
     story.layer(1);
@@ -255,7 +255,7 @@ fn small_terminals_get_one_line() {
 }
 
 #[test]
-fn notice_stands_where_the_last_words_were() {
+fn a_notice_replaces_the_last_message_of_the_progress_board() {
     let notice = FrameInput { notice: Some("pausing: waiting for answers"), ..frame(80, 24) };
     let shown = drawn(&middle().board, notice);
     assert!(shown.contains("\npausing: waiting for answers\n"), "{shown}");
@@ -264,7 +264,7 @@ fn notice_stands_where_the_last_words_were() {
 }
 
 #[test]
-fn end_shows_what_the_signs_mean_and_no_time_left() {
+fn the_finished_progress_board_shows_the_legend_and_no_time_left() {
     let mut story = middle();
     story.tell(RunEventBody::PipelineComplete {
         verdict: moothall_core::RunVerdict::Pass,
@@ -277,28 +277,28 @@ fn end_shows_what_the_signs_mean_and_no_time_left() {
 }
 
 #[test]
-fn paint_adds_colour_and_no_columns() {
+fn colours_do_not_change_the_width_of_the_progress_board() {
     let line = draw(&middle().board, frame(80, 24)).remove(2);
     assert!(line.painted().contains('\u{1b}'));
     assert_eq!(anstream::adapter::strip_str(&line.painted()).to_string().trim_end(), line.plain());
 }
 
 #[test]
-fn time_left_follows_the_pace_of_the_debates() {
+fn the_time_left_is_estimated_from_the_speed_of_the_debates() {
     let mut story = Story::up_to_debates(1, 10);
-    assert_eq!(story.board.left_ms(0), None);
+    assert_eq!(story.board.remaining_ms(0), None);
     for number in 1..=20 {
         story.call(&format!("m1/round-{number}/D1"));
     }
     // 27 of 68 calls are done, 20 of them in the debate, at one a second.
     let begun_ms = story.seq * 1000 - 20_000;
-    assert_eq!(story.board.left_ms(begun_ms + 20_000), Some(41_000));
-    story.board.go_on(2_000_000);
-    assert_eq!(story.board.left_ms(2_100_000), None);
+    assert_eq!(story.board.remaining_ms(begun_ms + 20_000), Some(41_000));
+    story.board.mark_resumed(2_000_000);
+    assert_eq!(story.board.remaining_ms(2_100_000), None);
 }
 
 #[test]
-fn amounts_are_rounded_up_to_cents_and_small_ones_are_whole() {
+fn displayed_costs_are_rounded_up_to_cents_unless_small() {
     let words =
         [0, 125, 9_999, 10_000, 10_001, 1_070_000].map(|micros| cents(MicroUsd::new(micros)));
     assert_eq!(words, ["$0.00", "$0.000125", "$0.009999", "$0.01", "$0.02", "$1.07"]);

@@ -12,7 +12,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::screen::{SharedScreen, TICK, shown};
+use super::screen::{SharedScreen, TICK, lock_screen};
 use super::stored_consultation::{titles, view};
 use crate::commands::{self, InterruptibleResult};
 use crate::demo_delay::DemoDelay;
@@ -21,12 +21,12 @@ use crate::launch::{PreparedRun, RunParts, cluster, engine_failure};
 use crate::run_store::RunStore;
 
 /// How long calls in progress may take to finish after Ctrl-C. They are paid for.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PAUSE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Interval for looking up the titles of moves.
-const LOOK_FOR_NAMES: Duration = Duration::from_secs(2);
+const TITLE_POLL_INTERVAL: Duration = Duration::from_secs(2);
 
-const PAUSING: &str = "pausing after the calls in progress · Ctrl-C again exits immediately";
+const PAUSING_NOTICE: &str = "pausing after the calls in progress · Ctrl-C again exits immediately";
 
 /// Why a run is no longer executed by this process.
 #[derive(Debug)]
@@ -49,16 +49,18 @@ pub(crate) async fn drive(
     let store = &local.store;
     let RunParts { mut workflow, driver, .. } =
         prepared.parts(store, run_id, ledger, DemoDelay::NONE).await?;
-    let seen = Arc::clone(screen);
-    let driver = driver.person_says(review).on_event(move |stored| shown(&seen).event(stored));
+    let event_screen = Arc::clone(screen);
+    let driver = driver
+        .person_review(review)
+        .on_event(move |stored| lock_screen(&event_screen).event(stored));
     // Boxed because the future is large: it holds hundreds of calls in progress.
     let driving = Box::pin(driver.drive(&mut *workflow));
-    let left = watched(store, run_id, spec, screen, driving).await;
+    let left = drive_with_screen(store, run_id, spec, screen, driving).await;
     // A fast run ends before the titles were looked up.
-    if shown(screen).board.has_unnamed_moves() {
-        name_moves(&**store, run_id, spec, screen).await;
+    if lock_screen(screen).board.has_unnamed_moves() {
+        load_titles(&**store, run_id, spec, screen).await;
     }
-    shown(screen).close();
+    lock_screen(screen).close();
     left
 }
 
@@ -71,22 +73,23 @@ pub(crate) async fn follow(
     spec: &ConsultSpec,
     screen: &SharedScreen,
 ) -> anyhow::Result<DriveResult> {
-    let heard = |stored: &StoredEvent| shown(screen).event(stored);
-    let following = Box::pin(cluster::until_it_stops(store, run_id, before, heard));
-    let followed = commands::watched(following, TICK, || shown(screen).tick()).await;
-    if shown(screen).board.has_unnamed_moves() {
-        name_moves(store, run_id, spec, screen).await;
+    let on_event = |stored: &StoredEvent| lock_screen(screen).event(stored);
+    let following = Box::pin(cluster::follow_until_stopped(store, run_id, before, on_event));
+    let followed =
+        commands::interruptible_with_tick(following, TICK, || lock_screen(screen).tick()).await;
+    if lock_screen(screen).board.has_unnamed_moves() {
+        load_titles(store, run_id, spec, screen).await;
     }
-    shown(screen).close();
+    lock_screen(screen).close();
     match followed {
         InterruptibleResult::Done(ended) => Ok(DriveResult::Ended(ended?)),
-        InterruptibleResult::Cancelled => Err(cluster::unwatched(run_id).into()),
+        InterruptibleResult::Cancelled => Err(cluster::detached_error(run_id).into()),
     }
 }
 
 /// Other store calls run in separate tasks: the driver may hold the store's only writer while it is
 /// not polled.
-async fn watched(
+async fn drive_with_screen(
     store: &Arc<dyn Store>,
     run_id: &RunId,
     spec: &ConsultSpec,
@@ -96,33 +99,33 @@ async fn watched(
     let mut stop = StopSignals::listen()?;
     let mut tick = tokio::time::interval(TICK);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
-    let mut give_up: Option<Instant> = None;
-    let mut names_at = Instant::now();
-    let mut others = JoinSet::new();
+    let mut deadline: Option<Instant> = None;
+    let mut next_title_lookup = Instant::now();
+    let mut tasks = JoinSet::new();
     loop {
         tokio::select! {
             ended = &mut driving => return Ok(DriveResult::Ended(ended.map_err(engine_failure)?)),
-            () = stop.asked() => {
-                if give_up.is_some() {
+            () = stop.recv() => {
+                if deadline.is_some() {
                     return Ok(DriveResult::Interrupted);
                 }
                 let (store, run_id) = (Arc::clone(store), run_id.clone());
                 // An error means that the run has just ended.
-                others.spawn(async move { drop(store.ask(&run_id, ControlRequest::Pause).await) });
-                give_up = Some(Instant::now() + PATIENCE);
-                shown(screen).notice(PAUSING);
+                tasks.spawn(async move { drop(store.request_control(&run_id, ControlRequest::Pause).await) });
+                deadline = Some(Instant::now() + PAUSE_TIMEOUT);
+                lock_screen(screen).notice(PAUSING_NOTICE);
             }
             now = tick.tick() => {
-                if give_up.is_some_and(|at| now >= at) {
+                if deadline.is_some_and(|at| now >= at) {
                     return Ok(DriveResult::Interrupted);
                 }
-                if now >= names_at && shown(screen).board.wants_names() {
-                    names_at = now + LOOK_FOR_NAMES;
+                if now >= next_title_lookup && lock_screen(screen).board.needs_titles() {
+                    next_title_lookup = now + TITLE_POLL_INTERVAL;
                     let (store, run_id) = (Arc::clone(store), run_id.clone());
                     let (spec, screen) = (spec.clone(), Arc::clone(screen));
-                    others.spawn(async move { name_moves(&*store, &run_id, &spec, &screen).await });
+                    tasks.spawn(async move { load_titles(&*store, &run_id, &spec, &screen).await });
                 }
-                shown(screen).tick();
+                lock_screen(screen).tick();
             }
         }
     }
@@ -130,7 +133,7 @@ async fn watched(
 
 /// Reads the titles of moves from the journal, since events do not contain them. Errors only leave
 /// titles out of the display.
-pub(crate) async fn name_moves(
+pub(crate) async fn load_titles(
     store: &dyn Store,
     run_id: &RunId,
     spec: &ConsultSpec,
@@ -138,7 +141,7 @@ pub(crate) async fn name_moves(
 ) {
     let Ok(record) = RunRecord::read(store, run_id).await else { return };
     if let Ok(view) = view(spec, &record) {
-        shown(screen).board.name(titles(&view));
+        lock_screen(screen).board.name(titles(&view));
     }
 }
 
@@ -160,7 +163,7 @@ impl StopSignals {
         })
     }
 
-    async fn asked(&mut self) {
+    async fn recv(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}

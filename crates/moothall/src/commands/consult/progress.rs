@@ -7,7 +7,7 @@ use moothall_core::consult::EvidenceSource;
 use moothall_core::debate::{DebateDegradation, DebateStance};
 use moothall_core::model::TokenUsage;
 use moothall_core::sandbox::IsolationClass;
-use moothall_core::view::{asks_again, move_number, move_of};
+use moothall_core::view::{is_extra_call, move_number, move_of};
 use moothall_core::{
     EffectId, FindingSeverity, MicroUsd, PauseReason, RoundStatus, RunEventBody, RunVerdict,
 };
@@ -19,10 +19,10 @@ pub(crate) const LAYERS: [&str; 5] = ["gather", "infer", "analyse", "debate", "r
 const DEBATE: usize = 3;
 
 /// Limit for lanes and agents on the screen. Committees have fewer.
-const MOST_LANES: usize = 64;
+const MAX_LANES: usize = 64;
 
 /// Limit for the reasons kept for weaker isolation.
-const MOST_REASONS: usize = 8;
+const MAX_FALLBACK_REASONS: usize = 8;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ConsultProgress {
@@ -49,10 +49,10 @@ pub(crate) struct ConsultProgress {
     pub(crate) weakest: Option<IsolationClass>,
     /// Why isolation is weaker than configured.
     pub(crate) fallbacks: BTreeSet<String>,
-    pub(crate) last_words: Option<TurnPreview>,
+    pub(crate) last_turn: Option<TurnPreview>,
     pub(crate) end: Option<ConsultEndState>,
     /// Start time and call count for the estimate of the remaining time.
-    pace_from: Option<(u64, u32)>,
+    rate_baseline: Option<(u64, u32)>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -122,12 +122,12 @@ impl ConsultProgress {
                 self.layer(*layer, StageState::Running);
                 self.agents.clear();
                 if usize::from(*layer) == DEBATE {
-                    self.pace_from = Some((stored.at_ms, self.calls));
+                    self.rate_baseline = Some((stored.at_ms, self.calls));
                 }
             }
             RunEventBody::LayerComplete { layer, .. } => self.layer(*layer, StageState::Done),
             RunEventBody::AgentStart { agent_id, persona, .. } => {
-                if self.agents.len() < MOST_LANES {
+                if self.agents.len() < MAX_LANES {
                     let (id, persona) = (agent_id.clone(), persona.clone());
                     self.agents.push(AgentProgress { id, persona, outputs: None });
                 }
@@ -155,7 +155,7 @@ impl ConsultProgress {
             }
             RunEventBody::Isolation { move_id, class, fallback, .. } => {
                 self.weakest = Some(self.weakest.map_or(*class, |weakest| weakest.min(*class)));
-                if self.fallbacks.len() < MOST_REASONS {
+                if self.fallbacks.len() < MAX_FALLBACK_REASONS {
                     self.fallbacks.extend(fallback.iter().cloned());
                 }
                 self.lane(move_id, |lane| {
@@ -174,7 +174,7 @@ impl ConsultProgress {
                 self.lane(move_id, |lane| lane.halves = lane.halves.max(Some(halves)));
             }
             RunEventBody::SandboxTurn { move_id, round, role, preview, stance, .. } => {
-                self.last_words = Some(TurnPreview {
+                self.last_turn = Some(TurnPreview {
                     move_id: move_id.clone(),
                     role: role.clone(),
                     round: *round,
@@ -228,10 +228,10 @@ impl ConsultProgress {
     }
 
     /// Called when this process resumes the run.
-    pub(crate) fn go_on(&mut self, at_ms: u64) {
+    pub(crate) fn mark_resumed(&mut self, at_ms: u64) {
         self.end = None;
-        if self.pace_from.is_some() {
-            self.pace_from = Some((at_ms, self.calls));
+        if self.rate_baseline.is_some() {
+            self.rate_baseline = Some((at_ms, self.calls));
         }
     }
 
@@ -247,7 +247,7 @@ impl ConsultProgress {
     }
 
     /// Whether debates have started and moves lack titles.
-    pub(crate) fn wants_names(&self) -> bool {
+    pub(crate) fn needs_titles(&self) -> bool {
         self.layers[DEBATE] == StageState::Running && self.has_unnamed_moves()
     }
 
@@ -257,11 +257,11 @@ impl ConsultProgress {
 
     /// Remaining time at the rate of the debates so far; `None` while there are too few calls for
     /// an estimate.
-    pub(crate) fn left_ms(&self, now_ms: u64) -> Option<u64> {
-        let (from_ms, from_calls) = self.pace_from?;
+    pub(crate) fn remaining_ms(&self, now_ms: u64) -> Option<u64> {
+        let (from_ms, from_calls) = self.rate_baseline?;
         let calls = self.calls.saturating_sub(from_calls);
         let left = self.expected_calls.saturating_sub(self.calls);
-        if self.end.is_some() || calls < LEAST_CALLS_FOR_PACE {
+        if self.end.is_some() || calls < MIN_CALLS_FOR_ESTIMATE {
             return None;
         }
         let took = u128::from(now_ms.saturating_sub(from_ms));
@@ -276,13 +276,13 @@ impl ConsultProgress {
 
     fn lane(&mut self, move_id: &str, change: impl FnOnce(&mut DebateProgress)) {
         let key = (move_number(move_id), move_id.to_owned());
-        if self.lanes.len() < MOST_LANES || self.lanes.contains_key(&key) {
+        if self.lanes.len() < MAX_LANES || self.lanes.contains_key(&key) {
             change(self.lanes.entry(key).or_default());
         }
     }
 
     fn call(&mut self, effect_id: &EffectId) {
-        let counted = match asks_again(effect_id) {
+        let counted = match is_extra_call(effect_id) {
             true => &mut self.extra_calls,
             false => &mut self.calls,
         };
@@ -291,4 +291,4 @@ impl ConsultProgress {
 }
 
 /// Fewer calls give no useful estimate.
-const LEAST_CALLS_FOR_PACE: u32 = 8;
+const MIN_CALLS_FOR_ESTIMATE: u32 = 8;

@@ -8,7 +8,7 @@ use moothall_store::Store;
 
 use super::drive::DriveResult;
 use super::stored_consultation::{StoredConsultation, beside_calls};
-use super::summary::{self, DOES_NOT_EXIST, NOT_ADVICE};
+use super::summary::{self, FICTIONAL_LABEL, NOT_ADVICE};
 use crate::commands::failure;
 use crate::context::CommandContext;
 use crate::display::{self, cents, short_number};
@@ -32,16 +32,16 @@ pub(crate) async fn finish(
     context: &CommandContext,
     store: &dyn Store,
     run_id: &moothall_core::RunId,
-    left: &DriveResult,
-    wanted: &ConsultOutputFiles,
+    drive_result: &DriveResult,
+    outputs: &ConsultOutputFiles,
 ) -> anyhow::Result<CliExit> {
-    let record = RunRecord::read(store, run_id).await.map_err(run_store::broken)?;
-    let reading = StoredConsultation::of(&record)?;
-    let unsaved = write_files(&record, &reading, wanted);
-    let told = tell(context, &record, &reading, left, wanted);
+    let record = RunRecord::read(store, run_id).await.map_err(run_store::store_error)?;
+    let consultation = StoredConsultation::of(&record)?;
+    let unsaved = write_files(&record, &consultation, outputs);
+    let printed = print_result(context, &record, &consultation, drive_result, outputs);
     // The result is shown even if files cannot be written, because it is paid for.
-    match (told, unsaved) {
-        (told, Ok(())) => told,
+    match (printed, unsaved) {
+        (printed, Ok(())) => printed,
         (Ok(_), Err(unsaved)) => Err(unsaved),
         (Err(error), Err(unsaved)) => {
             terminal::show_error(&unsaved.into());
@@ -52,44 +52,44 @@ pub(crate) async fn finish(
 
 fn write_files(
     record: &RunRecord,
-    reading: &StoredConsultation,
-    wanted: &ConsultOutputFiles,
+    consultation: &StoredConsultation,
+    outputs: &ConsultOutputFiles,
 ) -> anyhow::Result<()> {
-    if let Some(path) = &wanted.events {
+    if let Some(path) = &outputs.events {
         files::write_events(path, record)?;
     }
-    if let (Some(path), Some(receipt)) = (&wanted.receipt, record.receipt()) {
+    if let (Some(path), Some(receipt)) = (&outputs.receipt, record.receipt()) {
         files::write_receipt(path, &receipt)?;
     }
     // The memo of an unfinished run lists what is missing.
-    if let Some(path) = &wanted.memo {
-        fs_err::write(path, reading.memo())
+    if let Some(path) = &outputs.memo {
+        fs_err::write(path, consultation.memo())
             .map_err(|error| CliError::failed("cannot write the memo").with_source(error))?;
     }
-    if let (Some(folder), Some(_)) = (&wanted.artifacts, &record.row.outcome) {
-        reading.write_artifacts(folder)?;
+    if let (Some(folder), Some(_)) = (&outputs.artifacts, &record.row.outcome) {
+        consultation.write_artifacts(folder)?;
     }
     Ok(())
 }
 
-fn tell(
+fn print_result(
     context: &CommandContext,
     record: &RunRecord,
-    reading: &StoredConsultation,
-    left: &DriveResult,
-    wanted: &ConsultOutputFiles,
+    consultation: &StoredConsultation,
+    drive_result: &DriveResult,
+    outputs: &ConsultOutputFiles,
 ) -> anyhow::Result<CliExit> {
-    if wanted.json {
-        terminal::print(&format!("{:#}\n", reading.json(record, false)))?;
-    } else if let DriveResult::Ended(RunExit::Done(_)) = left {
-        terminal::print(&summary::text(&reading.view))?;
-        note_end(record, reading, wanted);
+    if outputs.json {
+        terminal::print(&format!("{:#}\n", consultation.json(record, false)))?;
+    } else if let DriveResult::Ended(RunExit::Done(_)) = drive_result {
+        terminal::print(&summary::text(&consultation.view))?;
+        print_footer(record, consultation, outputs);
     }
-    let id = run_store::short(&record.row.run_id);
+    let id = run_store::short_id(&record.row.run_id);
     let resume = format!("continue it with `moothall resume {id}`");
-    Err(match left {
+    Err(match drive_result {
         DriveResult::Ended(RunExit::Done(outcome)) => {
-            match of_failure(context, record, reading, outcome) {
+            match failure_error(context, record, consultation, outcome) {
                 Some(failure) => failure,
                 None => {
                     return Ok(match outcome.verdict {
@@ -137,20 +137,25 @@ fn tell(
 }
 
 /// Prints the summary line and the commands for further details.
-fn note_end(record: &RunRecord, reading: &StoredConsultation, wanted: &ConsultOutputFiles) {
-    let outcome = reading.view.outcome.as_ref();
+fn print_footer(
+    record: &RunRecord,
+    consultation: &StoredConsultation,
+    outputs: &ConsultOutputFiles,
+) {
+    let outcome = consultation.view.outcome.as_ref();
     let passed = outcome.is_some_and(|outcome| outcome.verdict == RunVerdict::Pass);
     let style = if passed { GREEN } else { YELLOW };
     let word = outcome.map_or("not finished", display::verdict);
-    let (parts, id) = (figures(record, reading).join(" · "), run_store::short(&record.row.run_id));
+    let (parts, id) =
+        (figures(record, consultation).join(" · "), run_store::short_id(&record.row.run_id));
     terminal::note(&format!(
         "\n{style}{BOLD}{word}{BOLD:#}{style:#} {DIM}· {parts} · run {id}{DIM:#}\n"
     ));
-    match &wanted.memo {
+    match &outputs.memo {
         Some(path) => terminal::note(&format!("{DIM}wrote {}{DIM:#}\n", here(path))),
         None => terminal::note(&format!("{DIM}read the memo: moothall show {id} --memo{DIM:#}\n")),
     }
-    let held = reading.view.ranked.as_ref().and_then(|ranked| {
+    let held = consultation.view.ranked.as_ref().and_then(|ranked| {
         ranked.other.iter().find(|one| one.debated.is_some() && one.rank.is_none())
     });
     if let Some(held) = held {
@@ -163,8 +168,8 @@ fn note_end(record: &RunRecord, reading: &StoredConsultation, wanted: &ConsultOu
 }
 
 /// Calls, tokens, cost, isolation, and the kind of run.
-pub(crate) fn figures(record: &RunRecord, reading: &StoredConsultation) -> Vec<String> {
-    let facts = &reading.facts;
+pub(crate) fn figures(record: &RunRecord, consultation: &StoredConsultation) -> Vec<String> {
+    let facts = &consultation.facts;
     let beside = beside_calls(record);
     let own = facts.calls.saturating_sub(facts.extra_calls).saturating_sub(beside);
     let mut calls = format!("{own} calls");
@@ -192,35 +197,35 @@ pub(crate) fn figures(record: &RunRecord, reading: &StoredConsultation) -> Vec<S
         }
         None => parts.extend(facts.cost.map(cents)),
     }
-    parts.extend(weakest(reading));
+    parts.extend(weakest(consultation));
     if facts.demonstration {
         parts.push("demo model (scripted answers, no API call)".to_owned());
     }
-    if reading.is_fictional() {
-        parts.push(DOES_NOT_EXIST.to_owned());
+    if consultation.is_fictional() {
+        parts.push(FICTIONAL_LABEL.to_owned());
     }
     parts
 }
 
 /// The weakest isolation of any debate.
-fn weakest(reading: &StoredConsultation) -> Option<String> {
-    let classes = reading.view.debates.values().filter_map(|debate| debate.isolation.as_ref());
+fn weakest(consultation: &StoredConsultation) -> Option<String> {
+    let classes = consultation.view.debates.values().filter_map(|debate| debate.isolation.as_ref());
     let weakest = classes.min_by_key(|isolation| isolation.class)?;
-    let mut words = format!("debated in isolation class {}", weakest.class);
+    let mut text = format!("debated in isolation class {}", weakest.class);
     if let Some(why) = &weakest.fallback {
-        words.push_str(&format!(" ({})", display::line(why)));
+        text.push_str(&format!(" ({})", display::line(why)));
     }
-    Some(words)
+    Some(text)
 }
 
 /// Why there are no moves to rank, with a hint if the cause is known. `None` if there are moves.
-fn of_failure(
+fn failure_error(
     context: &CommandContext,
     record: &RunRecord,
-    reading: &StoredConsultation,
+    consultation: &StoredConsultation,
     outcome: &Outcome,
 ) -> Option<CliError> {
-    if reading.view.moves().next().is_some() {
+    if consultation.view.moves().next().is_some() {
         return None;
     }
     let failed = record.events.iter().find_map(|stored| match &stored.event.body {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use moothall_core::MicroUsd;
-use moothall_core::text::shown_line;
+use moothall_core::text::sanitize_line;
 use moothall_store::{StoredEvent, now_ms};
 
 use super::draw::{FrameInput, draw};
@@ -58,7 +58,7 @@ pub(crate) struct ConsultScreen {
 pub(crate) type SharedScreen = Arc<Mutex<ConsultScreen>>;
 
 /// Locks the screen, also after a panic in another holder.
-pub(crate) fn shown(screen: &SharedScreen) -> MutexGuard<'_, ConsultScreen> {
+pub(crate) fn lock_screen(screen: &SharedScreen) -> MutexGuard<'_, ConsultScreen> {
     screen.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -91,7 +91,7 @@ impl ConsultScreen {
     /// Replays the events of earlier processes.
     pub(crate) fn catch_up(&mut self, events: &[StoredEvent]) {
         events.iter().for_each(|stored| self.board.event(stored));
-        self.board.go_on(now_ms());
+        self.board.mark_resumed(now_ms());
         self.changed = true;
     }
 
@@ -108,10 +108,10 @@ impl ConsultScreen {
     }
 
     /// Shows a message until the run ends.
-    pub(crate) fn notice(&mut self, words: &str) {
+    pub(crate) fn notice(&mut self, message: &str) {
         match self.style {
-            ProgressStyle::Live => self.notice = Some(words.to_owned()),
-            ProgressStyle::Lines => terminal::note(&format!("{words}\n")),
+            ProgressStyle::Live => self.notice = Some(message.to_owned()),
+            ProgressStyle::Lines => terminal::note(&format!("{message}\n")),
             ProgressStyle::Silent => {}
         }
         self.changed = true;
@@ -158,8 +158,8 @@ impl ConsultScreen {
     fn draw(&mut self) {
         (self.drawn_at, self.changed) = (Some(Instant::now()), false);
         if let Some((what, since)) = &self.waiting {
-            let words = format!("… {}, {} s", shown_line(what), since.elapsed().as_secs());
-            terminal::draw_frame(&[words]);
+            let line = format!("… {}, {} s", sanitize_line(what), since.elapsed().as_secs());
+            terminal::draw_frame(&[line]);
             return;
         }
         let (columns, rows) = terminal::size();

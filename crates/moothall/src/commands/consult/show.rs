@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use moothall_core::consult::{MoveReview, NOTHING, RankedMove};
+use moothall_core::consult::{DO_NOTHING_ID, MoveReview, RankedMove};
 use moothall_core::debate::{DebateResult, Scorecard};
 use moothall_engine::RunRecord;
 use moothall_store::RunState;
@@ -25,51 +25,51 @@ pub(crate) fn show(
     is_driven: bool,
     args: &ShowArgs,
 ) -> anyhow::Result<CliExit> {
-    let reading = StoredConsultation::of(record)?;
+    let consultation = StoredConsultation::of(record)?;
     if let Some(folder) = &args.artifacts {
-        let written = reading.write_artifacts(folder)?;
+        let written = consultation.write_artifacts(folder)?;
         let (many, folder) = (written.len(), folder.display());
         terminal::note(&format!("{DIM}wrote {many} documents to {folder}{DIM:#}\n"));
     }
     match (&args.move_id, &args.thread) {
         (Some(move_id), Some(thread)) => {
-            let transcript = reading.transcript(move_id, thread)?;
+            let transcript = consultation.transcript(move_id, thread)?;
             if args.json {
-                print_thread(&reading, move_id, thread)?;
+                print_thread(&consultation, move_id, thread)?;
             } else {
                 terminal::print_answer(&files::with_line_break(transcript))?;
             }
         }
         (Some(move_id), None) if args.json => {
-            terminal::print(&format!("{:#}\n", move_json(&reading, move_id)?))?;
+            terminal::print(&format!("{:#}\n", move_json(&consultation, move_id)?))?;
         }
-        (Some(move_id), None) => terminal::print_answer(&move_text(&reading, move_id)?)?,
+        (Some(move_id), None) => terminal::print_answer(&move_text(&consultation, move_id)?)?,
         (None, _) if args.memo => {
-            terminal::print_answer(&files::with_line_break(reading.memo()))?;
+            terminal::print_answer(&files::with_line_break(consultation.memo()))?;
         }
         (None, _) if args.json => {
-            terminal::print(&format!("{:#}\n", reading.json(record, is_driven)))?;
+            terminal::print(&format!("{:#}\n", consultation.json(record, is_driven)))?;
         }
-        (None, _) => terminal::print(&text(record, &reading, is_driven))?,
+        (None, _) => terminal::print(&text(record, &consultation, is_driven))?,
     }
     Ok(CliExit::Fine)
 }
 
-fn text(record: &RunRecord, reading: &StoredConsultation, is_driven: bool) -> String {
+fn text(record: &RunRecord, consultation: &StoredConsultation, is_driven: bool) -> String {
     let mut text = String::new();
     for (name, value) in show::head(record, is_driven) {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{name:<10} {value}");
     }
-    if let Some(outcome) = &reading.view.outcome {
+    if let Some(outcome) = &consultation.view.outcome {
         let _ =
             writeln!(text, "{:<10} {} ({})", "verdict", display::verdict(outcome), outcome.verdict);
     }
-    let _ = writeln!(text, "{:<10} {}", "figures", figures(record, reading).join(" · "));
+    let _ = writeln!(text, "{:<10} {}", "figures", figures(record, consultation).join(" · "));
     let said = record.journal.values().filter_map(|entry| MoveReview::of(&entry.result));
     for change in said.flat_map(|review| &review.changes) {
-        let (words, at) = (display::line(&change.words()), display::time(change.at_ms));
-        let _ = writeln!(text, "{:<10} {words} at {at}", "changed");
+        let (description, at) = (display::line(&change.describe()), display::time(change.at_ms));
+        let _ = writeln!(text, "{:<10} {description} at {at}", "changed");
     }
     for approval in &record.approvals {
         let (who, note) = (display::line(&approval.by), display::line(&approval.note));
@@ -82,11 +82,11 @@ fn text(record: &RunRecord, reading: &StoredConsultation, is_driven: bool) -> St
             display::time(approval.at_ms)
         );
     }
-    let _ = writeln!(text, "\n{}", summary::text(&reading.view).trim_end());
-    let id = run_store::short(&record.row.run_id);
-    let stands = record.row.state == RunState::Paused
+    let _ = writeln!(text, "\n{}", summary::text(&consultation.view).trim_end());
+    let id = run_store::short_id(&record.row.run_id);
+    let is_stopped = record.row.state == RunState::Paused
         || (record.row.state == RunState::Running && !is_driven);
-    let _ = match stands {
+    let _ = match is_stopped {
         true if record.waits_for_person() => writeln!(
             text,
             "\n{DIM}review the moves: moothall moves {id}\n\
@@ -103,25 +103,25 @@ fn text(record: &RunRecord, reading: &StoredConsultation, is_driven: bool) -> St
 }
 
 /// Finds a move and, if it is ranked, its ranking.
-fn found<'a>(
-    reading: &'a StoredConsultation,
+fn find_move<'a>(
+    consultation: &'a StoredConsultation,
     move_id: &str,
 ) -> Result<(&'a moothall_core::consult::Move, Option<&'a RankedMove>), CliError> {
-    let one = reading.view.find_move(move_id).ok_or_else(|| {
+    let one = consultation.view.find_move(move_id).ok_or_else(|| {
         let refused = CliError::usage(format!("no move `{}`", display::line(move_id)));
-        let ids: Vec<&str> = reading.view.moves().map(|one| one.move_id.as_str()).collect();
+        let ids: Vec<&str> = consultation.view.moves().map(|one| one.move_id.as_str()).collect();
         match ids.is_empty() {
             true => refused.with_hint("no moves have been proposed yet"),
             false => refused.with_hint(format!("available moves: {}", ids.join(", "))),
         }
     })?;
-    let ranked = reading.view.ranked.as_ref();
+    let ranked = consultation.view.ranked.as_ref();
     Ok((one, ranked.and_then(|ranked| ranked.moves().find(|one| one.move_id == move_id))))
 }
 
-fn move_json(reading: &StoredConsultation, move_id: &str) -> Result<Value, CliError> {
-    let (one, ranked) = found(reading, move_id)?;
-    let debate = reading.view.debates.get(move_id);
+fn move_json(consultation: &StoredConsultation, move_id: &str) -> Result<Value, CliError> {
+    let (one, ranked) = find_move(consultation, move_id)?;
+    let debate = consultation.view.debates.get(move_id);
     Ok(json!({
         "move_id": one.move_id,
         "analyst": one.analyst,
@@ -133,9 +133,13 @@ fn move_json(reading: &StoredConsultation, move_id: &str) -> Result<Value, CliEr
     }))
 }
 
-fn print_thread(reading: &StoredConsultation, move_id: &str, thread: &str) -> Result<(), CliError> {
-    let log = reading.log_name(thread);
-    let debate = reading.view.debates.get(move_id);
+fn print_thread(
+    consultation: &StoredConsultation,
+    move_id: &str,
+    thread: &str,
+) -> Result<(), CliError> {
+    let log = consultation.log_name(thread);
+    let debate = consultation.view.debates.get(move_id);
     let entries = debate.and_then(|debate| debate.logs.get(&log));
     let printed = json!({ "move_id": move_id, "thread": thread, "log": entries });
     terminal::print(&format!("{printed:#}\n"))
@@ -143,19 +147,20 @@ fn print_thread(reading: &StoredConsultation, move_id: &str, thread: &str) -> Re
 }
 
 /// The move, then its scores, objections and findings.
-fn move_text(reading: &StoredConsultation, move_id: &str) -> Result<String, CliError> {
-    let (one, ranked) = found(reading, move_id)?;
+fn move_text(consultation: &StoredConsultation, move_id: &str) -> Result<String, CliError> {
+    let (one, ranked) = find_move(consultation, move_id)?;
     let mut text = files::with_line_break(one.markdown());
     // Writing to a String cannot fail.
     let _ = writeln!(text, "\n## Evaluation");
-    let nothing = reading.view.ranked.as_ref().and_then(|ranked| ranked.do_nothing.as_ref());
-    if let (NOTHING, Some(nothing)) = (move_id, nothing) {
-        let score = match nothing.is_scored() {
-            true => format!("{}/{}", nothing.total_score, nothing.top_score),
+    let do_nothing =
+        consultation.view.ranked.as_ref().and_then(|ranked| ranked.do_nothing.as_ref());
+    if let (DO_NOTHING_ID, Some(do_nothing)) = (move_id, do_nothing) {
+        let score = match do_nothing.is_scored() {
+            true => format!("{}/{}", do_nothing.total_score, do_nothing.top_score),
             false => "not scored".to_owned(),
         };
-        let _ = writeln!(text, "- {score}, score range {}, not debated", nothing.spread);
-        let _ = write_cards(&mut text, &nothing.scorecards);
+        let _ = writeln!(text, "- {score}, score range {}, not debated", do_nothing.spread);
+        let _ = write_cards(&mut text, &do_nothing.scorecards);
         return Ok(text);
     }
     let Some(ranked) = ranked else {
@@ -171,11 +176,11 @@ fn move_text(reading: &StoredConsultation, move_id: &str) -> Result<String, CliE
     }
     let support = ranked.support;
     let _ = writeln!(text, "- {} of {} numbers supported", support.supported, support.total);
-    for mark in summary::marks(&reading.view, ranked) {
+    for mark in summary::marks(&consultation.view, ranked) {
         let _ = writeln!(text, "- {mark}");
     }
     if let Some(debated) = &ranked.debated {
-        let _ = trial(&mut text, debated);
+        let _ = write_debate(&mut text, debated);
     }
     if !ranked.findings.is_empty() {
         let _ = writeln!(text, "\n### Findings");
@@ -183,14 +188,14 @@ fn move_text(reading: &StoredConsultation, move_id: &str) -> Result<String, CliE
             let _ = writeln!(text, "- {}", display::finding(finding));
         }
     }
-    let members = &reading.spec.input.committee.decision_makers;
+    let members = &consultation.spec.input.committee.decision_makers;
     if let Some(first) = members.first() {
         let _ = writeln!(text, "\nTo read a debate, add --move {move_id} --thread {}", first.id);
     }
     Ok(text)
 }
 
-fn trial(text: &mut String, debated: &DebateResult) -> std::fmt::Result {
+fn write_debate(text: &mut String, debated: &DebateResult) -> std::fmt::Result {
     let DebateResult { spread, rounds_done, rounds, .. } = debated;
     let score = debated.score_text();
     writeln!(text, "- {score}, score range {spread}, {rounds_done} of {rounds} rounds")?;

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use moothall_core::consult::NOTHING;
+use moothall_core::consult::DO_NOTHING_ID;
 use moothall_core::report::{self, ConsultReport, DeriveFault, PaperSize, RunFacts};
-use moothall_core::view::asks_again;
+use moothall_core::view::is_extra_call;
 use moothall_core::{ConsultSpec, EffectId, RunSpec, StoredSpec, debate};
 use moothall_engine::{Consultation, RunRecord};
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ impl StoredConsultation {
         let spec = spec.ok_or_else(|| CliError::failed("the run is not a consultation"))?;
         let Consultation { view, facts } = Consultation::of(record)
             .ok_or_else(|| CliError::failed("the run is not a consultation"))?
-            .map_err(underivable)?;
+            .map_err(derive_error)?;
         Ok(Self { spec, view, facts })
     }
 
@@ -48,7 +48,7 @@ impl StoredConsultation {
             "demonstration": facts.demonstration,
             "fictional": self.is_fictional(),
             "latency_ms": record.timing().latency_ms,
-            "input": without_own_places(&self.spec),
+            "input": without_private_locations(&self.spec),
         });
         for part in [more, report::export(&self.view)] {
             if let (Value::Object(report), Value::Object(part)) = (&mut report, part) {
@@ -90,7 +90,7 @@ impl StoredConsultation {
             named.insert(path, text.into_bytes());
         }
         let done = artifacts::write(folder, &named)?;
-        done.note_left_out();
+        done.report_skipped();
         Ok(done.written)
     }
 
@@ -111,7 +111,7 @@ impl StoredConsultation {
     /// The log of a decision maker's conversation: `i2` for `D2`.
     pub(crate) fn log_name(&self, thread: &str) -> String {
         match self.members().position(|name| name.eq_ignore_ascii_case(thread)) {
-            Some(place) => format!("i{}", place + 1),
+            Some(index) => format!("i{}", index + 1),
             None => thread.to_ascii_lowercase(),
         }
     }
@@ -128,10 +128,10 @@ pub(crate) fn titles(view: &ConsultReport) -> impl Iterator<Item = (String, Stri
 
 pub(crate) fn view(spec: &ConsultSpec, record: &RunRecord) -> Result<ConsultReport, CliError> {
     let answer = |id: &EffectId| record.journal.get(id).map(|entry| &entry.result);
-    ConsultReport::of(&spec.input, answer, &record.approvals).map_err(underivable)
+    ConsultReport::of(&spec.input, answer, &record.approvals).map_err(derive_error)
 }
 
-fn underivable(error: DeriveFault) -> CliError {
+fn derive_error(error: DeriveFault) -> CliError {
     CliError::failed("cannot reconstruct the consultation from the run's journal")
         .with_source(error)
         .with_hint("if another version of moothall executed it, use that version")
@@ -143,13 +143,13 @@ pub(crate) fn beside_calls(record: &RunRecord) -> u64 {
     let scores = |id: &EffectId| {
         let mut parts = id.as_str().split('/');
         let (of, what) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-        (of == NOTHING || what == "baseline") && !asks_again(id)
+        (of == DO_NOTHING_ID || what == "baseline") && !is_extra_call(id)
     };
     record.journal.keys().filter(|id| scores(id)).count() as u64
 }
 
 /// The spec without the path of the user's documents and the feed URL, which may contain a key.
-fn without_own_places(spec: &ConsultSpec) -> StoredSpec {
+fn without_private_locations(spec: &ConsultSpec) -> StoredSpec {
     let mut spec = spec.clone();
     spec.settings.documents = None;
     spec.settings.news = None;

@@ -25,7 +25,7 @@ pub(crate) const NOT_ADVICE: &str = "AI-generated research aid, not investment, 
     legal, tax or accounting advice; not a recommendation to buy or sell securities";
 
 /// Shown with the sample company HLXI.
-pub(crate) const DOES_NOT_EXIST: &str = "fictional company";
+pub(crate) const FICTIONAL_LABEL: &str = "fictional company";
 
 /// Company, evidence, ranking, missing evidence.
 pub(crate) fn text(view: &ConsultReport) -> String {
@@ -38,7 +38,7 @@ pub(crate) fn text(view: &ConsultReport) -> String {
 fn write_all(text: &mut String, view: &ConsultReport) -> std::fmt::Result {
     let ticker = view.input.gather.subject();
     match view.evidence() {
-        Some(evidence) => about(text, evidence)?,
+        Some(evidence) => write_company(text, evidence)?,
         None => writeln!(text, "{BOLD}{ticker}{BOLD:#}")?,
     }
     if let Some(outcome) = &view.outcome
@@ -58,7 +58,7 @@ fn write_all(text: &mut String, view: &ConsultReport) -> std::fmt::Result {
     Ok(())
 }
 
-fn about(text: &mut String, evidence: &Evidence) -> std::fmt::Result {
+fn write_company(text: &mut String, evidence: &Evidence) -> std::fmt::Result {
     let company = &evidence.company;
     let name = display::line(&company.name);
     match &company.ticker {
@@ -66,7 +66,7 @@ fn about(text: &mut String, evidence: &Evidence) -> std::fmt::Result {
         None => writeln!(text, "{BOLD}{name}{BOLD:#}")?,
     }
     if company.fictional {
-        writeln!(text, "{YELLOW}{DOES_NOT_EXIST}; its sample filings are built in{YELLOW:#}")?;
+        writeln!(text, "{YELLOW}{FICTIONAL_LABEL}; its sample filings are built in{YELLOW:#}")?;
     }
     let mut parts = vec![display::line(&evidence.provenance.to_string())];
     if let Some(sheet) = &evidence.sheet {
@@ -75,7 +75,7 @@ fn about(text: &mut String, evidence: &Evidence) -> std::fmt::Result {
     if let Some(newest) = evidence.newest_filing() {
         parts.push(format!("newest filing: {} of {}", newest.form, newest.filed));
     }
-    parts.extend(own_sources(evidence));
+    parts.extend(user_sources(evidence));
     writeln!(text, "{DIM}evidence: {}{DIM:#}", display::line(&parts.join(" · ")))?;
     for warning in evidence.warnings() {
         writeln!(text, "{YELLOW}note: {}{YELLOW:#}", display::line(&warning))?;
@@ -84,7 +84,7 @@ fn about(text: &mut String, evidence: &Evidence) -> std::fmt::Result {
 }
 
 /// Counts of the user's documents and of headlines.
-pub(crate) fn own_sources(evidence: &Evidence) -> Vec<String> {
+pub(crate) fn user_sources(evidence: &Evidence) -> Vec<String> {
     let (files, headlines) = (evidence.documents.len(), evidence.headlines.len());
     let passages: usize = evidence.documents.iter().map(|one| one.passages.len()).sum();
     let plural = |count: usize| if count == 1 { "" } else { "s" };
@@ -203,12 +203,12 @@ pub(crate) fn marks(view: &ConsultReport, one: &RankedMove) -> Vec<String> {
     let mut marks = Vec::new();
     let grave =
         one.findings.iter().filter(|found| found.severity >= FindingSeverity::Escalate).count();
-    marks.extend(one.said.iter().map(|said| display::line(&said.words())));
+    marks.extend(one.said.iter().map(|said| display::line(&said.describe())));
     match (&one.debated, &view.outcome) {
         _ if one.is_vetoed() => return marks,
         (Some(_), _) => {}
         (None, Some(_)) => marks.push("not debated".to_owned()),
-        (None, None) => marks.push(under_way(view, &one.move_id)),
+        (None, None) => marks.push(debate_progress(view, &one.move_id)),
     }
     if grave > 0 {
         let first = one.findings.iter().max_by_key(|found| found.severity);
@@ -233,7 +233,7 @@ pub(crate) fn marks(view: &ConsultReport, one: &RankedMove) -> Vec<String> {
 }
 
 /// Progress of an unfinished debate.
-fn under_way(view: &ConsultReport, move_id: &str) -> String {
+fn debate_progress(view: &ConsultReport, move_id: &str) -> String {
     let logs = view.debates.get(move_id).into_iter().flat_map(|debate| debate.logs.values());
     match logs.flatten().map(|entry| entry.round).max() {
         Some(round) => format!("round {round} of {}", view.input.committee.rounds),

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 /// Configuration files of MCP clients, relative to the working directory.
-const HERE: [&str; 4] = [".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json", ".zed/settings.json"];
+const WORKSPACE_FILES: [&str; 4] =
+    [".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json", ".zed/settings.json"];
 /// The same, relative to the home directory.
-const AT_HOME: [&str; 5] = [
+const HOME_FILES: [&str; 5] = [
     ".claude.json",
     ".cursor/mcp.json",
     ".config/Claude/claude_desktop_config.json",
@@ -18,7 +19,7 @@ const AT_HOME: [&str; 5] = [
 /// Keys of the server lists.
 const LISTS: [&str; 3] = ["mcpServers", "servers", "context_servers"];
 /// Words in the name or command of servers that run programs or write files.
-const WAYS_AROUND: [&str; 8] = [
+const BYPASS_KEYWORDS: [&str; 8] = [
     "shell",
     "bash",
     "terminal",
@@ -38,60 +39,60 @@ pub(crate) struct DraftBypass {
     pub(crate) server: String,
 }
 
-pub(crate) fn ways_around(here: &Path, home: Option<&Path>) -> Vec<DraftBypass> {
-    let home = home.into_iter().flat_map(|home| AT_HOME.iter().map(|name| home.join(name)));
-    let files = HERE.iter().map(|name| here.join(name)).chain(home);
+pub(crate) fn find_bypasses(here: &Path, home: Option<&Path>) -> Vec<DraftBypass> {
+    let home = home.into_iter().flat_map(|home| HOME_FILES.iter().map(|name| home.join(name)));
+    let files = WORKSPACE_FILES.iter().map(|name| here.join(name)).chain(home);
     files
-        .filter(|file| fs_err::metadata(file).is_ok_and(|about| about.len() <= MAX_BYTES))
+        .filter(|file| fs_err::metadata(file).is_ok_and(|metadata| metadata.len() <= MAX_BYTES))
         .filter_map(|file| Some((fs_err::read_to_string(&file).ok()?, file)))
         .flat_map(|(text, file)| {
-            let found = in_configuration(&text);
+            let found = bypasses_in(&text);
             found.into_iter().map(move |server| DraftBypass { file: file.clone(), server })
         })
         .collect()
 }
 
 /// The bypassing servers; empty if moothall is not listed.
-fn in_configuration(text: &str) -> Vec<String> {
+fn bypasses_in(text: &str) -> Vec<String> {
     // Zed and VS Code allow comment lines.
     let plain: Vec<&str> =
         text.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
-    let Ok(whole) = serde_json::from_str::<Value>(&plain.join("\n")) else { return Vec::new() };
+    let Ok(document) = serde_json::from_str::<Value>(&plain.join("\n")) else { return Vec::new() };
     let mut found = Vec::new();
-    look(&whole, &mut found);
+    collect_bypasses(&document, &mut found);
     found
 }
 
 /// Claude Code keeps a list for each project in its file, so all objects are searched.
-fn look(value: &Value, found: &mut Vec<String>) {
+fn collect_bypasses(value: &Value, found: &mut Vec<String>) {
     let Value::Object(fields) = value else { return };
     for (key, inner) in fields {
         match inner {
             Value::Object(servers) if LISTS.contains(&key.as_str()) => {
                 if servers.iter().any(|(name, server)| is_ours(name, server)) {
-                    let around = servers.iter().filter(|(name, server)| {
-                        !is_ours(name, server) && leads_around(name, server)
-                    });
-                    found.extend(around.map(|(name, _)| name.clone()));
+                    let bypasses = servers
+                        .iter()
+                        .filter(|(name, server)| !is_ours(name, server) && is_bypass(name, server));
+                    found.extend(bypasses.map(|(name, _)| name.clone()));
                 }
             }
-            other => look(other, found),
+            other => collect_bypasses(other, found),
         }
     }
 }
 
 fn is_ours(name: &str, server: &Value) -> bool {
-    let words = words_of(name, server);
-    words.iter().any(|word| word.contains("moothall"))
+    let terms = server_terms(name, server);
+    terms.iter().any(|term| term.contains("moothall"))
 }
 
-fn leads_around(name: &str, server: &Value) -> bool {
-    let words = words_of(name, server);
-    WAYS_AROUND.iter().any(|way| words.iter().any(|word| word.contains(way)))
+fn is_bypass(name: &str, server: &Value) -> bool {
+    let terms = server_terms(name, server);
+    BYPASS_KEYWORDS.iter().any(|way| terms.iter().any(|term| term.contains(way)))
 }
 
 /// Name, command and arguments of a server, in lower case.
-fn words_of(name: &str, server: &Value) -> Vec<String> {
+fn server_terms(name: &str, server: &Value) -> Vec<String> {
     let command = &server["command"];
     // In Zed's configuration, `command` is an object.
     let started = [command, &command["path"]].into_iter().filter_map(Value::as_str);

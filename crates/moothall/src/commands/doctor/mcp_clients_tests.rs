@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use super::{DraftBypass, ways_around};
+use super::{DraftBypass, find_bypasses};
 
 const BOTH: &str = r#"{
   // two servers
@@ -21,11 +21,11 @@ fn found(name: &str, text: &str) -> Vec<DraftBypass> {
         ..way
     };
     let home = Path::new("/nonexistent");
-    ways_around(folder.path(), Some(home)).into_iter().map(cut).collect()
+    find_bypasses(folder.path(), Some(home)).into_iter().map(cut).collect()
 }
 
 #[test]
-fn a_server_for_files_beside_ours_is_a_way_around() {
+fn a_file_server_next_to_moothall_is_reported_as_a_bypass() {
     for name in [".mcp.json", ".cursor/mcp.json"] {
         let expected = [DraftBypass { file: name.into(), server: "files".to_owned() }];
         assert_eq!(found(name, BOTH), expected);
@@ -33,7 +33,7 @@ fn a_server_for_files_beside_ours_is_a_way_around() {
 }
 
 #[test]
-fn lists_of_projects_and_of_other_clients_are_found() {
+fn bypasses_are_found_in_project_lists_and_other_clients() {
     let zed = r#"{ "context_servers": {
         "drafts": { "command": { "path": "/usr/bin/moothall", "args": ["mcp"] } },
         "run": { "command": { "path": "bash-mcp" } } } }"#;
@@ -45,7 +45,7 @@ fn lists_of_projects_and_of_other_clients_are_found() {
 }
 
 #[test]
-fn nothing_is_said_about_clients_without_drafts_and_files_that_are_none() {
+fn no_bypass_is_reported_for_other_clients_or_invalid_files() {
     let without = BOTH.replace("moothall", "other");
     for text in [without.as_str(), "{", "[]", "null", ""] {
         assert_eq!(found(".mcp.json", text), []);

@@ -12,7 +12,7 @@ use moothall_sandbox::EngineName;
 use moothall_workspace::{CheckRunner, ModelReviewer};
 use tokio_util::sync::CancellationToken;
 
-use crate::commands::{let_clean_up, runtime};
+use crate::commands::{runtime, wait_for_cleanup};
 use crate::config;
 use crate::context::CommandContext;
 use crate::error::CliError;
@@ -32,7 +32,7 @@ impl CheckRunner for HostChecker {
         inputs: &BTreeMap<GuestPath, Vec<u8>>,
         stop: &CancellationToken,
     ) -> Result<SandboxExecution, String> {
-        alone(stop, async {
+        run_on_thread(stop, async {
             let loaded = config::load(self.config.as_deref(), toml::Table::new())?;
             let mut policy = isolation::policy(&loaded, None, false)?;
             if let Some(named) = engine {
@@ -66,11 +66,11 @@ impl GatewayReviewer {
 
 impl ModelReviewer for GatewayReviewer {
     fn ask(&self, request: &ModelRequest, stop: &CancellationToken) -> Result<ModelReply, String> {
-        alone(stop, async {
+        run_on_thread(stop, async {
             let mut context = CommandContext::load(self.config.as_deref(), toml::Table::new())?;
             // This runtime ends with the call.
             context.connections = context.connections.with_own_clients();
-            context.refuse_stray_provider(&request.model)?;
+            context.refuse_untrusted_provider(&request.model)?;
             let gateway = context.gateway(&request.model, RecordingMode::Off)?;
             let ledger = self.ledger.get_or_init(|| RunLedger::new(context.budget()));
             let report = gateway.call(request, ledger, None).await;
@@ -81,7 +81,7 @@ impl ModelReviewer for GatewayReviewer {
 
 /// Runs async work on a separate thread until it is done or stopped, because the caller may be
 /// inside a runtime. Uses the runtime of the kept sandboxes, or else a temporary one.
-fn alone<T: Send>(
+fn run_on_thread<T: Send>(
     stop: &CancellationToken,
     work: impl Future<Output = Result<T, CliError>> + Send,
 ) -> Result<T, String> {
@@ -93,7 +93,7 @@ fn alone<T: Send>(
                 let runtime = runtime()?;
                 let done = runtime.block_on(work);
                 if done.is_none() {
-                    let_clean_up(&runtime);
+                    wait_for_cleanup(&runtime);
                 }
                 done
             }
@@ -104,7 +104,7 @@ fn alone<T: Send>(
         scope.spawn(until_stopped).join().map_err(|_| "the thread panicked".to_owned())
     })?;
     done.map_err(|error| match &error.hint {
-        Some(hint) => format!("{}; {hint}", error.words()),
-        None => error.words(),
+        Some(hint) => format!("{}; {hint}", error.full_message()),
+        None => error.full_message(),
     })
 }

@@ -40,8 +40,8 @@ pub(crate) fn import(
     Ok(drafts)
 }
 
-fn unusable(fault: &ImportFault, words: &str) -> CliError {
-    let error = CliError::usage(format!("cannot use the answer: {words}"));
+fn unusable(fault: &ImportFault, detail: &str) -> CliError {
+    let error = CliError::usage(format!("cannot use the answer: {detail}"));
     match fault {
         ImportFault::Nothing | ImportFault::Unnamed(_) => error
             .with_hint("name the file of each block (```python src/a.py), or use a unified diff"),

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use moothall_core::drafts::{ClientInfo, DraftId, DraftRefusal, Principal, PrincipalAccount, VIEW};
-use moothall_core::text::shown_line;
+use moothall_core::text::sanitize_line;
 use moothall_workspace::{
     DraftCaller, DraftError, DraftStateFile, DraftStore, DraftStoreOptions, FileFault, HandoffMode,
     workspace_id,
@@ -49,7 +49,7 @@ pub(crate) fn options_of(
     };
     let workspace = fs_err::canonicalize(workspace).map_err(no_folder)?;
     let id = workspace_id(&workspace).map_err(no_folder)?;
-    let folders = &loaded.places.folders;
+    let folders = &loaded.locations.folders;
     let state = folders.state.join("drafts").join(&id);
     if state.starts_with(&workspace) {
         return Err(CliError::usage("the draft store would be inside the workspace").with_hint(
@@ -116,12 +116,12 @@ impl OpenDraftStore {
 
     /// Name of the current user from the environment.
     pub(crate) fn user(&self) -> String {
-        user_input::who(&self.loaded, None, "works").unwrap_or_else(|_| "user".to_owned())
+        user_input::user_name(&self.loaded, None, "works").unwrap_or_else(|_| "user".to_owned())
     }
 
     /// The current user as a reviewer. `by` is only a label; policies match the user id.
     pub(crate) fn person(&self, by: Option<&str>) -> Result<DraftCaller, CliError> {
-        let label = user_input::who(&self.loaded, by, "reviews")?;
+        let label = user_input::user_name(&self.loaded, by, "reviews")?;
         let account = PrincipalAccount::User(rustix::process::getuid().as_raw());
         Ok(caller(Principal::human(label).with_account(account)))
     }
@@ -131,7 +131,7 @@ impl OpenDraftStore {
 pub(crate) fn warn_about_policy(store: &DraftStore) {
     let notes = store.policy_notes();
     for note in &notes {
-        terminal::note(&format!("{YELLOW}policy: {}{YELLOW:#}\n", shown_line(note)));
+        terminal::note(&format!("{YELLOW}policy: {}{YELLOW:#}\n", sanitize_line(note)));
     }
     let wants = |note: &String| note.starts_with("the workspace wants");
     if notes.iter().any(wants) {
@@ -139,10 +139,10 @@ pub(crate) fn warn_about_policy(store: &DraftStore) {
     }
 }
 
-fn caller(who: Principal) -> DraftCaller {
+fn caller(principal: Principal) -> DraftCaller {
     let client =
         ClientInfo { name: "moothall".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
-    DraftCaller { who, client: Some(client) }
+    DraftCaller { principal, client: Some(client) }
 }
 
 /// A malformed id gives the same error as an unknown one.
@@ -210,8 +210,8 @@ pub(crate) fn failed(error: DraftError) -> CliError {
         error if error.is_refusal() => CliExit::Usage,
         _ => CliExit::Failed,
     };
-    let words = error.to_string();
-    let mut failed = CliError::new(exit, words);
+    let message = error.to_string();
+    let mut failed = CliError::new(exit, message);
     if let DraftError::Io { source, .. } | DraftError::InvalidFile { source, .. } = error {
         failed = failed.with_source(source);
     }

@@ -31,7 +31,7 @@ impl EditReport<'_> {
                 terminal::print(&format!("{:#}\n", self.json()))?
             }
         }
-        let id = run_store::short(&self.record.row.run_id);
+        let id = run_store::short_id(&self.record.row.run_id);
         match self.ended {
             RunExit::Done(outcome) => match &outcome.conclusion {
                 Conclusion::Failed { .. } => Err(self.failure(outcome).into()),
@@ -42,18 +42,18 @@ impl EditReport<'_> {
                 }),
             },
             RunExit::Paused(RunPause::Budget(found)) => {
-                let words = format!("run {id} is paused ({found})");
+                let message = format!("run {id} is paused ({found})");
                 let hint = format!("raise the limit with `moothall resume {id} --budget USD`");
-                Err(CliError::new(CliExit::BudgetStopped, words).with_hint(hint).into())
+                Err(CliError::new(CliExit::BudgetStopped, message).with_hint(hint).into())
             }
             RunExit::Paused(RunPause::Failure(model, found)) => {
                 let run_id = &self.record.row.run_id;
                 Err(failure::of_pause(self.context, model, found, run_id).into())
             }
             RunExit::Paused(RunPause::Person | RunPause::Question(_)) => {
-                let words = format!("run {id} is paused");
+                let message = format!("run {id} is paused");
                 let hint = format!("continue it with `moothall resume {id}`");
-                Err(CliError::new(CliExit::NeedsPerson, words).with_hint(hint).into())
+                Err(CliError::new(CliExit::NeedsPerson, message).with_hint(hint).into())
             }
             RunExit::Cancelled => {
                 Err(CliError::new(CliExit::Cancelled, format!("run {id} was cancelled")).into())
@@ -97,7 +97,7 @@ impl EditReport<'_> {
         if self.spec.input.model.is_demo() {
             parts.push("demo model (scripted answers, no API call)".to_owned());
         }
-        parts.push(format!("run {}", run_store::short(&self.record.row.run_id)));
+        parts.push(format!("run {}", run_store::short_id(&self.record.row.run_id)));
         let (word, parts) = (display::verdict(outcome), parts.join(" · "));
         terminal::note(&format!("{style}{BOLD}{word}{BOLD:#}{style:#} {DIM}· {parts}{DIM:#}\n"));
         if !edited.summary.is_empty() {
@@ -105,8 +105,8 @@ impl EditReport<'_> {
             terminal::note(&format!("{DIM}summary by the model: {summary}{DIM:#}\n"));
         }
         for finding in outcome.findings.iter().filter(|one| one.severity >= FindingSeverity::Warn) {
-            let (subject, words) = (display::line(&finding.subject), display::finding(finding));
-            terminal::note(&format!("{YELLOW}{subject}: {words}{YELLOW:#}\n"));
+            let (subject, message) = (display::line(&finding.subject), display::finding(finding));
+            terminal::note(&format!("{YELLOW}{subject}: {message}{YELLOW:#}\n"));
         }
         if self.spec.input.model.is_demo() && edited.state.is_none() {
             terminal::note(&format!(

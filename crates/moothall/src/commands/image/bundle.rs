@@ -8,7 +8,7 @@ use moothall_sandbox::image::{BundleEntry, ImageRecipe, ImageStore};
 use serde_json::json;
 use tempfile::NamedTempFile;
 
-use super::words;
+use super::image_error;
 use crate::args::image::{ImageExportArgs, ImageImportArgs};
 use crate::error::{CliError, CliExit};
 use crate::terminal::{self, GREEN};
@@ -22,24 +22,24 @@ pub(crate) fn export(store: &ImageStore, args: &ImageExportArgs) -> anyhow::Resu
             .into());
     }
     if args.out.symlink_metadata().is_ok() {
-        return Err(exists(&args.out).into());
+        return Err(already_exists(&args.out).into());
     }
     let unwritable = |error: io::Error| {
         CliError::failed(format!("cannot write {}", args.out.display())).with_source(error)
     };
     let folder = args.out.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let draft =
+    let temp_file =
         NamedTempFile::new_in(folder.unwrap_or_else(|| Path::new("."))).map_err(unwritable)?;
-    let mut file = BufWriter::new(draft);
-    let images = store.export(&names, &mut file).map_err(words)?;
+    let mut file = BufWriter::new(temp_file);
+    let images = store.export(&names, &mut file).map_err(image_error)?;
     file.flush().map_err(unwritable)?;
-    let draft = file.into_inner().map_err(|error| unwritable(error.into_error()))?;
-    draft.as_file().sync_all().map_err(unwritable)?;
-    draft.persist_noclobber(&args.out).map_err(|error| match error.error.kind() {
-        io::ErrorKind::AlreadyExists => exists(&args.out),
+    let temp_file = file.into_inner().map_err(|error| unwritable(error.into_error()))?;
+    temp_file.as_file().sync_all().map_err(unwritable)?;
+    temp_file.persist_noclobber(&args.out).map_err(|error| match error.error.kind() {
+        io::ErrorKind::AlreadyExists => already_exists(&args.out),
         _ => unwritable(error.error),
     })?;
-    tell(&images, args.json, "exported")
+    print_images(&images, args.json, "exported")
 }
 
 pub(crate) fn import(store: &ImageStore, args: &ImageImportArgs) -> anyhow::Result<CliExit> {
@@ -55,13 +55,13 @@ pub(crate) fn import(store: &ImageStore, args: &ImageImportArgs) -> anyhow::Resu
         Box::new(BufReader::new(file))
     };
     let images = store.import(from).map_err(|error| {
-        words(error)
+        image_error(error)
             .with_hint("if the bundle is damaged, create it again with `moothall image export`")
     })?;
-    tell(&images, args.json, "imported and verified")
+    print_images(&images, args.json, "imported and verified")
 }
 
-fn tell(images: &[BundleEntry], is_json: bool, what: &str) -> anyhow::Result<CliExit> {
+fn print_images(images: &[BundleEntry], is_json: bool, what: &str) -> anyhow::Result<CliExit> {
     if is_json {
         terminal::print(&format!("{:#}\n", json!({ "images": images })))?;
         return Ok(CliExit::Fine);
@@ -72,7 +72,7 @@ fn tell(images: &[BundleEntry], is_json: bool, what: &str) -> anyhow::Result<Cli
     Ok(CliExit::Fine)
 }
 
-fn exists(file: &Path) -> CliError {
+fn already_exists(file: &Path) -> CliError {
     CliError::usage(format!("{} already exists", file.display()))
         .with_hint("choose another name; `moothall image export` does not overwrite files")
 }

@@ -17,7 +17,7 @@ fn check(before: &str, answers: &InitAnswers, after: &str, lines: &[&str]) {
 }
 
 #[test]
-fn new_file_holds_the_answers_and_nothing_else() {
+fn a_new_configuration_file_contains_only_the_answers() {
     check(
         "",
         &answers(),
@@ -37,7 +37,7 @@ fn new_file_holds_the_answers_and_nothing_else() {
 }
 
 #[test]
-fn what_a_person_wrote_stays_with_its_comments() {
+fn existing_settings_and_comments_are_kept() {
     let before = "# mine\nmodel = \"demo\"\n\n[evidence]\n# work\ncontact = \"bob@example.com\"\n\n\
                   [budget]\ntokens = 8000 # enough\n";
     let changed = InitAnswers { model: None, base_url: None, ..answers() };
@@ -51,7 +51,7 @@ fn what_a_person_wrote_stays_with_its_comments() {
 }
 
 #[test]
-fn same_answers_again_change_nothing() {
+fn repeating_the_same_answers_changes_nothing() {
     let once = with("", &answers()).unwrap();
     check(&once, &answers(), &once, &[]);
 }

@@ -21,13 +21,13 @@ use crate::error::CliError;
 use crate::{config, isolation};
 
 /// Limit for commands per hour; stops an agent that loops.
-const MOST_PER_HOUR: usize = 240;
+const MAX_COMMANDS_PER_HOUR: usize = 240;
 const HOUR: Duration = Duration::from_secs(60 * 60);
 /// Limit for the output that is read.
 const MAX_OUTPUT_BYTES: u64 = 8 << 20;
 
 /// Limit for a program's seconds, as the schema of the tool says.
-const MOST_SECONDS: u64 = 600;
+const MAX_SECONDS: u64 = 600;
 /// The image of the programs.
 const IMAGE: &str = "python";
 
@@ -35,7 +35,7 @@ pub(crate) struct CommandRunner {
     runtime: Handle,
     program: PathBuf,
     config: Option<PathBuf>,
-    begun: Mutex<VecDeque<Instant>>,
+    starts: Mutex<VecDeque<Instant>>,
 }
 
 struct CommandOutput {
@@ -48,20 +48,20 @@ impl CommandRunner {
         let program = std::env::current_exe().map_err(|error| {
             CliError::failed("cannot find the moothall executable").with_source(error)
         })?;
-        Ok(Self { runtime, program, config: global.config.clone(), begun: Mutex::default() })
+        Ok(Self { runtime, program, config: global.config.clone(), starts: Mutex::default() })
     }
 
     pub(crate) fn answer(&self, ask: IpcRequest) -> IpcResponse {
         let IpcRequest::Call { tool, arguments, .. } = ask else {
             return IpcResponse::Broken { words: "the runner has no draft tools".to_owned() };
         };
-        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
-        if !begin(&mut begun, Instant::now()) {
-            let words = format!("too many commands per hour (limit: {MOST_PER_HOUR})");
+        let mut starts = self.starts.lock().unwrap_or_else(PoisonError::into_inner);
+        if !try_start(&mut starts, Instant::now()) {
+            let words = format!("too many commands per hour (limit: {MAX_COMMANDS_PER_HOUR})");
             let hint = "continue without it, or try again later".to_owned();
             return IpcResponse::Refused { words, hint: Some(hint) };
         }
-        drop(begun);
+        drop(starts);
         let arguments = Value::Object(arguments);
         let answered = match tool {
             ToolName::SandboxRun => read(arguments).and_then(|args| self.sandbox_run(&args)),
@@ -74,8 +74,8 @@ impl CommandRunner {
 
     /// Runs in this process, which keeps a sandbox ready.
     fn sandbox_run(&self, args: &SandboxRunToolArgs) -> Result<IpcResponse, String> {
-        if !(1..=MOST_SECONDS).contains(&args.timeout_s) {
-            return Err(format!("`timeout_s` must be from 1 to {MOST_SECONDS}"));
+        if !(1..=MAX_SECONDS).contains(&args.timeout_s) {
+            return Err(format!("`timeout_s` must be from 1 to {MAX_SECONDS}"));
         }
         let work = async {
             let loaded = config::load(self.config.as_deref(), toml::Table::new())?;
@@ -86,7 +86,7 @@ impl CommandRunner {
             let mut request = ExecuteRequest::python(IMAGE, path, args.program.clone());
             request.argv.extend_from_slice(&args.args);
             request.stdin = args.stdin.clone();
-            request.limits = isolation::limits_within(args.timeout_s);
+            request.limits = isolation::limits_with_timeout(args.timeout_s);
             let labels = [("project", "moothall"), ("purpose", "program of an agent")];
             isolation::execute(&loaded, &policy, &labels, &request, &BTreeMap::new(), None).await
         };
@@ -101,7 +101,7 @@ impl CommandRunner {
                 stderr: execution.stderr.text,
                 isolation: execution.attestation.class.to_string(),
             }),
-            Err(error) => IpcResponse::Refused { words: error.words(), hint: error.hint },
+            Err(error) => IpcResponse::Refused { words: error.full_message(), hint: error.hint },
         })
     }
 
@@ -111,25 +111,26 @@ impl CommandRunner {
             command.arg(format!("--as-of={day}"));
         }
         command.arg("--").arg(&args.ticker);
-        let ran = finish(command, "")?;
-        match ran.stdout.is_empty() {
-            true => Err(ran.stderr),
-            false => Ok(IpcResponse::done(&FactsOut { sheet: ran.stdout })),
+        let output = finish(command, "")?;
+        match output.stdout.is_empty() {
+            true => Err(output.stderr),
+            false => Ok(IpcResponse::done(&FactsOut { sheet: output.stdout })),
         }
     }
 
     fn check(&self, args: &CheckTextToolArgs) -> Result<IpcResponse, String> {
         let mut command = self.command(&["check", "--json"]);
         command.arg(format!("--facts={}", args.ticker)).arg("-");
-        let told = value_of(&finish(command, &args.text)?)?;
-        let out: CheckTextOut = serde_json::from_value(told).map_err(|error| error.to_string())?;
+        let report = value_of(&finish(command, &args.text)?)?;
+        let out: CheckTextOut =
+            serde_json::from_value(report).map_err(|error| error.to_string())?;
         Ok(IpcResponse::done(&out))
     }
 
     /// A moothall command. Input from the agent is always a single argument, never a flag.
-    fn command(&self, words: &[&str]) -> Command {
+    fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
-        command.args(words).arg("--color=never");
+        command.args(arguments).arg("--color=never");
         if let Some(config) = &self.config {
             command.arg("--config").arg(config);
         }
@@ -149,11 +150,11 @@ fn exit_kind(exit: &ExecutionExit) -> &'static str {
 }
 
 /// Records a start. Returns `false` if the limit is reached.
-fn begin(begun: &mut VecDeque<Instant>, now: Instant) -> bool {
-    begun.retain(|at| now.duration_since(*at) < HOUR);
-    let may = begun.len() < MOST_PER_HOUR;
+fn try_start(starts: &mut VecDeque<Instant>, now: Instant) -> bool {
+    starts.retain(|at| now.duration_since(*at) < HOUR);
+    let may = starts.len() < MAX_COMMANDS_PER_HOUR;
     if may {
-        begun.push_back(now);
+        starts.push_back(now);
     }
     may
 }
@@ -188,8 +189,8 @@ fn finish(mut command: Command, input: &str) -> Result<CommandOutput, String> {
     Ok(CommandOutput { stdout, stderr })
 }
 
-fn value_of(ran: &CommandOutput) -> Result<Value, String> {
-    serde_json::from_str(&ran.stdout).map_err(|_| ran.stderr.trim().to_owned())
+fn value_of(output: &CommandOutput) -> Result<Value, String> {
+    serde_json::from_str(&output.stdout).map_err(|_| output.stderr.trim().to_owned())
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 use super::*;
 
 #[test]
-fn so_many_commands_are_begun_within_an_hour_and_then_none() {
-    let (mut begun, start) = (VecDeque::new(), Instant::now());
-    assert!((0..MOST_PER_HOUR).all(|_| begin(&mut begun, start)));
-    assert!(!begin(&mut begun, start + HOUR / 2));
-    assert!(begin(&mut begun, start + HOUR));
+fn the_number_of_commands_per_hour_is_limited() {
+    let (mut starts, start) = (VecDeque::new(), Instant::now());
+    assert!((0..MAX_COMMANDS_PER_HOUR).all(|_| try_start(&mut starts, start)));
+    assert!(!try_start(&mut starts, start + HOUR / 2));
+    assert!(try_start(&mut starts, start + HOUR));
 }

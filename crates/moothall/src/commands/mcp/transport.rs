@@ -46,7 +46,7 @@ impl McpTransport {
                     .with_source(error)
                     .with_hint("another server may be using it, or it is not a socket")
             };
-            let listener = listen_privately(file).map_err(cannot)?;
+            let listener = bind_private_socket(file).map_err(cannot)?;
             return Ok(Self::Socket { listener, file: file.clone(), limits: limits() });
         }
         let Some(address) = args.http else { return Ok(Self::Streams) };
@@ -57,7 +57,7 @@ impl McpTransport {
         let cannot =
             |error| CliError::failed(format!("cannot listen on {address}")).with_source(error);
         let file = args.token_file.clone().unwrap_or_else(|| state.join(TOKEN_FILE));
-        let token = token_of(&file)?;
+        let token = load_or_create_token(&file)?;
         let listener = TcpListener::bind(address).map_err(cannot)?;
         let address = listener.local_addr().map_err(cannot)?;
         Ok(Self::Address { listener, address, token, file, limits: limits() })
@@ -81,19 +81,19 @@ impl McpTransport {
     }
 }
 
-pub(crate) async fn serve(door: McpTransport, front: McpFrontend) -> std::io::Result<()> {
+pub(crate) async fn serve(transport: McpTransport, frontend: McpFrontend) -> std::io::Result<()> {
     let closing = CancellationToken::new();
     let (mut interrupt, mut terminate) =
         (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    let ending = closing.clone();
+    let signalled = closing.clone();
     tokio::spawn(async move {
         tokio::select! {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
         }
-        ending.cancel();
+        signalled.cancel();
     });
-    match door {
+    match transport {
         McpTransport::Streams => Ok(()),
         McpTransport::Address { listener, address, token, limits, .. } => {
             listener.set_nonblocking(true)?;
@@ -102,12 +102,12 @@ pub(crate) async fn serve(door: McpTransport, front: McpFrontend) -> std::io::Re
             let hosts = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
             let hosts = hosts.into_iter().chain([format!("[::1]:{port}")]).collect();
             let bearer = Some(BearerToken::of(&token));
-            serve_http(listener, front, bearer, hosts, limits, closing).await
+            serve_http(listener, frontend, bearer, hosts, limits, closing).await
         }
         McpTransport::Socket { listener, limits, .. } => {
             listener.set_nonblocking(true)?;
             let listener = tokio::net::UnixListener::from_std(listener)?;
-            serve_http(listener, front, None, Vec::new(), limits, closing).await
+            serve_http(listener, frontend, None, Vec::new(), limits, closing).await
         }
     }
 }
@@ -120,7 +120,7 @@ fn limits() -> McpHttpLimits {
 /// Creates a socket that only its user can open: a new directory gets mode 0700, and the umask
 /// restricts the socket itself. A confined process cannot delete its socket, so a stale one is
 /// replaced.
-fn listen_privately(file: &Path) -> std::io::Result<UnixListener> {
+fn bind_private_socket(file: &Path) -> std::io::Result<UnixListener> {
     if fs_err::symlink_metadata(file).is_ok_and(|about| about.file_type().is_socket())
         && UnixStream::connect(file).is_err()
     {
@@ -136,7 +136,7 @@ fn listen_privately(file: &Path) -> std::io::Result<UnixListener> {
 }
 
 /// Reads the token from a file that only its owner can read; creates it if missing.
-fn token_of(file: &Path) -> Result<String, CliError> {
+fn load_or_create_token(file: &Path) -> Result<String, CliError> {
     let shown = file.display();
     let cannot = |error: std::io::Error| {
         CliError::failed(format!("cannot use the token file `{shown}`")).with_source(error)

@@ -21,18 +21,19 @@ const TICK: Duration = Duration::from_millis(250);
 pub(crate) type SharedView = Arc<Mutex<RunProgressView>>;
 
 /// Shows the elapsed time while `work` runs, until it is done or the user presses Ctrl-C.
-pub(crate) async fn watched<T>(
+pub(crate) async fn with_progress<T>(
     view: &SharedView,
     work: impl Future<Output = T>,
 ) -> InterruptibleResult<T> {
     // Boxed because the future of a call or a sandbox is large.
-    let done = commands::watched(Box::pin(work), TICK, || shown(view).tick()).await;
-    shown(view).clear();
+    let done =
+        commands::interruptible_with_tick(Box::pin(work), TICK, || lock_view(view).tick()).await;
+    lock_view(view).clear();
     done
 }
 
 /// Locks the view, also after a panic in another holder.
-pub(crate) fn shown(view: &SharedView) -> MutexGuard<'_, RunProgressView> {
+pub(crate) fn lock_view(view: &SharedView) -> MutexGuard<'_, RunProgressView> {
     view.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -47,17 +48,17 @@ pub(crate) async fn drive(
     let store = &local.store;
     let RunParts { mut workflow, driver, models } =
         prepared.parts(store, run_id, ledger, DemoDelay::NONE).await?;
-    let (seen, run, spec) = (Arc::clone(view), run_id.clone(), prepared.spec().clone());
+    let (event_view, run, spec) = (Arc::clone(view), run_id.clone(), prepared.spec().clone());
     let driver = driver.on_event(move |stored| {
         log(stored, &spec);
-        shown(&seen).event(&run, stored);
+        lock_view(&event_view).event(&run, stored);
     });
-    let ended = match watched(view, driver.drive(&mut *workflow)).await {
+    let ended = match with_progress(view, driver.drive(&mut *workflow)).await {
         InterruptibleResult::Done(ended) => ended?,
         // The driver was dropped, which stopped all calls in progress.
         InterruptibleResult::Cancelled => {
             for stored in cancel(&**store, run_id, models.spent()).await? {
-                shown(view).event(run_id, &stored);
+                lock_view(view).event(run_id, &stored);
             }
             RunExit::Cancelled
         }

@@ -28,7 +28,7 @@ pub(crate) struct ProgramReport<'a> {
 impl ProgramReport<'_> {
     /// Prints the report and returns the exit code.
     pub(crate) fn print(&self, audience: RunOutputMode) -> anyhow::Result<CliExit> {
-        self.written.note_left_out();
+        self.written.report_skipped();
         match audience {
             RunOutputMode::Person => self.print_text()?,
             RunOutputMode::Json => terminal::print(&format!("{:#}\n", self.json()))?,
@@ -59,7 +59,7 @@ impl ProgramReport<'_> {
         let mut report = show::run_json(self.record, false);
         if let Some(fields) = report.as_object_mut() {
             fields.insert("written".to_owned(), json!(self.written.written));
-            fields.insert("not_written".to_owned(), json!(self.written.left_out));
+            fields.insert("not_written".to_owned(), json!(self.written.skipped));
         }
         report
     }
@@ -85,7 +85,7 @@ impl ProgramReport<'_> {
         if self.model.is_demo() {
             parts.push("demo model (scripted answers, no API call)".to_owned());
         }
-        parts.push(format!("run {}", run_store::short(&self.record.row.run_id)));
+        parts.push(format!("run {}", run_store::short_id(&self.record.row.run_id)));
         terminal::note(&format!(
             "{style}{BOLD}{word}{BOLD:#}{style:#} {DIM}· {}{DIM:#}\n",
             parts.join(" · ")
@@ -114,7 +114,7 @@ impl ProgramReport<'_> {
         let left = attempts::files(self.record).len();
         if *self.written == WrittenFiles::default() && left > 0 {
             let (id, plural) =
-                (run_store::short(&self.record.row.run_id), if left == 1 { "" } else { "s" });
+                (run_store::short_id(&self.record.row.run_id), if left == 1 { "" } else { "s" });
             terminal::note(&format!(
                 "{DIM}the program wrote {left} file{plural}: moothall show {id} --output DIR{DIM:#}\n"
             ));
@@ -165,22 +165,22 @@ impl ProgramReport<'_> {
     }
 
     fn paused(&self, pause: &RunPause) -> CliError {
-        let id = run_store::short(&self.record.row.run_id);
+        let id = run_store::short_id(&self.record.row.run_id);
         match pause {
             RunPause::Budget(found) => {
                 let flag = match found.detail.contains("tokens") {
                     true => "--budget-tokens N",
                     false => "--budget USD",
                 };
-                let words = format!("run {id} is paused ({found})");
-                CliError::new(CliExit::BudgetStopped, words)
+                let message = format!("run {id} is paused ({found})");
+                CliError::new(CliExit::BudgetStopped, message)
                     .with_hint(format!("raise the limit with `moothall resume {id} {flag}`"))
             }
             RunPause::Failure(model, found) => {
                 failure::of_pause(self.context, model, found, &self.record.row.run_id)
             }
-            RunPause::Question(words) => {
-                CliError::new(CliExit::NeedsPerson, format!("run {id} is paused: {words}"))
+            RunPause::Question(message) => {
+                CliError::new(CliExit::NeedsPerson, format!("run {id} is paused: {message}"))
                     .with_hint(format!("continue it with `moothall resume {id}`"))
             }
             RunPause::Person => {

@@ -39,7 +39,7 @@ impl RunProgressView {
             RunOutputMode::Stdio => {
                 if let Ok(line) = serde_json::to_string(&sequenced(run_id, stored)) {
                     // A closed pipe does not stop the run, which is stored.
-                    let _ = terminal::print_on(&(line + "\n"));
+                    let _ = terminal::print_or_closed(&(line + "\n"));
                 }
             }
             RunOutputMode::Person => {

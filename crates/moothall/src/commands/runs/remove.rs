@@ -34,48 +34,48 @@ pub(crate) fn remove(loaded: &LoadedConfig, args: &RemoveArgs) -> anyhow::Result
             let first = args.runs.first().map(String::as_str).unwrap_or_default();
             return Err(run_store::no_such_run(first).into());
         };
-        let mut doomed: Vec<RunDeletion> = Vec::new();
+        let mut deletions: Vec<RunDeletion> = Vec::new();
         for named in &args.runs {
             let row = local.find(named).await?;
-            if doomed.iter().any(|one| one.row.run_id == row.run_id) {
+            if deletions.iter().any(|one| one.row.run_id == row.run_id) {
                 continue;
             }
             if !row.state.is_terminal() && !args.how.force {
-                return Err(could_go_on(&local, &row).await?.into());
+                return Err(resumable_error(&local, &row).await?.into());
             }
-            match doom(&local, row).await {
-                Ok(found) => doomed.push(found),
-                Err(EngineError::Store(error)) => return Err(run_store::broken(error).into()),
-                Err(error) => return Err(resumable_run::unlocked(error).into()),
+            match lock_for_deletion(&local, row).await {
+                Ok(found) => deletions.push(found),
+                Err(EngineError::Store(error)) => return Err(run_store::store_error(error).into()),
+                Err(error) => return Err(resumable_run::lock_error(error).into()),
             }
         }
-        delete(&local, &doomed, &args.how, DeletionMode::Deletion).await
+        delete(&local, &deletions, &args.how, DeletionMode::Deletion).await
     })
 }
 
 /// Deletes old runs, except those that a process is executing.
 pub(crate) fn prune(loaded: &LoadedConfig, args: &PruneArgs) -> anyhow::Result<CliExit> {
-    let wanted = if args.dry_run { DeletionMode::Report } else { DeletionMode::Deletion };
+    let mode = if args.dry_run { DeletionMode::Report } else { DeletionMode::Deletion };
     runtime()?.block_on(async {
         let Some(local) = RunStore::open_existing(loaded).await? else {
-            return nothing(&args.how);
+            return report_nothing(&args.how);
         };
         let filter = RunFilter { teams: TeamFilter::All, state: None, limit: u32::MAX };
-        let rows = local.store.runs(filter).await.map_err(run_store::broken)?;
-        let mut doomed = Vec::new();
+        let rows = local.store.runs(filter).await.map_err(run_store::store_error)?;
+        let mut deletions = Vec::new();
         for row in outdated(rows, now_ms(), args.older_than, args.keep) {
             if !row.state.is_terminal() && !args.how.force {
                 continue;
             }
-            match doom(&local, row).await {
-                Ok(found) => doomed.push(found),
+            match lock_for_deletion(&local, row).await {
+                Ok(found) => deletions.push(found),
                 // Another process is executing it.
                 Err(EngineError::Busy(_)) => {}
-                Err(EngineError::Store(error)) => return Err(run_store::broken(error).into()),
-                Err(error) => return Err(resumable_run::unlocked(error).into()),
+                Err(EngineError::Store(error)) => return Err(run_store::store_error(error).into()),
+                Err(error) => return Err(resumable_run::lock_error(error).into()),
             }
         }
-        delete(&local, &doomed, &args.how, wanted).await
+        delete(&local, &deletions, &args.how, mode).await
     })
 }
 
@@ -87,12 +87,12 @@ fn outdated(rows: Vec<RunRow>, now_ms: u64, older_than: Duration, keep: usize) -
 }
 
 /// Locks a run for deletion.
-async fn doom(local: &RunStore, row: RunRow) -> Result<RunDeletion, EngineError> {
+async fn lock_for_deletion(local: &RunStore, row: RunRow) -> Result<RunDeletion, EngineError> {
     // Workers act on a cancel request within a second. A run that still looks active after one has
     // no worker, and a worker that returns finds the run deleted and stops.
-    if run_store::restate_of(&row.spec).is_some()
+    if run_store::restate_url(&row.spec).is_some()
         && !local.driven(std::slice::from_ref(&row)).await?.is_empty()
-        && !local.store.wishes(&row.run_id).await?.contains(&ControlRequest::Cancel)
+        && !local.store.control_requests(&row.run_id).await?.contains(&ControlRequest::Cancel)
     {
         return Err(EngineError::Busy(row.run_id));
     }
@@ -113,39 +113,39 @@ enum DeletionMode {
 
 async fn delete(
     local: &RunStore,
-    doomed: &[RunDeletion],
+    deletions: &[RunDeletion],
     how: &DeleteFlags,
-    wanted: DeletionMode,
+    mode: DeletionMode,
 ) -> anyhow::Result<CliExit> {
-    if doomed.is_empty() {
-        return nothing(how);
+    if deletions.is_empty() {
+        return report_nothing(how);
     }
-    let bytes = doomed.iter().map(|one| one.bytes).sum();
-    let many = display::runs(doomed.len() as u64);
+    let bytes = deletions.iter().map(|one| one.bytes).sum();
+    let many = display::runs(deletions.len() as u64);
     if !how.json {
-        terminal::note(&list(doomed));
+        terminal::note(&list(deletions));
     }
-    if wanted == DeletionMode::Report {
+    if mode == DeletionMode::Report {
         let would = format!("{many} with {} would be deleted\n", display::bytes(bytes));
-        terminal::print(&if how.json { report(doomed, bytes, None) } else { would })?;
+        terminal::print(&if how.json { report(deletions, bytes, None) } else { would })?;
         return Ok(CliExit::Fine);
     }
     if !how.yes {
-        if !prompt::somebody_is_there() {
+        if !prompt::is_interactive() {
             return Err(CliError::usage(format!("deleting {many} needs confirmation"))
                 .with_hint("pass `--yes` to confirm")
                 .into());
         }
-        let asked = format!("Permanently delete {many} with {}?", display::bytes(bytes));
-        if !prompt::agreed(&asked).await {
+        let question = format!("Permanently delete {many} with {}?", display::bytes(bytes));
+        if !prompt::confirm(&question).await {
             return Err(CliError::new(CliExit::Cancelled, "nothing was deleted").into());
         }
     }
-    let ids: Vec<_> = doomed.iter().map(|one| one.row.run_id.clone()).collect();
-    let undone = |error| CliError::failed("cannot delete the runs").with_source(error);
-    local.store.delete_runs(&ids).await.map_err(undone)?;
+    let ids: Vec<_> = deletions.iter().map(|one| one.row.run_id.clone()).collect();
+    let delete_failed = |error| CliError::failed("cannot delete the runs").with_source(error);
+    local.store.delete_runs(&ids).await.map_err(delete_failed)?;
     ids.iter().for_each(|id| local.forget(id));
-    let freed = local.store.give_back().await.map_err(|error| {
+    let freed = local.store.reclaim_space().await.map_err(|error| {
         CliError::failed("the runs were deleted, but their disk space was not reclaimed")
             .with_source(error)
             .with_hint(
@@ -153,7 +153,7 @@ async fn delete(
             )
     })?;
     terminal::print(&match how.json {
-        true => report(doomed, bytes, Some(freed)),
+        true => report(deletions, bytes, Some(freed)),
         false => format!(
             "deleted {many} with {}; reclaimed {} of disk space\n",
             display::bytes(bytes),
@@ -163,7 +163,7 @@ async fn delete(
     Ok(CliExit::Fine)
 }
 
-fn nothing(how: &DeleteFlags) -> anyhow::Result<CliExit> {
+fn report_nothing(how: &DeleteFlags) -> anyhow::Result<CliExit> {
     terminal::print(&match how.json {
         true => report(&[], 0, None),
         false => "nothing to delete\n".to_owned(),
@@ -171,21 +171,21 @@ fn nothing(how: &DeleteFlags) -> anyhow::Result<CliExit> {
     Ok(CliExit::Fine)
 }
 
-async fn could_go_on(local: &RunStore, row: &RunRow) -> Result<CliError, CliError> {
+async fn resumable_error(local: &RunStore, row: &RunRow) -> Result<CliError, CliError> {
     let state = display::state(row, local.is_driven(row).await?);
-    let id = run_store::short(&row.run_id);
+    let id = run_store::short_id(&row.run_id);
     Ok(CliError::usage(format!("run {} is {state} and can still be resumed", row.run_id))
         .with_hint(format!("cancel it first with `moothall cancel {id}`, or pass `--force`")))
 }
 
-fn list(doomed: &[RunDeletion]) -> String {
+fn list(deletions: &[RunDeletion]) -> String {
     let mut text = String::new();
-    for RunDeletion { row, bytes, .. } in doomed {
+    for RunDeletion { row, bytes, .. } in deletions {
         // Writing to a String cannot fail.
         let _ = writeln!(
             text,
             "{:<13}  {:<11}  {:>10}  {DIM}{}{DIM:#}",
-            run_store::short(&row.run_id),
+            run_store::short_id(&row.run_id),
             display::state(row, false),
             display::bytes(*bytes),
             display::cut(&row.title, TITLE_CHARS),
@@ -195,8 +195,8 @@ fn list(doomed: &[RunDeletion]) -> String {
 }
 
 /// `freed`: reclaimed bytes, if runs were deleted.
-fn report(doomed: &[RunDeletion], bytes: u64, freed: Option<u64>) -> String {
-    let runs: Vec<Value> = doomed
+fn report(deletions: &[RunDeletion], bytes: u64, freed: Option<u64>) -> String {
+    let runs: Vec<Value> = deletions
         .iter()
         .map(|one| {
             let mut run = run_json(&one.row, false);

@@ -30,7 +30,7 @@ fn check(now_ms: u64, older_than_ms: u64, keep: usize, changed: &[u64], gone: &[
 }
 
 #[test]
-fn what_has_not_changed_for_so_long_goes_but_for_the_newest() {
+fn runs_unchanged_for_the_given_time_are_pruned_except_the_newest() {
     let changed = [1_000, 900, 500, 100];
     check(1_000, 500, 0, &changed, &[500, 100]);
     check(1_000, 501, 0, &changed, &[100]);
@@ -40,7 +40,7 @@ fn what_has_not_changed_for_so_long_goes_but_for_the_newest() {
 }
 
 #[test]
-fn time_before_there_was_any_keeps_everything() {
+fn an_age_before_the_epoch_prunes_nothing() {
     check(1_000, 1_001, 0, &[0, 1_000], &[]);
     check(1_000, u64::MAX, 0, &[0], &[]);
 }

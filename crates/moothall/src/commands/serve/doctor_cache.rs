@@ -13,7 +13,7 @@ use crate::config;
 use crate::error::CliError;
 
 /// How long a result is reused.
-const STAYS: Duration = Duration::from_secs(30);
+const CACHE_TTL: Duration = Duration::from_secs(30);
 
 /// The latest result.
 #[derive(Debug, Default)]
@@ -26,9 +26,9 @@ impl DoctorCache {
     pub(crate) async fn ask(&self, config: Option<PathBuf>) -> Result<DoctorResponse, CliError> {
         let last = Arc::clone(&self.last);
         // In a separate task, so a client that disconnects does not abort the tests.
-        let asked = tokio::spawn(async move {
+        let task = tokio::spawn(async move {
             let mut last = last.lock().await;
-            if let Some((_, known)) = last.as_ref().filter(|(at, _)| at.elapsed() < STAYS) {
+            if let Some((_, known)) = last.as_ref().filter(|(at, _)| at.elapsed() < CACHE_TTL) {
                 return Ok(known.clone());
             }
             let loaded = config::load(config.as_deref(), toml::Table::new())?;
@@ -37,7 +37,7 @@ impl DoctorCache {
             *last = Some((Instant::now(), found.clone()));
             Ok(found)
         });
-        asked.await.unwrap_or_else(|error| {
+        task.await.unwrap_or_else(|error| {
             Err(CliError::failed("cannot test the sandboxes").with_source(error))
         })
     }

@@ -18,10 +18,10 @@ pub(crate) enum ErrorDisclosure {
 
 impl ErrorDisclosure {
     /// The error message for the client.
-    pub(crate) fn words(&self, error: &CliError) -> String {
+    pub(crate) fn message(&self, error: &CliError) -> String {
         match self {
-            Self::Told => error.words(),
-            Self::Logged(veil) => veil.hide(&error.to_string()),
+            Self::Told => error.full_message(),
+            Self::Logged(redactor) => redactor.hide(&error.to_string()),
         }
     }
 
@@ -29,14 +29,14 @@ impl ErrorDisclosure {
     pub(crate) fn hint(&self, hint: &str) -> String {
         match self {
             Self::Told => hint.to_owned(),
-            Self::Logged(veil) => veil.hide(hint),
+            Self::Logged(redactor) => redactor.hide(hint),
         }
     }
 
     pub(crate) fn problem(&self, error: &CliError) -> ApiProblem {
         if let Self::Logged(_) = self {
-            let words = error.words();
-            tracing::warn!(target: "moothall::serve", error = words, "request refused");
+            let message = error.full_message();
+            tracing::warn!(target: "moothall::serve", error = message, "request refused");
         }
         let (status, code) = match error.exit {
             CliExit::Usage => (StatusCode::UNPROCESSABLE_ENTITY, ErrorCode::Refused),
@@ -56,7 +56,7 @@ impl ErrorDisclosure {
             ) => StatusCode::CONFLICT,
             _ => status,
         };
-        let problem = ApiProblem::new(status, error.code.unwrap_or(code), self.words(error));
+        let problem = ApiProblem::new(status, error.code.unwrap_or(code), self.message(error));
         match &error.hint {
             Some(hint) => problem.with_hint(self.hint(hint)),
             None => problem,
@@ -66,7 +66,7 @@ impl ErrorDisclosure {
 
 /// A token limit was exceeded. The end of a run cannot be predicted, so clients may retry after a
 /// minute.
-pub(crate) fn beyond(excess: RunLimitError) -> ApiProblem {
+pub(crate) fn limit_problem(excess: RunLimitError) -> ApiProblem {
     ApiProblem::new(StatusCode::TOO_MANY_REQUESTS, excess.code(), excess.to_string())
         .with_hint(excess.hint())
         .retry_after(60)

@@ -4,7 +4,7 @@ use super::*;
 
 /// Regression: token holders saw local paths in causes, messages and hints.
 #[test]
-fn causes_and_paths_are_for_the_user_of_the_machine_and_for_nobody_else() {
+fn error_causes_and_paths_are_shown_only_to_the_local_user() {
     let told = |causes: ErrorDisclosure| {
         let cause = std::io::Error::other("/home/ada/secret/plan.db is locked");
         let error = CliError::failed("/home/ada/secret/runs cannot be read")
@@ -13,9 +13,9 @@ fn causes_and_paths_are_for_the_user_of_the_machine_and_for_nobody_else() {
         let problem = causes.problem(&error);
         (problem.detail, problem.hint.unwrap())
     };
-    let veil = PathRedactor::over([PathBuf::from("/home/ada")]);
+    let redactor = PathRedactor::from_paths([PathBuf::from("/home/ada")]);
     assert_eq!(
-        told(ErrorDisclosure::Logged(veil)),
+        told(ErrorDisclosure::Logged(redactor)),
         ("… cannot be read".to_owned(), "move `…` away".to_owned())
     );
     assert_eq!(

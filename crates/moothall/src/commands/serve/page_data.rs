@@ -21,7 +21,7 @@ use crate::error::CliError;
 use crate::evidence_sources::EvidenceSources;
 use crate::isolation;
 
-const MOST_TICKERS: usize = 12;
+const MAX_TICKERS: usize = 12;
 
 /// Gathers the filings of a company.
 pub(crate) async fn evidence(
@@ -46,46 +46,46 @@ pub(crate) async fn evidence(
         news: None,
     };
     // Boxed because the future is large.
-    Box::pin(facts::gathered(loaded, &request, None, offline)).await
+    Box::pin(facts::gather_evidence(loaded, &request, None, offline)).await
 }
 
-/// Companies whose ticker or name starts with `words`. Without a contact for the SEC or a
+/// Companies whose ticker or name starts with `query`. Without a contact for the SEC or a
 /// recording, only the built-in sample company is searched.
 pub(crate) async fn tickers(
     loaded: &LoadedConfig,
     offline: Option<&Path>,
-    words: &str,
+    query: &str,
 ) -> Result<TickerList, CliError> {
-    let mut found = matching(&EvidenceSources::bundled_tickers()?, words, true);
+    let mut found = matching(&EvidenceSources::bundled_tickers()?, query, true);
     let can_ask = offline.is_some() || loaded.resolved.config.evidence.contact.is_some();
-    if !words.is_empty() && can_ask {
+    if !query.is_empty() && can_ask {
         let table = EvidenceSources::tickers(loaded, offline).await?;
-        let others = matching(&table, words, false);
+        let others = matching(&table, query, false);
         let is_new = |row: &TickerRow| !found.iter().any(|one| one.ticker == row.ticker);
         let others: Vec<TickerRow> = others.into_iter().filter(is_new).collect();
         found.extend(others);
     }
-    found.truncate(MOST_TICKERS);
+    found.truncate(MAX_TICKERS);
     Ok(TickerList { tickers: found })
 }
 
-fn matching(table: &TickerTable, words: &str, fictional: bool) -> Vec<TickerRow> {
-    let wanted = words.to_lowercase();
+fn matching(table: &TickerTable, query: &str, fictional: bool) -> Vec<TickerRow> {
+    let prefix = query.to_lowercase();
     let row = |listing: &moothall_core::evidence::TickerListing| TickerRow {
         ticker: listing.ticker.to_string(),
         name: listing.title.clone(),
         fictional,
     };
     let ticker = |one: &&moothall_core::evidence::TickerListing| {
-        one.ticker.as_str().to_lowercase().starts_with(&wanted)
+        one.ticker.as_str().to_lowercase().starts_with(&prefix)
     };
     let name = |one: &&moothall_core::evidence::TickerListing| {
-        one.title.to_lowercase().split_whitespace().any(|word| word.starts_with(&wanted))
-            || one.title.to_lowercase().starts_with(&wanted)
+        one.title.to_lowercase().split_whitespace().any(|word| word.starts_with(&prefix))
+            || one.title.to_lowercase().starts_with(&prefix)
     };
     let by_ticker = table.listings().filter(ticker);
     let by_name = table.listings().filter(|one| name(one) && !ticker(one));
-    by_ticker.chain(by_name).take(MOST_TICKERS).map(row).collect()
+    by_ticker.chain(by_name).take(MAX_TICKERS).map(row).collect()
 }
 
 pub(crate) fn committees(others: &[(Committee, PathBuf)]) -> CommitteeList {
@@ -110,30 +110,30 @@ fn engine_name(engine: EngineChoice) -> String {
 /// Settings shown in the web UI.
 pub(crate) fn settings(
     context: &CommandContext,
-    usual_model: Option<&moothall_core::model::ModelName>,
+    default_model: Option<&moothall_core::model::ModelName>,
     offline: bool,
-    pace: DemoDelay,
-    causes: &ErrorDisclosure,
+    delay: DemoDelay,
+    disclosure: &ErrorDisclosure,
 ) -> ServerSettings {
     let loaded = &context.loaded;
     let config = &loaded.resolved.config;
-    let model = context.model(usual_model);
+    let model = context.model(default_model);
     let keys = context.catalog.providers().map(|provider| KeyRow {
         provider: provider.name.clone(),
         needed: provider.needs_key(),
         present: context.keys.get(&provider.name).is_some(),
-        hint: context.keys.hint(&provider.name).map(|hint| causes.hint(hint)),
+        hint: context.keys.hint(&provider.name).map(|hint| disclosure.hint(hint)),
         default_model: provider.default_model.clone(),
     });
     let images = ImageStore::at(isolation::images(loaded)).list().unwrap_or_default();
     ServerSettings {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         model: model.as_ref().ok().map(ToString::to_string),
-        model_problem: model.err().map(|error| causes.words(&error)),
+        model_problem: model.err().map(|error| disclosure.message(&error)),
         keys: keys.collect(),
         contact: config.evidence.contact.is_some(),
         offline,
-        pace_ms: u64::try_from(pace.answer().as_millis()).unwrap_or(u64::MAX),
+        pace_ms: u64::try_from(delay.answer().as_millis()).unwrap_or(u64::MAX),
         isolation: engine_name(config.isolation.engine),
         images: images.into_iter().map(|image| image.name).collect(),
         budget_micro_usd: context.budget().usd,

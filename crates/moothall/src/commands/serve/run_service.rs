@@ -30,10 +30,10 @@ use tokio::task::JoinHandle;
 use tracing::Instrument as _;
 
 use super::doctor_cache::DoctorCache;
-use super::error_mapping::{ErrorDisclosure, beyond};
-use super::page_data as known;
+use super::error_mapping::{ErrorDisclosure, limit_problem};
+use super::page_data;
 use crate::commands::check::TextCheckReport;
-use crate::commands::resumable_run::unlocked;
+use crate::commands::resumable_run::lock_error;
 use crate::commands::{consult, facts, moves, run};
 use crate::context::CommandContext;
 use crate::demo_delay::DemoDelay;
@@ -47,7 +47,7 @@ use crate::pdf_helper;
 use crate::run_store::{self, DriverLock, RunStore};
 
 /// How long shutdown waits for calls in progress, because they are already paid for.
-const PATIENCE: Duration = Duration::from_secs(30);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(30);
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
@@ -56,16 +56,16 @@ pub(crate) struct LocalRunService {
     local: Arc<RunStore>,
     feed: Arc<EventFeed>,
     defaults: ServerDefaults,
-    pace: DemoDelay,
-    causes: ErrorDisclosure,
-    driving: Mutex<BTreeMap<RunId, JoinHandle<()>>>,
-    probing: DoctorCache,
+    delay: DemoDelay,
+    disclosure: ErrorDisclosure,
+    tasks: Mutex<BTreeMap<RunId, JoinHandle<()>>>,
+    doctor_cache: DoctorCache,
 }
 
 impl std::fmt::Debug for LocalRunService {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("LocalRunService")
-            .field("driving", &self.driving().keys())
+            .field("driving", &self.tasks().keys())
             .finish_non_exhaustive()
     }
 }
@@ -76,15 +76,15 @@ impl LocalRunService {
         local: Arc<RunStore>,
         feed: Arc<EventFeed>,
         defaults: ServerDefaults,
-        pace: DemoDelay,
-        causes: ErrorDisclosure,
+        delay: DemoDelay,
+        disclosure: ErrorDisclosure,
     ) -> Self {
-        let (driving, probing) = (Mutex::default(), DoctorCache::default());
-        Self { config, local, feed, defaults, pace, causes, driving, probing }
+        let (tasks, doctor_cache) = (Mutex::default(), DoctorCache::default());
+        Self { config, local, feed, defaults, delay, disclosure, tasks, doctor_cache }
     }
 
     fn problem(&self, error: CliError) -> ApiProblem {
-        self.causes.problem(&error)
+        self.disclosure.problem(&error)
     }
 
     /// Reloads configuration and keys for every request, so a new key needs no restart.
@@ -92,8 +92,8 @@ impl LocalRunService {
         CommandContext::load(self.config.as_deref(), flags)
     }
 
-    fn driving(&self) -> MutexGuard<'_, BTreeMap<RunId, JoinHandle<()>>> {
-        self.driving.lock().unwrap_or_else(PoisonError::into_inner)
+    fn tasks(&self) -> MutexGuard<'_, BTreeMap<RunId, JoinHandle<()>>> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn plan(
@@ -133,24 +133,26 @@ impl LocalRunService {
         Ok((context, run, new))
     }
 
-    async fn begin(&self, order: StartRequest) -> Result<StartOutcome, ApiProblem> {
-        let StartRequest { request, owner, once } = order;
+    async fn start_run(&self, start_request: StartRequest) -> Result<StartOutcome, ApiProblem> {
+        let StartRequest { request, owner, idempotency_key } = start_request;
         let (context, run, new) = self.open(request).await.map_err(|error| self.problem(error))?;
         let settings = run.spec().settings().clone();
         let new = NewRun { owner, cap: settings.budget_micro_usd, ..new };
         let (run_id, spec) = (new.run_id.clone(), new.spec.clone());
         // Lock before the run exists, so no other process can execute it first.
-        let lock = self.local.lock(&run_id).await.map_err(|error| self.problem(unlocked(error)))?;
-        let once =
-            once.map(|once| IdempotencyKey { key: once.key, request_sha256: once.request_sha256 });
-        let terms = AdmissionTerms { once, day_began_at_ms: now_ms().saturating_sub(DAY_MS) };
+        let lock =
+            self.local.lock(&run_id).await.map_err(|error| self.problem(lock_error(error)))?;
+        let idempotency_key = idempotency_key
+            .map(|sent| IdempotencyKey { key: sent.key, request_sha256: sent.request_sha256 });
+        let day_began_at_ms = now_ms().saturating_sub(DAY_MS);
+        let terms = AdmissionTerms { idempotency_key, day_began_at_ms };
         match self.local.store.admit_run(new, terms).await? {
-            AdmissionDecision::Made => {}
-            AdmissionDecision::MadeBefore(before) => {
+            AdmissionDecision::Created => {}
+            AdmissionDecision::AlreadyCreated(before) => {
                 // The process that created it may have died before submitting it to the cluster.
                 if let Some(restate) = settings.restate {
                     let started = cluster::start(&restate, &spec, &before).await;
-                    started.map_err(|error| self.problem(cluster::refused(error)))?;
+                    started.map_err(|error| self.problem(cluster::cluster_error(error)))?;
                 }
                 return Ok(StartOutcome::Before(before));
             }
@@ -162,16 +164,17 @@ impl LocalRunService {
                 )
                 .with_hint("use a new key for a new request"));
             }
-            AdmissionDecision::Refused(excess) => return Err(beyond(excess)),
+            AdmissionDecision::Refused(excess) => return Err(limit_problem(excess)),
         }
         match &settings.restate {
             None => {
                 let ledger = RunLedger::new(launch::budget(&settings));
-                let unattended = BackgroundRun { run, ledger, review: None };
-                self.drive(run_id.clone(), lock, context, unattended);
+                let background_run = BackgroundRun { run, ledger, review: None };
+                self.drive(run_id.clone(), lock, context, background_run);
             }
             Some(restate) => {
-                let started = cluster::begin(restate, &spec, &*self.local.store, &run_id).await;
+                let started =
+                    cluster::submit_new_run(restate, &spec, &*self.local.store, &run_id).await;
                 run.shut_down().await;
                 started.map_err(|error| self.problem(error))?;
             }
@@ -182,67 +185,71 @@ impl LocalRunService {
     /// Executes a run in a new task.
     fn drive(&self, run_id: RunId, lock: DriverLock, context: CommandContext, run: BackgroundRun) {
         let (store, feed) = (self.local.store.clone(), Arc::clone(&self.feed));
-        let (pace, id, spec) = (self.pace, run_id.clone(), run.run.spec().clone());
+        let (delay, id, spec) = (self.delay, run_id.clone(), run.run.spec().clone());
         let driven = async move {
-            let told = id.clone();
-            let heard = move |stored: &StoredEvent| {
+            let event_run_id = id.clone();
+            let on_event = move |stored: &StoredEvent| {
                 run::log(stored, &spec);
-                feed.committed(&told, stored);
+                feed.committed(&event_run_id, stored);
             };
             // Boxed because the future holds hundreds of concurrent calls.
-            let ended = Box::pin(run.drive(&store, &id, pace, heard)).await;
+            let ended = Box::pin(run.drive(&store, &id, delay, on_event)).await;
             drop(lock);
             if let Err(error) = &ended {
-                let error = error.words();
+                let error = error.full_message();
                 tracing::error!(target: "moothall::serve", run_id = %id, error, "run failed");
             }
-            let news = ended.as_ref().map_or(Some(RunNotification::Failed), RunNotification::of);
-            notify::tell(&context.loaded, &id, news).await;
+            let notification =
+                ended.as_ref().map_or(Some(RunNotification::Failed), RunNotification::of);
+            notify::send(&context.loaded, &id, notification).await;
         };
         // Keeps the run in the trace of the request that started it.
         let task = tokio::spawn(driven.in_current_span());
-        let mut driving = self.driving();
-        driving.retain(|_, task| !task.is_finished());
-        driving.insert(run_id, task);
+        let mut tasks = self.tasks();
+        tasks.retain(|_, task| !task.is_finished());
+        tasks.insert(run_id, task);
     }
 
-    async fn allow(&self, row: &RunRow, request: &ResumeRunRequest) -> Result<(), ApiProblem> {
+    async fn raise_cap(&self, row: &RunRow, request: &ResumeRunRequest) -> Result<(), ApiProblem> {
         let budget =
             parse_budget(request.budget_usd.as_deref()).map_err(|error| self.problem(error))?;
         let Some(cap) = budget else { return Ok(()) };
         let day_began_at_ms = now_ms().saturating_sub(DAY_MS);
         let changed = self.local.store.change_cap(&row.run_id, Some(cap), day_began_at_ms).await?;
-        changed.map_err(beyond)
+        changed.map_err(limit_problem)
     }
 
-    async fn go_on(&self, row: RunRow, request: ResumeRunRequest) -> Result<(), CliError> {
+    async fn resume_run(&self, row: RunRow, request: ResumeRunRequest) -> Result<(), CliError> {
         let budget = parse_budget(request.budget_usd.as_deref())?;
         let more = Budget { usd: budget, tokens: None };
-        if let Some(restate) = run_store::restate_of(&row.spec) {
-            return cluster::let_go_on(restate, &*self.local.store, &row.run_id, more).await;
+        if let Some(restate) = run_store::restate_url(&row.spec) {
+            return cluster::resume(restate, &*self.local.store, &row.run_id, more).await;
         }
-        let lock = self.local.lock(&row.run_id).await.map_err(unlocked)?;
+        let lock = self.local.lock(&row.run_id).await.map_err(lock_error)?;
         let store = &*self.local.store;
         let spec = launch::stored_spec(&row.spec, more)?;
         if let RunSpec::Edit(_) = spec {
-            return Err(goes_on_in_its_folder(&row));
+            return Err(edit_not_resumable(&row));
         }
         let context = launch::context(self.config.as_deref(), spec.settings(), Some(spec.model()))?;
         let budget = launch::budget(spec.settings());
         let run = PreparedRun::open(&context, spec).await?;
-        let record = RunRecord::read(store, &row.run_id).await.map_err(run_store::broken)?;
+        let record = RunRecord::read(store, &row.run_id).await.map_err(run_store::store_error)?;
         let review = consult::review(store, &record).await?;
         let ledger = RunLedger::resume(budget, row.spent.unwrap_or_default());
         // Before the client learns that the run has resumed, so a later pause request is not
         // removed.
-        store.withdraw(&row.run_id, ControlRequest::Pause).await.map_err(run_store::broken)?;
+        store
+            .clear_control(&row.run_id, ControlRequest::Pause)
+            .await
+            .map_err(run_store::store_error)?;
         self.drive(row.run_id, lock, context, BackgroundRun { run, ledger, review });
         Ok(())
     }
 
-    async fn end(&self, row: RunRow) -> Result<(), CliError> {
+    async fn cancel_run(&self, row: RunRow) -> Result<(), CliError> {
         let (store, run_id) = (&*self.local.store, &row.run_id);
-        if let Some(restate) = run_store::restate_of(&row.spec) {
+        if let Some(restate) = run_store::restate_url(&row.spec) {
             return cluster::cancel(restate, store, run_id).await;
         }
         let broken =
@@ -255,28 +262,29 @@ impl LocalRunService {
                 }
                 Ok(())
             }
-            Err(EngineError::Busy(_)) => {
-                store.ask(run_id, ControlRequest::Cancel).await.map_err(run_store::broken)
-            }
+            Err(EngineError::Busy(_)) => store
+                .request_control(run_id, ControlRequest::Cancel)
+                .await
+                .map_err(run_store::store_error),
             Err(error) => Err(broken(error)),
         }
     }
 }
 
 impl RunService for LocalRunService {
-    fn start(&self, order: StartRequest) -> RunServiceFuture<'_, StartOutcome> {
-        Box::pin(self.begin(order))
+    fn start(&self, start_request: StartRequest) -> RunServiceFuture<'_, StartOutcome> {
+        Box::pin(self.start_run(start_request))
     }
 
     fn resume(&self, row: RunRow, request: ResumeRunRequest) -> RunServiceFuture<'_, ()> {
         Box::pin(async move {
-            self.allow(&row, &request).await?;
-            self.go_on(row, request).await.map_err(|error| self.problem(error))
+            self.raise_cap(&row, &request).await?;
+            self.resume_run(row, request).await.map_err(|error| self.problem(error))
         })
     }
 
     fn cancel(&self, row: RunRow) -> RunServiceFuture<'_, ()> {
-        Box::pin(async move { self.end(row).await.map_err(|error| self.problem(error)) })
+        Box::pin(async move { self.cancel_run(row).await.map_err(|error| self.problem(error)) })
     }
 
     fn driven(&self, rows: Vec<RunRow>) -> RunServiceFuture<'_, BTreeSet<RunId>> {
@@ -290,9 +298,13 @@ impl RunService for LocalRunService {
     ) -> RunServiceFuture<'_, Value> {
         Box::pin(async move {
             let changed = async {
-                moves::refuse_others(&row)?;
-                moves::change(&self.local, &row.run_id, change.map(wanted).unwrap_or_default())
-                    .await
+                moves::ensure_consultation(&row)?;
+                moves::change(
+                    &self.local,
+                    &row.run_id,
+                    change.map(edit_request).unwrap_or_default(),
+                )
+                .await
             };
             let report = changed.await.and_then(|changed| changed.report());
             report.map_err(|error| self.problem(error))
@@ -302,7 +314,7 @@ impl RunService for LocalRunService {
     fn estimate(&self, request: StartConsultRequest) -> RunServiceFuture<'_, Value> {
         Box::pin(async move {
             let (_, plan) = self.plan(request).map_err(|error| self.problem(error))?;
-            Ok(plan.bill.json(plan.cap))
+            Ok(plan.estimate.json(plan.cap))
         })
     }
 
@@ -311,7 +323,7 @@ impl RunService for LocalRunService {
             let context = self.context(toml::Table::new()).map_err(|error| self.problem(error))?;
             let offline = self.defaults.offline.as_deref();
             let FactsQuery { as_of, allow_stale } = query;
-            let found = known::evidence(&context.loaded, offline, &ticker, as_of, allow_stale);
+            let found = page_data::evidence(&context.loaded, offline, &ticker, as_of, allow_stale);
             let evidence = found.await.map_err(|error| self.problem(error))?;
             let sheet = facts::sheet_of(&evidence).map_err(|error| self.problem(error))?;
             Ok(facts::report(&evidence, sheet))
@@ -323,7 +335,7 @@ impl RunService for LocalRunService {
             let context = self.context(toml::Table::new()).map_err(|error| self.problem(error))?;
             let offline = self.defaults.offline.as_deref();
             let CheckTextRequest { ticker, text, as_of } = request;
-            let found = known::evidence(&context.loaded, offline, &ticker, as_of, true);
+            let found = page_data::evidence(&context.loaded, offline, &ticker, as_of, true);
             let evidence = found.await.map_err(|error| self.problem(error))?;
             // Matching patterns on a long text would block the async runtime.
             let checked = tokio::task::spawn_blocking(move || {
@@ -333,37 +345,37 @@ impl RunService for LocalRunService {
         })
     }
 
-    fn tickers(&self, words: String) -> RunServiceFuture<'_, TickerList> {
+    fn tickers(&self, query: String) -> RunServiceFuture<'_, TickerList> {
         Box::pin(async move {
             let context = self.context(toml::Table::new()).map_err(|error| self.problem(error))?;
             let offline = self.defaults.offline.as_deref();
-            known::tickers(&context.loaded, offline, &words)
+            page_data::tickers(&context.loaded, offline, &query)
                 .await
                 .map_err(|error| self.problem(error))
         })
     }
 
     fn committees(&self) -> Result<CommitteeList, ApiProblem> {
-        Ok(known::committees(&self.defaults.committees))
+        Ok(page_data::committees(&self.defaults.committees))
     }
 
     fn settings(&self) -> RunServiceFuture<'_, ServerSettings> {
         Box::pin(async move {
             let context = self.context(toml::Table::new()).map_err(|error| self.problem(error))?;
             let offline = self.defaults.offline.is_some();
-            Ok(known::settings(
+            Ok(page_data::settings(
                 &context,
                 self.defaults.model.as_ref(),
                 offline,
-                self.pace,
-                &self.causes,
+                self.delay,
+                &self.disclosure,
             ))
         })
     }
 
     fn doctor(&self) -> RunServiceFuture<'_, DoctorResponse> {
         Box::pin(async move {
-            let found = self.probing.ask(self.config.clone()).await;
+            let found = self.doctor_cache.ask(self.config.clone()).await;
             found.map_err(|error| self.problem(error))
         })
     }
@@ -377,15 +389,15 @@ impl RunService for LocalRunService {
 
     fn shut_down(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         Box::pin(async move {
-            let driving = std::mem::take(&mut *self.driving());
-            for (run_id, _) in driving.iter().filter(|(_, task)| !task.is_finished()) {
+            let tasks = std::mem::take(&mut *self.tasks());
+            for (run_id, _) in tasks.iter().filter(|(_, task)| !task.is_finished()) {
                 // A run that has just ended may refuse the request.
-                let _ = self.local.store.ask(run_id, ControlRequest::Pause).await;
+                let _ = self.local.store.request_control(run_id, ControlRequest::Pause).await;
             }
-            let until = tokio::time::Instant::now() + PATIENCE;
-            for (_, task) in driving {
+            let deadline = tokio::time::Instant::now() + SHUTDOWN_TIMEOUT;
+            for (_, task) in tasks {
                 let abort = task.abort_handle();
-                if tokio::time::timeout_at(until, task).await.is_err() {
+                if tokio::time::timeout_at(deadline, task).await.is_err() {
                     abort.abort();
                 }
             }
@@ -394,8 +406,8 @@ impl RunService for LocalRunService {
 }
 
 /// Converts a request to change moves, with its author.
-fn wanted((change, by): (EditMovesRequest, String)) -> moves::MoveEditRequest {
-    let said = |what, seal| moves::MoveEditRequest {
+fn edit_request((change, by): (EditMovesRequest, String)) -> moves::MoveEditRequest {
+    let with_change = |what, seal| moves::MoveEditRequest {
         changes: vec![(ReviewChange { by, at_ms: now_ms(), what }, seal)],
         undo: None,
     };
@@ -405,18 +417,18 @@ fn wanted((change, by): (EditMovesRequest, String)) -> moves::MoveEditRequest {
             undo: Some(moves::UndoRequest { seen: seal }),
         },
         EditMovesRequest::Veto { move_id, why, seal } => {
-            said(ReviewAction::Veto { move_id, why: why.trim().to_owned() }, seal)
+            with_change(ReviewAction::Veto { move_id, why: why.trim().to_owned() }, seal)
         }
         EditMovesRequest::Edit { move_id, proposal, seal } => {
-            said(ReviewAction::Edit { move_id, proposal }, seal)
+            with_change(ReviewAction::Edit { move_id, proposal }, seal)
         }
     }
 }
 
 /// The server can only edit in its configured workspaces, and the run may belong to another
 /// directory.
-fn goes_on_in_its_folder(row: &RunRow) -> CliError {
-    let id = run_store::short(&row.run_id);
+fn edit_not_resumable(row: &RunRow) -> CliError {
+    let id = run_store::short_id(&row.run_id);
     CliError::usage("a run that edits files cannot be resumed by a server")
         .with_hint(format!("run `moothall resume {id}` in its directory"))
         .with_code(ErrorCode::ResumeElsewhere)

@@ -36,7 +36,7 @@ fn cluster(fake: &Fake, concurrent: u32) -> Cluster {
 }
 
 #[test]
-fn a_provider_that_allows_eight_calls_at_once_never_gets_nine_from_three_workers() {
+fn three_workers_never_exceed_the_concurrency_limit_of_a_provider() {
     let fake = Fake::start();
     let cluster = cluster(&fake, 8);
     let clients: Vec<_> = (0..4).map(|_| cluster.follow(&CONSULT)).collect();
