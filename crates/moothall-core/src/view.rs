@@ -112,7 +112,7 @@ pub enum RunStatus {
     Running,
     /// Paused; it can be resumed.
     Paused {
-        /// What it is waiting for.
+        /// The reason for waiting.
         reason: PauseReason,
         /// The reason as text.
         detail: String,

@@ -13,7 +13,7 @@ use moothall_sandbox::{
 };
 use tokio::task::JoinHandle;
 
-use crate::guests::{GuestProvider, GuestSession, RoomFuture};
+use crate::guests::{GuestFuture, GuestProvider, GuestSession};
 
 /// Image that contains only the guest agent.
 const IMAGE: &str = "debate";
@@ -22,6 +22,8 @@ const IMAGE: &str = "debate";
 #[derive(Debug, Clone)]
 pub struct DebateSandboxes {
     sandboxes: SandboxRunner,
+    /// The company that the debates are about, for listings.
+    ticker: String,
     /// Sandbox shutdowns in progress. Only `shut_down` awaits them.
     cleanups: Ending,
 }
@@ -71,7 +73,13 @@ impl DebateSandboxes {
 
     /// Uses the given sandboxes.
     pub fn new(sandboxes: SandboxRunner) -> Self {
-        Self { sandboxes, cleanups: Arc::default() }
+        Self { sandboxes, ticker: String::new(), cleanups: Arc::default() }
+    }
+
+    /// Sets the company that listings show.
+    #[must_use]
+    pub fn with_ticker(self, ticker: &str) -> Self {
+        Self { ticker: ticker.to_owned(), ..self }
     }
 
     /// Image and limits of a debate sandbox. It holds only the agent, the prompts and the
@@ -112,9 +120,12 @@ impl GuestProvider for DebateSandboxes {
         &'a self,
         run_id: &'a RunId,
         id: &'a EffectId,
-    ) -> RoomFuture<'a, Box<dyn GuestSession>> {
+    ) -> GuestFuture<'a, Box<dyn GuestSession>> {
         Box::pin(async move {
-            let labels = SandboxLabels::of_effect(run_id, id);
+            let labels = SandboxLabels::of_effect(run_id, id)
+                .with("stage", "debate")
+                .with("move", id.as_str())
+                .with("ticker", &self.ticker);
             let lease = self.sandboxes.lease(&Self::spec(), &labels).await;
             let lease = lease.map_err(|error| error.failure())?;
             tracing::debug!(
@@ -135,21 +146,21 @@ struct SandboxGuest {
 }
 
 impl GuestSession for SandboxGuest {
-    fn start(&mut self, workflow: GuestWorkflow) -> RoomFuture<'_, StepSummary> {
+    fn start(&mut self, workflow: GuestWorkflow) -> GuestFuture<'_, StepSummary> {
         Box::pin(async move {
             let step = self.lease.session().start_workflow(workflow).await;
             step.map_err(|error| error.failure())
         })
     }
 
-    fn resume(&mut self, id: EffectId, result: EffectResult) -> RoomFuture<'_, StepSummary> {
+    fn resume(&mut self, id: EffectId, result: EffectResult) -> GuestFuture<'_, StepSummary> {
         Box::pin(async move {
             let step = self.lease.session().resume_workflow(id, result).await;
             step.map_err(|error| error.failure())
         })
     }
 
-    fn read<'a>(&'a mut self, path: &'a GuestPath, most_bytes: u64) -> RoomFuture<'a, Vec<u8>> {
+    fn read<'a>(&'a mut self, path: &'a GuestPath, most_bytes: u64) -> GuestFuture<'a, Vec<u8>> {
         Box::pin(async move {
             let file = self.lease.session().get(path, most_bytes).await;
             file.map_err(|error| error.failure())?.map_err(|why| SandboxFailure {

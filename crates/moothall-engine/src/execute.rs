@@ -46,7 +46,7 @@ impl SandboxPerformer {
         request: &ExecuteRequest,
     ) -> Result<SandboxExecution, SandboxFailure> {
         let inputs = self.inputs(request).await?;
-        let labels = SandboxLabels::of_effect(&self.run_id, id);
+        let labels = SandboxLabels::of_effect(&self.run_id, id).with("stage", "program");
         let job = ExecutionJob { labels: &labels, request, inputs };
         let started = Instant::now();
         let ExecutionOutput { mut execution, files } = self.executor.execute(job).await?;

@@ -16,7 +16,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use crate::children::{build, guest_workflow};
 use crate::guests::{GuestPool, GuestSession};
 
-/// Fresh guests after one that deviated.
+/// Fresh guests after a deviation.
 const MAX_RETRIES_AFTER_DEVIATION: u32 = 1;
 
 /// Fresh guests after one was lost.

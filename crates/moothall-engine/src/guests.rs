@@ -19,7 +19,7 @@ use tokio::sync::watch;
 const DEFAULT_IDLE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The future of one request to a guest. Boxed because the provider is chosen at run time.
-pub type RoomFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, SandboxFailure>> + Send + 'a>>;
+pub type GuestFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, SandboxFailure>> + Send + 'a>>;
 
 /// Provides guests.
 ///
@@ -34,7 +34,7 @@ pub trait GuestProvider: Debug + Send + Sync {
         &'a self,
         run_id: &'a RunId,
         id: &'a EffectId,
-    ) -> RoomFuture<'a, Box<dyn GuestSession>>;
+    ) -> GuestFuture<'a, Box<dyn GuestSession>>;
 }
 
 /// A guest with a machine in it. Its output is untrusted.
@@ -43,13 +43,13 @@ pub trait GuestProvider: Debug + Send + Sync {
 /// dropping a guest ends it.
 pub trait GuestSession: Debug + Send {
     /// Starts the machine and returns its first step.
-    fn start(&mut self, workflow: GuestWorkflow) -> RoomFuture<'_, StepSummary>;
+    fn start(&mut self, workflow: GuestWorkflow) -> GuestFuture<'_, StepSummary>;
 
     /// Resumes the machine with a result and returns its next step.
-    fn resume(&mut self, id: EffectId, result: EffectResult) -> RoomFuture<'_, StepSummary>;
+    fn resume(&mut self, id: EffectId, result: EffectResult) -> GuestFuture<'_, StepSummary>;
 
     /// Reads a file written by the machine, up to `most_bytes`.
-    fn read<'a>(&'a mut self, path: &'a GuestPath, most_bytes: u64) -> RoomFuture<'a, Vec<u8>>;
+    fn read<'a>(&'a mut self, path: &'a GuestPath, most_bytes: u64) -> GuestFuture<'a, Vec<u8>>;
 
     /// What is known about the isolation.
     fn attestation(&self) -> &SandboxAttestation;
@@ -160,7 +160,7 @@ impl GuestProvider for UnavailableProvider {
         &'a self,
         _: &'a RunId,
         _: &'a EffectId,
-    ) -> RoomFuture<'a, Box<dyn GuestSession>> {
+    ) -> GuestFuture<'a, Box<dyn GuestSession>> {
         Box::pin(async { Err(self.0.clone()) })
     }
 }

@@ -29,7 +29,7 @@ pub use crate::error::EngineError;
 pub use crate::execute::SandboxPerformer;
 pub use crate::gather_performer::GatherPerformer;
 pub use crate::guests::{
-    GuestFailurePolicy, GuestPool, GuestProvider, GuestSession, IsolationMode, RoomFuture,
+    GuestFailurePolicy, GuestFuture, GuestPool, GuestProvider, GuestSession, IsolationMode,
 };
 pub use crate::lock::{RunLock, SlotLock};
 pub use crate::perform::{EffectPerformer, ModelPerformer, PerformFuture, TimedResult};

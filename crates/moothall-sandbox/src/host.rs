@@ -130,7 +130,7 @@ impl SandboxHost {
             match self.engine(name).await {
                 Ok(engine) if policy.allows(name, engine.class()) => candidates.push(engine),
                 Ok(engine) => missing.push(format!("{name} is {}", engine.class())),
-                // The policy names this engine, so its error is the most useful one.
+                // The policy names this engine, so return its error.
                 Err(error) if policy.engine.is_some() => return Err(error),
                 Err(error) => missing.push(format!("{name}: {error}")),
             }

@@ -76,36 +76,6 @@ impl SandboxLease {
         &mut self.session
     }
 
-    /// Whether the connection to its agent is broken.
-    pub(crate) fn is_broken(&self) -> bool {
-        self.session.is_broken()
-    }
-
-    /// Collects the regular files in `/workspace`, within the same limits as program output.
-    pub(crate) async fn pack(&mut self) -> Result<BTreeMap<GuestPath, Vec<u8>>, SandboxError> {
-        let mut collected = CollectedFiles::default();
-        self.fetch(None, &mut collected).await?;
-        for left in &collected.left_behind {
-            tracing::warn!(
-                sandbox = self.name(),
-                left,
-                "file not kept while the sandbox is suspended"
-            );
-        }
-        Ok(collected.files)
-    }
-
-    /// Writes files into `/workspace`.
-    pub(crate) async fn unpack(
-        &mut self,
-        files: &BTreeMap<GuestPath, Vec<u8>>,
-    ) -> Result<(), SandboxError> {
-        for (path, bytes) in files {
-            self.session.put(Place::Workspace, path, bytes).await?;
-        }
-        Ok(())
-    }
-
     pub async fn end(self) {
         self.end.finish().await;
     }
@@ -166,7 +136,7 @@ impl SandboxLease {
                         what: "the last output file",
                         waited: COLLECT_TIMEOUT,
                     };
-                    let fetch = self.fetch(Some(&folder), &mut collected);
+                    let fetch = self.fetch(&folder, &mut collected);
                     tokio::time::timeout(COLLECT_TIMEOUT, fetch).await.unwrap_or(Err(timed_out))
                 }
                 Err(_) => Ok(()),
@@ -225,10 +195,10 @@ impl SandboxLease {
 
     async fn fetch(
         &mut self,
-        folder: Option<&GuestPath>,
+        folder: &GuestPath,
         collected: &mut CollectedFiles,
     ) -> Result<(), SandboxError> {
-        let (found, others) = self.session.list(folder, MAX_FILES).await?;
+        let (found, others) = self.session.list(Some(folder), MAX_FILES).await?;
         collected.left_behind.extend(others);
         let mut total = 0;
         for file in found {
@@ -237,11 +207,7 @@ impl SandboxLease {
                 collected.left_behind.push(format!("{}: larger than {max_bytes} bytes", file.path));
                 continue;
             }
-            let guest_path = match folder {
-                Some(folder) => format!("{folder}/{}", file.path).parse(),
-                None => Ok(file.path.clone()),
-            };
-            let Ok(guest_path) = guest_path else {
+            let Ok(guest_path) = format!("{folder}/{}", file.path).parse() else {
                 collected.left_behind.push(format!("{}: path is too long", file.path));
                 continue;
             };

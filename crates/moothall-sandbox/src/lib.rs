@@ -24,7 +24,6 @@ mod lease;
 mod memory_budget;
 #[cfg(target_os = "linux")]
 pub mod microvm;
-mod named_sandboxes;
 #[cfg(target_os = "linux")]
 pub mod oci;
 mod pool;
@@ -48,7 +47,6 @@ pub use crate::executor::{ExecuteFuture, ExecutionJob, ExecutionOutput, ProgramE
 pub use crate::host::{HostOptions, SandboxHost};
 pub use crate::lease::{LeaseOutcome, SandboxLease};
 pub use crate::memory_budget::MemoryBudget;
-pub use crate::named_sandboxes::{NamedSandboxGuard, NamedSandboxes};
 pub use crate::pool::PoolOptions;
 pub use crate::probe::{ProbeReport, probe};
 pub use crate::registry::{

@@ -414,8 +414,17 @@ pub struct SandboxLabels(pub BTreeMap<String, String>);
 impl SandboxLabels {
     /// The labels of a run's effect.
     pub fn of_effect(run: &crate::RunId, effect: &EffectId) -> Self {
-        let pairs = [("run", run.as_str()), ("effect", effect.as_str()), ("project", "moothall")];
-        Self(pairs.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect())
+        Self::default()
+            .with("run", run.as_str())
+            .with("effect", effect.as_str())
+            .with("project", "moothall")
+    }
+
+    /// Adds a label.
+    #[must_use]
+    pub fn with(mut self, key: &str, value: &str) -> Self {
+        self.0.insert(key.to_owned(), value.to_owned());
+        self
     }
 }
 

@@ -1158,7 +1158,7 @@ driven: boolean, };
  */
 export type RunStatus = { "state": "running" } | { "state": "paused", 
 /**
- * What it is waiting for.
+ * The reason for waiting.
  */
 reason: PauseReason, 
 /**

@@ -106,7 +106,7 @@ impl From<OutputPattern> for String {
     }
 }
 
-/// An invalid regular expression, or one that is too large.
+/// An invalid or too large regular expression.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid regular expression: {0}")]
 pub struct InvalidPattern(String);

@@ -46,7 +46,7 @@ pub(crate) fn schema(revision: PromptRevision) -> OutputSchema {
     OutputSchema::of_object("program", schema)
 }
 
-/// Extracts the program from a model's answer, or says why there is none.
+/// Extracts the program from a model's answer, or returns why it cannot.
 ///
 /// Accepts JSON, bare or in the only fence; otherwise the only fenced block, or the only one marked
 /// as Python. An unclosed fence is accepted if the answer was not truncated.

@@ -90,7 +90,7 @@ async fn an_execution_reads_inputs_from_and_writes_outputs_to_the_store() {
     let (labels, inputs) = executor.given.lock().unwrap().pop().unwrap();
     assert_eq!(inputs, BTreeMap::from([(path("data.csv"), input.to_vec())]));
     let id = "attempt-1/execute".parse().unwrap();
-    assert_eq!(labels, SandboxLabels::of_effect(&world.run_id, &id));
+    assert_eq!(labels, SandboxLabels::of_effect(&world.run_id, &id).with("stage", "program"));
 }
 
 #[tokio::test]

@@ -1,16 +1,19 @@
 //! Debates in real sandboxes have the same outcome as in this process, with logs written in the
 //! guest. A missing prerequisite fails a test with a message that says what to run.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use moothall_core::EffectResult;
 use moothall_core::sandbox::IsolationClass;
-use moothall_engine::{DebateSandboxes, GuestFailurePolicy, GuestPool, IsolationMode, RunExit};
+use moothall_engine::{
+    DebateSandboxes, GuestFailurePolicy, GuestPool, GuestProvider as _, IsolationMode, RunExit,
+};
 use moothall_sandbox::jail::JailCommand;
 use moothall_sandbox::{
-    EngineName, HostOptions, PoolOptions, SandboxHost, SandboxPolicy, SharedKernel,
+    EngineName, HostOptions, PoolOptions, SandboxHost, SandboxPolicy, SandboxRegistry, SharedKernel,
 };
 
 use crate::panel::{Panel, Speaking, driver};
@@ -18,7 +21,7 @@ use crate::support::world;
 
 /// A real sandbox and its temporary directory.
 struct Real {
-    rooms: DebateSandboxes,
+    sandboxes: DebateSandboxes,
     _state: tempfile::TempDir,
 }
 
@@ -38,8 +41,8 @@ async fn open(engine: EngineName, idle: usize, memory_bytes: u64) -> Real {
     };
     let host = SandboxHost::open(options).unwrap();
     let options = PoolOptions { idle, memory: moothall_sandbox::MemoryBudget::new(memory_bytes) };
-    let rooms = DebateSandboxes::open(&host, &policy, options).await.unwrap();
-    Real { rooms, _state: state }
+    let sandboxes = DebateSandboxes::open(&host, &policy, options).await.unwrap();
+    Real { sandboxes, _state: state }
 }
 
 /// The images: `MOOTHALL_TEST_IMAGES`, or where `.ci/run` builds them.
@@ -86,12 +89,33 @@ pub(crate) fn target() -> PathBuf {
     profile().parent().expect("a target folder").to_owned()
 }
 
+#[tokio::test]
+async fn a_debate_sandbox_is_labelled_with_its_company_move_and_stage() {
+    let real = open(EngineName::Runsc, 0, 1 << 30).await;
+    let sandboxes = real.sandboxes.clone().with_ticker("HLXI");
+    let run = "0190b3c4-0000-7000-8000-000000000001";
+    let guest = sandboxes.acquire(&run.parse().unwrap(), &"m3".parse().unwrap()).await.unwrap();
+    let records = SandboxRegistry::list(&SandboxHost::records(real._state.path())).unwrap();
+    let labels = [
+        ("effect", "m3"),
+        ("move", "m3"),
+        ("project", "moothall"),
+        ("run", run),
+        ("stage", "debate"),
+        ("ticker", "HLXI"),
+    ];
+    let labels = labels.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    assert_eq!(records[0].labels.0, BTreeMap::from(labels));
+    guest.release();
+    sandboxes.shut_down().await;
+}
+
 async fn a_debate_in_a_sandbox_ends_like_one_in_this_process(engine: EngineName) {
     let here = world().await;
     driver(&here, &Arc::default()).drive(&mut Panel::new(2)).await.unwrap();
 
     let real = open(engine, 2, 2 << 30).await;
-    let guest_pool = Arc::new(GuestPool::new(real.rooms.clone()));
+    let guest_pool = Arc::new(GuestPool::new(real.sandboxes.clone()));
     let isolation_mode = IsolationMode::Guests { guest_pool, on_failure: GuestFailurePolicy::Fail };
     let there = world().await;
     let performer = Arc::new(Speaking::default());
@@ -118,13 +142,13 @@ async fn a_debate_in_a_sandbox_ends_like_one_in_this_process(engine: EngineName)
         assert_eq!(end.isolation.fallback, None);
         assert_eq!(end.isolation.logs.keys().collect::<Vec<_>>(), ["i1.json", "i2.json"]);
     }
-    real.rooms.shut_down().await;
+    real.sandboxes.shut_down().await;
 }
 
 async fn a_guest_that_is_given_back_is_replayed_into_a_fresh_one(engine: EngineName) {
     // Memory for one sandbox: a waiting debate gets the one that is idle.
     let real = open(engine, 0, 400 << 20).await;
-    let guest_pool = GuestPool::new(real.rooms.clone()).idle(Duration::from_millis(1));
+    let guest_pool = GuestPool::new(real.sandboxes.clone()).idle(Duration::from_millis(1));
     let isolation_mode = IsolationMode::Guests {
         guest_pool: Arc::new(guest_pool),
         on_failure: GuestFailurePolicy::Fail,
@@ -145,7 +169,7 @@ async fn a_guest_that_is_given_back_is_replayed_into_a_fresh_one(engine: EngineN
     });
     assert!(ends.clone().all(|isolation| isolation.class > IsolationClass::SharedKernel));
     assert_eq!(ends.count(), 2);
-    real.rooms.shut_down().await;
+    real.sandboxes.shut_down().await;
 }
 
 mod real_microvm {

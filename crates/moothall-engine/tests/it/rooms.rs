@@ -15,7 +15,7 @@ use moothall_core::{
     Conclusion, EffectId, EffectResult, RunId, RunVerdict, Sha256Hex, Step, Workflow as _,
 };
 use moothall_engine::{
-    GuestFailurePolicy, GuestPool, GuestProvider, GuestSession, IsolationMode, RoomFuture,
+    GuestFailurePolicy, GuestFuture, GuestPool, GuestProvider, GuestSession, IsolationMode,
     RunDriver, RunExit, RunPause,
 };
 use moothall_store::{ControlRequest, Store};
@@ -70,7 +70,7 @@ impl GuestProvider for Mirrors {
         &'a self,
         _: &'a RunId,
         id: &'a EffectId,
-    ) -> RoomFuture<'a, Box<dyn GuestSession>> {
+    ) -> GuestFuture<'a, Box<dyn GuestSession>> {
         Box::pin(async move {
             let permit = Arc::clone(&self.at_once).acquire_owned().await.unwrap();
             let log = Arc::clone(&self.log);
@@ -122,14 +122,14 @@ impl Mirror {
 }
 
 impl GuestSession for Mirror {
-    fn start(&mut self, workflow: GuestWorkflow) -> RoomFuture<'_, StepSummary> {
+    fn start(&mut self, workflow: GuestWorkflow) -> GuestFuture<'_, StepSummary> {
         Box::pin(async move {
             let step = self.machine.insert(workflow.build().unwrap()).start();
             self.said(step)
         })
     }
 
-    fn resume(&mut self, id: EffectId, result: EffectResult) -> RoomFuture<'_, StepSummary> {
+    fn resume(&mut self, id: EffectId, result: EffectResult) -> GuestFuture<'_, StepSummary> {
         Box::pin(async move {
             self.told += 1;
             if let Some(told) = self.log.told.lock().unwrap().get_mut(self.id.as_str()) {
@@ -140,7 +140,7 @@ impl GuestSession for Mirror {
         })
     }
 
-    fn read<'a>(&'a mut self, path: &'a GuestPath, most_bytes: u64) -> RoomFuture<'a, Vec<u8>> {
+    fn read<'a>(&'a mut self, path: &'a GuestPath, most_bytes: u64) -> GuestFuture<'a, Vec<u8>> {
         Box::pin(async move {
             if self.fault == Some(Fault::WrongFile) {
                 return Ok(b"[]".to_vec());

@@ -46,7 +46,7 @@ pub enum Concern {
     Tests,
     /// Something is missing.
     Incomplete,
-    /// Nobody said why.
+    /// No reason was given.
     Unrelated,
     /// Something else.
     #[serde(other)]

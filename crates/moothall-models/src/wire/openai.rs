@@ -42,7 +42,7 @@ impl Serialize for OpenAiRequestBody<'_> {
         let mut body = serializer.serialize_map(None)?;
         body.serialize_entry("model", request.model.name())?;
         body.serialize_entry("messages", &messages(request, provider.cache_control_in_parts))?;
-        // Merely compatible servers know only the old field name. They ignore the new one and then
+        // Compatible servers know only the old field name. They ignore the new one and then
         // generate without a limit.
         let unlisted = provider.own_address && !card.listed;
         let limit = if unlisted { "max_tokens" } else { provider.max_tokens_field.as_str() };

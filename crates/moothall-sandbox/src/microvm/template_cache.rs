@@ -8,7 +8,7 @@
 //! <cache>/templates/.<key>.<random>   work in progress
 //! ```
 //!
-//! A template appears atomically, by a rename. One that does not match, is incomplete or does not
+//! A template appears atomically, by a rename. A template that does not match, is incomplete or does not
 //! start is built again. Only the owner can access the folder, because anyone who can write there
 //! controls what runs in a guest.
 

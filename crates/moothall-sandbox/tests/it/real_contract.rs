@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use moothall_core::debate::Debate;
-use moothall_core::guest::{GuestWorkflow, Place, StepSummary};
+use moothall_core::guest::{GuestWorkflow, StepSummary};
 use moothall_core::model::{ModelReply, StopReason, TokenUsage, UsageBasis};
 use moothall_core::sandbox::{
     ExecuteRequest, ExecutionExit, GuestPath, IsolationClass, LimitName, SandboxLabels,
@@ -11,8 +11,8 @@ use moothall_core::sandbox::{
 };
 use moothall_core::{EffectResult, Sha256Hex, Workflow as _};
 use moothall_sandbox::{
-    EngineName, HostOptions, MemoryBudget, NamedSandboxes, PoolOptions, SandboxHost, SandboxPolicy,
-    SandboxRunner, SandboxSpec, SharedKernel,
+    EngineName, HostOptions, MemoryBudget, PoolOptions, SandboxHost, SandboxPolicy, SandboxRunner,
+    SandboxSpec, SharedKernel,
 };
 
 use crate::debate_input::debate_input;
@@ -47,11 +47,6 @@ macro_rules! contract {
             #[tokio::test]
             async fn a_workflow_runs_inside_and_its_effects_outside() {
                 super::a_workflow_runs_inside_and_its_effects_outside(ENGINE).await;
-            }
-
-            #[tokio::test]
-            async fn a_named_sandbox_comes_back_from_its_rest_with_its_files() {
-                super::a_named_sandbox_comes_back_from_its_rest_with_its_files(ENGINE).await;
             }
 
             #[tokio::test]
@@ -300,28 +295,6 @@ async fn a_workflow_runs_inside_and_its_effects_outside(engine: EngineName) {
     let step = lease.session().resume_workflow(id.clone(), reply.clone()).await.unwrap();
     assert_eq!(step, StepSummary::of(outside.resume(&id, reply).unwrap()).unwrap());
     lease.end().await;
-}
-
-async fn a_named_sandbox_comes_back_from_its_rest_with_its_files(engine: EngineName) {
-    let world = open(engine, 0).await;
-    let named = NamedSandboxes::new(world.sandboxes.clone());
-    let run = "0190b3c4-0000-7000-8000-000000000001".parse().unwrap();
-    let spec = SandboxSpec { image: "python".to_owned(), limits: SandboxLimits::default() };
-    let labels = SandboxLabels::default();
-    let mut guard = named.acquire(&run, "m7", &spec, &labels).await.unwrap();
-    let lease = guard.lease().unwrap();
-    let first = lease.name().to_owned();
-    lease.session().put(Place::Workspace, &path("logs/i1"), b"hi").await.unwrap();
-    drop(guard);
-    named.suspend(&run, "m7").await.unwrap();
-    let mut guard = named.acquire(&run, "m7", &spec, &labels).await.unwrap();
-    let lease = guard.lease().unwrap();
-    assert_ne!(lease.name(), first);
-    // A file cannot be created twice, which shows from outside that it exists.
-    let again = lease.session().put(Place::Workspace, &path("logs/i1"), b"x").await;
-    assert!(again.unwrap_err().to_string().contains("File exists"));
-    drop(guard);
-    named.end_run(&run).await;
 }
 
 async fn one_from_the_pool_was_never_used(engine: EngineName) {

@@ -64,10 +64,18 @@ pub(crate) struct DoctorArgs {
     pub(crate) json: bool,
 }
 
+fn label(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("use KEY=VALUE, such as `move=m3`")?;
+    Ok((key.to_owned(), value.to_owned()))
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum SandboxCommand {
     /// List the sandboxes on this machine and their owners
     List {
+        /// List only sandboxes with this label, such as `ticker=HLXI` or `move=m3` (repeatable)
+        #[arg(long, value_name = "KEY=VALUE", value_parser = label)]
+        label: Vec<(String, String)>,
         /// Print JSON
         #[arg(long)]
         json: bool,

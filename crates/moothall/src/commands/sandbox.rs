@@ -19,8 +19,11 @@ pub(crate) fn run(global: &GlobalArgs, command: &SandboxCommand) -> anyhow::Resu
     logging::start(&loaded.resolved.config.log, global.verbose);
     let records = isolation::records(&loaded);
     match command {
-        SandboxCommand::List { json } => {
-            let records = SandboxRegistry::list(&records).map_err(isolation::failure)?;
+        SandboxCommand::List { label, json } => {
+            let mut records = SandboxRegistry::list(&records).map_err(isolation::failure)?;
+            records.retain(|record| {
+                label.iter().all(|(key, value)| record.labels.0.get(key) == Some(value))
+            });
             let text = if *json { format!("{:#}\n", json!(records)) } else { table(&records) };
             terminal::print(&text)?;
         }

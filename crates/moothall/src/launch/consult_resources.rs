@@ -147,6 +147,7 @@ async fn open_isolation(
     };
     match DebateSandboxes::open(&host, &policy, options).await {
         Ok(sandboxes) => {
+            let sandboxes = sandboxes.with_ticker(spec.input.gather.subject());
             let guest_pool = Arc::new(GuestPool::new(sandboxes.clone()));
             let isolation_mode = IsolationMode::Guests { guest_pool, on_failure };
             Ok(DebateIsolation {

@@ -80,7 +80,7 @@ impl ModelReviewer for GatewayReviewer {
 }
 
 /// Runs async work on a separate thread until it is done or stopped, because the caller may be
-/// inside a runtime. Uses the runtime of the kept sandboxes, or else a temporary one.
+/// inside a runtime. Uses the runtime of the kept sandboxes if there is one.
 fn run_on_thread<T: Send>(
     stop: &CancellationToken,
     work: impl Future<Output = Result<T, CliError>> + Send,

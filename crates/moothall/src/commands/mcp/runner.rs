@@ -138,7 +138,7 @@ impl CommandRunner {
     }
 }
 
-/// How a program ended, in the words of the tool's schema.
+/// The exit kind, spelled as in the tool's schema.
 fn exit_kind(exit: &ExecutionExit) -> &'static str {
     match exit {
         ExecutionExit::Exited { .. } => "exited",

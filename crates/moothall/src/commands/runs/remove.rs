@@ -53,7 +53,7 @@ pub(crate) fn remove(loaded: &LoadedConfig, args: &RemoveArgs) -> anyhow::Result
     })
 }
 
-/// Deletes old runs, except those that a process is executing.
+/// Deletes old runs that no process is executing.
 pub(crate) fn prune(loaded: &LoadedConfig, args: &PruneArgs) -> anyhow::Result<CliExit> {
     let mode = if args.dry_run { DeletionMode::Report } else { DeletionMode::Deletion };
     runtime()?.block_on(async {
