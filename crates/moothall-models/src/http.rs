@@ -105,10 +105,17 @@ impl HttpBackend {
         let limiter = self.limiters.of(call.request.model.name());
         let request = call.request;
         let tokens = || request.prompt_tokens_expected() + u64::from(request.max_tokens);
-        let permit = limiter
-            .enter(call.reservation.run(), tokens)
-            .await
-            .map_err(|pause| unbilled(stopped(pause)))?;
+        let permit = tokio::select! {
+            biased;
+            permit = limiter.enter(call.reservation.run(), tokens) => {
+                permit.map_err(|pause| unbilled(stopped(pause)))?
+            }
+            // The provider may have asked for minutes, and nothing has been sent yet.
+            () = call.reservation.run_pauses() => {
+                let detail = "the run paused before the call was sent".to_owned();
+                return Err(unbilled(ModelFailure::new(FailureKind::RateLimited, detail)));
+            }
+        };
         let _shared_permit = match &self.shared_limiter {
             Some(shared_limiter) => {
                 let (model, limits) = (request.model.to_string(), self.provider.limits);

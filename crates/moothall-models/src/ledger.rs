@@ -219,6 +219,11 @@ enum ReservationOutcome {
 }
 
 impl BudgetReservation<'_> {
+    /// Completes when the run pauses.
+    pub(crate) async fn run_pauses(&self) {
+        self.ledger.outage_waits_ended().await;
+    }
+
     /// The run that pays.
     pub(crate) fn run(&self) -> RunKey {
         self.ledger.run

@@ -22,6 +22,8 @@ use crate::{
 pub(crate) struct FakeAgent {
     stream: DuplexStream,
     reader: FrameReader,
+    /// Whether it answers requests for new randomness by itself, as the real agent does.
+    answers_reseed: bool,
 }
 
 impl FakeAgent {
@@ -30,7 +32,8 @@ impl FakeAgent {
         let (host, guest) = tokio::io::duplex(1 << 20);
         let (from, to) = tokio::io::split(host);
         let session = AgentSession::new(Box::new(from), Box::new(to));
-        (session, Self { stream: guest, reader: FrameReader::default() })
+        let reader = FrameReader::default();
+        (session, Self { stream: guest, reader, answers_reseed: false })
     }
 
     pub(crate) async fn send(&mut self, message: &GuestMessage) {
@@ -58,8 +61,13 @@ impl FakeAgent {
     pub(crate) async fn receive(&mut self) -> Option<GuestFrame<HostMessage>> {
         let mut buffer = vec![0; 64 << 10];
         loop {
-            if let Some(frame) = self.reader.next().unwrap() {
-                return Some(frame);
+            match self.reader.next().unwrap() {
+                Some(GuestFrame::Message(HostMessage::Reseed { .. })) if self.answers_reseed => {
+                    self.send(&GuestMessage::Done).await;
+                    continue;
+                }
+                Some(frame) => return Some(frame),
+                None => {}
             }
             match self.stream.read(&mut buffer).await {
                 Ok(0) | Err(_) => return None,
@@ -156,7 +164,8 @@ impl SandboxEngine for FakeEngine {
                 let (engine, problem) = ("fake".to_owned(), "requested by the test".to_owned());
                 return Err(SandboxError::Start { engine, problem });
             }
-            let (mut session, agent) = FakeAgent::pair();
+            let (mut session, mut agent) = FakeAgent::pair();
+            agent.answers_reseed = true;
             let task = tokio::spawn((self.behaviour)(agent));
             session.ready(std::time::Duration::from_secs(5)).await?;
             self.alive.fetch_add(1, Ordering::SeqCst);

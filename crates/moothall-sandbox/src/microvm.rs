@@ -218,7 +218,7 @@ impl MicroVmEngine {
         let root = root.as_deref();
         let mut machine =
             template::boot(&self.launcher, &recipe, image, &self.guest, &ram, root).await?;
-        template::reseed(&mut machine).await?;
+        machine.session.refresh().await?;
         Ok(machine)
     }
 

@@ -88,6 +88,12 @@ impl SandboxPool {
             let mut became_idle = pin!(self.inner.options.memory.idle().notified());
             became_idle.as_mut().enable();
             if let Some(mut pooled) = self.inner.pop(spec) {
+                // It may have been idle for days, and its clock stops while the host is suspended.
+                if let Err(error) = pooled.sandbox.session.refresh().await {
+                    tracing::warn!(%error, "an idle sandbox does not answer; trying another");
+                    pooled.sandbox.end.finish().await;
+                    continue;
+                }
                 pooled.sandbox.end.assign(labels);
                 break Ok(pooled);
             }

@@ -143,3 +143,21 @@ async fn pools_share_memory_and_evict_each_others_idle_sandboxes() {
     assert_eq!((first.idle_count(&spec()), alive()), (1, 2));
     drop(held);
 }
+
+#[tokio::test]
+async fn an_idle_sandbox_that_died_is_replaced() {
+    let is_first = std::sync::atomic::AtomicBool::new(true);
+    let engine = Arc::new(FakeEngine::new(move |mut agent: FakeAgent| {
+        let dies = is_first.swap(false, Ordering::SeqCst);
+        async move {
+            agent.ready().await;
+            while !dies && agent.receive().await.is_some() {}
+        }
+    }));
+    let pool = pool(&engine, 1, 10);
+    pool.prewarm(&spec());
+    until(|| pool.idle_count(&spec()) == 1).await;
+    let taken = pool.take(&spec(), &SandboxLabels::default()).await.unwrap();
+    assert_ne!(taken.sandbox.end.name(), "fake-1");
+    drop(taken);
+}

@@ -19,9 +19,16 @@ pub struct RunnerCache {
 #[derive(Debug, Default)]
 struct RunnerCacheState {
     /// Least recently requested first.
-    runners: Vec<(Sha256Hex, SandboxRunner)>,
+    runners: Vec<KeptRunner>,
     evictions: JoinSet<()>,
     is_closed: bool,
+}
+
+#[derive(Debug)]
+struct KeptRunner {
+    key: Sha256Hex,
+    image: String,
+    runner: SandboxRunner,
 }
 
 impl RunnerCache {
@@ -36,12 +43,13 @@ impl RunnerCache {
     ) -> Result<SandboxRunner, SandboxError> {
         let chosen = host.choose(policy, image).await?;
         let key = host.runner_key(&chosen, image, &options)?;
-        Ok(self.get_or_insert(key, chosen, options))
+        Ok(self.get_or_insert(key, image, chosen, options))
     }
 
     fn get_or_insert(
         &self,
         key: Sha256Hex,
+        image: &str,
         chosen: ProbedEngine,
         options: PoolOptions,
     ) -> SandboxRunner {
@@ -51,15 +59,26 @@ impl RunnerCache {
         }
         // Discard the results of finished shutdowns.
         while state.evictions.try_join_next().is_some() {}
-        let index = state.runners.iter().position(|(known, _)| *known == key);
-        let cached = index.map(|index| state.runners.remove(index));
-        let (key, runner) = cached.unwrap_or_else(|| (key, SandboxRunner::new(chosen, options)));
-        if state.runners.len() >= MAX_RUNNERS {
-            let (_, evicted) = state.runners.remove(0);
-            state.evictions.spawn(async move { evicted.shut_down().await });
-        }
-        let shared = runner.shared();
-        state.runners.push((key, runner));
+        let kept = match state.runners.iter().position(|kept| kept.key == key) {
+            Some(index) => state.runners.remove(index),
+            None => {
+                let runner = SandboxRunner::new(chosen, options);
+                // The image was rebuilt or the settings changed: nothing will request the old one.
+                let engine = runner.engine().name();
+                let replaced = state
+                    .runners
+                    .iter()
+                    .position(|kept| kept.image == image && kept.runner.engine().name() == engine);
+                let is_full = state.runners.len() >= MAX_RUNNERS;
+                if let Some(index) = replaced.or_else(|| is_full.then_some(0)) {
+                    let KeptRunner { runner: evicted, .. } = state.runners.remove(index);
+                    state.evictions.spawn(async move { evicted.shut_down().await });
+                }
+                KeptRunner { key, image: image.to_owned(), runner }
+            }
+        };
+        let shared = kept.runner.shared();
+        state.runners.push(kept);
         shared
     }
 
@@ -70,8 +89,8 @@ impl RunnerCache {
             state.is_closed = true;
             (std::mem::take(&mut state.runners), std::mem::take(&mut state.evictions))
         };
-        for (_, runner) in runners {
-            runner.shut_down().await;
+        for kept in runners {
+            kept.runner.shut_down().await;
         }
         while evictions.join_next().await.is_some() {}
     }

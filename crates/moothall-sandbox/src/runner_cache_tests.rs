@@ -12,7 +12,13 @@ async fn wait_for_messages(mut agent: FakeAgent) {
     while agent.receive().await.is_some() {}
 }
 
-fn runner(cache: &RunnerCache, engine: &Arc<FakeEngine>, key: &str) -> SandboxRunner {
+/// The runner of an image with this version.
+fn runner(
+    cache: &RunnerCache,
+    engine: &Arc<FakeEngine>,
+    image: &str,
+    version: &str,
+) -> SandboxRunner {
     let report = ProbeReport {
         engine: EngineName::Microvm,
         version: "1".to_owned(),
@@ -24,7 +30,8 @@ fn runner(cache: &RunnerCache, engine: &Arc<FakeEngine>, key: &str) -> SandboxRu
     };
     let engine: Arc<dyn SandboxEngine> = Arc::clone(engine) as Arc<dyn SandboxEngine>;
     let options = PoolOptions { idle: 1, memory: MemoryBudget::new(1 << 30) };
-    cache.get_or_insert(Sha256Hex::of(key.as_bytes()), ProbedEngine { engine, report }, options)
+    let key = Sha256Hex::of(format!("{image} {version}").as_bytes());
+    cache.get_or_insert(key, image, ProbedEngine { engine, report }, options)
 }
 
 async fn until(condition: impl Fn() -> bool) {
@@ -37,12 +44,12 @@ async fn until(condition: impl Fn() -> bool) {
 async fn a_sandbox_stays_ready_after_the_request_that_started_it() {
     let engine = Arc::new(FakeEngine::new(wait_for_messages));
     let cache = RunnerCache::default();
-    let first = runner(&cache, &engine, "python");
+    let first = runner(&cache, &engine, "python", "1");
     first.prewarm(&spec());
     until(|| first.idle_count(&spec()) == 1).await;
     first.shut_down().await;
 
-    let second = runner(&cache, &engine, "python");
+    let second = runner(&cache, &engine, "python", "1");
     assert_eq!(second.idle_count(&spec()), 1);
     let lease = second.lease(&spec(), &SandboxLabels::default()).await.unwrap();
     assert_eq!(lease.name(), "fake-1");
@@ -54,13 +61,15 @@ async fn a_sandbox_stays_ready_after_the_request_that_started_it() {
 }
 
 #[tokio::test]
-async fn runners_with_different_keys_share_nothing() {
+async fn a_rebuilt_image_gets_a_new_runner_and_the_old_one_is_shut_down() {
     let engine = Arc::new(FakeEngine::new(wait_for_messages));
     let cache = RunnerCache::default();
-    let python = runner(&cache, &engine, "python");
-    python.prewarm(&spec());
-    until(|| python.idle_count(&spec()) == 1).await;
-    assert_eq!(runner(&cache, &engine, "python, built again").idle_count(&spec()), 0);
+    let old = runner(&cache, &engine, "python", "1");
+    old.prewarm(&spec());
+    until(|| old.idle_count(&spec()) == 1).await;
+    let new = runner(&cache, &engine, "python", "2");
+    assert_eq!(new.idle_count(&spec()), 0);
+    until(|| engine.alive.load(Ordering::SeqCst) == 0).await;
     cache.shut_down().await;
 }
 
@@ -68,11 +77,11 @@ async fn runners_with_different_keys_share_nothing() {
 async fn the_least_recently_requested_runner_is_shut_down() {
     let engine = Arc::new(FakeEngine::new(wait_for_messages));
     let cache = RunnerCache::default();
-    let oldest = runner(&cache, &engine, "0");
+    let oldest = runner(&cache, &engine, "0", "1");
     oldest.prewarm(&spec());
     until(|| oldest.idle_count(&spec()) == 1).await;
     for number in 1..=MAX_RUNNERS {
-        runner(&cache, &engine, &number.to_string());
+        runner(&cache, &engine, &number.to_string(), "1");
     }
     until(|| engine.alive.load(Ordering::SeqCst) == 0).await;
     cache.shut_down().await;
@@ -83,7 +92,7 @@ async fn a_runner_that_is_requested_after_shutdown_belongs_to_its_user() {
     let engine = Arc::new(FakeEngine::new(wait_for_messages));
     let cache = RunnerCache::default();
     cache.shut_down().await;
-    let late = runner(&cache, &engine, "python");
+    let late = runner(&cache, &engine, "python", "1");
     late.prewarm(&spec());
     until(|| late.idle_count(&spec()) == 1).await;
     late.shut_down().await;

@@ -13,6 +13,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::time::{Instant, timeout_at};
 
 use crate::SandboxError;
+use crate::registry::now_ms;
 
 /// Time limit for a short exchange. Emulated machines on busy hosts are slow.
 const EXCHANGE_TIMEOUT: Duration = Duration::from_secs(20);
@@ -114,6 +115,15 @@ impl AgentSession {
             ))),
             other => Err(unexpected(&other)),
         }
+    }
+
+    /// Gives the guest new randomness and the current time. The reply shows that it works.
+    pub(crate) async fn refresh(&mut self) -> Result<(), SandboxError> {
+        let mut seed = [0; 32];
+        fs_err::File::open("/dev/urandom")
+            .and_then(|mut source| std::io::Read::read_exact(&mut source, &mut seed))
+            .map_err(SandboxError::host("cannot read randomness for the guest"))?;
+        self.reseed(seed, now_ms()).await
     }
 
     /// Sets the guest's randomness and clock.

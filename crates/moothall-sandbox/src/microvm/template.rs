@@ -19,7 +19,6 @@ use tokio::time::timeout;
 use super::machine::{QemuConfig, QemuLauncher, QemuMachine, QemuStartMode};
 use super::{VmAccelerator, memory};
 use crate::image::{SandboxImage, init_archive};
-use crate::registry::now_ms;
 use crate::session::SessionRunEnd;
 use crate::{GuestBinary, SandboxError, SandboxSpec};
 
@@ -266,7 +265,7 @@ impl MicroVmTemplate {
     ) -> Result<QemuMachine, SandboxError> {
         let mut machine = self.clone_without_reseed(launcher).await?;
         let timed_out = SandboxError::NotReady { what: "a clone", waited: CLONE_TIMEOUT };
-        timeout(CLONE_TIMEOUT, reseed(&mut machine)).await.map_err(|_| timed_out)??;
+        timeout(CLONE_TIMEOUT, machine.session.refresh()).await.map_err(|_| timed_out)??;
         self.proven.store(true, Ordering::Relaxed);
         Ok(machine)
     }
@@ -294,16 +293,6 @@ impl MicroVmTemplate {
         qmp.execute("cont", json!({})).await?;
         Ok(machine)
     }
-}
-
-/// Seeds a machine's randomness and sets its clock. The reply shows that the machine works.
-pub(crate) async fn reseed(machine: &mut QemuMachine) -> Result<(), SandboxError> {
-    let mut seed = [0; 32];
-    let mut source = fs_err::File::open("/dev/urandom")
-        .map_err(SandboxError::host("cannot read randomness for the guest"))?;
-    std::io::Read::read_exact(&mut source, &mut seed)
-        .map_err(SandboxError::host("cannot read randomness for the guest"))?;
-    machine.session.reseed(seed, now_ms()).await
 }
 
 pub(crate) fn state_hash(state: &OwnedFd) -> std::io::Result<Sha256Hex> {

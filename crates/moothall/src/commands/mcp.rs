@@ -8,6 +8,7 @@ mod transport;
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -20,7 +21,7 @@ use moothall_sandbox::confine::confine;
 
 use self::transport::McpTransport;
 use super::draft::store;
-use super::runtime;
+use super::{runtime, wait_for_cleanup};
 use crate::args::{
     GlobalArgs, HandoffArg, McpArgs, McpPart, McpPartArgs, ToolNamesArg, ToolsArg, WorkspaceFlags,
 };
@@ -124,6 +125,7 @@ pub(crate) fn run_part(global: &GlobalArgs, args: &McpPartArgs) -> anyhow::Resul
         }
     };
     runtime.block_on(process_resources::end_kept_sandboxes());
+    wait_for_cleanup(&runtime);
     ended.map_err(|error| {
         CliError::failed("lost the connection to `moothall mcp`").with_source(error)
     })?;
@@ -159,7 +161,9 @@ fn start(
     if let Some(config) = &global.config {
         command.arg("--config").arg(config);
     }
-    command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null());
+    // Ctrl-C in the terminal reaches only the frontend; the parts end when it closes their socket,
+    // and clean up.
+    command.process_group(0).stdin(OwnedFd::from(theirs)).stdout(Stdio::null());
     let mut child = command.spawn().map_err(cannot)?;
     // `command` keeps the other end of the socket open, which would hide that the process has
     // exited.

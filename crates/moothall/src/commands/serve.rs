@@ -136,10 +136,12 @@ pub(crate) fn run(global: &GlobalArgs, args: &ServeArgs) -> anyhow::Result<CliEx
         closing.cancel();
         // If a second signal ends the wait, the runs can still be resumed.
         tokio::select! {
-            () = moothall_server::RunService::shut_down(&*service) => {}
+            () = async {
+                moothall_server::RunService::shut_down(&*service).await;
+                process_resources::end_kept_sandboxes().await;
+            } => {}
             () = force_exit.cancelled() => {}
         }
-        process_resources::end_kept_sandboxes().await;
         let _ = tokio::join!(feed_watch, workspace_watch);
         done.cancel();
         if let Some(exporting) = exporting {

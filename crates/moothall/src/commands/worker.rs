@@ -69,12 +69,12 @@ pub(crate) fn run(global: &GlobalArgs, args: &WorkerArgs) -> anyhow::Result<CliE
         };
         let mut serving = std::pin::pin!(serving);
         // Restate calls the worker during registration, so both must run concurrently.
-        let served = tokio::select! {
-            served = &mut serving => served,
-            announced = registration => {
-                announced?;
-                serving.await
-            }
+        let (registered, served) = tokio::select! {
+            served = &mut serving => (Ok(()), served),
+            registered = registration => match registered {
+                Ok(()) => (Ok(()), serving.await),
+                Err(error) => (Err(error), Ok(())),
+            },
         };
         // Steps still running after the timeout need the store. If they fail, Restate gives them to
         // other workers.
@@ -82,6 +82,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &WorkerArgs) -> anyhow::Result<CliE
             program.shut_down().await;
         }
         process_resources::end_kept_sandboxes().await;
+        registered?;
         served.map_err(|words| {
             CliError::usage("invalid `--identity-key`: not a Restate public key")
                 .with_hint(format!("the log of Restate shows its key, as publickeyv1_…; {words}"))

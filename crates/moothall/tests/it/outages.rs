@@ -153,22 +153,35 @@ const CONSULT: [&str; 12] = [
     "--json",
 ];
 
-#[test]
-fn a_pause_request_does_not_wait_for_the_end_of_an_outage() {
+/// Requests a pause while calls wait for the end of an outage of an hour.
+fn check_pause_request(fault: ProviderFault) {
     let (provider, world) = (Unreliable::start(careless), World::new());
     provider.configure(&world);
     world.write("fake.toml", &world.read("fake.toml").replace("\"20ms\"", "\"1h\""));
-    provider.plan(Outage { fault: ProviderFault::Overloaded, after: 3 });
+    provider.plan(Outage { fault, after: 3 });
     let child = world.command(&CONSULT).spawn().unwrap();
-    while provider.fake.stats().received < 6 {
+    while provider.fake.stats().received < 4 {
         std::thread::sleep(Duration::from_millis(20));
     }
+    // Let the calls fail and wait.
+    std::thread::sleep(Duration::from_millis(500));
     let asked = world.run(&["pause", &run_id(&world)]);
     assert_eq!(asked.code, Some(0), "{asked}");
     let ran = world.ran(&CONSULT, child.wait_with_output().unwrap());
     assert_eq!(ran.code, Some(130), "{ran}");
     let shown = world.run(&["show", &run_id(&world), "--json"]).json();
     assert_eq!(shown["state"], "paused", "{shown}");
+}
+
+#[test]
+fn a_pause_request_does_not_wait_for_the_end_of_an_outage() {
+    check_pause_request(ProviderFault::Overloaded);
+}
+
+#[test]
+fn a_pause_request_does_not_wait_as_long_as_the_provider_asks() {
+    let retry_after = Some(RetryAfter::Seconds(200));
+    check_pause_request(ProviderFault::RateLimited { retry_after });
 }
 
 #[test]

@@ -28,6 +28,10 @@ const MAX_OUTPUT_BYTES: u64 = 8 << 20;
 
 /// Limit for a program's seconds, as the schema of the tool says.
 const MAX_SECONDS: u64 = 600;
+/// Limit for the program and for its standard input.
+const MAX_TEXT_BYTES: usize = 8 << 20;
+/// Limit for the arguments together, which the kernel enforces too.
+const MAX_ARGS_BYTES: usize = 128 << 10;
 /// The image of the programs.
 const IMAGE: &str = "python";
 
@@ -76,6 +80,16 @@ impl CommandRunner {
     fn sandbox_run(&self, args: &SandboxRunToolArgs) -> Result<IpcResponse, String> {
         if !(1..=MAX_SECONDS).contains(&args.timeout_s) {
             return Err(format!("`timeout_s` must be from 1 to {MAX_SECONDS}"));
+        }
+        let args_bytes = args.args.iter().map(String::len).sum::<usize>();
+        for (name, bytes, max_bytes) in [
+            ("program", args.program.len(), MAX_TEXT_BYTES),
+            ("stdin", args.stdin.len(), MAX_TEXT_BYTES),
+            ("args", args_bytes, MAX_ARGS_BYTES),
+        ] {
+            if bytes > max_bytes {
+                return Err(format!("`{name}` has {bytes} bytes (limit: {max_bytes})"));
+            }
         }
         let work = async {
             let loaded = config::load(self.config.as_deref(), toml::Table::new())?;
