@@ -31,7 +31,7 @@ use crate::{Size, machine, say};
 pub(crate) const JAIL: &str = "jail";
 
 /// The promises of SPECIFICATION.md.
-const MAX_BARE_RATIO: f64 = 1.2;
+const MAX_BARE_RATIO: f64 = 1.25;
 const MIN_CLONE_SPEEDUP: f64 = 15.0;
 const MAX_HAND_OVER_MS: f64 = 5.0;
 const MAX_SECOND_PROCESS_MS: f64 = 1500.0;
@@ -102,9 +102,18 @@ async fn measure(plan: &Plan, args: &Args) -> Result<()> {
     let second = measurements::second_process(&world, &args.moothall, plan.second_process).await?;
     report.at_most("`moothall exec`, new process", &second, 95, MAX_SECOND_PROCESS_MS);
     let (servers, programs) = (plan.servers, plan.server_programs);
-    let server = measurements::through_server(&world, &args.moothall, servers, programs).await?;
-    report.line("`moothall serve`, first program", &server.cold, None, "");
-    report.at_most("`moothall serve`, later programs", &server.warm, 50, MAX_SERVER_MS);
+    for engine in ["runsc", "microvm"] {
+        let moothall = &args.moothall;
+        let server =
+            measurements::through_server(&world, moothall, engine, servers, programs).await?;
+        report.line(&format!("serve, {engine}: first program"), &server.cold, None, "");
+        let later = format!("serve, {engine}: later programs");
+        match engine {
+            "runsc" => report.at_most(&later, &server.warm, 50, MAX_SERVER_MS),
+            // Limited by the emulated CPU.
+            _ => report.line(&later, &server.warm, None, ""),
+        }
+    }
 
     say("");
     let faster = machines.boot_answer.ours.p50() / machines.clone_answer.ours.p50();

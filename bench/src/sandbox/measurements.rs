@@ -1,7 +1,7 @@
 //! The measurements of the sandbox benchmark.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -249,17 +249,22 @@ pub(crate) struct ServerTimes {
     pub(crate) warm: Times,
 }
 
-/// Measures programs in microVMs of servers.
+/// Measures programs in sandboxes of servers.
 pub(crate) async fn through_server(
     world: &World,
     moothall: &Path,
+    engine: &str,
     servers: u32,
     programs: u32,
 ) -> Result<ServerTimes> {
     let folder = world.folder.path();
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let environment = [("MOOTHALL_DATA_DIR", folder.join("data")), ("PATH", PathBuf::from(path))];
-    let environment = environment.each_ref().map(|(name, value)| (*name, value.as_path()));
+    let data = folder.join("data");
+    let environment = [
+        ("MOOTHALL_DATA_DIR", data.as_path()),
+        ("MOOTHALL_ISOLATION__ENGINE", Path::new(engine)),
+        ("PATH", Path::new(&path)),
+    ];
     let mut times = ServerTimes::default();
     for _ in 0..servers {
         let server = Server::start(moothall, folder, "0", &environment)?;

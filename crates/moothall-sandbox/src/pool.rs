@@ -6,7 +6,7 @@
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use moothall_core::sandbox::SandboxLabels;
 use tokio::sync::OwnedSemaphorePermit;
@@ -18,6 +18,9 @@ use crate::{SandboxEngine, SandboxError, SandboxSpec, StartedSandbox};
 
 /// How long `drain` waits for sandboxes that are being started.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Age up to which a sandbox is handed out as it is. Tests refresh every sandbox.
+const FRESH: Duration = if cfg!(test) { Duration::ZERO } else { Duration::from_secs(10) };
 
 #[derive(Debug, Clone)]
 pub struct PoolOptions {
@@ -32,6 +35,19 @@ pub struct PoolOptions {
 pub(crate) struct PooledSandbox {
     pub(crate) sandbox: StartedSandbox,
     pub(crate) share: OwnedSemaphorePermit,
+    started_at: SystemTime,
+}
+
+impl PooledSandbox {
+    fn new(sandbox: StartedSandbox, share: OwnedSemaphorePermit) -> Self {
+        Self { sandbox, share, started_at: SystemTime::now() }
+    }
+
+    /// Whether its clock may be wrong. It drifts, and stops while the host is suspended, so this
+    /// compares times of day.
+    fn is_outdated(&self) -> bool {
+        !self.started_at.elapsed().is_ok_and(|age| age <= FRESH)
+    }
 }
 
 /// The sandbox pool of one engine.
@@ -88,8 +104,9 @@ impl SandboxPool {
             let mut became_idle = pin!(self.inner.options.memory.idle().notified());
             became_idle.as_mut().enable();
             if let Some(mut pooled) = self.inner.pop(spec) {
-                // It may have been idle for days, and its clock stops while the host is suspended.
-                if let Err(error) = pooled.sandbox.session.refresh().await {
+                if pooled.is_outdated()
+                    && let Err(error) = pooled.sandbox.session.refresh().await
+                {
                     tracing::warn!(%error, "an idle sandbox does not answer; trying another");
                     pooled.sandbox.end.finish().await;
                     continue;
@@ -102,7 +119,7 @@ impl SandboxPool {
                 share = &mut share => {
                     let share = share?;
                     let started = self.inner.engine.start(spec, labels).await;
-                    break started.map(|sandbox| PooledSandbox { sandbox, share });
+                    break started.map(|sandbox| PooledSandbox::new(sandbox, share));
                 }
                 () = became_idle => {
                     if self.idle_count(spec) > 0 {
@@ -145,7 +162,7 @@ impl SandboxPool {
             let (inner, spec) = (Arc::clone(&self.inner), spec.clone());
             state.fillers.spawn(async move {
                 let started = inner.engine.start(&spec, &SandboxLabels::default()).await;
-                let pooled = started.map(|sandbox| PooledSandbox { sandbox, share });
+                let pooled = started.map(|sandbox| PooledSandbox::new(sandbox, share));
                 if let Some(unwanted) = inner.put(&spec, pooled) {
                     unwanted.sandbox.end.finish().await;
                 }

@@ -206,10 +206,13 @@ fn ctrl_c_cancels_the_run_and_leaves_no_sandbox() {
 #[test]
 fn a_server_keeps_a_sandbox_ready_between_runs_and_ends_it_when_it_stops() {
     let world = world();
-    let server = Server::start(&world, &[]);
+    world.write("vm.toml", "[isolation]\nengine = \"microvm\"\n");
+    let server = Server::start(&world, &["--config", "vm.toml"]);
     let sandboxes = || {
         let listed = world.run(&["sandbox", "list", "--json"]).json();
-        let names = listed.as_array().unwrap().iter().map(|one| one["name"].to_string());
+        let sandboxes = listed.as_array().unwrap().iter();
+        let names = sandboxes.inspect(|one| assert_eq!(one["engine"], "microvm"));
+        let names = names.map(|one| one["name"].to_string());
         names.collect::<Vec<_>>()
     };
     // One idle sandbox, after the used one is gone.
@@ -223,8 +226,7 @@ fn a_server_keeps_a_sandbox_ready_between_runs_and_ends_it_when_it_stops() {
             std::thread::sleep(Duration::from_millis(100));
         }
     };
-    let wanted = json!({"workflow": "reflexion", "task": "print the first 5 primes",
-                        "isolation": "microvm"});
+    let wanted = json!({"workflow": "reflexion", "task": "print the first 5 primes"});
     let run = || {
         runtime().block_on(async {
             let ended = server.over(&server.begin(&wanted).await).await;
