@@ -9,7 +9,7 @@ use std::io::Write as _;
 use anyhow::{Result, bail};
 use moothall_core::gate::{FingerprintKey, scan_secrets};
 
-use self::corpus::Corpus;
+use self::corpus::SecretCorpus;
 
 /// The promises of SPECIFICATION.md, in percent.
 const AT_LEAST: usize = 97;
@@ -30,7 +30,7 @@ struct Files {
 impl Files {
     fn new() -> Self {
         let mut all = Self::default();
-        for one in (0..SEEDS).map(Corpus::of) {
+        for one in (0..SEEDS).map(SecretCorpus::of) {
             all.credentials.extend(one.credentials.into_iter().map(|(_, bytes)| bytes));
             all.disguises.extend(one.disguises.into_iter().map(|(_, bytes)| bytes));
             all.harmless.extend(one.harmless);
