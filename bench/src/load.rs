@@ -17,7 +17,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
-use crate::servers::Server;
+use crate::servers::{Server, committed_ms};
 use crate::{Size, machine, say};
 
 #[derive(Debug, ClapArgs)]
@@ -159,17 +159,6 @@ async fn view(client: &Client, url: &str) -> Result<Seen> {
     }
     ensure!(ended, "a stream ended after event {} and before its run", seen.events);
     Ok(seen)
-}
-
-/// Milliseconds since midnight, which is enough for a short run: viewers run in the same minute.
-fn committed_ms(at: &str) -> Result<u64> {
-    let time = at.get(11..23).context("an event without a time")?;
-    let number = |range: std::ops::Range<usize>| -> Result<u64> {
-        Ok(time.get(range).context("an odd time")?.parse()?)
-    };
-    let seconds = number(0..2)? * 3600 + number(3..5)? * 60 + number(6..8)?;
-    let day = now_ms() / 86_400_000 * 86_400_000;
-    Ok(day + seconds * 1000 + number(9..12)?)
 }
 
 /// Latencies in milliseconds, sorted.

@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
+use moothall_store::now_ms;
 use reqwest::Client;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -138,6 +139,17 @@ impl Server {
     pub(crate) fn resident_bytes(&self) -> Result<u64> {
         machine::resident_bytes(self.process.id())
     }
+}
+
+/// Milliseconds since midnight, which is enough for a short run: viewers run in the same minute.
+pub(crate) fn committed_ms(at: &str) -> Result<u64> {
+    let time = at.get(11..23).context("an event without a time")?;
+    let number = |range: std::ops::Range<usize>| -> Result<u64> {
+        Ok(time.get(range).context("an odd time")?.parse()?)
+    };
+    let seconds = number(0..2)? * 3600 + number(3..5)? * 60 + number(6..8)?;
+    let day = now_ms() / 86_400_000 * 86_400_000;
+    Ok(day + seconds * 1000 + number(9..12)?)
 }
 
 /// A separate PostgreSQL server, which deletes its data at the end.

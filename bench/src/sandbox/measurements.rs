@@ -15,7 +15,7 @@ use super::bare_container::BareContainer;
 use super::bare_machine::{BareMachine, Taken};
 use super::setup::{PRINTED, PROGRAM, World, check, labels, request, sandboxes, spec};
 use super::times::{Pairs, Times};
-use crate::servers::Server;
+use crate::servers::{Server, committed_ms};
 
 /// Memory limit for all sandboxes together when many are requested concurrently.
 const BUDGET: u64 = 2 << 30;
@@ -269,33 +269,20 @@ pub(crate) async fn through_server(
     for _ in 0..servers {
         let server = Server::start(moothall, folder, "0", &environment)?;
         for turn in 0..=programs {
-            let request = json!({"workflow": "reflexion", "task": "print the first 5 primes",
-                                "isolation": "microvm"});
+            let request = json!({"workflow": "reflexion", "task": "print the first 5 primes"});
             let events = server.ended(&server.begin(request).await?).await?;
             let at = |kind: &str| {
                 let event = events.iter().find(|event| event["type"] == kind);
                 let at = event.and_then(|event| event["at"].as_str());
-                milliseconds_of_hour(at.with_context(|| format!("no `{kind}` event"))?)
+                committed_ms(at.with_context(|| format!("no `{kind}` event"))?)
             };
-            // Modulo one hour, because only minutes, seconds and milliseconds are read.
-            let took = (at("executed")? + HOUR_MS - at("code_generated")?) % HOUR_MS;
+            let took = at("executed")?.saturating_sub(at("code_generated")?);
             let times = if turn == 0 { &mut times.cold } else { &mut times.warm };
             times.add(Duration::from_millis(took));
             tokio::time::sleep(SETTLE_TIME).await;
         }
     }
     Ok(times)
-}
-
-const HOUR_MS: u64 = 60 * 60 * 1000;
-
-/// Reads the part after the hour of a time such as `2026-11-17T18:12:41.347Z`.
-fn milliseconds_of_hour(at: &str) -> Result<u64> {
-    let (minutes, seconds) = at
-        .get(14..23)
-        .and_then(|rest| rest.split_once(':'))
-        .with_context(|| format!("`{at}` is not a time"))?;
-    Ok(minutes.parse::<u64>()? * 60_000 + seconds.replace('.', "").parse::<u64>()?)
 }
 
 /// Runs one execution and waits for its cleanup, so it does not disturb the next one.

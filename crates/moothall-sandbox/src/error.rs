@@ -1,5 +1,5 @@
 //! Errors that prevent a program from running. A program that fails is not an error but an
-//! [`SandboxExecution`](moothall_core::sandbox::Execution).
+//! [`SandboxExecution`](moothall_core::sandbox::SandboxExecution).
 
 use std::time::Duration;
 

@@ -225,3 +225,15 @@ impl SandboxHandle for FakeHandle {
 pub(crate) fn spec() -> SandboxSpec {
     SandboxSpec { image: "python".to_owned(), limits: SandboxLimits::default() }
 }
+
+/// The behaviour of an agent that does nothing.
+pub(crate) async fn idle(mut agent: FakeAgent) {
+    agent.ready().await;
+    while agent.receive().await.is_some() {}
+}
+
+pub(crate) async fn until(condition: impl Fn() -> bool) {
+    while !condition() {
+        tokio::task::yield_now().await;
+    }
+}

@@ -1,22 +1,11 @@
 use std::sync::atomic::Ordering;
 
 use super::*;
-use crate::fake_engine::{FakeAgent, FakeEngine, spec};
-
-async fn idle(mut agent: FakeAgent) {
-    agent.ready().await;
-    while agent.receive().await.is_some() {}
-}
+use crate::fake_engine::{FakeAgent, FakeEngine, idle, spec, until};
 
 fn pool(engine: &Arc<FakeEngine>, idle: usize, shares: u64) -> SandboxPool {
     let engine: Arc<dyn SandboxEngine> = Arc::clone(engine) as Arc<dyn SandboxEngine>;
     SandboxPool::new(engine, PoolOptions { idle, memory: MemoryBudget::new(shares * (100 << 20)) })
-}
-
-async fn until(condition: impl Fn() -> bool) {
-    while !condition() {
-        tokio::task::yield_now().await;
-    }
 }
 
 #[tokio::test]

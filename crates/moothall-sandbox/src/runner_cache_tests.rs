@@ -4,13 +4,8 @@ use std::sync::atomic::Ordering;
 use moothall_core::sandbox::{IsolationClass, SandboxLabels};
 
 use super::*;
-use crate::fake_engine::{FakeAgent, FakeEngine, spec};
+use crate::fake_engine::{FakeEngine, idle, spec, until};
 use crate::{EngineName, MemoryBudget, ProbeReport, SandboxEngine};
-
-async fn wait_for_messages(mut agent: FakeAgent) {
-    agent.ready().await;
-    while agent.receive().await.is_some() {}
-}
 
 /// The runner of an image with this version.
 fn runner(
@@ -34,15 +29,9 @@ fn runner(
     cache.get_or_insert(key, image, ProbedEngine { engine, report }, options)
 }
 
-async fn until(condition: impl Fn() -> bool) {
-    while !condition() {
-        tokio::task::yield_now().await;
-    }
-}
-
 #[tokio::test]
 async fn a_sandbox_stays_ready_after_the_request_that_started_it() {
-    let engine = Arc::new(FakeEngine::new(wait_for_messages));
+    let engine = Arc::new(FakeEngine::new(idle));
     let cache = RunnerCache::default();
     let first = runner(&cache, &engine, "python", "1");
     first.prewarm(&spec());
@@ -62,7 +51,7 @@ async fn a_sandbox_stays_ready_after_the_request_that_started_it() {
 
 #[tokio::test]
 async fn a_rebuilt_image_gets_a_new_runner_and_the_old_one_is_shut_down() {
-    let engine = Arc::new(FakeEngine::new(wait_for_messages));
+    let engine = Arc::new(FakeEngine::new(idle));
     let cache = RunnerCache::default();
     let old = runner(&cache, &engine, "python", "1");
     old.prewarm(&spec());
@@ -75,7 +64,7 @@ async fn a_rebuilt_image_gets_a_new_runner_and_the_old_one_is_shut_down() {
 
 #[tokio::test]
 async fn the_least_recently_requested_runner_is_shut_down() {
-    let engine = Arc::new(FakeEngine::new(wait_for_messages));
+    let engine = Arc::new(FakeEngine::new(idle));
     let cache = RunnerCache::default();
     let oldest = runner(&cache, &engine, "0", "1");
     oldest.prewarm(&spec());
@@ -89,7 +78,7 @@ async fn the_least_recently_requested_runner_is_shut_down() {
 
 #[tokio::test]
 async fn a_runner_that_is_requested_after_shutdown_belongs_to_its_user() {
-    let engine = Arc::new(FakeEngine::new(wait_for_messages));
+    let engine = Arc::new(FakeEngine::new(idle));
     let cache = RunnerCache::default();
     cache.shut_down().await;
     let late = runner(&cache, &engine, "python", "1");

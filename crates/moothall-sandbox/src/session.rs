@@ -81,11 +81,6 @@ impl AgentSession {
         Self { from, to, reader: FrameReader::default(), buffer, unfinished: false }
     }
 
-    /// Whether an exchange failed or was interrupted. The session cannot be used any more.
-    pub fn is_broken(&self) -> bool {
-        self.unfinished
-    }
-
     /// Begins an exchange. It counts as interrupted until [`finish_exchange`](Self::finish_exchange) is called.
     fn begin_exchange(&mut self) -> Result<(), SandboxError> {
         if self.unfinished {

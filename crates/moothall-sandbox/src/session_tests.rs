@@ -327,7 +327,7 @@ async fn no_request_is_sent_after_an_interrupted_exchange() {
     let late = session.reseed([0; 32], 0).await.unwrap_err();
     assert_eq!(late.to_string(), "the guest agent's reply was not ready after 20s");
     agent.send(&GuestMessage::Done).await;
-    assert!(session.is_broken());
+    assert!(session.unfinished);
     let error = session.reseed([1; 32], 0).await.unwrap_err();
     assert_eq!(
         error.to_string(),

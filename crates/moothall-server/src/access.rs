@@ -1,4 +1,4 @@
-//! Authentication: maps the token or session of a request to a [`CallerIdentity`](crate::CallerIdentity) before any
+//! Authentication: maps the token or session of a request to a [`CallerIdentity`] before any
 //! handler runs.
 //!
 //! ```text

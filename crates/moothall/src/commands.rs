@@ -49,6 +49,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use clap::CommandFactory as _;
+use tokio::runtime::{Builder as RuntimeBuilder, Runtime};
 
 use crate::args::{self, Cli, CliCommand};
 use crate::error::{CliError, CliExit};
@@ -156,8 +157,12 @@ enum InterruptibleResult<T> {
     Cancelled,
 }
 
-fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
-    tokio::runtime::Builder::new_current_thread()
+fn runtime() -> Result<Runtime, CliError> {
+    build_runtime(&mut RuntimeBuilder::new_current_thread())
+}
+
+fn build_runtime(builder: &mut RuntimeBuilder) -> Result<Runtime, CliError> {
+    builder
         .enable_all()
         .build()
         .map_err(|error| CliError::failed("cannot start the async runtime").with_source(error))
@@ -204,7 +209,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> Result<InterruptibleResult<T>
 }
 
 /// Gives tasks spawned by dropped futures a limited time to clean up.
-fn wait_for_cleanup(runtime: &tokio::runtime::Runtime) {
+fn wait_for_cleanup(runtime: &Runtime) {
     runtime.block_on(async {
         let deadline = tokio::time::Instant::now() + CLEANUP_TIMEOUT;
         while runtime.metrics().num_alive_tasks() > 0 && tokio::time::Instant::now() < deadline {

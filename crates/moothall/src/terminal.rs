@@ -50,7 +50,7 @@ pub(crate) enum StdoutState {
     Closed,
 }
 
-/// Like [`print`], but reports a closed pipe so the caller can stop.
+/// Like [`print()`], but reports a closed pipe so the caller can stop.
 pub(crate) fn print_or_closed(text: &str) -> io::Result<StdoutState> {
     let mut stdout = anstream::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {

@@ -82,7 +82,7 @@ pub(crate) fn read_choice(
     Ok(chosen)
 }
 
-/// Parses a change from an answer to a request with the [form](Form) schema. Not every server
+/// Parses a change from an answer to a request with the [`ProposalForm`] schema. Not every server
 /// enforces schemas, so fenced blocks are accepted too.
 pub(crate) fn read_form(
     reply: &ModelReply,

@@ -26,7 +26,7 @@ const PARAMETERS: [&str; 5] = ["host", "sslcert", "sslkey", "sslmode", "sslrootc
 
 /// The address of a PostgreSQL database: `postgres://user:password@host:port/database`.
 ///
-/// It may contain a password, so it has no `Display`; use [`Self::place`] to print it.
+/// It may contain a password, so it has no `Display`; use [`Self::location`] to print it.
 #[derive(Clone)]
 pub struct PgAddress {
     options: PgConnectOptions,

@@ -18,10 +18,11 @@ use moothall_mcp::{
 };
 use moothall_sandbox::SandboxError;
 use moothall_sandbox::confine::confine;
+use tokio::runtime::Builder as RuntimeBuilder;
 
 use self::transport::McpTransport;
 use super::draft::store;
-use super::{runtime, wait_for_cleanup};
+use super::{build_runtime, runtime, wait_for_cleanup};
 use crate::args::{
     GlobalArgs, HandoffArg, McpArgs, McpPart, McpPartArgs, ToolNamesArg, ToolsArg, WorkspaceFlags,
 };
@@ -96,10 +97,7 @@ pub(crate) fn run_part(global: &GlobalArgs, args: &McpPartArgs) -> anyhow::Resul
     let stream = rustix::stdio::stdin().try_clone_to_owned().map_err(broken)?;
     let stream = UnixStream::from(stream);
     stream.peer_addr().map_err(broken)?;
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-    let runtime = runtime
-        .map_err(|error| CliError::failed("cannot start the async runtime").with_source(error))?;
+    let runtime = build_runtime(RuntimeBuilder::new_multi_thread().worker_threads(1))?;
     process_resources::keep_sandboxes(runtime.handle().clone());
     let ended = match args.part {
         McpPart::Gate => {

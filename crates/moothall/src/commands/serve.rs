@@ -22,6 +22,7 @@ use moothall_server::{
 use moothall_workspace::DraftStore;
 use reqwest::Url;
 use tokio::net::{TcpListener, TcpSocket};
+use tokio::runtime::Builder as RuntimeBuilder;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -29,7 +30,7 @@ use self::error_mapping::ErrorDisclosure;
 use self::path_redaction::PathRedactor;
 use self::run_service::LocalRunService;
 use super::draft::store::{failed, options_of, warn_about_policy};
-use super::{committee, login};
+use super::{build_runtime, committee, login};
 use crate::args::{AuthArg, GlobalArgs, ServeArgs};
 use crate::config::LoadedConfig;
 use crate::demo_delay::DemoDelay;
@@ -59,9 +60,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &ServeArgs) -> anyhow::Result<CliEx
     let offline = files::absolute_path(args.offline.as_deref())?;
     let workspaces = Arc::new(workspaces(global, &loaded, args)?);
     let committees = committees(&args.committee)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime
-        .map_err(|error| CliError::failed("cannot start the async runtime").with_source(error))?;
+    let runtime = build_runtime(&mut RuntimeBuilder::new_multi_thread())?;
     process_resources::keep_sandboxes(runtime.handle().clone());
     runtime.block_on(async {
         let local = Arc::new(RunStore::open(&loaded).await?);

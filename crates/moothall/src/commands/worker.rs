@@ -11,9 +11,11 @@ use moothall_restate::{
     ClusterError, OpenError, OpenFuture, RestateAdmin, RestateWorker, WorkerBuild, WorkerHost,
 };
 use moothall_store::RunRow;
+use tokio::runtime::Builder as RuntimeBuilder;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::OnceCell;
 
+use super::build_runtime;
 use crate::args::{GlobalArgs, WorkerArgs};
 use crate::demo_delay::DemoDelay;
 use crate::error::{CliError, CliExit};
@@ -33,9 +35,7 @@ const MAX_CACHED_RUNS: usize = 64;
 pub(crate) fn run(global: &GlobalArgs, args: &WorkerArgs) -> anyhow::Result<CliExit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime
-        .map_err(|error| CliError::failed("cannot start the async runtime").with_source(error))?;
+    let runtime = build_runtime(&mut RuntimeBuilder::new_multi_thread())?;
     refuse_unsigned_requests(args)?;
     process_resources::keep_sandboxes(runtime.handle().clone());
     runtime.block_on(async {

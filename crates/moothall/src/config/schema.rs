@@ -1,4 +1,4 @@
-//! The known keys, derived from the JSON schema of [`Config`](super::Config), so a new field
+//! The known keys, derived from the JSON schema of [`Config`], so a new field
 //! needs no second list.
 
 use std::fmt;

@@ -138,6 +138,13 @@ pub(crate) fn check_paused(world: &World, paused: &Ran, id: &str, outage: &Outag
     assert_eq!((&shown["state"], &shown["verdict"]), (&"paused".into(), &Value::Null), "{shown}");
 }
 
+/// What must be the same with and without an outage.
+pub(crate) fn consult_result(ran: &Ran) -> Value {
+    let report = ran.json();
+    let fields = ["policy_scores", "recommended_moves", "other_moves", "do_nothing", "missing"];
+    fields.map(|field| report[field].clone()).into_iter().collect()
+}
+
 const CONSULT: [&str; 12] = [
     "consult",
     "HLXI",
@@ -186,11 +193,7 @@ fn a_pause_request_does_not_wait_as_long_as_the_provider_asks() {
 
 #[test]
 fn consultations_pause_in_an_outage_and_end_as_without_it() {
-    check_outages(20, World::new, careless, &CONSULT, |_, ran| {
-        let report = ran.json();
-        let fields = ["policy_scores", "recommended_moves", "other_moves", "do_nothing", "missing"];
-        fields.map(|field| report[field].clone()).into_iter().collect()
-    });
+    check_outages(20, World::new, careless, &CONSULT, |_, ran| consult_result(ran));
 }
 
 #[test]

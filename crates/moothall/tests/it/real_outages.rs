@@ -1,13 +1,13 @@
 //! Outages during programs in real sandboxes and during consultations on a real cluster.
 
 use moothall_testkit::{ProviderBehaviour, ProviderCall};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::consult::careless;
-use crate::outages::{Outage, Unreliable, check_outages, check_paused};
+use crate::outages::{Outage, Unreliable, check_outages, check_paused, consult_result};
 use crate::real_restate::cluster::{Cluster, Plan, SMALL};
 use crate::real_sandbox;
-use crate::world::{Ran, World};
+use crate::world::World;
 
 #[test]
 fn programs_pause_in_an_outage_and_end_as_without_it() {
@@ -69,14 +69,9 @@ fn consultations_on_a_cluster_pause_in_an_outage_and_end_as_without_it() {
         let runs = cluster.world.run(&["runs", "--json"]).json();
         runs["runs"][0]["run_id"].as_str().unwrap().to_owned()
     };
-    let result = |ran: &Ran| -> Value {
-        let report = ran.json();
-        let fields = ["policy_scores", "recommended_moves", "other_moves", "do_nothing", "missing"];
-        fields.map(|field| report[field].clone()).into_iter().collect()
-    };
     let whole = cluster.world.run(&consult);
     assert_eq!(whole.code, Some(3), "{whole}");
-    let (calls, expected) = (provider.answered(), result(&whole));
+    let (calls, expected) = (provider.answered(), consult_result(&whole));
     for seed in 0..seeds {
         let outage = Outage::seeded(seed, seeds, calls, 1);
         provider.plan(outage.clone());
@@ -86,7 +81,7 @@ fn consultations_on_a_cluster_pause_in_an_outage_and_end_as_without_it() {
         provider.repair();
         let resumed = cluster.world.run(&["resume", &id, "--json"]);
         assert_eq!(resumed.code, whole.code, "{outage:?}: {resumed}");
-        assert_eq!(result(&resumed), expected, "{outage:?}");
+        assert_eq!(consult_result(&resumed), expected, "{outage:?}");
         assert_eq!(provider.answered(), calls, "{outage:?}: answered calls were repeated");
     }
 }
