@@ -26,7 +26,7 @@ run 0 doctor --json
 MOOTHALL_ISOLATION__ENGINE=microvm run 0 exec hello.py --json
 if [[ $(field class) == emulated-vm ]]; then
     MOOTHALL_ISOLATION__MINIMUM=hardware-vm run 4 exec hello.py
-    says "no sandbox on this host is at least hardware-vm" "$err"
+    says "no usable sandbox on this host (minimum isolation class: hardware-vm)" "$err"
 fi
 
 # A moothall.toml in the working directory cannot weaken isolation.

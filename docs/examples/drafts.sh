@@ -90,7 +90,7 @@ is 'print("hello")' "$(cat src/hello.py)"
 # A policy in the workspace can only tighten until a person trusts it.
 printf '[rules]\n"path.tmp" = "allow"\n' >>.moothall/policy.toml
 run 0 policy check
-says "the workspace wants path.tmp = allow; it stays warn" "$out"
+says "the workspace asks for path.tmp = allow; warn stays in effect" "$out"
 says "files that run automatically" "$out"
 run 2 policy trust
 says "not trusted yet" "$err"

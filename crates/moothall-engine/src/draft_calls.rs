@@ -87,7 +87,7 @@ impl DraftPerformer {
             Ok(Ok(reply)) => reply,
             Ok(Err(error)) if error.is_refusal() => DraftReply::Refused { why: error.to_string() },
             Ok(Err(error)) => DraftReply::Failed { why: error.to_string() },
-            Err(_) => DraftReply::Failed { why: "the store of drafts broke".to_owned() },
+            Err(_) => DraftReply::Failed { why: "the draft store stopped unexpectedly".to_owned() },
         }
     }
 }

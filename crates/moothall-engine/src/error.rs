@@ -9,9 +9,9 @@ use moothall_store::StoreError;
 pub enum EngineError {
     #[error("store operation failed")]
     Store(#[from] StoreError),
-    #[error("run {0} is being driven by another process")]
+    #[error("run {0} is already running in another process")]
     Busy(RunId),
-    #[error("cannot take the run lock")]
+    #[error("cannot lock the run")]
     Lock(#[source] std::io::Error),
     /// The journaled result belongs to a different request. The effect was not performed again.
     #[error("journal mismatch for effect `{id}`: request hash is {asked}, journal has {answered}")]

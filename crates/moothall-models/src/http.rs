@@ -342,7 +342,8 @@ async fn read_body(mut response: Response, longest: usize) -> Result<Vec<u8>, Mo
         .map_err(|error| ModelFailure::new(FailureKind::Truncated, causes(&error)))?
     {
         if body.len() + piece.len() > longest {
-            return Err(ModelFailure::new(FailureKind::Malformed, "the reply is too long"));
+            let detail = format!("the reply is larger than {} KiB", longest >> 10);
+            return Err(ModelFailure::new(FailureKind::Malformed, detail));
         }
         body.extend_from_slice(&piece);
     }

@@ -213,7 +213,8 @@ impl StreamDecoder {
                 StreamDecoderState::Ollama(stream) => stream.text_bytes(),
             };
             if held_bytes > MAX_BODY_BYTES {
-                return Err(ModelFailure::new(FailureKind::Malformed, "the reply is too long"));
+                let detail = format!("the reply is larger than {} KiB", MAX_BODY_BYTES >> 10);
+                return Err(ModelFailure::new(FailureKind::Malformed, detail));
             }
             if let Some(text) = text.filter(|text| !text.is_empty()) {
                 on_text(&text);

@@ -345,7 +345,8 @@ fn a_text_without_an_end_is_refused() {
             format!("{{\"message\":{{\"content\":\"{words}\"}},\"done\":false}}\n"),
         ),
     ] {
-        check_refused(wire, std::iter::repeat_n(piece.as_bytes(), 17), "the reply is too long");
+        let pieces = std::iter::repeat_n(piece.as_bytes(), 17);
+        check_refused(wire, pieces, "the reply is larger than 16384 KiB");
     }
 }
 

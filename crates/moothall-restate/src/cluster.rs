@@ -74,7 +74,7 @@ pub enum ClusterError {
         words: String,
     },
     /// Workers of another build are registered at this address.
-    #[error("Restate knows another build at {address}")]
+    #[error("another build of the worker is registered at {address}")]
     OtherBuild {
         /// The address of the workers.
         address: String,

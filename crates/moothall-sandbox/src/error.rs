@@ -17,7 +17,7 @@ pub enum SandboxError {
     #[error("{what} needs Linux")]
     NeedsLinux { what: String },
     /// No engine on this host provides the required isolation.
-    #[error("no sandbox on this host is at least {minimum}: {found}")]
+    #[error("no usable sandbox on this host (minimum isolation class: {minimum}): {found}")]
     TooWeak {
         /// The required isolation class.
         minimum: IsolationClass,

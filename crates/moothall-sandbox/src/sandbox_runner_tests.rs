@@ -59,7 +59,7 @@ fn the_strongest_working_engine_is_chosen() {
 #[test]
 fn a_shared_kernel_engine_is_used_only_if_explicitly_allowed() {
     let found = [(IsolationClass::SharedKernel, EngineName::Runc, true)];
-    let refused = "no sandbox on this host is at least shared-kernel: runc is shared-kernel";
+    let refused = "no usable sandbox on this host (minimum isolation class: shared-kernel): runc is shared-kernel";
     check(&found, ANY, Err(refused));
     check(&found, SandboxPolicy { engine: Some(EngineName::Runc), ..ANY }, Err(refused));
     let accepted = SandboxPolicy { shared_kernel: SharedKernel::Accepted, ..ANY };
@@ -70,16 +70,17 @@ fn a_shared_kernel_engine_is_used_only_if_explicitly_allowed() {
 fn no_engine_weaker_than_the_minimum_class_is_used() {
     let found = [(IsolationClass::EmulatedVm, EngineName::Microvm, true)];
     let policy = SandboxPolicy { minimum: IsolationClass::UserKernel, ..ANY };
-    let refused = "no sandbox on this host is at least user-kernel: microvm is emulated-vm";
+    let refused = "no usable sandbox on this host (minimum isolation class: user-kernel): microvm is emulated-vm";
     check(&found, policy, Err(refused));
-    let nothing = "no sandbox on this host is at least user-kernel: no engine works on this host";
+    let nothing = "no usable sandbox on this host (minimum isolation class: user-kernel): \
+                   no engine works on this host";
     check(&[], policy, Err(nothing));
 }
 
 #[test]
 fn an_engine_that_fails_its_probe_is_not_used_and_the_reason_is_given() {
     let found = [(IsolationClass::HardwareVm, EngineName::Microvm, false)];
-    let refused = "no sandbox on this host is at least shared-kernel: \
+    let refused = "no usable sandbox on this host (minimum isolation class: shared-kernel): \
                    microvm fails sandbox.no-network";
     check(&found, ANY, Err(refused));
 }
@@ -92,7 +93,7 @@ fn an_engine_without_a_memory_limit_is_not_used() {
     let error = choose(&[probed(engine, report)], &ANY).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "no sandbox on this host is at least shared-kernel: \
+        "no usable sandbox on this host (minimum isolation class: shared-kernel): \
          runsc fails sandbox.memory-limit"
     );
 }

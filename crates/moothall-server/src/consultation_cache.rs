@@ -72,7 +72,8 @@ async fn derive(app: &AppState, run_id: &RunId) -> Result<CachedConsultation, Ap
     let derived = tokio::task::spawn_blocking(derive).await;
     let derived = derived.map_err(|error| ApiProblem::internal(&error))?;
     let none = || {
-        ApiProblem::conflict(ErrorCode::NoConsultation, "only consultations have such documents")
+        let message = "the run is not a consultation: it has no memo, moves or debates";
+        ApiProblem::conflict(ErrorCode::NoConsultation, message)
             .with_hint("for a program, read the run and its events instead")
     };
     derived.ok_or_else(none)?.map_err(|error| ApiProblem::internal(&error))

@@ -216,7 +216,7 @@ pub enum AccessRefusal {
     #[error("the credential was revoked")]
     RevokedCredential,
     /// The credential is valid but lacks this scope.
-    #[error("this needs the scope `{0}`")]
+    #[error("the credential lacks the scope `{0}`")]
     ScopeMissing(AccessScope),
     /// The object does not exist or belongs to another team.
     #[error("not found")]
@@ -249,7 +249,7 @@ impl AccessRefusal {
                 "sign in again, or create a new token with `moothall token create`"
             }
             Self::ScopeMissing(_) => {
-                "create a token with this scope: `moothall token create --scope`"
+                "use a token with this scope; `moothall token create --scope SCOPE` creates one"
             }
             Self::NotThere => "`GET /api/runs` lists your team's runs",
         }

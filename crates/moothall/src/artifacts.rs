@@ -14,6 +14,9 @@ use crate::terminal::{self, YELLOW};
 /// Size limit of one input file.
 const MAX_INPUT_BYTES: u64 = 16 << 20;
 
+pub(crate) const FILE_NAME_HINT: &str =
+    "rename the file: a name has at most 255 bytes of UTF-8, without control characters and `\\`";
+
 /// Reads the input files of a program. They keep their file names in the sandbox.
 pub(crate) fn read_inputs(paths: &[PathBuf]) -> Result<BTreeMap<GuestPath, Vec<u8>>, CliError> {
     let mut inputs = BTreeMap::new();
@@ -22,7 +25,7 @@ pub(crate) fn read_inputs(paths: &[PathBuf]) -> Result<BTreeMap<GuestPath, Vec<u
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let name: GuestPath = name.parse().map_err(|_| {
             CliError::usage(format!("the file name of {shown} cannot be used in a sandbox"))
-                .with_hint("rename the file to plain text")
+                .with_hint(FILE_NAME_HINT)
         })?;
         let unreadable = || CliError::usage(format!("cannot read input {shown}"));
         let file = fs_err::File::open(path).map_err(|error| unreadable().with_source(error))?;
@@ -120,7 +123,8 @@ pub(crate) fn write(
                     return Err(CliError::failed(format!(
                         "{} is a symbolic link; files of a program are not written through links",
                         target.display()
-                    )));
+                    ))
+                    .with_hint("choose an empty directory, or remove the link first"));
                 }
                 Err(_) if is_folder => fs_err::create_dir(&target).map_err(unwritable)?,
                 _ => {}

@@ -162,10 +162,11 @@ fn runtime() -> Result<Runtime, CliError> {
 }
 
 fn build_runtime(builder: &mut RuntimeBuilder) -> Result<Runtime, CliError> {
-    builder
-        .enable_all()
-        .build()
-        .map_err(|error| CliError::failed("cannot start the async runtime").with_source(error))
+    builder.enable_all().build().map_err(|error| {
+        CliError::failed("cannot start the async runtime")
+            .with_source(error)
+            .with_hint("check the limits on open files and processes: `ulimit -a`")
+    })
 }
 
 /// Waits for a future until it is done or the user presses Ctrl-C.

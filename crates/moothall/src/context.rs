@@ -278,7 +278,8 @@ impl ConfigFlags {
         if model.is_demo() {
             return Err(CliError::usage(
                 "`--base-url` has no effect for the `demo` model, which calls no server",
-            ));
+            )
+            .with_hint("choose another model, or omit `--base-url`"));
         }
         self.set(&["provider", model.provider(), "base_url"], base_url);
         Ok(())

@@ -245,7 +245,9 @@ fn lock(path: &Path) -> Result<File> {
             Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
                 std::thread::sleep(LOCK_POLL);
             }
-            Err(TryLockError::WouldBlock) => bail!("another process holds the lock on the drafts"),
+            Err(TryLockError::WouldBlock) => {
+                bail!("another process is changing the drafts; try again when it has finished")
+            }
             Err(TryLockError::Error(error)) => {
                 return Err(error).context("cannot lock the drafts");
             }

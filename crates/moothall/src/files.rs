@@ -51,9 +51,12 @@ pub(crate) fn argument_or_stdin(
 
 /// Makes a path absolute.
 pub(crate) fn absolute_path(path: Option<&Path>) -> Result<Option<PathBuf>, CliError> {
-    path.map(std::path::absolute)
-        .transpose()
-        .map_err(|error| CliError::usage("cannot make a path absolute").with_source(error))
+    let absolute = |path: &Path| {
+        std::path::absolute(path).map_err(|error| {
+            CliError::usage(format!("cannot use the path `{}`", path.display())).with_source(error)
+        })
+    };
+    path.map(absolute).transpose()
 }
 
 /// Reads a text file; `called` names it in the error if it is too large.
@@ -109,7 +112,8 @@ pub(crate) async fn write_artifacts(
     let mut written = WrittenFiles::default();
     for (path, file) in files {
         let bytes = store.artifact(run_id, &file.sha256).await?.ok_or_else(|| {
-            CliError::failed(format!("the file `{path}` is missing in the store"))
+            CliError::failed(format!("the store no longer has the file `{path}` of this run"))
+                .with_hint("the store was modified; restore a backup, or start the run again")
         })?;
         // One at a time, so they need not all fit into memory.
         let one = BTreeMap::from([(path.clone(), bytes)]);

@@ -234,10 +234,15 @@ pub(crate) fn records(loaded: &LoadedConfig) -> PathBuf {
 
 /// Converts a sandbox error, with a hint if there is one.
 pub(crate) fn failure(error: SandboxError) -> CliError {
-    let is_start_failure =
-        matches!(error, SandboxError::Start { .. } | SandboxError::NotReady { .. });
+    let is_engine_failure = matches!(
+        error,
+        SandboxError::Start { .. }
+            | SandboxError::NotReady { .. }
+            | SandboxError::Protocol(_)
+            | SandboxError::Lost(_)
+    );
     let hint = hint(&error).or_else(|| {
-        is_start_failure
+        is_engine_failure
             .then(|| "test the engines of this machine with `moothall doctor`".to_owned())
     });
     let failed = match error {
@@ -276,7 +281,7 @@ pub(crate) fn hint(error: &SandboxError) -> Option<String> {
                 .to_owned()
         }
         SandboxError::Image { image, .. } if ImageRecipe::names().any(|known| known == image) => {
-            format!("build it: `moothall image build {image}`")
+            format!("build the image: `moothall image build {image}`")
         }
         SandboxError::Image { .. } => {
             let known: Vec<&str> = ImageRecipe::names().collect();

@@ -203,13 +203,15 @@ fn parse_keys_file(path: &Path, text: &str) -> Result<BTreeMap<String, ApiKey>, 
 fn read_private_file(path: &Path) -> Result<Option<String>, CliError> {
     /// Larger files cannot be key files and were named by mistake.
     const LARGEST: u64 = 64 * 1024;
+    const HINT: &str = "use a plain text file that contains only API keys";
     let shown = path.display();
+    let not_a_file = || CliError::usage(format!("{shown} is not a regular file")).with_hint(HINT);
     let unreadable =
         |error: std::io::Error| CliError::usage("cannot read the keys").with_source(error);
     // Checked before opening as well, because opening a pipe would block.
     match fs_err::metadata(path) {
         Ok(metadata) if !metadata.is_file() => {
-            return Err(CliError::usage(format!("{shown} is not a regular file")));
+            return Err(not_a_file());
         }
         Ok(_) => {}
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -219,11 +221,13 @@ fn read_private_file(path: &Path) -> Result<Option<String>, CliError> {
     // Check the open file, because the path may refer to another file by now.
     let metadata = file.metadata().map_err(unreadable)?;
     if !metadata.is_file() {
-        return Err(CliError::usage(format!("{shown} is not a regular file")));
+        return Err(not_a_file());
     }
     check_private(path, metadata.uid(), metadata.mode(), rustix::process::geteuid().as_raw())?;
     if metadata.len() > LARGEST {
-        return Err(CliError::usage(format!("{shown} is too large for an API key file")));
+        return Err(
+            CliError::usage(format!("{shown} is too large for an API key file")).with_hint(HINT)
+        );
     }
     let mut text = String::new();
     file.take(LARGEST).read_to_string(&mut text).map_err(unreadable)?;

@@ -215,7 +215,8 @@ fn a_keys_file_of_another_user_is_refused() {
 fn a_keys_file_must_be_a_regular_file() {
     let desk = Desk::new(&[], &[]);
     fs_err::create_dir_all(desk.path("keys.toml")).unwrap();
-    check_error(&desk, "\nerror: ~/keys.toml is not a regular file\n");
+    let hint = "hint: use a plain text file that contains only API keys\n";
+    check_error(&desk, &format!("\nerror: ~/keys.toml is not a regular file\n{hint}"));
 }
 
 #[test]

@@ -93,7 +93,7 @@ fn program_workflow(input: ProgramInput) -> Result<ProgramRun, CliError> {
     let check: Box<dyn OutputCheck> = match &input.contract.expect {
         Some(OutputExpectation::Schema { schema }) => {
             Box::new(SchemaCheck::new(schema).map_err(|error| {
-                CliError::usage("invalid JSON schema in the expectation")
+                CliError::usage("invalid JSON schema for the expected output")
                     .with_source(error)
                     .with_hint("references to other documents are not supported")
             })?)

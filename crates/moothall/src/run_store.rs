@@ -30,6 +30,8 @@ const SHORT_ID_CHARS: usize = 13;
 const LOCK_RETRY_DELAY: Duration = Duration::from_millis(40);
 const LOCK_TRIES: u32 = 3;
 
+const BUSY_HINT: &str = "another process is writing to the store; try again in a moment";
+
 /// The store of runs and the locks on them.
 #[derive(Debug)]
 pub(crate) struct RunStore {
@@ -82,7 +84,11 @@ impl RunStore {
                     .with_hint(
                         "move the file away, or set `MOOTHALL_DATA_DIR` to another directory",
                     ),
-                _ => opened,
+                StoreError::NewerFormat { .. } => opened,
+                StoreError::Busy(_) => opened.with_hint(BUSY_HINT),
+                _ => opened.with_hint(
+                    "check that you may write to the data directory (see `moothall config path`) and that the disk has space",
+                ),
             }
             .with_source(error)
         })?;
@@ -243,13 +249,27 @@ pub(crate) async fn open_and_find(
     Ok((local, row))
 }
 
+/// The error for a command that works only with consultations.
+pub(crate) fn not_a_consultation(run_id: &RunId) -> CliError {
+    CliError::usage(format!("run {run_id} has no moves because it is not a consultation"))
+        .with_hint("choose a consultation; `moothall runs` lists all runs")
+}
+
 pub(crate) fn no_such_run(id_or_prefix: &str) -> CliError {
     CliError::usage(format!("no run `{id_or_prefix}`")).with_hint("see `moothall runs`")
 }
 
 /// Converts an error of the store.
 pub(crate) fn store_error(error: StoreError) -> CliError {
-    CliError::failed("cannot access the run store").with_source(error)
+    let failed = CliError::failed("cannot access the run store");
+    match &error {
+        StoreError::Busy(_) => failed.with_hint(BUSY_HINT),
+        StoreError::Unreachable(_) => {
+            failed.with_hint("check the database with `moothall doctor`, then try again")
+        }
+        _ => failed,
+    }
+    .with_source(error)
 }
 
 /// The id prefix shown in lists.

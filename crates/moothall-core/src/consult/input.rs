@@ -204,7 +204,7 @@ pub enum InvalidConsult {
     #[error(transparent)]
     Committee(#[from] InvalidCommittee),
     /// The context window is too small for a debate.
-    #[error("the model's context window of {0} tokens is too small: a debate needs {least}", least = ConsultInput::LEAST_WINDOW)]
+    #[error("the model's context window of {0} tokens is too small: a debate needs at least {least} tokens", least = ConsultInput::LEAST_WINDOW)]
     Window(u32),
     /// Invalid effect id.
     #[error(transparent)]

@@ -195,7 +195,7 @@ pub enum DraftRefusal {
     #[error("drafts submitted together must have one owner and different files")]
     Set,
     /// Only the gate may issue this command.
-    #[error("only the gate can do that")]
+    #[error("only the gate can judge, apply or close drafts")]
     NotGate,
     /// Only a person may issue this command.
     #[error("only a person can review drafts")]

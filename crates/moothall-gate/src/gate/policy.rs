@@ -298,7 +298,7 @@ impl Policy {
     pub fn loosened_by_workspace(layers: &[PolicyLayer]) -> Result<Vec<String>, PolicyFault> {
         let untrusted = layers.iter().map(|layer| PolicyLayer { trusted: false, ..layer.clone() });
         let policy = Self::of(&untrusted.collect::<Vec<_>>())?;
-        let of_workspace = format!("the {} wants ", PolicyLayerName::Workspace);
+        let of_workspace = format!("the {} asks for ", PolicyLayerName::Workspace);
         let wanted = |note: &String| {
             let wanted = note.strip_prefix(&of_workspace)?;
             Some(wanted.rsplit_once("; ").map_or(wanted, |(wanted, _)| wanted).to_owned())
@@ -547,14 +547,15 @@ impl Policy {
             LayerRank::Below => self.rule(rule),
         };
         if action < least {
-            self.notes.push(format!("the {name} wants {rule} = {action}; it stays {least}"));
+            self.notes
+                .push(format!("the {name} asks for {rule} = {action}; {least} stays in effect"));
         }
         self.rules.insert(rule, action.max(least));
     }
 
     /// Records that a layer's request to loosen the policy was refused.
     fn record_refused(&mut self, name: PolicyLayerName, wanted: &str) {
-        self.notes.push(format!("the {name} wants {wanted}; this is ignored"));
+        self.notes.push(format!("the {name} asks for {wanted}; this is ignored"));
     }
 }
 

@@ -74,8 +74,8 @@ fn the_highest_policy_layer_may_loosen_and_lower_ones_only_tighten() {
     assert_eq!(
         policy.notes,
         [
-            "the workspace wants content.eol = allow; it stays reject",
-            "the workspace wants max_changed_lines = 900; it stays 800",
+            "the workspace asks for content.eol = allow; reject stays in effect",
+            "the workspace asks for max_changed_lines = 900; 800 stays in effect",
         ]
     );
 }
@@ -174,7 +174,8 @@ fn an_exception_needs_an_owner_an_end_and_the_highest_layer() {
     for layers in [vec![workspace(EXCEPTION)], vec![organisation(""), workspace(EXCEPTION)]] {
         let policy = Policy::of(&layers).unwrap();
         assert_eq!(policy.exceptions, []);
-        let note = "the workspace wants an exception from path.home for `docs/**`; this is ignored";
+        let note =
+            "the workspace asks for an exception from path.home for `docs/**`; this is ignored";
         assert_eq!(policy.notes, [note]);
     }
 }

@@ -20,8 +20,9 @@ pub(crate) fn unreadable(error: EvidenceError) -> GatherError {
 }
 
 pub(crate) fn other_filer(what: &str) -> GatherError {
-    let detail = format!("the {what} belongs to another filer than the one requested");
+    let detail = format!("the {what} belongs to another company than the one requested");
     GatherError::new(GatherFailureKind::Unreadable, detail)
+        .with_hint("try again later; if you set `evidence.data_url`, check that server")
 }
 
 pub(crate) fn unavailable(what: &str, error: &EdgarError) -> GatherError {
@@ -35,12 +36,14 @@ pub(crate) fn unavailable(what: &str, error: &EdgarError) -> GatherError {
             "set `evidence.contact` to your email address in moothall.toml, or set MOOTHALL_EVIDENCE__CONTACT; HLXI works without a contact",
         ),
         EdgarError::Refused { .. } => Some(
-            "the SEC rejects requests without a real contact (`evidence.contact`); after too many requests it blocks a client until ten minutes pass without one",
+            "set `evidence.contact` to a real email address; after too many requests, wait ten minutes without sending any",
         ),
-        EdgarError::RateLimited => Some("try again after ten minutes without requests"),
-        EdgarError::TooLarge => {
-            Some("check `evidence.data_url` and `evidence.www_url`; the limit cannot be changed")
+        EdgarError::RateLimited => {
+            Some("wait ten minutes without sending requests, then try again")
         }
+        EdgarError::TooLarge => Some(
+            "check `evidence.data_url` and `evidence.www_url`; the size limit cannot be changed",
+        ),
         _ => None,
     };
     let detail = match error {

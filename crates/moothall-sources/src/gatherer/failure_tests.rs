@@ -45,7 +45,7 @@ fn a_journaled_gather_failure_keeps_its_kind_message_and_hint() {
         GatherFailure::from(error),
         GatherFailure {
             kind: GatherFailureKind::Unavailable,
-            detail: "cannot fetch the facts: the server's rate limit was exceeded; try again after ten minutes without requests".to_owned(),
+            detail: "cannot fetch the facts: the server's rate limit was exceeded; wait ten minutes without sending requests, then try again".to_owned(),
         }
     );
 }
@@ -58,7 +58,7 @@ fn a_too_large_document_names_the_limit_and_the_settings() {
         GatherFailure::from(error),
         GatherFailure {
             kind: GatherFailureKind::Unreadable,
-            detail: "cannot fetch the facts: document exceeds the limit of 64 MiB; check `evidence.data_url` and `evidence.www_url`; the limit cannot be changed".to_owned(),
+            detail: "cannot fetch the facts: document exceeds the limit of 64 MiB; check `evidence.data_url` and `evidence.www_url`; the size limit cannot be changed".to_owned(),
         }
     );
 }

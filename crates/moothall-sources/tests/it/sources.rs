@@ -156,7 +156,7 @@ impl ProgramExecutor for Reader {
                 }
                 Err(kind) => Err(SandboxFailure {
                     kind: *kind,
-                    detail: "image `documents`: it has not been built; build it: `moothall image build documents`".to_owned(),
+                    detail: "image `documents`: it has not been built; build the image: `moothall image build documents`".to_owned(),
                 }),
             }
         })

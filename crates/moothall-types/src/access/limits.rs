@@ -78,7 +78,7 @@ pub enum RunLimitError {
         allowed: MicroUsd,
     },
     /// There is a daily spending limit, and a run has no spending cap.
-    #[error("the credential allows {allowed} per day, but a run has no spending cap")]
+    #[error("the credential allows {allowed} per day, so every run needs a budget in dollars")]
     Uncapped {
         /// The daily limit.
         allowed: MicroUsd,
@@ -101,7 +101,9 @@ impl RunLimitError {
             Self::Spend { .. } => {
                 "set a smaller budget, or wait: each run counts for one day from its start"
             }
-            Self::Uncapped { .. } => "start the run with a budget in dollars",
+            Self::Uncapped { .. } => {
+                "start the run with a budget in dollars; if another run has none, wait until it ends"
+            }
         }
     }
 }

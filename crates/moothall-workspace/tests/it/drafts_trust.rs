@@ -31,11 +31,11 @@ fn a_workspace_policy_only_tightens_until_it_is_trusted() {
     assert_eq!(
         store.policy_notes(),
         [
-            "the workspace wants path.protected = warn; it stays escalate",
-            "the workspace wants path.autorun = warn; it stays escalate",
-            "the workspace wants deps.manifest_changed = allow; it stays escalate",
-            "the workspace wants 8 fewer protected patterns; this is ignored",
-            "the workspace wants answers from clients on behalf of their users (elicitation); this is ignored",
+            "the workspace asks for path.protected = warn; escalate stays in effect",
+            "the workspace asks for path.autorun = warn; escalate stays in effect",
+            "the workspace asks for deps.manifest_changed = allow; escalate stays in effect",
+            "the workspace asks for 8 fewer protected patterns; this is ignored",
+            "the workspace asks for answers from clients on behalf of their users (elicitation); this is ignored",
         ]
     );
     store.trust_policy(&person()).unwrap();

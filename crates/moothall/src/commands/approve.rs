@@ -24,9 +24,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &ApproveArgs) -> anyhow::Result<Cli
         let (local, row) = open_and_find(&loaded, &args.run).await?;
         let (store, id) = (&*local.store, run_store::short_id(&row.run_id).to_owned());
         if !row.spec.is_kind(RunKind::Consult) {
-            let message =
-                format!("run {} has no moves because it is not a consultation", row.run_id);
-            return Err(CliError::usage(message).into());
+            return Err(run_store::not_a_consultation(&row.run_id).into());
         }
         let record = RunRecord::read(store, &row.run_id).await.map_err(run_store::store_error)?;
         let consultation = StoredConsultation::of(&record)?;
@@ -61,7 +59,8 @@ fn held_moves(
     let held = ids.filter(|id| ranked.check_needs_approval(&record.approvals, id).is_ok());
     let held: Vec<String> = held.cloned().collect();
     match held.is_empty() {
-        true => Err(CliError::usage(format!("run {id} has no moves that need approval"))),
+        true => Err(CliError::usage(format!("run {id} has no moves that need approval"))
+            .with_hint(format!("see its ranking with `moothall show {id}`"))),
         false => Ok(held),
     }
 }
@@ -107,7 +106,8 @@ fn ranking<'a>(
 ) -> Result<&'a ConsultResult, CliError> {
     match consultation.view.outcome.as_ref().map(|outcome| &outcome.conclusion) {
         Some(Conclusion::Ranked(ranked)) => Ok(ranked),
-        Some(_) => Err(CliError::usage(format!("run {id} has no ranking"))),
+        Some(_) => Err(CliError::usage(format!("run {id} ended without a ranking"))
+            .with_hint(format!("see why with `moothall show {id}`"))),
         None => Err(CliError::usage(format!("run {id} is not finished"))
             .with_hint(format!("continue it with `moothall resume {id}`"))),
     }
@@ -138,6 +138,7 @@ fn ensure_approvable(
         }
         ApprovalRefusal::NotDebated => {
             CliError::usage(format!("{shown} was not debated and cannot be ranked"))
+                .with_hint(format!("see why with `moothall show {id} --move {shown}`"))
         }
         ApprovalRefusal::Ranked => {
             CliError::usage(format!("{shown} is already ranked and needs no approval"))

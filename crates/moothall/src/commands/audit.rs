@@ -19,7 +19,9 @@ pub(crate) fn run(global: &GlobalArgs, args: &AuditArgs) -> anyhow::Result<CliEx
     let (options, _) = options(global, &args.flags)?;
     let state = &options.state;
     if !state.join("audit.lock").exists() {
-        return Err(CliError::usage("no audit log yet: no drafts were made here").into());
+        return Err(CliError::usage("no audit log: this workspace has no drafts yet")
+            .with_hint("to use another workspace, pass `--workspace DIR`")
+            .into());
     }
     let json = args.flags.json;
     match &args.command {

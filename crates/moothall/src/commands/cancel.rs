@@ -44,7 +44,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &CancelArgs) -> anyhow::Result<CliE
                 row.run_id,
                 STOP_TIMEOUT.as_secs()
             ))
-            .with_hint("the cancel request stays in effect; check whether the process of the run is suspended")
+            .with_hint("the cancel request stays in effect; if the process that executes the run is suspended, continue or stop it")
             .into()),
         }
     })

@@ -11,7 +11,7 @@ use super::consult::StoredConsultation;
 use super::runtime;
 use crate::args::{DiffArgs, GlobalArgs};
 use crate::display;
-use crate::error::{CliError, CliExit};
+use crate::error::CliExit;
 use crate::run_store::{self, RunStore, no_such_run};
 use crate::terminal::{self, BOLD, DIM};
 use crate::{config, logging};
@@ -46,8 +46,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &DiffArgs) -> anyhow::Result<CliExi
 async fn read(local: &RunStore, named: &str) -> anyhow::Result<(RunRecord, StoredConsultation)> {
     let row = local.find(named).await?;
     if !row.spec.is_kind(RunKind::Consult) {
-        let message = format!("run {} has no moves because it is not a consultation", row.run_id);
-        return Err(CliError::usage(message).into());
+        return Err(run_store::not_a_consultation(&row.run_id).into());
     }
     let record =
         RunRecord::read(&*local.store, &row.run_id).await.map_err(run_store::store_error)?;

@@ -259,8 +259,10 @@ pub(crate) fn text_of(file: &Path) -> Result<String, CliError> {
     if bytes.len() as u64 > MAX_FILE_BYTES {
         return Err(CliError::usage(format!("`{}` is larger than 16 MiB", file.display())));
     }
-    String::from_utf8(bytes)
-        .map_err(|_| CliError::usage(format!("`{}` is not UTF-8 text", file.display())))
+    String::from_utf8(bytes).map_err(|_| {
+        CliError::usage(format!("`{}` is not UTF-8 text", file.display()))
+            .with_hint("convert the file to UTF-8; drafts cannot contain binary data")
+    })
 }
 
 fn ids_of(drafts: &[String]) -> Result<Vec<DraftId>, CliError> {

@@ -60,6 +60,7 @@ fn request(
     let path: GuestPath = name.parse().map_err(|error: InvalidGuestPath| {
         CliError::usage("the file name of the program cannot be used in a sandbox")
             .with_source(error)
+            .with_hint(artifacts::FILE_NAME_HINT)
     })?;
     let mut request = ExecuteRequest::python(&args.sandbox.image, path, source);
     request.argv.extend_from_slice(&args.args);

@@ -55,7 +55,11 @@ fn hint(context: &CommandContext, model: &ModelName, failure: &ModelFailure) -> 
             Some(source) => Some(format!("check the key from {source} and that it may use this model")),
             None => context.keys.hint(model.provider()).map(str::to_owned),
         },
-        FailureKind::RateLimited | FailureKind::Overloaded => Some(match failure.retry_after_ms {
+        FailureKind::RateLimited
+        | FailureKind::Overloaded
+        | FailureKind::Server
+        | FailureKind::Truncated
+        | FailureKind::EmptyReply => Some(match failure.retry_after_ms {
             Some(wait) => format!("wait {} seconds, or choose another model", wait.div_ceil(1000)),
             None => "wait a moment, or choose another model".to_owned(),
         }),
@@ -69,6 +73,10 @@ fn hint(context: &CommandContext, model: &ModelName, failure: &ModelFailure) -> 
         FailureKind::Malformed => Some(format!("check that {address} is the provider's API address")),
         FailureKind::ContextOverflow | FailureKind::ContextTruncated => Some("shorten the prompt, or choose a model with a larger context window".to_owned()),
         FailureKind::BadRequest if failure.status == Some(404) => Some("check the model name; `moothall models` lists known models".to_owned()),
+        FailureKind::BadRequest => {
+            Some("check that the model supports the options of this call, or choose another model".to_owned())
+        }
+        FailureKind::Refused => Some("change the prompt, or choose another model".to_owned()),
         FailureKind::OverBudget => {
             // With both budgets set, the failure says which one is exhausted.
             let in_tokens = context.budget().usd.is_none() || failure.detail.contains("tokens");

@@ -265,7 +265,9 @@ async fn write(
     yes: bool,
 ) -> Result<(), CliError> {
     let unusable = |error: anyhow::Error| {
-        CliError::usage(format!("cannot change {}", file.display())).with_source(error)
+        CliError::usage(format!("cannot add settings to {}", file.display()))
+            .with_source(error)
+            .with_hint("correct the file; `moothall config check` shows its problems")
     };
     let after = config_edit::with(before, answers).map_err(|error| unusable(error.into()))?;
     toml::from_str::<Config>(&after).map_err(|error| unusable(error.into()))?;

@@ -80,10 +80,7 @@ pub(crate) fn ensure_consultation(row: &RunRow) -> Result<(), CliError> {
     if row.spec.is_kind(RunKind::Consult) {
         return Ok(());
     }
-    Err(CliError::usage(format!(
-        "run {} has no moves because it is not a consultation",
-        row.run_id
-    )))
+    Err(run_store::not_a_consultation(&row.run_id))
 }
 
 /// Saves changes to a run that waits for review, after removing earlier ones if `undo` is set.
@@ -202,7 +199,7 @@ fn ensure_changeable(record: &RunRecord) -> Result<(), CliError> {
             "to review moves before the debates, start a consultation with `--pause-after moves`",
         )
     } else if record.was_reviewed() {
-        refused.with_hint("its moves were already reviewed")
+        refused.with_hint("its moves were already reviewed and can no longer be changed")
     } else {
         refused.with_hint(format!("it has no moves yet; continue it with `moothall resume {id}`"))
     })

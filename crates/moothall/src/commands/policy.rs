@@ -25,7 +25,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &PolicyArgs) -> anyhow::Result<CliE
     let texts: Vec<PolicyLayer> = layers.iter().map(|(_, layer)| layer.clone()).collect();
     let policy = Policy::of(&texts).map_err(|fault| {
         CliError::usage(fault.to_string()).with_hint(
-            "no drafts are checked while the policy is invalid; see the example on the page `drafts`",
+            "no drafts are checked while the policy is invalid; see \"Review agent edits\" in the documentation for an example",
         )
     })?;
     match &args.command {
@@ -183,5 +183,5 @@ pub(crate) fn run(global: &GlobalArgs, args: &PolicyArgs) -> anyhow::Result<CliE
 }
 
 fn parse(path: &str) -> Result<RelPath, CliError> {
-    RelPath::parse(path).map_err(|fault| CliError::usage(fault.to_string()))
+    RelPath::parse(path).map_err(|fault| failed(fault.into()))
 }

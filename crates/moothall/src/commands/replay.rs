@@ -74,7 +74,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &ReplayArgs) -> anyhow::Result<CliE
 
 fn repeat(record: &RunRecord) -> Result<ReplayComparison, CliError> {
     let Some(stored) = &record.row.outcome else {
-        return Ok(ReplayComparison::Different("it has no outcome".to_owned()));
+        return Ok(ReplayComparison::Different("no outcome is stored".to_owned()));
     };
     let (expected, derived) = match launch::read_spec(&record.row.spec)? {
         RunSpec::Consult(spec) => {
@@ -89,7 +89,7 @@ fn repeat(record: &RunRecord) -> Result<ReplayComparison, CliError> {
     Ok(match derived {
         Ok(Some(outcome)) if outcome == expected => ReplayComparison::Same(Box::new(outcome)),
         Ok(Some(outcome)) => ReplayComparison::Different(difference(&expected, &outcome)),
-        Ok(None) => ReplayComparison::Different("its journal leads to no outcome".to_owned()),
+        Ok(None) => ReplayComparison::Different("replaying it gives no outcome".to_owned()),
         Err(fault) => ReplayComparison::Different(fault),
     })
 }

@@ -99,7 +99,9 @@ fn open(file: &Path) -> Result<fs_err::File, CliError> {
 }
 
 fn refused(file: &Path, error: anyhow::Error) -> CliError {
-    CliError::usage(format!("cannot restore {}", file.display())).with_source(error)
+    CliError::usage(format!("cannot restore {}", file.display()))
+        .with_source(error)
+        .with_hint("nothing was changed; pass an intact file that `moothall backup` wrote")
 }
 
 fn refuse_replacing(

@@ -43,8 +43,11 @@ pub(crate) fn run(global: &GlobalArgs, args: &ShowArgs) -> anyhow::Result<CliExi
             done.report_skipped();
         }
         if args.code {
-            let code = attempts::code(&record)
-                .ok_or_else(|| CliError::usage(format!("run {} has no program", row.run_id)))?;
+            let code = attempts::code(&record).ok_or_else(|| {
+                let id = run_store::short_id(&row.run_id);
+                CliError::usage(format!("run {} has no program", row.run_id))
+                    .with_hint(format!("see its state with `moothall show {id}`"))
+            })?;
             terminal::print_answer(&files::with_line_break(code))?;
         } else if args.json {
             terminal::print(&format!("{:#}\n", run_json(&record, is_driven)))?;

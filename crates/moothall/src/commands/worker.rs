@@ -53,7 +53,9 @@ pub(crate) fn run(global: &GlobalArgs, args: &WorkerArgs) -> anyhow::Result<CliE
         };
         let worker = RestateWorker::new(program.clone()).of_build(build.clone());
         let listener = RestateWorker::listen(args.listen).map_err(|error| {
-            CliError::failed(format!("cannot listen on {}", args.listen)).with_source(error)
+            CliError::failed(format!("cannot listen on {}", args.listen))
+                .with_source(error)
+                .with_hint("choose another address; `--listen 127.0.0.1:0` picks a free port")
         })?;
         let address = listener.local_addr().unwrap_or(args.listen);
         let url = args.url.clone().unwrap_or_else(|| format!("http://{address}"));
@@ -201,7 +203,7 @@ impl WorkerRunCache {
     async fn prepare(&self, row: &RunRow) -> Result<Arc<WorkerRun>, CliError> {
         let spec = launch::read_spec(&row.spec)?.clone();
         if let RunSpec::Edit(_) = spec {
-            return Err(CliError::failed("workers cannot execute edits"));
+            return Err(CliError::failed("workers cannot execute runs of `moothall edit`"));
         }
         let mut context =
             launch::context(self.config.as_deref(), spec.settings(), Some(spec.model()))?;

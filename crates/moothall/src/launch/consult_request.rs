@@ -134,7 +134,8 @@ impl ConsultRequest {
                 RoleName::DecisionMaker => (&mut models.decision_maker, "decision-maker"),
             };
             if slot.replace(one.model.clone()).is_some() {
-                return Err(CliError::usage(format!("`--model-for {word}=…` is repeated")));
+                return Err(CliError::usage(format!("`--model-for {word}=…` is repeated"))
+                    .with_hint("pass each role once"));
             }
         }
         Ok(models)

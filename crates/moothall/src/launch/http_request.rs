@@ -89,11 +89,13 @@ impl ProgramRequest {
     ) -> Result<Self, CliError> {
         let task = request.task.trim();
         if task.is_empty() {
-            return Err(CliError::usage("missing task").with_code(ErrorCode::NoTask));
+            return Err(CliError::usage("missing task")
+                .with_hint("describe the program in `task`")
+                .with_code(ErrorCode::NoTask));
         }
         let pattern = request.expect_regex.as_deref().map(str::parse).transpose();
         let pattern = pattern.map_err(|error: InvalidPattern| {
-            CliError::usage("invalid regular expression in the expectation").with_source(error)
+            CliError::usage("invalid regular expression in `expect_regex`").with_source(error)
         })?;
         let attempts = check_range("attempts", request.attempts, MAX_ATTEMPTS)?;
         Ok(Self {

@@ -298,14 +298,21 @@ impl PerformerFactory for WorkerRun {
     }
 }
 
+const OTHER_VERSION_HINT: &str =
+    "it may have been started by another version of moothall; `moothall show` can still display it";
+
 pub(crate) fn engine_failure(error: EngineError) -> CliError {
     match error {
         EngineError::Store(error) => run_store::store_error(error),
-        EngineError::JournalMismatch { .. } => {
-            CliError::failed("the run cannot be resumed").with_source(error).with_hint(
-                "it may have been started by another version of moothall; `moothall show` can still display it",
-            )
+        EngineError::JournalMismatch { .. } => CliError::failed("the run cannot be resumed")
+            .with_source(error)
+            .with_hint(OTHER_VERSION_HINT),
+        error => {
+            let hint = match error.is_retryable() {
+                true => "continue it with `moothall resume`",
+                false => OTHER_VERSION_HINT,
+            };
+            CliError::failed("the run cannot be executed").with_source(error).with_hint(hint)
         }
-        error => CliError::failed("the run cannot be executed").with_source(error),
     }
 }

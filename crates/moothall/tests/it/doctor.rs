@@ -13,7 +13,8 @@ fn doctor_without_an_image_prints_every_row_and_what_is_missing() {
     for engine in ENGINES {
         assert!(ran.stdout.lines().any(|line| line.starts_with(engine)), "{engine} in {ran}");
     }
-    for part in ["hint: build it: `moothall image build python`", "images: ", "runs: file "] {
+    for part in ["hint: build the image: `moothall image build python`", "images: ", "runs: file "]
+    {
         assert!(ran.stdout.contains(part), "{part} in {ran}");
     }
     let ran = world.run(&["doctor", "--json"]);
@@ -24,7 +25,7 @@ fn doctor_without_an_image_prints_every_row_and_what_is_missing() {
     assert_eq!(names, ENGINES);
     let problem = &report["problems"][0];
     assert_eq!(problem["part"], "image python", "{ran}");
-    assert_eq!(problem["hint"], "build it: `moothall image build python`", "{ran}");
+    assert_eq!(problem["hint"], "build the image: `moothall image build python`", "{ran}");
 }
 
 #[test]

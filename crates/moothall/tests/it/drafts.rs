@@ -269,7 +269,7 @@ fn a_policy_can_be_checked_tested_and_explained() {
     );
     let checked = run(&world, &["policy", "check"]);
     assert_eq!(checked.code, Some(0));
-    assert!(checked.stdout.contains("it stays reject"), "{}", checked.stdout);
+    assert!(checked.stdout.contains("reject stays in effect"), "{}", checked.stdout);
     world.write("new", "import sys\n# rest of the code unchanged\n");
     let (code, tried) = json(&world, &["policy", "test", "src/watchdog.py", "--draft", "new"]);
     assert_eq!(code, Some(1));

@@ -184,7 +184,7 @@ fn a_killed_edit_resumes_without_repeating_calls() {
     let ran = signalled(&world, "KILL", &arrivals);
     assert_eq!(ran.code, None, "{ran}");
     let warns =
-        |ran: &Ran| ran.stderr.contains("policy: the workspace wants approval of drafts by");
+        |ran: &Ran| ran.stderr.contains("policy: the workspace asks for approval of drafts by");
     assert!(warns(&ran), "{ran}");
     answers.store(true, Ordering::SeqCst);
     let runs = world.run(&["runs", "--json"]).json();

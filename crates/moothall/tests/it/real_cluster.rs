@@ -294,7 +294,7 @@ fn runs_finish_on_their_build_while_new_ones_use_the_new_build() {
         let more = ["--listen", listen, "--register", &admin];
         let third = machine.0.run(&[&["worker", "--build", "third"], &more[..]].concat());
         assert_eq!(third.code, Some(4), "{third}");
-        assert!(third.stderr.contains("Restate knows another build at"), "{third}");
+        assert!(third.stderr.contains("another build of the worker is registered at"), "{third}");
 
         let late = server.consult(json!({ "rounds": 1 })).await;
         for run in &began {

@@ -74,8 +74,7 @@ fn a_class_below_the_minimum_is_refused_even_if_requested() {
     let ran = world.run(&["exec", "hello.py", "--isolation", "runc"]);
     assert_eq!(ran.code, Some(4), "{ran}");
     assert!(
-        ran.stderr
-            .contains("no sandbox on this host is at least user-kernel: runc is shared-kernel"),
+        ran.stderr.contains("(minimum isolation class: user-kernel): runc is shared-kernel"),
         "{ran}"
     );
 }
@@ -113,7 +112,7 @@ fn a_missing_sandbox_image_says_how_to_build_it() {
     world.write("hello.py", PROGRAM);
     let ran = world.run(&["exec", "hello.py"]);
     assert_eq!(ran.code, Some(4), "{ran}");
-    assert!(ran.stderr.contains("hint: build it: `moothall image build python`"), "{ran}");
+    assert!(ran.stderr.contains("hint: build the image: `moothall image build python`"), "{ran}");
 }
 
 /// Regression: a file in the working directory replaced the user's own file and hid its minimum.

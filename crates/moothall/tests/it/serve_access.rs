@@ -352,7 +352,7 @@ fn only_server_administrators_can_run_the_sandbox_probe() {
         assert_eq!(answer.status(), 409);
         let problem = body(answer).await;
         assert_eq!(problem["code"], "no-sandbox");
-        assert_eq!(problem["hint"], "build it: `moothall image build python`");
+        assert_eq!(problem["hint"], "build the image: `moothall image build python`");
     });
 }
 

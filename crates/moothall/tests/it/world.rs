@@ -275,7 +275,7 @@ fn snapshot_filters_hide_only_values_that_differ_between_runs() {
          demo · 82 tokens · $0.00 · 0.1 s\n\
          demo · 82 tokens · $0.00 · 0.1 s\u{1b}[0m\n\
          ok: 82 tokens, $0.00, 17 ms\n\
-         runc 1.1.5 is older than 1.2.8: CVE-1 may be open unless your distribution fixed them\n\
+         runc 1.1.5 is older than 1.2.8: update it, unless your distribution fixed them\n\
          \"isolation_warnings\": [\n\"runc 1.1.5\"\n],\n\
          run 01a1dd22-30af started 2026-11-15T02:56:08Z\n\
          as of 2026-11-15, cafe-1 and 12 s"

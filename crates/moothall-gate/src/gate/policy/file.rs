@@ -186,7 +186,8 @@ impl LimitMerger<'_> {
         let Some(said) = said else { return };
         if self.rank == LayerRank::Below && said > *known {
             let layer = self.layer;
-            self.notes.push(format!("the {layer} wants {name} = {said}; it stays {known}"));
+            self.notes
+                .push(format!("the {layer} asks for {name} = {said}; {known} stays in effect"));
             return;
         }
         *known = said;

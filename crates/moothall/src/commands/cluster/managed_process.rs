@@ -150,7 +150,8 @@ impl ClusterProcess {
                 return Ok(true);
             }
         }
-        Err(CliError::failed(format!("{} does not stop", self.name)))
+        Err(CliError::failed(format!("{} still runs after it was killed", self.name))
+            .with_hint("wait a moment, then run `moothall cluster down` again"))
     }
 
     /// Waits until the process is healthy. If it exits first, the error shows the end of its log.

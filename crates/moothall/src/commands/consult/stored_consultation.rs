@@ -99,6 +99,7 @@ impl StoredConsultation {
         let log = self.log_name(thread);
         let debate = self.view.debates.get(move_id).ok_or_else(|| {
             CliError::usage(format!("{} has not been debated yet", display::line(move_id)))
+                .with_hint("`moothall show RUN` lists the moves and their state")
         })?;
         let entries = debate.logs.get(&log).ok_or_else(|| {
             let names: Vec<&str> = self.members().collect();

@@ -39,10 +39,11 @@ impl CheckRunner for HostChecker {
                 // The policy may come from the workspace, which is untrusted. It may choose an
                 // engine, but only the user's configuration can allow a shared kernel.
                 let known = EngineName::ALL.into_iter().find(|one| one.as_str() == named);
-                policy.engine =
-                    Some(known.ok_or_else(|| {
-                        CliError::usage(format!("unknown sandbox engine `{named}`"))
-                    })?);
+                policy.engine = Some(known.ok_or_else(|| {
+                    let names = EngineName::ALL.map(EngineName::as_str).join(", ");
+                    CliError::usage(format!("unknown sandbox engine `{named}` in the policy"))
+                        .with_hint(format!("use one of: {names}"))
+                })?);
             }
             let labels = [("project", "moothall"), ("purpose", "check of a draft")];
             let executed = isolation::execute(&loaded, &policy, &labels, request, inputs, None);

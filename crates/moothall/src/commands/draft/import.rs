@@ -3,7 +3,7 @@
 use moothall_core::drafts::{Draft, FileProposal, ImportFault, RelPath, apply_hunks, read_answer};
 use moothall_workspace::{DraftCaller, DraftEdit, DraftStore, FileRequirement};
 
-use super::store::failed;
+use super::store::{PATH_HINT, failed};
 use crate::error::CliError;
 
 /// Creates a draft for every file in the answer. Stops at the first error; the drafts created
@@ -15,8 +15,7 @@ pub(crate) fn import(
     task: &str,
     path: Option<&str>,
 ) -> Result<Vec<Draft>, CliError> {
-    let single =
-        path.map(RelPath::parse).transpose().map_err(|fault| CliError::usage(fault.to_string()))?;
+    let single = path.map(RelPath::parse).transpose().map_err(|fault| failed(fault.into()))?;
     let proposed =
         read_answer(text, single.as_ref()).map_err(|fault| unusable(&fault, &fault.message()))?;
     let mut drafts = Vec::new();
@@ -45,9 +44,7 @@ fn unusable(fault: &ImportFault, detail: &str) -> CliError {
     match fault {
         ImportFault::Nothing | ImportFault::Unnamed(_) => error
             .with_hint("name the file of each block (```python src/a.py), or use a unified diff"),
-        ImportFault::Path { .. } => {
-            error.with_hint("use a path inside the workspace, such as `src/a.py`")
-        }
+        ImportFault::Path { .. } => error.with_hint(PATH_HINT),
         // The message says what is wrong.
         ImportFault::Long
         | ImportFault::Unended(_)

@@ -21,6 +21,8 @@ use crate::user_input;
 /// The policy that applies to all workspaces, in the configuration directory.
 const ORGANISATION_POLICY: &str = "policy.toml";
 
+pub(crate) const PATH_HINT: &str = "use a path inside the workspace, such as `src/a.py`";
+
 pub(crate) struct OpenDraftStore {
     pub(crate) store: DraftStore,
     loaded: LoadedConfig,
@@ -133,8 +135,8 @@ pub(crate) fn warn_about_policy(store: &DraftStore) {
     for note in &notes {
         terminal::note(&format!("{YELLOW}policy: {}{YELLOW:#}\n", sanitize_line(note)));
     }
-    let wants = |note: &String| note.starts_with("the workspace wants");
-    if notes.iter().any(wants) {
+    let is_request = |note: &String| note.starts_with("the workspace asks for");
+    if notes.iter().any(is_request) {
         terminal::note("hint: run `moothall policy trust` to review and accept it\n");
     }
 }
@@ -155,6 +157,16 @@ pub(crate) fn failed(error: DraftError) -> CliError {
         DraftError::Refused(DraftRefusal::Unknown) => {
             Some("`moothall draft list --all` shows your drafts")
         }
+        DraftError::Refused(DraftRefusal::Stale { .. }) => {
+            Some("read the draft again: `moothall draft read DRAFT`")
+        }
+        DraftError::Refused(DraftRefusal::Limit { what: "drafts in one submission", .. }) => {
+            Some("submit fewer drafts together, or raise the limit in the policy")
+        }
+        DraftError::Refused(DraftRefusal::Limit { .. }) => {
+            Some("submit or discard open drafts; `moothall draft list` shows them")
+        }
+        DraftError::Path(_) => Some(PATH_HINT),
         DraftError::Refused(DraftRefusal::Seal { .. }) => {
             Some("review the current version: `moothall review show DRAFT`")
         }
@@ -186,6 +198,9 @@ pub(crate) fn failed(error: DraftError) -> CliError {
         DraftError::File { fault: FileFault::Missing, .. } => {
             Some("pass `--new` to draft a file that does not exist yet")
         }
+        DraftError::File { fault: FileFault::Denied, .. } => {
+            Some("`moothall policy explain PATH` shows the rules for a path")
+        }
         DraftError::File { fault: FileFault::TooLarge, .. } => {
             Some("raise `max_file_bytes` in the section `[limits]` of the policy")
         }
@@ -193,6 +208,8 @@ pub(crate) fn failed(error: DraftError) -> CliError {
             "check that you may write to the file and its directory, and that the disk has space",
         ),
         DraftError::Policy(_) => Some("run `moothall policy check` for details"),
+        DraftError::TooManyChecks { .. } => Some("try again in an hour"),
+        DraftError::ContentGone(_) => Some("discard the draft and make it again"),
         DraftError::Busy => Some("another process is changing the drafts; run the command again"),
         DraftError::JournalDamaged { .. } => {
             Some("no drafts are accepted until this is resolved; run `moothall audit verify`")

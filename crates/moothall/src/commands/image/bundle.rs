@@ -45,7 +45,9 @@ pub(crate) fn export(store: &ImageStore, args: &ImageExportArgs) -> anyhow::Resu
 pub(crate) fn import(store: &ImageStore, args: &ImageImportArgs) -> anyhow::Result<CliExit> {
     let from: Box<dyn Read> = if args.file.as_os_str() == "-" {
         if io::stdin().is_terminal() {
-            return Err(CliError::usage("no bundle on standard input").into());
+            return Err(CliError::usage("no bundle on standard input")
+                .with_hint("pipe a bundle in, or pass its file name instead of `-`")
+                .into());
         }
         Box::new(io::stdin())
     } else {

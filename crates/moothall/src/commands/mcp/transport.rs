@@ -54,8 +54,11 @@ impl McpTransport {
             return Err(CliError::usage(format!("{address} is reachable from other machines"))
                 .with_hint("listen on 127.0.0.1 and connect with `ssh -L`"));
         }
-        let cannot =
-            |error| CliError::failed(format!("cannot listen on {address}")).with_source(error);
+        let cannot = |error| {
+            CliError::failed(format!("cannot listen on {address}")).with_source(error).with_hint(
+                "another server may use this port; `--http 127.0.0.1:0` picks a free one",
+            )
+        };
         let file = args.token_file.clone().unwrap_or_else(|| state.join(TOKEN_FILE));
         let token = load_or_create_token(&file)?;
         let listener = TcpListener::bind(address).map_err(cannot)?;
