@@ -36,7 +36,7 @@ impl PromptRevision {
 
 /// A stored revision that this version does not know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("unknown prompt revision {0}: the run was started by a newer version")]
+#[error("unknown prompt revision {0}: the run was started by a newer version of moothall")]
 pub struct UnknownRevision(u32);
 
 impl TryFrom<u32> for PromptRevision {

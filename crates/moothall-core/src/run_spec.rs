@@ -296,7 +296,7 @@ impl RunSpec {
             Some(version) if version == VERSION => {}
             Some(version) => {
                 return Err(format!(
-                    "unsupported version {version} (this version reads {VERSION})"
+                    "unsupported format {version} (this version of moothall reads {VERSION})"
                 ));
             }
         }

@@ -112,7 +112,7 @@ fn a_stored_form_of_a_later_version_is_kept_but_not_interpreted() {
     let unreadable = stored.read().unwrap_err();
     assert_eq!(
         unreadable.to_string(),
-        "cannot read the stored request of this `run` run: unsupported version 2 (this version reads 1)"
+        "cannot read the stored request of this `run` run: unsupported format 2 (this version of moothall reads 1)"
     );
     assert_eq!(serde_json::to_value(&stored).unwrap(), form);
     assert!(stored.is_kind(RunKind::Program));

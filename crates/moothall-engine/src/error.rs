@@ -32,7 +32,7 @@ pub enum EngineError {
     #[error("workflow is stalled: no pending effect and no outcome")]
     Stalled,
     /// The input of a child is missing or has changed.
-    #[error("cannot read the input of child `{0}`")]
+    #[error("the stored input of debate `{0}` is missing or has changed")]
     Unreadable(EffectId),
     /// A task panicked.
     #[error("a task panicked while performing an effect")]

@@ -81,7 +81,8 @@ pub(crate) async fn approve(
     let ApproveMoveRequest { move_id, note, by } = request;
     let shown: String = move_id.chars().filter(|c| c.is_ascii_alphanumeric()).take(8).collect();
     before.check_needs_approval(&record.approvals, &move_id).map_err(|why| match why {
-        ApprovalRefusal::Unknown => ApiProblem::not_found(format!("move `{shown}` not found")),
+        ApprovalRefusal::Unknown => ApiProblem::not_found(format!("move `{shown}` not found"))
+            .with_hint("list the moves with `GET /api/runs/{run}/moves`"),
         ApprovalRefusal::Approved(given) => {
             let message = format!("move `{shown}` was already approved by {}", given.by);
             ApiProblem::conflict(ErrorCode::ApprovedAlready, message)
@@ -151,7 +152,7 @@ fn ranked(record: &RunRecord) -> Result<ConsultResult, ApiProblem> {
     }
     match settle(outcome, &record.approvals).conclusion {
         Conclusion::Ranked(ranked) => Ok(*ranked),
-        _ => Err(ApiProblem::conflict(ErrorCode::NoMoves, "the run has no ranking")),
+        _ => Err(ApiProblem::conflict(ErrorCode::NoMoves, "the run ended without a ranking")),
     }
 }
 

@@ -35,8 +35,9 @@ pub(crate) async fn thread(
     let none = || ApiProblem::not_found("conversation not found in this run");
     let seat_index = seat_index.ok_or_else(none)?;
     let debate = consultation.view.debates.get(&move_id);
-    let debate =
-        debate.ok_or_else(|| ApiProblem::not_found("the move has not been debated yet"))?;
+    let debate = debate.ok_or_else(|| {
+        ApiProblem::not_found("the move does not exist or has not been debated yet")
+    })?;
     let log = debate.logs.get(&format!("i{}", seat_index + 1)).ok_or_else(none)?;
     let turns = log.iter().map(|entry| ThreadTurn {
         role: entry.role.clone(),

@@ -58,7 +58,7 @@ pub(crate) fn stored_spec(spec: &StoredSpec, raise: Budget) -> Result<RunSpec, C
 pub(crate) fn read_spec(spec: &StoredSpec) -> Result<&RunSpec, CliError> {
     spec.read().map_err(|unreadable| {
         CliError::failed(unreadable.to_string())
-            .with_hint("the run may have been started by another version of moothall")
+            .with_hint("if another version of moothall started the run, use that version")
     })
 }
 

@@ -473,7 +473,7 @@ impl Policy {
                         self.reviewers.approvers.iter().filter(|who| both(who)).cloned().collect();
                     if left.is_empty() {
                         return Err(
-                            "no approvers left: the layers name different people".to_owned()
+                            "no approvers left: the policy files name different people".to_owned()
                         );
                     }
                     left

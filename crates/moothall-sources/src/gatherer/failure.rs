@@ -11,18 +11,22 @@ use crate::edgar::EdgarError;
 const MIN_SIMILARITY: f64 = 0.6;
 const MAX_SUGGESTIONS: usize = 3;
 
+/// For documents that cannot be used as the server sent them.
+const SOURCE_HINT: &str = "try again later; if you set `evidence.data_url`, check that server";
+
 pub(crate) fn unreadable(error: EvidenceError) -> GatherError {
-    let kind = match &error {
-        EvidenceError::NoAnnualReport { .. } => GatherFailureKind::NoFacts,
-        _ => GatherFailureKind::Unreadable,
+    let (kind, hint) = match &error {
+        EvidenceError::NoAnnualReport { .. } => {
+            (GatherFailureKind::NoFacts, "choose a later day with `--as-of`, or another company")
+        }
+        _ => (GatherFailureKind::Unreadable, SOURCE_HINT),
     };
-    GatherError::new(kind, with_causes(&error))
+    GatherError::new(kind, with_causes(&error)).with_hint(hint)
 }
 
 pub(crate) fn other_filer(what: &str) -> GatherError {
     let detail = format!("the {what} belongs to another company than the one requested");
-    GatherError::new(GatherFailureKind::Unreadable, detail)
-        .with_hint("try again later; if you set `evidence.data_url`, check that server")
+    GatherError::new(GatherFailureKind::Unreadable, detail).with_hint(SOURCE_HINT)
 }
 
 pub(crate) fn unavailable(what: &str, error: &EdgarError) -> GatherError {
@@ -44,7 +48,10 @@ pub(crate) fn unavailable(what: &str, error: &EdgarError) -> GatherError {
         EdgarError::TooLarge => Some(
             "check `evidence.data_url` and `evidence.www_url`; the size limit cannot be changed",
         ),
-        _ => None,
+        EdgarError::Status { .. } | EdgarError::Transport(_) | EdgarError::TimedOut(_) => {
+            Some("check your network connection, or try again later")
+        }
+        EdgarError::NotFound => None,
     };
     let detail = match error {
         EdgarError::NoContact => error.to_string(),
