@@ -94,10 +94,10 @@ impl EffectPerformer for ModelPerformer {
                 })),
                 Effect::Gather(_) => unsupported(EffectResult::NotGathered(GatherFailure {
                     kind: GatherFailureKind::Unavailable,
-                    detail: "this run has no source of evidence".to_owned(),
+                    detail: "this run has no evidence source".to_owned(),
                 })),
                 Effect::Draft(_) => {
-                    let why = "this run has no store of drafts".to_owned();
+                    let why = "this run has no draft store".to_owned();
                     unsupported(EffectResult::Drafted(Box::new(DraftReply::Failed { why })))
                 }
                 // The driver handles these; a performer never makes up an answer.

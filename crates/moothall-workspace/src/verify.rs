@@ -107,7 +107,7 @@ pub fn verify(
         return Err(damaged(Path::new(CHECKPOINTS), seq, MISSING));
     }
     if let Some(torn) = torn_files(state)?.into_iter().find(|torn| torn.has_altered_record) {
-        let why = "a changed complete record was moved aside";
+        let why = "a complete record was changed before it was moved aside";
         return Err(damaged(Path::new(&torn.file), head.seq, why));
     }
     Ok(JournalVerification { head, files, checkpoints: confirmed, key: signer.public() })

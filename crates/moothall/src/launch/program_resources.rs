@@ -29,8 +29,9 @@ impl ProgramResources {
         let ProgramSpec { input, settings } = spec;
         let engine = match settings.isolation {
             Some(IsolationChoice::None) => {
-                return Err(CliError::usage("a program cannot run without a sandbox")
-                    .with_hint("choose another isolation; `moothall doctor` shows what works"));
+                return Err(CliError::usage("a program cannot run without a sandbox").with_hint(
+                    "choose another `--isolation`; `moothall doctor` shows what works",
+                ));
             }
             choice => choice.and_then(EngineChoice::of),
         };

@@ -79,7 +79,7 @@ impl CommandRunner {
     /// Runs in this process, which keeps a sandbox ready.
     fn sandbox_run(&self, args: &SandboxRunToolArgs) -> Result<IpcResponse, String> {
         if !(1..=MAX_SECONDS).contains(&args.timeout_s) {
-            return Err(format!("`timeout_s` must be from 1 to {MAX_SECONDS}"));
+            return Err(format!("`timeout_s` must be from 1 to {MAX_SECONDS} seconds"));
         }
         let args_bytes = args.args.iter().map(String::len).sum::<usize>();
         for (name, bytes, max_bytes) in [
@@ -95,7 +95,7 @@ impl CommandRunner {
             let loaded = config::load(self.config.as_deref(), toml::Table::new())?;
             let policy = isolation::policy(&loaded, None, false)?;
             let path = "main.py".parse().map_err(|error: InvalidGuestPath| {
-                CliError::failed("cannot name the program").with_source(error)
+                CliError::failed("the file name of the program is not valid").with_source(error)
             })?;
             let mut request = ExecuteRequest::python(IMAGE, path, args.program.clone());
             request.argv.extend_from_slice(&args.args);
