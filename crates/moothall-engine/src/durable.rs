@@ -13,15 +13,15 @@
 //! A replay runs this code from the start and must make the same steps in the same order. So code
 //! outside a step may only branch on journaled results, which never change.
 
-mod cancel_poller;
 mod child;
+mod control_poller;
 mod effect_batch;
 mod engine;
 mod guest_lease;
 mod run;
 
-pub use self::cancel_poller::CancelPoller;
 pub use self::child::drive_child;
+pub use self::control_poller::ControlPoller;
 pub use self::effect_batch::{PerformerFactory, RecentResults, RunContext};
 pub use self::engine::{ChildCall, ChildExit, DurableEngine, StepRecord, StopCause, Work};
 pub use self::run::{DurableRunExit, drive_run};

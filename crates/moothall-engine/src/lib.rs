@@ -19,6 +19,7 @@ mod guests;
 mod lock;
 mod perform;
 mod record;
+mod requested_effect;
 mod sandboxes;
 
 pub use crate::consultation::Consultation;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use moothall_core::{RunId, Workflow};
 use moothall_engine::IsolationMode;
-use moothall_engine::durable::{CancelPoller, PerformerFactory, RecentResults, RunContext};
+use moothall_engine::durable::{ControlPoller, PerformerFactory, RecentResults, RunContext};
 use moothall_models::Budget;
 use moothall_store::Store;
 use tokio::net::TcpListener;
@@ -66,7 +66,7 @@ pub struct RestateWorker {
     pub(crate) program: Arc<dyn WorkerHost>,
     pub(crate) build: WorkerBuild,
     shutdown: CancellationToken,
-    cancellation: Arc<CancelPoller>,
+    control: Arc<ControlPoller>,
     /// Number of steps in progress.
     busy: watch::Sender<usize>,
 }
@@ -75,8 +75,8 @@ impl RestateWorker {
     /// Creates a worker. Its build is the package version unless [`Self::of_build`] is called.
     pub fn new(program: Arc<dyn WorkerHost>) -> Self {
         let (shutdown, busy) = (CancellationToken::new(), watch::Sender::new(0));
-        let cancellation = Arc::default();
-        Self { program, build: WorkerBuild::of_version(), shutdown, cancellation, busy }
+        let control = Arc::default();
+        Self { program, build: WorkerBuild::of_version(), shutdown, control, busy }
     }
 
     /// Sets the build.
@@ -136,7 +136,7 @@ impl RestateWorker {
         let OpenedRun { store, workflow, performers, isolation, budget, parallel_children } =
             opened;
         let (run_id, recent) = (run_id.clone(), RecentResults::default());
-        let cancellation = Arc::clone(&self.cancellation);
+        let control = Arc::clone(&self.control);
         let context = RunContext {
             store,
             run_id,
@@ -145,7 +145,7 @@ impl RestateWorker {
             isolation,
             parallel_children,
             recent,
-            cancellation,
+            control,
         };
         Ok((Arc::new(context), workflow))
     }

@@ -1,7 +1,9 @@
 //! Requests for effects and their results, with the machine that issued them.
 
-use moothall_core::{Effect, EffectId, EffectResult, Sha256Hex};
+use moothall_core::{EffectId, EffectResult};
 use moothall_store::JournalEntry;
+
+use crate::requested_effect::RequestedEffect;
 
 /// The machine that requested an effect. The id alone does not identify it: `m7/rewrite` is
 /// requested by the workflow that also starts the child `m7`.
@@ -16,9 +18,7 @@ pub(crate) enum EffectOrigin {
 #[derive(Debug)]
 pub(crate) struct PendingEffect {
     pub(crate) by: EffectOrigin,
-    pub(crate) id: EffectId,
-    pub(crate) request_sha256: Sha256Hex,
-    pub(crate) effect: Effect,
+    pub(crate) request: RequestedEffect,
 }
 
 /// A result to deliver to the machine that requested it.

@@ -6,11 +6,9 @@ use std::time::Duration;
 
 use moothall_core::consult::MoveReview;
 use moothall_core::model::FailureKind;
-use moothall_core::receipt::EffectTiming;
-use moothall_core::{Effect, EffectId, EffectResult, Outcome, Step, Workflow};
+use moothall_core::{Effect, EffectId, Outcome, Step, Workflow};
 use moothall_store::{ControlRequest, JournalEntry};
 use tokio::task::JoinSet;
-use tracing::Instrument as _;
 
 use super::children::{ChildScheduler, ChildStart, ChildUpdate, QueuedChild};
 use super::journal_writer::JournalWriter;
@@ -18,6 +16,7 @@ use super::pending_effect::{EffectCompletion, EffectOrigin, PendingEffect};
 use super::{RunExit, RunPause};
 use crate::error::EngineError;
 use crate::perform::TimedResult;
+use crate::requested_effect::{PerformedEffect, RequestedEffect, person_entry};
 
 /// How often the driver checks for a pause or cancel request from another process.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -228,25 +227,14 @@ impl RunLoop {
         perform: Vec<(EffectId, Effect)>,
     ) -> Result<Vec<PendingEffect>, EngineError> {
         let mut open = Vec::new();
-        for (id, effect) in perform {
-            let request_sha256 = effect.request_hash()?;
-            match self.journal.remove(&id) {
-                None => open.push(PendingEffect { by: by.clone(), id, request_sha256, effect }),
-                Some(entry) if entry.request_sha256 == request_sha256 => {
-                    self.completions.push_back(EffectCompletion {
-                        to: by.clone(),
-                        id,
-                        result: entry.result,
-                        entry: None,
-                    })
-                }
+        for effect in perform {
+            let request = RequestedEffect::new(effect)?;
+            match self.journal.remove(&request.id) {
+                None => open.push(PendingEffect { by: by.clone(), request }),
                 Some(entry) => {
-                    let answered = entry.request_sha256;
-                    return Err(EngineError::JournalMismatch {
-                        id,
-                        asked: request_sha256,
-                        answered,
-                    });
+                    let result = request.result_from(entry)?;
+                    let (to, id) = (by.clone(), request.id);
+                    self.completions.push_back(EffectCompletion { to, id, result, entry: None });
                 }
             }
         }
@@ -255,27 +243,20 @@ impl RunLoop {
 
     /// Queues effects that may be performed.
     fn release(&mut self, pending: Vec<PendingEffect>) {
-        for PendingEffect { by, id, request_sha256, effect } in pending {
+        for PendingEffect { by, request } in pending {
+            let RequestedEffect { id, request_sha256, effect } = request;
             match effect {
                 Effect::StartChild(request) => {
                     self.children.enqueue(QueuedChild { by, id, request_sha256, request });
                 }
                 Effect::AskPerson(question) => match self.person_review.take() {
-                    Some(review) => {
-                        let result = EffectResult::PersonSaid(Box::new(review));
-                        // No call waited for the person, so the latency is 0.
-                        let timing = EffectTiming { latency_ms: 0, tries: 1 };
-                        let entry = JournalEntry { request_sha256, result: result.clone(), timing };
-                        self.completions.push_back(EffectCompletion {
-                            to: by,
-                            id,
-                            result,
-                            entry: Some(entry),
-                        });
-                    }
+                    Some(review) => self.complete(by, id, person_entry(request_sha256, review)),
                     None => self.question = Some(question.describe()),
                 },
-                effect => self.waiting.push_back(PendingEffect { by, id, request_sha256, effect }),
+                effect => {
+                    let request = RequestedEffect { id, request_sha256, effect };
+                    self.waiting.push_back(PendingEffect { by, request });
+                }
             }
         }
     }
@@ -308,47 +289,45 @@ impl RunLoop {
             && let Some(pending) = self.next_to_start(may_start)
         {
             let performer = Arc::clone(self.writer.performer());
-            let name = pending.id.as_str();
-            tracing::debug!(target: "moothall::run", effect = name, "effect started");
-            let span = tracing::info_span!(target: "moothall::run", "effect", effect_id = name);
-            let performing = async move {
-                let performed = performer.perform(&pending.id, &pending.effect).await;
-                (pending, performed)
-            };
-            self.in_flight.spawn(performing.instrument(span));
+            let PendingEffect { by, request } = pending;
+            let performing = request.perform(performer);
+            self.in_flight.spawn(async move {
+                let (request, performed) = performing.await;
+                (PendingEffect { by, request }, performed)
+            });
         }
     }
 
     fn next_to_start(&mut self, may_start: fn(&Effect) -> bool) -> Option<PendingEffect> {
         let waits = matches!(self.cache_warmup, CacheWarmup::InProgress(_));
         let mut waiting = self.waiting.iter();
-        let next = waiting.position(|PendingEffect { by, effect, .. }| {
-            may_start(effect) && (*by == EffectOrigin::Root || !waits)
+        let next = waiting.position(|PendingEffect { by, request }| {
+            may_start(&request.effect) && (*by == EffectOrigin::Root || !waits)
         })?;
         let pending = self.waiting.remove(next)?;
         if pending.by != EffectOrigin::Root && self.cache_warmup == CacheWarmup::NotStarted {
-            self.cache_warmup = CacheWarmup::InProgress(pending.id.clone());
+            self.cache_warmup = CacheWarmup::InProgress(pending.request.id.clone());
         }
         Some(pending)
     }
 
     fn on_performed(&mut self, (pending, performed): Done) {
-        let PendingEffect { by: to, id, request_sha256, effect } = pending;
-        if matches!(&self.cache_warmup, CacheWarmup::InProgress(first) if *first == id) {
+        let PendingEffect { by, request } = pending;
+        if matches!(&self.cache_warmup, CacheWarmup::InProgress(first) if *first == request.id) {
             self.cache_warmup = CacheWarmup::Finished;
         }
-        let TimedResult { result, timing } = performed;
-        match (effect, result) {
-            (Effect::CallModel(request), EffectResult::ModelFailed(failure))
-                if self.pauses_for(failure.kind) =>
-            {
-                self.pause_after_calls(RunPause::after(request.model, failure));
-            }
-            (_, result) => {
-                let entry = Some(JournalEntry { request_sha256, result: result.clone(), timing });
-                self.completions.push_back(EffectCompletion { to, id, result, entry });
+        match request.performed(performed, |kind| self.pauses_for(kind)) {
+            PerformedEffect::Recorded(id, entry) => self.complete(by, id, entry),
+            PerformedEffect::Pauses(model, failure) => {
+                self.pause_after_calls(RunPause::after(model, failure));
             }
         }
+    }
+
+    /// Queues a new result for delivery.
+    fn complete(&mut self, to: EffectOrigin, id: EffectId, entry: JournalEntry) {
+        let result = entry.result.clone();
+        self.completions.push_back(EffectCompletion { to, id, result, entry: Some(entry) });
     }
 
     /// Pauses the run as soon as its calls in progress have finished.
@@ -359,8 +338,7 @@ impl RunLoop {
         }
     }
 
-    /// Whether a failure pauses the run. Such a failure is not journaled and not delivered to the
-    /// workflow; when the run is resumed the same request is sent again.
+    /// Whether a failure pauses the run.
     fn pauses_for(&self, kind: FailureKind) -> bool {
         kind.pauses_run() && (self.can_resume || kind == FailureKind::OverBudget)
     }

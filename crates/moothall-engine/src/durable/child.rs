@@ -7,12 +7,13 @@ use moothall_core::guest::GuestStateMachine;
 use moothall_core::{EffectId, Outcome, RunEvent, Step, Workflow as _};
 use moothall_store::{RunCommit, StoreError};
 
-use super::effect_batch::{CallRequest, EffectBatch, RunContext, event_commit};
+use super::effect_batch::{EffectBatch, RunContext, event_commit};
 use super::engine::{ChildCall, ChildExit, DurableEngine, StepRecord, StopCause};
 use super::guest_lease::GuestLease;
 use crate::children::{build, entry_of, failed_outcome};
 use crate::error::EngineError;
 use crate::guests::{GuestFailurePolicy, IsolationMode};
+use crate::requested_effect::RequestedEffect;
 
 /// Drives a child. Its end is journaled as the result of its effect, where the parent reads it.
 pub async fn drive_child<D: DurableEngine>(
@@ -74,7 +75,7 @@ impl DurableChild {
                     return Ok(Ok(outcome));
                 }
                 for effect in perform {
-                    pending.push(CallRequest::new(effect)?);
+                    pending.push(RequestedEffect::new(effect)?);
                 }
             }
             let Some(first) = pending.first() else { return Err(EngineError::Stalled.into()) };
@@ -98,7 +99,7 @@ impl DurableChild {
         }
     }
 
-    fn make_batch(&mut self, name: String, effects: Vec<CallRequest>) -> EffectBatch {
+    fn make_batch(&mut self, name: String, effects: Vec<RequestedEffect>) -> EffectBatch {
         let (context, budget) = (Arc::clone(&self.context), self.call.budget);
         EffectBatch { context, name, effects, events: std::mem::take(&mut self.events), budget }
     }

@@ -9,21 +9,21 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use moothall_core::budget::{self, ReserveRequest, Settlement};
 use moothall_core::model::{FailureKind, ModelFailure, ModelName};
 use moothall_core::money::{MicroUsd, SpendTotals};
-use moothall_core::{Effect, EffectId, EffectResult, Outcome, RunEvent, RunId, Sha256Hex};
+use moothall_core::{Effect, EffectId, EffectResult, Outcome, RunEvent, RunId};
 use moothall_models::{Budget, CallCost, RunLedger};
 use moothall_store::{
     BatchStart, ControlRequest, JournalEntry, RunCommit, Store, StoreError, now_ms,
 };
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use tracing::Instrument as _;
 
-use super::cancel_poller::CancelPoller;
+use super::control_poller::ControlPoller;
 use super::engine::{StepRecord, StopCause, Work};
 use crate::driver::{pause_detail, state_after};
 use crate::error::EngineError;
 use crate::guests::IsolationMode;
 use crate::perform::{EffectPerformer, TimedResult};
+use crate::requested_effect::{PerformedEffect, RequestedEffect};
 
 /// Results that arrive within this window are journaled in one transaction.
 const COALESCE_WINDOW: Duration = Duration::from_millis(10);
@@ -53,8 +53,8 @@ pub struct RunContext {
     pub parallel_children: usize,
     /// Results journaled by this process.
     pub recent: RecentResults,
-    /// Polls for cancel requests.
-    pub cancellation: Arc<CancelPoller>,
+    /// Polls for cancel and pause requests.
+    pub control: Arc<ControlPoller>,
 }
 
 /// Results this process has just journaled; saves reading them back from the store.
@@ -67,10 +67,10 @@ impl RecentResults {
     }
 
     /// Removes and returns the results of all these effects; `None` if any is missing.
-    fn take(&self, pending: &[CallRequest]) -> Option<BTreeMap<EffectId, JournalEntry>> {
+    fn take(&self, pending: &[RequestedEffect]) -> Option<BTreeMap<EffectId, JournalEntry>> {
         let mut results = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut taken = BTreeMap::new();
-        for CallRequest { id, .. } in pending {
+        for RequestedEffect { id, .. } in pending {
             taken.extend(results.remove_entry(id));
         }
         (taken.len() == pending.len()).then_some(taken)
@@ -90,7 +90,7 @@ impl RunContext {
     /// The results of these effects, in request order.
     pub(crate) async fn results_of(
         &self,
-        pending: &[CallRequest],
+        pending: &[RequestedEffect],
     ) -> Result<Vec<(EffectId, EffectResult)>, EngineError> {
         let mut entries = match self.recent.take(pending) {
             Some(entries) => entries,
@@ -116,28 +116,6 @@ impl RunContext {
     }
 }
 
-/// A requested effect.
-#[derive(Debug, Clone)]
-pub(crate) struct CallRequest {
-    pub(crate) id: EffectId,
-    pub(crate) request_sha256: Sha256Hex,
-    pub(crate) effect: Effect,
-}
-
-impl CallRequest {
-    pub(crate) fn new((id, effect): (EffectId, Effect)) -> Result<Self, EngineError> {
-        Ok(Self { request_sha256: effect.request_hash()?, id, effect })
-    }
-
-    fn result_from(&self, entry: JournalEntry) -> Result<EffectResult, EngineError> {
-        if entry.request_sha256 == self.request_sha256 {
-            return Ok(entry.result);
-        }
-        let (id, asked) = (self.id.clone(), self.request_sha256);
-        Err(EngineError::JournalMismatch { id, asked, answered: entry.request_sha256 })
-    }
-}
-
 /// The commit for these events and this outcome.
 pub(crate) fn event_commit(events: Vec<RunEvent>, outcome: Option<Outcome>) -> RunCommit {
     let state = events.iter().rev().find_map(|event| state_after(&event.body));
@@ -149,14 +127,14 @@ pub(crate) struct EffectBatch {
     pub(crate) context: Arc<RunContext>,
     /// Unique within the run, and the same on every replay.
     pub(crate) name: String,
-    pub(crate) effects: Vec<CallRequest>,
+    pub(crate) effects: Vec<RequestedEffect>,
     /// Earlier events, published first.
     pub(crate) events: Vec<RunEvent>,
     /// The current budget of the run.
     pub(crate) budget: Budget,
 }
 
-type Done = (CallRequest, TimedResult);
+type Done = (RequestedEffect, TimedResult);
 
 type Answer = (EffectId, JournalEntry);
 
@@ -236,7 +214,7 @@ impl EffectBatch {
     async fn reserve(
         &mut self,
         attempt: &str,
-        open: &mut Vec<CallRequest>,
+        open: &mut Vec<RequestedEffect>,
         tries: u32,
     ) -> Result<BatchDecision, EngineError> {
         loop {
@@ -283,7 +261,7 @@ impl EffectBatch {
     fn drop_answered(
         &self,
         mut entries: BTreeMap<EffectId, JournalEntry>,
-        open: &mut Vec<CallRequest>,
+        open: &mut Vec<RequestedEffect>,
     ) -> Result<(), EngineError> {
         let mut left = Vec::new();
         for pending in std::mem::take(open) {
@@ -300,11 +278,11 @@ impl EffectBatch {
     fn reservation(
         &self,
         attempt: &str,
-        open: &[CallRequest],
+        open: &[RequestedEffect],
         tries: u32,
     ) -> (ReserveRequest, Budget) {
         let mut most = (MicroUsd::ZERO, 0_u64);
-        for CallRequest { effect, .. } in open {
+        for RequestedEffect { effect, .. } in open {
             let CallCost { usd, tokens } = self.context.performers.max_cost(effect);
             most.0 = most.0.saturating_add(usd.unwrap_or_default());
             most.1 = most.1.saturating_add(tokens);
@@ -321,7 +299,7 @@ impl EffectBatch {
     /// not journaled yet.
     async fn call(
         &self,
-        open: &[CallRequest],
+        open: &[RequestedEffect],
         ledger: &Arc<RunLedger>,
         fresh: &mut Vec<Answer>,
     ) -> Result<CallOutcome, EngineError> {
@@ -329,35 +307,27 @@ impl EffectBatch {
         let mut in_flight: JoinSet<Done> = JoinSet::new();
         for pending in open.iter().cloned() {
             let performer = Arc::clone(&performer);
-            let (run_id, name) = (self.context.run_id.as_str(), pending.id.as_str());
-            tracing::debug!(target: "moothall::run", run_id, effect = name, "effect started");
-            let span = tracing::info_span!(target: "moothall::run", "effect", effect_id = name);
-            let performing = async move {
-                let performed = performer.perform(&pending.id, &pending.effect).await;
-                (pending, performed)
-            };
-            in_flight.spawn(performing.instrument(span));
+            in_flight.spawn(pending.perform(performer));
         }
-        let RunContext { store, run_id, cancellation, .. } = &*self.context;
-        let mut cancelled = std::pin::pin!(cancellation.cancelled(store, run_id));
+        let RunContext { store, run_id, control, .. } = &*self.context;
+        let mut cancelled =
+            std::pin::pin!(control.requested(store, run_id, ControlRequest::Cancel));
+        let mut paused = std::pin::pin!(control.requested(store, run_id, ControlRequest::Pause));
+        let mut is_pausing = false;
         let mut outcome = CallOutcome::Answered;
         let mut write_at = Instant::now();
         while !in_flight.is_empty() {
             tokio::select! {
                 Some(done) = in_flight.join_next() => {
                     let (pending, performed) = done.map_err(|_| EngineError::Lost)?;
-                    let CallRequest { id, request_sha256, effect } = pending;
-                    let TimedResult { result, timing } = performed;
                     if fresh.is_empty() {
                         write_at = Instant::now() + COALESCE_WINDOW;
                     }
-                    match (effect, result) {
-                        (Effect::CallModel(request), EffectResult::ModelFailed(failure))
-                            if failure.kind.pauses_run() =>
-                        {
-                            outcome = outcome.add_failure(&request.model, failure);
+                    match pending.performed(performed, FailureKind::pauses_run) {
+                        PerformedEffect::Recorded(id, entry) => fresh.push((id, entry)),
+                        PerformedEffect::Pauses(model, failure) => {
+                            outcome = outcome.add_failure(&model, failure);
                         }
-                        (_, result) => fresh.push((id, JournalEntry { request_sha256, result, timing })),
                     }
                 }
                 () = tokio::time::sleep_until(write_at), if !fresh.is_empty() => {
@@ -370,9 +340,19 @@ impl EffectBatch {
                     in_flight.shutdown().await;
                     return Ok(CallOutcome::Stopped(StopCause::Cancelled));
                 }
+                () = &mut paused, if !is_pausing => {
+                    is_pausing = true;
+                    performer.end_outage_waits();
+                }
             }
         }
-        Ok(outcome)
+        Ok(match outcome {
+            // These calls failed because the pause ended their wait.
+            CallOutcome::Stopped(StopCause::Failure(_)) if is_pausing => {
+                CallOutcome::Stopped(StopCause::Person)
+            }
+            outcome => outcome,
+        })
     }
 
     /// Writes results and the settlement of the reservation.

@@ -5,18 +5,17 @@ use std::sync::Arc;
 
 use moothall_core::child::{ChildEnd, ChildIsolation};
 use moothall_core::consult::MoveReview;
-use moothall_core::receipt::EffectTiming;
 use moothall_core::{
-    Effect, EffectId, EffectResult, Outcome, PauseReason, RunEvent, RunEventBody, Sha256Hex, Step,
-    Workflow,
+    Effect, EffectId, Outcome, PauseReason, RunEvent, RunEventBody, Sha256Hex, Step, Workflow,
 };
 use moothall_models::Budget;
-use moothall_store::{ControlRequest, JournalEntry, RunCommit, RunState, StoreError};
+use moothall_store::{ControlRequest, RunCommit, RunState, StoreError};
 
-use super::effect_batch::{CallRequest, EffectBatch, RunContext, event_commit};
+use super::effect_batch::{EffectBatch, RunContext, event_commit};
 use super::engine::{ChildCall, ChildExit, DurableEngine, StepRecord, StopCause, Work};
 use crate::children::{entry_of, failed_outcome};
 use crate::error::EngineError;
+use crate::requested_effect::{RequestedEffect, person_entry};
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,12 +71,12 @@ struct DurableRun {
     /// Events not yet published.
     events: Vec<RunEvent>,
     outcome: Option<Outcome>,
-    waiting: Vec<CallRequest>,
+    waiting: Vec<RequestedEffect>,
     /// Children not yet started, in request order.
-    queued: VecDeque<CallRequest>,
-    live: BTreeMap<EffectId, CallRequest>,
+    queued: VecDeque<RequestedEffect>,
+    live: BTreeMap<EffectId, RequestedEffect>,
     /// A pending question to a person.
-    question: Option<CallRequest>,
+    question: Option<RequestedEffect>,
     stop: Option<StopCause>,
     pauses: u32,
     /// Number of steps so far; part of each step's name.
@@ -90,7 +89,7 @@ impl DurableRun {
         self.events.extend(publish);
         self.outcome = outcome.or_else(|| self.outcome.take());
         for effect in perform {
-            let pending = CallRequest::new(effect)?;
+            let pending = RequestedEffect::new(effect)?;
             match &pending.effect {
                 Effect::StartChild(_) => self.queued.push_back(pending),
                 Effect::AskPerson(_) => self.question = Some(pending),
@@ -109,7 +108,7 @@ impl DurableRun {
     async fn deliver(
         &mut self,
         workflow: &mut (dyn Workflow + Send),
-        pending: &[CallRequest],
+        pending: &[RequestedEffect],
     ) -> Result<(), EngineError> {
         for (id, result) in self.context.results_of(pending).await? {
             let step = workflow.resume(&id, result)?;
@@ -238,7 +237,7 @@ impl DurableRun {
     async fn fail_child<D: DurableEngine>(
         &mut self,
         engine: &mut D,
-        pending: &CallRequest,
+        pending: &RequestedEffect,
         why: String,
     ) -> Result<bool, D::Halt> {
         let outcome = failed_outcome(&pending.id, "debate.broken", why);
@@ -261,7 +260,7 @@ impl DurableRun {
             (Some(StopCause::Budget(detail)), _) => (PauseReason::Budget, detail),
             (Some(StopCause::Failure(detail)), _) => (PauseReason::Failure, detail),
             (Some(_), _) => (PauseReason::Person, "paused on request".to_owned()),
-            (None, Some(CallRequest { effect: Effect::AskPerson(question), .. })) => {
+            (None, Some(RequestedEffect { effect: Effect::AskPerson(question), .. })) => {
                 (PauseReason::Question, question.describe())
             }
             (None, _) => return Err(EngineError::Stalled.into()),
@@ -333,7 +332,7 @@ async fn publish_pause(
 /// Resuming without changes accepts the moves unchanged.
 async fn prepare_resume(
     context: &RunContext,
-    question: Option<CallRequest>,
+    question: Option<RequestedEffect>,
 ) -> Result<StepRecord, EngineError> {
     let (store, run_id) = (&context.store, &context.run_id);
     if store.control_requests(run_id).await?.contains(&ControlRequest::Cancel) {
@@ -341,13 +340,10 @@ async fn prepare_resume(
     }
     store.clear_control(run_id, ControlRequest::Pause).await?;
     let running = RunCommit { state: Some(RunState::Running), ..RunCommit::default() };
-    let Some(CallRequest { id, request_sha256, .. }) = question else {
+    let Some(RequestedEffect { id, request_sha256, .. }) = question else {
         return publish(context, running).await;
     };
     let changes = store.changes(run_id).await?;
-    let result = EffectResult::PersonSaid(Box::new(MoveReview { changes }));
-    // No call waited for the person, so the latency is 0.
-    let timing = EffectTiming { latency_ms: 0, tries: 1 };
-    let entry = JournalEntry { request_sha256, result, timing };
+    let entry = person_entry(request_sha256, MoveReview { changes });
     publish(context, RunCommit { results: vec![(id, entry)], ..running }).await
 }

@@ -144,6 +144,9 @@ pub(crate) struct Speaking {
     pub(crate) lock_out: Option<(&'static str, usize)>,
     /// Calls with this id suffix never return.
     pub(crate) hang: Option<&'static str>,
+    /// The first call with this id suffix waits for the end of an outage.
+    pub(crate) outage: Option<&'static str>,
+    pub(crate) outage_wait_ended: Notify,
     pub(crate) at_once: AtomicUsize,
     pub(crate) most_at_once: AtomicUsize,
 }
@@ -181,13 +184,20 @@ impl EffectPerformer for Speaking {
                 let draw = u64::from_str_radix(&digest[..4], 16).unwrap();
                 tokio::time::sleep(Duration::from_micros(draw % 3000)).await;
             }
+            let before = |end: &str| self.asked().iter().filter(|id| id.ends_with(end)).count();
+            let waits =
+                self.outage.is_some_and(|end| id.as_str().ends_with(end) && before(end) == 1);
+            if waits {
+                self.outage_wait_ended.notified().await;
+            }
             tokio::time::sleep(self.latency).await;
             self.at_once.fetch_sub(1, Ordering::SeqCst);
-            let before = |end: &str| self.asked().iter().filter(|id| id.ends_with(end)).count();
             let is_locked_out = self
                 .lock_out
                 .is_some_and(|(end, most)| id.as_str().ends_with(end) && before(end) <= most);
-            let result = if is_locked_out {
+            let result = if waits {
+                EffectResult::ModelFailed(ModelFailure::new(FailureKind::Transport, "no answer"))
+            } else if is_locked_out {
                 EffectResult::ModelFailed(ModelFailure::new(FailureKind::Auth, "a wrong key"))
             } else if self.refuse.is_some_and(|end| id.as_str().ends_with(end)) {
                 EffectResult::ModelFailed(ModelFailure::new(FailureKind::OverBudget, "no money"))
@@ -196,6 +206,10 @@ impl EffectPerformer for Speaking {
             };
             TimedResult { result, timing: EffectTiming { latency_ms: 1, tries: 1 } }
         })
+    }
+
+    fn end_outage_waits(&self) {
+        self.outage_wait_ended.notify_one();
     }
 }
 

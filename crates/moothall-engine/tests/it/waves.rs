@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use moothall_core::{Effect, EffectId, EffectResult, PauseReason, RunEventBody, RunId};
 use moothall_engine::durable::{
-    CancelPoller, ChildCall, ChildExit, DurableEngine, DurableRunExit, PerformerFactory,
+    ChildCall, ChildExit, ControlPoller, DurableEngine, DurableRunExit, PerformerFactory,
     RecentResults, RunContext, StepRecord, Work, drive_child, drive_run,
 };
 use moothall_engine::{EffectPerformer, EngineError, IsolationMode};
@@ -198,7 +198,7 @@ fn context_with(world: &World, speaking: &Arc<Speaking>, store: Arc<dyn Store>) 
         isolation: IsolationMode::None,
         parallel_children: 2,
         recent: RecentResults::default(),
-        cancellation: Arc::default(),
+        control: Arc::default(),
     })
 }
 
@@ -283,7 +283,7 @@ async fn cancelling_a_durable_run_stops_its_calls_and_is_recorded() {
 
 #[tokio::test]
 async fn waiting_steps_share_one_poll_and_only_cancelled_runs_are_notified() {
-    let (world, poller) = (world().await, Arc::new(CancelPoller::default()));
+    let (world, poller) = (world().await, Arc::new(ControlPoller::default()));
     let kept = Dying::new(Arc::clone(&world.store), Death::Before(usize::MAX));
     let store: Arc<dyn Store> = kept.clone();
     let other: RunId = "00000000-0000-7000-8000-0000000000ff".parse().unwrap();
@@ -292,7 +292,7 @@ async fn waiting_steps_share_one_poll_and_only_cancelled_runs_are_notified() {
         let (poller, store) = (Arc::clone(&poller), Arc::clone(&store));
         let run_id = if number % 2 == 0 { world.run_id.clone() } else { other.clone() };
         steps.spawn(async move {
-            poller.cancelled(&store, &run_id).await;
+            poller.requested(&store, &run_id, ControlRequest::Cancel).await;
             run_id
         });
     }
@@ -309,7 +309,7 @@ async fn waiting_steps_share_one_poll_and_only_cancelled_runs_are_notified() {
     let before = kept.looks.load(Ordering::SeqCst);
     tokio::time::sleep(Duration::from_millis(1200)).await;
     assert_eq!(kept.looks.load(Ordering::SeqCst), before);
-    poller.cancelled(&store, &world.run_id).await;
+    poller.requested(&store, &world.run_id, ControlRequest::Cancel).await;
 }
 
 #[tokio::test]
@@ -321,6 +321,23 @@ async fn a_durable_run_pauses_on_request_and_resumes() {
     let detail = "paused on request".to_owned();
     assert_eq!(pauses(&world).await, [(1, PauseReason::Person, detail)]);
     assert_eq!(speaking.asked().len(), MOVES * CALLS_PER_MOVE + 1);
+}
+
+#[tokio::test]
+async fn a_pause_request_ends_the_wait_of_a_durable_run_for_an_outage() {
+    let world = world().await;
+    let speaking = Arc::new(Speaking { outage: Some("m2/round-1/D1"), ..Speaking::default() });
+    let (server, context) = (server(&speaking), context(&world, &speaking));
+    let (left, ()) = tokio::join!(server.run(&context), async {
+        speaking.hears("m2/round-1/D1").await;
+        world.store.request_control(&world.run_id, ControlRequest::Pause).await.unwrap();
+    });
+    assert_eq!(left, DurableRunExit::Done);
+    let detail = "paused on request".to_owned();
+    assert_eq!(pauses(&world).await, [(1, PauseReason::Person, detail)]);
+    // Only the call that waited is repeated.
+    assert_eq!(speaking.asked().len(), MOVES * CALLS_PER_MOVE + 2);
+    assert_eq!(world.left().await.outcome, whole_run_of(MOVES).await.outcome);
 }
 
 #[tokio::test]
