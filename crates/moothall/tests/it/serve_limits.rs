@@ -43,15 +43,22 @@ impl Arrivals {
     }
 }
 
+/// A world whose only provider is the fake one, with these limits.
+fn limited(fake: &Fake, limits: &str) -> World {
+    let world = World::new();
+    fake.configure(&world, "");
+    let block = format!("[provider.openai]\n{limits}");
+    world.write("fake.toml", &world.read("fake.toml").replace("[provider.openai]\n", &block));
+    world
+}
+
 #[test]
 fn ten_consultations_at_once_stay_within_the_limits_of_the_provider() {
     const PER_MINUTE: u32 = 480;
     let (fake, arrivals) = (Fake::start(), Arrivals::default());
     fake.respond_with(arrivals.record());
-    let world = World::new();
-    fake.configure(&world, "");
-    let limits = format!("[provider.openai]\nconcurrent = 8\nrequests_per_minute = {PER_MINUTE}\n");
-    world.write("fake.toml", &world.read("fake.toml").replace("[provider.openai]\n", &limits));
+    let limits = format!("concurrent = 8\nrequests_per_minute = {PER_MINUTE}\n");
+    let world = limited(&fake, &limits);
     let server = Server::start(&world, &["--config", "fake.toml"]);
     runtime().block_on(async {
         let wanted = json!({"workflow": "consult", "ticker": "HLXI", "moves": 1, "rounds": 1,
@@ -67,4 +74,30 @@ fn ten_consultations_at_once_stay_within_the_limits_of_the_provider() {
     let stats = fake.stats();
     assert!(stats.answered >= 100 && stats.max_concurrent <= 8, "{stats:?}");
     arrivals.check(PER_MINUTE);
+}
+
+#[test]
+fn a_small_run_started_last_ends_before_large_ones() {
+    let fake = Fake::start();
+    fake.respond_with(Arrivals::default().record());
+    let world = limited(&fake, "concurrent = 4\n");
+    let server = Server::start(&world, &["--config", "fake.toml"]);
+    runtime().block_on(async {
+        let consult = |moves: u32, rounds: u32| {
+            json!({"workflow": "consult", "ticker": "HLXI", "moves": moves, "rounds": rounds,
+                   "model": "openai/m", "isolation": "none"})
+        };
+        let mut large = Vec::new();
+        for _ in 0..4 {
+            large.push(server.begin(&consult(5, 6)).await);
+        }
+        let small = server.begin(&consult(1, 1)).await;
+        server.over(&small).await;
+        for run in &large {
+            assert_eq!(
+                server.json(&format!("/api/runs/{run}")).await["status"]["state"],
+                "running"
+            );
+        }
+    });
 }
