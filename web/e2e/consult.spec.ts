@@ -8,7 +8,7 @@ test("a whole consultation, from the ticker to the exported memo", async ({ page
   await expect(page.getByText("Helix Instruments, Inc.", { exact: true }).first()).toBeVisible();
   await expect(page.getByText(/Newest filing 10-Q/)).toBeVisible();
   await page.getByRole("button", { name: "3", exact: true }).click();
-  await expect(page.getByText(/model calls to demo/)).toBeVisible();
+  await expect(page.getByText(/model calls \(demo model\)/)).toBeVisible();
   await page.getByRole("button", { name: "Start run" }).click();
 
   await expect(page).toHaveURL(/\/runs\/[0-9a-f-]{36}/);

@@ -55,6 +55,13 @@ export class Server {
     return JSON.parse(ran.stdout) as Record<string, unknown>;
   }
 
+  /** Runs a command of the program, and gives back what it prints. */
+  text(args: string[]): string {
+    const ran = spawnSync(process.env["MOOTHALL_BIN"] ?? "", args, { env: this.env, encoding: "utf8" });
+    if (ran.status !== 0) throw new Error(`moothall ${args.join(" ")}: ${ran.status} ${ran.stderr}`);
+    return ran.stdout;
+  }
+
   /** A new access token with this scope. */
   token(scope: string): string {
     const program = process.env["MOOTHALL_BIN"] ?? "";

@@ -3,6 +3,7 @@
 //!
 //! API keys are never part of it; each process reads its own.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -14,6 +15,7 @@ use crate::consult::{Consult, ConsultInput};
 use crate::edit::{EditInput, EditWorkflow};
 use crate::model::ModelName;
 use crate::program::{ProgramInput, ProgramRun};
+use crate::sandbox::FileRef;
 
 /// The version of the stored form. A form without a version predates versioning and is version 1.
 const VERSION: u64 = 1;
@@ -145,12 +147,26 @@ pub struct RunSettings {
     /// The directory of the user's documents.
     #[serde(default, rename = "files", skip_serializing_if = "Option::is_none")]
     pub documents: Option<PathBuf>,
+    /// Documents that were sent with the request, by name. Their content is stored with the run.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub uploads: BTreeMap<String, FileRef>,
     /// The source of headlines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub news: Option<NewsChoice>,
     /// The directory a program's output files are written to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<PathBuf>,
+}
+
+impl RunSettings {
+    /// The uploaded files that the run reads: documents and news.
+    pub fn uploaded_files(&self) -> impl Iterator<Item = &FileRef> {
+        let news = match &self.news {
+            Some(NewsChoice::Upload { file, .. }) => Some(file),
+            Some(NewsChoice::Gdelt | NewsChoice::Rss(_) | NewsChoice::File(_)) | None => None,
+        };
+        self.uploads.values().chain(news)
+    }
 }
 
 /// The sandbox engine of a run.
@@ -195,6 +211,13 @@ pub enum NewsChoice {
     Rss(String),
     /// A file in either format.
     File(PathBuf),
+    /// A file in either format that was sent with the request. Its content is stored with the run.
+    Upload {
+        /// Its name.
+        name: String,
+        /// Its content.
+        file: FileRef,
+    },
 }
 
 /// The stored form of an [`EditSpec`], which has always been flat.

@@ -24,6 +24,7 @@ fn settings() -> RunSettings {
         memo: Some("/srv/memo.md".into()),
         artifacts: Some("/srv/documents".into()),
         documents: Some("/srv/own".into()),
+        uploads: BTreeMap::new(),
         news: Some(NewsChoice::Rss("https://example.com/feed".to_owned())),
         output: Some("/srv/out".into()),
     }
@@ -127,4 +128,25 @@ fn an_unknown_workflow_or_field_is_kept_but_not_interpreted() {
         assert_eq!(serde_json::to_value(&stored).unwrap(), strange);
         assert!(stored.read().is_err());
     }
+}
+
+#[test]
+fn uploaded_files_are_stored_by_hash_and_read_back() {
+    let (plan, feed) = (FileRef::of(b"# Plan"), FileRef::of(b"<rss/>"));
+    let settings = RunSettings {
+        uploads: [("plan.md".to_owned(), plan)].into(),
+        news: Some(NewsChoice::Upload { name: "feed.xml".to_owned(), file: feed }),
+        ..RunSettings::default()
+    };
+    let form = serde_json::to_value(&settings).unwrap();
+    assert_eq!(
+        form,
+        json!({
+            "allow_shared_kernel": false,
+            "uploads": {"plan.md": {"sha256": plan.sha256, "bytes": 6}},
+            "news": {"upload": {"name": "feed.xml", "file": {"sha256": feed.sha256, "bytes": 6}}},
+        })
+    );
+    assert_eq!(serde_json::from_value::<RunSettings>(form).unwrap(), settings);
+    assert_eq!(settings.uploaded_files().collect::<Vec<_>>(), [&plan, &feed]);
 }

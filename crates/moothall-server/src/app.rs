@@ -24,6 +24,10 @@ const MAX_REPLAYS_PER_TEAM: usize = 4;
 const MAX_PDF_EXPORTS: usize = 4;
 const MAX_PDF_EXPORTS_PER_TEAM: usize = 2;
 
+/// Maximum concurrent requests with files, which are held in memory.
+const MAX_UPLOADS: usize = 4;
+const MAX_UPLOADS_PER_TEAM: usize = 2;
+
 /// Shared state of a server.
 #[derive(Clone)]
 pub struct AppState {
@@ -38,6 +42,8 @@ pub struct AppState {
     pub(crate) replays: Arc<TeamLimiter>,
     /// Limits concurrent processes that typeset memos as PDF.
     pub(crate) pdf_exports: Arc<TeamLimiter>,
+    /// Limits concurrent requests with files.
+    pub(crate) uploads: Arc<TeamLimiter>,
     pub(crate) options: EventStreamOptions,
     /// Cancelled on shutdown; streams then send a final message and end.
     pub(crate) closing: CancellationToken,
@@ -92,6 +98,7 @@ impl AppState {
             workspaces: Arc::default(),
             replays: Arc::new(TeamLimiter::new(MAX_REPLAYS_PER_TEAM, MAX_REPLAYS)),
             pdf_exports: Arc::new(TeamLimiter::new(MAX_PDF_EXPORTS_PER_TEAM, MAX_PDF_EXPORTS)),
+            uploads: Arc::new(TeamLimiter::new(MAX_UPLOADS_PER_TEAM, MAX_UPLOADS)),
             options: EventStreamOptions::default(),
             closing,
         }

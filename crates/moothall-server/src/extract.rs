@@ -5,7 +5,7 @@ use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
-use moothall_core::ErrorCode;
+use moothall_core::{ErrorCode, causes};
 use serde::de::DeserializeOwned;
 
 use crate::ApiProblem;
@@ -77,7 +77,11 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for OptionalJsonBody<T>
     }
 }
 
+/// Every request body refuses unknown fields, so a misspelled option is never ignored.
 fn unreadable(rejection: JsonRejection) -> ApiProblem {
+    if let Some(problem) = unknown_field(&rejection) {
+        return problem;
+    }
     let status = rejection.status();
     let code = match status {
         StatusCode::UNSUPPORTED_MEDIA_TYPE => ErrorCode::NotJson,
@@ -95,3 +99,32 @@ fn unreadable(rejection: JsonRejection) -> ApiProblem {
         None => problem,
     }
 }
+
+/// The problem of a body with an unknown field, from serde's message: "unknown field `a`, expected
+/// one of `b`, `c`".
+fn unknown_field(rejection: &JsonRejection) -> Option<ApiProblem> {
+    let innermost = causes(rejection).last()?.to_string();
+    let (path, rest) = innermost.split_once("unknown field `")?;
+    // A value that contains the same words follows others, not only a path such as `documents[0]: `.
+    let is_path =
+        |path: &str| path.chars().all(|c| c.is_ascii_alphanumeric() || "_-.[]?".contains(c));
+    if !path.is_empty() && !path.strip_suffix(": ").is_some_and(is_path) {
+        return None;
+    }
+    // The name comes from the client and may contain anything, so the last match ends it.
+    let (name, expected) = rest.rsplit_once("`, expected ").or_else(|| rest.rsplit_once("`, "))?;
+    let name: String = name.chars().filter(|c| !c.is_control()).take(80).collect();
+    let expected = expected.split(" at line ").next().unwrap_or_default();
+    let known: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
+    let hint = match known.is_empty() {
+        true => "remove it; the object has no fields".to_owned(),
+        false => format!("known fields: {}", known.join(", ")),
+    };
+    let detail = format!("unknown field `{name}`");
+    let problem = ApiProblem::new(StatusCode::BAD_REQUEST, ErrorCode::UnknownField, detail);
+    Some(problem.with_hint(hint))
+}
+
+#[cfg(test)]
+#[path = "extract_tests.rs"]
+mod tests;

@@ -31,6 +31,8 @@ use crate::{
 pub struct ServerLimits {
     /// Maximum size of a request body, in bytes.
     pub body_bytes: usize,
+    /// Maximum size of a request body that can contain files, in bytes.
+    pub upload_bytes: usize,
     /// Time limit until a response starts. Streams may continue after it.
     pub answer_within: Duration,
     /// Connection limits.
@@ -41,11 +43,16 @@ impl Default for ServerLimits {
     fn default() -> Self {
         Self {
             body_bytes: 1 << 20,
+            // Files of 32 MiB in base64, and the rest of the request.
+            upload_bytes: 44 << 20,
             answer_within: Duration::from_secs(60),
             connections: ConnectionLimits::default(),
         }
     }
 }
+
+/// The path that starts runs. Its requests can contain files.
+const START_PATH: &str = "/api/runs";
 
 /// An endpoint of the API.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,7 +92,7 @@ fn table() -> Vec<(ApiRoute, MethodRouter<AppState>)> {
         post_route("/api/tokens", RoutePermission::Scope(AccessScope::Admin), post(tokens::make)),
         post_route(revoke, RoutePermission::ScopeOnToken(AccessScope::Admin), post(tokens::revoke)),
         get_route("/api/runs", read, get(runs::list)),
-        post_route("/api/runs", RoutePermission::Scope(AccessScope::Run), post(runs::start)),
+        post_route(START_PATH, RoutePermission::Scope(AccessScope::Run), post(runs::start)),
         get_route("/api/runs/{run}", of_run(AccessScope::Read), get(runs::snapshot)),
         get_route("/api/runs/{run}/events", of_run(AccessScope::Read), get(event_stream::events)),
         get_route(
@@ -148,6 +155,10 @@ pub fn router(app: AppState, guard: OriginGuard, limits: ServerLimits) -> Router
     let api = table().into_iter().fold(Router::new(), |router, (route, handler)| {
         // Checks the scope before the request is read. `AppState::find` checks access to the individual
         // run.
+        let handler = match route.path == START_PATH && route.method == Method::POST {
+            true => handler.layer(DefaultBodyLimit::max(limits.upload_bytes)),
+            false => handler,
+        };
         let handler = handler.layer(from_fn_with_state(route.needs, caller::require));
         router.route(route.path, handler)
     });

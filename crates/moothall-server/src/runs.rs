@@ -1,7 +1,9 @@
 //! `/api/runs`: starts runs, lists them and returns their current view.
 
+use std::time::Duration;
+
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{FromRequest as _, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use moothall_core::access::AccessScope;
@@ -24,6 +26,12 @@ const MAX_LIMIT: u32 = 500;
 
 /// Events applied per read from the store.
 const PAGE_EVENTS: u32 = 1000;
+
+/// Requests larger than this contain files.
+const LARGE_BYTES: usize = 1 << 20;
+
+/// How long a request with files waits for others of its team.
+const UPLOAD_WAIT: Duration = Duration::from_secs(20);
 
 /// Maximum length of an idempotency key.
 const MAX_KEY_BYTES: usize = 200;
@@ -133,8 +141,14 @@ pub(crate) async fn start(
     State(app): State<AppState>,
     caller: CallerIdentity,
     headers: HeaderMap,
-    JsonBody(request): JsonBody<StartRunRequest>,
+    request: Request,
 ) -> Result<Response, ApiProblem> {
+    // Requests with files are held in memory, so their number is limited.
+    let _permit = match is_large(&headers) {
+        true => Some(app.uploads.acquire(&caller.owner()?.team, UPLOAD_WAIT).await?),
+        false => None,
+    };
+    let JsonBody(request) = JsonBody::<StartRunRequest>::from_request(request, &app).await?;
     let text = serde_json::to_string(&request).map_err(|error| ApiProblem::internal(&error))?;
     let request_sha256 = Sha256Hex::of(text.as_bytes());
     let idempotency_key = key(&headers)?.map(|key| StartIdempotencyKey { key, request_sha256 });
@@ -143,6 +157,12 @@ pub(crate) async fn start(
         StartOutcome::Now(run_id) => started(StatusCode::CREATED, run_id),
         StartOutcome::Before(run_id) => started(StatusCode::OK, run_id),
     })
+}
+
+/// Whether a body is larger than usual, or of unknown length.
+fn is_large(headers: &HeaderMap) -> bool {
+    let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+    length.and_then(|length| length.parse().ok()).is_none_or(|length: usize| length > LARGE_BYTES)
 }
 
 fn key(headers: &HeaderMap) -> Result<Option<String>, ApiProblem> {

@@ -1,4 +1,4 @@
-//! Reads the user's own documents from a folder.
+//! Reads the user's own documents from a folder, or from the files of a request.
 //!
 //! Plain text is read in this process. PDF parsers are too large to audit, so PDF text is extracted
 //! in a sandbox and never in this process.
@@ -6,6 +6,7 @@
 mod folder_walker;
 mod pdf;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +16,8 @@ use moothall_core::consult::GatherFailureKind;
 use moothall_core::evidence::documents::{FoundDocument, documents, text_of};
 use moothall_core::evidence::{DocumentKind, SourceFile, UserDocument};
 
-use self::folder_walker::{DocumentFile, FolderWalkResult, walk};
+pub use self::folder_walker::MAX_FILES as MAX_DOCUMENTS;
+use self::folder_walker::{DocumentFile, FolderWalkResult, collect, size_limit, walk};
 use crate::gatherer::GatherError;
 use moothall_sandbox::ProgramExecutor;
 
@@ -29,9 +31,16 @@ const MAX_MISSING: usize = 30;
 /// A folder of documents. Nothing is read until [`DocumentFolder::read`] is called.
 #[derive(Debug)]
 pub struct DocumentFolder {
-    path: PathBuf,
+    location: DocumentLocation,
     pdf: Option<Arc<dyn ProgramExecutor>>,
     pdf_timeout: Duration,
+}
+
+#[derive(Debug, Clone)]
+enum DocumentLocation {
+    Path(PathBuf),
+    /// Content by name. The names are labels and never paths of this machine.
+    Memory(BTreeMap<String, Vec<u8>>),
 }
 
 /// The documents read from a folder.
@@ -48,7 +57,26 @@ pub struct FolderDocuments {
 impl DocumentFolder {
     /// PDFs are extracted with the `pdf` executor. Without one they are reported as missing.
     pub fn new(path: PathBuf, pdf: Option<Arc<dyn ProgramExecutor>>) -> Self {
-        Self { path, pdf, pdf_timeout: PDF_TIMEOUT }
+        Self { location: DocumentLocation::Path(path), pdf, pdf_timeout: PDF_TIMEOUT }
+    }
+
+    /// The files of a request, by name, read in the same way as those of a folder.
+    pub fn in_memory(
+        files: BTreeMap<String, Vec<u8>>,
+        pdf: Option<Arc<dyn ProgramExecutor>>,
+    ) -> Self {
+        Self { location: DocumentLocation::Memory(files), pdf, pdf_timeout: PDF_TIMEOUT }
+    }
+
+    /// The maximum size of a document with this file name, in bytes; `None` if its type is not
+    /// supported.
+    pub fn size_limit(name: &str) -> Option<u64> {
+        DocumentKind::of_name(name).map(size_limit)
+    }
+
+    /// Whether a document with this file name is read in a sandbox, which is slow.
+    pub fn needs_sandbox(name: &str) -> bool {
+        DocumentKind::of_name(name) == Some(DocumentKind::Pdf)
     }
 
     /// Sets the time limit for extracting one PDF.
@@ -68,8 +96,12 @@ impl DocumentFolder {
     /// Reads the folder. Fails if no document is readable, because a user who names a folder
     /// expects documents in it.
     pub async fn read(&self) -> Result<FolderDocuments, GatherError> {
-        let root = self.path.clone();
-        let walked = tokio::task::spawn_blocking(move || walk(&root)).await;
+        let location = self.location.clone();
+        let walked = tokio::task::spawn_blocking(move || match location {
+            DocumentLocation::Path(root) => walk(&root),
+            DocumentLocation::Memory(files) => Ok(collect(files)),
+        })
+        .await;
         let FolderWalkResult { files, mut missing } = match walked {
             Ok(Ok(walked)) => walked,
             Ok(Err(error)) => {

@@ -11,7 +11,7 @@ mod gatherer;
 mod news;
 
 pub use crate::combined_gatherer::CombinedGatherer;
-pub use crate::documents::{DocumentFolder, FolderDocuments};
+pub use crate::documents::{DocumentFolder, FolderDocuments, MAX_DOCUMENTS};
 pub use crate::evidence_gatherer::{EvidenceGatherer, GatherFuture};
 pub use crate::gatherer::{EvidenceOrigin, FilingGatherer, GatherError};
 pub use crate::news::{NewsHeadlines, NewsSource};

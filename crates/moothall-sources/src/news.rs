@@ -30,6 +30,13 @@ pub enum NewsSource {
     },
     /// A file with a feed or a GDELT response.
     File { path: PathBuf },
+    /// The content of such a file, sent with a request.
+    Upload {
+        /// Its name.
+        name: String,
+        /// Its content.
+        content: Vec<u8>,
+    },
 }
 
 impl fmt::Debug for NewsSource {
@@ -67,9 +74,9 @@ impl NewsSource {
             }
             Self::File { path } => {
                 let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
-                let name: String = name.unwrap_or_default().chars().take(60).collect();
-                format!("file:{name}")
+                file_label(&name.unwrap_or_default())
             }
+            Self::Upload { name, .. } => file_label(name),
         }
     }
 
@@ -108,6 +115,7 @@ impl NewsSource {
                 let read = tokio::task::spawn_blocking(move || read_file(&path)).await;
                 read.map_err(|_| "reading was interrupted".to_owned())??
             }
+            Self::Upload { content, .. } => content.clone(),
         };
         let (sha256, length) = (Sha256Hex::of(&bytes), bytes.len() as u64);
         let source = SourceFile { url: format!("news:{}", self.label()), sha256, bytes: length };
@@ -115,6 +123,11 @@ impl NewsSource {
         let found = parsed.map_err(|_| "reading was interrupted".to_owned())??;
         Ok((found, source))
     }
+}
+
+fn file_label(name: &str) -> String {
+    let name: String = name.chars().take(60).collect();
+    format!("file:{name}")
 }
 
 /// Builds the GDELT query URL, with the company's name as a phrase.

@@ -30,6 +30,8 @@ pub enum ErrorCode {
     BadQuery,
     /// The body does not match the schema.
     BadBody,
+    /// The body has a field that does not exist.
+    UnknownField,
     /// The content type is not JSON.
     NotJson,
     /// The body is larger than allowed.
@@ -104,6 +106,18 @@ pub enum ErrorCode {
     BadIsolation,
     /// The committee is unknown.
     UnknownCommittee,
+    /// The committee file is invalid.
+    BadCommittee,
+    /// The company name is missing or invalid.
+    BadName,
+    /// A file in the request has an invalid name, type, size or encoding, or is missing.
+    BadFile,
+    /// The added moves are invalid.
+    BadMoves,
+    /// The source of news is invalid.
+    BadNews,
+    /// The expected output of a program is invalid.
+    BadExpectation,
     /// A number is outside its range.
     OutOfRange,
     /// The API key of a model provider is missing.

@@ -1,5 +1,6 @@
 //! Opens the sources of evidence about a company, from configuration and flags.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -21,6 +22,7 @@ use moothall_store::now_ms;
 
 use crate::config::{ConfigFileSource, ConfigOrigin, EvidenceSection, LoadedConfig};
 use crate::error::{CliError, CliExit};
+use crate::launch::RunFiles;
 use crate::pdf_sandbox::PdfSandbox;
 use crate::recording_server::{BUNDLED_TICKER, FilingRecording, RecordingServer};
 
@@ -73,9 +75,19 @@ impl EvidenceSources {
         Self { sources: self.sources.with_documents(read), pdf: Some(pdf), ..self }
     }
 
+    /// Adds documents that were sent with a request, without reading them yet.
+    pub(crate) fn with_uploads(
+        self,
+        uploads: BTreeMap<String, Vec<u8>>,
+        pdf: Arc<PdfSandbox>,
+    ) -> Self {
+        let read = DocumentFolder::in_memory(uploads, Some(pdf.clone()));
+        Self { sources: self.sources.with_documents(read), pdf: Some(pdf), ..self }
+    }
+
     /// Adds news, without fetching it yet.
-    pub(crate) fn with_news(self, news: &NewsChoice) -> Self {
-        Self { sources: self.sources.with_news(news_source(news)), ..self }
+    pub(crate) fn with_news(self, news: NewsSource) -> Self {
+        Self { sources: self.sources.with_news(news), ..self }
     }
 
     /// Waits until all sandboxes are removed.
@@ -179,12 +191,17 @@ impl EvidenceGatherer for EvidenceSources {
     }
 }
 
-pub(crate) fn news_source(news: &NewsChoice) -> NewsSource {
-    match news {
+/// The source of news. The content of an uploaded file is in `files`.
+pub(crate) fn news_source(news: &NewsChoice, files: &RunFiles) -> Result<NewsSource, CliError> {
+    Ok(match news {
         NewsChoice::Gdelt => NewsSource::gdelt(),
         NewsChoice::Rss(url) => NewsSource::Feed { url: url.clone() },
         NewsChoice::File(path) => NewsSource::File { path: path.clone() },
-    }
+        NewsChoice::Upload { name, file } => {
+            let content = files.content(name, file)?.to_owned();
+            NewsSource::Upload { name: name.clone(), content }
+        }
+    })
 }
 
 fn endpoints(section: &EvidenceSection) -> EdgarEndpoints {

@@ -9,6 +9,8 @@ mod http_request;
 mod prepared_run;
 mod program_request;
 mod program_resources;
+mod request_files;
+mod run_files;
 
 use std::path::Path;
 
@@ -27,6 +29,7 @@ pub(crate) use self::prepared_run::{
     BackgroundRun, PreparedRun, RunParts, WorkerRun, engine_failure, new_run,
 };
 pub(crate) use self::program_request::ProgramRequest;
+pub(crate) use self::run_files::RunFiles;
 use crate::context::{CommandContext, ConfigFlags};
 use crate::error::CliError;
 use crate::files;

@@ -67,8 +67,29 @@ pub(crate) fn moves(path: &Path) -> Result<Vec<Proposal>, CliError> {
 /// Same as [`moves`], each with the seal of the original move, if the file has one.
 fn sealed_moves(path: &Path) -> Result<Vec<(Proposal, Option<Sha256Hex>)>, CliError> {
     let text = text_of(path, "the file with moves")?;
-    let shown = path.display();
-    let value = value_of(path, &text)?;
+    let shown = path.display().to_string();
+    let is_json = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
+    parse_moves(&shown, &text, is_json)
+}
+
+/// The moves in a TOML or JSON text, in order. `name` precedes each mistake.
+pub(crate) fn moves_in_text(name: &str, text: &str) -> Result<Vec<Proposal>, CliError> {
+    if text.len() as u64 > MAX_FILE_BYTES {
+        let message = format!("`{name}` is larger than {} KiB", MAX_FILE_BYTES >> 10);
+        return Err(CliError::usage(message).with_hint("shorten the moves"));
+    }
+    // A TOML array of tables also starts with `[`, so only a valid JSON list is one.
+    let is_json = text.trim_start().starts_with('{') || serde_json::from_str::<Value>(text).is_ok();
+    let moves = parse_moves(name, text, is_json)?;
+    Ok(moves.into_iter().map(|(proposal, _)| proposal).collect())
+}
+
+fn parse_moves(
+    shown: &str,
+    text: &str,
+    is_json: bool,
+) -> Result<Vec<(Proposal, Option<Sha256Hex>)>, CliError> {
+    let value = value_of(shown, text, is_json)?;
     let list = match value {
         Value::Array(list) => list,
         Value::Object(mut table) if table.contains_key("moves") => {
@@ -141,9 +162,7 @@ pub(crate) fn render_move_file(
     Ok(format!("# {}\n{SEAL} = \"{seal}\" # {why}\n{body}", display::line(head)))
 }
 
-fn value_of(path: &Path, text: &str) -> Result<Value, CliError> {
-    let shown = path.display();
-    let is_json = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
+fn value_of(shown: &str, text: &str, is_json: bool) -> Result<Value, CliError> {
     if is_json {
         return serde_json::from_str(text).map_err(|error| {
             let why = display::line(&error.to_string());

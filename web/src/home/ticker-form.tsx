@@ -7,17 +7,26 @@ import type {
   CommitteeList,
   ConsultSource,
   ServerSettings,
+  StartConsultRequest,
   StartRunRequest,
   StartRunResponse,
   TickerList,
 } from "../gen/api";
 import { count, isoDay, plain } from "../model/format";
+import { FieldProblem } from "../ui/field";
 import { Icon } from "../ui/icon";
 import { Button, Note, Segmented, Tag } from "../ui/parts";
+import { type ConsultOptions, ConsultOptionsPanel, NO_OPTIONS, optionsBody, optionsFiles } from "./consult-options";
 import type { Estimate } from "./estimate";
+import { type FormField, fieldOf, problemText } from "./field-problem";
 import { useDelayed } from "./use-delayed";
 
+const SOURCES = ["filings", "files", "synthetic"] as const satisfies readonly ConsultSource[];
+
 const ROUNDS = [3, 5, 10].map((value) => ({ value, name: String(value) }));
+
+/** Fields outside the options panel. */
+const ALWAYS_SHOWN: readonly FormField[] = ["company", "budget", "rounds"];
 
 /** The form that starts a consultation: company, rounds, spend limit. */
 export function TickerForm() {
@@ -28,7 +37,11 @@ export function TickerForm() {
   const listId = useId();
   const [ticker, setTicker] = useState(() => (params.get("ticker") ?? "HLXI").toUpperCase());
   const rounds = Number(params.get("rounds") ?? 10) || 10;
-  const source: ConsultSource = params.get("source") === "synthetic" ? "synthetic" : "filings";
+  const source = SOURCES.find((one) => one === params.get("source")) ?? "filings";
+  const isNamed = source === "files";
+  const [name, setName] = useState("");
+  const [options, setOptions] = useState(NO_OPTIONS);
+  const [open, setOpen] = useState(isNamed);
   const waits = params.get("wait") === "moves";
   const [committee, setCommittee] = useState("board");
   const [budget, setBudget] = useState("");
@@ -38,10 +51,12 @@ export function TickerForm() {
   const asked = useDelayed(ticker.trim().toUpperCase(), 250);
   const settings = useGet<ServerSettings>("/api/settings").data;
   const committees = useGet<CommitteeList>("/api/committees").data?.committees;
-  const found = useGet<TickerList>(asked ? `/api/tickers?q=${encodeURIComponent(asked)}` : null);
+  const found = useGet<TickerList>(asked && !isNamed ? `/api/tickers?q=${encodeURIComponent(asked)}` : null);
   const known = found.data?.tickers.find((one) => one.ticker === asked);
-  const body = startBody(asked, rounds, source, committee, budget, waits);
-  const estimate = useEstimate(asked === "" ? null : body);
+  const company = useDelayed(isNamed ? name.trim() : asked, 250);
+  const body = startBody(company, rounds, source, committee, budget, waits, options);
+  const estimate = useEstimate(useDelayed(company === "" ? null : JSON.stringify(body), 250));
+  const problemOf = (field: FormField) => problemText(field, problem, estimate?.problem);
 
   const change = (name: string, value: string, usual: string) =>
     setParams(
@@ -61,20 +76,27 @@ export function TickerForm() {
   const start = async (event: FormEvent) => {
     event.preventDefault();
     if (busy) return;
-    if (asked === "") {
+    const subject = isNamed ? name.trim() : ticker.trim().toUpperCase();
+    if (subject === "") {
       field.current?.focus();
       return;
     }
     setBusy(true);
     setProblem(undefined);
     try {
+      const files = await optionsFiles(options, source);
+      const fresh = startBody(subject, rounds, source, committee, budget, waits, options);
+      const request: StartRunRequest = { workflow: "consult", ...fresh, ...files };
       // A form sent twice, by a double click or a lost response, starts one run.
-      const { run_id } = await post<StartRunResponse>("/api/runs", body, { "idempotency-key": crypto.randomUUID() });
+      const { run_id } = await post<StartRunResponse>("/api/runs", request, { "idempotency-key": crypto.randomUUID() });
       navigate(`/runs/${run_id}`);
     } catch (error) {
-      setProblem(asProblem(error));
+      const refused = asProblem(error);
+      const at = fieldOf(refused);
+      setProblem(refused);
       setBusy(false);
-      field.current?.focus();
+      if (at === undefined || at === "company") field.current?.focus();
+      else if (!ALWAYS_SHOWN.includes(at)) setOpen(true);
     }
   };
 
@@ -83,19 +105,33 @@ export function TickerForm() {
       <form className="ask" onSubmit={start}>
         <div className="askrow">
           <label className="sr" htmlFor={`${hintId}-t`}>
-            Ticker
+            {isNamed ? "Company name" : "Ticker"}
           </label>
-          <input
-            id={`${hintId}-t`}
-            ref={field}
-            value={ticker}
-            list={listId}
-            maxLength={12}
-            autoComplete="off"
-            spellCheck={false}
-            aria-describedby={hintId}
-            onChange={(event) => setTicker(event.target.value.toUpperCase())}
-          />
+          {isNamed ? (
+            <input
+              id={`${hintId}-t`}
+              ref={field}
+              className="named"
+              value={name}
+              maxLength={80}
+              placeholder="Company name"
+              autoComplete="off"
+              aria-invalid={problemOf("company") !== undefined}
+              onChange={(event) => setName(event.target.value)}
+            />
+          ) : (
+            <input
+              id={`${hintId}-t`}
+              ref={field}
+              value={ticker}
+              list={listId}
+              maxLength={12}
+              autoComplete="off"
+              spellCheck={false}
+              aria-describedby={hintId}
+              onChange={(event) => setTicker(event.target.value.toUpperCase())}
+            />
+          )}
           <datalist id={listId}>
             {found.data?.tickers.slice(0, 12).map((one) => (
               <option key={one.ticker} value={one.ticker}>
@@ -103,13 +139,22 @@ export function TickerForm() {
               </option>
             ))}
           </datalist>
-          <div className="who" id={hintId}>
-            <Company ticker={asked} name={known?.name} fictional={known?.fictional} list={found.data} source={source} />
-          </div>
+          {!isNamed && (
+            <div className="who" id={hintId}>
+              <Company
+                ticker={asked}
+                name={known?.name}
+                fictional={known?.fictional}
+                list={found.data}
+                source={source}
+              />
+            </div>
+          )}
           <Button look="primary" type="submit" disabled={busy}>
             {busy ? "Starting" : "Start run"}
           </Button>
         </div>
+        <FieldProblem>{problemOf("company")}</FieldProblem>
         <div className="opts">
           <div className="opt">
             <span className="lab">Rounds per move</span>
@@ -131,15 +176,23 @@ export function TickerForm() {
                 inputMode="decimal"
                 value={budget}
                 placeholder={estimate?.data?.cap_usd ?? "none"}
+                aria-invalid={problemOf("budget") !== undefined}
                 onChange={(event) => setBudget(event.target.value.replace(/[^0-9.]/g, ""))}
               />
             </span>
+            <FieldProblem>{problemOf("budget")}</FieldProblem>
           </div>
           <div className="opt">
             <label className="lab" htmlFor={`${hintId}-c`}>
               Committee
             </label>
-            <select id={`${hintId}-c`} value={committee} onChange={(event) => setCommittee(event.target.value)}>
+            <select
+              id={`${hintId}-c`}
+              value={options.committeeFile ? "" : committee}
+              disabled={options.committeeFile !== undefined}
+              onChange={(event) => setCommittee(event.target.value)}
+            >
+              {options.committeeFile && <option value="">from file</option>}
               {(committees ?? [{ name: "board" }]).map((one) => (
                 <option key={one.name} value={one.name}>
                   {one.name}
@@ -154,9 +207,14 @@ export function TickerForm() {
             <select
               id={`${hintId}-s`}
               value={source}
-              onChange={(event) => change("source", event.target.value, "filings")}
+              onChange={(event) => {
+                change("source", event.target.value, "filings");
+                setProblem(undefined);
+                if (event.target.value === "files") setOpen(true);
+              }}
             >
               <option value="filings">SEC filings</option>
+              <option value="files">your documents</option>
               <option value="synthetic">model-written</option>
             </select>
           </div>
@@ -169,9 +227,24 @@ export function TickerForm() {
             Pause after the moves: review, veto or edit them before the debates
           </label>
         </div>
+        <ConsultOptionsPanel
+          options={options}
+          source={source}
+          problems={[problem, estimate?.problem]}
+          open={open}
+          onToggle={setOpen}
+          onChange={(more) => {
+            setOptions((before) => ({ ...before, ...more }));
+            setProblem(undefined);
+          }}
+        />
       </form>
-      <EstimateLine estimate={estimate} model={settings?.model ?? null} synthetic={source === "synthetic"} />
-      {problem && (
+      <EstimateLine
+        estimate={estimate}
+        model={options.model.trim() || (settings?.model ?? null)}
+        synthetic={source === "synthetic"}
+      />
+      {problem && fieldOf(problem) === undefined && (
         <div className="formproblem">
           <Note tone="bad" alert>
             <b>{problem.message}</b> {problem.hint}
@@ -257,7 +330,7 @@ function EstimateLine({
   return (
     <p className="est">
       <span>
-        <b>{count(data.all_calls)}</b> model calls{model ? ` to ${model}` : ""}
+        <b>{count(data.all_calls)}</b> model calls{model ? ` (${model === "demo" ? "demo model" : model})` : ""}
       </span>
       {free && (
         <span>
@@ -284,37 +357,34 @@ function EstimateLine({
   );
 }
 
+/** The request without its files. */
 function startBody(
-  ticker: string,
+  company: string,
   rounds: number,
   source: ConsultSource,
   committee: string,
   budget: string,
   waits: boolean,
-): StartRunRequest {
+  options: ConsultOptions,
+): StartConsultRequest {
   return {
-    workflow: "consult",
-    ticker,
+    ticker: source === "files" ? "" : company,
     rounds,
-    as_of: null,
-    allow_stale: false,
     pause_after_moves: waits,
-    baseline: false,
-    ...(source === "synthetic" && { source }),
-    ...(committee !== "board" && { committee }),
+    ...optionsBody(options),
+    ...(source === "files" && { name: company }),
+    ...(source !== "filings" && { source }),
+    ...(committee !== "board" && !options.committeeFile && { committee }),
     ...(Number(budget) > 0 && { budget_usd: budget }),
   };
 }
 
-/** The estimate of a run; loaded again when the form changes. */
-function useEstimate(
-  body: StartRunRequest | null,
-): { data: Estimate | undefined; problem: Problem | undefined } | null {
+/** The estimate of a request, as JSON; loaded again when it changes. */
+function useEstimate(key: string | null): { data: Estimate | undefined; problem: Problem | undefined } | null {
   const [state, setState] = useState<{ data: Estimate | undefined; problem: Problem | undefined }>({
     data: undefined,
     problem: undefined,
   });
-  const key = body === null ? null : JSON.stringify(body);
   useEffect(() => {
     if (key === null) return;
     let current = true;
@@ -326,5 +396,5 @@ function useEstimate(
       current = false;
     };
   }, [key]);
-  return body === null ? null : state;
+  return key === null ? null : state;
 }

@@ -1,41 +1,19 @@
-import { type FormEvent, useEffect, useId, useState } from "react";
-import { Link, useNavigate, useSearchParams } from "react-router";
-import { asProblem, type Problem, post } from "../api/client";
+import { useEffect } from "react";
+import { Link } from "react-router";
 import { useGet } from "../api/use-get";
-import type { RunList, StartRunResponse } from "../gen/api";
+import type { RunList } from "../gen/api";
 import { ago, plain, usd } from "../model/format";
-import { Button, Empty, Loading, Note, Segmented, Tag } from "../ui/parts";
+import { ProgramForm } from "../tasks/program-form";
+import { Empty, Loading, Tag } from "../ui/parts";
 import { useNow } from "../ui/use-now";
-
-const ATTEMPTS = [1, 3, 5].map((value) => ({ value, name: String(value) }));
 
 /** Starts a program run and lists earlier ones. */
 export default function Tasks() {
-  const navigate = useNavigate();
-  const fieldId = useId();
   const now = useNow(10_000);
   const { data } = useGet<RunList>("/api/runs?limit=200", Math.floor(now / 10_000));
-  const [params] = useSearchParams();
-  const [task, setTask] = useState(() => params.get("task") ?? "");
-  const [attempts, setAttempts] = useState(3);
-  const [problem, setProblem] = useState<Problem>();
-  const [busy, setBusy] = useState(false);
   useEffect(() => {
     document.title = "Tasks · Moothall";
   }, []);
-  const start = async (event: FormEvent) => {
-    event.preventDefault();
-    if (busy || task.trim() === "") return;
-    setBusy(true);
-    try {
-      const body = { workflow: "reflexion", task: task.trim(), attempts };
-      const { run_id } = await post<StartRunResponse>("/api/runs", body, { "idempotency-key": crypto.randomUUID() });
-      navigate(`/runs/${run_id}`);
-    } catch (error) {
-      setProblem(asProblem(error));
-      setBusy(false);
-    }
-  };
   const runs = data?.runs.filter((run) => run.workflow !== "consult");
   return (
     <div className="res narrowpage fade">
@@ -44,33 +22,7 @@ export default function Tasks() {
         A model writes a Python program for your task and runs it in a single-use sandbox. If it fails, a critique
         explains why and the model tries again.
       </p>
-      <form className="panel taskform" onSubmit={start}>
-        <label className="sr" htmlFor={fieldId}>
-          Task
-        </label>
-        <textarea
-          id={fieldId}
-          rows={3}
-          maxLength={4000}
-          placeholder="Print the first ten primes, one per line"
-          value={task}
-          onChange={(event) => setTask(event.target.value)}
-        />
-        <div className="taskrow">
-          <span className="lab">Attempts</span>
-          <Segmented label="Attempts" options={ATTEMPTS} value={attempts} onChange={setAttempts} />
-          <Button className="push" look="primary" type="submit" disabled={busy || task.trim() === ""}>
-            {busy ? "Starting" : "Start"}
-          </Button>
-        </div>
-      </form>
-      {problem && (
-        <div className="formproblem">
-          <Note tone="bad" alert>
-            <b>{problem.message}</b> {problem.hint}
-          </Note>
-        </div>
-      )}
+      <ProgramForm />
       <section className="sect" aria-label="Programs">
         <div className="secthead">
           <h2>Programs</h2>

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Request to check a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
 pub struct CheckTextRequest {
     /// Ticker of the company the text is about.

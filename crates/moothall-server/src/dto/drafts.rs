@@ -216,6 +216,7 @@ pub struct DraftPart {
 
 /// A review decision on a draft.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
 pub struct DraftReviewRequest {
     /// The `seal` of the version that was reviewed.

@@ -1,5 +1,6 @@
 //! Lists and reads the files of a folder, within limits and without leaving the folder.
 
+use std::collections::BTreeMap;
 use std::io::{self, Read as _};
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -12,7 +13,7 @@ use moothall_workspace::{MountPolicy, open_confined};
 /// Limit on directory entries visited.
 const MAX_ENTRIES: usize = 5_000;
 /// Limit on files read.
-const MAX_FILES: usize = 200;
+pub const MAX_FILES: usize = 200;
 /// Limit on folder nesting.
 const MAX_DEPTH: usize = 6;
 /// Size limits of one text file and one PDF.
@@ -39,12 +40,32 @@ pub(crate) struct FolderWalkResult {
 
 struct FolderWalker {
     root: OwnedFd,
-    walked: FolderWalkResult,
+    collector: DocumentCollector,
     entries: usize,
-    bytes: u64,
     links: usize,
+}
+
+/// Collects files within the limits.
+#[derive(Default)]
+struct DocumentCollector {
+    walked: FolderWalkResult,
+    bytes: u64,
     unsupported: Vec<String>,
     is_full: bool,
+}
+
+/// Size limit of one file.
+pub(crate) fn size_limit(kind: DocumentKind) -> u64 {
+    if kind == DocumentKind::Pdf { MAX_PDF_BYTES } else { MAX_TEXT_BYTES }
+}
+
+/// Collects files that are in memory, with the same limits as those of a folder.
+pub(crate) fn collect(files: BTreeMap<String, Vec<u8>>) -> FolderWalkResult {
+    let mut collector = DocumentCollector::default();
+    for (name, bytes) in files {
+        collector.add(name, |_, max_bytes| within(bytes, max_bytes));
+    }
+    collector.finish()
 }
 
 /// Reads the documents of a folder, sorted by name. Skips names that start with a dot and does not
@@ -56,31 +77,56 @@ pub(crate) fn walk(root: &Path) -> io::Result<FolderWalkResult> {
     let folder = rustix::fs::open(&root, flags, Mode::empty())?;
     let mut walk = FolderWalker {
         root: folder,
-        walked: FolderWalkResult::default(),
+        collector: DocumentCollector::default(),
         entries: 0,
-        bytes: 0,
         links: 0,
-        unsupported: Vec::new(),
-        is_full: false,
     };
     walk.folder(&root, "", 0)?;
-    let FolderWalker { mut walked, links, unsupported, is_full, .. } = walk;
+    let FolderWalker { mut collector, links, .. } = walk;
     if links > 0 {
-        walked.missing.push(format!("documents: {links} symbolic links were not followed"));
+        let message = format!("documents: {links} symbolic links were not followed");
+        collector.walked.missing.push(message);
     }
-    if !unsupported.is_empty() {
-        let more = unsupported.len().saturating_sub(MAX_LISTED_UNSUPPORTED);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let shown = unsupported[..unsupported.len().min(MAX_LISTED_UNSUPPORTED)].join(", ");
-        walked.missing.push(format!("documents: unsupported files were skipped: {shown}{more}"));
+    Ok(collector.finish())
+}
+
+impl DocumentCollector {
+    /// Adds a file. `read` gets its name and maximum size.
+    fn add(&mut self, name: String, read: impl FnOnce(&str, u64) -> Result<Vec<u8>, String>) {
+        let Some(kind) = DocumentKind::of_name(&name) else {
+            self.unsupported.push(name);
+            return;
+        };
+        if self.walked.files.len() >= MAX_FILES || self.bytes >= MAX_BYTES {
+            self.is_full = true;
+            return;
+        }
+        match read(&name, size_limit(kind).min(MAX_BYTES - self.bytes)) {
+            Ok(bytes) => {
+                self.bytes += bytes.len() as u64;
+                self.walked.files.push(DocumentFile { name, kind, bytes });
+            }
+            Err(why) => self.walked.missing.push(format!("{name}: {why}")),
+        }
     }
-    if is_full {
-        walked.missing.push(format!(
-            "documents: the folder exceeds the limit ({MAX_FILES} files, {} MiB)",
-            MAX_BYTES >> 20
-        ));
+
+    fn finish(self) -> FolderWalkResult {
+        let Self { mut walked, unsupported, is_full, .. } = self;
+        if !unsupported.is_empty() {
+            let more = unsupported.len().saturating_sub(MAX_LISTED_UNSUPPORTED);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let shown = unsupported[..unsupported.len().min(MAX_LISTED_UNSUPPORTED)].join(", ");
+            let message = format!("documents: unsupported files were skipped: {shown}{more}");
+            walked.missing.push(message);
+        }
+        if is_full {
+            walked.missing.push(format!(
+                "documents: the folder exceeds the limit ({MAX_FILES} files, {} MiB)",
+                MAX_BYTES >> 20
+            ));
+        }
+        walked
     }
-    Ok(walked)
 }
 
 impl FolderWalker {
@@ -90,7 +136,7 @@ impl FolderWalker {
             let entry = entry?;
             self.entries += 1;
             if self.entries > MAX_ENTRIES {
-                self.is_full = true;
+                self.collector.is_full = true;
                 break;
             }
             entries.push((entry.file_name(), entry.file_type()?));
@@ -99,7 +145,10 @@ impl FolderWalker {
         for (name, kind) in entries {
             let Some(plain) = name.to_str() else {
                 let shown = name.to_string_lossy();
-                self.walked.missing.push(format!("{prefix}{shown}: file name is not UTF-8"));
+                self.collector
+                    .walked
+                    .missing
+                    .push(format!("{prefix}{shown}: file name is not UTF-8"));
                 continue;
             };
             if plain.starts_with('.') {
@@ -110,37 +159,21 @@ impl FolderWalker {
                 self.links += 1;
             } else if kind.is_dir() {
                 if depth + 1 > MAX_DEPTH {
-                    self.walked.missing.push(format!("{below}: folder is nested too deeply"));
+                    self.collector
+                        .walked
+                        .missing
+                        .push(format!("{below}: folder is nested too deeply"));
                 } else if let Err(error) =
                     self.folder(&path.join(plain), &format!("{below}/"), depth + 1)
                 {
-                    self.walked.missing.push(format!("{below}: {}", error.kind()));
+                    self.collector.walked.missing.push(format!("{below}: {}", error.kind()));
                 }
             } else if kind.is_file() {
-                self.file(below);
+                let root = &self.root;
+                self.collector.add(below, |name, max_bytes| read(root, name, max_bytes));
             }
         }
         Ok(())
-    }
-
-    fn file(&mut self, name: String) {
-        let Some(kind) = DocumentKind::of_name(&name) else {
-            self.unsupported.push(name);
-            return;
-        };
-        if self.walked.files.len() >= MAX_FILES || self.bytes >= MAX_BYTES {
-            self.is_full = true;
-            return;
-        }
-        let max_bytes = if kind == DocumentKind::Pdf { MAX_PDF_BYTES } else { MAX_TEXT_BYTES };
-        let max_bytes = max_bytes.min(MAX_BYTES - self.bytes);
-        match read(&self.root, &name, max_bytes) {
-            Ok(bytes) => {
-                self.bytes += bytes.len() as u64;
-                self.walked.files.push(DocumentFile { name, kind, bytes });
-            }
-            Err(why) => self.walked.missing.push(format!("{name}: {why}")),
-        }
     }
 }
 
@@ -159,8 +192,12 @@ fn read(root: &OwnedFd, name: &str, max_bytes: u64) -> Result<Vec<u8>, String> {
     file.take(max_bytes + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| format!("cannot read the file ({})", error.kind()))?;
-    if bytes.len() as u64 > max_bytes {
-        return Err(format!("file is larger than {max_bytes} bytes"));
+    within(bytes, max_bytes)
+}
+
+fn within(bytes: Vec<u8>, max_bytes: u64) -> Result<Vec<u8>, String> {
+    match bytes.len() as u64 > max_bytes {
+        true => Err(format!("file is larger than {max_bytes} bytes")),
+        false => Ok(bytes),
     }
-    Ok(bytes)
 }

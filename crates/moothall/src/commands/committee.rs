@@ -52,6 +52,16 @@ pub(crate) fn find(name_or_path: Option<&str>) -> Result<Committee, CliError> {
     }
 }
 
+/// Reads a committee from text; `name` precedes the line number of each mistake.
+pub(crate) fn in_text(name: &str, text: &str) -> Result<Committee, CliError> {
+    committee_file::parse_text(name, text)?.map_err(|problems| {
+        let messages: Vec<&str> = problems.iter().map(|one| one.message.as_str()).collect();
+        let hint = problems.iter().find_map(|one| one.hint.clone());
+        CliError::usage(messages.join("; "))
+            .with_hint(hint.unwrap_or_else(|| "`moothall committee show` prints an example".into()))
+    })
+}
+
 fn check(path: &Path, as_json: bool) -> anyhow::Result<CliExit> {
     let committee = match committee_file::read(path)? {
         Ok(committee) => committee,

@@ -47,7 +47,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &ConsultArgs) -> anyhow::Result<Cli
     let request = ConsultRequest::from_args(args)?;
     let context = request.context(global.config.as_deref())?;
     logging::start(&context.loaded.resolved.config.log, global.verbose);
-    let ConsultPlan { spec, estimate, cap } = request.plan(&context)?;
+    let ConsultPlan { spec, estimate, cap, .. } = request.plan(&context)?;
     if args.estimate {
         let text =
             if args.json { format!("{:#}\n", estimate.json(cap)) } else { estimate.text(cap) };
@@ -137,7 +137,8 @@ pub(crate) fn resume(
         // Read again: the run may have ended while this process waited for the lock.
         let row = local.find(row.run_id.as_str()).await?;
         refuse_if_ended(&row)?;
-        let opening = PreparedRun::open(&context, RunSpec::Consult(spec.clone()));
+        let stored = RunSpec::Consult(spec.clone());
+        let opening = PreparedRun::open_stored(&context, stored, &*local.store, &row.run_id);
         let prepared = with_screen(&screen, "checking sandboxes", opening).await?;
         warn_without_sandbox(&prepared, args.json);
         prepared.warm_up();

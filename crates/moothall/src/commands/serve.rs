@@ -82,6 +82,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &ServeArgs) -> anyhow::Result<CliEx
             offline,
             committees,
             restate: args.runner.restate(),
+            allows_feeds: args.auth != AuthArg::Tokens,
         };
         let service = Arc::new(LocalRunService::new(
             global.config.clone(),

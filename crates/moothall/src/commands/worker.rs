@@ -208,7 +208,7 @@ impl WorkerRunCache {
         let mut context =
             launch::context(self.config.as_deref(), spec.settings(), Some(spec.model()))?;
         context.limiter = Some(self.limiter.clone());
-        let run = PreparedRun::open(&context, spec).await?;
+        let run = PreparedRun::open_stored(&context, spec, &*self.local.store, &row.run_id).await?;
         // Consultations reach their debates much later, and perhaps on another worker.
         if let RunSpec::Program(_) = run.spec() {
             run.warm_up();

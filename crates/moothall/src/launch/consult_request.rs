@@ -1,5 +1,6 @@
 //! Converts a request for a consultation to a run spec.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use moothall_core::ErrorCode;
@@ -13,7 +14,7 @@ use moothall_core::{ConsultSpec, IsolationChoice, NewsChoice, RunSettings};
 use moothall_sources::DocumentFolder;
 
 use super::estimate::{CostEstimate, SpendLimit};
-use super::set_budget;
+use super::{RunFiles, set_budget};
 use crate::args::{ConsultArgs, ConsultSubject, RoleModel, RoleName};
 use crate::commands::committee;
 use crate::context::CommandContext;
@@ -37,11 +38,14 @@ pub(crate) struct ConsultRequest {
     pub(crate) accept_findings: bool,
     pub(crate) terms: ConsultOptions,
     pub(crate) settings: RunSettings,
+    /// Files that were sent with the request.
+    pub(crate) files: RunFiles,
 }
 
 /// A consultation that can be started, with its estimated cost.
 pub(crate) struct ConsultPlan {
     pub(crate) spec: ConsultSpec,
+    pub(crate) files: RunFiles,
     pub(crate) estimate: CostEstimate,
     pub(crate) cap: SpendLimit,
 }
@@ -62,7 +66,7 @@ impl ConsultRequest {
                 allow_stale: args.evidence.allow_stale,
                 name: name.map(str::to_owned),
                 documents: folder.map(label).transpose()?,
-                news: args.news.as_ref().map(|news| news_source(news).label()),
+                news: args.news.as_ref().map(news_label).transpose()?,
             },
             committee,
             moves: args.moves,
@@ -90,6 +94,7 @@ impl ConsultRequest {
                 memo: files::absolute_path(args.memo.as_deref())?,
                 artifacts: files::absolute_path(args.artifacts.as_deref())?,
                 documents: files::absolute_path(folder)?,
+                uploads: BTreeMap::new(),
                 news: match &args.news {
                     Some(NewsChoice::File(path)) => {
                         files::absolute_path(Some(path))?.map(NewsChoice::File)
@@ -98,6 +103,7 @@ impl ConsultRequest {
                 },
                 output: None,
             },
+            files: RunFiles::default(),
         })
     }
 
@@ -108,7 +114,8 @@ impl ConsultRequest {
     /// Selects the models and the budget.
     pub(crate) fn plan(self, context: &CommandContext) -> Result<ConsultPlan, CliError> {
         let models = self.models(context)?;
-        let Self { gather, committee, moves, accept_findings, terms, mut settings, .. } = self;
+        let Self { gather, committee, moves, accept_findings, terms, mut settings, files, .. } =
+            self;
         let calls = calls(context, &models);
         let input =
             ConsultInput { gather, committee, moves, models, calls, accept_findings, terms };
@@ -116,7 +123,7 @@ impl ConsultRequest {
         let estimate = CostEstimate::of(&context.catalog, &input);
         let cap = estimate.cap(context.budget());
         set_budget(&mut settings, cap.budget());
-        Ok(ConsultPlan { spec: ConsultSpec { input, settings }, estimate, cap })
+        Ok(ConsultPlan { spec: ConsultSpec { input, settings }, files, estimate, cap })
     }
 
     fn models(&self, context: &CommandContext) -> Result<RoleModels, CliError> {
@@ -148,6 +155,11 @@ impl ConsultRequest {
     }
 }
 
+/// The name of a source of news that is not an uploaded file.
+fn news_label(news: &NewsChoice) -> Result<String, CliError> {
+    Ok(news_source(news, &RunFiles::default())?.label())
+}
+
 /// The name of a directory, resolved because `.` has none.
 fn label(folder: &Path) -> Result<String, CliError> {
     let cannot = |error: std::io::Error| {
@@ -167,6 +179,9 @@ fn refusal(error: InvalidConsult) -> CliError {
         InvalidConsult::Ticker(_) => refused
             .with_hint("use the ticker as listed, such as AAPL or BRK-B")
             .with_code(ErrorCode::BadTicker),
+        InvalidConsult::Name | InvalidConsult::NothingFiled => refused
+            .with_hint("name an unlisted company and add documents about it")
+            .with_code(ErrorCode::BadName),
         InvalidConsult::Moves { .. } => {
             refused.with_hint("a custom committee can propose more: `moothall committee new`")
         }

@@ -1,5 +1,6 @@
 //! Opens the models, evidence and sandboxes of a consultation.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use moothall_core::consult::EvidenceSource;
@@ -10,11 +11,11 @@ use moothall_engine::{DebateSandboxes, GuestFailurePolicy, GuestPool, IsolationM
 use moothall_models::Gateway;
 use moothall_sandbox::PoolOptions;
 
-use super::{PARALLEL_MOVES, recording};
+use super::{PARALLEL_MOVES, RunFiles, recording};
 use crate::config::{EngineChoice, LoadedConfig};
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::evidence_sources::EvidenceSources;
+use crate::evidence_sources::{EvidenceSources, news_source};
 use crate::isolation;
 use crate::pdf_sandbox::PdfSandbox;
 
@@ -32,10 +33,11 @@ impl ConsultResources {
     pub(crate) async fn open(
         context: &CommandContext,
         spec: &ConsultSpec,
+        files: &RunFiles,
     ) -> Result<Self, CliError> {
         let models = spec.input.models.distinct();
         let gateway = Arc::new(context.gateway_for(&models, recording(&spec.settings)?)?);
-        let filings = evidence(context, spec).await?;
+        let filings = evidence(context, spec, files).await?;
         let DebateIsolation { isolation_mode, sandboxes, missing_sandbox_reason } =
             open_isolation(&context.loaded, spec).await?;
         Ok(Self {
@@ -78,6 +80,7 @@ impl ConsultResources {
 async fn evidence(
     context: &CommandContext,
     spec: &ConsultSpec,
+    files: &RunFiles,
 ) -> Result<EvidenceSources, CliError> {
     let loaded = &context.loaded;
     let (settings, gather) = (&spec.settings, &spec.input.gather);
@@ -88,13 +91,21 @@ async fn evidence(
             EvidenceSources::open(loaded, offline, &gather.ticker, limiter).await?
         }
     };
-    if let Some(folder) = &settings.documents {
+    let pdf = || {
         let engine = settings.isolation.and_then(EngineChoice::of);
-        let pdf = PdfSandbox::new(loaded, engine, settings.allow_shared_kernel);
-        filings = filings.with_documents(folder, pdf);
+        PdfSandbox::new(loaded, engine, settings.allow_shared_kernel)
+    };
+    if let Some(folder) = &settings.documents {
+        filings = filings.with_documents(folder, pdf());
+    } else if !settings.uploads.is_empty() {
+        let mut uploads = BTreeMap::new();
+        for (name, file) in &settings.uploads {
+            uploads.insert(name.clone(), files.content(name, file)?.to_owned());
+        }
+        filings = filings.with_uploads(uploads, pdf());
     }
     if let Some(news) = &settings.news {
-        filings = filings.with_news(news);
+        filings = filings.with_news(news_source(news, files)?);
     }
     Ok(filings)
 }

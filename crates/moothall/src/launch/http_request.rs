@@ -5,17 +5,20 @@ use std::path::PathBuf;
 
 use moothall_core::ErrorCode;
 use moothall_core::consult::{Committee, ConsultOptions, EvidenceSource, GatherRequest, board};
-use moothall_core::model::ModelName;
+use moothall_core::model::{ModelName, OutputSchema};
 use moothall_core::program::{
     InvalidPattern, MAX_ATTEMPTS, OutputExpectation, ProgramContract, ProgramInput,
 };
 use moothall_core::sandbox::SandboxLimits;
-use moothall_core::{IsolationChoice, MicroUsd, RunSettings};
+use moothall_core::{IsolationChoice, MicroUsd, NewsChoice, RunSettings};
 use moothall_server::dto::{ConsultSource, StartConsultRequest, StartProgramRequest};
 
-use super::{ConsultRequest, PARALLEL_MOVES, ProgramRequest};
-use crate::display;
+use super::{ConsultRequest, PARALLEL_MOVES, ProgramRequest, RunFiles, request_files};
+use crate::args::RoleModel;
+use crate::commands::committee;
 use crate::error::CliError;
+use crate::evidence_sources::news_source;
+use crate::{display, isolation, user_input};
 
 /// Default image of programs.
 const IMAGE: &str = "python";
@@ -30,41 +33,60 @@ pub(crate) struct ServerDefaults {
     pub(crate) committees: Vec<(Committee, PathBuf)>,
     /// URL of the cluster that executes the runs.
     pub(crate) restate: Option<String>,
+    /// Whether requests can name a feed that the server fetches.
+    pub(crate) allows_feeds: bool,
 }
 
+/// Name of the documents of a request, as evidence shows it. A directory has its own name.
+const DOCUMENTS_LABEL: &str = "documents";
+
+/// Sandbox limits of programs, as on the command line.
+const MAX_TIMEOUT_SECONDS: u32 = 3600;
+const MIN_MEMORY_MIB: u32 = 32;
+const MAX_MEMORY_MIB: u32 = 16_384;
+
 impl ConsultRequest {
-    /// Converts the body of `POST /api/runs`.
+    /// Converts the body of `POST /api/runs` or `POST /api/estimate`.
     pub(crate) fn from_http(
         request: StartConsultRequest,
         defaults: &ServerDefaults,
     ) -> Result<Self, CliError> {
-        let mut committee = find_committee(request.committee.as_deref(), defaults)?;
+        let mut committee = committee_of(&request, defaults)?;
         if let Some(rounds) = check_range("rounds", request.rounds, 20)? {
             committee.rounds = rounds;
         }
+        let mut files = RunFiles::default();
+        let documents = request_files::documents(&request.documents)?;
+        let (ticker, name, source) = subject(&request, !documents.is_empty())?;
+        let has_documents = source == EvidenceSource::Files || !documents.is_empty();
+        let uploads = documents.into_iter().map(|(name, content)| (name, files.add(content)));
+        let uploads = uploads.collect();
+        let news = news(&request, defaults, &mut files)?;
+        let news_label = news.as_ref().map(|news| news_source(news, &files)).transpose()?;
         let brief = request.brief.map(|brief| brief.replace("\r\n", "\n").trim().to_owned());
+        let moves = request.add_moves.as_deref().filter(|text| !text.trim().is_empty());
+        let moves = moves.map(|text| user_input::moves_in_text("add_moves", text)).transpose();
         let parallel = check_range("parallel_moves", request.parallel_moves, 40)?;
         Ok(Self {
             gather: GatherRequest {
-                ticker: request.ticker.trim().to_ascii_uppercase(),
-                source: match request.source {
-                    None | Some(ConsultSource::Filings) => EvidenceSource::Filings,
-                    Some(ConsultSource::Synthetic) => EvidenceSource::Synthetic,
-                },
+                ticker,
+                source,
                 as_of: request.as_of,
                 allow_stale: request.allow_stale,
-                name: None,
-                documents: None,
-                news: None,
+                name,
+                documents: has_documents.then(|| DOCUMENTS_LABEL.to_owned()),
+                news: news_label.map(|news| news.label()),
             },
             committee,
             moves: check_range("moves", request.moves, 40)?,
             model: parse_model(request.model.as_deref(), defaults)?,
-            role_models: Vec::new(),
-            accept_findings: false,
+            role_models: role_models(&request.models)?,
+            accept_findings: request.accept_findings,
             terms: ConsultOptions {
                 brief: brief.filter(|brief| !brief.is_empty()),
-                moves: Vec::new(),
+                moves: moves
+                    .map_err(|error| error.with_code(ErrorCode::BadMoves))?
+                    .unwrap_or_default(),
                 pause_after_moves: request.pause_after_moves,
                 do_nothing: true,
                 baseline: request.baseline,
@@ -74,11 +96,103 @@ impl ConsultRequest {
                 isolation: parse_isolation(request.isolation.as_deref())?,
                 parallel_moves: Some(parallel.unwrap_or(PARALLEL_MOVES)),
                 budget_micro_usd: parse_budget(request.budget_usd.as_deref())?,
+                budget_tokens: request.budget_tokens,
                 offline: defaults.offline.clone(),
+                uploads,
+                news,
                 ..RunSettings::default()
             },
+            files,
         })
     }
+
+    /// Refuses a consultation about documents without any. An estimate needs none.
+    pub(crate) fn require_documents(self) -> Result<Self, CliError> {
+        if self.gather.documents.is_some() && self.settings.uploads.is_empty() {
+            return Err(CliError::usage("missing documents")
+                .with_hint("the source `files` needs at least one file in `documents`")
+                .with_code(ErrorCode::BadFile));
+        }
+        Ok(self)
+    }
+}
+
+/// The ticker, the name and the source of evidence.
+fn subject(
+    request: &StartConsultRequest,
+    has_documents: bool,
+) -> Result<(String, Option<String>, EvidenceSource), CliError> {
+    let source = match request.source {
+        None | Some(ConsultSource::Filings) => EvidenceSource::Filings,
+        Some(ConsultSource::Files) => EvidenceSource::Files,
+        Some(ConsultSource::Synthetic) => EvidenceSource::Synthetic,
+    };
+    let ticker = request.ticker.trim().to_ascii_uppercase();
+    let name = request.name.as_deref().map(str::trim).map(str::to_owned);
+    let bad_name = |message: &str, hint: &str| {
+        Err(CliError::usage(message).with_hint(hint).with_code(ErrorCode::BadName))
+    };
+    if name.is_some() && !ticker.is_empty() {
+        return bad_name("a ticker and a name cannot be combined", "send `ticker` or `name`");
+    }
+    if name.is_some() && source != EvidenceSource::Files {
+        return bad_name(
+            "an unlisted company has no filings",
+            "set `source` to `files` and send `documents`",
+        );
+    }
+    if name.is_none() && ticker.is_empty() && source == EvidenceSource::Files {
+        return bad_name("missing company", "send the `ticker` or the `name` of the company");
+    }
+    if has_documents && source == EvidenceSource::Synthetic {
+        return Err(CliError::usage("synthetic evidence cannot be combined with documents")
+            .with_hint("remove the documents, or use the source `files`")
+            .with_code(ErrorCode::BadFile));
+    }
+    Ok((ticker, name, source))
+}
+
+/// The source of news. The content of a file is added to `files`.
+fn news(
+    request: &StartConsultRequest,
+    defaults: &ServerDefaults,
+    files: &mut RunFiles,
+) -> Result<Option<NewsChoice>, CliError> {
+    let bad_news = |message: &str, hint: &str| {
+        Err(CliError::usage(message).with_hint(hint).with_code(ErrorCode::BadNews))
+    };
+    match (request.news.as_deref().filter(|news| !news.is_empty()), &request.news_file) {
+        (None, None) => Ok(None),
+        (Some(_), Some(_)) => {
+            bad_news("`news` and `news_file` cannot be combined", "send one of them")
+        }
+        (Some("gdelt"), None) => Ok(Some(NewsChoice::Gdelt)),
+        (Some(text), None) => match text.strip_prefix("rss:") {
+            Some(url) if defaults.allows_feeds => Ok(Some(NewsChoice::Rss(url.to_owned()))),
+            // Other people could make the server fetch addresses of its own network.
+            Some(_) => bad_news(
+                "a server with access tokens fetches no feeds",
+                "use `gdelt`, or send the feed as `news_file`",
+            ),
+            None => bad_news("unknown source of news", "use `gdelt` or `rss:URL`"),
+        },
+        (None, Some(file)) => {
+            let (name, content) = request_files::news(file)?;
+            Ok(Some(NewsChoice::Upload { name, file: files.add(content) }))
+        }
+    }
+}
+
+fn role_models(models: &BTreeMap<String, String>) -> Result<Vec<RoleModel>, CliError> {
+    let parse = |(role, model): (&String, &String)| {
+        format!("{role}={model}").parse().map_err(|error: String| {
+            let role = display::line(role);
+            CliError::usage(format!("invalid model for `{role}`: {error}"))
+                .with_hint("use a name such as openai/gpt-5-mini, or `demo`")
+                .with_code(ErrorCode::BadModel)
+        })
+    };
+    models.iter().filter(|(_, model)| !model.is_empty()).map(parse).collect()
 }
 
 impl ProgramRequest {
@@ -93,30 +207,96 @@ impl ProgramRequest {
                 .with_hint("describe the program in `task`")
                 .with_code(ErrorCode::NoTask));
         }
-        let pattern = request.expect_regex.as_deref().map(str::parse).transpose();
-        let pattern = pattern.map_err(|error: InvalidPattern| {
-            CliError::usage("invalid regular expression in `expect_regex`").with_source(error)
-        })?;
         let attempts = check_range("attempts", request.attempts, MAX_ATTEMPTS)?;
-        Ok(Self {
+        let timeout = check_range("timeout_seconds", request.timeout_seconds, MAX_TIMEOUT_SECONDS)?;
+        let memory = check_range("memory_mib", request.memory_mib, MAX_MEMORY_MIB)?;
+        if memory.is_some_and(|memory| memory < MIN_MEMORY_MIB) {
+            return Err(out_of_range("memory_mib", MIN_MEMORY_MIB, MAX_MEMORY_MIB));
+        }
+        let mut limits = match timeout {
+            Some(seconds) => isolation::limits_with_timeout(seconds.into()),
+            None => SandboxLimits::default(),
+        };
+        if let Some(memory) = memory {
+            limits.memory_bytes = u64::from(memory) << 20;
+        }
+        let output = |path: &String| {
+            path.parse().map_err(|_| {
+                let path = display::line(path);
+                CliError::usage(format!("invalid file name `{path}` in `expect_files`"))
+                    .with_hint("use a path below /workspace/out, such as chart.png")
+                    .with_code(ErrorCode::BadExpectation)
+            })
+        };
+        let check = request.check.clone().filter(|script| !script.trim().is_empty());
+        let request = Self {
             task: task.to_owned(),
             model: parse_model(request.model.as_deref(), defaults)?,
-            inputs: BTreeMap::new(),
+            inputs: request_files::inputs(&request.inputs)?,
             contract: ProgramContract {
-                expect: pattern.map(|pattern| OutputExpectation::Pattern { pattern }),
-                check: None,
-                outputs: Vec::new(),
+                expect: expectation(request)?,
+                check,
+                outputs: request.expect_files.iter().map(output).collect::<Result<_, _>>()?,
             },
             attempts: attempts.unwrap_or(ProgramInput::DEFAULT_ATTEMPTS),
-            image: IMAGE.to_owned(),
-            limits: SandboxLimits::default(),
+            image: request.image.clone().unwrap_or_else(|| IMAGE.to_owned()),
+            limits,
             settings: RunSettings {
                 restate: defaults.restate.clone(),
+                isolation: parse_isolation(request.isolation.as_deref())?,
                 budget_micro_usd: parse_budget(request.budget_usd.as_deref())?,
+                budget_tokens: request.budget_tokens,
                 ..RunSettings::default()
             },
-        })
+        };
+        request.check_limits()
     }
+}
+
+/// The expected output of a program; at most one form.
+fn expectation(request: &StartProgramRequest) -> Result<Option<OutputExpectation>, CliError> {
+    let invalid = |error: CliError| error.with_code(ErrorCode::BadExpectation);
+    let regex = request.expect_regex.as_deref().filter(|regex| !regex.is_empty());
+    Ok(match (regex, &request.expect_text, &request.expect_schema) {
+        (None, None, None) => None,
+        (Some(regex), None, None) => {
+            let pattern = regex.parse().map_err(|error: InvalidPattern| {
+                let message = "invalid regular expression in the expectation";
+                invalid(CliError::usage(message).with_source(error))
+            })?;
+            Some(OutputExpectation::Pattern { pattern })
+        }
+        (None, Some(text), None) => Some(OutputExpectation::Text { text: text.clone() }),
+        (None, None, Some(schema)) => {
+            let schema = OutputSchema::parse("output", &schema.to_string())
+                .map_err(|error| invalid(CliError::usage(error.to_string())))?;
+            Some(OutputExpectation::Schema { schema })
+        }
+        _ => {
+            return Err(invalid(
+                CliError::usage("more than one expected output")
+                    .with_hint("send one of `expect_regex`, `expect_text` and `expect_schema`"),
+            ));
+        }
+    })
+}
+
+/// The committee of a request: its file, or a name that the server knows.
+fn committee_of(
+    request: &StartConsultRequest,
+    defaults: &ServerDefaults,
+) -> Result<Committee, CliError> {
+    let Some(text) = request.committee_file.as_deref().filter(|text| !text.trim().is_empty())
+    else {
+        return find_committee(request.committee.as_deref(), defaults);
+    };
+    if request.committee.is_some() {
+        return Err(CliError::usage("`committee` and `committee_file` cannot be combined")
+            .with_hint("send one of them")
+            .with_code(ErrorCode::BadCommittee));
+    }
+    let read = committee::in_text("committee_file", text);
+    read.map_err(|error| error.with_code(ErrorCode::BadCommittee))
 }
 
 /// Finds a committee by name. The name comes from a request and is never used as a path.
@@ -167,10 +347,16 @@ fn parse_model(
 
 fn check_range(name: &str, number: Option<u32>, max: u32) -> Result<Option<u32>, CliError> {
     match number {
-        Some(number) if number == 0 || number > max => {
-            Err(CliError::usage(format!("`{name}` must be between 1 and {max}"))
-                .with_code(ErrorCode::OutOfRange))
-        }
+        Some(number) if number == 0 || number > max => Err(out_of_range(name, 1, max)),
         number => Ok(number),
     }
 }
+
+fn out_of_range(name: &str, min: u32, max: u32) -> CliError {
+    CliError::usage(format!("`{name}` must be between {min} and {max}"))
+        .with_code(ErrorCode::OutOfRange)
+}
+
+#[cfg(test)]
+#[path = "http_request_tests.rs"]
+mod tests;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use moothall_core::consult::MoveReview;
+use moothall_core::consult::{EvidenceSource, MoveReview};
 use moothall_core::drafts::TaskId;
 use moothall_core::evidence::Evidence;
 use moothall_core::{EditSpec, Effect, RunId, RunSpec, Workflow};
@@ -17,7 +17,7 @@ use moothall_workspace::{DraftCaller, DraftStore};
 
 use super::consult_resources::ConsultResources;
 use super::program_resources::{ProgramResources, require_inputs};
-use super::{PARALLEL_MOVES, budget, recording, workflow};
+use super::{PARALLEL_MOVES, RunFiles, budget, recording, workflow};
 use crate::commands::draft::store as draft_store;
 use crate::context::CommandContext;
 use crate::demo_delay::DemoDelay;
@@ -67,12 +67,33 @@ pub(crate) struct RunParts {
 }
 
 impl PreparedRun {
-    /// Opens everything that a run needs. Fails before anything is spent.
+    /// Opens everything that a new run without uploaded files needs. Fails before anything is
+    /// spent.
     pub(crate) async fn open(context: &CommandContext, spec: RunSpec) -> Result<Self, CliError> {
+        Self::open_with(context, spec, &RunFiles::default()).await
+    }
+
+    /// Opens everything that a stored run needs, with its uploaded files.
+    pub(crate) async fn open_stored(
+        context: &CommandContext,
+        spec: RunSpec,
+        store: &dyn Store,
+        run_id: &RunId,
+    ) -> Result<Self, CliError> {
+        let files = RunFiles::load(store, run_id, spec.settings()).await?;
+        Self::open_with(context, spec, &files).await
+    }
+
+    /// Opens everything that a run needs; `files` has the files that were sent with the request.
+    pub(crate) async fn open_with(
+        context: &CommandContext,
+        spec: RunSpec,
+        files: &RunFiles,
+    ) -> Result<Self, CliError> {
         // Boxed because the futures that find sandboxes and evidence are large.
         let resources = match &spec {
             RunSpec::Consult(spec) => {
-                let opened = Box::pin(ConsultResources::open(context, spec)).await?;
+                let opened = Box::pin(ConsultResources::open(context, spec, files)).await?;
                 RunResources::Consult(Box::new(opened))
             }
             RunSpec::Program(spec) => {
@@ -215,7 +236,10 @@ fn title(spec: &RunSpec, evidence: Option<&Evidence>) -> String {
     };
     let name = match evidence {
         Some(found) => format!("{} {}", input.gather.ticker, display::line(&found.company.name)),
-        None => format!("{} (synthetic evidence)", input.gather.subject()),
+        None if input.gather.source == EvidenceSource::Synthetic => {
+            format!("{} (synthetic evidence)", input.gather.subject())
+        }
+        None => display::line(input.gather.subject()),
     };
     let (moves, rounds) = (input.all_moves(), input.committee.rounds);
     format!("{}: {moves} moves, {rounds} rounds", name.trim_start())

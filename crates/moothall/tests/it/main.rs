@@ -51,6 +51,7 @@ mod serve;
 mod serve_access;
 mod serve_connections;
 mod serve_limits;
+mod serve_requests;
 mod sources;
 mod terminal;
 mod trust;

@@ -273,12 +273,21 @@ async fn problems(server: &Server, token: &str, run: &str) -> Vec<String> {
                 let mut all = json!({
                     "workflow": "consult", "ticker": "HLXI", "moves": 1, "rounds": 1, "isolation": "none",
                 });
+                if more["workflow"] == "reflexion" {
+                    all = json!({});
+                }
                 all.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+                if route.path == "/api/estimate" {
+                    all.as_object_mut().unwrap().remove("workflow");
+                }
                 all
             })
             .to_vec(),
             "/api/check" => vec![json!({"ticker": "AAPL", "text": "Revenue was $1."})],
-            _ => vec![json!({"seal": "0".repeat(64), "undo": {}, "move": "m1"})],
+            "/api/runs/{run}/approve" => vec![json!({"move": "m1"})],
+            "/api/runs/{run}/moves" => vec![json!({"undo": {}})],
+            path if path.starts_with("/api/drafts/") => vec![json!({"seal": "0".repeat(64)})],
+            _ => vec![json!({})],
         };
         for body in bodies {
             let address = format!("{}{path}", server.base);
@@ -438,4 +447,35 @@ fn calls_of_a_consultation_are_in_the_trace_of_the_request_that_started_it() {
     let text = serde_json::to_string(&*got).unwrap();
     assert!(text.contains(&run) && !text.contains("confidential"));
     assert!(!text.contains(secret.trim_start_matches("moot_")));
+}
+
+/// Uploaded files belong to their run, and a server for several people fetches no addresses that
+/// requests name.
+#[test]
+fn files_of_one_team_cannot_be_read_by_another() {
+    let world = World::new();
+    assert_eq!(world.run(&["team", "create", "research"]).code, Some(0));
+    let (ours, theirs) = (
+        token(&world, &["--scope", "run"]),
+        token(&world, &["--scope", "run", "--team", "research"]),
+    );
+    let server = Server::start(&world, &["--auth", "tokens"]);
+    runtime().block_on(async {
+        let documents =
+            json!([{"name": "plan.md", "text": "# Plan\n\nWe sell the plant in May.\n"}]);
+        let started = server.consult(&ours, json!({"documents": documents})).await;
+        assert_eq!(started.status(), 201);
+        let run = body(started).await["run_id"].as_str().unwrap().to_owned();
+        server.over(&ours, &run).await;
+        for path in ["", "/facts/U0:plan:1", "/artifacts", "/export.json"] {
+            let path = format!("/api/runs/{run}{path}");
+            assert_eq!(server.get(&ours, &path).await.status(), 200, "{path}");
+            assert_eq!(server.get(&theirs, &path).await.status(), 404, "{path}");
+        }
+        let reused = json!([{"name": "plan.md", "sha256": "0".repeat(64)}]);
+        let refused = server.consult(&theirs, json!({"documents": reused})).await;
+        assert_eq!(body(refused).await["code"], "unknown-field");
+        let refused = server.consult(&theirs, json!({"news": "rss:https://10.0.0.1/"})).await;
+        assert_eq!(body(refused).await["code"], "bad-news");
+    });
 }

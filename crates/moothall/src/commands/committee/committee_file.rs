@@ -61,6 +61,23 @@ pub(crate) fn read(path: &Path) -> Result<Result<Committee, Vec<ConfigProblem>>,
     Ok(parse(&called, &text))
 }
 
+/// Reads a committee from text, with the same limit as a file.
+///
+/// Errors: the text is too long.
+pub(crate) fn parse_text(
+    name: &str,
+    text: &str,
+) -> Result<Result<Committee, Vec<ConfigProblem>>, CliError> {
+    if text.len() as u64 > MAX_FILE_BYTES {
+        return Err(CliError::usage(format!(
+            "`{name}` is larger than {} KiB",
+            MAX_FILE_BYTES >> 10
+        ))
+        .with_hint("shorten the descriptions of the members"));
+    }
+    Ok(parse(name, text))
+}
+
 /// `name` precedes the line number of each mistake.
 fn parse(name: &str, text: &str) -> Result<Committee, Vec<ConfigProblem>> {
     let place = |offset: Option<usize>| match offset {

@@ -21,9 +21,10 @@ use moothall_server::dto::{
 use moothall_server::{
     ApiProblem, EventFeed, RunService, RunServiceFuture, StartOutcome, StartRequest, StatusCode,
 };
+use moothall_sources::DocumentFolder;
 use moothall_store::{
-    AdmissionDecision, AdmissionTerms, ControlRequest, IdempotencyKey, NewRun, RunRow, StoredEvent,
-    now_ms,
+    AdmissionDecision, AdmissionTerms, ControlRequest, IdempotencyKey, NewRun, RunRow, StoreError,
+    StoredEvent, now_ms,
 };
 use serde_json::Value;
 use tokio::task::JoinHandle;
@@ -39,8 +40,8 @@ use crate::context::CommandContext;
 use crate::demo_delay::DemoDelay;
 use crate::error::CliError;
 use crate::launch::{
-    self, BackgroundRun, ConsultPlan, ConsultRequest, PreparedRun, ProgramRequest, ServerDefaults,
-    cluster, parse_budget,
+    self, BackgroundRun, ConsultPlan, ConsultRequest, PreparedRun, ProgramRequest, RunFiles,
+    ServerDefaults, cluster, parse_budget,
 };
 use crate::notify::{self, RunNotification};
 use crate::pdf_helper;
@@ -60,6 +61,14 @@ pub(crate) struct LocalRunService {
     disclosure: ErrorDisclosure,
     tasks: Mutex<BTreeMap<RunId, JoinHandle<()>>>,
     doctor_cache: DoctorCache,
+}
+
+/// A request whose resources are opened.
+struct OpenedRequest {
+    context: CommandContext,
+    run: PreparedRun,
+    new: NewRun,
+    files: RunFiles,
 }
 
 impl std::fmt::Debug for LocalRunService {
@@ -96,46 +105,49 @@ impl LocalRunService {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn plan(
-        &self,
-        request: StartConsultRequest,
-    ) -> Result<(CommandContext, ConsultPlan), CliError> {
-        let request = ConsultRequest::from_http(request, &self.defaults)?;
+    fn plan(&self, request: ConsultRequest) -> Result<(CommandContext, ConsultPlan), CliError> {
         let context = request.context(self.config.as_deref())?;
         let plan = request.plan(&context)?;
         Ok((context, plan))
     }
 
-    fn spec(&self, request: StartRunRequest) -> Result<(CommandContext, RunSpec), CliError> {
+    fn spec(
+        &self,
+        request: StartRunRequest,
+    ) -> Result<(CommandContext, RunSpec, RunFiles), CliError> {
         match request {
             StartRunRequest::Consult(request) => {
-                let (context, plan) = self.plan(request)?;
-                Ok((context, RunSpec::Consult(plan.spec)))
+                let request = ConsultRequest::from_http(request, &self.defaults)?;
+                let (context, plan) = self.plan(request.require_documents()?)?;
+                Ok((context, RunSpec::Consult(plan.spec), plan.files))
             }
             StartRunRequest::Reflexion(request) => {
                 let request = ProgramRequest::from_http(&request, &self.defaults)?;
                 let context = request.context(self.config.as_deref())?;
                 let spec = request.spec(&context)?;
-                Ok((context, RunSpec::Program(spec)))
+                Ok((context, RunSpec::Program(spec), RunFiles::of(request.inputs.into_values())))
             }
         }
     }
 
-    async fn open(
-        &self,
-        request: StartRunRequest,
-    ) -> Result<(CommandContext, PreparedRun, NewRun), CliError> {
-        let (context, spec) = self.spec(request)?;
-        let run = PreparedRun::open(&context, spec).await?;
-        // Boxed because the future is large.
-        let evidence = Box::pin(run.gather()).await?;
+    async fn open(&self, request: StartRunRequest) -> Result<OpenedRequest, CliError> {
+        let (context, spec, files) = self.spec(request)?;
+        let run = PreparedRun::open_with(&context, spec, &files).await?;
+        // Sandboxes that read PDFs can take minutes, so a run with PDFs reads its evidence itself.
+        let is_slow = |name: &String| DocumentFolder::needs_sandbox(name);
+        let evidence = match run.spec().settings().uploads.keys().any(is_slow) {
+            true => None,
+            // Boxed because the future is large.
+            false => Box::pin(run.gather()).await?,
+        };
         let new = run.new_run(evidence.as_ref())?;
-        Ok((context, run, new))
+        Ok(OpenedRequest { context, run, new, files })
     }
 
     async fn start_run(&self, start_request: StartRequest) -> Result<StartOutcome, ApiProblem> {
         let StartRequest { request, owner, idempotency_key } = start_request;
-        let (context, run, new) = self.open(request).await.map_err(|error| self.problem(error))?;
+        let opened = self.open(request).await.map_err(|error| self.problem(error))?;
+        let OpenedRequest { context, run, new, files } = opened;
         let settings = run.spec().settings().clone();
         let new = NewRun { owner, cap: settings.budget_micro_usd, ..new };
         let (run_id, spec) = (new.run_id.clone(), new.spec.clone());
@@ -147,8 +159,20 @@ impl LocalRunService {
         let day_began_at_ms = now_ms().saturating_sub(DAY_MS);
         let terms = AdmissionTerms { idempotency_key, day_began_at_ms };
         match self.local.store.admit_run(new, terms).await? {
-            AdmissionDecision::Created => {}
+            AdmissionDecision::Created => {
+                // Before the run is executed, by this process or a worker.
+                if let Err(error) = files.store(&*self.local.store, &run_id).await {
+                    // Without its files the run could never start.
+                    let _ = self.local.store.delete_runs(std::slice::from_ref(&run_id)).await;
+                    return Err(error.into());
+                }
+            }
             AdmissionDecision::AlreadyCreated(before) => {
+                // The process that created it may have died before storing its files.
+                match files.store(&*self.local.store, &before).await {
+                    Ok(()) | Err(StoreError::RunEnded { .. }) => {}
+                    Err(error) => return Err(error.into()),
+                }
                 // The process that created it may have died before submitting it to the cluster.
                 if let Some(restate) = settings.restate {
                     let started = cluster::start(&restate, &spec, &before).await;
@@ -233,7 +257,7 @@ impl LocalRunService {
         }
         let context = launch::context(self.config.as_deref(), spec.settings(), Some(spec.model()))?;
         let budget = launch::budget(spec.settings());
-        let run = PreparedRun::open(&context, spec).await?;
+        let run = PreparedRun::open_stored(&context, spec, store, &row.run_id).await?;
         let record = RunRecord::read(store, &row.run_id).await.map_err(run_store::store_error)?;
         let review = consult::review(store, &record).await?;
         let ledger = RunLedger::resume(budget, row.spent.unwrap_or_default());
@@ -313,7 +337,9 @@ impl RunService for LocalRunService {
 
     fn estimate(&self, request: StartConsultRequest) -> RunServiceFuture<'_, Value> {
         Box::pin(async move {
-            let (_, plan) = self.plan(request).map_err(|error| self.problem(error))?;
+            let request = ConsultRequest::from_http(request, &self.defaults);
+            let plan = request.and_then(|request| self.plan(request));
+            let (_, plan) = plan.map_err(|error| self.problem(error))?;
             Ok(plan.estimate.json(plan.cap))
         })
     }
