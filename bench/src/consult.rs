@@ -98,6 +98,7 @@ async fn measured(
             model: "demo".to_owned(),
             build: "bench".to_owned(),
             created_at_ms: 0,
+            inherited: Vec::new(),
         })
         .await?;
     let store: Arc<dyn Store> = Arc::new(store);
@@ -140,6 +141,7 @@ pub(crate) fn input() -> Result<ConsultInput> {
         calls: CallSettings::default(),
         accept_findings: false,
         terms: ConsultOptions::default(),
+        parent: None,
     })
 }
 

@@ -177,6 +177,7 @@ impl Scene {
                 model: "table".to_owned(),
                 build: "bench".to_owned(),
                 created_at_ms: 0,
+                inherited: Vec::new(),
             })
             .await?;
         Ok(run_id)

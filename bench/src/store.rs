@@ -127,6 +127,7 @@ fn new_run(id: &RunId) -> NewRun {
         model: "demo".to_owned(),
         build: "bench".to_owned(),
         created_at_ms: 1,
+        inherited: Vec::new(),
     }
 }
 

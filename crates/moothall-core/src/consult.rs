@@ -20,6 +20,7 @@ pub mod demonstration;
 mod do_nothing;
 mod dossier;
 mod estimate;
+mod fork;
 mod ids;
 mod input;
 mod move_file;
@@ -50,6 +51,10 @@ pub use self::committee::Committee;
 pub use self::do_nothing::DO_NOTHING_ID;
 pub use self::dossier::dossier_tokens;
 pub use self::estimate::{ConsultEstimate, RoleEstimate, calls, estimate};
+pub use self::fork::{
+    Fork, ForkChange, ForkFault, ForkParent, ForkPoint, ForkRequest, fork, fork_changes,
+    inherited_sha256, other_than_parent,
+};
 pub use self::input::{
     ConsultInput, EvidenceSource, GatherFailure, GatherFailureKind, GatherRequest, InvalidConsult,
     RoleModels,

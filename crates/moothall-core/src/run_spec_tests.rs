@@ -48,6 +48,7 @@ fn consult() -> RunSpec {
             calls: CallSettings::default(),
             accept_findings: false,
             terms: ConsultOptions::default(),
+            parent: None,
         },
         settings: settings(),
     })

@@ -11,6 +11,7 @@ mod program;
 
 use serde::{Deserialize, Serialize};
 
+use crate::consult::{ForkChange, ForkPoint};
 use crate::event::{EventEnvelope, PauseReason, RunEventBody};
 use crate::model::FailureKind;
 use crate::sandbox::IsolationClass;
@@ -77,6 +78,24 @@ pub struct RunInfo {
     /// Whether a process is driving it now. A run that is neither driven nor finished can be
     /// resumed.
     pub driven: bool,
+    /// The run that it was forked from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
+    pub parent: Option<ForkView>,
+}
+
+/// The parent of a fork.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct ForkView {
+    /// The run that was forked.
+    pub run_id: RunId,
+    /// The first stage that the fork executed itself.
+    pub from: ForkPoint,
+    /// The settings that differ; absent if the parent was deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
+    pub changes: Option<Vec<ForkChange>>,
 }
 
 /// The members and metrics of a committee, for display.

@@ -15,6 +15,7 @@ fn about() -> RunInfo {
         committee: None,
         pauses_after_moves: false,
         driven: true,
+        parent: None,
     }
 }
 

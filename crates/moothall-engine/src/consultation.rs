@@ -32,7 +32,7 @@ impl Consultation {
 }
 
 fn facts(input: &ConsultInput, record: &RunRecord) -> RunFacts {
-    let replied = record.journal.iter().filter(|(_, entry)| {
+    let replied = record.own_journal().filter(|(_, entry)| {
         matches!(entry.result, EffectResult::ModelReplied(_) | EffectResult::ModelFailed(_))
     });
     let (extra, calls): (Vec<_>, Vec<_>) = replied.partition(|(id, _)| is_extra_call(id));

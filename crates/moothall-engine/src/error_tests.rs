@@ -18,6 +18,7 @@ fn run() -> NewRun {
         model: "demo".to_owned(),
         build: "test".to_owned(),
         created_at_ms: 0,
+        inherited: Vec::new(),
     }
 }
 

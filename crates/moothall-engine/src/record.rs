@@ -54,21 +54,21 @@ impl RunRecord {
         let input = self.consult_input();
         let outcome = settle(self.row.outcome.clone()?, &self.approvals);
         let conclusion = input.is_some().then(|| Box::new(outcome.conclusion));
-        let effects = self.journal.iter().map(|(id, entry)| {
-            let (request_sha256, result) = (entry.request_sha256, entry.result.clone());
-            (id.clone(), EffectRecord { request_sha256, result })
-        });
         let timing = self.journal.iter().map(|(id, entry)| (id.clone(), entry.timing));
         let model: Result<ModelName, _> = self.row.model.parse();
+        // A fork may inherit answers of the demo model.
+        let inherits_demo = input.is_some_and(|input| {
+            input.parent.is_some() && input.models.distinct().iter().any(|model| model.is_demo())
+        });
         Some(Receipt {
             manifest: ReceiptManifest {
                 receipt: FORMAT,
                 workflow: self.row.spec.workflow().to_owned(),
                 build: self.row.build.clone(),
                 model: self.row.model.clone(),
-                demonstration: model.is_ok_and(|model| model.is_demo()),
+                demonstration: inherits_demo || model.is_ok_and(|model| model.is_demo()),
             },
-            effects: effects.collect(),
+            effects: self.effects(),
             input: input.cloned().map(Box::new),
             approvals: self.approvals.clone(),
             conclusion,
@@ -79,6 +79,21 @@ impl RunRecord {
                 timing: timing.collect(),
             },
         })
+    }
+
+    /// The journaled results with the hashes of their requests.
+    pub fn effects(&self) -> BTreeMap<EffectId, EffectRecord> {
+        let effect = |(id, entry): (&EffectId, &JournalEntry)| {
+            let (request_sha256, result) = (entry.request_sha256, entry.result.clone());
+            (id.clone(), EffectRecord { request_sha256, result })
+        };
+        self.journal.iter().map(effect).collect()
+    }
+
+    /// The journal without the results that a fork inherited from its parent.
+    pub fn own_journal(&self) -> impl Iterator<Item = (&EffectId, &JournalEntry)> {
+        let input = self.consult_input();
+        self.journal.iter().filter(move |(id, _)| !input.is_some_and(|one| one.is_inherited(id)))
     }
 
     /// The input of the workflow, if the run is a consultation.
@@ -113,13 +128,13 @@ impl RunRecord {
         record
     }
 
-    /// The summed timing of all effects.
+    /// The summed timing of its own effects.
     pub fn timing(&self) -> EffectTiming {
-        let sum = |sum: EffectTiming, entry: &JournalEntry| EffectTiming {
+        let sum = |sum: EffectTiming, (_, entry): (&EffectId, &JournalEntry)| EffectTiming {
             latency_ms: sum.latency_ms.saturating_add(entry.timing.latency_ms),
             tries: sum.tries.saturating_add(entry.timing.tries),
         };
-        self.journal.values().fold(EffectTiming { latency_ms: 0, tries: 0 }, sum)
+        self.own_journal().fold(EffectTiming { latency_ms: 0, tries: 0 }, sum)
     }
 
     /// Token usage of all model replies.
@@ -134,7 +149,7 @@ impl RunRecord {
     }
 
     fn replies(&self) -> impl Iterator<Item = &ModelReply> {
-        self.journal.values().filter_map(|entry| match &entry.result {
+        self.own_journal().filter_map(|(_, entry)| match &entry.result {
             EffectResult::ModelReplied(reply) => Some(reply),
             EffectResult::ModelFailed(_)
             | EffectResult::Executed(_)

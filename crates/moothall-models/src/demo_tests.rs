@@ -423,6 +423,7 @@ mod plays_consult {
             calls: CallSettings::default(),
             accept_findings: false,
             terms: ConsultOptions::default(),
+            parent: None,
         };
         let outcome = play(&mut Consult::new(input).unwrap());
         assert_eq!(outcome.verdict, RunVerdict::Pass);

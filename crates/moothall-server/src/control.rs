@@ -127,8 +127,13 @@ pub(crate) async fn change_moves(
     JsonBody(change): JsonBody<EditMovesRequest>,
 ) -> Result<Json<Value>, ApiProblem> {
     let row = app.find(&caller, AccessScope::Review, &run).await?;
-    let by = token_label(&app, &caller).await?.unwrap_or_else(|| WEB_USER.to_owned());
+    let by = author(&app, &caller).await?;
     app.run_service.moves(row, Some((change, by))).await.map(Json)
+}
+
+/// The author of changes, as far as the server knows.
+pub(crate) async fn author(app: &AppState, caller: &CallerIdentity) -> Result<String, ApiProblem> {
+    Ok(token_label(app, caller).await?.unwrap_or_else(|| WEB_USER.to_owned()))
 }
 
 pub(crate) fn bounded(name: &str, text: String, most: usize) -> Result<String, ApiProblem> {

@@ -25,7 +25,7 @@ pub use self::runs::{
     ArtifactList, ArtifactRef, DebateThread, EventPage, RunList, RunSummary, ThreadTurn,
 };
 pub use self::start::{
-    ApproveMoveRequest, ApproveMoveResponse, ConsultSource, EditMovesRequest, RequestFile,
-    ResumeRunRequest, RunControlResponse, StartConsultRequest, StartProgramRequest,
-    StartRunRequest, StartRunResponse,
+    ApproveMoveRequest, ApproveMoveResponse, ConsultSource, EditMovesRequest, ForkMoveEdit,
+    ForkRunRequest, RequestFile, ResumeRunRequest, RunControlResponse, StartConsultRequest,
+    StartProgramRequest, StartRunRequest, StartRunResponse,
 };

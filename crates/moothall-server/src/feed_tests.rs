@@ -18,6 +18,7 @@ async fn store() -> Arc<dyn Store> {
         model: "demo".to_owned(),
         build: "0".to_owned(),
         created_at_ms: 1,
+        inherited: Vec::new(),
     };
     store.create_run(run).await.unwrap();
     Arc::new(store)

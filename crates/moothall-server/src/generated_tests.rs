@@ -16,6 +16,7 @@ fn api_types_of_the_web_ui_are_up_to_date() {
     all.visit::<ApiProblem>();
     all.visit::<dto::StartRunRequest>();
     all.visit::<dto::StartRunResponse>();
+    all.visit::<dto::ForkRunRequest>();
     all.visit::<dto::ResumeRunRequest>();
     all.visit::<dto::RunControlResponse>();
     all.visit::<dto::ApproveMoveRequest>();

@@ -53,7 +53,7 @@ pub use crate::guard::OriginGuard;
 pub use crate::problem::ApiProblem;
 pub use crate::router::{ApiRoute, ServerLimits, router, routes, serve};
 pub use crate::run_service::{
-    RunService, RunServiceFuture, StartIdempotencyKey, StartOutcome, StartRequest,
+    RunService, RunServiceFuture, StartIdempotencyKey, StartOutcome, StartRequest, StartTerms,
 };
 pub use crate::telemetry::{ServerMetrics, SpanExporter, SpanLayer, exporter};
 pub use axum::http::StatusCode;

@@ -250,6 +250,13 @@ fn operation(route: &ApiRoute, schemas: &mut SchemaGenerator) -> Option<ApiOpera
             takes: Some(schemas.subschema_for::<dto::ResumeRunRequest>()),
             ..basic("Resume a run", accepted(schemas))
         },
+        "/api/runs/{run}/fork" => ApiOperation {
+            takes: Some(schemas.subschema_for::<dto::ForkRunRequest>()),
+            ..basic(
+                "Start a consultation from the results of this one, with other settings",
+                ResponseSpec::Json("201", schemas.subschema_for::<dto::StartRunResponse>()),
+            )
+        },
         "/api/runs/{run}/approve" => ApiOperation {
             takes: Some(schemas.subschema_for::<dto::ApproveMoveRequest>()),
             ..basic(

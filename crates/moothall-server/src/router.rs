@@ -112,6 +112,7 @@ fn table() -> Vec<(ApiRoute, MethodRouter<AppState>)> {
         post_route("/api/runs/{run}/cancel", of_run(AccessScope::Run), post(control::cancel)),
         post_route("/api/runs/{run}/pause", of_run(AccessScope::Run), post(control::pause)),
         post_route("/api/runs/{run}/resume", of_run(AccessScope::Run), post(control::resume)),
+        post_route("/api/runs/{run}/fork", of_run(AccessScope::Run), post(runs::fork)),
         post_route("/api/runs/{run}/approve", of_run(AccessScope::Review), post(control::approve)),
         get_route("/api/runs/{run}/moves", of_run(AccessScope::Read), get(control::moves)),
         post_route(

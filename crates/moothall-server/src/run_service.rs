@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::ApiProblem;
 use crate::dto::{
-    CheckTextRequest, CommitteeList, DoctorResponse, EditMovesRequest, FactsQuery,
+    CheckTextRequest, CommitteeList, DoctorResponse, EditMovesRequest, FactsQuery, ForkRunRequest,
     ResumeRunRequest, ServerSettings, StartConsultRequest, StartRunRequest, TickerList,
 };
 
@@ -24,6 +24,13 @@ pub type RunServiceFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, ApiProb
 pub struct StartRequest {
     /// What to run.
     pub request: StartRunRequest,
+    /// The terms of the new run.
+    pub terms: StartTerms,
+}
+
+/// The terms under which a run is started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StartTerms {
     /// The owner of the new run.
     pub owner: RunOwner,
     /// Idempotency key, if the client sent one.
@@ -58,6 +65,15 @@ pub enum StartOutcome {
 pub trait RunService: Debug + Send + Sync {
     /// Starts a run. Requests are validated completely before the run is created.
     fn start(&self, order: StartRequest) -> RunServiceFuture<'_, StartOutcome>;
+
+    /// Starts a fork of a consultation. `by` is the author of edited moves.
+    fn fork(
+        &self,
+        parent: RunRow,
+        request: ForkRunRequest,
+        by: String,
+        terms: StartTerms,
+    ) -> RunServiceFuture<'_, StartOutcome>;
 
     /// Resumes a paused or interrupted run.
     fn resume(&self, row: RunRow, request: ResumeRunRequest) -> RunServiceFuture<'_, ()>;

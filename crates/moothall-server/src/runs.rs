@@ -7,18 +7,20 @@ use axum::extract::{FromRequest as _, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use moothall_core::access::AccessScope;
-use moothall_core::consult::{Committee, committee};
-use moothall_core::view::{CommitteeView, MemberView, RunInfo, RunView};
-use moothall_core::{RunId, RunSpec, Sha256Hex};
+use moothall_core::consult::{Committee, ForkParent, committee, fork_changes};
+use moothall_core::view::{CommitteeView, ForkView, MemberView, RunInfo, RunView};
+use moothall_core::{RunSpec, Sha256Hex};
 use moothall_store::{RunFilter, RunRow, RunState, StoredEvent, TeamFilter};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-use crate::dto::{RunList, RunSummary, StartRunRequest, StartRunResponse};
+use crate::control::author;
+use crate::dto::{ForkRunRequest, RunList, RunSummary, StartRunRequest, StartRunResponse};
 use crate::extract::{JsonBody, PathParams, QueryParams};
 use crate::feed::envelope;
 use crate::times::rfc3339;
 use crate::{
     ApiProblem, AppState, CallerIdentity, StartIdempotencyKey, StartOutcome, StartRequest,
+    StartTerms,
 };
 
 const DEFAULT_LIMIT: u32 = 50;
@@ -70,6 +72,7 @@ fn summary(row: &RunRow, driven: bool) -> RunSummary {
         verdict: row.outcome.as_ref().map(|outcome| outcome.verdict),
         cost_micro_usd: row.spent.map(|spent| spent.usd),
         tokens: row.spent.map(|spent| spent.tokens),
+        parent: parent(row).map(|parent| parent.run.clone()),
     }
 }
 
@@ -90,7 +93,7 @@ pub(crate) async fn snapshot(
 ) -> Result<Json<RunView>, ApiProblem> {
     let row = app.find(&caller, AccessScope::Read, &run).await?;
     let driven = is_driven(&app, &row).await?;
-    let mut view = RunView::empty(about(&row, driven));
+    let mut view = RunView::empty(about(&app, &row, driven).await?);
     loop {
         let page = app.store.events(&row.run_id, view.as_of_seq, PAGE_EVENTS).await?;
         if page.is_empty() {
@@ -100,10 +103,25 @@ pub(crate) async fn snapshot(
     }
 }
 
-fn about(row: &RunRow, driven: bool) -> RunInfo {
+fn parent(row: &RunRow) -> Option<&ForkParent> {
+    row.spec.consult()?.input.parent.as_ref()
+}
+
+/// The run that a fork continues, with the settings that differ.
+async fn fork_view(app: &AppState, row: &RunRow) -> Result<Option<ForkView>, ApiProblem> {
+    let (Some(parent), Some(fork)) = (parent(row), row.spec.consult()) else { return Ok(None) };
+    // The parent may have been deleted.
+    let before = app.store.run(&parent.run).await?;
+    let before = before.as_ref().and_then(|row| row.spec.consult());
+    let changes = before.map(|before| fork_changes(&before.input, &fork.input));
+    Ok(Some(ForkView { run_id: parent.run.clone(), from: parent.from, changes }))
+}
+
+async fn about(app: &AppState, row: &RunRow, driven: bool) -> Result<RunInfo, ApiProblem> {
+    let parent = fork_view(app, row).await?;
     let settings = row.spec.read().ok().map(RunSpec::settings);
     let consult = row.spec.consult().map(|spec| &spec.input);
-    RunInfo {
+    Ok(RunInfo {
         run_id: row.run_id.clone(),
         workflow: row.spec.workflow().to_owned(),
         title: row.title.clone(),
@@ -116,7 +134,8 @@ fn about(row: &RunRow, driven: bool) -> RunInfo {
         committee: consult.map(|input| seats(&input.committee)),
         pauses_after_moves: consult.is_some_and(|input| input.terms.pause_after_moves),
         driven,
-    }
+        parent,
+    })
 }
 
 /// The committee that a consultation was started with.
@@ -149,14 +168,33 @@ pub(crate) async fn start(
         false => None,
     };
     let JsonBody(request) = JsonBody::<StartRunRequest>::from_request(request, &app).await?;
-    let text = serde_json::to_string(&request).map_err(|error| ApiProblem::internal(&error))?;
+    let terms = terms(&caller, &headers, &request)?;
+    app.run_service.start(StartRequest { request, terms }).await.map(started)
+}
+
+/// Starts a fork of a consultation, with an `Idempotency-Key` like [`start`].
+pub(crate) async fn fork(
+    State(app): State<AppState>,
+    caller: CallerIdentity,
+    PathParams(run): PathParams<String>,
+    headers: HeaderMap,
+    JsonBody(request): JsonBody<ForkRunRequest>,
+) -> Result<Response, ApiProblem> {
+    let parent = app.find(&caller, AccessScope::Run, &run).await?;
+    let terms = terms(&caller, &headers, &(&parent.run_id, &request))?;
+    let by = author(&app, &caller).await?;
+    app.run_service.fork(parent, request, by, terms).await.map(started)
+}
+
+fn terms(
+    caller: &CallerIdentity,
+    headers: &HeaderMap,
+    request: &impl Serialize,
+) -> Result<StartTerms, ApiProblem> {
+    let text = serde_json::to_string(request).map_err(|error| ApiProblem::internal(&error))?;
     let request_sha256 = Sha256Hex::of(text.as_bytes());
-    let idempotency_key = key(&headers)?.map(|key| StartIdempotencyKey { key, request_sha256 });
-    let order = StartRequest { request, owner: caller.owner()?, idempotency_key };
-    Ok(match app.run_service.start(order).await? {
-        StartOutcome::Now(run_id) => started(StatusCode::CREATED, run_id),
-        StartOutcome::Before(run_id) => started(StatusCode::OK, run_id),
-    })
+    let idempotency_key = key(headers)?.map(|key| StartIdempotencyKey { key, request_sha256 });
+    Ok(StartTerms { owner: caller.owner()?, idempotency_key })
 }
 
 /// Whether a body is larger than usual, or of unknown length.
@@ -175,7 +213,11 @@ fn key(headers: &HeaderMap) -> Result<Option<String>, ApiProblem> {
     }
 }
 
-fn started(status: StatusCode, run_id: RunId) -> Response {
+fn started(outcome: StartOutcome) -> Response {
+    let (status, run_id) = match outcome {
+        StartOutcome::Now(run_id) => (StatusCode::CREATED, run_id),
+        StartOutcome::Before(run_id) => (StatusCode::OK, run_id),
+    };
     let location = [(header::LOCATION, format!("/api/runs/{run_id}"))];
     (status, location, Json(StartRunResponse { run_id })).into_response()
 }

@@ -6,8 +6,11 @@ use moothall_core::access::{
 };
 use moothall_core::{MicroUsd, RunId};
 
+use crate::prepared_commit::PreparedCommit;
 use crate::rows::{digest, run_id};
-use crate::{AdmissionDecision, AdmissionTerms, IdempotencyKey, NewRun, RunState, StoreError};
+use crate::{
+    AdmissionDecision, AdmissionTerms, IdempotencyKey, NewRun, RunCommit, RunState, StoreError,
+};
 
 /// A connection inside a transaction. No other run with the same key or token can start until the
 /// transaction ends.
@@ -26,8 +29,15 @@ pub(crate) trait AdmissionConnection: Send {
         idempotency_key: &IdempotencyKey,
     ) -> Result<(), StoreError>;
 
-    /// Creates a run. Its team must exist and its id must be new.
+    /// Inserts the row of a run. Its team must exist and its id must be new.
     async fn insert_run(&mut self, run: &NewRun) -> Result<(), StoreError>;
+
+    /// Writes the results of a commit to the journal of a run that was just created.
+    async fn insert_results(
+        &mut self,
+        id: &RunId,
+        prepared: PreparedCommit,
+    ) -> Result<(), StoreError>;
 
     /// The token that started a run.
     async fn token_of(&mut self, id: &RunId) -> Result<Option<TokenId>, StoreError>;
@@ -49,6 +59,20 @@ pub(crate) struct TokenDay<'a> {
     pub(crate) began_at_ms: u64,
     /// Run to exclude.
     pub(crate) exclude: &'a RunId,
+}
+
+/// Creates a run with the journal that it inherits.
+pub(crate) async fn create(
+    connection: &mut impl AdmissionConnection,
+    run: &NewRun,
+) -> Result<(), StoreError> {
+    connection.insert_run(run).await?;
+    if run.inherited.is_empty() {
+        return Ok(());
+    }
+    let results = run.inherited.clone();
+    let commit = RunCommit { results, at_ms: run.created_at_ms, ..RunCommit::default() };
+    connection.insert_results(&run.run_id, PreparedCommit::new(commit)?).await
 }
 
 /// Creates a run if the terms allow it.
@@ -74,7 +98,7 @@ pub(crate) async fn admit(
             return Ok(AdmissionDecision::Refused(excess));
         }
     }
-    connection.insert_run(run).await?;
+    create(connection, run).await?;
     if let Some(idempotency_key) = &terms.idempotency_key {
         connection.record_request(run, idempotency_key).await?;
     }

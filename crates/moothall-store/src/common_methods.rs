@@ -6,7 +6,7 @@ macro_rules! common_requests {
         fn create_run(&self, run: NewRun) -> StoreFuture<'_, ()> {
             Box::pin(async move {
                 let mut transaction = self.begin_writing().await?;
-                crate::admission::AdmissionConnection::insert_run(&mut *transaction, &run).await?;
+                crate::admission::create(&mut *transaction, &run).await?;
                 Ok(transaction.commit().await?)
             })
         }

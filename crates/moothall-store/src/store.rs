@@ -253,6 +253,8 @@ pub struct NewRun {
     pub build: String,
     /// Creation time in milliseconds since 1970.
     pub created_at_ms: u64,
+    /// The journal that a fork starts with, written in the same transaction.
+    pub inherited: Vec<(EffectId, JournalEntry)>,
 }
 
 /// The conditions for creating a run.

@@ -9,6 +9,7 @@ mod diff;
 mod drafts;
 mod edit;
 mod evidence;
+mod fork;
 pub(crate) mod image;
 mod init;
 mod mcp;
@@ -44,6 +45,7 @@ pub(crate) use self::drafts::{
 };
 pub(crate) use self::edit::EditCommandArgs;
 pub(crate) use self::evidence::{CheckCommandArgs, EvidenceFlags, FactsCommandArgs};
+pub(crate) use self::fork::{ForkArgs, ForkSetting};
 pub(crate) use self::init::InitArgs;
 pub(crate) use self::mcp::{McpArgs, McpPart, McpPartArgs, ToolNamesArg, ToolsArg};
 pub(crate) use self::moves::{MoveEditArg, MovesArgs};
@@ -147,6 +149,8 @@ pub(crate) enum CliCommand {
     Moves(MovesArgs),
     /// Allow a move to be ranked despite its findings
     Approve(ApproveArgs),
+    /// Start a consultation from the results of an earlier one, with other settings
+    Fork(Box<ForkArgs>),
     /// Recompute a run offline from its recorded replies, and compare the results
     Replay(ReplayArgs),
     /// Compare two consultations: moves, scores, facts, gaps
@@ -350,6 +354,10 @@ pub(crate) struct ModelsArgs {
 pub(crate) struct VerifyArgs {
     /// Receipt file
     pub(crate) receipt: PathBuf,
+    /// Compare the receipt of a fork with the receipt of its parent [default: with the parent run,
+    /// if it is stored on this machine]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) parent: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -5,6 +5,7 @@ pub(crate) mod cluster;
 mod consult_request;
 mod consult_resources;
 pub(crate) mod estimate;
+mod fork_request;
 mod http_request;
 mod prepared_run;
 mod program_request;
@@ -24,6 +25,7 @@ use moothall_models::{Budget, RecordingMode, SchemaCheck};
 use serde_json::Value;
 
 pub(crate) use self::consult_request::{ConsultPlan, ConsultRequest};
+pub(crate) use self::fork_request::ConsultForkRequest;
 pub(crate) use self::http_request::{ServerDefaults, parse_budget};
 pub(crate) use self::prepared_run::{
     BackgroundRun, PreparedRun, RunParts, WorkerRun, engine_failure, new_run,

@@ -301,5 +301,6 @@ pub(crate) fn new_run(
         spec,
         build: env!("CARGO_PKG_VERSION").to_owned(),
         created_at_ms: now_ms(),
+        inherited: Vec::new(),
     })
 }

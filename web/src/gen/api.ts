@@ -817,6 +817,9 @@ detail: string,
  */
 hint?: string, };
 
+export type ForkMoveEdit = { move: string, proposal: Record<string, unknown>, };
+export type ForkRunRequest = { from: "moves" | "debates", model?: string, set?: { [key in string]: string }, committee?: string, brief?: string, edits?: Array<ForkMoveEdit>, budget_usd?: string, };
+
 /**
  * A file in a request. Exactly one of `text` and `base64` has its content.
  */

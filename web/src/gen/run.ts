@@ -1151,7 +1151,15 @@ pauses_after_moves: boolean,
  * Whether a process is driving it now. A run that is neither driven nor finished can be
  * resumed.
  */
-driven: boolean, };
+driven: boolean, 
+/**
+ * The run that it was forked from.
+ */
+parent?: ForkView, };
+
+export type ForkPoint = "moves" | "debates";
+export type ForkChange = { setting: string, before: string, after: string, };
+export type ForkView = { run_id: RunId, from: ForkPoint, changes?: Array<ForkChange>, };
 
 /**
  * The status of a run.

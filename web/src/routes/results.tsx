@@ -11,6 +11,7 @@ import { Disagreement } from "../results/disagreement";
 import { MoveCard } from "../results/move-card";
 import { OtherMoves } from "../results/other-moves";
 import { EvidenceSheets } from "../run/evidence";
+import { ForkAction, ForkedFrom } from "../run/fork";
 import { isolationWords } from "../run/isolation";
 import { RunProblem } from "../run/problem";
 import { useRun } from "../stream/use-run";
@@ -68,6 +69,7 @@ function Verdict({ view, consult, refresh }: { view: RunView; consult: ConsultVi
         consult={consult}
         title={final ? `${words(top.length)} for ${company}` : `So far, for ${company}`}
       />
+      <ForkedFrom view={view} />
       {!final && (
         <Note tone="neutral" icon="wait">
           <b>
@@ -148,6 +150,7 @@ function ResultsHead({ view, consult, title }: { view: RunView; consult: Consult
         </p>
       </div>
       <div className="exp">
+        <ForkAction view={view} />
         <CompareMenu view={view} consult={consult} />
         {FORMATS.map(([format, name], i) => (
           <ButtonLink

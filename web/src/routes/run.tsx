@@ -7,6 +7,7 @@ import { LAYERS, reached } from "../model/select";
 import { CodeRun } from "../run/code-run";
 import { Debate } from "../run/debate";
 import { EvidenceSheets } from "../run/evidence";
+import { ForkedFrom } from "../run/fork";
 import { Banners, RunHead } from "../run/head";
 import { Lanes } from "../run/lanes";
 import { LayerPanel } from "../run/layers";
@@ -49,6 +50,11 @@ function Consult({ run, view }: { run: LiveRun; view: RunView }) {
         refresh={run.refresh}
       />
       <Banners view={view} link={run.link} refresh={run.refresh} />
+      {about.parent && (
+        <div className="banner">
+          <ForkedFrom view={view} />
+        </div>
+      )}
       <Meter view={view} />
       <ReviewMoves view={view} refresh={run.refresh} />
       {consult ? (

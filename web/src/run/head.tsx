@@ -11,6 +11,7 @@ import { isSynthetic, reached } from "../model/select";
 import type { LinkState } from "../stream/stream";
 import { Button, ButtonLink, Crumb, Note, Tag } from "../ui/parts";
 import { useToast } from "../ui/toast";
+import { ForkAction } from "./fork";
 import { MOVES_ID } from "./review";
 
 /** The number of events that are searched for failed calls. */
@@ -176,6 +177,7 @@ function Actions({ view, refresh }: { view: RunView; refresh: () => void }) {
       >
         Copy link
       </Button>
+      <ForkAction view={view} />
       {hasResults && (
         <ButtonLink to={`/runs/${run}/results`} look={over ? "primary" : undefined}>
           Results

@@ -44,6 +44,13 @@ impl Consult {
         self.perform(step, id, Effect::AskPerson(Box::new(question)), PendingConsultEffect::Review);
     }
 
+    /// Applies the review that a fork starts with, without asking anyone.
+    pub(crate) fn apply_inherited_review(&mut self, step: &mut Step) {
+        self.stage = ConsultStage::Reviewing;
+        let (id, review) = (self.ids.review.clone(), self.input.inherited_review().cloned());
+        self.reviewed(&id, review.unwrap_or_default(), step);
+    }
+
     /// Applies a person's review.
     pub(crate) fn reviewed(&mut self, id: &EffectId, review: MoveReview, step: &mut Step) {
         let left_out = review.changes.len().saturating_sub(MAX_CHANGES);

@@ -134,6 +134,9 @@ pub fn estimate(input: &ConsultInput, dossier: Option<u32>) -> ConsultEstimate {
         moves.saturating_mul(debate.makers),
         &|lengths, _| times(&debate.scores(lengths), u64::from(moves)),
     );
+    if let Some(parent) = &input.parent {
+        roles.retain(|role| !parent.from.reuses(role.purpose));
+    }
     let base = roles.len();
     let mut beside = |purpose, of: u32| {
         let count = of.saturating_mul(debate.makers);

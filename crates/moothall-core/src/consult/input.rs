@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::committee::{Committee, InvalidCommittee};
+use super::fork::{ForkParent, ForkPoint};
 use super::options::{ConsultOptions, InvalidConsultOptions};
 use crate::debate::{CallSettings, InvalidDebate};
 use crate::evidence::{CalendarDay, InvalidTicker, Ticker};
@@ -32,6 +33,9 @@ pub struct ConsultInput {
     /// Further options set by the user.
     #[serde(default, skip_serializing_if = "ConsultOptions::is_empty")]
     pub terms: ConsultOptions,
+    /// The run that this one was forked from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<ForkParent>,
 }
 
 /// What to gather.
@@ -170,8 +174,18 @@ impl RoleModels {
 
     /// All models in use, without duplicates.
     pub fn distinct(&self) -> Vec<&ModelName> {
-        let mut models =
-            vec![self.inference(), self.analyst(), self.critic(), self.decision_maker()];
+        self.called(None)
+    }
+
+    /// The models that a run calls if it starts at this point, without duplicates. A fork does not
+    /// call the models of the stages before it.
+    pub fn called(&self, from: Option<ForkPoint>) -> Vec<&ModelName> {
+        let mut models = vec![self.critic(), self.decision_maker()];
+        match from {
+            Some(ForkPoint::Debates) => {}
+            Some(ForkPoint::Moves) => models.push(self.analyst()),
+            None => models.extend([self.inference(), self.analyst()]),
+        }
         models.sort();
         models.dedup();
         models
@@ -246,6 +260,11 @@ impl ConsultInput {
             return Err(InvalidConsult::Window(self.calls.window_tokens));
         }
         Ok(self.terms.validate(self.calls.window_tokens)?)
+    }
+
+    /// Models that this run calls itself, without duplicates.
+    pub fn called_models(&self) -> Vec<&ModelName> {
+        self.models.called(self.parent.as_ref().map(|parent| parent.from))
     }
 
     /// Number of moves that the analysts propose.

@@ -40,7 +40,10 @@ impl Consult {
         step: &mut Step,
     ) {
         let ConsultCall { task, request } = call;
-        step.publish.push(RunEvent::model_replied(id, &request, reply));
+        // An inherited reply is part of the parent's usage.
+        if !self.input.is_inherited(id) {
+            step.publish.push(RunEvent::model_replied(id, &request, reply));
+        }
         match task {
             ConsultTask::Synthesize(what) => self.synthesized(what, reply, step),
             ConsultTask::Read(which, None) => self.read(id, which, &request, reply, step),

@@ -124,6 +124,7 @@ pub(crate) fn input() -> ConsultInput {
         calls: CallSettings::default(),
         accept_findings: false,
         terms: ConsultOptions::default(),
+        parent: None,
     }
 }
 

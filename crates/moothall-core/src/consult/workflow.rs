@@ -254,7 +254,9 @@ impl Consult {
         step: &mut Step,
     ) {
         let why = AgentFailure::of_model(&failure);
-        step.publish.push(RunEvent::model_failed(id, &call.request, failure));
+        if !self.input.is_inherited(id) {
+            step.publish.push(RunEvent::model_failed(id, &call.request, failure));
+        }
         self.record_failure(call.task, why, step);
     }
 
@@ -336,6 +338,9 @@ impl Consult {
             ConsultStage::Gathering if is_made_up => self.start_synthesizing(step),
             ConsultStage::Gathering | ConsultStage::Synthesizing => self.start_inferring(step),
             ConsultStage::Inferring => self.start_analysing(step),
+            ConsultStage::Analysing if self.input.inherited_review().is_some() => {
+                self.apply_inherited_review(step)
+            }
             ConsultStage::Analysing if self.input.terms.pause_after_moves => {
                 self.start_reviewing(step)
             }

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use crate::child::{ChildEnd, ChildRequest};
-use crate::consult::{Consult, ConsultInput, MoveApproval, settle};
+use crate::consult::{Consult, ConsultInput, MoveApproval, inherited_sha256, settle};
 use crate::debate::Debate;
 use crate::receipt::EffectRecord;
 use crate::replay::{RecordedResult, ReplayFault, ReplayResult, replay};
-use crate::{Conclusion, EffectId, EffectResult, Outcome};
+use crate::{Conclusion, EffectId, EffectResult, Outcome, RunId, Sha256Hex};
 
 /// Why an outcome cannot be derived.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -32,6 +32,16 @@ pub enum DeriveFault {
     /// The recorded end of a debate does not follow from its results.
     #[error("the outcome of debate `{0}` does not follow from its recorded results")]
     OtherDebate(EffectId),
+    /// The results that a fork inherited are not those that its input names.
+    #[error("the results inherited from run {run} have the hash {found}, expected {expected}")]
+    Inherited {
+        /// The run that was forked.
+        run: RunId,
+        /// The hash in the input.
+        expected: Sha256Hex,
+        /// The hash of the recorded results.
+        found: Sha256Hex,
+    },
 }
 
 impl DeriveFault {
@@ -42,7 +52,7 @@ impl DeriveFault {
     /// The effect it is about, if any.
     pub fn effect_id(&self) -> Option<&EffectId> {
         match self {
-            Self::Input(_) | Self::NoOutcome => None,
+            Self::Input(_) | Self::NoOutcome | Self::Inherited { .. } => None,
             Self::Replay(fault) => fault.effect_id(),
             Self::Missing(id) | Self::NotAsked(id) | Self::OtherDebate(id) => Some(id),
         }
@@ -59,6 +69,13 @@ pub fn derive(
     effects: &BTreeMap<EffectId, EffectRecord>,
     approvals: &[MoveApproval],
 ) -> Result<Outcome, DeriveFault> {
+    if let Some(parent) = &input.parent {
+        let expected = parent.journal_sha256;
+        let found = inherited_sha256(input, effects).map_err(|error| DeriveFault::input(&error))?;
+        if found != expected {
+            return Err(DeriveFault::Inherited { run: parent.run.clone(), expected, found });
+        }
+    }
     let known = |id: &EffectId| {
         let record = effects.get(id)?;
         Some(RecordedResult { request_sha256: Some(record.request_sha256), result: &record.result })

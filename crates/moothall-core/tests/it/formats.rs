@@ -7,9 +7,9 @@ use insta::assert_json_snapshot;
 use moothall_core::child::{ChildEnd, ChildIsolation, ChildRequest};
 use moothall_core::consult::committee::{CommitteeMember, MetricLevel, ScoreMetric};
 use moothall_core::consult::{
-    Committee, ConsultInput, ConsultOptions, ConsultResult, EvidenceSource, GatherFailure,
-    GatherFailureKind, GatherRequest, Move, MoveReview, MoveReviewDecision, Proposal, RankedMove,
-    ReviewAction, ReviewChange, ReviewQuestion, RoleModels, SupportCount,
+    Committee, ConsultInput, ConsultOptions, ConsultResult, EvidenceSource, ForkParent, ForkPoint,
+    GatherFailure, GatherFailureKind, GatherRequest, Move, MoveReview, MoveReviewDecision,
+    Proposal, RankedMove, ReviewAction, ReviewChange, ReviewQuestion, RoleModels, SupportCount,
 };
 use moothall_core::debate::{
     BaselineScores, CallSettings, DebateDegradation, DebateInput, DebateResult, DebateStance,
@@ -561,6 +561,7 @@ fn consultation_inputs_keep_their_serialized_form() {
         calls: calls(),
         accept_findings: true,
         terms: ConsultOptions::default(),
+        parent: None,
     };
     round_trip(&input);
     assert_json_snapshot!(input);
@@ -573,6 +574,16 @@ fn consultation_inputs_keep_their_serialized_form() {
     };
     round_trip(&terms);
     assert_json_snapshot!("terms", terms);
+    let what = ReviewAction::Edit { move_id: "m5".to_owned(), proposal: proposal() };
+    let changes = vec![ReviewChange { by: "Ada".to_owned(), at_ms: 1_763_200_000_000, what }];
+    let parent = ForkParent {
+        run: "01a1dd22-30af-720e-bd62-e1beb0920949".parse().unwrap(),
+        from: ForkPoint::Debates,
+        journal_sha256: Sha256Hex::of(b"journal"),
+        review: Some(MoveReview { changes }),
+    };
+    round_trip(&parent);
+    assert_json_snapshot!("fork_parent", parent);
 }
 
 #[test]

@@ -46,6 +46,7 @@ fn input() -> ConsultInput {
         calls: CallSettings::default(),
         accept_findings: false,
         terms: ConsultOptions::default(),
+        parent: None,
     }
 }
 

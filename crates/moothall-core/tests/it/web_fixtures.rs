@@ -22,6 +22,7 @@ fn about(events: &[EventEnvelope]) -> RunInfo {
         committee: None,
         pauses_after_moves: false,
         driven: true,
+        parent: None,
     }
 }
 

@@ -148,6 +148,7 @@ pub(crate) async fn world() -> World {
         model: "openai/gpt-4.1-mini".to_owned(),
         build: "0.1.0".to_owned(),
         created_at_ms: 1,
+        inherited: Vec::new(),
     };
     store.create_run(run).await.unwrap();
     World { folder, store: Arc::new(store), run_id }

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use moothall_core::receipt::EffectTiming;
 use moothall_core::{Effect, EffectId, EffectResult, PauseReason, RunEventBody, RunId};
 use moothall_engine::durable::{
     ChildCall, ChildExit, ControlPoller, DurableEngine, DurableRunExit, PerformerFactory,
@@ -13,7 +14,7 @@ use moothall_engine::durable::{
 };
 use moothall_engine::{EffectPerformer, EngineError, IsolationMode};
 use moothall_models::{Budget, CallCost, RunLedger};
-use moothall_store::{ControlRequest, JournalEntry, RunState, Store};
+use moothall_store::{ControlRequest, JournalEntry, NewRun, RunState, Store};
 use tokio::task::JoinSet;
 
 use crate::children::whole_run_of;
@@ -238,6 +239,36 @@ async fn workers_that_die_in_the_middle_of_steps_repeat_no_finished_call() {
         );
         assert_eq!(world.left().await, whole, "seed {seed}");
     }
+}
+
+#[tokio::test]
+async fn a_durable_run_does_not_perform_what_its_journal_inherited() {
+    let whole = whole_run_of(MOVES).await;
+    let world = world().await;
+    let id: EffectId = "m2/rewrite".parse().unwrap();
+    let (request_sha256, result) = whole.answers[&id].clone();
+    let timing = EffectTiming { latency_ms: 0, tries: 0 };
+    let entry = JournalEntry { request_sha256, result, timing };
+    let run_id: RunId = "00000000-0000-7000-8000-0000000000fe".parse().unwrap();
+    let row = world.store.run(&world.run_id).await.unwrap().unwrap();
+    let fork = NewRun {
+        run_id: run_id.clone(),
+        owner: row.owner,
+        cap: row.cap,
+        spec: row.spec,
+        title: row.title,
+        model: row.model,
+        build: row.build,
+        created_at_ms: row.created_at_ms,
+        inherited: vec![(id, entry)],
+    };
+    world.store.create_run(fork).await.unwrap();
+    let world = World { run_id, ..world };
+    let speaking = Arc::new(Speaking::default());
+    let server = Server { suspends: true, ..server(&speaking) };
+    assert_eq!(server.run(&context(&world, &speaking)).await, DurableRunExit::Done);
+    assert_eq!(world.left().await, whole);
+    assert_eq!(speaking.asked().len(), MOVES * CALLS_PER_MOVE);
 }
 
 #[tokio::test]

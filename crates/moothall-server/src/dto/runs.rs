@@ -51,6 +51,11 @@ pub struct RunSummary {
     pub cost_micro_usd: Option<MicroUsd>,
     /// Tokens used so far.
     pub tokens: Option<u64>,
+    /// The run that this one was forked from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(type = "string", optional))]
+    #[schemars(with = "Option<String>")]
+    pub parent: Option<RunId>,
 }
 
 /// A page of events.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use moothall_core::consult::Proposal;
+use moothall_core::consult::{ForkPoint, Proposal};
 use moothall_core::evidence::CalendarDay;
 use moothall_core::{RunId, Sha256Hex};
 use moothall_store::RunState;
@@ -172,6 +172,50 @@ pub struct StartProgramRequest {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 fn is_unset(flag: &bool) -> bool {
     !*flag
+}
+
+/// Request to fork a consultation: a new run that reuses its results up to a point.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
+#[serde(deny_unknown_fields)]
+pub struct ForkRunRequest {
+    /// The first stage to execute again.
+    #[cfg_attr(test, ts(type = "\"moves\" | \"debates\""))]
+    pub from: ForkPoint,
+    /// Model for every role that is executed again.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// Changed settings: the model of `analyst`, `critic` or `decision-maker`, or `rounds`.
+    #[serde(default)]
+    #[cfg_attr(test, ts(as = "Option<BTreeMap<String, String>>"))]
+    pub set: BTreeMap<String, String>,
+    /// Name of another committee from `GET /api/committees`.
+    #[serde(default)]
+    pub committee: Option<String>,
+    /// Another goal of the moves; only from the moves.
+    #[serde(default)]
+    pub brief: Option<String>,
+    /// New texts of moves; only from the debates.
+    #[serde(default)]
+    #[cfg_attr(test, ts(as = "Option<Vec<ForkMoveEdit>>"))]
+    pub edits: Vec<ForkMoveEdit>,
+    /// Spend limit of the fork in dollars.
+    #[serde(default)]
+    pub budget_usd: Option<String>,
+}
+
+/// A new text of a move.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(deny_unknown_fields)]
+pub struct ForkMoveEdit {
+    /// Id of the move.
+    #[serde(rename = "move")]
+    pub move_id: String,
+    /// The complete move, in the form of `GET /api/runs/{run}/moves`.
+    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
+    #[cfg_attr(test, ts(type = "Record<string, unknown>"))]
+    pub proposal: Proposal,
 }
 
 /// Response to a started run.

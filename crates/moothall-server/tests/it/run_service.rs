@@ -6,11 +6,11 @@ use std::pin::Pin;
 use moothall_core::report::document::ReportDocument;
 use moothall_core::{ErrorCode, RunId};
 use moothall_server::dto::{
-    CheckTextRequest, CommitteeList, DoctorResponse, EditMovesRequest, FactsQuery,
+    CheckTextRequest, CommitteeList, DoctorResponse, EditMovesRequest, FactsQuery, ForkRunRequest,
     ResumeRunRequest, ServerSettings, StartConsultRequest, TickerList,
 };
 use moothall_server::{
-    ApiProblem, RunService, RunServiceFuture, StartOutcome, StartRequest, StatusCode,
+    ApiProblem, RunService, RunServiceFuture, StartOutcome, StartRequest, StartTerms, StatusCode,
 };
 use moothall_store::RunRow;
 use serde_json::Value;
@@ -48,6 +48,15 @@ impl RunService for StubRunService {
             });
             Err(ApiProblem::new(StatusCode::CONFLICT, ErrorCode::Failed, "nobody is here"))
         })
+    }
+    fn fork(
+        &self,
+        _: RunRow,
+        _: ForkRunRequest,
+        _: String,
+        _: StartTerms,
+    ) -> RunServiceFuture<'_, StartOutcome> {
+        absent()
     }
     fn resume(&self, _: RunRow, _: ResumeRunRequest) -> RunServiceFuture<'_, ()> {
         absent()

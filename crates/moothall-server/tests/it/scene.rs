@@ -48,6 +48,7 @@ impl Scene {
             model: "demo".to_owned(),
             build: "0".to_owned(),
             created_at_ms: 1,
+            inherited: Vec::new(),
         };
         store.create_run(run).await.unwrap();
         let closing = CancellationToken::new();

@@ -5,9 +5,10 @@ use moothall_core::{MicroUsd, RunId};
 use sqlx::postgres::PgConnection;
 
 use super::accounts::ensure_team;
+use super::commit::{self, WriteRequest};
 use super::{RowLock, key, lock_row};
 use crate::admission::{AdmissionConnection, TokenDay};
-use crate::prepared_commit::text;
+use crate::prepared_commit::{PreparedCommit, text};
 use crate::rows::{json, to_sql, token_id};
 use crate::{IdempotencyKey, NewRun, RunState, StoreError, validation};
 
@@ -73,6 +74,15 @@ impl AdmissionConnection for PgConnection {
         .execute(self)
         .await?;
         validation::check_created(run, done.rows_affected())
+    }
+
+    async fn insert_results(
+        &mut self,
+        id: &RunId,
+        prepared: PreparedCommit,
+    ) -> Result<(), StoreError> {
+        let request = WriteRequest { prepared, calls: None };
+        commit::write_results(self, id, &[&request]).await.map(drop)
     }
 
     async fn token_of(&mut self, id: &RunId) -> Result<Option<TokenId>, StoreError> {

@@ -185,7 +185,7 @@ async fn write_events(
 }
 
 /// Returns whether any result was new.
-async fn write_results(
+pub(crate) async fn write_results(
     connection: &mut PgConnection,
     id: &RunId,
     requests: &[&WriteRequest],

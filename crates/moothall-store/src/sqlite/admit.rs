@@ -5,8 +5,9 @@ use moothall_core::{MicroUsd, RunId};
 use sqlx::SqliteConnection;
 
 use super::accounts::ensure_team;
+use super::commit;
 use crate::admission::{AdmissionConnection, TokenDay};
-use crate::prepared_commit::text;
+use crate::prepared_commit::{PreparedCommit, text};
 use crate::rows::{json, run_state, to_sql, token_id};
 use crate::{IdempotencyKey, NewRun, RunState, StoreError, validation};
 
@@ -66,6 +67,15 @@ impl AdmissionConnection for SqliteConnection {
         .execute(self)
         .await?;
         validation::check_created(run, done.rows_affected())
+    }
+
+    async fn insert_results(
+        &mut self,
+        id: &RunId,
+        prepared: PreparedCommit,
+    ) -> Result<(), StoreError> {
+        let found = commit::find(self, id).await?;
+        commit::write_results(self, id, &found, &prepared).await.map(drop)
     }
 
     async fn token_of(&mut self, id: &RunId) -> Result<Option<TokenId>, StoreError> {

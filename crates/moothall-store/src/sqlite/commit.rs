@@ -159,7 +159,7 @@ async fn insert_events(
 }
 
 /// Returns whether any result was new.
-async fn write_results(
+pub(crate) async fn write_results(
     connection: &mut SqliteConnection,
     id: &RunId,
     found: &SqliteRunHead,

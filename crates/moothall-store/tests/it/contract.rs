@@ -66,7 +66,8 @@ async fn run_in_store(place: &dyn Place) -> (std::sync::Arc<dyn Kept>, moothall_
 
 async fn a_run_is_found_as_it_was_made(place: &dyn Place) {
     let (store, id) = run_in_store(place).await;
-    let NewRun { run_id, owner, cap, spec, title, model, build, created_at_ms } = new_run(&id);
+    let NewRun { run_id, owner, cap, spec, title, model, build, created_at_ms, inherited: _ } =
+        new_run(&id);
     let expected = RunRow {
         run_id,
         owner,

@@ -4,6 +4,7 @@ mod accounts;
 mod admission;
 mod contract;
 mod crash;
+mod inherited;
 mod model;
 mod purse;
 mod real_postgres;

@@ -186,6 +186,7 @@ pub(crate) fn new_run(run_id: &RunId) -> NewRun {
         model: "demo".to_owned(),
         build: "0.1.0".to_owned(),
         created_at_ms: 1_000,
+        inherited: Vec::new(),
     }
 }
 

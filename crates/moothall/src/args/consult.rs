@@ -183,6 +183,17 @@ pub(crate) enum RoleName {
     DecisionMaker,
 }
 
+impl RoleName {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Inference => "inference",
+            Self::Analyst => "analyst",
+            Self::Critic => "critic",
+            Self::DecisionMaker => "decision-maker",
+        }
+    }
+}
+
 /// A model for one role: `critic=openai/gpt-5-mini`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RoleModel {

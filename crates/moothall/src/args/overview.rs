@@ -19,7 +19,7 @@ const GROUPS: [CommandGroup; 6] = [
     CommandGroup { heading: "Check", common: &["check", "facts", "verify"], rare: &[] },
     CommandGroup {
         heading: "Consult",
-        common: &["consult", "report", "moves", "committee"],
+        common: &["consult", "report", "moves", "fork", "committee"],
         rare: &["approve", "diff"],
     },
     CommandGroup { heading: "Programs", common: &["run", "exec", "ask"], rare: &[] },

@@ -2,6 +2,7 @@
 
 mod draw;
 mod drive;
+mod fork;
 mod progress;
 mod progress_lines;
 mod report;
@@ -18,9 +19,10 @@ use moothall_core::evidence::Evidence;
 use moothall_core::{ConsultSpec, MicroUsd, RunSpec};
 use moothall_engine::RunRecord;
 use moothall_models::{Budget, RunLedger};
-use moothall_store::Store;
+use moothall_store::{NewRun, Store};
 
 use self::drive::{DriveResult, drive, follow};
+pub(crate) use self::fork::run as fork;
 use self::report::{ConsultOutputFiles, finish};
 use self::screen::{ConsultScreen, ProgressStyle, SharedScreen, lock_screen};
 pub(crate) use self::show::show;
@@ -34,7 +36,7 @@ use crate::config::{ConfigFileSource, ConfigOrigin, ConsultSection, LoadedConfig
 use crate::context::CommandContext;
 use crate::error::{CliError, CliExit};
 use crate::launch::estimate::{CostEstimate, SpendLimit};
-use crate::launch::{self, ConsultPlan, ConsultRequest, PreparedRun, cluster};
+use crate::launch::{self, ConsultPlan, ConsultRequest, PreparedRun, RunFiles, cluster};
 use crate::notify::{self, RunNotification};
 use crate::run_store::{self, RunStore};
 use crate::terminal::{self, BOLD, DIM, YELLOW};
@@ -47,7 +49,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &ConsultArgs) -> anyhow::Result<Cli
     let request = ConsultRequest::from_args(args)?;
     let context = request.context(global.config.as_deref())?;
     logging::start(&context.loaded.resolved.config.log, global.verbose);
-    let ConsultPlan { spec, estimate, cap, .. } = request.plan(&context)?;
+    let ConsultPlan { spec, estimate, cap, files: uploads } = request.plan(&context)?;
     if args.estimate {
         let text =
             if args.json { format!("{:#}\n", estimate.json(cap)) } else { estimate.text(cap) };
@@ -74,35 +76,54 @@ pub(crate) fn run(global: &GlobalArgs, args: &ConsultArgs) -> anyhow::Result<Cli
         introduce(&spec, evidence.as_ref(), &estimate, cap, args.json);
         warn_without_sandbox(&prepared, args.json);
         if spec.settings.replay.is_none() {
-            consent(&context, &estimate, args).await?;
+            let smaller = "reduce `--moves` or `--rounds`";
+            consent(&context, &estimate, args.yes, smaller).await?;
         }
         let local = RunStore::open(&context.loaded).await?;
         let new = prepared.new_run(evidence.as_ref())?;
-        let run_id = new.run_id.clone();
-        let left = match &spec.settings.restate {
-            None => {
-                prepared.warm_up();
-                let _lock = local.lock(&run_id).await.map_err(lock_error)?;
-                local.store.create_run(new).await.map_err(run_store::store_error)?;
-                let ledger = RunLedger::new(cap.budget());
-                drive(&prepared, &local, &run_id, &spec, ledger, None, &screen).await
-            }
-            Some(restate) => {
-                let stored = new.spec.clone();
-                local.store.create_run(new).await.map_err(run_store::store_error)?;
-                match cluster::submit_new_run(restate, &stored, &*local.store, &run_id).await {
-                    Ok(()) => follow(&*local.store, &run_id, &[], &spec, &screen).await,
-                    Err(error) => Err(error.into()),
-                }
-            }
-        };
-        end(&prepared, &left).await;
-        let notification = run_notification(&left);
-        notify::report_and_notify(&context.loaded, &run_id, notification, left, async |left| {
-            finish(&context, &*local.store, &run_id, &left, &files).await
-        })
-        .await
+        // Boxed because the future is large.
+        Box::pin(start(&context, &local, &prepared, (new, uploads), (&spec, cap), &screen, &files))
+            .await
     })
+}
+
+/// Creates a run, executes it and reports its result.
+async fn start(
+    context: &CommandContext,
+    local: &RunStore,
+    prepared: &PreparedRun,
+    (new, uploads): (NewRun, RunFiles),
+    (spec, cap): (&ConsultSpec, SpendLimit),
+    screen: &SharedScreen,
+    files: &ConsultOutputFiles,
+) -> anyhow::Result<CliExit> {
+    let (run_id, stored) = (new.run_id.clone(), new.spec.clone());
+    let create = async || {
+        local.store.create_run(new).await?;
+        uploads.store(&*local.store, &run_id).await
+    };
+    let left = match &spec.settings.restate {
+        None => {
+            prepared.warm_up();
+            let _lock = local.lock(&run_id).await.map_err(lock_error)?;
+            create().await.map_err(run_store::store_error)?;
+            let ledger = RunLedger::new(cap.budget());
+            drive(prepared, local, &run_id, spec, ledger, None, screen).await
+        }
+        Some(restate) => {
+            create().await.map_err(run_store::store_error)?;
+            match cluster::submit_new_run(restate, &stored, &*local.store, &run_id).await {
+                Ok(()) => follow(&*local.store, &run_id, &[], spec, screen).await,
+                Err(error) => Err(error.into()),
+            }
+        }
+    };
+    end(prepared, &left).await;
+    let notification = run_notification(&left);
+    notify::report_and_notify(&context.loaded, &run_id, notification, left, async |left| {
+        finish(context, &*local.store, &run_id, &left, files).await
+    })
+    .await
 }
 
 pub(crate) fn resume(
@@ -195,8 +216,7 @@ fn run_notification(left: &anyhow::Result<DriveResult>) -> Option<RunNotificatio
 }
 
 fn screen(spec: &ConsultSpec, json: bool) -> SharedScreen {
-    let models: Vec<String> =
-        spec.input.models.distinct().iter().map(ToString::to_string).collect();
+    let models: Vec<String> = spec.input.called_models().iter().map(ToString::to_string).collect();
     let mut screen = ConsultScreen::new(ProgressStyle::choose(json), models.join(", "));
     screen.set_budget(spec.settings.budget_micro_usd);
     Arc::new(Mutex::new(screen))
@@ -289,7 +309,8 @@ fn warn_without_sandbox(prepared: &PreparedRun, json: bool) {
 async fn consent(
     context: &CommandContext,
     estimate: &CostEstimate,
-    args: &ConsultArgs,
+    yes: bool,
+    smaller: &str,
 ) -> Result<(), CliError> {
     let most = ask_above(&context.loaded);
     let is_much = match estimate.cost {
@@ -297,15 +318,14 @@ async fn consent(
         Some(range) => range.high > most,
         None => true,
     };
-    if args.yes || !is_much {
+    if yes || !is_much {
         return Ok(());
     }
     if !prompt::is_interactive() {
         let message =
             format!("this run needs confirmation because of its cost: {}", estimate.line());
         return Err(CliError::usage(message).with_hint(format!(
-            "pass `--yes`, reduce `--moves` or `--rounds`, or raise `consult.ask_above_usd` \
-             (now {most})"
+            "pass `--yes`, {smaller}, or raise `consult.ask_above_usd` (now {most})"
         )));
     }
     match prompt::confirm("Start this run?").await {

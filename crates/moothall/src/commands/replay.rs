@@ -1,9 +1,6 @@
 //! `moothall replay`: derives a run again from its journal, offline and without model calls.
 
-use std::collections::BTreeMap;
-
 use moothall_core::consult::settle;
-use moothall_core::receipt::EffectRecord;
 use moothall_core::replay::{RecordedResult, replay};
 use moothall_core::report::derive;
 use moothall_core::{EffectId, Outcome, RunSpec, Workflow};
@@ -78,7 +75,7 @@ fn repeat(record: &RunRecord) -> Result<ReplayComparison, CliError> {
     };
     let (expected, derived) = match launch::read_spec(&record.row.spec)? {
         RunSpec::Consult(spec) => {
-            let derived = derive(&spec.input, &effects(record), &record.approvals);
+            let derived = derive(&spec.input, &record.effects(), &record.approvals);
             let derived = derived.map(Some).map_err(|fault| fault.to_string());
             (settle(stored.clone(), &record.approvals), derived)
         }
@@ -102,14 +99,6 @@ fn again(record: &RunRecord, workflow: impl Workflow) -> Result<Option<Outcome>,
     };
     let replayed = replay(workflow, answer).map(|replayed| replayed.outcome);
     replayed.map_err(|fault| fault.to_string())
-}
-
-fn effects(record: &RunRecord) -> BTreeMap<EffectId, EffectRecord> {
-    let effect = |(id, entry): (&EffectId, &moothall_store::JournalEntry)| {
-        let (request_sha256, result) = (entry.request_sha256, entry.result.clone());
-        (id.clone(), EffectRecord { request_sha256, result })
-    };
-    record.journal.iter().map(effect).collect()
 }
 
 fn difference(stored: &Outcome, derived: &Outcome) -> String {

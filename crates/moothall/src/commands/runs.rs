@@ -4,6 +4,7 @@ mod remove;
 
 use std::fmt::Write as _;
 
+use moothall_core::consult::ForkParent;
 use moothall_store::{RunFilter, RunRow, TeamFilter};
 use serde_json::{Value, json};
 
@@ -57,6 +58,15 @@ pub(crate) fn run(global: &GlobalArgs, args: &RunsArgs) -> anyhow::Result<CliExi
     Ok(CliExit::Fine)
 }
 
+/// The title, with the parent of a fork.
+fn title(row: &RunRow) -> String {
+    let title = display::cut(&row.title, TITLE_CHARS);
+    match parent(row) {
+        Some(parent) => format!("{title} (fork of {})", run_store::short_id(&parent.run)),
+        None => title,
+    }
+}
+
 fn table(rows: &[(RunRow, bool)]) -> String {
     let mut text = format!(
         "{BOLD}{:<13}  {:<11}  {:<14}  {:<20}  {:>9}  TITLE{BOLD:#}\n",
@@ -72,15 +82,20 @@ fn table(rows: &[(RunRow, bool)]) -> String {
             run_store::short_id(&row.run_id),
             display::state(row, *is_driven),
             display::time(row.created_at_ms),
-            display::cut(&row.title, TITLE_CHARS),
+            title(row),
         );
     }
     text
 }
 
+/// The run that a fork continues.
+pub(crate) fn parent(row: &RunRow) -> Option<&ForkParent> {
+    row.spec.consult()?.input.parent.as_ref()
+}
+
 /// JSON form of a run in lists and at the start of its details.
 pub(crate) fn run_json(row: &RunRow, is_driven: bool) -> Value {
-    json!({
+    let mut report = json!({
         "run_id": row.run_id,
         "workflow": row.spec.workflow(),
         "title": row.title,
@@ -94,5 +109,9 @@ pub(crate) fn run_json(row: &RunRow, is_driven: bool) -> Value {
         "result": row.outcome.as_ref().map(display::verdict),
         "verdict": row.outcome.as_ref().map(|outcome| outcome.verdict),
         "spent": row.spent.as_ref().map(display::spent_json),
-    })
+    });
+    if let (Some(parent), Value::Object(report)) = (parent(row), &mut report) {
+        report.insert("parent".to_owned(), json!({"run_id": parent.run, "from": parent.from}));
+    }
+    report
 }

@@ -34,7 +34,13 @@ pub(crate) fn run(global: &GlobalArgs, args: &ShowArgs) -> anyhow::Result<CliExi
         }
         if row.spec.is_kind(RunKind::Consult) {
             refuse_flags_of_run(args)?;
-            return consult::show(&record, is_driven, args);
+            let parent = match runs::parent(&row) {
+                Some(parent) => {
+                    local.store.run(&parent.run).await.map_err(run_store::store_error)?
+                }
+                None => None,
+            };
+            return consult::show(&record, parent.as_ref(), is_driven, args);
         }
         refuse_flags_of_consult(args)?;
         if let Some(folder) = &args.output {

@@ -1,43 +1,30 @@
 //! `moothall verify`: verifies a receipt offline.
 
-use moothall_core::consult::{MoveReview, RankedMove, ReviewChange};
-use moothall_core::receipt::{Receipt, ReceiptProblem, VerifiedReceipt, verify};
-use moothall_core::text;
-use moothall_core::{Conclusion, RunVerdict};
-use serde_json::json;
+use std::collections::BTreeMap;
+use std::path::Path;
 
-use crate::args::VerifyArgs;
+use moothall_core::consult::{
+    ConsultInput, ForkParent, MoveReview, RankedMove, ReviewChange, other_than_parent,
+};
+use moothall_core::receipt::{EffectRecord, Receipt, ReceiptProblem, VerifiedReceipt, verify};
+use moothall_core::text;
+use moothall_core::{Conclusion, EffectId, RunId, RunVerdict};
+use moothall_engine::RunRecord;
+use serde_json::{Value, json};
+
+use super::runtime;
+use crate::args::{GlobalArgs, VerifyArgs};
+use crate::config;
 use crate::error::{CliError, CliExit};
+use crate::run_store::RunStore;
 use crate::terminal;
 
-pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<CliExit> {
-    let bytes = fs_err::read(&args.receipt)
-        .map_err(|error| CliError::usage("cannot read the receipt").with_source(error))?;
-    let verified = match verify(&bytes) {
-        Ok(verified) => verified,
-        Err(fault) => {
-            if args.json {
-                terminal::print(&format!(
-                    "{:#}\n",
-                    json!({"holds": false, "line": fault.line, "problem": fault.problem.to_string()})
-                ))?;
-            }
-            return Err(CliError::failed(format!(
-                "{} is not valid: {fault}",
-                args.receipt.display()
-            ))
-            .with_hint(match fault.problem {
-                ReceiptProblem::OtherFormat(_) => {
-                    "it was written by another version of moothall; verify it with that version"
-                }
-                _ => "it was modified after it was written, or is not a receipt",
-            })
-            .into());
-        }
-    };
+pub(crate) fn run(global: &GlobalArgs, args: &VerifyArgs) -> anyhow::Result<CliExit> {
+    let verified = read(&args.receipt, args.json)?;
+    let parent = parent(global, args, &verified.receipt)?;
     let VerifiedReceipt { receipt, verdict, head } = &verified;
     if args.json {
-        let report = json!({
+        let mut report = json!({
             "holds": true,
             "verdict": verdict,
             "head": head,
@@ -49,6 +36,15 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<CliExit> {
             "approvals": receipt.approvals,
             "changes": changes(receipt),
         });
+        if let (Some((parent, checked)), Value::Object(report)) = (&parent, &mut report) {
+            let parent = json!({
+                "run_id": parent.run,
+                "from": parent.from,
+                "journal_sha256": parent.journal_sha256,
+                "compared": *checked == ParentCheck::Same,
+            });
+            report.insert("parent".to_owned(), parent);
+        }
         terminal::print(&format!("{report:#}\n"))?;
     } else {
         let demonstration = if receipt.manifest.demonstration {
@@ -63,6 +59,13 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<CliExit> {
             text::sanitize_line(&receipt.manifest.model),
             receipt.effects.len(),
         );
+        if let Some((parent, checked)) = &parent {
+            let checked = match checked {
+                ParentCheck::Same => "its results are those of the parent",
+                ParentCheck::NotHere => "parent not found; compare with `--parent RECEIPT`",
+            };
+            text.push_str(&format!("parent    {} from {}: {checked}\n", parent.run, parent.from));
+        }
         // Verification recomputed this ranking from the recorded replies.
         if let Some(Conclusion::Ranked(ranked)) = receipt.conclusion.as_deref() {
             for one in &ranked.recommended {
@@ -94,10 +97,111 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<CliExit> {
     })
 }
 
+/// Reads and verifies a receipt.
+fn read(path: &Path, json: bool) -> anyhow::Result<VerifiedReceipt> {
+    let bytes = fs_err::read(path)
+        .map_err(|error| CliError::usage("cannot read the receipt").with_source(error))?;
+    verify(&bytes).map_err(|fault| {
+        let hint = match fault.problem {
+            ReceiptProblem::OtherFormat(_) => {
+                "it was written by another version of moothall; verify it with that version"
+            }
+            _ => "it was modified after it was written, or is not a receipt",
+        };
+        let line = Some(fault.line);
+        refuse(path, json, line, &fault.problem.to_string(), &fault.to_string(), hint)
+    })
+}
+
+fn refuse(
+    path: &Path,
+    json: bool,
+    line: Option<usize>,
+    problem: &str,
+    message: &str,
+    hint: &str,
+) -> anyhow::Error {
+    if json {
+        let report = json!({"holds": false, "line": line, "problem": problem});
+        if let Err(error) = terminal::print(&format!("{report:#}\n")) {
+            return error.into();
+        }
+    }
+    let message = format!("{} is not valid: {message}", path.display());
+    CliError::failed(message).with_hint(hint).into()
+}
+
+/// The comparison of a fork with its parent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ParentCheck {
+    Same,
+    NotHere,
+}
+
+/// Compares the inherited results of a fork with its parent: with the given receipt, or with the
+/// stored run.
+fn parent<'a>(
+    global: &GlobalArgs,
+    args: &VerifyArgs,
+    receipt: &'a Receipt,
+) -> anyhow::Result<Option<(&'a ForkParent, ParentCheck)>> {
+    let Some(input) = receipt.input.as_deref() else { return no_parent(args) };
+    let Some(parent) = &input.parent else { return no_parent(args) };
+    let effects = match &args.parent {
+        Some(path) => {
+            let found = read(path, args.json)?.receipt;
+            if found.notes.run_id != parent.run {
+                let message =
+                    format!("the parent is run {}, not {}", parent.run, found.notes.run_id);
+                return Err(CliError::usage(message)
+                    .with_hint("pass the receipt of the run that was forked")
+                    .into());
+            }
+            Some(found.effects)
+        }
+        None => stored_effects(global, &parent.run)?,
+    };
+    let Some(effects) = effects else { return Ok(Some((parent, ParentCheck::NotHere))) };
+    match other_than_parent(input, &receipt.effects, &effects) {
+        None => Ok(Some((parent, ParentCheck::Same))),
+        Some(id) => {
+            let message = format!("`{id}` differs from the parent run {}", parent.run);
+            let hint = "the receipt or the parent run was modified";
+            Err(refuse(&args.receipt, args.json, None, &message, &message, hint))
+        }
+    }
+}
+
+fn no_parent<T>(args: &VerifyArgs) -> anyhow::Result<Option<T>> {
+    match args.parent {
+        None => Ok(None),
+        Some(_) => Err(CliError::usage("the receipt does not belong to a fork")
+            .with_hint("omit `--parent`")
+            .into()),
+    }
+}
+
+/// The results of a stored run. Verification works without a store, so one that cannot be opened
+/// counts as missing.
+fn stored_effects(
+    global: &GlobalArgs,
+    run_id: &RunId,
+) -> anyhow::Result<Option<BTreeMap<EffectId, EffectRecord>>> {
+    let Ok(loaded) = config::load(global.config.as_deref(), toml::Table::new()) else {
+        return Ok(None);
+    };
+    runtime()?.block_on(async {
+        let Ok(Some(local)) = RunStore::open_existing(&loaded).await else { return Ok(None) };
+        let record = RunRecord::read(&*local.store, run_id).await;
+        Ok(record.ok().map(|record| record.effects()))
+    })
+}
+
 /// Changes that a person made to the moves before the debates.
 fn changes(receipt: &Receipt) -> Vec<&ReviewChange> {
     let said = receipt.effects.values().filter_map(|record| MoveReview::of(&record.result));
-    said.flat_map(|review| &review.changes).collect()
+    let inherited = receipt.input.as_deref().and_then(ConsultInput::inherited_review);
+    inherited.into_iter().chain(said).flat_map(|review| &review.changes).collect()
 }
 
 fn recommended(one: &RankedMove) -> String {

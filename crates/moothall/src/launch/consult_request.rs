@@ -116,9 +116,17 @@ impl ConsultRequest {
         let models = self.models(context)?;
         let Self { gather, committee, moves, accept_findings, terms, mut settings, files, .. } =
             self;
-        let calls = calls(context, &models);
-        let input =
-            ConsultInput { gather, committee, moves, models, calls, accept_findings, terms };
+        let calls = calls(context, &models.distinct());
+        let input = ConsultInput {
+            gather,
+            committee,
+            moves,
+            models,
+            calls,
+            accept_findings,
+            terms,
+            parent: None,
+        };
         input.validate().map_err(refusal)?;
         let estimate = CostEstimate::of(&context.catalog, &input);
         let cap = estimate.cap(context.budget());
@@ -134,14 +142,9 @@ impl ConsultRequest {
         };
         let mut models = RoleModels::all(default);
         for one in &self.role_models {
-            let (slot, word) = match one.role {
-                RoleName::Inference => (&mut models.inference, "inference"),
-                RoleName::Analyst => (&mut models.analyst, "analyst"),
-                RoleName::Critic => (&mut models.critic, "critic"),
-                RoleName::DecisionMaker => (&mut models.decision_maker, "decision-maker"),
-            };
-            if slot.replace(one.model.clone()).is_some() {
-                return Err(CliError::usage(format!("`--model-for {word}=…` is repeated"))
+            if role_slot(&mut models, one.role).replace(one.model.clone()).is_some() {
+                let role = one.role.as_str();
+                return Err(CliError::usage(format!("`--model-for {role}=…` is repeated"))
                     .with_hint("pass each role once"));
             }
         }
@@ -160,6 +163,16 @@ fn news_label(news: &NewsChoice) -> Result<String, CliError> {
     Ok(news_source(news, &RunFiles::default())?.label())
 }
 
+/// The model of a role, if it differs from the default.
+pub(super) fn role_slot(models: &mut RoleModels, role: RoleName) -> &mut Option<ModelName> {
+    match role {
+        RoleName::Inference => &mut models.inference,
+        RoleName::Analyst => &mut models.analyst,
+        RoleName::Critic => &mut models.critic,
+        RoleName::DecisionMaker => &mut models.decision_maker,
+    }
+}
+
 /// The name of a directory, resolved because `.` has none.
 fn label(folder: &Path) -> Result<String, CliError> {
     let cannot = |error: std::io::Error| {
@@ -173,7 +186,7 @@ fn label(folder: &Path) -> Result<String, CliError> {
     Ok(DocumentFolder::label(&canonical))
 }
 
-fn refusal(error: InvalidConsult) -> CliError {
+pub(super) fn refusal(error: InvalidConsult) -> CliError {
     let refused = CliError::usage(error.to_string());
     match error {
         InvalidConsult::Ticker(_) => refused
@@ -196,10 +209,10 @@ fn refusal(error: InvalidConsult) -> CliError {
 }
 
 /// Call options that all models support.
-fn calls(context: &CommandContext, models: &RoleModels) -> CallSettings {
+pub(super) fn calls(context: &CommandContext, models: &[&ModelName]) -> CallSettings {
     let defaults = CallSettings::default();
     let card = |model: &&ModelName| context.catalog.card(model);
-    let cards: Vec<_> = models.distinct().iter().map(card).collect();
+    let cards: Vec<_> = models.iter().map(card).collect();
     let window = |card: &moothall_models::catalog::ModelCard| match card.context {
         Some(tokens) => u32::try_from(tokens).unwrap_or(u32::MAX),
         None if card.model.is_demo() => defaults.window_tokens,

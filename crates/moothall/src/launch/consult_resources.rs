@@ -35,7 +35,7 @@ impl ConsultResources {
         spec: &ConsultSpec,
         files: &RunFiles,
     ) -> Result<Self, CliError> {
-        let models = spec.input.models.distinct();
+        let models = spec.input.called_models();
         let gateway = Arc::new(context.gateway_for(&models, recording(&spec.settings)?)?);
         let filings = evidence(context, spec, files).await?;
         let DebateIsolation { isolation_mode, sandboxes, missing_sandbox_reason } =
@@ -76,7 +76,8 @@ impl ConsultResources {
     }
 }
 
-/// Opens the sources of evidence, without reading them yet.
+/// Opens the sources of evidence, without reading them yet. A fork inherits its evidence, so its
+/// sources need not exist any more.
 async fn evidence(
     context: &CommandContext,
     spec: &ConsultSpec,
@@ -84,6 +85,9 @@ async fn evidence(
 ) -> Result<EvidenceSources, CliError> {
     let loaded = &context.loaded;
     let (settings, gather) = (&spec.settings, &spec.input.gather);
+    if spec.input.parent.is_some() {
+        return Ok(EvidenceSources::none());
+    }
     let mut filings = match gather.source {
         EvidenceSource::Files => EvidenceSources::none(),
         EvidenceSource::Filings | EvidenceSource::Synthetic => {

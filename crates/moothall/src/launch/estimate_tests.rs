@@ -23,6 +23,7 @@ fn input(model: &str) -> ConsultInput {
         calls: CallSettings::default(),
         accept_findings: false,
         terms: ConsultOptions::default(),
+        parent: None,
     }
 }
 

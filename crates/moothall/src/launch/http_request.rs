@@ -261,7 +261,7 @@ fn expectation(request: &StartProgramRequest) -> Result<Option<OutputExpectation
         (None, None, None) => None,
         (Some(regex), None, None) => {
             let pattern = regex.parse().map_err(|error: InvalidPattern| {
-                let message = "invalid regular expression in the expectation";
+                let message = "invalid regular expression in `expect_regex`";
                 invalid(CliError::usage(message).with_source(error))
             })?;
             Some(OutputExpectation::Pattern { pattern })
@@ -300,7 +300,10 @@ fn committee_of(
 }
 
 /// Finds a committee by name. The name comes from a request and is never used as a path.
-fn find_committee(name: Option<&str>, defaults: &ServerDefaults) -> Result<Committee, CliError> {
+pub(super) fn find_committee(
+    name: Option<&str>,
+    defaults: &ServerDefaults,
+) -> Result<Committee, CliError> {
     let Some(name) = name.filter(|name| *name != board().name) else { return Ok(board()) };
     let found = defaults.committees.iter().find(|(one, _)| one.name == name);
     found.map(|(committee, _)| committee.clone()).ok_or_else(|| {
@@ -340,7 +343,11 @@ fn parse_model(
     let Some(text) = written.filter(|text| !text.is_empty()) else {
         return Ok(defaults.model.clone());
     };
-    text.parse().map(Some).map_err(|error: moothall_core::model::InvalidModelName| {
+    parse_model_name(text).map(Some)
+}
+
+pub(super) fn parse_model_name(text: &str) -> Result<ModelName, CliError> {
+    text.parse().map_err(|error: moothall_core::model::InvalidModelName| {
         CliError::usage(error.to_string()).with_code(ErrorCode::BadModel)
     })
 }

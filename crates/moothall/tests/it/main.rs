@@ -17,6 +17,7 @@ mod edit;
 mod evidence;
 mod failures;
 mod fake;
+mod fork;
 mod help;
 mod image;
 mod init;

@@ -69,6 +69,7 @@ async fn a_run_that_never_reached_the_cluster_can_be_resumed_or_cancelled() {
             model: begun.model.clone(),
             build: begun.build.clone(),
             created_at_ms: begun.created_at_ms,
+            inherited: Vec::new(),
         };
         let run_id = new.run_id.clone();
         store.create_run(new).await.unwrap();

@@ -75,6 +75,7 @@ impl Scene {
             model: "openai/gpt-4.1-mini".to_owned(),
             build: env!("CARGO_PKG_VERSION").to_owned(),
             created_at_ms: 1_763_000_000_000 + u64::from(number) * 60_000,
+            inherited: Vec::new(),
         };
         let performer = Arc::new(Scripted { script, asked: Mutex::default() });
         self.block_on(async {

@@ -117,7 +117,7 @@ impl Server {
     }
 }
 
-async fn body(answer: Response) -> Value {
+pub(crate) async fn body(answer: Response) -> Value {
     serde_json::from_str(&answer.text().await.unwrap()).unwrap()
 }
 

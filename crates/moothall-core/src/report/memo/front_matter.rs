@@ -125,6 +125,9 @@ pub(crate) fn record(view: &ConsultReport, run: &RunFacts) -> Vec<DocumentBlock>
         "Run",
         &format!("{}, started {}, version {} {RECORDED}", run.run_id, run.started_on, run.build),
     );
+    if let Some(parent) = &view.input.parent {
+        field("Fork of", &format!("{} from the {} {RECORDED}", parent.run, parent.from));
+    }
     field("Models", &models(view));
     let committee = &view.input.committee;
     field(

@@ -34,6 +34,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("POST", "/api/runs/{run}/cancel", "run of the run"),
     ("POST", "/api/runs/{run}/pause", "run of the run"),
     ("POST", "/api/runs/{run}/resume", "run of the run"),
+    ("POST", "/api/runs/{run}/fork", "run of the run"),
     ("POST", "/api/runs/{run}/approve", "review of the run"),
     ("GET", "/api/runs/{run}/moves", "read of the run"),
     ("POST", "/api/runs/{run}/moves", "review of the run"),

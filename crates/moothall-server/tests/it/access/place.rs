@@ -46,6 +46,7 @@ impl Place {
                     model: "demo".to_owned(),
                     build: "0".to_owned(),
                     created_at_ms: 1,
+                    inherited: Vec::new(),
                 })
                 .await
                 .unwrap();

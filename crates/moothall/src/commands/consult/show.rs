@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use moothall_core::consult::{DO_NOTHING_ID, MoveReview, RankedMove};
+use moothall_core::consult::{DO_NOTHING_ID, MoveReview, RankedMove, fork_changes};
 use moothall_core::debate::{DebateResult, Scorecard};
 use moothall_engine::RunRecord;
-use moothall_store::RunState;
+use moothall_store::{RunRow, RunState};
 use serde_json::{Value, json};
 
 use super::report::figures;
@@ -22,6 +22,7 @@ use crate::terminal::{self, DIM};
 
 pub(crate) fn show(
     record: &RunRecord,
+    parent: Option<&RunRow>,
     is_driven: bool,
     args: &ShowArgs,
 ) -> anyhow::Result<CliExit> {
@@ -50,16 +51,43 @@ pub(crate) fn show(
         (None, _) if args.json => {
             terminal::print(&format!("{:#}\n", consultation.json(record, is_driven)))?;
         }
-        (None, _) => terminal::print(&text(record, &consultation, is_driven))?,
+        (None, _) => terminal::print(&text(record, &consultation, parent, is_driven))?,
     }
     Ok(CliExit::Fine)
 }
 
-fn text(record: &RunRecord, consultation: &StoredConsultation, is_driven: bool) -> String {
+/// The parent of a fork and the settings that differ. A deleted parent is `None`.
+fn fork_lines(consultation: &StoredConsultation, parent: Option<&RunRow>) -> Vec<String> {
+    let input = &consultation.spec.input;
+    let Some(fork) = &input.parent else { return Vec::new() };
+    let mut lines = vec![format!("{} from the {}", fork.run, fork.from)];
+    let before = parent.and_then(|row| row.spec.consult());
+    let changes = before.map(|before| fork_changes(&before.input, input)).unwrap_or_default();
+    lines.extend(changes.iter().map(|change| {
+        let value = |text: &str| match text {
+            "" => "none".to_owned(),
+            text => display::cut(text, 60),
+        };
+        let (before, after) = (value(&change.before), value(&change.after));
+        format!("{}: {before} → {after}", change.setting)
+    }));
+    lines
+}
+
+fn text(
+    record: &RunRecord,
+    consultation: &StoredConsultation,
+    parent: Option<&RunRow>,
+    is_driven: bool,
+) -> String {
     let mut text = String::new();
     for (name, value) in show::head(record, is_driven) {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{name:<10} {value}");
+    }
+    for (number, line) in fork_lines(consultation, parent).iter().enumerate() {
+        let name = if number == 0 { "fork of" } else { "" };
+        let _ = writeln!(text, "{name:<10} {line}");
     }
     if let Some(outcome) = &consultation.view.outcome {
         let _ =
@@ -67,7 +95,8 @@ fn text(record: &RunRecord, consultation: &StoredConsultation, is_driven: bool) 
     }
     let _ = writeln!(text, "{:<10} {}", "figures", figures(record, consultation).join(" · "));
     let said = record.journal.values().filter_map(|entry| MoveReview::of(&entry.result));
-    for change in said.flat_map(|review| &review.changes) {
+    let inherited = consultation.spec.input.inherited_review();
+    for change in inherited.into_iter().chain(said).flat_map(|review| &review.changes) {
         let (description, at) = (display::line(&change.describe()), display::time(change.at_ms));
         let _ = writeln!(text, "{:<10} {description} at {at}", "changed");
     }

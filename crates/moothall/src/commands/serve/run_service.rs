@@ -15,11 +15,12 @@ use moothall_core::{RunId, RunSpec};
 use moothall_engine::{EngineError, RunRecord, cancel};
 use moothall_models::{Budget, RunLedger};
 use moothall_server::dto::{
-    CheckTextRequest, CommitteeList, DoctorResponse, EditMovesRequest, FactsQuery,
+    CheckTextRequest, CommitteeList, DoctorResponse, EditMovesRequest, FactsQuery, ForkRunRequest,
     ResumeRunRequest, ServerSettings, StartConsultRequest, StartRunRequest, TickerList,
 };
 use moothall_server::{
-    ApiProblem, EventFeed, RunService, RunServiceFuture, StartOutcome, StartRequest, StatusCode,
+    ApiProblem, EventFeed, RunService, RunServiceFuture, StartOutcome, StartRequest, StartTerms,
+    StatusCode,
 };
 use moothall_sources::DocumentFolder;
 use moothall_store::{
@@ -40,8 +41,8 @@ use crate::context::CommandContext;
 use crate::demo_delay::DemoDelay;
 use crate::error::CliError;
 use crate::launch::{
-    self, BackgroundRun, ConsultPlan, ConsultRequest, PreparedRun, ProgramRequest, RunFiles,
-    ServerDefaults, cluster, parse_budget,
+    self, BackgroundRun, ConsultForkRequest, ConsultPlan, ConsultRequest, PreparedRun,
+    ProgramRequest, RunFiles, ServerDefaults, cluster, parse_budget,
 };
 use crate::notify::{self, RunNotification};
 use crate::pdf_helper;
@@ -145,9 +146,40 @@ impl LocalRunService {
     }
 
     async fn start_run(&self, start_request: StartRequest) -> Result<StartOutcome, ApiProblem> {
-        let StartRequest { request, owner, idempotency_key } = start_request;
+        let StartRequest { request, terms } = start_request;
         let opened = self.open(request).await.map_err(|error| self.problem(error))?;
+        self.admit(opened, terms).await
+    }
+
+    /// Opens a fork. Its evidence is inherited, so none is gathered.
+    async fn open_fork(
+        &self,
+        parent: &RunRow,
+        request: ForkRunRequest,
+        by: &str,
+    ) -> Result<OpenedRequest, CliError> {
+        let request = ConsultForkRequest::from_http(request, &self.defaults, parent, by)?;
+        let context = request.context(self.config.as_deref(), parent)?;
+        let record = RunRecord::read(&*self.local.store, &parent.run_id)
+            .await
+            .map_err(run_store::store_error)?;
+        let fork = request.plan(&context, &record)?;
+        let spec = RunSpec::Consult(fork.plan.spec.clone());
+        let files = RunFiles::load(&*self.local.store, &parent.run_id, spec.settings()).await?;
+        let run = PreparedRun::open_with(&context, spec, &files).await?;
+        let new = run.new_run(fork.evidence())?;
+        let new = NewRun { inherited: fork.inherited, ..new };
+        Ok(OpenedRequest { context, run, new, files })
+    }
+
+    /// Creates a run within the limits of its owner and executes it.
+    async fn admit(
+        &self,
+        opened: OpenedRequest,
+        terms: StartTerms,
+    ) -> Result<StartOutcome, ApiProblem> {
         let OpenedRequest { context, run, new, files } = opened;
+        let StartTerms { owner, idempotency_key } = terms;
         let settings = run.spec().settings().clone();
         let new = NewRun { owner, cap: settings.budget_micro_usd, ..new };
         let (run_id, spec) = (new.run_id.clone(), new.spec.clone());
@@ -298,6 +330,19 @@ impl LocalRunService {
 impl RunService for LocalRunService {
     fn start(&self, start_request: StartRequest) -> RunServiceFuture<'_, StartOutcome> {
         Box::pin(self.start_run(start_request))
+    }
+
+    fn fork(
+        &self,
+        parent: RunRow,
+        request: ForkRunRequest,
+        by: String,
+        terms: StartTerms,
+    ) -> RunServiceFuture<'_, StartOutcome> {
+        Box::pin(async move {
+            let opened = self.open_fork(&parent, request, &by).await;
+            self.admit(opened.map_err(|error| self.problem(error))?, terms).await
+        })
     }
 
     fn resume(&self, row: RunRow, request: ResumeRunRequest) -> RunServiceFuture<'_, ()> {

@@ -1,0 +1,70 @@
+//! `moothall fork`: starts a consultation from the results of an earlier one.
+
+use moothall_core::RunSpec;
+use moothall_core::consult::ForkPoint;
+use moothall_engine::RunRecord;
+use moothall_store::NewRun;
+
+use super::screen::lock_screen;
+use super::{
+    ConsultOutputFiles, consent, introduce, screen, start, warn_without_sandbox, with_screen,
+};
+use crate::args::{ForkArgs, GlobalArgs};
+use crate::commands::runtime;
+use crate::error::CliExit;
+use crate::launch::{ConsultForkRequest, ConsultPlan, PreparedRun, RunFiles};
+use crate::run_store::{self, open_and_find};
+use crate::terminal::{self, DIM};
+use crate::{config, logging};
+
+pub(crate) fn run(global: &GlobalArgs, args: &ForkArgs) -> anyhow::Result<CliExit> {
+    // Needed only to find the run; the fork has its own settings.
+    let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
+    runtime()?.block_on(async {
+        let (local, parent) = open_and_find(&loaded, &args.run).await?;
+        let request = ConsultForkRequest::from_args(args, &loaded, &parent)?;
+        let context = request.context(global.config.as_deref(), &parent)?;
+        logging::start(&context.loaded.resolved.config.log, global.verbose);
+        let record =
+            RunRecord::read(&*local.store, &parent.run_id).await.map_err(run_store::store_error)?;
+        let fork = request.plan(&context, &record)?;
+        let ConsultPlan { spec, estimate, cap, .. } = &fork.plan;
+        if args.estimate {
+            let text = match args.json {
+                true => format!("{:#}\n", estimate.json(*cap)),
+                false => estimate.text(*cap),
+            };
+            terminal::print(&text)?;
+            return Ok(CliExit::Fine);
+        }
+        let screen = screen(spec, args.json);
+        let uploads = RunFiles::load(&*local.store, &parent.run_id, &spec.settings).await?;
+        let opening = PreparedRun::open_with(&context, RunSpec::Consult(spec.clone()), &uploads);
+        let prepared = with_screen(&screen, "checking sandboxes", opening).await?;
+        lock_screen(&screen).hide();
+        introduce(spec, fork.evidence(), estimate, *cap, args.json);
+        if !args.json {
+            let (id, from) = (run_store::short_id(&parent.run_id), ForkPoint::from(args.from));
+            let reused = fork.inherited.len();
+            terminal::note(&format!(
+                "{DIM}fork of {id} from the {from}: {reused} results reused{DIM:#}\n"
+            ));
+        }
+        warn_without_sandbox(&prepared, args.json);
+        if spec.settings.replay.is_none() {
+            consent(&context, estimate, args.yes, "use fewer rounds with `--set rounds=N`").await?;
+        }
+        let files = ConsultOutputFiles {
+            receipt: args.files.receipt.clone(),
+            events: args.files.events.clone(),
+            memo: args.memo.clone(),
+            artifacts: args.artifacts.clone(),
+            json: args.json,
+        };
+        let new = prepared.new_run(fork.evidence())?;
+        let new = NewRun { inherited: fork.inherited, ..new };
+        // Boxed because the future is large.
+        Box::pin(start(&context, &local, &prepared, (new, uploads), (spec, *cap), &screen, &files))
+            .await
+    })
+}

@@ -1,0 +1,275 @@
+//! Converts a request to fork a consultation to a run spec and the journal that it starts with.
+
+use std::path::Path;
+
+use moothall_core::consult::{
+    Committee, ConsultInput, EvidenceSource, ForkFault, ForkPoint, ForkRequest, ReviewAction,
+    ReviewChange, RoleModels, fork,
+};
+use moothall_core::debate::CallSettings;
+use moothall_core::evidence::Evidence;
+use moothall_core::model::ModelName;
+use moothall_core::receipt::{EffectRecord, EffectTiming};
+use moothall_core::{ConsultSpec, EffectId, EffectResult, ErrorCode, RunSettings};
+use moothall_engine::RunRecord;
+use moothall_server::dto::ForkRunRequest;
+use moothall_store::{JournalEntry, RunRow, now_ms};
+
+use super::consult_request::{calls, refusal as input_refusal, role_slot};
+use super::estimate::CostEstimate;
+use super::http_request::{find_committee, parse_budget, parse_model_name};
+use super::{ConsultPlan, ServerDefaults, set_budget};
+use crate::args::{ForkArgs, ForkSetting};
+use crate::commands::committee;
+use crate::config::LoadedConfig;
+use crate::context::CommandContext;
+use crate::error::CliError;
+use crate::{display, files, run_store, user_input};
+
+/// A fork requested by a command or over HTTP. Files have been read.
+#[derive(Debug)]
+pub(crate) struct ConsultForkRequest {
+    from: ForkPoint,
+    model: Option<ModelName>,
+    set: Vec<ForkSetting>,
+    committee: Option<Committee>,
+    brief: Option<String>,
+    edits: Vec<ReviewChange>,
+    settings: RunSettings,
+}
+
+/// A fork that can be started.
+pub(crate) struct ForkPlan {
+    pub(crate) plan: ConsultPlan,
+    pub(crate) inherited: Vec<(EffectId, JournalEntry)>,
+}
+
+impl ForkPlan {
+    /// The evidence that the fork inherits. Synthetic evidence is not shown before a run.
+    pub(crate) fn evidence(&self) -> Option<&Evidence> {
+        let is_synthetic = self.plan.spec.input.gather.source == EvidenceSource::Synthetic;
+        let gathered = self.inherited.iter().find_map(|(_, entry)| match &entry.result {
+            EffectResult::Gathered(evidence) => Some(&**evidence),
+            _ => None,
+        });
+        gathered.filter(|_| !is_synthetic)
+    }
+}
+
+impl ConsultForkRequest {
+    pub(crate) fn from_args(
+        args: &ForkArgs,
+        loaded: &LoadedConfig,
+        parent: &RunRow,
+    ) -> Result<Self, CliError> {
+        let spec = consultation(parent)?;
+        let mut edits = Vec::new();
+        for edit in &args.edit_move {
+            let by = user_input::user_name(loaded, args.by.as_deref(), "edits the move")?;
+            let (proposal, _) = user_input::one_move(&edit.file)?;
+            let what = ReviewAction::Edit { move_id: edit.move_id.clone(), proposal };
+            edits.push(ReviewChange { by, at_ms: now_ms(), what });
+        }
+        let inherited = inherited_settings(&spec.settings);
+        Ok(Self {
+            from: args.from.into(),
+            model: args.model.clone(),
+            set: args.set.clone(),
+            committee: args
+                .committee
+                .as_deref()
+                .map(|name| committee::find(Some(name)))
+                .transpose()?,
+            brief: args.brief.as_deref().map(user_input::brief).transpose()?,
+            edits,
+            settings: RunSettings {
+                restate: match &args.runner {
+                    Some(runner) => runner.restate(),
+                    None => inherited.restate.clone(),
+                },
+                budget_micro_usd: args.budget,
+                budget_tokens: args.budget_tokens,
+                base_url: args.base_url.clone().or(inherited.base_url.clone()),
+                record: files::absolute_path(args.replies.record.as_deref())?,
+                replay: files::absolute_path(args.replies.replay.as_deref())?,
+                memo: files::absolute_path(args.memo.as_deref())?,
+                artifacts: files::absolute_path(args.artifacts.as_deref())?,
+                ..inherited
+            },
+        })
+    }
+
+    /// Converts the body of `POST /api/runs/{run}/fork`. `by` is the author of edited moves.
+    pub(crate) fn from_http(
+        request: ForkRunRequest,
+        defaults: &ServerDefaults,
+        parent: &RunRow,
+        by: &str,
+    ) -> Result<Self, CliError> {
+        let spec = consultation(parent)?;
+        let set = request.set.iter().map(|(key, value)| {
+            format!("{key}={value}").parse::<ForkSetting>().map_err(|why: String| {
+                CliError::usage(format!("invalid setting `{}`", display::line(key)))
+                    .with_hint(why)
+                    .with_code(ErrorCode::BadRequest)
+            })
+        });
+        let edits = request.edits.into_iter().map(|edit| ReviewChange {
+            by: by.to_owned(),
+            at_ms: now_ms(),
+            what: ReviewAction::Edit { move_id: edit.move_id, proposal: edit.proposal },
+        });
+        let model = request.model.as_deref().filter(|name| !name.is_empty());
+        let committee = request.committee.as_deref().filter(|name| !name.is_empty());
+        let brief = request.brief.map(|brief| brief.replace("\r\n", "\n").trim().to_owned());
+        Ok(Self {
+            from: request.from,
+            model: model.map(parse_model_name).transpose()?,
+            set: set.collect::<Result<_, _>>()?,
+            committee: committee.map(|name| find_committee(Some(name), defaults)).transpose()?,
+            brief: brief.filter(|brief| !brief.is_empty()),
+            edits: edits.collect(),
+            settings: RunSettings {
+                restate: defaults.restate.clone(),
+                budget_micro_usd: parse_budget(request.budget_usd.as_deref())?,
+                ..inherited_settings(&spec.settings)
+            },
+        })
+    }
+
+    pub(crate) fn context(
+        &self,
+        config: Option<&Path>,
+        parent: &RunRow,
+    ) -> Result<CommandContext, CliError> {
+        let default = &consultation(parent)?.input.models.default;
+        super::context(config, &self.settings, Some(self.model.as_ref().unwrap_or(default)))
+    }
+
+    /// Applies the changes to the parent's input and takes over its results.
+    pub(crate) fn plan(
+        self,
+        context: &CommandContext,
+        parent: &RunRecord,
+    ) -> Result<ForkPlan, CliError> {
+        let before = &consultation(&parent.row)?.input;
+        let Self { from, model, set, committee, brief, edits, mut settings } = self;
+        let mut input = before.clone();
+        if let Some(model) = model {
+            input.models = models_from(from, model, &before.models);
+        }
+        if let Some(committee) = committee {
+            input.committee = committee;
+        }
+        if brief.is_some() {
+            input.terms.brief = brief;
+        }
+        for setting in set {
+            apply(&mut input, setting);
+        }
+        let possible = calls(context, &input.models.called(Some(from)));
+        input.calls = calls_within(&before.calls, &possible, from);
+        let run_id = parent.row.run_id.clone();
+        let request = ForkRequest { parent: run_id, from, input, edits };
+        let forked = fork(before, &parent.effects(), request)
+            .map_err(|fault| refusal(fault, &parent.row))?;
+        let inherited = forked.effects.into_iter().map(|(id, effect)| {
+            let EffectRecord { request_sha256, result } = effect;
+            // The fork waited for none of them.
+            let timing = EffectTiming { latency_ms: 0, tries: 0 };
+            (id, JournalEntry { request_sha256, result, timing })
+        });
+        let inherited = inherited.collect();
+        let estimate = CostEstimate::of(&context.catalog, &forked.input);
+        let cap = estimate.cap(context.budget());
+        set_budget(&mut settings, cap.budget());
+        let spec = ConsultSpec { input: forked.input, settings };
+        Ok(ForkPlan { plan: ConsultPlan { spec, estimate, cap, files: RunFiles::default() }, inherited })
+    }
+}
+
+/// Applies one `--set`.
+fn apply(input: &mut ConsultInput, setting: ForkSetting) {
+    match setting {
+        ForkSetting::Model(one) => {
+            *role_slot(&mut input.models, one.role) = Some(one.model);
+        }
+        ForkSetting::Rounds(rounds) => input.committee.rounds = rounds,
+    }
+}
+
+/// One model for every role after the fork point; the roles before it keep theirs.
+fn models_from(from: ForkPoint, model: ModelName, before: &RoleModels) -> RoleModels {
+    let analyst = (from == ForkPoint::Debates).then(|| before.analyst().clone());
+    let inference = Some(before.inference().clone());
+    RoleModels { inference, analyst, ..RoleModels::all(model) }
+}
+
+/// The parent's call settings, reduced to what the models of the fork support. Debates do not use
+/// the limit of documents, so a fork from there keeps it and its inherited requests stay the same.
+fn calls_within(before: &CallSettings, possible: &CallSettings, from: ForkPoint) -> CallSettings {
+    CallSettings {
+        message_tokens: before.message_tokens.min(possible.message_tokens),
+        document_tokens: match from {
+            ForkPoint::Moves => before.document_tokens.min(possible.document_tokens),
+            ForkPoint::Debates => before.document_tokens,
+        },
+        window_tokens: before.window_tokens.min(possible.window_tokens),
+        ..before.clone()
+    }
+}
+
+/// The parent's settings without its budget, recordings and output files.
+fn inherited_settings(parent: &RunSettings) -> RunSettings {
+    RunSettings {
+        budget_micro_usd: None,
+        budget_tokens: None,
+        record: None,
+        replay: None,
+        memo: None,
+        artifacts: None,
+        output: None,
+        ..parent.clone()
+    }
+}
+
+fn consultation(parent: &RunRow) -> Result<&ConsultSpec, CliError> {
+    super::read_spec(&parent.spec)?;
+    parent.spec.consult().ok_or_else(|| {
+        CliError::usage(format!(
+            "run {} cannot be forked because it is not a consultation",
+            parent.run_id
+        ))
+        .with_hint("start a new run instead; `moothall runs` lists the consultations")
+    })
+}
+
+fn refusal(fault: ForkFault, parent: &RunRow) -> CliError {
+    let id = run_store::short_id(&parent.run_id);
+    let refused = CliError::usage(display::line(&fault.to_string()));
+    match fault {
+        ForkFault::Input(error) => input_refusal(error),
+        ForkFault::NotReached { .. } if parent.state.is_terminal() => {
+            refused.with_hint("start a new consultation with `moothall consult`")
+        }
+        ForkFault::NotReached { .. } => {
+            refused.with_hint(format!("continue it first with `moothall resume {id}`"))
+        }
+        ForkFault::Altered { possible: Some(earlier), .. } => {
+            refused.with_hint(format!("use `--from {earlier}`, or change only later stages"))
+        }
+        ForkFault::Altered { possible: None, .. } => refused.with_hint(
+            "change only later stages, or start a new consultation with `moothall consult`",
+        ),
+        ForkFault::EditFromMoves => {
+            refused.with_hint("use `--from debates` to edit moves before they are debated again")
+        }
+        ForkFault::UnknownMove { known, .. } => {
+            refused.with_hint(display::line(&format!("available moves: {}", known.join(", "))))
+        }
+        ForkFault::Edit(_) => {
+            refused.with_hint("see `moothall moves --help` for an example of a move")
+        }
+        _ => refused.with_hint("another version of moothall may have executed the run"),
+    }
+}
