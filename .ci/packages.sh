@@ -3,6 +3,8 @@
 
 mcp_check="$HOME/.cache/moothall/mcp-check"
 api_check="$HOME/.cache/moothall/api-check"
+otlp_check="$HOME/.cache/moothall/otlp-check"
+pdf_check="$HOME/.cache/moothall/pdf-check"
 
 # Needed by the first steps.
 install_basic_packages() {
@@ -33,6 +35,8 @@ install_packages_and_clients() {
     bash tools/local-model/up.sh --install-only
     bash tools/api-check/run.sh --install-only "$api_check"
     bash tools/mcp-check/run.sh --install-only "$mcp_check"
+    bash tools/otlp-check/run.sh --install-only "$otlp_check"
+    bash tools/pdf-check/run.sh --install-only "$pdf_check"
 }
 
 install_debian_packages() {

@@ -34,7 +34,7 @@ test("a private company is examined from documents, with a committee file", asyn
   // A mistake in the committee file is shown next to it, before anything starts.
   const committees = page.getByLabel("Committee file", { exact: true });
   await committees.setInputFiles(file("mine.toml", 'name = "mine"\nrouns = 2\n'));
-  const group = page.getByRole("group").filter({ has: committees });
+  const group = page.locator(".files").filter({ has: committees });
   await expect(group.getByRole("alert")).toContainText("unknown key `rouns`");
   await committees.setInputFiles(file("mine.toml", committee));
   await expect(group.getByRole("alert")).toHaveCount(0);
@@ -52,7 +52,8 @@ test("a private company is examined from documents, with a committee file", asyn
   await page.getByRole("link", { name: "Results", exact: true }).click();
   await expect(page.getByRole("heading", { level: 1 })).toContainText("Acme Pumps");
   await expect(page.locator(".card").first()).toBeVisible();
-  expect(trouble).toEqual([]);
+  // The browser reports the refused committee file, too.
+  expect(trouble.filter((one) => !one.includes("422"))).toEqual([]);
 });
 
 test("a file that the server refuses is named next to the field", async ({ page }) => {
@@ -60,7 +61,7 @@ test("a file that the server refuses is named next to the field", async ({ page 
   await page.getByRole("textbox", { name: "Company name" }).fill("Acme Pumps");
   await page.getByRole("button", { name: "Start run" }).click();
   const documents = page.getByLabel("Documents", { exact: true });
-  const group = page.getByRole("group").filter({ has: documents });
+  const group = page.locator(".files").filter({ has: documents });
   await expect(group.getByRole("alert")).toContainText("missing documents");
   await documents.setInputFiles(file("tool.exe", "x"));
   await page.getByRole("button", { name: "Start run" }).click();

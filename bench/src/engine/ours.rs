@@ -47,6 +47,7 @@ impl WorkerHost for Ours {
                 performers: Arc::new(Table(self.trial.clone())),
                 isolation: IsolationMode::None,
                 budget: Budget { usd: None, tokens: Some(RUN_TOKENS) },
+                trace_parent: None,
             })
         })
     }

@@ -156,6 +156,10 @@ pub struct RunSettings {
     /// The directory a program's output files are written to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<PathBuf>,
+    /// The span that started the run, as a W3C `traceparent`. Every process that drives the run
+    /// continues this trace; without it the trace id is derived from the run id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace_parent: Option<String>,
 }
 
 impl RunSettings {
@@ -237,6 +241,8 @@ struct EditForm {
     record: Option<PathBuf>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     replay: Option<PathBuf>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    trace_parent: Option<String>,
 }
 
 impl From<EditForm> for EditSpec {
@@ -247,6 +253,7 @@ impl From<EditForm> for EditSpec {
             base_url: form.base_url,
             record: form.record,
             replay: form.replay,
+            trace_parent: form.trace_parent,
             ..RunSettings::default()
         };
         Self { input: form.edit, workspace: form.workspace, worker: form.worker, settings }
@@ -255,10 +262,18 @@ impl From<EditForm> for EditSpec {
 
 impl From<EditSpec> for EditForm {
     fn from(spec: EditSpec) -> Self {
-        let RunSettings { budget_micro_usd, budget_tokens, base_url, record, replay, .. } =
-            spec.settings;
-        let EditSpec { input: edit, workspace, worker, .. } = spec;
-        Self { edit, workspace, worker, budget_micro_usd, budget_tokens, base_url, record, replay }
+        let EditSpec { input: edit, workspace, worker, settings } = spec;
+        Self {
+            edit,
+            workspace,
+            worker,
+            budget_micro_usd: settings.budget_micro_usd,
+            budget_tokens: settings.budget_tokens,
+            base_url: settings.base_url,
+            record: settings.record,
+            replay: settings.replay,
+            trace_parent: settings.trace_parent,
+        }
     }
 }
 

@@ -27,6 +27,7 @@ fn settings() -> RunSettings {
         uploads: BTreeMap::new(),
         news: Some(NewsChoice::Rss("https://example.com/feed".to_owned())),
         output: Some("/srv/out".into()),
+        trace_parent: Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".to_owned()),
     }
 }
 

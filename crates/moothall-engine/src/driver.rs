@@ -21,7 +21,8 @@ use moothall_core::consult::MoveReview;
 use moothall_core::model::{FailureKind, ModelFailure, ModelName};
 use moothall_core::money::SpendTotals;
 use moothall_core::{Outcome, RunEvent, RunEventBody, RunId, Workflow};
-use moothall_store::{ControlRequest, RunCommit, RunState, Store, StoredEvent, now_ms};
+use moothall_store::{ControlRequest, RunCommit, RunRow, RunState, Store, StoredEvent, now_ms};
+use tracing::Instrument as _;
 
 use self::children::ChildScheduler;
 use self::journal_writer::JournalWriter;
@@ -30,6 +31,7 @@ use self::run_loop::RunLoop;
 use crate::error::EngineError;
 use crate::guests::IsolationMode;
 use crate::perform::EffectPerformer;
+use crate::run_trace::{RunTrace, write_run_spans};
 
 /// Default number of effects performed concurrently. The gateway enforces the providers' own
 /// limits.
@@ -175,9 +177,18 @@ impl RunDriver {
 
     /// Drives the workflow from the start or from the end of the journal. Dropping the future stops
     /// all work in progress; the run can be driven again.
-    #[tracing::instrument(target = "moothall::run", name = "run", skip_all, fields(run_id = %self.run_id))]
     pub async fn drive(self, workflow: &mut (dyn Workflow + Send)) -> Result<RunExit, EngineError> {
         let row = self.store.run(&self.run_id).await?;
+        let trace =
+            row.as_ref().map_or_else(|| RunTrace::new(&self.run_id, None), RunTrace::of_row);
+        self.drive_row(row, workflow).instrument(trace.context()).await
+    }
+
+    async fn drive_row(
+        self,
+        row: Option<RunRow>,
+        workflow: &mut (dyn Workflow + Send),
+    ) -> Result<RunExit, EngineError> {
         let events = match row {
             Some(row) if row.state == RunState::Cancelled => return Ok(RunExit::Cancelled),
             Some(row) => match row.outcome {
@@ -193,15 +204,20 @@ impl RunDriver {
         let journal = self.store.journal(&self.run_id).await?;
         let children =
             ChildScheduler::new(self.run_id.clone(), self.isolation, self.parallel_children);
+        let (store, run_id) = (Arc::clone(&self.store), self.run_id.clone());
         let mut writer = JournalWriter::new(self.store, self.performer, self.run_id, self.on_event);
         if events > 0 {
             writer.read_events().await?;
         }
-        RunLoop::new(writer, journal, children, self.at_once)
+        let exit = RunLoop::new(writer, journal, children, self.at_once)
             .person_review(self.person_review)
             .can_resume(self.can_resume)
             .drive(workflow)
-            .await
+            .await?;
+        if !matches!(exit, RunExit::Paused(_)) {
+            write_run_spans(&*store, &run_id).await;
+        }
+        Ok(exit)
     }
 }
 
@@ -219,5 +235,7 @@ pub async fn cancel(
         at_ms: now_ms(),
         ..RunCommit::default()
     };
-    Ok(store.commit(run_id, commit).await?)
+    let events = store.commit(run_id, commit).await?;
+    write_run_spans(store, run_id).await;
+    Ok(events)
 }

@@ -20,6 +20,7 @@ mod lock;
 mod perform;
 mod record;
 mod requested_effect;
+mod run_trace;
 mod sandboxes;
 
 pub use crate::consultation::Consultation;
@@ -35,4 +36,5 @@ pub use crate::guests::{
 pub use crate::lock::{RunLock, SlotLock};
 pub use crate::perform::{EffectPerformer, ModelPerformer, PerformFuture, TimedResult};
 pub use crate::record::{RunRecord, sequenced};
+pub use crate::run_trace::write_run_spans;
 pub use crate::sandboxes::SandboxExecutor;

@@ -11,6 +11,7 @@ use tracing::Instrument as _;
 
 use crate::error::EngineError;
 use crate::perform::{EffectPerformer, TimedResult};
+use crate::run_trace::{ParentKey, RunTrace};
 
 /// An effect that a workflow requested, with the hash that its journal entry must have.
 #[derive(Debug, Clone)]
@@ -43,14 +44,14 @@ impl RequestedEffect {
         Err(EngineError::JournalMismatch { id, asked, answered: entry.request_sha256 })
     }
 
-    /// Performs the effect. Its span belongs to the caller's span, even in a spawned task.
+    /// Performs the effect, in a span below `parent`.
     pub(crate) fn perform(
         self,
         performer: Arc<dyn EffectPerformer>,
-    ) -> impl Future<Output = (Self, TimedResult)> + Send {
-        let effect_id = self.id.as_str();
-        tracing::debug!(target: "moothall::run", effect = effect_id, "effect started");
-        let span = tracing::info_span!(target: "moothall::run", "effect", effect_id);
+        parent: &ParentKey,
+    ) -> impl Future<Output = (Self, TimedResult)> + Send + use<> {
+        tracing::debug!(target: "moothall::run", effect = self.id.as_str(), "effect started");
+        let span = RunTrace::effect(parent, &self.id, &self.effect);
         let performing = async move {
             let performed = performer.perform(&self.id, &self.effect).await;
             (self, performed)

@@ -124,7 +124,7 @@ impl Gateway {
     /// Calls a model, including retries, rate limits and billing. The ledger is correct whatever
     /// happens. Dropping the future cancels the call: a reservation that was not sent is released,
     /// and a sent request counts with its maximum cost.
-    #[tracing::instrument(name = "model_call", skip_all, fields(model = %request.model, purpose = ?request.purpose))]
+    #[tracing::instrument(name = "model_call", skip_all, fields(model = %request.model, purpose = ?request.purpose, max_tokens = request.max_tokens))]
     pub async fn call(
         &self,
         request: &ModelRequest,

@@ -13,11 +13,11 @@ use std::time::Duration;
 
 use moothall_core::with_causes;
 use moothall_core::{EffectId, RunEvent, RunEventBody, RunId};
-use moothall_engine::EngineError;
 use moothall_engine::durable::{
     ChildCall, ChildExit, DurableEngine, DurableRunExit, RunContext, StepRecord, Work, drive_child,
     drive_run,
 };
+use moothall_engine::{EngineError, write_run_spans};
 use moothall_models::Budget;
 use moothall_store::{ControlRequest as Wanted, RunCommit, RunState, StoreError, now_ms};
 use restate_sdk::context::{DurableFuture, RequestTarget};
@@ -285,7 +285,11 @@ async fn mark_ended(context: Arc<RunContext>, error: TerminalError) -> HandlerRe
     let (events, state) = (vec![RunEvent::of_run(body)], Some(state));
     let commit = RunCommit { events, state, at_ms: now_ms(), ..RunCommit::default() };
     match context.store.commit(&context.run_id, commit).await {
-        Ok(_) | Err(StoreError::RunEnded { .. } | StoreError::UnknownRun(_)) => Ok(()),
+        Ok(_) => {
+            write_run_spans(&*context.store, &context.run_id).await;
+            Ok(())
+        }
+        Err(StoreError::RunEnded { .. } | StoreError::UnknownRun(_)) => Ok(()),
         Err(error) => Err(error.into()),
     }
 }

@@ -42,6 +42,8 @@ pub struct OpenedRun {
     pub budget: Budget,
     /// Maximum number of concurrent children.
     pub parallel_children: usize,
+    /// The span that started the run, as a `traceparent`.
+    pub trace_parent: Option<String>,
 }
 
 impl Debug for OpenedRun {
@@ -133,8 +135,15 @@ impl RestateWorker {
         run_id: &RunId,
     ) -> Result<(Arc<RunContext>, Box<dyn Workflow + Send>), OpenError> {
         let opened = self.program.open(run_id).await?;
-        let OpenedRun { store, workflow, performers, isolation, budget, parallel_children } =
-            opened;
+        let OpenedRun {
+            store,
+            workflow,
+            performers,
+            isolation,
+            budget,
+            parallel_children,
+            trace_parent,
+        } = opened;
         let (run_id, recent) = (run_id.clone(), RecentResults::default());
         let control = Arc::clone(&self.control);
         let context = RunContext {
@@ -146,6 +155,7 @@ impl RestateWorker {
             parallel_children,
             recent,
             control,
+            trace_parent,
         };
         Ok((Arc::new(context), workflow))
     }

@@ -151,6 +151,7 @@ impl SandboxRunner {
 
     /// Runs one program in its own sandbox. Retries in another sandbox only if the program did not
     /// run at all.
+    #[tracing::instrument(target = "moothall::run", name = "sandbox_execution", skip_all, fields(engine = %self.engine.name()))]
     pub async fn execute(
         &self,
         labels: &SandboxLabels,

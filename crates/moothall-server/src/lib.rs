@@ -55,7 +55,10 @@ pub use crate::router::{ApiRoute, ServerLimits, router, routes, serve};
 pub use crate::run_service::{
     RunService, RunServiceFuture, StartIdempotencyKey, StartOutcome, StartRequest, StartTerms,
 };
-pub use crate::telemetry::{ServerMetrics, SpanExporter, SpanLayer, exporter};
+pub use crate::telemetry::{
+    OtlpProtocol, OtlpSettings, ServerMetrics, SpanExporter, SpanLayer, TraceParent,
+    current_trace_parent, exporter,
+};
 pub use axum::http::StatusCode;
 
 #[cfg(test)]

@@ -93,7 +93,7 @@ impl FilingGatherer {
     ///
     /// Facts are required. Without a list of filings, events or passages, the gap is reported as
     /// missing.
-    #[tracing::instrument(skip_all, fields(ticker = request.ticker))]
+    #[tracing::instrument(level = "debug", skip_all, fields(ticker = request.ticker))]
     pub async fn gather(
         &self,
         request: &GatherRequest,

@@ -102,6 +102,7 @@ impl DraftStore {
 
     /// Submits drafts together. They are applied immediately if the verdict allows it. Checks run
     /// before anything is recorded: if the process is killed in the meantime, nothing was submitted.
+    #[tracing::instrument(name = "draft_submission", skip_all, fields(drafts = ids.len()))]
     pub fn submit(
         &self,
         caller: &DraftCaller,

@@ -98,6 +98,10 @@ pub(crate) struct GlobalArgs {
     /// Print results and errors only
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
+    /// Send traces to this OpenTelemetry collector with OTLP over HTTP, such as
+    /// http://127.0.0.1:4318 [default: from the OTEL_* environment variables]
+    #[arg(long, global = true, value_name = "URL")]
+    pub(crate) otlp: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

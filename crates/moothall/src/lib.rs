@@ -28,6 +28,7 @@ mod process_resources;
 mod recording_server;
 mod run_store;
 mod store_limiter;
+mod telemetry;
 mod terminal;
 mod user_input;
 
@@ -56,7 +57,9 @@ pub fn run() -> ExitCode {
     };
     terminal::set_color(cli.global.color);
     terminal::set_quiet(cli.global.quiet);
-    match commands::run(cli) {
+    let done = telemetry::start(&cli).map_err(Into::into).and_then(|()| commands::run(cli));
+    telemetry::flush();
+    match done {
         Ok(exit) => exit.into(),
         Err(error) => {
             let error = CliError::from(error);

@@ -1,15 +1,17 @@
 //! Logging to stderr.
 
-use moothall_server::SpanLayer;
+use std::sync::Arc;
+
+use moothall_server::{ServerMetrics, SpanLayer};
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _, fmt, registry};
 
 use crate::config::{LogFormat, LogLevel, LogSection};
-use crate::terminal;
+use crate::{telemetry, terminal};
 
-const OUR_TARGETS: [&str; 7] = [
+const OUR_TARGETS: [&str; 8] = [
     "moothall",
     "moothall_core",
     "moothall_engine",
@@ -17,15 +19,21 @@ const OUR_TARGETS: [&str; 7] = [
     "moothall_sandbox",
     "moothall_server",
     "moothall_store",
+    "moothall_workspace",
 ];
 
-/// Starts logging. Each `-v` raises the configured level by one.
+/// Starts logging, and the export of spans regardless of the log level. Each `-v` raises the
+/// configured level by one.
 pub(crate) fn start(section: &LogSection, verbose: u8) {
-    init(section, verbose, None);
+    init(section, verbose, telemetry::take_layer());
 }
 
-/// Starts logging, and also sends spans to `spans` regardless of the log level.
-pub(crate) fn start_with(section: &LogSection, verbose: u8, spans: SpanLayer) {
+/// Same as [`start`], and also counts model calls.
+pub(crate) fn start_counting(section: &LogSection, verbose: u8, metrics: Arc<ServerMetrics>) {
+    let spans = match telemetry::take_layer() {
+        Some(spans) => spans.and_counting(metrics),
+        None => SpanLayer::counting(metrics),
+    };
     init(section, verbose, Some(spans));
 }
 

@@ -751,6 +751,52 @@ line: number | null,
 message: string, };
 
 /**
+ * A new text of a move.
+ */
+export type ForkMoveEdit = { 
+/**
+ * Id of the move.
+ */
+move: string, 
+/**
+ * The complete move, in the form of `GET /api/runs/{run}/moves`.
+ */
+proposal: Record<string, unknown>, };
+
+/**
+ * Request to fork a consultation: a new run that reuses its results up to a point.
+ */
+export type ForkRunRequest = { 
+/**
+ * The first stage to execute again.
+ */
+from: "moves" | "debates", 
+/**
+ * Model for every role that is executed again.
+ */
+model?: string, 
+/**
+ * Changed settings: the model of `analyst`, `critic` or `decision-maker`, or `rounds`.
+ */
+set?: { [key in string]: string }, 
+/**
+ * Name of another committee from `GET /api/committees`.
+ */
+committee?: string, 
+/**
+ * Another goal of the moves; only from the moves.
+ */
+brief?: string, 
+/**
+ * New texts of moves; only from the debates.
+ */
+edits?: Array<ForkMoveEdit>, 
+/**
+ * Spend limit of the fork in dollars.
+ */
+budget_usd?: string, };
+
+/**
  * Key status of a provider.
  */
 export type KeyRow = { 
@@ -816,9 +862,6 @@ detail: string,
  * How to fix the error, if known.
  */
 hint?: string, };
-
-export type ForkMoveEdit = { move: string, proposal: Record<string, unknown>, };
-export type ForkRunRequest = { from: "moves" | "debates", model?: string, set?: { [key in string]: string }, committee?: string, brief?: string, edits?: Array<ForkMoveEdit>, budget_usd?: string, };
 
 /**
  * A file in a request. Exactly one of `text` and `base64` has its content.
@@ -940,7 +983,11 @@ cost_micro_usd: number | null,
 /**
  * Tokens used so far.
  */
-tokens: number | null, };
+tokens: number | null, 
+/**
+ * The run that this one was forked from.
+ */
+parent?: string, };
 
 /**
  * Settings of the server.

@@ -816,6 +816,45 @@ bytes: number, };
 export type FindingSeverity = "note" | "warn" | "escalate" | "block";
 
 /**
+ * A setting that differs between a fork and its parent.
+ */
+export type ForkChange = { 
+/**
+ * The setting, as in `--set` or a flag.
+ */
+setting: string, 
+/**
+ * Its value in the parent.
+ */
+before: string, 
+/**
+ * Its value in the fork.
+ */
+after: string, };
+
+/**
+ * The first stage that a fork executes itself.
+ */
+export type ForkPoint = "moves" | "debates";
+
+/**
+ * The parent of a fork.
+ */
+export type ForkView = { 
+/**
+ * The run that was forked.
+ */
+run_id: RunId, 
+/**
+ * The first stage that the fork executed itself.
+ */
+from: ForkPoint, 
+/**
+ * The settings that differ; absent if the parent was deleted.
+ */
+changes?: Array<ForkChange>, };
+
+/**
  * A relative path without `..`, `.`, empty parts, control characters or backslashes. It can be
  * joined to a folder on the host or in the guest without leaving it, as long as links are not
  * followed.
@@ -1156,10 +1195,6 @@ driven: boolean,
  * The run that it was forked from.
  */
 parent?: ForkView, };
-
-export type ForkPoint = "moves" | "debates";
-export type ForkChange = { setting: string, before: string, after: string, };
-export type ForkView = { run_id: RunId, from: ForkPoint, changes?: Array<ForkChange>, };
 
 /**
  * The status of a run.

@@ -25,8 +25,10 @@ export interface ConsultOptions {
   model: string;
   models: Record<string, string>;
   news: string;
+  newsUrl: string;
   newsFile: File | undefined;
   isolation: string;
+  budgetTokens: string;
   baseline: boolean;
   allowStale: boolean;
   acceptFindings: boolean;
@@ -43,8 +45,10 @@ export const NO_OPTIONS: ConsultOptions = {
   model: "",
   models: {},
   news: "",
+  newsUrl: "",
   newsFile: undefined,
   isolation: "",
+  budgetTokens: "",
   baseline: false,
   allowStale: false,
   acceptFindings: false,
@@ -66,6 +70,8 @@ export function optionsBody(options: ConsultOptions) {
     ...(options.model.trim() !== "" && { model: options.model.trim() }),
     ...(Object.keys(models).length > 0 && { models }),
     ...(options.news === "gdelt" && { news: options.news }),
+    ...(options.news === "rss" && options.newsUrl.trim() !== "" && { news: `rss:${options.newsUrl.trim()}` }),
+    ...(options.budgetTokens !== "" && { budget_tokens: Number(options.budgetTokens) }),
     ...(options.isolation !== "" && { isolation: options.isolation }),
   } satisfies Partial<StartConsultRequest>;
 }
@@ -147,6 +153,13 @@ export function ConsultOptionsPanel({
             problem={problem("parallel_moves")}
             onChange={(parallelMoves) => onChange({ parallelMoves })}
           />
+          <NumberField
+            label="Token limit"
+            value={options.budgetTokens}
+            placeholder="none"
+            problem={undefined}
+            onChange={(budgetTokens) => onChange({ budgetTokens })}
+          />
           <Field label="As of">
             <input type="date" value={options.asOf} onChange={(event) => onChange({ asOf: event.target.value })} />
           </Field>
@@ -163,10 +176,21 @@ export function ConsultOptionsPanel({
             <select value={options.news} onChange={(event) => onChange({ news: event.target.value })}>
               <option value="">none</option>
               <option value="gdelt">GDELT</option>
+              <option value="rss">from a feed</option>
               <option value="file">from a file</option>
             </select>
           </Field>
         </div>
+        {options.news === "rss" && (
+          <Field label="Address of the feed" hint="RSS, Atom or JSON, over https.">
+            <input
+              type="url"
+              placeholder="https://example.com/feed.xml"
+              value={options.newsUrl}
+              onChange={(event) => onChange({ newsUrl: event.target.value })}
+            />
+          </Field>
+        )}
         {options.news === "file" && (
           <FilePicker
             label="News file"
@@ -286,7 +310,7 @@ export function NumberField({
         inputMode="numeric"
         value={value}
         placeholder={placeholder}
-        onChange={(event) => onChange(event.target.value.replace(/[^0-9]/g, "").slice(0, 6))}
+        onChange={(event) => onChange(event.target.value.replace(/[^0-9]/g, "").slice(0, 12))}
       />
     </Field>
   );

@@ -27,6 +27,7 @@ interface ProgramOptions {
   memory: string;
   model: string;
   budget: string;
+  budgetTokens: string;
 }
 
 const NO_OPTIONS: ProgramOptions = {
@@ -41,6 +42,7 @@ const NO_OPTIONS: ProgramOptions = {
   memory: "",
   model: "",
   budget: "",
+  budgetTokens: "",
 };
 
 /** The form that starts a program. */
@@ -134,6 +136,7 @@ function optionsBody(options: ProgramOptions): Partial<StartProgramRequest> {
     ...(options.memory !== "" && { memory_mib: Number(options.memory) }),
     ...(options.model.trim() !== "" && { model: options.model.trim() }),
     ...(Number(options.budget) > 0 && { budget_usd: options.budget }),
+    ...(options.budgetTokens !== "" && { budget_tokens: Number(options.budgetTokens) }),
   };
 }
 
@@ -260,6 +263,13 @@ function Options({
             onChange={(event) => onChange({ budget: event.target.value.replace(/[^0-9.]/g, "") })}
           />
         </Field>
+        <NumberField
+          label="Token limit"
+          value={options.budgetTokens}
+          placeholder="none"
+          problem={undefined}
+          onChange={(budgetTokens) => onChange({ budgetTokens })}
+        />
         <Field label="Model" problem={text("models")}>
           <input
             className="mono"

@@ -17,6 +17,7 @@ use super::{RunExit, RunPause};
 use crate::error::EngineError;
 use crate::perform::TimedResult;
 use crate::requested_effect::{PerformedEffect, RequestedEffect, person_entry};
+use crate::run_trace::ParentKey;
 
 /// How often the driver checks for a pause or cancel request from another process.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -44,6 +45,8 @@ pub(crate) struct RunLoop {
     in_flight: JoinSet<Done>,
     children: ChildScheduler,
     cache_warmup: CacheWarmup,
+    /// The span of the current stage.
+    stage: ParentKey,
     at_once: usize,
     pause: Option<RunPause>,
     /// Whether the run can be resumed after a pause.
@@ -69,6 +72,7 @@ impl RunLoop {
             in_flight: JoinSet::new(),
             children,
             cache_warmup: CacheWarmup::NotStarted,
+            stage: ParentKey::default(),
             at_once,
             pause: None,
             can_resume: true,
@@ -198,6 +202,7 @@ impl RunLoop {
         step: Step,
     ) -> Result<Option<Outcome>, EngineError> {
         let Step { perform, publish, outcome } = step;
+        self.stage.follow(&publish);
         self.writer.buffer_step(entry, publish, outcome.as_ref());
         if outcome.is_some() {
             self.writer.flush().await?;
@@ -290,7 +295,12 @@ impl RunLoop {
         {
             let performer = Arc::clone(self.writer.performer());
             let PendingEffect { by, request } = pending;
-            let performing = request.perform(performer);
+            let performing = match &by {
+                EffectOrigin::Root => request.perform(performer, &self.stage),
+                EffectOrigin::Child(child) => {
+                    request.perform(performer, &ParentKey::of_child(child))
+                }
+            };
             self.in_flight.spawn(async move {
                 let (request, performed) = performing.await;
                 (PendingEffect { by, request }, performed)

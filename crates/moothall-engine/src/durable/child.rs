@@ -14,6 +14,7 @@ use crate::children::{build, entry_of, failed_outcome};
 use crate::error::EngineError;
 use crate::guests::{GuestFailurePolicy, IsolationMode};
 use crate::requested_effect::RequestedEffect;
+use crate::run_trace::ParentKey;
 
 /// Drives a child. Its end is journaled as the result of its effect, where the parent reads it.
 pub async fn drive_child<D: DurableEngine>(
@@ -101,7 +102,9 @@ impl DurableChild {
 
     fn make_batch(&mut self, name: String, effects: Vec<RequestedEffect>) -> EffectBatch {
         let (context, budget) = (Arc::clone(&self.context), self.call.budget);
-        EffectBatch { context, name, effects, events: std::mem::take(&mut self.events), budget }
+        let (events, span_above) =
+            (std::mem::take(&mut self.events), ParentKey::of_child(&self.call.id));
+        EffectBatch { context, name, effects, events, budget, span_above }
     }
 
     /// Effects are performed only after the guest has requested them too.

@@ -16,6 +16,7 @@ use moothall_store::{
 };
 use tokio::task::JoinSet;
 use tokio::time::Instant;
+use tracing::Instrument as _;
 
 use super::control_poller::ControlPoller;
 use super::engine::{StepRecord, StopCause, Work};
@@ -24,6 +25,7 @@ use crate::error::EngineError;
 use crate::guests::IsolationMode;
 use crate::perform::{EffectPerformer, TimedResult};
 use crate::requested_effect::{PerformedEffect, RequestedEffect};
+use crate::run_trace::{ParentKey, RunTrace};
 
 /// Results that arrive within this window are journaled in one transaction.
 const COALESCE_WINDOW: Duration = Duration::from_millis(10);
@@ -55,6 +57,8 @@ pub struct RunContext {
     pub recent: RecentResults,
     /// Polls for cancel and pause requests.
     pub control: Arc<ControlPoller>,
+    /// The span that started the run, as a `traceparent`.
+    pub trace_parent: Option<String>,
 }
 
 /// Results this process has just journaled; saves reading them back from the store.
@@ -132,6 +136,8 @@ pub(crate) struct EffectBatch {
     pub(crate) events: Vec<RunEvent>,
     /// The current budget of the run.
     pub(crate) budget: Budget,
+    /// The span above the effects.
+    pub(crate) span_above: ParentKey,
 }
 
 type Done = (RequestedEffect, TimedResult);
@@ -172,7 +178,13 @@ impl EffectBatch {
         Box::pin(self.perform())
     }
 
-    pub(crate) async fn perform(mut self) -> Result<StepRecord, EngineError> {
+    pub(crate) async fn perform(self) -> Result<StepRecord, EngineError> {
+        let RunContext { run_id, trace_parent, .. } = &*self.context;
+        let context = RunTrace::new(run_id, trace_parent.clone()).context();
+        self.perform_in_span().instrument(context).await
+    }
+
+    async fn perform_in_span(mut self) -> Result<StepRecord, EngineError> {
         let attempt = new_attempt();
         let mut open = self.effects.clone();
         // Most calls succeed at the first attempt, so only one is reserved. A call that needs more
@@ -307,7 +319,7 @@ impl EffectBatch {
         let mut in_flight: JoinSet<Done> = JoinSet::new();
         for pending in open.iter().cloned() {
             let performer = Arc::clone(&performer);
-            in_flight.spawn(pending.perform(performer));
+            in_flight.spawn(pending.perform(performer, &self.span_above));
         }
         let RunContext { store, run_id, control, .. } = &*self.context;
         let mut cancelled =

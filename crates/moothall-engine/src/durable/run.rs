@@ -16,6 +16,7 @@ use super::engine::{ChildCall, ChildExit, DurableEngine, StepRecord, StopCause, 
 use crate::children::{entry_of, failed_outcome};
 use crate::error::EngineError;
 use crate::requested_effect::{RequestedEffect, person_entry};
+use crate::run_trace::{ParentKey, write_run_spans};
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +45,7 @@ pub async fn drive_run<D: DurableEngine>(
         stop: None,
         pauses: 0,
         steps: 0,
+        stage: ParentKey::default(),
     };
     let first = workflow.start();
     root.stepped(first)?;
@@ -81,11 +83,14 @@ struct DurableRun {
     pauses: u32,
     /// Number of steps so far; part of each step's name.
     steps: u32,
+    /// The span of the current stage.
+    stage: ParentKey,
 }
 
 impl DurableRun {
     fn stepped(&mut self, step: Step) -> Result<(), EngineError> {
         let Step { perform, publish, outcome } = step;
+        self.stage.follow(&publish);
         self.events.extend(publish);
         self.outcome = outcome.or_else(|| self.outcome.take());
         for effect in perform {
@@ -147,6 +152,7 @@ impl DurableRun {
             effects: pending.clone(),
             events: std::mem::take(&mut self.events),
             budget: self.budget,
+            span_above: self.stage.clone(),
         };
         if self.step(engine, &name, batch.into_work()).await? {
             self.waiting.clear();
@@ -295,7 +301,7 @@ impl DurableRun {
         let mut events = std::mem::take(&mut self.events);
         events.push(RunEvent::of_run(RunEventBody::RunCancelled));
         let context = Arc::clone(&self.context);
-        let work = async move { publish(&context, event_commit(events, None)).await };
+        let work = async move { publish_end(&context, event_commit(events, None)).await };
         self.step(engine, "cancelled", Box::pin(work)).await?;
         Ok(DurableRunExit::Cancelled)
     }
@@ -303,7 +309,7 @@ impl DurableRun {
     async fn end<D: DurableEngine>(mut self, engine: &mut D) -> Result<DurableRunExit, D::Halt> {
         let (events, outcome) = (std::mem::take(&mut self.events), self.outcome.take());
         let context = Arc::clone(&self.context);
-        let work = async move { publish(&context, event_commit(events, outcome)).await };
+        let work = async move { publish_end(&context, event_commit(events, outcome)).await };
         match self.step(engine, "end", Box::pin(work)).await? {
             true => Ok(DurableRunExit::Done),
             false => Ok(DurableRunExit::Cancelled),
@@ -313,6 +319,13 @@ impl DurableRun {
 
 async fn publish(context: &RunContext, commit: RunCommit) -> Result<StepRecord, EngineError> {
     Ok(context.write(commit).await?.map_or(StepRecord::Done, StepRecord::Stopped))
+}
+
+/// Publishes the end of the run, then writes the spans that last until then.
+async fn publish_end(context: &RunContext, commit: RunCommit) -> Result<StepRecord, EngineError> {
+    let record = publish(context, commit).await?;
+    write_run_spans(&*context.store, &context.run_id).await;
+    Ok(record)
 }
 
 /// Publishes the pause, then checks for a cancel request. A client that requests cancellation after

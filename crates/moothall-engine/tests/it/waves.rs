@@ -200,6 +200,7 @@ fn context_with(world: &World, speaking: &Arc<Speaking>, store: Arc<dyn Store>) 
         parallel_children: 2,
         recent: RecentResults::default(),
         control: Arc::default(),
+        trace_parent: None,
     })
 }
 

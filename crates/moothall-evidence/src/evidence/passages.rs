@@ -1,20 +1,21 @@
 //! T0: passages of a company's annual report, word for word.
 //!
 //! Items are found by their headings, which vary: capitals, a part number before them, the title in
-//! the next paragraph, the same words in a table of contents or in page headers. Every matching
-//! heading is tried, and the one followed by the most prose is used. An item that is not found is a
-//! gap; nothing is guessed.
+//! the next paragraph, several items together, the same words in a table of contents or in page
+//! headers. Every matching heading is tried, and the one followed by the most prose is used. An item
+//! that is not found is a gap; nothing is guessed.
 //!
 //! The text is untrusted data: it is quoted, never followed as an instruction, and never rendered
 //! as HTML.
 
+mod headings;
 mod html;
+mod pages;
 
-use std::sync::LazyLock;
-
-use regex::Regex;
 use serde::{Deserialize, Serialize};
 
+use self::headings::{ItemHeading, MAX_HEADING_CHARS, headings, split_run_in_headings};
+use self::pages::{PageLines, PagePart, join_pages};
 use super::error::{EvidenceError, check_size};
 use super::submissions::Filing;
 
@@ -25,8 +26,6 @@ const MAX_BYTES: usize = 64 << 20;
 pub const MAX_PASSAGES: usize = 40;
 /// Limit on the length of a paragraph; longer ones are truncated at the end of a sentence.
 pub const MAX_PASSAGE_CHARS: usize = 1200;
-/// Longer lines are not headings.
-const MAX_HEADING_CHARS: usize = 200;
 /// Shorter paragraphs are headings, page numbers and captions.
 const MIN_PROSE_CHARS: usize = 60;
 
@@ -87,13 +86,19 @@ const fn twenty_f(item: &'static str, title: &'static str) -> ItemSelector {
 }
 
 impl ItemSelector {
+    fn is_among(&self, numbers: &[String]) -> bool {
+        numbers.iter().any(|number| number == self.number)
+    }
+
     /// Whether a heading ends this item.
     fn ends_at(&self, next: &ItemHeading) -> bool {
         match self.letters {
-            ItemLetterRule::OtherItems => next.number != self.number,
+            ItemLetterRule::OtherItems => !self.is_among(&next.numbers),
             // 4A, unlike 4.A, is a separate item.
             ItemLetterRule::Parts => {
-                next.number.trim_end_matches(char::is_alphabetic) != self.number
+                let without_letter =
+                    |number: &String| number.trim_end_matches(char::is_alphabetic) == self.number;
+                !next.numbers.iter().any(without_letter)
                     || next.title.to_lowercase().contains("unresolved staff")
             }
         }
@@ -109,11 +114,13 @@ pub fn passages(document: &[u8], filing: &Filing) -> Result<Vec<FilingPassage>, 
         form if form.starts_with("20-F") => TWENTY_F,
         _ => return Ok(Vec::new()),
     };
-    let paragraphs = html::paragraphs(&String::from_utf8_lossy(document));
+    let document = String::from_utf8_lossy(document);
+    let paragraphs = split_run_in_headings(html::paragraphs(first_document(&document)));
     let headings = headings(&paragraphs);
-    let found: Vec<(&ItemSelector, Vec<&str>)> = selectors
+    let lines = PageLines::of(&paragraphs);
+    let found: Vec<(&ItemSelector, Vec<String>)> = selectors
         .iter()
-        .map(|selector| (selector, section(&paragraphs, &headings, selector)))
+        .map(|selector| (selector, section(&paragraphs, &headings, &lines, selector)))
         .collect();
     let shares = shares(&found.iter().map(|(_, prose)| prose.len()).collect::<Vec<_>>());
     let mut passages = Vec::new();
@@ -123,50 +130,33 @@ pub fn passages(document: &[u8], filing: &Filing) -> Result<Vec<FilingPassage>, 
             form: filing.form.clone(),
             item: selector.item.to_owned(),
             paragraph,
-            text: cut(text).to_owned(),
+            text: cut(&text).to_owned(),
         }));
     }
     Ok(passages)
 }
 
-/// A paragraph that looks like the heading of an item.
-struct ItemHeading {
-    at: usize,
-    /// The number with its letter, such as `1A`.
-    number: String,
-    /// The rest of the line.
-    title: String,
-}
-
-fn headings(paragraphs: &[String]) -> Vec<ItemHeading> {
-    static ITEM: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        let part = r"(?:part\s+[ivx]+[\s.,:;–—-]*)?";
-        let number = r"item\s*(\d{1,2})(?:\s?\.?\s?\(?([a-e])\)?)?(?:[\s.:–—-]+|$)(.*)$";
-        Regex::new(&format!("(?i)^{part}{number}")).ok()
-    });
-    let Some(item) = ITEM.as_ref() else { return Vec::new() };
-    let heading = |(at, text): (usize, &String)| {
-        if text.len() > MAX_HEADING_CHARS * 4 || text.chars().count() > MAX_HEADING_CHARS {
-            return None;
-        }
-        let parts = item.captures(text)?;
-        let title = parts[3].trim().to_owned();
-        // "Item 7 of this report describes …" is a sentence, not a heading.
-        let is_title = title.chars().next().is_none_or(|first| !first.is_lowercase());
-        let letter = parts.get(2).map_or(String::new(), |letter| letter.as_str().to_uppercase());
-        is_title.then(|| ItemHeading { at, number: format!("{}{letter}", &parts[1]), title })
+/// The report itself: a complete submission file has its exhibits behind it.
+fn first_document(text: &str) -> &str {
+    const END: &str = "</document>";
+    let is_end = |at: &usize| {
+        text.as_bytes()
+            .get(*at..*at + END.len())
+            .is_some_and(|tag| tag.eq_ignore_ascii_case(END.as_bytes()))
     };
-    paragraphs.iter().enumerate().filter_map(heading).collect()
+    let end = text.match_indices("</").map(|(at, _)| at).find(is_end);
+    end.map_or(text, |end| &text[..end])
 }
 
 /// The prose of an item: the longest text after one of its headings, up to the heading of another
 /// item. A page header that repeats the item's own heading does not end it.
-fn section<'a>(
-    paragraphs: &'a [String],
+fn section(
+    paragraphs: &[String],
     headings: &[ItemHeading],
+    lines: &PageLines,
     selector: &ItemSelector,
-) -> Vec<&'a str> {
-    let mut best: Vec<&str> = Vec::new();
+) -> Vec<String> {
+    let mut best: Vec<String> = Vec::new();
     let mut best_bytes = 0;
     let mut behind = 0;
     for (index, heading) in headings.iter().enumerate() {
@@ -176,19 +166,26 @@ fn section<'a>(
         }
         let other = headings[index..].iter().find(|next| selector.ends_at(next));
         behind = other.map_or(paragraphs.len(), |next| next.at);
-        let mut inside = &paragraphs[heading.at + 1..behind.max(heading.at + 1)];
+        let mut start = heading.at + 1;
         if let Some(from) = selector.from {
             let is_start = |text: &String| {
                 text.len() <= MAX_HEADING_CHARS && text.to_lowercase().contains(from)
             };
-            inside = match inside.iter().position(is_start) {
-                Some(start) => &inside[start + 1..],
-                None => &[],
+            start = match paragraphs[start..behind.max(start)].iter().position(is_start) {
+                Some(found) => start + found + 1,
+                None => behind,
             };
         }
-        let prose: Vec<&str> =
-            inside.iter().map(String::as_str).filter(|text| is_prose(text)).collect();
-        let bytes = prose.iter().map(|text| text.len()).sum();
+        // Headings inside are the item's own, repeated on its pages.
+        let is_heading = |at: usize| headings.binary_search_by_key(&at, |one| one.at).is_ok();
+        let inside = (start..).zip(&paragraphs[start..behind.max(start)]);
+        let mut prose =
+            join_pages(inside.map(|(at, text)| match is_heading(at) || lines.contains(text) {
+                true => PagePart::Break,
+                false => PagePart::Text(text),
+            }));
+        prose.retain(|text| is_prose(text));
+        let bytes = prose.iter().map(String::len).sum();
         if bytes > best_bytes {
             (best, best_bytes) = (prose, bytes);
         }
@@ -197,7 +194,7 @@ fn section<'a>(
 }
 
 fn is_selected(paragraphs: &[String], heading: &ItemHeading, selector: &ItemSelector) -> bool {
-    if heading.number != selector.number {
+    if !selector.is_among(&heading.numbers) {
         return false;
     }
     let next = paragraphs.get(heading.at + 1).filter(|next| next.len() <= MAX_HEADING_CHARS);
@@ -209,8 +206,14 @@ fn is_selected(paragraphs: &[String], heading: &ItemHeading, selector: &ItemSele
     title.contains(selector.title)
 }
 
-/// Whether the text is sentences rather than a heading, caption or table row.
+/// Whether the text is sentences rather than a heading, caption, table row or line of a table of
+/// contents.
 fn is_prose(text: &str) -> bool {
+    if text.ends_with(|sign: char| sign.is_ascii_digit())
+        && (text.contains("..") || text.contains(". ."))
+    {
+        return false;
+    }
     let (mut letters, mut signs, mut chars) = (0_usize, 0_usize, 0_usize);
     for sign in text.chars() {
         chars += 1;
@@ -257,3 +260,7 @@ fn cut(text: &str) -> &str {
 #[cfg(test)]
 #[path = "passages_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "passages/layouts_tests.rs"]
+mod layouts_tests;

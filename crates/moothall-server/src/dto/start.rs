@@ -80,7 +80,7 @@ pub struct StartConsultRequest {
     /// Also score every move without a debate.
     pub baseline: bool,
     /// Also rank moves with wrong numbers or bad citations.
-    #[serde(skip_serializing_if = "is_unset")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub accept_findings: bool,
     /// Spend limit in dollars, such as `2.50`.
     pub budget_usd: Option<String>,
@@ -167,11 +167,6 @@ pub struct StartProgramRequest {
     /// Limit of tokens, prompts and answers together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget_tokens: Option<u64>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-fn is_unset(flag: &bool) -> bool {
-    !*flag
 }
 
 /// Request to fork a consultation: a new run that reuses its results up to a point.

@@ -23,3 +23,14 @@ fn only_a_valid_traceparent_header_is_used() {
         assert_eq!(TraceParent::parse(&text), expected, "{text:?}");
     }
 }
+
+/// Processes of different builds must agree on the ids, so they never change.
+#[test]
+fn ids_of_a_run_are_the_same_in_every_process() {
+    let run = "01932b5c-7d4e-7a31-9c55-3f6f0e8a4b01";
+    assert_eq!(trace_id_of_run(run), 0x361f_c6d9_e9a2_0560_457a_6135_7dc3_2f7f);
+    assert_eq!(span_id_of_run(run, "run"), 0x3d8c_aa77_7d49_ec97);
+    assert_eq!(span_id_of_run(run, "m1"), 0x6df6_d7b6_a935_e3de);
+    let parent = TraceParent { trace_id: trace_id_of_run(run), span_id: 1 };
+    assert_eq!(TraceParent::parse(&parent.to_string()), Some(parent));
+}

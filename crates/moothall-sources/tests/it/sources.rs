@@ -62,6 +62,27 @@ fn passages(evidence: &Evidence) -> Vec<(String, &str)> {
 }
 
 #[tokio::test]
+async fn files_of_a_request_are_read_like_those_of_a_folder() {
+    let files: [(&str, &[u8]); 4] = [
+        ("plan.md", b"# Prices\nUp 4% in May."),
+        ("sales.csv", b"Year,Revenue\n2025,\"$1,250\"\n"),
+        ("old.txt", b"caf\xe9"),
+        ("report.pdf", b"%PDF-1.7"),
+    ];
+    let large = vec![b'x'; (4 << 20) + 1];
+    let files = [&files[..], &[("large.txt", large.as_slice())]].concat();
+    let documents = folder(&files);
+    let of_folder = gather(documents.path(), None, None, request()).await.unwrap();
+    let in_memory = files.iter().map(|(name, bytes)| ((*name).to_owned(), bytes.to_vec()));
+    let sources = CombinedGatherer::default()
+        .with_documents(DocumentFolder::in_memory(in_memory.collect(), None));
+    let of_request = sources.gather(&request(), 0).await.unwrap();
+    assert_eq!(of_request.documents.len(), 2);
+    assert_eq!(of_request.missing.len(), 3, "{:?}", of_request.missing);
+    assert_eq!(of_request, of_folder);
+}
+
+#[tokio::test]
 async fn a_private_company_is_gathered_from_documents_only() {
     let documents = folder(&[
         ("b/notes.txt", b"Two dealers left."),

@@ -45,9 +45,6 @@ pub(crate) struct ServeArgs {
     /// Allow a public URL without TLS: tokens and session cookies cross the network unencrypted
     #[arg(long, requires = "public_url")]
     pub(crate) insecure: bool,
-    /// Send spans to this collector with OTLP over HTTP, such as http://127.0.0.1:4318
-    #[arg(long, value_name = "URL")]
-    pub(crate) otlp: Option<String>,
     /// Use this model for runs that do not name one, as provider/name, or `demo` [default: from the
     /// configuration or the available API key]
     #[arg(short, long, value_name = "MODEL")]

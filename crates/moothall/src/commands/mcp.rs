@@ -113,13 +113,14 @@ pub(crate) fn run_part(global: &GlobalArgs, args: &McpPartArgs) -> anyhow::Resul
             answer_all(
                 stream,
                 GATE_CONCURRENCY,
-                |ask: IpcRequest| gate.answer(ask),
+                |ask: IpcRequest| tool_span(&ask).in_scope(|| gate.answer(ask)),
                 || gate.leave(),
             )
         }
         McpPart::Runner => {
             let runner = runner::CommandRunner::new(global, runtime.handle().clone())?;
-            answer_all(stream, RUNNER_CONCURRENCY, |ask: IpcRequest| runner.answer(ask), || {})
+            let answer = |ask: IpcRequest| tool_span(&ask).in_scope(|| runner.answer(ask));
+            answer_all(stream, RUNNER_CONCURRENCY, answer, || {})
         }
     };
     runtime.block_on(process_resources::end_kept_sandboxes());
@@ -128,6 +129,16 @@ pub(crate) fn run_part(global: &GlobalArgs, args: &McpPartArgs) -> anyhow::Resul
         CliError::failed("lost the connection to `moothall mcp`").with_source(error)
     })?;
     Ok(CliExit::Fine)
+}
+
+/// The span of a tool call by an agent. Other requests come from the frontend itself.
+fn tool_span(request: &IpcRequest) -> tracing::Span {
+    match request {
+        IpcRequest::Call { tool, .. } => {
+            tracing::info_span!(target: "moothall::mcp", "tool_call", tool = tool.name())
+        }
+        _ => tracing::Span::none(),
+    }
 }
 
 /// Starts the gate or the runner with one end of a socket as standard input, and waits until it is
@@ -158,6 +169,9 @@ fn start(
     }
     if let Some(config) = &global.config {
         command.arg("--config").arg(config);
+    }
+    if let Some(otlp) = &global.otlp {
+        command.arg("--otlp").arg(otlp);
     }
     // Ctrl-C in the terminal reaches only the frontend; the parts end when it closes their socket,
     // and clean up.

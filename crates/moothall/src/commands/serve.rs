@@ -16,8 +16,7 @@ use moothall_core::consult::{Committee, board};
 use moothall_models::connection::is_loopback;
 use moothall_server::{
     AccessControl, AccessMode, AppState, EventFeed, FeedTiming, OriginGuard, ServedWorkspace,
-    ServerLimits, ServerMetrics, SpanExporter, SpanLayer, WorkspaceRegistry, login_code,
-    login_link,
+    ServerLimits, ServerMetrics, WorkspaceRegistry, login_code, login_link,
 };
 use moothall_workspace::DraftStore;
 use reqwest::Url;
@@ -45,14 +44,7 @@ use crate::{config, logging, open_files, process_resources};
 pub(crate) fn run(global: &GlobalArgs, args: &ServeArgs) -> anyhow::Result<CliExit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     let metrics = Arc::<ServerMetrics>::default();
-    let (spans, exporter) = match &args.otlp {
-        None => (SpanLayer::counting(Arc::clone(&metrics)), None),
-        Some(endpoint) => {
-            let (spans, exporter) = collector(endpoint)?;
-            (spans.and_counting(Arc::clone(&metrics)), Some(exporter))
-        }
-    };
-    logging::start_with(&loaded.resolved.config.log, global.verbose, spans);
+    logging::start_counting(&loaded.resolved.config.log, global.verbose, Arc::clone(&metrics));
     refuse_other_machines(args)?;
     refuse_plain_http(args)?;
     let limits =
@@ -110,9 +102,6 @@ pub(crate) fn run(global: &GlobalArgs, args: &ServeArgs) -> anyhow::Result<CliEx
                 .with_metrics(metrics)
                 .with_workspaces(Arc::clone(&workspaces));
         let workspace_watch = tokio::spawn(workspaces.watch(closing.child_token()));
-        // Stopped after the runs, so that their spans are sent.
-        let done = CancellationToken::new();
-        let exporting = exporter.map(|exporter| tokio::spawn(exporter.run(done.clone())));
         let force_exit = cancel_on_signal(closing.clone())?;
         let link = match args.auth {
             AuthArg::Link => {
@@ -143,10 +132,6 @@ pub(crate) fn run(global: &GlobalArgs, args: &ServeArgs) -> anyhow::Result<CliEx
             () = force_exit.cancelled() => {}
         }
         let _ = tokio::join!(feed_watch, workspace_watch);
-        done.cancel();
-        if let Some(exporting) = exporting {
-            let _ = exporting.await;
-        }
         local.close().await;
         served.map_err(|error| {
             CliError::failed("the server stopped unexpectedly").with_source(error)
@@ -243,15 +228,6 @@ fn refuse_plain_http(args: &ServeArgs) -> Result<(), CliError> {
 fn not_an_origin() -> CliError {
     CliError::usage("invalid `--public-url`: not a web origin")
         .with_hint("use only a scheme and a host, such as https://moothall.example.com")
-}
-
-fn collector(endpoint: &str) -> Result<(SpanLayer, SpanExporter), CliError> {
-    if !endpoint.starts_with("http://") && !endpoint.starts_with("https://") {
-        return Err(CliError::usage("invalid `--otlp`: not an HTTP URL")
-            .with_hint("use the URL of an OTLP/HTTP collector, such as http://127.0.0.1:4318"));
-    }
-    moothall_server::exporter(endpoint)
-        .map_err(|error| CliError::failed("cannot set up the export of spans").with_source(error))
 }
 
 /// Accept queue of the kernel. When it is full, clients retry only after one second.

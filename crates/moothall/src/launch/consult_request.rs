@@ -102,6 +102,7 @@ impl ConsultRequest {
                     other => other.clone(),
                 },
                 output: None,
+                trace_parent: None,
             },
             files: RunFiles::default(),
         })
@@ -164,7 +165,7 @@ fn news_label(news: &NewsChoice) -> Result<String, CliError> {
 }
 
 /// The model of a role, if it differs from the default.
-pub(super) fn role_slot(models: &mut RoleModels, role: RoleName) -> &mut Option<ModelName> {
+pub(crate) fn role_slot(models: &mut RoleModels, role: RoleName) -> &mut Option<ModelName> {
     match role {
         RoleName::Inference => &mut models.inference,
         RoleName::Analyst => &mut models.analyst,
@@ -186,7 +187,7 @@ fn label(folder: &Path) -> Result<String, CliError> {
     Ok(DocumentFolder::label(&canonical))
 }
 
-pub(super) fn refusal(error: InvalidConsult) -> CliError {
+pub(crate) fn refusal(error: InvalidConsult) -> CliError {
     let refused = CliError::usage(error.to_string());
     match error {
         InvalidConsult::Ticker(_) => refused
@@ -209,7 +210,7 @@ pub(super) fn refusal(error: InvalidConsult) -> CliError {
 }
 
 /// Call options that all models support.
-pub(super) fn calls(context: &CommandContext, models: &[&ModelName]) -> CallSettings {
+pub(crate) fn calls(context: &CommandContext, models: &[&ModelName]) -> CallSettings {
     let defaults = CallSettings::default();
     let card = |model: &&ModelName| context.catalog.card(model);
     let cards: Vec<_> = models.iter().map(card).collect();

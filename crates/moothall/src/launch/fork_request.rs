@@ -18,7 +18,7 @@ use moothall_store::{JournalEntry, RunRow, now_ms};
 use super::consult_request::{calls, refusal as input_refusal, role_slot};
 use super::estimate::CostEstimate;
 use super::http_request::{find_committee, parse_budget, parse_model_name};
-use super::{ConsultPlan, ServerDefaults, set_budget};
+use super::{ConsultPlan, RunFiles, ServerDefaults, set_budget};
 use crate::args::{ForkArgs, ForkSetting};
 use crate::commands::committee;
 use crate::config::LoadedConfig;
@@ -168,7 +168,11 @@ impl ConsultForkRequest {
             apply(&mut input, setting);
         }
         let possible = calls(context, &input.models.called(Some(from)));
-        input.calls = calls_within(&before.calls, &possible, from);
+        let documents = match from {
+            ForkPoint::Moves => calls(context, &[input.models.analyst()]).document_tokens,
+            ForkPoint::Debates => before.calls.document_tokens,
+        };
+        input.calls = calls_within(&before.calls, &possible, documents);
         let run_id = parent.row.run_id.clone();
         let request = ForkRequest { parent: run_id, from, input, edits };
         let forked = fork(before, &parent.effects(), request)
@@ -184,7 +188,10 @@ impl ConsultForkRequest {
         let cap = estimate.cap(context.budget());
         set_budget(&mut settings, cap.budget());
         let spec = ConsultSpec { input: forked.input, settings };
-        Ok(ForkPlan { plan: ConsultPlan { spec, estimate, cap, files: RunFiles::default() }, inherited })
+        Ok(ForkPlan {
+            plan: ConsultPlan { spec, estimate, cap, files: RunFiles::default() },
+            inherited,
+        })
     }
 }
 
@@ -205,15 +212,12 @@ fn models_from(from: ForkPoint, model: ModelName, before: &RoleModels) -> RoleMo
     RoleModels { inference, analyst, ..RoleModels::all(model) }
 }
 
-/// The parent's call settings, reduced to what the models of the fork support. Debates do not use
-/// the limit of documents, so a fork from there keeps it and its inherited requests stay the same.
-fn calls_within(before: &CallSettings, possible: &CallSettings, from: ForkPoint) -> CallSettings {
+/// The parent's call settings, reduced to what the models of the fork support. Only analysts write
+/// documents, so only their model limits `documents`: a smaller limit changes inherited requests.
+fn calls_within(before: &CallSettings, possible: &CallSettings, documents: u32) -> CallSettings {
     CallSettings {
         message_tokens: before.message_tokens.min(possible.message_tokens),
-        document_tokens: match from {
-            ForkPoint::Moves => before.document_tokens.min(possible.document_tokens),
-            ForkPoint::Debates => before.document_tokens,
-        },
+        document_tokens: before.document_tokens.min(documents),
         window_tokens: before.window_tokens.min(possible.window_tokens),
         ..before.clone()
     }

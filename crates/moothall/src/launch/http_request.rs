@@ -300,7 +300,7 @@ fn committee_of(
 }
 
 /// Finds a committee by name. The name comes from a request and is never used as a path.
-pub(super) fn find_committee(
+pub(crate) fn find_committee(
     name: Option<&str>,
     defaults: &ServerDefaults,
 ) -> Result<Committee, CliError> {
@@ -346,7 +346,7 @@ fn parse_model(
     parse_model_name(text).map(Some)
 }
 
-pub(super) fn parse_model_name(text: &str) -> Result<ModelName, CliError> {
+pub(crate) fn parse_model_name(text: &str) -> Result<ModelName, CliError> {
     text.parse().map_err(|error: moothall_core::model::InvalidModelName| {
         CliError::usage(error.to_string()).with_code(ErrorCode::BadModel)
     })

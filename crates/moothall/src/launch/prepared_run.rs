@@ -23,7 +23,7 @@ use crate::context::CommandContext;
 use crate::demo_delay::DemoDelay;
 use crate::display;
 use crate::error::CliError;
-use crate::run_store;
+use crate::{run_store, telemetry};
 
 /// Concurrent calls per debate: a round calls three decision makers together.
 const CALLS_PER_DEBATE: usize = 5;
@@ -224,7 +224,9 @@ impl PreparedRun {
 
 /// A new run with a fresh id and the current time.
 pub(crate) fn new_run(spec: &RunSpec, evidence: Option<&Evidence>) -> Result<NewRun, CliError> {
-    run_store::new_run(spec.clone().into(), spec.model(), &title(spec, evidence))
+    let mut stored = spec.clone();
+    stored.settings_mut().trace_parent = telemetry::trace_parent();
+    run_store::new_run(stored.into(), spec.model(), &title(spec, evidence))
 }
 
 /// The title shown in lists.
@@ -290,6 +292,7 @@ impl WorkerRun {
             budget: budget(self.run.spec().settings()),
             parallel_children: self.run.parallel_children(),
             performers: self.clone(),
+            trace_parent: self.run.spec().settings().trace_parent.clone(),
         })
     }
 }

@@ -9,6 +9,7 @@ use reqwest::StatusCode;
 use serde_json::{Value, json};
 
 use crate::fake::Fake;
+use crate::scene::{Scene, second_try};
 use crate::serve::{Server, body, runtime};
 use crate::world::{Ran, World};
 
@@ -118,8 +119,7 @@ fn a_fork_that_cannot_reuse_its_parent_is_refused_with_a_hint() {
     let world = World::new();
     let run = parent(&world, &[]);
     world.write("move.toml", "title = \"Sell it\"\nthesis = \"It costs too much.\"\n");
-    let program = world.run(&["run", "--model", "demo", "--json", "print the first 20 primes"]);
-    let program = program.json()["run_id"].as_str().map(str::to_owned);
+    let program = Scene::new(&world).run(1, "print the first 20 primes", second_try());
     let refused = |run: &str, more: &[&str], message: &str, hint: &str| {
         let ran = fork(&world, run, more);
         assert_eq!(ran.code, Some(2), "{ran}");
@@ -133,10 +133,8 @@ fn a_fork_that_cannot_reuse_its_parent_is_refused_with_a_hint() {
     refused(&run, &unknown, "no move `m9`", "hint: available moves: m1, m2");
     let early = ["--from", "moves", "--edit-move", "m1=move.toml", "--by", "Ada"];
     refused(&run, &early, "proposes all moves again", "hint: use `--from debates`");
-    if let Some(program) = program {
-        let from = ["--from", "moves"];
-        refused(&program, &from, "it is not a consultation", "hint: start a new run");
-    }
+    let program = program.as_str();
+    refused(program, &["--from", "moves"], "it is not a consultation", "hint: start a new run");
     let stopped = world.run(&[
         "consult",
         "HLXI",
@@ -190,7 +188,7 @@ fn a_fork_is_verified_without_its_parent_and_against_the_parents_receipt() {
 #[test]
 fn a_fork_starts_over_http_and_names_its_parent() {
     let world = World::new();
-    let server = Server::start(&world, &[]);
+    let server = Server::start(&world, &["--pace", "0"]);
     runtime().block_on(async {
         let run = server.consult(json!({})).await;
         server.over(&run).await;

@@ -32,14 +32,17 @@ mod notices;
 mod outages;
 mod real_chaos;
 mod real_cluster;
+mod real_companies;
 mod real_drafts;
 mod real_exec;
 mod real_mcp;
 mod real_outages;
 mod real_postgres;
 mod real_restate;
+mod real_rolling;
 mod real_sandbox;
 mod real_telemetry;
+mod real_traces;
 mod real_upgrade;
 
 mod report;

@@ -239,7 +239,7 @@ impl Drop for Workers {
 
 /// All invocations of the run services according to Restate: run, whether it is finished, and the
 /// endpoint.
-async fn invocations(admin: &str) -> Vec<(String, bool, String)> {
+pub(crate) async fn invocations(admin: &str) -> Vec<(String, bool, String)> {
     let query = "SELECT i.target_service_key AS key, i.status AS status, d.endpoint AS endpoint \
                  FROM sys_invocation i JOIN sys_deployment d ON d.id = i.pinned_deployment_id \
                  WHERE i.target_service_ty = 'workflow' AND i.target_handler_name = 'run'";

@@ -107,6 +107,31 @@ async fn a_cluster_run_waits_for_review_and_can_be_resumed_or_cancelled() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_fork_on_a_cluster_repeats_no_call_before_its_debates() {
+    let cluster = Cluster::new(SMALL);
+    let engine = cluster.engine();
+    let small = ["--moves", "2", "--rounds", "1", "--runner", &engine];
+    let ran = cluster.world.run(&[&CONSULT[..], &small].concat());
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let runs = cluster.world.run(&["runs", "--json"]).json();
+    let id = runs["runs"][0]["run_id"].as_str().unwrap();
+    cluster.world.write("m2.toml", "title = \"Sell the plant\"\nthesis = \"It costs too much.\"\n");
+    let edit = ["--edit-move", "m2=m2.toml", "--by", "Ada", "--receipt", "fork.jsonl"];
+    let forked = cluster.world.run(&[&["fork", id, "--from", "debates"], &edit[..]].concat());
+    assert_eq!(forked.code, Some(0), "{forked}");
+    let runs = cluster.world.run(&["runs", "--json"]).json();
+    assert_eq!(runs["runs"][0]["parent"]["run_id"], id);
+    let fork = runs["runs"][0]["run_id"].as_str().unwrap();
+    let events = cluster.world.run(&["events", fork, "--json"]).stdout;
+    let replied: Vec<&str> =
+        events.lines().filter(|line| line.contains("\"event\":\"model_replied\"")).collect();
+    assert!(!replied.is_empty());
+    assert!(replied.iter().all(|line| line.contains("\"effect_id\":\"m")), "{replied:?}");
+    let verified = cluster.world.run(&["verify", "fork.jsonl"]);
+    assert!(verified.stdout.contains("its results are those of the parent"), "{verified}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_run_pauses_at_its_budget_and_resumes_with_more() {
     let cluster = Cluster::new(Plan { workers: 2, ..SMALL });
     let engine = cluster.engine();

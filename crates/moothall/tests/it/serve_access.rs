@@ -410,6 +410,7 @@ fn calls_of_a_consultation_are_in_the_trace_of_the_request_that_started_it() {
     let world = World::new();
     let secret = token(&world, &["--scope", "admin"]);
     let (address, got) = collector();
+    let world = world.with("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json");
     let mut server = Server::start(&world, &["--auth", "tokens", "--otlp", &address]);
     let brief = "the board wants a confidential plan";
     let run = runtime().block_on(async {
@@ -432,12 +433,12 @@ fn calls_of_a_consultation_are_in_the_trace_of_the_request_that_started_it() {
     let of_trace: Vec<&Value> = got.iter().filter(|span| span["traceId"] == TRACE).collect();
     let count = |name: &str| of_trace.iter().filter(|span| span["name"] == name).count();
     assert_eq!((count("http_request"), count("run")), (1, 1), "{of_trace:?}");
-    assert!(count("model_call") > 10, "{of_trace:?}");
+    assert!(count("chat demo") > 10, "{of_trace:?}");
     // The parents of every call lead to the request, and from there to the browser.
     let parent = |span: &Value| {
         of_trace.iter().find(|other| other["spanId"] == span["parentSpanId"]).copied()
     };
-    for call in of_trace.iter().filter(|span| span["name"] == "model_call") {
+    for call in of_trace.iter().filter(|span| span["name"] == "chat demo") {
         let mut above = *call;
         while let Some(next) = parent(above) {
             above = next;

@@ -112,6 +112,7 @@ impl Place {
         let body = match path {
             path if path.starts_with("/api/drafts/") => r#"{"seal":"0"}"#,
             path if path.ends_with("/moves") => r#"{"undo":{}}"#,
+            path if path.ends_with("/fork") => r#"{"from":"moves"}"#,
             path if path.ends_with("/approve") => r#"{"move":"m1"}"#,
             _ => "{}",
         };

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use axum::Router;
 use axum::extract::State;
 use axum::routing::post;
-use moothall_server::{AccessMode, SpanLayer, exporter};
+use moothall_server::{AccessMode, OtlpProtocol, OtlpSettings, SpanLayer, exporter};
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -38,7 +38,14 @@ async fn collector() -> (String, Got) {
 #[tokio::test]
 async fn model_calls_are_in_the_trace_of_their_request_without_any_text() {
     let (address, got) = collector().await;
-    let (spans, exporter) = exporter(&address).unwrap();
+    let settings = OtlpSettings {
+        url: format!("{address}/v1/traces"),
+        protocol: OtlpProtocol::Json,
+        headers: reqwest::header::HeaderMap::new(),
+        resource: Vec::new(),
+        timeout: std::time::Duration::from_secs(10),
+    };
+    let (spans, exporter) = exporter(settings).unwrap();
     // The test runs on one thread, so this subscriber receives all spans.
     let _listening = tracing::subscriber::set_default(tracing_subscriber::registry().with(spans));
     let place = Place::new(AccessMode::Everyone).await;
@@ -59,7 +66,7 @@ async fn model_calls_are_in_the_trace_of_their_request_without_any_text() {
 
     let got = got.lock().unwrap();
     let find = |name: &str| got.iter().find(|span| span["name"] == name).unwrap();
-    let (request, run, call) = (find("http_request"), find("run"), find("model_call"));
+    let (request, run, call) = (find("http_request"), find("run"), find("chat m1"));
     for span in [request, run, call] {
         assert_eq!(span["traceId"], trace, "{span}");
     }
@@ -74,7 +81,9 @@ async fn model_calls_are_in_the_trace_of_their_request_without_any_text() {
     let number = |number: &str| Some(serde_json::json!({ "intValue": number }));
     assert_eq!(value(request, "http.route"), text("/api/runs"));
     assert_eq!(value(request, "http.response.status_code"), number("409"));
-    assert_eq!(value(call, "gen_ai.request.model"), text("lab/m1"));
+    assert_eq!(value(call, "gen_ai.request.model"), text("m1"));
+    assert_eq!(value(call, "gen_ai.provider.name"), text("lab"));
+    assert_eq!(value(call, "gen_ai.operation.name"), text("chat"));
     assert_eq!(value(call, "gen_ai.usage.input_tokens"), number("7"));
     assert!(!serde_json::to_string(&*got).unwrap().contains("secret"), "{got:?}");
 }

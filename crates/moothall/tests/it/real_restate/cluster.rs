@@ -127,7 +127,7 @@ impl Cluster {
     /// Starts a worker, retrying while its dependencies are unavailable, like a supervisor.
     pub(crate) fn add_worker(&mut self) {
         let began = Instant::now();
-        let admin = self.addresses(|ports| ports.admin);
+        let admin = self.admin();
         loop {
             self.lives += 1;
             let log = self.world.path(&format!("worker-{}.log", self.lives));
@@ -157,6 +157,11 @@ impl Cluster {
             log.rfind('\n').map_or_else(String::new, |end| log[..=end].to_owned())
         };
         (1..=self.lives).map(log).collect()
+    }
+
+    /// The addresses at which workers are registered.
+    pub(crate) fn admin(&self) -> String {
+        self.addresses(|ports| ports.admin)
     }
 
     pub(crate) fn engine(&self) -> String {
