@@ -150,5 +150,6 @@ fn input(rounds: u32, window_tokens: u32) -> DebateInput {
         critic_model: "demo".parse().unwrap(),
         decision_maker_model: "demo".parse().unwrap(),
         calls: CallSettings { message_tokens: 200, window_tokens, ..CallSettings::default() },
+        prompts: moothall_core::OwnTexts::default(),
     }
 }

@@ -106,6 +106,8 @@ fn genuine(severity: FindingSeverity) -> Receipt {
             build: "0.1.0".to_owned(),
             model: "demo".to_owned(),
             demonstration: true,
+            models: BTreeMap::new(),
+            texts: BTreeMap::new(),
         },
         input: None,
         effects: BTreeMap::from([(id(), record)]),

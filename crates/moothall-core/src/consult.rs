@@ -23,6 +23,7 @@ mod estimate;
 mod fork;
 mod ids;
 mod input;
+mod member_models;
 mod move_file;
 mod moves;
 mod options;
@@ -43,6 +44,8 @@ mod text_check;
 mod truncate;
 mod workflow;
 
+use crate::prompt_revision::PromptTemplate;
+
 pub use self::apply_review::USER_AUTHOR;
 pub use self::approval::{ApprovalRefusal, MoveApproval, settle};
 pub use self::board::board;
@@ -59,6 +62,7 @@ pub use self::input::{
     ConsultInput, EvidenceSource, GatherFailure, GatherFailureKind, GatherRequest, InvalidConsult,
     RoleModels,
 };
+pub use self::member_models::{MemberModelError, group_by_model};
 pub use self::move_file::{InvalidMove, MoveFile};
 pub use self::moves::{Move, Proposal};
 pub use self::options::{ConsultOptions, InvalidConsultOptions, MAX_ADDED_MOVES, MAX_BRIEF_CHARS};
@@ -75,3 +79,8 @@ pub use self::state::{
 };
 pub use self::text_check::TextCheck;
 pub use self::workflow::Consult;
+
+/// The prompts of the first stages that users may replace.
+pub(crate) fn prompt_templates() -> Vec<PromptTemplate> {
+    dossier::TEMPLATES.into_iter().chain(prompt::TEMPLATES).collect()
+}

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::model::{CallPurpose, FailureKind, ModelFailure, ModelReply, PromptText};
+use crate::prompt_revision::PromptTemplate;
 use crate::structured::{OutputFault, ask_again};
 use crate::text::one_line;
 use crate::{
@@ -63,6 +64,11 @@ use self::chain::{MessageChain, Persona};
 use self::ids::{CallIds, DebateIds};
 use self::sanitize::{MAX_MESSAGE_BYTES, clean};
 use self::thread::{CRITIC, CriticThread, DebateTurn};
+
+/// The prompts of a debate that users may replace.
+pub(crate) fn prompt_templates() -> Vec<PromptTemplate> {
+    prompt::TEMPLATES.to_vec()
+}
 
 /// How many characters of a turn an event shows.
 const PREVIEW_CHARS: usize = 160;

@@ -16,6 +16,7 @@ mod effect;
 mod event;
 pub mod guest;
 mod output_schema;
+mod own_texts;
 pub mod program;
 mod prompt_revision;
 pub mod receipt;
@@ -29,6 +30,9 @@ pub use crate::effect::{Effect, EffectResult};
 pub use crate::event::{
     EventEnvelope, EvidenceSummary, PauseReason, RoundStatus, RunEvent, RunEventBody,
     SequencedEvent, StageStatus,
+};
+pub use crate::own_texts::{
+    BuiltInText, OwnTexts, TextFault, TextKind, TextProblem, built_in_texts,
 };
 pub use crate::prompt_revision::{PromptRevision, UnknownRevision};
 pub use crate::run_spec::{

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::own_texts::OwnTexts;
 use crate::text::fill;
 
 /// The prompts, output schemas and parsing rules of a run.
@@ -63,28 +64,58 @@ impl From<PromptRevision> for u32 {
 /// One prompt text in every revision.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PromptTemplate {
+    pub(crate) name: &'static str,
+    /// What it is used for; empty if users cannot replace it.
+    pub(crate) purpose: &'static str,
     pub(crate) v1: &'static str,
     pub(crate) v2: &'static str,
 }
 
+/// Where the texts of a run come from: its revision, and the user's own texts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PromptTexts<'a> {
+    pub(crate) revision: PromptRevision,
+    pub(crate) own: Option<&'a OwnTexts>,
+}
+
+impl From<PromptRevision> for PromptTexts<'_> {
+    fn from(revision: PromptRevision) -> Self {
+        Self { revision, own: None }
+    }
+}
+
 impl PromptTemplate {
-    pub(crate) fn text(self, revision: PromptRevision) -> &'static str {
+    /// The built-in text.
+    pub(crate) fn built_in(self, revision: PromptRevision) -> &'static str {
         match revision {
             PromptRevision::V1 => self.v1,
             PromptRevision::V2 => self.v2,
         }
     }
 
+    /// The user's own text, else the built-in one.
+    pub(crate) fn text<'a>(self, texts: impl Into<PromptTexts<'a>>) -> &'a str {
+        let PromptTexts { revision, own } = texts.into();
+        own.and_then(|own| own.get(self.name)).unwrap_or_else(|| self.built_in(revision))
+    }
+
     /// The text with each `{{name}}` replaced.
-    pub(crate) fn fill(self, revision: PromptRevision, values: &[(&str, &str)]) -> String {
-        fill(self.text(revision), values)
+    pub(crate) fn fill<'a>(
+        self,
+        texts: impl Into<PromptTexts<'a>>,
+        values: &[(&str, &str)],
+    ) -> String {
+        fill(self.text(texts), values)
     }
 }
 
 /// A [`PromptTemplate`] from `prompts/v1/NAME.txt` and `prompts/NAME.md` next to the calling file.
+/// A purpose makes it replaceable; the module then lists it in its `TEMPLATES`.
 macro_rules! template {
-    ($name:literal) => {
+    ($name:literal $(, $purpose:literal)?) => {
         $crate::prompt_revision::PromptTemplate {
+            name: $name,
+            purpose: concat!("" $(, $purpose)?),
             v1: include_str!(concat!("prompts/v1/", $name, ".txt")),
             v2: include_str!(concat!("prompts/", $name, ".md")),
         }

@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::consult::{ConsultInput, MoveApproval};
+use crate::model::ModelName;
 use crate::report::derive;
 use crate::{
     Conclusion, EffectId, EffectResult, RunFinding, RunId, RunKind, RunVerdict, Sha256Hex,
@@ -54,6 +55,12 @@ pub struct ReceiptManifest {
     pub model: String,
     /// Whether the demo model was used, so that its answers are not mistaken for real ones.
     pub demonstration: bool,
+    /// The model of every member, if a member of the committee has a model of its own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub models: BTreeMap<String, ModelName>,
+    /// The SHA-256 of each prompt and memo section that the user replaced, by file.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub texts: BTreeMap<String, Sha256Hex>,
 }
 
 /// One effect and its result.
@@ -325,6 +332,12 @@ fn derived_again(receipt: &Receipt, lines: &BTreeMap<EffectId, usize>) -> Result
             _ => Ok(()),
         };
     };
+    if receipt.manifest.models != input.receipt_models() {
+        return Err(fault(1, "the models of the members differ from the input".to_owned()));
+    }
+    if receipt.manifest.texts != input.receipt_texts() {
+        return Err(fault(1, "the hashes of the user's texts differ from the input".to_owned()));
+    }
     let derived = derive(input, &receipt.effects, &receipt.approvals).map_err(|problem| {
         let line = problem.effect_id().and_then(|id| lines.get(id)).copied();
         fault(line.unwrap_or(2), problem.to_string())

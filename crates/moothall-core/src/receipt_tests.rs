@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -34,6 +36,8 @@ fn receipt(findings: Vec<RunFinding>) -> Receipt {
             build: "0.1.0".to_owned(),
             model: "openai/gpt-5-mini".to_owned(),
             demonstration: false,
+            models: BTreeMap::new(),
+            texts: BTreeMap::new(),
         },
         effects: BTreeMap::from([
             (id("answer/ask-2"), record("two")),

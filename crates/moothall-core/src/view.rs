@@ -63,6 +63,10 @@ pub struct RunInfo {
     pub title: String,
     /// The requested model.
     pub model: String,
+    /// The models with their members, if a consultation uses several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
+    pub models: Option<String>,
     /// The build that started the run.
     pub build: String,
     /// The creation time: RFC 3339 in UTC.

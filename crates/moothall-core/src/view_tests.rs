@@ -8,6 +8,7 @@ fn about() -> RunInfo {
         workflow: "consult".to_owned(),
         title: "HLXI".to_owned(),
         model: "demo".to_owned(),
+        models: None,
         build: "0.1.0".to_owned(),
         created_at: "2026-01-05T09:00:00.000Z".to_owned(),
         cap_micro_usd: None,

@@ -45,6 +45,6 @@ fn facts(input: &ConsultInput, record: &RunRecord) -> RunFacts {
         extra_calls: extra.len() as u64,
         usage: record.usage(),
         cost: record.cost(),
-        demonstration: input.models.distinct().iter().any(|model| model.is_demo()),
+        demonstration: input.distinct_models().iter().any(|model| model.is_demo()),
     }
 }

@@ -56,9 +56,11 @@ impl RunRecord {
         let conclusion = input.is_some().then(|| Box::new(outcome.conclusion));
         let timing = self.journal.iter().map(|(id, entry)| (id.clone(), entry.timing));
         let model: Result<ModelName, _> = self.row.model.parse();
+        let models = input.map(ConsultInput::receipt_models).unwrap_or_default();
+        let is_demo = model.is_ok_and(|model| model.is_demo());
         // A fork may inherit answers of the demo model.
         let inherits_demo = input.is_some_and(|input| {
-            input.parent.is_some() && input.models.distinct().iter().any(|model| model.is_demo())
+            input.parent.is_some() && input.distinct_models().iter().any(|model| model.is_demo())
         });
         Some(Receipt {
             manifest: ReceiptManifest {
@@ -66,7 +68,9 @@ impl RunRecord {
                 workflow: self.row.spec.workflow().to_owned(),
                 build: self.row.build.clone(),
                 model: self.row.model.clone(),
-                demonstration: inherits_demo || model.is_ok_and(|model| model.is_demo()),
+                demonstration: is_demo || inherits_demo || models.values().any(ModelName::is_demo),
+                models,
+                texts: input.map(ConsultInput::receipt_texts).unwrap_or_default(),
             },
             effects: self.effects(),
             input: input.cloned().map(Box::new),

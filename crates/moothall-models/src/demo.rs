@@ -1,7 +1,7 @@
 //! The demo model: deterministic, without API key and network, and labelled as a demo in every
 //! reply. Its replies for a workflow are defined next to that workflow in core.
 
-use moothall_core::model::{CallPurpose, ModelRequest, PromptRole, TokenUsage};
+use moothall_core::model::{CallPurpose, ModelName, ModelRequest, PromptRole, TokenUsage};
 use moothall_core::{consult, edit, program, tokens_expected};
 use serde_json::{Map, Value, json};
 
@@ -38,7 +38,11 @@ impl ModelBackend for DemoBackend {
                 text,
                 stop: RawStopReason::End,
                 usage: Some(usage),
-                model: Some(DEMO_MODEL.to_owned()),
+                model: Some(DEMO_MODEL.replacen(
+                    ModelName::DEMO,
+                    &call.request.model.to_string(),
+                    1,
+                )),
             };
             Ok(BackendReply { answer, window: None })
         })

@@ -7,7 +7,7 @@ use axum::extract::{FromRequest as _, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use moothall_core::access::AccessScope;
-use moothall_core::consult::{Committee, ForkParent, committee, fork_changes};
+use moothall_core::consult::{Committee, ForkParent, committee, fork_changes, group_by_model};
 use moothall_core::view::{CommitteeView, ForkView, MemberView, RunInfo, RunView};
 use moothall_core::{RunSpec, Sha256Hex};
 use moothall_store::{RunFilter, RunRow, RunState, StoredEvent, TeamFilter};
@@ -126,6 +126,9 @@ async fn about(app: &AppState, row: &RunRow, driven: bool) -> Result<RunInfo, Ap
         workflow: row.spec.workflow().to_owned(),
         title: row.title.clone(),
         model: row.model.clone(),
+        models: consult
+            .filter(|input| input.distinct_models().len() > 1)
+            .map(|input| group_by_model(&input.member_models())),
         build: row.build.clone(),
         created_at: rfc3339(row.created_at_ms),
         // A resume may raise the cap set at the start.

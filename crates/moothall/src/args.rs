@@ -15,6 +15,7 @@ mod init;
 mod mcp;
 mod moves;
 mod overview;
+mod prompts;
 mod report;
 mod run;
 mod runs;
@@ -36,7 +37,7 @@ pub(crate) use self::cluster::{
     ClusterCommand, ClusterDirFlags, ClusterDownArgs, ClusterStatusArgs, ClusterUpArgs,
 };
 pub(crate) use self::committee::CommitteeCommand;
-pub(crate) use self::consult::{ConsultArgs, RoleModel, RoleName};
+pub(crate) use self::consult::{ConsultArgs, MemberModel};
 pub(crate) use self::diff::DiffArgs;
 pub(crate) use self::drafts::{
     AuditArgs, AuditCommand, DraftCommand, DraftCommandArgs, DraftWriteArgs, HandoffArg,
@@ -50,6 +51,7 @@ pub(crate) use self::init::InitArgs;
 pub(crate) use self::mcp::{McpArgs, McpPart, McpPartArgs, ToolNamesArg, ToolsArg};
 pub(crate) use self::moves::{MoveEditArg, MovesArgs};
 pub(crate) use self::overview::{all_commands, command};
+pub(crate) use self::prompts::PromptsCommand;
 pub(crate) use self::report::{ReportArgs, ReportFormat};
 pub(crate) use self::run::RunArgs;
 pub(crate) use self::runs::{
@@ -129,6 +131,9 @@ pub(crate) enum CliCommand {
     /// Show, check and create committees: the agents that propose, criticize and score moves
     #[command(subcommand)]
     Committee(CommitteeCommand),
+    /// List, print and export the prompts and memo sections that a committee can replace
+    #[command(subcommand)]
+    Prompts(PromptsCommand),
     /// Print the facts from a company's filings, each with its source
     Facts(FactsCommandArgs),
     /// Check the numbers in a text against a company's filings

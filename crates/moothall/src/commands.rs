@@ -29,6 +29,7 @@ mod moves;
 mod pause;
 mod policy;
 mod prompt;
+mod prompts;
 mod replay;
 mod report;
 mod restore;
@@ -65,6 +66,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<CliExit> {
         CliCommand::Consult(args) => consult::run(&global, &args),
         CliCommand::Fork(args) => consult::fork(&global, &args),
         CliCommand::Committee(command) => committee::run(&command),
+        CliCommand::Prompts(command) => prompts::run(&command),
         CliCommand::Cluster(command) => cluster::run(&global, &command),
         CliCommand::Pause(args) => pause::run(&global, &args),
         CliCommand::Moves(args) => moves::run(&global, &args),

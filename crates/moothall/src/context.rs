@@ -153,15 +153,7 @@ impl CommandContext {
 
     fn check_reachable(&self, model: &ModelName) -> Result<(), CliError> {
         let name = model.provider();
-        let Some(provider) = self.catalog.provider(name) else {
-            let names: Vec<&str> =
-                self.catalog.providers().map(|provider| provider.name.as_str()).collect();
-            return Err(CliError::usage(format!("unknown provider `{name}`"))
-                .with_hint(format!(
-                    "known providers: {}; for your own server, pass `--base-url` or set `base_url` in [provider.{name}]",
-                    names.join(", ")
-                )));
-        };
+        let provider = self.known_provider(name)?;
         if provider.needs_key() && self.keys.get(name).is_none() {
             let hint = self.keys.hint(name).unwrap_or("set its environment variable");
             return Err(CliError::usage(format!("no API key for {name}"))
@@ -169,6 +161,46 @@ impl CommandContext {
                 .with_code(ErrorCode::KeyMissing));
         }
         self.refuse_redirected_key(provider)
+    }
+
+    fn known_provider(&self, name: &str) -> Result<&ModelProvider, CliError> {
+        self.catalog.provider(name).ok_or_else(|| {
+            let names: Vec<&str> =
+                self.catalog.providers().map(|provider| provider.name.as_str()).collect();
+            CliError::usage(format!("unknown provider `{name}`"))
+                .with_hint(format!(
+                    "known providers: {}; for your own server, pass `--base-url` or set `base_url` in [provider.{name}]",
+                    names.join(", ")
+                ))
+        })
+    }
+
+    /// Rejects a model that its provider does not have, as far as the catalog knows. A member's
+    /// model may be called late in a run, when a misspelled name has already cost money. Own servers
+    /// may have any model.
+    pub(crate) fn refuse_unknown_model(&self, model: &ModelName) -> Result<(), CliError> {
+        if model.is_demo() || self.catalog.card(model).listed {
+            return Ok(());
+        }
+        let provider = self.known_provider(model.provider())?;
+        let own = self.loaded.resolved.config.provider.get(&provider.name);
+        let is_own_server = own.is_some_and(|own| own.base_url.is_some());
+        let names: Vec<String> = self
+            .catalog
+            .models_of(&provider.name)
+            .iter()
+            .map(|card| card.model.to_string())
+            .collect();
+        if provider.free || is_own_server || names.is_empty() {
+            return Ok(());
+        }
+        Err(CliError::usage(format!("unknown model `{model}`"))
+            .with_hint(format!(
+                "models of {}: {}; add others to a catalog file (see `catalog` in the settings)",
+                provider.name,
+                names.join(", ")
+            ))
+            .with_code(ErrorCode::BadModel))
     }
 
     /// Rejects a model whose server is set by the `moothall.toml` in the working directory. For

@@ -1085,7 +1085,7 @@ name?: string,
  */
 model?: string, 
 /**
- * Models of single roles: `inference`, `analyst`, `critic` or `decision-maker`.
+ * Models by role (`inference`, `analyst`, `critic`, `decision-maker`) or member (`F1`, `D2`).
  */
 models?: { [key in string]: string }, 
 /**

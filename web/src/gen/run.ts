@@ -1163,6 +1163,10 @@ title: string,
  */
 model: string, 
 /**
+ * The models with their members, if a consultation uses several.
+ */
+models?: string, 
+/**
  * The build that started the run.
  */
 build: string, 

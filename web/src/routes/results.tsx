@@ -122,7 +122,7 @@ function ResultsHead({ view, consult, title }: { view: RunView; consult: Consult
           <Link className="mono" to={`/runs/${run}`}>
             {shortId(run)}
           </Link>
-          <Tag>{about.model}</Tag>
+          <Tag>{about.models ?? about.model}</Tag>
           {isSynthetic(consult) && (
             <Tag tone="warn" icon="warn">
               Source data is model-written

@@ -37,7 +37,7 @@ export function RunHead({
       <div>
         <Crumb>
           <span className="mono">{shortId(about.run_id)}</span>
-          <Tag>{about.model}</Tag>
+          <Tag>{about.models ?? about.model}</Tag>
           {consult && isSynthetic(consult) && (
             <Tag tone="warn" icon="warn">
               Source data is model-written

@@ -1,7 +1,8 @@
 //! The built-in committee: five analysts with three moves each, one critic, three decision makers,
 //! ten rounds, four metrics of ten points.
 
-use super::committee::{Committee, CommitteeMember, MetricLevel, ScoreMetric};
+use super::committee::{Committee, CommitteeMember, InferenceAgents, MetricLevel, ScoreMetric};
+use crate::OwnTexts;
 
 /// The built-in committee.
 pub fn board() -> Committee {
@@ -24,11 +25,15 @@ pub fn board() -> Committee {
             seat("D3", "Stakeholder Value Advocate", include_str!("board/D3.md")),
         ],
         metrics: vec![impact(), feasibility(), risk_adjusted_return(), strategic_alignment()],
+        inference: InferenceAgents::default(),
+        prompts: OwnTexts::default(),
+        memo: OwnTexts::default(),
     }
 }
 
 fn seat(id: &str, name: &str, lens: &str) -> CommitteeMember {
-    CommitteeMember { id: id.to_owned(), name: name.to_owned(), lens: lens.trim_end().to_owned() }
+    let lens = lens.trim_end().to_owned();
+    CommitteeMember { id: id.to_owned(), name: name.to_owned(), lens, model: None }
 }
 
 fn metric(id: &str, name: &str, asks: &str, levels: [(u8, &str); 5]) -> ScoreMetric {

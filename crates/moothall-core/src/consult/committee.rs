@@ -3,9 +3,12 @@
 //! The built-in committee and user-defined files share one type. Lenses are short rules of
 //! judgement, not biographies: personas do not make models more accurate.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+
+use crate::model::ModelName;
+use crate::{OwnTexts, PromptRevision, Sha256Hex, TextFault, TextKind};
 
 /// Highest score of a metric; the lowest is 1.
 pub const TOP_LEVEL: u8 = 10;
@@ -34,6 +37,15 @@ pub struct Committee {
     pub decision_makers: Vec<CommitteeMember>,
     /// Scored metrics, each from 1 to 10.
     pub metrics: Vec<ScoreMetric>,
+    /// Models of the two inference agents.
+    #[serde(default, skip_serializing_if = "InferenceAgents::is_empty")]
+    pub inference: InferenceAgents,
+    /// Prompts that replace built-in ones, by name.
+    #[serde(default, skip_serializing_if = "OwnTexts::is_empty")]
+    pub prompts: OwnTexts,
+    /// Sections of the memo that replace built-in ones, by name.
+    #[serde(default, skip_serializing_if = "OwnTexts::is_empty")]
+    pub memo: OwnTexts,
 }
 
 /// A member of a committee.
@@ -46,6 +58,36 @@ pub struct CommitteeMember {
     pub name: String,
     /// What the member looks for and how. Inserted verbatim into the prompt.
     pub lens: String,
+    /// The member's own model; `None` uses the model of its role.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelName>,
+}
+
+/// The two inference agents, which read the evidence before the members do. Only their models can
+/// be set; their instructions are prompts.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InferenceAgents {
+    /// Reads the numbers, or generates them for synthetic evidence.
+    #[serde(default, rename = "F1", skip_serializing_if = "Option::is_none")]
+    pub f1: Option<InferenceAgent>,
+    /// Reads events and texts, or generates news for synthetic evidence.
+    #[serde(default, rename = "F2", skip_serializing_if = "Option::is_none")]
+    pub f2: Option<InferenceAgent>,
+}
+
+/// An inference agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InferenceAgent {
+    /// Its model.
+    pub model: ModelName,
+}
+
+impl InferenceAgents {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// A scoring criterion.
@@ -100,12 +142,31 @@ pub enum InvalidCommittee {
         /// Id of the member or metric.
         of: String,
     },
+    /// A prompt or memo section of the committee is invalid.
+    #[error("{file}, line {}: {fault}", .fault.line)]
+    OwnText {
+        /// The text's file, such as `prompts/analyst.md`.
+        file: String,
+        /// The fault.
+        fault: TextFault,
+    },
     /// The levels of a metric do not start at 1, ascend and stay within 10.
     #[error("the levels of `{0}` must start at 1, ascend and stay within 10")]
     Levels(String),
 }
 
 impl Committee {
+    /// The files whose texts replace built-in ones, such as `prompts/analyst.md`.
+    pub fn own_files(&self) -> Vec<String> {
+        self.text_hashes().into_keys().collect()
+    }
+
+    /// The hash of each own text, by file.
+    pub(crate) fn text_hashes(&self) -> BTreeMap<String, Sha256Hex> {
+        let (prompts, memo) = (&self.prompts, &self.memo);
+        prompts.hashes(TextKind::Prompt).chain(memo.hashes(TextKind::Memo)).collect()
+    }
+
     /// Highest possible score of a move: 120 for the built-in committee.
     pub fn top_score(&self) -> u32 {
         let cells = self.metrics.len().saturating_mul(self.decision_makers.len());
@@ -124,6 +185,31 @@ impl Committee {
 
     /// Checks that the committee can hold a debate.
     pub fn validate(&self) -> Result<(), InvalidCommittee> {
+        self.validate_for(PromptRevision::CURRENT)
+    }
+
+    /// Checks the own texts of a committee that was just read, and brings them into the stored form.
+    pub fn normalize_texts(&mut self) -> Result<(), InvalidCommittee> {
+        let texts = [(TextKind::Prompt, &mut self.prompts), (TextKind::Memo, &mut self.memo)];
+        for (kind, texts) in texts {
+            let read = std::mem::take(texts);
+            for (name, text) in read.iter() {
+                texts.add(kind, name, text).map_err(|fault| {
+                    let name: String = name.chars().take(60).collect();
+                    let file = format!("{}/{name}.md", kind.folder());
+                    InvalidCommittee::OwnText { file, fault }
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks a committee whose own texts replace those of `revision`.
+    pub(crate) fn validate_for(&self, revision: PromptRevision) -> Result<(), InvalidCommittee> {
+        for (kind, texts) in [(TextKind::Prompt, &self.prompts), (TextKind::Memo, &self.memo)] {
+            let checked = texts.check(kind, revision);
+            checked.map_err(|(file, fault)| InvalidCommittee::OwnText { file, fault })?;
+        }
         count("rounds", self.rounds as usize, 1, 20)?;
         count("moves per analyst", self.moves_per_analyst as usize, 1, 5)?;
         count("analysts", self.analysts.len(), 1, 8)?;

@@ -43,12 +43,21 @@ const MAX_FOUND: usize = 8;
 /// Years of revenue shown to F2.
 const REVENUE_YEARS: i32 = 5;
 
-const HEAD: PromptTemplate = template!("dossier");
-const CITE: PromptTemplate = template!("cite");
-const CITE_DOCUMENTS: PromptTemplate = template!("cite_documents");
-const CITE_ALSO_DOCUMENTS: PromptTemplate = template!("cite_also_documents");
-const CITE_ALSO_HEADLINES: PromptTemplate = template!("cite_also_headlines");
-const CITE_SYNTHETIC: PromptTemplate = template!("cite_synthetic");
+const HEAD: PromptTemplate =
+    template!("dossier", "the beginning of the evidence that all agents read");
+const CITE: PromptTemplate = template!("cite", "how to cite filings");
+const CITE_DOCUMENTS: PromptTemplate =
+    template!("cite_documents", "how to cite the user's documents, without filings");
+const CITE_ALSO_DOCUMENTS: PromptTemplate =
+    template!("cite_also_documents", "how to cite the user's documents, with filings");
+const CITE_ALSO_HEADLINES: PromptTemplate =
+    template!("cite_also_headlines", "how to cite headlines");
+const CITE_SYNTHETIC: PromptTemplate =
+    template!("cite_synthetic", "how to cite synthetic evidence");
+
+/// The texts of this module that users may replace.
+pub(crate) const TEMPLATES: [PromptTemplate; 6] =
+    [HEAD, CITE, CITE_DOCUMENTS, CITE_ALSO_DOCUMENTS, CITE_ALSO_HEADLINES, CITE_SYNTHETIC];
 
 /// Maximum tokens for evidence: a third of the context window, at most 8,000.
 pub fn dossier_tokens(window_tokens: u32) -> u64 {
@@ -61,24 +70,26 @@ pub(crate) fn reading_tokens(window_tokens: u32) -> u64 {
 }
 
 /// Citation rules for the evidence of this run.
-pub(crate) fn citation_rules(known: &ConsultState) -> Cow<'static, str> {
+pub(crate) fn citation_rules(known: &ConsultState) -> Cow<'_, str> {
     if known.is_synthetic() {
-        return CITE_SYNTHETIC.text(known.prompts).trim_end().into();
+        return CITE_SYNTHETIC.text(known.texts()).trim_end().into();
     }
     let is_alone = known.is_from_documents();
     let text = if is_alone { CITE_DOCUMENTS } else { CITE };
-    let text = text.text(known.prompts).trim_end();
+    let text = text.text(known.texts()).trim_end();
     let Some(evidence) = known.evidence.as_deref() else { return text.into() };
     let also = [
         (!is_alone && !evidence.documents.is_empty(), CITE_ALSO_DOCUMENTS),
         (!evidence.headlines.is_empty(), CITE_ALSO_HEADLINES),
     ];
     let also = also.into_iter().filter(|(is, _)| *is);
-    let also: String = also.map(|(_, line)| line.text(known.prompts)).collect();
+    let also: String = also.map(|(_, line)| line.text(known.texts())).collect();
     match text.split_once("- [A1:") {
         Some((before, behind)) if !also.is_empty() => {
             format!("{before}{also}- [A1:{behind}").into()
         }
+        // An own text may have no such line.
+        None if !also.is_empty() => format!("{text}\n{}", also.trim_end()).into(),
         _ => text.into(),
     }
 }
@@ -148,7 +159,7 @@ pub(crate) fn for_trend(known: &ConsultState, window_tokens: u32) -> String {
 fn head(known: &ConsultState) -> String {
     let (company, source, cite) = (known.company(), known.source_line(), citation_rules(known));
     let values = [("company", &*company), ("source", &*source), ("cite", &*cite)];
-    let mut head = HEAD.fill(known.prompts, &values) + "\n";
+    let mut head = HEAD.fill(known.texts(), &values) + "\n";
     let Some(evidence) = known.evidence.as_deref() else { return head };
     let unread = [("F1", known.failures.get("F1")), ("F2", known.failures.get("F2"))];
     let unread = unread.into_iter().filter(|(_, why)| why.is_some());

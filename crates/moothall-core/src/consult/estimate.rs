@@ -25,13 +25,16 @@ pub struct ConsultEstimate {
     pub roles: Vec<RoleEstimate>,
 }
 
-/// Estimate for one role. Prices differ by model, so the cost is a sum over roles.
+/// Estimate for the members of a role that use one model. Prices differ by model, so the cost is a
+/// sum over these.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoleEstimate {
     /// The role.
     pub purpose: CallPurpose,
-    /// Model of this role.
+    /// Model of these members.
     pub model: ModelName,
+    /// Ids of the members of this role that use the model.
+    pub members: Vec<String>,
     /// Model calls, excluding rewrites and retries.
     pub calls: u32,
     /// Low estimate.
@@ -67,6 +70,7 @@ pub fn calls(input: &ConsultInput) -> u32 {
 pub fn estimate(input: &ConsultInput, dossier: Option<u32>) -> ConsultEstimate {
     let committee = &input.committee;
     let most = dossier_tokens(input.calls.window_tokens);
+    let most = most + input.added_tokens(&["dossier", "cite", "cite_documents"]);
     let (low, high) = match dossier {
         Some(known) => (u64::from(known), u64::from(known)),
         None => (most * 5 / 8, most),
@@ -76,18 +80,20 @@ pub fn estimate(input: &ConsultInput, dossier: Option<u32>) -> ConsultEstimate {
     let low =
         TextLengths { dossier: low, document: full / 6, message: 150.min(message), move_: 500 };
     let high = TextLengths { dossier: high, document: full, message, move_: full / 3 };
-    let models = &input.models;
     let mut roles = Vec::new();
     let mut add = |purpose,
-                   model: &ModelName,
+                   (model, members): (&ModelName, Vec<&CommitteeMember>),
                    count: u32,
                    of: &dyn Fn(&TextLengths, EstimateBound) -> TokenUsage| {
         let (low, high) = (of(&low, EstimateBound::Low), of(&high, EstimateBound::High));
-        roles.push(RoleEstimate { purpose, model: model.clone(), calls: count, low, high });
+        let members = members.iter().map(|member| member.id.clone()).collect();
+        let model = model.clone();
+        roles.push(RoleEstimate { purpose, model, members, calls: count, low, high });
     };
     if input.gather.source == EvidenceSource::Synthetic {
         for purpose in [CallPurpose::SynthesizeFinancials, CallPurpose::SynthesizeNews] {
-            add(purpose, models.inference(), 1, &|lengths, _| TokenUsage {
+            let agent = (input.inference_model(purpose), Vec::new());
+            add(purpose, agent, 1, &|lengths, _| TokenUsage {
                 input: 150,
                 output: lengths.document,
                 ..TokenUsage::default()
@@ -95,67 +101,106 @@ pub fn estimate(input: &ConsultInput, dossier: Option<u32>) -> ConsultEstimate {
         }
     }
     for purpose in [CallPurpose::InferFinancial, CallPurpose::InferTrend] {
-        add(purpose, models.inference(), 1, &|lengths, bound| {
-            chain(0, lengths.dossier + 500, lengths.document, 300, 1 + bound.rewrites(1))
+        let agent = (input.inference_model(purpose), Vec::new());
+        let inference = match purpose {
+            CallPurpose::InferTrend => ["trend", "trend_documents"],
+            _ => ["financial", "financial_documents"],
+        };
+        add(purpose, agent, 1, &|lengths, bound| {
+            let own = 500 + input.added_tokens(&inference);
+            chain(0, lengths.dossier + own, lengths.document, 300, 1 + bound.rewrites(1))
         });
     }
-    let shares = committee.shares(input.moves);
-    let analysts = u32::try_from(shares.iter().filter(|share| **share > 0).count()).unwrap_or(0);
     let moves = input.all_moves();
     let brief = input.terms.brief.as_deref().map_or(0, |brief| tokens_expected(brief) + 80);
-    add(CallPurpose::Analyst, models.analyst(), analysts, &|lengths, bound| {
-        let own = 600 + brief + tokens_expected(proposals::schema(input.calls.prompts, 3).text());
-        let asked = shares.iter().filter(|share| **share > 0).map(|share| {
-            let first = chain(lengths.dossier, own, lengths.document, 300, 1);
-            // Each rewrite branches off the first reply.
-            let again = after(lengths.dossier + own, lengths.document + 300, lengths.move_);
-            first.plus(&times(&again, u64::from(bound.rewrites(*share))))
+    let analysts = input.called_analysts();
+    let called = analysts.iter().map(|(analyst, _)| *analyst);
+    for group in by_model(called, |analyst| input.analyst_model(analyst)) {
+        let ids: Vec<&str> = group.1.iter().map(|member| member.id.as_str()).collect();
+        let in_group = analysts.iter().filter(|(one, _)| ids.contains(&one.id.as_str()));
+        let shares: Vec<u32> = in_group.map(|(_, share)| *share).collect();
+        add(CallPurpose::Analyst, group, count(shares.len()), &|lengths, bound| {
+            let schema = tokens_expected(proposals::schema(input.calls.prompts, 3).text());
+            let own = 600 + brief + schema + input.added_tokens(&["analyst", "propose", "brief"]);
+            let asked = shares.iter().map(|share| {
+                let first = chain(lengths.dossier, own, lengths.document, 300, 1);
+                // Each rewrite branches off the first reply.
+                let again = after(lengths.dossier + own, lengths.document + 300, lengths.move_);
+                first.plus(&times(&again, u64::from(bound.rewrites(*share))))
+            });
+            with_one_cache_write(
+                asked.fold(TokenUsage::default(), |sum, one| sum.plus(&one)),
+                lengths.dossier,
+            )
         });
-        with_one_cache_write(
-            asked.fold(TokenUsage::default(), |sum, one| sum.plus(&one)),
-            lengths.dossier,
-        )
-    });
-    let debate = DebatePromptLengths::of(committee);
+    }
+    let mut debate = DebatePromptLengths::of(committee);
+    debate.critic += input.added_tokens(&["critic", "case", "open", "findings", "press"]);
+    debate.maker += input.added_tokens(&["decision_maker", "case", "answer"]);
+    debate.scoring += input.added_tokens(&["score", "score_alone"]);
     let opening_and_threads =
         moves.saturating_mul(1 + debate.makers.saturating_mul(debate.rounds.saturating_sub(1)));
-    add(CallPurpose::Critic, models.critic(), opening_and_threads, &|lengths, bound| {
+    let critic = (input.critic_model(), vec![&committee.critic]);
+    add(CallPurpose::Critic, critic, opening_and_threads, &|lengths, bound| {
         let sum = times(&debate.critic(lengths), u64::from(moves));
         bound.with_dossier_cache_write(sum, lengths.dossier, moves)
     });
-    let answers = moves.saturating_mul(debate.makers).saturating_mul(debate.rounds);
-    add(CallPurpose::DecisionMaker, models.decision_maker(), answers, &|lengths, bound| {
-        let sum = times(&debate.decision_makers(lengths), u64::from(moves));
-        bound.with_dossier_cache_write(sum, lengths.dossier, moves)
-    });
-    add(
-        CallPurpose::Score,
-        models.decision_maker(),
-        moves.saturating_mul(debate.makers),
-        &|lengths, _| times(&debate.scores(lengths), u64::from(moves)),
-    );
+    let makers = by_model(&committee.decision_makers, |maker| input.decision_maker_model(maker));
+    for group in &makers {
+        let makers = count(group.1.len());
+        let answers = moves.saturating_mul(makers).saturating_mul(debate.rounds);
+        add(CallPurpose::DecisionMaker, group.clone(), answers, &|lengths, bound| {
+            let of_all = u64::from(moves).saturating_mul(u64::from(makers));
+            let sum = times(&debate.decision_maker(lengths), of_all);
+            bound.with_dossier_cache_write(sum, lengths.dossier, moves)
+        });
+    }
+    let mut score = |purpose, of: u32, one: &dyn Fn(&TextLengths) -> TokenUsage| {
+        for group in &makers {
+            let calls = of.saturating_mul(count(group.1.len()));
+            add(purpose, group.clone(), calls, &|lengths, _| {
+                times(&one(lengths), u64::from(calls))
+            });
+        }
+    };
+    score(CallPurpose::Score, moves, &|lengths| debate.score(lengths));
+    // Counted alike for debated moves: the dossier is read from the cache, the rest is new.
+    if input.terms.do_nothing {
+        score(CallPurpose::ScoreNothing, 1, &|lengths| debate.alone(lengths));
+    }
+    if input.terms.baseline {
+        score(CallPurpose::ScoreBaseline, moves, &|lengths| debate.alone(lengths));
+    }
     if let Some(parent) = &input.parent {
         roles.retain(|role| !parent.from.reuses(role.purpose));
     }
-    let base = roles.len();
-    let mut beside = |purpose, of: u32| {
-        let count = of.saturating_mul(debate.makers);
-        // Counted alike for debated moves: the dossier is read from the cache, the rest is new.
-        let usage = |lengths: &TextLengths| times(&debate.alone(lengths), u64::from(of));
-        let (low, high) = (usage(&low), usage(&high));
-        let model = models.decision_maker().clone();
-        roles.push(RoleEstimate { purpose, model, calls: count, low, high });
+    let is_beside = |role: &&RoleEstimate| {
+        matches!(role.purpose, CallPurpose::ScoreNothing | CallPurpose::ScoreBaseline)
     };
-    if input.terms.do_nothing {
-        beside(CallPurpose::ScoreNothing, 1);
+    let all = roles.iter().map(|role| role.calls).fold(0, u32::saturating_add);
+    let beside = roles.iter().filter(is_beside);
+    let beside = beside.map(|role| role.calls).fold(0, u32::saturating_add);
+    ConsultEstimate { calls: all.saturating_sub(beside), beside, roles }
+}
+
+/// Groups members by model, in the order of the committee.
+fn by_model<'a>(
+    members: impl IntoIterator<Item = &'a CommitteeMember>,
+    model: impl Fn(&'a CommitteeMember) -> &'a ModelName,
+) -> Vec<(&'a ModelName, Vec<&'a CommitteeMember>)> {
+    let mut groups: Vec<(&ModelName, Vec<&CommitteeMember>)> = Vec::new();
+    for member in members {
+        let own = model(member);
+        match groups.iter_mut().find(|(known, _)| *known == own) {
+            Some((_, group)) => group.push(member),
+            None => groups.push((own, vec![member])),
+        }
     }
-    if input.terms.baseline {
-        beside(CallPurpose::ScoreBaseline, moves);
-    }
-    let count =
-        |roles: &[RoleEstimate]| roles.iter().map(|role| role.calls).fold(0, u32::saturating_add);
-    let (base, beside) = roles.split_at(base);
-    ConsultEstimate { calls: count(base), beside: count(beside), roles }
+    groups
+}
+
+fn count(members: usize) -> u32 {
+    u32::try_from(members).unwrap_or(u32::MAX)
 }
 
 /// Text lengths in tokens.
@@ -227,28 +272,26 @@ impl DebatePromptLengths {
         opening.plus(&times(&threads, u64::from(self.makers)))
     }
 
-    fn decision_makers(&self, lengths: &TextLengths) -> TokenUsage {
+    fn decision_maker(&self, lengths: &TextLengths) -> TokenUsage {
         let own = self.maker + lengths.move_ + lengths.message + USER_TURN_TOKENS;
-        let one = chain(
+        chain(
             lengths.dossier,
             own,
             lengths.message,
             lengths.message + USER_TURN_TOKENS,
             self.rounds,
-        );
-        times(&one, u64::from(self.makers))
+        )
     }
 
     fn alone(&self, lengths: &TextLengths) -> TokenUsage {
         let own = self.maker + lengths.move_ + self.scoring;
-        times(&after(lengths.dossier, own, lengths.message), u64::from(self.makers))
+        after(lengths.dossier, own, lengths.message)
     }
 
-    fn scores(&self, lengths: &TextLengths) -> TokenUsage {
+    fn score(&self, lengths: &TextLengths) -> TokenUsage {
         let own = self.maker + lengths.move_;
         let before = lengths.dossier + own + 2 * u64::from(self.rounds) * lengths.message;
-        let one = after(before, lengths.message + self.scoring, lengths.message);
-        times(&one, u64::from(self.makers))
+        after(before, lengths.message + self.scoring, lengths.message)
     }
 }
 

@@ -11,7 +11,9 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::committee::{Committee, InferenceAgents};
 use super::input::{ConsultInput, InvalidConsult};
+use super::member_models::group_by_model;
 use super::review::{MAX_CHANGES, MoveReview, ReviewChange};
 use super::workflow::Consult;
 use crate::model::{CallPurpose, ModelName};
@@ -337,9 +339,11 @@ pub fn fork_changes(before: &ConsultInput, after: &ConsultInput) -> Vec<ForkChan
         ("brief", brief(before), brief(after)),
     ];
     changes.retain(|(_, before, after)| before != after);
-    let mut committee = before.committee.clone();
-    committee.rounds = after.committee.rounds;
-    if committee != after.committee {
+    let members = |input: &ConsultInput| group_by_model(&input.member_models());
+    if changes.is_empty() && members(before) != members(after) {
+        changes.push(("models", members(before), members(after)));
+    }
+    if without_settings(&before.committee) != without_settings(&after.committee) {
         let (before, after) = (&before.committee.name, &after.committee.name);
         let after = if before == after { format!("{after} (changed)") } else { after.clone() };
         changes.push(("committee", before.clone(), after));
@@ -350,6 +354,17 @@ pub fn fork_changes(before: &ConsultInput, after: &ConsultInput) -> Vec<ForkChan
         after,
     };
     changes.into_iter().map(named).collect()
+}
+
+/// A committee without what is compared as a setting of its own: rounds and models.
+fn without_settings(committee: &Committee) -> Committee {
+    let mut rest =
+        Committee { rounds: 0, inference: InferenceAgents::default(), ..committee.clone() };
+    let Committee { analysts, critic, decision_makers, .. } = &mut rest;
+    for member in analysts.iter_mut().chain([critic]).chain(decision_makers) {
+        member.model = None;
+    }
+    rest
 }
 
 #[cfg(test)]

@@ -136,7 +136,8 @@ fn only_the_models_of_later_stages_are_called() {
         analyst: Some(model("openai/b")),
         ..RoleModels::all(model("openai/c"))
     };
-    let count = |from| models.called(from).len();
+    let input = ConsultInput { models, ..small_input() };
+    let count = |from| input.models_from(from).len();
     assert_eq!(count(None), 3);
     assert_eq!(count(Some(ForkPoint::Moves)), 2);
     assert_eq!(count(Some(ForkPoint::Debates)), 1);

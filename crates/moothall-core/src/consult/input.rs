@@ -1,16 +1,22 @@
 //! Input of a consultation. It is stored with the run, so that another process can continue the run
 //! and the run can be verified offline.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::committee::{Committee, InvalidCommittee};
-use super::fork::{ForkParent, ForkPoint};
+use super::fork::ForkParent;
 use super::options::{ConsultOptions, InvalidConsultOptions};
 use crate::debate::{CallSettings, InvalidDebate};
 use crate::evidence::{CalendarDay, InvalidTicker, Ticker};
 use crate::model::ModelName;
+use crate::prompt_revision::PromptTexts;
 use crate::text::one_line;
-use crate::{CanonicalJsonError, Sha256Hex, canonical_json};
+use crate::{CanonicalJsonError, Sha256Hex, built_in_texts, canonical_json, tokens_expected};
+
+/// Divisor of the smallest context window that limits the tokens of the user's own prompts.
+const OWN_PROMPTS_WINDOW_PART: u64 = 4;
 
 /// Company, committee, models and options of a consultation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -171,25 +177,6 @@ impl RoleModels {
     pub fn decision_maker(&self) -> &ModelName {
         self.decision_maker.as_ref().unwrap_or(&self.default)
     }
-
-    /// All models in use, without duplicates.
-    pub fn distinct(&self) -> Vec<&ModelName> {
-        self.called(None)
-    }
-
-    /// The models that a run calls if it starts at this point, without duplicates. A fork does not
-    /// call the models of the stages before it.
-    pub fn called(&self, from: Option<ForkPoint>) -> Vec<&ModelName> {
-        let mut models = vec![self.critic(), self.decision_maker()];
-        match from {
-            Some(ForkPoint::Debates) => {}
-            Some(ForkPoint::Moves) => models.push(self.analyst()),
-            None => models.extend([self.inference(), self.analyst()]),
-        }
-        models.sort();
-        models.dedup();
-        models
-    }
 }
 
 /// Why a consultation input is invalid.
@@ -220,6 +207,9 @@ pub enum InvalidConsult {
     /// The context window is too small for a debate.
     #[error("the model's context window of {0} tokens is too small: a debate needs at least {least} tokens", least = ConsultInput::LEAST_WINDOW)]
     Window(u32),
+    /// The user's own prompts fill the context window.
+    #[error("your prompts are too long for a context window of {0} tokens")]
+    OwnPrompts(u32),
     /// Invalid effect id.
     #[error(transparent)]
     Id(#[from] crate::InvalidId),
@@ -251,7 +241,11 @@ impl ConsultInput {
         } else {
             Ticker::parse_written(ticker)?;
         }
-        self.committee.validate()?;
+        self.committee.validate_for(self.calls.prompts)?;
+        let own: u64 = self.committee.prompts.iter().map(|(_, text)| tokens_expected(text)).sum();
+        if own > u64::from(self.calls.window_tokens) / OWN_PROMPTS_WINDOW_PART {
+            return Err(InvalidConsult::OwnPrompts(self.calls.window_tokens));
+        }
         let most: u32 = self.committee.shares(None).iter().sum();
         if self.moves.is_some_and(|moves| !(1..=most).contains(&moves)) {
             return Err(InvalidConsult::Moves { most });
@@ -262,9 +256,23 @@ impl ConsultInput {
         Ok(self.terms.validate(self.calls.window_tokens)?)
     }
 
-    /// Models that this run calls itself, without duplicates.
-    pub fn called_models(&self) -> Vec<&ModelName> {
-        self.models.called(self.parent.as_ref().map(|parent| parent.from))
+    pub(crate) fn texts(&self) -> PromptTexts<'_> {
+        PromptTexts { revision: self.calls.prompts, own: Some(&self.committee.prompts) }
+    }
+
+    /// How much longer the user's own texts are than the built-in ones that they replace, in tokens.
+    pub(crate) fn added_tokens(&self, names: &[&str]) -> u64 {
+        let added = |name: &&str| {
+            let own = tokens_expected(self.committee.prompts.get(name)?);
+            let built_in = built_in_texts().into_iter().find(|one| one.name == *name)?;
+            Some(own.saturating_sub(tokens_expected(built_in.text)))
+        };
+        names.iter().filter_map(added).sum()
+    }
+
+    /// The hash of each of the user's own texts, by file, for the receipt.
+    pub fn receipt_texts(&self) -> BTreeMap<String, Sha256Hex> {
+        self.committee.text_hashes()
     }
 
     /// Number of moves that the analysts propose.

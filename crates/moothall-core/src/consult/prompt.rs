@@ -8,12 +8,12 @@ use super::dossier;
 use super::input::ConsultInput;
 use super::proposals;
 use super::state::ConsultState;
+use crate::RunFinding;
 use crate::model::{
     CacheDuration, CallPurpose, ModelName, ModelRequest, PromptBlock, PromptTurn, ReasoningEffort,
 };
-use crate::prompt_revision::{PromptTemplate, template};
+use crate::prompt_revision::{PromptTemplate, PromptTexts, template};
 use crate::text::{fenced, one_line};
-use crate::{PromptRevision, RunFinding};
 
 /// Maximum number of findings shown to an author.
 const MAX_PROBLEMS: usize = 12;
@@ -21,17 +21,38 @@ const MAX_PROBLEMS: usize = 12;
 /// Approximate number of tokens per word of checked prose, including numbers and ids.
 const TOKENS_PER_WORD: u64 = 4;
 
-const FINANCIAL: PromptTemplate = template!("financial");
-const TREND: PromptTemplate = template!("trend");
-const FINANCIAL_DOCUMENTS: PromptTemplate = template!("financial_documents");
-const TREND_DOCUMENTS: PromptTemplate = template!("trend_documents");
-const ANALYST: PromptTemplate = template!("analyst");
-const PROPOSE: PromptTemplate = template!("propose");
-const BRIEF: PromptTemplate = template!("brief");
-const REWRITE_DOCUMENT: PromptTemplate = template!("rewrite_document");
-const REWRITE_MOVE: PromptTemplate = template!("rewrite_move");
-const SYNTHESIZE_FINANCIALS: PromptTemplate = template!("synthesize_financials");
-const SYNTHESIZE_NEWS: PromptTemplate = template!("synthesize_news");
+const FINANCIAL: PromptTemplate = template!("financial", "F1: reads the fact table");
+const TREND: PromptTemplate = template!("trend", "F2: reads filing events and reports");
+const FINANCIAL_DOCUMENTS: PromptTemplate =
+    template!("financial_documents", "F1 without filings: reads the user's documents");
+const TREND_DOCUMENTS: PromptTemplate =
+    template!("trend_documents", "F2 without filings: reads the user's documents");
+const ANALYST: PromptTemplate =
+    template!("analyst", "an analyst: role, perspective and rules for moves");
+const PROPOSE: PromptTemplate = template!("propose", "asks an analyst for moves");
+const BRIEF: PromptTemplate = template!("brief", "adds the user's brief to the request for moves");
+const REWRITE_DOCUMENT: PromptTemplate =
+    template!("rewrite_document", "asks F1 or F2 to correct findings");
+const REWRITE_MOVE: PromptTemplate =
+    template!("rewrite_move", "asks an analyst to correct findings in a move");
+const SYNTHESIZE_FINANCIALS: PromptTemplate =
+    template!("synthesize_financials", "generates synthetic financial data");
+const SYNTHESIZE_NEWS: PromptTemplate = template!("synthesize_news", "generates synthetic news");
+
+/// The prompts of this module that users may replace.
+pub(crate) const TEMPLATES: [PromptTemplate; 11] = [
+    FINANCIAL,
+    TREND,
+    FINANCIAL_DOCUMENTS,
+    TREND_DOCUMENTS,
+    ANALYST,
+    PROPOSE,
+    BRIEF,
+    REWRITE_DOCUMENT,
+    REWRITE_MOVE,
+    SYNTHESIZE_FINANCIALS,
+    SYNTHESIZE_NEWS,
+];
 
 /// Maximum tokens of a reply that is a document. A second request must fit the evidence, the first
 /// reply and another reply.
@@ -51,7 +72,7 @@ pub(crate) fn synthesize(
         SYNTHESIZE_FINANCIALS
     };
     let text = written(template, input, known);
-    let model = input.models.inference();
+    let model = input.inference_model(purpose);
     request(
         input,
         model,
@@ -78,7 +99,7 @@ pub(crate) fn infer(
     let instructions = PromptBlock::new(written(template, input, known));
     let mut turn = PromptTurn::user(evidence);
     turn.block = turn.block.cached(CacheDuration::FiveMinutes);
-    request(input, input.models.inference(), purpose, vec![instructions], turn)
+    request(input, input.inference_model(purpose), purpose, vec![instructions], turn)
 }
 
 /// Requests moves from an analyst.
@@ -93,9 +114,9 @@ pub(crate) fn propose(
     let share = if share == 1 { "1 move".to_owned() } else { format!("{share} moves") };
     let company = known.company();
     let example = if known.is_from_documents() { "U0:plan:3" } else { "F0:Revenue:FY2025" };
-    let revision = input.calls.prompts;
+    let texts = input.texts();
     let persona = ANALYST.fill(
-        revision,
+        texts,
         &[
             ("name", &analyst.name),
             ("company", &company),
@@ -111,28 +132,29 @@ pub(crate) fn propose(
     // After the dossier, whose bytes are the same for all agents, and in the turn that retries and
     // rewrites keep.
     let brief = input.terms.brief.as_deref();
-    let brief = brief.map(|brief| BRIEF.fill(revision, &[("brief", &fenced(brief))]));
-    let asked = PROPOSE.fill(revision, &[("share", &share), ("company", &company)]);
+    let brief = brief.map(|brief| BRIEF.fill(texts, &[("brief", &fenced(brief))]));
+    let asked = PROPOSE.fill(texts, &[("share", &share), ("company", &company)]);
     let turn = PromptTurn::user(asked + &brief.unwrap_or_default());
-    let mut request = request(input, input.models.analyst(), CallPurpose::Analyst, system, turn);
-    request.schema = Some(proposals::schema(revision, wanted));
+    let model = input.analyst_model(analyst);
+    let mut request = request(input, model, CallPurpose::Analyst, system, turn);
+    request.schema = Some(proposals::schema(texts.revision, wanted));
     request
 }
 
 /// Shows an author the findings in a document and requests a rewrite.
 pub(crate) fn rewrite_document(
-    revision: PromptRevision,
+    texts: PromptTexts<'_>,
     first: &ModelRequest,
     answer: &str,
     findings: &[RunFinding],
 ) -> ModelRequest {
     let values = [("problems", &*problems(findings))];
-    retry_request(first, answer, REWRITE_DOCUMENT.fill(revision, &values))
+    retry_request(first, answer, REWRITE_DOCUMENT.fill(texts, &values))
 }
 
 /// Shows an analyst the findings in one move of a reply and requests a rewrite of that move.
 pub(crate) fn rewrite_move(
-    revision: PromptRevision,
+    texts: PromptTexts<'_>,
     first: &ModelRequest,
     answer: &str,
     place: usize,
@@ -141,8 +163,8 @@ pub(crate) fn rewrite_move(
 ) -> ModelRequest {
     let (number, title) = (place.to_string(), title.replace('"', "'"));
     let values = [("number", &*number), ("title", &*title), ("problems", &problems(findings))];
-    let mut request = retry_request(first, answer, REWRITE_MOVE.fill(revision, &values));
-    request.schema = Some(proposals::schema(revision, 1));
+    let mut request = retry_request(first, answer, REWRITE_MOVE.fill(texts, &values));
+    request.schema = Some(proposals::schema(texts.revision, 1));
     request
 }
 
@@ -172,7 +194,7 @@ fn written(template: PromptTemplate, input: &ConsultInput, known: &ConsultState)
     let words = (tokens / TOKENS_PER_WORD).max(40).to_string();
     let (company, cite) = (known.company(), dossier::citation_rules(known));
     let values = [("company", &*company), ("words", &*words), ("cite", &*cite)];
-    template.fill(input.calls.prompts, &values)
+    template.fill(input.texts(), &values)
 }
 
 fn request(

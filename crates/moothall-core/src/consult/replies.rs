@@ -137,7 +137,7 @@ impl Consult {
             };
             let found = &document.check.findings;
             let request =
-                prompt::rewrite_document(self.known.prompts, request, &document.text, found);
+                prompt::rewrite_document(self.known.texts(), request, &document.text, found);
             self.call(step, again, ConsultTask::Read(which, Some(document)), request);
         } else {
             self.store_reading(which, with_truncation_finding(document, which, reply), step);
@@ -262,7 +262,7 @@ impl Consult {
             if is_flagged {
                 let (title, found) = (&tried.proposed.proposal.title, &tried.check.findings);
                 let request = prompt::rewrite_move(
-                    self.known.prompts,
+                    self.known.texts(),
                     request,
                     &reply.text,
                     place,

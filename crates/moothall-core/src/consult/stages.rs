@@ -212,9 +212,10 @@ impl Consult {
             critic: committee.critic.clone(),
             decision_makers: committee.decision_makers.clone(),
             metrics: committee.metrics.clone(),
-            critic_model: self.input.models.critic().clone(),
+            critic_model: self.input.critic_model().clone(),
             decision_maker_model: self.input.models.decision_maker().clone(),
             calls: self.input.calls.clone(),
+            prompts: committee.prompts.of_debate(),
         }
     }
 

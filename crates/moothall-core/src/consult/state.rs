@@ -11,8 +11,9 @@ use crate::child::ChildIsolation;
 use crate::debate::{DebateResult, Scorecard};
 use crate::evidence::{Evidence, Provenance};
 use crate::model::{FailureKind, ModelFailure, PromptText};
+use crate::prompt_revision::PromptTexts;
 use crate::text::one_line;
-use crate::{CanonicalJsonError, PromptRevision, Sha256Hex, canonical_json};
+use crate::{CanonicalJsonError, OwnTexts, PromptRevision, Sha256Hex, canonical_json};
 
 /// Heading of every document of a run with synthetic evidence.
 pub const SYNTHETIC_MARK: &str = "SYNTHETIC: invented by a model";
@@ -21,6 +22,7 @@ pub const SYNTHETIC_MARK: &str = "SYNTHETIC: invented by a model";
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConsultState {
     pub(crate) prompts: PromptRevision,
+    pub(crate) own_prompts: OwnTexts,
     /// The evidence, without passages that contain instructions to models.
     pub evidence: Option<Box<Evidence>>,
     /// One finding per removed passage.
@@ -180,6 +182,10 @@ impl MoveRecord {
 const MAX_LINES: usize = 16;
 
 impl ConsultState {
+    pub(crate) fn texts(&self) -> PromptTexts<'_> {
+        PromptTexts { revision: self.prompts, own: Some(&self.own_prompts) }
+    }
+
     /// Numbers of the moves to debate: all that are not vetoed.
     pub(crate) fn debated_moves(&self) -> impl Iterator<Item = u32> {
         self.moves.iter().filter(|(_, tried)| !tried.is_vetoed()).map(|(number, _)| *number)

@@ -147,7 +147,11 @@ impl Consult {
         input.validate()?;
         let ids = ConsultIds::of(&input)?;
         let consult = Self {
-            known: ConsultState { prompts: input.calls.prompts, ..ConsultState::default() },
+            known: ConsultState {
+                prompts: input.calls.prompts,
+                own_prompts: input.committee.prompts.clone(),
+                ..ConsultState::default()
+            },
             input,
             ids,
             open: BTreeMap::new(),

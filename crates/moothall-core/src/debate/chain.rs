@@ -2,10 +2,12 @@
 //! so the provider serves all but the newest turn from its cache.
 
 use super::input::CallSettings;
+use crate::OwnTexts;
 use crate::model::{
     CacheDuration, CallPurpose, ModelName, ModelRequest, OutputSchema, PromptBlock, PromptText,
     PromptTurn, ReasoningEffort,
 };
+use crate::prompt_revision::PromptTexts;
 
 /// How much of the context window a prompt and its answer may fill, in percent. Prompt sizes are
 /// estimates, so this leaves a margin.
@@ -24,9 +26,14 @@ pub(crate) struct Persona {
     /// The schema of the request for scores.
     pub(crate) score_schema: OutputSchema,
     pub(crate) calls: CallSettings,
+    pub(crate) own_prompts: OwnTexts,
 }
 
 impl Persona {
+    pub(crate) fn texts(&self) -> PromptTexts<'_> {
+        PromptTexts { revision: self.calls.prompts, own: Some(&self.own_prompts) }
+    }
+
     fn schema_for(&self, purpose: CallPurpose) -> &OutputSchema {
         use CallPurpose::{Score, ScoreBaseline, ScoreNothing};
         match purpose {

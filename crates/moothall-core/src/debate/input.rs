@@ -6,9 +6,10 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::turn::REASONING;
-use crate::PromptRevision;
 use crate::consult::committee::{CommitteeMember, ScoreMetric};
 use crate::model::{ModelName, PromptText, Temperature};
+use crate::prompt_revision::PromptTexts;
+use crate::{OwnTexts, PromptRevision, TextKind};
 
 /// Maximum sizes of the dossier and of the move, far above what fits a context window.
 const MAX_DOSSIER_BYTES: usize = 256 * 1024;
@@ -43,10 +44,13 @@ pub struct DebateInput {
     pub metrics: Vec<ScoreMetric>,
     /// The critic's model.
     pub critic_model: ModelName,
-    /// The decision makers' model.
+    /// The model of decision makers without a model of their own.
     pub decision_maker_model: ModelName,
     /// Settings for model calls.
     pub calls: CallSettings,
+    /// Prompts that replace built-in ones.
+    #[serde(default, skip_serializing_if = "OwnTexts::is_empty")]
+    pub prompts: OwnTexts,
 }
 
 /// Settings for all model calls of a run. They are constant for a chain, because a change misses
@@ -117,6 +121,9 @@ pub enum InvalidDebate {
     /// A text that is missing or too long.
     #[error("{0} is missing or too long")]
     Text(&'static str),
+    /// A prompt of the user is invalid.
+    #[error("a prompt of the user is invalid")]
+    Prompt,
     /// An invalid effect id.
     #[error(transparent)]
     EffectId(#[from] crate::InvalidId),
@@ -131,6 +138,10 @@ pub fn base_calls(rounds: u32, decision_makers: u32) -> u32 {
 }
 
 impl DebateInput {
+    pub(crate) fn texts(&self) -> PromptTexts<'_> {
+        PromptTexts { revision: self.calls.prompts, own: Some(&self.prompts) }
+    }
+
     pub(crate) fn validate(&self) -> Result<(), InvalidDebate> {
         count("rounds", self.rounds as usize, 20)?;
         count("decision makers", self.decision_makers.len(), 5)?;
@@ -138,6 +149,8 @@ impl DebateInput {
         ids([self.move_id.as_str()], &[])?;
         ids(self.decision_makers.iter().map(|seat| seat.id.as_str()), &RESERVED)?;
         ids(self.metrics.iter().map(|metric| metric.id.as_str()), &[REASONING])?;
+        let checked = self.prompts.check(TextKind::Prompt, self.calls.prompts);
+        checked.map_err(|_| InvalidDebate::Prompt)?;
         text("the dossier", &self.dossier, MAX_DOSSIER_BYTES)?;
         text("the move", &self.move_markdown, MAX_MOVE_BYTES)
     }

@@ -17,22 +17,29 @@ use super::objections::{
 use super::result::{DebateStance, ObjectionSeverity, ObjectionState};
 use super::sanitize::{MAX_MESSAGE_BYTES, clean};
 use super::turn::{self, DecisionMakerTurn, MAX_OBJECTION_CHARS, RaisedObjection};
-use crate::PromptRevision;
 use crate::consult::committee::{CommitteeMember, ScoreMetric, TOP_LEVEL};
 use crate::model::{CacheDuration, PromptBlock};
-use crate::prompt_revision::{PromptTemplate, template};
+use crate::prompt_revision::{PromptTemplate, PromptTexts, template};
 use crate::text::{fenced, one_line};
 
-const CRITIC: PromptTemplate = template!("critic");
-const DECISION_MAKER: PromptTemplate = template!("decision_maker");
-const CASE: PromptTemplate = template!("case");
-const OPEN: PromptTemplate = template!("open");
-const FINDINGS: PromptTemplate = template!("findings");
-const PRESS: PromptTemplate = template!("press");
-const ANSWER: PromptTemplate = template!("answer");
-const SCORE: PromptTemplate = template!("score");
-const SCORE_ALONE: PromptTemplate = template!("score_alone");
-const SUMMARY: PromptTemplate = template!("summary");
+const CRITIC: PromptTemplate = template!("critic", "the critic: rules of the debate");
+const DECISION_MAKER: PromptTemplate =
+    template!("decision_maker", "a decision maker: rules of the debate, and metrics");
+const CASE: PromptTemplate = template!("case", "the move and the member's lens, after the rules");
+const OPEN: PromptTemplate = template!("open", "asks for the critic's opening");
+const FINDINGS: PromptTemplate =
+    template!("findings", "shows the critic what code found in the move");
+const PRESS: PromptTemplate =
+    template!("press", "shows the critic an answer and asks for the next turn");
+const ANSWER: PromptTemplate = template!("answer", "shows a decision maker the critic's turn");
+const SCORE: PromptTemplate = template!("score", "asks for scores after the debate");
+const SCORE_ALONE: PromptTemplate = template!("score_alone", "asks for scores without a debate");
+const SUMMARY: PromptTemplate =
+    template!("summary", "replaces rounds that do not fit the context window");
+
+/// The prompts of a debate that users may replace.
+pub(crate) const TEMPLATES: [PromptTemplate; 10] =
+    [CRITIC, DECISION_MAKER, CASE, OPEN, FINDINGS, PRESS, ANSWER, SCORE, SCORE_ALONE, SUMMARY];
 
 /// Limits for the check findings that are shown.
 const MAX_FINDINGS: usize = 40;
@@ -48,7 +55,7 @@ const MAX_SUMMARISED: usize = 16;
 pub(crate) fn critic(input: &DebateInput) -> Persona {
     let panel: Vec<String> = input.decision_makers.iter().map(title).collect();
     let rules = CRITIC.fill(
-        input.calls.prompts,
+        input.texts(),
         &[
             ("company", &input.company),
             ("panel", &panel.join(", ")),
@@ -62,13 +69,14 @@ pub(crate) fn critic(input: &DebateInput) -> Persona {
         score_schema: schema.clone(),
         schema,
         calls: input.calls.clone(),
+        own_prompts: input.prompts.clone(),
     }
 }
 
 /// The constant part of a decision maker's requests.
 pub(crate) fn decision_maker(input: &DebateInput, seat: &CommitteeMember) -> Persona {
     let rules = DECISION_MAKER.fill(
-        input.calls.prompts,
+        input.texts(),
         &[
             ("company", &input.company),
             ("words", &input.calls.message_words().to_string()),
@@ -78,17 +86,18 @@ pub(crate) fn decision_maker(input: &DebateInput, seat: &CommitteeMember) -> Per
     );
     let who = format!("You are {}.\n{}", title(seat), seat.lens);
     Persona {
-        model: input.decision_maker_model.clone(),
+        model: seat.model.clone().unwrap_or_else(|| input.decision_maker_model.clone()),
         system: system(input, rules, &who),
         schema: turn::decision_maker_schema(&input.calls, &input.metrics),
         score_schema: turn::score_schema(&input.calls, &input.metrics),
         calls: input.calls.clone(),
+        own_prompts: input.prompts.clone(),
     }
 }
 
 fn system(input: &DebateInput, rules: String, who: &str) -> Vec<PromptBlock> {
     let proposed = fenced(&clean(&input.move_markdown, usize::MAX));
-    let case = CASE.fill(input.calls.prompts, &[("move", &proposed), ("who", who)]);
+    let case = CASE.fill(input.texts(), &[("move", &proposed), ("who", who)]);
     let blocks =
         [PromptBlock::new(input.dossier.clone()), PromptBlock::new(rules), PromptBlock::new(case)];
     // With the newest turn these are four cached blocks, the provider's maximum.
@@ -107,12 +116,9 @@ pub(crate) fn open(input: &DebateInput) -> String {
     // Findings quote the move, so they are as untrusted as the move.
     let findings = match found.as_str() {
         "" => String::new(),
-        found => FINDINGS.fill(input.calls.prompts, &[("found", &fenced(found))]),
+        found => FINDINGS.fill(input.texts(), &[("found", &fenced(found))]),
     };
-    OPEN.fill(
-        input.calls.prompts,
-        &[("findings", &findings), ("rounds", &input.rounds.to_string())],
-    )
+    OPEN.fill(input.texts(), &[("findings", &findings), ("rounds", &input.rounds.to_string())])
 }
 
 /// The critic's prompt in a later round.
@@ -128,7 +134,7 @@ pub(crate) fn press(
         ids => format!("Your new objections are {}.\n", ids.join(", ")),
     };
     PRESS.fill(
-        input.calls.prompts,
+        input.texts(),
         &[
             ("recorded", &recorded),
             ("seat", &title(seat)),
@@ -142,7 +148,7 @@ pub(crate) fn press(
 /// A decision maker's prompt in any round.
 pub(crate) fn answer(input: &DebateInput, round: u32, said: &str) -> String {
     ANSWER.fill(
-        input.calls.prompts,
+        input.texts(),
         &[
             ("said", &fenced(said)),
             ("round", &round.to_string()),
@@ -170,7 +176,7 @@ pub(crate) fn score(input: &DebateInput, round: u32, objection_log: &ObjectionLo
         open = format!("From the record. {}\n", open.trim_end());
     }
     SCORE.fill(
-        input.calls.prompts,
+        input.texts(),
         &[
             ("round", &round.to_string()),
             ("rounds", &input.rounds.to_string()),
@@ -183,15 +189,13 @@ pub(crate) fn score(input: &DebateInput, round: u32, objection_log: &ObjectionLo
 
 /// The prompt for scores without a debate.
 pub(crate) fn score_alone(input: &DebateInput) -> String {
-    SCORE_ALONE.fill(
-        input.calls.prompts,
-        &[("top", &TOP_LEVEL.to_string()), ("metric_ids", &metric_ids(input))],
-    )
+    SCORE_ALONE
+        .fill(input.texts(), &[("top", &TOP_LEVEL.to_string()), ("metric_ids", &metric_ids(input))])
 }
 
 /// Replaces omitted rounds. Built from recorded objections and stances, not by another model.
 pub(crate) fn summary(
-    revision: PromptRevision,
+    texts: PromptTexts<'_>,
     first: usize,
     last: usize,
     objection_log: &ObjectionLog,
@@ -224,7 +228,7 @@ pub(crate) fn summary(
         objections.push_str("none");
     }
     SUMMARY.fill(
-        revision,
+        texts,
         &[
             ("first", &first.to_string()),
             ("last", &last.to_string()),

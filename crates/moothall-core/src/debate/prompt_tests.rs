@@ -119,7 +119,7 @@ fn a_summary_lists_objections_by_severity_within_its_limit() {
         (3, DebateStance::Hold),
         (9, DebateStance::Concede),
     ];
-    let text = summary(PromptRevision::V2, 2, 5, &objection_log, &stances);
+    let text = summary(crate::PromptRevision::V2.into(), 2, 5, &objection_log, &stances);
     assert!(text.starts_with(
         "[Rounds 2 to 5 are omitted to save space. From the record: the decision maker's stance was round 2 partial, round 3 hold.\nObjections so far:\n```\nO9 (fatal, not answered): 9 long"
     ), "{text}");

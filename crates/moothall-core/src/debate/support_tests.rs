@@ -29,6 +29,7 @@ pub(crate) fn input(rounds: u32) -> DebateInput {
         critic_model: "openai/gpt-5-mini".parse().unwrap(),
         decision_maker_model: "anthropic/claude-haiku-5-5".parse().unwrap(),
         calls: CallSettings::default(),
+        prompts: crate::OwnTexts::default(),
     }
 }
 

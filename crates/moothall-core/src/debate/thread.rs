@@ -142,9 +142,8 @@ impl CriticThread {
         user_prompt: &PromptText,
     ) -> ModelRequest {
         let Self { decision_maker, persona, objection_log, stances, .. } = self;
-        let summary = |first, last| {
-            prompt::summary(persona.calls.prompts, first, last, objection_log, stances)
-        };
+        let summary =
+            |first, last| prompt::summary(persona.texts(), first, last, objection_log, stances);
         decision_maker.ask(persona, purpose, user_prompt, summary)
     }
 
@@ -154,9 +153,8 @@ impl CriticThread {
         user_prompt: &PromptText,
     ) -> ModelRequest {
         let Self { critic, objection_log, stances, .. } = self;
-        let summary = |first, last| {
-            prompt::summary(persona.calls.prompts, first, last, objection_log, stances)
-        };
+        let summary =
+            |first, last| prompt::summary(persona.texts(), first, last, objection_log, stances);
         critic.ask(persona, CallPurpose::Critic, user_prompt, summary)
     }
 

@@ -17,6 +17,7 @@ pub use self::sources::{CitedFact, cited};
 use self::writer::MemoWriter;
 use super::consult_report::ConsultReport;
 use super::document::{DocumentBlock, DocumentTable, ReportDocument, TableColumn, TextSpan, Words};
+use super::own_sections::OwnSections;
 use crate::MicroUsd;
 use crate::consult::{ConsultResult, RankedMove};
 use crate::debate::{DebateResult, Objection};
@@ -48,14 +49,17 @@ pub fn memo(view: &ConsultReport, run: &RunFacts) -> ReportDocument {
     let mut writer = MemoWriter::new(view);
     let mut blocks = front_matter::labels(view, run);
     blocks.extend(front_matter::warnings(view));
-    blocks.extend(recommendation(view, &mut writer));
-    blocks.extend(super::sections::blocks(view));
-    blocks.extend(recommended::recommended_blocks(view, &mut writer));
-    blocks.extend(other_moves::other_move_blocks(view, &mut writer));
-    blocks.extend(writer.sources());
-    blocks.extend(front_matter::missing(view));
-    blocks.extend(writer.marks());
-    blocks.extend(front_matter::record(view, run));
+    let own = OwnSections::new(view, front_matter::day(view, run));
+    blocks.extend(own.apply("recommendation", &[], recommendation(view, &mut writer)));
+    blocks.extend(super::sections::blocks(view, &own));
+    blocks.extend(recommended::recommended_blocks(view, &own, &mut writer));
+    let others = other_moves::other_move_blocks(view, &mut writer);
+    blocks.extend(own.apply("other_moves", &[], others));
+    blocks.extend(own.apply("sources", &[], writer.sources()));
+    blocks.extend(own.apply("missing", &[], front_matter::missing(view)));
+    blocks.extend(own.apply("filing_notes", &[], front_matter::filing_notes(view)));
+    blocks.extend(own.apply("marks", &[], writer.marks()));
+    blocks.extend(own.apply("record", &[], front_matter::record(view, run)));
     front_matter::with_front_matter(view, run, blocks)
 }
 

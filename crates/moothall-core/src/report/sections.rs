@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::consult_report::ConsultReport;
 use super::document::{DocumentBlock, TextSpan};
+use super::own_sections::OwnSections;
 use crate::consult::{ConsultResult, MoveReviewDecision, RECOMMENDED, RankedMove};
 use crate::debate::BaselineScores;
 
@@ -26,6 +27,8 @@ impl MemoSection {
     }
 }
 
+const BRIEF_HEADING: &str = "The brief";
+const CHANGES_HEADING: &str = "Changes by a reviewer before the debates";
 const DO_NOTHING_HEADING: &str = "Doing nothing";
 const DEBATE_EFFECT_HEADING: &str = "Was the debate worth it?";
 
@@ -37,17 +40,24 @@ pub fn sections(view: &ConsultReport) -> Vec<MemoSection> {
 }
 
 /// The sections as document blocks.
-pub(crate) fn blocks(view: &ConsultReport) -> Vec<DocumentBlock> {
-    let mut blocks = Vec::new();
+pub(crate) fn blocks(view: &ConsultReport, own: &OwnSections<'_>) -> Vec<DocumentBlock> {
+    let mut all = Vec::new();
     for MemoSection { heading, lines, quoted } in sections(view) {
-        blocks.push(DocumentBlock::heading(1, heading));
+        let mut blocks = vec![DocumentBlock::heading(1, heading)];
         blocks.extend(lines.iter().map(|line| DocumentBlock::paragraph(line)));
         if !quoted.is_empty() {
             let items = quoted.iter().map(|line| vec![TextSpan::text(line)]).collect();
             blocks.push(DocumentBlock::List { numbered: false, items });
         }
+        let name = match heading {
+            BRIEF_HEADING => "brief",
+            CHANGES_HEADING => "changes",
+            DO_NOTHING_HEADING => "doing_nothing",
+            _ => "debate_effect",
+        };
+        all.extend(own.apply(name, &[], blocks));
     }
-    blocks
+    all
 }
 
 fn brief(view: &ConsultReport) -> Option<MemoSection> {
@@ -55,7 +65,7 @@ fn brief(view: &ConsultReport) -> Option<MemoSection> {
     let note = "Written by the person who requested this memo. The analysts read it; it is not evidence, and its numbers were not checked.";
     let lines = brief.lines().map(str::trim).filter(|line| !line.is_empty());
     Some(MemoSection {
-        heading: "The brief",
+        heading: BRIEF_HEADING,
         lines: vec![note.to_owned()],
         quoted: lines.map(str::to_owned).collect(),
     })
@@ -73,11 +83,7 @@ fn changes(view: &ConsultReport) -> Option<MemoSection> {
         format!("{} ({}): {said}.", one.move_id, one.title)
     };
     let lines = moves.iter().map(words).collect();
-    Some(MemoSection {
-        heading: "Changes by a reviewer before the debates",
-        lines,
-        quoted: Vec::new(),
-    })
+    Some(MemoSection { heading: CHANGES_HEADING, lines, quoted: Vec::new() })
 }
 
 fn doing_nothing(view: &ConsultReport) -> Option<MemoSection> {

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use insta::assert_json_snapshot;
 use moothall_core::child::{ChildEnd, ChildIsolation, ChildRequest};
-use moothall_core::consult::committee::{CommitteeMember, MetricLevel, ScoreMetric};
+use moothall_core::consult::committee::{
+    CommitteeMember, InferenceAgents, MetricLevel, ScoreMetric,
+};
 use moothall_core::consult::{
     Committee, ConsultInput, ConsultOptions, ConsultResult, EvidenceSource, ForkParent, ForkPoint,
     GatherFailure, GatherFailureKind, GatherRequest, Move, MoveReview, MoveReviewDecision,
@@ -225,6 +227,7 @@ fn seat(id: &str) -> CommitteeMember {
         id: id.to_owned(),
         name: "A member".to_owned(),
         lens: "Looks twice.".to_owned(),
+        model: None,
     }
 }
 
@@ -251,6 +254,7 @@ fn debate_input() -> DebateInput {
         critic_model: model(),
         decision_maker_model: model(),
         calls: calls(),
+        prompts: moothall_core::OwnTexts::default(),
     }
 }
 
@@ -549,6 +553,9 @@ fn consultation_inputs_keep_their_serialized_form() {
             critic: seat("critic"),
             decision_makers: vec![seat("D1")],
             metrics: vec![metric()],
+            inference: InferenceAgents::default(),
+            prompts: moothall_core::OwnTexts::default(),
+            memo: moothall_core::OwnTexts::default(),
         },
         moves: Some(1),
         models: RoleModels {
@@ -921,6 +928,8 @@ fn receipts_keep_their_serialized_form() {
             build: "0.1.0".to_owned(),
             model: model().to_string(),
             demonstration: false,
+            models: BTreeMap::new(),
+            texts: BTreeMap::new(),
         },
         effects: BTreeMap::from([(
             effect_id(),

@@ -98,6 +98,8 @@ impl Played {
                 build: "0.1.0".to_owned(),
                 model: "demo".to_owned(),
                 demonstration: true,
+                models: BTreeMap::new(),
+                texts: BTreeMap::new(),
             },
             input: Some(Box::new(self.input.clone())),
             effects: self.effects.clone(),

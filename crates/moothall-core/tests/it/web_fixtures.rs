@@ -15,6 +15,7 @@ fn about(events: &[EventEnvelope]) -> RunInfo {
         workflow: "consult".to_owned(),
         title: "HLXI Helix Instruments: 4 moves, 3 rounds".to_owned(),
         model: "demo".to_owned(),
+        models: None,
         build: "0.1.0".to_owned(),
         created_at: "2026-01-05T09:00:00.000Z".to_owned(),
         cap_micro_usd: None,

@@ -50,6 +50,7 @@ pub(crate) fn input(move_id: &str) -> DebateInput {
         critic_model: "openai/gpt-4.1-mini".parse().unwrap(),
         decision_maker_model: "openai/gpt-4.1-mini".parse().unwrap(),
         calls: CallSettings::default(),
+        prompts: moothall_core::OwnTexts::default(),
     }
 }
 

@@ -18,5 +18,6 @@ pub(crate) fn debate_input() -> DebateInput {
         critic_model: "demo".parse().unwrap(),
         decision_maker_model: "demo".parse().unwrap(),
         calls: CallSettings::default(),
+        prompts: moothall_core::OwnTexts::default(),
     }
 }

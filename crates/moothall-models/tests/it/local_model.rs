@@ -258,6 +258,7 @@ fn debate_input(rounds: u32) -> DebateInput {
         critic_model: model.clone(),
         decision_maker_model: model,
         calls: CallSettings::default(),
+        prompts: moothall_core::OwnTexts::default(),
     }
 }
 

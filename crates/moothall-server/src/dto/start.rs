@@ -36,7 +36,7 @@ pub struct StartConsultRequest {
     pub name: Option<String>,
     /// Model for all members (default: the configured model).
     pub model: Option<String>,
-    /// Models of single roles: `inference`, `analyst`, `critic` or `decision-maker`.
+    /// Models by role (`inference`, `analyst`, `critic`, `decision-maker`) or member (`F1`, `D2`).
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[cfg_attr(test, ts(as = "Option<BTreeMap<String, String>>", optional))]
     pub models: BTreeMap<String, String>,

@@ -12,7 +12,7 @@ use super::prompt_text::PromptText;
 use crate::{CanonicalJsonError, Sha256Hex, tokens_at_most, tokens_expected};
 
 /// A model name as users write it: `provider/name`, such as `anthropic/claude-haiku-5-5`, or
-/// `demo`.
+/// `demo`. `demo/NAME` is the demo model under another name, to try several models in one run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 #[derive(ts_rs::TS)]
@@ -36,7 +36,7 @@ impl ModelName {
         &self.name
     }
 
-    /// Whether this is the built-in demo model.
+    /// Whether this is the built-in demo model, under any name.
     pub fn is_demo(&self) -> bool {
         &*self.provider == Self::DEMO
     }
@@ -62,9 +62,7 @@ impl FromStr for ModelName {
                 && part.bytes().all(|b| b.is_ascii_alphanumeric() || extra.contains(&b))
         };
         match text.split_once('/') {
-            Some((provider, name))
-                if plain(provider, b"-_") && plain(name, b"-_./:@+") && provider != Self::DEMO =>
-            {
+            Some((provider, name)) if plain(provider, b"-_") && plain(name, b"-_./:@+") => {
                 Ok(Self { provider: provider.into(), name: name.into() })
             }
             _ => Err(InvalidModelName(text.chars().take(80).collect())),
@@ -74,8 +72,8 @@ impl FromStr for ModelName {
 
 impl fmt::Display for ModelName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.is_demo() {
-            f.write_str(&self.name)
+        if self.is_demo() && &*self.name == Self::DEMO {
+            f.write_str(Self::DEMO)
         } else {
             write!(f, "{}/{}", self.provider, self.name)
         }

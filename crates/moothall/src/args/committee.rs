@@ -8,16 +8,16 @@ use clap::Subcommand;
 pub(crate) enum CommitteeCommand {
     /// Print a committee: its members, their instructions, and how moves are scored
     Show {
-        /// Built-in committee (`board`) or committee file [default: board]
-        #[arg(value_name = "NAME|FILE")]
+        /// Built-in committee (`board`), committee file or directory [default: board]
+        #[arg(value_name = "NAME|PATH")]
         committee: Option<String>,
         /// Print JSON instead of the commented file
         #[arg(long)]
         json: bool,
     },
-    /// Check a committee file and report its problems
+    /// Check a committee and report its problems
     Check {
-        /// Committee file
+        /// Committee file or directory
         file: PathBuf,
         /// Print JSON
         #[arg(long)]

@@ -50,9 +50,10 @@ pub(crate) struct ConsultArgs {
     /// or the available API key]
     #[arg(short, long, value_name = "MODEL")]
     pub(crate) model: Option<ModelName>,
-    /// Use another model for one role: inference, analyst, critic or decision-maker (repeatable)
-    #[arg(long, value_name = "ROLE=MODEL")]
-    pub(crate) model_for: Vec<RoleModel>,
+    /// Use another model for a role (inference, analyst, critic, decision-maker) or a member (F1, F2,
+    /// analyst_1, D2); overrides the committee file (repeatable)
+    #[arg(long, value_name = "MEMBER=MODEL")]
+    pub(crate) model_for: Vec<MemberModel>,
     /// Set the base URL of the provider, for any server with a compatible API
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,
@@ -65,8 +66,9 @@ pub(crate) struct ConsultArgs {
     /// Debate this many moves in parallel; 1 debates them one after another
     #[arg(long, value_name = "N", default_value_t = PARALLEL_MOVES, value_parser = clap::value_parser!(u32).range(1..=40))]
     pub(crate) parallel_moves: u32,
-    /// Use this committee: `board`, or a file (see: moothall committee) [default: board]
-    #[arg(long, value_name = "NAME|FILE")]
+    /// Use this committee: `board`, a file, or a directory with its own prompts and memo sections
+    /// (see: moothall committee, moothall prompts) [default: board]
+    #[arg(long, value_name = "NAME|PATH")]
     pub(crate) committee: Option<String>,
     /// Select the sources of evidence
     #[arg(
@@ -174,55 +176,31 @@ impl From<DebateIsolationArg> for IsolationChoice {
     }
 }
 
-/// Roles that can have their own model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RoleName {
-    Inference,
-    Analyst,
-    Critic,
-    DecisionMaker,
-}
-
-impl RoleName {
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Inference => "inference",
-            Self::Analyst => "analyst",
-            Self::Critic => "critic",
-            Self::DecisionMaker => "decision-maker",
-        }
-    }
-}
-
-/// A model for one role: `critic=openai/gpt-5-mini`.
+/// A model for one role or member: `critic=openai/gpt-5-mini`. The committee determines which names
+/// are valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct RoleModel {
-    pub(crate) role: RoleName,
+pub(crate) struct MemberModel {
+    pub(crate) member: String,
     pub(crate) model: ModelName,
 }
 
-impl FromStr for RoleModel {
+impl ConsultArgs {
+    pub(crate) fn member_models(&self) -> Vec<(String, ModelName)> {
+        self.model_for.iter().map(|one| (one.member.clone(), one.model.clone())).collect()
+    }
+}
+
+impl FromStr for MemberModel {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (role, model) = text
+        let (member, model) = text
             .split_once('=')
-            .ok_or_else(|| "expected ROLE=MODEL, such as critic=openai/gpt-5-mini".to_owned())?;
-        let role = match role {
-            "inference" => RoleName::Inference,
-            "analyst" => RoleName::Analyst,
-            "critic" => RoleName::Critic,
-            "decision-maker" => RoleName::DecisionMaker,
-            _ => {
-                return Err(
-                    "unknown role (expected inference, analyst, critic or decision-maker)".into()
-                );
-            }
-        };
+            .ok_or_else(|| "expected MEMBER=MODEL, such as critic=openai/gpt-5-mini".to_owned())?;
         let model = model
             .parse()
             .map_err(|error: moothall_core::model::InvalidModelName| error.to_string())?;
-        Ok(Self { role, model })
+        Ok(Self { member: member.to_owned(), model })
     }
 }
 

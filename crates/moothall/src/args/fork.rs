@@ -8,7 +8,7 @@ use moothall_core::MicroUsd;
 use moothall_core::consult::ForkPoint;
 use moothall_core::model::ModelName;
 
-use super::{MoveEditArg, OutputFileFlags, RecordingFlags, RoleModel, RunnerArg};
+use super::{MemberModel, MoveEditArg, OutputFileFlags, RecordingFlags, RunnerArg};
 
 const FORK_EXAMPLES: &str = "\
 A fork is a new run. It reuses the results of an earlier consultation up to a point without paying
@@ -39,8 +39,8 @@ pub(crate) struct ForkArgs {
     /// Use this model for every role that is executed again, as provider/name, or `demo`
     #[arg(short, long, value_name = "MODEL")]
     pub(crate) model: Option<ModelName>,
-    /// Change one setting (repeatable): the model of analyst, critic or decision-maker, or the
-    /// rounds of each debate
+    /// Change one setting (repeatable): the model of a role or member, such as critic or D2, or
+    /// the rounds of each debate
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<ForkSetting>,
     /// Use another committee: `board`, or a file (see: moothall committee)
@@ -109,7 +109,7 @@ impl From<ForkFromArg> for ForkPoint {
 /// A changed setting: `critic=openai/gpt-5-mini` or `rounds=4`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ForkSetting {
-    Model(RoleModel),
+    Model(MemberModel),
     Rounds(u32),
 }
 
@@ -123,7 +123,7 @@ impl FromStr for ForkSetting {
                 _ => Err("rounds must be a number from 1 to 20".to_owned()),
             },
             _ => text.parse().map(Self::Model).map_err(|_: String| {
-                "expected KEY=VALUE: analyst, critic or decision-maker with a model such as \
+                "expected KEY=VALUE: a role or member with a model, such as \
                  critic=openai/gpt-5-mini, or rounds=4"
                     .to_owned()
             }),

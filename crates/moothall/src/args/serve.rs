@@ -56,7 +56,7 @@ pub(crate) struct ServeArgs {
     /// Use the recorded filings in this directory instead of the network
     #[arg(long, value_name = "DIR")]
     pub(crate) offline: Option<PathBuf>,
-    /// Also offer the committee in this file (repeatable)
+    /// Also offer the committee in this file or directory (repeatable)
     #[arg(long, value_name = "FILE")]
     pub(crate) committee: Vec<PathBuf>,
     /// Offer the drafts of this workspace directory for review (repeatable)

@@ -1,6 +1,7 @@
 //! `moothall committee`: shows, checks and creates committee files.
 
 mod committee_file;
+mod committee_folder;
 
 use std::path::Path;
 
@@ -8,6 +9,8 @@ use moothall_core::consult::{Committee, board};
 use moothall_core::text;
 use serde_json::json;
 
+pub(crate) use self::committee_file::render;
+pub(crate) use self::committee_folder::COMMITTEE_FILE;
 use crate::args::CommitteeCommand;
 use crate::config::ConfigProblem;
 use crate::error::{CliError, CliExit};
@@ -21,7 +24,7 @@ pub(crate) fn run(command: &CommitteeCommand) -> anyhow::Result<CliExit> {
                 terminal::print(&format!("{:#}\n", serde_json::to_value(&committee)?))?;
             } else {
                 // The file may come from another person, so terminal escapes are removed.
-                terminal::print_answer(&committee_file::render(&committee))?;
+                terminal::print_answer(&render(&committee))?;
             }
             Ok(CliExit::Fine)
         }
@@ -43,7 +46,7 @@ pub(crate) fn find(name_or_path: Option<&str>) -> Result<Committee, CliError> {
             if !is_path {
                 return Err(CliError::usage(format!("no committee named `{name_or_path}`"))
                     .with_hint(
-                        "use the built-in `board` or the path of a file; \
+                        "use the built-in `board` or the path of a file or directory; \
                          `moothall committee new FILE` creates one",
                     ));
             }
@@ -62,7 +65,7 @@ pub(crate) fn in_text(name: &str, text: &str) -> Result<Committee, CliError> {
     })
 }
 
-fn check(path: &Path, as_json: bool) -> anyhow::Result<CliExit> {
+pub(crate) fn check(path: &Path, as_json: bool) -> anyhow::Result<CliExit> {
     let committee = match committee_file::read(path)? {
         Ok(committee) => committee,
         Err(problems) => {
@@ -86,6 +89,7 @@ fn check(path: &Path, as_json: bool) -> anyhow::Result<CliExit> {
             "moves": moves,
             "rounds": committee.rounds,
             "top_score": committee.top_score(),
+            "texts": committee.own_files(),
         });
         terminal::print(&format!("{report:#}\n"))?;
         return Ok(CliExit::Fine);
@@ -99,11 +103,14 @@ fn check(path: &Path, as_json: bool) -> anyhow::Result<CliExit> {
         committee.rounds,
         committee.top_score(),
     ))?;
+    for file in committee.own_files() {
+        terminal::print(&format!("own text: {file}\n"))?;
+    }
     Ok(CliExit::Fine)
 }
 
 fn new(path: &Path) -> anyhow::Result<CliExit> {
-    let text = committee_file::render(&board());
+    let text = render(&board());
     let written = fs_err::OpenOptions::new().write(true).create_new(true).open(path);
     let mut file = written.map_err(|error| {
         let refused = CliError::usage("cannot write the committee file").with_source(error);

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use moothall_core::consult::{
-    ConsultInput, ForkParent, MoveReview, RankedMove, ReviewChange, other_than_parent,
+    ConsultInput, ForkParent, MoveReview, RankedMove, ReviewChange, group_by_model,
+    other_than_parent,
 };
 use moothall_core::receipt::{EffectRecord, Receipt, ReceiptProblem, VerifiedReceipt, verify};
 use moothall_core::text;
@@ -65,6 +66,16 @@ pub(crate) fn run(global: &GlobalArgs, args: &VerifyArgs) -> anyhow::Result<CliE
                 ParentCheck::NotHere => "parent not found; compare with `--parent RECEIPT`",
             };
             text.push_str(&format!("parent    {} from {}: {checked}\n", parent.run, parent.from));
+        }
+        if !receipt.manifest.models.is_empty() {
+            let models: Vec<_> =
+                receipt.manifest.models.iter().map(|(id, model)| (id.as_str(), model)).collect();
+            let line = format!("models    {}", group_by_model(&models));
+            text.push_str(&text::sanitize_line(&line));
+            text.push('\n');
+        }
+        for (file, sha256) in &receipt.manifest.texts {
+            text.push_str(&format!("text      {} sha256 {sha256}\n", text::sanitize_line(file)));
         }
         // Verification recomputed this ranking from the recorded replies.
         if let Some(Conclusion::Ranked(ranked)) = receipt.conclusion.as_deref() {

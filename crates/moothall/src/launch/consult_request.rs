@@ -6,7 +6,7 @@ use std::path::Path;
 use moothall_core::ErrorCode;
 use moothall_core::consult::{
     Committee, ConsultInput, ConsultOptions, GatherRequest, InvalidConsult, InvalidConsultOptions,
-    RoleModels,
+    MemberModelError, RoleModels,
 };
 use moothall_core::debate::CallSettings;
 use moothall_core::model::ModelName;
@@ -15,7 +15,7 @@ use moothall_sources::DocumentFolder;
 
 use super::estimate::{CostEstimate, SpendLimit};
 use super::{RunFiles, set_budget};
-use crate::args::{ConsultArgs, ConsultSubject, RoleModel, RoleName};
+use crate::args::{ConsultArgs, ConsultSubject};
 use crate::commands::committee;
 use crate::context::CommandContext;
 use crate::error::CliError;
@@ -34,7 +34,8 @@ pub(crate) struct ConsultRequest {
     pub(crate) committee: Committee,
     pub(crate) moves: Option<u32>,
     pub(crate) model: Option<ModelName>,
-    pub(crate) role_models: Vec<RoleModel>,
+    /// Models by role or member.
+    pub(crate) member_models: Vec<(String, ModelName)>,
     pub(crate) accept_findings: bool,
     pub(crate) terms: ConsultOptions,
     pub(crate) settings: RunSettings,
@@ -71,7 +72,7 @@ impl ConsultRequest {
             committee,
             moves: args.moves,
             model: args.model.clone(),
-            role_models: args.model_for.clone(),
+            member_models: args.member_models(),
             accept_findings: args.accept_findings,
             terms: ConsultOptions {
                 brief: args.brief.as_deref().map(user_input::brief).transpose()?,
@@ -114,11 +115,10 @@ impl ConsultRequest {
 
     /// Selects the models and the budget.
     pub(crate) fn plan(self, context: &CommandContext) -> Result<ConsultPlan, CliError> {
-        let models = self.models(context)?;
-        let Self { gather, committee, moves, accept_findings, terms, mut settings, files, .. } =
-            self;
-        let calls = calls(context, &models.distinct());
-        let input = ConsultInput {
+        let Self { gather, mut committee, moves, accept_findings, terms, mut settings, .. } = self;
+        let models = role_models(context, self.model, &self.member_models, &mut committee)?;
+        let calls = CallSettings::default();
+        let mut input = ConsultInput {
             gather,
             committee,
             moves,
@@ -128,50 +128,51 @@ impl ConsultRequest {
             terms,
             parent: None,
         };
+        input.calls = calls_of(context, &input.distinct_models());
         input.validate().map_err(refusal)?;
         let estimate = CostEstimate::of(&context.catalog, &input);
         let cap = estimate.cap(context.budget());
         set_budget(&mut settings, cap.budget());
-        Ok(ConsultPlan { spec: ConsultSpec { input, settings }, files, estimate, cap })
+        Ok(ConsultPlan { spec: ConsultSpec { input, settings }, files: self.files, estimate, cap })
     }
+}
 
-    fn models(&self, context: &CommandContext) -> Result<RoleModels, CliError> {
-        // No default model is needed if every role has its own.
-        let default = match (&self.model, self.role_models.as_slice()) {
-            (None, [only, ..]) if self.names_every_role() => only.model.clone(),
-            (named, _) => context.model(named.as_ref())?,
-        };
-        let mut models = RoleModels::all(default);
-        for one in &self.role_models {
-            if role_slot(&mut models, one.role).replace(one.model.clone()).is_some() {
-                let role = one.role.as_str();
-                return Err(CliError::usage(format!("`--model-for {role}=…` is repeated"))
-                    .with_hint("pass each role once"));
-            }
+/// The models by role. A member's model becomes part of the committee, which is stored with the run.
+fn role_models(
+    context: &CommandContext,
+    default: Option<ModelName>,
+    named: &[(String, ModelName)],
+    committee: &mut Committee,
+) -> Result<RoleModels, CliError> {
+    let first = named.iter().map(|(_, model)| model).chain(committee.own_models()).next().cloned();
+    let configured = || context.model(default.as_ref());
+    let mut models = match first {
+        Some(first) => RoleModels::all(first),
+        None => return configured().map(RoleModels::all),
+    };
+    models.assign(committee, named).map_err(member_refusal)?;
+    let used = named.iter().map(|(_, model)| model).chain(committee.own_models());
+    used.into_iter().try_for_each(|model| context.refuse_unknown_model(model))?;
+    // No default model is needed if every member has its own.
+    if default.is_some() || models.needs_default(committee) {
+        models.default = configured()?;
+    }
+    Ok(models)
+}
+
+pub(crate) fn member_refusal(error: MemberModelError) -> CliError {
+    let refused = CliError::usage(error.to_string()).with_code(ErrorCode::BadModel);
+    match error {
+        MemberModelError::Unknown { known, .. } => {
+            refused.with_hint(format!("roles and members: {}", known.join(", ")))
         }
-        Ok(models)
-    }
-
-    fn names_every_role(&self) -> bool {
-        [RoleName::Inference, RoleName::Analyst, RoleName::Critic, RoleName::DecisionMaker]
-            .iter()
-            .all(|role| self.role_models.iter().any(|one| one.role == *role))
+        _ => refused.with_hint("give each role and each member one model"),
     }
 }
 
 /// The name of a source of news that is not an uploaded file.
 fn news_label(news: &NewsChoice) -> Result<String, CliError> {
     Ok(news_source(news, &RunFiles::default())?.label())
-}
-
-/// The model of a role, if it differs from the default.
-pub(crate) fn role_slot(models: &mut RoleModels, role: RoleName) -> &mut Option<ModelName> {
-    match role {
-        RoleName::Inference => &mut models.inference,
-        RoleName::Analyst => &mut models.analyst,
-        RoleName::Critic => &mut models.critic,
-        RoleName::DecisionMaker => &mut models.decision_maker,
-    }
 }
 
 /// The name of a directory, resolved because `.` has none.
@@ -202,6 +203,9 @@ pub(crate) fn refusal(error: InvalidConsult) -> CliError {
         InvalidConsult::ConsultOptions(InvalidConsultOptions::Brief(_)) => {
             refused.with_hint("use a shorter plain text: a question, goals, constraints")
         }
+        InvalidConsult::OwnPrompts(_) => {
+            refused.with_hint("shorten your prompts, or choose models with a larger context window")
+        }
         InvalidConsult::Window(_) => {
             refused.with_hint("choose another model, or correct its entry in the catalog file")
         }
@@ -210,7 +214,7 @@ pub(crate) fn refusal(error: InvalidConsult) -> CliError {
 }
 
 /// Call options that all models support.
-pub(crate) fn calls(context: &CommandContext, models: &[&ModelName]) -> CallSettings {
+pub(crate) fn calls_of(context: &CommandContext, models: &[&ModelName]) -> CallSettings {
     let defaults = CallSettings::default();
     let card = |model: &&ModelName| context.catalog.card(model);
     let cards: Vec<_> = models.iter().map(card).collect();

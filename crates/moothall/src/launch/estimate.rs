@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use moothall_core::MicroUsd;
-use moothall_core::consult::{ConsultEstimate, ConsultInput, estimate};
+use moothall_core::consult::{ConsultEstimate, ConsultInput, RoleEstimate, estimate};
 use moothall_core::model::{CallPurpose, TokenUsage};
 use moothall_models::catalog::ModelPrices;
 use moothall_models::{Budget, Catalog};
@@ -170,16 +170,19 @@ impl CostEstimate {
         writeln!(text, "{BOLD}{}{BOLD:#}: {moves} moves, {rounds} rounds each", self.ticker)?;
         let names = self.estimate.roles.iter().map(|role| role.model.to_string().len());
         let wide = names.max().unwrap_or(0).max(5);
+        let labels: Vec<String> =
+            self.estimate.roles.iter().map(|role| role_label(&self.estimate, role)).collect();
+        let label = labels.iter().map(String::len).max().unwrap_or(0).max(18);
         writeln!(
             text,
-            "{BOLD}{:<18}  {:<wide$}  {:>5}  {:>15}  {:>15}  {:>15}{BOLD:#}",
+            "{BOLD}{:<label$}  {:<wide$}  {:>5}  {:>15}  {:>15}  {:>15}{BOLD:#}",
             "role", "model", "calls", "prompt tokens", "answer tokens", "cost"
         )?;
-        for (role, cost) in self.estimate.roles.iter().zip(&self.costs) {
+        for ((role, cost), name) in self.estimate.roles.iter().zip(&self.costs).zip(&labels) {
             writeln!(
                 text,
-                "{:<18}  {:<wide$}  {:>5}  {:>15}  {:>15}  {:>15}",
-                purpose(role.purpose),
+                "{:<label$}  {:<wide$}  {:>5}  {:>15}  {:>15}  {:>15}",
+                name,
                 role.model.to_string(),
                 role.calls,
                 span(role.low.prompt(), role.high.prompt()),
@@ -190,7 +193,7 @@ impl CostEstimate {
         let (low, high) = (self.estimate.low(), self.estimate.high());
         writeln!(
             text,
-            "{BOLD}{:<18}  {:<wide$}  {:>5}  {:>15}  {:>15}  {:>15}{BOLD:#}",
+            "{BOLD}{:<label$}  {:<wide$}  {:>5}  {:>15}  {:>15}  {:>15}{BOLD:#}",
             "all",
             "",
             self.estimate.all_calls(),
@@ -218,6 +221,7 @@ impl CostEstimate {
             json!({
                 "role": role.purpose,
                 "model": role.model,
+                "members": role.members,
                 "calls": role.calls,
                 "low": role.low,
                 "high": role.high,
@@ -286,6 +290,13 @@ fn span(low: u64, high: u64) -> String {
 
 fn share(part: u64, whole: u64) -> u64 {
     part.saturating_mul(100).checked_div(whole).unwrap_or(0)
+}
+
+/// The role, with its members if they use several models.
+fn role_label(estimate: &ConsultEstimate, role: &RoleEstimate) -> String {
+    let name = purpose(role.purpose);
+    let rows = estimate.roles.iter().filter(|other| other.purpose == role.purpose);
+    if rows.count() > 1 { format!("{name} {}", role.members.join(", ")) } else { name.to_owned() }
 }
 
 fn purpose(purpose: CallPurpose) -> &'static str {

@@ -15,11 +15,11 @@ use moothall_engine::RunRecord;
 use moothall_server::dto::ForkRunRequest;
 use moothall_store::{JournalEntry, RunRow, now_ms};
 
-use super::consult_request::{calls, refusal as input_refusal, role_slot};
+use super::consult_request::{calls_of, member_refusal, refusal as input_refusal};
 use super::estimate::CostEstimate;
 use super::http_request::{find_committee, parse_budget, parse_model_name};
 use super::{ConsultPlan, RunFiles, ServerDefaults, set_budget};
-use crate::args::{ForkArgs, ForkSetting};
+use crate::args::{ForkArgs, ForkSetting, MemberModel};
 use crate::commands::committee;
 use crate::config::LoadedConfig;
 use crate::context::CommandContext;
@@ -155,21 +155,26 @@ impl ConsultForkRequest {
         let before = &consultation(&parent.row)?.input;
         let Self { from, model, set, committee, brief, edits, mut settings } = self;
         let mut input = before.clone();
-        if let Some(model) = model {
-            input.models = models_from(from, model, &before.models);
-        }
         if let Some(committee) = committee {
             input.committee = committee;
         }
         if brief.is_some() {
             input.terms.brief = brief;
         }
-        for setting in set {
-            apply(&mut input, setting);
+        if let Some(model) = model {
+            input.models = models_from(from, model, &before.models);
+            // Models of single members would take precedence.
+            let roles =
+                repeated_roles(from).map(|role| (role.to_owned(), input.models.default.clone()));
+            input
+                .models
+                .assign(&mut input.committee, &roles.collect::<Vec<_>>())
+                .map_err(member_refusal)?;
         }
-        let possible = calls(context, &input.models.called(Some(from)));
+        apply(&mut input, set)?;
+        let possible = calls_of(context, &input.models_from(Some(from)));
         let documents = match from {
-            ForkPoint::Moves => calls(context, &[input.models.analyst()]).document_tokens,
+            ForkPoint::Moves => calls_of(context, &input.analyst_models()).document_tokens,
             ForkPoint::Debates => before.calls.document_tokens,
         };
         input.calls = calls_within(&before.calls, &possible, documents);
@@ -195,14 +200,22 @@ impl ConsultForkRequest {
     }
 }
 
-/// Applies one `--set`.
-fn apply(input: &mut ConsultInput, setting: ForkSetting) {
-    match setting {
-        ForkSetting::Model(one) => {
-            *role_slot(&mut input.models, one.role) = Some(one.model);
+/// Applies the settings of `--set`.
+fn apply(input: &mut ConsultInput, settings: Vec<ForkSetting>) -> Result<(), CliError> {
+    let mut models = Vec::new();
+    for setting in settings {
+        match setting {
+            ForkSetting::Model(MemberModel { member, model }) => models.push((member, model)),
+            ForkSetting::Rounds(rounds) => input.committee.rounds = rounds,
         }
-        ForkSetting::Rounds(rounds) => input.committee.rounds = rounds,
     }
+    input.models.assign(&mut input.committee, &models).map_err(member_refusal)
+}
+
+/// The roles of the stages that a fork executes again.
+fn repeated_roles(from: ForkPoint) -> impl Iterator<Item = &'static str> {
+    let analyst = (from == ForkPoint::Moves).then_some("analyst");
+    analyst.into_iter().chain(["critic", "decision-maker"])
 }
 
 /// One model for every role after the fork point; the roles before it keep theirs.

@@ -14,7 +14,6 @@ use moothall_core::{IsolationChoice, MicroUsd, NewsChoice, RunSettings};
 use moothall_server::dto::{ConsultSource, StartConsultRequest, StartProgramRequest};
 
 use super::{ConsultRequest, PARALLEL_MOVES, ProgramRequest, RunFiles, request_files};
-use crate::args::RoleModel;
 use crate::commands::committee;
 use crate::error::CliError;
 use crate::evidence_sources::news_source;
@@ -80,7 +79,7 @@ impl ConsultRequest {
             committee,
             moves: check_range("moves", request.moves, 40)?,
             model: parse_model(request.model.as_deref(), defaults)?,
-            role_models: role_models(&request.models)?,
+            member_models: parse_member_models(request.models)?,
             accept_findings: request.accept_findings,
             terms: ConsultOptions {
                 brief: brief.filter(|brief| !brief.is_empty()),
@@ -181,18 +180,6 @@ fn news(
             Ok(Some(NewsChoice::Upload { name, file: files.add(content) }))
         }
     }
-}
-
-fn role_models(models: &BTreeMap<String, String>) -> Result<Vec<RoleModel>, CliError> {
-    let parse = |(role, model): (&String, &String)| {
-        format!("{role}={model}").parse().map_err(|error: String| {
-            let role = display::line(role);
-            CliError::usage(format!("invalid model for `{role}`: {error}"))
-                .with_hint("use a name such as openai/gpt-5-mini, or `demo`")
-                .with_code(ErrorCode::BadModel)
-        })
-    };
-    models.iter().filter(|(_, model)| !model.is_empty()).map(parse).collect()
 }
 
 impl ProgramRequest {
@@ -350,6 +337,17 @@ pub(crate) fn parse_model_name(text: &str) -> Result<ModelName, CliError> {
     text.parse().map_err(|error: moothall_core::model::InvalidModelName| {
         CliError::usage(error.to_string()).with_code(ErrorCode::BadModel)
     })
+}
+
+/// Models by role or member. The committee determines which names are valid.
+fn parse_member_models(
+    models: BTreeMap<String, String>,
+) -> Result<Vec<(String, ModelName)>, CliError> {
+    let parse = |(member, model): (String, String)| {
+        let model = parse_model_name(&model)?;
+        Ok((display::line(&member), model))
+    };
+    models.into_iter().filter(|(_, model)| !model.is_empty()).map(parse).collect()
 }
 
 fn check_range(name: &str, number: Option<u32>, max: u32) -> Result<Option<u32>, CliError> {

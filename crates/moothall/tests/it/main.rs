@@ -30,6 +30,7 @@ mod mcp_http;
 mod models;
 mod notices;
 mod outages;
+mod prompts;
 mod real_chaos;
 mod real_cluster;
 mod real_companies;

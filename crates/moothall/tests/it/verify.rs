@@ -31,6 +31,8 @@ fn receipt(workflow: &str, findings: &[(FindingSeverity, &str)]) -> Receipt {
             build: "test".to_owned(),
             model: "openai/m".to_owned(),
             demonstration: false,
+            models: BTreeMap::new(),
+            texts: BTreeMap::new(),
         },
         effects: BTreeMap::new(),
         input: None,

@@ -15,9 +15,8 @@ use self::catalogue::{ANALYSTS, DemoFlaw, DemoIdea};
 pub(crate) fn answer(request: &ModelRequest) -> Option<String> {
     let facts = DemoFacts::read(system(request, 0));
     let persona = system(request, 1);
-    let name = persona.strip_prefix("You are ")?.split_once(", an analyst")?.0;
-    let (_, asked) = persona.split_once("a list of exactly ")?;
-    let share: usize = asked.split(' ').next()?.parse().ok()?;
+    let name = analyst_name(persona);
+    let share = share(persona)?;
     let again = last_question(request).strip_prefix("Code checked move ");
     let again = again.and_then(|rest| rest.split(' ').next()?.parse::<usize>().ok());
     let proposals: Vec<Proposal> = match again {
@@ -29,6 +28,19 @@ pub(crate) fn answer(request: &ModelRequest) -> Option<String> {
         }
     };
     Some(json!({ "moves": proposals }).to_string())
+}
+
+/// The analyst's name. The user's own prompt may mention it anywhere.
+fn analyst_name(persona: &str) -> &str {
+    let written = persona.strip_prefix("You are ").and_then(|rest| rest.split_once(", an analyst"));
+    let known = || ANALYSTS.iter().map(|(name, _)| *name).find(|name| persona.contains(name));
+    written.map(|(name, _)| name).or_else(known).unwrap_or(persona)
+}
+
+/// The number of moves: `3 moves` or `1 move`.
+fn share(persona: &str) -> Option<usize> {
+    let words: Vec<&str> = persona.split_whitespace().collect();
+    words.windows(2).find_map(|pair| pair[1].starts_with("move").then(|| pair[0].parse().ok())?)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::RunFacts;
+use crate::consult::group_by_model;
 use crate::evidence::DataCheck;
 use crate::report::consult_report::ConsultReport;
 use crate::report::document::{DocumentBlock, DocumentField, ReportDocument, TextSpan};
@@ -77,7 +78,7 @@ pub(crate) fn warnings(view: &ConsultReport) -> Vec<DocumentBlock> {
         .collect()
 }
 
-/// Missing data, and notes on the filings.
+/// Missing data.
 pub(crate) fn missing(view: &ConsultReport) -> Vec<DocumentBlock> {
     let ranked = view.ranked.iter().flat_map(|ranked| ranked.missing.iter().cloned());
     let sheet = view.evidence().and_then(|evidence| evidence.sheet.as_ref());
@@ -89,6 +90,13 @@ pub(crate) fn missing(view: &ConsultReport) -> Vec<DocumentBlock> {
         let items = missing.iter().map(|line| vec![TextSpan::text(line)]).collect();
         blocks.push(DocumentBlock::List { numbered: false, items });
     }
+    blocks
+}
+
+/// Notes on the filings.
+pub(crate) fn filing_notes(view: &ConsultReport) -> Vec<DocumentBlock> {
+    let sheet = view.evidence().and_then(|evidence| evidence.sheet.as_ref());
+    let mut blocks = Vec::new();
     // Restatements and alternative tags are numerous and listed in the fact sheet; show only checks
     // that change how the numbers are read.
     let worth_telling = |check: &&DataCheck| {
@@ -128,7 +136,7 @@ pub(crate) fn record(view: &ConsultReport, run: &RunFacts) -> Vec<DocumentBlock>
     if let Some(parent) = &view.input.parent {
         field("Fork of", &format!("{} from the {} {RECORDED}", parent.run, parent.from));
     }
-    field("Models", &models(view));
+    field("Models", &group_by_model(&view.input.member_models()));
     let committee = &view.input.committee;
     field(
         "Committee",
@@ -140,6 +148,9 @@ pub(crate) fn record(view: &ConsultReport, run: &RunFacts) -> Vec<DocumentBlock>
             committee.rounds
         ),
     );
+    for (file, sha256) in view.input.receipt_texts() {
+        field("Own text", &format!("{file}, sha256 {sha256}"));
+    }
     field("Model calls", &calls(run));
     let cost = run.cost.map_or_else(|| "unknown".to_owned(), |cost| cost.to_string());
     field("Cost", &format!("{cost} {RECORDED}"));
@@ -184,10 +195,10 @@ fn calls(run: &RunFacts) -> String {
 }
 
 fn models(view: &ConsultReport) -> String {
-    let models = view.input.models.distinct().into_iter();
+    let models = view.input.distinct_models().into_iter();
     models.map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-fn day(view: &ConsultReport, run: &RunFacts) -> String {
+pub(crate) fn day(view: &ConsultReport, run: &RunFacts) -> String {
     view.as_of().map_or_else(|| run.started_on.clone(), |day| day.to_string())
 }

@@ -12,16 +12,19 @@ use crate::report::consult_report::ConsultReport;
 use crate::report::document::{
     DocumentBlock, DocumentField, DocumentTable, TableColumn, TextSpan, Words,
 };
+use crate::report::own_sections::OwnSections;
 
 pub(crate) fn recommended_blocks(
     view: &ConsultReport,
+    own: &OwnSections<'_>,
     writer: &mut MemoWriter<'_>,
 ) -> Vec<DocumentBlock> {
     let Some(ranked) = &view.ranked else { return Vec::new() };
-    let mut blocks = Vec::new();
+    let mut all = Vec::new();
     for one in &ranked.recommended {
         let rank = one.rank.unwrap_or_default();
-        blocks.push(DocumentBlock::heading(1, &format!("{rank}. {} ({})", one.title, one.move_id)));
+        let heading = format!("{rank}. {} ({})", one.title, one.move_id);
+        let mut blocks = vec![DocumentBlock::heading(1, &heading)];
         let proposed = view.find_move(&one.move_id);
         if let Some(found) = proposed {
             blocks.push(DocumentBlock::Paragraph { words: writer.checked(&found.proposal.thesis) });
@@ -35,8 +38,11 @@ pub(crate) fn recommended_blocks(
         if let Some(found) = proposed {
             blocks.extend(outlook_blocks(found, writer));
         }
+        let values =
+            [("rank", &*rank.to_string()), ("title", &*one.title), ("move", &*one.move_id)];
+        all.extend(own.apply("recommended_move", &values, blocks));
     }
-    blocks
+    all
 }
 
 fn list(

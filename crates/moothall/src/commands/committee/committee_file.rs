@@ -3,11 +3,15 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use moothall_core::TextKind;
 use moothall_core::consult::Committee;
-use moothall_core::consult::committee::{CommitteeMember, ScoreMetric, TOP_LEVEL};
+use moothall_core::consult::committee::{
+    CommitteeMember, InferenceAgents, InvalidCommittee, ScoreMetric, TOP_LEVEL,
+};
 use toml::Value;
 use toml::de::{DeTable, DeValue};
 
+use super::committee_folder;
 use crate::config::{ConfigProblem, line_of, nearest};
 use crate::error::CliError;
 use crate::files;
@@ -30,13 +34,23 @@ const KEYS: CommitteeKeys = CommitteeKeys {
         CommitteeKeys { name: "critic", keys: SEAT, tables: &[] },
         CommitteeKeys { name: "decision_makers", keys: SEAT, tables: &[] },
         CommitteeKeys {
+            name: "inference",
+            keys: &[],
+            tables: &[
+                CommitteeKeys { name: "F1", keys: &["model"], tables: &[] },
+                CommitteeKeys { name: "F2", keys: &["model"], tables: &[] },
+            ],
+        },
+        CommitteeKeys { name: "prompts", keys: &[], tables: &[] },
+        CommitteeKeys { name: "memo", keys: &[], tables: &[] },
+        CommitteeKeys {
             name: "metrics",
             keys: &["id", "name", "asks"],
             tables: &[CommitteeKeys { name: "levels", keys: &["from", "means"], tables: &[] }],
         },
     ],
 };
-const SEAT: &[&str] = &["id", "name", "lens"];
+const SEAT: &[&str] = &["id", "name", "lens", "model"];
 
 /// The keys of a table and its subtables.
 struct CommitteeKeys {
@@ -51,10 +65,13 @@ impl CommitteeKeys {
     }
 }
 
-/// Reads a committee file. All mistakes are returned together, with their lines.
+/// Reads a committee file or directory. All mistakes are returned together, with their lines.
 ///
 /// Errors: the file cannot be read.
 pub(crate) fn read(path: &Path) -> Result<Result<Committee, Vec<ConfigProblem>>, CliError> {
+    if path.is_dir() {
+        return committee_folder::read(path);
+    }
     let unreadable = || CliError::usage("cannot read the committee file");
     let called = path.display().to_string();
     let text = files::read_text(path, &called, MAX_FILE_BYTES, unreadable)?;
@@ -79,7 +96,7 @@ pub(crate) fn parse_text(
 }
 
 /// `name` precedes the line number of each mistake.
-fn parse(name: &str, text: &str) -> Result<Committee, Vec<ConfigProblem>> {
+pub(crate) fn parse(name: &str, text: &str) -> Result<Committee, Vec<ConfigProblem>> {
     let place = |offset: Option<usize>| match offset {
         Some(offset) => format!("{name}:{}", line_of(text, offset)),
         None => name.to_owned(),
@@ -102,17 +119,23 @@ fn parse(name: &str, text: &str) -> Result<Committee, Vec<ConfigProblem>> {
         problems.sort_by_key(|(offset, _)| *offset);
         return Err(problems.into_iter().map(|(_, problem)| problem).collect());
     }
-    let committee: Committee = toml::from_str(text).map_err(|error| {
+    let mut committee: Committee = toml::from_str(text).map_err(|error| {
         let hint = "`moothall committee show` prints a complete example";
         vec![broken(&error).with_hint(hint)]
     })?;
-    match committee.validate() {
+    match committee.normalize_texts().and_then(|()| committee.validate()) {
         Ok(()) => Ok(committee),
-        Err(error) => Err(vec![
-            ConfigProblem::new(format!("{name}: {error}"))
-                .with_hint("`moothall committee show` prints a valid committee"),
-        ]),
+        Err(error) => Err(vec![problem(name, &error)]),
     }
+}
+
+/// `name` is the file or directory.
+pub(crate) fn problem(name: &str, error: &InvalidCommittee) -> ConfigProblem {
+    let hint = match error {
+        InvalidCommittee::OwnText { fault, .. } => fault.problem.hint(),
+        _ => "`moothall committee show` prints a valid committee".to_owned(),
+    };
+    ConfigProblem::new(format!("{name}: {error}")).with_hint(hint)
 }
 
 /// Reports every unknown key with its offset and the keys that are valid there.
@@ -129,6 +152,10 @@ fn unknown_keys(
             continue;
         }
         let Some(below) = keys.tables.iter().find(|below| below.name == key) else { continue };
+        if below.known().next().is_none() {
+            // The names of texts are checked with the texts.
+            continue;
+        }
         match value.get_ref() {
             DeValue::Table(table) => unknown_keys(below, table, report),
             DeValue::Array(items) => {
@@ -160,7 +187,7 @@ pub(crate) fn render(committee: &Committee) -> String {
     out.section(
         "Analysts, who propose moves (1 to 8). An id is short and stable: letters, digits, - and _. The \
          lens\n# is copied into the prompt as written; a short decision rule works better than a \
-         biography.",
+         biography.\n# Every member may have its own model: model = \"provider/name\".",
     );
     for seat in &committee.analysts {
         out.seat("[[analysts]]", seat);
@@ -171,6 +198,18 @@ pub(crate) fn render(committee: &Committee) -> String {
     for seat in &committee.decision_makers {
         out.seat("[[decision_makers]]", seat);
     }
+    let InferenceAgents { f1, f2 } = &committee.inference;
+    let agents = [("F1", f1), ("F2", f2)].into_iter();
+    let agents: Vec<_> = agents.filter_map(|(id, agent)| Some((id, agent.as_ref()?))).collect();
+    if !agents.is_empty() {
+        out.section(
+            "The inference agents, who read the evidence first: F1 the numbers, F2 the texts.",
+        );
+    }
+    for (id, agent) in agents {
+        let _ = writeln!(out.0, "\n[inference.{id}]");
+        out.pair("model", &agent.model.to_string());
+    }
     out.section(&format!(
         "Metrics (1 to 8), each scored from 1 to {TOP_LEVEL} by each decision maker. Levels define what \
          a\n# score means, lowest first, starting at 1. Describe something observable, so that \
@@ -178,6 +217,14 @@ pub(crate) fn render(committee: &Committee) -> String {
     ));
     for metric in &committee.metrics {
         out.metric(metric);
+    }
+    for (kind, texts) in [(TextKind::Prompt, &committee.prompts), (TextKind::Memo, &committee.memo)]
+    {
+        if !texts.is_empty() {
+            out.section("Texts that replace built-in ones; see `moothall prompts list`.");
+            let _ = writeln!(out.0, "\n[{}]", kind.folder());
+        }
+        texts.iter().for_each(|(name, text)| out.pair(name, text));
     }
     text
 }
@@ -211,6 +258,9 @@ impl CommitteeWriter<'_> {
         self.pair("id", &seat.id);
         self.pair("name", &seat.name);
         self.pair("lens", &seat.lens);
+        if let Some(model) = &seat.model {
+            self.pair("model", &model.to_string());
+        }
     }
 
     fn metric(&mut self, metric: &ScoreMetric) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use moothall_core::consult::{DO_NOTHING_ID, MoveReview, RankedMove, fork_changes};
+use moothall_core::consult::{DO_NOTHING_ID, MoveReview, RankedMove, fork_changes, group_by_model};
 use moothall_core::debate::{DebateResult, Scorecard};
 use moothall_engine::RunRecord;
 use moothall_store::{RunRow, RunState};
@@ -92,6 +92,14 @@ fn text(
     if let Some(outcome) = &consultation.view.outcome {
         let _ =
             writeln!(text, "{:<10} {} ({})", "verdict", display::verdict(outcome), outcome.verdict);
+    }
+    let input = &consultation.spec.input;
+    if input.distinct_models().len() > 1 {
+        let models = group_by_model(&input.member_models());
+        let _ = writeln!(text, "{:<10} {}", "models", display::line(&models));
+    }
+    for (file, sha256) in input.receipt_texts() {
+        let _ = writeln!(text, "{:<10} {} sha256 {sha256}", "text", display::line(&file));
     }
     let _ = writeln!(text, "{:<10} {}", "figures", figures(record, consultation).join(" · "));
     let said = record.journal.values().filter_map(|entry| MoveReview::of(&entry.result));

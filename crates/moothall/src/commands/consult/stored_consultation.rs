@@ -46,6 +46,7 @@ impl StoredConsultation {
             "usage": facts.usage,
             "cost_usd": facts.cost.map(moothall_core::MicroUsd::decimal),
             "demonstration": facts.demonstration,
+            "models": self.spec.input.member_models().into_iter().collect::<BTreeMap<_, _>>(),
             "fictional": self.is_fictional(),
             "latency_ms": record.timing().latency_ms,
             "input": without_private_locations(&self.spec),

@@ -1,0 +1,258 @@
+//! Which model each member of a consultation uses: its own, else that of its role.
+
+use std::collections::BTreeMap;
+
+use super::committee::{Committee, CommitteeMember, InferenceAgent};
+use super::fork::ForkPoint;
+use super::input::{ConsultInput, RoleModels};
+use crate::model::{CallPurpose, ModelName};
+
+/// Roles to which a model can be assigned.
+const INFERENCE: &str = "inference";
+const ANALYST: &str = "analyst";
+const CRITIC: &str = "critic";
+const DECISION_MAKER: &str = "decision-maker";
+
+/// Ids of the inference agents.
+const F1: &str = "F1";
+const F2: &str = "F2";
+
+/// Number of inference agents.
+const AGENTS: usize = 2;
+
+/// Why a model cannot be assigned.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MemberModelError {
+    /// No role or member has this name.
+    #[error("unknown member `{name}`")]
+    Unknown {
+        /// The name.
+        name: String,
+        /// All names, roles first.
+        known: Vec<String>,
+    },
+    /// A name is given twice.
+    #[error("`{0}` has two models")]
+    Repeated(String),
+}
+
+impl RoleModels {
+    /// Assigns models to roles and members by name. A role's model replaces those that the
+    /// committee has for its members; a member's model takes precedence over its role's.
+    pub fn assign(
+        &mut self,
+        committee: &mut Committee,
+        named: &[(String, ModelName)],
+    ) -> Result<(), MemberModelError> {
+        let mut by_name = BTreeMap::new();
+        for (name, model) in named {
+            if by_name.insert(name.as_str(), model).is_some() {
+                return Err(MemberModelError::Repeated(name.clone()));
+            }
+        }
+        let mut members = Vec::new();
+        for (name, model) in by_name {
+            if !self.assign_role(committee, name, model) {
+                members.push((name, model));
+            }
+        }
+        for (name, model) in members {
+            if !assign_member(committee, name, model) {
+                let known = names(committee);
+                return Err(MemberModelError::Unknown { name: name.to_owned(), known });
+            }
+        }
+        Ok(())
+    }
+
+    fn assign_role(&mut self, committee: &mut Committee, name: &str, model: &ModelName) -> bool {
+        let model = Some(model.clone());
+        let clear = |members: &mut [CommitteeMember]| {
+            members.iter_mut().for_each(|member| member.model = None);
+        };
+        match name {
+            INFERENCE => {
+                (committee.inference.f1, committee.inference.f2) = (None, None);
+                self.inference = model;
+            }
+            ANALYST => {
+                clear(&mut committee.analysts);
+                self.analyst = model;
+            }
+            CRITIC => {
+                committee.critic.model = None;
+                self.critic = model;
+            }
+            DECISION_MAKER => {
+                clear(&mut committee.decision_makers);
+                self.decision_maker = model;
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Whether a member uses the default model.
+    pub fn needs_default(&self, committee: &Committee) -> bool {
+        let inference = &committee.inference;
+        let has_own = |members: &[CommitteeMember]| members.iter().all(|one| one.model.is_some());
+        let covered = [
+            self.inference.is_some() || (inference.f1.is_some() && inference.f2.is_some()),
+            self.analyst.is_some() || has_own(&committee.analysts),
+            self.critic.is_some() || committee.critic.model.is_some(),
+            self.decision_maker.is_some() || has_own(&committee.decision_makers),
+        ];
+        covered.contains(&false)
+    }
+}
+
+fn assign_member(committee: &mut Committee, name: &str, model: &ModelName) -> bool {
+    match name {
+        F1 => committee.inference.f1 = Some(InferenceAgent { model: model.clone() }),
+        F2 => committee.inference.f2 = Some(InferenceAgent { model: model.clone() }),
+        _ => {
+            let Committee { analysts, critic, decision_makers, .. } = committee;
+            let mut members = analysts.iter_mut().chain([critic]).chain(decision_makers);
+            let Some(member) = members.find(|member| member.id == name) else { return false };
+            member.model = Some(model.clone());
+        }
+    }
+    true
+}
+
+/// Every name that can be given a model.
+fn names(committee: &Committee) -> Vec<String> {
+    let fixed = [INFERENCE, ANALYST, CRITIC, DECISION_MAKER, F1, F2].map(str::to_owned);
+    let Committee { analysts, critic, decision_makers, .. } = committee;
+    let members = analysts.iter().chain([critic]).chain(decision_makers).map(|one| one.id.clone());
+    fixed.into_iter().chain(members.filter(|id| id != CRITIC)).collect()
+}
+
+impl Committee {
+    /// The models that the committee itself names.
+    pub fn own_models(&self) -> impl Iterator<Item = &ModelName> {
+        let agents = [&self.inference.f1, &self.inference.f2].into_iter().flatten();
+        let members = self.analysts.iter().chain([&self.critic]).chain(&self.decision_makers);
+        agents.map(|agent| &agent.model).chain(members.filter_map(|one| one.model.as_ref()))
+    }
+}
+
+impl ConsultInput {
+    /// Model of an inference agent, or of the generator of its synthetic data.
+    pub(crate) fn inference_model(&self, purpose: CallPurpose) -> &ModelName {
+        let agents = &self.committee.inference;
+        let agent = match purpose {
+            CallPurpose::InferTrend | CallPurpose::SynthesizeNews => &agents.f2,
+            _ => &agents.f1,
+        };
+        agent.as_ref().map_or_else(|| self.models.inference(), |agent| &agent.model)
+    }
+
+    /// Model of an analyst.
+    pub(crate) fn analyst_model<'a>(&'a self, analyst: &'a CommitteeMember) -> &'a ModelName {
+        own_or_role(analyst, self.models.analyst())
+    }
+
+    /// Model of the critic.
+    pub(crate) fn critic_model(&self) -> &ModelName {
+        own_or_role(&self.committee.critic, self.models.critic())
+    }
+
+    /// Model of a decision maker.
+    pub(crate) fn decision_maker_model<'a>(&'a self, maker: &'a CommitteeMember) -> &'a ModelName {
+        own_or_role(maker, self.models.decision_maker())
+    }
+
+    /// The analysts that propose moves in this run, with the number of their moves.
+    pub(crate) fn called_analysts(&self) -> Vec<(&CommitteeMember, u32)> {
+        let shares = self.committee.shares(self.moves);
+        let analysts = self.committee.analysts.iter().zip(shares);
+        analysts.filter(|(_, share)| *share > 0).collect()
+    }
+
+    /// Every member that is called, with its model, in the order of the stages.
+    pub fn member_models(&self) -> Vec<(&str, &ModelName)> {
+        let agents = [(F1, CallPurpose::InferFinancial), (F2, CallPurpose::InferTrend)];
+        let agents = agents.map(|(id, purpose)| (id, self.inference_model(purpose)));
+        let analysts = self.called_analysts();
+        let analysts =
+            analysts.into_iter().map(|(one, _)| (one.id.as_str(), self.analyst_model(one)));
+        let critic = (self.committee.critic.id.as_str(), self.critic_model());
+        let makers = self.committee.decision_makers.iter();
+        let makers = makers.map(|one| (one.id.as_str(), self.decision_maker_model(one)));
+        agents.into_iter().chain(analysts).chain([critic]).chain(makers).collect()
+    }
+
+    /// All models in use, without duplicates.
+    pub fn distinct_models(&self) -> Vec<&ModelName> {
+        self.models_from(None)
+    }
+
+    /// The models that this run calls itself, without duplicates.
+    pub fn called_models(&self) -> Vec<&ModelName> {
+        self.models_from(self.parent.as_ref().map(|parent| parent.from))
+    }
+
+    /// The models that a run calls if it starts at this point, without duplicates. A fork does not
+    /// call the models of the stages before it.
+    pub fn models_from(&self, from: Option<ForkPoint>) -> Vec<&ModelName> {
+        let members = self.member_models();
+        let reused = match from {
+            None => 0,
+            Some(ForkPoint::Moves) => AGENTS,
+            Some(ForkPoint::Debates) => AGENTS + self.called_analysts().len(),
+        };
+        distinct(members.into_iter().skip(reused).map(|(_, model)| model))
+    }
+
+    /// The models of the analysts, without duplicates.
+    pub fn analyst_models(&self) -> Vec<&ModelName> {
+        distinct(self.called_analysts().into_iter().map(|(analyst, _)| self.analyst_model(analyst)))
+    }
+
+    /// The model of every member, for the receipt; empty if no member has a model of its own, as in
+    /// runs of earlier versions.
+    pub fn receipt_models(&self) -> BTreeMap<String, ModelName> {
+        if self.committee.own_models().next().is_none() {
+            return BTreeMap::new();
+        }
+        let models = self.member_models().into_iter();
+        models.map(|(member, model)| (member.to_owned(), model.clone())).collect()
+    }
+}
+
+fn distinct<'a>(models: impl Iterator<Item = &'a ModelName>) -> Vec<&'a ModelName> {
+    let mut models: Vec<_> = models.collect();
+    models.sort();
+    models.dedup();
+    models
+}
+
+fn own_or_role<'a>(member: &'a CommitteeMember, of_role: &'a ModelName) -> &'a ModelName {
+    member.model.as_ref().unwrap_or(of_role)
+}
+
+/// The models with the members that use them, such as `demo (F1, F2), openai/gpt-5-mini (critic)`;
+/// only the name if all use the same one.
+pub fn group_by_model(members: &[(&str, &ModelName)]) -> String {
+    let mut groups: Vec<(&ModelName, Vec<&str>)> = Vec::new();
+    for (member, model) in members {
+        match groups.iter_mut().find(|(known, _)| known == model) {
+            Some((_, ids)) => ids.push(member),
+            None => groups.push((model, vec![member])),
+        }
+    }
+    match groups.as_slice() {
+        [(only, _)] => only.to_string(),
+        several => {
+            let group =
+                |(model, ids): &(&ModelName, Vec<&str>)| format!("{model} ({})", ids.join(", "));
+            several.iter().map(group).collect::<Vec<_>>().join(", ")
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "member_models_tests.rs"]
+mod tests;
