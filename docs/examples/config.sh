@@ -3,6 +3,7 @@
 # shellcheck disable=SC2016  # expected texts contain backquotes and dollar signs
 # shellcheck source-path=SCRIPTDIR source=lib/start.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/start.sh"
+unset MOOTHALL_ISOLATION__BUILD
 
 cat >moothall.toml <<'TOML'
 # moothall.toml

@@ -4,6 +4,7 @@
 
 #![no_main]
 
+use std::collections::BTreeMap;
 use std::io::Read;
 
 use libfuzzer_sys::fuzz_target;
@@ -47,6 +48,10 @@ impl GuestBackend for Nowhere {
         }
     }
 
+    fn replace(&mut self, _path: &GuestPath, _bytes: &[u8]) -> Result<(), GuestRefusal> {
+        Ok(())
+    }
+
     fn park(&mut self, argv: &[String]) -> Result<(), GuestRefusal> {
         assert!(!argv.is_empty());
         Ok(())
@@ -87,6 +92,10 @@ impl GuestBackend for Nowhere {
 
     fn get(&mut self, _path: &GuestPath, most_bytes: u64) -> Result<Self::Outgoing, GuestRefusal> {
         Ok(std::io::repeat(0).take(most_bytes.min(1 << 20)))
+    }
+
+    fn probe(&mut self, _host_file: &str, _port: u16) -> BTreeMap<String, bool> {
+        BTreeMap::new()
     }
 }
 

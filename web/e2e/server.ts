@@ -42,7 +42,13 @@ export class Server {
   /** Nothing of the machine's own settings, and no variable that the program does not know. */
   private get env(): NodeJS.ProcessEnv {
     const folder = this.folder;
-    const own = { HOME: folder, MOOTHALL_DATA_DIR: folder, NO_COLOR: "1", USER: "ada" };
+    const own = {
+      HOME: folder,
+      MOOTHALL_DATA_DIR: folder,
+      MOOTHALL_ISOLATION__BUILD: "false",
+      NO_COLOR: "1",
+      USER: "ada",
+    };
     return { PATH: process.env["PATH"], OPENAI_API_KEY: KEY, ...own };
   }
 

@@ -33,6 +33,7 @@ mod log;
 mod objections;
 mod outcome;
 mod prompt;
+mod responding;
 mod result;
 mod sanitize;
 mod scores;
@@ -53,6 +54,7 @@ pub use self::baseline::BaselineScores;
 pub(crate) use self::citations::cites;
 pub use self::input::{CallSettings, DebateInput, InvalidDebate, base_calls};
 pub use self::log::{DebateLogEntry, log_json, transcript};
+pub use self::responding::responding_event;
 pub use self::result::{
     DebateDegradation, DebateResult, DebateStance, Objection, ObjectionSeverity, ObjectionState,
     ScoreBasis, Scorecard,

@@ -367,6 +367,10 @@ pub enum RunEventBody {
         /// The hardest open objection.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key_objection: Option<Objection>,
+        /// Why each decision maker gave its scores. Absent in events of version 0.1.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        #[cfg_attr(test, ts(optional, as = "Option<BTreeMap<String, String>>"))]
+        reasoning: BTreeMap<String, String>,
     },
     /// All moves are ranked. This is the last event.
     PipelineComplete {

@@ -14,6 +14,7 @@
 //!                (Kill at any time)
 //! host → agent   List                agent → host   Listing
 //! host → agent   Get                 agent → host   data…, End | Refused
+//! host → agent   Probe               agent → host   Probed
 //! host → agent   Start               agent → host   Step
 //! host → agent   Result              agent → host   Step | Refused
 //! ```

@@ -6,6 +6,7 @@
 //! event.
 
 mod consult;
+mod costs;
 mod debates;
 mod program;
 
@@ -18,6 +19,7 @@ use crate::sandbox::IsolationClass;
 use crate::{EffectId, MicroUsd, RunId, RunVerdict};
 
 pub use self::consult::{AgentView, ConsultView, StageProgress, StageView, move_number, move_of};
+pub use self::costs::{CallCosts, CostBreakdown, CostPart};
 pub use self::debates::{
     ClaimCheckView, MoveScores, MoveView, RoundView, ThreadRoundView, TurnView,
 };
@@ -41,6 +43,8 @@ pub struct RunView {
     pub ended_at: Option<String>,
     /// The total usage of its model calls.
     pub usage: UsageTotals,
+    /// The cost of its answered calls, by purpose and model.
+    pub costs: Vec<CallCosts>,
     /// The weakest isolation class of anything that ran in it.
     pub isolation: Option<IsolationClass>,
     /// Why isolation was weaker than requested, without duplicates.
@@ -193,6 +197,7 @@ impl RunView {
             updated_at: None,
             ended_at: None,
             usage: UsageTotals::default(),
+            costs: Vec::new(),
             isolation: None,
             fallbacks: Vec::new(),
             consult: None,
@@ -225,6 +230,7 @@ impl RunView {
             self.ended_at = Some(envelope.at.clone());
         }
         self.count(&envelope.body);
+        CallCosts::count(&mut self.costs, &envelope.body);
         self.update_isolation(&envelope.body);
         match &envelope.body {
             body @ RunEventBody::ConsultStarted { .. } => self.consult = ConsultView::new(body),

@@ -45,6 +45,7 @@ fn facts(input: &ConsultInput, record: &RunRecord) -> RunFacts {
         extra_calls: extra.len() as u64,
         usage: record.usage(),
         cost: record.cost(),
+        costs: record.costs(),
         demonstration: input.distinct_models().iter().any(|model| model.is_demo()),
     }
 }

@@ -4,19 +4,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use moothall_core::guest::{GuestWorkflow, StepSummary};
 use moothall_core::sandbox::{
-    GuestPath, SandboxAttestation, SandboxFailure, SandboxFailureKind, SandboxLabels, SandboxLimits,
+    GuestPath, IsolationClass, SandboxAttestation, SandboxFailure, SandboxFailureKind,
+    SandboxLabels,
 };
 use moothall_core::{EffectId, EffectResult, RunId};
 use moothall_sandbox::{
-    EngineName, PoolOptions, ProbeReport, ProbedEngine, SandboxError, SandboxHost, SandboxLease,
-    SandboxPolicy, SandboxRunner, SandboxSpec, choose,
+    PoolOptions, SandboxError, SandboxHost, SandboxLease, SandboxPolicy, SandboxRunner, SandboxSpec,
 };
 use tokio::task::JoinHandle;
 
 use crate::guests::{GuestFuture, GuestProvider, GuestSession};
-
-/// Image that contains only the guest agent.
-const IMAGE: &str = "debate";
 
 /// Provides sandboxes that run only our own agent, one debate each.
 #[derive(Debug, Clone)]
@@ -31,44 +28,23 @@ pub struct DebateSandboxes {
 type Ending = Arc<Mutex<Vec<JoinHandle<()>>>>;
 
 impl DebateSandboxes {
-    /// Picks the strongest engine that the policy allows, without starting it. No third-party
-    /// program runs in these sandboxes, so the engines are not probed. Fails early if the image is
-    /// not built.
+    /// Image that contains only the guest agent.
+    pub const IMAGE: &str = "debate";
+
+    /// Chooses the strongest engine that the policy allows and that passes the probe, which runs once
+    /// for an image and a host. Fails early if the image is missing.
     pub async fn open(
         host: &SandboxHost,
         policy: &SandboxPolicy,
         options: PoolOptions,
     ) -> Result<Self, SandboxError> {
-        host.images().find(IMAGE)?;
-        let mut found = Vec::new();
-        let mut missing = Vec::new();
-        let is_requested = |name: &EngineName| policy.engine.is_none_or(|only| only == *name);
-        for name in EngineName::ALL.into_iter().filter(is_requested) {
-            match host.engine(name).await {
-                Ok(engine) => found.push(ProbedEngine {
-                    report: ProbeReport {
-                        engine: name,
-                        version: engine.version().to_owned(),
-                        class: engine.class(),
-                        self_tests: engine.self_tests(),
-                        held_by: engine.enforced_limits(),
-                        start_ms: 0,
-                        run_ms: 0,
-                    },
-                    engine,
-                }),
-                // The policy names this engine, so return its own error.
-                Err(error) if policy.engine.is_some() => return Err(error),
-                Err(error) => missing.push(format!("{name}: {error}")),
-            }
-        }
-        let chosen = choose(&found, policy).map_err(|error| match error {
-            SandboxError::TooWeak { minimum, .. } if found.is_empty() => {
-                SandboxError::TooWeak { minimum, found: missing.join("; ") }
-            }
-            other => other,
-        })?;
+        let chosen = host.choose(policy, Self::IMAGE).await?;
         Ok(Self::new(SandboxRunner::new(chosen, options)))
+    }
+
+    /// The isolation class of the chosen engine.
+    pub fn class(&self) -> IsolationClass {
+        self.sandboxes.engine().class()
     }
 
     /// Uses the given sandboxes.
@@ -82,16 +58,9 @@ impl DebateSandboxes {
         Self { ticker: ticker.to_owned(), ..self }
     }
 
-    /// Image and limits of a debate sandbox. It holds only the agent, the prompts and the
-    /// conversation, so the limits are small.
+    /// Image and limits of a debate sandbox.
     pub fn spec() -> SandboxSpec {
-        let limits = SandboxLimits {
-            memory_bytes: 32 << 20,
-            disk_bytes: 8 << 20,
-            file_bytes: 8 << 20,
-            ..SandboxLimits::default()
-        };
-        SandboxSpec { image: IMAGE.to_owned(), limits }
+        SandboxSpec::agent_only(Self::IMAGE)
     }
 
     /// Starts sandboxes ahead of demand.

@@ -7,6 +7,7 @@ use moothall_core::model::{ModelName, ModelReply, TokenUsage};
 use moothall_core::receipt::{
     EffectRecord, EffectTiming, FORMAT, Receipt, ReceiptManifest, ReceiptNotes,
 };
+use moothall_core::view::CostBreakdown;
 use moothall_core::{
     EffectId, EffectResult, MicroUsd, PauseReason, RunEventBody, RunId, SequencedEvent, Sha256Hex,
 };
@@ -150,6 +151,11 @@ impl RunRecord {
     /// attempts are not included; they count in what the run has spent.
     pub fn cost(&self) -> Option<MicroUsd> {
         self.replies().map(|reply| reply.cost_micro_usd).sum()
+    }
+
+    /// The same cost, by role, stage and model.
+    pub fn costs(&self) -> CostBreakdown {
+        CostBreakdown::of_events(self.events.iter().map(|stored| &stored.event.body))
     }
 
     fn replies(&self) -> impl Iterator<Item = &ModelReply> {

@@ -1,5 +1,6 @@
 //! The agent's side of the protocol: decodes frames and lets a [`GuestBackend`] carry out the requests.
 
+use std::collections::BTreeMap;
 use std::io::Read;
 
 use moothall_core::guest::{
@@ -8,7 +9,7 @@ use moothall_core::guest::{
     write_data, write_message,
 };
 use moothall_core::sandbox::GuestPath;
-use moothall_core::{EffectId, EffectResult, Step, Workflow};
+use moothall_core::{EffectId, EffectResult, RoundStatus, RunEventBody, Step, Workflow};
 
 use crate::error::{GuestError, GuestRefusal};
 
@@ -35,6 +36,9 @@ pub trait GuestBackend {
     fn reseed(&mut self, seed: &[u8; 32], unix_ms: u64) -> Result<(), GuestRefusal>;
     /// Creates a file.
     fn put(&mut self, place: Place, path: &GuestPath) -> Result<Self::IncomingFile, GuestRefusal>;
+    /// Writes a file of the workspace. An existing one is replaced at once, so a reader never sees
+    /// half of it.
+    fn replace(&mut self, path: &GuestPath, bytes: &[u8]) -> Result<(), GuestRefusal>;
     /// Starts an interpreter that waits for a program.
     fn park(&mut self, argv: &[String]) -> Result<(), GuestRefusal>;
     /// Starts a program. Its end is reported through [`GuestAgent::report_exit`].
@@ -52,6 +56,8 @@ pub trait GuestBackend {
     -> Result<GuestMessage, GuestRefusal>;
     /// Opens a file of at most `most_bytes` bytes.
     fn get(&mut self, path: &GuestPath, most_bytes: u64) -> Result<Self::Outgoing, GuestRefusal>;
+    /// Tries to leave the sandbox. Returns for each test whether the sandbox held.
+    fn probe(&mut self, host_file: &str, port: u16) -> BTreeMap<String, bool>;
 }
 
 /// A file being written. Dropping it without [`Incoming::finish`] deletes it.
@@ -269,6 +275,10 @@ impl<W: GuestBackend> GuestAgent<W> {
                 }
                 Err(refusal) => self.queue_reply(Err(refusal)),
             },
+            HostMessage::Probe { host_file, port } => {
+                let held = self.backend.probe(&host_file, port);
+                self.queue_message(&GuestMessage::Probed { held })
+            }
             HostMessage::Start(workflow) => self.start(*workflow),
             HostMessage::Result { id, result } => self.resume(&id, *result),
         }
@@ -295,10 +305,10 @@ impl<W: GuestBackend> GuestAgent<W> {
         }
     }
 
-    /// Sends a step. Before the last step, the workflow's files are written so the host can
-    /// read them.
+    /// Sends a step. After each round and before the last step, the workflow's files are written:
+    /// they show the conversation so far, and at the end the host reads them.
     fn queue_step(&mut self, step: Step) -> Result<(), GuestError> {
-        if step.outcome.is_some()
+        if (step.outcome.is_some() || completes_round(&step))
             && let Err(refusal) = self.write_files()
         {
             return self.queue_reply(Err(refusal));
@@ -312,9 +322,7 @@ impl<W: GuestBackend> GuestAgent<W> {
     fn write_files(&mut self) -> Result<(), GuestRefusal> {
         let files = self.workflow.as_ref().map(GuestStateMachine::files).unwrap_or_default();
         for (path, text) in files {
-            let mut file = self.backend.put(Place::Workspace, &path)?;
-            file.write(text.as_bytes())?;
-            file.finish()?;
+            self.backend.replace(&path, text.as_bytes())?;
         }
         Ok(())
     }
@@ -364,6 +372,13 @@ impl<W: GuestBackend> GuestAgent<W> {
             Err(fault) => self.queue_reply(Err(GuestRefusal::new(fault))),
         }
     }
+}
+
+fn completes_round(step: &Step) -> bool {
+    let is_end = |body: &RunEventBody| {
+        matches!(body, RunEventBody::SandboxRound { status: RoundStatus::DmResponded, .. })
+    };
+    step.publish.iter().any(|event| is_end(&event.body))
 }
 
 fn parse_seed(text: &str) -> Result<[u8; 32], GuestRefusal> {

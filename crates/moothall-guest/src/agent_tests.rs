@@ -49,6 +49,11 @@ impl GuestBackend for Diary {
         }
     }
 
+    fn replace(&mut self, path: &GuestPath, bytes: &[u8]) -> Result<(), GuestRefusal> {
+        self.lines.push(format!("replace {path} {}", bytes.len()));
+        Ok(())
+    }
+
     fn park(&mut self, argv: &[String]) -> Result<(), GuestRefusal> {
         self.lines.push(format!("park {argv:?}"));
         Ok(())
@@ -94,6 +99,11 @@ impl GuestBackend for Diary {
     fn get(&mut self, path: &GuestPath, most_bytes: u64) -> Result<Self::Outgoing, GuestRefusal> {
         self.lines.push(format!("get {path} {most_bytes}"));
         Ok(std::io::repeat(7).take(most_bytes))
+    }
+
+    fn probe(&mut self, host_file: &str, port: u16) -> BTreeMap<String, bool> {
+        self.lines.push(format!("probe {host_file} {port}"));
+        BTreeMap::from([("no-network".to_owned(), true)])
     }
 }
 
@@ -329,6 +339,16 @@ fn the_agent_stops_reading_while_its_output_is_not_consumed() {
     assert!(!feeding.can_receive());
     feeding.backend().backlog = 0;
     assert!(feeding.can_receive());
+}
+
+#[test]
+fn the_agent_reports_for_each_test_of_a_probe_whether_the_sandbox_held() {
+    let mut agent = agent();
+    let probe = HostMessage::Probe { host_file: "/tmp/secret".to_owned(), port: 7 };
+    agent.receive(&frame(&probe)).unwrap();
+    let held = BTreeMap::from([("no-network".to_owned(), true)]);
+    assert_eq!(said(&mut agent), [Said::Message(GuestMessage::Probed { held })]);
+    assert_eq!(agent.backend().lines, ["probe /tmp/secret 7"]);
 }
 
 #[test]

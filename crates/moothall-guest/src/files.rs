@@ -94,6 +94,22 @@ pub(crate) fn create(
     Ok(PendingFile { file: file.into(), ownership, folder, name: name.to_owned(), kept: false })
 }
 
+/// Writes a file under another name and renames it, which replaces an existing file at once.
+pub(crate) fn replace(
+    base: impl AsFd,
+    path: &GuestPath,
+    ownership: FileOwnership,
+    bytes: &[u8],
+) -> Result<(), GuestRefusal> {
+    let refusal = |error| GuestRefusal::because(format_args!("replace `{path}`"))(error);
+    let unfinished = format!("{path}.new").parse().map_err(|_| refusal(Errno::NAMETOOLONG))?;
+    let mut file = create(&base, &unfinished, ownership)?;
+    file.write(bytes)?;
+    file.finish()?;
+    let (folder, name) = walk(base, path, None).map_err(refusal)?;
+    rustix::fs::renameat(&folder, format!("{name}.new"), &folder, name).map_err(refusal)
+}
+
 /// Creates a top-level folder unless it exists.
 pub(crate) fn make_folder(
     base: impl AsFd,

@@ -50,6 +50,16 @@ fn a_file_written_to_the_guest_can_be_read_back() {
 }
 
 #[test]
+fn replacing_a_file_leaves_only_the_new_content() {
+    let (_keep, base) = folder();
+    for text in ["first", "second, which is longer", "third"] {
+        replace(&base, &path("logs/i1.json"), OURS, text.as_bytes()).unwrap();
+        assert_eq!(get(&base, "logs/i1.json", 100), Ok(text.as_bytes().to_vec()));
+    }
+    assert_eq!(listed(&base, "logs", 9), (vec!["i1.json 5".to_owned()], Vec::new()));
+}
+
+#[test]
 fn writing_a_file_never_replaces_an_existing_one() {
     let (keep, base) = folder();
     put(&base, "a", b"first").unwrap();

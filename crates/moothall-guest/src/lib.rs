@@ -17,6 +17,7 @@ mod event_loop;
 mod files;
 mod machine;
 mod parked_interpreter;
+mod probe;
 mod processes;
 mod program;
 mod sys;

@@ -1,5 +1,6 @@
 //! The real sandbox: its folders, its program and its parked interpreter.
 
+use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -19,6 +20,7 @@ use crate::cgroup::ProgramCgroup;
 use crate::error::{GuestError, GuestRefusal};
 use crate::files::{self, FileOwnership, PendingFile};
 use crate::parked_interpreter::ParkedInterpreter;
+use crate::probe;
 use crate::processes;
 use crate::program::{self, KernelSharing, ProgramStreams, RunningProgram};
 use crate::sys::{self, ProcessRestrictions};
@@ -277,6 +279,10 @@ impl GuestBackend for SandboxBackend {
         }
     }
 
+    fn replace(&mut self, path: &GuestPath, bytes: &[u8]) -> Result<(), GuestRefusal> {
+        files::replace(self.workspace.as_fd(), path, self.program_ownership(), bytes)
+    }
+
     fn park(&mut self, argv: &[String]) -> Result<(), GuestRefusal> {
         self.unpark()?;
         if let Some(cgroup) = self.cgroup() {
@@ -359,6 +365,10 @@ impl GuestBackend for SandboxBackend {
 
     fn get(&mut self, path: &GuestPath, most_bytes: u64) -> Result<Self::Outgoing, GuestRefusal> {
         files::open(self.workspace.as_fd(), path, most_bytes)
+    }
+
+    fn probe(&mut self, host_file: &str, port: u16) -> BTreeMap<String, bool> {
+        probe::held(host_file, port)
     }
 }
 

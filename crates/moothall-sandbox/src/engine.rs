@@ -106,6 +106,20 @@ pub struct SandboxSpec {
     pub limits: SandboxLimits,
 }
 
+impl SandboxSpec {
+    /// For an image without a root file system, in which only the agent runs. It holds a workflow,
+    /// its prompts and its files, so the limits are small.
+    pub fn agent_only(image: &str) -> Self {
+        let limits = SandboxLimits {
+            memory_bytes: 32 << 20,
+            disk_bytes: 8 << 20,
+            file_bytes: 8 << 20,
+            ..SandboxLimits::default()
+        };
+        Self { image: image.to_owned(), limits }
+    }
+}
+
 /// The agent's static binary: bytes for an initramfs, a file for a bind mount.
 #[derive(Clone)]
 pub struct GuestBinary {

@@ -16,7 +16,7 @@ use crate::microvm::{AcceleratorChoice, MicroVmEngine, MicroVmOptions};
 #[cfg(target_os = "linux")]
 use crate::oci::{OciEngine, OciOptions, UserNamespace};
 use crate::pool::PoolOptions;
-use crate::probe::{PROGRAM, ProbeReport, probe};
+use crate::probe::{PROGRAM, ProbeReport, ProbeSubject, probe};
 use crate::registry::boot_id;
 use crate::sandbox_runner::{ProbedEngine, SandboxPolicy, choose};
 use crate::{EngineName, GuestBinary, ProcessId, SandboxEngine, SandboxError, SandboxRegistry};
@@ -53,6 +53,13 @@ pub struct SandboxHost {
 struct CachedProbe {
     key: Sha256Hex,
     report: ProbeReport,
+}
+
+/// The installed engines that a policy allows, strongest first, and why others are not among them.
+#[derive(Debug, Default)]
+struct EngineCandidates {
+    engines: Vec<Arc<dyn SandboxEngine>>,
+    missing: Vec<String>,
 }
 
 impl SandboxHost {
@@ -122,20 +129,7 @@ impl SandboxHost {
         policy: &SandboxPolicy,
         image: &str,
     ) -> Result<ProbedEngine, SandboxError> {
-        let mut candidates = Vec::new();
-        let mut missing = Vec::new();
-        // Skip engines that the policy does not name.
-        let is_requested = |name: &EngineName| policy.engine.is_none_or(|only| only == *name);
-        for name in EngineName::ALL.into_iter().filter(is_requested) {
-            match self.engine(name).await {
-                Ok(engine) if policy.allows(name, engine.class()) => candidates.push(engine),
-                Ok(engine) => missing.push(format!("{name} is {}", engine.class())),
-                // The policy names this engine, so return its error.
-                Err(error) if policy.engine.is_some() => return Err(error),
-                Err(error) => missing.push(format!("{name}: {error}")),
-            }
-        }
-        candidates.sort_by_key(|engine| std::cmp::Reverse(engine.class()));
+        let EngineCandidates { engines: candidates, mut missing } = self.candidates(policy).await?;
         let mut probed: Vec<ProbedEngine> = Vec::new();
         for (at, engine) in candidates.iter().enumerate() {
             match self.probe_or_cached(Arc::clone(engine), image).await {
@@ -159,6 +153,34 @@ impl SandboxHost {
             }
             other => other,
         })
+    }
+
+    /// Checks that an engine that the policy allows is installed, without starting it.
+    pub async fn require_engine(&self, policy: &SandboxPolicy) -> Result<(), SandboxError> {
+        let EngineCandidates { engines, missing } = self.candidates(policy).await?;
+        match engines.is_empty() {
+            true => {
+                Err(SandboxError::TooWeak { minimum: policy.minimum, found: missing.join("; ") })
+            }
+            false => Ok(()),
+        }
+    }
+
+    async fn candidates(&self, policy: &SandboxPolicy) -> Result<EngineCandidates, SandboxError> {
+        let mut found = EngineCandidates::default();
+        // Skip engines that the policy does not name.
+        let is_requested = |name: &EngineName| policy.engine.is_none_or(|only| only == *name);
+        for name in EngineName::ALL.into_iter().filter(is_requested) {
+            match self.engine(name).await {
+                Ok(engine) if policy.allows(name, engine.class()) => found.engines.push(engine),
+                Ok(engine) => found.missing.push(format!("{name} is {}", engine.class())),
+                // The policy names this engine, so return its error.
+                Err(error) if policy.engine.is_some() => return Err(error),
+                Err(error) => found.missing.push(format!("{name}: {error}")),
+            }
+        }
+        found.engines.sort_by_key(|engine| std::cmp::Reverse(engine.class()));
+        Ok(found)
     }
 
     /// Probes an engine, ignoring cached results, and caches the new result. If user namespaces do
@@ -186,10 +208,10 @@ impl SandboxHost {
         engine: Arc<dyn SandboxEngine>,
         image: &str,
     ) -> Result<ProbedEngine, SandboxError> {
-        let image_sha256 = self.images.find(image)?.sha256;
-        let report = probe(&engine, image).await?;
-        let key = self.probe_key(engine.as_ref(), image_sha256);
-        self.cache_probe(&CachedProbe { key, report: report.clone() });
+        let found = self.images.find(image)?;
+        let report = probe(&engine, image, ProbeSubject::of(&found)).await?;
+        let key = self.probe_key(engine.as_ref(), found.sha256);
+        self.cache_probe(image, &CachedProbe { key, report: report.clone() });
         Ok(ProbedEngine { engine, report })
     }
 
@@ -200,7 +222,7 @@ impl SandboxHost {
         image: &str,
     ) -> Result<ProbedEngine, SandboxError> {
         let image_sha256 = self.images.find(image)?.sha256;
-        let cached = fs::read(self.probe_file(engine.name())).ok();
+        let cached = fs::read(self.probe_file(engine.name(), image)).ok();
         let cached = cached.and_then(|bytes| serde_json::from_slice::<CachedProbe>(&bytes).ok());
         let matches_key = |engine: &Arc<dyn SandboxEngine>, cached: &CachedProbe| {
             cached.key == self.probe_key(engine.as_ref(), image_sha256)
@@ -215,8 +237,9 @@ impl SandboxHost {
         }
     }
 
-    fn probe_file(&self, engine: EngineName) -> PathBuf {
-        self.options.cache.join("probes").join(format!("{engine}.json"))
+    /// One file for each image, so that a run with another image does not replace the result.
+    fn probe_file(&self, engine: EngineName, image: &str) -> PathBuf {
+        self.options.cache.join("probes").join(format!("{engine}-{image}.json"))
     }
 
     /// Hash of everything a probe result depends on: boot, kernel, user, and the engine's
@@ -248,8 +271,8 @@ impl SandboxHost {
         Ok(Sha256Hex::of(parts.as_bytes()))
     }
 
-    fn cache_probe(&self, cached: &CachedProbe) {
-        let path = self.probe_file(cached.report.engine);
+    fn cache_probe(&self, image: &str, cached: &CachedProbe) {
+        let path = self.probe_file(cached.report.engine, image);
         // A missing cache entry only costs time: the engine is probed again.
         let written = path
             .parent()

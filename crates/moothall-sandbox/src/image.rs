@@ -11,7 +11,7 @@
 //! <images>/<digest>/rootfs.sqfs    the root file system for a microVM
 //! <images>/<digest>/root           the same for a container
 //! <images>/<digest>/tree.json      what is in root/, with hashes
-//! <images>/building/               work in progress
+//! <images>/building/               work in progress, and a lock for each image being provided
 //! ```
 //!
 //! [`ImageBuilder`] builds images; they never change afterwards. Starting a sandbox downloads
@@ -23,6 +23,8 @@ mod build_tools;
 mod bundle;
 mod initramfs;
 mod manifest;
+mod mirror_check;
+mod provide;
 mod recipe;
 mod tree;
 mod verify;
@@ -41,6 +43,7 @@ pub use self::build::{
 pub use self::bundle::BundleEntry;
 pub use self::initramfs::init_archive;
 pub use self::manifest::{DebianPackage, FileEntry, ImageManifest};
+pub use self::provide::{ImageOrigin, PendingBuild};
 pub use self::recipe::{ImageRecipe, KernelRecipe, RootRecipe};
 pub use self::verify::{ImageProblem, ImageProblemKind};
 use crate::SandboxError;

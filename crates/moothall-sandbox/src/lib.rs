@@ -48,7 +48,7 @@ pub use crate::host::{HostOptions, SandboxHost};
 pub use crate::lease::{LeaseOutcome, SandboxLease};
 pub use crate::memory_budget::MemoryBudget;
 pub use crate::pool::PoolOptions;
-pub use crate::probe::{ProbeReport, probe};
+pub use crate::probe::{ProbeReport, ProbeSubject, probe};
 pub use crate::registry::{
     CleanupList, ContainerRef, ProcessId, RecordGuard, SandboxRecord, SandboxRegistry,
 };

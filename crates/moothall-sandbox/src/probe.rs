@@ -1,8 +1,10 @@
 //! Probes an engine: starts a sandbox in which a program tries what must not be possible. Device
-//! files and version numbers do not prove that isolation works.
+//! files and version numbers do not prove that isolation works. In an image without a root file
+//! system no program can run; there, the agent itself tries it.
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,6 +15,7 @@ use moothall_core::sandbox::{
 use serde::{Deserialize, Serialize};
 
 use crate::engine::attestation;
+use crate::image::SandboxImage;
 use crate::lease::SandboxLease;
 use crate::{EngineName, SandboxEngine, SandboxError, SandboxSpec};
 
@@ -66,18 +69,48 @@ const RULES: [(&str, &str); 9] = [
     ("no-devices", "sandbox.no-devices"),
 ];
 
+/// The same for a sandbox in which only the agent runs. The agent is root inside, so its privileges
+/// there say nothing.
+const AGENT_RULES: [(&str, &str); 4] = [
+    ("no-network", "sandbox.no-network"),
+    ("no-host-files", "sandbox.no-host-files"),
+    ("own-processes", "sandbox.own-processes"),
+    ("no-devices", "sandbox.no-devices"),
+];
+
+/// What tries to leave the sandbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProbeSubject {
+    /// A Python program, in an image with a root file system.
+    Program,
+    /// The agent, in an image without one.
+    Agent,
+}
+
+impl ProbeSubject {
+    pub fn of(image: &SandboxImage) -> Self {
+        match (&image.rootfs, &image.root_tree) {
+            (None, None) => Self::Agent,
+            _ => Self::Program,
+        }
+    }
+}
+
 /// Starts a sandbox on this engine and tests its isolation.
 pub async fn probe(
     engine: &Arc<dyn SandboxEngine>,
     image: &str,
+    subject: ProbeSubject,
 ) -> Result<ProbeReport, SandboxError> {
     let timed_out = SandboxError::NotReady { what: "the probe", waited: PROBE_TIMEOUT };
-    tokio::time::timeout(PROBE_TIMEOUT, run_probe(engine, image)).await.map_err(|_| timed_out)?
+    let probing = run_probe(engine, image, subject);
+    tokio::time::timeout(PROBE_TIMEOUT, probing).await.map_err(|_| timed_out)?
 }
 
 async fn run_probe(
     engine: &Arc<dyn SandboxEngine>,
     image: &str,
+    subject: ProbeSubject,
 ) -> Result<ProbeReport, SandboxError> {
     let unready = || SandboxError::host("cannot prepare the probe");
     // A file and a port on the host that the program can find only if isolation fails.
@@ -88,7 +121,13 @@ async fn run_probe(
     let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(unready())?;
     let port = listener.local_addr().map_err(unready())?.port();
 
-    let spec = SandboxSpec { image: image.to_owned(), limits: SandboxLimits::default() };
+    let spec = match subject {
+        ProbeSubject::Program => {
+            SandboxSpec { image: image.to_owned(), limits: SandboxLimits::default() }
+        }
+        // The same as for debates, so that they use the template that the probe makes.
+        ProbeSubject::Agent => SandboxSpec::agent_only(image),
+    };
     let labels =
         SandboxLabels(BTreeMap::from([("project".to_owned(), "moothall-probe".to_owned())]));
     let started = Instant::now();
@@ -96,8 +135,44 @@ async fn run_probe(
     let start_ms = millis(started);
     let attestation = attestation(engine.as_ref(), &sandbox, &spec, Vec::new());
     let held_by = attestation.held_by.clone();
-    let lease = SandboxLease::new(sandbox, spec, attestation, None);
+    let mut lease = SandboxLease::new(sandbox, spec, attestation, None);
+    let started = Instant::now();
+    let (results, rules): (BTreeMap<String, bool>, &[_]) = match subject {
+        ProbeSubject::Program => {
+            (run_program(lease, engine, image, &host_file, port).await?, &RULES)
+        }
+        ProbeSubject::Agent => {
+            let host_file = host_file.to_string_lossy().into_owned();
+            let held = lease.session().probe(host_file, port).await?;
+            lease.end().await;
+            (held, &AGENT_RULES)
+        }
+    };
+    let run_ms = millis(started);
+    let inside = rules.iter().map(|(key, rule)| SelfTest {
+        rule: RuleId::new(rule),
+        held: results.get(*key).copied().unwrap_or(false),
+    });
+    let self_tests = inside.chain(engine.self_tests()).collect();
+    Ok(ProbeReport {
+        engine: engine.name(),
+        version: engine.version().to_owned(),
+        class: engine.class(),
+        self_tests,
+        held_by,
+        start_ms,
+        run_ms,
+    })
+}
 
+/// Runs the probe program and returns what it printed. Waits until its sandbox is removed.
+async fn run_program(
+    lease: SandboxLease,
+    engine: &Arc<dyn SandboxEngine>,
+    image: &str,
+    host_file: &Path,
+    port: u16,
+) -> Result<BTreeMap<String, bool>, SandboxError> {
     let path = |text: &str| -> Result<GuestPath, SandboxError> {
         text.parse()
             .map_err(|_| SandboxError::Request("the probe has an invalid file name".to_owned()))
@@ -105,9 +180,7 @@ async fn run_probe(
     let mut request = ExecuteRequest::python(image, path("probe.py")?, PROGRAM);
     request.argv.extend([host_file.to_string_lossy().into_owned(), port.to_string()]);
     let inputs = BTreeMap::from([(path("given.txt")?, b"given".to_vec())]);
-    let started = Instant::now();
     let executed = lease.execute(&request, &inputs, None).await?;
-    let run_ms = millis(started);
     let execution = executed.execution;
     // The guest's output is untrusted: only one boolean per rule is read from it.
     let results: BTreeMap<String, bool> =
@@ -122,22 +195,8 @@ async fn run_probe(
             ),
         });
     }
-    let inside = RULES.iter().map(|(key, rule)| SelfTest {
-        rule: RuleId::new(rule),
-        held: results.get(*key).copied().unwrap_or(false),
-    });
-    let self_tests = inside.chain(engine.self_tests()).collect();
-    // Wait for cleanup before reporting.
     let _ = executed.clean_up.await;
-    Ok(ProbeReport {
-        engine: engine.name(),
-        version: engine.version().to_owned(),
-        class: engine.class(),
-        self_tests,
-        held_by,
-        start_ms,
-        run_ms,
-    })
+    Ok(results)
 }
 
 fn millis(since: Instant) -> u64 {

@@ -1,6 +1,7 @@
 //! The host's side of the agent protocol. The guest is untrusted: every frame is bounded, every
 //! exchange has a deadline, and an unexpected reply ends the session.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use moothall_core::guest::{
@@ -338,6 +339,23 @@ impl AgentSession {
         self.step(&HostMessage::Result { id, result: Box::new(result) }).await
     }
 
+    /// Lets the agent try to leave the sandbox. Returns for each test whether the sandbox held.
+    pub(crate) async fn probe(
+        &mut self,
+        host_file: String,
+        port: u16,
+    ) -> Result<BTreeMap<String, bool>, SandboxError> {
+        self.begin_exchange()?;
+        let deadline = Instant::now() + EXCHANGE_TIMEOUT;
+        self.send_message(&HostMessage::Probe { host_file, port }, deadline).await?;
+        let reply = self.read_reply(deadline).await?;
+        self.finish_exchange();
+        match reply {
+            GuestMessage::Probed { held } => Ok(held),
+            other => Err(unexpected(&other)),
+        }
+    }
+
     async fn step(&mut self, message: &HostMessage) -> Result<StepSummary, SandboxError> {
         self.begin_exchange()?;
         let deadline = Instant::now() + EXCHANGE_TIMEOUT;
@@ -457,6 +475,7 @@ fn unexpected(message: &GuestMessage) -> SandboxError {
         GuestMessage::Ended(_) => "ended",
         GuestMessage::Listing { .. } => "listing",
         GuestMessage::End => "end",
+        GuestMessage::Probed { .. } => "probed",
         GuestMessage::Step(_) => "step",
     };
     SandboxError::Protocol(format!("it sends an unexpected `{name}` message"))

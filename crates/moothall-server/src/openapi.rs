@@ -65,6 +65,8 @@ struct AnyView {
     status: Map<String, Value>,
     /// Model calls and their usage.
     usage: Map<String, Value>,
+    /// Cost of the answered calls, by purpose and model.
+    costs: Vec<Map<String, Value>>,
     /// Stages, agents, moves and debates of a consultation.
     consult: Option<Map<String, Value>>,
     /// Attempts of a program run.

@@ -108,6 +108,10 @@ pub struct IsolationSection {
     /// process of moothall and reports it, `fail` fails the move. Programs never run without a
     /// sandbox.
     pub on_failure: SandboxFallback,
+    /// Build the image of the debate sandboxes when a consultation first needs it (once, about
+    /// 10 seconds; downloads a Debian kernel). With `false`, only `moothall image build` and
+    /// `moothall image import` install images.
+    pub build: bool,
 }
 
 /// What to do with a debate whose sandbox fails or is unavailable.
@@ -130,6 +134,7 @@ impl Default for IsolationSection {
             memory_mib: None,
             pool: 1,
             on_failure: SandboxFallback::Fallback,
+            build: true,
         }
     }
 }

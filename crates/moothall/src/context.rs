@@ -14,6 +14,7 @@ use moothall_models::{
 use toml::{Table, Value};
 
 use crate::config::{self, ConfigFileSource, ConfigOrigin, LoadedConfig};
+use crate::debate_image::ProgressNotice;
 use crate::error::CliError;
 use crate::keys::{ApiKeyring, KeySource};
 use crate::process_resources;
@@ -32,6 +33,8 @@ pub(crate) struct CommandContext {
     pub(crate) connections: ProviderConnections,
     /// Limiter shared with other processes that call the same providers.
     pub(crate) limiter: Option<Arc<dyn SharedLimiter>>,
+    /// Reports long preparations.
+    pub(crate) progress: ProgressNotice,
 }
 
 impl CommandContext {
@@ -63,7 +66,8 @@ impl CommandContext {
         )?;
         let config_file = config_file.map(Path::to_owned);
         let connections = process_resources::connections();
-        Ok(Self { loaded, catalog, keys, config_file, connections, limiter: None })
+        let progress = ProgressNotice::default();
+        Ok(Self { loaded, catalog, keys, config_file, connections, limiter: None, progress })
     }
 
     pub(crate) fn budget(&self) -> Budget {

@@ -57,6 +57,7 @@ fn context(given: Given<'_>) -> CommandContext {
         config_file: None,
         connections: moothall_models::ProviderConnections::default(),
         limiter: None,
+        progress: crate::debate_image::ProgressNotice::default(),
     }
 }
 

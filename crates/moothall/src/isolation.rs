@@ -95,7 +95,10 @@ fn user_config_minimum(loaded: &LoadedConfig) -> Result<IsolationClass, CliError
 
 /// A key of `[isolation]` in the user's own configuration file, if a file in the working directory
 /// is used instead.
-fn user_config_value(loaded: &LoadedConfig, key: &str) -> Result<Option<toml::Value>, CliError> {
+pub(crate) fn user_config_value(
+    loaded: &LoadedConfig,
+    key: &str,
+) -> Result<Option<toml::Value>, CliError> {
     let hidden =
         loaded.locations.used().is_some_and(|used| used.by == ConfigFileSource::WorkingFolder);
     let own = loaded.locations.folders.config.join(config::FILE_NAME);

@@ -4,6 +4,7 @@
 pub(crate) mod cluster;
 mod consult_request;
 mod consult_resources;
+mod debate_isolation;
 pub(crate) mod estimate;
 mod fork_request;
 mod http_request;

@@ -9,6 +9,7 @@ mod commands;
 pub mod config;
 mod context;
 mod database;
+mod debate_image;
 mod demo_delay;
 mod display;
 mod draft_backup;

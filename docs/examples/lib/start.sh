@@ -25,6 +25,8 @@ while read -r name; do
     esac
 done < <(compgen -e)
 export HOME="$scratch/home" XDG_CONFIG_HOME="$scratch/home/.config" NO_COLOR=1
+# Examples download nothing unless they say so.
+export MOOTHALL_ISOLATION__BUILD=false
 mkdir -p "$XDG_CONFIG_HOME/moothall" "$scratch/work"
 cd "$scratch/work"
 

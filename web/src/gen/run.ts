@@ -76,6 +76,39 @@ critique: string | null, };
 export type CalendarDay = string;
 
 /**
+ * The answered calls with one purpose and one model.
+ */
+export type CallCosts = { 
+/**
+ * What the calls were for.
+ */
+purpose: CallPurpose, 
+/**
+ * The model.
+ */
+model: string, 
+/**
+ * The number of answers, with retries and rewrites.
+ */
+calls: number, 
+/**
+ * Prompt tokens, cached or not.
+ */
+prompt_tokens: number, 
+/**
+ * Output tokens.
+ */
+output_tokens: number, 
+/**
+ * The cost of calls with a known price.
+ */
+cost_micro_usd: MicroUsd, 
+/**
+ * Calls with an unknown price.
+ */
+unpriced_calls: number, };
+
+/**
  * The purpose of a request. Never sent to a provider: it names traces, groups costs and tells the
  * demo model what to answer.
  */
@@ -646,7 +679,11 @@ degraded?: Array<DebateDegradation>,
 /**
  * The hardest open objection.
  */
-key_objection?: Objection | null, } | { "type": "pipeline_complete", 
+key_objection?: Objection | null, 
+/**
+ * Why each decision maker gave its scores. Absent in events of version 0.1.
+ */
+reasoning?: { [key in string]: string }, } | { "type": "pipeline_complete", 
 /**
  * The verdict.
  */
@@ -922,7 +959,11 @@ degraded: Array<DebateDegradation>,
 /**
  * The hardest open objection.
  */
-key_objection: Objection | null, };
+key_objection: Objection | null, 
+/**
+ * Why each decision maker gave its scores; empty in runs of version 0.1.
+ */
+reasoning: { [key in string]: string }, };
 
 /**
  * A move.
@@ -1262,6 +1303,10 @@ ended_at: string | null,
  * The total usage of its model calls.
  */
 usage: UsageTotals, 
+/**
+ * The cost of its answered calls, by purpose and model.
+ */
+costs: Array<CallCosts>, 
 /**
  * The weakest isolation class of anything that ran in it.
  */

@@ -59,6 +59,7 @@ export function forget(view: RunView): RunView {
       cost_micro_usd: 0,
       unpriced_calls: 0,
     },
+    costs: [],
     isolation: null,
     fallbacks: [],
     consult: null,
@@ -134,6 +135,24 @@ class Draft {
     usage.output_tokens += used.output;
     if (event.cost_micro_usd === null) usage.unpriced_calls += 1;
     else usage.cost_micro_usd += event.cost_micro_usd;
+    this.countCosts(event);
+  }
+
+  private countCosts(event: Extract<EventEnvelope, { type: "model_replied" }>): void {
+    const { purpose, model, usage: used } = event;
+    const at = this.view.costs.findIndex((row) => row.purpose === purpose && row.model === model);
+    const before = this.view.costs[at];
+    const row = {
+      purpose,
+      model,
+      calls: (before?.calls ?? 0) + 1,
+      prompt_tokens:
+        (before?.prompt_tokens ?? 0) + used.input + used.cache_read + used.cache_write_5m + used.cache_write_1h,
+      output_tokens: (before?.output_tokens ?? 0) + used.output,
+      cost_micro_usd: (before?.cost_micro_usd ?? 0) + (event.cost_micro_usd ?? 0),
+      unpriced_calls: (before?.unpriced_calls ?? 0) + (event.cost_micro_usd === null ? 1 : 0),
+    };
+    this.view.costs = before ? this.view.costs.with(at, row) : [...this.view.costs, row];
   }
 
   private walls(event: EventEnvelope): void {
@@ -235,6 +254,7 @@ class Draft {
           rounds_done: event.rounds_done,
           degraded: event.degraded ?? [],
           key_objection: event.key_objection ?? null,
+          reasoning: event.reasoning ?? {},
         };
         break;
       }

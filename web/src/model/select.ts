@@ -48,10 +48,12 @@ export function progressWords(one: MoveView, ids: readonly string[], rounds: num
   const current = currentRound(one, ids);
   if (current === 0) return "waiting";
   if (current > rounds) return "being scored";
-  const threads = one.rounds.find((round) => round.round === current)?.threads ?? {};
-  if (!Object.values(threads).some((cell) => cell.critic || cell.reply)) return `round ${current}, critic`;
+  const round = one.rounds.find((known) => known.round === current);
+  const threads = round?.threads ?? {};
+  if (!Object.values(threads).some((cell) => cell.critic || cell.reply))
+    return `round ${current}, critic${round?.status === "critic_responding" ? " is writing…" : ""}`;
   const replied = ids.filter((id) => threads[id]?.reply).length;
-  return `round ${current}, ${ids.length - replied} replying`;
+  return `round ${current}, ${ids.length - replied} ${round?.status === "dm_responding" ? "writing…" : "replying"}`;
 }
 
 /** `cells[round][seat]` of a move's heat strip. */

@@ -7,12 +7,13 @@ import type { ConsultView, MoveView, RunView } from "../gen/run";
 import { clock, count, dayAndTime, plain, shortId, usd } from "../model/format";
 import { isOver } from "../model/reduce";
 import { degradedWords, isSynthetic, ranked } from "../model/select";
+import { Costs } from "../results/costs";
 import { Disagreement } from "../results/disagreement";
 import { MoveCard } from "../results/move-card";
 import { OtherMoves } from "../results/other-moves";
 import { EvidenceSheets } from "../run/evidence";
 import { ForkAction, ForkedFrom } from "../run/fork";
-import { isolationWords } from "../run/isolation";
+import { isolationFix, isolationWords } from "../run/isolation";
 import { RunProblem } from "../run/problem";
 import { useRun } from "../stream/use-run";
 import { Button, ButtonLink, Crumb, Empty, Loading, Note, Tag } from "../ui/parts";
@@ -99,6 +100,7 @@ function Verdict({ view, consult, refresh }: { view: RunView; consult: ConsultVi
         <OtherMoves view={view} moves={rest} from={top.length} before={against} />
         <Disagreement consult={consult} moves={all} />
       </div>
+      <Costs view={view} />
       <Fine view={view} consult={consult} />
       <EvidenceSheets view={view} />
     </div>
@@ -274,7 +276,9 @@ function Fine({ view, consult }: { view: RunView; consult: ConsultView }) {
         {view.about.model === "demo" && "This run used the demo model: scripted answers, no analysis. "}
       </p>
       {view.fallbacks.map((reason) => (
-        <p key={reason}>Weaker isolation than requested: {plain(reason)}.</p>
+        <p key={reason}>
+          Weaker isolation than requested: {plain(reason)}. {isolationFix(reason)}
+        </p>
       ))}
       {short.map((one) => (
         <p key={one.move_id}>

@@ -189,6 +189,8 @@ function Transcript({
       : current?.critic || latest?.threads["all"]?.critic
         ? ("reply" as const)
         : ("critic" as const);
+  // Without the event, the call waits for a free slot.
+  const writing = latest?.status === (awaited === "critic" ? "critic_responding" : "dm_responding");
   // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls to the end when the transcript grows
   useEffect(() => {
     const box = feed.current;
@@ -231,7 +233,7 @@ function Transcript({
             <Mark shape={awaited === "critic" ? "C" : seatShape(seat)} />
             <div className="w">
               <span>{awaited === "critic" ? criticName(view) : seatName(view, id)}</span>
-              <span className="muted">{stale ? "was thinking" : "thinking"}</span>
+              <span className="muted">{stale ? "was writing" : writing ? "is writing…" : "is next"}</span>
               <span className="caret" aria-hidden="true" />
             </div>
             <div className="sk" aria-hidden="true">

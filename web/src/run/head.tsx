@@ -12,6 +12,7 @@ import type { LinkState } from "../stream/stream";
 import { Button, ButtonLink, Crumb, Note, Tag } from "../ui/parts";
 import { useToast } from "../ui/toast";
 import { ForkAction } from "./fork";
+import { isolationFix, isolationWords } from "./isolation";
 import { MOVES_ID } from "./review";
 
 /** The number of events that are searched for failed calls. */
@@ -215,6 +216,13 @@ export function Banners({ view, link, refresh }: { view: RunView; link: LinkStat
       <Note key="fatal" tone="bad" alert>
         <b>{link.status === 404 ? "This run was deleted." : "You no longer have access to this run."}</b> This view is{" "}
         {asOf}.
+      </Note>,
+    ]);
+  for (const reason of view.fallbacks)
+    found.push([
+      reason,
+      <Note key={reason}>
+        <b>Debates run {isolationWords(view.isolation ?? "none")}.</b> {plain(reason)}. {isolationFix(reason)}
       </Note>,
     ]);
   const { status } = view;

@@ -12,3 +12,10 @@ const WORDS: Record<IsolationClass, string> = {
 export function isolationWords(isolation: IsolationClass): string {
   return WORDS[isolation];
 }
+
+/** What to do about a reason for weaker isolation; reasons start with the kind of failure. */
+export function isolationFix(reason: string): string {
+  if (reason.startsWith("no-engine:")) return "To use microVMs, run `sudo apt install qemu-system-x86` on the server.";
+  if (reason.startsWith("image:")) return "To use microVMs, run `moothall image build debate` on the server.";
+  return "";
+}

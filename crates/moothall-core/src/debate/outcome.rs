@@ -74,6 +74,8 @@ pub(crate) fn debated(debate: &Debate) -> DebateResult {
 pub(crate) fn finish(debate: &mut Debate, step: &mut Step) {
     let debated = debated(debate);
     let breakdown = debated.scorecards.iter().map(|(id, card)| (id.clone(), card.scores.clone()));
+    let reasoning = debated.scorecards.iter().filter(|(_, card)| !card.reasoning.is_empty());
+    let reasoning = reasoning.map(|(id, card)| (id.clone(), card.reasoning.clone()));
     step.publish.push(RunEvent::of_run(RunEventBody::SandboxScored {
         move_id: debated.move_id.clone(),
         score: debated.total_score,
@@ -82,6 +84,7 @@ pub(crate) fn finish(debate: &mut Debate, step: &mut Step) {
         rounds_done: debated.rounds_done,
         degraded: debated.degraded.clone(),
         key_objection: debated.hardest_open().cloned(),
+        reasoning: reasoning.collect(),
     }));
     let mut findings: Vec<RunFinding> =
         debated.degraded.iter().map(|degraded| degradation(&debated, degraded)).collect();

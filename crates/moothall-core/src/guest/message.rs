@@ -56,6 +56,13 @@ pub enum HostMessage {
         /// The maximum number of bytes to send.
         most_bytes: u64,
     },
+    /// Try to break out of the sandbox: open this host file, connect to this host port.
+    Probe {
+        /// A file that exists only on the host.
+        host_file: String,
+        /// A port on which the host listens on loopback.
+        port: u16,
+    },
     /// Start a workflow in the guest.
     Start(Box<GuestWorkflow>),
     /// The result of an effect requested by the workflow.
@@ -118,6 +125,11 @@ pub enum GuestMessage {
     },
     /// End of data.
     End,
+    /// For each test of a probe, whether the sandbox held.
+    Probed {
+        /// By the test's key.
+        held: BTreeMap<String, bool>,
+    },
     /// The workflow's next step.
     Step(Box<StepSummary>),
 }

@@ -22,6 +22,7 @@ use crate::MicroUsd;
 use crate::consult::{ConsultResult, RankedMove};
 use crate::debate::{DebateResult, Objection};
 use crate::model::TokenUsage;
+use crate::view::CostBreakdown;
 
 /// Facts about the run that cannot be derived from the text of its results.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +41,8 @@ pub struct RunFacts {
     pub usage: TokenUsage,
     /// The total cost; `None` if any price is unknown.
     pub cost: Option<MicroUsd>,
+    /// The cost by role, stage and model.
+    pub costs: CostBreakdown,
     /// Whether the demo model was used.
     pub demonstration: bool,
 }

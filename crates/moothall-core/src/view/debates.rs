@@ -101,6 +101,8 @@ pub struct MoveScores {
     pub degraded: Vec<DebateDegradation>,
     /// The hardest open objection.
     pub key_objection: Option<Objection>,
+    /// Why each decision maker gave its scores; empty in runs of version 0.1.
+    pub reasoning: BTreeMap<String, String>,
 }
 
 impl MoveView {
@@ -146,6 +148,7 @@ impl MoveView {
             rounds_done,
             degraded,
             key_objection,
+            reasoning,
             ..
         } = body
         else {
@@ -163,6 +166,7 @@ impl MoveView {
             rounds_done: *rounds_done,
             degraded: degraded.clone(),
             key_objection: key_objection.clone(),
+            reasoning: reasoning.clone(),
         });
     }
 }

@@ -772,6 +772,7 @@ fn consultation_events_keep_their_serialized_form() {
             rounds_done: 1,
             degraded: degradations(),
             key_objection: Some(objection()),
+            reasoning: BTreeMap::from([("D1".to_owned(), "The cash is there.".to_owned())]),
         },
         RunEventBody::PipelineComplete {
             verdict: RunVerdict::NeedsPerson,

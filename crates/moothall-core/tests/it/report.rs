@@ -14,15 +14,19 @@ use moothall_core::debate::{CallSettings, Debate};
 use moothall_core::evidence::{
     CalendarDay, CompanyFacts, CompanyProfile, Evidence, FactSheet, Provenance,
 };
-use moothall_core::model::{ModelName, ModelReply, StopReason, TokenUsage, UsageBasis};
+use moothall_core::model::{
+    CallPurpose, ModelName, ModelReply, StopReason, TokenUsage, UsageBasis,
+};
 use moothall_core::receipt::{
     EffectRecord, FORMAT, Receipt, ReceiptManifest, ReceiptNotes, verify,
 };
 use moothall_core::report::{
     ConsultReport, PaperSize, RunFacts, artifacts, export, html, markdown, memo, scores_csv,
 };
+use moothall_core::view::CostBreakdown;
 use moothall_core::{
-    Effect, EffectId, EffectResult, MicroUsd, Outcome, RunVerdict, Step, Workflow, text,
+    Effect, EffectId, EffectResult, MicroUsd, Outcome, RunEventBody, RunVerdict, Step, Workflow,
+    text,
 };
 use serde_json::Value;
 
@@ -190,6 +194,18 @@ fn wrong(id: &EffectId, words: String) -> String {
     }
 }
 
+fn costs() -> CostBreakdown {
+    let replied = |purpose| RunEventBody::ModelReplied {
+        effect_id: "m1/round-1/critic".parse().unwrap(),
+        purpose,
+        model: "demo".parse().unwrap(),
+        usage: TokenUsage::default(),
+        usage_basis: UsageBasis::Reported,
+        cost_micro_usd: Some(MicroUsd::ZERO),
+    };
+    CostBreakdown::of_events(&[CallPurpose::Analyst, CallPurpose::Critic].map(replied))
+}
+
 fn facts() -> RunFacts {
     RunFacts {
         run_id: "019a85c0-2f6e".to_owned(),
@@ -199,6 +215,7 @@ fn facts() -> RunFacts {
         extra_calls: 1,
         usage: TokenUsage { input: 9_000, output: 1_200, ..TokenUsage::default() },
         cost: Some(MicroUsd::ZERO),
+        costs: costs(),
         demonstration: true,
     }
 }

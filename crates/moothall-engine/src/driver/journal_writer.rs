@@ -6,8 +6,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use moothall_core::debate::responding_event;
 use moothall_core::money::SpendTotals;
-use moothall_core::{EffectId, Outcome, PauseReason, RunEvent, RunEventBody, RunId};
+use moothall_core::{Effect, EffectId, Outcome, PauseReason, RunEvent, RunEventBody, RunId};
 use moothall_store::{
     ControlRequest, JournalEntry, RunCommit, RunState, Store, StoreError, StoredEvent, now_ms,
 };
@@ -28,8 +29,8 @@ pub(crate) struct JournalWriter {
     on_event: Box<dyn FnMut(&StoredEvent) + Send>,
     /// The spending last written to the store.
     written_spend: Option<SpendTotals>,
-    /// Keys of the events published before this driver started. A replay produces them all again;
-    /// writing each one would be most of its work.
+    /// Keys of the events published before this driver started, and of announced calls. A replay
+    /// produces them all again; writing each one would be most of its work.
     published: BTreeSet<String>,
     /// Number of pauses so far.
     pauses: u32,
@@ -97,6 +98,15 @@ impl JournalWriter {
             self.buffer.events.extend(events);
             self.buffer.state = state.or(self.buffer.state);
             self.buffer.outcome = outcome.cloned().or_else(|| self.buffer.outcome.take());
+        }
+    }
+
+    /// Buffers the event that a side of a debate starts to answer, with its first call.
+    pub(crate) fn announce_call(&mut self, id: &EffectId, effect: &Effect) {
+        if let Some(event) = responding_event(id, effect)
+            && self.published.insert(event.key.clone())
+        {
+            self.buffer.events.push(event);
         }
     }
 

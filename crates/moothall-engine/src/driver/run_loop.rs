@@ -293,6 +293,7 @@ impl RunLoop {
         while self.in_flight.len() < self.at_once
             && let Some(pending) = self.next_to_start(may_start)
         {
+            self.writer.announce_call(&pending.request.id, &pending.request.effect);
             let performer = Arc::clone(self.writer.performer());
             let PendingEffect { by, request } = pending;
             let performing = match &by {

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use moothall_core::budget::{self, ReserveRequest, Settlement};
+use moothall_core::debate::responding_event;
 use moothall_core::model::{FailureKind, ModelFailure, ModelName};
 use moothall_core::money::{MicroUsd, SpendTotals};
 use moothall_core::{Effect, EffectId, EffectResult, Outcome, RunEvent, RunId};
@@ -187,6 +188,10 @@ impl EffectBatch {
     async fn perform_in_span(mut self) -> Result<StepRecord, EngineError> {
         let attempt = new_attempt();
         let mut open = self.effects.clone();
+        for call in &open {
+            self.events.extend(responding_event(&call.id, &call.effect));
+        }
+        self.events.dedup_by(|later, earlier| later.key == earlier.key);
         // Most calls succeed at the first attempt, so only one is reserved. A call that needs more
         // may use up the reservation; then reserve enough for all its attempts, so it can fail
         // like any other call.

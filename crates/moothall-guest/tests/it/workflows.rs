@@ -4,7 +4,7 @@
 use moothall_core::debate::{Debate, DebateInput, DebateLogEntry, log_json};
 use moothall_core::guest::{GuestMessage, GuestWorkflow, HostMessage, StepSummary};
 use moothall_core::model::{ModelReply, StopReason, TokenUsage, UsageBasis};
-use moothall_core::{EffectId, EffectResult, Workflow};
+use moothall_core::{EffectId, EffectResult, RoundStatus, RunEventBody, Workflow};
 
 use crate::debate_input::debate_input;
 use crate::guest::Guest;
@@ -30,27 +30,39 @@ fn step(answer: GuestMessage) -> StepSummary {
 }
 
 #[test]
-fn a_debate_in_a_guest_takes_the_same_steps_and_writes_its_logs() {
+fn a_debate_in_a_guest_takes_the_same_steps_and_writes_its_logs_round_by_round() {
     let mut guest = Guest::start();
     let mut outside = Debate::new(debate_input()).unwrap();
     let workflow = GuestWorkflow::Debate { input: Box::new(debate_input()) };
     let mut next = step(guest.ask(&HostMessage::Start(Box::new(workflow))));
     assert_eq!(next, StepSummary::of(outside.start()).unwrap());
     let mut open = Vec::new();
+    let mut rounds: Vec<Vec<u8>> = Vec::new();
     while next.outcome.is_none() {
         open.extend(next.perform.into_iter().map(|(id, _)| id));
         let id = open.pop().unwrap();
-        assert!(guest.get("logs/i1.json", 1 << 20).is_err(), "it is not over yet");
+        match &rounds[..] {
+            [] => assert!(guest.get("logs/i1.json", 1 << 20).is_err(), "no round is over yet"),
+            [.., so_far] => assert_eq!(guest.get("logs/i1.json", 1 << 20).unwrap(), *so_far),
+        }
         let result = Box::new(said(&id));
         next = step(guest.ask(&HostMessage::Result { id: id.clone(), result }));
         assert_eq!(next, StepSummary::of(outside.resume(&id, said(&id)).unwrap()).unwrap());
+        if next.publish.iter().any(|event| completes_round(&event.body)) {
+            rounds.push(log_json(&outside.logs()["i1"]).into_bytes());
+        }
     }
+    assert_eq!(rounds.len(), 2);
     for (name, log) in outside.logs() {
         let bytes = guest.get(&format!("logs/{name}.json"), 1 << 20).unwrap();
         assert_eq!(bytes, log_json(&log).as_bytes());
         assert_eq!(serde_json::from_slice::<Vec<DebateLogEntry>>(&bytes).unwrap(), log);
         assert_eq!(log.len(), 4);
     }
+}
+
+fn completes_round(body: &RunEventBody) -> bool {
+    matches!(body, RunEventBody::SandboxRound { status: RoundStatus::DmResponded, .. })
 }
 
 #[test]
@@ -79,7 +91,7 @@ fn a_debate_does_not_end_if_its_logs_cannot_be_written() {
         answer = guest.ask(&HostMessage::Result { id, result });
     }
     assert!(
-        matches!(&answer, GuestMessage::Refused { why } if why.contains("create `logs/i1.json`")),
+        matches!(&answer, GuestMessage::Refused { why } if why.contains("create `logs/i1.json.new`")),
         "{answer:?}"
     );
 }

@@ -21,11 +21,19 @@ use self::kernel::KernelFiles;
 use self::packages::PackageSelection;
 use super::build_tools::BuildTools;
 use super::manifest::{FORMAT, FileEntry, ImageManifest};
+use super::mirror_check;
 use super::recipe::ImageRecipe;
 use super::tree::{self, TreeEntry, TreeNode};
 use super::work_folder::WorkFolder;
 use super::{BUILDING, ImageStore, MANIFEST, MODULES, ROOT, ROOTFS, SandboxImage, TREE, VMLINUZ};
 use crate::SandboxError;
+
+/// Programs whose versions a manifest records, and the flag that prints the version.
+const VERSIONED_PROGRAMS: [(&str, &str); 2] =
+    [("mmdebstrap", "--version"), ("mksquashfs", "-version")];
+
+/// Other programs that a build needs.
+const PROGRAMS: [&str; 2] = ["apt-get", "dpkg-deb"];
 
 #[derive(Debug, Clone, Default)]
 pub struct BuildOptions {
@@ -106,7 +114,7 @@ pub struct ImageBuilder<'a> {
     store: &'a ImageStore,
     options: BuildOptions,
     tools: BuildTools,
-    progress: Box<dyn FnMut(BuildProgress<'_>) + Send + 'a>,
+    progress: Box<dyn FnMut(BuildProgress<'_>) + Send + Sync + 'a>,
     work: Arc<WorkFolder>,
     versions: BTreeMap<String, String>,
     kernel: Option<KernelFiles>,
@@ -131,19 +139,31 @@ impl<'a> ImageBuilder<'a> {
     pub async fn new(
         store: &'a ImageStore,
         options: BuildOptions,
-        progress: impl FnMut(BuildProgress<'_>) + Send + 'a,
+        progress: impl FnMut(BuildProgress<'_>) + Send + Sync + 'a,
     ) -> Result<Self, SandboxError> {
         let tools = BuildTools::new(&options.environment);
         let mut versions = BTreeMap::new();
-        for (program, flag) in [("mmdebstrap", "--version"), ("mksquashfs", "-version")] {
+        for (program, flag) in VERSIONED_PROGRAMS {
             versions.insert(program.to_owned(), tools.version(program, flag).await?);
         }
-        for program in ["apt-get", "dpkg-deb"] {
+        for program in PROGRAMS {
             tools.find(program)?;
         }
         let work = Arc::new(WorkFolder::new(&store.folder.join(BUILDING))?);
         let progress = Box::new(progress);
         Ok(Self { store, options, tools, progress, work, versions, kernel: None, drafts: 0 })
+    }
+
+    /// Programs that a build needs and that are not installed.
+    pub fn missing_programs(options: &BuildOptions) -> Vec<&'static str> {
+        let tools = BuildTools::new(&options.environment);
+        let needed = VERSIONED_PROGRAMS.map(|(program, _)| program).into_iter().chain(PROGRAMS);
+        needed.filter(|program| tools.find(program).is_err()).collect()
+    }
+
+    /// Fails within two seconds if the packages of a recipe certainly cannot be downloaded.
+    pub async fn require_mirror(&self, recipe: &ImageRecipe) -> Result<(), SandboxError> {
+        mirror_check::require_mirror(Path::new("/etc"), &recipe.suite, &self.options).await
     }
 
     /// Builds an image and tags it with the recipe's name.

@@ -10,8 +10,8 @@ use moothall_core::sandbox::{ExecuteRequest, ExecutionExit, SandboxLabels};
 use moothall_sandbox::image::ImageStore;
 use moothall_sandbox::microvm::{AcceleratorChoice, MicroVmEngine, MicroVmOptions};
 use moothall_sandbox::{
-    GuestBinary, MemoryBudget, PoolOptions, ProbedEngine, SandboxEngine, SandboxError,
-    SandboxRegistry, SandboxRunner, probe,
+    GuestBinary, MemoryBudget, PoolOptions, ProbeSubject, ProbedEngine, SandboxEngine,
+    SandboxError, SandboxRegistry, SandboxRunner, probe,
 };
 
 use crate::support;
@@ -43,7 +43,7 @@ async fn a_microvm_passes_the_probe_and_runs_a_program() {
     let registry = tempfile::tempdir().unwrap();
     let engine: Arc<dyn SandboxEngine> =
         Arc::new(MicroVmEngine::open(options(&registry)).await.unwrap());
-    let report = probe(&engine, "python").await.unwrap();
+    let report = probe(&engine, "python", ProbeSubject::Program).await.unwrap();
     assert_eq!(report.faults(), Vec::<moothall_core::RuleId>::new());
     let chosen = ProbedEngine { engine, report };
     let sandboxes =

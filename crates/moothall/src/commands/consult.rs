@@ -34,6 +34,7 @@ use super::{InterruptibleResult, interruptible_with_tick, prompt, runtime};
 use crate::args::{ConsultArgs, GlobalArgs, ResumeArgs};
 use crate::config::{ConfigFileSource, ConfigOrigin, ConsultSection, LoadedConfig};
 use crate::context::CommandContext;
+use crate::debate_image::ProgressNotice;
 use crate::error::{CliError, CliExit};
 use crate::launch::estimate::{CostEstimate, SpendLimit};
 use crate::launch::{self, ConsultPlan, ConsultRequest, PreparedRun, RunFiles, cluster};
@@ -47,7 +48,7 @@ const CLEANUP_TIMEOUT: Duration = Duration::from_secs(3);
 
 pub(crate) fn run(global: &GlobalArgs, args: &ConsultArgs) -> anyhow::Result<CliExit> {
     let request = ConsultRequest::from_args(args)?;
-    let context = request.context(global.config.as_deref())?;
+    let mut context = request.context(global.config.as_deref())?;
     logging::start(&context.loaded.resolved.config.log, global.verbose);
     let ConsultPlan { spec, estimate, cap, files: uploads } = request.plan(&context)?;
     if args.estimate {
@@ -57,6 +58,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &ConsultArgs) -> anyhow::Result<Cli
         return Ok(CliExit::Fine);
     }
     let screen = screen(&spec, args.json);
+    context.progress = progress_on(&screen);
     let files = ConsultOutputFiles {
         receipt: args.files.receipt.clone(),
         events: args.files.events.clone(),
@@ -73,8 +75,8 @@ pub(crate) fn run(global: &GlobalArgs, args: &ConsultArgs) -> anyhow::Result<Cli
         })
         .await?;
         lock_screen(&screen).hide();
+        show_isolation_notice(&prepared, args.json);
         introduce(&spec, evidence.as_ref(), &estimate, cap, args.json);
-        warn_without_sandbox(&prepared, args.json);
         if spec.settings.replay.is_none() {
             let smaller = "reduce `--moves` or `--rounds`";
             consent(&context, &estimate, args.yes, smaller).await?;
@@ -134,9 +136,10 @@ pub(crate) fn resume(
 ) -> anyhow::Result<CliExit> {
     let ResumableRun { runtime, local, row } = found;
     let model = &spec.input.models.default;
-    let context = launch::context(global.config.as_deref(), &spec.settings, Some(model))?;
+    let mut context = launch::context(global.config.as_deref(), &spec.settings, Some(model))?;
     logging::start(&context.loaded.resolved.config.log, global.verbose);
     let screen = screen(spec, args.json);
+    context.progress = progress_on(&screen);
     let files = ConsultOutputFiles {
         receipt: args.receipt.clone(),
         events: args.events.clone(),
@@ -161,7 +164,7 @@ pub(crate) fn resume(
         let stored = RunSpec::Consult(spec.clone());
         let opening = PreparedRun::open_stored(&context, stored, &*local.store, &row.run_id);
         let prepared = with_screen(&screen, "checking sandboxes", opening).await?;
-        warn_without_sandbox(&prepared, args.json);
+        show_isolation_notice(&prepared, args.json);
         prepared.warm_up();
         let record =
             RunRecord::read(&*local.store, &row.run_id).await.map_err(run_store::store_error)?;
@@ -297,10 +300,17 @@ fn introduce(
     }
 }
 
-/// Warns before any spending that debates run without a sandbox, and how to get one.
-fn warn_without_sandbox(prepared: &PreparedRun, json: bool) {
-    if let (Some(why), false) = (prepared.missing_sandbox_reason(), json) {
-        terminal::note(&format!("{YELLOW}note: {}{YELLOW:#}\n", display::cut(why, 300)));
+/// Reports long preparations, such as building an image, on the screen.
+fn progress_on(screen: &SharedScreen) -> ProgressNotice {
+    let screen = Arc::clone(screen);
+    ProgressNotice(Arc::new(move |message| lock_screen(&screen).announce(message)))
+}
+
+/// Says in the first line of the output, before any spending, that debates run in a weaker class
+/// than a microVM, and which command changes it.
+fn show_isolation_notice(prepared: &PreparedRun, json: bool) {
+    if let (Some(notice), false) = (prepared.isolation_notice(), json) {
+        terminal::note(&format!("{YELLOW}note: {}{YELLOW:#}\n", display::cut(notice, 400)));
     }
 }
 

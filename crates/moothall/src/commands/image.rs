@@ -3,8 +3,6 @@
 mod bundle;
 
 use moothall_core::text::{sanitize, sanitize_line};
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime};
@@ -20,6 +18,7 @@ use super::{InterruptibleResult, block_on};
 use crate::args::GlobalArgs;
 use crate::args::image::{ImageBuildArgs, ImageCommand, ImageListArgs, ImageVerifyArgs};
 use crate::config;
+use crate::debate_image;
 use crate::error::{CliError, CliExit};
 use crate::logging;
 use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
@@ -211,10 +210,7 @@ fn options(mirrors: &[String]) -> Result<BuildOptions, SandboxError> {
     if let Some(flag) = mirrors.iter().find(|mirror| mirror.starts_with('-')) {
         return Err(SandboxError::Request(format!("`{flag}` is not a mirror")));
     }
-    let environment: BTreeMap<String, OsString> = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
-        .collect();
-    Ok(BuildOptions { mirrors: mirrors.to_owned(), environment })
+    Ok(debate_image::build_options(mirrors.to_owned()))
 }
 
 fn interruptible<T>(work: impl Future<Output = Result<T, SandboxError>>) -> Result<T, CliError> {

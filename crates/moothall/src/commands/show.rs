@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use moothall_core::RunKind;
 use moothall_core::model::ModelName;
 use moothall_core::receipt::Receipt;
-use moothall_core::view::AttemptView;
+use moothall_core::view::{AttemptView, CostPart};
 use moothall_core::{RunEventBody, RunVerdict};
 use moothall_engine::RunRecord;
 use moothall_store::RunState;
@@ -118,6 +118,7 @@ pub(crate) fn run_json(record: &RunRecord, is_driven: bool) -> Value {
         "artifacts": left,
         "input": record.row.spec,
         "latency_ms": record.timing().latency_ms,
+        "costs": record.costs(),
     });
     if let (Value::Object(report), Value::Object(more)) = (&mut report, more) {
         report.extend(more);
@@ -156,6 +157,19 @@ pub(crate) fn head(record: &RunRecord, is_driven: bool) -> Vec<(&'static str, St
     ]
 }
 
+/// The cost by role, stage and model; nothing if no call was answered.
+pub(crate) fn cost_lines(record: &RunRecord) -> Vec<(&'static str, String)> {
+    let part = |part: &CostPart| {
+        let (name, calls) = (display::line(&part.name), part.calls);
+        format!("{name} {} ({calls} calls)", part.cost_text())
+    };
+    let costs = record.costs();
+    let divisions = costs.divisions().into_iter().filter(|(_, parts)| !parts.is_empty());
+    divisions
+        .map(|(title, parts)| (title, parts.iter().map(part).collect::<Vec<_>>().join(" · ")))
+        .collect()
+}
+
 fn text(record: &RunRecord, is_driven: bool) -> String {
     let row = &record.row;
     let mut text = String::new();
@@ -185,6 +199,9 @@ fn text(record: &RunRecord, is_driven: bool) -> String {
     }
     if let Some(spent) = &row.spent {
         field("spent", &display::spent(spent));
+    }
+    for (title, parts) in cost_lines(record) {
+        field(title, &parts);
     }
     let id = run_store::short_id(&row.run_id);
     if row.state == RunState::Paused || (row.state == RunState::Running && !is_driven) {

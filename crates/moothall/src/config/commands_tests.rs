@@ -62,6 +62,7 @@ allow_shared_kernel = false  # default
 # memory_mib is not set
 pool = 1  # default
 on_failure = "fallback"  # default
+build = true  # default
 
 [consult]
 ask_above_usd = "1.00"  # default
@@ -106,6 +107,7 @@ fn show_prints_key_value_and_origin_as_json() {
         { "key": "isolation.memory_mib", "value": null, "origin": { "from": "default" } },
         { "key": "isolation.pool", "value": 1, "origin": { "from": "default" } },
         { "key": "isolation.on_failure", "value": "fallback", "origin": { "from": "default" } },
+        { "key": "isolation.build", "value": true, "origin": { "from": "default" } },
         { "key": "consult.ask_above_usd", "value": "1.00", "origin": { "from": "default" } },
         { "key": "evidence.contact", "value": null, "origin": { "from": "default" } },
         { "key": "evidence.data_url", "value": "https://data.sec.gov", "origin": { "from": "default" } },

@@ -86,6 +86,7 @@ fn nothing_configured_gives_the_defaults() {
                 memory_mib: None,
                 pool: 1,
                 on_failure: SandboxFallback::Fallback,
+                build: true,
             },
             consult: ConsultSection { ask_above_usd: MicroUsd::new(1_000_000) },
             evidence: EvidenceSection {
@@ -491,6 +492,7 @@ fn every_configuration_value_records_its_origin() {
             entry("isolation.memory_mib", None, ConfigOrigin::Default),
             entry("isolation.pool", Some(Value::Integer(1)), ConfigOrigin::Default),
             entry("isolation.on_failure", text("fallback"), ConfigOrigin::Default),
+            entry("isolation.build", Some(Value::Boolean(true)), ConfigOrigin::Default),
             entry("consult.ask_above_usd", text("1.00"), ConfigOrigin::Default),
             entry("evidence.contact", None, ConfigOrigin::Default),
             entry("evidence.data_url", text("https://data.sec.gov"), ConfigOrigin::Default),

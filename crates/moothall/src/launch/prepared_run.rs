@@ -117,10 +117,10 @@ impl PreparedRun {
         }
     }
 
-    /// Why debates have no sandbox although they should, with a hint.
-    pub(crate) fn missing_sandbox_reason(&self) -> Option<&str> {
+    /// Why debates run in a weaker class than a microVM, and the command that changes it.
+    pub(crate) fn isolation_notice(&self) -> Option<&str> {
         match &self.resources {
-            RunResources::Consult(opened) => opened.missing_sandbox_reason.as_deref(),
+            RunResources::Consult(opened) => opened.isolation.notice.as_deref(),
             RunResources::Program(_) | RunResources::Edit(_) => None,
         }
     }
@@ -207,7 +207,7 @@ impl PreparedRun {
 
     fn isolation_mode(&self) -> IsolationMode {
         match &self.resources {
-            RunResources::Consult(opened) => opened.isolation_mode.clone(),
+            RunResources::Consult(opened) => opened.isolation.mode.clone(),
             RunResources::Program(_) | RunResources::Edit(_) => IsolationMode::None,
         }
     }

@@ -9,6 +9,7 @@ use crate::report::consult_report::ConsultReport;
 use crate::report::document::{DocumentBlock, DocumentField, ReportDocument, TextSpan};
 use crate::report::visible::visible_line;
 use crate::sandbox::IsolationClass;
+use crate::view::CostPart;
 
 const NOT_ADVICE: &str = "Not investment, legal, tax or accounting advice; no recommendation to buy or sell securities. \
     Figures come from XBRL as filed and are unaudited here; check the linked filings.";
@@ -154,6 +155,11 @@ pub(crate) fn record(view: &ConsultReport, run: &RunFacts) -> Vec<DocumentBlock>
     field("Model calls", &calls(run));
     let cost = run.cost.map_or_else(|| "unknown".to_owned(), |cost| cost.to_string());
     field("Cost", &format!("{cost} {RECORDED}"));
+    for (title, parts) in run.costs.divisions().into_iter().filter(|(_, it)| !it.is_empty()) {
+        let part = |part: &CostPart| format!("{} {}", part.name, part.cost_text());
+        let parts: Vec<String> = parts.iter().map(part).collect();
+        field(&format!("Cost {title}"), &format!("{} {RECORDED}", parts.join(", ")));
+    }
     let moves = view.ranked.iter().flat_map(|ranked| ranked.moves());
     let (supported, total) = moves.fold((0, 0), |(supported, total), one| {
         (supported + one.support.supported, total + one.support.total)

@@ -9,7 +9,7 @@ use moothall_core::consult::EvidenceSource;
 use moothall_core::debate::DebateStance;
 use moothall_core::text::sanitize_line;
 
-use super::progress::{ConsultProgress, DebateProgress, LAYERS, StageState};
+use super::progress::{ConsultProgress, DebateProgress, DebateSide, LAYERS, StageState};
 use crate::display::{cents, short_number};
 use crate::terminal::{BOLD, DIM, GREEN, YELLOW};
 
@@ -209,7 +209,11 @@ fn lanes(board: &ConsultProgress, width: usize) -> Vec<StyledLine> {
         .into_iter()
         .filter_map(|(is, word)| is.then_some(word))
         .collect();
-        line.push(YELLOW, format!("  {}", said.join(" ")));
+        match (lane.writing, said.is_empty() && width >= WIDE_COLUMNS) {
+            (Some(DebateSide::Critic), true) => line.push(DIM, "  critic writing"),
+            (Some(DebateSide::DecisionMakers), true) => line.push(DIM, "  members writing"),
+            _ => line.push(YELLOW, format!("  {}", said.join(" "))),
+        }
         line
     };
     board.lanes.iter().map(lane).collect()

@@ -155,6 +155,7 @@ impl Story {
             rounds_done: 10,
             degraded,
             key_objection: None,
+            reasoning: BTreeMap::new(),
         });
     }
 

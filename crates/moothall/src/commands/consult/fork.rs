@@ -7,7 +7,8 @@ use moothall_store::NewRun;
 
 use super::screen::lock_screen;
 use super::{
-    ConsultOutputFiles, consent, introduce, screen, start, warn_without_sandbox, with_screen,
+    ConsultOutputFiles, consent, introduce, progress_on, screen, show_isolation_notice, start,
+    with_screen,
 };
 use crate::args::{ForkArgs, GlobalArgs};
 use crate::commands::runtime;
@@ -23,7 +24,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &ForkArgs) -> anyhow::Result<CliExi
     runtime()?.block_on(async {
         let (local, parent) = open_and_find(&loaded, &args.run).await?;
         let request = ConsultForkRequest::from_args(args, &loaded, &parent)?;
-        let context = request.context(global.config.as_deref(), &parent)?;
+        let mut context = request.context(global.config.as_deref(), &parent)?;
         logging::start(&context.loaded.resolved.config.log, global.verbose);
         let record =
             RunRecord::read(&*local.store, &parent.run_id).await.map_err(run_store::store_error)?;
@@ -38,10 +39,12 @@ pub(crate) fn run(global: &GlobalArgs, args: &ForkArgs) -> anyhow::Result<CliExi
             return Ok(CliExit::Fine);
         }
         let screen = screen(spec, args.json);
+        context.progress = progress_on(&screen);
         let uploads = RunFiles::load(&*local.store, &parent.run_id, &spec.settings).await?;
         let opening = PreparedRun::open_with(&context, RunSpec::Consult(spec.clone()), &uploads);
         let prepared = with_screen(&screen, "checking sandboxes", opening).await?;
         lock_screen(&screen).hide();
+        show_isolation_notice(&prepared, args.json);
         introduce(spec, fork.evidence(), estimate, *cap, args.json);
         if !args.json {
             let (id, from) = (run_store::short_id(&parent.run_id), ForkPoint::from(args.from));
@@ -50,7 +53,6 @@ pub(crate) fn run(global: &GlobalArgs, args: &ForkArgs) -> anyhow::Result<CliExi
                 "{DIM}fork of {id} from the {from}: {reused} results reused{DIM:#}\n"
             ));
         }
-        warn_without_sandbox(&prepared, args.json);
         if spec.settings.replay.is_none() {
             consent(&context, estimate, args.yes, "use fewer rounds with `--set rounds=N`").await?;
         }

@@ -77,6 +77,8 @@ pub(crate) struct DebateProgress {
     pub(crate) title: Option<String>,
     /// Completed half rounds; `None` if the debate has not started.
     pub(crate) halves: Option<u32>,
+    /// The side that is writing now.
+    pub(crate) writing: Option<DebateSide>,
     /// The last stance of each decision maker.
     pub(crate) stances: BTreeMap<String, DebateStance>,
     /// Whether the debate is over.
@@ -87,6 +89,13 @@ pub(crate) struct DebateProgress {
     /// Whether findings on its numbers or citations prevent it from being ranked.
     pub(crate) held: bool,
     pub(crate) class: Option<IsolationClass>,
+}
+
+/// A side of a debate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DebateSide {
+    Critic,
+    DecisionMakers,
 }
 
 /// The beginning of the last debate turn.
@@ -171,7 +180,15 @@ impl ConsultProgress {
                     }
                     RoundStatus::DmResponded => before.saturating_add(2),
                 };
-                self.lane(move_id, |lane| lane.halves = lane.halves.max(Some(halves)));
+                let writing = match status {
+                    RoundStatus::CriticResponding => Some(DebateSide::Critic),
+                    RoundStatus::DmResponding => Some(DebateSide::DecisionMakers),
+                    RoundStatus::CriticResponded | RoundStatus::DmResponded => None,
+                };
+                self.lane(move_id, |lane| {
+                    lane.halves = lane.halves.max(Some(halves));
+                    lane.writing = writing;
+                });
             }
             RunEventBody::SandboxTurn { move_id, round, role, preview, stance, .. } => {
                 self.last_turn = Some(TurnPreview {
@@ -189,6 +206,7 @@ impl ConsultProgress {
             RunEventBody::SandboxScored { move_id, score, out_of, degraded, .. } => {
                 self.lane(move_id, |lane| {
                     lane.is_over = true;
+                    lane.writing = None;
                     lane.score =
                         DebateDegradation::is_scored(degraded).then_some((*score, *out_of));
                     lane.degraded = !degraded.is_empty();

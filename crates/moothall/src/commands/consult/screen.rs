@@ -88,6 +88,15 @@ impl ConsultScreen {
         self.tick();
     }
 
+    /// Shows what the program does now; also without a terminal, because it takes seconds.
+    pub(crate) fn announce(&mut self, message: &str) {
+        match self.style {
+            ProgressStyle::Live => self.wait_for(message),
+            ProgressStyle::Lines => terminal::note(&format!("{DIM}{message}{DIM:#}\n")),
+            ProgressStyle::Silent => {}
+        }
+    }
+
     /// Replays the events of earlier processes.
     pub(crate) fn catch_up(&mut self, events: &[StoredEvent]) {
         events.iter().for_each(|stored| self.board.event(stored));

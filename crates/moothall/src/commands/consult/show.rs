@@ -102,6 +102,9 @@ fn text(
         let _ = writeln!(text, "{:<10} {} sha256 {sha256}", "text", display::line(&file));
     }
     let _ = writeln!(text, "{:<10} {}", "figures", figures(record, consultation).join(" · "));
+    for (title, parts) in show::cost_lines(record) {
+        let _ = writeln!(text, "{title:<10} {parts}");
+    }
     let said = record.journal.values().filter_map(|entry| MoveReview::of(&entry.result));
     let inherited = consultation.spec.input.inherited_review();
     for change in inherited.into_iter().chain(said).flat_map(|review| &review.changes) {

@@ -45,6 +45,7 @@ impl StoredConsultation {
             "waits_for_person": record.waits_for_person(),
             "usage": facts.usage,
             "cost_usd": facts.cost.map(moothall_core::MicroUsd::decimal),
+            "costs": facts.costs,
             "demonstration": facts.demonstration,
             "models": self.spec.input.member_models().into_iter().collect::<BTreeMap<_, _>>(),
             "fictional": self.is_fictional(),

@@ -1,0 +1,25 @@
+//! The event that a side of a debate has started to answer. The engine publishes it when it really
+//! starts a call; it is no part of a step, so replays and guests do not depend on it.
+
+use crate::model::CallPurpose;
+use crate::{Effect, EffectId, RoundStatus, RunEvent, RunEventBody};
+
+/// The event for a call that starts now: which side of which debate answers in which round. `None`
+/// for other calls. The calls of a half round have the same event, which is published once.
+pub fn responding_event(id: &EffectId, effect: &Effect) -> Option<RunEvent> {
+    let Effect::CallModel(request) = effect else { return None };
+    let status = match request.purpose {
+        CallPurpose::Critic => RoundStatus::CriticResponding,
+        CallPurpose::DecisionMaker => RoundStatus::DmResponding,
+        _ => return None,
+    };
+    // `m7/round-3/critic/D2` or `m7/round-3/D2`.
+    let mut parts = id.as_str().split('/');
+    let move_id = parts.next()?.to_owned();
+    let round = parts.next()?.strip_prefix("round-")?.parse().ok()?;
+    Some(RunEvent::of_run(RunEventBody::SandboxRound { move_id, round, status }))
+}
+
+#[cfg(test)]
+#[path = "responding_tests.rs"]
+mod tests;
