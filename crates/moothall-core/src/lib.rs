@@ -23,6 +23,7 @@ pub mod receipt;
 pub mod replay;
 pub mod report;
 mod run_spec;
+pub mod verdict;
 pub mod view;
 mod workflow;
 

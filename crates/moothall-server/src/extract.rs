@@ -91,6 +91,7 @@ fn unreadable(rejection: JsonRejection) -> ApiProblem {
     };
     let hint = match status {
         StatusCode::UNSUPPORTED_MEDIA_TYPE => Some("send `Content-Type: application/json`"),
+        StatusCode::PAYLOAD_TOO_LARGE => Some("send a shorter text, or fewer or smaller files"),
         _ => None,
     };
     let problem = ApiProblem::new(status, code, rejection.body_text());
@@ -105,14 +106,12 @@ fn unreadable(rejection: JsonRejection) -> ApiProblem {
 fn unknown_field(rejection: &JsonRejection) -> Option<ApiProblem> {
     let innermost = causes(rejection).last()?.to_string();
     let (path, rest) = innermost.split_once("unknown field `")?;
-    // A value that contains the same words follows others, not only a path such as `documents[0]: `.
-    let is_path =
-        |path: &str| path.chars().all(|c| c.is_ascii_alphanumeric() || "_-.[]?".contains(c));
-    if !path.is_empty() && !path.strip_suffix(": ").is_some_and(is_path) {
-        return None;
-    }
     // The name comes from the client and may contain anything, so the last match ends it.
     let (name, expected) = rest.rsplit_once("`, expected ").or_else(|| rest.rsplit_once("`, "))?;
+    // The message may follow the path of the field, as in `documents[0].odd: `, but nothing else.
+    if !path.is_empty() && !path.ends_with(&format!("{name}: ")) {
+        return None;
+    }
     let name: String = name.chars().filter(|c| !c.is_control()).take(80).collect();
     let expected = expected.split(" at line ").next().unwrap_or_default();
     let known: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();

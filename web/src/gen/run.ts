@@ -924,7 +924,7 @@ export type MicroUsd = number;
 
 /**
  * A model name as users write it: `provider/name`, such as `anthropic/claude-haiku-5-5`, or
- * `demo`.
+ * `demo`. `demo/NAME` is the demo model under another name, to try several models in one run.
  */
 export type ModelName = string;
 

@@ -100,7 +100,6 @@ pub struct Fork {
 
 /// Why a run cannot be forked as requested.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum ForkFault {
     /// The changed input is invalid.
     #[error(transparent)]
@@ -195,8 +194,8 @@ pub fn other_than_parent<'a>(
     effects: &'a BTreeMap<EffectId, EffectRecord>,
     parent: &BTreeMap<EffectId, EffectRecord>,
 ) -> Option<&'a EffectId> {
-    let inherited = effects.iter().filter(|(id, _)| fork.is_inherited(id));
-    inherited.filter(|(id, record)| parent.get(*id) != Some(record)).map(|(id, _)| id).next()
+    let mut inherited = effects.iter().filter(|(id, _)| fork.is_inherited(id));
+    inherited.find(|(id, record)| parent.get(*id) != Some(*record)).map(|(id, _)| id)
 }
 
 /// Prepares a fork of the run with this input and journal.

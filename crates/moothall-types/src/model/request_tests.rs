@@ -15,7 +15,8 @@ fn a_model_is_a_provider_and_a_name_or_demo() {
     );
     check_name("ollama/qwen3:8b", Some(("ollama", "qwen3:8b")));
     check_name("demo", Some(("demo", "demo")));
-    check_name("demo/other", None);
+    check_name("demo/other", Some(("demo", "other")));
+    check_name("demo/", None);
     check_name("claude", None);
     check_name("/claude", None);
     check_name("openai/", None);

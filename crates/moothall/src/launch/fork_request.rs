@@ -89,7 +89,7 @@ impl ConsultForkRequest {
                 },
                 budget_micro_usd: args.budget,
                 budget_tokens: args.budget_tokens,
-                base_url: args.base_url.clone().or(inherited.base_url.clone()),
+                base_url: args.base_url.clone().or_else(|| inherited.base_url.clone()),
                 record: files::absolute_path(args.replies.record.as_deref())?,
                 replay: files::absolute_path(args.replies.replay.as_deref())?,
                 memo: files::absolute_path(args.memo.as_deref())?,
@@ -287,6 +287,8 @@ fn refusal(fault: ForkFault, parent: &RunRow) -> CliError {
         ForkFault::Edit(_) => {
             refused.with_hint("see `moothall moves --help` for an example of a move")
         }
-        _ => refused.with_hint("another version of moothall may have executed the run"),
+        ForkFault::Journal(_) => {
+            refused.with_hint("another version of moothall may have executed the run")
+        }
     }
 }

@@ -340,7 +340,8 @@ impl RunService for LocalRunService {
         terms: StartTerms,
     ) -> RunServiceFuture<'_, StartOutcome> {
         Box::pin(async move {
-            let opened = self.open_fork(&parent, request, &by).await;
+            // Boxed because the future is large.
+            let opened = Box::pin(self.open_fork(&parent, request, &by)).await;
             self.admit(opened.map_err(|error| self.problem(error))?, terms).await
         })
     }
