@@ -14,11 +14,16 @@ function file(name: string, text: string) {
   return { name, mimeType: "application/octet-stream", buffer: Buffer.from(text) };
 }
 
-test("a private company is examined from documents, with a committee file", async ({ page, server, trouble }) => {
+test("a private company is examined from documents by a committee of several models, and forked", async ({
+  page,
+  server,
+  trouble,
+}) => {
   const committee = server
     .text(["committee", "show"])
     .replace('name = "board"', 'name = "mine"')
-    .replace(/^rounds = \d+/m, "rounds = 2");
+    .replace(/^rounds = \d+/m, "rounds = 2")
+    .replace('id = "D2"', 'id = "D2"\nmodel = "demo/second"');
   await page.goto("/");
   await page.getByLabel("Source data").selectOption("files");
   await page.getByRole("textbox", { name: "Company name" }).fill("Acme Pumps");
@@ -52,6 +57,21 @@ test("a private company is examined from documents, with a committee file", asyn
   await page.getByRole("link", { name: "Results", exact: true }).click();
   await expect(page.getByRole("heading", { level: 1 })).toContainText("Acme Pumps");
   await expect(page.locator(".card").first()).toBeVisible();
+  await expect(page.getByText("demo/second (D2)")).toBeVisible();
+
+  // A fork with another critic reuses the moves and can be compared with its parent.
+  const parent = page.url();
+  await page.goto(parent.replace(/\/results.*/, ""));
+  await page.getByRole("button", { name: "Fork", exact: true }).click();
+  const dialog = page.getByRole("dialog", { name: "Fork this run" });
+  await dialog.getByLabel("Model of the critic").fill("demo/critic");
+  await dialog.getByRole("button", { name: "Start fork" }).click();
+  await expect(page.getByText("critic: demo → demo/critic")).toBeVisible();
+  await expect(page).not.toHaveURL(parent.replace(/\/results.*/, ""));
+  await expect(page.locator("[data-link=ended]")).toBeVisible({ timeout: 45_000 });
+  await page.getByRole("link", { name: "Compare the results" }).click();
+  await expect(page).toHaveURL(/results\?vs=/);
+  await expect(page.locator(".dl").first()).toHaveText(/±0|[+−][0-9]+/);
   // The browser reports the refused committee file, too.
   expect(trouble.filter((one) => !one.includes("422"))).toEqual([]);
 });

@@ -80,7 +80,7 @@ fn reply(request: &ModelRequest) -> EffectResult {
     })
 }
 
-/// An answer of a debate with a message as long as a model's. `None` if there is no message.
+/// An answer of a debate with a message as long as a model's. `None` without a message.
 fn at_length(answer: &str) -> Option<String> {
     let mut answer: Map<String, Value> = serde_json::from_str(answer).ok()?;
     let Value::String(message) = answer.get_mut("message")? else { return None };

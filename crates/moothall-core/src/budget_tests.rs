@@ -70,3 +70,16 @@ fn a_dead_workers_reservation_is_forfeited_once_its_batch_completes() {
     assert_eq!(account.reserve(&reserve_request("m2", "b", 40)), Room::Granted);
     assert_eq!(forfeit(&mut account, "alive").uncertain_usd, MicroUsd::new(100), "not twice");
 }
+
+#[test]
+fn a_token_limit_is_kept_to_the_token() {
+    let request = |wave: &str, tokens| {
+        let budget = Budget { usd: None, tokens: Some(10) };
+        ReserveRequest { tokens, budget, ..reserve_request(wave, "a", 0) }
+    };
+    let mut account = BudgetAccount::default();
+    assert_eq!(account.reserve(&request("m1", 6)), Room::Granted);
+    assert_eq!(account.reserve(&request("m2", 5)), Room::Wait);
+    assert_eq!(account.reserve(&request("m2", 4)), Room::Granted);
+    assert!(matches!(account.reserve(&request("m3", 11)), Room::Refused(_)));
+}

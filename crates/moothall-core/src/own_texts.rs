@@ -174,7 +174,7 @@ pub struct TextFault {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TextProblem {
-    /// There is no built-in text with this name.
+    /// No built-in text has this name.
     #[error("no text has the name `{0}`")]
     Name(String),
     /// Too long.

@@ -63,7 +63,7 @@ fn runc_warning(version: &str) -> Option<String> {
         open.insert(0, "CVE-2024-21626");
     }
     Some(format!(
-        "runc {version} is older than {fixed} and may be vulnerable to {}: update it, unless your distribution fixed them",
+        "runc {version} is older than {fixed}: update it, unless your distribution fixed {}",
         open.join(", ")
     ))
 }

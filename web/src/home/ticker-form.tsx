@@ -36,7 +36,8 @@ export function TickerForm() {
   const hintId = useId();
   const listId = useId();
   const [ticker, setTicker] = useState(() => (params.get("ticker") ?? "HLXI").toUpperCase());
-  const rounds = Number(params.get("rounds") ?? 10) || 10;
+  const chosenRounds = Number(params.get("rounds")) || null;
+  const rounds = chosenRounds ?? 10;
   const source = SOURCES.find((one) => one === params.get("source")) ?? "filings";
   const isNamed = source === "files";
   const [name, setName] = useState("");
@@ -54,7 +55,7 @@ export function TickerForm() {
   const found = useGet<TickerList>(asked && !isNamed ? `/api/tickers?q=${encodeURIComponent(asked)}` : null);
   const known = found.data?.tickers.find((one) => one.ticker === asked);
   const company = useDelayed(isNamed ? name.trim() : asked, 250);
-  const body = startBody(company, rounds, source, committee, budget, waits, options);
+  const body = startBody(company, chosenRounds, source, committee, budget, waits, options);
   const estimate = useEstimate(useDelayed(company === "" ? null : JSON.stringify(body), 250));
   const problemOf = (field: FormField) => problemText(field, problem, estimate?.problem);
 
@@ -85,7 +86,7 @@ export function TickerForm() {
     setProblem(undefined);
     try {
       const files = await optionsFiles(options, source);
-      const fresh = startBody(subject, rounds, source, committee, budget, waits, options);
+      const fresh = startBody(subject, chosenRounds, source, committee, budget, waits, options);
       const request: StartRunRequest = { workflow: "consult", ...fresh, ...files };
       // A form sent twice, by a double click or a lost response, starts one run.
       const { run_id } = await post<StartRunResponse>("/api/runs", request, { "idempotency-key": crypto.randomUUID() });
@@ -360,7 +361,7 @@ function EstimateLine({
 /** The request without its files. */
 function startBody(
   company: string,
-  rounds: number,
+  rounds: number | null,
   source: ConsultSource,
   committee: string,
   budget: string,
@@ -369,7 +370,8 @@ function startBody(
 ): StartConsultRequest {
   return {
     ticker: source === "files" ? "" : company,
-    rounds,
+    // A committee file has its own number of rounds.
+    ...((rounds !== null || !options.committeeFile) && { rounds: rounds ?? 10 }),
     pause_after_moves: waits,
     ...optionsBody(options),
     ...(source === "files" && { name: company }),

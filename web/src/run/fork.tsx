@@ -71,7 +71,7 @@ export function ForkForm({ view, onStarted }: { view: RunView; onStarted: () => 
         <Segmented label="Start again from" options={hasMoves ? FROM : FROM.slice(1)} value={from} onChange={setFrom} />
       </div>
       <p className="muted">{ABOUT[from]}</p>
-      <label htmlFor={`${id}-critic`}>
+      <label className="field" htmlFor={`${id}-critic`}>
         <span className="lab">Model of the critic</span>
         <input
           id={`${id}-critic`}

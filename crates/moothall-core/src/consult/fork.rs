@@ -123,7 +123,7 @@ pub enum ForkFault {
     /// Moves that are proposed again cannot be edited.
     #[error("a fork from the moves proposes all moves again, so none can be edited")]
     EditFromMoves,
-    /// There is no such move.
+    /// The move does not exist.
     #[error("no move `{move_id}`")]
     UnknownMove {
         /// The requested move.

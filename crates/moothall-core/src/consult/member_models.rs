@@ -38,7 +38,7 @@ pub enum MemberModelError {
 }
 
 impl RoleModels {
-    /// Assigns models to roles and members by name. A role's model replaces those that the
+    /// Assigns models to roles and members by name. A role's model replaces the models that the
     /// committee has for its members; a member's model takes precedence over its role's.
     pub fn assign(
         &mut self,

@@ -62,7 +62,7 @@ fn each_member_is_called_with_its_own_model() {
     );
     let debate = ran.debate("m1");
     let maker = |at: usize| {
-        crate::debate::baseline::ask(&debate, at, CallPurpose::ScoreBaseline)
+        crate::debate::baseline::ask(debate, at, CallPurpose::ScoreBaseline)
             .unwrap()
             .model
             .to_string()

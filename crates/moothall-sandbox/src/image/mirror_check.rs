@@ -14,11 +14,8 @@ use crate::SandboxError;
 /// Time limit for all connections together.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(1500);
 
-/// mmdebstrap's mirror if the host has none.
-const DEFAULT_URI: &str = "http://deb.debian.org/debian";
-
-/// Fails if no mirror of this suite accepts a connection. With a proxy, or with sources that are not
-/// plain HTTP, apt decides.
+/// Fails if no mirror of this suite accepts a connection. With a proxy, without sources for the suite,
+/// or with sources that are not plain HTTP, apt decides.
 pub(crate) async fn require_mirror(
     etc: &Path,
     suite: &str,
@@ -31,8 +28,7 @@ pub(crate) async fn require_mirror(
     if has_proxy || apt_has_proxy(etc) {
         return Ok(());
     }
-    let sources =
-        apt_sources::of_host(etc, suite).unwrap_or_else(|| format!("URIs: {DEFAULT_URI}"));
+    let Some(sources) = apt_sources::of_host(etc, suite) else { return Ok(()) };
     let Some(addresses) = addresses(&sources) else { return Ok(()) };
     let mut connections = JoinSet::new();
     for (host, port) in addresses {

@@ -331,7 +331,7 @@ impl SpanFieldVisitor {
         let (trace_id, parent_id) = match named_run {
             Some(run) => {
                 let is_same_run = self.span_key.is_none();
-                let trace = caller_trace.or(above_trace.filter(|_| is_same_run));
+                let trace = caller_trace.or_else(|| above_trace.filter(|_| is_same_run));
                 let parent = match &self.parent_key {
                     Some(key) => Some(span_id_of_run(run, key)),
                     None => self.caller.map(|caller| caller.span_id),

@@ -245,13 +245,14 @@ async fn a_review_is_recorded_under_the_label_of_its_token() {
     let id = scene.waiting("all: build\n");
     let secret = scene.token(random_token_id().unwrap(), "night shift").await;
     let seal = scene.elsewhere().status(&worker(), id).unwrap().submission.unwrap().seal;
-    let request = scene
-        .client
-        .post(format!("{}/api/drafts/{id}/reject", scene.base))
-        .header("authorization", format!("Bearer {}", secret.reveal()))
-        .header("content-type", "application/json")
-        .body(json!({ "seal": seal, "reason": "no", "by": "ada" }).to_string());
-    let (status, said) = told(request).await;
+    let reject = |body: Value| {
+        let request = scene.client.post(format!("{}/api/drafts/{id}/reject", scene.base));
+        let request = request.header("authorization", format!("Bearer {}", secret.reveal()));
+        told(request.header("content-type", "application/json").body(body.to_string()))
+    };
+    let (status, _) = reject(json!({ "seal": seal, "reason": "no", "by": "ada" })).await;
+    assert_eq!(status, 400);
+    let (status, said) = reject(json!({ "seal": seal, "reason": "no" })).await;
     let reviewed = json!({ "say": "reject", "by": "night shift", "reason": "no" });
     assert_eq!((status, &said["drafts"][0]["reviewed"]), (200, &reviewed));
 }

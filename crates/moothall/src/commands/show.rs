@@ -161,7 +161,8 @@ pub(crate) fn head(record: &RunRecord, is_driven: bool) -> Vec<(&'static str, St
 pub(crate) fn cost_lines(record: &RunRecord) -> Vec<(&'static str, String)> {
     let part = |part: &CostPart| {
         let (name, calls) = (display::line(&part.name), part.calls);
-        format!("{name} {} ({calls} calls)", part.cost_text())
+        let calls = if calls == 1 { "1 call".to_owned() } else { format!("{calls} calls") };
+        format!("{name} {} ({calls})", part.cost_text())
     };
     let costs = record.costs();
     let divisions = costs.divisions().into_iter().filter(|(_, parts)| !parts.is_empty());

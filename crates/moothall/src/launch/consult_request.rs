@@ -194,7 +194,8 @@ pub(crate) fn refusal(error: InvalidConsult) -> CliError {
         InvalidConsult::Ticker(_) => refused
             .with_hint("use the ticker as listed, such as AAPL or BRK-B")
             .with_code(ErrorCode::BadTicker),
-        InvalidConsult::Name | InvalidConsult::NothingFiled => refused
+        InvalidConsult::Name => refused.with_hint("shorten the name").with_code(ErrorCode::BadName),
+        InvalidConsult::NothingFiled => refused
             .with_hint("name an unlisted company and add documents about it")
             .with_code(ErrorCode::BadName),
         InvalidConsult::Moves { .. } => {

@@ -186,7 +186,7 @@ impl ProgramRequest {
         })
     }
 
-    pub(super) fn check_limits(self) -> Result<Self, CliError> {
+    pub(crate) fn check_limits(self) -> Result<Self, CliError> {
         if self.inputs.len() > MAX_INPUTS {
             let count = self.inputs.len();
             let message = format!("too many inputs: {count} (limit: {MAX_INPUTS})");

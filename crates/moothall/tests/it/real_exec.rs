@@ -123,7 +123,7 @@ fn a_file_in_the_working_directory_cannot_lower_the_users_minimum() {
     world.write("moothall.toml", "");
     let ran = world.run(&["exec", "hello.py", "--isolation", "runc"]);
     assert_eq!(ran.code, Some(4), "{ran}");
-    assert!(ran.stderr.contains("at least hardware-vm"), "{ran}");
+    assert!(ran.stderr.contains("minimum isolation class: hardware-vm"), "{ran}");
 }
 
 /// Regression: one hidden name prevented all other files from being written, with exit code 4.

@@ -18,7 +18,7 @@ fn machine_with_qemu() -> World {
     let qemu = "qemu-system-x86_64";
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).map(|folder| folder.join(qemu)).find(|it| it.exists());
-    fs_err::os::unix::fs::symlink(found.expect("install QEMU"), programs.join(qemu)).unwrap();
+    fs_err::os::unix::fs::symlink(found.unwrap(), programs.join(qemu)).unwrap();
     world.with("PATH", programs.to_str().unwrap())
 }
 

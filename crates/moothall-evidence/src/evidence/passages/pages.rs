@@ -37,7 +37,8 @@ fn without_page_number(text: &str) -> String {
 /// `12`, `- 12 -`, `F-3`, `Page 12`.
 fn is_page_number(text: &str) -> bool {
     let number = text.trim_matches(|sign: char| sign.is_whitespace() || "-–—|".contains(sign));
-    let number = number.strip_prefix("Page ").or_else(|| number.strip_prefix("F-")).unwrap_or(number);
+    let number =
+        number.strip_prefix("Page ").or_else(|| number.strip_prefix("F-")).unwrap_or(number);
     (1..=3).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 

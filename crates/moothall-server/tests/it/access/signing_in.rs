@@ -100,7 +100,7 @@ async fn a_token_can_create_only_tokens_with_at_most_its_permissions() {
     assert_eq!(make(wanted).await, (201, "-".to_owned()));
     assert_eq!(make(r#"{"scopes":["read"],"days":1}"#).await, (201, "-".to_owned()));
     // A misspelled limit is rejected.
-    assert_eq!(make(r#"{"scopes":["read"],"days":1,"run_at_once":1}"#).await.0, 422);
+    assert_eq!(make(r#"{"scopes":["read"],"days":1,"run_at_once":1}"#).await.0, 400);
     let rows = place.store.tokens(TeamFilter::Only("south".parse().unwrap())).await.unwrap();
     let mut made: Vec<_> = rows.iter().filter(|row| row.created_at_ms > 1).collect();
     made.sort_by_key(|row| row.created_at_ms);
