@@ -184,6 +184,10 @@ pub(crate) async fn fork(
     JsonBody(request): JsonBody<ForkRunRequest>,
 ) -> Result<Response, ApiProblem> {
     let parent = app.find(&caller, AccessScope::Run, &run).await?;
+    // An edit is a review of the moves.
+    if !request.edits.is_empty() {
+        caller.may_with(AccessScope::Review, &parent.owner)?;
+    }
     let terms = terms(&caller, &headers, &(&parent.run_id, &request))?;
     let by = author(&app, &caller).await?;
     app.run_service.fork(parent, request, by, terms).await.map(started)

@@ -56,11 +56,12 @@ pub(crate) async fn provide(
     progress: &ProgressNotice,
 ) -> Result<(), SandboxError> {
     let started = Instant::now();
-    let build: PendingBuild<'_> = Box::pin(async {
-        let waited = SandboxError::NotReady { what: "the image", waited: BUILD_TIMEOUT };
-        tokio::time::timeout(BUILD_TIMEOUT, build(store, progress)).await.unwrap_or(Err(waited))
-    });
-    let origin = store.provide(DebateSandboxes::IMAGE, bundle().as_deref(), build).await?;
+    let build: PendingBuild<'_> = Box::pin(build(store, progress));
+    let bundle = bundle();
+    // Includes the wait for another process, which may be suspended.
+    let provided = store.provide(DebateSandboxes::IMAGE, bundle.as_deref(), build);
+    let waited = SandboxError::NotReady { what: "the image", waited: BUILD_TIMEOUT };
+    let origin = tokio::time::timeout(BUILD_TIMEOUT, provided).await.unwrap_or(Err(waited))?;
     if origin == ImageOrigin::Built {
         let seconds = started.elapsed().as_secs_f64();
         (progress.0)(&format!("built the sandbox image for debates in {seconds:.0} s"));

@@ -111,6 +111,7 @@ fn has_spans(command: &CliCommand) -> bool {
             | CliCommand::Serve(_)
             | CliCommand::Worker(_)
             | CliCommand::Consult(_)
+            | CliCommand::Fork(_)
             | CliCommand::Run(_)
             | CliCommand::Resume(_)
             | CliCommand::Cancel(_)

@@ -14,13 +14,18 @@ use crate::SandboxError;
 /// Time limit for all connections together.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(1500);
 
-/// Fails if no mirror of this suite accepts a connection. With a proxy, without sources for the suite,
-/// or with sources that are not plain HTTP, apt decides.
+/// Fails if the host has no source for this suite, because nobody chose the mirror that would be used
+/// then, or if no mirror accepts a connection. With a proxy, or with sources that are not plain HTTP,
+/// apt decides.
 pub(crate) async fn require_mirror(
     etc: &Path,
     suite: &str,
     options: &BuildOptions,
 ) -> Result<(), SandboxError> {
+    let Some(sources) = apt_sources::of_host(etc, suite) else {
+        let problem = std::io::Error::from(std::io::ErrorKind::NotFound);
+        return Err(SandboxError::host("this system has no package source for the image")(problem));
+    };
     let has_proxy = options.environment.keys().any(|name| {
         let name = name.to_ascii_lowercase();
         name == "http_proxy" || name == "https_proxy"
@@ -28,7 +33,6 @@ pub(crate) async fn require_mirror(
     if has_proxy || apt_has_proxy(etc) {
         return Ok(());
     }
-    let Some(sources) = apt_sources::of_host(etc, suite) else { return Ok(()) };
     let Some(addresses) = addresses(&sources) else { return Ok(()) };
     let mut connections = JoinSet::new();
     for (host, port) in addresses {

@@ -27,8 +27,8 @@ use crate::args::{
     GlobalArgs, HandoffArg, McpArgs, McpPart, McpPartArgs, ToolNamesArg, ToolsArg, WorkspaceFlags,
 };
 use crate::error::{CliError, CliExit};
-use crate::process_resources;
 use crate::terminal::{self, GREEN, YELLOW};
+use crate::{config, logging, process_resources};
 
 /// Concurrent calls in the gate; the store executes them one by one.
 const GATE_CONCURRENCY: usize = 8;
@@ -118,6 +118,8 @@ pub(crate) fn run_part(global: &GlobalArgs, args: &McpPartArgs) -> anyhow::Resul
             )
         }
         McpPart::Runner => {
+            let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
+            logging::start(&loaded.resolved.config.log, global.verbose);
             let runner = runner::CommandRunner::new(global, runtime.handle().clone())?;
             let answer = |ask: IpcRequest| tool_span(&ask).in_scope(|| runner.answer(ask));
             answer_all(stream, RUNNER_CONCURRENCY, answer, || {})

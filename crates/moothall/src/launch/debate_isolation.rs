@@ -59,6 +59,11 @@ impl DebateIsolation {
             IsolationChoice::Auto => on_failure,
             _ => GuestFailurePolicy::Fail,
         };
+        let serves_requests = process_resources::kept_sandboxes().is_some();
+        // Debates of a cluster run on its workers; this process only submits the run.
+        if settings.restate.is_some() && !serves_requests {
+            return Ok(Self { mode: IsolationMode::None, sandboxes: None, notice: None });
+        }
         let host = match isolation::host(loaded) {
             Ok(host) => host,
             // This build has no guest agent, or the system is not Linux.
@@ -69,9 +74,6 @@ impl DebateIsolation {
             }
         };
         let is_missing = host.images().find(DebateSandboxes::IMAGE).is_err();
-        let serves_requests = process_resources::kept_sandboxes().is_some();
-        // Debates of a cluster run on its workers; this process only submits the run.
-        let only_submits = settings.restate.is_some() && !serves_requests;
         let late = LateSandboxes(Arc::new(LateOpening {
             host,
             policy,
@@ -80,13 +82,21 @@ impl DebateIsolation {
                 memory: isolation::memory(loaded),
             },
             ticker: spec.input.gather.subject().to_owned(),
-            provides_image: is_missing && !only_submits && debate_image::may_provide(loaded)?,
+            provides_image: is_missing
+                && settings.offline.is_none()
+                && debate_image::may_provide(loaded)?,
             progress: progress.clone(),
             opened: OnceCell::new(),
         }));
         // A process that serves requests does not let them wait for a build or a probe.
         let can_open = late.0.provides_image || !is_missing;
-        if serves_requests && can_open && late.0.host.require_engine(&policy).await.is_ok() {
+        // One that requires a sandbox fails before anything is spent.
+        let may_fall_back = on_missing == GuestFailurePolicy::Fallback;
+        if serves_requests
+            && may_fall_back
+            && can_open
+            && late.0.host.require_engine(&policy).await.is_ok()
+        {
             return Ok(late.isolation(on_missing, None));
         }
         match late.0.open().await {

@@ -70,7 +70,7 @@ impl ConsultForkRequest {
             let what = ReviewAction::Edit { move_id: edit.move_id.clone(), proposal };
             edits.push(ReviewChange { by, at_ms: now_ms(), what });
         }
-        let inherited = inherited_settings(&spec.settings);
+        let inherited = inherited_settings(spec, args.model.as_ref());
         Ok(Self {
             from: args.from.into(),
             model: args.model.clone(),
@@ -120,11 +120,13 @@ impl ConsultForkRequest {
             what: ReviewAction::Edit { move_id: edit.move_id, proposal: edit.proposal },
         });
         let model = request.model.as_deref().filter(|name| !name.is_empty());
+        let model = model.map(parse_model_name).transpose()?;
+        let inherited = inherited_settings(spec, model.as_ref());
         let committee = request.committee.as_deref().filter(|name| !name.is_empty());
         let brief = request.brief.map(|brief| brief.replace("\r\n", "\n").trim().to_owned());
         Ok(Self {
             from: request.from,
-            model: model.map(parse_model_name).transpose()?,
+            model,
             set: set.collect::<Result<_, _>>()?,
             committee: committee.map(|name| find_committee(Some(name), defaults)).transpose()?,
             brief: brief.filter(|brief| !brief.is_empty()),
@@ -132,7 +134,7 @@ impl ConsultForkRequest {
             settings: RunSettings {
                 restate: defaults.restate.clone(),
                 budget_micro_usd: parse_budget(request.budget_usd.as_deref())?,
-                ..inherited_settings(&spec.settings)
+                ..inherited
             },
         })
     }
@@ -171,7 +173,7 @@ impl ConsultForkRequest {
                 .assign(&mut input.committee, &roles.collect::<Vec<_>>())
                 .map_err(member_refusal)?;
         }
-        apply(&mut input, set)?;
+        apply(context, &mut input, set)?;
         let possible = calls_of(context, &input.models_from(Some(from)));
         let documents = match from {
             ForkPoint::Moves => calls_of(context, &input.analyst_models()).document_tokens,
@@ -201,11 +203,18 @@ impl ConsultForkRequest {
 }
 
 /// Applies the settings of `--set`.
-fn apply(input: &mut ConsultInput, settings: Vec<ForkSetting>) -> Result<(), CliError> {
+fn apply(
+    context: &CommandContext,
+    input: &mut ConsultInput,
+    settings: Vec<ForkSetting>,
+) -> Result<(), CliError> {
     let mut models = Vec::new();
     for setting in settings {
         match setting {
-            ForkSetting::Model(MemberModel { member, model }) => models.push((member, model)),
+            ForkSetting::Model(MemberModel { member, model }) => {
+                context.refuse_unknown_model(&model)?;
+                models.push((member, model));
+            }
             ForkSetting::Rounds(rounds) => input.committee.rounds = rounds,
         }
     }
@@ -236,9 +245,14 @@ fn calls_within(before: &CallSettings, possible: &CallSettings, documents: u32) 
     }
 }
 
-/// The parent's settings without its budget, recordings and output files.
-fn inherited_settings(parent: &RunSettings) -> RunSettings {
+/// The parent's settings without its budget, recordings and output files. Its base URL belongs to the
+/// provider of its model: another provider's key is never sent there.
+fn inherited_settings(parent: &ConsultSpec, model: Option<&ModelName>) -> RunSettings {
+    let provider = parent.input.models.default.provider();
+    let is_same_provider = model.is_none_or(|model| model.provider() == provider);
+    let ConsultSpec { settings: parent, .. } = parent;
     RunSettings {
+        base_url: parent.base_url.clone().filter(|_| is_same_provider),
         budget_micro_usd: None,
         budget_tokens: None,
         record: None,

@@ -8,6 +8,7 @@ use moothall_testkit::ProviderBehaviour;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
+use crate::consult::careless;
 use crate::fake::Fake;
 use crate::scene::{Scene, second_try};
 use crate::serve::{Server, body, runtime};
@@ -85,6 +86,26 @@ fn a_fork_with_another_critic_repeats_no_call_before_the_debates() {
     assert!(world.run(&["runs"]).stdout.contains("(fork of "));
 }
 
+/// Regression: the key of the new provider was sent to the parent's server.
+#[test]
+fn a_base_url_is_inherited_only_by_models_of_its_provider() {
+    let fake = Fake::start();
+    fake.respond_with(careless);
+    let world = World::new().with("OPENAI_API_KEY", "key");
+    let url = fake.url();
+    let model = ["--model", "openai/m", "--base-url", &url, "--moves", "1", "--rounds", "1"];
+    let ran = world.run(&[&["consult", "HLXI", "--json", "--yes"], &model[..]].concat());
+    assert!(matches!(ran.code, Some(0 | 3)), "{ran}");
+    let run = ran.json()["run_id"].as_str().unwrap().to_owned();
+    let asked = fake.stats().answered;
+    let ran = fork(&world, &run, &["--from", "debates", "--model", "demo"]);
+    assert!(matches!(ran.code, Some(0 | 3)), "{ran}");
+    assert_eq!(fake.stats().answered, asked);
+    let ran = fork(&world, &run, &["--from", "debates", "--model", "openai/n"]);
+    assert!(matches!(ran.code, Some(0 | 3)), "{ran}");
+    assert!(fake.stats().answered > asked);
+}
+
 #[test]
 fn a_fork_from_the_moves_proposes_and_debates_again() {
     let world = World::new();
@@ -127,7 +148,7 @@ fn a_fork_that_cannot_reuse_its_parent_is_refused_with_a_hint() {
     };
     let brief = ["--from", "debates", "--brief", "Grow."];
     refused(&run, &brief, "the changes affect `analyst_1`", "hint: use `--from moves`");
-    let inference = ["--from", "moves", "--set", "inference=openai/m"];
+    let inference = ["--from", "moves", "--set", "inference=demo/other"];
     refused(&run, &inference, "the changes affect `F1`", "hint: change only later stages");
     let unknown = ["--from", "debates", "--edit-move", "m9=move.toml", "--by", "Ada"];
     refused(&run, &unknown, "no move `m9`", "hint: available moves: m1, m2");

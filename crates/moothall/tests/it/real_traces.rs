@@ -188,7 +188,7 @@ async fn a_consultation_on_two_workers_is_one_complete_trace() {
     let world = World::new().with("OTEL_EXPORTER_OTLP_ENDPOINT", &receiver.url);
     let plan = Plan { workers: 2, postgres: true, ..SMALL };
     let mut cluster = Cluster::in_world(plan, world);
-    cluster.consulted(&["--moves", "6", "--rounds", "2"]);
+    cluster.consulted(&["--moves", "15", "--rounds", "3"]);
     // On SIGTERM, workers send their remaining spans.
     for worker in cluster.workers.drain(..) {
         worker.signal("-TERM");
@@ -197,7 +197,7 @@ async fn a_consultation_on_two_workers_is_one_complete_trace() {
     let spans = receiver.spans();
     let root = spans.root_of_one_complete_trace();
     assert_eq!(root["name"], "run");
-    assert_eq!(spans.named("debate").count(), 6);
+    assert_eq!(spans.named("debate").count(), 15);
     let processes: BTreeSet<&str> = spans
         .0
         .iter()

@@ -73,6 +73,17 @@ impl Server {
         request.body(body.to_string()).send().await.unwrap()
     }
 
+    /// Whether a body is refused because of its size. The server does not read the rest of such a
+    /// body, so the connection may close before the client has the response.
+    pub(crate) async fn is_too_large(&self, path: &str, body: &Value) -> bool {
+        let once = Client::builder().no_proxy().pool_max_idle_per_host(0).build().unwrap();
+        let request = once.post(format!("{}{path}", self.base)).body(body.to_string());
+        match request.header("content-type", "application/json").send().await {
+            Ok(answer) => answer.status() == StatusCode::PAYLOAD_TOO_LARGE,
+            Err(error) => error.is_request(),
+        }
+    }
+
     /// Starts a consultation and returns its id.
     pub(crate) async fn consult(&self, more: Value) -> String {
         let mut wanted = json!({

@@ -214,3 +214,21 @@ async fn a_run_of_another_team_is_answered_exactly_like_a_missing_one() {
     let listed = listed.text().await.unwrap();
     assert!(listed.contains(FOREIGN_RUN) && !listed.contains(OWN_RUN), "{listed}");
 }
+
+/// Regression: a token that may only start runs could edit moves, which undoes a veto.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_fork_with_edited_moves_needs_the_permission_to_review() {
+    let place = Place::new(AccessMode::Credentials).await;
+    let credentials = credentials(&place).await;
+    let proposal = serde_json::json!({
+        "title": "Wait", "thesis": "It costs nothing.", "actions": [], "what_must_be_true": [],
+        "evidence": [], "risks": [], "cost": "", "horizon": "", "kill_criteria": [],
+    });
+    let edits = serde_json::json!([{ "move": "m1", "proposal": proposal }]);
+    let body = serde_json::json!({ "from": "debates", "edits": edits }).to_string();
+    for (role, refused) in [("run", true), ("admin", false)] {
+        let request = place.post(&format!("/api/runs/{OWN_RUN}/fork")).body(body.clone());
+        let answer = signed(request, &credentials[role]).send().await.unwrap();
+        assert_eq!(told(answer).await.1 == "scope-missing", refused, "{role}");
+    }
+}

@@ -1,6 +1,7 @@
 //! `moothall fork`: starts a consultation from the results of an earlier one.
 
 use moothall_core::RunSpec;
+use moothall_core::access::RunOwner;
 use moothall_core::consult::ForkPoint;
 use moothall_engine::RunRecord;
 use moothall_store::NewRun;
@@ -64,7 +65,9 @@ pub(crate) fn run(global: &GlobalArgs, args: &ForkArgs) -> anyhow::Result<CliExi
             json: args.json,
         };
         let new = prepared.new_run(fork.evidence())?;
-        let new = NewRun { inherited: fork.inherited, ..new };
+        // The results of a team stay with that team.
+        let owner = RunOwner { team: parent.owner.team.clone(), token: None };
+        let new = NewRun { inherited: fork.inherited, owner, ..new };
         // Boxed because the future is large.
         Box::pin(start(&context, &local, &prepared, (new, uploads), (spec, *cap), &screen, &files))
             .await

@@ -24,8 +24,8 @@ use moothall_server::{
 };
 use moothall_sources::DocumentFolder;
 use moothall_store::{
-    AdmissionDecision, AdmissionTerms, ControlRequest, IdempotencyKey, NewRun, RunRow, StoreError,
-    StoredEvent, now_ms,
+    AdmissionDecision, AdmissionTerms, ControlRequest, IdempotencyKey, NewRun, RunRow, Store,
+    StoreError, StoredEvent, now_ms,
 };
 use serde_json::Value;
 use tokio::task::JoinHandle;
@@ -62,6 +62,28 @@ pub(crate) struct LocalRunService {
     disclosure: ErrorDisclosure,
     tasks: Mutex<BTreeMap<RunId, JoinHandle<()>>>,
     doctor_cache: DoctorCache,
+}
+
+/// A run whose files are being stored. Without them it could never start, so it is deleted if this is
+/// dropped: storing failed, or the client closed the connection.
+struct IncompleteRun(Option<(Arc<dyn Store>, RunId)>);
+
+impl IncompleteRun {
+    fn complete(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for IncompleteRun {
+    fn drop(&mut self) {
+        if let Some((store, run_id)) = self.0.take() {
+            tokio::spawn(async move {
+                if let Err(error) = store.delete_runs(&[run_id]).await {
+                    tracing::warn!(%error, "cannot delete a run without its files");
+                }
+            });
+        }
+    }
 }
 
 /// A request whose resources are opened.
@@ -192,12 +214,10 @@ impl LocalRunService {
         let terms = AdmissionTerms { idempotency_key, day_began_at_ms };
         match self.local.store.admit_run(new, terms).await? {
             AdmissionDecision::Created => {
+                let incomplete = IncompleteRun(Some((self.local.store.clone(), run_id.clone())));
                 // Before the run is executed, by this process or a worker.
-                if let Err(error) = files.store(&*self.local.store, &run_id).await {
-                    // Without its files the run could never start.
-                    let _ = self.local.store.delete_runs(std::slice::from_ref(&run_id)).await;
-                    return Err(error.into());
-                }
+                files.store(&*self.local.store, &run_id).await?;
+                incomplete.complete();
             }
             AdmissionDecision::AlreadyCreated(before) => {
                 // The process that created it may have died before storing its files.
