@@ -1,7 +1,7 @@
 //! Load on the server: many viewers of one run, and many concurrent runs.
 //!
 //! The product is started as a user starts it. Every viewer checks what it is sent: numbers without
-//! a gap, none twice, to the last event. One viewer never reads what it is sent, and no other viewer may
+//! a gap, none twice, to the last event. One viewer never reads its events, and no other viewer may
 //! notice. Latency is from the time of the commit, which stands in the event, to the moment a viewer
 //! has it; all of them are on this machine, and so is the model, which answers at a pace.
 

@@ -63,7 +63,7 @@ pub struct BuiltInText {
     pub name: &'static str,
     /// The text.
     pub text: &'static str,
-    /// What it is used for.
+    /// Its purpose.
     pub purpose: &'static str,
 }
 
@@ -147,7 +147,7 @@ impl BuiltInText {
         Ok(())
     }
 
-    /// The text as it is stored: with the line breaks at its beginning and end that the built-in text
+    /// The text in its stored form: with the line breaks at its beginning and end that the built-in text
     /// has, because requests are joined from these texts.
     fn normalized(&self, text: &str) -> String {
         let body = self.text.trim_matches('\n');
@@ -203,7 +203,7 @@ pub enum TextProblem {
     /// A placeholder of the built-in text is missing.
     #[error("missing placeholder `{{{{{0}}}}}`")]
     Missing(String),
-    /// The content of a memo section is not on a line of its own, or is there twice.
+    /// The content of a memo section is not on a separate line, or is there twice.
     #[error("`{{{{content}}}}` must be on a line of its own, once")]
     Content,
 }
@@ -280,7 +280,7 @@ impl OwnTexts {
         self.0.iter().map(|(name, text)| (name.as_str(), text.as_str()))
     }
 
-    /// Checks and adds a text. One that equals the built-in text is left out, so that requests stay
+    /// Checks and adds a text. A text that equals the built-in one is left out, so that requests stay
     /// the same. `name` and `text` are untrusted.
     pub fn add(&mut self, kind: TextKind, name: &str, text: &str) -> Result<(), TextFault> {
         let built_in = find(kind, name, PromptRevision::CURRENT)?;

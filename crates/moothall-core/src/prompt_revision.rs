@@ -65,7 +65,7 @@ impl From<PromptRevision> for u32 {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PromptTemplate {
     pub(crate) name: &'static str,
-    /// What it is used for; empty if users cannot replace it.
+    /// Its purpose; empty if users cannot replace it.
     pub(crate) purpose: &'static str,
     pub(crate) v1: &'static str,
     pub(crate) v2: &'static str,

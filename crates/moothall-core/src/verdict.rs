@@ -9,7 +9,7 @@
 //! A verdict is a pure function of the cards, the controls and the rules. It decides which calls
 //! a run makes next, so it must be the same on every platform: only + − × ÷ √ on `f64` in a fixed
 //! order, a table instead of functions of the C library, and rounding to tenths of a point and
-//! thousandths of a probability before any comparison. There are no random numbers.
+//! thousandths of a probability before any comparison. No random numbers are used.
 
 mod calibration;
 mod card_table;

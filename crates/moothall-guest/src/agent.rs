@@ -36,7 +36,7 @@ pub trait GuestBackend {
     fn reseed(&mut self, seed: &[u8; 32], unix_ms: u64) -> Result<(), GuestRefusal>;
     /// Creates a file.
     fn put(&mut self, place: Place, path: &GuestPath) -> Result<Self::IncomingFile, GuestRefusal>;
-    /// Writes a file of the workspace. An existing one is replaced at once, so a reader never sees
+    /// Writes a file of the workspace. An existing one is replaced atomically, so a reader never sees
     /// half of it.
     fn replace(&mut self, path: &GuestPath, bytes: &[u8]) -> Result<(), GuestRefusal>;
     /// Starts an interpreter that waits for a program.

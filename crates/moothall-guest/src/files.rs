@@ -94,7 +94,7 @@ pub(crate) fn create(
     Ok(PendingFile { file: file.into(), ownership, folder, name: name.to_owned(), kept: false })
 }
 
-/// Writes a file under another name and renames it, which replaces an existing file at once.
+/// Writes a file under another name and renames it, which replaces an existing file atomically.
 pub(crate) fn replace(
     base: impl AsFd,
     path: &GuestPath,

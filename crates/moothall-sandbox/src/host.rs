@@ -237,7 +237,7 @@ impl SandboxHost {
         }
     }
 
-    /// One file for each image, so that a run with another image does not replace the result.
+    /// One file for each image: a run with another image must not replace the result.
     fn probe_file(&self, engine: EngineName, image: &str) -> PathBuf {
         self.options.cache.join("probes").join(format!("{engine}-{image}.json"))
     }

@@ -19,7 +19,7 @@ use crate::{SandboxEngine, SandboxError, SandboxSpec, StartedSandbox};
 /// How long `drain` waits for sandboxes that are being started.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Age up to which a sandbox is handed out as it is. Tests refresh every sandbox.
+/// Age up to which a sandbox is handed out without a refresh. Tests refresh every sandbox.
 const FRESH: Duration = if cfg!(test) { Duration::ZERO } else { Duration::from_secs(10) };
 
 #[derive(Debug, Clone)]

@@ -125,7 +125,7 @@ async fn run_probe(
         ProbeSubject::Program => {
             SandboxSpec { image: image.to_owned(), limits: SandboxLimits::default() }
         }
-        // The same as for debates, so that they use the template that the probe makes.
+        // The same as for debates: they then use the template that the probe makes.
         ProbeSubject::Agent => SandboxSpec::agent_only(image),
     };
     let labels =

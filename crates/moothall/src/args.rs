@@ -37,7 +37,7 @@ pub(crate) use self::cluster::{
     ClusterCommand, ClusterDirFlags, ClusterDownArgs, ClusterStatusArgs, ClusterUpArgs,
 };
 pub(crate) use self::committee::CommitteeCommand;
-pub(crate) use self::consult::{ConsultArgs, MemberModel};
+pub(crate) use self::consult::{ConsultArgs, ConsultOutputFlags, MemberModel};
 pub(crate) use self::diff::DiffArgs;
 pub(crate) use self::drafts::{
     AuditArgs, AuditCommand, DraftCommand, DraftCommandArgs, DraftWriteArgs, HandoffArg,

@@ -47,7 +47,7 @@ impl StoreLimiter {
 
     fn queue(&self, lane: &str) -> Arc<LimiterQueue> {
         let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
-        // A queue that nobody uses has no state. Clients choose the models that name lanes.
+        // An unused queue has no state. Clients choose the models that name lanes.
         lanes.retain(|_, queue| Arc::strong_count(queue) > 1);
         Arc::clone(lanes.entry(lane.to_owned()).or_default())
     }

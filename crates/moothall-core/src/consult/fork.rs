@@ -355,7 +355,7 @@ pub fn fork_changes(before: &ConsultInput, after: &ConsultInput) -> Vec<ForkChan
     changes.into_iter().map(named).collect()
 }
 
-/// A committee without what is compared as a setting of its own: rounds and models.
+/// A committee without the settings that are compared separately: rounds and models.
 fn without_settings(committee: &Committee) -> Committee {
     let mut rest =
         Committee { rounds: 0, inference: InferenceAgents::default(), ..committee.clone() };

@@ -1,5 +1,5 @@
 //! The event that a side of a debate has started to answer. The engine publishes it when it really
-//! starts a call; it is no part of a step, so replays and guests do not depend on it.
+//! starts a call; it is not part of a step, so replays and guests do not depend on it.
 
 use crate::model::CallPurpose;
 use crate::{Effect, EffectId, RoundStatus, RunEvent, RunEventBody};

@@ -32,7 +32,7 @@ pub enum DeriveFault {
     /// The recorded end of a debate does not follow from its results.
     #[error("the outcome of debate `{0}` does not follow from its recorded results")]
     OtherDebate(EffectId),
-    /// The results that a fork inherited are not those that its input names.
+    /// The results that a fork inherited differ from the ones its input names.
     #[error("the results inherited from run {run} have the hash {found}, expected {expected}")]
     Inherited {
         /// The run that was forked.

@@ -1,6 +1,6 @@
-//! MoveChances to be the best move or one of the best three, from estimates with normal errors.
+//! The chances of each move to be the best or one of the best three, from estimates with normal errors.
 //!
-//! The integrals are sums over a grid of 201 points that all moves share; there are no random
+//! The integrals are sums over a grid of 201 points that all moves share, without random
 //! draws. Within a grid cell two moves are equally likely to be ahead, so the chances of a pair
 //! add up to one exactly. Moves much closer than a two-hundredth of the whole range are therefore
 //! not told apart by these chances, which errs on the safe side.

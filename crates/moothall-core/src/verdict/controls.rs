@@ -216,7 +216,7 @@ impl<'a> PanelScores<'a> {
         judges.iter().map(|judge| points(cards.get(&judge.id), &judge.id)).collect()
     }
 
-    /// The mean over models of each model's mean. Centred, so that a missing card of a lenient
+    /// The mean over models of each model's mean. Centred: a missing card of a lenient
     /// member does not lower it.
     fn panel_mean(&self, points: &MemberPoints) -> Option<f64> {
         let centred = points.iter().zip(&self.leniency);

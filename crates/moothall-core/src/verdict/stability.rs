@@ -54,7 +54,7 @@ impl StabilityReport {
         })
     }
 
-    /// The result in words, by the overlap of the best three.
+    /// A description of the result, by the overlap of the best three.
     pub fn text(&self) -> &'static str {
         match self.top3_overlap {
             700.. => "repeatable",

@@ -159,7 +159,7 @@ pub struct TierList {
     /// Cases without a card, in the order of the table.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_scored: Vec<String>,
-    /// Pairs that are told apart with 95 % confidence, in the order of the table.
+    /// Pairs that differ with 95 % confidence, in the order of the table.
     pub told_apart: Vec<MovePair>,
     /// Members whose cards were left out because more than a fifth are missing.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
@@ -320,7 +320,7 @@ impl IntervalScale {
     }
 }
 
-/// Compares only rounded values, so that the last bit of a number decides nothing.
+/// Compares only rounded values: the last bit of a number must not decide.
 fn assign_tiers(scored: &[ScoredCase<'_>], estimates: &mut [MoveEstimate], lead: u32) {
     let contestants: Vec<NormalEstimate> =
         scored.iter().filter_map(|one| one.in_tiers().copied()).collect();

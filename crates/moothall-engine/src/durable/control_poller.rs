@@ -26,7 +26,7 @@ struct PolledRuns {
 }
 
 impl ControlPoller {
-    /// Waits until somebody requests this for the run.
+    /// Waits until this is requested for the run.
     pub async fn requested(
         self: &Arc<Self>,
         store: &Arc<dyn Store>,

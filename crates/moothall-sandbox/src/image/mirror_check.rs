@@ -1,4 +1,4 @@
-//! Checks that a package mirror can be reached before a build that nobody asked for, because apt
+//! Checks that a package mirror can be reached before an automatic build, because apt
 //! takes minutes to give up without a network.
 
 use std::path::Path;
@@ -14,9 +14,9 @@ use crate::SandboxError;
 /// Time limit for all connections together.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(1500);
 
-/// Fails if the host has no source for this suite, because nobody chose the mirror that would be used
-/// then, or if no mirror accepts a connection. With a proxy, or with sources that are not plain HTTP,
-/// apt decides.
+/// Fails if the host has no source for this suite, because the user did not choose the mirror that
+/// would be used then, or if no mirror accepts a connection. With a proxy, or with sources that are
+/// not plain HTTP, apt decides.
 pub(crate) async fn require_mirror(
     etc: &Path,
     suite: &str,

@@ -126,6 +126,13 @@ pub(crate) struct ConsultArgs {
     pub(crate) accept_findings: bool,
     #[command(flatten)]
     pub(crate) replies: RecordingFlags,
+    #[command(flatten)]
+    pub(crate) output: ConsultOutputFlags,
+}
+
+/// Where a consultation writes its results.
+#[derive(Debug, Args)]
+pub(crate) struct ConsultOutputFlags {
     /// Write the memo to this file as Markdown
     #[arg(long, value_name = "FILE")]
     pub(crate) memo: Option<PathBuf>,

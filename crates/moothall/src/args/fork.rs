@@ -1,6 +1,5 @@
 //! Arguments of `fork`.
 
-use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
@@ -8,7 +7,7 @@ use moothall_core::MicroUsd;
 use moothall_core::consult::ForkPoint;
 use moothall_core::model::ModelName;
 
-use super::{MemberModel, MoveEditArg, OutputFileFlags, RecordingFlags, RunnerArg};
+use super::{ConsultOutputFlags, MemberModel, MoveEditArg, RecordingFlags, RunnerArg};
 
 const FORK_EXAMPLES: &str = "\
 A fork is a new run. It reuses the results of an earlier consultation up to a point without paying
@@ -75,17 +74,8 @@ pub(crate) struct ForkArgs {
     pub(crate) yes: bool,
     #[command(flatten)]
     pub(crate) replies: RecordingFlags,
-    /// Write the memo to this file as Markdown
-    #[arg(long, value_name = "FILE")]
-    pub(crate) memo: Option<PathBuf>,
-    /// Write all documents to this directory: facts, inferences, moves, debates, scores
-    #[arg(long, value_name = "DIR")]
-    pub(crate) artifacts: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) files: OutputFileFlags,
-    /// Print one JSON object at the end
-    #[arg(long)]
-    pub(crate) json: bool,
+    pub(crate) output: ConsultOutputFlags,
 }
 
 /// The first stage of a fork.

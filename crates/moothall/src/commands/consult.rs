@@ -52,20 +52,17 @@ pub(crate) fn run(global: &GlobalArgs, args: &ConsultArgs) -> anyhow::Result<Cli
     logging::start(&context.loaded.resolved.config.log, global.verbose);
     let ConsultPlan { spec, estimate, cap, files: uploads } = request.plan(&context)?;
     if args.estimate {
-        let text =
-            if args.json { format!("{:#}\n", estimate.json(cap)) } else { estimate.text(cap) };
+        let text = if args.output.json {
+            format!("{:#}\n", estimate.json(cap))
+        } else {
+            estimate.text(cap)
+        };
         terminal::print(&text)?;
         return Ok(CliExit::Fine);
     }
-    let screen = screen(&spec, args.json);
+    let screen = screen(&spec, args.output.json);
     context.progress = progress_on(&screen);
-    let files = ConsultOutputFiles {
-        receipt: args.files.receipt.clone(),
-        events: args.files.events.clone(),
-        memo: args.memo.clone(),
-        artifacts: args.artifacts.clone(),
-        json: args.json,
-    };
+    let files = ConsultOutputFiles::from(&args.output);
 
     runtime()?.block_on(async {
         let (prepared, evidence) = with_screen(&screen, "gathering evidence", async {
@@ -75,8 +72,8 @@ pub(crate) fn run(global: &GlobalArgs, args: &ConsultArgs) -> anyhow::Result<Cli
         })
         .await?;
         lock_screen(&screen).hide();
-        show_isolation_notice(&prepared, args.json);
-        introduce(&spec, evidence.as_ref(), &estimate, cap, args.json);
+        show_isolation_notice(&prepared, args.output.json);
+        introduce(&spec, evidence.as_ref(), &estimate, cap, args.output.json);
         if spec.settings.replay.is_none() {
             let smaller = "reduce `--moves` or `--rounds`";
             consent(&context, &estimate, args.yes, smaller).await?;

@@ -90,7 +90,7 @@ impl DebateIsolation {
         }));
         // A process that serves requests does not let them wait for a build or a probe.
         let can_open = late.0.provides_image || !is_missing;
-        // One that requires a sandbox fails before anything is spent.
+        // A run that requires a sandbox fails before anything is spent.
         let may_fall_back = on_missing == GuestFailurePolicy::Fallback;
         if serves_requests
             && may_fall_back
@@ -162,7 +162,7 @@ struct LateOpening {
     opened: OnceCell<Result<DebateSandboxes, SandboxFailure>>,
 }
 
-/// Why there are no sandboxes. A failed build is recorded as a missing image.
+/// Why sandboxes are missing. A failed build is recorded as a missing image.
 struct OpenFailure {
     kind: SandboxFailureKind,
     error: SandboxError,

@@ -32,22 +32,22 @@ pub(crate) fn run(global: &GlobalArgs, args: &ForkArgs) -> anyhow::Result<CliExi
         let fork = request.plan(&context, &record)?;
         let ConsultPlan { spec, estimate, cap, .. } = &fork.plan;
         if args.estimate {
-            let text = match args.json {
+            let text = match args.output.json {
                 true => format!("{:#}\n", estimate.json(*cap)),
                 false => estimate.text(*cap),
             };
             terminal::print(&text)?;
             return Ok(CliExit::Fine);
         }
-        let screen = screen(spec, args.json);
+        let screen = screen(spec, args.output.json);
         context.progress = progress_on(&screen);
         let uploads = RunFiles::load(&*local.store, &parent.run_id, &spec.settings).await?;
         let opening = PreparedRun::open_with(&context, RunSpec::Consult(spec.clone()), &uploads);
         let prepared = with_screen(&screen, "checking sandboxes", opening).await?;
         lock_screen(&screen).hide();
-        show_isolation_notice(&prepared, args.json);
-        introduce(spec, fork.evidence(), estimate, *cap, args.json);
-        if !args.json {
+        show_isolation_notice(&prepared, args.output.json);
+        introduce(spec, fork.evidence(), estimate, *cap, args.output.json);
+        if !args.output.json {
             let (id, from) = (run_store::short_id(&parent.run_id), ForkPoint::from(args.from));
             let reused = fork.inherited.len();
             terminal::note(&format!(
@@ -57,13 +57,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &ForkArgs) -> anyhow::Result<CliExi
         if spec.settings.replay.is_none() {
             consent(&context, estimate, args.yes, "use fewer rounds with `--set rounds=N`").await?;
         }
-        let files = ConsultOutputFiles {
-            receipt: args.files.receipt.clone(),
-            events: args.files.events.clone(),
-            memo: args.memo.clone(),
-            artifacts: args.artifacts.clone(),
-            json: args.json,
-        };
+        let files = ConsultOutputFiles::from(&args.output);
         let new = prepared.new_run(fork.evidence())?;
         // The results of a team stay with that team.
         let owner = RunOwner { team: parent.owner.team.clone(), token: None };

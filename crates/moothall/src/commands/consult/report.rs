@@ -9,6 +9,7 @@ use moothall_store::Store;
 use super::drive::DriveResult;
 use super::stored_consultation::{StoredConsultation, beside_calls};
 use super::summary::{self, FICTIONAL_LABEL, NOT_ADVICE};
+use crate::args::{ConsultOutputFlags, OutputFileFlags};
 use crate::commands::failure;
 use crate::context::CommandContext;
 use crate::display::{self, cents, short_number};
@@ -25,6 +26,20 @@ pub(crate) struct ConsultOutputFiles {
     pub(crate) memo: Option<PathBuf>,
     pub(crate) artifacts: Option<PathBuf>,
     pub(crate) json: bool,
+}
+
+impl From<&ConsultOutputFlags> for ConsultOutputFiles {
+    fn from(flags: &ConsultOutputFlags) -> Self {
+        let ConsultOutputFlags { memo, artifacts, files, json } = flags;
+        let OutputFileFlags { receipt, events } = files;
+        Self {
+            receipt: receipt.clone(),
+            events: events.clone(),
+            memo: memo.clone(),
+            artifacts: artifacts.clone(),
+            json: *json,
+        }
+    }
 }
 
 /// Writes the requested files and reports the result of the run.
