@@ -206,6 +206,7 @@ fn source(changed: usize) -> String {
 /// A typical model reply: prose and a block that names its file.
 fn answer(at: usize) -> ModelReply {
     ModelReply {
+        fallback: None,
         text: format!("Changes a line.\n\n```python a.py\n{}```\n", source(at)),
         stop: StopReason::End,
         model: "script".to_owned(),

@@ -137,6 +137,7 @@ fn step(number: u32) -> Result<RunCommit> {
         (0..400_u32).map(|word| format!("{:x}", word.wrapping_mul(0x9e37))).collect();
     let text: String = words.join(" ").chars().take(ANSWER_CHARS).collect();
     let result = EffectResult::ModelReplied(ModelReply {
+        fallback: None,
         text,
         stop: StopReason::End,
         model: "demo".to_owned(),

@@ -85,7 +85,7 @@ fn result(reply: &str) -> EffectResult {
         Some('>') => (decision_maker(signs.as_str()), StopReason::End),
         _ => (reply.to_owned(), StopReason::End),
     };
-    EffectResult::ModelReplied(ModelReply {
+    EffectResult::ModelReplied(ModelReply { fallback: None,
         text,
         stop,
         model: "m".to_owned(),

@@ -70,7 +70,7 @@ fn check_reading(code: &str, source: &PythonSource<'_>) {
 }
 
 fn check_answer(text: &str) {
-    let reply = ModelReply {
+    let reply = ModelReply { fallback: None,
         text: text.to_owned(),
         stop: StopReason::End,
         model: "m".to_owned(),

@@ -15,7 +15,7 @@ fuzz_target!(|data: &[u8]| {
         Value::Object(_) => vec!["an object".to_owned(); 20],
         _ => Vec::new(),
     };
-    let reply = |stop| ModelReply {
+    let reply = |stop| ModelReply { fallback: None,
         text: text.clone().into_owned(),
         stop,
         model: "m".to_owned(),

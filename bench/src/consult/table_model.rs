@@ -71,6 +71,7 @@ fn reply(request: &ModelRequest) -> EffectResult {
         ..TokenUsage::default()
     };
     EffectResult::ModelReplied(ModelReply {
+        fallback: None,
         text,
         stop: StopReason::End,
         model: "table".to_owned(),

@@ -16,6 +16,7 @@ fn has_count(value: &Value) -> Vec<String> {
 
 fn reply(text: &str) -> EffectResult {
     EffectResult::ModelReplied(ModelReply {
+        fallback: None,
         text: text.to_owned(),
         stop: StopReason::End,
         model: "gpt-5-mini".to_owned(),

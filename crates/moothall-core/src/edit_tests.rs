@@ -17,6 +17,7 @@ fn input() -> EditInput {
 
 fn replied(text: &str) -> EffectResult {
     EffectResult::ModelReplied(ModelReply {
+        fallback: None,
         text: text.to_owned(),
         stop: StopReason::End,
         model: "m".to_owned(),

@@ -9,7 +9,7 @@ use crate::child::{ChildEnd, ChildRequest};
 use crate::consult::{GatherFailure, GatherRequest, MoveReview, ReviewQuestion};
 use crate::edit::{DraftCall, DraftReply};
 use crate::evidence::Evidence;
-use crate::model::{ModelFailure, ModelReply, ModelRequest};
+use crate::model::{ModelFailure, ModelName, ModelReply, ModelRequest};
 use crate::sandbox::{ExecuteRequest, SandboxExecution, SandboxFailure};
 use crate::{CanonicalJsonError, Sha256Hex};
 
@@ -42,6 +42,20 @@ impl Effect {
             Self::StartChild(request) => request.hash(),
             Self::AskPerson(question) => question.hash(),
             Self::Draft(call) => call.hash(),
+        }
+    }
+}
+
+impl Effect {
+    /// The model that gave a recorded result, if this request does not name it. Such a result
+    /// belongs to another request.
+    pub fn foreign_model<'a>(&self, result: &'a EffectResult) -> Option<&'a ModelName> {
+        match (self, result) {
+            (Self::CallModel(request), EffectResult::ModelReplied(reply)) => {
+                let answered_by = &reply.fallback.as_ref()?.model;
+                (!request.fallbacks.contains(answered_by)).then_some(answered_by)
+            }
+            _ => None,
         }
     }
 }

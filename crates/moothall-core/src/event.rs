@@ -102,6 +102,17 @@ pub struct SequencedEvent {
     pub event: RunEvent,
 }
 
+/// A model that did not answer, so a fallback was called.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct UnavailableModel {
+    /// The model.
+    pub model: ModelName,
+    /// Why it did not answer.
+    pub reason: FailureKind,
+}
+
 /// The kinds of events. No kind has a time or a latency: those differ between two equal runs and
 /// are stored separately.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,7 +130,7 @@ pub enum RunEventBody {
         effect_id: EffectId,
         /// What the call was for.
         purpose: CallPurpose,
-        /// The model.
+        /// The model that answered.
         model: ModelName,
         /// Tokens of this call.
         usage: TokenUsage,
@@ -127,6 +138,10 @@ pub enum RunEventBody {
         usage_basis: UsageBasis,
         /// The cost; absent if the price is unknown.
         cost_micro_usd: Option<MicroUsd>,
+        /// The requested model, if a fallback answered.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(test, ts(optional))]
+        instead_of: Option<UnavailableModel>,
     },
     /// A model gave no usable answer.
     ModelFailed {

@@ -30,7 +30,7 @@ mod workflow;
 pub use crate::effect::{Effect, EffectResult};
 pub use crate::event::{
     EventEnvelope, EvidenceSummary, PauseReason, RoundStatus, RunEvent, RunEventBody,
-    SequencedEvent, StageStatus,
+    SequencedEvent, StageStatus, UnavailableModel,
 };
 pub use crate::own_texts::{
     BuiltInText, OwnTexts, TextFault, TextKind, TextProblem, built_in_texts,

@@ -14,7 +14,11 @@ use crate::sandbox::{
 const READ_USERS: &str = "Read data from users.json and print usernames";
 
 fn input(task: &str) -> ProgramInput {
-    ProgramInput::new(task, "openai/gpt-5-mini".parse().unwrap(), "python")
+    ProgramInput::new(
+        task,
+        "openai/gpt-5-mini".parse::<crate::model::ModelName>().unwrap(),
+        "python",
+    )
 }
 
 fn workflow(input: ProgramInput) -> ProgramRun {

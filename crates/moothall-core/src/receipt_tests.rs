@@ -21,6 +21,7 @@ fn receipt(findings: Vec<RunFinding>) -> Receipt {
     let record = |text: &str| EffectRecord {
         request_sha256: Sha256Hex::of(text.as_bytes()),
         result: EffectResult::ModelReplied(ModelReply {
+            fallback: None,
             text: text.to_owned(),
             stop: StopReason::End,
             model: "gpt-5-mini".to_owned(),

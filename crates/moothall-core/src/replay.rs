@@ -48,6 +48,14 @@ pub enum ReplayFault {
         /// The request hash of the recorded result.
         answered: Sha256Hex,
     },
+    /// The recorded answer is by a model that the request does not name.
+    #[error("the recorded answer to `{id}` is by `{model}`, which is not a model of the request")]
+    OtherModel {
+        /// The effect.
+        id: EffectId,
+        /// The model.
+        model: String,
+    },
     /// The result is not of the kind the workflow waits for.
     #[error(transparent)]
     Unexpected(#[from] UnexpectedResult),
@@ -60,7 +68,7 @@ impl ReplayFault {
     /// The effect it is about, if any.
     pub fn effect_id(&self) -> Option<&EffectId> {
         match self {
-            Self::OtherQuestion { id, .. } => Some(id),
+            Self::OtherQuestion { id, .. } | Self::OtherModel { id, .. } => Some(id),
             Self::Unexpected(unexpected) => Some(&unexpected.id),
             Self::NotCanonical(_) => None,
         }
@@ -98,6 +106,9 @@ pub fn replay<'a, W: Workflow>(
                 return Err(ReplayFault::OtherQuestion { id, asked, answered: expected });
             }
             answered.insert(id.clone(), asked);
+        }
+        if let Some(model) = effect.foreign_model(known.result) {
+            return Err(ReplayFault::OtherModel { id, model: model.to_string() });
         }
         step = workflow.resume(&id, known.result.clone())?;
     };

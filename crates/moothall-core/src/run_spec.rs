@@ -290,9 +290,9 @@ impl RunSpec {
     /// The default model, used by roles without a model of their own.
     pub fn model(&self) -> &ModelName {
         match self {
-            Self::Consult(spec) => &spec.input.models.default,
-            Self::Program(spec) => &spec.input.model,
-            Self::Edit(spec) => &spec.input.model,
+            Self::Consult(spec) => spec.input.models.default.first(),
+            Self::Program(spec) => spec.input.model.first(),
+            Self::Edit(spec) => spec.input.model.first(),
         }
     }
 

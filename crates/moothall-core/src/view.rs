@@ -8,6 +8,7 @@
 mod consult;
 mod costs;
 mod debates;
+mod fallback_use;
 mod program;
 
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,7 @@ pub use self::costs::{CallCosts, CostBreakdown, CostPart};
 pub use self::debates::{
     ClaimCheckView, MoveScores, MoveView, RoundView, ThreadRoundView, TurnView,
 };
+pub use self::fallback_use::FallbackUse;
 pub use self::program::{AttemptView, ExecutionView, Program, ProgramView};
 
 /// The state of a run.
@@ -45,6 +47,10 @@ pub struct RunView {
     pub usage: UsageTotals,
     /// The cost of its answered calls, by purpose and model.
     pub costs: Vec<CallCosts>,
+    /// Answers that fallbacks gave instead of unavailable models, by role.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(test, ts(optional, as = "Option<Vec<FallbackUse>>"))]
+    pub model_fallbacks: Vec<FallbackUse>,
     /// The weakest isolation class of anything that ran in it.
     pub isolation: Option<IsolationClass>,
     /// Why isolation was weaker than requested, without duplicates.
@@ -198,6 +204,7 @@ impl RunView {
             ended_at: None,
             usage: UsageTotals::default(),
             costs: Vec::new(),
+            model_fallbacks: Vec::new(),
             isolation: None,
             fallbacks: Vec::new(),
             consult: None,
@@ -231,6 +238,7 @@ impl RunView {
         }
         self.count(&envelope.body);
         CallCosts::count(&mut self.costs, &envelope.body);
+        FallbackUse::count(&mut self.model_fallbacks, &envelope.body);
         self.update_isolation(&envelope.body);
         match &envelope.body {
             body @ RunEventBody::ConsultStarted { .. } => self.consult = ConsultView::new(body),

@@ -3,7 +3,7 @@
 use moothall_core::consult::ConsultInput;
 use moothall_core::evidence::CalendarDay;
 use moothall_core::report::{ConsultReport, DeriveFault, RunFacts};
-use moothall_core::view::is_extra_call;
+use moothall_core::view::{FallbackUse, is_extra_call};
 use moothall_core::{EffectId, EffectResult};
 
 use crate::record::RunRecord;
@@ -46,6 +46,7 @@ fn facts(input: &ConsultInput, record: &RunRecord) -> RunFacts {
         usage: record.usage(),
         cost: record.cost(),
         costs: record.costs(),
+        fallbacks: FallbackUse::of_events(record.events.iter().map(|stored| &stored.event.body)),
         demonstration: input.distinct_models().iter().any(|model| model.is_demo()),
     }
 }

@@ -1,5 +1,6 @@
 //! Errors while driving a run. A run that fails is not an error but an outcome.
 
+use moothall_core::model::ModelName;
 use moothall_core::{CanonicalJsonError, EffectId, RunId, Sha256Hex, UnexpectedResult};
 use moothall_store::StoreError;
 
@@ -22,6 +23,9 @@ pub enum EngineError {
         /// Hash of the journaled request.
         answered: Sha256Hex,
     },
+    /// The journaled answer is by a model that the request does not name.
+    #[error("the journaled answer to `{id}` is by `{model}`, which is not a model of the request")]
+    OtherModel { id: EffectId, model: ModelName },
     /// The workflow did not expect this result.
     #[error(transparent)]
     Unexpected(#[from] UnexpectedResult),
@@ -47,6 +51,7 @@ impl EngineError {
             Self::Busy(_) | Self::Lost | Self::Lock(_) => true,
             Self::Unreadable(_)
             | Self::JournalMismatch { .. }
+            | Self::OtherModel { .. }
             | Self::Unexpected(_)
             | Self::NotCanonical(_)
             | Self::Stalled => false,

@@ -37,11 +37,14 @@ impl RequestedEffect {
 
     /// The result in a journal entry, if the entry belongs to this request.
     pub(crate) fn result_from(&self, entry: JournalEntry) -> Result<EffectResult, EngineError> {
-        if entry.request_sha256 == self.request_sha256 {
-            return Ok(entry.result);
-        }
         let (id, asked) = (self.id.clone(), self.request_sha256);
-        Err(EngineError::JournalMismatch { id, asked, answered: entry.request_sha256 })
+        if entry.request_sha256 != asked {
+            return Err(EngineError::JournalMismatch { id, asked, answered: entry.request_sha256 });
+        }
+        match self.effect.foreign_model(&entry.result).cloned() {
+            Some(model) => Err(EngineError::OtherModel { id, model }),
+            None => Ok(entry.result),
+        }
     }
 
     /// Performs the effect, in a span below `parent`.

@@ -228,7 +228,7 @@ mod plays_reflexion {
     use super::*;
 
     fn input(task: &str) -> ProgramInput {
-        ProgramInput::new(task, "demo".parse().unwrap(), "python")
+        ProgramInput::new(task, "demo".parse::<ModelName>().unwrap(), "python")
     }
 
     /// Exit code, output and errors of a program.
@@ -267,6 +267,7 @@ mod plays_reflexion {
             let (id, effect) = &step.perform[0];
             let result = match effect {
                 Effect::CallModel(request) => EffectResult::ModelReplied(ModelReply {
+                    fallback: None,
                     text: answer(request).0.text,
                     stop: StopReason::End,
                     model: DEMO_MODEL.to_owned(),
@@ -381,6 +382,7 @@ mod plays_consult {
             let result = match effect {
                 Effect::Gather(_) => EffectResult::Gathered(Box::new(evidence())),
                 Effect::CallModel(request) => EffectResult::ModelReplied(ModelReply {
+                    fallback: None,
                     text: answer(&request).0.text,
                     stop: StopReason::End,
                     model: DEMO_MODEL.to_owned(),
@@ -419,7 +421,7 @@ mod plays_consult {
             },
             committee,
             moves: Some(5),
-            models: RoleModels::all("demo".parse().unwrap()),
+            models: RoleModels::all("demo".parse::<ModelName>().unwrap()),
             calls: CallSettings::default(),
             accept_findings: false,
             terms: ConsultOptions::default(),

@@ -1,5 +1,8 @@
-//! Makes all model calls: budget, replay, rate limits, retries and billing.
+//! Makes all model calls: budget, replay, rate limits, retries, fallbacks and billing.
 
+mod fallback_call;
+
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -109,34 +112,74 @@ impl Gateway {
         &self.catalog
     }
 
-    /// Upper bound on the cost and tokens of one attempt.
+    /// Upper bound on the cost and tokens of one attempt, by the most expensive model that may
+    /// answer; the cost is unknown if any price is.
     pub fn max_cost(&self, request: &ModelRequest) -> CallCost {
-        CallCost {
-            usd: self
-                .catalog
-                .card(&request.model)
-                .prices
-                .map(|prices| prices.cost_at_most(request)),
-            tokens: request.prompt_tokens_at_most().saturating_add(u64::from(request.max_tokens)),
-        }
+        let costs = request.candidates().map(|model| self.max_cost_of(model, request));
+        let usd = costs.map(|cost| cost.usd).reduce(|one, other| Some(one?.max(other?)));
+        CallCost { usd: usd.flatten(), tokens: max_tokens(request) }
     }
 
-    /// Calls a model, including retries, rate limits and billing. The ledger is correct whatever
-    /// happens. Dropping the future cancels the call: a reservation that was not sent is released,
-    /// and a sent request counts with its maximum cost.
-    #[tracing::instrument(name = "model_call", skip_all, fields(model = %request.model, purpose = ?request.purpose, max_tokens = request.max_tokens))]
+    fn max_cost_of(&self, model: &ModelName, request: &ModelRequest) -> CallCost {
+        let prices = self.catalog.card(model).prices;
+        let usd = prices.map(|prices| prices.cost_at_most(request));
+        CallCost { usd, tokens: max_tokens(request) }
+    }
+
+    /// Calls a model or one of its fallbacks, including retries, rate limits and billing. The ledger
+    /// is correct whatever happens. Dropping the future cancels the call: a reservation that was not
+    /// sent is released, and a sent request counts with its maximum cost.
     pub async fn call(
         &self,
         request: &ModelRequest,
         ledger: &RunLedger,
-        listener: Option<&mut dyn ReplyListener>,
+        mut listener: Option<&mut dyn ReplyListener>,
     ) -> CallReport {
         let started = Instant::now();
-        let mut tries = 0;
-        // Boxed because the retry loop's future is large and would be stored in every caller's
+        let mut progress = CallProgress { reserved: self.max_cost(request), tries: 0 };
+        // Boxed because the future of the retry loop is large and would be stored in every caller's
         // state.
-        let result = Box::pin(self.call_until_done(request, ledger, listener, &mut tries)).await;
-        let latency_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let result = if request.fallbacks.is_empty() || self.is_replay() {
+            let patience = RetryPatience::UntilOutageEnds;
+            let call =
+                self.call_model(request, &request.model, ledger, listener, patience, &mut progress);
+            Box::pin(call).await.map_err(|failed| failed.failure)
+        } else {
+            Box::pin(self.call_with_fallbacks(request, ledger, &mut listener, &mut progress)).await
+        };
+        if let Ok(reply) = &result {
+            self.record(request, reply);
+        }
+        CallReport { result, timing: timing(started, progress.tries) }
+    }
+
+    fn is_replay(&self) -> bool {
+        matches!(self.recording, RecordingMode::Replay(_))
+    }
+
+    fn address(&self, model: &ModelName) -> &str {
+        self.catalog.provider(model.provider()).map_or("", |provider| provider.base_url.as_str())
+    }
+
+    /// Calls one model of a request.
+    #[tracing::instrument(name = "model_call", skip_all, fields(%model, purpose = ?request.purpose, max_tokens = request.max_tokens))]
+    async fn call_model(
+        &self,
+        request: &ModelRequest,
+        model: &ModelName,
+        ledger: &RunLedger,
+        listener: Option<&mut dyn ReplyListener>,
+        patience: RetryPatience,
+        progress: &mut CallProgress,
+    ) -> Result<ModelReply, CallFault> {
+        let started = Instant::now();
+        let tries_before = progress.tries;
+        let own_request = match *model == request.model {
+            true => Cow::Borrowed(request),
+            false => Cow::Owned(ModelRequest { model: model.clone(), ..request.clone() }),
+        };
+        let result = self.call_until_done(&own_request, ledger, listener, patience, progress).await;
+        let EffectTiming { latency_ms, tries } = timing(started, progress.tries - tries_before);
         match &result {
             Ok(reply) => tracing::info!(
                 tries,
@@ -147,11 +190,11 @@ impl Gateway {
                 cost_micro_usd = reply.cost_micro_usd.map(MicroUsd::micros),
                 "model call finished"
             ),
-            Err(failure) => {
+            Err(CallFault { failure, .. }) => {
                 tracing::info!(tries, latency_ms, kind = failure.kind.code(), "model call failed")
             }
         }
-        CallReport { result, timing: EffectTiming { latency_ms, tries } }
+        result
     }
 
     async fn call_until_done(
@@ -159,27 +202,30 @@ impl Gateway {
         request: &ModelRequest,
         ledger: &RunLedger,
         mut listener: Option<&mut dyn ReplyListener>,
-        tries: &mut u32,
-    ) -> Result<ModelReply, ModelFailure> {
+        patience: RetryPatience,
+        progress: &mut CallProgress,
+    ) -> Result<ModelReply, CallFault> {
         let card = self.catalog.card(&request.model);
-        let worst_case = self.max_cost(request);
+        let worst_case = self.max_cost_of(&request.model, request);
         if let RecordingMode::Replay(recordings) = &self.recording {
-            return replay(recordings, request, ledger, worst_case, listener).await;
+            return Ok(replay(recordings, request, ledger, progress.reserved, listener).await?);
         }
         let backend = self
             .backends
             .get(request.model.provider())
             .ok_or_else(|| unknown_provider(&request.model))?;
-        let provider = self.catalog.provider(request.model.provider());
-        let address = provider.map_or("", |provider| provider.base_url.as_str());
+        let address = self.address(&request.model);
         let mut failing_since = None;
         let mut delays = delays(&self.retry);
         let mut cost_at_most = worst_case.usd.map(|_| MicroUsd::ZERO);
         let mut before: Option<ModelFailure> = None;
+        let mut tries = 0;
         loop {
-            let reserved = ledger.reserve(worst_case).await;
+            let reserved = ledger.reserve(progress.reserved).await;
             let reservation = reserved.map_err(|refusal| refused_after(refusal, before.take()))?;
-            *tries += 1;
+            let reservation = reservation.with_bill_at_most(worst_case);
+            tries += 1;
+            progress.tries += 1;
             let listener_of_try =
                 listener.as_mut().map(|listener| &mut **listener as &mut dyn ReplyListener);
             let (failure, cost) = match try_once(
@@ -193,7 +239,6 @@ impl Gateway {
             {
                 Ok(reply) => {
                     self.connections.note_answered(address);
-                    self.record(request, &reply);
                     return Ok(reply);
                 }
                 Err(failed) => failed,
@@ -202,7 +247,7 @@ impl Gateway {
             let failure = ModelFailure { cost_at_most_micro_usd: cost_at_most, ..failure };
             let asked = failure.retry_after_ms.map(Duration::from_millis);
             if !failure.kind.is_retryable() || asked.is_some_and(|asked| asked > MAX_PAUSE) {
-                return Err(failure);
+                return Err(failure.into());
             }
             let delay = delays.next().unwrap_or(self.retry.max_delay);
             let delay = asked.map_or(delay, |asked| asked.max(delay));
@@ -211,24 +256,35 @@ impl Gateway {
             let is_outage = failure.kind.pauses_run()
                 && cost == Some(MicroUsd::ZERO)
                 && self.connections.has_answered(address);
-            let is_extra = *tries > self.retry.retries;
+            let is_extra = tries > self.retry.retries;
             let delay = if is_extra { delay.max(MIN_DELAY) } else { delay };
-            let is_patient =
-                is_outage && since.elapsed().saturating_add(delay) <= self.retry.outage_wait;
+            let is_patient = patience == RetryPatience::UntilOutageEnds
+                && is_outage
+                && since.elapsed().saturating_add(delay) <= self.retry.outage_wait;
             let is_last = self.retry.retries == 0 || (is_extra && !is_patient);
-            if is_last {
-                return Err(failure);
+            if is_last || patience == RetryPatience::Once {
+                return Err(CallFault { failure, is_outage });
             }
             let (kind, delay_ms) =
                 (failure.kind.code(), u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
-            tracing::warn!(kind, delay_ms, tries = *tries, "model call failed, retrying");
+            tracing::warn!(kind, delay_ms, tries, "model call failed, retrying");
             if let Some(listener) = &mut listener {
                 listener.restart();
             }
             tokio::select! {
-                () = tokio::time::sleep(delay) => before = Some(failure),
-                () = ledger.outage_waits_ended(), if is_outage => return Err(failure),
+                () = tokio::time::sleep(delay) => {}
+                () = ledger.outage_waits_ended(), if is_outage => return Err(failure.into()),
             }
+            // Concurrent calls find the same outage; the first one to give up decides for all.
+            if patience == RetryPatience::Retries
+                && self
+                    .connections
+                    .availability()
+                    .is_unavailable(&self.availability_key(&request.model))
+            {
+                return Err(CallFault { failure, is_outage });
+            }
+            before = Some(failure);
         }
     }
 
@@ -240,6 +296,44 @@ impl Gateway {
             tracing::error!(detail = failure.detail, "could not record the reply");
         }
     }
+}
+
+/// What a call has reserved and tried, over all of its models.
+struct CallProgress {
+    /// The most that an attempt can cost, by the most expensive model.
+    reserved: CallCost,
+    tries: u32,
+}
+
+/// How long to call one model before giving up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RetryPatience {
+    Once,
+    Retries,
+    /// For models without fallbacks.
+    UntilOutageEnds,
+}
+
+/// A model that did not answer.
+struct CallFault {
+    failure: ModelFailure,
+    /// Whether it answered before, and the failed attempt was not billed, so waiting may help.
+    is_outage: bool,
+}
+
+impl From<ModelFailure> for CallFault {
+    fn from(failure: ModelFailure) -> Self {
+        Self { failure, is_outage: false }
+    }
+}
+
+fn max_tokens(request: &ModelRequest) -> u64 {
+    request.prompt_tokens_at_most().saturating_add(u64::from(request.max_tokens))
+}
+
+fn timing(started: Instant, tries: u32) -> EffectTiming {
+    let latency_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    EffectTiming { latency_ms, tries }
 }
 
 /// Delays between attempts: exponential, with jitter, capped at `max_delay`.
@@ -265,7 +359,7 @@ async fn try_once(
     let listener = listener.map(|listener| &mut *listener as &mut dyn ReplyListener);
     let call = ModelAttempt { request, card, reservation: &reservation, listener };
     let answered = backend.answer(call).await;
-    let worst_case = reservation.worst_case();
+    let bill_at_most = reservation.bill_at_most();
     match answered {
         Ok(answered) => {
             let CheckedReply { amount, basis, result } = judge(request, card, answered);
@@ -278,7 +372,7 @@ async fn try_once(
         }
         Err(FailedAttempt { failure, bill: BillingRisk::Possible }) => {
             reservation.settle_unknown();
-            Err((failure, worst_case.usd))
+            Err((failure, bill_at_most.usd))
         }
     }
 }

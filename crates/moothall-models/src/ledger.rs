@@ -149,7 +149,8 @@ impl RunLedger {
         let mut state = self.state();
         state.reserved_usd = state.reserved_usd.saturating_add(worst_case.usd.unwrap_or_default());
         state.reserved_tokens = state.reserved_tokens.saturating_add(worst_case.tokens);
-        BudgetReservation { ledger: self, worst_case, settled: None, sent: AtomicBool::new(false) }
+        let (bill_at_most, sent) = (worst_case, AtomicBool::new(false));
+        BudgetReservation { ledger: self, worst_case, bill_at_most, settled: None, sent }
     }
 
     fn fits_with_reservations(&self, worst_case: CallCost) -> bool {
@@ -207,6 +208,8 @@ impl RunLedger {
 pub struct BudgetReservation<'a> {
     ledger: &'a RunLedger,
     worst_case: CallCost,
+    /// Less than `worst_case` if it covers a more expensive fallback.
+    bill_at_most: CallCost,
     settled: Option<ReservationOutcome>,
     sent: AtomicBool,
 }
@@ -229,6 +232,18 @@ impl BudgetReservation<'_> {
         self.ledger.run
     }
 
+    /// Sets what the model of this attempt can cost at most. The reservation covers the most
+    /// expensive model that may answer the call.
+    pub(crate) fn with_bill_at_most(mut self, bill_at_most: CallCost) -> Self {
+        self.bill_at_most = bill_at_most;
+        self
+    }
+
+    /// What the provider can bill at most.
+    pub(crate) fn bill_at_most(&self) -> CallCost {
+        self.bill_at_most
+    }
+
     /// Call this before sending the request. From then on it may be billed.
     pub fn mark_sent(&self) {
         self.sent.store(true, Ordering::Relaxed);
@@ -240,7 +255,7 @@ impl BudgetReservation<'_> {
         self.settled = Some(ReservationOutcome::Used(used));
     }
 
-    /// Counts the whole reservation as spent, because the actual cost is unknown.
+    /// Counts the most that this attempt can cost as spent, because the actual cost is unknown.
     pub fn settle_unknown(mut self) {
         self.settled = Some(ReservationOutcome::Unknown);
     }
@@ -271,7 +286,7 @@ impl Drop for BudgetReservation<'_> {
             ReservationOutcome::Free => {}
             ReservationOutcome::Used(used) => state.spent.count(used.usd, used.tokens),
             ReservationOutcome::Unknown => {
-                state.spent.count_uncertain(self.worst_case.usd, self.worst_case.tokens);
+                state.spent.count_uncertain(self.bill_at_most.usd, self.bill_at_most.tokens);
             }
         }
         drop(state);

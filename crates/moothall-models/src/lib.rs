@@ -13,6 +13,7 @@ mod fair_slots;
 mod gateway;
 mod http;
 mod ledger;
+mod model_availability;
 mod model_limiter;
 mod model_limiters;
 mod provider_connections;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::catalog::{ModelProvider, ProviderLimits};
 use crate::http::HttpClients;
+use crate::model_availability::ModelAvailability;
 use crate::model_limiters::ModelLimiters;
 
 /// Cheap to clone; clones share everything.
@@ -21,6 +22,7 @@ struct SharedLimits {
     /// Addresses that have answered a call, so that their failures are outages and not mistakes in
     /// the configuration.
     answered: Mutex<BTreeSet<String>>,
+    availability: ModelAvailability,
 }
 
 /// Runs share limits if they use the same server with the same limits.
@@ -52,6 +54,11 @@ impl ProviderConnections {
         let mut limiters = self.shared.limiters.lock().unwrap_or_else(PoisonError::into_inner);
         let limiter = || Arc::new(ModelLimiters::new(provider.limits));
         Arc::clone(limiters.entry(key).or_insert_with(limiter))
+    }
+
+    /// Which models with fallbacks are unavailable.
+    pub(crate) fn availability(&self) -> &ModelAvailability {
+        &self.shared.availability
     }
 
     pub(crate) fn note_answered(&self, address: &str) {

@@ -18,6 +18,7 @@ fn request(question: &str) -> ModelRequest {
 
 fn reply(text: &str) -> ModelReply {
     ModelReply {
+        fallback: None,
         text: text.to_owned(),
         stop: StopReason::End,
         model: "gpt-5-mini-2025-08-07".to_owned(),

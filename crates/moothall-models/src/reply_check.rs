@@ -47,6 +47,7 @@ pub(crate) fn judge(
     let result = match unusable(request, &answer, usage, basis, window) {
         Some(failure) => Err(failure),
         None => Ok(ModelReply {
+            fallback: None,
             stop: match answer.stop {
                 RawStopReason::End => StopReason::End,
                 RawStopReason::MaxTokens => StopReason::MaxTokens,

@@ -58,6 +58,7 @@ fn check_usable(
         amount: amount(micros, usage.total()),
         basis,
         result: Ok(ModelReply {
+            fallback: None,
             text: answer.text.clone(),
             stop,
             model: "m-2026".to_owned(),

@@ -19,6 +19,7 @@ const SCORE: &str = r##"{
 
 fn rich(model: &str) -> ModelRequest {
     ModelRequest {
+        fallbacks: Vec::new(),
         model: model.parse().unwrap(),
         purpose: CallPurpose::Ask,
         system: vec![

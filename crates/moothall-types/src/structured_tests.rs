@@ -6,6 +6,7 @@ use crate::model::{PromptRole, TokenUsage, UsageBasis};
 
 fn reply(text: &str, stop: StopReason) -> ModelReply {
     ModelReply {
+        fallback: None,
         text: text.to_owned(),
         stop,
         model: "test".to_owned(),

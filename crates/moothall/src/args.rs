@@ -29,7 +29,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use moothall_core::MicroUsd;
-use moothall_core::model::ModelName;
+use moothall_core::model::{ModelList, ModelName};
 
 pub(crate) use self::access::{CreateTokenArgs, TeamCommand, TokenCommand, TokenLifetime};
 pub(crate) use self::backup::{BackupArgs, RestoreArgs};
@@ -281,10 +281,10 @@ pub(crate) struct AskArgs {
 /// Model selection.
 #[derive(Debug, Args)]
 pub(crate) struct ModelFlags {
-    /// Use this model, as provider/name, or `demo` [default: from the configuration or the
-    /// available API key]
+    /// Use this model, as provider/name, or `demo`; after a comma, models to use when it is
+    /// unavailable [default: from the configuration or the available API key]
     #[arg(short, long, value_name = "MODEL")]
-    pub(crate) model: Option<ModelName>,
+    pub(crate) model: Option<ModelList>,
     /// Set the base URL of the provider, for any server with a compatible API
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,

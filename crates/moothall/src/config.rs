@@ -19,6 +19,7 @@ mod validate;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use moothall_core::model::ModelChoice;
 use moothall_core::money::{dollars, dollars_option};
 use moothall_core::sandbox::IsolationClass;
 use moothall_core::{IsolationChoice, MicroUsd};
@@ -44,12 +45,16 @@ pub use self::sources::{
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Default model, written `provider/name`. If not set, it is chosen by the available API key.
-    pub model: Option<String>,
+    /// Default model, written `provider/name`, or a list of models: each one is used when those
+    /// before it are unavailable. If not set, it is chosen by the available API key.
+    #[schemars(extend("x-type" = "models"))]
+    pub model: Option<ModelChoice>,
     /// File with additional models, limits and prices; its rows replace built-in rows with the same
     /// name. A relative path is resolved against the directory of the configuration file.
     #[schemars(extend("x-type" = "path"))]
     pub catalog: Option<PathBuf>,
+    /// Models of `moothall consult` by role. Ignored if `--model` is given.
+    pub models: ModelsSection,
     /// Spend limits of a run. A run stops before a call that could exceed them.
     pub budget: BudgetSection,
     /// Retries after temporary failures.
@@ -72,6 +77,38 @@ pub struct Config {
     pub store: StoreSection,
     /// Logging to standard error.
     pub log: LogSection,
+}
+
+/// The `[models]` section: the models of a consultation by role. Roles that are not set use `model`.
+/// Each value is a model, or a list of models in order of preference, such as
+/// `["openai/gpt-5-mini", "anthropic/claude-haiku-5-5"]`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ModelsSection {
+    /// Models of the two inference agents, which read the evidence first.
+    #[schemars(extend("x-type" = "models"))]
+    pub inference: Option<ModelChoice>,
+    /// Models of the analysts, who propose moves.
+    #[schemars(extend("x-type" = "models"))]
+    pub analyst: Option<ModelChoice>,
+    /// Models of the critic, who attacks the moves.
+    #[schemars(extend("x-type" = "models"))]
+    pub critic: Option<ModelChoice>,
+    /// Models of the decision makers, who defend and score the moves.
+    #[schemars(extend("x-type" = "models"))]
+    pub decision_maker: Option<ModelChoice>,
+}
+
+impl ModelsSection {
+    /// The roles with their keys.
+    pub(crate) fn roles(&self) -> [(&'static str, Option<&ModelChoice>); 4] {
+        [
+            ("inference", self.inference.as_ref()),
+            ("analyst", self.analyst.as_ref()),
+            ("critic", self.critic.as_ref()),
+            ("decision_maker", self.decision_maker.as_ref()),
+        ]
+    }
 }
 
 /// The `[budget]` section.

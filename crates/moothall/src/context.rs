@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use moothall_core::ErrorCode;
 use moothall_core::MicroUsd;
-use moothall_core::model::ModelName;
+use moothall_core::model::{InvalidModelList, ModelChoice, ModelList, ModelName};
 use moothall_models::catalog::ModelProvider;
 use moothall_models::{
     Budget, Catalog, Gateway, GatewayOptions, ProviderConnections, RecordingMode, SharedLimiter,
@@ -75,16 +75,14 @@ impl CommandContext {
         Budget { usd: section.usd, tokens: section.tokens }
     }
 
-    /// The model to use: the named one, else the configured one, else the default of the provider
+    /// The model to use, with its fallbacks: the named one, else the configured one, else the default of the provider
     /// whose key is available.
-    pub(crate) fn model(&self, named: Option<&ModelName>) -> Result<ModelName, CliError> {
-        if let Some(model) = named {
-            return Ok(model.clone());
+    pub(crate) fn model(&self, named: Option<&ModelList>) -> Result<ModelList, CliError> {
+        if let Some(models) = named {
+            return Ok(models.clone());
         }
         if let Some(configured) = &self.loaded.resolved.config.model {
-            return configured.parse().map_err(|error: moothall_core::model::InvalidModelName| {
-                CliError::usage(error.to_string())
-            });
+            return parse_models(configured);
         }
         let with_keys: Vec<&str> = self.keys.providers().collect();
         match with_keys.as_slice() {
@@ -94,8 +92,10 @@ impl CommandContext {
                     self.keys.hint(DEFAULT_PROVIDER).unwrap_or("set ANTHROPIC_API_KEY")
                 ))
                 .with_code(ErrorCode::KeyMissing)),
-            [only] => self.default_model(only),
-            several if several.contains(&DEFAULT_PROVIDER) => self.default_model(DEFAULT_PROVIDER),
+            [only] => self.default_model(only).map(ModelList::from),
+            several if several.contains(&DEFAULT_PROVIDER) => {
+                self.default_model(DEFAULT_PROVIDER).map(ModelList::from)
+            }
             several => Err(CliError::usage(format!(
                 "no model is selected, and there are API keys for {}",
                 several.join(", ")
@@ -123,6 +123,16 @@ impl CommandContext {
         recording: RecordingMode,
     ) -> Result<Gateway, CliError> {
         self.gateway_for(&[model], recording)
+    }
+
+    /// A gateway for a model and its fallbacks. A fallback without a key would fail when it is
+    /// needed, so it is an error too.
+    pub(crate) fn gateway_of(
+        &self,
+        models: &ModelList,
+        recording: RecordingMode,
+    ) -> Result<Gateway, CliError> {
+        self.gateway_for(&models.iter().collect::<Vec<_>>(), recording)
     }
 
     /// A gateway for all of these models.
@@ -278,6 +288,13 @@ impl CommandContext {
         }
         Ok(())
     }
+}
+
+/// Models of the configuration or of a request.
+pub(crate) fn parse_models(models: &ModelChoice) -> Result<ModelList, CliError> {
+    models.parse().map_err(|error: InvalidModelList| {
+        CliError::usage(error.to_string()).with_code(ErrorCode::BadModel)
+    })
 }
 
 /// Command-line flags as configuration keys, for the flags layer.

@@ -136,10 +136,13 @@ pub(crate) fn event(stored: &StoredEvent) -> String {
     match &stored.event.body {
         RunEventBody::RunStarted { workflow } => format!("{} started", sanitize_line(workflow)),
         RunEventBody::AttemptStarted { attempt, of, .. } => format!("attempt {attempt} of {of}"),
-        RunEventBody::ModelReplied { model, usage, cost_micro_usd, .. } => {
+        RunEventBody::ModelReplied { model, usage, cost_micro_usd, instead_of, .. } => {
             let cost =
                 cost_micro_usd.map_or_else(|| "price unknown".to_owned(), |cost| cost.to_string());
-            format!("{model} answered · {} tokens · {cost}", usage.total())
+            let instead = instead_of.as_ref().map_or_else(String::new, |instead| {
+                format!(" instead of {} ({})", instead.model, instead.reason)
+            });
+            format!("{model} answered{instead} · {} tokens · {cost}", usage.total())
         }
         RunEventBody::ModelFailed { model, kind, detail, .. } => {
             line(&format!("{model} failed ({kind}: {detail})"))

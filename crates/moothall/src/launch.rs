@@ -52,6 +52,11 @@ pub(crate) fn context(
     CommandContext::load(config, flags)
 }
 
+/// The longest answer that all of these models can give.
+pub(crate) fn max_output(cards: &[moothall_models::catalog::ModelCard]) -> u32 {
+    cards.iter().filter_map(|card| card.max_output).min().unwrap_or(u32::MAX)
+}
+
 /// The spec of a stored run. The given budget replaces the stored one.
 pub(crate) fn stored_spec(spec: &StoredSpec, raise: Budget) -> Result<RunSpec, CliError> {
     let mut spec = read_spec(spec)?.clone();

@@ -32,6 +32,7 @@ mod store_limiter;
 mod telemetry;
 mod terminal;
 mod user_input;
+mod work_progress;
 
 use std::process::ExitCode;
 

@@ -263,7 +263,7 @@ function Models({
 }) {
   return (
     <fieldset className="models">
-      <legend className="lab">Models, as provider/name</legend>
+      <legend className="lab">Models, as provider/name; fallbacks after a comma</legend>
       <div className="fieldrow">
         <Field label="All roles">
           <input

@@ -77,4 +77,28 @@ describe("the fold of events", () => {
     });
     expect(Math.min(...tries) * 2200).toBeLessThan(50);
   });
+
+  it("counts the answers of fallback models by role and place", () => {
+    const half = json("view-half.json");
+    const replied = events("run.ndjson").find((event) => event.type === "model_replied");
+    if (replied?.type !== "model_replied") throw new Error("the fixture has no answer");
+    const instead_of = { model: "openai/a", reason: "server" } as const;
+    const answer = (offset: number, effect_id: string): EventEnvelope => ({
+      ...replied,
+      seq: half.as_of_seq + offset,
+      effect_id,
+      purpose: "critic",
+      model: "anthropic/b",
+      instead_of,
+    });
+    const after = fold(half, [
+      answer(1, "m1/round-1/critic"),
+      answer(2, "m2/round-1/critic"),
+      answer(3, "m2/D1/round-2"),
+    ]);
+    expect(after.model_fallbacks).toEqual([
+      { role: "critic", model: "openai/a", fallback: "anthropic/b", reason: "server", answers: { m1: 1, m2: 2 } },
+    ]);
+    expect(half.model_fallbacks).toBeUndefined();
+  });
 });

@@ -18,6 +18,7 @@ import type {
   RunView,
   TurnView,
 } from "../gen/run";
+import { ROLE } from "./roles";
 
 /** Weakest first. */
 const CLASSES: readonly IsolationClass[] = ["none", "shared-kernel", "emulated-vm", "user-kernel", "hardware-vm"];
@@ -136,6 +137,7 @@ class Draft {
     if (event.cost_micro_usd === null) usage.unpriced_calls += 1;
     else usage.cost_micro_usd += event.cost_micro_usd;
     this.countCosts(event);
+    this.countFallback(event);
   }
 
   private countCosts(event: Extract<EventEnvelope, { type: "model_replied" }>): void {
@@ -153,6 +155,20 @@ class Draft {
       unpriced_calls: (before?.unpriced_calls ?? 0) + (event.cost_micro_usd === null ? 1 : 0),
     };
     this.view.costs = before ? this.view.costs.with(at, row) : [...this.view.costs, row];
+  }
+
+  /** The same table as `FallbackUse::count` in `moothall-core`. */
+  private countFallback(event: Extract<EventEnvelope, { type: "model_replied" }>): void {
+    const instead = event.instead_of;
+    if (!instead) return;
+    const [role, model, fallback] = [ROLE[event.purpose] ?? "other", instead.model, event.model];
+    const place = event.effect_id.split("/")[0] ?? "";
+    const rows = this.view.model_fallbacks ?? [];
+    const at = rows.findIndex((row) => row.role === role && row.model === model && row.fallback === fallback);
+    const before = rows[at];
+    const answers = { ...before?.answers, [place]: (before?.answers[place] ?? 0) + 1 };
+    const row = { role, model, fallback, reason: before?.reason ?? instead.reason, answers };
+    this.view.model_fallbacks = before ? rows.with(at, row) : [...rows, row];
   }
 
   private walls(event: EventEnvelope): void {

@@ -1,21 +1,8 @@
 import type { CallCosts, CallPurpose, RunView } from "../gen/run";
 import { count, plain, usd } from "../model/format";
+import { ROLE } from "../model/roles";
 
 // The same names as in `crates/moothall-core/src/view/costs.rs`.
-const ROLE: Partial<Record<CallPurpose, string>> = {
-  "synthesize-financials": "evidence",
-  "synthesize-news": "evidence",
-  "infer-financial": "inference",
-  "infer-trend": "inference",
-  analyst: "analysts",
-  critic: "critic",
-  critique: "critic",
-  "decision-maker": "decision makers",
-  score: "decision makers",
-  "score-nothing": "decision makers",
-  "score-baseline": "decision makers",
-};
-
 const STAGE: Partial<Record<CallPurpose, string>> = {
   "synthesize-financials": "gather",
   "synthesize-news": "gather",

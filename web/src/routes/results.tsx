@@ -275,6 +275,12 @@ function Fine({ view, consult }: { view: RunView; consult: ConsultView }) {
         {isSynthetic(consult) && "The source data was written by a model. "}
         {view.about.model === "demo" && "This run used the demo model: scripted answers, no analysis. "}
       </p>
+      {(view.model_fallbacks ?? []).map(({ role, model, fallback, reason, answers }) => (
+        <p key={`${role} ${model} ${fallback}`}>
+          {plain(`${role}: ${Object.values(answers).reduce((sum, count) => sum + count, 0)} answers`)} by{" "}
+          {plain(`${fallback} instead of ${model} (${reason})`)}.
+        </p>
+      ))}
       {view.fallbacks.map((reason) => (
         <p key={reason}>
           Weaker isolation than requested: {plain(reason)}. {isolationFix(reason)}

@@ -218,6 +218,13 @@ export function Banners({ view, link, refresh }: { view: RunView; link: LinkStat
         {asOf}.
       </Note>,
     ]);
+  for (const { role, model, fallback, reason } of view.model_fallbacks ?? [])
+    found.push([
+      `${role} ${model} ${fallback}`,
+      <Note key={`${role} ${model} ${fallback}`}>
+        <b>{plain(`${role}: ${model} is unavailable (${reason}).`)}</b> {plain(`Using ${fallback} instead.`)}
+      </Note>,
+    ]);
   for (const reason of view.fallbacks)
     found.push([
       reason,

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::ModelName;
+use crate::model::ModelList;
 use crate::{OwnTexts, PromptRevision, Sha256Hex, TextFault, TextKind};
 
 /// Highest score of a metric; the lowest is 1.
@@ -58,9 +58,9 @@ pub struct CommitteeMember {
     pub name: String,
     /// What the member looks for and how. Inserted verbatim into the prompt.
     pub lens: String,
-    /// The member's own model; `None` uses the model of its role.
+    /// The member's own model and its fallbacks; `None` uses those of its role.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<ModelName>,
+    pub model: Option<ModelList>,
 }
 
 /// The two inference agents, which read the evidence before the members do. Only their models can
@@ -80,8 +80,8 @@ pub struct InferenceAgents {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InferenceAgent {
-    /// Its model.
-    pub model: ModelName,
+    /// Its model and its fallbacks.
+    pub model: ModelList,
 }
 
 impl InferenceAgents {

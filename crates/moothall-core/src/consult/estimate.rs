@@ -11,7 +11,7 @@ use super::dossier::dossier_tokens;
 use super::input::{ConsultInput, EvidenceSource};
 use super::prompt::document_tokens;
 use super::proposals;
-use crate::model::{CallPurpose, ModelName, TokenUsage};
+use crate::model::{CallPurpose, ModelList, ModelName, TokenUsage};
 use crate::tokens_expected;
 
 /// Estimated model usage of a consultation.
@@ -31,8 +31,10 @@ pub struct ConsultEstimate {
 pub struct RoleEstimate {
     /// The role.
     pub purpose: CallPurpose,
-    /// Model of these members.
+    /// Preferred model of these members.
     pub model: ModelName,
+    /// Its fallbacks.
+    pub fallbacks: Vec<ModelName>,
     /// Ids of the members of this role that use the model.
     pub members: Vec<String>,
     /// Model calls, excluding rewrites and retries.
@@ -82,13 +84,13 @@ pub fn estimate(input: &ConsultInput, dossier: Option<u32>) -> ConsultEstimate {
     let high = TextLengths { dossier: high, document: full, message, move_: full / 3 };
     let mut roles = Vec::new();
     let mut add = |purpose,
-                   (model, members): (&ModelName, Vec<&CommitteeMember>),
+                   (models, members): (&ModelList, Vec<&CommitteeMember>),
                    count: u32,
                    of: &dyn Fn(&TextLengths, EstimateBound) -> TokenUsage| {
         let (low, high) = (of(&low, EstimateBound::Low), of(&high, EstimateBound::High));
         let members = members.iter().map(|member| member.id.clone()).collect();
-        let model = model.clone();
-        roles.push(RoleEstimate { purpose, model, members, calls: count, low, high });
+        let (model, fallbacks) = (models.first().clone(), models.fallbacks().to_vec());
+        roles.push(RoleEstimate { purpose, model, fallbacks, members, calls: count, low, high });
     };
     if input.gather.source == EvidenceSource::Synthetic {
         for purpose in [CallPurpose::SynthesizeFinancials, CallPurpose::SynthesizeNews] {
@@ -186,9 +188,9 @@ pub fn estimate(input: &ConsultInput, dossier: Option<u32>) -> ConsultEstimate {
 /// Groups members by model, in the order of the committee.
 fn by_model<'a>(
     members: impl IntoIterator<Item = &'a CommitteeMember>,
-    model: impl Fn(&'a CommitteeMember) -> &'a ModelName,
-) -> Vec<(&'a ModelName, Vec<&'a CommitteeMember>)> {
-    let mut groups: Vec<(&ModelName, Vec<&CommitteeMember>)> = Vec::new();
+    model: impl Fn(&'a CommitteeMember) -> &'a ModelList,
+) -> Vec<(&'a ModelList, Vec<&'a CommitteeMember>)> {
+    let mut groups: Vec<(&ModelList, Vec<&CommitteeMember>)> = Vec::new();
     for member in members {
         let own = model(member);
         match groups.iter_mut().find(|(known, _)| *known == own) {

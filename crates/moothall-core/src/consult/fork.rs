@@ -16,7 +16,7 @@ use super::input::{ConsultInput, InvalidConsult};
 use super::member_models::group_by_model;
 use super::review::{MAX_CHANGES, MoveReview, ReviewChange};
 use super::workflow::Consult;
-use crate::model::{CallPurpose, ModelName};
+use crate::model::{CallPurpose, ModelList};
 use crate::receipt::EffectRecord;
 use crate::replay::{RecordedResult, ReplayFault, ReplayResult, replay};
 use crate::{EffectId, EffectResult, RunId, Sha256Hex};
@@ -325,7 +325,7 @@ pub struct ForkChange {
 
 /// The settings that differ between two inputs. Edited moves are part of the review.
 pub fn fork_changes(before: &ConsultInput, after: &ConsultInput) -> Vec<ForkChange> {
-    let model = ModelName::to_string;
+    let model = ModelList::to_string;
     let brief = |input: &ConsultInput| input.terms.brief.clone().unwrap_or_default();
     let rounds = |input: &ConsultInput| input.committee.rounds.to_string();
     let (old, new) = (&before.models, &after.models);

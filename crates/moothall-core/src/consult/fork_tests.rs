@@ -13,7 +13,7 @@ fn parent_id() -> RunId {
     "01a1dd22-30af-720e-bd62-e1beb0920949".parse().unwrap()
 }
 
-fn model(name: &str) -> ModelName {
+fn model(name: &str) -> ModelList {
     name.parse().unwrap()
 }
 

@@ -10,7 +10,7 @@ use super::fork::ForkParent;
 use super::options::{ConsultOptions, InvalidConsultOptions};
 use crate::debate::{CallSettings, InvalidDebate};
 use crate::evidence::{CalendarDay, InvalidTicker, Ticker};
-use crate::model::ModelName;
+use crate::model::ModelList;
 use crate::prompt_revision::PromptTexts;
 use crate::text::one_line;
 use crate::{CanonicalJsonError, Sha256Hex, built_in_texts, canonical_json, tokens_expected};
@@ -132,49 +132,55 @@ pub enum GatherFailureKind {
     NoDocuments,
 }
 
-/// Models by role.
+/// Models by role, each with its fallbacks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RoleModels {
     /// Used for roles not set below.
-    pub default: ModelName,
+    pub default: ModelList,
     /// The two inference agents and the generators of synthetic data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub inference: Option<ModelName>,
+    pub inference: Option<ModelList>,
     /// The analysts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub analyst: Option<ModelName>,
+    pub analyst: Option<ModelList>,
     /// The critic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub critic: Option<ModelName>,
+    pub critic: Option<ModelList>,
     /// The decision makers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub decision_maker: Option<ModelName>,
+    pub decision_maker: Option<ModelList>,
 }
 
 impl RoleModels {
     /// Uses one model for all roles.
-    pub fn all(model: ModelName) -> Self {
-        Self { default: model, inference: None, analyst: None, critic: None, decision_maker: None }
+    pub fn all(model: impl Into<ModelList>) -> Self {
+        Self {
+            default: model.into(),
+            inference: None,
+            analyst: None,
+            critic: None,
+            decision_maker: None,
+        }
     }
 
     /// Model of the inference agents.
-    pub fn inference(&self) -> &ModelName {
+    pub fn inference(&self) -> &ModelList {
         self.inference.as_ref().unwrap_or(&self.default)
     }
 
     /// Model of the analysts.
-    pub fn analyst(&self) -> &ModelName {
+    pub fn analyst(&self) -> &ModelList {
         self.analyst.as_ref().unwrap_or(&self.default)
     }
 
     /// Model of the critic.
-    pub fn critic(&self) -> &ModelName {
+    pub fn critic(&self) -> &ModelList {
         self.critic.as_ref().unwrap_or(&self.default)
     }
 
     /// Model of the decision makers.
-    pub fn decision_maker(&self) -> &ModelName {
+    pub fn decision_maker(&self) -> &ModelList {
         self.decision_maker.as_ref().unwrap_or(&self.default)
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::committee::{Committee, CommitteeMember, InferenceAgent};
 use super::fork::ForkPoint;
 use super::input::{ConsultInput, RoleModels};
-use crate::model::{CallPurpose, ModelName};
+use crate::model::{CallPurpose, ModelList, ModelName};
 
 /// Roles to which a model can be assigned.
 const INFERENCE: &str = "inference";
@@ -43,7 +43,7 @@ impl RoleModels {
     pub fn assign(
         &mut self,
         committee: &mut Committee,
-        named: &[(String, ModelName)],
+        named: &[(String, ModelList)],
     ) -> Result<(), MemberModelError> {
         let mut by_name = BTreeMap::new();
         for (name, model) in named {
@@ -66,7 +66,7 @@ impl RoleModels {
         Ok(())
     }
 
-    fn assign_role(&mut self, committee: &mut Committee, name: &str, model: &ModelName) -> bool {
+    fn assign_role(&mut self, committee: &mut Committee, name: &str, model: &ModelList) -> bool {
         let model = Some(model.clone());
         let clear = |members: &mut [CommitteeMember]| {
             members.iter_mut().for_each(|member| member.model = None);
@@ -107,7 +107,7 @@ impl RoleModels {
     }
 }
 
-fn assign_member(committee: &mut Committee, name: &str, model: &ModelName) -> bool {
+fn assign_member(committee: &mut Committee, name: &str, model: &ModelList) -> bool {
     match name {
         F1 => committee.inference.f1 = Some(InferenceAgent { model: model.clone() }),
         F2 => committee.inference.f2 = Some(InferenceAgent { model: model.clone() }),
@@ -131,7 +131,7 @@ fn names(committee: &Committee) -> Vec<String> {
 
 impl Committee {
     /// The models that the committee itself names.
-    pub fn own_models(&self) -> impl Iterator<Item = &ModelName> {
+    pub fn own_models(&self) -> impl Iterator<Item = &ModelList> {
         let agents = [&self.inference.f1, &self.inference.f2].into_iter().flatten();
         let members = self.analysts.iter().chain([&self.critic]).chain(&self.decision_makers);
         agents.map(|agent| &agent.model).chain(members.filter_map(|one| one.model.as_ref()))
@@ -140,7 +140,7 @@ impl Committee {
 
 impl ConsultInput {
     /// Model of an inference agent, or of the generator of its synthetic data.
-    pub(crate) fn inference_model(&self, purpose: CallPurpose) -> &ModelName {
+    pub(crate) fn inference_model(&self, purpose: CallPurpose) -> &ModelList {
         let agents = &self.committee.inference;
         let agent = match purpose {
             CallPurpose::InferTrend | CallPurpose::SynthesizeNews => &agents.f2,
@@ -150,17 +150,17 @@ impl ConsultInput {
     }
 
     /// Model of an analyst.
-    pub(crate) fn analyst_model<'a>(&'a self, analyst: &'a CommitteeMember) -> &'a ModelName {
+    pub(crate) fn analyst_model<'a>(&'a self, analyst: &'a CommitteeMember) -> &'a ModelList {
         own_or_role(analyst, self.models.analyst())
     }
 
     /// Model of the critic.
-    pub(crate) fn critic_model(&self) -> &ModelName {
+    pub(crate) fn critic_model(&self) -> &ModelList {
         own_or_role(&self.committee.critic, self.models.critic())
     }
 
     /// Model of a decision maker.
-    pub(crate) fn decision_maker_model<'a>(&'a self, maker: &'a CommitteeMember) -> &'a ModelName {
+    pub(crate) fn decision_maker_model<'a>(&'a self, maker: &'a CommitteeMember) -> &'a ModelList {
         own_or_role(maker, self.models.decision_maker())
     }
 
@@ -172,7 +172,7 @@ impl ConsultInput {
     }
 
     /// Every member that is called, with its model, in the order of the stages.
-    pub fn member_models(&self) -> Vec<(&str, &ModelName)> {
+    pub fn member_models(&self) -> Vec<(&str, &ModelList)> {
         let agents = [(F1, CallPurpose::InferFinancial), (F2, CallPurpose::InferTrend)];
         let agents = agents.map(|(id, purpose)| (id, self.inference_model(purpose)));
         let analysts = self.called_analysts();
@@ -184,12 +184,12 @@ impl ConsultInput {
         agents.into_iter().chain(analysts).chain([critic]).chain(makers).collect()
     }
 
-    /// All models in use, without duplicates.
+    /// All models in use, with fallbacks, without duplicates.
     pub fn distinct_models(&self) -> Vec<&ModelName> {
         self.models_from(None)
     }
 
-    /// The models that this run calls itself, without duplicates.
+    /// The models that this run calls itself, with fallbacks, without duplicates.
     pub fn called_models(&self) -> Vec<&ModelName> {
         self.models_from(self.parent.as_ref().map(|parent| parent.from))
     }
@@ -203,22 +203,25 @@ impl ConsultInput {
             Some(ForkPoint::Moves) => AGENTS,
             Some(ForkPoint::Debates) => AGENTS + self.called_analysts().len(),
         };
-        distinct(members.into_iter().skip(reused).map(|(_, model)| model))
+        distinct(members.into_iter().skip(reused).flat_map(|(_, models)| models.iter()))
     }
 
-    /// The models of the analysts, without duplicates.
+    /// The models of the analysts, with fallbacks, without duplicates.
     pub fn analyst_models(&self) -> Vec<&ModelName> {
-        distinct(self.called_analysts().into_iter().map(|(analyst, _)| self.analyst_model(analyst)))
+        let analysts = self.called_analysts().into_iter();
+        distinct(analysts.flat_map(|(analyst, _)| self.analyst_model(analyst).iter()))
     }
 
-    /// The model of every member, for the receipt; empty if no member has a model of its own, as in
-    /// runs of earlier versions.
+    /// The preferred model of every member, for the receipt; empty if no member has a model of its
+    /// own and there are no fallbacks, as in runs of earlier versions.
     pub fn receipt_models(&self) -> BTreeMap<String, ModelName> {
-        if self.committee.own_models().next().is_none() {
+        let members = self.member_models();
+        let has_fallbacks = members.iter().any(|(_, models)| !models.fallbacks().is_empty());
+        if self.committee.own_models().next().is_none() && !has_fallbacks {
             return BTreeMap::new();
         }
-        let models = self.member_models().into_iter();
-        models.map(|(member, model)| (member.to_owned(), model.clone())).collect()
+        let models = members.into_iter();
+        models.map(|(member, models)| (member.to_owned(), models.first().clone())).collect()
     }
 }
 
@@ -229,14 +232,14 @@ fn distinct<'a>(models: impl Iterator<Item = &'a ModelName>) -> Vec<&'a ModelNam
     models
 }
 
-fn own_or_role<'a>(member: &'a CommitteeMember, of_role: &'a ModelName) -> &'a ModelName {
+fn own_or_role<'a>(member: &'a CommitteeMember, of_role: &'a ModelList) -> &'a ModelList {
     member.model.as_ref().unwrap_or(of_role)
 }
 
 /// The models with the members that use them, such as `demo (F1, F2), openai/gpt-5-mini (critic)`;
 /// only the name if all use the same one.
-pub fn group_by_model(members: &[(&str, &ModelName)]) -> String {
-    let mut groups: Vec<(&ModelName, Vec<&str>)> = Vec::new();
+pub fn group_by_model(members: &[(&str, &ModelList)]) -> String {
+    let mut groups: Vec<(&ModelList, Vec<&str>)> = Vec::new();
     for (member, model) in members {
         match groups.iter_mut().find(|(known, _)| known == model) {
             Some((_, ids)) => ids.push(member),
@@ -247,7 +250,7 @@ pub fn group_by_model(members: &[(&str, &ModelName)]) -> String {
         [(only, _)] => only.to_string(),
         several => {
             let group =
-                |(model, ids): &(&ModelName, Vec<&str>)| format!("{model} ({})", ids.join(", "));
+                |(model, ids): &(&ModelList, Vec<&str>)| format!("{model} ({})", ids.join(", "));
             several.iter().map(group).collect::<Vec<_>>().join(", ")
         }
     }

@@ -1,7 +1,7 @@
 use super::super::support::{input, run, small_input};
 use super::*;
 
-fn model(name: &str) -> ModelName {
+fn model(name: &str) -> ModelList {
     name.parse().unwrap()
 }
 
@@ -9,7 +9,7 @@ fn assigned(named: &[(&str, &str)]) -> Result<ConsultInput, MemberModelError> {
     let mut input = small_input();
     input.committee.decision_makers[1].model = Some(model("file/d2"));
     input.committee.critic.model = Some(model("file/critic"));
-    let named: Vec<(String, ModelName)> =
+    let named: Vec<(String, ModelList)> =
         named.iter().map(|(name, of)| ((*name).to_owned(), model(of))).collect();
     input.models.assign(&mut input.committee, &named)?;
     Ok(input)
@@ -112,7 +112,26 @@ fn the_estimate_is_split_by_model_and_keeps_its_sum() {
 }
 
 #[test]
-fn the_receipt_lists_models_only_if_a_member_has_its_own() {
+fn the_receipt_lists_models_only_if_a_member_has_its_own_or_a_fallback() {
     assert!(small_input().receipt_models().is_empty());
-    assert_eq!(assigned(&[]).unwrap().receipt_models()["D2"], model("file/d2"));
+    assert_eq!(assigned(&[]).unwrap().receipt_models()["D2"], *model("file/d2").first());
+    let mut with_fallback = small_input();
+    with_fallback.models.critic = Some(model("a/b,c/d"));
+    assert_eq!(with_fallback.receipt_models()["critic"], *model("a/b").first());
+}
+
+#[test]
+fn fallbacks_belong_to_the_models_of_their_role() {
+    let mut input = small_input();
+    let named = [("critic".to_owned(), model("a/b,c/d")), ("D2".to_owned(), model("e/f,c/d"))];
+    input.models.assign(&mut input.committee, &named).unwrap();
+    let names: Vec<String> = input.distinct_models().iter().map(ToString::to_string).collect();
+    assert_eq!(names, ["a/b", "c/d", "e/f", "openai/gpt-5-mini"]);
+    let default = "openai/gpt-5-mini";
+    assert_eq!(
+        shown(&input),
+        format!(
+            "{default} (F1, F2, analyst_1, analyst_2, D1, D3), a/b or c/d (critic), e/f or c/d (D2)"
+        )
+    );
 }

@@ -10,7 +10,7 @@ use super::proposals;
 use super::state::ConsultState;
 use crate::RunFinding;
 use crate::model::{
-    CacheDuration, CallPurpose, ModelName, ModelRequest, PromptBlock, PromptTurn, ReasoningEffort,
+    CacheDuration, CallPurpose, ModelList, ModelRequest, PromptBlock, PromptTurn, ReasoningEffort,
 };
 use crate::prompt_revision::{PromptTemplate, PromptTexts, template};
 use crate::text::{fenced, one_line};
@@ -199,13 +199,14 @@ fn written(template: PromptTemplate, input: &ConsultInput, known: &ConsultState)
 
 fn request(
     input: &ConsultInput,
-    model: &ModelName,
+    models: &ModelList,
     purpose: CallPurpose,
     system: Vec<PromptBlock>,
     turn: PromptTurn,
 ) -> ModelRequest {
     ModelRequest {
-        model: model.clone(),
+        model: models.first().clone(),
+        fallbacks: models.fallbacks().to_vec(),
         purpose,
         system,
         turns: vec![turn],

@@ -13,8 +13,8 @@ use crate::evidence::{
     ItemCode, Provenance, Ticker,
 };
 use crate::model::{
-    CallPurpose, FailureKind, ModelFailure, ModelReply, ModelRequest, StopReason, TokenUsage,
-    UsageBasis,
+    CallPurpose, FailureKind, ModelFailure, ModelName, ModelReply, ModelRequest, StopReason,
+    TokenUsage, UsageBasis,
 };
 use crate::{Conclusion, Effect, EffectId, EffectResult, Outcome, RunEvent, Step, Workflow};
 
@@ -120,7 +120,7 @@ pub(crate) fn input() -> ConsultInput {
         },
         committee: board(),
         moves: None,
-        models: RoleModels::all("openai/gpt-5-mini".parse().unwrap()),
+        models: RoleModels::all("openai/gpt-5-mini".parse::<ModelName>().unwrap()),
         calls: CallSettings::default(),
         accept_findings: false,
         terms: ConsultOptions::default(),
@@ -140,6 +140,7 @@ pub(crate) fn synthetic(input: ConsultInput) -> ConsultInput {
 
 pub(crate) fn reply(text: impl Into<String>) -> ModelReply {
     ModelReply {
+        fallback: None,
         text: text.into(),
         stop: StopReason::End,
         model: "m".to_owned(),

@@ -4,7 +4,7 @@
 use super::input::CallSettings;
 use crate::OwnTexts;
 use crate::model::{
-    CacheDuration, CallPurpose, ModelName, ModelRequest, OutputSchema, PromptBlock, PromptText,
+    CacheDuration, CallPurpose, ModelList, ModelRequest, OutputSchema, PromptBlock, PromptText,
     PromptTurn, ReasoningEffort,
 };
 use crate::prompt_revision::PromptTexts;
@@ -20,7 +20,7 @@ const ROUNDS_KEPT: [usize; 3] = [3, 2, 1];
 /// The parts that are equal in every request of a chain.
 #[derive(Debug)]
 pub(crate) struct Persona {
-    pub(crate) model: ModelName,
+    pub(crate) models: ModelList,
     pub(crate) system: Vec<PromptBlock>,
     pub(crate) schema: OutputSchema,
     /// The schema of the request for scores.
@@ -124,7 +124,8 @@ impl MessageChain {
         newest.block = newest.block.cached(CacheDuration::FiveMinutes);
         turns.push(newest);
         ModelRequest {
-            model: persona.model.clone(),
+            model: persona.models.first().clone(),
+            fallbacks: persona.models.fallbacks().to_vec(),
             purpose,
             system: persona.system.clone(),
             turns,

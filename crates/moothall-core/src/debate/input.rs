@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::turn::REASONING;
 use crate::consult::committee::{CommitteeMember, ScoreMetric};
-use crate::model::{ModelName, PromptText, Temperature};
+use crate::model::{ModelList, PromptText, Temperature};
 use crate::prompt_revision::PromptTexts;
 use crate::{OwnTexts, PromptRevision, TextKind};
 
@@ -43,9 +43,9 @@ pub struct DebateInput {
     /// The metrics to score.
     pub metrics: Vec<ScoreMetric>,
     /// The critic's model.
-    pub critic_model: ModelName,
+    pub critic_model: ModelList,
     /// The model of decision makers without a model of their own.
-    pub decision_maker_model: ModelName,
+    pub decision_maker_model: ModelList,
     /// Settings for model calls.
     pub calls: CallSettings,
     /// Prompts that replace built-in ones.

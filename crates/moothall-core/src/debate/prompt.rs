@@ -64,7 +64,7 @@ pub(crate) fn critic(input: &DebateInput) -> Persona {
     );
     let schema = turn::critic_schema(&input.calls);
     Persona {
-        model: input.critic_model.clone(),
+        models: input.critic_model.clone(),
         system: system(input, rules, &input.critic.lens),
         score_schema: schema.clone(),
         schema,
@@ -86,7 +86,7 @@ pub(crate) fn decision_maker(input: &DebateInput, seat: &CommitteeMember) -> Per
     );
     let who = format!("You are {}.\n{}", title(seat), seat.lens);
     Persona {
-        model: seat.model.clone().unwrap_or_else(|| input.decision_maker_model.clone()),
+        models: seat.model.clone().unwrap_or_else(|| input.decision_maker_model.clone()),
         system: system(input, rules, &who),
         schema: turn::decision_maker_schema(&input.calls, &input.metrics),
         score_schema: turn::score_schema(&input.calls, &input.metrics),

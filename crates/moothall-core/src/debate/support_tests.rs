@@ -35,6 +35,7 @@ pub(crate) fn input(rounds: u32) -> DebateInput {
 
 pub(crate) fn reply(text: impl Into<String>) -> ModelReply {
     ModelReply {
+        fallback: None,
         text: text.into(),
         stop: StopReason::End,
         model: "m".to_owned(),

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::drafts::{DraftId, DraftState, RelPath};
-use crate::model::ModelName;
+use crate::model::ModelList;
 use crate::program::MAX_TASK_BYTES;
 use crate::{InvalidId, PromptRevision};
 
@@ -16,8 +16,8 @@ pub const MAX_ATTEMPTS: u32 = 10;
 pub struct EditInput {
     /// The change to make, in the user's words.
     pub task: String,
-    /// The model that makes the change.
-    pub model: ModelName,
+    /// The model that makes the change, and its fallbacks.
+    pub model: ModelList,
     /// The files to work on; if empty, the model chooses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<RelPath>,
@@ -47,10 +47,10 @@ impl EditInput {
     pub const DEFAULT_MAX_TOKENS: u32 = 8192;
 
     /// A task with default settings.
-    pub fn new(task: impl Into<String>, model: ModelName) -> Self {
+    pub fn new(task: impl Into<String>, model: impl Into<ModelList>) -> Self {
         Self {
             task: task.into(),
-            model,
+            model: model.into(),
             files: Vec::new(),
             attempts: Self::DEFAULT_ATTEMPTS,
             wait_s: 0,

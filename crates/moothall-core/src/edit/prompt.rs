@@ -178,7 +178,8 @@ pub(crate) fn files_of(request: &ModelRequest) -> Vec<(&str, &str)> {
 
 fn request(input: &EditInput, rules: PromptTemplate, turns: Vec<PromptTurn>) -> ModelRequest {
     ModelRequest {
-        model: input.model.clone(),
+        model: input.model.first().clone(),
+        fallbacks: input.model.fallbacks().to_vec(),
         purpose: CallPurpose::Edit,
         system: vec![
             PromptBlock::new(rules.text(input.prompts)).cached(CacheDuration::FiveMinutes),

@@ -1,6 +1,6 @@
 //! Events that every workflow publishes about its calls to models.
 
-use super::{RunEvent, RunEventBody};
+use super::{RunEvent, RunEventBody, UnavailableModel};
 use crate::EffectId;
 use crate::model::{ModelFailure, ModelReply, ModelRequest};
 use crate::structured::OutputFault;
@@ -8,13 +8,18 @@ use crate::structured::OutputFault;
 impl RunEvent {
     /// A model answered `request`.
     pub(crate) fn model_replied(id: &EffectId, request: &ModelRequest, reply: &ModelReply) -> Self {
+        let instead_of = reply.fallback.as_ref().map(|fallback| UnavailableModel {
+            model: request.model.clone(),
+            reason: fallback.reason,
+        });
         let body = RunEventBody::ModelReplied {
             effect_id: id.clone(),
             purpose: request.purpose,
-            model: request.model.clone(),
+            model: request.answered_by(reply).clone(),
             usage: reply.usage,
             usage_basis: reply.usage_basis,
             cost_micro_usd: reply.cost_micro_usd,
+            instead_of,
         };
         Self::about(id, body)
     }

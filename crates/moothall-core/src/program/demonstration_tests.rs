@@ -3,7 +3,7 @@ use crate::program::support::{files, reply};
 use crate::program::{AnswerFormat, ProgramInput, prompt, read_program};
 
 fn input(task: &str) -> ProgramInput {
-    ProgramInput::new(task, "demo".parse().unwrap(), "python")
+    ProgramInput::new(task, "demo".parse::<crate::model::ModelName>().unwrap(), "python")
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::contract::ProgramContract;
-use crate::model::ModelName;
+use crate::model::ModelList;
 use crate::sandbox::{FileRef, GuestPath, SandboxLimits};
 use crate::{InvalidId, PromptRevision};
 
@@ -21,11 +21,11 @@ pub const MAX_ATTEMPTS: u32 = 10;
 pub struct ProgramInput {
     /// What the program should do, in the user's words.
     pub task: String,
-    /// The model that writes the program.
-    pub model: ModelName,
+    /// The model that writes the program, and its fallbacks.
+    pub model: ModelList,
     /// The model that critiques failures; defaults to `model`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub critic: Option<ModelName>,
+    pub critic: Option<ModelList>,
     /// The answer format requested from the model.
     #[serde(default)]
     pub answer_form: AnswerFormat,
@@ -76,10 +76,14 @@ impl ProgramInput {
     pub const DEFAULT_MAX_TOKENS: u32 = 4096;
 
     /// A task with default settings: no inputs, no contract.
-    pub fn new(task: impl Into<String>, model: ModelName, image: impl Into<String>) -> Self {
+    pub fn new(
+        task: impl Into<String>,
+        model: impl Into<ModelList>,
+        image: impl Into<String>,
+    ) -> Self {
         Self {
             task: task.into(),
-            model,
+            model: model.into(),
             critic: None,
             answer_form: AnswerFormat::default(),
             max_tokens: Self::DEFAULT_MAX_TOKENS,

@@ -99,7 +99,8 @@ pub(crate) fn generate(input: &ProgramInput, lessons: &[AttemptFeedback]) -> Mod
     };
     let form = form.text(input.prompts);
     ModelRequest {
-        model: input.model.clone(),
+        model: input.model.first().clone(),
+        fallbacks: input.model.fallbacks().to_vec(),
         purpose: CallPurpose::Generate,
         system: vec![
             PromptBlock::new(format!(
@@ -142,8 +143,10 @@ pub(crate) fn critique(
         false => "",
     };
     let rules = REVIEWER.fill(input.prompts, &[("missing", missing)]) + "\n";
+    let critic = input.critic.as_ref().unwrap_or(&input.model);
     ModelRequest {
-        model: input.critic.clone().unwrap_or_else(|| input.model.clone()),
+        model: critic.first().clone(),
+        fallbacks: critic.fallbacks().to_vec(),
         purpose: CallPurpose::Critique,
         system: vec![PromptBlock::new(rules), PromptBlock::new(environment_prompt(input))],
         turns: vec![PromptTurn::user(text)],

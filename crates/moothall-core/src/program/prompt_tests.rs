@@ -9,7 +9,11 @@ fn input() -> ProgramInput {
     ProgramInput {
         inputs: files(&["sales.csv"]),
         packages: vec!["numpy".to_owned(), "pandas".to_owned()],
-        ..ProgramInput::new("Sum up sales.csv", "demo".parse().unwrap(), "data")
+        ..ProgramInput::new(
+            "Sum up sales.csv",
+            "demo".parse::<crate::model::ModelName>().unwrap(),
+            "data",
+        )
     }
 }
 
@@ -135,6 +139,6 @@ fn a_critique_prompt_contains_program_output_and_findings() {
     insta::assert_snapshot!(request.turns[0].block.text);
     assert_eq!(request.max_tokens, 1024);
     let critic = ProgramInput { critic: Some("openai/gpt-5-mini".parse().unwrap()), ..input() };
-    request.model = critic.critic.clone().unwrap();
+    request.model = critic.critic.clone().unwrap().first().clone();
     assert_eq!(critique(&critic, "print(x)\n", &execution, &found), request);
 }

@@ -14,6 +14,7 @@ use crate::{FindingSeverity, RunFinding, Sha256Hex};
 
 pub(crate) fn reply(text: &str) -> ModelReply {
     ModelReply {
+        fallback: None,
         text: text.to_owned(),
         stop: StopReason::End,
         model: "m".to_owned(),

@@ -22,7 +22,7 @@ use crate::MicroUsd;
 use crate::consult::{ConsultResult, RankedMove};
 use crate::debate::{DebateResult, Objection};
 use crate::model::TokenUsage;
-use crate::view::CostBreakdown;
+use crate::view::{CostBreakdown, FallbackUse};
 
 /// Facts about the run that cannot be derived from the text of its results.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +43,8 @@ pub struct RunFacts {
     pub cost: Option<MicroUsd>,
     /// The cost by role, stage and model.
     pub costs: CostBreakdown,
+    /// Answers that fallbacks gave, by role.
+    pub fallbacks: Vec<FallbackUse>,
     /// Whether the demo model was used.
     pub demonstration: bool,
 }

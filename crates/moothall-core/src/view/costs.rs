@@ -150,7 +150,7 @@ fn add(parts: &mut Vec<CostPart>, name: &str, row: &CallCosts) {
 }
 
 /// Who makes calls with this purpose. `web/src/results/costs.tsx` has the same names.
-fn role_of(purpose: CallPurpose) -> &'static str {
+pub(crate) fn role_of(purpose: CallPurpose) -> &'static str {
     match purpose {
         CallPurpose::SynthesizeFinancials | CallPurpose::SynthesizeNews => "evidence",
         CallPurpose::InferFinancial | CallPurpose::InferTrend => "inference",

@@ -3,6 +3,7 @@ use crate::model::{TokenUsage, UsageBasis};
 
 fn replied(purpose: CallPurpose, model: &str, cost: Option<u64>) -> RunEventBody {
     RunEventBody::ModelReplied {
+        instead_of: None,
         effect_id: "m1/round-1/critic".parse().unwrap(),
         purpose,
         model: model.parse().unwrap(),

@@ -52,6 +52,7 @@ fn effect_id() -> EffectId {
 
 fn request() -> ModelRequest {
     ModelRequest {
+        fallbacks: Vec::new(),
         model: model(),
         purpose: CallPurpose::Ask,
         system: vec![
@@ -93,6 +94,7 @@ fn usage() -> TokenUsage {
 
 fn reply() -> ModelReply {
     ModelReply {
+        fallback: None,
         text: r#"{"count":3}"#.to_owned(),
         stop: StopReason::End,
         model: "claude-haiku-5-5".to_owned(),
@@ -251,8 +253,8 @@ fn debate_input() -> DebateInput {
         critic: seat("critic"),
         decision_makers: vec![seat("D1")],
         metrics: vec![metric()],
-        critic_model: model(),
-        decision_maker_model: model(),
+        critic_model: model().into(),
+        decision_maker_model: model().into(),
         calls: calls(),
         prompts: moothall_core::OwnTexts::default(),
     }
@@ -379,6 +381,7 @@ fn events_keep_their_serialized_form() {
     let bodies = [
         RunEventBody::RunStarted { workflow: "ask".to_owned() },
         RunEventBody::ModelReplied {
+            instead_of: None,
             effect_id: id.clone(),
             purpose: CallPurpose::Ask,
             model: model(),
@@ -559,11 +562,11 @@ fn consultation_inputs_keep_their_serialized_form() {
         },
         moves: Some(1),
         models: RoleModels {
-            default: model(),
-            inference: Some(model()),
-            analyst: Some(model()),
-            critic: Some(model()),
-            decision_maker: Some(model()),
+            default: model().into(),
+            inference: Some(model().into()),
+            analyst: Some(model().into()),
+            critic: Some(model().into()),
+            decision_maker: Some(model().into()),
         },
         calls: calls(),
         accept_findings: true,

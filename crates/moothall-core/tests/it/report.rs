@@ -121,6 +121,7 @@ impl Played {
 
 fn replied(text: String) -> EffectResult {
     EffectResult::ModelReplied(ModelReply {
+        fallback: None,
         text,
         stop: StopReason::End,
         model: "demo".to_owned(),
@@ -196,6 +197,7 @@ fn wrong(id: &EffectId, words: String) -> String {
 
 fn costs() -> CostBreakdown {
     let replied = |purpose| RunEventBody::ModelReplied {
+        instead_of: None,
         effect_id: "m1/round-1/critic".parse().unwrap(),
         purpose,
         model: "demo".parse().unwrap(),
@@ -216,6 +218,7 @@ fn facts() -> RunFacts {
         usage: TokenUsage { input: 9_000, output: 1_200, ..TokenUsage::default() },
         cost: Some(MicroUsd::ZERO),
         costs: costs(),
+        fallbacks: Vec::new(),
         demonstration: true,
     }
 }

@@ -101,7 +101,11 @@ fn performer(world: &World, stop_at: usize) -> Arc<Stopping> {
 }
 
 fn workflow() -> ProgramRun {
-    let mut input = ProgramInput::new("print 3", "openai/gpt-4.1-mini".parse().unwrap(), "python");
+    let mut input = ProgramInput::new(
+        "print 3",
+        "openai/gpt-4.1-mini".parse::<moothall_core::model::ModelName>().unwrap(),
+        "python",
+    );
     let expect = OutputExpectation::Text { text: "3".to_owned() };
     input.contract = ProgramContract { expect: Some(expect), ..ProgramContract::default() };
     ProgramRun::new(input, Box::new(|_: &serde_json::Value| Vec::new())).unwrap()

@@ -120,6 +120,7 @@ impl EffectPerformer for Counting {
 
 pub(crate) fn reply(text: &str) -> EffectResult {
     EffectResult::ModelReplied(ModelReply {
+        fallback: None,
         text: text.to_owned(),
         stop: StopReason::End,
         model: "gpt-4.1-mini".to_owned(),

@@ -120,6 +120,7 @@ pub fn request(model: &ModelName, summary: &str, diff: &str) -> ModelRequest {
         summary.trim()
     );
     ModelRequest {
+        fallbacks: Vec::new(),
         model: model.clone(),
         purpose: CallPurpose::Review,
         system: vec![PromptBlock::new(RULES)],

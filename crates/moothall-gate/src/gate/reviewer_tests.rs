@@ -7,6 +7,7 @@ use crate::model::{StopReason, TokenUsage, UsageBasis};
 
 fn reply(text: &str) -> ModelReply {
     ModelReply {
+        fallback: None,
         text: text.to_owned(),
         stop: StopReason::End,
         model: "m".to_owned(),

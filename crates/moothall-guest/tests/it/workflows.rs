@@ -12,6 +12,7 @@ use crate::guest::Guest;
 /// Replies that do not follow the required format: the debate has little content but still ends.
 fn said(id: &EffectId) -> EffectResult {
     EffectResult::ModelReplied(ModelReply {
+        fallback: None,
         text: format!("Words of {id}: \"ä\"."),
         stop: StopReason::End,
         model: "m".to_owned(),

@@ -255,8 +255,8 @@ fn debate_input(rounds: u32) -> DebateInput {
         critic: board.critic,
         decision_makers: board.decision_makers,
         metrics: board.metrics,
-        critic_model: model.clone(),
-        decision_maker_model: model,
+        critic_model: model.clone().into(),
+        decision_maker_model: model.into(),
         calls: CallSettings::default(),
         prompts: moothall_core::OwnTexts::default(),
     }

@@ -2,6 +2,7 @@
 
 mod chaos;
 mod contract;
+mod fallbacks;
 mod faults;
 mod gateway;
 mod local_model;

@@ -50,6 +50,10 @@ impl Desk {
 }
 
 pub(crate) fn gateway(server: &FakeProvider, settings: ProviderSettings) -> Gateway {
+    Gateway::new(options(server, settings))
+}
+
+pub(crate) fn options(server: &FakeProvider, settings: ProviderSettings) -> GatewayOptions {
     let mut catalog = Catalog::built_in().unwrap();
     let providers = ProviderProtocol::ALL.map(|wire| {
         let concurrent = settings.concurrent.or(NonZeroU32::new(64));
@@ -60,7 +64,7 @@ pub(crate) fn gateway(server: &FakeProvider, settings: ProviderSettings) -> Gate
     catalog.configure(&BTreeMap::from(providers)).unwrap();
     let keys = ProviderProtocol::ALL
         .map(|wire| (model_of(wire).provider().to_owned(), ApiKey::new(KEY.to_owned())));
-    Gateway::new(GatewayOptions {
+    GatewayOptions {
         catalog,
         keys: BTreeMap::from(keys),
         retry: RetrySettings {
@@ -71,7 +75,7 @@ pub(crate) fn gateway(server: &FakeProvider, settings: ProviderSettings) -> Gate
         },
         recording: RecordingMode::Off,
         connections: ProviderConnections::default(),
-    })
+    }
 }
 
 /// Collects what a live view would show.

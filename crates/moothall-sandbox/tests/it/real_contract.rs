@@ -285,6 +285,7 @@ async fn a_workflow_runs_inside_and_its_effects_outside(engine: EngineName) {
     assert_eq!(step, StepSummary::of(outside.start()).unwrap());
     let (id, _) = step.perform.first().unwrap().clone();
     let reply = EffectResult::ModelReplied(ModelReply {
+        fallback: None,
         text: "Because.".to_owned(),
         stop: StopReason::End,
         model: "demo".to_owned(),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use moothall_core::consult::{ForkPoint, Proposal};
 use moothall_core::evidence::CalendarDay;
+use moothall_core::model::ModelChoice;
 use moothall_core::{RunId, Sha256Hex};
 use moothall_store::RunState;
 use schemars::JsonSchema;
@@ -34,12 +35,14 @@ pub struct StartConsultRequest {
     /// Name of an unlisted company; requires the source `files`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Model for all members (default: the configured model).
+    /// Model for all members (default: the configured model). After a comma, models to use when it
+    /// is unavailable.
     pub model: Option<String>,
-    /// Models by role (`inference`, `analyst`, `critic`, `decision-maker`) or member (`F1`, `D2`).
+    /// Models by role (`inference`, `analyst`, `critic`, `decision-maker`) or member (`F1`, `D2`). A
+    /// list names models to use when the ones before them are unavailable.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    #[cfg_attr(test, ts(as = "Option<BTreeMap<String, String>>", optional))]
-    pub models: BTreeMap<String, String>,
+    #[cfg_attr(test, ts(as = "Option<BTreeMap<String, ModelChoice>>", optional))]
+    pub models: BTreeMap<String, ModelChoice>,
     /// Name of a committee from `GET /api/committees`.
     pub committee: Option<String>,
     /// A committee as TOML, in the format of `moothall committee show`, instead of `committee`.

@@ -212,6 +212,7 @@ pub(crate) fn entry(question: &str, answer: &str) -> JournalEntry {
     JournalEntry {
         request_sha256: Sha256Hex::of(question.as_bytes()),
         result: EffectResult::ModelReplied(ModelReply {
+            fallback: None,
             text: answer.to_owned(),
             stop: StopReason::End,
             model: "demo".to_owned(),

@@ -141,6 +141,11 @@ impl FailureKind {
         }
     }
 
+    /// Whether a fallback is called instead: the model is unavailable to this run.
+    pub fn allows_fallback(self) -> bool {
+        self.pauses_run() && self != Self::OverBudget
+    }
+
     /// Whether the provider asks for a lower request rate.
     pub fn is_throttling(self) -> bool {
         matches!(self, Self::RateLimited | Self::Overloaded)

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::failure::FailureKind;
+use super::request::ModelName;
 use crate::MicroUsd;
 
 /// The reply of a model. Contains nothing that differs between identical replies; latency and
@@ -21,6 +23,19 @@ pub struct ModelReply {
     pub usage_basis: UsageBasis,
     /// Cost of the call; `None` if the price is unknown.
     pub cost_micro_usd: Option<MicroUsd>,
+    /// The fallback that answered; `None` if the requested model did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fallback: Option<ModelFallback>,
+}
+
+/// A fallback that answered instead of the requested model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelFallback {
+    /// The model that answered.
+    pub model: ModelName,
+    /// Why the requested model did not answer.
+    pub reason: FailureKind,
 }
 
 /// Why a model stopped generating.

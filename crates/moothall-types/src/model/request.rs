@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::prompt_text::PromptText;
+use super::reply::ModelReply;
 use crate::{CanonicalJsonError, Sha256Hex, tokens_at_most, tokens_expected};
 
 /// A model name as users write it: `provider/name`, such as `anthropic/claude-haiku-5-5`, or
@@ -141,6 +142,9 @@ pub enum CallPurpose {
 pub struct ModelRequest {
     /// The model to call.
     pub model: ModelName,
+    /// Models to call instead if it is unavailable, in order of preference.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fallbacks: Vec<ModelName>,
     /// What the call is for.
     pub purpose: CallPurpose,
     /// System prompt, most widely shared blocks first, because providers cache by prefix.
@@ -370,6 +374,7 @@ impl ModelRequest {
     pub fn ask(model: ModelName, question: impl Into<PromptText>, max_tokens: u32) -> Self {
         Self {
             model,
+            fallbacks: Vec::new(),
             purpose: CallPurpose::Ask,
             system: Vec::new(),
             turns: vec![PromptTurn::user(question)],
@@ -381,7 +386,7 @@ impl ModelRequest {
         }
     }
 
-    /// Hashes everything the provider sees; purpose and timeout are left out. Texts and the schema
+    /// Hashes everything the provider sees, and the fallbacks; purpose and timeout are left out. Texts and the schema
     /// are included by their hashes, and the hash of a shared text is computed only once.
     pub fn hash(&self) -> Result<Sha256Hex, CanonicalJsonError> {
         let text = serde_json::to_string(&self.hashed())
@@ -392,6 +397,7 @@ impl ModelRequest {
     fn hashed(&self) -> HashedRequest<'_> {
         HashedRequest {
             effort: self.effort,
+            fallbacks: &self.fallbacks,
             max_tokens: self.max_tokens,
             model: &self.model,
             schema: self.schema.as_ref().map(|schema| HashedSchema {
@@ -402,6 +408,16 @@ impl ModelRequest {
             temperature: self.temperature,
             turns: self.turns.iter().map(PromptTurn::hashed).collect(),
         }
+    }
+
+    /// The model to call and its fallbacks.
+    pub fn candidates(&self) -> impl Iterator<Item = &ModelName> {
+        std::iter::once(&self.model).chain(&self.fallbacks)
+    }
+
+    /// The model that gave this reply.
+    pub fn answered_by<'a>(&'a self, reply: &'a ModelReply) -> &'a ModelName {
+        reply.fallback.as_ref().map_or(&self.model, |fallback| &fallback.model)
     }
 
     /// All texts that count as prompt tokens.
@@ -440,6 +456,9 @@ impl ModelRequest {
 #[derive(Serialize)]
 struct HashedRequest<'a> {
     effort: Option<ReasoningEffort>,
+    /// Left out if empty, so that requests without fallbacks keep their hash.
+    #[serde(skip_serializing_if = "<[ModelName]>::is_empty")]
+    fallbacks: &'a [ModelName],
     max_tokens: u32,
     model: &'a ModelName,
     schema: Option<HashedSchema<'a>>,

@@ -46,6 +46,7 @@ fn the_hashed_form_of_a_request_is_canonical() {
         temperature: Some(Temperature::ZERO),
         effort: Some(ReasoningEffort::High),
         schema: Some(schema),
+        fallbacks: vec!["groq/b".parse().unwrap(), "openai/a".parse().unwrap()],
         ..request()
     };
     for request in [request(), whole] {
@@ -58,6 +59,7 @@ fn the_hashed_form_of_a_request_is_canonical() {
 fn everything_the_provider_sees_changes_the_hash() {
     let changed = [
         ModelRequest { model: "openai/gpt-5-nano".parse().unwrap(), ..request() },
+        ModelRequest { fallbacks: vec!["openai/gpt-5-nano".parse().unwrap()], ..request() },
         ModelRequest { system: vec![PromptBlock::new("Be brief.")], ..request() },
         ModelRequest { turns: vec![PromptTurn::user("What is a moot hall")], ..request() },
         ModelRequest { max_tokens: 101, ..request() },

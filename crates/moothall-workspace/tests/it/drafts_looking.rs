@@ -283,6 +283,7 @@ impl ModelReviewer for Saying {
         self.asked.lock().unwrap().push(words.join("\n"));
         let answer = self.answers.lock().unwrap().pop().ok_or("nobody is there")?;
         Ok(ModelReply {
+            fallback: None,
             text: answer.to_owned(),
             stop: StopReason::End,
             model: "m".to_owned(),

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use clap::{Args, ValueEnum};
 use moothall_core::MicroUsd;
 use moothall_core::consult::ForkPoint;
-use moothall_core::model::ModelName;
+use moothall_core::model::ModelList;
 
 use super::{ConsultOutputFlags, MemberModel, MoveEditArg, RecordingFlags, RunnerArg};
 
@@ -35,9 +35,10 @@ pub(crate) struct ForkArgs {
     /// Choose the first stage to execute again
     #[arg(long, value_enum, value_name = "STAGE")]
     pub(crate) from: ForkFromArg,
-    /// Use this model for every role that is executed again, as provider/name, or `demo`
+    /// Use this model for every role that is executed again, as provider/name, or `demo`;
+    /// after a comma, models to use when it is unavailable
     #[arg(short, long, value_name = "MODEL")]
-    pub(crate) model: Option<ModelName>,
+    pub(crate) model: Option<ModelList>,
     /// Change one setting (repeatable): the model of a role or member, such as critic or D2, or
     /// the rounds of each debate
     #[arg(long, value_name = "KEY=VALUE")]

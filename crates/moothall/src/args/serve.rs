@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use moothall_core::access::{AccessScope, TeamName};
-use moothall_core::model::ModelName;
+use moothall_core::model::ModelList;
 
 use super::RunnerArg;
 
@@ -45,10 +45,11 @@ pub(crate) struct ServeArgs {
     /// Allow a public URL without TLS: tokens and session cookies cross the network unencrypted
     #[arg(long, requires = "public_url")]
     pub(crate) insecure: bool,
-    /// Use this model for runs that do not name one, as provider/name, or `demo` [default: from the
-    /// configuration or the available API key]
+    /// Use this model for runs that do not name one, as provider/name, or `demo`; after a comma,
+    /// models to use when it is unavailable [default: from the configuration or the available API
+    /// key]
     #[arg(short, long, value_name = "MODEL")]
-    pub(crate) model: Option<ModelName>,
+    pub(crate) model: Option<ModelList>,
     /// Delay each answer of the demo model by this many seconds, so that runs can be watched; 0
     /// disables the delay
     #[arg(long, value_name = "SECONDS", default_value = "2.5", value_parser = parse_pace)]

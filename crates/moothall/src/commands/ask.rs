@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use moothall_core::ask::AskWorkflow;
 use moothall_core::model::{
-    FailureKind, ModelFailure, ModelName, ModelReply, ModelRequest, PromptBlock, StopReason,
+    FailureKind, ModelFailure, ModelFallback, ModelList, ModelName, ModelReply, ModelRequest,
+    PromptBlock, StopReason,
 };
 use moothall_core::structured::OutputCheck;
 use moothall_core::text;
@@ -21,8 +22,8 @@ use super::{InterruptibleResult, failure, interruptible, runtime};
 use crate::args::{AskArgs, GlobalArgs};
 use crate::context::{CommandContext, ConfigFlags};
 use crate::error::{CliError, CliExit};
-use crate::files;
 use crate::terminal::{self, DIM, YELLOW};
+use crate::{files, launch};
 use crate::{logging, run_store};
 
 /// Limit for questions from standard input.
@@ -33,13 +34,14 @@ const QUESTION_HINT: &str = "pass it as an argument, `moothall ask \"…\"`, or 
 pub(crate) fn run(global: &GlobalArgs, args: &AskArgs) -> anyhow::Result<CliExit> {
     let context = CommandContext::load(global.config.as_deref(), flags(args)?)?;
     logging::start(&context.loaded.resolved.config.log, global.verbose);
-    let model = context.model(args.model.model.as_ref())?;
+    let models = context.model(args.model.model.as_ref())?;
+    let model = models.first();
     let recording = files::recording(
         args.calls.replies.record.as_deref(),
         args.calls.replies.replay.as_deref(),
     )?;
-    let gateway = context.gateway(&model, recording)?;
-    let request = request(args, model.clone(), &gateway)?;
+    let gateway = context.gateway_of(&models, recording)?;
+    let request = request(args, &models, &gateway)?;
     let check: Box<dyn OutputCheck> = match (&request.schema, &args.schema) {
         (Some(schema), Some(path)) => Box::new(SchemaCheck::new(schema).map_err(|error| {
             CliError::usage(format!("{} is not a usable schema", path.display()))
@@ -52,7 +54,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &AskArgs) -> anyhow::Result<CliExit
     let ledger = Arc::new(RunLedger::new(context.budget()));
     let live = !args.json && args.schema.is_none() && terminal::stdout_is_terminal();
 
-    let ask_result = runtime()?.block_on(ask(workflow, &model, gateway, &ledger, live))?;
+    let ask_result = runtime()?.block_on(ask(workflow, model, gateway, &ledger, live))?;
     let AskResult { record, last } = &ask_result;
     let Some(last) = last else {
         if let Err(unsaved) = write_events(args, record) {
@@ -62,7 +64,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &AskArgs) -> anyhow::Result<CliExit
     };
     let saved = write_events(args, record).and_then(|()| write_receipt(args, record));
     let outcome = record.row.outcome.as_ref();
-    let (context, model, ledger) = (&context, &model, &*ledger);
+    let (context, model, ledger) = (&context, model, &*ledger);
     let report = AskReport { context, model, record, outcome, last, ledger, live };
     // The answer is shown even if it cannot be saved, because it is paid for.
     let printed = if args.json { report.print_json() } else { report.print_text() };
@@ -82,16 +84,23 @@ fn flags(args: &AskArgs) -> Result<toml::Table, CliError> {
         args.calls.budget,
         args.calls.budget_tokens,
         base_url,
-        args.model.model.as_ref(),
+        args.model.model.as_ref().map(ModelList::first),
     )
 }
 
-fn request(args: &AskArgs, model: ModelName, gateway: &Gateway) -> Result<ModelRequest, CliError> {
-    let longest = gateway.catalog().card(&model).max_output.unwrap_or(u32::MAX);
+fn request(
+    args: &AskArgs,
+    models: &ModelList,
+    gateway: &Gateway,
+) -> Result<ModelRequest, CliError> {
+    let cards: Vec<_> = models.iter().map(|model| gateway.catalog().card(model)).collect();
+    let longest = launch::max_output(&cards);
     let question = args.question.as_deref();
     let question =
         files::argument_or_stdin(question, "question", QUESTION_HINT, MAX_QUESTION_BYTES)?;
-    let mut request = ModelRequest::ask(model, question, args.max_tokens.min(longest));
+    let mut request =
+        ModelRequest::ask(models.first().clone(), question, args.max_tokens.min(longest));
+    request.fallbacks = models.fallbacks().to_vec();
     request.system = args.system.iter().map(|text| PromptBlock::new(text.as_str())).collect();
     request.temperature = args.temperature;
     request.effort = args.effort.map(Into::into);
@@ -241,6 +250,12 @@ impl AskReport<'_> {
             .cost_micro_usd
             .map_or_else(|| "price unknown".to_owned(), |_| spent.usd.to_string());
         let (tokens, seconds) = (spent.tokens, self.record.timing().latency_ms as f64 / 1000.0);
+        if let Some(ModelFallback { model, reason }) = &reply.fallback {
+            let requested = self.model;
+            terminal::note(&format!(
+                "{YELLOW}{requested} is unavailable ({reason}); using {model}{YELLOW:#}\n"
+            ));
+        }
         let answered_by = text::sanitize_line(&reply.model);
         terminal::note(&format!(
             "{DIM}{answered_by} · {tokens} tokens · {cost} · {seconds:.1} s{DIM:#}\n"
@@ -286,6 +301,9 @@ impl AskReport<'_> {
         };
         if let (Value::Object(report), Value::Object(fields)) = (&mut report, fields) {
             report.extend(fields);
+            if let Ok(ModelReply { fallback: Some(fallback), .. }) = self.last {
+                report.insert("fallback".to_owned(), json!(fallback));
+            }
             if let Some(Conclusion::Answered { value: Some(value), .. }) = self.conclusion() {
                 report.insert("value".to_owned(), value.clone());
             }

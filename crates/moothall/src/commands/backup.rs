@@ -16,6 +16,7 @@ use crate::display;
 use crate::draft_backup::{anchor_path, find_stores, pack_store, stores_folder};
 use crate::error::{CliError, CliExit};
 use crate::run_store::FILE_NAME;
+use crate::work_progress::{WorkProgress, WorkSize};
 use crate::{config, logging, terminal};
 
 struct BackupSources {
@@ -57,7 +58,8 @@ pub(crate) fn run(global: &GlobalArgs, args: &BackupArgs) -> anyhow::Result<CliE
         return Err(already_exists(&args.file).into());
     }
     // Temporary files are removed however this ends.
-    let InterruptibleResult::Done(written) = block_on(write(&sources, &args.file))? else {
+    let InterruptibleResult::Done(written) = block_on(write(&sources, &args.file, args.json))?
+    else {
         return Err(CliError::new(CliExit::Cancelled, "cancelled; no backup was written").into());
     };
     let (manifest, bytes) = written?;
@@ -91,7 +93,12 @@ pub(crate) fn run(global: &GlobalArgs, args: &BackupArgs) -> anyhow::Result<CliE
     Ok(CliExit::Fine)
 }
 
-async fn write(sources: &BackupSources, file: &Path) -> Result<(BackupManifest, u64), CliError> {
+async fn write(
+    sources: &BackupSources,
+    file: &Path,
+    is_json: bool,
+) -> Result<(BackupManifest, u64), CliError> {
+    let progress = WorkProgress::start("copying the runs", is_json);
     let unwritable = |error: io::Error| {
         CliError::failed(format!("cannot write {}", file.display())).with_source(error)
     };
@@ -109,13 +116,17 @@ async fn write(sources: &BackupSources, file: &Path) -> Result<(BackupManifest, 
     if let Some(database) = &sources.database {
         let copy = BackupPart::Database.path_in(temp_dir.path());
         let copy_failed = |error| CliError::failed("cannot copy the runs").with_source(error);
+        progress.step_file("copying the runs", &copy, file_bytes(database));
         let store = SqliteStore::open(database).await.map_err(copy_failed)?;
         store.copy_to(&copy).await.map_err(copy_failed)?;
         store.close().await;
+        progress.step("checking the copy of the runs", WorkSize::Unknown);
         runs = SqliteStore::check_copy(&copy).await.map_err(copy_failed)?;
         files.push((BackupPart::Database, copy));
     }
-    for id in &sources.store_ids {
+    let total = sources.store_ids.len() as u64;
+    for (done, id) in (0..).zip(&sources.store_ids) {
+        progress.step("copying the drafts", WorkSize::Steps { done, total });
         let part = BackupPart::DraftStore(id.clone());
         let copy = part.path_in(temp_dir.path());
         let target = fs_err::File::create_new(&copy).map_err(unwritable)?;
@@ -129,9 +140,12 @@ async fn write(sources: &BackupSources, file: &Path) -> Result<(BackupManifest, 
     }
     // Temporary files are readable only by their owner, and the backup keeps that mode.
     let mut packed = NamedTempFile::new_in(temp_dir.path()).map_err(unwritable)?;
-    let manifest = archive::write(&mut packed, &files, runs, at_ms).map_err(|error| {
-        CliError::failed(format!("cannot write {}", file.display())).with_source(error)
-    })?;
+    let total = files.iter().map(|(_, path)| file_bytes(path)).sum();
+    progress.step_bytes("writing the backup", total);
+    let manifest =
+        archive::write(progress.counted(&mut packed), &files, runs, at_ms).map_err(|error| {
+            CliError::failed(format!("cannot write {}", file.display())).with_source(error)
+        })?;
     packed.as_file().sync_all().map_err(unwritable)?;
     let packed = packed.persist_noclobber(file).map_err(|error| match error.error.kind() {
         io::ErrorKind::AlreadyExists => already_exists(file),
@@ -139,6 +153,11 @@ async fn write(sources: &BackupSources, file: &Path) -> Result<(BackupManifest, 
     })?;
     let bytes = packed.metadata().map_err(unwritable)?.len();
     Ok((manifest, bytes))
+}
+
+/// The size of a file, for progress only.
+fn file_bytes(path: &Path) -> u64 {
+    fs_err::metadata(path).map_or(0, |file| file.len())
 }
 
 fn already_exists(file: &Path) -> CliError {

@@ -23,8 +23,13 @@ const SENTENCE_CHARS: usize = 160;
 
 pub(crate) fn run(global: &GlobalArgs, args: &CheckCommandArgs) -> anyhow::Result<CliExit> {
     let text = read(&args.file)?;
-    let evidence =
-        facts::gather(global, args.facts.as_ref(), args.files.as_deref(), &args.evidence)?;
+    let evidence = facts::gather(
+        global,
+        args.facts.as_ref(),
+        args.files.as_deref(),
+        &args.evidence,
+        args.json,
+    )?;
     let checked = TextCheckReport::of(&text, &evidence);
     if args.json {
         let report = checked.report(&args.file, &evidence);

@@ -132,7 +132,7 @@ pub(crate) fn resume(
     spec: &ConsultSpec,
 ) -> anyhow::Result<CliExit> {
     let ResumableRun { runtime, local, row } = found;
-    let model = &spec.input.models.default;
+    let model = spec.input.models.default.first();
     let mut context = launch::context(global.config.as_deref(), &spec.settings, Some(model))?;
     logging::start(&context.loaded.resolved.config.log, global.verbose);
     let screen = screen(spec, args.json);
@@ -320,9 +320,9 @@ async fn consent(
     smaller: &str,
 ) -> Result<(), CliError> {
     let most = ask_above(&context.loaded);
-    let is_much = match estimate.cost {
+    let is_much = match estimate.upper_cost() {
         _ if estimate.free => false,
-        Some(range) => range.high > most,
+        Some(upper) => upper > most,
         None => true,
     };
     if yes || !is_much {

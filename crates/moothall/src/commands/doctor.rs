@@ -23,6 +23,7 @@ use crate::isolation;
 use crate::logging;
 use crate::run_store::{self, FILE_NAME};
 use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
+use crate::work_progress::{WorkProgress, WorkSize};
 
 /// The image for the tests.
 const IMAGE: &str = "python";
@@ -211,12 +212,17 @@ pub(crate) fn run(global: &GlobalArgs, args: &DoctorArgs) -> anyhow::Result<CliE
     if !args.json {
         warn_of(&draft_bypasses(&loaded));
     }
+    let progress = WorkProgress::start("looking for sandbox engines", args.json);
     let on_test = |name: EngineName| {
         if !args.json {
             terminal::note(&format!("{DIM}testing {name} …{DIM:#}\n"));
         }
+        progress
+            .step(&format!("starting a {name} sandbox and trying to break out"), WorkSize::Unknown);
     };
-    let InterruptibleResult::Done(examined) = block_on(examine(&loaded, on_test))? else {
+    let examined = block_on(examine(&loaded, on_test));
+    drop(progress);
+    let InterruptibleResult::Done(examined) = examined? else {
         return Err(CliError::new(CliExit::Cancelled, "cancelled").into());
     };
     if args.json {

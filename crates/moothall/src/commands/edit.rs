@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use moothall_core::drafts::RelPath;
 use moothall_core::edit::EditInput;
+use moothall_core::model::ModelList;
 use moothall_core::{EditSpec, RunId, RunSettings, RunSpec};
 use moothall_engine::RunRecord;
 use moothall_models::RunLedger;
@@ -45,7 +46,11 @@ pub(crate) fn run(global: &GlobalArgs, args: &EditCommandArgs) -> anyhow::Result
     };
     let task = args.task.as_deref();
     let task = files::argument_or_stdin(task, "task", TASK_HINT, MAX_TASK_BYTES)?;
-    let context = launch::context(global.config.as_deref(), &settings, args.model.model.as_ref())?;
+    let context = launch::context(
+        global.config.as_deref(),
+        &settings,
+        args.model.model.as_ref().map(ModelList::first),
+    )?;
     logging::start(&context.loaded.resolved.config.log, global.verbose);
     let spec = edit_spec(&context, args, task, settings)?;
     if args.view.handoff.is_some() {
@@ -78,7 +83,7 @@ pub(crate) fn resume(
     spec: &EditSpec,
 ) -> anyhow::Result<CliExit> {
     let ResumableRun { runtime, local, row } = found;
-    let model = &spec.input.model;
+    let model = spec.input.model.first();
     let context = launch::context(global.config.as_deref(), &spec.settings, Some(model))?;
     logging::start(&context.loaded.resolved.config.log, global.verbose);
     let files = EditOutputFiles { receipt: args.receipt.clone(), events: args.events.clone() };
@@ -109,8 +114,8 @@ fn edit_spec(
     input.wait_s = args.wait;
     let paths: Result<_, _> = args.file.iter().map(|file| RelPath::parse(file)).collect();
     input.files = paths.map_err(|fault| CliError::usage(fault.to_string()))?;
-    let card = context.catalog.card(&input.model);
-    input.max_tokens = input.max_tokens.min(card.max_output.unwrap_or(u32::MAX));
+    let cards: Vec<_> = input.model.iter().map(|model| context.catalog.card(model)).collect();
+    input.max_tokens = input.max_tokens.min(launch::max_output(&cards));
     let workspace = files::absolute_path(Some(&args.path))?.unwrap_or_else(|| args.path.clone());
     let spec = EditSpec { input, workspace, worker: args.worker.clone(), settings };
     // Reject an invalid spec before anything is created.

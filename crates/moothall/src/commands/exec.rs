@@ -19,6 +19,7 @@ use crate::error::{CliError, CliExit};
 use crate::isolation;
 use crate::logging;
 use crate::terminal::{self, DIM, YELLOW};
+use crate::work_progress::WorkProgress;
 
 /// Limit for the program and for standard input.
 const MAX_TEXT_BYTES: u64 = 8 << 20;
@@ -30,11 +31,14 @@ pub(crate) fn run(global: &GlobalArgs, args: &ExecArgs) -> anyhow::Result<CliExi
     let policy = isolation::policy(&loaded, flags.isolation, flags.allow_shared_kernel)?;
     let inputs = artifacts::read_inputs(&args.input)?;
     let request = request(args, &inputs)?;
-    let mut screen = ProgramOutputPrinter;
+    let progress = WorkProgress::start("starting the sandbox and running the program", args.json);
+    let mut screen = ProgramOutputPrinter { progress: Some(progress) };
     let listener = (!args.json).then_some(&mut screen as &mut dyn OutputListener);
     let labels = [("project", "moothall")];
     let work = isolation::execute(&loaded, &policy, &labels, &request, &inputs, listener);
-    let InterruptibleResult::Done(done) = block_on(work)? else {
+    let done = block_on(work);
+    drop(screen);
+    let InterruptibleResult::Done(done) = done? else {
         return Err(CliError::new(CliExit::Cancelled, "cancelled").into());
     };
     let (execution, files) = done?;
@@ -108,10 +112,14 @@ fn stdin() -> Result<String, CliError> {
 
 /// Streams the program's output to the same stream. The program is untrusted, so escape sequences
 /// are removed for terminals; pipes get the bytes unchanged.
-struct ProgramOutputPrinter;
+struct ProgramOutputPrinter {
+    /// Until the program writes something.
+    progress: Option<WorkProgress>,
+}
 
 impl OutputListener for ProgramOutputPrinter {
     fn stdout(&mut self, bytes: &[u8]) {
+        self.progress = None;
         let mut out = std::io::stdout().lock();
         let _ = match std::io::stdout().is_terminal() {
             true => out.write_all(text::sanitize(&String::from_utf8_lossy(bytes)).as_bytes()),
@@ -121,6 +129,7 @@ impl OutputListener for ProgramOutputPrinter {
     }
 
     fn stderr(&mut self, bytes: &[u8]) {
+        self.progress = None;
         let mut err = std::io::stderr().lock();
         let _ = match std::io::stderr().is_terminal() {
             true => err.write_all(text::sanitize(&String::from_utf8_lossy(bytes)).as_bytes()),

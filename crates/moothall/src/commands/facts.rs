@@ -21,6 +21,7 @@ use crate::evidence_sources::EvidenceSources;
 use crate::logging;
 use crate::pdf_sandbox::PdfSandbox;
 use crate::terminal::{self, BOLD, DIM, YELLOW};
+use crate::work_progress::WorkProgress;
 
 /// Disclaimer below everything about a company.
 const NOTICE: &str = "Automated research aid based on filings. Not investment, legal, tax or accounting advice; not a recommendation to buy or sell securities. \
@@ -32,7 +33,7 @@ const YEARS: i32 = 5;
 const MAX_CHECKS: usize = 8;
 
 pub(crate) fn run(global: &GlobalArgs, args: &FactsCommandArgs) -> anyhow::Result<CliExit> {
-    let evidence = gather(global, Some(&args.ticker), None, &args.evidence)?;
+    let evidence = gather(global, Some(&args.ticker), None, &args.evidence, args.json)?;
     let sheet = sheet_of(&evidence)?;
     let text = if args.json {
         format!("{:#}\n", report(&evidence, sheet))
@@ -54,6 +55,7 @@ pub(crate) fn gather(
     ticker: Option<&Ticker>,
     files: Option<&Path>,
     flags: &EvidenceFlags,
+    is_json: bool,
 ) -> anyhow::Result<Evidence> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&loaded.resolved.config.log, global.verbose);
@@ -67,11 +69,21 @@ pub(crate) fn gather(
         news: None,
     };
     let work = gather_evidence(&loaded, &request, files, flags.offline.as_deref());
-    match block_on(work)? {
+    let progress = WorkProgress::start(&gather_step(ticker), is_json);
+    let done = block_on(work);
+    drop(progress);
+    match done? {
         InterruptibleResult::Done(evidence) => Ok(evidence?),
         InterruptibleResult::Cancelled => {
             Err(CliError::new(CliExit::Cancelled, "cancelled").into())
         }
+    }
+}
+
+fn gather_step(ticker: Option<&Ticker>) -> String {
+    match ticker {
+        Some(ticker) => format!("downloading the filings of {ticker}"),
+        None => "reading the documents".to_owned(),
     }
 }
 

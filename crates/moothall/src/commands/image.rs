@@ -4,8 +4,7 @@ mod bundle;
 
 use moothall_core::text::{sanitize, sanitize_line};
 use std::fmt::Write as _;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use moothall_sandbox::SandboxError;
 use moothall_sandbox::image::{
@@ -22,6 +21,7 @@ use crate::debate_image;
 use crate::error::{CliError, CliExit};
 use crate::logging;
 use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
+use crate::work_progress::{WorkProgress, WorkSize};
 
 /// Digits of a digest on the screen; enough to distinguish images.
 const SHORT_DIGEST: usize = 12;
@@ -45,11 +45,14 @@ fn build(store: &ImageStore, args: &ImageBuildArgs) -> anyhow::Result<CliExit> {
         if args.force { ExistingImagePolicy::Replace } else { ExistingImagePolicy::Keep };
     let work = async {
         let mut done = Vec::new();
-        let mut builder = ImageBuilder::new(store, options(&args.mirror)?, print_progress).await?;
+        let mut builder =
+            ImageBuilder::new(store, options(&args.mirror)?, show_step(args.json)).await?;
         for recipe in &recipes {
             let started = Instant::now();
             let built = builder.build(recipe, existing).await?;
-            print_built(recipe, &built, started.elapsed().as_secs_f64());
+            if !args.json {
+                print_built(recipe, &built, started.elapsed().as_secs_f64());
+            }
             done.push(built);
         }
         Ok(done)
@@ -138,18 +141,22 @@ fn verify(store: &ImageStore, args: &ImageVerifyArgs) -> anyhow::Result<CliExit>
             .into());
     }
     let mut checked = Vec::new();
-    for name in &names {
+    let total = names.len() as u64;
+    let progress = WorkProgress::start("hashing the images", args.json);
+    for (done, name) in (0..).zip(&names) {
+        progress.step(&format!("hashing {name}"), WorkSize::Steps { done, total });
         let problems = store.verify(name).map_err(image_error)?;
         if !args.json {
             show_problems(name, &problems)?;
         }
         checked.push((name.as_str(), problems, None));
     }
+    drop(progress);
     if args.rebuild {
         let recipes = recipes(&names)?;
         let work = async {
             let mut builder =
-                ImageBuilder::new(store, options(&args.mirror)?, print_progress).await?;
+                ImageBuilder::new(store, options(&args.mirror)?, show_step(args.json)).await?;
             for (recipe, (_, _, rebuilt)) in recipes.iter().zip(&mut checked) {
                 *rebuilt = Some(builder.rebuild(recipe).await?);
             }
@@ -214,11 +221,7 @@ fn options(mirrors: &[String]) -> Result<BuildOptions, SandboxError> {
 }
 
 fn interruptible<T>(work: impl Future<Output = Result<T, SandboxError>>) -> Result<T, CliError> {
-    let done = block_on(work)?;
-    if LINE_IS_OPEN.swap(false, Ordering::Relaxed) {
-        terminal::note("\n");
-    }
-    match done {
+    match block_on(work)? {
         InterruptibleResult::Done(done) => done.map_err(image_error),
         InterruptibleResult::Cancelled => {
             Err(CliError::new(CliExit::Cancelled, "cancelled; the unfinished build was removed"))
@@ -226,27 +229,43 @@ fn interruptible<T>(work: impl Future<Output = Result<T, SandboxError>>) -> Resu
     }
 }
 
-/// Whether the line of a step is incomplete. Static, because standard error belongs to the process.
-static LINE_IS_OPEN: AtomicBool = AtomicBool::new(false);
-
-/// Prints the progress of build steps to standard error.
-fn print_progress(progress: BuildProgress<'_>) {
-    LINE_IS_OPEN.store(matches!(progress, BuildProgress::Started(..)), Ordering::Relaxed);
-    match progress {
+/// Shows the current build step, and a line for each finished one.
+fn show_step(is_json: bool) -> impl FnMut(BuildProgress<'_>) + Send + Sync {
+    let mut progress: Option<WorkProgress> = None;
+    let mut finished = 0;
+    move |step| match step {
         BuildProgress::Started(image, step) => {
-            let what = match step {
-                BuildStep::Kernel => "downloading the kernel",
-                BuildStep::Packages => "downloading packages",
-                BuildStep::Bytecode => "compiling Python modules",
-                BuildStep::Squash => "writing the file system",
-                BuildStep::Hashes => "hashing",
-            };
-            terminal::note(&format!("{DIM}{image:<8}  {what} …{DIM:#}"));
+            let started = progress.get_or_insert_with(|| WorkProgress::start("building", is_json));
+            let (what, usual) = step_name(step);
+            let number = finished % BUILD_STEPS + 1;
+            let what = format!("{image}: {what} (step {number} of {BUILD_STEPS})");
+            started.step(&what, WorkSize::Usually(usual));
         }
-        BuildProgress::Finished(_, _, took) => {
-            terminal::note(&format!("{DIM} {:.1} s{DIM:#}\n", took.as_secs_f64()));
+        BuildProgress::Finished(image, step, took) => {
+            finished += 1;
+            // Ended here, because messages follow the last step.
+            drop(progress.take());
+            if !is_json {
+                let ((what, _), took) = (step_name(step), took.as_secs_f64());
+                terminal::note(&format!("{DIM}{image:<8}  {what} … {took:.1} s{DIM:#}\n"));
+            }
         }
     }
+}
+
+/// The number of build steps of one image.
+const BUILD_STEPS: u32 = 5;
+
+/// What a step does, and how long it usually takes.
+fn step_name(step: BuildStep) -> (&'static str, Duration) {
+    let (what, seconds) = match step {
+        BuildStep::Kernel => ("downloading the kernel", 5),
+        BuildStep::Packages => ("downloading packages", 20),
+        BuildStep::Bytecode => ("compiling Python modules", 10),
+        BuildStep::Squash => ("writing the file system", 10),
+        BuildStep::Hashes => ("hashing", 3),
+    };
+    (what, Duration::from_secs(seconds))
 }
 
 fn print_built(recipe: &ImageRecipe, built: &BuildOutcome, seconds: f64) {

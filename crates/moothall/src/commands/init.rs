@@ -8,18 +8,21 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Parser as _;
+use moothall_core::MicroUsd;
 use moothall_core::model::ModelName;
 use moothall_core::text;
 use moothall_models::connection::is_loopback;
+use moothall_models::{RecordingMode, RunLedger};
 use moothall_sources::edgar::SecContact;
 
 use self::config_edit::InitAnswers;
-use super::{prompt, runtime};
+use super::{InterruptibleResult, failure, interruptible, models, prompt, runtime};
 use crate::args::{Cli, GlobalArgs, InitArgs};
 use crate::config::{Config, FILE_NAME};
-use crate::context::CommandContext;
+use crate::context::{CommandContext, ConfigFlags};
 use crate::error::{CliError, CliExit};
 use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
+use crate::work_progress::WorkProgress;
 use crate::{isolation, logging};
 
 /// How often a question is repeated after an invalid answer.
@@ -45,26 +48,32 @@ pub(crate) fn run(global: &GlobalArgs, args: &InitArgs) -> anyhow::Result<CliExi
     let file = global.config.clone().unwrap_or(own_file);
     let before = read(&file)?;
     let runtime = runtime()?;
-    let demonstrate = runtime.block_on(async {
-        show_text(&format!("{BOLD}1 of 4  Model{BOLD:#}\n"));
+    let answered = runtime.block_on(async {
+        show_text(&format!("{BOLD}1 of 5  Model{BOLD:#}\n"));
         let (model, base_url) = model(&context, args.yes).await?;
-        show_text(&format!("\n{BOLD}2 of 4  Contact address for the SEC{BOLD:#}\n"));
+        show_text(&format!("\n{BOLD}2 of 5  Contact address for the SEC{BOLD:#}\n"));
         let contact = contact(&context, args.yes).await?;
-        show_text(&format!("\n{BOLD}3 of 4  Sandboxes{BOLD:#}\n"));
+        show_text(&format!("\n{BOLD}3 of 5  Sandboxes{BOLD:#}\n"));
         test_sandboxes(&context).await;
-        write(&file, &before, &InitAnswers { model: Some(model), base_url, contact }, args.yes).await?;
-        show_text(&format!("\n{BOLD}4 of 4  Demo{BOLD:#}\n"));
+        let answers = InitAnswers { model: changed_model(&context, &model), base_url, contact };
+        write(&file, &before, &answers, args.yes).await?;
+        let tested = TestedModel { model, base_url: answers.base_url };
+        show_text(&format!("\n{BOLD}4 of 5  Demo{BOLD:#}\n"));
         if args.no_demo {
-            return Ok(false);
+            return Ok((false, tested));
         }
         show_text("HLXI is a fictional company, and the demo model makes no API calls: this takes seconds and is free.\n");
-        match args.yes {
-            true => Ok(true),
-            false => prompt::confirm_default_yes("Run the demo now?").await.ok_or_else(cancelled_error),
-        }
+        let demonstrate = match args.yes {
+            true => true,
+            false => {
+                let answer = prompt::confirm_default_yes("Run the demo now?").await;
+                answer.ok_or_else(cancelled_error)?
+            }
+        };
+        Ok::<_, CliError>((demonstrate, tested))
     });
     drop(runtime);
-    let demonstrate = demonstrate?;
+    let (demonstrate, tested) = answered?;
     let memo = context.loaded.locations.folders.data.join("demonstration.md");
     if demonstrate {
         run_demo(global, &memo)?;
@@ -72,10 +81,90 @@ pub(crate) fn run(global: &GlobalArgs, args: &InitArgs) -> anyhow::Result<CliExi
     } else {
         show_text("\nTo run the demo later: moothall consult HLXI --model demo\n");
     }
+    show_text(&format!("\n{BOLD}5 of 5  First call{BOLD:#}\n"));
+    match args.no_call {
+        true => show_text(&format!("Skipped. {}\n", tested.later())),
+        false => self::runtime()?.block_on(tested.call(global, args.yes))?,
+    }
+    show_text("\n");
     show_text(
         "For a real company: moothall consult AAPL --estimate   For all commands: moothall help\n",
     );
     Ok(CliExit::Fine)
+}
+
+/// The model to write; `None` keeps a configured list that starts with it.
+fn changed_model(context: &CommandContext, model: &ModelName) -> Option<ModelName> {
+    let configured = context.loaded.resolved.config.model.as_ref();
+    let configured = configured.and_then(|models| models.parse().ok());
+    let is_kept =
+        configured.is_some_and(|models| models.first() == model && !models.fallbacks().is_empty());
+    (!is_kept).then(|| model.clone())
+}
+
+/// The model that a user chose.
+struct TestedModel {
+    model: ModelName,
+    /// The URL of the user's own server.
+    base_url: Option<String>,
+}
+
+impl TestedModel {
+    fn later(&self) -> String {
+        format!("To test the model later: moothall models --check {}", self.model)
+    }
+
+    /// Makes one short call and shows latency, tokens and cost. A failure is shown and does not fail
+    /// `init`: the configuration is complete.
+    async fn call(&self, global: &GlobalArgs, yes: bool) -> Result<(), CliError> {
+        let Self { model, base_url } = self;
+        if model.is_demo() {
+            show_text("Skipped: the demo model makes no API calls.\n");
+            return Ok(());
+        }
+        let mut flags = ConfigFlags::default();
+        if let Some(base_url) = base_url {
+            flags.set_base_url(Some(model), "--model", base_url)?;
+        }
+        // Read again, because the file has changed.
+        let context = CommandContext::load(global.config.as_deref(), flags.into_table())?;
+        let gateway = match context.gateway(model, RecordingMode::Off) {
+            Ok(gateway) => gateway,
+            Err(refused) => {
+                show_text(&format!("Skipped: {}. {}\n", refused.message, self.later()));
+                return Ok(());
+            }
+        };
+        let request = models::probe_request(model);
+        let cost = match gateway.max_cost(&request).usd {
+            Some(MicroUsd::ZERO) => None,
+            Some(most) => Some(format!("costs at most {most}")),
+            None => Some("has an unknown price".to_owned()),
+        };
+        if let Some(cost) = cost.filter(|_| !yes) {
+            let question = format!("One short call to {model} {cost}. Make it now?");
+            let answer = prompt::confirm_default_yes(&question).await;
+            if !answer.ok_or_else(cancelled_error)? {
+                show_text(&format!("Skipped. {}\n", self.later()));
+                return Ok(());
+            }
+        }
+        let progress = WorkProgress::start(&format!("waiting for {model}"), false);
+        let ledger = RunLedger::new(context.budget());
+        let called = interruptible(gateway.call(&request, &ledger, None)).await;
+        drop(progress);
+        let InterruptibleResult::Done(report) = called else { return Err(cancelled_error()) };
+        match report.result {
+            Ok(reply) => show_text(&models::answer_line(model, &reply, report.timing)),
+            Err(failed) => {
+                let error = failure::of_call(&context, model, &failed);
+                show_text(&format!("{YELLOW}{}{YELLOW:#}\n", text::sanitize_line(&error.message)));
+                let hint = error.hint.map_or_else(String::new, |hint| format!("hint: {hint}\n"));
+                show_text(&format!("{}{}\n", text::sanitize(&hint), self.later()));
+            }
+        }
+        Ok(())
+    }
 }
 
 fn show_text(text: &str) {
@@ -94,7 +183,10 @@ async fn model(
 ) -> Result<(ModelName, Option<String>), CliError> {
     let demo = || ModelName::DEMO.parse::<ModelName>().map_err(usage_error);
     // The configured model, else one with a key, else the demo model.
-    let default = context.model(None).or_else(|_| demo())?;
+    let default = match context.model(None) {
+        Ok(models) => models.first().clone(),
+        Err(_) => demo()?,
+    };
     if yes {
         show_text(&format!("{default}\n"));
         return Ok((default, None));
@@ -235,6 +327,7 @@ async fn test_sandboxes(context: &CommandContext) {
         let host = isolation::host(&context.loaded)?;
         host.images().find(IMAGE).map_err(isolation::failure)?;
         show_text(&format!("{DIM}testing sandboxes …{DIM:#}\n"));
+        let _progress = WorkProgress::start("starting a sandbox and trying to break out", false);
         host.choose(&policy, IMAGE).await.map_err(isolation::failure)
     };
     match tokio::time::timeout(SANDBOX_TEST_TIMEOUT, found).await {

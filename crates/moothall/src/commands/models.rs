@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use moothall_core::MicroUsd;
-use moothall_core::model::{CallPurpose, ModelName, ModelRequest};
+use moothall_core::model::{CallPurpose, ModelName, ModelReply, ModelRequest};
+use moothall_core::receipt::EffectTiming;
 use moothall_core::text::sanitize_line;
 use moothall_models::catalog::{ModelCard, ModelPrices, ModelProvider};
 use moothall_models::{RecordingMode, RunLedger};
@@ -187,12 +188,13 @@ fn check(
     named: Option<&ModelName>,
     as_json: bool,
 ) -> anyhow::Result<CliExit> {
-    let model = context.model(named)?;
+    let model = match named {
+        Some(model) => model.clone(),
+        None => context.model(None)?.first().clone(),
+    };
     let gateway = context.gateway(&model, RecordingMode::Off)?;
-    let mut request =
-        ModelRequest::ask(model.clone(), "Answer with the word ok and nothing else.", PROBE_TOKENS);
-    request.purpose = CallPurpose::Probe;
     let ledger = RunLedger::new(context.budget());
+    let request = probe_request(&model);
     let InterruptibleResult::Done(report) = block_on(gateway.call(&request, &ledger, None))? else {
         return Err(CliError::new(CliExit::Cancelled, "cancelled").into());
     };
@@ -222,12 +224,26 @@ fn check(
         });
         terminal::print(&format!("{answer:#}\n"))?;
     } else {
-        let cost = cost.map_or_else(|| "price unknown".to_owned(), |cost| cost.to_string());
-        let (answered_by, latency_ms) = (sanitize_line(&reply.model), report.timing.latency_ms);
-        let tokens = reply.usage.total();
-        terminal::print(&format!(
-            "{GREEN}ok{GREEN:#}  {model} answered as {answered_by}: {tokens} tokens, {cost}, {latency_ms} ms\n"
-        ))?;
+        terminal::print(&answer_line(&model, &reply, report.timing))?;
     }
     Ok(CliExit::Fine)
+}
+
+/// A small call that tests whether a model can be used.
+pub(crate) fn probe_request(model: &ModelName) -> ModelRequest {
+    let question = "Answer with the word ok and nothing else.";
+    let mut request = ModelRequest::ask(model.clone(), question, PROBE_TOKENS);
+    request.purpose = CallPurpose::Probe;
+    request
+}
+
+/// The result of such a call: tokens, cost and latency.
+pub(crate) fn answer_line(model: &ModelName, reply: &ModelReply, timing: EffectTiming) -> String {
+    let cost = reply.cost_micro_usd;
+    let cost = cost.map_or_else(|| "price unknown".to_owned(), |cost| cost.to_string());
+    let (answered_by, latency_ms) = (sanitize_line(&reply.model), timing.latency_ms);
+    let tokens = reply.usage.total();
+    format!(
+        "{GREEN}ok{GREEN:#}  {model} answered as {answered_by}: {tokens} tokens, {cost}, {latency_ms} ms\n"
+    )
 }

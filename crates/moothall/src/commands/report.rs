@@ -11,6 +11,7 @@ use crate::args::{GlobalArgs, ReportArgs, ReportFormat};
 use crate::error::{CliError, CliExit};
 use crate::run_store::{self, open_and_find};
 use crate::terminal::{self, DIM};
+use crate::work_progress::WorkProgress;
 use crate::{config, logging};
 
 pub(crate) fn run(global: &GlobalArgs, args: &ReportArgs) -> anyhow::Result<CliExit> {
@@ -50,7 +51,10 @@ fn render_report(record: &RunRecord, args: &ReportArgs) -> anyhow::Result<Vec<u8
         ReportFormat::Md => consultation()?.memo().into_bytes(),
         ReportFormat::Html => consultation()?.memo_html(paper).into_bytes(),
         ReportFormat::Csv => consultation()?.scores_csv().into_bytes(),
-        ReportFormat::Pdf => runtime()?.block_on(consultation()?.memo_pdf(paper))?,
+        ReportFormat::Pdf => {
+            let _progress = WorkProgress::start("typesetting the PDF", false);
+            runtime()?.block_on(consultation()?.memo_pdf(paper))?
+        }
         ReportFormat::Json => show::receipt(record)?.write()?.into_bytes(),
     })
 }

@@ -19,6 +19,7 @@ use crate::draft_backup::{
 };
 use crate::error::{CliError, CliExit};
 use crate::run_store::{self, FILE_NAME, RunStore};
+use crate::work_progress::{WorkProgress, WorkSize};
 use crate::{config, logging, terminal};
 
 pub(crate) fn run(global: &GlobalArgs, args: &RestoreArgs) -> anyhow::Result<CliExit> {
@@ -43,7 +44,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &RestoreArgs) -> anyhow::Result<Cli
         refuse_replacing(&manifest, &folders, &database, &stores)?;
     }
     runtime()?.block_on(async {
-        let unpacked = UnpackedBackup::of(&args.file, &folders).await?;
+        let unpacked = UnpackedBackup::of(&args.file, &folders, args.json).await?;
         refuse_open_stores(&unpacked.manifest, &stores)?;
         let mut aside = None;
         if unpacked.manifest.has_database() {
@@ -152,7 +153,8 @@ struct UnpackedBackup {
 }
 
 impl UnpackedBackup {
-    async fn of(file: &Path, folders: &AppDirs) -> Result<Self, CliError> {
+    async fn of(file: &Path, folders: &AppDirs, is_json: bool) -> Result<Self, CliError> {
+        let progress = WorkProgress::start("unpacking the backup", is_json);
         let unwritable = |folder: &Path| {
             let message = format!("cannot write to {}", folder.display());
             move |error: io::Error| CliError::failed(message).with_source(error)
@@ -161,10 +163,15 @@ impl UnpackedBackup {
         make_private(data).map_err(unwritable(data))?;
         let temp_dir =
             Builder::new().prefix(".restore-").tempdir_in(data).map_err(unwritable(data))?;
-        let manifest = archive::read(BufReader::new(open(file)?), temp_dir.path())
-            .map_err(|error| refused(file, error))?;
+        let opened = open(file)?;
+        let bytes = opened.metadata().map_or(0, |file| file.len());
+        progress.step_bytes("unpacking the backup", bytes);
+        let reader = BufReader::new(progress.counted(opened));
+        let manifest =
+            archive::read(reader, temp_dir.path()).map_err(|error| refused(file, error))?;
         if manifest.has_database() {
             let copy = BackupPart::Database.path_in(temp_dir.path());
+            progress.step("checking the runs", WorkSize::Unknown);
             let runs = SqliteStore::check_copy(&copy)
                 .await
                 .map_err(|error| refused(file, error.into()))?;

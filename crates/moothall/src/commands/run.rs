@@ -113,7 +113,7 @@ pub(crate) fn resume(
 ) -> anyhow::Result<CliExit> {
     let ResumableRun { runtime, local, row } = found;
     let audience = if args.json { RunOutputMode::Json } else { RunOutputMode::Person };
-    let model = &spec.input.model;
+    let model = spec.input.model.first();
     let context = launch::context(global.config.as_deref(), &spec.settings, Some(model))?;
     logging::start(&context.loaded.resolved.config.log, global.verbose);
     let files = ProgramOutputFiles { receipt: args.receipt.clone(), events: args.events.clone() };
@@ -205,7 +205,7 @@ async fn finish(
         Ok(written) => (written, saved.err()),
         Err(error) => (WrittenFiles::default(), Some(error)),
     };
-    let (model, record, ended, written) = (&spec.input.model, &record, &ended, &written);
+    let (model, record, ended, written) = (spec.input.model.first(), &record, &ended, &written);
     // The result is reported even if files cannot be written, because it is paid for.
     let printed = ProgramReport { context, model, record, ended, written }.print(audience);
     match (printed, unsaved) {

@@ -7,9 +7,10 @@ use moothall_core::consult::{
     ConsultInput, ForkParent, MoveReview, RankedMove, ReviewChange, group_by_model,
     other_than_parent,
 };
+use moothall_core::model::{ModelList, ModelName, ModelReply};
 use moothall_core::receipt::{EffectRecord, Receipt, ReceiptProblem, VerifiedReceipt, verify};
 use moothall_core::text;
-use moothall_core::{Conclusion, EffectId, RunId, RunVerdict};
+use moothall_core::{Conclusion, EffectId, EffectResult, RunId, RunVerdict};
 use moothall_engine::RunRecord;
 use serde_json::{Value, json};
 
@@ -68,11 +69,17 @@ pub(crate) fn run(global: &GlobalArgs, args: &VerifyArgs) -> anyhow::Result<CliE
             text.push_str(&format!("parent    {} from {}: {checked}\n", parent.run, parent.from));
         }
         if !receipt.manifest.models.is_empty() {
-            let models: Vec<_> =
-                receipt.manifest.models.iter().map(|(id, model)| (id.as_str(), model)).collect();
+            let models = receipt.manifest.models.iter();
+            let models: Vec<(&str, ModelList)> =
+                models.map(|(id, model)| (id.as_str(), model.clone().into())).collect();
+            let models: Vec<_> = models.iter().map(|(id, models)| (*id, models)).collect();
             let line = format!("models    {}", group_by_model(&models));
             text.push_str(&text::sanitize_line(&line));
             text.push('\n');
+        }
+        for (model, answers) in fallback_answers(&receipt.effects) {
+            let plural = if answers == 1 { "" } else { "s" };
+            text.push_str(&format!("fallback  {answers} answer{plural} by {model}\n"));
         }
         for (file, sha256) in &receipt.manifest.texts {
             text.push_str(&format!("text      {} sha256 {sha256}\n", text::sanitize_line(file)));
@@ -213,6 +220,19 @@ fn changes(receipt: &Receipt) -> Vec<&ReviewChange> {
     let said = receipt.effects.values().filter_map(|record| MoveReview::of(&record.result));
     let inherited = receipt.input.as_deref().and_then(ConsultInput::inherited_review);
     inherited.into_iter().chain(said).flat_map(|review| &review.changes).collect()
+}
+
+/// The number of answers by each fallback.
+fn fallback_answers(effects: &BTreeMap<EffectId, EffectRecord>) -> BTreeMap<&ModelName, usize> {
+    let mut answers = BTreeMap::new();
+    for record in effects.values() {
+        if let EffectResult::ModelReplied(ModelReply { fallback: Some(fallback), .. }) =
+            &record.result
+        {
+            *answers.entry(&fallback.model).or_default() += 1;
+        }
+    }
+    answers
 }
 
 fn recommended(one: &RankedMove) -> String {

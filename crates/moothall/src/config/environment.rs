@@ -191,6 +191,7 @@ fn parse(kind: &ConfigValueKind, text: &str) -> Option<Value> {
         | ConfigValueKind::Path
         | ConfigValueKind::Duration
         | ConfigValueKind::Dollars
+        | ConfigValueKind::Models
         | ConfigValueKind::Choice(_) => Some(Value::String(text.to_owned())),
         ConfigValueKind::Integer { .. } => text.trim().parse().ok().map(Value::Integer),
         ConfigValueKind::Number => text.trim().parse().ok().map(Value::Float),

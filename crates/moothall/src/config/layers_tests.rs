@@ -3,12 +3,13 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use moothall_core::MicroUsd;
+use moothall_core::model::ModelChoice;
 use moothall_models::settings::{ProviderSettings, RetrySettings, WireFormat};
 use proptest::prelude::*;
 
 use super::super::{
     BudgetSection, ConsultSection, EngineChoice, EvidenceSection, IsolationSection, LogFormat,
-    LogLevel, LogSection, NotifySection, SandboxFallback, StoreSection,
+    LogLevel, LogSection, ModelsSection, NotifySection, SandboxFallback, StoreSection,
 };
 use super::*;
 
@@ -61,7 +62,7 @@ fn check_variable(name: &str, value: &str, message: &str, hint: &str) {
 }
 
 fn with_model(model: &str) -> Config {
-    Config { model: Some(model.to_owned()), ..Config::default() }
+    Config { model: Some(ModelChoice::One(model.to_owned())), ..Config::default() }
 }
 
 #[test]
@@ -71,6 +72,7 @@ fn nothing_configured_gives_the_defaults() {
         Config {
             model: None,
             catalog: None,
+            models: ModelsSection::default(),
             budget: BudgetSection { usd: None, tokens: None },
             retry: RetrySettings {
                 retries: 3,
@@ -160,7 +162,7 @@ fn variables_are_read_as_the_type_of_their_key() {
             "",
         ),
         Config {
-            model: Some("lab/5".to_owned()),
+            model: Some(ModelChoice::One("lab/5".to_owned())),
             budget: BudgetSection { usd: Some(MicroUsd::new(2_500_000)), tokens: Some(100_000) },
             retry: RetrySettings {
                 first_delay: Duration::from_secs(2),

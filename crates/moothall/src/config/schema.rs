@@ -40,6 +40,8 @@ pub(crate) enum ConfigValueKind {
     Path,
     Duration,
     Dollars,
+    /// One or several, in a variable separated by commas.
+    Models,
     Integer {
         minimum: Option<i64>,
     },
@@ -57,6 +59,9 @@ impl fmt::Display for ConfigValueKind {
             Self::Path => f.write_str("a path"),
             Self::Duration => f.write_str("a duration such as \"30s\""),
             Self::Dollars => f.write_str("an amount of US dollars such as \"2.50\""),
+            Self::Models => {
+                f.write_str("a model such as \"openai/gpt-5-mini\", or a list of models")
+            }
             Self::Integer { minimum: Some(minimum) } => {
                 write!(f, "an integer of at least {minimum}")
             }
@@ -164,6 +169,7 @@ impl ConfigValueKind {
             Some("path") => return Self::Path,
             Some("duration") => return Self::Duration,
             Some("dollars") => return Self::Dollars,
+            Some("models") => return Self::Models,
             _ => {}
         }
         let choices = choices(schema);

@@ -2,7 +2,7 @@
 //!
 //! Messages never quote a value that may be a misplaced secret.
 
-use moothall_core::model::ModelName;
+use moothall_core::model::ModelChoice;
 use moothall_models::Catalog;
 use moothall_models::connection::is_loopback;
 use moothall_sources::edgar::SecContact;
@@ -28,9 +28,13 @@ pub(crate) fn problems(config: &Config, origins: &Origins) -> Vec<ConfigProblem>
         });
     };
 
-    if let Some(Err(error)) = config.model.as_ref().map(|model| model.parse::<ModelName>()) {
-        let hint = "see `moothall models`".to_owned();
-        report(&["model"], &format!("is invalid: {error}"), hint);
+    let default = (vec!["model"], config.model.as_ref());
+    let roles = config.models.roles().map(|(role, models)| (vec!["models", role], models));
+    for (path, models) in std::iter::once(default).chain(roles) {
+        if let Some(Err(error)) = models.map(ModelChoice::parse) {
+            let hint = "see `moothall models`".to_owned();
+            report(&path, &format!("is invalid: {error}"), hint);
+        }
     }
     if config.retry.first_delay > config.retry.max_delay {
         let hint = "lower it, or raise `retry.max_delay`".to_owned();

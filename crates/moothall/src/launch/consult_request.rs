@@ -9,15 +9,15 @@ use moothall_core::consult::{
     MemberModelError, RoleModels,
 };
 use moothall_core::debate::CallSettings;
-use moothall_core::model::ModelName;
+use moothall_core::model::{ModelList, ModelName};
 use moothall_core::{ConsultSpec, IsolationChoice, NewsChoice, RunSettings};
 use moothall_sources::DocumentFolder;
 
-use super::estimate::{CostEstimate, SpendLimit};
-use super::{RunFiles, set_budget};
+use super::estimate::{CostEstimate, FallbackCost, SpendLimit};
+use super::{RunFiles, max_output, set_budget};
 use crate::args::{ConsultArgs, ConsultSubject};
 use crate::commands::committee;
-use crate::context::CommandContext;
+use crate::context::{CommandContext, parse_models};
 use crate::error::CliError;
 use crate::evidence_sources::news_source;
 use crate::{files, user_input};
@@ -33,9 +33,9 @@ pub(crate) struct ConsultRequest {
     pub(crate) gather: GatherRequest,
     pub(crate) committee: Committee,
     pub(crate) moves: Option<u32>,
-    pub(crate) model: Option<ModelName>,
+    pub(crate) model: Option<ModelList>,
     /// Models by role or member.
-    pub(crate) member_models: Vec<(String, ModelName)>,
+    pub(crate) member_models: Vec<(String, ModelList)>,
     pub(crate) accept_findings: bool,
     pub(crate) terms: ConsultOptions,
     pub(crate) settings: RunSettings,
@@ -110,7 +110,7 @@ impl ConsultRequest {
     }
 
     pub(crate) fn context(&self, config: Option<&Path>) -> Result<CommandContext, CliError> {
-        super::context(config, &self.settings, self.model.as_ref())
+        super::context(config, &self.settings, self.model.as_ref().map(ModelList::first))
     }
 
     /// Selects the models and the budget.
@@ -131,33 +131,92 @@ impl ConsultRequest {
         input.calls = calls_of(context, &input.distinct_models());
         input.validate().map_err(refusal)?;
         let estimate = CostEstimate::of(&context.catalog, &input);
-        let cap = estimate.cap(context.budget());
+        let cap = spend_limit(context, &estimate)?;
         set_budget(&mut settings, cap.budget());
         Ok(ConsultPlan { spec: ConsultSpec { input, settings }, files: self.files, estimate, cap })
     }
 }
 
+/// The spend limit of a run with this estimate.
+pub(crate) fn spend_limit(
+    context: &CommandContext,
+    estimate: &CostEstimate,
+) -> Result<SpendLimit, CliError> {
+    let budget = context.budget();
+    if budget.usd.is_some() && estimate.with_fallbacks == Some(FallbackCost::Unknown) {
+        let message = "the run has a dollar budget, but the price of a fallback model is unknown";
+        return Err(CliError::usage(message)
+            .with_hint(
+                "add its price to a catalog file, limit tokens with `--budget-tokens` instead, or \
+                 choose another fallback",
+            )
+            .with_code(ErrorCode::BadModel));
+    }
+    Ok(estimate.cap(budget))
+}
+
 /// The models by role. A member's model becomes part of the committee, which is stored with the run.
 fn role_models(
     context: &CommandContext,
-    default: Option<ModelName>,
-    named: &[(String, ModelName)],
+    default: Option<ModelList>,
+    named: &[(String, ModelList)],
     committee: &mut Committee,
 ) -> Result<RoleModels, CliError> {
-    let first = named.iter().map(|(_, model)| model).chain(committee.own_models()).next().cloned();
-    let configured = || context.model(default.as_ref());
+    let roles = match &default {
+        // A flag overrides the configuration.
+        Some(_) => RoleChoices::default(),
+        None => RoleChoices::configured(context)?,
+    };
+    let used = named.iter().map(|(_, models)| models).chain(committee.own_models());
+    let used = used.chain(roles.iter());
+    used.flat_map(ModelList::iter).try_for_each(|model| context.refuse_unknown_model(model))?;
+    let first = named.iter().map(|(_, models)| models).chain(committee.own_models());
+    let first = first.chain(roles.iter()).next().cloned();
+    let configured = || {
+        let models = context.model(default.as_ref())?;
+        let mut fallbacks = models.fallbacks().iter();
+        fallbacks.try_for_each(|model| context.refuse_unknown_model(model))?;
+        Ok(models)
+    };
     let mut models = match first {
         Some(first) => RoleModels::all(first),
         None => return configured().map(RoleModels::all),
     };
+    let RoleChoices { inference, analyst, critic, decision_maker } = roles;
+    models = RoleModels { inference, analyst, critic, decision_maker, ..models };
     models.assign(committee, named).map_err(member_refusal)?;
-    let used = named.iter().map(|(_, model)| model).chain(committee.own_models());
-    used.into_iter().try_for_each(|model| context.refuse_unknown_model(model))?;
     // No default model is needed if every member has its own.
     if default.is_some() || models.needs_default(committee) {
         models.default = configured()?;
     }
     Ok(models)
+}
+
+/// The models of the section `[models]`.
+#[derive(Debug, Default)]
+struct RoleChoices {
+    inference: Option<ModelList>,
+    analyst: Option<ModelList>,
+    critic: Option<ModelList>,
+    decision_maker: Option<ModelList>,
+}
+
+impl RoleChoices {
+    fn configured(context: &CommandContext) -> Result<Self, CliError> {
+        let section = &context.loaded.resolved.config.models;
+        let parse = |models: &Option<_>| models.as_ref().map(parse_models).transpose();
+        Ok(Self {
+            inference: parse(&section.inference)?,
+            analyst: parse(&section.analyst)?,
+            critic: parse(&section.critic)?,
+            decision_maker: parse(&section.decision_maker)?,
+        })
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &ModelList> {
+        let Self { inference, analyst, critic, decision_maker } = self;
+        [inference, analyst, critic, decision_maker].into_iter().flatten()
+    }
 }
 
 pub(crate) fn member_refusal(error: MemberModelError) -> CliError {
@@ -225,8 +284,7 @@ pub(crate) fn calls_of(context: &CommandContext, models: &[&ModelName]) -> CallS
         None => UNKNOWN_WINDOW,
     };
     let window_tokens = cards.iter().map(window).min().unwrap_or(defaults.window_tokens);
-    let max_output_tokens =
-        cards.iter().filter_map(|card| card.max_output).min().unwrap_or(u32::MAX);
+    let max_output_tokens = max_output(&cards);
     CallSettings {
         // A small window must also hold the evidence, a move and a few messages.
         message_tokens: defaults.message_tokens.min(max_output_tokens).min(window_tokens / 8),

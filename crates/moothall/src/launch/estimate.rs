@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use moothall_core::MicroUsd;
 use moothall_core::consult::{ConsultEstimate, ConsultInput, RoleEstimate, estimate};
-use moothall_core::model::{CallPurpose, TokenUsage};
+use moothall_core::model::{CallPurpose, ModelName, TokenUsage};
 use moothall_models::catalog::ModelPrices;
 use moothall_models::{Budget, Catalog};
 use serde_json::{Value, json};
@@ -27,6 +27,8 @@ pub(crate) struct CostEstimate {
     pub(crate) cost: Option<CostRange>,
     /// The cost if nothing is read from the provider's cache.
     uncached: Option<MicroUsd>,
+    /// The upper estimate if the most expensive fallbacks give all answers, if that is more.
+    pub(crate) with_fallbacks: Option<FallbackCost>,
     /// Whether all models are free.
     pub(crate) free: bool,
     /// Upper bound of one call, in dollars and tokens.
@@ -41,6 +43,14 @@ pub(crate) struct CostEstimate {
 pub(crate) struct CostRange {
     pub(crate) low: MicroUsd,
     pub(crate) high: MicroUsd,
+}
+
+/// The upper estimate with fallbacks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FallbackCost {
+    AtMost(MicroUsd),
+    /// The price of a fallback is unknown.
+    Unknown,
 }
 
 /// The spend limit of a run and its origin.
@@ -96,10 +106,10 @@ impl CostEstimate {
             prices.iter().enumerate().map(one).collect()
         };
         let roles = &estimate.roles;
-        let low = priced(&|prices, at| cost(prices, &roles[at].low, roles[at].calls));
-        let high = priced(&|prices, at| cost(prices, &roles[at].high, roles[at].calls));
+        let low = priced(&|prices, at| cost_of(prices, &roles[at].low, roles[at].calls));
+        let high = priced(&|prices, at| cost_of(prices, &roles[at].high, roles[at].calls));
         let uncached =
-            priced(&|prices, at| cost(prices, &without_cache(&roles[at].high), roles[at].calls));
+            priced(&|prices, at| cost_of(prices, &without_cache(&roles[at].high), roles[at].calls));
         let costs: Vec<Option<CostRange>> = low
             .iter()
             .zip(&high)
@@ -112,13 +122,30 @@ impl CostEstimate {
             output: average(usage, calls).output,
             ..TokenUsage::default()
         };
-        let worst_usd = priced(&|prices, at| prices.cost(&worst(&roles[at].high, roles[at].calls)));
+        // The most expensive model of a role; `None` if a price is unknown.
+        let dearest = |of: &dyn Fn(&ModelPrices, &RoleEstimate) -> MicroUsd| {
+            let models = |role: &RoleEstimate| {
+                let models = std::iter::once(&role.model).chain(&role.fallbacks);
+                let costs = models.map(|model| Some(of(&catalog.card(model).prices?, role)));
+                costs.reduce(|one, other| Some(one?.max(other?))).flatten()
+            };
+            roles.iter().map(models).collect::<Vec<Option<MicroUsd>>>()
+        };
+        let worst_usd = dearest(&|prices, role| prices.cost(&worst(&role.high, role.calls)));
+        let fallback_high = sum(&dearest(&|prices, role| cost_of(prices, &role.high, role.calls)));
+        let with_fallbacks = match (cost, fallback_high) {
+            (Some(range), Some(most)) if most > range.high => Some(FallbackCost::AtMost(most)),
+            (Some(_), None) => Some(FallbackCost::Unknown),
+            _ => None,
+        };
         let worst_tokens = roles.iter().map(|role| worst(&role.high, role.calls).total()).max();
         Self {
             costs,
             cost,
             uncached: sum(&uncached),
-            free: prices.iter().all(|prices| prices.is_some_and(|prices| prices.is_free())),
+            with_fallbacks,
+            free: with_fallbacks.is_none()
+                && prices.iter().all(|prices| prices.is_some_and(|prices| prices.is_free())),
             worst_call: (worst_usd.into_iter().max().flatten(), worst_tokens.unwrap_or(0)),
             dated: catalog.dated().to_owned(),
             moves: input.all_moves(),
@@ -137,14 +164,31 @@ impl CostEstimate {
         let with_headroom = |upper: u64, one: u64| {
             (upper.saturating_mul(3) / 2).max(upper.saturating_add(one.saturating_mul(SPARE_CALLS)))
         };
-        match self.cost {
+        match self.upper_cost() {
             _ if self.free => SpendLimit::None,
-            Some(range) => {
+            Some(most) => {
                 let worst = worst_usd.unwrap_or_default().micros();
-                SpendLimit::Dollars(MicroUsd::new(with_headroom(range.high.micros(), worst)))
+                SpendLimit::Dollars(MicroUsd::new(with_headroom(most.micros(), worst)))
             }
             None => SpendLimit::Tokens(with_headroom(self.estimate.high().total(), worst_tokens)),
         }
+    }
+
+    /// The upper estimate, also if fallbacks give all answers; `None` if a price is unknown.
+    pub(crate) fn upper_cost(&self) -> Option<MicroUsd> {
+        match self.with_fallbacks {
+            None => self.cost.map(|range| range.high),
+            Some(FallbackCost::AtMost(most)) => Some(most),
+            Some(FallbackCost::Unknown) => None,
+        }
+    }
+
+    /// The cost with fallbacks, if it is higher.
+    fn fallback_note(&self) -> Option<String> {
+        Some(match self.with_fallbacks? {
+            FallbackCost::AtMost(most) => format!("up to {} with fallback models", cents(most)),
+            FallbackCost::Unknown => "price of a fallback model unknown".to_owned(),
+        })
     }
 
     /// A one-line summary for prompts.
@@ -155,7 +199,8 @@ impl CostEstimate {
             None => "price unknown".to_owned(),
         };
         let tokens = short_number(self.estimate.high().total());
-        format!("{} calls, up to {tokens} tokens, {cost}", self.estimate.all_calls())
+        let note = self.fallback_note().map_or_else(String::new, |note| format!(", {note}"));
+        format!("{} calls, up to {tokens} tokens, {cost}{note}", self.estimate.all_calls())
     }
 
     pub(crate) fn text(&self, cap: SpendLimit) -> String {
@@ -201,6 +246,14 @@ impl CostEstimate {
             span(low.output, high.output),
             self.cost.map_or_else(|| "unknown".to_owned(), format_range),
         )?;
+        if let Some(note) = self.fallback_note() {
+            let mut names: Vec<&ModelName> =
+                self.estimate.roles.iter().flat_map(|role| &role.fallbacks).collect();
+            names.sort();
+            names.dedup();
+            let names: Vec<String> = names.into_iter().map(ToString::to_string).collect();
+            writeln!(text, "{DIM}{note} ({}){DIM:#}", names.join(", "))?;
+        }
         if !self.free {
             if let Some(uncached) = self.uncached {
                 let cached = share(high.cache_read, high.prompt());
@@ -221,6 +274,7 @@ impl CostEstimate {
             json!({
                 "role": role.purpose,
                 "model": role.model,
+                "fallbacks": role.fallbacks,
                 "members": role.members,
                 "calls": role.calls,
                 "low": role.low,
@@ -241,6 +295,10 @@ impl CostEstimate {
             "high": self.estimate.high(),
             "low_usd": self.cost.map(|range| range.low.decimal()),
             "high_usd": self.cost.map(|range| range.high.decimal()),
+            "fallback_usd": match self.with_fallbacks {
+                Some(FallbackCost::AtMost(most)) => Some(most.decimal()),
+                Some(FallbackCost::Unknown) | None => None,
+            },
             "uncached_usd": self.uncached.map(MicroUsd::decimal),
             "cap_usd": budget.usd.map(MicroUsd::decimal),
             "cap_tokens": budget.tokens,
@@ -251,7 +309,7 @@ impl CostEstimate {
 }
 
 /// The cost of several calls. Prices rise for long prompts, so the average call is priced.
-fn cost(prices: &ModelPrices, usage: &TokenUsage, calls: u32) -> MicroUsd {
+fn cost_of(prices: &ModelPrices, usage: &TokenUsage, calls: u32) -> MicroUsd {
     let one = prices.cost(&average(usage, calls)).micros();
     MicroUsd::new(one.saturating_mul(u64::from(calls)))
 }

@@ -8,16 +8,16 @@ use moothall_core::consult::{
 };
 use moothall_core::debate::CallSettings;
 use moothall_core::evidence::Evidence;
-use moothall_core::model::ModelName;
+use moothall_core::model::{ModelList, ModelName};
 use moothall_core::receipt::{EffectRecord, EffectTiming};
 use moothall_core::{ConsultSpec, EffectId, EffectResult, ErrorCode, RunSettings};
 use moothall_engine::RunRecord;
 use moothall_server::dto::ForkRunRequest;
 use moothall_store::{JournalEntry, RunRow, now_ms};
 
-use super::consult_request::{calls_of, member_refusal, refusal as input_refusal};
+use super::consult_request::{calls_of, member_refusal, refusal as input_refusal, spend_limit};
 use super::estimate::CostEstimate;
-use super::http_request::{find_committee, parse_budget, parse_model_name};
+use super::http_request::{find_committee, parse_budget, parse_model_list};
 use super::{ConsultPlan, RunFiles, ServerDefaults, set_budget};
 use crate::args::{ForkArgs, ForkSetting, MemberModel};
 use crate::commands::committee;
@@ -30,7 +30,7 @@ use crate::{display, files, run_store, user_input};
 #[derive(Debug)]
 pub(crate) struct ConsultForkRequest {
     from: ForkPoint,
-    model: Option<ModelName>,
+    model: Option<ModelList>,
     set: Vec<ForkSetting>,
     committee: Option<Committee>,
     brief: Option<String>,
@@ -70,7 +70,7 @@ impl ConsultForkRequest {
             let what = ReviewAction::Edit { move_id: edit.move_id.clone(), proposal };
             edits.push(ReviewChange { by, at_ms: now_ms(), what });
         }
-        let inherited = inherited_settings(spec, args.model.as_ref());
+        let inherited = inherited_settings(spec, args.model.as_ref().map(ModelList::first));
         Ok(Self {
             from: args.from.into(),
             model: args.model.clone(),
@@ -120,8 +120,8 @@ impl ConsultForkRequest {
             what: ReviewAction::Edit { move_id: edit.move_id, proposal: edit.proposal },
         });
         let model = request.model.as_deref().filter(|name| !name.is_empty());
-        let model = model.map(parse_model_name).transpose()?;
-        let inherited = inherited_settings(spec, model.as_ref());
+        let model = model.map(parse_model_list).transpose()?;
+        let inherited = inherited_settings(spec, model.as_ref().map(ModelList::first));
         let committee = request.committee.as_deref().filter(|name| !name.is_empty());
         let brief = request.brief.map(|brief| brief.replace("\r\n", "\n").trim().to_owned());
         Ok(Self {
@@ -145,7 +145,7 @@ impl ConsultForkRequest {
         parent: &RunRow,
     ) -> Result<CommandContext, CliError> {
         let default = &consultation(parent)?.input.models.default;
-        super::context(config, &self.settings, Some(self.model.as_ref().unwrap_or(default)))
+        super::context(config, &self.settings, Some(self.model.as_ref().unwrap_or(default).first()))
     }
 
     /// Applies the changes to the parent's input and takes over its results.
@@ -192,7 +192,7 @@ impl ConsultForkRequest {
         });
         let inherited = inherited.collect();
         let estimate = CostEstimate::of(&context.catalog, &forked.input);
-        let cap = estimate.cap(context.budget());
+        let cap = spend_limit(context, &estimate)?;
         set_budget(&mut settings, cap.budget());
         let spec = ConsultSpec { input: forked.input, settings };
         Ok(ForkPlan {
@@ -212,7 +212,7 @@ fn apply(
     for setting in settings {
         match setting {
             ForkSetting::Model(MemberModel { member, model }) => {
-                context.refuse_unknown_model(&model)?;
+                model.iter().try_for_each(|one| context.refuse_unknown_model(one))?;
                 models.push((member, model));
             }
             ForkSetting::Rounds(rounds) => input.committee.rounds = rounds,
@@ -228,7 +228,7 @@ fn repeated_roles(from: ForkPoint) -> impl Iterator<Item = &'static str> {
 }
 
 /// One model for every role after the fork point; the roles before it keep theirs.
-fn models_from(from: ForkPoint, model: ModelName, before: &RoleModels) -> RoleModels {
+fn models_from(from: ForkPoint, model: ModelList, before: &RoleModels) -> RoleModels {
     let analyst = (from == ForkPoint::Debates).then(|| before.analyst().clone());
     let inference = Some(before.inference().clone());
     RoleModels { inference, analyst, ..RoleModels::all(model) }
@@ -248,7 +248,7 @@ fn calls_within(before: &CallSettings, possible: &CallSettings, documents: u32) 
 /// The parent's settings without its budget, recordings and output files. Its base URL belongs to the
 /// provider of its model: another provider's key is never sent there.
 fn inherited_settings(parent: &ConsultSpec, model: Option<&ModelName>) -> RunSettings {
-    let provider = parent.input.models.default.provider();
+    let provider = parent.input.models.default.first().provider();
     let is_same_provider = model.is_none_or(|model| model.provider() == provider);
     let ConsultSpec { settings: parent, .. } = parent;
     RunSettings {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use moothall_core::ErrorCode;
 use moothall_core::consult::{Committee, ConsultOptions, EvidenceSource, GatherRequest, board};
-use moothall_core::model::{ModelName, OutputSchema};
+use moothall_core::model::{ModelChoice, ModelList, OutputSchema};
 use moothall_core::program::{
     InvalidPattern, MAX_ATTEMPTS, OutputExpectation, ProgramContract, ProgramInput,
 };
@@ -15,6 +15,7 @@ use moothall_server::dto::{ConsultSource, StartConsultRequest, StartProgramReque
 
 use super::{ConsultRequest, PARALLEL_MOVES, ProgramRequest, RunFiles, request_files};
 use crate::commands::committee;
+use crate::context::parse_models;
 use crate::error::CliError;
 use crate::evidence_sources::news_source;
 use crate::{display, isolation, user_input};
@@ -25,7 +26,7 @@ const IMAGE: &str = "python";
 /// Defaults for values that a request omits.
 #[derive(Debug)]
 pub(crate) struct ServerDefaults {
-    pub(crate) model: Option<ModelName>,
+    pub(crate) model: Option<ModelList>,
     /// Directory of recorded filings.
     pub(crate) offline: Option<PathBuf>,
     /// Committees available in addition to the built-in one.
@@ -326,25 +327,24 @@ pub(crate) fn parse_budget(written: Option<&str>) -> Result<Option<MicroUsd>, Cl
 fn parse_model(
     written: Option<&str>,
     defaults: &ServerDefaults,
-) -> Result<Option<ModelName>, CliError> {
+) -> Result<Option<ModelList>, CliError> {
     let Some(text) = written.filter(|text| !text.is_empty()) else {
         return Ok(defaults.model.clone());
     };
-    parse_model_name(text).map(Some)
+    parse_model_list(text).map(Some)
 }
 
-pub(crate) fn parse_model_name(text: &str) -> Result<ModelName, CliError> {
-    text.parse().map_err(|error: moothall_core::model::InvalidModelName| {
-        CliError::usage(error.to_string()).with_code(ErrorCode::BadModel)
-    })
+/// A model, with its fallbacks after commas.
+pub(crate) fn parse_model_list(text: &str) -> Result<ModelList, CliError> {
+    parse_models(&ModelChoice::One(text.to_owned()))
 }
 
 /// Models by role or member. The committee determines which names are valid.
 fn parse_member_models(
-    models: BTreeMap<String, String>,
-) -> Result<Vec<(String, ModelName)>, CliError> {
-    let parse = |(member, model): (String, String)| {
-        let model = parse_model_name(&model)?;
+    models: BTreeMap<String, ModelChoice>,
+) -> Result<Vec<(String, ModelList)>, CliError> {
+    let parse = |(member, model): (String, ModelChoice)| {
+        let model = parse_models(&model)?;
         Ok((display::line(&member), model))
     };
     models.into_iter().filter(|(_, model)| !model.is_empty()).map(parse).collect()

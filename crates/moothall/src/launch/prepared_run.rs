@@ -51,7 +51,7 @@ struct EditResources {
 
 impl EditResources {
     fn open(context: &CommandContext, spec: &EditSpec) -> Result<Self, CliError> {
-        let gateway = Arc::new(context.gateway(&spec.input.model, recording(&spec.settings)?)?);
+        let gateway = Arc::new(context.gateway_of(&spec.input.model, recording(&spec.settings)?)?);
         let opened = draft_store::open_for(context, &spec.workspace)?;
         opened.warn_about_policy();
         let worker = opened.worker(&spec.worker)?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use moothall_core::model::{ModelName, OutputSchema};
+use moothall_core::model::{ModelList, OutputSchema};
 use moothall_core::program::{
     AnswerFormat, OutputExpectation, OutputPattern, ProgramContract, ProgramInput,
 };
@@ -14,7 +14,7 @@ use moothall_store::MAX_ARTIFACT_BYTES;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{program_workflow, set_budget};
+use super::{max_output, program_workflow, set_budget};
 use crate::args::RunArgs;
 use crate::context::CommandContext;
 use crate::error::CliError;
@@ -32,7 +32,7 @@ const TASK_HINT: &str = "pass it as an argument, `moothall run \"…\"`, or pipe
 #[derive(Debug)]
 pub(crate) struct ProgramRequest {
     pub(crate) task: String,
-    pub(crate) model: Option<ModelName>,
+    pub(crate) model: Option<ModelList>,
     pub(crate) inputs: BTreeMap<GuestPath, Vec<u8>>,
     pub(crate) contract: ProgramContract,
     pub(crate) attempts: u32,
@@ -48,7 +48,7 @@ pub(crate) struct ProgramRequest {
 struct StdioRequest {
     task: String,
     #[serde(default)]
-    model: Option<ModelName>,
+    model: Option<ModelList>,
     #[serde(default)]
     inputs: BTreeMap<GuestPath, String>,
     #[serde(default)]
@@ -91,18 +91,18 @@ impl ProgramRequest {
     }
 
     pub(crate) fn context(&self, config: Option<&Path>) -> Result<CommandContext, CliError> {
-        super::context(config, &self.settings, self.model.as_ref())
+        super::context(config, &self.settings, self.model.as_ref().map(ModelList::first))
     }
 
     /// Selects the model and validates the request.
     pub(crate) fn spec(&self, context: &CommandContext) -> Result<ProgramSpec, CliError> {
-        let model = context.model(self.model.as_ref())?;
-        let card = context.catalog.card(&model);
-        let mut input = ProgramInput::new(&self.task, model.clone(), &self.image);
-        input.max_tokens = input.max_tokens.min(card.max_output.unwrap_or(u32::MAX));
+        let models = context.model(self.model.as_ref())?;
+        let cards: Vec<_> = models.iter().map(|model| context.catalog.card(model)).collect();
+        let mut input = ProgramInput::new(&self.task, models, &self.image);
+        input.max_tokens = input.max_tokens.min(max_output(&cards));
         // Models without structured output write working programs in a code block, but broken ones
         // inside JSON.
-        if !card.structured && !model.is_demo() {
+        if cards.iter().any(|card| !card.structured && !card.model.is_demo()) {
             input.answer_form = AnswerFormat::Fenced;
         }
         input.packages = packages(context, &self.image)?;

@@ -35,7 +35,7 @@ impl ProgramResources {
             }
             choice => choice.and_then(EngineChoice::of),
         };
-        let gateway = Arc::new(context.gateway(&input.model, recording(settings)?)?);
+        let gateway = Arc::new(context.gateway_of(&input.model, recording(settings)?)?);
         let loaded = &context.loaded;
         let policy = isolation::policy(loaded, engine, settings.allow_shared_kernel)?;
         let idle = loaded.resolved.config.isolation.pool;

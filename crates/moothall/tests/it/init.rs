@@ -6,13 +6,14 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
+use crate::fake::Fake;
 use crate::world::World;
 
 /// Longer than any step takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A simulated user at a terminal.
-struct Person {
+pub(crate) struct Person {
     keyboard: File,
     screen: Receiver<Vec<u8>>,
     seen: String,
@@ -21,7 +22,7 @@ struct Person {
 
 impl Person {
     /// Starts the program on a new terminal.
-    fn start(mut command: Command) -> Self {
+    pub(crate) fn start(mut command: Command) -> Self {
         use rustix::pty;
         let main = pty::openpt(pty::OpenptFlags::RDWR | pty::OpenptFlags::NOCTTY).unwrap();
         pty::grantpt(&main).unwrap();
@@ -50,7 +51,7 @@ impl Person {
     }
 
     /// Waits until the screen shows this text, then types a line.
-    fn answer(&mut self, question: &str, line: &str) {
+    pub(crate) fn answer(&mut self, question: &str, line: &str) {
         while !self.seen.contains(question) {
             let shown = self.screen.recv_timeout(PATIENCE);
             let shown = shown.unwrap_or_else(|_| panic!("no `{question}` in:\n{}", self.seen));
@@ -62,7 +63,7 @@ impl Person {
     }
 
     /// The remaining output and the exit code.
-    fn leave(mut self) -> (String, Option<i32>) {
+    pub(crate) fn leave(mut self) -> (String, Option<i32>) {
         while let Ok(shown) = self.screen.recv_timeout(PATIENCE) {
             self.seen.push_str(&String::from_utf8_lossy(&shown));
         }
@@ -99,7 +100,8 @@ fn init_validates_and_shows_answers_and_keeps_existing_settings() {
     world.set("GROQ_API_KEY", "gsk-very-secret");
     let before = "# mine\nmodel = \"demo\"\n\n[budget]\ntokens = 8000 # enough\n";
     world.write_config("moothall.toml", before);
-    let mut person = Person::start(world.command(&["init", "--color", "never", "--no-demo"]));
+    let arguments = ["init", "--color", "never", "--no-demo", "--no-call"];
+    let mut person = Person::start(world.command(&arguments));
     person.answer("GROQ_API_KEY (set)", "");
     person.answer("provider/name [demo]", "nonsense\n");
     person.answer("provider/name [demo]", "3\n");
@@ -116,7 +118,7 @@ fn init_validates_and_shows_answers_and_keeps_existing_settings() {
                  [evidence]\ncontact = \"ada@example.com\"\n";
     assert_eq!(fs_err::read_to_string(config(&world)).unwrap(), after);
     // The same answers change nothing.
-    let again = world.run(&["init", "--yes", "--no-demo"]);
+    let again = world.run(&["init", "--yes", "--no-demo", "--no-call"]);
     assert_eq!(again.code, Some(0), "{again}");
     assert!(again.stderr.contains("moothall.toml is unchanged."), "{again}");
     assert_eq!(fs_err::read_to_string(config(&world)).unwrap(), after);
@@ -133,6 +135,9 @@ fn init_can_configure_a_local_server() {
     person.answer("Write these changes? [Y/n]", "\n");
     let (shown, code) = person.leave();
     assert_eq!(code, Some(0), "{shown}");
+    // No server listens there: the failed call is shown, and the configuration is kept.
+    assert!(shown.contains("local/smollm2-135m did not answer (transport:"), "{shown}");
+    assert!(shown.contains("moothall models --check local/smollm2-135m"), "{shown}");
     assert_eq!(
         fs_err::read_to_string(config(&world)).unwrap(),
         "model = \"local/smollm2-135m\"\n\n[provider.local]\nbase_url = \"http://127.0.0.1:28411/v1\"\n"
@@ -176,4 +181,61 @@ fn init_without_a_terminal_needs_yes_and_uses_defaults() {
     assert_eq!(ran.code, Some(0), "{ran}");
     assert_eq!(fs_err::read_to_string(config(&world)).unwrap(), "model = \"demo\"\n");
     insta::assert_snapshot!(world.run(&["init", "--help"]));
+}
+
+#[test]
+fn init_ends_with_one_real_call_and_shows_its_latency_tokens_and_cost() {
+    let fake = Fake::saying("ok");
+    let url = fake.url();
+    let file =
+        format!("model = \"openai/gpt-4.1-mini\"\n\n[provider.openai]\nbase_url = \"{url}\"\n");
+    let arguments = ["init", "--color", "never", "--no-demo"];
+    let world = || {
+        let world = World::new().with("OPENAI_API_KEY", "sk-very-secret");
+        world.write_config("moothall.toml", &file);
+        world
+    };
+    let question = "One short call to openai/gpt-4.1-mini costs at most $0.0";
+    // Declined: nothing is called.
+    let declined = world();
+    let mut person = Person::start(declined.command(&arguments));
+    person.answer("provider/name [openai/gpt-4.1-mini]", "\n");
+    person.answer("Email address [none]", "\n");
+    person.answer(question, "n\n");
+    let (shown, code) = person.leave();
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(shown.contains("moothall models --check openai/gpt-4.1-mini"), "{shown}");
+    assert_eq!(fake.stats().received, 0);
+    // Accepted.
+    let accepted = world();
+    let mut person = Person::start(accepted.command(&arguments));
+    person.answer("provider/name [openai/gpt-4.1-mini]", "\n");
+    person.answer("Email address [none]", "\n");
+    person.answer(question, "\n");
+    let (shown, code) = person.leave();
+    assert_eq!(code, Some(0), "{shown}");
+    let is_shown = |text: &str| {
+        let line = text.lines().find(|line| line.contains("ok  openai/gpt-4.1-mini answered as "));
+        line.is_some_and(|line| line.contains(" tokens, $0.0") && line.trim_end().ends_with(" ms"))
+    };
+    assert!(is_shown(&shown), "{shown}");
+    assert_eq!(fake.stats().received, 1);
+    // `--yes` does not ask, `--no-call` does not call.
+    let ran = world().run(&["init", "--yes", "--no-demo"]);
+    assert!(ran.code == Some(0) && is_shown(&ran.stderr), "{ran}");
+    let ran = world().run(&["init", "--yes", "--no-demo", "--no-call"]);
+    assert!(ran.code == Some(0) && !is_shown(&ran.stderr), "{ran}");
+    assert_eq!(fake.stats().received, 2);
+    assert!(!shown.contains("sk-very-secret") && !format!("{ran}").contains("sk-very-secret"));
+}
+
+#[test]
+fn init_calls_no_model_without_a_key_and_keeps_fallbacks() {
+    let world = World::new();
+    let file = "model = [\"openai/gpt-5-mini\", \"groq/openai/gpt-oss-20b\"]\n";
+    world.write_config("moothall.toml", file);
+    let ran = world.run(&["init", "--yes", "--no-demo"]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(ran.stderr.contains("Skipped: no API key for openai."), "{ran}");
+    assert_eq!(fs_err::read_to_string(config(&world)).unwrap(), file);
 }

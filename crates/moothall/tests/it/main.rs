@@ -18,6 +18,7 @@ mod edit;
 mod evidence;
 mod failures;
 mod fake;
+mod fallback;
 mod fork;
 mod help;
 mod image;

@@ -1,9 +1,10 @@
 //! Outages during programs in real sandboxes and during consultations on a real cluster.
 
-use moothall_testkit::{ProviderBehaviour, ProviderCall};
+use moothall_testkit::{ProviderBehaviour, ProviderCall, ProviderFault};
 use serde_json::json;
 
 use crate::consult::careless;
+use crate::fallback::DyingProvider;
 use crate::outages::{Outage, Unreliable, check_outages, check_paused, consult_result};
 use crate::real_restate::cluster::{Cluster, Plan, SMALL};
 use crate::real_sandbox;
@@ -84,4 +85,42 @@ fn consultations_on_a_cluster_pause_in_an_outage_and_end_as_without_it() {
         assert_eq!(consult_result(&resumed), expected, "{outage:?}");
         assert_eq!(provider.answered(), calls, "{outage:?}: answered calls were repeated");
     }
+}
+
+#[test]
+fn consultations_on_a_cluster_end_with_the_second_model_when_the_first_dies() {
+    let (world, provider) = (World::new(), DyingProvider::start(ProviderFault::ServerError));
+    provider.configure(&world);
+    world.write_config("moothall.toml", &world.read("fake.toml"));
+    let cluster = Cluster::in_world(Plan { workers: 2, ..SMALL }, world);
+    let engine = cluster.engine();
+    let consult = [
+        "consult",
+        "HLXI",
+        "--model",
+        "openai/first,openai/second",
+        "--isolation",
+        "none",
+        "--yes",
+        "--moves",
+        "2",
+        "--rounds",
+        "2",
+        "--json",
+        "--receipt",
+    ];
+    let run = |receipt: &str| {
+        cluster.world.run(&[&consult[..], &[receipt, "--runner", &engine]].concat())
+    };
+    let whole = run("whole.jsonl");
+    assert_eq!(whole.code, Some(3), "{whole}");
+    let calls = provider.answered();
+    provider.plan(calls / 2, usize::MAX);
+    let ran = run("fallback.jsonl");
+    assert_eq!(ran.code, whole.code, "{ran}");
+    assert_eq!(consult_result(&ran), consult_result(&whole));
+    assert_eq!(provider.answered(), calls, "answered calls were repeated");
+    let by_second = cluster.world.read("fallback.jsonl").matches("\"fallback\":{\"model\"").count();
+    assert_eq!(by_second, calls - calls / 2);
+    assert_eq!(cluster.world.run(&["verify", "fallback.jsonl"]).code, Some(0));
 }

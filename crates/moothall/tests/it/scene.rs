@@ -151,6 +151,7 @@ pub(crate) fn program(code: &str) -> EffectResult {
 /// A model's reply with text.
 pub(crate) fn says(text: &str) -> EffectResult {
     EffectResult::ModelReplied(ModelReply {
+        fallback: None,
         text: text.to_owned(),
         stop: StopReason::End,
         model: "gpt-4.1-mini".to_owned(),

@@ -1,11 +1,13 @@
 //! Colors, pipes, and untrusted text.
 
-use std::io::pipe;
+use std::io::{BufRead as _, BufReader, Write as _, pipe};
+use std::process::{Child, Command, Stdio};
 
 use insta::assert_snapshot;
 use moothall_testkit::{ProviderBehaviour, ProviderFault};
 
 use crate::fake::Fake;
+use crate::init::Person;
 use crate::world::World;
 
 #[test]
@@ -105,4 +107,53 @@ fn a_closed_stderr_does_not_affect_the_result() {
     drop(reader);
     let ran = world.ran(&arguments, world.command(&arguments).stderr(writer).output().unwrap());
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "fine\n"), "{ran}");
+}
+
+/// Imports images from a pipe that delivers only 100 bytes.
+fn start_slow_import(world: &World, flags: &[&str]) -> Child {
+    let arguments = [&["image", "import", "-"], flags].concat();
+    let mut child = world.command(&arguments).stdin(Stdio::piped()).spawn().unwrap();
+    child.stdin.as_mut().unwrap().write_all(&[b'x'; 100]).unwrap();
+    child
+}
+
+#[test]
+fn long_work_prints_what_happens_and_how_far_it_is() {
+    let world = World::new();
+    let silent = [&["--json"], &["--quiet"]].map(|flags| start_slow_import(&world, flags));
+    let mut noisy = start_slow_import(&world, &[]);
+    let mut lines = BufReader::new(noisy.stderr.take().unwrap()).lines();
+    let line = lines.next().unwrap().unwrap();
+    assert!(line.starts_with("… importing images, 100 bytes, "), "{line}");
+    // Closes the pipe, which ends the import with an error.
+    assert_eq!(noisy.wait_with_output().unwrap().status.code(), Some(2));
+    for child in silent {
+        let ended = child.wait_with_output().unwrap();
+        let shown = String::from_utf8(ended.stderr).unwrap();
+        assert!(shown.starts_with("error: "), "{shown}");
+    }
+}
+
+#[test]
+fn long_work_is_one_changing_line_on_a_terminal() {
+    let world = World::new();
+    let program = world.command(&[]);
+    let mut shell = Command::new("sh");
+    let script = "mkfifo bundle && exec \"$0\" image import - --color never <bundle";
+    shell.args(["-c", script]).arg(program.get_program()).current_dir(world.path(""));
+    shell.env("HOME", world.root().join("home"));
+    let mut person = Person::start(shell);
+    let path = world.path("bundle");
+    while !path.exists() {
+        std::thread::yield_now();
+    }
+    let mut bundle = fs_err::OpenOptions::new().write(true).open(&path).unwrap();
+    bundle.write_all(&[b'x'; 100]).unwrap();
+    for _redraw in 0..3 {
+        person.answer("… importing images, 100 bytes, ", "");
+    }
+    drop(bundle);
+    let (shown, code) = person.leave();
+    assert_eq!(code, Some(2), "{shown}");
+    assert!(shown.contains("error: "), "{shown}");
 }

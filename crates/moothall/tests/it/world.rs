@@ -117,10 +117,16 @@ impl World {
                 .join(" "),
             code: output.status.code(),
             stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
+            stderr: without_progress(&String::from_utf8(output.stderr).unwrap()),
             root: self.root().to_str().unwrap().to_owned(),
         }
     }
+}
+
+/// The text without the lines about slow work, which depend on the speed of the machine.
+fn without_progress(stderr: &str) -> String {
+    let is_progress = |line: &str| line.trim_start_matches("\u{1b}[2m").starts_with("… ");
+    stderr.split_inclusive('\n').filter(|line| !is_progress(line)).collect()
 }
 
 pub(crate) fn set_mode(path: &Path, mode: u32) {

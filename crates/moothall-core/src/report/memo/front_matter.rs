@@ -62,6 +62,10 @@ pub(crate) fn labels(view: &ConsultReport, run: &RunFacts) -> Vec<DocumentBlock>
             "Synthetic data: a model generated the numbers and the news.",
         ),
         (run.demonstration, "Demo model: the answers are scripted, no API was called."),
+        (
+            !run.fallbacks.is_empty(),
+            "Some answers are from fallback models, listed in the run record.",
+        ),
         (view.outcome.is_none(), "Not finished: this memo has the results so far."),
     ]
     .into_iter()
@@ -138,6 +142,9 @@ pub(crate) fn record(view: &ConsultReport, run: &RunFacts) -> Vec<DocumentBlock>
         field("Fork of", &format!("{} from the {} {RECORDED}", parent.run, parent.from));
     }
     field("Models", &group_by_model(&view.input.member_models()));
+    for one in &run.fallbacks {
+        field("Fallback", &format!("{} {RECORDED}", one.describe()));
+    }
     let committee = &view.input.committee;
     field(
         "Committee",

@@ -8,6 +8,7 @@ use moothall_core::consult::Committee;
 use moothall_core::consult::committee::{
     CommitteeMember, InferenceAgents, InvalidCommittee, ScoreMetric, TOP_LEVEL,
 };
+use moothall_core::model::ModelList;
 use toml::Value;
 use toml::de::{DeTable, DeValue};
 
@@ -187,7 +188,7 @@ pub(crate) fn render(committee: &Committee) -> String {
     out.section(
         "Analysts, who propose moves (1 to 8). An id is short and stable: letters, digits, - and _. The \
          lens\n# is copied into the prompt as written; a short decision rule works better than a \
-         biography.\n# Every member may have its own model: model = \"provider/name\".",
+         biography.\n# Every member may have its own model: model = \"provider/name\", or a list of models, each used when\n# the ones before it are unavailable.",
     );
     for seat in &committee.analysts {
         out.seat("[[analysts]]", seat);
@@ -208,7 +209,7 @@ pub(crate) fn render(committee: &Committee) -> String {
     }
     for (id, agent) in agents {
         let _ = writeln!(out.0, "\n[inference.{id}]");
-        out.pair("model", &agent.model.to_string());
+        out.models(&agent.model);
     }
     out.section(&format!(
         "Metrics (1 to 8), each scored from 1 to {TOP_LEVEL} by each decision maker. Levels define what \
@@ -253,13 +254,21 @@ impl CommitteeWriter<'_> {
         let _ = writeln!(self.0, "{key} = {}", Value::from(text));
     }
 
+    fn models(&mut self, models: &ModelList) {
+        let value = match models.fallbacks() {
+            [] => Value::from(models.first().to_string()),
+            _ => Value::from(models.iter().map(ToString::to_string).collect::<Vec<_>>()),
+        };
+        let _ = writeln!(self.0, "model = {value}");
+    }
+
     fn seat(&mut self, head: &str, seat: &CommitteeMember) {
         let _ = writeln!(self.0, "\n{head}");
         self.pair("id", &seat.id);
         self.pair("name", &seat.name);
         self.pair("lens", &seat.lens);
         if let Some(model) = &seat.model {
-            self.pair("model", &model.to_string());
+            self.models(model);
         }
     }
 

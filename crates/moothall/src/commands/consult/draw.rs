@@ -98,6 +98,11 @@ fn full_frame(board: &ConsultProgress, frame: FrameInput<'_>) -> Vec<StyledLine>
         lines.extend(agents(board));
     }
     lines.extend(figures(board, frame));
+    lines.extend(board.model_fallbacks.iter().take(MAX_FALLBACK_LINES).map(|one| {
+        let mut line = StyledLine::default();
+        line.push(YELLOW, format!(" {}", sanitize_line(&one.notice())));
+        line
+    }));
     lines.push(last_line(board, frame));
     lines
 }
@@ -151,6 +156,9 @@ fn layers(board: &ConsultProgress, width: usize) -> StyledLine {
     }
     line
 }
+
+/// Maximum number of lines about fallback models: one per role.
+const MAX_FALLBACK_LINES: usize = 4;
 
 /// Explains the symbols for stances.
 const LEGEND: &str = "● holds  ◐ partly concedes  ○ concedes";

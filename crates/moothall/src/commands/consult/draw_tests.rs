@@ -56,6 +56,7 @@ impl Story {
     fn call(&mut self, id: &str) {
         let model: ModelName = "anthropic/claude-haiku-5-5".parse().unwrap();
         self.tell(RunEventBody::ModelReplied {
+            instead_of: None,
             effect_id: effect(id),
             purpose: CallPurpose::Critic,
             model,

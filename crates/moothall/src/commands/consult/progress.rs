@@ -7,7 +7,7 @@ use moothall_core::consult::EvidenceSource;
 use moothall_core::debate::{DebateDegradation, DebateStance};
 use moothall_core::model::TokenUsage;
 use moothall_core::sandbox::IsolationClass;
-use moothall_core::view::{is_extra_call, move_number, move_of};
+use moothall_core::view::{FallbackUse, is_extra_call, move_number, move_of};
 use moothall_core::{
     EffectId, FindingSeverity, MicroUsd, PauseReason, RoundStatus, RunEventBody, RunVerdict,
 };
@@ -49,6 +49,8 @@ pub(crate) struct ConsultProgress {
     pub(crate) weakest: Option<IsolationClass>,
     /// Why isolation is weaker than configured.
     pub(crate) fallbacks: BTreeSet<String>,
+    /// Answers that fallbacks gave instead of unavailable models.
+    pub(crate) model_fallbacks: Vec<FallbackUse>,
     pub(crate) last_turn: Option<TurnPreview>,
     pub(crate) end: Option<ConsultEndState>,
     /// Start time and call count for the estimate of the remaining time.
@@ -119,6 +121,7 @@ pub(crate) enum ConsultEndState {
 
 impl ConsultProgress {
     pub(crate) fn event(&mut self, stored: &StoredEvent) {
+        FallbackUse::count(&mut self.model_fallbacks, &stored.event.body);
         match &stored.event.body {
             RunEventBody::ConsultStarted {
                 ticker, rounds, moves, provenance, est_calls, ..

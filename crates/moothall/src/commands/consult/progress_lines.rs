@@ -7,11 +7,24 @@ use moothall_store::StoredEvent;
 use super::draw::{calls, money};
 use super::progress::ConsultProgress;
 
+/// The number of notices of a board.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ShownNotices {
+    isolation: usize,
+    models: usize,
+}
+
+impl ShownNotices {
+    pub(crate) fn of(board: &ConsultProgress) -> Self {
+        Self { isolation: board.fallbacks.len(), models: board.model_fallbacks.len() }
+    }
+}
+
 /// The line for an event, if it deserves one: about forty per consultation. The board has already
-/// processed the event; `reasons_before` is the number of fallback reasons known before it.
+/// processed the event; `before` is what it had shown before.
 pub(crate) fn plain(
     board: &ConsultProgress,
-    reasons_before: usize,
+    before: ShownNotices,
     stored: &StoredEvent,
 ) -> Option<String> {
     match &stored.event.body {
@@ -29,7 +42,12 @@ pub(crate) fn plain(
         }
         // Fifteen debates without a sandbox share one reason, which is shown once.
         RunEventBody::Isolation { fallback: Some(_), .. } => {
-            (board.fallbacks.len() > reasons_before).then(|| display::event(stored))
+            (board.fallbacks.len() > before.isolation).then(|| display::event(stored))
+        }
+        // A model answers hundreds of calls of an unavailable one.
+        RunEventBody::ModelReplied { instead_of: Some(_), .. } => {
+            let new = board.model_fallbacks.get(before.models);
+            new.map(|one| display::line(&one.notice()))
         }
         RunEventBody::ConsultStarted { .. }
         | RunEventBody::AgentComplete { .. }
@@ -41,7 +59,7 @@ pub(crate) fn plain(
         | RunEventBody::RunFailed { .. }
         | RunEventBody::RunCancelled => Some(display::event(stored)),
         RunEventBody::RunStarted { .. }
-        | RunEventBody::ModelReplied { .. }
+        | RunEventBody::ModelReplied { instead_of: None, .. }
         | RunEventBody::OutputRejected { .. }
         | RunEventBody::AttemptStarted { .. }
         | RunEventBody::CodeGenerated { .. }

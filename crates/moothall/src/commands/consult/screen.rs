@@ -10,7 +10,7 @@ use moothall_store::{StoredEvent, now_ms};
 
 use super::draw::{FrameInput, draw};
 use super::progress::ConsultProgress;
-use super::progress_lines::plain;
+use super::progress_lines::{ShownNotices, plain};
 use crate::terminal::{self, DIM};
 
 /// Redraw interval while events arrive.
@@ -105,7 +105,7 @@ impl ConsultScreen {
     }
 
     pub(crate) fn event(&mut self, stored: &StoredEvent) {
-        let before = self.board.fallbacks.len();
+        let before = ShownNotices::of(&self.board);
         self.waiting = None;
         self.board.event(stored);
         self.changed = true;

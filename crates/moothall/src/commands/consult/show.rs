@@ -98,6 +98,9 @@ fn text(
         let models = group_by_model(&input.member_models());
         let _ = writeln!(text, "{:<10} {}", "models", display::line(&models));
     }
+    for one in &consultation.facts.fallbacks {
+        let _ = writeln!(text, "{:<10} {}", "fallback", display::line(&one.describe()));
+    }
     for (file, sha256) in input.receipt_texts() {
         let _ = writeln!(text, "{:<10} {} sha256 {sha256}", "text", display::line(&file));
     }

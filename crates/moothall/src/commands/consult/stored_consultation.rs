@@ -48,6 +48,7 @@ impl StoredConsultation {
             "costs": facts.costs,
             "demonstration": facts.demonstration,
             "models": self.spec.input.member_models().into_iter().collect::<BTreeMap<_, _>>(),
+            "model_fallbacks": facts.fallbacks,
             "fictional": self.is_fictional(),
             "latency_ms": record.timing().latency_ms,
             "input": without_private_locations(&self.spec),

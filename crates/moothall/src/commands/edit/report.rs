@@ -94,7 +94,7 @@ impl EditReport<'_> {
         let plural = if edited.attempts == 1 { "" } else { "s" };
         let mut parts = vec![format!("{} attempt{plural}", edited.attempts)];
         parts.extend(self.record.row.spent.as_ref().map(display::spent));
-        if self.spec.input.model.is_demo() {
+        if self.spec.input.model.first().is_demo() {
             parts.push("demo model (scripted answers, no API call)".to_owned());
         }
         parts.push(format!("run {}", run_store::short_id(&self.record.row.run_id)));
@@ -108,7 +108,7 @@ impl EditReport<'_> {
             let (subject, message) = (display::line(&finding.subject), display::finding(finding));
             terminal::note(&format!("{YELLOW}{subject}: {message}{YELLOW:#}\n"));
         }
-        if self.spec.input.model.is_demo() && edited.state.is_none() {
+        if self.spec.input.model.first().is_demo() && edited.state.is_none() {
             terminal::note(&format!(
                 "{DIM}the demo model knows only one task: adding --version to a Python program{DIM:#}\n"
             ));
@@ -128,7 +128,7 @@ impl EditReport<'_> {
             match result {
                 EffectResult::ModelFailed(found) if matches!(&outcome.conclusion, Conclusion::Failed { kind } if *kind == found.kind) =>
                 {
-                    return failure::of_call(self.context, &self.spec.input.model, found);
+                    return failure::of_call(self.context, self.spec.input.model.first(), found);
                 }
                 _ => {}
             }

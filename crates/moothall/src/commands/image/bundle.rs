@@ -12,6 +12,7 @@ use super::image_error;
 use crate::args::image::{ImageExportArgs, ImageImportArgs};
 use crate::error::{CliError, CliExit};
 use crate::terminal::{self, GREEN};
+use crate::work_progress::WorkProgress;
 
 pub(crate) fn export(store: &ImageStore, args: &ImageExportArgs) -> anyhow::Result<CliExit> {
     let built = || ImageRecipe::names().filter(|name| store.find(name).is_ok()).map(str::to_owned);
@@ -30,11 +31,15 @@ pub(crate) fn export(store: &ImageStore, args: &ImageExportArgs) -> anyhow::Resu
     let folder = args.out.parent().filter(|folder| !folder.as_os_str().is_empty());
     let temp_file =
         NamedTempFile::new_in(folder.unwrap_or_else(|| Path::new("."))).map_err(unwritable)?;
+    let progress = WorkProgress::start("exporting images", args.json);
+    let bytes = names.iter().filter_map(|name| Some(store.find(name).ok()?.bytes)).sum();
+    progress.step_bytes("exporting images", bytes);
     let mut file = BufWriter::new(temp_file);
-    let images = store.export(&names, &mut file).map_err(image_error)?;
+    let images = store.export(&names, &mut progress.counted(&mut file)).map_err(image_error)?;
     file.flush().map_err(unwritable)?;
     let temp_file = file.into_inner().map_err(|error| unwritable(error.into_error()))?;
     temp_file.as_file().sync_all().map_err(unwritable)?;
+    drop(progress);
     temp_file.persist_noclobber(&args.out).map_err(|error| match error.error.kind() {
         io::ErrorKind::AlreadyExists => already_exists(&args.out),
         _ => unwritable(error.error),
@@ -56,7 +61,12 @@ pub(crate) fn import(store: &ImageStore, args: &ImageImportArgs) -> anyhow::Resu
         })?;
         Box::new(BufReader::new(file))
     };
-    let images = store.import(from).map_err(|error| {
+    let progress = WorkProgress::start("importing images", args.json);
+    let bytes = args.file.metadata().map_or(0, |file| file.len());
+    progress.step_bytes("importing images", bytes);
+    let imported = store.import(progress.counted(from));
+    drop(progress);
+    let images = imported.map_err(|error| {
         image_error(error)
             .with_hint("if the bundle is damaged, create it again with `moothall image export`")
     })?;

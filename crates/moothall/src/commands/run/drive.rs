@@ -92,7 +92,7 @@ pub(crate) fn log(stored: &StoredEvent, spec: &RunSpec) {
         }
         RunEventBody::CodeGenerated { code_lines, confidence_permille, .. } => {
             let confidence = confidence_permille.map(|permille| f64::from(permille) / 1000.0);
-            let provider = spec.input.model.provider();
+            let provider = spec.input.model.first().provider();
             tracing::info!(target: "moothall::run", code_lines, confidence, provider, "code generated");
         }
         _ => {}

@@ -110,7 +110,7 @@ fn engine_name(engine: EngineChoice) -> String {
 /// Settings shown in the web UI.
 pub(crate) fn settings(
     context: &CommandContext,
-    default_model: Option<&moothall_core::model::ModelName>,
+    default_model: Option<&moothall_core::model::ModelList>,
     offline: bool,
     delay: DemoDelay,
     disclosure: &ErrorDisclosure,
