@@ -9,14 +9,14 @@ id=$(field run_id)
 
 run 0 report "$id"
 says "## Recommendation" "$out"
-run 0 report "$id" --format html --output memo.html
+run 0 report "$id" --output memo.html
 says "default-src 'none'" "$(<memo.html)"
-run 0 report "$id" --format pdf --output memo.pdf
+run 0 report "$id" --output memo.pdf
 is "%PDF-" "$(head -c 5 memo.pdf)"
-run 0 report "$id" --format pdf --paper letter --output letter.pdf
+run 0 report "$id" --paper letter --output letter.pdf
 run 0 report "$id" --format csv
 says "rank,move,title,decision_maker,metric,score" "$out"
-run 0 report "$id" --format json --output receipt.jsonl
+run 0 report "$id" --output receipt.jsonl
 run 0 verify receipt.jsonl
 
 # The claim checker finds no problem in the memo.

@@ -45,7 +45,9 @@ pub(crate) use self::drafts::{
     WorkspaceFlags,
 };
 pub(crate) use self::edit::EditCommandArgs;
-pub(crate) use self::evidence::{CheckCommandArgs, EvidenceFlags, FactsCommandArgs};
+pub(crate) use self::evidence::{
+    CheckCommandArgs, CheckFormatArg, EvidenceFlags, FactsCommandArgs,
+};
 pub(crate) use self::fork::{ForkArgs, ForkSetting};
 pub(crate) use self::init::InitArgs;
 pub(crate) use self::mcp::{McpArgs, McpPart, McpPartArgs, ToolNamesArg, ToolsArg};

@@ -26,6 +26,7 @@ mod login;
 mod mcp;
 mod models;
 mod moves;
+mod pausable_run;
 mod pause;
 mod policy;
 mod prompt;

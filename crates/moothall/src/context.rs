@@ -104,6 +104,18 @@ impl CommandContext {
         }
     }
 
+    /// The model for an estimate, which needs no key.
+    pub(crate) fn model_for_estimate(&self) -> Option<ModelName> {
+        self.model(None).or_else(|_| self.default_model(DEFAULT_PROVIDER)).ok()
+    }
+
+    /// The default models of other large providers, to compare with `model`.
+    pub(crate) fn alternatives_to(&self, model: &ModelName) -> Vec<ModelName> {
+        let others = ["anthropic", "openai", "google"].into_iter();
+        let others = others.filter(|provider| *provider != model.provider());
+        others.filter_map(|provider| self.default_model(provider).ok()).take(2).collect()
+    }
+
     fn default_model(&self, provider: &str) -> Result<ModelName, CliError> {
         let model =
             self.catalog.provider(provider).and_then(|provider| provider.default_model.as_deref());

@@ -1,5 +1,6 @@
 //! Formats runs and events for people. Text from models, guests and providers is sanitized here.
 
+pub(crate) mod annotations;
 mod consult_events;
 
 use std::time::{Duration, UNIX_EPOCH};

@@ -53,12 +53,26 @@ pub struct CliError {
     pub hint: Option<String>,
     /// Error code for HTTP clients, if it is more specific than the exit code.
     pub(crate) code: Option<ErrorCode>,
+    /// Whether the command only says why it stopped, such as a pause that the user requested.
+    is_notice: bool,
     source: Option<anyhow::Error>,
 }
 
 impl CliError {
     pub fn new(exit: CliExit, message: impl Into<String>) -> Self {
-        Self { exit, message: message.into(), hint: None, code: None, source: None }
+        Self {
+            exit,
+            message: message.into(),
+            hint: None,
+            code: None,
+            is_notice: false,
+            source: None,
+        }
+    }
+
+    /// Why a command stopped before its end although nothing is wrong.
+    pub(crate) fn notice(exit: CliExit, message: impl Into<String>) -> Self {
+        Self { is_notice: true, ..Self::new(exit, message) }
     }
 
     /// An error of [`CliExit::Usage`].
@@ -94,7 +108,8 @@ impl CliError {
     /// Control characters are escaped, because messages quote untrusted files and replies that must
     /// not control the terminal.
     pub fn render(&self) -> String {
-        let mut text = escaped_lines(&format!("error: {}", self.full_message()));
+        let label = if self.is_notice { "" } else { "error: " };
+        let mut text = escaped_lines(&format!("{label}{}", self.full_message()));
         text.push('\n');
         if let Some(hint) = &self.hint {
             text.push_str("hint: ");
@@ -140,8 +155,9 @@ impl From<anyhow::Error> for CliError {
         };
         let outermost = error.chain().next().is_some_and(|cause| cause.is::<Self>());
         let (exit, hint, code) = (inner.exit, inner.hint.clone(), inner.code);
+        let is_notice = inner.is_notice;
         if !outermost {
-            return Self { code, ..Self::without_outermost(exit, hint, error) };
+            return Self { code, is_notice, ..Self::without_outermost(exit, hint, error) };
         }
         error.downcast().unwrap_or_else(|error| Self::without_outermost(exit, hint, error))
     }
@@ -151,7 +167,8 @@ impl CliError {
     /// Uses the outermost message; the source keeps the whole chain, and `render` skips the
     /// repeated part.
     fn without_outermost(exit: CliExit, hint: Option<String>, error: anyhow::Error) -> Self {
-        Self { exit, message: error.to_string(), hint, code: None, source: Some(error) }
+        let outer = Self::new(exit, error.to_string());
+        Self { hint, source: Some(error), ..outer }
     }
 }
 

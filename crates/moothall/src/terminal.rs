@@ -196,13 +196,11 @@ pub(crate) fn show_warning(problem: &ConfigProblem) {
 }
 
 fn painted(error: &str) -> String {
-    match error.strip_prefix("error:") {
-        Some(rest) => format!(
-            "{RED}error:{RED:#}{}",
-            rest.replace("\nhint:", &format!("\n{CYAN}hint:{CYAN:#}"))
-        ),
+    let painted = match error.strip_prefix("error:") {
+        Some(rest) => format!("{RED}error:{RED:#}{rest}"),
         None => error.to_owned(),
-    }
+    };
+    painted.replace("\nhint:", &format!("\n{CYAN}hint:{CYAN:#}"))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use moothall_core::Sha256Hex;
 use moothall_core::consult::{MAX_ADDED_MOVES, MoveFile, Proposal};
+use nix::unistd::{Uid, User};
 use serde_json::Value;
 
 use crate::config::{LoadedConfig, line_of};
@@ -29,9 +30,12 @@ pub(crate) fn user_name(
     does: &str,
 ) -> Result<String, CliError> {
     let user = ["USER", "LOGNAME"].iter().find_map(|name| loaded.environment.get(name));
-    match by.or(user).map(str::trim) {
-        Some(by) if !by.is_empty() => Ok(by.to_owned()),
-        _ => {
+    // Containers and services often have no such variable.
+    let account = User::from_uid(Uid::current()).ok().flatten().map(|user| user.name);
+    let names = [by, user, account.as_deref()];
+    match names.into_iter().flatten().map(str::trim).find(|name| !name.is_empty()) {
+        Some(name) => Ok(name.to_owned()),
+        None => {
             Err(CliError::usage(format!("cannot determine who {does}"))
                 .with_hint("pass `--by NAME`"))
         }

@@ -14,7 +14,9 @@ pub(crate) static NUMBER_WORDS: ClaimRegex = ClaimRegex::new(concat!(
     r"|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen",
     r"|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)",
     r"(?:[- ](?P<ones>one|two|three|four|five|six|seven|eight|nine))?",
-    r"(?P<hundred>[- ]hundred)?[- ]",
+    r"(?P<hundred>[- ]hundred)?",
+    r"(?:[- ]point(?P<decimals>(?:[- ](?:zero|oh|one|two|three|four|five|six|seven|eight|nine)){1,4}))?",
+    r"[- ]",
     r"(?P<unit>percentage[- ]points?|percent|per cent|basis[- ]points?|billion|million|trillion",
     r"|times|fold)\b",
 ));
@@ -53,7 +55,8 @@ pub(crate) fn push_spelled_numbers(sentence: &str, lower: &str, found: &mut Vec<
         let ones = value_of(word("ones")).map_or(0, |(value, _)| value);
         let hundred = if is_hundred { 100 } else { 1 };
         let scale = units::power_of_ten(power.unwrap_or(0));
-        let value = Decimal::new((hundredths + ones) * hundred, 2) * scale;
+        let decimals = Decimals::of(word("decimals"));
+        let value = (Decimal::new((hundredths + ones) * hundred, 2) + decimals.value) * scale;
         let rest = clause::next_words(&lower[whole.end()..]);
         let currency = units::currency_after(rest).filter(|_| power.is_some());
         let unit = match unit_word {
@@ -65,7 +68,11 @@ pub(crate) fn push_spelled_numbers(sentence: &str, lower: &str, found: &mut Vec<
             _ => PrintedUnit::Count,
         };
         let end = whole.end() + currency.map_or(0, |(_, length)| length);
-        let step = if hundredths < 100 { scale / Decimal::TEN } else { scale };
+        let step = match decimals.step {
+            Some(step) => scale * step,
+            None if hundredths < 100 => scale / Decimal::TEN,
+            None => scale,
+        };
         let number = PrintedNumber {
             currency: currency.map(|(currency, _)| currency),
             scaled: power.is_some(),
@@ -95,6 +102,27 @@ pub(crate) fn push_spelled_numbers(sentence: &str, lower: &str, found: &mut Vec<
         if part.name("than").is_some() || number.direction != ChangeDirection::Unsaid {
             found.push(number);
         }
+    }
+}
+
+/// The digits after "point" in "one point two five".
+struct Decimals {
+    value: Decimal,
+    /// The value of the last digit; `None` without digits.
+    step: Option<Decimal>,
+}
+
+impl Decimals {
+    fn of(words: &str) -> Self {
+        let (mut value, mut step) = (Decimal::ZERO, None);
+        for word in words.split(['-', ' ']).filter(|word| !word.is_empty()) {
+            // "zero" and "oh" have no value.
+            let digit = value_of(word).map_or(0, |(hundredths, _)| hundredths / 100);
+            let place = step.unwrap_or(Decimal::ONE) / Decimal::TEN;
+            value += Decimal::from(digit) * place;
+            step = Some(place);
+        }
+        Self { value, step }
     }
 }
 

@@ -103,6 +103,15 @@ fn numbers_written_as_words_are_parsed() {
         ],
     );
     check(
+        "one point two billion dollars, fifty-two point oh five percent, two point five times",
+        &[
+            "one point two billion dollars = 1200000000 money",
+            "fifty-two point oh five percent = 52.05 %",
+            "two point five times = 2.5 times",
+        ],
+    );
+    check("The point two analysts made, at one point, million by million", &[]);
+    check(
         "It doubled, then halved; a third of sales",
         &["doubled = 2 times", "halved = 0.5 times", "a third of = 33.3 %"],
     );

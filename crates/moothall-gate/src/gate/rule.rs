@@ -91,6 +91,7 @@ macro_rules! rules {
 rules! {
     SecretSpecific "secret.specific" Reject Reject "credential in a known format";
     SecretGeneric "secret.generic" Escalate Warn "value that looks like a password, key or token";
+    SecretExample "secret.example" Warn Allow "credential in a known format that looks like a documentation example";
     PathHome "path.home" Reject Allow "added line with a path in a user's home directory";
     PathSystem "path.system" Warn Allow "added line with a path in a system directory";
     PathTmp "path.tmp" Warn Allow "added line with a path in a temporary directory";

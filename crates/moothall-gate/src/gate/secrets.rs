@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder};
 use sha2::{Digest, Sha256};
 
-use self::patterns::{SecretPattern, TABLE};
+use self::patterns::{SecretMatch, SecretPattern, TABLE};
 use self::views::{ScanView, views};
 use super::rule::GateRule;
 use super::{FileChange, RuleMatch};
@@ -83,6 +83,8 @@ pub struct SecretFinding {
 pub struct SecretScan {
     /// Ordered by line.
     pub secrets: Vec<SecretFinding>,
+    /// Placeholders in the format of a credential, ordered by line.
+    pub examples: Vec<SecretFinding>,
     /// Whether the whole text was scanned. If not, it may contain a credential.
     pub complete: bool,
     /// Work done, in steps of about one byte; proportional to the length of the text.
@@ -138,13 +140,14 @@ fn scan_beyond(
     stop: &AtomicBool,
 ) -> SecretScan {
     let mut work = ScanBudget::for_bytes(bytes.len(), stop);
-    let mut secrets: Vec<SecretFinding> = Vec::new();
+    let (mut secrets, mut examples) = (Vec::<SecretFinding>::new(), Vec::new());
     let lines = LineIndex::of(bytes);
     for view in views(bytes, &PREFIXES, &mut work) {
-        scan_view(&view, &mut work, &mut |pattern: &SecretPattern, at: usize, value: &[u8]| {
+        scan_view(&view, &mut work, &mut |pattern, kind, at, value: &[u8]| {
             let sha256 = Sha256Hex::of(value);
-            if secrets.len() < MAX_FOUND && known.insert(sha256) {
-                secrets.push(SecretFinding {
+            let list = if kind == SecretMatch::Example { &mut examples } else { &mut secrets };
+            if list.len() < MAX_FOUND && known.insert(sha256) {
+                list.push(SecretFinding {
                     kind: pattern.kind,
                     tier: pattern.tier,
                     line: lines.number(view.original(at)),
@@ -155,7 +158,8 @@ fn scan_beyond(
         });
     }
     secrets.sort_by_key(|secret| secret.line);
-    SecretScan { secrets, complete: !work.is_over(), steps: work.steps }
+    examples.sort_by_key(|example| example.line);
+    SecretScan { secrets, examples, complete: !work.is_over(), steps: work.steps }
 }
 
 /// Reports credentials that the draft has and its base does not.
@@ -183,6 +187,10 @@ pub(crate) fn check(
         }
     };
     let mut all: Vec<RuleMatch> = fresh.secrets.into_iter().map(seen).collect();
+    all.extend(fresh.examples.into_iter().map(|example| {
+        let message = format!("looks like a documentation example: {}", example.kind);
+        RuleMatch::new(GateRule::SecretExample, Some(example.line), message)
+    }));
     if !fresh.complete {
         let words = "too large to scan completely for credentials";
         all.push(RuleMatch::new(GateRule::GateError, None, words));
@@ -195,7 +203,7 @@ fn hashes(bytes: &[u8], stop: &AtomicBool) -> BTreeSet<Sha256Hex> {
     let mut all = BTreeSet::new();
     let mut work = ScanBudget::for_bytes(bytes.len(), stop);
     for view in views(bytes, &PREFIXES, &mut work) {
-        scan_view(&view, &mut work, &mut |_, _, value: &[u8]| {
+        scan_view(&view, &mut work, &mut |_, _, _, value: &[u8]| {
             all.insert(Sha256Hex::of(value));
         });
     }
@@ -231,7 +239,7 @@ static PREFIXES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
 fn scan_view(
     view: &ScanView,
     work: &mut ScanBudget<'_>,
-    found: &mut impl FnMut(&SecretPattern, usize, &[u8]),
+    found: &mut impl FnMut(&SecretPattern, SecretMatch, usize, &[u8]),
 ) {
     if work.is_over() {
         return;
@@ -259,9 +267,10 @@ fn scan_view(
                 return;
             }
             let Some(value) = captures.name("v").or_else(|| captures.get(0)) else { continue };
-            if pattern.accepts(value.as_bytes(), captures.get(0).map_or(b"", |all| all.as_bytes()))
-            {
-                found(pattern, value.start(), value.as_bytes());
+            let all = captures.get(0).map_or(&b""[..], |all| all.as_bytes());
+            let kind = pattern.classify(value.as_bytes(), all);
+            if kind != SecretMatch::Other {
+                found(pattern, kind, value.start(), value.as_bytes());
             }
         }
     }

@@ -56,6 +56,15 @@ fn the_generated_corpus_is_told_apart() {
 }
 
 #[test]
+fn a_documentation_example_of_a_known_format_is_noted_once_and_not_a_credential() {
+    let text = b"aws_access_key_id = AKIAIOSFODNN7EXAMPLE\nagain = AKIAIOSFODNN7EXAMPLE\n";
+    let scan = scan(text, &key());
+    assert_eq!(scan.secrets, []);
+    let examples: Vec<_> = scan.examples.iter().map(|one| (one.kind, one.line)).collect();
+    assert_eq!(examples, [("aws-access-key", 1)]);
+}
+
+#[test]
 fn every_vendor_token_format_is_in_the_specific_tier() {
     let mut dice = CorpusRng(1);
     for (name, token) in tokens(&mut dice) {

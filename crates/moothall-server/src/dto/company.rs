@@ -18,6 +18,10 @@ pub struct CheckTextRequest {
     #[cfg_attr(test, ts(type = "string | null"))]
     #[schemars(with = "Option<String>")]
     pub as_of: Option<CalendarDay>,
+    /// Accept numbers that no source supports; they are still reported.
+    #[serde(default)]
+    #[cfg_attr(test, ts(optional, as = "Option<bool>"))]
+    pub lenient: bool,
 }
 
 /// Query parameters of the facts endpoint.

@@ -15,6 +15,9 @@ pub(crate) struct DiffArgs {
     /// Later consultation: run id or unique prefix
     #[arg(value_name = "AFTER")]
     pub(crate) after: String,
+    /// Compare consultations about different companies
+    #[arg(long)]
+    pub(crate) force: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use moothall_core::evidence::{CalendarDay, Ticker};
 
 const FACTS_EXAMPLES: &str = "\
@@ -33,12 +33,14 @@ pub(crate) struct FactsCommandArgs {
 
 const CHECK_EXAMPLES: &str = "\
 Every number in the text is compared with the facts cited in the same sentence. The exit code is 0
-if nothing contradicts a source, and 3 if a person must look: a wrong number, period, scale or sign,
-a citation that does not exist, or investment advice.
+if nothing needs review, and 3 if something does: a wrong number, period, scale or sign, a number
+that no source supports (unless `--lenient` is passed), a citation that does not exist, or
+investment advice.
 
 Examples:
   moothall check memo.md --facts AAPL
   moothall check memo.md --files ./documents
+  moothall check memo.md --facts AAPL --format sarif > memo.sarif
   echo 'Revenue was $1,214.9 million [F0:Revenue:FY2025].' | moothall check - --facts HLXI";
 
 #[derive(Debug, Args)]
@@ -55,9 +57,35 @@ pub(crate) struct CheckCommandArgs {
     pub(crate) files: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) evidence: EvidenceFlags,
-    /// Print JSON: every claim with its result
+    /// Accept numbers that no source supports; they are still reported
     #[arg(long)]
+    pub(crate) lenient: bool,
+    /// Select the output format
+    #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub(crate) format: CheckFormatArg,
+    /// Print JSON: every claim with its result; the same as `--format json`
+    #[arg(long, conflicts_with = "format")]
     pub(crate) json: bool,
+}
+
+impl CheckCommandArgs {
+    pub(crate) fn format(&self) -> CheckFormatArg {
+        if self.json { CheckFormatArg::Json } else { self.format }
+    }
+}
+
+/// The output format of `check`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum CheckFormatArg {
+    /// Code frames for people
+    #[default]
+    Text,
+    /// Every claim with its result
+    Json,
+    /// SARIF 2.1.0, for code scanning and editors
+    Sarif,
+    /// Annotations of a GitHub workflow
+    Github,
 }
 
 /// Selection of filings.

@@ -1,21 +1,22 @@
 //! Arguments of `report`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use moothall_core::report::PaperSize;
 
 const REPORT_EXAMPLES: &str = "\
-All formats except csv and json have the same content: the recommendation, the case for and against
-each recommended move, scores, sources with links to the filings, gaps, and the record of the run.
-An unfinished run has a memo of the results so far; its receipt is available only at the end.
+The memo (md, html, pdf) contains the recommendation, the case for and against each recommended
+move, scores, sources with links to the filings, gaps, and the record of the run. An unfinished run
+has a memo of the results so far; its receipt is available only at the end. The name of the output
+file selects the format, and an existing file is replaced only with `--force`.
 
 Examples:
   moothall report 019a85c0-2f6e > memo.md
-  moothall report 019a85c0-2f6e --format pdf --paper letter --output memo.pdf
-  moothall report 019a85c0-2f6e --format html --output memo.html
-  moothall report 019a85c0-2f6e --format csv --output scores.csv
-  moothall report 019a85c0-2f6e --format json --output receipt.jsonl";
+  moothall report 019a85c0-2f6e --output memo.pdf --paper letter
+  moothall report 019a85c0-2f6e --output memo.html
+  moothall report 019a85c0-2f6e --output scores.csv
+  moothall report 019a85c0-2f6e --output receipt.jsonl";
 
 #[derive(Debug, Args)]
 #[command(after_help = REPORT_EXAMPLES)]
@@ -23,12 +24,15 @@ pub(crate) struct ReportArgs {
     /// Run id or unique prefix
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
-    /// Select the format
-    #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = ReportFormat::Md)]
-    pub(crate) format: ReportFormat,
+    /// Select the format [default: from the name of the output file, or md]
+    #[arg(short, long, value_enum, value_name = "FORMAT")]
+    pub(crate) format: Option<ReportFormat>,
     /// Write to this file [default: standard output; a PDF is not written to a terminal]
     #[arg(short, long = "output", alias = "out", value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+    /// Replace an existing output file
+    #[arg(long, requires = "out")]
+    pub(crate) force: bool,
     /// Set the paper size of html and pdf
     #[arg(long, value_enum, value_name = "PAPER", default_value_t = PaperArg::A4)]
     pub(crate) paper: PaperArg,
@@ -45,8 +49,26 @@ pub(crate) enum ReportFormat {
     Pdf,
     /// The scores, one row per move, decision maker and metric
     Csv,
-    /// The receipt (see: moothall verify)
+    /// The result as one JSON document, as printed by `consult --json`
     Json,
+    /// The receipt, one JSON object per line (see: moothall verify)
+    Jsonl,
+}
+
+impl ReportFormat {
+    /// The format that the extension of a file names.
+    pub(crate) fn of_file(path: &Path) -> Option<Self> {
+        let extension = path.extension()?.to_str()?.to_ascii_lowercase();
+        Some(match extension.as_str() {
+            "md" | "markdown" => Self::Md,
+            "html" | "htm" => Self::Html,
+            "pdf" => Self::Pdf,
+            "csv" => Self::Csv,
+            "json" => Self::Json,
+            "jsonl" => Self::Jsonl,
+            _ => return None,
+        })
+    }
 }
 
 /// Paper sizes.

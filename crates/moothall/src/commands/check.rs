@@ -2,24 +2,30 @@
 
 use std::fmt::Write as _;
 use std::io::Read as _;
+use std::ops::Range;
 use std::path::Path;
 
 use moothall_core::claims::{
-    CitableEvidence, Claim, ClaimChecker, ClaimSupport, MAX_TEXT_BYTES, advice_language, sentences,
+    CitableEvidence, Claim, ClaimChecker, ClaimKind, ClaimSupport, ClaimVerdict, MAX_TEXT_BYTES,
+    advice_language, sentences,
 };
 use moothall_core::evidence::{Evidence, FactSheet};
 use moothall_core::text::sanitize_line;
-use moothall_core::{RunFinding, RunVerdict};
+use moothall_core::{FindingSeverity, RunFinding, RunVerdict};
 use serde_json::{Value, json};
 
 use super::facts;
-use crate::args::{CheckCommandArgs, GlobalArgs};
+use crate::args::{CheckCommandArgs, CheckFormatArg, GlobalArgs};
+use crate::display::annotations::{
+    self, AnnotatedFile, AnnotationLevel, FileAnnotation, TextPosition,
+};
 use crate::error::{CliError, CliExit};
 use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
 
 const MAX_FILE_BYTES: u64 = 4 << 20;
-/// Sentences are cut to this length on the screen.
-const SENTENCE_CHARS: usize = 160;
+
+/// Width of code frames that are not shown on a terminal.
+const PLAIN_WIDTH: usize = 120;
 
 pub(crate) fn run(global: &GlobalArgs, args: &CheckCommandArgs) -> anyhow::Result<CliExit> {
     let text = read(&args.file)?;
@@ -28,15 +34,22 @@ pub(crate) fn run(global: &GlobalArgs, args: &CheckCommandArgs) -> anyhow::Resul
         args.facts.as_ref(),
         args.files.as_deref(),
         &args.evidence,
-        args.json,
+        args.format() != CheckFormatArg::Text,
     )?;
-    let checked = TextCheckReport::of(&text, &evidence);
-    if args.json {
-        let report = checked.report(&args.file, &evidence);
-        terminal::print(&format!("{report:#}\n"))?;
-    } else {
-        terminal::print(&checked.page(&evidence))?;
-    }
+    let checked = TextCheckReport::of(&text, &evidence, UncitedNumbers::allowed_if(args.lenient));
+    let path = match args.file.to_str() {
+        Some("-") => "stdin",
+        Some(path) => path,
+        None => "file",
+    };
+    let annotations = checked.annotations();
+    let file = AnnotatedFile { path, text: &text, annotations: &annotations };
+    terminal::print(&match args.format() {
+        CheckFormatArg::Text => checked.page(&evidence, file),
+        CheckFormatArg::Json => format!("{:#}\n", checked.report(&args.file, &text, &evidence)),
+        CheckFormatArg::Sarif => format!("{:#}\n", annotations::sarif(&[file])),
+        CheckFormatArg::Github => annotations::github_commands(&[file]),
+    })?;
     Ok(match checked.verdict() {
         RunVerdict::Pass => CliExit::Fine,
         RunVerdict::NeedsPerson => CliExit::NeedsPerson,
@@ -62,31 +75,96 @@ fn read(file: &Path) -> Result<String, CliError> {
     Ok(text)
 }
 
+/// Whether numbers without any supporting source need a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum UncitedNumbers {
+    NeedPerson,
+    Reported,
+}
+
+impl UncitedNumbers {
+    pub(crate) fn allowed_if(is_lenient: bool) -> Self {
+        if is_lenient { Self::Reported } else { Self::NeedPerson }
+    }
+}
+
+/// A claim of the checked text.
+struct LocatedClaim {
+    claim: Claim,
+    sentence: String,
+    /// The place of what the claim prints, in bytes of the text.
+    span: Range<usize>,
+}
+
 pub(crate) struct TextCheckReport {
-    /// Each claim with its sentence.
-    claims: Vec<(Claim, String)>,
+    claims: Vec<LocatedClaim>,
     findings: Vec<RunFinding>,
+    uncited: UncitedNumbers,
 }
 
 impl TextCheckReport {
-    pub(crate) fn of(text: &str, evidence: &Evidence) -> Self {
+    pub(crate) fn of(text: &str, evidence: &Evidence, uncited: UncitedNumbers) -> Self {
         let checker = ClaimChecker::new(CitableEvidence::from(evidence));
-        let mut claims = Vec::new();
-        let mut findings = Vec::new();
+        let mut report = Self { claims: Vec::new(), findings: Vec::new(), uncited };
         let mut sentences_before: u32 = 0;
+        let mut chunk_start = 0;
         for piece in split_chunks(text) {
             let ranges = sentences(piece);
+            let mut cursor = SentenceCursor::default();
             for claim in checker.check(piece) {
                 let range = ranges.get(claim.sentence as usize).cloned().unwrap_or_default();
-                let sentence = piece.get(range).unwrap_or_default().trim().to_owned();
+                let sentence = piece.get(range.clone()).unwrap_or_default();
+                let found = cursor.find(&claim, sentence);
+                let start = chunk_start + range.start;
                 let number = claim.sentence.saturating_add(sentences_before);
-                claims.push((Claim { sentence: number, ..claim }, sentence));
+                report.claims.push(LocatedClaim {
+                    claim: Claim { sentence: number, ..claim },
+                    sentence: sentence.trim().to_owned(),
+                    span: start + found.start..start + found.end,
+                });
             }
-            findings.extend(advice_language(piece).iter().map(|phrase| phrase.finding("text")));
+            let advice = advice_language(piece);
+            report.findings.extend(advice.iter().map(|phrase| phrase.finding("text")));
             sentences_before += u32::try_from(ranges.len()).unwrap_or(u32::MAX);
+            chunk_start += piece.len();
         }
-        findings.extend(claims.iter().filter_map(|(claim, _)| claim.finding("text")));
-        Self { claims, findings }
+        let of_claims: Vec<RunFinding> =
+            report.claims.iter().filter_map(|located| report.finding(&located.claim)).collect();
+        report.findings.extend(of_claims);
+        report
+    }
+
+    fn finding(&self, claim: &Claim) -> Option<RunFinding> {
+        let finding = claim.finding("text")?;
+        let severity =
+            if self.needs_person(claim) { FindingSeverity::Escalate } else { finding.severity };
+        Some(RunFinding { severity, ..finding })
+    }
+
+    fn needs_person(&self, claim: &Claim) -> bool {
+        let is_invented = claim.verdict == ClaimVerdict::Unsupported
+            && self.uncited == UncitedNumbers::NeedPerson;
+        is_invented || claim.verdict.blocks_ranking()
+    }
+
+    fn annotations(&self) -> Vec<FileAnnotation> {
+        let annotation = |LocatedClaim { claim, span, .. }: &LocatedClaim| {
+            let mut message = format!("{}: \"{}\"", claim.verdict, claim.printed);
+            if !claim.detail.is_empty() {
+                // Writing to a String cannot fail.
+                let _ = write!(message, ": {}", claim.detail);
+            }
+            FileAnnotation {
+                rule: claim.verdict.rule().to_string(),
+                level: match self.needs_person(claim) {
+                    true => AnnotationLevel::Error,
+                    false => AnnotationLevel::Warning,
+                },
+                message,
+                span: span.clone(),
+            }
+        };
+        self.flagged().map(annotation).collect()
     }
 
     fn verdict(&self) -> RunVerdict {
@@ -94,18 +172,18 @@ impl TextCheckReport {
     }
 
     fn support(&self) -> ClaimSupport {
-        ClaimSupport::of(self.claims.iter().map(|(claim, _)| claim))
+        ClaimSupport::of(self.claims.iter().map(|located| &located.claim))
     }
 
-    fn flagged(&self) -> impl Iterator<Item = &(Claim, String)> {
-        self.claims.iter().filter(|(claim, _)| claim.verdict.is_flagged())
+    fn flagged(&self) -> impl Iterator<Item = &LocatedClaim> {
+        self.claims.iter().filter(|located| located.claim.verdict.is_flagged())
     }
 
     fn advice(&self) -> impl Iterator<Item = &RunFinding> {
         self.findings.iter().filter(|finding| finding.rule.to_string() == "claims.advice")
     }
 
-    fn page(&self, evidence: &Evidence) -> String {
+    fn page(&self, evidence: &Evidence, file: AnnotatedFile<'_>) -> String {
         let company = &evidence.company;
         let name = sanitize_line(&company.name);
         let mut text = match &evidence.sheet {
@@ -132,20 +210,8 @@ impl TextCheckReport {
             let _ = writeln!(text, "{YELLOW}warning: {}{YELLOW:#}", sanitize_line(&warning));
         }
         text.push('\n');
-        for (claim, sentence) in self.flagged() {
-            // Writing to a String cannot fail.
-            let _ = writeln!(
-                text,
-                "{YELLOW}{}{YELLOW:#}  {BOLD}{}{BOLD:#}  in sentence {}",
-                claim.verdict,
-                sanitize_line(&claim.printed),
-                claim.sentence.saturating_add(1)
-            );
-            if !claim.detail.is_empty() {
-                let _ = writeln!(text, "    {}", sanitize_line(&claim.detail));
-            }
-            let _ = writeln!(text, "    {DIM}{}{DIM:#}", cut(&sanitize_line(sentence)));
-        }
+        let width = if terminal::stdout_is_terminal() { terminal::size().0 } else { PLAIN_WIDTH };
+        text.push_str(&file.code_frames(width));
         for finding in self.advice() {
             let message = sanitize_line(&finding.message);
             let _ = writeln!(text, "{YELLOW}ADVICE{YELLOW:#}  {message}");
@@ -157,18 +223,22 @@ impl TextCheckReport {
         text
     }
 
-    pub(crate) fn report(&self, file: &Path, evidence: &Evidence) -> Value {
+    pub(crate) fn report(&self, file: &Path, text: &str, evidence: &Evidence) -> Value {
         let sheet = evidence.sheet.as_ref();
         let support = self.support();
-        let claim = |(claim, sentence): &(Claim, String)| {
+        let claim = |LocatedClaim { claim, sentence, span }: &LocatedClaim| {
+            let at = TextPosition::of(text, span.start);
             json!({
                 "sentence": claim.sentence.saturating_add(1),
+                "line": at.line,
+                "column": at.column,
                 "text": sentence,
                 "kind": claim.kind,
                 "printed": claim.printed,
                 "verdict": claim.verdict,
                 "flagged": claim.verdict.is_flagged(),
                 "holds_back": claim.verdict.blocks_ranking(),
+                "needs_person": self.needs_person(claim),
                 "detail": claim.detail,
             })
         };
@@ -209,9 +279,34 @@ fn support_line(support: ClaimSupport) -> String {
     )
 }
 
-fn cut(text: &str) -> String {
-    let shown: String = text.chars().take(SENTENCE_CHARS).collect();
-    if shown.len() < text.len() { format!("{shown}…") } else { shown }
+/// Finds the printed text of claims in their sentences. Equal numbers of a sentence are claimed in
+/// order, so each search continues after the last match of the same kind.
+#[derive(Default)]
+struct SentenceCursor {
+    searched: Option<(u32, ClaimKind)>,
+    at: usize,
+}
+
+impl SentenceCursor {
+    /// The place in the sentence; all of it if the claim prints nothing of it.
+    fn find(&mut self, claim: &Claim, sentence: &str) -> Range<usize> {
+        let here = Some((claim.sentence, claim.kind));
+        if std::mem::replace(&mut self.searched, here) != here {
+            self.at = 0;
+        }
+        let rest = sentence.get(self.at..).unwrap_or_default();
+        match rest.find(&claim.printed).filter(|_| !claim.printed.is_empty()) {
+            Some(found) => {
+                let start = self.at + found;
+                self.at = start + claim.printed.len();
+                start..self.at
+            }
+            None => {
+                let indent = sentence.len() - sentence.trim_start().len();
+                indent..indent + sentence.trim().len()
+            }
+        }
+    }
 }
 
 /// Splits the text into chunks the checker accepts, at paragraph ends: the context of a sentence

@@ -21,7 +21,7 @@ use moothall_engine::RunRecord;
 use moothall_models::{Budget, RunLedger};
 use moothall_store::{NewRun, Store};
 
-use self::drive::{DriveResult, drive, follow};
+use self::drive::{drive, follow};
 pub(crate) use self::fork::run as fork;
 use self::report::{ConsultOutputFiles, finish};
 use self::screen::{ConsultScreen, ProgressStyle, SharedScreen, lock_screen};
@@ -29,6 +29,7 @@ pub(crate) use self::show::show;
 pub(crate) use self::stored_consultation::StoredConsultation;
 use self::summary::FICTIONAL_LABEL;
 pub(crate) use self::summary::marks;
+use super::pausable_run::DriveResult;
 use super::resumable_run::{ResumableRun, lock_error, refuse_if_ended};
 use super::{InterruptibleResult, interruptible_with_tick, prompt, runtime};
 use crate::args::{ConsultArgs, GlobalArgs, ResumeArgs};
@@ -38,7 +39,7 @@ use crate::debate_image::ProgressNotice;
 use crate::error::{CliError, CliExit};
 use crate::launch::estimate::{CostEstimate, SpendLimit};
 use crate::launch::{self, ConsultPlan, ConsultRequest, PreparedRun, RunFiles, cluster};
-use crate::notify::{self, RunNotification};
+use crate::notify;
 use crate::run_store::{self, RunStore};
 use crate::terminal::{self, BOLD, DIM, YELLOW};
 use crate::{display, logging};
@@ -50,16 +51,17 @@ pub(crate) fn run(global: &GlobalArgs, args: &ConsultArgs) -> anyhow::Result<Cli
     let request = ConsultRequest::from_args(args)?;
     let mut context = request.context(global.config.as_deref())?;
     logging::start(&context.loaded.resolved.config.log, global.verbose);
-    let ConsultPlan { spec, estimate, cap, files: uploads } = request.plan(&context)?;
     if args.estimate {
-        let text = if args.output.json {
-            format!("{:#}\n", estimate.json(cap))
-        } else {
-            estimate.text(cap)
-        };
-        terminal::print(&text)?;
+        let request = request.for_estimate(&context);
+        let ConsultPlan { spec, estimate, cap, .. } = request.plan(&context)?;
+        let others = estimate.alternatives(&context, &spec.input);
+        terminal::print(&match args.output.json {
+            true => format!("{:#}\n", estimate.json(cap, &others)),
+            false => estimate.text(cap, &others),
+        })?;
         return Ok(CliExit::Fine);
     }
+    let ConsultPlan { spec, estimate, cap, files: uploads } = request.plan(&context)?;
     let screen = screen(&spec, args.output.json);
     context.progress = progress_on(&screen);
     let files = ConsultOutputFiles::from(&args.output);
@@ -118,7 +120,7 @@ async fn start(
         }
     };
     end(prepared, &left).await;
-    let notification = run_notification(&left);
+    let notification = DriveResult::notification(&left);
     notify::report_and_notify(&context.loaded, &run_id, notification, left, async |left| {
         finish(context, &*local.store, &run_id, &left, files).await
     })
@@ -174,7 +176,7 @@ pub(crate) fn resume(
         }
         let left = drive(&prepared, local, &row.run_id, spec, ledger, review, &screen).await;
         end(&prepared, &left).await;
-        let notification = run_notification(&left);
+        let notification = DriveResult::notification(&left);
         notify::report_and_notify(&context.loaded, &row.run_id, notification, left, async |left| {
             finish(&context, &*local.store, &row.run_id, &left, &files).await
         })
@@ -204,15 +206,6 @@ fn note_review(review: &MoveReview) {
         many => format!("moves accepted with {many} changes"),
     };
     terminal::note(&format!("{DIM}{said}{DIM:#}\n"));
-}
-
-/// The notification for an absent user. A user who interrupts a run is present.
-fn run_notification(left: &anyhow::Result<DriveResult>) -> Option<RunNotification> {
-    match left {
-        Ok(DriveResult::Ended(ended)) => RunNotification::of(ended),
-        Ok(DriveResult::Interrupted) => None,
-        Err(_) => Some(RunNotification::Failed),
-    }
 }
 
 fn screen(spec: &ConsultSpec, json: bool) -> SharedScreen {

@@ -11,7 +11,7 @@ use super::consult::StoredConsultation;
 use super::runtime;
 use crate::args::{DiffArgs, GlobalArgs};
 use crate::display;
-use crate::error::CliExit;
+use crate::error::{CliError, CliExit};
 use crate::run_store::{self, RunStore, no_such_run};
 use crate::terminal::{self, BOLD, DIM};
 use crate::{config, logging};
@@ -26,6 +26,9 @@ pub(crate) fn run(global: &GlobalArgs, args: &DiffArgs) -> anyhow::Result<CliExi
         let local = RunStore::open_existing(&loaded).await?;
         let local = local.ok_or_else(|| no_such_run(&args.before))?;
         let (before, after) = (read(&local, &args.before).await?, read(&local, &args.after).await?);
+        if !args.force {
+            same_company(&before.1, &after.1)?;
+        }
         let diff = consult_diff(&before.1.view, &after.1.view);
         terminal::print(&match args.json {
             true => {
@@ -52,6 +55,17 @@ async fn read(local: &RunStore, named: &str) -> anyhow::Result<(RunRecord, Store
         RunRecord::read(&*local.store, &row.run_id).await.map_err(run_store::store_error)?;
     let consultation = StoredConsultation::of(&record)?;
     Ok((record, consultation))
+}
+
+/// Facts and moves of different companies always differ, so the comparison would mislead.
+fn same_company(before: &StoredConsultation, after: &StoredConsultation) -> Result<(), CliError> {
+    let subject = |one: &StoredConsultation| display::line(one.spec.input.gather.subject());
+    let (before, after) = (subject(before), subject(after));
+    if before == after {
+        return Ok(());
+    }
+    let problem = format!("the consultations are about different companies: {before} and {after}");
+    Err(CliError::usage(problem).with_hint("pass `--force` to compare them anyway"))
 }
 
 fn text(before: &RunRecord, after: &RunRecord, diff: &ConsultDiff) -> String {

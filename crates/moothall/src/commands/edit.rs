@@ -14,6 +14,7 @@ use moothall_models::RunLedger;
 
 use self::report::EditReport;
 use super::draft::store::open_with_view;
+use super::pausable_run::DriveResult;
 use super::resumable_run::{ResumableRun, lock_error, refuse_if_ended};
 use super::run::{RunOutputMode, RunProgressView, drive};
 use super::runtime;
@@ -21,7 +22,7 @@ use crate::args::{EditCommandArgs, GlobalArgs, ResumeArgs, WorkspaceFlags};
 use crate::context::CommandContext;
 use crate::error::{CliError, CliExit};
 use crate::launch::{self, PreparedRun};
-use crate::notify::{self, RunNotification};
+use crate::notify;
 use crate::run_store::{self, RunStore};
 use crate::{files, logging, terminal};
 
@@ -142,8 +143,7 @@ impl EditRun<'_> {
         let Self { context, prepared, spec, local } = self;
         let view = Arc::new(Mutex::new(RunProgressView::new(audience)));
         let ended = drive(prepared, local, run_id, ledger, &view).await;
-        let notification =
-            ended.as_ref().map_or(Some(RunNotification::Failed), RunNotification::of);
+        let notification = DriveResult::notification(&ended);
         notify::report_and_notify(&context.loaded, run_id, notification, ended, async |ended| {
             let record =
                 RunRecord::read(&*local.store, run_id).await.map_err(run_store::store_error)?;

@@ -16,6 +16,7 @@ use serde_json::json;
 pub(crate) use self::drive::{SharedView, drive, lock_view, log, with_progress};
 use self::report::ProgramReport;
 pub(crate) use self::view::{RunOutputMode, RunProgressView};
+use super::pausable_run::DriveResult;
 use super::resumable_run::{ResumableRun, lock_error, refuse_if_ended};
 use super::{InterruptibleResult, attempts, runtime};
 use crate::args::{GlobalArgs, ResumeArgs, RunArgs};
@@ -23,7 +24,7 @@ use crate::artifacts::WrittenFiles;
 use crate::context::CommandContext;
 use crate::error::{CliError, CliExit};
 use crate::launch::{self, PreparedRun, ProgramRequest, cluster};
-use crate::notify::{self, RunNotification};
+use crate::notify;
 use crate::run_store::{self, RunStore};
 use crate::{files, logging, terminal};
 
@@ -96,8 +97,7 @@ fn start(global: &GlobalArgs, args: &RunArgs, audience: RunOutputMode) -> anyhow
                 follow(&*local.store, &run_id, &[], &view).await
             }
         };
-        let notification =
-            ended.as_ref().map_or(Some(RunNotification::Failed), RunNotification::of);
+        let notification = DriveResult::notification(&ended);
         notify::report_and_notify(&context.loaded, &run_id, notification, ended, async |ended| {
             finish(&context, &local, &spec, &run_id, ended, &files, audience).await
         })
@@ -136,8 +136,7 @@ pub(crate) fn resume(
         let ledger = RunLedger::resume(context.budget(), row.spent.unwrap_or_default());
         let ended = drive(&prepared, local, &row.run_id, ledger, &view).await;
         prepared.shut_down().await;
-        let notification =
-            ended.as_ref().map_or(Some(RunNotification::Failed), RunNotification::of);
+        let notification = DriveResult::notification(&ended);
         notify::report_and_notify(
             &context.loaded,
             &row.run_id,
@@ -155,11 +154,11 @@ async fn follow(
     run_id: &RunId,
     before: &[StoredEvent],
     view: &SharedView,
-) -> anyhow::Result<RunExit> {
+) -> anyhow::Result<DriveResult> {
     let on_event = |stored: &StoredEvent| lock_view(view).event(run_id, stored);
     match with_progress(view, cluster::follow_until_stopped(store, run_id, before, on_event)).await
     {
-        InterruptibleResult::Done(ended) => Ok(ended?),
+        InterruptibleResult::Done(ended) => Ok(DriveResult::Ended(ended?)),
         InterruptibleResult::Cancelled => Err(cluster::detached_error(run_id).into()),
     }
 }
@@ -184,13 +183,13 @@ async fn finish(
     local: &RunStore,
     spec: &ProgramSpec,
     run_id: &RunId,
-    ended: RunExit,
+    ended: DriveResult,
     output_files: &ProgramOutputFiles,
     audience: RunOutputMode,
 ) -> anyhow::Result<CliExit> {
     let record = RunRecord::read(&*local.store, run_id).await.map_err(run_store::store_error)?;
     let artifacts_written = match (&ended, &spec.settings.output) {
-        (RunExit::Done(_), Some(folder)) => {
+        (DriveResult::Ended(RunExit::Done(_)), Some(folder)) => {
             files::write_artifacts(&*local.store, run_id, &attempts::files(&record), folder).await
         }
         _ => Ok(WrittenFiles::default()),

@@ -113,6 +113,13 @@ impl ConsultRequest {
         super::context(config, &self.settings, self.model.as_ref().map(ModelList::first))
     }
 
+    /// Selects a model even if there is no key for it.
+    #[must_use]
+    pub(crate) fn for_estimate(mut self, context: &CommandContext) -> Self {
+        self.model = self.model.or_else(|| context.model_for_estimate());
+        self
+    }
+
     /// Selects the models and the budget.
     pub(crate) fn plan(self, context: &CommandContext) -> Result<ConsultPlan, CliError> {
         let Self { gather, mut committee, moves, accept_findings, terms, mut settings, .. } = self;

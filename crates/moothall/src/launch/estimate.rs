@@ -3,12 +3,13 @@
 use std::fmt::Write as _;
 
 use moothall_core::MicroUsd;
-use moothall_core::consult::{ConsultEstimate, ConsultInput, RoleEstimate, estimate};
+use moothall_core::consult::{ConsultEstimate, ConsultInput, RoleEstimate, RoleModels, estimate};
 use moothall_core::model::{CallPurpose, ModelName, TokenUsage};
 use moothall_models::catalog::ModelPrices;
 use moothall_models::{Budget, Catalog};
 use serde_json::{Value, json};
 
+use crate::context::CommandContext;
 use crate::display::{cents, short_number};
 use crate::terminal::{BOLD, DIM};
 
@@ -51,6 +52,14 @@ pub(crate) enum FallbackCost {
     AtMost(MicroUsd),
     /// The price of a fallback is unknown.
     Unknown,
+}
+
+/// The cost of the same consultation with another model.
+#[derive(Debug)]
+pub(crate) struct AlternativeCost {
+    model: ModelName,
+    /// `None` if the price is unknown.
+    cost: Option<CostRange>,
 }
 
 /// The spend limit of a run and its origin.
@@ -203,10 +212,33 @@ impl CostEstimate {
         format!("{} calls, up to {tokens} tokens, {cost}{note}", self.estimate.all_calls())
     }
 
-    pub(crate) fn text(&self, cap: SpendLimit) -> String {
+    /// The same consultation with the default models of other providers, if one paid model has
+    /// every role.
+    pub(crate) fn alternatives(
+        &self,
+        context: &CommandContext,
+        input: &ConsultInput,
+    ) -> Vec<AlternativeCost> {
+        let models = input.distinct_models();
+        let [model] = models.as_slice() else { return Vec::new() };
+        if self.free {
+            return Vec::new();
+        }
+        let alternative = |model: ModelName| {
+            let input = ConsultInput { models: RoleModels::all(model.clone()), ..input.clone() };
+            AlternativeCost { cost: Self::of(&context.catalog, &input).cost, model }
+        };
+        context.alternatives_to(model).into_iter().map(alternative).collect()
+    }
+
+    pub(crate) fn text(&self, cap: SpendLimit, others: &[AlternativeCost]) -> String {
         let mut text = String::new();
         // Writing to a String cannot fail.
         let _ = self.write(&mut text, cap);
+        for AlternativeCost { model, cost } in others {
+            let cost = cost.map_or_else(|| "price unknown".to_owned(), format_range);
+            let _ = writeln!(text, "{DIM}with `--model {model}`: {cost}{DIM:#}");
+        }
         text
     }
 
@@ -269,7 +301,14 @@ impl CostEstimate {
         writeln!(text, "{DIM}limit: {}{DIM:#}", cap.description())
     }
 
-    pub(crate) fn json(&self, cap: SpendLimit) -> Value {
+    pub(crate) fn json(&self, cap: SpendLimit, others: &[AlternativeCost]) -> Value {
+        let others = others.iter().map(|AlternativeCost { model, cost }| {
+            json!({
+                "model": model,
+                "low_usd": cost.map(|range| range.low.decimal()),
+                "high_usd": cost.map(|range| range.high.decimal()),
+            })
+        });
         let roles = self.estimate.roles.iter().zip(&self.costs).map(|(role, cost)| {
             json!({
                 "role": role.purpose,
@@ -304,6 +343,7 @@ impl CostEstimate {
             "cap_tokens": budget.tokens,
             "prices_dated": self.dated,
             "roles": roles.collect::<Vec<_>>(),
+            "alternatives": others.collect::<Vec<_>>(),
         })
     }
 }

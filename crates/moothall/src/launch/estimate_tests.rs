@@ -38,7 +38,7 @@ fn plain(text: &str) -> String {
 #[test]
 fn the_estimate_lists_tokens_and_cost_by_role_and_the_limit() {
     let bill = bill(&input("anthropic/claude-haiku-5-5"));
-    assert_snapshot!(plain(&bill.text(bill.cap(Budget::default()))));
+    assert_snapshot!(plain(&bill.text(bill.cap(Budget::default()), &[])));
 }
 
 #[test]

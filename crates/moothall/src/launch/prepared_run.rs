@@ -59,11 +59,10 @@ impl EditResources {
     }
 }
 
-/// The parts of an executing run: its workflow, its driver, and the performer that tracks its cost.
+/// The parts of an executing run: its workflow and its driver.
 pub(crate) struct RunParts {
     pub(crate) workflow: Box<dyn Workflow + Send>,
     pub(crate) driver: RunDriver,
-    pub(crate) models: Arc<ModelPerformer>,
 }
 
 impl PreparedRun {
@@ -159,7 +158,7 @@ impl PreparedRun {
             require_inputs(&**store, run_id, spec).await?;
         }
         let models = Arc::new(ModelPerformer::new(Arc::clone(self.gateway()), Arc::new(ledger)));
-        let performer = delay.wrap(self.performer(models.clone(), store, run_id)?);
+        let performer = delay.wrap(self.performer(models, store, run_id)?);
         let driver = RunDriver::new(Arc::clone(store), performer, run_id.clone());
         let driver = match &self.resources {
             RunResources::Consult(_) => {
@@ -171,7 +170,7 @@ impl PreparedRun {
             }
             RunResources::Program(_) | RunResources::Edit(_) => driver,
         };
-        Ok(RunParts { workflow: workflow(&self.spec)?, driver, models })
+        Ok(RunParts { workflow: workflow(&self.spec)?, driver })
     }
 
     fn gateway(&self) -> &Arc<Gateway> {
@@ -264,7 +263,7 @@ impl BackgroundRun {
         on_event: impl FnMut(&StoredEvent) + Send + 'static,
     ) -> Result<RunExit, CliError> {
         self.run.warm_up();
-        let RunParts { mut workflow, driver, .. } =
+        let RunParts { mut workflow, driver } =
             self.run.parts(store, run_id, self.ledger, delay).await?;
         let driver = driver.person_review(self.review).honor_pause().on_event(on_event);
         // Boxed because the future holds hundreds of concurrent calls.

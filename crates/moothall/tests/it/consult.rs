@@ -232,6 +232,21 @@ fn all_results_of_a_consultation_can_be_shown_afterwards() {
 }
 
 #[test]
+fn an_estimate_needs_no_key_and_names_two_other_models() {
+    let world = World::new();
+    let ran = world.run(&["consult", "AAPL", "--estimate", "--json"]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let estimate = ran.json();
+    assert_eq!(estimate["roles"][0]["model"], "anthropic/claude-haiku-5-5", "{estimate:#}");
+    let others = estimate["alternatives"].as_array().unwrap();
+    assert_eq!(others.len(), 2, "{estimate:#}");
+    assert!(others.iter().all(|other| other["high_usd"].is_string()), "{estimate:#}");
+    let text = world.run(&["consult", "AAPL", "--estimate"]);
+    assert_eq!(text.stdout.matches("with `--model ").count(), 2, "{text}");
+    assert!(!is_made(&world));
+}
+
+#[test]
 fn an_estimate_prints_the_cost_and_starts_nothing() {
     let world = World::new();
     let arguments = ["consult", "AAPL", "--model", "anthropic/claude-haiku-5-5", "--estimate"];

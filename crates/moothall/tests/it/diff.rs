@@ -55,6 +55,22 @@ fn moves_of_only_one_consultation_are_listed_as_added_or_removed() {
 }
 
 #[test]
+fn consultations_about_different_companies_are_compared_only_by_force() {
+    let world = World::new();
+    fs_err::create_dir_all(world.path("papers")).unwrap();
+    world.write("papers/plan.md", "Revenue was $12 million in 2025.\n");
+    let private = ["consult", "--name", "Acme Pumps", "--files", "papers", "--model", "demo"];
+    let small = ["--rounds", "1", "--moves", "1", "--yes", "--json"];
+    let ran = world.run(&[&private[..], &small[..]].concat());
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let private = ran.json()["run_id"].as_str().unwrap().to_owned();
+    let listed = consulted(&world, "2026-08-13", "1");
+    assert_snapshot!(world.run(&["diff", &listed, &private]));
+    let forced = world.run(&["diff", &listed, &private, "--force", "--json"]);
+    assert_eq!(forced.json()["same"], false, "{forced}");
+}
+
+#[test]
 fn only_consultations_can_be_compared() {
     let world = World::new();
     let run = Scene::new(&world).run(0, "print the first 3 primes", second_try());

@@ -1,7 +1,6 @@
 //! `moothall edit` end to end: with the demo model, with a fake provider, with the gate and a
 //! reviewer.
 
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
@@ -11,7 +10,7 @@ use moothall_testkit::{ProviderBehaviour, ProviderFault};
 use serde_json::json;
 
 use crate::fake::Fake;
-use crate::world::{Ran, World, filtered};
+use crate::world::{Ran, World, filtered, signal_until_exit};
 
 const WATCHDOG: &str = "import sys\n\n\ndef main():\n    print(sys.argv)\n\n\nmain()\n";
 const FAKE: [&str; 4] = ["--config", "fake.toml", "--model", "openai/gpt-4.1-mini"];
@@ -145,10 +144,7 @@ fn signalled(world: &World, signal: &str, arrivals: &mpsc::Receiver<()>) -> Ran 
     let arguments = [&SHORT[..], &FAKE[..]].concat();
     let child = world.command(&arguments).spawn().unwrap();
     arrivals.recv_timeout(Duration::from_secs(120)).unwrap();
-    let send = format!("kill -{signal} \"$0\"");
-    let sent = Command::new("sh").args(["-c", &send, &child.id().to_string()]).status().unwrap();
-    assert!(sent.success());
-    world.ran(&arguments, child.wait_with_output().unwrap())
+    world.ran(&arguments, signal_until_exit(child, signal))
 }
 
 fn drafts(world: &World) -> serde_json::Value {
@@ -159,12 +155,13 @@ fn drafts(world: &World) -> serde_json::Value {
 
 /// The reviewer model never answers, so the process ends only if it stops waiting.
 #[test]
-fn ctrl_c_stops_a_submission_under_review_and_a_new_run_succeeds() {
+fn ctrl_c_twice_stops_a_submission_under_review_and_a_new_run_succeeds() {
     let world = world();
     world.write("ws/src/watchdog.py", "print(0)\n");
     let (_fake, answers, arrivals) = reviewing(&world);
     let ran = signalled(&world, "INT", &arrivals);
     assert_eq!(ran.code, Some(130), "{ran}");
+    assert!(ran.stderr.contains("hint: continue it with `moothall resume "), "{ran}");
     assert_eq!(drafts(&world), json!(["editing"]));
     assert_eq!(world.read("ws/src/watchdog.py"), "print(0)\n");
     answers.store(true, Ordering::SeqCst);

@@ -292,6 +292,49 @@ fn a_text_with_only_supported_numbers_passes() {
 }
 
 #[test]
+fn invented_numbers_need_a_person_unless_the_check_is_lenient() {
+    let text = "Helix sells software. It has 4,321 employees and $9,999 million in cash.\n";
+    let check = |flags: &[&str]| {
+        let arguments = [&["check", "-", "--facts", "HLXI"], flags].concat();
+        World::new().run_with_input(&arguments, text.as_bytes())
+    };
+    assert_snapshot!(check(&[]));
+    let lenient = check(&["--lenient"]);
+    assert_eq!(lenient.code, Some(0), "{lenient}");
+    assert!(lenient.stdout.contains("2 flagged"), "{lenient}");
+}
+
+#[test]
+fn findings_of_a_check_are_printed_as_sarif_and_as_annotations_of_github() {
+    let world = World::new();
+    world.write("memo.md", MEMO);
+    let sarif = world.run(&["check", "memo.md", "--facts", "HLXI", "--format", "sarif"]);
+    assert_eq!(sarif.code, Some(3), "{sarif}");
+    let report = sarif.json();
+    let lines: Vec<(&str, u64)> = report["runs"][0]["results"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|result| {
+            let region = &result["locations"][0]["physicalLocation"]["region"];
+            (result["ruleId"].as_str().unwrap(), region["startLine"].as_u64().unwrap())
+        })
+        .collect();
+    assert_eq!(
+        lines,
+        [
+            ("claims.wrong-period", 4),
+            ("claims.uncited", 5),
+            ("claims.projection", 5),
+            ("claims.wrong-scale", 6),
+            ("claims.bad-citation", 6),
+            ("claims.unsupported", 6),
+        ]
+    );
+    assert_snapshot!(world.run(&["check", "memo.md", "--facts", "HLXI", "--format", "github"]));
+}
+
+#[test]
 fn checked_text_is_sanitized_for_the_terminal() {
     let text = "Revenue was $1,300\u{1b}[2J million\u{202e} [F0:Revenue:FY2025].";
     let ran = World::new().run_with_input(&["check", "-", "--facts", "HLXI"], text.as_bytes());

@@ -189,16 +189,16 @@ fn a_check_runs_in_its_own_sandbox_and_output_files_are_kept() {
 }
 
 #[test]
-fn ctrl_c_cancels_the_run_and_leaves_no_sandbox() {
+fn ctrl_c_twice_stops_the_run_which_can_be_resumed_and_leaves_no_sandbox() {
     let world = world();
     let (_fake, hanging) = provider(&world, vec![None]);
     let arguments = [&RUN[..], &FAKE, &["print 3"]].concat();
     let child = world.command(&arguments).spawn().unwrap();
     hanging.recv_timeout(Duration::from_secs(60)).unwrap();
-    signal(child.id(), "INT");
-    let ran = world.ran(&arguments, child.wait_with_output().unwrap());
+    let ran = world.ran(&arguments, signal_until_exit(child, "INT"));
     assert_eq!(ran.code, Some(130), "{ran}");
-    assert_eq!(runs(&world)[0]["state"], "cancelled");
+    assert!(ran.stderr.contains("hint: continue it with `moothall resume "), "{ran}");
+    assert_ne!(runs(&world)[0]["state"], "cancelled");
     let left = world.run(&["sandbox", "list", "--json"]);
     assert!(!left.stdout.contains("moothall-"), "{left}");
 }

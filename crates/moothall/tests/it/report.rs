@@ -60,10 +60,10 @@ fn memo_of_the_fictional_company_is_made_in_every_format() {
     let page = world.read("memo.html");
     assert!(page.starts_with("<!doctype html>") && page.contains("size: a4"), "{page}");
     assert_eq!(page.matches("FICTIONAL COMPANY").count(), 2);
-    report(&world, &run, &["--format", "json", "--output", "receipt"]);
+    report(&world, &run, &["--format", "jsonl", "--output", "receipt"]);
     assert_eq!(world.run(&["verify", "receipt"]).code, Some(0));
     for paper in ["a4", "letter"] {
-        report(&world, &run, &["--format", "pdf", "--paper", paper, "--output", "memo.pdf"]);
+        report(&world, &run, &["--paper", paper, "--output", "memo.pdf", "--force"]);
         let bytes = fs_err::read(world.path("memo.pdf")).unwrap();
         assert!(bytes.starts_with(b"%PDF-"), "{paper}");
         assert_eq!(pages(&bytes), Some(6), "{paper}");
@@ -71,6 +71,7 @@ fn memo_of_the_fictional_company_is_made_in_every_format() {
     world.write("memo.md", &memo);
     let checked = world.run(&["check", "memo.md", "--facts", "HLXI"]);
     assert_eq!(checked.code, Some(0), "{checked}");
+    assert!(checked.stdout.contains(" 0 flagged"), "{checked}");
 }
 
 #[test]
@@ -97,7 +98,33 @@ fn memos_of_real_companies_link_to_their_filings() {
         let offline = ["--offline", &folder, "--as-of", as_of];
         let checked = world.run(&[&["check", "memo.md", "--facts", ticker], &offline[..]].concat());
         assert_eq!(checked.code, Some(0), "{checked}");
+        assert!(checked.stdout.contains(" 0 flagged"), "{checked}");
     }
+}
+
+#[test]
+fn the_output_file_selects_the_format_and_is_replaced_only_by_force() {
+    let world = World::new();
+    let small = ["consult", "HLXI", "--model", "demo", "--moves", "1", "--rounds", "1"];
+    assert_eq!(world.run(&small).code, Some(0));
+    let run = only_run(&world);
+    report(&world, &run, &["--output", "memo.html"]);
+    assert!(world.read("memo.html").starts_with("<!doctype html>"));
+    report(&world, &run, &["--output", "result.json"]);
+    let result: serde_json::Value = serde_json::from_str(&world.read("result.json")).unwrap();
+    assert_eq!(result["run_id"], run.as_str());
+    for (flags, problem) in [
+        (&["--output", "memo.html"][..], "`memo.html` already exists"),
+        (&["--format", "md", "--output", "memo.pdf"], "`md` to `memo.pdf`, a pdf file"),
+        (&["--output", "memo.docx"], "`memo.docx` does not select a format"),
+    ] {
+        let refused = world.run(&[&["report", &run], flags].concat());
+        assert_eq!(refused.code, Some(2), "{refused}");
+        assert!(refused.stderr.contains(problem), "{refused}");
+        assert!(refused.stderr.contains("hint:"), "{refused}");
+    }
+    assert!(!world.path("memo.pdf").exists());
+    report(&world, &run, &["--output", "memo.html", "--force"]);
 }
 
 #[test]
@@ -119,7 +146,7 @@ fn a_report_that_cannot_be_created_fails_with_a_hint() {
     let run = only_run(&world);
     assert!(report(&world, &run, &[]).stdout.contains("Not finished"));
     let refused = [
-        world.run(&["report", &run, "--format", "json"]),
+        world.run(&["report", &run, "--format", "jsonl"]),
         world.run(&["report", "no-such-run"]),
         world.run(&["report", &run, "--format", "docx"]),
     ];

@@ -5,7 +5,8 @@ use std::fmt;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -301,4 +302,22 @@ fn snapshot_filters_hide_only_values_that_differ_between_runs() {
          run [SHORT] started [TIME]\n\
          as of 2026-11-15, cafe-1 and 12 s"
     );
+}
+
+/// Sends a signal to a child once a second until it exits: the first Ctrl-C pauses a run, the
+/// second stops it.
+pub(crate) fn signal_until_exit(mut child: Child, signal: &str) -> Output {
+    let send = format!("kill -{signal} \"$0\"");
+    for _ in 0..60 {
+        let process = child.id().to_string();
+        // The built-in `kill` of the shell, because a machine may lack the program.
+        Command::new("sh").args(["-c", &send, &process]).status().unwrap();
+        for _ in 0..20 {
+            if child.try_wait().unwrap().is_some() {
+                return child.wait_with_output().unwrap();
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+    panic!("the process does not exit")
 }

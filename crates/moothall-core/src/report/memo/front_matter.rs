@@ -16,6 +16,8 @@ const NOT_ADVICE: &str = "Not investment, legal, tax or accounting advice; no re
 
 /// Marks numbers about the run, which have no filing as a source.
 const RECORDED: &str = "[A0: record of this run]";
+/// Marks numbers that code compared or counted in the filings.
+const COMPUTED: &str = "[A0: computed from the filings]";
 
 /// Adds the title, header, footer and watermark.
 pub(crate) fn with_front_matter(
@@ -112,7 +114,7 @@ pub(crate) fn filing_notes(view: &ConsultReport) -> Vec<DocumentBlock> {
     };
     let checks = sheet.iter().flat_map(|sheet| sheet.checks.iter().filter(worth_telling));
     let check_items: Vec<_> =
-        checks.map(|check| vec![TextSpan::text(&format!("⚠ {check}"))]).collect();
+        checks.map(|check| vec![TextSpan::text(&format!("⚠ {check} {COMPUTED}"))]).collect();
     if !check_items.is_empty() {
         blocks.push(DocumentBlock::heading(1, "Notes on the filings"));
         blocks.push(DocumentBlock::List { numbered: false, items: check_items });

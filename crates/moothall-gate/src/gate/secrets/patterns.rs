@@ -42,11 +42,21 @@ impl SecretPattern {
         self.compiled.get_or_init(compile).as_ref()
     }
 
-    /// Whether a match is a real value rather than an example or a name.
-    pub(crate) fn accepts(&self, value: &[u8], all: &[u8]) -> bool {
-        if is_example(value) && !self.has_example_appended(value) {
-            return false;
+    /// Whether a match is a real value, an example or a name.
+    pub(crate) fn classify(&self, value: &[u8], all: &[u8]) -> SecretMatch {
+        if !is_example(value) || self.has_example_appended(value) {
+            return match self.is_credential(value, all) {
+                true => SecretMatch::Credential,
+                false => SecretMatch::Other,
+            };
         }
+        match self.tier {
+            Specific => SecretMatch::Example,
+            Generic => SecretMatch::Other,
+        }
+    }
+
+    fn is_credential(&self, value: &[u8], all: &[u8]) -> bool {
         let dense = entropy_tenths(value) >= self.entropy;
         match self.tier {
             Specific => dense,
@@ -56,6 +66,16 @@ impl SecretPattern {
             }
         }
     }
+}
+
+/// What a text in the format of a credential is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SecretMatch {
+    Credential,
+    /// A placeholder in a documented vendor format.
+    Example,
+    /// A name, a reference or a placeholder without a known format.
+    Other,
 }
 
 /// Required before a token that could also occur inside a word.

@@ -33,8 +33,8 @@ pub(crate) fn run(global: &GlobalArgs, args: &ForkArgs) -> anyhow::Result<CliExi
         let ConsultPlan { spec, estimate, cap, .. } = &fork.plan;
         if args.estimate {
             let text = match args.output.json {
-                true => format!("{:#}\n", estimate.json(*cap)),
-                false => estimate.text(*cap),
+                true => format!("{:#}\n", estimate.json(*cap, &[])),
+                false => estimate.text(*cap, &[]),
             };
             terminal::print(&text)?;
             return Ok(CliExit::Fine);

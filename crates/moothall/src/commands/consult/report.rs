@@ -6,11 +6,13 @@ use moothall_core::{Conclusion, EffectResult, MicroUsd, Outcome, RunEventBody, R
 use moothall_engine::{RunExit, RunPause, RunRecord};
 use moothall_store::Store;
 
-use super::drive::DriveResult;
 use super::stored_consultation::{StoredConsultation, beside_calls};
 use super::summary::{self, FICTIONAL_LABEL, NOT_ADVICE};
 use crate::args::{ConsultOutputFlags, OutputFileFlags};
 use crate::commands::failure;
+use crate::commands::pausable_run::{
+    DriveResult, cancellation_message, interruption_message, pause_message,
+};
 use crate::context::CommandContext;
 use crate::display::{self, cents, short_number};
 use crate::error::{CliError, CliExit};
@@ -100,8 +102,7 @@ fn print_result(
         terminal::print(&summary::text(&consultation.view))?;
         print_footer(record, consultation, outputs);
     }
-    let id = run_store::short_id(&record.row.run_id);
-    let resume = format!("continue it with `moothall resume {id}`");
+    let run_id = &record.row.run_id;
     Err(match drive_result {
         DriveResult::Ended(RunExit::Done(outcome)) => {
             match failure_error(context, record, consultation, outcome) {
@@ -115,38 +116,24 @@ fn print_result(
                 }
             }
         }
-        DriveResult::Ended(RunExit::Paused(RunPause::Budget(found))) => {
-            let flag = match found.detail.contains("tokens") {
-                true => "--budget-tokens N",
-                false => "--budget USD",
-            };
-            CliError::new(CliExit::BudgetStopped, format!("run {id} is paused ({found})"))
-                .with_hint(format!(
-                    "raise the limit with `moothall resume {id} {flag}`, \
-                     or read the results so far with `moothall show {id} --memo`"
-                ))
-        }
-        DriveResult::Ended(RunExit::Paused(RunPause::Failure(model, found))) => {
-            failure::of_pause(context, model, found, &record.row.run_id)
-        }
-        DriveResult::Ended(RunExit::Paused(RunPause::Question(asked))) => {
-            CliError::new(CliExit::NeedsPerson, format!("run {id} is paused: {asked}")).with_hint(
-                format!(
+        DriveResult::Ended(RunExit::Paused(pause)) => {
+            let message = pause_message(context, run_id, pause);
+            let id = run_store::short_id(run_id);
+            match (pause, &message.hint) {
+                (RunPause::Budget(_), Some(raise)) => {
+                    let hint = format!(
+                        "{raise}, or read the results so far with `moothall show {id} --memo`"
+                    );
+                    message.with_hint(hint)
+                }
+                (RunPause::Question(_), _) => message.with_hint(format!(
                     "review the moves with `moothall moves {id}`, then run `moothall resume {id}`"
-                ),
-            )
+                )),
+                _ => message,
+            }
         }
-        DriveResult::Ended(RunExit::Paused(RunPause::Person)) => {
-            CliError::new(CliExit::Cancelled, format!("run {id} is paused")).with_hint(resume)
-        }
-        DriveResult::Ended(RunExit::Cancelled) => {
-            CliError::new(CliExit::Cancelled, format!("run {} was cancelled", record.row.run_id))
-        }
-        DriveResult::Interrupted => CliError::new(
-            CliExit::Cancelled,
-            format!("run {id} was interrupted; unfinished calls will be repeated"),
-        )
-        .with_hint(resume),
+        DriveResult::Ended(RunExit::Cancelled) => cancellation_message(run_id),
+        DriveResult::Interrupted => interruption_message(run_id),
     }
     .into())
 }

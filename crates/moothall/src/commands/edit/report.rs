@@ -4,9 +4,12 @@ use moothall_core::EditSpec;
 use moothall_core::drafts::DraftState;
 use moothall_core::edit::EditResult;
 use moothall_core::{Conclusion, EffectResult, FindingSeverity, Outcome, RunVerdict};
-use moothall_engine::{RunExit, RunPause, RunRecord};
+use moothall_engine::{RunExit, RunRecord};
 use serde_json::{Value, json};
 
+use crate::commands::pausable_run::{
+    DriveResult, cancellation_message, interruption_message, pause_message,
+};
 use crate::commands::run::RunOutputMode;
 use crate::commands::{failure, runs};
 use crate::context::CommandContext;
@@ -19,7 +22,7 @@ pub(crate) struct EditReport<'a> {
     pub(crate) context: &'a CommandContext,
     pub(crate) spec: &'a EditSpec,
     pub(crate) record: &'a RunRecord,
-    pub(crate) ended: &'a RunExit,
+    pub(crate) ended: &'a DriveResult,
 }
 
 impl EditReport<'_> {
@@ -31,9 +34,9 @@ impl EditReport<'_> {
                 terminal::print(&format!("{:#}\n", self.json()))?
             }
         }
-        let id = run_store::short_id(&self.record.row.run_id);
+        let run_id = &self.record.row.run_id;
         match self.ended {
-            RunExit::Done(outcome) => match &outcome.conclusion {
+            DriveResult::Ended(RunExit::Done(outcome)) => match &outcome.conclusion {
                 Conclusion::Failed { .. } => Err(self.failure(outcome).into()),
                 _ => Ok(match outcome.verdict {
                     RunVerdict::Pass => CliExit::Fine,
@@ -41,29 +44,20 @@ impl EditReport<'_> {
                     RunVerdict::Fail => CliExit::VerdictNegative,
                 }),
             },
-            RunExit::Paused(RunPause::Budget(found)) => {
-                let message = format!("run {id} is paused ({found})");
-                let hint = format!("raise the limit with `moothall resume {id} --budget USD`");
-                Err(CliError::new(CliExit::BudgetStopped, message).with_hint(hint).into())
+            DriveResult::Ended(RunExit::Paused(pause)) => {
+                Err(pause_message(self.context, run_id, pause).into())
             }
-            RunExit::Paused(RunPause::Failure(model, found)) => {
-                let run_id = &self.record.row.run_id;
-                Err(failure::of_pause(self.context, model, found, run_id).into())
-            }
-            RunExit::Paused(RunPause::Person | RunPause::Question(_)) => {
-                let message = format!("run {id} is paused");
-                let hint = format!("continue it with `moothall resume {id}`");
-                Err(CliError::new(CliExit::NeedsPerson, message).with_hint(hint).into())
-            }
-            RunExit::Cancelled => {
-                Err(CliError::new(CliExit::Cancelled, format!("run {id} was cancelled")).into())
-            }
+            DriveResult::Ended(RunExit::Cancelled) => Err(cancellation_message(run_id).into()),
+            DriveResult::Interrupted => Err(interruption_message(run_id).into()),
         }
     }
 
     fn edited(&self) -> Option<&EditResult> {
         match self.ended {
-            RunExit::Done(Outcome { conclusion: Conclusion::Edited(edited), .. }) => Some(edited),
+            DriveResult::Ended(RunExit::Done(Outcome {
+                conclusion: Conclusion::Edited(edited),
+                ..
+            })) => Some(edited),
             _ => None,
         }
     }
@@ -84,7 +78,7 @@ impl EditReport<'_> {
 
     /// Changed files go to standard output, everything else to standard error.
     fn print_text(&self) -> anyhow::Result<()> {
-        let RunExit::Done(outcome) = self.ended else { return Ok(()) };
+        let DriveResult::Ended(RunExit::Done(outcome)) = self.ended else { return Ok(()) };
         let Some(edited) = self.edited() else { return Ok(()) };
         if edited.state == Some(DraftState::Applied) {
             let paths: String = edited.paths.iter().map(|path| format!("{path}\n")).collect();

@@ -4,11 +4,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use moothall_core::{Conclusion, Outcome, RunEventBody, RunId, RunSpec, RunVerdict};
-use moothall_engine::{EffectPerformer as _, RunExit, cancel};
+use moothall_engine::RunExit;
 use moothall_models::RunLedger;
 use moothall_store::StoredEvent;
 
 use super::view::RunProgressView;
+use crate::commands::pausable_run::{DriveMoment, DriveResult, PAUSING_NOTICE, drive_pausable};
 use crate::commands::{self, InterruptibleResult};
 use crate::demo_delay::DemoDelay;
 use crate::launch::{PreparedRun, RunParts};
@@ -37,38 +38,38 @@ pub(crate) fn lock_view(view: &SharedView) -> MutexGuard<'_, RunProgressView> {
     view.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Executes a run until it stops. The caller holds its lock. Ctrl-C cancels the run.
+/// Executes a run until it stops. The caller holds its lock. Ctrl-C pauses the run.
 pub(crate) async fn drive(
     prepared: &PreparedRun,
     local: &RunStore,
     run_id: &RunId,
     ledger: RunLedger,
     view: &SharedView,
-) -> anyhow::Result<RunExit> {
+) -> anyhow::Result<DriveResult> {
     let store = &local.store;
-    let RunParts { mut workflow, driver, models } =
+    let RunParts { mut workflow, driver } =
         prepared.parts(store, run_id, ledger, DemoDelay::NONE).await?;
     let (event_view, run, spec) = (Arc::clone(view), run_id.clone(), prepared.spec().clone());
     let driver = driver.on_event(move |stored| {
         log(stored, &spec);
         lock_view(&event_view).event(&run, stored);
     });
-    let ended = match with_progress(view, driver.drive(&mut *workflow)).await {
-        InterruptibleResult::Done(ended) => ended?,
-        // The driver was dropped, which stopped all calls in progress.
-        InterruptibleResult::Cancelled => {
-            for stored in cancel(&**store, run_id, models.spent()).await? {
-                lock_view(view).event(run_id, &stored);
-            }
-            RunExit::Cancelled
-        }
-    };
-    if let (RunExit::Done(outcome), RunSpec::Program(_)) = (&ended, prepared.spec()) {
+    // Boxed because the future of a call or a sandbox is large.
+    let driving = Box::pin(driver.drive(&mut *workflow));
+    let result = drive_pausable(store, run_id, driving, TICK, |moment| match moment {
+        DriveMoment::Pausing => lock_view(view).notice(PAUSING_NOTICE),
+        DriveMoment::Tick(_) => lock_view(view).tick(),
+    })
+    .await;
+    lock_view(view).clear();
+    if let (Ok(DriveResult::Ended(RunExit::Done(outcome))), RunSpec::Program(_)) =
+        (&result, prepared.spec())
+    {
         let success = outcome.verdict == RunVerdict::Pass;
         let attempts = attempts(outcome);
         tracing::info!(target: "moothall::run", success, attempts, "agent workflow completed");
     }
-    Ok(ended)
+    result
 }
 
 fn attempts(outcome: &Outcome) -> u32 {

@@ -2,12 +2,17 @@
 
 use moothall_core::model::ModelName;
 use moothall_core::sandbox::SandboxFailureKind;
-use moothall_core::{Conclusion, EffectResult, FindingSeverity, Outcome, RunEventBody, RunVerdict};
-use moothall_engine::{RunExit, RunPause, RunRecord};
+use moothall_core::{
+    Conclusion, EffectResult, FindingSeverity, Outcome, RunEventBody, RunFinding, RunVerdict,
+};
+use moothall_engine::{RunExit, RunRecord};
 use serde_json::{Value, json};
 
 use super::view::RunOutputMode;
 use crate::artifacts::WrittenFiles;
+use crate::commands::pausable_run::{
+    DriveResult, cancellation_message, interruption_message, pause_message,
+};
 use crate::commands::{attempts, failure, show};
 use crate::context::CommandContext;
 use crate::display;
@@ -16,11 +21,14 @@ use crate::files;
 use crate::run_store;
 use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
 
+/// Limit for a line of output beside a finding.
+const MAX_SHOWN_CHARS: usize = 160;
+
 pub(crate) struct ProgramReport<'a> {
     pub(crate) context: &'a CommandContext,
     pub(crate) model: &'a ModelName,
     pub(crate) record: &'a RunRecord,
-    pub(crate) ended: &'a RunExit,
+    pub(crate) ended: &'a DriveResult,
     /// Files of the program, if requested.
     pub(crate) written: &'a WrittenFiles,
 }
@@ -36,8 +44,9 @@ impl ProgramReport<'_> {
                 terminal::print(&format!("{}\n", json!({"result": self.json()})))?
             }
         }
+        let run_id = &self.record.row.run_id;
         match self.ended {
-            RunExit::Done(outcome) => match &outcome.conclusion {
+            DriveResult::Ended(RunExit::Done(outcome)) => match &outcome.conclusion {
                 Conclusion::Failed { .. } | Conclusion::NotExecuted { .. } => {
                     Err(self.failure(outcome).into())
                 }
@@ -47,11 +56,11 @@ impl ProgramReport<'_> {
                     RunVerdict::Fail => CliExit::VerdictNegative,
                 }),
             },
-            RunExit::Paused(pause) => Err(self.paused(pause).into()),
-            RunExit::Cancelled => {
-                let id = &self.record.row.run_id;
-                Err(CliError::new(CliExit::Cancelled, format!("run {id} was cancelled")).into())
+            DriveResult::Ended(RunExit::Paused(pause)) => {
+                Err(pause_message(self.context, run_id, pause).into())
             }
+            DriveResult::Ended(RunExit::Cancelled) => Err(cancellation_message(run_id).into()),
+            DriveResult::Interrupted => Err(interruption_message(run_id).into()),
         }
     }
 
@@ -66,7 +75,7 @@ impl ProgramReport<'_> {
 
     /// The program's output goes to standard output, everything else to standard error.
     fn print_text(&self) -> anyhow::Result<()> {
-        let RunExit::Done(outcome) = self.ended else { return Ok(()) };
+        let DriveResult::Ended(RunExit::Done(outcome)) = self.ended else { return Ok(()) };
         if let Some(stdout) = self.stdout().filter(|stdout| !stdout.is_empty()) {
             terminal::print_answer(&files::with_line_break(stdout.to_owned()))?;
         }
@@ -100,9 +109,28 @@ impl ProgramReport<'_> {
         }
         for finding in outcome.findings.iter().filter(|one| one.severity >= FindingSeverity::Warn) {
             terminal::note(&format!("{YELLOW}{}{YELLOW:#}\n", display::finding(finding)));
+            for line in self.comparison(finding) {
+                terminal::note(&format!("    {}\n", display::line(&line)));
+            }
         }
         self.note_files();
         Ok(())
+    }
+
+    /// What a contract expected and what the program printed. The message of the finding does not
+    /// contain the expected output, because models see it.
+    fn comparison(&self, finding: &RunFinding) -> Vec<String> {
+        let rule = finding.rule.to_string();
+        if !rule.starts_with("contract.") {
+            return Vec::new();
+        }
+        let mut lines = finding.evidence.clone();
+        if rule == "contract.pattern" {
+            let printed = self.stdout().unwrap_or_default().trim_end();
+            let last = printed.lines().next_back().unwrap_or("(nothing)");
+            lines.push(format!("got:      {}", display::cut(last, MAX_SHOWN_CHARS)));
+        }
+        lines
     }
 
     fn note_files(&self) {
@@ -162,31 +190,5 @@ impl ProgramReport<'_> {
             }
         }
         CliError::failed("the run failed")
-    }
-
-    fn paused(&self, pause: &RunPause) -> CliError {
-        let id = run_store::short_id(&self.record.row.run_id);
-        match pause {
-            RunPause::Budget(found) => {
-                let flag = match found.detail.contains("tokens") {
-                    true => "--budget-tokens N",
-                    false => "--budget USD",
-                };
-                let message = format!("run {id} is paused ({found})");
-                CliError::new(CliExit::BudgetStopped, message)
-                    .with_hint(format!("raise the limit with `moothall resume {id} {flag}`"))
-            }
-            RunPause::Failure(model, found) => {
-                failure::of_pause(self.context, model, found, &self.record.row.run_id)
-            }
-            RunPause::Question(message) => {
-                CliError::new(CliExit::NeedsPerson, format!("run {id} is paused: {message}"))
-                    .with_hint(format!("continue it with `moothall resume {id}`"))
-            }
-            RunPause::Person => {
-                CliError::new(CliExit::NeedsPerson, format!("run {id} was paused by a user"))
-                    .with_hint(format!("continue it with `moothall resume {id}`"))
-            }
-        }
     }
 }

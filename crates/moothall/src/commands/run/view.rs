@@ -65,6 +65,15 @@ impl RunProgressView {
         self.tick();
     }
 
+    /// Tells a person that the run is about to stop.
+    pub(crate) fn notice(&mut self, text: &'static str) {
+        match self.live {
+            true => self.wait_for(text),
+            false if self.audience == RunOutputMode::Person => terminal::note(&format!("{text}\n")),
+            false => {}
+        }
+    }
+
     /// Redraws the elapsed waiting time.
     pub(crate) fn tick(&mut self) {
         if let (true, Some((what, since))) = (self.live, self.waiting) {

@@ -34,7 +34,7 @@ use tracing::Instrument as _;
 use super::doctor_cache::DoctorCache;
 use super::error_mapping::{ErrorDisclosure, limit_problem};
 use super::page_data;
-use crate::commands::check::TextCheckReport;
+use crate::commands::check::{TextCheckReport, UncitedNumbers};
 use crate::commands::resumable_run::lock_error;
 use crate::commands::{consult, facts, moves, run};
 use crate::context::CommandContext;
@@ -406,7 +406,7 @@ impl RunService for LocalRunService {
             let request = ConsultRequest::from_http(request, &self.defaults);
             let plan = request.and_then(|request| self.plan(request));
             let (_, plan) = plan.map_err(|error| self.problem(error))?;
-            Ok(plan.estimate.json(plan.cap))
+            Ok(plan.estimate.json(plan.cap, &[]))
         })
     }
 
@@ -426,12 +426,14 @@ impl RunService for LocalRunService {
         Box::pin(async move {
             let context = self.context(toml::Table::new()).map_err(|error| self.problem(error))?;
             let offline = self.defaults.offline.as_deref();
-            let CheckTextRequest { ticker, text, as_of } = request;
+            let CheckTextRequest { ticker, text, as_of, lenient } = request;
             let found = page_data::evidence(&context.loaded, offline, &ticker, as_of, true);
             let evidence = found.await.map_err(|error| self.problem(error))?;
             // Matching patterns on a long text would block the async runtime.
             let checked = tokio::task::spawn_blocking(move || {
-                TextCheckReport::of(&text, &evidence).report("-".as_ref(), &evidence)
+                let uncited = UncitedNumbers::allowed_if(lenient);
+                let checked = TextCheckReport::of(&text, &evidence, uncited);
+                checked.report("-".as_ref(), &text, &evidence)
             });
             checked.await.map_err(|error| ApiProblem::internal(&error))
         })

@@ -1,0 +1,203 @@
+//! Findings about places in a text file, as code frames, SARIF 2.1.0 or workflow commands of GitHub.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use moothall_core::text::sanitize_line;
+use serde_json::{Value, json};
+
+/// How serious a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AnnotationLevel {
+    Error,
+    Warning,
+}
+
+impl AnnotationLevel {
+    /// The word that SARIF and GitHub use.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+        }
+    }
+}
+
+/// One finding about a part of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FileAnnotation {
+    /// The rule, such as `claims.wrong-value`.
+    pub(crate) rule: String,
+    pub(crate) level: AnnotationLevel,
+    pub(crate) message: String,
+    /// The place, in bytes of the file.
+    pub(crate) span: Range<usize>,
+}
+
+/// A file and the findings about it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AnnotatedFile<'a> {
+    pub(crate) path: &'a str,
+    pub(crate) text: &'a str,
+    pub(crate) annotations: &'a [FileAnnotation],
+}
+
+/// A place by line and column, both counted from 1. Columns count characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TextPosition {
+    pub(crate) line: usize,
+    pub(crate) column: usize,
+}
+
+impl TextPosition {
+    /// The position of a byte; the end of the text if the byte is beyond it.
+    pub(crate) fn of(text: &str, byte: usize) -> Self {
+        let before = text.get(..byte).unwrap_or(text);
+        let start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let line = before.matches('\n').count() + 1;
+        Self { line, column: before[start..].chars().count() + 1 }
+    }
+}
+
+impl AnnotatedFile<'_> {
+    /// The findings as code frames for a terminal of this width. Everything invisible in the file
+    /// is replaced.
+    pub(crate) fn code_frames(&self, width: usize) -> String {
+        let path = sanitize_line(self.path);
+        let renderer = Renderer::styled().term_width(width);
+        let mut frames = String::new();
+        for annotation in self.annotations {
+            let at = TextPosition::of(self.text, annotation.span.start);
+            let (line, marked) = self.shown_line(&annotation.span);
+            let snippet = Snippet::source(line)
+                .path(path.as_str())
+                .line_start(at.line)
+                .annotation(AnnotationKind::Primary.span(marked));
+            let level = match annotation.level {
+                AnnotationLevel::Error => Level::ERROR,
+                AnnotationLevel::Warning => Level::WARNING,
+            };
+            let title = sanitize_line(&annotation.message);
+            let frame = [level.primary_title(title).element(snippet)];
+            frames.push_str(&renderer.render(&frame));
+            frames.push_str("\n\n");
+        }
+        frames
+    }
+
+    /// The line where the span starts, sanitized, and the part of it that the span covers.
+    fn shown_line(&self, span: &Range<usize>) -> (String, Range<usize>) {
+        let (before, rest) = self.text.split_at_checked(span.start).unwrap_or((self.text, ""));
+        let start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let end = before.len() + rest.find('\n').unwrap_or(rest.len());
+        let mut line = sanitize_line(&before[start..]);
+        let marked_from = line.len();
+        let marked = self.text.get(span.start..span.end.min(end)).unwrap_or_default();
+        line.push_str(&sanitize_line(marked));
+        let marked_to = line.len();
+        let rest = self.text.get(before.len() + marked.len()..end).unwrap_or_default();
+        line.push_str(&sanitize_line(rest));
+        (line, marked_from..marked_to)
+    }
+
+    fn sarif_result(&self, annotation: &FileAnnotation) -> Value {
+        let from = TextPosition::of(self.text, annotation.span.start);
+        let to = TextPosition::of(self.text, annotation.span.end);
+        json!({
+            "ruleId": annotation.rule,
+            "level": annotation.level.name(),
+            "message": { "text": annotation.message },
+            "locations": [{
+                "physicalLocation": {
+                    "artifactLocation": { "uri": percent_encoded_path(self.path) },
+                    "region": {
+                        "startLine": from.line,
+                        "startColumn": from.column,
+                        "endLine": to.line,
+                        "endColumn": to.column,
+                    },
+                },
+            }],
+        })
+    }
+}
+
+/// The findings about all files as one SARIF 2.1.0 document.
+pub(crate) fn sarif(files: &[AnnotatedFile<'_>]) -> Value {
+    let mut rules: Vec<&str> = Vec::new();
+    let mut results = Vec::new();
+    for file in files {
+        rules.extend(file.annotations.iter().map(|annotation| annotation.rule.as_str()));
+        results.extend(file.annotations.iter().map(|annotation| file.sarif_result(annotation)));
+    }
+    rules.sort_unstable();
+    rules.dedup();
+    let rules: Vec<Value> = rules.into_iter().map(|id| json!({ "id": id })).collect();
+    json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{
+            "tool": { "driver": {
+                "name": "moothall",
+                "version": env!("CARGO_PKG_VERSION"),
+                "rules": rules,
+            }},
+            "columnKind": "unicodeCodePoints",
+            "results": results,
+        }],
+    })
+}
+
+/// The findings as workflow commands, which GitHub shows beside the lines of a pull request.
+pub(crate) fn github_commands(files: &[AnnotatedFile<'_>]) -> String {
+    let mut commands = String::new();
+    for file in files {
+        for annotation in file.annotations {
+            let from = TextPosition::of(file.text, annotation.span.start);
+            let to = TextPosition::of(file.text, annotation.span.end);
+            // Writing to a String cannot fail.
+            let _ = writeln!(
+                commands,
+                "::{} file={},line={},col={},endLine={},endColumn={},title={}::{}",
+                annotation.level.name(),
+                escaped_property(file.path),
+                from.line,
+                from.column,
+                to.line,
+                to.column,
+                escaped_property(&annotation.rule),
+                escaped_data(&annotation.message),
+            );
+        }
+    }
+    commands
+}
+
+/// Escapes the message of a workflow command, so that it cannot start another command.
+fn escaped_data(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+fn escaped_property(text: &str) -> String {
+    escaped_data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+/// A path as a relative URI reference.
+fn percent_encoded_path(path: &str) -> String {
+    let mut uri = String::with_capacity(path.len());
+    for byte in path.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+                uri.push(char::from(byte));
+            }
+            // Writing to a String cannot fail.
+            _ => drop(write!(uri, "%{byte:02X}")),
+        }
+    }
+    uri
+}
+
+#[cfg(test)]
+#[path = "annotations_tests.rs"]
+mod tests;
