@@ -19,6 +19,7 @@ mod language;
 mod leak;
 mod messages;
 mod race;
+mod samples;
 mod shell;
 mod tidy;
 mod tokens;
@@ -62,6 +63,8 @@ enum XtaskCommand {
     Race(race::RaceArgs),
     /// Kill consultations repeatedly and check that each result is the same as without kills
     Chaos(chaos::ChaosArgs),
+    /// Write the sample results in `samples/`, or check that they are current
+    Samples(samples::SamplesArgs),
     /// Build the web UI that is embedded in the product; check it, or test it in a browser
     Web(web::WebArgs),
 }
@@ -82,6 +85,7 @@ fn main() -> ExitCode {
         XtaskCommand::Hits(args) => hits::run(&args),
         XtaskCommand::Race(args) => race::run(&args),
         XtaskCommand::Chaos(args) => chaos::run(&args),
+        XtaskCommand::Samples(args) => samples::run(&args),
         XtaskCommand::Web(args) => web::run(&args),
     };
     match done {

@@ -237,9 +237,21 @@ impl SandboxHost {
         }
     }
 
+    /// The latest probe results for this image, strongest first, without checking that they still
+    /// apply. Reads only the cache and starts nothing.
+    pub fn latest_probes(cache: &Path, image: &str) -> Vec<ProbeReport> {
+        let cached = EngineName::ALL.into_iter().filter_map(|engine| {
+            let bytes = fs::read(probe_file(cache, engine, image)).ok()?;
+            serde_json::from_slice::<CachedProbe>(&bytes).ok()
+        });
+        let mut reports: Vec<ProbeReport> = cached.map(|cached| cached.report).collect();
+        reports.sort_by_key(|report| std::cmp::Reverse(report.class));
+        reports
+    }
+
     /// One file for each image: a run with another image must not replace the result.
     fn probe_file(&self, engine: EngineName, image: &str) -> PathBuf {
-        self.options.cache.join("probes").join(format!("{engine}-{image}.json"))
+        probe_file(&self.options.cache, engine, image)
     }
 
     /// Hash of everything a probe result depends on: boot, kernel, user, and the engine's
@@ -283,6 +295,10 @@ impl SandboxHost {
             tracing::warn!(%error, "cannot cache the probe result");
         }
     }
+}
+
+fn probe_file(cache: &Path, engine: EngineName, image: &str) -> PathBuf {
+    cache.join("probes").join(format!("{engine}-{image}.json"))
 }
 
 /// Writes a cache file atomically: to a temporary file whose name [`remove_temporary_files`]

@@ -1,5 +1,7 @@
 use std::time::SystemTime;
 
+use moothall_core::sandbox::IsolationClass;
+
 use super::*;
 
 #[test]
@@ -42,4 +44,29 @@ fn a_file_can_be_written_by_many_threads_concurrently() {
     assert_eq!(fs::read(&path).unwrap(), bytes);
     let left: Vec<_> = fs::read_dir(cache.path()).unwrap().map(|it| it.unwrap().path()).collect();
     assert_eq!(left, [path]);
+}
+
+#[test]
+fn latest_probes_are_read_from_the_cache_strongest_first() {
+    let cache = tempfile::tempdir().unwrap();
+    assert_eq!(SandboxHost::latest_probes(cache.path(), "python"), []);
+    fs::create_dir(cache.path().join("probes")).unwrap();
+    let report = |engine, class| ProbeReport {
+        engine,
+        version: "1".to_owned(),
+        class,
+        self_tests: Vec::new(),
+        held_by: std::collections::BTreeMap::new(),
+        start_ms: 1,
+        run_ms: 1,
+    };
+    let weak = report(EngineName::Runc, IsolationClass::SharedKernel);
+    let strong = report(EngineName::Runsc, IsolationClass::UserKernel);
+    for (image, report) in [("python", &weak), ("python", &strong), ("data", &strong)] {
+        let cached = CachedProbe { key: Sha256Hex::of(b"key"), report: report.clone() };
+        let path = probe_file(cache.path(), report.engine, image);
+        fs::write(path, serde_json::to_vec(&cached).unwrap()).unwrap();
+    }
+    fs::write(probe_file(cache.path(), EngineName::Microvm, "python"), "{").unwrap();
+    assert_eq!(SandboxHost::latest_probes(cache.path(), "python"), [strong, weak]);
 }

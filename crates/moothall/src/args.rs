@@ -5,6 +5,7 @@ mod backup;
 mod cluster;
 mod committee;
 mod consult;
+mod demo;
 mod diff;
 mod drafts;
 mod edit;
@@ -38,6 +39,7 @@ pub(crate) use self::cluster::{
 };
 pub(crate) use self::committee::CommitteeCommand;
 pub(crate) use self::consult::{ConsultArgs, ConsultOutputFlags, MemberModel};
+pub(crate) use self::demo::DemoArgs;
 pub(crate) use self::diff::DiffArgs;
 pub(crate) use self::drafts::{
     AuditArgs, AuditCommand, DraftCommand, DraftCommandArgs, DraftWriteArgs, HandoffArg,
@@ -75,16 +77,17 @@ Exit codes:
   5    stopped by the budget; the result is partial
   130  cancelled
 
-Try it without an API key:  moothall consult HLXI --model demo";
+Try it without an API key:  moothall demo";
 
 /// Check what AI agents produce (memos, programs, file edits) before you rely on it
 #[derive(Debug, Parser)]
-#[command(name = "moothall", version, after_help = EXIT_CODES, max_term_width = 100, subcommand_required = true, arg_required_else_help = true, disable_help_subcommand = true)]
+#[command(name = "moothall", version, after_help = EXIT_CODES, max_term_width = 100, override_usage = "moothall [OPTIONS] <COMMAND>", disable_help_subcommand = true)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: GlobalArgs,
+    /// Without a command, the start page is printed.
     #[command(subcommand)]
-    pub(crate) command: CliCommand,
+    pub(crate) command: Option<CliCommand>,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -117,6 +120,8 @@ pub(crate) enum ColorWhen {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CliCommand {
+    /// Take a guided tour: a consultation, a check, a sandbox, drafts and a receipt
+    Demo(DemoArgs),
     /// Set up a model and a contact interactively, and run a demo
     Init(InitArgs),
     /// Start the web UI and the HTTP API

@@ -11,6 +11,7 @@ mod cluster;
 pub(crate) mod committee;
 mod config;
 mod consult;
+mod demo;
 mod diff;
 mod docs;
 mod doctor;
@@ -42,6 +43,7 @@ mod runs;
 mod sandbox;
 mod serve;
 mod show;
+mod start_page;
 mod team;
 mod token;
 mod verify;
@@ -59,7 +61,9 @@ use crate::terminal;
 
 pub(crate) fn run(cli: Cli) -> anyhow::Result<CliExit> {
     let Cli { global, command } = cli;
+    let Some(command) = command else { return start_page::run(&global) };
     match command {
+        CliCommand::Demo(args) => demo::run(&global, &args),
         CliCommand::Init(args) => init::run(&global, &args),
         CliCommand::Serve(args) => serve::run(&global, &args),
         CliCommand::Worker(args) => worker::run(&global, &args),

@@ -7,11 +7,11 @@ use moothall_core::ErrorCode;
 use moothall_core::sandbox::{
     ExecuteRequest, GuestPath, IsolationClass, SandboxExecution, SandboxLabels, SandboxLimits,
 };
-use moothall_sandbox::image::ImageRecipe;
+use moothall_sandbox::image::{ImageRecipe, ImageStore};
 use moothall_sandbox::jail::JailCommand;
 use moothall_sandbox::{
-    EngineName, HostOptions, LeaseOutcome, MemoryBudget, OutputListener, PoolOptions, SandboxError,
-    SandboxHost, SandboxPolicy, SandboxRunner, SharedKernel,
+    EngineName, HostOptions, LeaseOutcome, MemoryBudget, OutputListener, PoolOptions, ProbedEngine,
+    SandboxError, SandboxHost, SandboxPolicy, SandboxRunner, SharedKernel,
 };
 
 use crate::args::SandboxFlags;
@@ -186,6 +186,17 @@ pub(crate) async fn sandboxes(
         None => host.choose(policy, image).await.map(|chosen| SandboxRunner::new(chosen, options)),
     };
     runner.map_err(failure)
+}
+
+/// The engine that programs with this image run on. Tests the engines, unless that was done before.
+pub(crate) async fn usable_sandbox(
+    loaded: &LoadedConfig,
+    image: &str,
+) -> Result<ProbedEngine, CliError> {
+    let policy = policy(loaded, None, false)?;
+    // Checked first, because it is fast and the most common reason.
+    ImageStore::at(images(loaded)).find(image).map_err(failure)?;
+    host(loaded)?.choose(&policy, image).await.map_err(failure)
 }
 
 /// Runs one program and waits until its sandbox is removed.

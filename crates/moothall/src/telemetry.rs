@@ -46,14 +46,16 @@ pub(crate) fn start(cli: &Cli) -> Result<(), CliError> {
         Ok(settings) => settings,
         // A wrong flag is an error. A wrong variable may be meant for another program.
         Err(error) if cli.global.otlp.is_some() => return Err(error),
-        Err(error) if has_spans(&cli.command) => {
+        Err(error) if has_spans(cli.command.as_ref()) => {
             let why = &error.message;
             terminal::note(&format!("{YELLOW}warning: no traces are sent: {why}{YELLOW:#}\n"));
             None
         }
         Err(_) => None,
     };
-    let Some(settings) = settings.filter(|_| has_spans(&cli.command)) else { return Ok(()) };
+    let Some(settings) = settings.filter(|_| has_spans(cli.command.as_ref())) else {
+        return Ok(());
+    };
     let failed = "cannot set up the export of traces";
     let (layer, exporter) =
         exporter(settings).map_err(|error| CliError::failed(failed).with_source(error))?;
@@ -104,24 +106,26 @@ fn lock() -> std::sync::MutexGuard<'static, Option<RunningExport>> {
 
 /// Whether a command calls models, runs programs or judges drafts. The frontend of `moothall mcp`
 /// does not: it must have no thread that is not confined, and passes the flag to its parts.
-fn has_spans(command: &CliCommand) -> bool {
+fn has_spans(command: Option<&CliCommand>) -> bool {
     matches!(
         command,
-        CliCommand::Init(_)
-            | CliCommand::Serve(_)
-            | CliCommand::Worker(_)
-            | CliCommand::Consult(_)
-            | CliCommand::Fork(_)
-            | CliCommand::Run(_)
-            | CliCommand::Resume(_)
-            | CliCommand::Cancel(_)
-            | CliCommand::Edit(_)
-            | CliCommand::Draft(_)
-            | CliCommand::Review(_)
-            | CliCommand::McpPart(_)
-            | CliCommand::Ask(_)
-            | CliCommand::Models(_)
-            | CliCommand::Exec(_)
+        Some(
+            CliCommand::Init(_)
+                | CliCommand::Serve(_)
+                | CliCommand::Worker(_)
+                | CliCommand::Consult(_)
+                | CliCommand::Fork(_)
+                | CliCommand::Run(_)
+                | CliCommand::Resume(_)
+                | CliCommand::Cancel(_)
+                | CliCommand::Edit(_)
+                | CliCommand::Draft(_)
+                | CliCommand::Review(_)
+                | CliCommand::McpPart(_)
+                | CliCommand::Ask(_)
+                | CliCommand::Models(_)
+                | CliCommand::Exec(_)
+        )
     )
 }
 

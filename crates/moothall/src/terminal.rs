@@ -134,6 +134,13 @@ pub(crate) fn keep_frame() {
     *frame() = 0;
 }
 
+/// Restores the terminal after a child process was killed while it drew a frame.
+pub(crate) fn end_killed_frame() {
+    if stderr_is_terminal() {
+        let _ = io::stderr().lock().write_all(b"\x1b[?7h\x1b[?2026l\n");
+    }
+}
+
 fn erase(frame: &mut usize) {
     if *frame > 0 {
         let erased = cursor_to_top(*frame) + "\x1b[J";
@@ -170,6 +177,30 @@ pub(crate) fn size() -> (usize, usize) {
     let window = rustix::termios::tcgetwinsize(io::stderr()).ok();
     let window = window.filter(|window| window.ws_col > 0 && window.ws_row > 0);
     window.map_or((80, 24), |window| (usize::from(window.ws_col), usize::from(window.ws_row)))
+}
+
+/// Breaks text into lines of at most this many characters, between words. Line breaks are kept, and
+/// a longer word gets its own line.
+pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for paragraph in text.lines() {
+        let mut line = String::new();
+        let mut width = 0;
+        for word in paragraph.split(' ') {
+            let length = word.chars().count();
+            if width > 0 && width + 1 + length > columns {
+                lines.push(std::mem::take(&mut line));
+                width = 0;
+            } else if width > 0 {
+                line.push(' ');
+                width += 1;
+            }
+            line.push_str(word);
+            width += length;
+        }
+        lines.push(line);
+    }
+    lines
 }
 
 pub(crate) fn stderr_has_colour() -> bool {

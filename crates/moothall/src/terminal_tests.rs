@@ -1,6 +1,6 @@
 use std::io::{self, Write};
 
-use super::{painted, write_all};
+use super::{painted, wrap, write_all};
 
 #[test]
 fn only_the_error_and_hint_labels_are_coloured() {
@@ -28,4 +28,12 @@ fn a_closed_pipe_is_not_an_output_error_but_a_full_disk_is() {
     assert!(write_all(Closed(io::ErrorKind::BrokenPipe), "text").is_ok());
     let full = write_all(Closed(io::ErrorKind::StorageFull), "text").unwrap_err();
     assert_eq!(full.kind(), io::ErrorKind::StorageFull);
+}
+
+#[test]
+fn text_is_wrapped_between_words_and_keeps_its_line_breaks() {
+    assert_eq!(wrap("one two three\n\nfour", 8), ["one two", "three", "", "four"]);
+    assert_eq!(wrap("a incomprehensible b", 6), ["a", "incomprehensible", "b"]);
+    assert_eq!(wrap("äöü äöü", 7), ["äöü äöü"]);
+    assert_eq!(wrap("", 7), Vec::<String>::new());
 }

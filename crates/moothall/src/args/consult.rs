@@ -2,12 +2,14 @@
 
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use moothall_core::evidence::CalendarDay;
 use moothall_core::model::ModelList;
 use moothall_core::{IsolationChoice, MicroUsd, NewsChoice};
 
+use super::serve::parse_pace;
 use super::sources::{SourceArg, parse_news};
 use super::{EvidenceFlags, OutputFileFlags, RecordingFlags, RunnerArg};
 use crate::launch::PARALLEL_MOVES;
@@ -119,6 +121,9 @@ pub(crate) struct ConsultArgs {
     /// Print the estimated calls, tokens and cost without starting a run
     #[arg(long, visible_alias = "dry-run")]
     pub(crate) estimate: bool,
+    /// Delay each answer of the demo model by this many seconds, so that the run can be watched
+    #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = parse_pace)]
+    pub(crate) pace: Duration,
     /// Skip the confirmation before money is spent
     #[arg(short, long)]
     pub(crate) yes: bool,

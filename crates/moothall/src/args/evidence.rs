@@ -38,6 +38,7 @@ that no source supports (unless `--lenient` is passed), a citation that does not
 investment advice.
 
 Examples:
+  moothall check --sample
   moothall check memo.md --facts AAPL
   moothall check memo.md --files ./documents
   moothall check memo.md --facts AAPL --format sarif > memo.sarif
@@ -47,14 +48,17 @@ Examples:
 #[command(after_help = CHECK_EXAMPLES)]
 pub(crate) struct CheckCommandArgs {
     /// File to check, or `-` for standard input
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    #[arg(value_name = "FILE", required_unless_present = "sample")]
+    pub(crate) file: Option<PathBuf>,
     /// Check against the filings of this company
-    #[arg(long, value_name = "TICKER", required_unless_present = "files")]
+    #[arg(long, value_name = "TICKER", required_unless_present_any = ["files", "sample"])]
     pub(crate) facts: Option<Ticker>,
     /// Check against your own documents, cited as [U0:document:passage]
     #[arg(long, value_name = "DIR")]
     pub(crate) files: Option<PathBuf>,
+    /// Check a built-in sample text against the filings of the fictional company HLXI
+    #[arg(long, conflicts_with_all = ["file", "facts", "files"])]
+    pub(crate) sample: bool,
     #[command(flatten)]
     pub(crate) evidence: EvidenceFlags,
     /// Accept numbers that no source supports; they are still reported

@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 use std::io::Read as _;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use moothall_core::claims::{
     CitableEvidence, Claim, ClaimChecker, ClaimKind, ClaimSupport, ClaimVerdict, MAX_TEXT_BYTES,
     advice_language, sentences,
 };
-use moothall_core::evidence::{Evidence, FactSheet};
+use moothall_core::evidence::{Evidence, FactSheet, Ticker};
 use moothall_core::text::sanitize_line;
 use moothall_core::{FindingSeverity, RunFinding, RunVerdict};
 use serde_json::{Value, json};
@@ -22,31 +22,40 @@ use crate::display::annotations::{
 use crate::error::{CliError, CliExit};
 use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
 
+/// The text of `--sample`, and the fictional company that it is about.
+const SAMPLE: &str = include_str!("check/sample.md");
+const SAMPLE_TICKER: &str = "HLXI";
+
 const MAX_FILE_BYTES: u64 = 4 << 20;
 
 /// Width of code frames that are not shown on a terminal.
 const PLAIN_WIDTH: usize = 120;
 
 pub(crate) fn run(global: &GlobalArgs, args: &CheckCommandArgs) -> anyhow::Result<CliExit> {
-    let text = read(&args.file)?;
-    let evidence = facts::gather(
-        global,
-        args.facts.as_ref(),
-        args.files.as_deref(),
-        &args.evidence,
-        args.format() != CheckFormatArg::Text,
-    )?;
+    let sample = args.sample.then(|| SAMPLE_TICKER.parse::<Ticker>()).transpose();
+    let sample = sample.map_err(|error| CliError::usage(error.to_string()))?;
+    let (text, source) = match &args.file {
+        Some(file) => (read(file)?, file.clone()),
+        None => (SAMPLE.to_owned(), PathBuf::from("sample.md")),
+    };
+    let ticker = args.facts.as_ref().or(sample.as_ref());
+    let format = args.format();
+    let is_text = format == CheckFormatArg::Text;
+    let evidence = facts::gather(global, ticker, args.files.as_deref(), &args.evidence, !is_text)?;
     let checked = TextCheckReport::of(&text, &evidence, UncitedNumbers::allowed_if(args.lenient));
-    let path = match args.file.to_str() {
+    let path = match source.to_str() {
         Some("-") => "stdin",
         Some(path) => path,
         None => "file",
     };
     let annotations = checked.annotations();
     let file = AnnotatedFile { path, text: &text, annotations: &annotations };
-    terminal::print(&match args.format() {
+    if args.sample && is_text {
+        terminal::note(&format!("{DIM}{SAMPLE}{DIM:#}\n"));
+    }
+    terminal::print(&match format {
         CheckFormatArg::Text => checked.page(&evidence, file),
-        CheckFormatArg::Json => format!("{:#}\n", checked.report(&args.file, &text, &evidence)),
+        CheckFormatArg::Json => format!("{:#}\n", checked.report(&source, &text, &evidence)),
         CheckFormatArg::Sarif => format!("{:#}\n", annotations::sarif(&[file])),
         CheckFormatArg::Github => annotations::github_commands(&[file]),
     })?;

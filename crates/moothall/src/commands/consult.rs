@@ -36,6 +36,7 @@ use crate::args::{ConsultArgs, GlobalArgs, ResumeArgs};
 use crate::config::{ConfigFileSource, ConfigOrigin, ConsultSection, LoadedConfig};
 use crate::context::CommandContext;
 use crate::debate_image::ProgressNotice;
+use crate::demo_delay::DemoDelay;
 use crate::error::{CliError, CliExit};
 use crate::launch::estimate::{CostEstimate, SpendLimit};
 use crate::launch::{self, ConsultPlan, ConsultRequest, PreparedRun, RunFiles, cluster};
@@ -66,6 +67,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &ConsultArgs) -> anyhow::Result<Cli
     context.progress = progress_on(&screen);
     let files = ConsultOutputFiles::from(&args.output);
 
+    let delay = DemoDelay::of(args.pace);
     runtime()?.block_on(async {
         let (prepared, evidence) = with_screen(&screen, "gathering evidence", async {
             let prepared = PreparedRun::open(&context, RunSpec::Consult(spec.clone())).await?;
@@ -83,8 +85,8 @@ pub(crate) fn run(global: &GlobalArgs, args: &ConsultArgs) -> anyhow::Result<Cli
         let local = RunStore::open(&context.loaded).await?;
         let new = prepared.new_run(evidence.as_ref())?;
         // Boxed because the future is large.
-        Box::pin(start(&context, &local, &prepared, (new, uploads), (&spec, cap), &screen, &files))
-            .await
+        let plan = (&spec, cap, delay);
+        Box::pin(start(&context, &local, &prepared, (new, uploads), plan, &screen, &files)).await
     })
 }
 
@@ -94,7 +96,7 @@ async fn start(
     local: &RunStore,
     prepared: &PreparedRun,
     (new, uploads): (NewRun, RunFiles),
-    (spec, cap): (&ConsultSpec, SpendLimit),
+    (spec, cap, delay): (&ConsultSpec, SpendLimit, DemoDelay),
     screen: &SharedScreen,
     files: &ConsultOutputFiles,
 ) -> anyhow::Result<CliExit> {
@@ -109,7 +111,7 @@ async fn start(
             let _lock = local.lock(&run_id).await.map_err(lock_error)?;
             create().await.map_err(run_store::store_error)?;
             let ledger = RunLedger::new(cap.budget());
-            drive(prepared, local, &run_id, spec, ledger, None, screen).await
+            drive(prepared, local, &run_id, spec, (ledger, delay), None, screen).await
         }
         Some(restate) => {
             create().await.map_err(run_store::store_error)?;
@@ -174,6 +176,7 @@ pub(crate) fn resume(
         if let (Some(review), false) = (&review, args.json) {
             note_review(review);
         }
+        let ledger = (ledger, DemoDelay::NONE);
         let left = drive(&prepared, local, &row.run_id, spec, ledger, review, &screen).await;
         end(&prepared, &left).await;
         let notification = DriveResult::notification(&left);

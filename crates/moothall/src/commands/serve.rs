@@ -1,6 +1,6 @@
 //! `moothall serve`: the web UI and the HTTP API.
 
-mod browser;
+pub(crate) mod browser;
 mod doctor_cache;
 mod error_mapping;
 mod page_data;

@@ -51,7 +51,7 @@ fn a_program_is_the_same_request_over_http_as_on_the_command_line() {
         "900",
     ])
     .unwrap();
-    let CliCommand::Run(args) = cli.command else { panic!("not `run`") };
+    let Some(CliCommand::Run(args)) = cli.command else { panic!("not `run`") };
     let by_cli = ProgramRequest::from_args(&args).unwrap();
     let body = json!({
         "task": " sum it ", "model": "demo", "inputs": [{"name": "data.csv", "text": "a,b\n"}],
@@ -69,7 +69,7 @@ fn limits_of_programs_are_the_same_as_on_the_command_line() {
     let request = serde_json::from_value(json!({"task": "x"})).unwrap();
     let by_http = ProgramRequest::from_http(&request, &defaults()).unwrap();
     let cli = Cli::try_parse_from(["moothall", "run", "x"]).unwrap();
-    let CliCommand::Run(args) = cli.command else { panic!("not `run`") };
+    let Some(CliCommand::Run(args)) = cli.command else { panic!("not `run`") };
     let by_cli = ProgramRequest::from_args(&args).unwrap();
     assert_eq!(format!("{by_http:?}"), format!("{by_cli:?}"));
 }

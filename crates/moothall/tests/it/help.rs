@@ -8,14 +8,6 @@ fn help_gives_an_overview_of_the_commands() {
 }
 
 #[test]
-fn no_arguments_show_the_help_and_are_a_usage_error() {
-    let world = World::new();
-    let ran = world.run(&[]);
-    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
-    assert_eq!(ran.stderr, world.run(&["--help"]).stdout);
-}
-
-#[test]
 fn help_of_run_shows_every_flag_and_kind_of_expectation() {
     assert_snapshot!(World::new().run(&["run", "--help"]));
 }

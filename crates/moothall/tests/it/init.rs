@@ -17,7 +17,7 @@ pub(crate) struct Person {
     keyboard: File,
     screen: Receiver<Vec<u8>>,
     seen: String,
-    child: Child,
+    pub(crate) child: Child,
 }
 
 impl Person {

@@ -11,6 +11,7 @@ mod config;
 mod consult;
 mod costs;
 mod deleting;
+mod demo;
 mod diff;
 mod doctor;
 mod drafts;

@@ -28,13 +28,12 @@ pub(crate) async fn drive(
     local: &RunStore,
     run_id: &RunId,
     spec: &ConsultSpec,
-    ledger: RunLedger,
+    (ledger, delay): (RunLedger, DemoDelay),
     review: Option<MoveReview>,
     screen: &SharedScreen,
 ) -> anyhow::Result<DriveResult> {
     let store = &local.store;
-    let RunParts { mut workflow, driver } =
-        prepared.parts(store, run_id, ledger, DemoDelay::NONE).await?;
+    let RunParts { mut workflow, driver } = prepared.parts(store, run_id, ledger, delay).await?;
     let event_screen = Arc::clone(screen);
     let driver = driver
         .person_review(review)

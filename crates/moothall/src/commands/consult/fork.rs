@@ -13,6 +13,7 @@ use super::{
 };
 use crate::args::{ForkArgs, GlobalArgs};
 use crate::commands::runtime;
+use crate::demo_delay::DemoDelay;
 use crate::error::CliExit;
 use crate::launch::{ConsultForkRequest, ConsultPlan, PreparedRun, RunFiles};
 use crate::run_store::{self, open_and_find};
@@ -63,7 +64,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &ForkArgs) -> anyhow::Result<CliExi
         let owner = RunOwner { team: parent.owner.team.clone(), token: None };
         let new = NewRun { inherited: fork.inherited, owner, ..new };
         // Boxed because the future is large.
-        Box::pin(start(&context, &local, &prepared, (new, uploads), (spec, *cap), &screen, &files))
-            .await
+        let plan = (spec, *cap, DemoDelay::NONE);
+        Box::pin(start(&context, &local, &prepared, (new, uploads), plan, &screen, &files)).await
     })
 }

@@ -20,6 +20,13 @@ pub(crate) fn open(url: &str) -> Option<TempPath> {
     None
 }
 
+/// Opens a file of the user.
+pub(crate) fn open_file(path: &Path) {
+    if !start_browser(path.as_os_str()) {
+        terminal::note(&format!("{DIM}cannot start a browser; open {}{DIM:#}\n", path.display()));
+    }
+}
+
 /// Opens a secret link through a file in `folder` that only this user can read. Dropping the
 /// returned path removes the file.
 pub(crate) fn open_privately(link: &str, folder: &Path) -> Option<TempPath> {
