@@ -19,6 +19,8 @@ const routes = (run: string, waiting: string, draft: string) => [
   `/runs/${run}?layer=0&fact=${encodeURIComponent("F0:Revenue:FY2025")}`,
   `/runs/${run}?doc=m1.md`,
   `/runs/${run}/results`,
+  `/runs/${run}/calls`,
+  `/runs/${run}/calls?move=m2&call=${encodeURIComponent("m2/round-1/D1")}`,
   `/runs/${waiting}`,
 ];
 

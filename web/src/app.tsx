@@ -8,6 +8,7 @@ import { Toasts } from "./ui/toast";
 const Home = lazy(() => import("./routes/home"));
 const Run = lazy(() => import("./routes/run"));
 const Results = lazy(() => import("./routes/results"));
+const Calls = lazy(() => import("./routes/calls"));
 const Compare = lazy(() => import("./routes/compare"));
 const Tasks = lazy(() => import("./routes/tasks"));
 const Drafts = lazy(() => import("./routes/drafts"));
@@ -27,6 +28,7 @@ export function App() {
                   <Route path="/" element={<Home />} />
                   <Route path="/runs/:runId" element={<Run />} />
                   <Route path="/runs/:runId/results" element={<Results />} />
+                  <Route path="/runs/:runId/calls" element={<Calls />} />
                   <Route path="/compare" element={<Compare />} />
                   <Route path="/tasks" element={<Tasks />} />
                   <Route path="/drafts" element={<Drafts />} />

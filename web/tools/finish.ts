@@ -36,12 +36,15 @@ for (const file of files) {
 const sum = (names: Iterable<string>) => [...names].reduce((bytes, name) => bytes + (gz.get(name) ?? 0), 0);
 const size = (names: string[]) => names.reduce((bytes, name) => bytes + statSync(join(dist, name)).size, 0);
 const page = (entry: string) => sum(reach(["index.html", entry]));
+const styles = (entry: string) => sum(new Set(chunks(["index.html", entry]).flatMap((chunk) => chunk.css ?? [])));
 const embedded = size(list(dist));
 
 const budgets: [string, number, number][] = [
   ["JavaScript of /", page("src/routes/home.tsx"), 110 * KB],
   ["JavaScript of a run", page("src/routes/run.tsx"), 150 * KB],
-  ["CSS", sum(files.filter((file) => file.endsWith(".css"))), 12 * KB],
+  ["JavaScript of calls", page("src/routes/calls.tsx"), 150 * KB],
+  ["CSS of /", styles("src/routes/home.tsx"), 12 * KB],
+  ["CSS of calls", styles("src/routes/calls.tsx"), 15 * KB],
   ["fonts", size(files.filter((file) => file.endsWith(".woff2"))), 75 * KB],
   ["all that is embedded", embedded, 1000 * KB],
 ];
@@ -61,18 +64,22 @@ function directory(): string {
   return given;
 }
 
-/** A chunk and everything that must be there before it runs. */
+/** The files of chunks and of everything that must be there before they run. */
 function reach(entries: string[]): Set<string> {
-  const found = new Set<string>();
+  return new Set(chunks(entries).map((chunk) => chunk.file));
+}
+
+function chunks(entries: string[]): Chunk[] {
+  const found = new Map<string, Chunk>();
   const visit = (name: string) => {
     const chunk = manifest[name];
     if (!chunk) throw new Error(`the build has no ${name}`);
     if (found.has(chunk.file)) return;
-    found.add(chunk.file);
+    found.set(chunk.file, chunk);
     chunk.imports?.forEach(visit);
   };
   entries.forEach(visit);
-  return found;
+  return [...found.values()];
 }
 
 function list(folder: string, below = ""): string[] {

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use crate::child::ChildRequest;
+use crate::debate::Debate;
 use crate::{
     CanonicalJsonError, Effect, EffectId, EffectResult, Outcome, Sha256Hex, Step, UnexpectedResult,
     Workflow,
@@ -113,4 +114,29 @@ pub fn replay<'a, W: Workflow>(
         step = workflow.resume(&id, known.result.clone())?;
     };
     Ok(ReplayResult { workflow, outcome, answered, open, children })
+}
+
+/// The request of one effect, rebuilt from the results before it. `None` if the recorded results do
+/// not lead to it.
+pub fn request_of<'a, W: Workflow>(
+    workflow: W,
+    answer: impl Fn(&EffectId) -> Option<RecordedResult<'a>>,
+    id: &EffectId,
+) -> Result<Option<Effect>, ReplayFault> {
+    // Without its result the effect stays open, and everything before it is replayed.
+    let before = |one: &EffectId| if one == id { None } else { answer(one) };
+    let mut replayed = replay(workflow, before)?;
+    if let Some(effect) = replayed.open.remove(id) {
+        return Ok(Some(effect));
+    }
+    for (child, ChildRequest::Debate(input)) in replayed.children {
+        let is_below =
+            id.as_str().strip_prefix(child.as_str()).is_some_and(|rest| rest.starts_with('/'));
+        if !is_below {
+            continue;
+        }
+        let Ok(debate) = Debate::new(*input) else { continue };
+        return Ok(replay(debate, before)?.open.remove(id));
+    }
+    Ok(None)
 }

@@ -5,6 +5,9 @@
 //! Rules here must therefore be simple enough to implement twice and use nothing that is not in an
 //! event.
 
+mod call_detail;
+mod call_page;
+mod calls;
 mod consult;
 mod costs;
 mod debates;
@@ -19,6 +22,9 @@ use crate::model::FailureKind;
 use crate::sandbox::IsolationClass;
 use crate::{EffectId, MicroUsd, RunId, RunVerdict};
 
+pub use self::call_detail::{CallDetail, CallMessage, CallPrompt};
+pub use self::call_page::{CallFilter, CallPage, CallSum, CallSums, NO_MOVE};
+pub use self::calls::{CallResult, ModelCall, RunCalls, UnknownCallResult};
 pub use self::consult::{AgentView, ConsultView, StageProgress, StageView, move_number, move_of};
 pub use self::costs::{CallCosts, CostBreakdown, CostPart};
 pub use self::debates::{

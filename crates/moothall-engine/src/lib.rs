@@ -5,6 +5,7 @@
 //! any point the run can be resumed, and journaled effects are not repeated. It is not a cluster:
 //! each run has one driver on one machine, guarded by a file lock.
 
+mod call_log;
 mod children;
 mod consultation;
 mod debate_sandboxes;
@@ -23,6 +24,7 @@ mod requested_effect;
 mod run_trace;
 mod sandboxes;
 
+pub use crate::call_log::{InvalidRunSpec, update_calls, workflow_of};
 pub use crate::consultation::Consultation;
 pub use crate::debate_sandboxes::DebateSandboxes;
 pub use crate::draft_calls::DraftPerformer;

@@ -23,7 +23,7 @@ pub use self::policy::{
 };
 pub use self::rule::{GateAction, GateRule};
 pub use self::secrets::{
-    FingerprintKey, SecretFinding, SecretScan, SecretTier, scan as scan_secrets,
+    FingerprintKey, SecretFinding, SecretScan, SecretTier, hide_secrets, scan as scan_secrets,
 };
 
 use std::sync::LazyLock;

@@ -9,6 +9,7 @@ use moothall_core::access::AccessScope;
 use moothall_store::{RunMatch, RunRow, Store, TeamFilter};
 use tokio_util::sync::CancellationToken;
 
+use crate::calls::CallLogCache;
 use crate::consultation_cache::ConsultationCache;
 use crate::team_limiter::TeamLimiter;
 use crate::{
@@ -37,6 +38,7 @@ pub struct AppState {
     pub(crate) access: Arc<AccessControl>,
     pub(crate) metrics: Arc<ServerMetrics>,
     pub(crate) consultation_cache: Arc<ConsultationCache>,
+    pub(crate) call_logs: Arc<CallLogCache>,
     pub(crate) workspaces: Arc<WorkspaceRegistry>,
     /// Limits concurrent replays of runs.
     pub(crate) replays: Arc<TeamLimiter>,
@@ -95,6 +97,7 @@ impl AppState {
             access: Arc::new(access),
             metrics: Arc::default(),
             consultation_cache: Arc::default(),
+            call_logs: Arc::default(),
             workspaces: Arc::default(),
             replays: Arc::new(TeamLimiter::new(MAX_REPLAYS_PER_TEAM, MAX_REPLAYS)),
             pdf_exports: Arc::new(TeamLimiter::new(MAX_PDF_EXPORTS_PER_TEAM, MAX_PDF_EXPORTS)),

@@ -26,6 +26,8 @@ fn api_types_of_the_web_ui_are_up_to_date() {
     all.visit::<dto::EventPage>();
     all.visit::<dto::DebateThread>();
     all.visit::<dto::ArtifactList>();
+    all.visit::<moothall_core::view::CallPage>();
+    all.visit::<moothall_core::view::CallDetail>();
     all.visit::<moothall_core::report::CitedFact>();
     all.visit::<dto::CheckTextRequest>();
     all.visit::<dto::TickerList>();

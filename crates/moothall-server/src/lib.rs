@@ -5,7 +5,7 @@
 //!            guard.rs         Host, Origin, security headers
 //!              └─ access/, caller.rs   authentication and permissions
 //!                   ├─ runs.rs, control.rs, company.rs   through run_service.rs: the program that executes runs
-//!                   ├─ documents.rs                      conversations, documents, exports
+//!                   ├─ documents.rs, calls.rs            conversations, documents, exports; model calls
 //!                   ├─ drafts.rs                         drafts for review, from their journal
 //!                   └─ event_stream.rs, event_pages.rs   events, from feed.rs
 //! ```
@@ -20,6 +20,7 @@ mod access;
 mod app;
 mod assets;
 mod caller;
+mod calls;
 mod company;
 mod connections;
 mod consultation_cache;

@@ -6,6 +6,7 @@ mod page;
 use axum::Json;
 use axum::http::Method;
 use axum::response::Html;
+use moothall_core::view::{CallDetail, CallPage};
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
@@ -231,6 +232,31 @@ fn operation(route: &ApiRoute, schemas: &mut SchemaGenerator) -> Option<ApiOpera
         },
         "/api/runs/{run}/moves/{move}/threads/{thread}" => {
             basic("Get one conversation of a debate", answer::<dto::DebateThread>(schemas))
+        }
+        "/api/runs/{run}/calls" => ApiOperation {
+            query: &[
+                (
+                    "role",
+                    "string",
+                    "Return only calls of this role or member, such as critic or D2",
+                ),
+                ("stage", "string", "Return only calls of this stage, such as debate"),
+                ("move", "string", "Return only calls about this move, such as m7"),
+                ("round", "integer", "Return only calls of this round or attempt"),
+                ("model", "string", "Return only calls to this model"),
+                ("result", "string", "Return only used, degraded, rejected or failed calls"),
+                ("retries", "boolean", "Return only retries and calls without an answer"),
+                ("text", "string", "Return only calls with this text in the id, reason or answer"),
+                ("after", "integer", "Cursor: `next` of the previous page"),
+                ("limit", "integer", "Maximum number of calls (default: 1000)"),
+            ],
+            ..basic(
+                "List the model calls of a run as they finished, with sums",
+                answer::<CallPage>(schemas),
+            )
+        },
+        "/api/runs/{run}/calls/{call}" => {
+            basic("Get one model call with its prompt and answer", answer::<CallDetail>(schemas))
         }
         "/api/runs/{run}/artifacts" => {
             basic("List the documents of a run", answer::<dto::ArtifactList>(schemas))

@@ -22,7 +22,7 @@ use crate::access::{self, session, tokens};
 use crate::caller::RoutePermission;
 use crate::connections::{ConnectionLimits, serve_connections};
 use crate::{
-    ApiProblem, AppState, OriginGuard, assets, caller, company, control, documents, drafts,
+    ApiProblem, AppState, OriginGuard, assets, caller, calls, company, control, documents, drafts,
     event_pages, event_stream, guard, openapi, runs, telemetry,
 };
 
@@ -107,6 +107,8 @@ fn table() -> Vec<(ApiRoute, MethodRouter<AppState>)> {
             get(documents::artifacts),
         ),
         get_route(document, of_run(AccessScope::Read), get(documents::artifact)),
+        get_route("/api/runs/{run}/calls", of_run(AccessScope::Read), get(calls::list)),
+        get_route("/api/runs/{run}/calls/{call}", of_run(AccessScope::Read), get(calls::detail)),
         get_route("/api/runs/{run}/facts/{id}", of_run(AccessScope::Read), get(documents::fact)),
         get_route("/api/runs/{run}/{export}", of_run(AccessScope::Read), get(documents::export)),
         post_route("/api/runs/{run}/cancel", of_run(AccessScope::Run), post(control::cancel)),

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use backon::{BackoffBuilder as _, ExponentialBuilder};
 use moothall_core::access::RunLimitError;
 use moothall_core::consult::{MoveApproval, ReviewChange};
+use moothall_core::receipt::EffectTiming;
 use moothall_core::{EffectId, MicroUsd, RunId, Sha256Hex};
 use sqlx::postgres::{PgConnection, PgPool, PgPoolOptions, PgRow};
 use sqlx::{Postgres, Transaction};
@@ -374,6 +375,28 @@ impl Store for PgStore {
     ) -> StoreFuture<'a, BTreeMap<EffectId, JournalEntry>> {
         let effects = effects.iter().map(ToString::to_string).collect();
         Box::pin(async move { self.journal_of(id, Some(effects)).await })
+    }
+
+    fn timings<'a>(
+        &'a self,
+        id: &'a RunId,
+        effects: &'a [EffectId],
+    ) -> StoreFuture<'a, BTreeMap<EffectId, EffectTiming>> {
+        let effects: Vec<String> = effects.iter().map(ToString::to_string).collect();
+        Box::pin(async move {
+            let query = || async {
+                let rows = sqlx::query(
+                    "SELECT effect_id, latency_ms, tries FROM journal
+                     WHERE run_id = $1 AND effect_id = ANY($2)",
+                )
+                .bind(key(id)?)
+                .bind(effects.as_slice())
+                .fetch_all(&self.pool)
+                .await?;
+                self.or_unknown(id, rows).await
+            };
+            with_retries(query).await?.iter().map(rows::effect_timing).collect()
+        })
     }
 
     fn events<'a>(

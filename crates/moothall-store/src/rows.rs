@@ -204,15 +204,21 @@ pub(crate) fn change(row: &impl RowReader) -> Result<ReviewChange, StoreError> {
 }
 
 pub(crate) fn journal_entry(row: &impl RowReader) -> Result<(EffectId, JournalEntry), StoreError> {
-    let id = row.text("effect_id")?;
+    let (id, timing) = effect_timing(row)?;
     let entry = JournalEntry {
         request_sha256: digest(row.text("request_sha256")?)?,
         result: json("result", row.text("result")?)?,
-        timing: EffectTiming {
-            latency_ms: unsigned(row.number("latency_ms")?)?,
-            tries: u32::try_from(row.number("tries")?)
-                .map_err(|error| StoreError::unreadable("number", error))?,
-        },
+        timing,
     };
-    Ok((id.parse().map_err(|error| StoreError::unreadable("effect id", error))?, entry))
+    Ok((id, entry))
+}
+
+pub(crate) fn effect_timing(row: &impl RowReader) -> Result<(EffectId, EffectTiming), StoreError> {
+    let id = row.text("effect_id")?;
+    let timing = EffectTiming {
+        latency_ms: unsigned(row.number("latency_ms")?)?,
+        tries: u32::try_from(row.number("tries")?)
+            .map_err(|error| StoreError::unreadable("number", error))?,
+    };
+    Ok((id.parse().map_err(|error| StoreError::unreadable("effect id", error))?, timing))
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use moothall_core::access::RunLimitError;
 use moothall_core::consult::{MoveApproval, ReviewChange};
+use moothall_core::receipt::EffectTiming;
 use moothall_core::{EffectId, MicroUsd, RunId, Sha256Hex};
 use sqlx::sqlite::{SqlitePool, SqlitePoolOptions, SqliteRow};
 use sqlx::{Sqlite, Transaction};
@@ -269,6 +270,25 @@ impl Store for SqliteStore {
             .fetch_all(&self.readers)
             .await?;
             self.or_unknown(id, rows).await?.iter().map(rows::journal_entry).collect()
+        })
+    }
+
+    fn timings<'a>(
+        &'a self,
+        id: &'a RunId,
+        effects: &'a [EffectId],
+    ) -> StoreFuture<'a, BTreeMap<EffectId, EffectTiming>> {
+        Box::pin(async move {
+            let wanted = serde_json::json!(effects).to_string();
+            let rows = sqlx::query(
+                "SELECT effect_id, latency_ms, tries FROM journal JOIN runs USING (run)
+                 WHERE run_id = ? AND effect_id IN (SELECT value FROM json_each(?))",
+            )
+            .bind(id.as_str())
+            .bind(wanted)
+            .fetch_all(&self.readers)
+            .await?;
+            self.or_unknown(id, rows).await?.iter().map(rows::effect_timing).collect()
         })
     }
 

@@ -122,6 +122,21 @@ pub trait Store: Debug + Send + Sync {
         })
     }
 
+    /// The timing of these effects, without reading their results. Effects without a result are
+    /// omitted.
+    ///
+    /// Errors: [`StoreError::UnknownRun`].
+    fn timings<'a>(
+        &'a self,
+        id: &'a RunId,
+        effects: &'a [EffectId],
+    ) -> StoreFuture<'a, BTreeMap<EffectId, EffectTiming>> {
+        let entries = self.journal_entries(id, effects);
+        Box::pin(async move {
+            Ok(entries.await?.into_iter().map(|(id, entry)| (id, entry.timing)).collect())
+        })
+    }
+
     /// Up to `limit` events with a number above `after`, in order.
     ///
     /// Errors: [`StoreError::UnknownRun`], so a follower notices a deleted run.

@@ -2,6 +2,7 @@
 
 mod access;
 mod backup;
+mod calls;
 mod cluster;
 mod committee;
 mod consult;
@@ -34,6 +35,7 @@ use moothall_core::model::{ModelList, ModelName};
 
 pub(crate) use self::access::{CreateTokenArgs, TeamCommand, TokenCommand, TokenLifetime};
 pub(crate) use self::backup::{BackupArgs, RestoreArgs};
+pub(crate) use self::calls::{CallSortArg, CallsArgs};
 pub(crate) use self::cluster::{
     ClusterCommand, ClusterDirFlags, ClusterDownArgs, ClusterStatusArgs, ClusterUpArgs,
 };
@@ -155,6 +157,8 @@ pub(crate) enum CliCommand {
     Report(ReportArgs),
     /// Print the events of a run, or follow them live
     Events(EventsArgs),
+    /// List the model calls of a run: times, tokens, costs, prompts and answers
+    Calls(Box<CallsArgs>),
     /// Pause a run in any process; continue it with `moothall resume`
     Pause(PauseArgs),
     /// Cancel a run permanently, in any process

@@ -5,6 +5,7 @@ mod ask;
 mod attempts;
 mod audit;
 mod backup;
+mod calls;
 mod cancel;
 mod check;
 mod cluster;
@@ -84,6 +85,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<CliExit> {
         CliCommand::Show(args) => show::run(&global, &args),
         CliCommand::Report(args) => report::run(&global, &args),
         CliCommand::Events(args) => events::run(&global, &args),
+        CliCommand::Calls(args) => calls::run(&global, &args),
         CliCommand::Cancel(args) => cancel::run(&global, &args),
         CliCommand::Resume(args) => resume::run(&global, &args),
         CliCommand::Diff(args) => diff::run(&global, &args),

@@ -52,7 +52,14 @@ impl EffectPerformer for DelayedPerformer {
             if let Effect::CallModel(request) = effect
                 && request.model.is_demo()
             {
-                tokio::time::sleep(self.delay.wait(id)).await;
+                let delay = self.delay.wait(id);
+                tokio::time::sleep(delay).await;
+                let mut performed = self.performer.perform(id, effect).await;
+                // The delay stands for the time of a model, so it is part of the latency.
+                let delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
+                let timing = &mut performed.timing;
+                timing.latency_ms = timing.latency_ms.saturating_add(delay_ms);
+                return performed;
             }
             self.performer.perform(id, effect).await
         })

@@ -16,14 +16,10 @@ mod run_files;
 
 use std::path::Path;
 
-use moothall_core::consult::Consult;
-use moothall_core::edit::EditWorkflow;
 use moothall_core::model::ModelName;
-use moothall_core::program::{OutputExpectation, ProgramInput, ProgramRun};
-use moothall_core::structured::OutputCheck;
 use moothall_core::{RunSettings, RunSpec, StoredSpec, Workflow};
-use moothall_models::{Budget, RecordingMode, SchemaCheck};
-use serde_json::Value;
+use moothall_engine::{InvalidRunSpec, workflow_of};
+use moothall_models::{Budget, RecordingMode};
 
 pub(crate) use self::consult_request::{ConsultPlan, ConsultRequest};
 pub(crate) use self::fork_request::ConsultForkRequest;
@@ -88,30 +84,12 @@ fn recording(settings: &RunSettings) -> Result<RecordingMode, CliError> {
 
 /// The initial workflow of a run.
 pub(crate) fn workflow(spec: &RunSpec) -> Result<Box<dyn Workflow + Send>, CliError> {
-    let invalid = |error: &dyn std::error::Error| CliError::usage(error.to_string());
-    Ok(match spec {
-        RunSpec::Consult(spec) => {
-            Box::new(Consult::new(spec.input.clone()).map_err(|error| invalid(&error))?)
+    workflow_of(spec).map_err(|error| match error {
+        InvalidRunSpec::Schema(error) => {
+            CliError::usage("invalid JSON schema for the expected output")
+                .with_source(error)
+                .with_hint("references to other documents are not supported")
         }
-        RunSpec::Program(spec) => Box::new(program_workflow(spec.input.clone())?),
-        RunSpec::Edit(spec) => {
-            Box::new(EditWorkflow::new(spec.input.clone()).map_err(|error| invalid(&error))?)
-        }
+        error => CliError::usage(error.to_string()),
     })
-}
-
-fn program_workflow(input: ProgramInput) -> Result<ProgramRun, CliError> {
-    let check: Box<dyn OutputCheck> = match &input.contract.expect {
-        Some(OutputExpectation::Schema { schema }) => {
-            Box::new(SchemaCheck::new(schema).map_err(|error| {
-                CliError::usage("invalid JSON schema for the expected output")
-                    .with_source(error)
-                    .with_hint("references to other documents are not supported")
-            })?)
-        }
-        Some(OutputExpectation::Text { .. } | OutputExpectation::Pattern { .. }) | None => {
-            Box::new(|_: &Value| Vec::new())
-        }
-    };
-    ProgramRun::new(input, check).map_err(|error| CliError::usage(error.to_string()))
 }

@@ -1,3 +1,5 @@
+import { Link } from "react-router";
+import { callsPath, type FilterName } from "../calls/filters";
 import type { CallCosts, CallPurpose, RunView } from "../gen/run";
 import { count, plain, usd } from "../model/format";
 import { ROLE } from "../model/roles";
@@ -42,10 +44,10 @@ export function partsBy(costs: readonly CallCosts[], name: (row: CallCosts) => s
 export function Costs({ view }: { view: RunView }) {
   if (view.costs.length === 0) return null;
   const divisions = [
-    ["By role", partsBy(view.costs, (row) => ROLE[row.purpose] ?? "other")],
-    ["By stage", partsBy(view.costs, (row) => STAGE[row.purpose] ?? "other")],
-    ["By model", partsBy(view.costs, (row) => plain(row.model))],
-  ] as const;
+    ["By role", "role", partsBy(view.costs, (row) => ROLE[row.purpose] ?? "other")],
+    ["By stage", "stage", partsBy(view.costs, (row) => STAGE[row.purpose] ?? "other")],
+    ["By model", "model", partsBy(view.costs, (row) => plain(row.model))],
+  ] as const satisfies readonly (readonly [string, FilterName, CostPart[]])[];
   return (
     <section className="panel costs" aria-label="Cost">
       <div className="cap">
@@ -53,13 +55,15 @@ export function Costs({ view }: { view: RunView }) {
         <span className="muted">{usd(view.usage.cost_micro_usd)} for all answers</span>
       </div>
       <div className="costcols">
-        {divisions.map(([title, parts]) => (
+        {divisions.map(([title, filter, parts]) => (
           <table key={title}>
             <caption>{title}</caption>
             <tbody>
               {parts.map((part) => (
                 <tr key={part.name}>
-                  <th scope="row">{part.name}</th>
+                  <th scope="row">
+                    <Link to={callsPath(view.about.run_id, { [filter]: part.name })}>{part.name}</Link>
+                  </th>
                   <td className="right muted">{count(part.calls)} calls</td>
                   <td className="right">{part.unpriced > 0 && part.micro === 0 ? "price unknown" : usd(part.micro)}</td>
                 </tr>

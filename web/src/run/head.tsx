@@ -3,6 +3,7 @@ import { Link } from "react-router";
 import { asProblem, post } from "../api/client";
 import { useMay } from "../api/session";
 import { useGet } from "../api/use-get";
+import { callsPath } from "../calls/filters";
 import type { EventPage } from "../gen/api";
 import type { RunView } from "../gen/run";
 import { count, plain, shortId, timeWithSeconds } from "../model/format";
@@ -179,6 +180,7 @@ function Actions({ view, refresh }: { view: RunView; refresh: () => void }) {
         Copy link
       </Button>
       <ForkAction view={view} />
+      <ButtonLink to={callsPath(run)}>Calls</ButtonLink>
       {hasResults && (
         <ButtonLink to={`/runs/${run}/results`} look={over ? "primary" : undefined}>
           Results

@@ -1,3 +1,5 @@
+import { Link } from "react-router";
+import { callsPath } from "../calls/filters";
 import type { RunView } from "../gen/run";
 import { clock, count, usd } from "../model/format";
 import { isOver } from "../model/reduce";
@@ -24,19 +26,19 @@ export function Meter({ view }: { view: RunView }) {
       <div className="spend">
         <div>
           <div className="lab">{cap === null ? "Spent" : `Spent of ${usd(cap)} limit`}</div>
-          <div className="v">
+          <Link className="v" to={callsPath(about.run_id)}>
             {usd(spent)}
             <small>{spentWords(view, heading)}</small>
-          </div>
+          </Link>
         </div>
         {cap !== null && cap > 0 && <SpendMeter spent={spent} projected={heading} cap={cap} />}
       </div>
       <div>
         <div className="lab">Model calls</div>
-        <div className="v">
+        <Link className="v" to={callsPath(about.run_id)}>
           {count(usage.calls)}
           {expected > 0 && !over && <small>of about {count(expected)}</small>}
-        </div>
+        </Link>
       </div>
       <div>
         <div className="lab">{over ? "Took" : "Elapsed"}</div>
@@ -44,16 +46,20 @@ export function Meter({ view }: { view: RunView }) {
       </div>
       <div>
         <div className="lab">{over ? "Tokens" : "Time left"}</div>
-        <div className="v">
-          {over ? tokens(usage.prompt_tokens + usage.output_tokens) : left(view, elapsed, goesOn)}
-        </div>
+        {over ? (
+          <Link className="v" to={callsPath(about.run_id, { sort: "tokens" })}>
+            {tokens(usage.prompt_tokens + usage.output_tokens)}
+          </Link>
+        ) : (
+          <div className="v">{left(view, elapsed, goesOn)}</div>
+        )}
       </div>
       <div>
         <div className="lab">Retries</div>
-        <div className="v">
+        <Link className="v" to={callsPath(about.run_id, { retries: "true" })}>
           {count(trouble)}
           {short > 0 && <small>{short === 1 ? "1 move incomplete" : `${short} moves incomplete`}</small>}
-        </div>
+        </Link>
       </div>
     </div>
   );

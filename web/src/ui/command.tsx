@@ -39,6 +39,7 @@ export default function CommandMenu({ onClose }: { onClose: () => void }) {
             to: `/runs/${run}?layer=${layer}`,
           })),
           { name: "Results", detail: "of this run", to: `/runs/${run}/results` },
+          { name: "Model calls", detail: "of this run", to: `/runs/${run}/calls` },
         ]
       : [];
     const runs = (data?.runs ?? []).map((one) => ({

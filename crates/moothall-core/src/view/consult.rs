@@ -257,9 +257,13 @@ impl ConsultView {
 
 /// The move id of a move's document: `m7` for `m7.md`.
 pub fn move_of(document: &str) -> Option<&str> {
-    let id = document.strip_suffix(".md")?;
-    let digits = id.strip_prefix('m')?;
-    (!digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())).then_some(id)
+    document.strip_suffix(".md").filter(|id| is_move_id(id))
+}
+
+/// Whether this is the id of a move, such as `m7`.
+pub(crate) fn is_move_id(id: &str) -> bool {
+    let digits = id.strip_prefix('m').unwrap_or_default();
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// The number to sort moves by, so that `m10` comes after `m9`; ids without a number come last.

@@ -78,11 +78,16 @@ pub struct CostPart {
 impl CostPart {
     /// The cost as text.
     pub fn cost_text(&self) -> String {
-        match (self.unpriced_calls, self.cost_micro_usd) {
-            (0, cost) => cost.to_string(),
-            (_, MicroUsd::ZERO) => "price unknown".to_owned(),
-            (unpriced, cost) => format!("{cost} and {unpriced} calls with unknown price"),
-        }
+        cost_text(self.cost_micro_usd, u64::from(self.unpriced_calls))
+    }
+}
+
+/// A cost and the number of calls that it does not include, as text.
+pub(crate) fn cost_text(cost: MicroUsd, unpriced_calls: u64) -> String {
+    match (unpriced_calls, cost) {
+        (0, cost) => cost.to_string(),
+        (_, MicroUsd::ZERO) => "price unknown".to_owned(),
+        (unpriced, cost) => format!("{cost} and {unpriced} calls with unknown price"),
     }
 }
 
@@ -168,7 +173,7 @@ pub(crate) fn role_of(purpose: CallPurpose) -> &'static str {
 }
 
 /// The stage of calls with this purpose. `web/src/results/costs.tsx` has the same names.
-fn stage_of(purpose: CallPurpose) -> &'static str {
+pub(crate) fn stage_of(purpose: CallPurpose) -> &'static str {
     match purpose {
         CallPurpose::SynthesizeFinancials | CallPurpose::SynthesizeNews => "gather",
         CallPurpose::InferFinancial | CallPurpose::InferTrend => "infer",

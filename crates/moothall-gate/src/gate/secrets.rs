@@ -210,6 +210,48 @@ fn hashes(bytes: &[u8], stop: &AtomicBool) -> BTreeSet<Sha256Hex> {
     all
 }
 
+/// Shown instead of a text that cannot be scanned.
+const UNSCANNED: &str = "[hidden: too large to scan for credentials]";
+
+/// Replaces the credentials in a text by `[hidden: KIND]` and returns their number. An encoded
+/// credential hides its whole line, and a text that cannot be scanned completely is hidden.
+pub fn hide_secrets(text: &str) -> (String, u64) {
+    let (bytes, stop) = (text.as_bytes(), AtomicBool::new(false));
+    let mut work = ScanBudget::for_bytes(bytes.len(), &stop);
+    let lines = LineIndex::of(bytes);
+    let mut plain: BTreeSet<Vec<u8>> = BTreeSet::new();
+    let mut ranges: Vec<(usize, usize, &'static str)> = Vec::new();
+    // The plain view comes first, so an encoded copy of a known value hides no line.
+    for view in views(bytes, &PREFIXES, &mut work) {
+        let is_plain = view.bytes == bytes;
+        scan_view(&view, &mut work, &mut |pattern: &SecretPattern, at: usize, value: &[u8]| {
+            if is_plain {
+                plain.insert(value.to_vec());
+                ranges.push((at, at + value.len(), pattern.kind));
+            } else if !plain.contains(value) {
+                let (start, end) = lines.range(view.original(at), bytes.len());
+                ranges.push((start, end, pattern.kind));
+            }
+        });
+    }
+    if work.is_over() {
+        return (UNSCANNED.to_owned(), 1);
+    }
+    ranges.sort_unstable();
+    let (mut shown, mut hidden, mut from) = (String::with_capacity(text.len()), 0, 0);
+    for (start, end, kind) in ranges {
+        let (start, end) = (text.floor_char_boundary(start), text.ceil_char_boundary(end));
+        if start >= from {
+            shown.push_str(text.get(from..start).unwrap_or_default());
+            shown.push_str(&format!("[hidden: {kind}]"));
+            hidden += 1;
+        }
+        from = from.max(end);
+    }
+    shown.push_str(text.get(from..).unwrap_or_default());
+    (shown, hidden)
+}
+
 /// Keywords required by each pattern, and the patterns they belong to.
 struct KeywordIndex {
     automaton: Option<AhoCorasick>,
@@ -288,6 +330,14 @@ impl LineIndex {
     /// Line number of a position, from 1.
     fn number(&self, at: usize) -> usize {
         1 + self.0.partition_point(|end| *end < at)
+    }
+
+    /// Start and end of the line at a position, in a text of this length.
+    fn range(&self, at: usize, length: usize) -> (usize, usize) {
+        let line = self.0.partition_point(|end| *end < at);
+        let start =
+            line.checked_sub(1).and_then(|before| self.0.get(before)).map_or(0, |end| end + 1);
+        (start, self.0.get(line).copied().unwrap_or(length))
     }
 }
 

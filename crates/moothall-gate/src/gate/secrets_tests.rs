@@ -219,3 +219,33 @@ fn a_chosen_password_is_found_and_a_placeholder_is_not() {
         assert_eq!(found(format!("password = \"{value}\"\n").as_bytes()), [], "{value}");
     }
 }
+
+#[test]
+fn a_hidden_credential_is_not_in_the_text_and_the_rest_is() {
+    let mut dice = CorpusRng(11);
+    for (kind, token) in tokens(&mut dice) {
+        let text = format!("Grüße, see ids\nbefore {token} after\nlast line");
+        let (shown, hidden) = hide_secrets(&text);
+        assert!(hidden >= 1, "{kind}: {shown}");
+        assert!(!shown.contains(&token), "{kind}: {shown}");
+        assert!(shown.starts_with("Grüße, see ids\n"), "{kind}: {shown}");
+        assert!(shown.ends_with("last line"), "{kind}: {shown}");
+        assert!(shown.contains("[hidden: "), "{kind}: {shown}");
+    }
+}
+
+#[test]
+fn a_text_without_credentials_is_shown_unchanged() {
+    for text in ["", "Revenue grew by 12.4 % [F0:Revenue:FY2025].", "ä\u{200b}b\n\nc"] {
+        assert_eq!(hide_secrets(text), (text.to_owned(), 0));
+    }
+}
+
+#[test]
+fn an_encoded_credential_hides_its_line() {
+    let (_, token) = tokens(&mut CorpusRng(3)).into_iter().next().unwrap();
+    let encoded = token.bytes().map(|byte| format!("\\x{byte:02x}")).collect::<String>();
+    let (shown, hidden) = hide_secrets(&format!("first\nkey = \"{encoded}\"\nlast"));
+    assert!(hidden >= 1 && !shown.contains(&encoded), "{shown}");
+    assert!(shown.starts_with("first\n[hidden: ") && shown.ends_with("]\nlast"), "{shown}");
+}

@@ -273,6 +273,10 @@ async fn answers_of_some_effects_are_found_without_the_others(place: &dyn Place)
     assert_eq!(found, expected);
     assert_eq!(found.len(), 2);
     assert_eq!(store.journal_entries(&id, &[]).await.unwrap(), BTreeMap::new());
+    let timings = store.timings(&id, &wanted).await.unwrap();
+    let expected = found.iter().map(|(id, entry)| (id.clone(), entry.timing)).collect();
+    assert_eq!(timings, expected);
+    assert_eq!(store.timings(&id, &[]).await.unwrap(), BTreeMap::new());
 }
 
 async fn numbers_have_no_gaps_under_many_writers(place: &dyn Place) {
@@ -642,6 +646,7 @@ async fn every_request_about_an_unknown_run_says_so(place: &dyn Place) {
         store.commit(&id, answered("ask-1")).await.err(),
         store.journal(&id).await.err(),
         store.journal_entries(&id, &[effect_id("ask-1")]).await.err(),
+        store.timings(&id, &[effect_id("ask-1")]).await.err(),
         store.events(&id, 0, 100).await.err(),
         store.request_control(&id, ControlRequest::Pause).await.err(),
         store.clear_control(&id, ControlRequest::Pause).await.err(),

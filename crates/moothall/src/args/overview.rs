@@ -30,7 +30,7 @@ const GROUPS: [CommandGroup; 6] = [
     },
     CommandGroup {
         heading: "Runs",
-        common: &["runs", "show", "events", "pause", "resume", "cancel"],
+        common: &["runs", "show", "calls", "events", "pause", "resume", "cancel"],
         rare: &["replay", "backup", "restore"],
     },
     CommandGroup {

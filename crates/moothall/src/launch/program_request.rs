@@ -8,13 +8,13 @@ use moothall_core::program::{
     AnswerFormat, OutputExpectation, OutputPattern, ProgramContract, ProgramInput,
 };
 use moothall_core::sandbox::{GuestPath, SandboxLimits};
-use moothall_core::{IsolationChoice, ProgramSpec, RunSettings};
+use moothall_core::{IsolationChoice, ProgramSpec, RunSettings, RunSpec};
 use moothall_sandbox::image::ImageStore;
 use moothall_store::MAX_ARTIFACT_BYTES;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{max_output, program_workflow, set_budget};
+use super::{max_output, set_budget, workflow};
 use crate::args::RunArgs;
 use crate::context::CommandContext;
 use crate::error::CliError;
@@ -110,10 +110,12 @@ impl ProgramRequest {
         input.attempts = self.attempts;
         input.contract = self.contract.clone();
         input.inputs = artifacts::references(&self.inputs);
-        program_workflow(input.clone())?;
         let mut settings = self.settings.clone();
         set_budget(&mut settings, context.budget());
-        Ok(ProgramSpec { input, settings })
+        let spec = ProgramSpec { input, settings };
+        // An invalid input is refused before anything is spent.
+        workflow(&RunSpec::Program(spec.clone()))?;
+        Ok(spec)
     }
 
     fn settings(args: &RunArgs) -> Result<RunSettings, CliError> {

@@ -5,6 +5,7 @@
 mod access;
 mod ask;
 mod backup;
+mod calls;
 mod chaos;
 mod committee;
 mod config;

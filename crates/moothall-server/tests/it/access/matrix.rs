@@ -29,6 +29,8 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("GET", "/api/runs/{run}/moves/{move}/threads/{thread}", "read of the run"),
     ("GET", "/api/runs/{run}/artifacts", "read of the run"),
     ("GET", "/api/runs/{run}/artifacts/{name}", "read of the run"),
+    ("GET", "/api/runs/{run}/calls", "read of the run"),
+    ("GET", "/api/runs/{run}/calls/{call}", "read of the run"),
     ("GET", "/api/runs/{run}/facts/{id}", "read of the run"),
     ("GET", "/api/runs/{run}/{export}", "read of the run"),
     ("POST", "/api/runs/{run}/cancel", "run of the run"),

@@ -1,0 +1,52 @@
+// The filters of the call log. They are kept in the address, so a link shows the same calls.
+import { useCallback, useMemo } from "react";
+import { useSearchParams } from "react-router";
+
+export const FILTERS = ["role", "stage", "move", "round", "model", "result", "retries", "text"] as const;
+export type FilterName = (typeof FILTERS)[number];
+export type Filters = Partial<Record<FilterName, string>>;
+export type SortKey = "time" | "length" | "cost" | "tokens";
+
+const SORTS: readonly SortKey[] = ["time", "length", "cost", "tokens"];
+
+export interface CallPlace {
+  filters: Filters;
+  /** The filters as a query of the API. */
+  query: string;
+  sort: SortKey;
+  /** The call whose details are open. */
+  call: string | undefined;
+  change: (change: Partial<Record<FilterName | "sort" | "call", string | null>>) => void;
+  clear: () => void;
+}
+
+export function useCallPlace(): CallPlace {
+  const [params, setParams] = useSearchParams();
+  const change = useCallback<CallPlace["change"]>(
+    (changes) =>
+      setParams(
+        (before) => {
+          for (const [name, value] of Object.entries(changes))
+            if (value === null || value === undefined || value === "") before.delete(name);
+            else before.set(name, value);
+          return before;
+        },
+        { replace: true, preventScrollReset: true },
+      ),
+    [setParams],
+  );
+  const clear = useCallback(() => change(Object.fromEntries(FILTERS.map((name) => [name, null]))), [change]);
+  const query = FILTERS.flatMap((name) => {
+    const value = params.get(name);
+    return value ? [`${name}=${encodeURIComponent(value)}`] : [];
+  }).join("&");
+  const filters = useMemo(() => Object.fromEntries(new URLSearchParams(query)) as Filters, [query]);
+  const sort = SORTS.find((one) => one === params.get("sort")) ?? "time";
+  return { filters, query, sort, call: params.get("call") ?? undefined, change, clear };
+}
+
+/** The address of the calls of a run, filtered. */
+export function callsPath(run: string, filters: Filters & { sort?: SortKey } = {}): string {
+  const query = new URLSearchParams(filters).toString();
+  return `/runs/${run}/calls${query && `?${query}`}`;
+}
